@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/suite"
+	"github.com/topogen/topogen/bench/topologies/stall"
+)
+
+// BenchmarkContest runs every contender of every contest by itself:
+//
+//	go test -bench 'Contest/pipeline$'
+func BenchmarkContest(b *testing.B) {
+	for _, c := range suite.Contests() {
+		b.Run(c.Name, func(b *testing.B) {
+			for _, contender := range c.Contenders {
+				b.Run(contender.Name, func(b *testing.B) {
+					b.ReportAllocs()
+					if err := contender.Run(b.N); err != nil {
+						b.Fatal(err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkWakeup wakes what sleeps once an iteration.
+func BenchmarkWakeup(b *testing.B) {
+	for name, latency := range map[string]suite.Latency{"topogen": suite.TopologyLatency, "channel": suite.ChannelLatency} {
+		b.Run(name, func(b *testing.B) {
+			nanos, err := latency(b.N)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(0, "ns/op") // mostly the pauses
+			b.ReportMetric(measure.Percentile(nanos, 0.5), "p50-ns")
+			b.ReportMetric(measure.Percentile(nanos, 0.99), "p99-ns")
+		})
+	}
+}
+
+// figure reports what measure returns, over b.N measurements.
+func figure(b *testing.B, unit string, figure func() (float64, error)) {
+	var v []float64
+	for range b.N {
+		x, err := figure()
+		if err != nil {
+			b.Fatal(err)
+		}
+		v = append(v, x)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(measure.Median(v), unit)
+}
+
+// BenchmarkIdle is the processor time of a topology that waits.
+func BenchmarkIdle(b *testing.B) { figure(b, "CPU-share", suite.IdleShare) }
+
+// BenchmarkSleepers is the throughput that is kept beside handlers that sleep.
+func BenchmarkSleepers(b *testing.B) { figure(b, "kept-share", suite.SleepersShare) }
+
+// BenchmarkCrowd is the memory of an instance that nobody has sent to.
+func BenchmarkCrowd(b *testing.B) { figure(b, "B/instance", suite.CrowdBytes) }
+
+// BenchmarkMesh is the memory of 1,000 instances joined to 1,000.
+func BenchmarkMesh(b *testing.B) {
+	figure(b, "B", func() (float64, error) {
+		bytes, err := suite.MeshBytes()
+		return float64(bytes), err
+	})
+}
+
+// BenchmarkStall is the heap behind a consumer that stalls.
+func BenchmarkStall(b *testing.B) {
+	for _, shape := range stall.Shapes {
+		b.Run(shape.Name, func(b *testing.B) {
+			figure(b, "of-capacities", func() (float64, error) {
+				times, _, err := suite.StalledHeap(shape)
+				return times, err
+			})
+		})
+	}
+}
+
+// BenchmarkBuild times the command, children included.
+func BenchmarkBuild(b *testing.B) {
+	tools, err := suite.MakeTools()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tools.Remove()
+	for _, c := range tools.Commands() {
+		b.Run(c.Name, func(b *testing.B) {
+			if c.Prepare != nil {
+				if err := c.Prepare(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var most uint64
+			for b.Loop() {
+				usage, err := c.Run()
+				if err != nil {
+					b.Fatal(err)
+				}
+				most = max(most, usage.Bytes)
+			}
+			b.ReportMetric(float64(most)/(1<<20), "MB-max")
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package suite
+
+import (
+	"time"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/peers"
+	"github.com/topogen/topogen/bench/topologies/ask"
+	"github.com/topogen/topogen/bench/topologies/door"
+	"github.com/topogen/topogen/bench/topologies/fanin"
+	"github.com/topogen/topogen/bench/topologies/hop"
+	"github.com/topogen/topogen/bench/topologies/neighbours"
+	"github.com/topogen/topogen/bench/topologies/pingpong"
+	"github.com/topogen/topogen/bench/topologies/pipeline"
+	"github.com/topogen/topogen/bench/work"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+const (
+	ours       = "topogen"
+	channels   = "channels"
+	protoactor = "protoactor-go"
+	watermill  = "watermill gochannel"
+)
+
+// stageWork is what each stage of the pipeline with work does for a message.
+const stageWork = 200 * time.Nanosecond
+
+// sure makes a contender of a function that cannot fail.
+func sure(name string, run func(n int)) measure.Contender {
+	return measure.Contender{Name: name, Run: func(n int) error { run(n); return nil }}
+}
+
+// Contests are all.
+func Contests() []Contest {
+	flows := []Contest{pipelines(), fanIns(), pingPongs(), besideIdle(), stages()}
+	flows = append(flows, hops()...)
+	flows = append(flows, sends()...)
+	flows = append(flows, asks()...)
+	return append(flows, queues()...)
+}
+
+// through is how many messages are n handler calls in a pipeline of three.
+func through(n int) int { return max(n/3, 1) }
+
+func pipelines() Contest {
+	return Contest{
+		Name: "pipeline", title: "Pipeline of three handlers", unit: "handler call",
+		note: "A source sends through three handlers that do nothing but pass the message on. Two workers, and as many threads for the others.",
+		Contenders: []measure.Contender{
+			{Name: ours, Run: func(n int) error { return pipeline.Run(through(n), 0) }},
+			sure(channels, func(n int) { peers.ChannelPipeline(through(n), 0) }),
+			sure(protoactor, func(n int) { peers.ActorPipeline(through(n)) }),
+			sure(watermill, func(n int) { peers.MillPipeline(through(n)) }),
+		},
+		steady: true,
+		goals:  []goal{{"pipeline, against channels", 6, channels}, {"pipeline, against protoactor-go", 15, protoactor}},
+	}
+}
+
+func fanIns() Contest {
+	return Contest{
+		Name: "fan-in", title: "Fan-in, eight to one", unit: "message",
+		note: "Eight sources send to one sink.",
+		Contenders: []measure.Contender{
+			{Name: ours, Run: func(n int) error { return fanin.Run(n) }},
+			sure(channels, peers.ChannelFanIn),
+			sure(protoactor, peers.ActorFanIn),
+			sure(watermill, peers.MillFanIn),
+		},
+		steady: true,
+		goals:  []goal{{"fan-in 8 to 1, against channels", 6, channels}},
+	}
+}
+
+func pingPongs() Contest {
+	return Contest{
+		Name: "ping-pong", title: "Ping-pong, one message in flight", unit: "hop",
+		note: "One message goes to and fro between two instances: nothing can be batched.",
+		Contenders: []measure.Contender{
+			{Name: ours, Run: func(n int) error { return pingpong.Run(n) }},
+			sure(channels, func(n int) { peers.ChannelPingPong(n, 1, false) }),
+			sure(protoactor, peers.ActorPingPong),
+			sure(watermill, peers.MillPingPong),
+		},
+		steady: true,
+		goals:  []goal{{"ping-pong, against channels", 5, channels}},
+	}
+}
+
+func besideIdle() Contest {
+	return Contest{
+		Name: "ping-pong-1000", title: "Ping-pong beside 1,000 idle instances", unit: "hop",
+		note: "The same, with a thousand instances on the same workers that have nothing to do.",
+		Contenders: []measure.Contender{
+			{Name: ours, Run: func(n int) error { return neighbours.Run(n) }},
+			sure(channels, func(n int) { peers.ChannelPingPong(n, 1, false) }),
+			{Name: "topogen without idle instances", Run: func(n int) error { return pingpong.Run(n) }},
+		},
+		goals: []goal{{"ping-pong beside 1,000 idle instances, against channels", 5, channels}},
+	}
+}
+
+func stages() Contest {
+	steps := work.Steps(stageWork)
+	run := func(workers int) func(int) error {
+		return func(n int) error { return pipeline.Run(through(n), steps, pool.Workers(workers)) }
+	}
+	const one, both = "topogen, one worker", "the work alone, on two goroutines"
+	return Contest{
+		Name: "stages", title: "Three stages of 200 ns of work", unit: "handler call",
+		note: "Each handler computes for 200 ns. The last line has the same work done on two goroutines that share nothing: the most that this machine has to give at the time.",
+		Contenders: []measure.Contender{
+			{Name: "topogen, two workers", Run: run(2)},
+			{Name: one, Run: run(1)},
+			sure(channels, func(n int) { peers.ChannelPipeline(through(n), steps) }),
+			sure(both, func(n int) { peers.Parallel(n, steps) }),
+			sure("the work alone, on one", func(n int) {
+				for range n {
+					work.Do(steps)
+				}
+			}),
+		},
+		goals: []goal{{"three stages of 200 ns: two workers against one", 1.8, one}},
+	}
+}
+
+func hops() (list []Contest) {
+	for _, of := range []struct {
+		name, title string
+		balls       int
+	}{
+		{"hop-1", "Between two workers, one message in flight", 1},
+		{"hop-64", "Between two workers, 64 in flight", 64},
+		{"hop-4096", "Between two workers, 4,096 in flight", 4096},
+	} {
+		c := Contest{
+			Name: of.name, title: of.title, unit: "hop",
+			Contenders: []measure.Contender{
+				{Name: ours, Run: func(n int) error { return hop.Run(n, of.balls, pool.Workers(2)) }},
+				sure("channels, each goroutine held on a thread", func(n int) { peers.ChannelPingPong(n, of.balls, true) }),
+				sure("channels, as the scheduler likes", func(n int) { peers.ChannelPingPong(n, of.balls, false) }),
+			},
+		}
+		if of.balls == 1 {
+			c.note = "Two instances that start on a worker each. This is the worst case of the pool, which else keeps together what talks much and works little."
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func sends() (list []Contest) {
+	for _, of := range []struct {
+		name, title string
+		goroutines  int
+	}{
+		{"send", "Sends from outside, one goroutine", 1},
+		{"send-8", "Sends from outside, eight goroutines", 8},
+	} {
+		list = append(list, Contest{
+			Name: of.name, title: of.title, unit: "message",
+			note: "`SendMessage(ctx, m)` of an external processor: a lock, a look at the context and the fill, a publish.",
+			Contenders: []measure.Contender{
+				{Name: ours, Run: func(n int) error { return door.Run(n, of.goroutines) }},
+				sure(channels, func(n int) { peers.ChannelSend(n, of.goroutines) }),
+			},
+		})
+	}
+	return list
+}
+
+func asks() (list []Contest) {
+	for _, of := range []struct {
+		name, title string
+		goroutines  int
+	}{
+		{"ask", "Ask, one caller", 1},
+		{"ask-8", "Ask, eight callers", 8},
+	} {
+		list = append(list, Contest{
+			Name: of.name, title: of.title, unit: "call",
+			note: "`AskQuestion(ctx, m)`, against a goroutine that answers on a channel of the caller's.",
+			Contenders: []measure.Contender{
+				{Name: ours, Run: func(n int) error { return ask.Run(n, of.goroutines) }},
+				sure(channels, func(n int) { peers.ChannelAsk(n, of.goroutines) }),
+			},
+		})
+	}
+	return list
+}
+
+const (
+	aChannel   = "channel"
+	xsyncMPMC  = "xsync MPMC"
+	xsyncSPSC  = "xsync SPSC"
+	edgeBatch  = "queue.Edge, published every 64"
+	edgeSingle = "queue.Edge, each message published"
+	publishAt  = 64
+)
+
+func queues() []Contest {
+	across := func(name string, lane func() peers.Lane) measure.Contender {
+		return sure(name, func(n int) { peers.Across(lane(), n) })
+	}
+	shared := func(name string, lane func() peers.Lane) measure.Contender {
+		return sure(name, func(n int) { peers.TwoByTwo(lane(), n) })
+	}
+	alone := func(name string, lane func() peers.Lane) measure.Contender {
+		return sure(name, func(n int) { peers.Alternate(lane(), n, publishAt) })
+	}
+	edge := func(publish int) func() peers.Lane {
+		return func() peers.Lane { return peers.EdgeLane(publish) }
+	}
+	return []Contest{{
+		Name: "queue", title: "Queues, one producer and one consumer", unit: "message",
+		note: "Messages of 8 bytes between two goroutines, capacity 1,024. Who would have to wait looks again, and lets others run after 32 times.",
+		Contenders: []measure.Contender{
+			across(edgeBatch, edge(publishAt)), across(aChannel, peers.ChannelLane), across(xsyncSPSC, peers.XsyncSPSC),
+			across(xsyncMPMC, peers.XsyncMPMC), across("queue.Ring", peers.RingLane), across(edgeSingle, edge(1)),
+		},
+		goals: []goal{{"queue.Edge between two goroutines, against a channel", 8, aChannel}},
+	}, {
+		Name: "queue-2x2", title: "Queues, two producers and two consumers", unit: "message",
+		note: "`queue.Ring` is the one of ours that many may share.",
+		Contenders: []measure.Contender{
+			shared("queue.Ring", peers.RingLane), shared(aChannel, peers.ChannelLane), shared(xsyncMPMC, peers.XsyncMPMC),
+		},
+	}, {
+		Name: "queue-alone", title: "Queues, on one goroutine", unit: "message",
+		note: "Bursts of 64, put and taken by the same goroutine: what a message costs that stays on its worker.",
+		Contenders: []measure.Contender{
+			alone(edgeBatch, edge(publishAt)), alone(aChannel, peers.ChannelLane), alone(xsyncSPSC, peers.XsyncSPSC),
+			alone(xsyncMPMC, peers.XsyncMPMC), alone("queue.Ring", peers.RingLane), alone("queue.Latest", peers.LatestLane),
+		},
+	}}
+}

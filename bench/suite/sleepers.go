@@ -1,0 +1,56 @@
+package suite
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/topologies/sleepers"
+	"github.com/topogen/topogen/bench/work"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+const (
+	sleepersFor  = time.Second
+	jobWork      = 500 * time.Nanosecond
+	throughputOf = 0.9 // a goal: what the workers keep of their throughput
+)
+
+// silent is for pools that warn of what a benchmark does on purpose.
+var silent = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// SleepersShare is the share of their throughput that working instances keep
+// beside others whose handlers sleep. The two measurements follow each other.
+func SleepersShare() (float64, error) {
+	steps := work.Steps(jobWork)
+	run := func(sleep bool) (int64, error) {
+		return sleepers.Run(sleepersFor, steps, sleep, pool.Workers(2), pool.Logger(silent))
+	}
+	alone, err := run(false)
+	if err != nil {
+		return 0, err
+	}
+	beside, err := run(true)
+	return float64(beside) / float64(alone), err
+}
+
+func asleep(e Effort) (Section, error) {
+	s := Section{
+		Title:   "Beside handlers that sleep",
+		Note:    "A hundred instances work on two workers; then the same with a hundred more whose handlers sleep 50 ms each time and are not said to be `blocking`. From the first nap on, for a second.",
+		Columns: []string{"", "throughput that the working instances keep"},
+	}
+	var shares []float64
+	for range min(e.Rounds, 5) {
+		share, err := SleepersShare()
+		if err != nil {
+			return s, err
+		}
+		shares = append(shares, share)
+	}
+	share := measure.Median(shares)
+	s.Rows = [][]string{{"beside 100 sleepers", percent(share)}}
+	s.Claims = []Claim{{"throughput kept beside 100 handlers that sleep 50 ms, on two workers", "≥ 90 %", percent(share), share >= throughputOf}}
+	return s, nil
+}

@@ -1,0 +1,47 @@
+package suite
+
+import (
+	"fmt"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/topologies/stall"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+const heapTimesMax = 1.2 // a goal, of capacities × message size
+
+// StalledHeap is what the heap holds more while the consumer of a shape stalls
+// than before the first message, as a multiple of capacities × message size, and
+// the number of messages that it stands for.
+func StalledHeap(s stall.Shape) (times float64, held int, err error) {
+	var before, after uint64
+	err = s.Run(func() { before = measure.Heap() }, func(n int) { after, held = measure.Heap(), n }, pool.Logger(silent))
+	return (float64(after) - float64(before)) / float64(capacities(s)*stall.MessageSize), held, err
+}
+
+// capacities of all edges of a shape, in messages.
+func capacities(s stall.Shape) int { return len(s.Edges) * stall.Capacity }
+
+func stalled(Effort) (Section, error) {
+	s := Section{
+		Title: "Heap behind a consumer that stalls",
+		Note: fmt.Sprintf("Messages of %d bytes, capacities of %d. The consumer handles 10,000 and then nothing; when nothing moves any more, what the heap has grown by since before the first message is counted, beside what the queues hold.",
+			stall.MessageSize, stall.Capacity),
+		Columns: []string{"", "heap ÷ (capacities × message size)", "messages held ÷ capacities"},
+	}
+	for _, shape := range stall.Shapes {
+		times, held, err := StalledHeap(shape)
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", shape.Name, err)
+		}
+		s.Rows = append(s.Rows, []string{shape.Name, fmt.Sprintf("%.2f", times), fmt.Sprintf("%.2f", float64(held)/float64(capacities(shape)))})
+		goal := heapTimesMax
+		what := "heap behind a stalled consumer: " + shape.Name
+		if shape.Beyond > 0 {
+			goal *= 1 + float64(shape.Beyond)/float64(capacities(shape))
+			what += " (and what one call may send beyond)"
+		}
+		s.Claims = append(s.Claims, Claim{what, fmt.Sprintf("≤ %.2f×", goal), fmt.Sprintf("%.2f×", times), times <= goal})
+	}
+	return s, nil
+}

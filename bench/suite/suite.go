@@ -1,0 +1,76 @@
+// Package suite lists what is measured: contests of topologies with their peers,
+// and figures of time and memory. The benchmarks run its parts one by one; the
+// table runs all, and says which goals are reached.
+package suite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/topogen/topogen/bench/measure"
+)
+
+// Effort says how long measuring may take.
+type Effort struct {
+	Rounds int
+	Run    time.Duration // of one contender in one round
+}
+
+// Claim is a goal and what was reached.
+type Claim struct {
+	What    string
+	Goal    string
+	Reached string
+	Holds   bool
+}
+
+// Section is one table.
+type Section struct {
+	Title   string
+	Note    string // what was measured, in a sentence or two
+	Columns []string
+	Rows    [][]string
+	Claims  []Claim
+}
+
+// Experiment makes a section.
+type Experiment struct {
+	Name    string // in flags
+	Measure func(Effort) (Section, error)
+}
+
+// Experiments are all, in the order of the page. Build comes first: the memory of
+// a child process is counted from that of its parent on, and that grows.
+func Experiments() []Experiment {
+	list := []Experiment{{"build", build}}
+	for _, c := range Contests() {
+		list = append(list, Experiment{c.Name, c.measure})
+	}
+	return append(list,
+		Experiment{"wakeup", wakeup},
+		Experiment{"idle-cpu", idleCPU},
+		Experiment{"sleepers", asleep},
+		Experiment{"idle-memory", idleMemory},
+		Experiment{"stall", stalled},
+	)
+}
+
+// atLeast claims that a ratio is as high as goal.
+func atLeast(what string, goal, reached float64) Claim {
+	return Claim{what, fmt.Sprintf("≥ %g×", goal), fmt.Sprintf("%.1f×", reached), reached >= goal}
+}
+
+// atMost claims that a ratio is as low as goal.
+func atMost(what string, goal, reached float64) Claim {
+	return Claim{what, fmt.Sprintf("≤ %g×", goal), fmt.Sprintf("%.2f×", reached), reached <= goal}
+}
+
+// timesClaim compares the first contender with the one of that name.
+func timesClaim(what string, goal float64, results []measure.Result, peer string) Claim {
+	for i := range results {
+		if results[i].Name == peer {
+			return atLeast(what, goal, results[0].Times(&results[i]))
+		}
+	}
+	panic("suite: no contender " + peer)
+}

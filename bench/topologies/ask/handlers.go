@@ -1,0 +1,62 @@
+// Package ask has a server that answers questions from outside.
+package ask
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+//go:generate go tool topogen build
+
+// Question is sent and Answer comes back.
+type (
+	Question struct{ N int }
+	Answer   struct{ N int }
+)
+
+// Server answers.
+type Server struct{}
+
+//go:noinline
+func (*Server) ReceiveQuestion(q *Question) Answer { return Answer{q.N + 1} }
+
+var errAnswer = errors.New("ask: a wrong answer")
+
+// Run asks n questions from that many goroutines.
+func Run(n, goroutines int, options ...pool.Option) error {
+	topology, err := New(Processors{}, options...)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	ended := make(chan error, 1)
+	go func() { ended <- topology.Run(ctx) }()
+	var callers sync.WaitGroup
+	failed := make(chan error, goroutines)
+	for range goroutines {
+		callers.Go(func() {
+			for i := range n / goroutines {
+				answer, err := topology.Client().AskQuestion(ctx, Question{i})
+				if err == nil && answer.N != i+1 {
+					err = errAnswer
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+	topology.Client().Close()
+	if err := <-ended; err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return <-failed
+	}
+	return nil
+}

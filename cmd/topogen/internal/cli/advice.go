@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// completeMax bounds what the go command may take to download.
+const completeMax = 2 * time.Minute
+
+// advise does what a new topology still needs and says what is left to do.
+func advise(ctx context.Context, s Streams, dir string, p place, module *newModule) {
+	if module != nil {
+		completeModule(ctx, s, dir, module)
+	} else {
+		adviseTool(ctx, s, p)
+	}
+	if root := enclosing(dir, ".git"); root != "" && root != dir {
+		fmt.Fprintf(s.Err, "topogen: GitHub runs workflows from %s alone: move .github/workflows/topogen.yml there and give it a working-directory\n",
+			onDisk(filepath.Join(root, ".github", "workflows")))
+	}
+	step := "go generate ./... && go test ./..."
+	if here, err := os.Getwd(); err != nil || here != dir {
+		step = "cd " + shellWord(onDisk(dir)) + " && " + step
+	}
+	fmt.Fprintf(s.Err, "topogen: next: %s\n", step)
+}
+
+// shellWord writes a path so that a shell takes it for one word, and a terminal
+// for no command.
+func shellWord(path string) string {
+	special := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%", r)
+	}
+	switch {
+	case strings.HasPrefix(path, "-"):
+		return shellWord("./" + path)
+	case !strings.ContainsFunc(path, special), filepath.Separator != '/':
+		return path
+	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return strconv.Quote(path)
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+func completeModule(ctx context.Context, s Streams, dir string, module *newModule) {
+	if module.version == unreleased && module.checkout == "" {
+		fmt.Fprintf(s.Err, "topogen: this is a development build, and its checkout is not to be found: add a line \"replace %s => FOLDER\" to go.mod\n", modulePath)
+		return
+	}
+	if work := enclosing(dir, "go.work"); work != "" && s.getenv("GOWORK") != "off" {
+		fmt.Fprintf(s.Err, "topogen: %s encloses the new module: run go work use %s\n", onDisk(filepath.Join(work, "go.work")), onDisk(dir))
+	}
+	if module.checkout != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeMax)
+	defer cancel()
+	if said, ok := module.complete(ctx, dir, s.Env); !ok {
+		fmt.Fprintf(s.Err, "topogen: the module is not complete: run go generate, then go mod tidy, when what is missing can be had:\n  %s\n",
+			strings.ReplaceAll(said, "\n", "\n  "))
+	}
+}
+
+// adviseTool says how a module that exists gets the tool that go generate runs.
+// Files that exist are not ours to edit.
+func adviseTool(ctx context.Context, s Streams, p place) {
+	text, err := os.ReadFile(filepath.Join(p.module, "go.mod"))
+	if err != nil || strings.Contains(string(text), toolPath) || modulePathOf(text) == modulePath {
+		return
+	}
+	module := describeModule(ctx, "", s.Env)
+	switch {
+	case module.version != unreleased:
+		fmt.Fprintf(s.Err, "topogen: add the tool to the module: go get -tool %s@%s\n", toolPath, module.version)
+	case module.checkout != "":
+		fmt.Fprintf(s.Err, "topogen: add the tool to the module: go mod edit -tool %s -require %s@%s -replace %s=%s && go mod tidy\n",
+			toolPath, modulePath, module.version, modulePath, module.checkout)
+	default:
+		fmt.Fprintf(s.Err, "topogen: add the tool to the module: go mod edit -tool %s -replace %s=FOLDER && go mod tidy\n", toolPath, modulePath)
+	}
+}
+
+// enclosing returns the nearest folder, dir or above, that has an entry name.
+func enclosing(dir, name string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}

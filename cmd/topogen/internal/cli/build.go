@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Build generates what topologies give.
+type Build struct {
+	Files    []string
+	Check    bool // write nothing, show differences
+	Scaffold bool // write stubs for what is missing
+	Strict   bool
+	Format   string
+}
+
+func newBuild(chosen *command) *cobra.Command {
+	b := Build{}
+	cmd := &cobra.Command{
+		Use:   "build [FILE…]",
+		Short: "Generate Go from topology files",
+		Long: `Generate Go from topology files, ` + defaultTopology + ` by default.
+
+With several files nothing is written unless all are right, but for the ports:
+these (topology_ports_gen.go) are written as soon as a file and its message types
+are right, so that an editor completes out.Send… before a handler exists.
+
+--check writes nothing. It prints a diff and exits with 1 where what is on disk is
+not what would be written, missing files and files no longer written included.
+
+--scaffold also writes a stub for each missing processor or method, into files of
+its own; code that stands is never touched.`,
+		Example: `  topogen build
+  topogen build --scaffold orders/topology.yml
+  topogen build --check --format github **/topology.yml
+
+  //go:generate go tool topogen build`,
+		ValidArgsFunction: completeTopologies,
+		RunE: func(_ *cobra.Command, args []string) error {
+			b.Files = filesOrDefault(args)
+			*chosen = b
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&b.Check, "check", false, "write nothing; show what would change, and exit with 1 if anything would")
+	cmd.Flags().BoolVar(&b.Scaffold, "scaffold", false, "also write a stub for each missing processor or method")
+	cmd.Flags().BoolVar(&b.Strict, "strict", false, "take warnings for errors")
+	addFormat(cmd, &b.Format)
+	cmd.MarkFlagsMutuallyExclusive("check", "scaffold")
+	return cmd
+}
+
+func filesOrDefault(args []string) []string {
+	if len(args) == 0 {
+		return []string{defaultTopology}
+	}
+	return args
+}
+
+func (b Build) run(ctx context.Context, s Streams) error {
+	r := &report{streams: s, format: b.Format, strict: b.Strict, lenient: true}
+	_, err := b.build(ctx, s, r)
+	if err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+// build does all but print the findings. The result is nil where nothing had
+// changed since a build that had no findings.
+func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, error) {
+	c := newCompilation(r, b.Files, true)
+	memory := remember(c.sources)
+	if !r.failed() && memory.fresh() {
+		return nil, nil
+	}
+	if err := c.generate(ctx); err != nil {
+		return nil, err
+	}
+	if b.Scaffold {
+		written, err := c.scaffold(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range written {
+			fmt.Fprintf(s.Err, "topogen: wrote %s, which is yours to fill in\n", name)
+		}
+	}
+	outcomes := c.plan()
+	if b.Check {
+		if err := b.compare(s, r, outcomes); err != nil {
+			return nil, err
+		}
+	} else {
+		c.apply(ctx, outcomes, s.Err)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if len(r.findings) == 0 {
+		memory.record(c.results, outcomes)
+	}
+	return c, nil
+}
+
+// compare shows what build would write. Among formats for tools there is no
+// place for a diff on stdout.
+func (b Build) compare(s Streams, r *report, outcomes []outcome) error {
+	var out io.Writer = s.Out
+	if b.Format != "text" {
+		out = s.Err
+	}
+	for _, o := range outcomes {
+		if err := o.changes.Diff(out); err != nil {
+			return err
+		}
+		r.add(o.changes.Check()...)
+	}
+	return nil
+}

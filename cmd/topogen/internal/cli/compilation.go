@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/write"
+	"github.com/topogen/topogen/spec"
+)
+
+// compilation is what becomes of the topology files of one command line.
+type compilation struct {
+	report  *report
+	types   bool // look for all type errors in the user's files too
+	sources []source
+	unread  int          // findings about files that cannot be read; they come first
+	results []gen.Result // by source
+}
+
+// outcome is what a topology does to its folder.
+type outcome struct {
+	dir     string
+	changes *write.Changes
+}
+
+// newCompilation reads the files, each once however often it is named. Those
+// that cannot be read are reported.
+func newCompilation(r *report, names []string, types bool) *compilation {
+	c := &compilation{report: r, types: types}
+	for _, name := range names {
+		src, ok := r.read(name)
+		if ok && !slices.ContainsFunc(c.sources, func(other source) bool { return other.path == src.path }) {
+			c.sources = append(c.sources, src)
+		}
+	}
+	c.unread = len(r.findings)
+	return c
+}
+
+// generate compiles the files in memory and reports what is wrong. A second call
+// takes the place of the first.
+func (c *compilation) generate(ctx context.Context) error {
+	c.report.findings = c.report.findings[:c.unread]
+	if len(c.sources) == 0 {
+		return nil
+	}
+	inputs := make([]gen.Input, len(c.sources))
+	for i, src := range c.sources {
+		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types}
+	}
+	results, findings := gen.GenerateAll(ctx, inputs)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.results = results
+	c.report.add(findings...)
+	for i, result := range results {
+		if len(result.Files) == 0 && !spec.HasErrors(findings) {
+			return fmt.Errorf("%s gives nothing to write, and no finding says why: this is a bug of topogen", onDisk(c.sources[i].path))
+		}
+	}
+	return nil
+}
+
+// plan compares what is to be written with what is on disk. Where anything is
+// wrong that is the ports alone.
+func (c *compilation) plan() []outcome {
+	onlyPorts := c.report.failed()
+	var all []outcome
+	for i, result := range c.results {
+		files, keep := result.Files, result.Keep
+		if onlyPorts {
+			files, keep = portsOf(result)
+		}
+		if len(files) == 0 && onlyPorts {
+			continue // an output that is not known yet makes no file an orphan
+		}
+		dir := c.sources[i].dir()
+		changes, findings := write.Plan(write.Target{
+			Dir: dir, Source: c.sources[i].base(), Files: files, Keep: keep, Display: filepath.ToSlash(onDisk(dir)),
+		})
+		c.report.add(findings...)
+		all = append(all, outcome{dir, changes})
+	}
+	return all
+}
+
+// portsOf returns the ports among the files of a result, and the names of all
+// other outputs.
+func portsOf(result gen.Result) (ports []write.File, keep []string) {
+	keep = result.Keep
+	for _, file := range result.Files {
+		if output := result.Topology.Output.Value; path.Base(file.Name) == plan.PortsFile(output) {
+			ports = append(ports, file)
+		} else {
+			keep = append(keep, file.Name)
+		}
+	}
+	return ports, keep
+}
+
+// apply writes the files and says so.
+func (c *compilation) apply(ctx context.Context, outcomes []outcome, words io.Writer) {
+	changes := make([]*write.Changes, len(outcomes))
+	for i, o := range outcomes {
+		changes[i] = o.changes
+	}
+	findings := write.Apply(ctx, changes...)
+	c.report.add(findings...)
+	if len(findings) > 0 {
+		return
+	}
+	for _, o := range outcomes {
+		for _, file := range o.changes.List() {
+			path := onDisk(filepath.Join(o.dir, filepath.FromSlash(file.Name)))
+			switch file.Op {
+			case write.Create, write.Replace:
+				fmt.Fprintf(words, "topogen: wrote %s\n", path)
+			case write.Remove:
+				fmt.Fprintf(words, "topogen: removed %s\n", path)
+			}
+		}
+	}
+}

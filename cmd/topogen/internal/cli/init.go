@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/schemas"
+	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/templates"
+)
+
+// Init begins a new topology.
+type Init struct {
+	Dir      string
+	Template string
+}
+
+func newInit(chosen *command) *cobra.Command {
+	i := Init{}
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Begin a new topology, with handlers and tests",
+		Long: `Begin a new topology in DIR: the topology file, handlers, tests by recorder and by
+stepper, the schema and settings for editors, and a CI workflow. A go.mod is written
+only where no module encloses DIR. Nothing is overwritten: where one of the files
+exists, nothing is written.
+
+  pipeline   a source, stages and a sink, with a timer
+  service    instances by key behind HTTP, each with a store that may block
+  feedback   a cycle that settles`,
+		Example: `  topogen init orders
+  cd orders && go generate ./... && go test ./...
+
+  topogen init quotes --template service`,
+		Args: oneOf("a folder"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			i.Dir = args[0]
+			*chosen = i
+			return nil
+		},
+	}
+	addChoice(cmd, &i.Template, "template", "what to begin with", templates.Names()...)
+	return cmd
+}
+
+func (i Init) run(ctx context.Context, s Streams) error {
+	dir, err := filepath.Abs(i.Dir)
+	if err != nil {
+		return err
+	}
+	place, err := findPlace(dir)
+	if err != nil {
+		return err
+	}
+	files, err := templates.Project(i.Template, templates.Values{
+		Name: place.name, Package: place.pkg, Schema: schemas.Topology, Go: goRelease,
+	})
+	if err != nil {
+		return err
+	}
+	var module *newModule
+	if place.module == "" {
+		module = describeModule(ctx, "example.com/"+place.name, s.Env)
+		files = append(files, module.files()...)
+	}
+	r := &report{streams: s, format: "text"}
+	r.add(createAll(dir, files)...)
+	if err := r.finish(); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Err, "topogen: wrote %d files into %s\n", len(files), shellWord(onDisk(dir)))
+	advise(ctx, s, dir, place, module)
+	return nil
+}
+
+// createAll writes files that do not exist yet, all of them or none.
+func createAll(dir string, files []templates.File) (findings []spec.Finding) {
+	refuse := func(name string, err error) {
+		message, suggestion := err.Error(), "make the folder writable, or begin in another one"
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			message = e.Err.Error()
+		}
+		if errors.Is(err, fs.ErrExist) {
+			message, suggestion = "it exists and is not overwritten", "move it away, or begin in another folder"
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		findings = append(findings, spec.NewFinding("TG503", path, spec.Range{}, "",
+			fmt.Sprintf("cannot write %s: %s", onDisk(path), message), suggestion))
+	}
+	for _, file := range files {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(file.Name))); err == nil {
+			refuse(file.Name, fs.ErrExist)
+		}
+		for name := path.Dir(file.Name); name != "."; name = path.Dir(name) {
+			if folder := filepath.Join(dir, filepath.FromSlash(name)); isLink(folder) {
+				refuse(file.Name, errors.New(onDisk(folder)+" is a symbolic link and is not followed"))
+			}
+		}
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	var made []string // folders and files, in order
+	for _, file := range files {
+		path := filepath.Join(dir, filepath.FromSlash(file.Name))
+		folders, err := makeFolders(filepath.Dir(path))
+		made = append(made, folders...)
+		if err == nil {
+			err = createNew(path, file.Text)
+		}
+		if err != nil {
+			refuse(file.Name, err)
+			for _, path := range slices.Backward(made) {
+				os.Remove(path)
+			}
+			return findings
+		}
+		made = append(made, path)
+	}
+	return nil
+}
+
+// isLink reports whether a folder of ours would be somewhere else.
+func isLink(folder string) bool {
+	info, err := os.Lstat(folder)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// makeFolders is os.MkdirAll that says what it made.
+func makeFolders(dir string) (made []string, err error) {
+	if info, err := os.Stat(dir); err == nil {
+		if !info.IsDir() {
+			return nil, &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New(onDisk(dir) + " is not a folder")}
+		}
+		return nil, nil
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if made, err = makeFolders(parent); err != nil {
+			return made, err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return made, err
+	}
+	return append(made, dir), nil
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// place is what a new topology's folder makes of it.
+type place struct {
+	name   string // of the topology
+	pkg    string // of the Go package
+	module string // folder of the module that encloses it; "" for none
+}
+
+func findPlace(dir string) (p place, err error) {
+	p.name = nameOf(filepath.Base(dir))
+	p.pkg = packageOf(dir, p.name)
+	p.module, err = enclosingModule(dir)
+	return p, err
+}
+
+// nameMax keeps what is made of a folder's name well within the limits of
+// topologies.
+const nameMax = 60
+
+// nameOf makes the name of a topology of a folder's: lower-case words, joined by
+// hyphens, the first of which begins with a letter.
+func nameOf(folder string) string {
+	words := strings.FieldsFunc(strings.ToLower(folder), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	name := strings.Join(words, "-")
+	if name == "" || name[0] < 'a' {
+		name = strings.TrimSuffix("topology-"+name, "-")
+	}
+	return strings.TrimSuffix(name[:min(len(name), nameMax)], "-")
+}
+
+// packageOf is the package of the Go files in dir, else made from the name.
+func packageOf(dir, name string) string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.go")) // a folder with brackets has none
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+			continue // a pipe would be waited for
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
+		if err == nil && !strings.HasSuffix(file, "_test.go") {
+			return parsed.Name.Name
+		}
+	}
+	pkg := strings.ReplaceAll(name, "-", "")
+	if token.IsKeyword(pkg) || pkg == "main" || pkg == "init" {
+		return pkg + "topology"
+	}
+	return pkg
+}
+
+// enclosingModule returns the folder of the module that dir is in, or "".
+func enclosingModule(dir string) (folder string, err error) {
+	for ; ; dir = filepath.Dir(dir) {
+		_, err := os.Lstat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !isNotFolder(err) {
+			return "", fmt.Errorf("looking for a module: %w", err)
+		}
+		if dir == filepath.Dir(dir) {
+			return "", nil
+		}
+	}
+}
+
+// isNotFolder: the path leads through a file, which has no go.mod in it.
+func isNotFolder(err error) bool {
+	return strings.Contains(err.Error(), "not a directory")
+}
+
+// modulePathOf reads the module line of a go.mod.
+func modulePathOf(text []byte) string {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) >= 2 && fields[0] == "module" {
+			if path, err := strconv.Unquote(fields[1]); err == nil {
+				return path
+			}
+			return fields[1]
+		}
+	}
+	return ""
+}

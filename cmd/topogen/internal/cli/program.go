@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/cmd/topogen/internal/launch"
+	"github.com/topogen/topogen/gen"
+)
+
+// Program builds a topology and runs it.
+type Program struct {
+	File  string
+	Args  []string
+	Quiet bool
+}
+
+func newProgram(chosen *command) *cobra.Command {
+	p := Program{}
+	cmd := &cobra.Command{
+		Use:   "run FILE [-- ARGS]",
+		Short: "Build, compile and run a topology",
+		Long: `Build a topology, compile it and run it. Where its package is main that is the
+program; else it is one that calls New(Processors{}) and Run. ARGS are its
+arguments. Nothing but the generated files is left behind.
+
+An interrupt lets the program drain what is under way; a second one kills it. On a
+terminal a status line shows messages and rates. The exit code is the program's.`,
+		Example: `  topogen run topology.yml
+  topogen run examples/wordcount/topology.yml -- ./docs README.md`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			own := len(args)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				own = dash
+			}
+			switch {
+			case own == 0:
+				return errors.New("name a topology file")
+			case own > 1:
+				return errors.New("one topology file is run; arguments of the program stand behind --")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeTopologies,
+		RunE: func(_ *cobra.Command, args []string) error {
+			p.File, p.Args = args[0], args[1:]
+			*chosen = p
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "no status line, also on a terminal")
+	return cmd
+}
+
+func (p Program) run(ctx context.Context, s Streams) error {
+	r := &report{streams: s, format: "text"}
+	result, err := p.build(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	code, err := launch.Run(ctx, programOf(result, p.Args), p.streams(s))
+	switch {
+	case errors.Is(err, launch.ErrCompile): // the go command has said what is wrong
+		return errFindings
+	case err != nil:
+		return err
+	case code != 0:
+		return exitError(code)
+	}
+	return nil
+}
+
+// build writes what the topology gives, as build does. It needs the plan, so
+// nothing is gained by asking the cache. Type errors are left to the compiler,
+// which is about to run.
+func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
+	c := newCompilation(r, []string{p.File}, false)
+	if err := c.generate(ctx); err != nil || len(c.results) == 0 {
+		return gen.Result{}, err
+	}
+	c.apply(ctx, c.plan(), io.Discard) // what is said on stderr is the program's
+	return c.results[0], ctx.Err()
+}
+
+func programOf(result gen.Result, args []string) launch.Program {
+	dir := packageDir(result)
+	edges := make([]string, len(result.Plan.Edges))
+	for i := range edges {
+		edges[i] = result.Plan.EdgeText(i)
+	}
+	return launch.Program{
+		Name: result.Plan.Name, Dir: dir, Package: result.Plan.Package, Import: result.Plan.ImportPath,
+		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: args,
+	}
+}
+
+func (p Program) streams(s Streams) launch.Streams {
+	status := !p.Quiet && s.smart(s.Err)
+	return launch.Streams{In: s.In, Out: s.Out, Err: s.Err, Env: s.Env, Status: status, Shared: status && isTerminal(s.Out)}
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// defaultTopology is what build and check read where no file is named.
+const defaultTopology = "topology.yml"
+
+// readMax is one byte more than a topology may have: spec refuses it then, and
+// says by how much.
+const readMax = 4<<20 + 1
+
+// source is a topology file, read.
+type source struct {
+	path string // absolute
+	text []byte
+}
+
+func (s source) dir() string  { return filepath.Dir(s.path) }
+func (s source) base() string { return filepath.Base(s.path) }
+
+// readTopology reads the topology file that a person calls name. Only regular
+// files are opened: a pipe or a device would be waited for.
+func readTopology(name string) (source, *spec.Finding) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return source{}, unreadable(name, name, err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return source{}, unreadable(path, name, err)
+	case info.IsDir():
+		return source{}, unreadable(path, name, errors.New("it is a folder; name the file in it"))
+	case !info.Mode().IsRegular():
+		return source{}, unreadable(path, name, errors.New("it is not a regular file"))
+	}
+	text, err := readStart(path, readMax)
+	if err != nil {
+		return source{}, unreadable(path, name, err)
+	}
+	return source{path: path, text: text}, nil
+}
+
+// readStart reads at most the first most bytes of a file.
+func readStart(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
+}
+
+func unreadable(path, name string, err error) *spec.Finding {
+	suggestion := ""
+	if errors.Is(err, fs.ErrNotExist) {
+		suggestion = "name an existing file, or begin with topogen init DIR"
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // it names the file, as the finding does
+	}
+	return &spec.Finding{
+		Code: "TG501", Severity: spec.Error, File: path,
+		Message: fmt.Sprintf("cannot read %s: %v", name, err), Suggestion: suggestion,
+	}
+}
+
+// onDisk returns path as a person in the working directory calls it.
+func onDisk(path string) string {
+	if !filepath.IsAbs(path) {
+		return path
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(dir, path); err == nil {
+		return relative
+	}
+	return path
+}

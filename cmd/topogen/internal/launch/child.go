@@ -1,0 +1,141 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// child is the running program.
+type child struct {
+	values  values
+	streams Streams
+	command *exec.Cmd
+
+	control *os.File // our end: closing it makes a main of ours drain
+	figures *os.File // our end of what the program reports
+	theirs  []*os.File
+	screen  *screen
+}
+
+func newChild(p Program, s Streams) *child {
+	return &child{values: values{Program: p}, streams: s}
+}
+
+// open makes the pipes that the program is compiled for.
+func (c *child) open() (err error) {
+	if !pipes {
+		return nil
+	}
+	const first = 3 // after the standard streams
+	if c.values.Package != "main" {
+		var theirs *os.File
+		if theirs, c.control, err = os.Pipe(); err != nil {
+			return err
+		}
+		c.values.Control = first + len(c.theirs)
+		c.theirs = append(c.theirs, theirs)
+	}
+	if c.streams.Status {
+		var theirs *os.File
+		if c.figures, theirs, err = os.Pipe(); err != nil {
+			return err
+		}
+		c.values.Status = first + len(c.theirs)
+		c.theirs = append(c.theirs, theirs)
+	}
+	return nil
+}
+
+func (c *child) close() {
+	for _, file := range append(c.theirs, c.control, c.figures) {
+		if file != nil {
+			file.Close() // a second time is harmless
+		}
+	}
+}
+
+func (c *child) start(binary string) error {
+	c.command = exec.Command(binary, c.values.Args...)
+	c.command.Env = c.streams.Env
+	c.command.Stdin, c.command.Stdout, c.command.Stderr = c.streams.In, c.streams.Out, c.streams.Err
+	c.command.ExtraFiles = c.theirs
+	c.command.WaitDelay = lingerMax
+	if c.figures != nil {
+		c.screen = &screen{out: c.streams.Err}
+		c.command.Stderr = c.screen
+		if c.streams.Shared {
+			c.command.Stdout = c.screen // the same pipe, so that the order stays
+		}
+	}
+	isolate(c.command, c.control == nil, c.foreground())
+	if err := c.command.Start(); err != nil {
+		return err
+	}
+	for _, file := range c.theirs {
+		file.Close()
+	}
+	if c.figures != nil {
+		go c.show()
+	}
+	return nil
+}
+
+// foreground reports whether the program is to share our process group, as it
+// reads from the terminal that we are in the foreground of.
+func (c *child) foreground() bool {
+	in, ok := c.streams.In.(*os.File)
+	return ok && inForeground(in)
+}
+
+// wait passes interrupts on until the program has ended.
+func (c *child) wait(ctx context.Context, signals *interrupts) (code int, err error) {
+	ended := make(chan error, 1)
+	go func() { ended <- c.command.Wait() }()
+	asked := false
+	done := ctx.Done()
+	for {
+		select {
+		case sig := <-signals.signals:
+			switch {
+			case signals.repeated():
+			case asked:
+				_ = c.command.Process.Kill() // it may have ended
+			default:
+				asked = true
+				c.stop(sig)
+			}
+		case <-done:
+			done = nil
+			asked = true
+			c.stop(os.Interrupt)
+		case err := <-ended:
+			if c.screen != nil {
+				c.screen.close()
+			}
+			return c.code(err)
+		}
+	}
+}
+
+// stop asks the program to drain.
+func (c *child) stop(sig os.Signal) {
+	if c.control != nil {
+		c.control.Close()
+		return
+	}
+	if sig == os.Interrupt && (c.foreground() || !pipes) {
+		return // the terminal has told it
+	}
+	_ = c.command.Process.Signal(sig) // it may have ended
+}
+
+func (c *child) code(err error) (int, error) {
+	state := c.command.ProcessState
+	_, exited := errors.AsType[*exec.ExitError](err)
+	if state == nil || err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, err
+	}
+	return exitCode(state), nil
+}

@@ -1,0 +1,20 @@
+//go:build !unix
+
+package launch
+
+import (
+	"os"
+	"os/exec"
+)
+
+const pipes = false
+
+var stopSignals = []os.Signal{os.Interrupt}
+
+func interrupt(p *os.Process) error { return p.Kill() }
+
+func isolate(*exec.Cmd, bool, bool) {}
+
+func inForeground(*os.File) bool { return false }
+
+func exitCode(state *os.ProcessState) int { return state.ExitCode() }

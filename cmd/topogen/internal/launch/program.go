@@ -1,0 +1,132 @@
+package launch
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/template"
+	"time"
+)
+
+// Program is a topology that can be run.
+type Program struct {
+	Name    string   // of the topology
+	Dir     string   // absolute folder of the generated package
+	Package string   // its name
+	Import  string   // its path
+	Wiring  string   // absolute path of the generated file that declares New
+	Edges   []string // "feed -> parser: Raw", by index
+	Args    []string
+}
+
+//go:embed *.tmpl
+var texts embed.FS
+
+// reportEvery is how often a program reports figures, and the status line changes.
+const reportEvery = 200 * time.Millisecond
+
+// values is what the texts of a program depend on. A descriptor of 0 is none.
+type values struct {
+	Program
+	Control int // is read: anything, or its end, says that the program is to drain
+	Status  int // figures are written to it
+	Every   int64
+}
+
+// layers are the files that are laid over the user's when a program is compiled.
+type layers struct {
+	temp    string
+	replace map[string]string
+}
+
+// add lays text over path, which need not exist.
+func (l *layers) add(path string, text []byte) error {
+	file := filepath.Join(l.temp, strconv.Itoa(len(l.replace))+".go")
+	l.replace[path] = file
+	return os.WriteFile(file, text, 0o600)
+}
+
+// overlay writes what go build -overlay reads.
+func (l *layers) overlay() (path string, err error) {
+	text, err := json.Marshal(map[string]any{"Replace": l.replace})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(l.temp, "overlay.json")
+	return path, os.WriteFile(path, text, 0o600)
+}
+
+// compose lays the files of the program over its package, and returns the folder
+// to be compiled, as seen from there.
+func (v values) compose(l *layers) (target string, err error) {
+	if v.Package == "main" {
+		if v.Status == 0 {
+			return ".", nil
+		}
+		return ".", v.hook(l)
+	}
+	folder := filepath.Join(v.Dir, "topogen-run")
+	for i := 2; exists(folder); i++ {
+		folder = filepath.Join(v.Dir, "topogen-run"+strconv.Itoa(i))
+	}
+	text, err := v.render("main.go.tmpl")
+	if err != nil {
+		return "", err
+	}
+	return "./" + filepath.Base(folder), l.add(filepath.Join(folder, "main.go"), text)
+}
+
+// hook makes New of the user's own main report figures: the generated one gets
+// another name, and a New that calls it stands in a file of ours.
+func (v values) hook(l *layers) error {
+	wiring, err := os.ReadFile(v.Wiring)
+	if err != nil {
+		return err
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, v.Wiring, wiring, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || f.Name.Name != "New" {
+			continue
+		}
+		at := files.Position(f.Name.Pos()).Offset
+		wiring = bytes.Join([][]byte{wiring[:at], wiring[at+len("New"):]}, []byte("topogenNew"))
+		if err := l.add(v.Wiring, wiring); err != nil {
+			return err
+		}
+		text, err := v.render("hook.go.tmpl")
+		if err != nil {
+			return err
+		}
+		return l.add(filepath.Join(v.Dir, "topogen_run_hook.go"), text)
+	}
+	return fmt.Errorf("%s declares no New", v.Wiring)
+}
+
+func (v values) render(name string) ([]byte, error) {
+	t, err := template.ParseFS(texts, "*.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	v.Every = reportEvery.Milliseconds()
+	var text bytes.Buffer
+	err = t.ExecuteTemplate(&text, name, v)
+	return text.Bytes(), err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}

@@ -1,0 +1,113 @@
+package launch
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// figures are those of all edges at one time.
+type figures struct {
+	at              time.Time
+	received        []uint64 // by edge
+	queued, dropped uint64   // of all edges
+}
+
+// parseFigures reads a line of a program: received, queued and dropped for each
+// edge. The program is not ours alone, so anything may stand in it.
+func parseFigures(line string, at time.Time) (figures, bool) {
+	f := figures{at: at}
+	for i, field := range strings.Fields(line) {
+		n, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			return f, false
+		}
+		switch i % 3 {
+		case 0:
+			f.received = append(f.received, n)
+		case 1:
+			f.queued += n
+		default:
+			f.dropped += n
+		}
+	}
+	return f, true
+}
+
+func (f figures) total() (sum uint64) {
+	for _, n := range f.received {
+		sum += n
+	}
+	return sum
+}
+
+// status is the status line: how long, how many messages, at which rate since
+// before, and the edge with the highest.
+func status(name string, edges []string, started time.Time, before, now figures) string {
+	text := fmt.Sprintf("%s  %s  %s messages", name, now.at.Sub(started).Truncate(time.Second), short(float64(now.total())))
+	seconds := now.at.Sub(before.at).Seconds()
+	if seconds > 0 && len(before.received) == len(now.received) {
+		text += "  " + short(float64(now.total()-before.total())/seconds) + "/s"
+	}
+	if now.queued > 0 {
+		text += "  " + short(float64(now.queued)) + " queued"
+	}
+	if now.dropped > 0 {
+		text += "  " + short(float64(now.dropped)) + " dropped"
+	}
+	if seconds > 0 && len(before.received) == len(now.received) {
+		busiest, most := -1, uint64(0)
+		for i, n := range now.received {
+			if more := n - before.received[i]; more > most {
+				busiest, most = i, more
+			}
+		}
+		if busiest >= 0 && busiest < len(edges) && len(now.received) > 1 {
+			text += "  " + edges[busiest] + " " + short(float64(most)/seconds) + "/s"
+		}
+	}
+	return text
+}
+
+// short is a number with three digits or so: 0, 12, 1.23k, 45.6M.
+func short(n float64) string {
+	unit := ""
+	for _, next := range []string{"k", "M", "G", "T"} {
+		if n < 999.5 {
+			break
+		}
+		n, unit = n/1000, next
+	}
+	switch {
+	case unit == "", n >= 99.95:
+		return strconv.FormatFloat(n, 'f', 0, 64) + unit
+	case n >= 9.995:
+		return strconv.FormatFloat(n, 'f', 1, 64) + unit
+	default:
+		return strconv.FormatFloat(n, 'f', 2, 64) + unit
+	}
+}
+
+// rateOver is the time that rates are averaged over.
+const rateOver = time.Second
+
+// show keeps the status line up to date until the program has ended.
+func (c *child) show() {
+	started := time.Now()
+	var window []figures // the last second
+	lines := bufio.NewScanner(c.figures)
+	lines.Buffer(nil, 16<<20) // 65,536 edges, with three numbers each
+	for lines.Scan() {
+		now, ok := parseFigures(lines.Text(), time.Now())
+		if !ok {
+			continue
+		}
+		window = append(window, now)
+		for len(window) > 2 && now.at.Sub(window[1].at) >= rateOver {
+			window = window[1:]
+		}
+		c.screen.set(status(c.values.Name, c.values.Edges, started, window[0], now))
+	}
+}

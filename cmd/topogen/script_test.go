@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "take what the command prints for what the scripts want")
+
+// The command is tested by scripts alone, as people call it: each file of
+// testdata/script is one story. They run the real binary, so that what it knows
+// of its own build is true.
+func TestScripts(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := goValues(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                filepath.Join("testdata", "script"),
+		RequireUniqueNames: true,
+		UpdateScripts:      *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("CHECKOUT", checkout)
+			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".home", "cache"))
+			// What has been compiled and downloaded is shared; nothing is fetched.
+			for key, value := range shared {
+				e.Setenv(key, value)
+			}
+			e.Setenv("GOPROXY", "off")
+			e.Setenv("GOSUMDB", "off")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":    code,
+			"module":  module,
+			"replace": replace,
+			"await":   await,
+			"same":    same,
+		},
+	})
+}
+
+// goValues asks the go command for what the scripts share with us.
+func goValues(t *testing.T) map[string]string {
+	values := make(map[string]string)
+	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN"} {
+		out, err := exec.Command("go", "env", key).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[key] = strings.TrimSpace(string(out))
+	}
+	return values
+}
+
+// code N COMMAND…: runs a command, which exits with N.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND…")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if want, err := strconv.Atoi(args[0]); err != nil || got != want {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// module PATH [DIR]: makes a module that uses the checkout.
+func module(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: module PATH [DIR]")
+	}
+	dir := ts.MkAbs(".")
+	if len(args) == 2 {
+		dir = ts.MkAbs(args[1])
+		ts.Check(os.MkdirAll(dir, 0o777))
+	}
+	checkout := ts.Getenv("CHECKOUT")
+	text := fmt.Sprintf(`module %s
+
+go 1.26.0
+
+require github.com/topogen/topogen v0.0.0
+require github.com/cespare/xxhash/v2 v2.3.0
+
+replace github.com/topogen/topogen => %s
+`, args[0], checkout)
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o666))
+	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o666))
+}
+
+// replace FILE OLD NEW: edits a file as a person does.
+func replace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	text := ts.ReadFile(args[0])
+	old, fresh := unescape(args[1]), unescape(args[2])
+	if !strings.Contains(text, old) {
+		ts.Fatalf("%s does not hold %q", args[0], old)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, old, fresh, 1)), 0o666))
+}
+
+func unescape(s string) string { return strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(s) }
+
+// await FILE: waits until a file exists that a program in the background makes.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	const most = 60 * time.Second
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	for end := time.Now().Add(most); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%s does not appear", args[0])
+		}
+	}
+}
+
+// same DIR NAME…: the folder holds exactly these entries. A go command that is
+// ended because it is not needed any more leaves its own folder, which is passed
+// over.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: same DIR NAME…")
+	}
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		ts.Fatalf("%v", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "go-build") {
+			continue
+		}
+		names = append(names, entry.Name())
+	}
+	if got, want := strings.Join(names, " "), strings.Join(args[1:], " "); got != want {
+		ts.Fatalf("%s holds %s, want %s", args[0], got, want)
+	}
+}
+
+func TestMain(m *testing.M) {
+	if runtime.GOOS == "windows" {
+		fmt.Println("the scripts need a Unix shell and signals")
+		return
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,172 @@
+// Package docs_test executes the documentation. Each page is a script: its
+// blocks of code are run in order in a module of their own, and what a command
+// prints is compared with the page (see block for the notation).
+//
+//	go test ./docs
+//	go test ./docs -run 'TestPages/docs/tutorial.md' -update
+//
+// -update writes what commands print now into the pages; the difference is to be
+// read before it is committed.
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what commands print now into the pages")
+
+// topogen is the module of the repository.
+const topogen = "github.com/topogen/topogen"
+
+var (
+	repository string // the checkout
+	bin        string // comes first in the PATH of the scripts
+	goDirs     []string
+)
+
+// notRun are commands of the repository that run all tests, this one too.
+var notRun = map[string]bool{"go test ./...": true, ".ci/run": true, ".ci/long": true}
+
+// checkedElsewhere are pages whose blocks are tested where they are made.
+var checkedElsewhere = map[string]string{
+	"docs/reference/findings.md": "made from the catalogue, whose examples package spec tests",
+	"docs/reference/topology.md": "made from the schema by package spec",
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := prepare(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// prepare builds the command once for all pages.
+func prepare(m *testing.M) (code int, err error) {
+	if repository, err = filepath.Abs(".."); err != nil {
+		return 0, err
+	}
+	if repository, err = filepath.EvalSymlinks(repository); err != nil {
+		return 0, err
+	}
+	if bin, err = os.MkdirTemp("", "topogen-docs-"); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(bin)
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(bin, "topogen"), "./cmd/topogen")
+	build.Dir = repository
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("building topogen: %w\n%s", err, out)
+	}
+	if err := standIns(); err != nil {
+		return 0, err
+	}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			return 0, err
+		}
+		goDirs = append(goDirs, name+"="+strings.TrimSpace(string(value)))
+	}
+	return m.Run(), nil
+}
+
+// standIns writes the commands that would need a network, or much time. A clone
+// is a link to this checkout, which may have changes. The go command gets to see
+// the checkout where it lies: it compiles by folder, and finds there what it has
+// compiled before.
+func standIns() error {
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		return err
+	}
+	for name, script := range map[string]string{
+		"git": `[ "$*" = "clone https://MODULE" ] && exec ln -s 'CHECKOUT' topogen
+echo "docs_test: git $*?" >&2
+exit 1
+`,
+		"go": `cd -P .
+for arg; do
+	[ "$arg" = MODULE=../topogen ] && arg=MODULE='CHECKOUT'
+	set -- "$@" "$arg"
+	shift
+done
+exec 'GO' "$@"
+`,
+	} {
+		text := "#!/bin/sh\n" + strings.NewReplacer("MODULE", topogen, "CHECKOUT", repository, "GO", goCommand).Replace(script)
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o777); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environment is that of a newcomer without a network: nothing of the person who
+// runs the tests, but for what Go has compiled and downloaded.
+func environment(root string) []string {
+	return append([]string{
+		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
+		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
+	}, goDirs...)
+}
+
+// pages reads all pages.
+func pages(t *testing.T) []*page {
+	t.Helper()
+	var paths []string
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"} {
+		paths = append(paths, filepath.Join(repository, name))
+	}
+	err := filepath.WalkDir(filepath.Join(repository, "docs"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".md" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*page
+	for _, path := range paths {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(repository, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := parsePage(filepath.ToSlash(name), src)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func TestPages(t *testing.T) {
+	for _, p := range pages(t) {
+		if len(p.blocks) == 0 || checkedElsewhere[p.path] != "" {
+			continue
+		}
+		t.Run(p.path, func(t *testing.T) {
+			t.Parallel()
+			s := &script{T: t, page: p}
+			s.run()
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// noTestYet stands in the table of promises where no test is known.
+const noTestYet = "none yet"
+
+// TestPromises checks that every test that proves a promise exists.
+func TestPromises(t *testing.T) {
+	const page = "docs/reference/promises.md"
+	text, err := os.ReadFile(filepath.Join(repository, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := regexp.MustCompile("`([^`]+)`")
+	for i, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| ") || len(cells) < 2 || strings.HasPrefix(line, "| promise") {
+			continue
+		}
+		proofs := strings.TrimSuffix(cells[len(cells)-1], " |")
+		if proofs == noTestYet {
+			t.Logf("%s:%d: no test yet: %s", page, i+1, cells[0])
+			continue
+		}
+		names := proof.FindAllStringSubmatch(proofs, -1)
+		if len(names) == 0 {
+			t.Errorf("%s:%d: nothing proves this", page, i+1)
+		}
+		for _, name := range names {
+			if path, test, _ := strings.Cut(name[1], " "); !exists(path, test) {
+				t.Errorf("%s:%d: there is no %s", page, i+1, name[1])
+			}
+		}
+	}
+}
+
+// exists reports whether there is a file or folder and, if it is named, a test in it.
+func exists(path, test string) bool {
+	path = filepath.Join(repository, path)
+	if test == "" {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*_test.go"))
+	if err != nil {
+		return false
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "\nfunc "+test+"(") {
+			return true
+		}
+	}
+	return false
+}

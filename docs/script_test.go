@@ -1,0 +1,323 @@
+package docs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/topogen/topogen/gen/graph"
+	"github.com/topogen/topogen/spec"
+)
+
+// script runs a page: in a folder of its own, in which commands change where
+// they are as in a shell.
+type script struct {
+	*testing.T
+	page    *page
+	root    string   // the folder of the script
+	dir     string   // where it is now
+	parts   int      // Go blocks that are not files
+	replace []change // what -update writes into the page
+}
+
+// change is output of a page that is no longer what a command prints.
+type change struct {
+	line, lines int
+	text        []string
+}
+
+func (s *script) run() {
+	s.root = s.TempDir()
+	s.dir = filepath.Join(s.root, "work")
+	if err := os.Mkdir(s.dir, 0o777); err != nil {
+		s.Fatal(err)
+	}
+	if s.page.module != "" {
+		s.writeModule(s.dir, s.page.module)
+	}
+	if *update {
+		defer s.update()
+	}
+	for _, b := range s.page.blocks {
+		s.block(b)
+	}
+}
+
+// writeModule writes a go.mod as `go get -tool` makes it, without asking.
+func (s *script) writeModule(dir, module string) {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	var requires strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if line[0] == '\t' {
+			path, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+			version, _, _ = strings.Cut(version, " ")
+			fmt.Fprintf(&requires, "\t%s %s // indirect\n", path, version)
+		}
+	}
+	s.write(filepath.Join(dir, "go.mod"), fmt.Sprintf(
+		"module %s\n\ngo 1.26.0\n\ntool %s/cmd/topogen\n\nrequire (\n\t%s v0.0.0\n%s)\n\nreplace %s => %s\n",
+		module, topogen, topogen, requires.String(), topogen, repository))
+	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.write(filepath.Join(dir, "go.sum"), string(sums))
+}
+
+func (s *script) write(path, text string) {
+	s.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *script) errorf(line int, format string, args ...any) {
+	s.Helper()
+	s.Errorf("%s:%d: %s", s.page.path, line, fmt.Sprintf(format, args...))
+}
+
+func (s *script) block(b block) {
+	if name := b.settings["file"]; name != "" {
+		if s.inRepository() {
+			s.Fatalf("%s:%d: the script would write into the repository", s.page.path, b.line)
+		}
+		s.write(filepath.Join(s.dir, name), b.text)
+	}
+	switch b.language {
+	case "console":
+		s.console(b)
+	case "go":
+		s.goCode(b)
+	case "yaml":
+		s.yaml(b)
+	case "json":
+		if !json.Valid([]byte(b.text)) {
+			s.errorf(b.line, "this is no JSON")
+		}
+	case "mermaid":
+		s.mermaid(b)
+	case "text": // a picture or a list, no code
+		if strings.HasPrefix(b.text, "$ ") || strings.HasPrefix(b.text, "go ") {
+			s.errorf(b.line, "commands belong into a block console")
+		}
+	default:
+		s.errorf(b.line, "a block of %s is not known, so nothing would check it", b.language)
+	}
+}
+
+// console runs the commands of a session one by one.
+func (s *script) console(b block) {
+	commands, err := b.commands()
+	if err != nil {
+		s.errorf(b.line, "%v", err)
+		return
+	}
+	for i, c := range commands {
+		if notRun[c.text] && s.inRepository() {
+			s.known(c)
+			continue
+		}
+		exit := 0
+		if i == len(commands)-1 && b.settings["exit"] != "" {
+			exit, _ = strconv.Atoi(b.settings["exit"])
+		}
+		out, code := s.command(c.text)
+		got := outputLines(out)
+		if code != exit {
+			s.errorf(c.line-1, "%s\nended with %d, not %d, and printed\n%s", c.text, code, exit, out)
+			s.FailNow() // what follows relies on it
+		}
+		want, have := c.want, got
+		if b.settings["like"] == "shape" {
+			want, have = shapes(want), shapes(have)
+		}
+		if !matches(want, have) {
+			s.replace = append(s.replace, change{c.line - 1, len(c.want), got})
+			s.errorf(c.line-1, "%s\nprints\n%s\nand not\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// inRepository reports whether the script is at the root of the checkout, which
+// it sees as a clone.
+func (s *script) inRepository() bool {
+	real, err := filepath.EvalSymlinks(s.dir)
+	return err == nil && real == repository
+}
+
+// outputLines is what a command printed, empty lines at the end apart.
+func outputLines(out string) []string {
+	out = strings.TrimRight(out, "\n")
+	if out == "" {
+		return nil
+	}
+	return strings.Split(out, "\n")
+}
+
+// known checks a command that would run this very test: it exists, and the
+// packages that it is said to print do.
+func (s *script) known(c command) {
+	if _, err := os.Stat(filepath.Join(repository, c.text)); err != nil && !strings.HasPrefix(c.text, "go ") {
+		s.errorf(c.line-1, "there is no %s", c.text)
+	}
+	for i, line := range c.want {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "ok" {
+			dir := filepath.Join(repository, strings.TrimPrefix(fields[1], topogen))
+			if tests, _ := filepath.Glob(filepath.Join(dir, "*_test.go")); len(tests) == 0 {
+				s.errorf(c.line+i, "there are no tests in %s", fields[1])
+			}
+		}
+	}
+}
+
+// command runs one command where the script is, and notes where it is afterwards.
+func (s *script) command(text string) (out string, code int) {
+	at := filepath.Join(s.root, "at")
+	cmd := exec.Command("bash", "-c", text+"\ncode=$?\npwd >"+at+"\nexit $code")
+	cmd.Dir = s.dir
+	cmd.Env = append(environment(s.root), "PWD="+s.dir)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		s.Fatal(err)
+	}
+	if dir, err := os.ReadFile(at); err == nil {
+		s.dir = strings.TrimSpace(string(dir))
+	}
+	return output.String(), code
+}
+
+// goCode compiles a block that is no file as a package of its own: a package
+// clause and imports are added where they are missing. Files are compiled by
+// the commands of the page.
+func (s *script) goCode(b block) {
+	if formatted, err := format.Source([]byte(b.text)); err != nil {
+		s.errorf(b.line, "%v", err)
+		return
+	} else if string(formatted) != b.text {
+		s.errorf(b.line, "gofmt makes this\n%s", formatted)
+	}
+	if b.settings["file"] != "" {
+		return
+	}
+	s.parts++
+	dir := filepath.Join(s.dir, fmt.Sprintf("part%d", s.parts))
+	text := b.text
+	if !strings.HasPrefix(text, "package ") {
+		text = "package part\n\n" + text
+		file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+		if err != nil {
+			s.errorf(b.line, "%v", err)
+			return
+		}
+		if len(file.Imports) == 0 {
+			text = strings.Replace(text, "\n\n", "\n\n"+imports(file), 1)
+		}
+	}
+	s.write(filepath.Join(dir, "part.go"), text)
+	if out, code := s.command("go vet ./" + filepath.Base(dir)); code != 0 {
+		s.errorf(b.line, "%s", out)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// importPaths are the packages that a block may use without saying so.
+var importPaths = []string{
+	"context", "errors", "fmt", "net/http", "os", "os/signal", "testing", "time",
+	topogen + "/runtime/pool", topogen + "/runtime/topo", topogen + "/runtime/queue",
+}
+
+// imports declares what a file mentions.
+func imports(file *ast.File) string {
+	mentioned := make(map[string]bool)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok {
+				mentioned[x.Name] = true
+			}
+		}
+		return true
+	})
+	var out strings.Builder
+	for _, path := range importPaths {
+		if mentioned[filepath.Base(path)] {
+			fmt.Fprintf(&out, "import %q\n", path)
+		}
+	}
+	return out.String()
+}
+
+// yaml checks a topology as a whole, other files as YAML.
+func (s *script) yaml(b block) {
+	if !strings.Contains(b.text, "version: 1\n") {
+		var node yaml.Node
+		if err := yaml.Unmarshal([]byte(b.text), &node); err != nil {
+			s.errorf(b.line, "%v", err)
+		}
+		return
+	}
+	_, findings := spec.Parse("topology.yml", []byte(b.text))
+	for _, f := range findings {
+		s.errorf(b.line+f.Range.Line-1, "%s %s: %s", f.Severity, f.Code, f.Message)
+	}
+}
+
+// mermaid compares a picture with what topogen draws.
+func (s *script) mermaid(b block) {
+	name := b.settings["of"]
+	if name == "" {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		s.errorf(b.line, "%v", err)
+		return
+	}
+	topology, _ := spec.Parse(name, text)
+	if topology == nil {
+		s.errorf(b.line, "%s is no topology", name)
+		return
+	}
+	if got := string(graph.Mermaid(graph.FromTopology(topology))); got != b.text {
+		lines := outputLines(got)
+		s.replace = append(s.replace, change{b.line - 1, strings.Count(b.text, "\n"), lines})
+		s.errorf(b.line, "topogen graph %s prints\n%s", name, got)
+	}
+}
+
+// update writes what commands print now into the page.
+func (s *script) update() {
+	if len(s.replace) == 0 {
+		return
+	}
+	lines := slices.Clone(s.page.lines)
+	for _, c := range slices.Backward(s.replace) {
+		lines = slices.Replace(lines, c.line, c.line+c.lines, c.text...)
+	}
+	if err := os.WriteFile(filepath.Join(repository, s.page.path), []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+		s.Fatal(err)
+	}
+}

@@ -1,0 +1,48 @@
+// Command feedback ranks the pages of a made-up web by how often surfers come by who
+// follow links at random until they are bored. See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+//go:generate go run ../../cmd/topogen build
+
+func main() {
+	// An interrupt sends no more surfers off; those under way go on.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "feedback:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	topology, err := New(Processors{})
+	if err != nil {
+		return err
+	}
+	if err := topology.Run(ctx); err != nil {
+		return err
+	}
+	ranking, surfers := topology.Ranking(0), topology.Start(0).sent
+	visits := 0
+	for _, times := range ranking.visits {
+		visits += times
+	}
+	fmt.Println("page  visits")
+	for _, v := range ranking.best(5) {
+		fmt.Printf("%4d %7d\n", v.Page, v.Times)
+	}
+	fmt.Printf("%d surfers made %d visits and were bored\n", surfers, visits)
+	if ranking.visits != direct(surfers) {
+		return errors.New("a direct computation finds other visits")
+	}
+	fmt.Println("a direct computation finds the same")
+	return nil
+}

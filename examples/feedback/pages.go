@@ -1,0 +1,42 @@
+package main
+
+// Pages owns some of the pages. `key: Page` brings all surfers who reach a page to
+// the same instance, so nothing needs a lock.
+type Pages struct {
+	pages map[int]*page // by number
+}
+
+type page struct {
+	links  []int
+	visits int
+}
+
+// ReceiveSurfer counts the visit and sends the surfer on. Of one message comes at
+// most one: a cycle whose messages multiply would end Run with an error.
+func (p *Pages) ReceiveSurfer(m Surfer, out *PagesSender) {
+	page := p.page(m.Page)
+	page.visits++
+	if m.follow(page.links) {
+		out.SendSurfer(m) // the sender knows which instance owns the page
+	}
+}
+
+func (p *Pages) page(number int) *page {
+	known := p.pages[number]
+	if known == nil {
+		if p.pages == nil {
+			p.pages = make(map[int]*page)
+		}
+		known = &page{links: linksOf(number)}
+		p.pages[number] = known
+	}
+	return known
+}
+
+// Finish is called when the source is done and no surfer is under way any more,
+// between whichever instances. Nothing here has to find that out.
+func (p *Pages) Finish(out *PagesSender) {
+	for number, page := range p.pages {
+		out.SendVisits(Visits{number, page.visits})
+	}
+}

@@ -1,0 +1,31 @@
+package main
+
+import "math/rand/v2"
+
+const (
+	pageCount = 2000
+	linksMax  = 8  // of one page
+	bored     = 15 // of 100 surfers leave the web at each page
+)
+
+// linksOf are the pages that a page links to. The web is made up, yet the same each
+// time; pages with small numbers are more popular.
+func linksOf(page int) []int {
+	random := rand.New(rand.NewPCG(uint64(page), 1))
+	links := make([]int, 1+random.IntN(linksMax))
+	for i := range links {
+		x := random.Float64()
+		links[i] = int(x * x * pageCount)
+	}
+	return links
+}
+
+// follow takes the surfer along one of the links of its page; false: it is bored.
+func (s *Surfer) follow(links []int) bool {
+	luck := s.Luck.Uint64()
+	if luck%100 < bored {
+		return false
+	}
+	s.Page = links[luck/100%uint64(len(links))]
+	return true
+}

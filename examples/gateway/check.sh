@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs the example as its README says and looks at what it prints.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+go build -o /dev/null ./examples/gateway # so that the bound holds for the run alone
+
+output=$(timeout 60 go run ./examples/gateway -load 2s)
+for pattern in '^serving on http://127\.0\.0\.1:[0-9]+$' '^[0-9]+ requests in .*: [0-9]+ requests/s$' \
+	'^status 200: [0-9]+$' '^latency: half within ' '^drained: [1-9][0-9]* deposits booked$'; do
+	grep -Eq -- "$pattern" <<<"$output" || { printf 'no line like %s in\n%s\n' "$pattern" "$output" >&2; exit 1; }
+done

@@ -1,0 +1,134 @@
+// Command gateway is a small HTTP service in front of a topology: each request is a
+// message to the instance that keeps its account, and waits for the reply. See
+// README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+//go:generate go run ../../cmd/topogen build
+
+// shutdownTimeout is how long requests that were accepted may take to be read and
+// answered. It is more than the timeouts of the edges, and more than the five seconds
+// that net/http gives a connection to send its first request.
+const shutdownTimeout = 10 * time.Second
+
+type options struct {
+	addr    string
+	folder  string        // of the journals; "": a temporary one
+	sync    bool          // the journals
+	load    time.Duration // of the built-in client; 0: serve until interrupted
+	clients int           // of the load
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
+	flag.StringVar(&o.folder, "dir", "", "folder of the journals (default a temporary one)")
+	flag.BoolVar(&o.sync, "sync", false, "wait for the disk at each deposit")
+	flag.DurationVar(&o.load, "load", 0, "run the built-in client for this long, then stop")
+	flag.IntVar(&o.clients, "clients", 16, "requests that the built-in client has under way at a time")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if o.folder == "" {
+		folder, err := os.MkdirTemp("", "gateway")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+		o.folder = folder
+	}
+	topology, err := New(Processors{
+		Accounts: func(i topo.Instance) (*Accounts, error) {
+			// Which instance keeps an account depends on how many there are.
+			name := fmt.Sprintf("accounts-%d-of-%d.journal", i.Index+1, i.Number)
+			return OpenAccounts(filepath.Join(o.folder, name), o.sync)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		return err
+	}
+	url := "http://" + listener.Addr().String()
+	fmt.Println("serving on", url)
+
+	var report loadReport
+	meanwhile := untilInterrupted
+	if o.load > 0 {
+		meanwhile = func(ctx context.Context) (err error) {
+			report, err = runLoad(ctx, url, o.clients, o.load)
+			return err
+		}
+	}
+	if err := serve(ctx, listener, topology, meanwhile); err != nil {
+		return err
+	}
+	booked := topology.Ledger(0).Deposits
+	if o.load > 0 {
+		fmt.Print(report)
+		if booked < report.deposits {
+			return fmt.Errorf("%d deposits were answered, and only %d booked", report.deposits, booked)
+		}
+	}
+	fmt.Printf("drained: %d deposits booked\n", booked)
+	return nil
+}
+
+func untilInterrupted(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// serve answers requests while meanwhile runs, then stops in the order in which
+// requests travel, so that none that was accepted is lost: first the server takes no
+// more and waits for those under way, then the topology hears that no more will come
+// and runs until it is empty.
+func serve(ctx context.Context, listener net.Listener, topology *Topology, meanwhile func(context.Context) error) error {
+	server := &http.Server{Handler: newHandler(topology.Api()), ReadHeaderTimeout: 5 * time.Second}
+	meanwhileCtx, cancel := context.WithCancel(ctx)
+	ran, served := make(chan error, 1), make(chan error, 1)
+	go func() {
+		defer cancel() // a topology that fails ends the program
+		// Not ctx: an interrupt is not to reach the topology before the last request.
+		ran <- topology.Run(context.WithoutCancel(ctx))
+	}()
+	go func() {
+		defer cancel()
+		served <- server.Serve(listener)
+	}()
+	err := meanwhile(meanwhileCtx)
+
+	timeout, cancelTimeout := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancelTimeout()
+	err = errors.Join(err, server.Shutdown(timeout))
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	topology.Api().Close()
+	return errors.Join(err, <-ran)
+}

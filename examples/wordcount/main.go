@@ -1,0 +1,86 @@
+// Command wordcount prints the most frequent words of files and folders: of those
+// named on the command line, else of the Go module around the working directory.
+// See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+//go:generate go run ../../cmd/topogen build
+
+func main() {
+	// An interrupt ends the reading; what was read by then is counted and printed.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "wordcount:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, paths []string) error {
+	if len(paths) == 0 {
+		folder, err := moduleFolder()
+		if err != nil {
+			return err
+		}
+		paths = []string{folder}
+	}
+	for _, path := range paths { // before anything is read and counted
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+	}
+	topology, err := New(Processors{
+		Feed: func(topo.Instance) (*Feed, error) { return &Feed{paths: paths}, nil },
+	})
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	hideStatus := showStatus(topology, start)
+	err = topology.Run(ctx)
+	hideStatus()
+	if err != nil {
+		return err
+	}
+	feed, took := topology.Feed(0), time.Since(start)
+	fmt.Fprintf(os.Stderr, "%d files, %.1f MB in %v: %.0f MB/s\n",
+		feed.Files, float64(feed.Bytes)/1e6, took.Round(time.Millisecond), float64(feed.Bytes)/1e6/took.Seconds())
+	return nil
+}
+
+// moduleFolder is the root of the Go module around the working directory or, where
+// there is none, around the sources of this program.
+func moduleFolder() (string, error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	_, source, _, _ := runtime.Caller(0)
+	for _, folder := range []string{working, filepath.Dir(source)} {
+		for filepath.IsAbs(folder) {
+			if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+				return folder, nil
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+			if folder == filepath.Dir(folder) {
+				break
+			}
+			folder = filepath.Dir(folder)
+		}
+	}
+	return "", errors.New("no Go module here; name files or folders")
+}

@@ -1,0 +1,34 @@
+package bind
+
+import (
+	"maps"
+	"slices"
+)
+
+// Declares gives a function that reports whether the user's files declare a name
+// at package level.
+func (r *Result) Declares() func(name string) bool {
+	if r.root == nil {
+		return func(string) bool { return false }
+	}
+	declared := r.root.source.declared()
+	return func(name string) bool { return declared[name] != nil }
+}
+
+// Inputs lists the folders whose Go files the result depends on, and Verify's if
+// it was called: absolute and sorted. What comes with a version or with Go itself
+// follows from go.mod and the release.
+func (r *Result) Inputs() []string {
+	folders := map[string]bool{r.Dir: true}
+	if r.root != nil && r.loader.done {
+		seen := make(map[string]bool)
+		for _, path := range r.root.source.imported() {
+			r.loader.folders(path, folders, seen)
+		}
+		for path := range r.root.skeleton.aliases {
+			r.loader.folders(path, folders, seen)
+		}
+	}
+	delete(folders, "")
+	return slices.Sorted(maps.Keys(folders))
+}

@@ -1,0 +1,118 @@
+package bind
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// chain writes a package with n processors in a row and returns its topology.
+func chain(t testing.TB, dir string, n int) *spec.Topology {
+	t.Helper()
+	var yml, code strings.Builder
+	yml.WriteString("version: 1\nname: chain\nprocessors:\n")
+	code.WriteString("package chain\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"net/http\"\n\t\"time\"\n)\n\nvar client http.Client\n\ntype M struct {\n\tAccount string\n\tAt time.Time\n}\n")
+	for i := range n {
+		fmt.Fprintf(&yml, "  p%d: {instances: 4}\n", i)
+		fmt.Fprintf(&code, "\ntype P%d struct{ n int }\n\nfunc (p *P%[1]d) Init(ctx context.Context) error { return nil }\n", i)
+		switch i {
+		case 0:
+			code.WriteString("\nfunc (p *P0) Ping(out *P0Sender) error { return out.SendM(M{}) }\n")
+		case n - 1:
+			fmt.Fprintf(&code, "\nfunc (p *P%d) ReceiveM(m *M) error { return nil }\n", i)
+		default:
+			fmt.Fprintf(&code, "\nfunc (p *P%d) ReceiveM(ctx context.Context, m *M, out *P%[1]dSender) error {\n\tfmt.Sprint(p.n)\n\tout.SendM(*m)\n\treturn nil\n}\n", i)
+		}
+	}
+	yml.WriteString("edges:\n")
+	for i := range n - 1 {
+		fmt.Fprintf(&yml, "  - p%d -> p%d: {message: M, key: Account}\n", i, i+1)
+	}
+	write(t, filepath.Join(dir, "chain.go"), code.String())
+	topology, findings := spec.Parse("topology.yml", []byte(yml.String()))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return topology
+}
+
+// TestSyntaxIsFast holds the first way against what a person notices: a package
+// of a hundred processors binds without a child process in milliseconds.
+func TestSyntaxIsFast(t *testing.T) {
+	dir := filepath.Join(newModule(t), "chain")
+	in := Input{Topology: chain(t, dir, 100), Dir: dir}
+	best := time.Hour
+	for range 5 {
+		start := time.Now()
+		results, err := Bind(context.Background(), []Input{in}, Options{})
+		best = min(best, time.Since(start))
+		if err != nil || !results[0].Plan.Bound || results[0].Typed {
+			t.Fatalf("%v, %v", err, results[0].Findings)
+		}
+	}
+	if limit := 50 * time.Millisecond; best > limit { // some 4 ms on two idle cores
+		t.Errorf("%v, more than %v", best, limit)
+	}
+}
+
+// TestManyFindings holds what costs most, a large topology with nothing behind
+// it and names that are all nearly right, against seconds.
+func TestManyFindings(t *testing.T) {
+	const n = 3000
+	var yml, code strings.Builder
+	yml.WriteString("version: 1\nname: many\nprocessors:\n")
+	code.WriteString("package many\n")
+	for i := range n {
+		fmt.Fprintf(&yml, "  processor-%d: {}\n", i)
+		fmt.Fprintf(&code, "type Processr%d struct{}; type Mesage%[1]d struct{}\n", i)
+	}
+	yml.WriteString("edges:\n")
+	for i := range 2 * n {
+		fmt.Fprintf(&yml, "  - processor-%d -> processor-%d: Message%d\n", i%n, (7*i+1+i/n)%n, i)
+	}
+	topology, _ := spec.Parse("topology.yml", []byte(yml.String()))
+	dir := filepath.Join(newModule(t), "many")
+	write(t, filepath.Join(dir, "many.go"), code.String())
+	start := time.Now()
+	results, err := Bind(context.Background(), []Input{{Topology: topology, Dir: dir}}, Options{})
+	if err != nil || len(results[0].Findings) != 3*n {
+		t.Fatalf("%v, %d findings", err, len(results[0].Findings))
+	}
+	if took := time.Since(start); took > 5*time.Second { // 0.5 s on two idle cores
+		t.Errorf("%v", took)
+	}
+}
+
+func BenchmarkBind(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		dir := filepath.Join(newModule(b), "chain")
+		in := Input{Topology: chain(b, dir, n), Dir: dir}
+		for _, types := range []bool{false, true} {
+			b.Run(fmt.Sprintf("processors=%d/types=%t", n, types), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					results, err := Bind(context.Background(), []Input{in}, Options{Types: types})
+					if err != nil || !results[0].Plan.Bound {
+						b.Fatalf("%v, %v", err, results[0].Findings)
+					}
+				}
+			})
+			b.Run(fmt.Sprintf("processors=%d/types=%t/verify", n, types), func(b *testing.B) {
+				for b.Loop() {
+					results, err := Bind(context.Background(), []Input{in}, Options{Types: types})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if v, err := results[0].Verify(context.Background(), nil); err != nil || len(v.Own)+len(v.User) > 0 {
+						b.Fatal(err, v)
+					}
+				}
+			})
+		}
+	}
+}

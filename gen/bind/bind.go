@@ -1,0 +1,199 @@
+package bind
+
+import (
+	"context"
+	"errors"
+	"go/token"
+	"path"
+	"path/filepath"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// Input is a topology to bind.
+type Input struct {
+	Topology *spec.Topology
+	Dir      string // folder of the topology file; "": as Topology.File says
+}
+
+// Options are what all topologies of a run have in common. The zero value is
+// ready to use.
+type Options struct {
+	// Env is the environment of the go command; nil is that of the process.
+	Env []string
+	// Types asks for real types even where the syntax of the package suffices.
+	Types bool
+	// Verify says that Verify will be called. The packages that it needs are then
+	// listed from the beginning on, while syntax is looked at and files are made.
+	Verify bool
+	// Imports are packages that the generated files will import whatever the
+	// topology says, so that one packages.Load finds them all.
+	Imports []string
+}
+
+// Result is what was found for one topology.
+type Result struct {
+	Plan       *plan.Plan // whole as far as it goes; nil where the package was not found
+	Dir        string     // absolute folder of the generated package
+	PortsReady bool       // the file and the message types are right
+	Findings   []spec.Finding
+	Missing    []Missing
+	Typed      bool // bound by real types, not only by syntax
+
+	reporter *reporter
+	root     *root // nil: nothing can be bound
+	loader   *loader
+	open     bool // still to be bound
+	touched  bool // a binder has written into the plan
+}
+
+// Bind binds each topology to the Go package that it is generated into. The
+// error is the context's: whatever is wrong with topologies, Go or the go
+// command is a finding.
+func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, error) {
+	fset := token.NewFileSet()
+	env := newEnvironment(options.Env)
+	results := make([]*Result, len(inputs))
+	holders := make(map[string]*Result)
+	for i, in := range inputs {
+		r := locate(fset, env, in)
+		results[i] = r
+		if r.root == nil {
+			continue
+		}
+		if holder := holders[r.Dir]; holder != nil {
+			r.reporter.at("TG312", in.Topology.Name, "give one of them an output in another folder",
+				"topologies %q and %q would be generated into the same package, where their names collide",
+				holder.reporter.topology.Name.Value, in.Topology.Name.Value)
+			r.root = nil
+			continue
+		}
+		holders[r.Dir] = r
+	}
+	loaders := newLoaders(fset, env, results, options)
+	if options.Verify {
+		for _, l := range loaders {
+			l.start(ctx)
+		}
+	}
+	for _, r := range results {
+		r.open = r.root != nil && (options.Types || !r.bindSyntax(env))
+	}
+	for _, r := range results {
+		if !r.open {
+			continue
+		}
+		if err := r.bindTypes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range results {
+		r.Findings = spec.Sort(r.reporter.findings)
+	}
+	return results, nil
+}
+
+// locate finds the package and builds the plan. The result's root stays nil
+// where nothing can be bound.
+func locate(fset *token.FileSet, env *environment, in Input) *Result {
+	t := in.Topology
+	dir := in.Dir
+	if dir == "" {
+		dir = filepath.Dir(t.File)
+	}
+	dir, err := filepath.Abs(dir)
+	r := &Result{reporter: &reporter{topology: t, dir: dir, fset: fset, texts: make(map[string][]byte)}}
+	whole := spec.Text{Pointer: ""}
+	if err != nil {
+		r.reporter.at("TG314", whole, "", "the folder of the topology cannot be found: %v", err)
+		return r
+	}
+	r.Dir = filepath.Join(dir, filepath.FromSlash(path.Dir(t.Output.Value)))
+	m, err := findModule(r.Dir)
+	if errors.Is(err, errNoModule) {
+		r.reporter.at("TG314", whole, "go mod init example.com/"+packageName(t.Name.Value), "%v", err)
+		return r
+	} else if err != nil {
+		r.reporter.at("TG314", whole, "", "%v", err)
+		return r
+	}
+	source, err := readSource(fset, r.Dir, env)
+	if err != nil {
+		r.reporter.at("TG314", whole, "", "the package's folder cannot be read: %v", firstLine(err.Error()))
+		return r
+	}
+	r.reporter.texts = source.texts
+	root := &root{module: m, path: m.importPath(r.Dir), source: source}
+	name, ok := r.nameOf(source)
+	root.name = name
+	p, findings := plan.Build(t, plan.Package{Name: root.name, Path: root.path})
+	r.Plan = p
+	r.reporter.findings = append(r.reporter.findings, findings...)
+	for _, e := range source.errors {
+		r.reporter.add(r.reporter.goFinding("TG310", e.Pos, "this Go file does not parse: "+e.Msg))
+	}
+	if ok && len(source.errors) == 0 {
+		root.skeleton = newSkeleton(p)
+		r.root = root
+	}
+	return r
+}
+
+// bindSyntax binds by the syntax of the package, if that suffices. A module that
+// does not require the runtime is left to the loader, which can say so.
+func (r *Result) bindSyntax(env *environment) bool {
+	if !r.root.module.runtime {
+		return false
+	}
+	b := newBinder(r, check(r.reporter.fset, r.root, standIns{}, env))
+	before := len(r.reporter.findings)
+	if b.bind(); b.doubt || len(r.reporter.findings) > before {
+		r.reporter.findings = r.reporter.findings[:before]
+		return false
+	}
+	r.take(b)
+	return true
+}
+
+// nameOf is the package's name: that of the files in the folder, else what the
+// topology says, else made from the topology's name.
+func (r *Result) nameOf(s *source) (name string, ok bool) {
+	t := r.reporter.topology
+	if len(s.files) == 0 {
+		if t.Package.Value != "" {
+			return t.Package.Value, true
+		}
+		return packageName(t.Name.Value), true
+	}
+	name = s.files[0].Name.Name
+	for _, f := range s.files {
+		if f.Name.Name != name {
+			r.reporter.atGo("TG314", f.Name.Pos(), f.Name.Name, "", "the folder holds the packages %s (%s) and %s", name, filepath.Base(s.names[0]), f.Name.Name)
+			return name, false
+		}
+	}
+	if t.Package.Value != "" && t.Package.Value != name {
+		r.reporter.at("TG314", t.Package, name, "the folder of the topology holds package %s, not %s", name, t.Package.Value)
+		return name, false
+	}
+	return name, true
+}
+
+// packageName makes the name of a package of any name.
+func packageName(name string) string {
+	out := make([]byte, 0, len(name))
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			out = append(out, c+'a'-'A')
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9' && len(out) > 0:
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 || token.IsKeyword(string(out)) || string(out) == "init" || string(out) == "main" {
+		return string(out) + "topology"
+	}
+	return string(out)
+}

@@ -1,0 +1,287 @@
+package bind
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+var update = flag.Bool("update", false, "write what is found into the cases")
+
+// TestCases binds each testdata/*.txtar: a topology and Go files in, the section
+// want out. All cases are packages of one module, so that types are loaded once.
+// Whatever the syntax alone decides, the types must decide likewise.
+func TestCases(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no cases", err)
+	}
+	dir := newModule(t)
+	var inputs []Input
+	var archives []*txtar.Archive
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := filepath.Join(dir, strings.TrimSuffix(filepath.Base(name), ".txtar"))
+		unpack(t, archive, folder)
+		archives = append(archives, archive)
+		inputs = append(inputs, Input{Topology: parse(t, archive), Dir: folder})
+	}
+	results, err := Bind(context.Background(), inputs, Options{Types: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		t.Run(filepath.Base(names[i]), func(t *testing.T) {
+			tier := "types"
+			if s := bySyntax(t, inputs[i]); s != nil {
+				tier = "syntax"
+				if diff := cmp.Diff(r.Plan, s.Plan); diff != "" {
+					t.Errorf("types and syntax differ (-types +syntax):\n%s", diff)
+				}
+				if len(r.Findings) > 0 {
+					t.Errorf("syntax alone found nothing; types found %v", r.Findings)
+				}
+			}
+			got := describe(t, r, tier)
+			for j := range archives[i].Files {
+				file := &archives[i].Files[j]
+				if file.Name != "want" {
+					continue
+				}
+				if diff := cmp.Diff(string(file.Data), got); diff != "" && !*update {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				file.Data = []byte(got)
+			}
+			if *update {
+				if err := os.WriteFile(names[i], txtar.Format(archives[i]), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// bySyntax binds without types; nil where that does not suffice.
+func bySyntax(t *testing.T, in Input) *Result {
+	t.Helper()
+	env := newEnvironment(nil)
+	r := locate(token.NewFileSet(), env, in)
+	if r.root == nil || len(r.reporter.findings) > 0 || !r.bindSyntax(env) {
+		return nil
+	}
+	return r
+}
+
+// newModule makes a module that has the runtime's topo package, and returns its
+// folder.
+func newModule(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module example.com\n\ngo 1.26\n\nrequire github.com/topogen/topogen v0.0.0\n\nreplace github.com/topogen/topogen => ./topogen\n")
+	write(t, filepath.Join(dir, "topogen", "go.mod"), "module github.com/topogen/topogen\n\ngo 1.26\n")
+	files, err := filepath.Glob("../../runtime/topo/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("the runtime is not there", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "topogen", "runtime", "topo", filepath.Base(file)), string(text))
+	}
+	return dir
+}
+
+func write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unpack(t *testing.T, archive *txtar.Archive, dir string) {
+	t.Helper()
+	for _, file := range archive.Files {
+		if file.Name != "want" {
+			write(t, filepath.Join(dir, file.Name), string(file.Data))
+		}
+	}
+}
+
+// parse reads the topology of a case, which is right as far as the file goes.
+func parse(t *testing.T, archive *txtar.Archive) *spec.Topology {
+	t.Helper()
+	for _, file := range archive.Files {
+		if file.Name == "topology.yml" {
+			topology, findings := spec.Parse("topology.yml", file.Data)
+			for _, f := range findings {
+				if f.Severity == spec.Error {
+					t.Fatalf("%v", f)
+				}
+			}
+			return topology
+		}
+	}
+	t.Fatal("no topology.yml")
+	return nil
+}
+
+// describe is a result in words.
+func describe(t *testing.T, r *Result, tier string) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, f := range r.Findings {
+		fmt.Fprintf(&out, "%s:%d:%d-%d: %s %s: %s\n", f.File, f.Range.Line, f.Range.Column, f.Range.EndColumn, f.Severity, f.Code, f.Message)
+		if f.Suggestion != "" {
+			fmt.Fprintf(&out, "\t%s\n", f.Suggestion)
+		}
+	}
+	for _, m := range r.Missing {
+		if m.Declare {
+			fmt.Fprintf(&out, "scaffold type %s\n", m.Type)
+		}
+		for _, method := range m.Methods {
+			fmt.Fprintf(&out, "scaffold %s %v\n", method.Signature, method.Imports)
+		}
+	}
+	v, err := r.Verify(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range v.User {
+		fmt.Fprintf(&out, "%s:%d:%d: %s: %s\n", f.File, f.Range.Line, f.Range.Column, f.Code, f.Message)
+	}
+	if r.Plan == nil {
+		return out.String()
+	}
+	for _, folder := range r.Inputs() {
+		if folder != r.Dir && filepath.Base(folder) != "topo" {
+			rel, err := filepath.Rel(filepath.Dir(r.Dir), folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(&out, "reads", rel)
+		}
+	}
+	fmt.Fprintf(&out, "package %s %s: by %s, ports %t, bound %t\n", r.Plan.Package, r.Plan.ImportPath, tier, r.PortsReady, r.Plan.Bound)
+	for i := range r.Plan.Edges {
+		describeEdge(&out, r.Plan, i)
+	}
+	for i := range r.Plan.Processors {
+		describeProcessor(&out, &r.Plan.Processors[i])
+	}
+	return out.String()
+}
+
+func describeEdge(out *bytes.Buffer, p *plan.Plan, i int) {
+	e := &p.Edges[i]
+	fmt.Fprintf(out, "edge %s %s", e.Ident, e.Type)
+	if e.Pointerful {
+		out.WriteString(" pointerful")
+	}
+	if e.Route == plan.Key || e.Route == plan.ID {
+		kinds := [...]string{"string", "bytes", "int", "uint", "bool"}
+		fmt.Fprintf(out, " key %s %s", kinds[e.KeyKind], strings.Join(e.Access, "."))
+		if e.Method {
+			out.WriteString("()")
+		}
+		if e.Pointers {
+			fmt.Fprintf(out, " nil at %v", e.Nils)
+		}
+	}
+	out.WriteString("\n")
+}
+
+func describeProcessor(out *bytes.Buffer, p *plan.Processor) {
+	if p.External {
+		fmt.Fprintf(out, "%s: external\n", p.Name)
+	} else {
+		fmt.Fprintf(out, "%s: %s\n", p.Name, p.Type)
+	}
+	method := func(m *plan.Method) {
+		if m == nil {
+			return
+		}
+		fmt.Fprintf(out, "\t%s", m.Name)
+		for _, part := range []struct {
+			is   bool
+			text string
+		}{
+			{m.Context, "ctx"},
+			{m.Message == plan.ByPointer, "pointer"},
+			{m.Out == plan.SenderOut, "sender"},
+			{m.Out == plan.InterfaceOut, "interface"},
+			{m.Out == plan.AdaptedOut, fmt.Sprintf("adapted%v", m.OutMethods)},
+			{m.OutType != nil, fmt.Sprint(m.OutType)},
+			{m.OutNames != nil, fmt.Sprint(m.OutNames)},
+			{m.Reply, "reply"},
+			{m.Error, "error"},
+		} {
+			if part.is {
+				out.WriteString(" " + part.text)
+			}
+		}
+		out.WriteString("\n")
+	}
+	for _, r := range p.Receives {
+		fmt.Fprintf(out, "\t%d:", r.Edge)
+		method(&r.Method)
+	}
+	for _, m := range []*plan.Method{p.Ping, p.Serve, p.Finish, p.Init, p.Close} {
+		method(m)
+	}
+	for _, s := range p.Sends {
+		if s.Clone {
+			fmt.Fprintf(out, "\t%s clones\n", s.Name)
+		}
+	}
+	if c := p.New; c != nil {
+		fmt.Fprintf(out, "\tnew %s.%s %v instance %t pointer %t error %t\n", c.Import, c.Func, c.Args, c.Instance, c.Pointer, c.Error)
+		if c.Config != nil {
+			fmt.Fprintf(out, "\twith %s\n", describeLiteral(*c.Config))
+		}
+	}
+}
+
+func describeLiteral(l plan.Literal) string {
+	var parts []string
+	for _, f := range l.Fields {
+		name := f.Name
+		if f.Key != nil {
+			name = f.Key.Text
+		}
+		parts = append(parts, name+": "+describeLiteral(f.Value))
+	}
+	for _, i := range l.Items {
+		parts = append(parts, describeLiteral(i))
+	}
+	switch l.Kind {
+	case plan.Basic:
+		return l.Type.String() + "(" + l.Text + ")"
+	case plan.PointerTo:
+		return "&" + parts[0]
+	case plan.NilLit:
+		return l.Type.String() + "(nil)"
+	}
+	return l.Type.String() + "{" + strings.Join(parts, ", ") + "}"
+}

@@ -1,0 +1,302 @@
+package bind
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// binder fills in a plan from a checked package. It is the same whether types
+// are real or stand-ins; with stand-ins it notes a doubt wherever the real types
+// might say something else.
+type binder struct {
+	*reporter
+	plan     *plan.Plan
+	root     *root
+	checked  *checked
+	loader   *loader // nil: stand-ins
+	doubt    bool
+	declared map[string]*ast.Ident
+	broken   map[string]bool // import paths that were reported
+	missing  []Missing
+	near     near
+	types    map[*types.Scope][]string // what typeNames found
+
+	context, tick, instance types.Type
+	messages                map[string]types.Type // by message name; nil where it was reported
+	portsReady              bool
+}
+
+// newBinder returns a binder for r's plan. A second one gets a plan of its own,
+// since the first may have left its traces.
+func newBinder(r *Result, c *checked) *binder {
+	if r.touched {
+		r.Plan, _ = plan.Build(r.reporter.topology, plan.Package{Name: r.root.name, Path: r.root.path})
+	}
+	r.touched = true
+	return &binder{
+		reporter: r.reporter,
+		plan:     r.Plan,
+		root:     r.root,
+		checked:  c,
+		declared: r.root.source.declared(),
+		broken:   make(map[string]bool),
+		messages: make(map[string]types.Type),
+		types:    make(map[*types.Scope][]string),
+	}
+}
+
+// bind looks at everything, whatever was wrong before.
+func (b *binder) bind() {
+	before := b.errors()
+	b.names()
+	b.runtime()
+	b.messageTypes()
+	if b.doubt {
+		return // types will tell, and all that follows would be done twice
+	}
+	for i := range b.plan.Edges {
+		b.key(i)
+	}
+	b.ownership()
+	b.portsReady = b.errors() == before
+	starts := make([]bool, len(b.plan.Processors))
+	for i := range b.plan.Processors {
+		starts[i] = b.plan.Processors[i].External || b.processor(i)
+	}
+	b.groups()
+	if !b.topology.Partial {
+		for _, f := range spec.Unreachable(b.topology, func(i int) bool { return starts[i] }) {
+			b.add(f)
+		}
+	}
+	b.plan.Bound = b.errors() == 0 && !b.topology.Partial
+	b.portsReady = b.portsReady && before == 0 && !b.topology.Partial
+}
+
+func (b *binder) errors() int {
+	n := 0
+	for _, f := range b.findings {
+		if f.Severity == spec.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// unsure notes that the types at hand do not decide. It is true with stand-ins
+// only: real types are what they are.
+func (b *binder) unsure() bool {
+	if b.loader == nil {
+		b.doubt = true
+	}
+	return b.doubt
+}
+
+// names holds what will be generated against what the package declares.
+func (b *binder) names() {
+	for _, n := range b.plan.Names() {
+		if id := b.declared[n.Ident]; id != nil {
+			b.atGo("TG312", id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
+		}
+	}
+}
+
+// runtime finds the types of the runtime that methods mention.
+func (b *binder) runtime() {
+	b.context = b.checked.lookup(contextName)
+	b.tick = b.checked.lookup(tickName)
+	b.instance = b.checked.lookup(instanceName)
+	if b.loader != nil {
+		b.importable(plan.Topo, b.topology.Name)
+	}
+}
+
+// importable reports, once, a package that the generated one cannot import; at
+// is where the topology mentions it.
+func (b *binder) importable(path string, at spec.Text) bool {
+	if b.broken[path] {
+		return false
+	}
+	if b.loader == nil || path == "" {
+		return true
+	}
+	suggestion, problem := "", b.loader.problem(path)
+	switch {
+	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, home+"/")):
+		suggestion = "go get " + home
+		problem = "the runtime cannot be loaded: " + problem
+	case problem != "":
+		problem = "package " + path + " cannot be loaded: " + problem
+	case !visible(path, b.root.path):
+		problem = "package " + path + " is internal to another part of the tree"
+	case b.loader.listed[path] != nil && b.loader.listed[path].Name == "main":
+		problem = "package " + path + " is a program, which cannot be imported"
+	case b.loader.reaches(path, b.root.path, make(map[string]bool)):
+		problem = "package " + path + " imports " + b.root.path + ", which would import it: an import cycle"
+		suggestion = "let its handlers take an interface of their own in place of a sender, and keep shared messages in a package below both"
+	default:
+		return true
+	}
+	b.broken[path] = true
+	b.at("TG314", at, suggestion, "%s", problem)
+	return false
+}
+
+// messageTypes finds the type of each message, at the first edge that names it.
+func (b *binder) messageTypes() {
+	mentions := b.mentions()
+	pointerful := make(map[string]bool)
+	for index, name := range b.root.skeleton.messages {
+		m := mentions[name]
+		alias := messagePrefix + strconv.Itoa(index)
+		b.messages[name] = b.resolve("TG306", "message "+strconv.Quote(name), alias, m.ref, m.at)
+		pointerful[name] = b.pointers(b.messages[name]) != ""
+	}
+	for i := range b.plan.Edges {
+		if e := &b.plan.Edges[i]; e.From >= 0 {
+			e.Pointerful = pointerful[e.Message]
+		}
+	}
+}
+
+// mention is where the topology gives a message its type.
+type mention struct {
+	at  spec.Text
+	ref plan.TypeRef
+}
+
+// mentions finds where each message gets its type: under messages, else at the
+// first edge that names it.
+func (b *binder) mentions() map[string]mention {
+	mentions := make(map[string]mention)
+	add := func(at spec.Text, ref plan.TypeRef) {
+		if _, ok := mentions[at.Value]; !ok && at.Value != "" {
+			mentions[at.Value] = mention{at, ref}
+		}
+	}
+	for i, e := range b.topology.Edges {
+		if e.Every == 0 {
+			add(e.Message, b.plan.Edges[i].Type)
+		}
+		add(e.Reply, b.plan.Edges[i].ReplyType)
+	}
+	for _, m := range b.topology.Messages {
+		if old, ok := mentions[m.Name.Value]; ok {
+			mentions[m.Name.Value] = mention{m.Type, old.ref}
+		}
+	}
+	return mentions
+}
+
+// resolve finds a type that the topology names; nil where it is wrong, which is
+// reported.
+func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Text) types.Type {
+	whole := true
+	for _, path := range slices.Compact(ref.Imports(nil)) {
+		whole = b.importable(path, at) && whole
+	}
+	if !whole {
+		return nil
+	}
+	if t := b.checked.lookup(alias); t != nil {
+		if b.loader == nil && !wholeNamed(t) {
+			b.unsure()
+		}
+		return t
+	}
+	if b.unsure() {
+		return nil
+	}
+	name, where := ref.Name, "package "+b.root.name
+	scope := b.checked.pkg.Scope()
+	if ref.Import != "" {
+		where = "package " + ref.Import
+		scope = nil
+		if p, err := b.loader.Import(ref.Import); err == nil {
+			scope = p.Scope()
+		}
+	}
+	switch {
+	case ref.Kind == plan.Named && scope != nil && scope.Lookup(name) == nil && types.Universe.Lookup(name) == nil:
+		suggestion := ""
+		if near := b.near.to(name, b.typeNames(scope)); near != "" {
+			suggestion = "did you mean " + near + "?"
+		} else if ref.Import == "" {
+			suggestion = "type " + name + " struct{}"
+		}
+		b.at(code, at, suggestion, "type %s is not declared in %s", name, where)
+	default:
+		b.at(code, at, "", "the type of %s is wrong: %s", what, b.words(b.checked.wrong[alias]))
+	}
+	return nil
+}
+
+// wholeNamed reports whether t, a type that the topology names, is known enough
+// to be one: not what it consists of, which matters only where it is looked at.
+func wholeNamed(t types.Type) bool {
+	if n, ok := t.(*types.Named); ok {
+		return whole(n)
+	}
+	return whole(t)
+}
+
+// words takes the names of the skeleton out of a type checker's message.
+func (b *binder) words(message string) string {
+	for path, alias := range b.root.skeleton.aliases {
+		message = strings.ReplaceAll(message, alias+".", path+".")
+	}
+	if message == "" {
+		return "it is not a type"
+	}
+	return message
+}
+
+// typeNames lists the types of a package that a person wrote.
+func (b *binder) typeNames(scope *types.Scope) []string {
+	if names, ok := b.types[scope]; ok {
+		return names
+	}
+	var names []string
+	for _, name := range scope.Names() {
+		if _, ok := scope.Lookup(name).(*types.TypeName); ok && (scope != b.checked.pkg.Scope() || b.declared[name] != nil) {
+			names = append(names, name)
+		}
+	}
+	b.types[scope] = names
+	return names
+}
+
+// typeText is t as a person would write it in the package.
+func (b *binder) typeText(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == b.checked.pkg {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+// own reports whether pos is in the folder of the generated package, where
+// a finding about it can be acted on.
+func (b *binder) own(pos token.Pos) bool {
+	return pos.IsValid() && b.texts[b.fset.PositionFor(pos, false).Filename] != nil
+}
+
+// groups takes OnlyTimers back from groups with a member that sends on its own.
+func (b *binder) groups() {
+	for i := range b.plan.Groups {
+		g := &b.plan.Groups[i]
+		for _, p := range g.Processors {
+			if q := &b.plan.Processors[p]; q.Ping != nil || q.Serve != nil {
+				g.OnlyTimers = false
+			}
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package bind
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// root is the package that a topology's files are generated into.
+type root struct {
+	module   *module
+	path     string
+	name     string
+	source   *source
+	skeleton *skeleton
+}
+
+// checked is a root after type checking.
+type checked struct {
+	pkg    *types.Package
+	errors []types.Error
+	wrong  map[string]string // alias of the skeleton: what its line's error says
+}
+
+// checkRoot checks the declarations of r under its skeleton.
+func (l *loader) checkRoot(r *root) *checked {
+	if c := l.results[r.path]; c != nil {
+		return c
+	}
+	l.busy[r.path] = true
+	defer delete(l.busy, r.path)
+	c := check(l.fset, r, l, l.env)
+	l.results[r.path] = c
+	return c
+}
+
+func check(fset *token.FileSet, r *root, importer types.Importer, env *environment) *checked {
+	c := &checked{wrong: make(map[string]string)}
+	files := make([]*ast.File, 0, len(r.source.files)+1)
+	overlay, err := parser.ParseFile(fset, skeletonFile, r.skeleton.text, parser.SkipObjectResolution)
+	if err != nil {
+		panic("bind: the skeleton does not parse: " + err.Error()) // every name in it was validated
+	}
+	files = append(append(files, overlay), r.source.files...)
+	config := &types.Config{
+		GoVersion:        r.module.goVersion,
+		IgnoreFuncBodies: true,
+		FakeImportC:      true,
+		Importer:         importer,
+		Sizes:            env.sizes(),
+		Error: func(err error) {
+			e, ok := err.(types.Error)
+			if !ok || strings.HasPrefix(e.Msg, "\t") { // the second half of the error before
+				return
+			}
+			if at := fset.PositionFor(e.Pos, false); at.Filename == skeletonFile {
+				if subject := r.skeleton.subject(at.Line); subject != "" && c.wrong[subject] == "" {
+					c.wrong[subject] = e.Msg
+				}
+				return
+			}
+			c.errors = append(c.errors, e)
+		},
+	}
+	c.pkg, _ = config.Check(r.path, fset, files, nil)
+	return c
+}
+
+// lookup is the type that an alias of the skeleton stands for; nil if none.
+func (c *checked) lookup(alias string) types.Type {
+	object, ok := c.pkg.Scope().Lookup(alias).(*types.TypeName)
+	if !ok || c.wrong[alias] != "" {
+		return nil
+	}
+	t := types.Unalias(object.Type())
+	if t == types.Typ[types.Invalid] {
+		return nil
+	}
+	return t
+}
+
+func (e *environment) sizes() types.Sizes {
+	return types.SizesFor("gc", e.context(nil).GOARCH)
+}
+
+// senderType is *ParserSender as the skeleton declares it, or nil.
+func (c *checked) senderType(p *plan.Processor) types.Type {
+	if !p.HasSender() {
+		return nil
+	}
+	object, ok := c.pkg.Scope().Lookup(p.Ident + "Sender").(*types.TypeName)
+	if !ok {
+		return nil
+	}
+	return types.NewPointer(object.Type())
+}

@@ -1,0 +1,286 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// configuration turns with: into a literal of the type that the constructor
+// takes; nil where something does not fit, which is reported.
+func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Literal {
+	elem, pointer := t, false
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		elem, pointer = p.Elem(), true
+	}
+	if _, ok := elem.Underlying().(*types.Struct); !ok {
+		b.unfitNew(s, f, "takes "+b.typeText(t)+" as its configuration, which is no struct")
+		return nil
+	}
+	if _, problem := b.typeRef(elem); problem != "" {
+		b.unfitNew(s, f, "takes a configuration whose "+problem)
+		return nil
+	}
+	value := s.file.With
+	if value == nil {
+		value = &spec.Value{Kind: spec.Map}
+	}
+	before := len(b.findings)
+	literal := b.structLiteral(elem, value)
+	if len(b.findings) > before || b.doubt {
+		return nil
+	}
+	if pointer {
+		return pointerTo(b, t, literal)
+	}
+	return &literal
+}
+
+// misplaced reports a value that does not fit its type.
+func (b *binder) misplaced(v *spec.Value, suggestion, format string, args ...any) plan.Literal {
+	if !b.unsure() {
+		b.at("TG309", spec.Text{At: v.At, Pointer: v.Pointer}, suggestion, format, args...)
+	}
+	return plan.Literal{}
+}
+
+// literal is v as a Go literal of type t.
+func (b *binder) literal(t types.Type, v *spec.Value) plan.Literal {
+	if b.loader == nil && !whole(t) {
+		b.unsure()
+		return plan.Literal{}
+	}
+	if isDuration(t) {
+		return b.duration(t, v)
+	}
+	if method := b.decoder(t); method != "" {
+		return b.misplaced(v, "", "type %s reads itself by %s, which a configuration cannot do; take a string and convert it", b.typeText(t), method)
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return b.scalar(t, u, v)
+	case *types.Struct:
+		return b.structLiteral(t, v)
+	case *types.Pointer:
+		if v.Kind == spec.Null {
+			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
+		}
+		return *pointerTo(b, t, b.literal(u.Elem(), v))
+	case *types.Slice:
+		if v.Kind == spec.Null {
+			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
+		}
+		return b.list(t, u.Elem(), v, -1)
+	case *types.Array:
+		return b.list(t, u.Elem(), v, u.Len())
+	case *types.Map:
+		if v.Kind == spec.Null {
+			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
+		}
+		return b.mapLiteral(t, u, v)
+	}
+	return b.misplaced(v, "", "a configuration cannot hold a value of type %s", b.typeText(t))
+}
+
+// typed gives a literal its type.
+func (b *binder) typed(v *spec.Value, l plan.Literal, t types.Type) plan.Literal {
+	ref, problem := b.typeRef(t)
+	if problem != "" {
+		return b.misplaced(v, "", "%s", problem)
+	}
+	l.Type = ref
+	return l
+}
+
+func pointerTo(b *binder, t types.Type, l plan.Literal) *plan.Literal {
+	ref, _ := b.typeRef(t)
+	return &plan.Literal{Type: ref, Kind: plan.PointerTo, Items: []plan.Literal{l}}
+}
+
+// decoder is the method by which t would read itself from text or YAML.
+func (b *binder) decoder(t types.Type) string {
+	if b.loader == nil && !wholeMembers(t) {
+		b.unsure()
+		return ""
+	}
+	for _, name := range []string{"UnmarshalYAML", "UnmarshalText"} {
+		if object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name); object != nil {
+			if _, ok := object.(*types.Func); ok {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Literal {
+	if v.Kind != spec.List {
+		return b.misplaced(v, "", "a list is expected for %s, not %s", b.typeText(t), kindText(v))
+	}
+	if length >= 0 && int64(len(v.Items)) != length {
+		return b.misplaced(v, "", "%s has %d elements, not %d", b.typeText(t), length, len(v.Items))
+	}
+	l := plan.Literal{Kind: plan.SliceLit}
+	for _, item := range v.Items {
+		l.Items = append(l.Items, b.literal(elem, item))
+	}
+	return b.typed(v, l, t)
+}
+
+func (b *binder) mapLiteral(t types.Type, m *types.Map, v *spec.Value) plan.Literal {
+	if v.Kind != spec.Map {
+		return b.misplaced(v, "", "a mapping is expected for %s, not %s", b.typeText(t), kindText(v))
+	}
+	if key, ok := m.Key().Underlying().(*types.Basic); !ok || key.Info()&types.IsString == 0 {
+		return b.misplaced(v, "", "a configuration cannot hold %s: the keys of a mapping are strings", b.typeText(t))
+	}
+	l := plan.Literal{Kind: plan.MapLit}
+	for _, f := range v.Fields {
+		key := b.literal(m.Key(), &spec.Value{Kind: spec.String, Text: f.Key.Value, At: f.Key.At, Pointer: f.Key.Pointer})
+		l.Fields = append(l.Fields, plan.LiteralField{Key: &key, Value: b.literal(m.Elem(), f.Value)})
+	}
+	// The order of keys in the file means nothing, so it must not show.
+	slices.SortFunc(l.Fields, func(x, y plan.LiteralField) int { return strings.Compare(x.Key.Text, y.Key.Text) })
+	return b.typed(v, l, t)
+}
+
+// member is a field of a configuration as the file can name it.
+type member struct {
+	key  string // the yaml tag's name, or the field's
+	tag  bool
+	path []*types.Var // through inlined structs
+}
+
+// members lists what the file can name in a struct.
+func (b *binder) configMembers(t types.Type, before []*types.Var, list []member) []member {
+	if len(before) > inlineDepthMax {
+		return list
+	}
+	u := t.Underlying().(*types.Struct)
+	for i := range u.NumFields() {
+		f := u.Field(i)
+		tag, options, _ := strings.Cut(reflect.StructTag(u.Tag(i)).Get("yaml"), ",")
+		if !f.Exported() || tag == "-" {
+			continue
+		}
+		path := append(slices.Clone(before), f)
+		if _, isStruct := f.Type().Underlying().(*types.Struct); isStruct && slices.Contains(strings.Split(options, ","), "inline") {
+			list = b.configMembers(f.Type(), path, list)
+			continue
+		}
+		m := member{key: tag, tag: tag != "", path: path}
+		if tag == "" {
+			m.key = f.Name()
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+const inlineDepthMax = 16 // structs inline in structs: nobody nests deeper
+
+// find is the member for a key: by tag, else by name without regard to case.
+func find(list []member, key string) (int, bool) {
+	for i, m := range list {
+		if m.tag && m.key == key {
+			return i, true
+		}
+	}
+	for i, m := range list {
+		if !m.tag && strings.EqualFold(m.key, key) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
+	if v.Kind != spec.Map && v.Kind != spec.Null {
+		return b.misplaced(v, "", "a mapping is expected for %s, not %s", b.typeText(t), kindText(v))
+	}
+	if b.loader == nil && !wholeMembers(t) {
+		b.unsure()
+		return plan.Literal{}
+	}
+	list := b.configMembers(t, nil, nil)
+	values := make([]*spec.Value, len(list))
+	for _, f := range v.Fields {
+		i, ok := find(list, f.Key.Value)
+		switch {
+		case !ok:
+			b.unknownKey(t, f, list)
+		case values[i] != nil:
+			b.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, "", "field %s of %s has a value already", list[i].path[len(list[i].path)-1].Name(), b.typeText(t))
+		default:
+			values[i] = f.Value
+		}
+	}
+	l := b.typed(v, plan.Literal{Kind: plan.Struct}, t)
+	for i, m := range list {
+		if values[i] == nil || values[i].Kind == spec.Null {
+			continue // the zero value
+		}
+		at := &l
+		for _, f := range m.path[:len(m.path)-1] {
+			at = b.inline(at, f, v)
+		}
+		last := m.path[len(m.path)-1]
+		at.Fields = append(at.Fields, plan.LiteralField{Name: last.Name(), Value: b.literal(last.Type(), values[i])})
+	}
+	return l
+}
+
+// inline is the literal of an inlined struct, made at its first member.
+func (b *binder) inline(at *plan.Literal, f *types.Var, v *spec.Value) *plan.Literal {
+	for i := range at.Fields {
+		if at.Fields[i].Name == f.Name() {
+			return &at.Fields[i].Value
+		}
+	}
+	at.Fields = append(at.Fields, plan.LiteralField{Name: f.Name(), Value: b.typed(v, plan.Literal{Kind: plan.Struct}, f.Type())})
+	return &at.Fields[len(at.Fields)-1].Value
+}
+
+func (b *binder) unknownKey(t types.Type, f spec.Field, list []member) {
+	if strings.HasPrefix(f.Key.Value, "x-") {
+		return // keys that begin so are ignored anywhere
+	}
+	var names []string
+	for _, m := range list {
+		if m.tag {
+			names = append(names, m.key)
+		} else {
+			names = append(names, strings.ToLower(m.key[:1])+m.key[1:])
+		}
+	}
+	suggestion := ""
+	if near := b.near.to(f.Key.Value, names); near != "" {
+		suggestion = fmt.Sprintf("did you mean %q?", near)
+	} else if len(names) > 0 {
+		suggestion = "it has " + strings.Join(names, ", ")
+	}
+	b.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, suggestion, "%s has no field for the key %q", b.typeText(t), f.Key.Value)
+}
+
+func kindText(v *spec.Value) string {
+	switch v.Kind {
+	case spec.Null:
+		return "nothing"
+	case spec.Bool:
+		return "the bool " + v.Text
+	case spec.Int:
+		return "the integer " + v.Text
+	case spec.Float:
+		return "the number " + v.Text
+	case spec.String:
+		return fmt.Sprintf("the string %q", v.Text)
+	case spec.List:
+		return "a list"
+	}
+	return "a mapping"
+}

@@ -1,0 +1,220 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// constructor binds new: and with:.
+func (b *binder) constructor(s *subject) {
+	if s.file.New.Value == "" {
+		return // the zero value; spec has seen to it that there is no with:
+	}
+	with := s.file.With
+	f := b.newFunction(s)
+	if f == nil {
+		return
+	}
+	sig := b.instantiate(s, f)
+	if sig == nil {
+		return
+	}
+	if !whole(sig) && b.unsure() {
+		return
+	}
+	c := &plan.Constructor{Import: s.Type.Import, Func: f.Name(), Args: b.constructorArgs(s, f)}
+	config, problem := b.shape(s, sig, c)
+	if problem != "" {
+		b.unfitNew(s, f, problem)
+		return
+	}
+	if config == nil {
+		if with != nil {
+			b.at("TG309", spec.Text{At: with.At, Pointer: with.Pointer}, "", "function %s takes no configuration", f.Name())
+			return
+		}
+	} else if c.Config = b.configuration(s, f, config); c.Config == nil {
+		return
+	}
+	s.New = c
+}
+
+// newFunction looks new: up in the package of the type.
+func (b *binder) newFunction(s *subject) *types.Func {
+	at, name := s.file.New, s.file.New.Value
+	pkg := b.checked.pkg
+	if s.Type.Import != "" {
+		p, err := b.loader.Import(s.Type.Import)
+		if err != nil {
+			return nil // its own finding says so
+		}
+		pkg = p
+	}
+	object := pkg.Scope().Lookup(name)
+	if object == nil {
+		if b.unsure() {
+			return nil
+		}
+		var names []string
+		for _, n := range pkg.Scope().Names() {
+			if f, ok := pkg.Scope().Lookup(n).(*types.Func); ok && (f.Exported() || pkg == b.checked.pkg) {
+				names = append(names, n)
+			}
+		}
+		suggestion := ""
+		if near := b.near.to(name, names); near != "" {
+			suggestion = "did you mean " + near + "?"
+		}
+		b.at("TG308", at, suggestion, "function %s is not declared in package %s", name, pkg.Name())
+		return nil
+	}
+	f, ok := object.(*types.Func)
+	switch {
+	case !ok:
+		b.at("TG308", at, "", "%s of package %s is not a function", name, pkg.Name())
+		return nil
+	case !f.Exported() && pkg != b.checked.pkg:
+		b.at("TG308", at, "", "function %s is not exported by package %s", name, pkg.Path())
+		return nil
+	}
+	return f
+}
+
+// instantiate gives a generic function the type arguments of the processor's
+// type, which cannot be inferred where no parameter mentions them.
+func (b *binder) instantiate(s *subject, f *types.Func) *types.Signature {
+	sig := f.Signature()
+	if sig.TypeParams().Len() == 0 {
+		return sig
+	}
+	args := s.t.(*types.Named).TypeArgs()
+	if args.Len() == sig.TypeParams().Len() {
+		var list []types.Type
+		for t := range args.Types() {
+			list = append(list, t)
+		}
+		if t, err := types.Instantiate(nil, sig, list, true); err == nil {
+			return t.(*types.Signature)
+		}
+	}
+	b.unfitNew(s, f, "has type parameters other than those of the type")
+	return nil
+}
+
+// constructorArgs are the type arguments that the call has to write.
+func (b *binder) constructorArgs(s *subject, f *types.Func) []plan.TypeRef {
+	if f.Signature().TypeParams().Len() == 0 {
+		return nil
+	}
+	var list []plan.TypeRef
+	for t := range s.t.(*types.Named).TypeArgs().Types() {
+		if ref, problem := b.typeRef(t); problem == "" {
+			list = append(list, ref)
+		}
+	}
+	return list
+}
+
+// shape holds the signature of new: against what it may be and returns the type
+// of its configuration, if it takes one; problem says what does not fit.
+func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (config types.Type, problem string) {
+	if sig.Variadic() {
+		return nil, "is variadic"
+	}
+	var params []types.Type
+	for v := range sig.Params().Variables() {
+		params = append(params, v.Type())
+	}
+	if len(params) > 0 && b.instance != nil && types.Identical(params[0], b.instance) {
+		c.Instance, params = true, params[1:]
+	}
+	if len(params) > 1 {
+		return nil, "takes too many parameters"
+	}
+	results := sig.Results()
+	switch n := results.Len(); {
+	case n == 0:
+		return nil, "gives no result"
+	case n > 2 || n == 2 && !isError(results.At(1).Type()):
+		return nil, "gives other results"
+	case types.Identical(results.At(0).Type(), s.t):
+	case types.Identical(results.At(0).Type(), types.NewPointer(s.t)):
+		c.Pointer = true
+	default:
+		return nil, "gives " + b.typeText(results.At(0).Type())
+	}
+	c.Error = results.Len() == 2
+	if len(params) == 0 {
+		return nil, ""
+	}
+	return params[0], ""
+}
+
+// unfitNew reports a function of a wrong shape, where it stands if that is ours.
+func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
+	if b.unsure() {
+		return
+	}
+	name := s.Type.Name
+	text := fmt.Sprintf("function %s %s; it may be %s([topo.Instance] [, a struct for with:]) and give %s or *%s, and perhaps an error",
+		b.functionText(f), problem, f.Name(), name, name)
+	if b.own(f.Pos()) {
+		b.atGo("TG308", f.Pos(), f.Name(), "", "%s", text)
+	} else {
+		b.at("TG308", s.file.New, "", "%s", text)
+	}
+}
+
+// typeRef is t as the generated package writes it; problem says why it cannot.
+func (b *binder) typeRef(t types.Type) (ref plan.TypeRef, problem string) {
+	elem := func(t types.Type) *plan.TypeRef {
+		e, p := b.typeRef(t)
+		if problem == "" {
+			problem = p
+		}
+		return &e
+	}
+	var object *types.TypeName
+	var args *types.TypeList
+	switch t := t.(type) {
+	case *types.Basic:
+		return plan.TypeRef{Name: t.Name()}, ""
+	case *types.Pointer:
+		ref = plan.TypeRef{Kind: plan.Pointer, Elem: elem(t.Elem())}
+	case *types.Slice:
+		ref = plan.TypeRef{Kind: plan.Slice, Elem: elem(t.Elem())}
+	case *types.Array:
+		ref = plan.TypeRef{Kind: plan.Array, Elem: elem(t.Elem()), Len: t.Len()}
+	case *types.Map:
+		ref = plan.TypeRef{Kind: plan.Map, Key: elem(t.Key()), Elem: elem(t.Elem())}
+	case *types.Named:
+		object, args = t.Obj(), t.TypeArgs()
+	case *types.Alias:
+		object, args = t.Obj(), t.TypeArgs()
+	default:
+		return ref, "type " + b.typeText(t) + " has no name that generated code could write"
+	}
+	if object == nil {
+		return ref, problem
+	}
+	ref.Name = object.Name()
+	if p := object.Pkg(); p != nil && p != b.checked.pkg {
+		ref.Import = p.Path()
+		switch {
+		case !object.Exported():
+			problem = "type " + b.typeText(t) + " is not exported by its package"
+		case !visible(p.Path(), b.root.path):
+			problem = "type " + b.typeText(t) + " is in an internal package"
+		}
+	}
+	if object.Parent() != nil && object.Pkg() != nil && object.Parent() != object.Pkg().Scope() {
+		problem = "type " + object.Name() + " is declared inside a function"
+	}
+	for arg := range args.Types() {
+		ref.Args = append(ref.Args, *elem(arg))
+	}
+	return ref, problem
+}

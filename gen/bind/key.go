@@ -1,0 +1,229 @@
+package bind
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// key finds the field or method that chooses the instance for an edge.
+func (b *binder) key(i int) {
+	e := &b.plan.Edges[i]
+	if e.Route != plan.Key && e.Route != plan.ID {
+		return
+	}
+	t := b.messages[e.Message]
+	if t == nil {
+		return
+	}
+	w := &keyWalk{binder: b, edge: e, field: b.topology.Edges[i].Route.Field, t: t}
+	e.Access, e.Nils = nil, nil
+	for name := range strings.SplitSeq(w.field.Value, ".") {
+		if !w.step(name) {
+			return
+		}
+	}
+	e.Pointers = len(e.Nils) > 0
+	w.kind()
+}
+
+// keyWalk follows the path of a key through a message's type.
+type keyWalk struct {
+	*binder
+	edge  *plan.Edge
+	field spec.Text
+	t     types.Type
+}
+
+func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
+	if !w.unsure() {
+		w.at(code, w.field, suggestion, format, args...)
+	}
+	return false
+}
+
+// step goes on to the field or method called name.
+func (w *keyWalk) step(name string) bool {
+	if w.edge.Method {
+		return w.fail("TG304", "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.edge.Access[len(w.edge.Access)-1])
+	}
+	if w.loader == nil && !wholeMembers(w.t) {
+		return !w.unsure()
+	}
+	text := w.typeText(w.t)
+	object, index, _ := types.LookupFieldOrMethod(w.t, true, w.checked.pkg, name)
+	switch object := object.(type) {
+	case nil:
+		if index != nil {
+			return w.fail("TG304", "", "%s in %s is ambiguous: several embedded fields have it", name, text)
+		}
+		if hidden, _, _ := types.LookupFieldOrMethod(w.t, true, packageOf(w.t), name); hidden != nil {
+			return w.fail("TG304", "", "%s of %s is not exported by its package", name, text)
+		}
+		suggestion := ""
+		if near := w.near.to(name, members(w.t, w.checked.pkg)); near != "" {
+			suggestion = "did you mean " + near + "?"
+		}
+		return w.fail("TG304", suggestion, "%s has no field or method %s", text, name)
+	case *types.Func:
+		sig := object.Signature()
+		if sig.Params().Len() > 0 || sig.Results().Len() != 1 {
+			return w.fail("TG305", "", "method %s of %s cannot be a key; it takes arguments or has not one result", w.functionText(object), text)
+		}
+		if !w.descend(index[:len(index)-1]) {
+			return false
+		}
+		w.nilable() // a method may look into its receiver
+		w.edge.Access = append(w.edge.Access, name)
+		w.edge.Method = true
+		w.t = sig.Results().At(0).Type()
+	case *types.Var:
+		if !w.descend(index[:len(index)-1]) {
+			return false
+		}
+		w.nilable()
+		w.edge.Access = append(w.edge.Access, name)
+		w.t = object.Type()
+	}
+	return true
+}
+
+// nilable notes that the path so far ends in a pointer, which may be nil.
+func (w *keyWalk) nilable() {
+	if _, ok := w.t.Underlying().(*types.Pointer); ok {
+		w.edge.Nils = append(w.edge.Nils, len(w.edge.Access))
+	}
+}
+
+// descend goes through embedded fields. They are written out only where one of
+// them is a pointer, since then it has to be looked at.
+func (w *keyWalk) descend(index []int) bool {
+	t, pointer := w.t, false
+	var names []string
+	hidden := ""
+	for _, i := range index {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		f := t.Underlying().(*types.Struct).Field(i)
+		names = append(names, f.Name())
+		t = f.Type()
+		if _, ok := t.Underlying().(*types.Pointer); ok {
+			pointer = true
+		}
+		if !f.Exported() && f.Pkg() != w.checked.pkg {
+			hidden = f.Name()
+		}
+	}
+	if !pointer {
+		if len(index) > 0 {
+			w.nilable() // the pointer that the promotion starts from
+			w.t = t
+		}
+		return true
+	}
+	if hidden != "" {
+		return w.fail("TG304", "", "key %s leads through the embedded pointer %s, which is not exported by its package", w.field.Value, hidden)
+	}
+	t = w.t
+	for n, i := range index {
+		w.t = t
+		w.nilable()
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		w.edge.Access = append(w.edge.Access, names[n])
+		t = t.Underlying().(*types.Struct).Field(i).Type()
+	}
+	w.t = t
+	return true
+}
+
+// kind finds how the key's value becomes a number.
+func (w *keyWalk) kind() {
+	if w.loader == nil && !whole(w.t) {
+		w.unsure()
+		return
+	}
+	id := w.edge.Route == plan.ID
+	switch u := w.t.Underlying().(type) {
+	case *types.Basic:
+		switch info := u.Info(); {
+		case info&types.IsUnsigned != 0:
+			w.edge.KeyKind = plan.KeyUint
+			return
+		case info&types.IsInteger != 0:
+			w.edge.KeyKind = plan.KeyInt
+			return
+		case info&types.IsString != 0 && !id:
+			w.edge.KeyKind = plan.KeyString
+			return
+		case info&types.IsBoolean != 0 && !id:
+			w.edge.KeyKind = plan.KeyBool
+			return
+		}
+	case *types.Slice:
+		if types.Identical(u.Elem(), types.Typ[types.Byte]) && !id {
+			w.edge.KeyKind = plan.KeyBytes
+			return
+		}
+	}
+	if id {
+		w.fail("TG305", "", "id %s is %s; an id is an integer", w.field.Value, w.typeText(w.t))
+		return
+	}
+	w.fail("TG305", "", "key %s is %s; a key is a string, []byte, bool or integer", w.field.Value, w.typeText(w.t))
+}
+
+func packageOf(t types.Type) *types.Package {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		return named.Obj().Pkg()
+	}
+	return nil
+}
+
+// members lists fields and methods of t that pkg may use, promoted ones too.
+func members(t types.Type, pkg *types.Package) []string {
+	names := make(map[string]bool)
+	addMembers(t, pkg, names, make(map[types.Type]bool))
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func addMembers(t types.Type, pkg *types.Package, names map[string]bool, seen map[types.Type]bool) {
+	if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	t = types.Unalias(t)
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	if named, ok := t.(*types.Named); ok {
+		for m := range named.Methods() {
+			if m.Exported() || m.Pkg() == pkg {
+				names[m.Name()] = true
+			}
+		}
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if f.Exported() || f.Pkg() == pkg {
+				names[f.Name()] = true
+			}
+			if f.Embedded() {
+				addMembers(f.Type(), pkg, names, seen)
+			}
+		}
+	}
+}

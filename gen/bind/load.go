@@ -1,0 +1,306 @@
+package bind
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/gcexportdata"
+	"golang.org/x/tools/go/packages"
+)
+
+// loader gives the packages that the roots import, one packages.Load for each
+// module of roots: from export data, or from source where there is none (it does
+// not compile yet) or where it would be stale (it imports a root).
+type loader struct {
+	fset    *token.FileSet
+	env     *environment
+	dir     string                       // where the go command runs
+	roots   map[string]*root             // by import path
+	listed  map[string]*packages.Package // by import path
+	source  map[string]bool              // whether a package is checked from source
+	checked map[string]*types.Package    // from source, roots aside
+	results map[string]*checked          // of the roots
+	busy    map[string]bool              // being checked: found again, it is a cycle
+	export  map[string]*types.Package    // gcexportdata's own
+
+	wanted  []string   // import paths to list
+	started chan error // the listing that runs; nil: none
+	done    bool       // wanted was listed, or could not be
+	failure error      // why not
+}
+
+// start lists what is wanted while the caller does something else.
+func (l *loader) start(ctx context.Context) {
+	started := make(chan error, 1)
+	l.started = started
+	go func() { started <- l.list(ctx, l.wanted) }()
+}
+
+// ready waits until what is wanted was listed.
+func (l *loader) ready(ctx context.Context) error {
+	if l.done {
+		return l.failure
+	}
+	if l.started == nil {
+		l.start(ctx)
+	}
+	l.failure = <-l.started // list ends when ctx does
+	l.done = true
+	return l.failure
+}
+
+func newLoader(fset *token.FileSet, env *environment, dir string) *loader {
+	return &loader{
+		fset:    fset,
+		env:     env,
+		dir:     dir,
+		roots:   make(map[string]*root),
+		listed:  make(map[string]*packages.Package),
+		source:  make(map[string]bool),
+		checked: make(map[string]*types.Package),
+		results: make(map[string]*checked),
+		busy:    make(map[string]bool),
+		export:  make(map[string]*types.Package),
+	}
+}
+
+// list asks the go command for the packages at paths and all that they import.
+func (l *loader) list(ctx context.Context, paths []string) error {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return l.listed[path] != nil || l.roots[path] != nil || !single(path) })
+	if len(paths) == 0 {
+		return nil
+	}
+	slices.Sort(paths)
+	config := &packages.Config{
+		Context: ctx,
+		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
+		Dir:     l.dir,
+		Env:     l.env.list,
+		Fset:    l.fset,
+	}
+	list, err := packages.Load(config, slices.Compact(paths)...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("the go command cannot list packages: %s", firstLine(err.Error()))
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("the go command cannot list packages: %s", l.complaint(ctx, paths[0]))
+	}
+	for p := range packages.Postorder(list) {
+		if l.listed[p.PkgPath] == nil {
+			l.listed[p.PkgPath] = p
+		}
+	}
+	clear(l.source)
+	return nil
+}
+
+// single reports whether an import path means one package to the go command as
+// well: "cmd" is all commands to it, and "file=x" a question about a file. Such a
+// path is not listed, and so not found.
+func single(path string) bool {
+	switch path {
+	case "", "all", "cmd", "std", "tool", "work":
+		return false
+	}
+	if strings.HasSuffix(path, ".go") && !strings.Contains(path, "/") {
+		return false // a file
+	}
+	return !strings.Contains(path, "...") && !strings.ContainsAny(path, "=@") && !strings.ContainsAny(path[:1], "-./")
+}
+
+// complaint is why the go command listed nothing at all, which go/packages keeps
+// to itself: a go.mod that asks for a newer release, for one.
+func (l *loader) complaint(ctx context.Context, path string) string {
+	command := exec.CommandContext(ctx, "go", "list", "-export", "--", path) // -export wants the build cache too
+	command.Dir, command.Env = l.dir, l.env.list
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	err := command.Run()
+	switch said := firstLine(stderr.String()); {
+	case said != "":
+		return said
+	case err != nil:
+		return err.Error()
+	}
+	return "it lists nothing, and does not say why"
+}
+
+// fromSource reports whether the package at path must be checked from source.
+func (l *loader) fromSource(path string) bool {
+	if known, ok := l.source[path]; ok {
+		return known
+	}
+	if l.roots[path] != nil {
+		return true
+	}
+	p := l.listed[path]
+	if p == nil || path == "unsafe" {
+		return false
+	}
+	l.source[path] = false // an import cycle comes back here
+	need := p.ExportFile == ""
+	for _, i := range p.Imports {
+		need = l.fromSource(i.PkgPath) || need
+	}
+	l.source[path] = need
+	return need
+}
+
+// reaches reports whether the package at path imports target, at any depth.
+func (l *loader) reaches(path, target string, seen map[string]bool) bool {
+	if seen[path] {
+		return false
+	}
+	seen[path] = true
+	var next []string
+	if r := l.roots[path]; r != nil {
+		next = r.source.imported()
+	} else if p := l.listed[path]; p != nil {
+		for i := range p.Imports {
+			next = append(next, i)
+		}
+	}
+	for _, i := range next {
+		if i == target || l.reaches(i, target, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// Import implements types.Importer.
+func (l *loader) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	if l.busy[path] {
+		return nil, errors.New("import cycle")
+	}
+	if p := l.checked[path]; p != nil {
+		return p, nil
+	}
+	if r := l.roots[path]; r != nil {
+		return l.checkRoot(r).pkg, nil
+	}
+	p := l.listed[path]
+	if p == nil {
+		return nil, errors.New("not found")
+	}
+	if l.fromSource(path) {
+		return l.checkSource(p)
+	}
+	if p := l.export[path]; p != nil && p.Complete() {
+		return p, nil
+	}
+	return l.readExport(p)
+}
+
+func (l *loader) readExport(p *packages.Package) (*types.Package, error) {
+	file, err := os.Open(p.ExportFile)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	//lint:ignore SA1019 the go command of releases before 1.29 writes archives, which Read alone does not take
+	data, err := gcexportdata.NewReader(bufio.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	return gcexportdata.Read(data, l.fset, l.export, p.PkgPath)
+}
+
+// checkSource checks the declarations of a package that has no export data. Its
+// errors are not ours to report; what they spoil is invalid where it is used.
+func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
+	if len(p.GoFiles) == 0 {
+		return nil, errors.New(l.problem(p.PkgPath))
+	}
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		if file, _ := parser.ParseFile(l.fset, name, nil, parser.SkipObjectResolution); file != nil {
+			files = append(files, file)
+		}
+	}
+	l.busy[p.PkgPath] = true
+	defer delete(l.busy, p.PkgPath)
+	config := &types.Config{
+		IgnoreFuncBodies: true,
+		FakeImportC:      true,
+		Importer:         l,
+		Sizes:            l.env.sizes(),
+		Error:            func(error) {},
+	}
+	pkg, _ := config.Check(p.PkgPath, l.fset, files, nil)
+	l.checked[p.PkgPath] = pkg
+	return pkg, nil
+}
+
+// problem is why the package at path cannot be loaded; "" if it can.
+func (l *loader) problem(path string) string {
+	if l.roots[path] != nil || path == "unsafe" {
+		return ""
+	}
+	p := l.listed[path]
+	switch {
+	case p == nil:
+		return "it was not found"
+	case p.Name == "" && len(p.Errors) > 0:
+		return firstLine(p.Errors[0].Msg)
+	case len(p.GoFiles) == 0 && p.ExportFile == "":
+		if len(p.Errors) > 0 {
+			return firstLine(p.Errors[0].Msg)
+		}
+		return "it holds no Go files"
+	}
+	return ""
+}
+
+// folders adds, to folders, those of the packages that the one at path imports at
+// any depth and that may change under us: not the standard library's, nor those
+// of modules that come with a version.
+func (l *loader) folders(path string, folders map[string]bool, seen map[string]bool) {
+	if seen[path] {
+		return
+	}
+	seen[path] = true
+	if r := l.roots[path]; r != nil {
+		folders[r.source.dir] = true
+		for _, i := range r.source.imported() {
+			l.folders(i, folders, seen)
+		}
+	}
+	p := l.listed[path]
+	if p == nil || p.Module == nil {
+		return // the standard library
+	}
+	m := p.Module
+	if m.Replace != nil {
+		m = m.Replace
+	}
+	if (m.Main || m.Version == "") && len(p.GoFiles) > 0 {
+		folders[filepath.Dir(p.GoFiles[0])] = true
+	}
+	for i := range p.Imports {
+		l.folders(i, folders, seen)
+	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.TrimRight(strings.TrimSpace(line), ":;")
+	return strings.TrimSuffix(line, "; to add it") // what to run stood on the lines behind
+}

@@ -1,0 +1,80 @@
+package bind
+
+import (
+	"context"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// newLoaders gives each result that can be bound its loader: one for each module
+// or workspace, since there one packages.Load finds everything.
+func newLoaders(fset *token.FileSet, env *environment, results []*Result, options Options) []*loader {
+	loaders := make(map[string]*loader)
+	var order []*loader
+	for _, r := range results {
+		if r.root == nil {
+			continue
+		}
+		key := env.workspace(r.root.module.dir)
+		l := loaders[key]
+		if l == nil {
+			l = newLoader(fset, env, r.root.module.dir)
+			l.wanted = slices.Clone(options.Imports)
+			loaders[key] = l
+			order = append(order, l)
+		}
+		l.roots[r.root.path] = r.root
+		r.loader = l
+		l.wanted = append(l.wanted, r.root.source.imported()...)
+		l.wanted = slices.AppendSeq(l.wanted, maps.Keys(r.root.skeleton.aliases))
+	}
+	return order
+}
+
+// bindTypes binds by real types.
+func (r *Result) bindTypes(ctx context.Context) error {
+	if err := r.loader.ready(ctx); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.reporter.at("TG314", r.reporter.topology.Name, "", "%v", err)
+		return nil
+	}
+	b := newBinder(r, r.loader.checkRoot(r.root))
+	b.loader = r.loader
+	b.bind()
+	r.take(b)
+	r.Typed = true
+	return nil
+}
+
+// take keeps what a binder found.
+func (r *Result) take(b *binder) {
+	r.PortsReady = b.portsReady
+	r.Missing = b.missing
+	r.open = false
+}
+
+// workspace tells apart where the go command has to run: by the go.work that
+// holds for a module, else by the module.
+func (e *environment) workspace(module string) string {
+	switch file := e.value["GOWORK"]; file {
+	case "off":
+		return module
+	case "":
+	default:
+		return file
+	}
+	for at := module; ; at = filepath.Dir(at) {
+		file := filepath.Join(at, "go.work")
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+		if at == filepath.Dir(at) {
+			return module
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// need is whether a part of a method is there.
+type need int
+
+const (
+	never need = iota
+	optional
+	required
+)
+
+// form is what a method may look like:
+// ([ctx context.Context,] m M or *M [, out]) [Reply] [error].
+type form struct {
+	context   need
+	message   types.Type // nil: none
+	value     bool       // the message comes by value only
+	text      string     // the message's type in the user's words
+	out       need
+	reply     types.Type // nil: none
+	replyText string
+	err       need
+	canonical Method
+}
+
+// describe is the form as the reference writes it, what is optional in brackets.
+func (f *form) describe(s *subject) string {
+	text := ""
+	add := func(n need, part string) {
+		switch {
+		case n == never:
+		case n == required && text == "":
+			text = part
+		case n == required && text == "["+contextParam+"]":
+			text = "[" + contextParam + ",] " + part
+		case n == required:
+			text += ", " + part
+		case text == "":
+			text = "[" + part + "]"
+		default:
+			text += " [, " + part + "]"
+		}
+	}
+	add(f.context, contextParam)
+	switch {
+	case f.message != nil && f.value:
+		add(required, f.text)
+	case f.message != nil:
+		add(required, f.text+" or *"+f.text)
+	}
+	if s.sender != nil {
+		add(f.out, "out *"+s.Ident+"Sender or an interface")
+	}
+	params := text
+	text = ""
+	if f.reply != nil {
+		add(required, f.replyText)
+	}
+	add(f.err, "error")
+	if text != "" && f.reply != nil {
+		text = "(" + text + ")"
+	}
+	return strings.TrimRight("("+params+") "+text, " ")
+}
+
+const contextParam = "ctx context.Context"
+
+// match holds a method against a form. Where it does not fit, that is reported
+// once, and the method given back is not to be used.
+func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool) {
+	m, problem := b.compare(s, f, want)
+	if problem == nil {
+		return m, true
+	}
+	if b.unsure() || s.reported[f.Name()] {
+		return m, false
+	}
+	if b.topology.Partial && (s.sender == nil || problem.code == "TG315") {
+		return m, false // an edge that was left out may be what it sends along
+	}
+	s.reported[f.Name()] = true
+	text := fmt.Sprintf("method %s of %s %s; it may be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
+	if b.own(f.Pos()) {
+		b.atGo(problem.code, f.Pos(), f.Name(), want.canonical.Signature, "%s", text)
+	} else {
+		b.at(problem.code, s.file.Name, want.canonical.Signature, "%s", text)
+	}
+	return m, false
+}
+
+// mismatch is why a method does not fit.
+type mismatch struct{ code, text string }
+
+func misfit(format string, args ...any) *mismatch {
+	return &mismatch{"TG303", fmt.Sprintf(format, args...)}
+}
+
+func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mismatch) {
+	m := plan.Method{Name: f.Name()}
+	sig := f.Signature()
+	if sig.Variadic() {
+		return m, misfit("is variadic")
+	}
+	for v := range sig.Params().Variables() {
+		if !whole(v.Type()) {
+			return m, b.unknown(s, f)
+		}
+	}
+	for v := range sig.Results().Variables() {
+		if !whole(v.Type()) {
+			return m, b.unknown(s, f)
+		}
+	}
+	if problem := b.params(s, sig.Params(), want, &m); problem != nil {
+		return m, problem
+	}
+	return m, b.results(sig.Results(), want, &m)
+}
+
+// unknown says why the type of a parameter or result is not known.
+func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
+	for _, e := range b.checked.errors {
+		if s.sender == nil && e.Msg == "undefined: "+s.Ident+"Sender" && b.sameDeclaration(f.Pos(), e.Pos) {
+			return misfit("takes a sender, but processor %q sends nothing", s.Name)
+		}
+		if e.Pos >= f.Pos() && b.sameDeclaration(f.Pos(), e.Pos) {
+			return misfit("mentions an unknown type (%s)", e.Msg)
+		}
+	}
+	return misfit("mentions a type that is not known")
+}
+
+func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Method) *mismatch {
+	var list []types.Type
+	for v := range params.Variables() {
+		list = append(list, v.Type())
+	}
+	if len(list) > 0 && b.context != nil && types.Identical(list[0], b.context) {
+		if want.context == never {
+			return misfit("takes a context")
+		}
+		m.Context, list = true, list[1:]
+	} else if want.context == required {
+		return misfit("lacks the context")
+	}
+	if want.message != nil {
+		switch {
+		case len(list) == 0:
+			return misfit("lacks the message")
+		case types.Identical(list[0], want.message):
+			m.Message = plan.ByValue
+		case !want.value && types.Identical(list[0], types.NewPointer(want.message)):
+			m.Message = plan.ByPointer
+		default:
+			return misfit("takes %s where the message comes", b.typeText(list[0]))
+		}
+		list = list[1:]
+	}
+	switch {
+	case len(list) == 0 && want.out == required && s.sender != nil:
+		return misfit("lacks the sender")
+	case len(list) == 0:
+		return nil
+	case len(list) > 1 || want.out == never:
+		return misfit("takes too many parameters")
+	case s.sender == nil:
+		return misfit("takes one parameter more, but processor %q sends nothing", s.Name)
+	}
+	return b.out(s, list[0], m)
+}
+
+func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *mismatch {
+	var list []types.Type
+	for v := range results.Variables() {
+		list = append(list, v.Type())
+	}
+	if want.reply != nil {
+		switch {
+		case len(list) == 0 || len(list) == 1 && isError(list[0]) && !isError(want.reply):
+			return &mismatch{"TG316", "gives no reply"}
+		case !types.Identical(list[0], want.reply):
+			return &mismatch{"TG316", "gives " + b.typeText(list[0]) + " where the reply is " + want.replyText}
+		}
+		m.Reply, list = true, list[1:]
+	}
+	if len(list) > 0 && isError(list[len(list)-1]) && want.err != never {
+		m.Error, list = true, list[:len(list)-1]
+	} else if want.err == required {
+		return misfit("does not give an error last")
+	}
+	if len(list) > 0 {
+		if want.message != nil && want.reply == nil {
+			return &mismatch{"TG316", "gives a result that the edge does not ask for"}
+		}
+		return misfit("gives too many results")
+	}
+	return nil
+}
+
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }

@@ -1,0 +1,172 @@
+package bind
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// Missing is what a processor still lacks, for scaffolding.
+type Missing struct {
+	Processor int      // index into Plan.Processors
+	Type      string   // its name
+	Import    string   // the package that the methods belong into; "" for the generated one
+	Declare   bool     // the type itself is not declared
+	Methods   []Method // that edges ask for
+}
+
+// Method is a method in canonical form, as the package's own files write it.
+type Method struct {
+	Name      string
+	Signature string   // func (p *Parser) ReceiveRaw(m *Raw, out *ParserSender) error
+	Edge      int      // what asks for it; -1: nothing
+	Reply     string   // the type of the first result; "" for none
+	Imports   []string // that the signature mentions
+}
+
+// canonical is the form of a handler that we suggest: by pointer, which copies
+// nothing, with the sender if there is one, and with an error.
+func (b *binder) canonical(s *subject, e int, name string) Method {
+	edge := &b.plan.Edges[e]
+	message := edge.Type.Format(b.qualifier)
+	if edge.From >= 0 && !b.pointerMessage(edge) {
+		message = "*" + message
+	}
+	params := []string{"m " + message}
+	if edge.From < 0 {
+		params[0] = "tick " + message
+	}
+	imports := edge.Type.Imports(nil)
+	if out := b.outText(s); out != "" {
+		params = append(params, out)
+	}
+	m := Method{Name: name, Edge: e}
+	result := "error"
+	if edge.Reply != "" {
+		m.Reply = edge.ReplyType.Format(b.qualifier)
+		result = "(" + m.Reply + ", error)"
+		imports = edge.ReplyType.Imports(imports)
+	}
+	m.Signature = b.signature(s, name, params, result)
+	slices.Sort(imports)
+	m.Imports = slices.Compact(imports)
+	return m
+}
+
+func (b *binder) pointerMessage(e *plan.Edge) bool {
+	if e.Type.Kind == plan.Pointer {
+		return true
+	}
+	_, ok := types.Unalias(b.messages[e.Message]).(*types.Pointer)
+	return ok
+}
+
+// canonicalOptional is the same for Ping, Serve, Finish, Init and Close.
+func (b *binder) canonicalOptional(s *subject, name string) Method {
+	var params []string
+	m := Method{Name: name, Edge: -1}
+	if name == "Init" || name == "Serve" {
+		params = append(params, "ctx context.Context")
+		m.Imports = []string{"context"}
+	}
+	if out := b.outText(s); out != "" && name != "Init" && name != "Close" {
+		params = append(params, out)
+	}
+	m.Signature = b.signature(s, name, params, "error")
+	return m
+}
+
+// outText is the parameter that takes the sender. A package that is imported by
+// the generated one cannot name its senders: it takes an interface.
+func (b *binder) outText(s *subject) string {
+	if s.sender == nil {
+		return ""
+	}
+	if s.missing.Import == "" {
+		return "out *" + s.Ident + "Sender"
+	}
+	var methods []string
+	for _, send := range s.Sends {
+		if send.Name == "Send"+spec.Exported(send.Message) {
+			method := send.Name + "(" + send.Type.Format(b.qualifier) + ")"
+			if send.Error {
+				method += " error"
+			}
+			methods = append(methods, method)
+		}
+	}
+	return "out interface{ " + strings.Join(methods, "; ") + " }"
+}
+
+func (b *binder) signature(s *subject, name string, params []string, result string) string {
+	typeText := s.missing.Type
+	if named, ok := s.t.(*types.Named); ok && named.TypeParams().Len() > 0 {
+		var names []string
+		for p := range named.TypeParams().TypeParams() {
+			names = append(names, p.Obj().Name())
+		}
+		typeText += "[" + strings.Join(names, ", ") + "]"
+	}
+	return "func (" + receiver(s.missing.Type) + " *" + typeText + ") " + name + "(" + strings.Join(params, ", ") + ") " + result
+}
+
+// receiver is the type's first letter, unless that is the message's name.
+func receiver(name string) string {
+	r := []rune(name)
+	if first := unicode.ToLower(r[0]); first != 'm' {
+		return string(first)
+	}
+	return "r"
+}
+
+// qualifier is the name of the package at an import path, as files mostly use it.
+func (b *binder) qualifier(importPath string) string {
+	if b.loader != nil {
+		if p := b.loader.listed[importPath]; p != nil && p.Name != "" {
+			return p.Name
+		}
+	}
+	return path.Base(importPath)
+}
+
+// functionText is a function's name, parameters and results, as they are written
+// where that can be seen.
+func (b *binder) functionText(f *types.Func) string {
+	if d := b.declaration(f.Pos()); d != nil {
+		at, end := b.fset.PositionFor(d.Type.Params.Pos(), false), b.fset.PositionFor(d.Type.End(), false)
+		typeParams := ""
+		if l := d.Type.TypeParams; l != nil {
+			typeParams = string(b.texts[at.Filename][b.fset.PositionFor(l.Pos(), false).Offset:b.fset.PositionFor(l.End(), false).Offset])
+		}
+		text := typeParams + string(b.texts[at.Filename][at.Offset:end.Offset])
+		return f.Name() + strings.Join(strings.Fields(text), " ")
+	}
+	return f.Name() + strings.TrimPrefix(b.typeText(f.Signature()), "func")
+}
+
+// declaration is the function whose name, parameters or results hold pos.
+func (b *binder) declaration(pos token.Pos) *ast.FuncDecl {
+	for _, file := range b.root.source.files {
+		if pos < file.FileStart || pos > file.FileEnd {
+			continue
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Pos() <= pos && pos <= f.Type.End() {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func (b *binder) sameDeclaration(p, q token.Pos) bool {
+	d := b.declaration(p)
+	return d != nil && d == b.declaration(q)
+}

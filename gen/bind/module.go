@@ -1,0 +1,88 @@
+package bind
+
+import (
+	"errors"
+	"fmt"
+	"go/version"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// home is the module of the runtime that generated code imports.
+const home = "github.com/topogen/topogen"
+
+// module is the Go module that a folder belongs to.
+type module struct {
+	dir       string
+	path      string
+	goVersion string // "go1.26.0", for go/types
+	runtime   bool   // go.mod gives it the runtime
+}
+
+var errNoModule = errors.New("no go.mod in the folder of the topology or above it")
+
+// findModule reads the go.mod that encloses dir.
+func findModule(dir string) (*module, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		file := filepath.Join(at, "go.mod")
+		data, err := readRegular(file)
+		if err == nil {
+			return parseModule(at, data)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if at == filepath.Dir(at) {
+			return nil, errNoModule
+		}
+	}
+}
+
+func parseModule(dir string, data []byte) (*module, error) {
+	file, err := modfile.ParseLax("go.mod", data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("go.mod cannot be read: %w", err)
+	}
+	if file.Module == nil {
+		return nil, errors.New("go.mod does not say the module's path")
+	}
+	m := &module{dir: dir, path: file.Module.Mod.Path, goVersion: "go1.16"} // what a missing line means
+	m.runtime = m.path == home
+	for _, r := range file.Require {
+		m.runtime = m.runtime || r.Mod.Path == home
+	}
+	if file.Go != nil {
+		m.goVersion = "go" + file.Go.Version
+	}
+	if version.Compare(m.goVersion, runtime.Version()) > 0 && version.IsValid(runtime.Version()) {
+		m.goVersion = version.Lang(runtime.Version()) // go/types refuses what is newer than itself
+	}
+	return m, nil
+}
+
+// importPath is that of the package in dir, a folder of the module.
+func (m *module) importPath(dir string) string {
+	rel, err := filepath.Rel(m.dir, dir)
+	if err != nil || rel == "." {
+		return m.path
+	}
+	return path.Join(m.path, filepath.ToSlash(rel))
+}
+
+// visible reports whether the package at path may be imported from importer,
+// where a folder named internal stands in its path.
+func visible(path, importer string) bool {
+	elements := strings.Split(path, "/")
+	for i := len(elements) - 1; i >= 0; i-- {
+		if elements[i] == "internal" {
+			parent := strings.Join(elements[:i], "/")
+			return importer == parent || strings.HasPrefix(importer, parent+"/") || parent == ""
+		}
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package bind
+
+import (
+	"go/types"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// out binds the parameter that takes the sender: the sender itself, or an
+// interface of the user's own that it satisfies.
+func (b *binder) out(s *subject, t types.Type, m *plan.Method) *mismatch {
+	if types.Identical(t, s.sender) {
+		m.Out = plan.SenderOut
+		return nil
+	}
+	iface, ok := t.Underlying().(*types.Interface)
+	if !ok {
+		if types.Identical(types.NewPointer(t), s.sender) {
+			return misfit("takes its sender by value")
+		}
+		if p, ok := types.Unalias(t).(*types.Pointer); ok && strings.HasSuffix(b.typeText(p.Elem()), "Sender") {
+			return misfit("takes %s, which is not its sender", b.typeText(t))
+		}
+		return misfit("takes %s where the sender comes", b.typeText(t))
+	}
+	if b.loader == nil && !wholeMembers(t) {
+		b.unsure()
+		return misfit("takes an interface that is not known")
+	}
+	if types.Implements(s.sender, iface) {
+		m.Out = plan.InterfaceOut
+		b.outType(t, iface, m)
+		return nil
+	}
+	return b.adapt(s, t, iface, m)
+}
+
+// adapt binds an interface whose methods lack the error results of a source's
+// sender. There the error only says that the topology is stopping, so it can be
+// kept from the user; ErrFull cannot.
+func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan.Method) *mismatch {
+	name := b.typeText(t)
+	unfit := func(text string) *mismatch {
+		return &mismatch{"TG315", "takes " + name + ", which " + s.Ident + "Sender does not satisfy: " + text}
+	}
+	for f := range iface.Methods() {
+		object, _, _ := types.LookupFieldOrMethod(s.sender, false, b.checked.pkg, f.Name())
+		have, ok := object.(*types.Func)
+		if !ok {
+			text := "it has no method " + f.Name()
+			if near := b.near.to(f.Name(), b.sendNames(s)); near != "" {
+				text += ", but " + near
+			}
+			return unfit(text)
+		}
+		want, has := f.Signature(), have.Signature()
+		switch {
+		case !types.Identical(want.Params(), has.Params()) || want.Variadic():
+			return unfit("its method is " + b.functionText(have))
+		case types.Identical(want.Results(), has.Results()):
+		case want.Results().Len() > 0:
+			return unfit("its method is " + b.functionText(have))
+		case !s.Source() || b.fails(s, f.Name()):
+			return unfit("its method is " + b.functionText(have) + ", whose error says that a queue is full")
+		default:
+			m.OutMethods = append(m.OutMethods, f.Name())
+		}
+	}
+	m.Out = plan.AdaptedOut
+	b.outType(t, iface, m)
+	return nil
+}
+
+// outType says how the generated package can write the interface: by its name,
+// in place, or, where another package keeps the name to itself, not at all.
+func (b *binder) outType(t types.Type, iface *types.Interface, m *plan.Method) {
+	_, literal := t.(*types.Interface)
+	switch {
+	case literal && iface.Empty():
+		m.OutType = &plan.TypeRef{Name: "any"}
+	case literal:
+		for f := range iface.Methods() {
+			m.OutNames = append(m.OutNames, f.Name())
+		}
+	default:
+		if ref, problem := b.typeRef(t); problem == "" {
+			m.OutType = &ref
+		}
+	}
+}
+
+// fails reports whether the send of that name may give ErrFull.
+func (b *binder) fails(s *subject, name string) bool {
+	for _, send := range s.Sends {
+		if send.Name != name {
+			continue
+		}
+		for _, e := range send.Edges {
+			if b.plan.Edges[e].Full == string(spec.Fail) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (b *binder) sendNames(s *subject) []string {
+	var names []string
+	for _, send := range s.Sends {
+		names = append(names, send.Name)
+	}
+	return names
+}

@@ -1,0 +1,158 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// ownership finds messages that hold pointers and go to more than one receiver:
+// each needs a copy of its own, or all must only read.
+func (b *binder) ownership() {
+	for i := range b.plan.Processors {
+		p := &b.plan.Processors[i]
+		reported := make(map[string]bool)
+		for j := range p.Sends {
+			s := &p.Sends[j]
+			t := b.messages[s.Message]
+			if t == nil || !b.several(s) || b.shared(s) {
+				continue
+			}
+			path := b.pointers(t)
+			if path == "" {
+				continue
+			}
+			clone, problem := b.clone(t)
+			if s.Clone = clone; clone || reported[s.Message] {
+				continue
+			}
+			reported[s.Message] = true
+			b.at("TG307", b.topology.Edges[s.Edges[0]].Message,
+				fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", s.Message, b.typeText(t)),
+				"message %s holds pointers (%s) and goes to several receivers (%s)%s", s.Message, path, b.receivers(s), problem)
+		}
+	}
+}
+
+// several reports whether one call of s may reach more than one instance.
+func (b *binder) several(s *plan.Send) bool {
+	if len(s.Edges) > 1 {
+		return true
+	}
+	e := &b.plan.Edges[s.Edges[0]]
+	switch e.Route {
+	case plan.Broadcast:
+		return b.plan.Processors[e.To].Instances > 1
+	case plan.Range:
+		return e.Count > 1
+	}
+	return false
+}
+
+func (b *binder) shared(s *plan.Send) bool {
+	for _, e := range s.Edges {
+		if !b.topology.Edges[e].Shared {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *binder) receivers(s *plan.Send) string {
+	var names []string
+	for _, e := range s.Edges {
+		to := b.plan.Processors[b.plan.Edges[e].To]
+		name := to.Name
+		if to.Instances > 1 && len(s.Edges) == 1 {
+			name = fmt.Sprintf("instances of %s", to.Name)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// clone reports whether t has a method Clone() of its own type; else problem
+// says what is there in its place, if anything.
+func (b *binder) clone(t types.Type) (ok bool, problem string) {
+	if b.loader == nil && !wholeMembers(t) {
+		b.unsure()
+		return false, ""
+	}
+	object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, "Clone")
+	f, isFunc := object.(*types.Func)
+	if !isFunc {
+		return false, ""
+	}
+	s := f.Signature()
+	if !whole(s) && b.unsure() {
+		return false, ""
+	}
+	if s.Params().Len() == 0 && s.Results().Len() == 1 && types.Identical(s.Results().At(0).Type(), t) {
+		return true, ""
+	}
+	return false, "; its method Clone is no " + "Clone() " + b.typeText(t)
+}
+
+// pointers is the path to the first pointer, slice, map, channel, function or
+// interface that t holds; "" if there is none. Strings and time.Time, which
+// nobody can write through, do not count.
+func (b *binder) pointers(t types.Type) string {
+	if t == nil {
+		return ""
+	}
+	return b.pointersIn(t, make(map[types.Type]bool))
+}
+
+func (b *binder) pointersIn(t types.Type, seen map[types.Type]bool) string {
+	t = types.Unalias(t)
+	if seen[t] {
+		return ""
+	}
+	seen[t] = true
+	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time" {
+		return ""
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if u.Kind() == types.Invalid {
+			b.unsure()
+		}
+		if u.Kind() == types.UnsafePointer {
+			return "a pointer"
+		}
+		return ""
+	case *types.Struct:
+		for i := range u.NumFields() {
+			f := u.Field(i)
+			path := b.pointersIn(f.Type(), seen)
+			switch {
+			case path == "":
+			case strings.HasPrefix(path, "field "):
+				return "field " + f.Name() + "." + strings.TrimPrefix(path, "field ")
+			default:
+				return "field " + f.Name()
+			}
+		}
+		return ""
+	case *types.Array:
+		if u.Len() == 0 {
+			return ""
+		}
+		return b.pointersIn(u.Elem(), seen)
+	case *types.Pointer:
+		return "a pointer"
+	case *types.Slice:
+		return "a slice"
+	case *types.Map:
+		return "a map"
+	case *types.Chan:
+		return "a channel"
+	case *types.Signature:
+		return "a function"
+	case *types.Interface:
+		return "an interface"
+	}
+	return "a pointer inside"
+}

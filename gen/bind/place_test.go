@@ -1,0 +1,311 @@
+package bind
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+const (
+	smallTopology = `version: 1
+name: small
+processors: {feed: {}, sink: {}}
+edges:
+  - feed -> sink: M
+`
+	smallGo = `package small
+
+type M struct{}
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return nil }
+
+type Sink struct{}
+
+func (*Sink) ReceiveM(M) {}
+`
+)
+
+// small unpacks files over the small topology in a folder below dir and binds it.
+func small(t *testing.T, dir string, files string, options Options) *Result {
+	t.Helper()
+	archive := txtar.Parse([]byte("-- topology.yml --\n" + smallTopology + "-- a.go --\n" + smallGo + files))
+	unpack(t, archive, dir)
+	last := archive.Files[0]
+	for _, f := range archive.Files {
+		if f.Name == "topology.yml" {
+			last = f
+		}
+	}
+	topology := parse(t, &txtar.Archive{Files: []txtar.File{last}})
+	results, err := Bind(context.Background(), []Input{{Topology: topology, Dir: dir}}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results[0]
+}
+
+// The go command takes some import paths for many packages, or for a question.
+func TestPathsOfManyPackages(t *testing.T) {
+	const files = "-- topology.yml --\nversion: 1\nname: small\nedges: [feed -> sink: M]\n" +
+		"processors: {feed: {}, sink: {}, a: {type: cmd.T}, b: {type: std.T}, c: {type: all.T}, d: {type: tool.T}, e: {type: work.T}}\n" +
+		"-- b.go --\npackage small\n\nimport (\n\t_ \"cmd\"\n\t_ \"fmt/...\"\n\t_ \"file=a.go\"\n\t_ \"-x\"\n\t_ \"a.go\"\n\t_ \"../..\"\n)\n"
+	r := small(t, filepath.Join(newModule(t), "small"), files, Options{})
+	var want []string
+	for i, path := range []string{"cmd", "std", "all", "tool", "work"} {
+		want = append(want, fmt.Sprintf("topology.yml:4:%d: TG314 package %s cannot be loaded: it was not found", 44+18*i+max(0, i-3), path))
+	}
+	if got := said(r.Findings); got != strings.Join(want, "\n") {
+		t.Errorf("got %s", got)
+	}
+	if n := len(r.loader.listed); n > 300 {
+		t.Errorf("%d packages were listed", n)
+	}
+}
+
+// What cannot be read to its end is not opened.
+func TestIrregularFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no links without rights")
+	}
+	for name, want := range map[string]string{
+		"small/b.go": "topology.yml:0:0: TG314 the package's folder cannot be read: b.go is not a regular file",
+		"go.mod":     "topology.yml:0:0: TG314 go.mod is not a regular file",
+	} {
+		dir := newModule(t)
+		small(t, filepath.Join(dir, "small"), "", Options{})
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(os.DevNull, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		r := small(t, filepath.Join(dir, "small"), "", Options{})
+		if got := said(r.Findings); got != want {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	dir := filepath.Join(newModule(t), "small")
+	if err := os.MkdirAll(filepath.Join(dir, "folder"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("folder", filepath.Join(dir, "b.go")); err != nil {
+		t.Fatal(err)
+	}
+	if r := small(t, dir, "", Options{}); len(r.Findings) > 0 {
+		t.Errorf("a link to a folder: %s", said(r.Findings))
+	}
+}
+
+// said is the findings in short.
+func said(findings []spec.Finding) string {
+	var lines []string
+	for _, f := range findings {
+		lines = append(lines, fmt.Sprintf("%s:%d:%d: %s %s", f.File, f.Range.Line, f.Range.Column, f.Code, f.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestPlaces(t *testing.T) {
+	cases := []struct {
+		name, files, want string
+	}{
+		{"bound by syntax", "", ""},
+		{"broken module", "-- ../go.mod --\nmodule a b\n", "topology.yml:0:0: TG314 go.mod cannot be read: go.mod:1: usage: module module/path"},
+		{"module without a name", "-- ../go.mod --\ngo 1.26\n", "topology.yml:0:0: TG314 go.mod does not say the module's path"},
+		{"runtime not required", "-- ../go.mod --\nmodule example.com\n\ngo 1.26\n",
+			"topology.yml:2:7: TG314 the runtime cannot be loaded: no required module provides package github.com/topogen/topogen/runtime/topo"},
+		{"newer release", "-- ../go.mod --\nmodule example.com\n\ngo 1.99\n",
+			"topology.yml:2:7: TG314 the go command cannot list packages: go: go.mod requires go >= 1.99 (running " + strings.Replace(runtime.Version(), "go", "go ", 1) + "; GOTOOLCHAIN=local)"},
+		{"two packages", "-- b.go --\npackage other\n", "b.go:1:9: TG314 the folder holds the packages small (a.go) and other"},
+		{"another package", "-- topology.yml --\n" + strings.Replace(smallTopology, "name: small", "name: small\npackage: other", 1),
+			"topology.yml:3:10: TG314 the folder of the topology holds package small, not other"},
+		{"left out by a tag", "-- b.go --\n//go:build other\n\npackage other\n", ""},
+		{"left out by a name", "-- b_plan9.go --\npackage other\n", ""},
+		{"tests", "-- b_test.go --\npackage small\n\ntype Feed struct{}\n", ""},
+		{"an empty file", "-- b.go --\n", "b.go:1:1: TG310 this Go file does not parse: expected 'package', found 'EOF'"},
+		{"a line directive", "-- b.go --\n//line /etc/passwd:1\npackage other\n", "b.go:2:9: TG314 the folder holds the packages small (a.go) and other"},
+		{"cgo", "-- b.go --\npackage small\n\nimport \"C\"\n\ntype x C.int\n", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("GOTOOLCHAIN", "local")
+			r := small(t, filepath.Join(newModule(t), "small"), c.files, Options{})
+			if got := said(r.Findings); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if ok := c.want == ""; ok != (r.Plan != nil && r.Plan.Bound) || ok != r.PortsReady {
+				t.Errorf("ports %t, plan %+v", r.PortsReady, r.Plan)
+			}
+		})
+	}
+}
+
+func TestOutsideModules(t *testing.T) {
+	r := small(t, t.TempDir(), "", Options{})
+	const want = "topology.yml:0:0: TG314 no go.mod in the folder of the topology or above it"
+	if got := said(r.Findings); got != want || r.PortsReady {
+		t.Errorf("got %s", got)
+	}
+	if got := r.Findings[0].Suggestion; got != "go mod init example.com/small" {
+		t.Errorf("suggestion %q", got)
+	}
+	v, err := r.Verify(context.Background(), nil)
+	if len(v.Own)+len(v.User) > 0 || err != nil {
+		t.Errorf("verified %v, %v", v, err)
+	}
+}
+
+func TestTagsOfGoflags(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	more := "-- b.go --\n//go:build extra\n\npackage small\n\nfunc (*Sink) Finish() {}\n"
+	for _, flags := range []string{"", "-tags=extra,more", "-mod=mod --tags=extra"} {
+		t.Setenv("GOFLAGS", flags)
+		r := small(t, dir, more, Options{})
+		if got, want := r.Plan.Processors[1].Finish != nil, flags != ""; got != want || !r.Plan.Bound {
+			t.Errorf("GOFLAGS=%s: Finish %t, want %t", flags, got, want)
+		}
+	}
+	t.Setenv("GOFLAGS", "")
+	write(t, filepath.Join(dir, "env"), "GOFLAGS=-tags=extra\n")
+	t.Setenv("GOENV", filepath.Join(dir, "env"))
+	if r := small(t, dir, more, Options{}); r.Plan.Processors[1].Finish == nil {
+		t.Error("the go command's own file of defaults does not count")
+	}
+}
+
+// Two topologies in one folder would declare the same names.
+func TestSameFolder(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	small(t, dir, "", Options{})
+	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
+	results, err := Bind(context.Background(), []Input{in, in}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !results[0].Plan.Bound || results[1].PortsReady || results[1].Plan.Bound {
+		t.Error("the first should bind, the second not")
+	}
+	if got := said(results[1].Findings); !strings.Contains(got, "TG312") {
+		t.Error(got)
+	}
+}
+
+// The output may stand in a folder below, which need not exist.
+func TestOutputBelow(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	topology := strings.Replace(smallTopology, "name: small", "name: small\noutput: inner/wiring_gen.go", 1)
+	r := small(t, dir, "-- topology.yml --\n"+topology+"-- b.go --\npackage small\n", Options{})
+	if r.Plan.ImportPath != "example.com/small/inner" || r.Plan.Output != "wiring_gen.go" || r.Plan.PortsFile != "wiring_ports_gen.go" {
+		t.Errorf("plan %+v", r.Plan)
+	}
+	if len(r.Findings) != 3 || r.PortsReady {
+		t.Errorf("findings %s", said(r.Findings))
+	}
+	if r.Dir != filepath.Join(dir, "inner") {
+		t.Errorf("folder %s", r.Dir)
+	}
+}
+
+// A topology may use what another one's package declares, though neither
+// compiles yet; and a workspace joins modules.
+func TestWorkspace(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "go.work"), "go 1.26\n\nuse (\n\t.\n\t./other\n)\n")
+	write(t, filepath.Join(dir, "other", "go.mod"), "module example.org/other\n\ngo 1.26\n\nrequire github.com/topogen/topogen v0.0.0\n")
+	write(t, filepath.Join(dir, "other", "a.go"), smallGo)
+	write(t, filepath.Join(dir, "small", "a.go"), `package small
+
+import other "example.org/other"
+
+type Feed = other.Feed
+
+type Sink struct{ *other.Sink }
+`)
+	other := parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology)))
+	using := parse(t, txtar.Parse([]byte("-- topology.yml --\n"+strings.Replace(smallTopology, "processors", "messages: {M: example.org/other.M}\nprocessors", 1))))
+	results, err := Bind(context.Background(), []Input{
+		{Topology: other, Dir: filepath.Join(dir, "other")},
+		{Topology: using, Dir: filepath.Join(dir, "small")},
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := said(results[0].Findings); got != "" || results[0].Typed {
+		t.Errorf("other: typed %t: %s", results[0].Typed, got)
+	}
+	// other's Feed sends by the sender of other's topology, which this one's is not.
+	const want = "topology.yml:4:14: TG303 method Ping(out *small.FeedSender) error of Feed takes *small.FeedSender, which is not its sender; it may be Ping([ctx context.Context] [, out *FeedSender or an interface]) error"
+	if got := said(results[1].Findings); got != want {
+		t.Errorf("using: got  %s\nwant %s", got, want)
+	}
+	if got := results[1].Plan.Processors[1].Receives[0].Name; got != "ReceiveM" {
+		t.Errorf("the promoted handler is %q", got)
+	}
+	if want := []string{filepath.Join(dir, "other"), filepath.Join(dir, "small"), filepath.Join(dir, "topogen", "runtime", "topo")}; !slices.Equal(results[1].Inputs(), want) {
+		t.Errorf("folders %v", results[1].Inputs())
+	}
+}
+
+func TestVerify(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	r := small(t, dir, "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
+	if !r.Plan.Bound || r.Typed || !r.Declares()("x") || r.Declares()("New") {
+		t.Fatalf("bound %t, typed %t, %v", r.Plan.Bound, r.Typed, r.Findings)
+	}
+	user := `b.go:3:13: TG311 cannot use "ä" (untyped string constant) as int value in variable declaration` + "\n" +
+		"b.go:5:48: TG311 undefined: wrong"
+	ports := "package small\n\nimport \"time\"\n\ntype FeedSender struct{ at time.Time }\n\nfunc (*FeedSender) SendM(M) error { return nil }\n"
+	for _, c := range []struct {
+		name  string
+		files map[string][]byte
+		own   string
+	}{
+		{"nothing", nil, "[]"},
+		{"ports", map[string][]byte{"topology_ports_gen.go": []byte(ports)}, "[]"},
+		{"wrong ports", map[string][]byte{"topology_ports_gen.go": []byte(ports + "\nvar _ int = nil\n")},
+			"[topology_ports_gen.go:9:13: cannot use nil as int value in variable declaration]"},
+		{"no ports", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\n}")}, "[topology_ports_gen.go:3:1: expected declaration, found '}']"},
+	} {
+		v, err := r.Verify(context.Background(), c.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(v.Own); got != c.own {
+			t.Errorf("%s: own %s, want %s", c.name, got, c.own)
+		}
+		if got := said(v.User); got != user && c.name != "no ports" {
+			t.Errorf("%s: user %s", c.name, got)
+		}
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	small(t, dir, "", Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
+	if _, err := Bind(ctx, []Input{in}, Options{Types: true}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// The plan of a topology does not depend on anything but file and Go code.
+func TestHashIsStable(t *testing.T) {
+	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
+	s := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\n// A comment.\n", Options{Types: true})
+	if plan.Hash(r.Plan) != plan.Hash(s.Plan) {
+		t.Error("hashes differ")
+	}
+}

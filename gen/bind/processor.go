@@ -1,0 +1,247 @@
+package bind
+
+import (
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// subject is the processor at hand.
+type subject struct {
+	*plan.Processor
+	index    int
+	file     *spec.Processor
+	t        types.Type // nil: not declared
+	sender   types.Type // pointer to the sender; nil: sends nothing
+	starts   bool       // has Ping or Serve
+	called   map[string]bool
+	reported map[string]bool // methods that a finding is about
+	missing  Missing
+}
+
+// processor binds one processor: its type, its methods, its constructor. It
+// reports whether the processor may send before anything was sent to it.
+func (b *binder) processor(i int) (starts bool) {
+	s := &subject{
+		Processor: &b.plan.Processors[i],
+		index:     i,
+		file:      &b.topology.Processors[i],
+		called:    make(map[string]bool),
+		reported:  make(map[string]bool),
+	}
+	s.sender = b.checked.senderType(s.Processor)
+	s.missing = Missing{Processor: i, Type: s.Type.Name, Import: s.Type.Import}
+	defer func() {
+		if s.missing.Declare || len(s.missing.Methods) > 0 {
+			b.missing = append(b.missing, s.missing)
+		}
+	}()
+	before := len(b.findings)
+	s.t = b.processorType(s)
+	if b.doubt {
+		return true
+	}
+	if s.t == nil {
+		// The type's own finding says it all; scaffolding wants the methods too.
+		s.missing.Declare = s.Type.Import == "" && len(s.Type.Args) == 0 && b.declared[s.Type.Name] == nil && before < len(b.findings)
+		if s.missing.Declare {
+			for _, e := range s.Incoming {
+				b.missingReceive(s, e)
+			}
+			if s.Source() {
+				s.missing.Methods = append(s.missing.Methods, b.canonicalOptional(s, "Ping"))
+			}
+		}
+		return true // who knows
+	}
+	if object := s.t.(*types.Named).Obj(); object.Pkg() != b.checked.pkg { // by an alias
+		s.missing.Type, s.missing.Import = object.Name(), object.Pkg().Path()
+	}
+	for _, e := range s.Incoming {
+		b.receive(s, e)
+	}
+	b.optional(s)
+	b.constructor(s)
+	b.warnings(s)
+	return s.starts
+}
+
+// processorType finds the type of a processor; nil where it is wrong.
+func (b *binder) processorType(s *subject) types.Type {
+	at := s.file.Type
+	if at.Value == "" {
+		at = s.file.Name
+	}
+	t := b.resolve("TG301", "processor "+strconv.Quote(s.Name), processorPrefix+strconv.Itoa(s.index), s.Type, at)
+	if t == nil {
+		return nil
+	}
+	name := s.Type.Name
+	switch t.Underlying().(type) {
+	case *types.Interface:
+		b.at("TG301", at, "", "type %s of processor %q is an interface; a processor needs a type that can be made", name, s.Name)
+		return nil
+	case *types.Pointer:
+		b.at("TG301", at, "", "type %s of processor %q is a pointer; a processor needs the type that it points to", name, s.Name)
+		return nil
+	}
+	if _, ok := t.(*types.Named); !ok {
+		b.at("TG301", at, "", "type %s of processor %q stands for %s, which has no methods", name, s.Name, b.typeText(t))
+		return nil
+	}
+	if b.loader == nil && !wholeMembers(t) {
+		b.unsure()
+		return nil
+	}
+	return t
+}
+
+// method finds a method that an addressable value of the processor's type has.
+func (b *binder) method(s *subject, name string) *types.Func {
+	object, _, _ := types.LookupFieldOrMethod(s.t, true, b.checked.pkg, name)
+	f, _ := object.(*types.Func)
+	if f != nil && b.loader == nil && !whole(f.Signature()) {
+		b.unsure()
+	}
+	return f
+}
+
+// receive binds the method that takes the messages of an edge.
+func (b *binder) receive(s *subject, e int) {
+	edge := &b.plan.Edges[e]
+	entry := plan.Receive{Edge: e}
+	defer func() { s.Receives = append(s.Receives, entry) }()
+	names := b.plan.Handlers(e)
+	var f *types.Func
+	for _, name := range names {
+		if f = b.method(s, name); f != nil {
+			break
+		}
+	}
+	want := form{context: optional, out: optional, err: optional}
+	if edge.From < 0 {
+		want.message, want.value, want.text = b.tick, true, "topo.Tick"
+	} else {
+		want.message, want.text = b.messages[edge.Message], edge.Type.Format(b.qualifier)
+	}
+	if edge.Reply != "" {
+		want.reply, want.replyText = b.messages[edge.Reply], edge.ReplyType.Format(b.qualifier)
+	}
+	if f == nil {
+		b.missingReceive(s, e)
+		return
+	}
+	s.called[f.Name()] = true
+	if want.message == nil || edge.Reply != "" && want.reply == nil {
+		return // the message's finding says it all
+	}
+	want.canonical = b.canonical(s, e, f.Name())
+	if m, ok := b.match(s, f, want); ok {
+		entry.Method = m
+	}
+}
+
+// missingReceive reports that nothing takes the messages of an edge: once for
+// all edges that the same method would serve.
+func (b *binder) missingReceive(s *subject, e int) {
+	edge := &b.plan.Edges[e]
+	names := b.plan.Handlers(e)
+	name := names[len(names)-1]
+	if edge.ReplyOf >= 0 {
+		name = names[0] // a reply is told apart from other messages of its type
+	}
+	method := b.canonical(s, e, name)
+	if s.reported[name] {
+		return
+	}
+	s.reported[name] = true
+	s.missing.Methods = append(s.missing.Methods, method)
+	if s.t == nil {
+		return
+	}
+	from := e
+	if edge.ReplyOf >= 0 {
+		from = edge.ReplyOf
+	}
+	file := b.topology.Edges[from]
+	at := spec.Text{At: file.At, Pointer: file.Pointer}
+	switch {
+	case edge.From < 0:
+		b.at("TG302", at, method.Signature, "type %s has no method ReceiveTick for the timer", s.Type.Name)
+	case edge.ReplyOf >= 0:
+		b.at("TG302", at, method.Signature, "type %s has no method %s for the reply of %q", s.Type.Name, names[0], b.plan.Processors[edge.From].Name)
+	default:
+		b.at("TG302", at, method.Signature, "type %s has no method that receives %s from %q: neither %s nor %s",
+			s.Type.Name, edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
+	}
+}
+
+// optional binds the methods that a processor may have.
+func (b *binder) optional(s *subject) {
+	list := []struct {
+		name string
+		want form
+		to   **plan.Method
+	}{
+		{"Ping", form{context: optional, out: optional, err: required}, &s.Ping},
+		{"Serve", form{context: required, out: required, err: required}, &s.Serve},
+		{"Finish", form{context: optional, out: optional, err: optional}, &s.Finish},
+		{"Init", form{context: optional, err: required}, &s.Init},
+		{"Close", form{err: required}, &s.Close},
+	}
+	for _, o := range list {
+		f := b.method(s, o.name)
+		if f == nil {
+			continue
+		}
+		s.called[o.name] = true
+		o.want.canonical = b.canonicalOptional(s, o.name)
+		if m, ok := b.match(s, f, o.want); ok {
+			*o.to = &m
+		}
+	}
+	ping, serve := b.method(s, "Ping") != nil, b.method(s, "Serve") != nil
+	s.starts = ping || serve
+	switch {
+	case !serve:
+	case ping:
+		b.at("TG313", s.file.Name, "keep one of them", "type %s of processor %q has both Ping and Serve", s.Type.Name, s.Name)
+	case len(s.Incoming) > 0:
+		b.at("TG313", s.file.Name, "use Ping, or split the processor",
+			"type %s of processor %q has Serve, which is for processors without inputs; %s goes to it",
+			s.Type.Name, s.Name, b.plan.EdgeText(s.Incoming[0]))
+	}
+}
+
+// warnings finds handlers that nothing calls: they are mostly misspelt.
+func (b *binder) warnings(s *subject) {
+	if b.topology.Partial {
+		return // what is missing may be what was meant
+	}
+	named := s.t.(*types.Named)
+	var wanted []string
+	for _, e := range s.Incoming {
+		wanted = append(wanted, b.plan.Handlers(e)...)
+	}
+	for i := range named.NumMethods() {
+		f := named.Method(i)
+		name := f.Name()
+		rest, isReceive := strings.CutPrefix(name, "Receive")
+		if !isReceive || rest == "" || rest[0] < 'A' || rest[0] > 'Z' || s.called[name] || !b.own(f.Pos()) {
+			continue
+		}
+		suggestion := ""
+		if near := b.near.to(name, wanted); near != "" {
+			suggestion = "did you mean " + near + "?"
+		}
+		if slices.Contains(wanted, name) {
+			b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: every edge has a longer name's method", name, s.Type.Name)
+		} else {
+			b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: no edge to processor %q carries such a message", name, s.Type.Name, s.Name)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package bind
+
+import (
+	"fmt"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// reporter collects the findings of one topology and knows where things stand.
+type reporter struct {
+	topology *spec.Topology
+	dir      string // absolute folder of the topology file
+	fset     *token.FileSet
+	texts    map[string][]byte // of Go files, read or yet to be
+	findings []spec.Finding
+}
+
+// at reports something at a place in the topology.
+func (r *reporter) at(code string, at spec.Text, suggestion, format string, args ...any) {
+	r.add(spec.NewFinding(code, r.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
+}
+
+// atGo reports something about a name in Go.
+func (r *reporter) atGo(code string, pos token.Pos, name, suggestion, format string, args ...any) {
+	f := r.goFinding(code, r.fset.PositionFor(pos, false), fmt.Sprintf(format, args...))
+	f.Range.EndColumn = f.Range.Column + utf8.RuneCountInString(name)
+	f.Suggestion = suggestion
+	r.add(f)
+}
+
+func (r *reporter) add(f spec.Finding) { r.findings = append(r.findings, f) }
+
+// goFinding is an error at a position in Go, over one character.
+func (r *reporter) goFinding(code string, at token.Position, message string) spec.Finding {
+	column := at.Column
+	if before := r.before(at); before != nil {
+		column = utf8.RuneCount(before) + 1 // Go counts bytes
+	}
+	place := spec.Range{Line: at.Line, Column: column, EndLine: at.Line, EndColumn: column + 1}
+	return spec.NewFinding(code, r.display(at.Filename), place, "", strings.TrimSuffix(message, "."), "")
+}
+
+// before is the part of the line before a position.
+func (r *reporter) before(at token.Position) []byte {
+	text, ok := r.texts[at.Filename]
+	if !ok {
+		text, _ = os.ReadFile(at.Filename) // without the text a column counts bytes
+		r.texts[at.Filename] = text
+	}
+	start := at.Offset - (at.Column - 1)
+	if !at.IsValid() || start < 0 || at.Offset > len(text) || start > 0 && text[start-1] != '\n' {
+		return nil // export data gives lines and columns, no offsets
+	}
+	return text[start:at.Offset]
+}
+
+// display is a Go file as the user would name it: as seen from where the
+// topology file was named, if it stands below that.
+func (r *reporter) display(file string) string {
+	rel, err := filepath.Rel(r.dir, file)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return file
+	}
+	return filepath.Join(filepath.Dir(r.topology.File), rel)
+}

@@ -1,0 +1,122 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// skeletonFile is the name of the file that is laid over the package. It is no
+// path, so no file of the user's can have it.
+const skeletonFile = "topogen: what will be generated"
+
+// Prefixes of the names that the skeleton gives to the types that the topology
+// mentions. They begin as nobody's do.
+const (
+	messagePrefix   = "_topogen_message_"
+	processorPrefix = "_topogen_processor_"
+	contextName     = "_topogen_context"
+	tickName        = "_topogen_tick"
+	instanceName    = "_topogen_instance"
+)
+
+// skeleton is a Go file with what the binder needs of the generated ones: the
+// senders, which handlers mention, without bodies. It also names every type of
+// the topology, one on a line, so that the type checker resolves them and an
+// error's line says which one is wrong.
+type skeleton struct {
+	text       string
+	messages   []string // message names; the index is in the alias's name
+	lines      []string // the alias that a line declares, by line number
+	importText strings.Builder
+	body       strings.Builder
+	aliases    map[string]string // import path: alias
+}
+
+func newSkeleton(p *plan.Plan) *skeleton {
+	s := &skeleton{aliases: make(map[string]string)}
+	var declarations []string
+	declare := func(name, text string) {
+		declarations = append(declarations, "type "+name+" = "+text+"\n")
+		s.lines = append(s.lines, name)
+	}
+	declare(contextName, s.qualify("context")+".Context")
+	declare(tickName, s.qualify(plan.Topo)+".Tick")
+	declare(instanceName, s.qualify(plan.Topo)+".Instance")
+	seen := make(map[string]bool)
+	message := func(name string, t plan.TypeRef) {
+		if !seen[name] {
+			seen[name] = true
+			declare(messagePrefix+strconv.Itoa(len(s.messages)), t.Format(s.qualify))
+			s.messages = append(s.messages, name)
+		}
+	}
+	for i := range p.Edges {
+		e := &p.Edges[i]
+		if e.From >= 0 {
+			message(e.Message, e.Type)
+		}
+		if e.Reply != "" {
+			message(e.Reply, e.ReplyType)
+		}
+	}
+	for i := range p.Processors {
+		if q := &p.Processors[i]; !q.External {
+			declare(processorPrefix+strconv.Itoa(i), q.Type.Format(s.qualify))
+		}
+	}
+	for i := range p.Processors {
+		s.sender(p, &p.Processors[i])
+	}
+	// Each alias stands on the line that its place in lines says: they come first,
+	// behind the package clause and the imports.
+	s.text = "package " + p.Package + "; import (" + s.importText.String() + ")\n" + strings.Join(declarations, "") + s.body.String()
+	s.lines = slices.Insert(s.lines, 0, "", "") // lines count from 1, and the first is the clause
+	return s
+}
+
+func (s *skeleton) qualify(path string) string {
+	alias := s.aliases[path]
+	if alias == "" {
+		alias = "_topogen_" + strconv.Itoa(len(s.aliases))
+		s.aliases[path] = alias
+		fmt.Fprintf(&s.importText, "%s %q;", alias, path)
+	}
+	return alias
+}
+
+// subject is the alias that stands on line, or "".
+func (s *skeleton) subject(line int) string {
+	if line < 0 || line >= len(s.lines) {
+		return ""
+	}
+	return s.lines[line]
+}
+
+func (s *skeleton) sender(p *plan.Plan, q *plan.Processor) {
+	if !q.HasSender() {
+		return
+	}
+	name := q.Ident + "Sender"
+	fmt.Fprintf(&s.body, "type %s struct{ _ [0]func() }\n", name)
+	if q.External {
+		fmt.Fprintf(&s.body, "func (*%s) Close()\n", name)
+	}
+	for _, send := range q.Sends {
+		m, context, result := "m "+send.Type.Format(s.qualify), "", ""
+		if q.External {
+			context = "ctx " + s.qualify("context") + ".Context, "
+		}
+		if send.Error {
+			result = " error"
+		}
+		fmt.Fprintf(&s.body, "func (*%s) %s(%s%s)%s\n", name, send.Name, context, m, result)
+		if send.Ask != "" {
+			reply := p.Edges[send.Edges[0]].ReplyType.Format(s.qualify)
+			fmt.Fprintf(&s.body, "func (*%s) %s(%s%s) (%s, error)\n", name, send.Ask, context, m, reply)
+		}
+	}
+}

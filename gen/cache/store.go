@@ -1,0 +1,105 @@
+package cache
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	recordSuffix = ".record"
+	tempPrefix   = "new-"
+	tempSuffix   = ".tmp"
+
+	recordsMax = 256       // topologies that one person works on, with room; some 5 MB
+	tempAgeMax = time.Hour // older ones were left by a process that was killed
+)
+
+func (c *Cache) file(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(c.dir, hex.EncodeToString(sum[:16])+recordSuffix)
+}
+
+func (c *Cache) load(key string) (*record, bool) {
+	name := c.file(key)
+	// A named pipe in its place would be waited for.
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() > recordBytesMax {
+		return nil, false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, recordBytesMax+1))
+	if err != nil {
+		return nil, false
+	}
+	r, ok := decode(content)
+	if !ok || r.key != key {
+		return nil, false
+	}
+	return r, true
+}
+
+// save replaces a record. Nothing is synced: what a power failure leaves half
+// written fails its checksum.
+func (c *Cache) save(r *record) bool {
+	content := r.encode()
+	if len(content) > recordBytesMax || os.MkdirAll(c.dir, 0o700) != nil {
+		return false
+	}
+	f, err := os.CreateTemp(c.dir, tempPrefix+"*"+tempSuffix)
+	if err != nil {
+		return false
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), c.file(r.key))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return false
+	}
+	c.prune()
+	return true
+}
+
+// prune removes the oldest records over recordsMax, and stray temporaries.
+func (c *Cache) prune() {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	type aged struct {
+		name string
+		time time.Time
+	}
+	var records []aged
+	for _, entry := range entries {
+		name := entry.Name()
+		isTemp := strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+		if !isTemp && (!strings.HasSuffix(name, recordSuffix) || len(entries) <= recordsMax) {
+			continue
+		}
+		info, err := entry.Info()
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case !isTemp:
+			records = append(records, aged{name, info.ModTime()})
+		case c.now().Sub(info.ModTime()) > tempAgeMax:
+			_ = os.Remove(filepath.Join(c.dir, name))
+		}
+	}
+	slices.SortFunc(records, func(a, b aged) int { return cmp.Or(a.time.Compare(b.time), cmp.Compare(a.name, b.name)) })
+	for _, old := range records[:max(0, len(records)-recordsMax)] {
+		_ = os.Remove(filepath.Join(c.dir, old.name))
+	}
+}

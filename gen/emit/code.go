@@ -1,0 +1,180 @@
+package emit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// code is a piece of Go. One that stands in several places is never changed:
+// jennifer's statements are mutable, this interface is not.
+type code = jen.Code
+
+func id(name Ident) *jen.Statement { return jen.Id(string(name)) }
+
+// sel is a selector expression: x.f.g. It is one token to jennifer, whose time
+// goes by their number.
+func sel(x Ident, fields ...Ident) *jen.Statement { return jen.Id(joined(x, fields)) }
+
+// joined joins identifiers by dots.
+func joined(x Ident, fields []Ident) string {
+	s := string(x)
+	for _, f := range fields {
+		s += "." + string(f)
+	}
+	return s
+}
+
+// dot appends selectors to x, which it changes.
+func dot(x *jen.Statement, fields ...Ident) *jen.Statement {
+	for _, f := range fields {
+		x.Dot(string(f))
+	}
+	return x
+}
+
+func ref(x Ident, fields ...Ident) *jen.Statement { return jen.Op("&" + joined(x, fields)) }
+
+func define(x Ident, value code) code { return jen.Op(string(x) + " :=").Add(value) }
+
+func set(x, value code) code { return jen.Add(x).Op("=").Add(value) }
+
+func pool(name Ident) *jen.Statement  { return jen.Qual(poolPath, string(name)) }
+func queue(name Ident) *jen.Statement { return jen.Qual(queuePath, string(name)) }
+func topo(name Ident) *jen.Statement  { return jen.Qual(topoPath, string(name)) }
+
+// pointer is the type *t.
+func pointer(t code) *jen.Statement { return jen.Op("*").Add(t) }
+
+// index is EdgeIndex or ProcessorIndex as an int.
+func index(constant Ident) code { return jen.Int().Call(id(constant)) }
+
+// oneLine is a function's body on the line of its head.
+func oneLine(body code) *jen.Statement { return jen.Op("{").Add(body).Op("}") }
+
+// typeCode is t as Go.
+func typeCode(t plan.TypeRef) *jen.Statement {
+	switch t.Kind {
+	case plan.Pointer:
+		return pointer(typeCode(*t.Elem))
+	case plan.Slice:
+		return jen.Index().Add(typeCode(*t.Elem))
+	case plan.Array:
+		return jen.Index(jen.Lit(int(t.Len))).Add(typeCode(*t.Elem))
+	case plan.Map:
+		return jen.Map(typeCode(*t.Key)).Add(typeCode(*t.Elem))
+	}
+	c := qualified(t.Import, t.Name)
+	if len(t.Args) > 0 {
+		args := make([]code, len(t.Args))
+		for i, a := range t.Args {
+			args[i] = typeCode(a)
+		}
+		c.Types(args...)
+	}
+	return c
+}
+
+// qualified is a name of a package that the scope has checked.
+func qualified(path, name string) *jen.Statement {
+	if path == "" {
+		return jen.Id(name)
+	}
+	return jen.Qual(path, name)
+}
+
+// duration is d as a person would write it.
+func duration(d time.Duration) code {
+	units := []struct {
+		unit time.Duration
+		name Ident
+	}{
+		{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"},
+		{time.Microsecond, "Microsecond"}, {time.Nanosecond, "Nanosecond"},
+	}
+	for _, u := range units {
+		if d%u.unit == 0 && d != 0 {
+			name := jen.Qual("time", string(u.name))
+			if d == u.unit {
+				return name
+			}
+			return jen.Lit(int(d / u.unit)).Op("*").Add(name)
+		}
+	}
+	return jen.Lit(0)
+}
+
+// commentWidth is where a comment's line ends, in characters.
+const commentWidth = 100
+
+// comment is text from any source as line comments.
+func comment(format string, args ...any) []code {
+	var lines []code
+	line := "//"
+	for word := range strings.FieldsSeq(text(fmt.Sprintf(format, args...))) {
+		if len(line)+1+len(word) > commentWidth && line != "//" {
+			lines = append(lines, jen.Comment(line))
+			line = "//"
+		}
+		line += " " + word
+	}
+	return append(lines, jen.Comment(line))
+}
+
+// remark is a comment at the end of a line.
+func remark(s *jen.Statement, format string, args ...any) *jen.Statement {
+	return s.Comment("// " + text(fmt.Sprintf(format, args...)))
+}
+
+// part is a Go file in the making.
+type part struct {
+	*model
+	file *jen.File
+}
+
+// doc writes the comment of the declaration that follows.
+func (p *part) doc(format string, args ...any) {
+	for _, line := range comment(format, args...) {
+		p.file.Add(line)
+	}
+}
+
+// add writes a declaration.
+func (p *part) add(declaration ...code) {
+	p.file.Add(jen.Add(declaration...))
+	p.file.Line()
+}
+
+// function writes a method of *typ, or a function where typ is "".
+func (p *part) method(receiver, typ, name Ident, params, results []code, body ...code) {
+	p.add(p.head(receiver, typ, name, params, results).Block(body...))
+}
+
+// short writes a method of one statement on one line.
+func (p *part) short(receiver, typ, name Ident, params, results []code, body code) {
+	p.add(p.head(receiver, typ, name, params, results).Add(oneLine(body)))
+}
+
+func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Statement {
+	f := jen.Func()
+	if typ != "" {
+		f.Params(id(receiver).Add(pointer(id(typ))))
+	}
+	f.Add(id(name)).Params(params...)
+	switch {
+	case len(results) == 1 && results[0] != nil:
+		f.Add(results[0])
+	case len(results) > 1:
+		f.Params(results...)
+	}
+	return f
+}
+
+// v is a variable, under a name that hides nothing.
+func (m *model) v(name Ident) Ident { return m.scope.local(name) }
+
+// param is a parameter or named result.
+func param(name Ident, typ code) code { return id(name).Add(typ) }

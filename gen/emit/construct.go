@@ -1,0 +1,132 @@
+package emit
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// standard is the constructor for where Processors has none: the new function of
+// the file, or the zero value.
+func (p *part) standard(q *processor) code {
+	c, in, made, err := q.New, p.v("in"), p.v("p"), p.v("err")
+	instance := topo("Instance")
+	if c != nil && c.Instance {
+		instance = id(in).Add(instance)
+	}
+	function := func(body ...code) code {
+		return jen.Func().Params(instance).Params(pointer(typeCode(q.typ)), jen.Error()).Block(body...)
+	}
+	if c == nil {
+		return pool("Zero").Types(typeCode(q.typ))
+	}
+	call := qualified(c.Import, c.Func)
+	if len(c.Args) > 0 {
+		args := make([]code, len(c.Args))
+		for i, a := range c.Args {
+			args[i] = typeCode(a)
+		}
+		call.Types(args...)
+	}
+	var args []code
+	if c.Instance {
+		args = append(args, id(in))
+	}
+	if c.Config != nil {
+		args = append(args, literal(c.Config))
+	}
+	call.Call(args...)
+	switch {
+	case c.Pointer && c.Error:
+		return function(jen.Return(call))
+	case c.Pointer:
+		return function(jen.Return(call, jen.Nil()))
+	case c.Error:
+		return function(jen.List(id(made), id(err)).Op(":=").Add(call), jen.Return(jen.Op("&").Add(id(made)), id(err)))
+	}
+	return function(define(made, call), jen.Return(jen.Op("&").Add(id(made)), jen.Nil()))
+}
+
+// literal is a value of the file as Go.
+func literal(l *plan.Literal) code {
+	switch l.Kind {
+	case plan.NilLit:
+		return jen.Nil()
+	case plan.PointerTo:
+		item := &l.Items[0]
+		if item.Kind == plan.Basic {
+			return jen.New(typeCode(item.Type).Call(basic(item)))
+		}
+		return jen.Op("&").Add(literal(item))
+	case plan.Struct:
+		var fields []code
+		for i := range l.Fields {
+			fields = append(fields, key(string(mustIdent(l.Fields[i].Name)), literal(&l.Fields[i].Value)))
+		}
+		return typeCode(l.Type).Values(fields...)
+	case plan.SliceLit:
+		var items []code
+		for i := range l.Items {
+			items = append(items, literal(&l.Items[i]))
+		}
+		return typeCode(l.Type).Values(items...)
+	case plan.MapLit:
+		var entries []code
+		for i := range l.Fields {
+			entries = append(entries, jen.Add(literal(l.Fields[i].Key)).Op(":").Add(literal(&l.Fields[i].Value)))
+		}
+		return typeCode(l.Type).Values(entries...)
+	}
+	return basic(l)
+}
+
+// basic is a number, string or bool. It is read and written anew: what is not a
+// literal cannot come through.
+func basic(l *plan.Literal) code {
+	if l.Type.Import == "time" && l.Type.Name == "Duration" {
+		if n, err := strconv.ParseInt(l.Text, 10, 64); err == nil {
+			return duration(time.Duration(n))
+		}
+	}
+	if l.Text == "true" || l.Text == "false" {
+		return jen.Lit(l.Text == "true")
+	}
+	e, err := parser.ParseExpr(l.Text)
+	sign := ""
+	if minus, ok := e.(*ast.UnaryExpr); ok && err == nil && minus.Op == token.SUB {
+		sign, e = "-", minus.X
+	}
+	b, ok := e.(*ast.BasicLit)
+	switch {
+	case err != nil || !ok:
+		panic(badName(fmt.Sprintf("%q is not a literal", l.Text)))
+	case b.Kind == token.STRING && sign == "":
+		text, err := strconv.Unquote(b.Value)
+		if err != nil {
+			panic(badName(fmt.Sprintf("%q is not a string", l.Text)))
+		}
+		return jen.Lit(text)
+	case b.Kind == token.INT || b.Kind == token.FLOAT:
+		return jen.Op(sign + b.Value)
+	}
+	panic(badName(fmt.Sprintf("%q is not a literal", l.Text)))
+}
+
+// badName is what a panic carries that Emit makes an error of.
+type badName string
+
+func (b badName) Error() string { return "emit: " + string(b) }
+
+func mustIdent(name string) Ident {
+	i, err := ParseIdent(name)
+	if err != nil {
+		panic(badName(err.Error()))
+	}
+	return i
+}

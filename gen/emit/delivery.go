@@ -1,0 +1,147 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// delivery writes how a message gets into its queues, from a processor of the
+// pool.
+type delivery struct {
+	*part
+	sent    *send
+	message code
+}
+
+// statements: first all that may refuse the message where the method has an
+// error to return, then, when nothing can go wrong any more, the puts.
+func (d *delivery) statements() []code {
+	var before, after []code
+	for i, e := range d.sent.edges {
+		b, a := d.edge(e, i == len(d.sent.edges)-1)
+		if d.sent.Error {
+			before, after = append(before, b...), append(after, a...)
+		} else {
+			after = append(append(after, b...), a...)
+		}
+	}
+	return append(before, after...)
+}
+
+// edge writes the delivery along one edge.
+func (d *delivery) edge(e *edge, last bool) (before, after []code) {
+	if e.spread() {
+		return d.spread(e, last)
+	}
+	i, l := d.v("i"), d.v("l")
+	if len(d.sent.edges) > 1 {
+		i, l = e.to.local+"Index", e.to.local+"Link"
+	}
+	s := d.v("s")
+	get := sel(s, e.link.getter)
+	miss := e.Route == plan.ID
+	if e.link.many() || miss {
+		choice, instance := d.choose(e, d.message, i, miss)
+		before = choice
+		if e.link.many() {
+			get.Call(instance)
+		}
+	}
+	if !e.link.many() {
+		get.Call()
+	}
+	none := sel(s, "out", "NoInstance").Call(index(e.constant))
+	if miss && d.sent.Error {
+		before = append(before, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(none)))
+	}
+	message := d.copyFor(last)
+	var puts []code
+	switch {
+	case e.fails():
+		before = append(before, define(l, get), d.check(e, id(l)))
+		puts = d.put(e, id(l), message)
+	case e.link.Sequenced:
+		puts = append([]code{define(l, get)}, d.put(e, id(l), message)...)
+	default:
+		puts = d.put(e, get, message)
+	}
+	if miss && !d.sent.Error {
+		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts it"))}
+	}
+	return before, puts
+}
+
+// copyFor is the message itself for the last receiver, else a copy where it
+// needs one.
+func (d *delivery) copyFor(last bool) code {
+	if d.sent.Clone && !last {
+		return jen.Add(d.message).Dot("Clone").Call()
+	}
+	return d.message
+}
+
+// check returns ErrFull where the queue in l has no room.
+func (d *delivery) check(e *edge, l *jen.Statement) code {
+	return jen.If(jen.Op("!").Add(dot(l, e.field, "Room").Call())).Block(jen.Return(topo("ErrFull")))
+}
+
+// spread writes the delivery to several instances.
+func (d *delivery) spread(e *edge, last bool) (before, after []code) {
+	i, l, s := d.v("i"), d.v("l"), d.v("s")
+	get := func(instance code) *jen.Statement { return sel(s, e.link.getter).Call(instance) }
+	from, count := e.span()
+	at := func(i code) code {
+		if from == 0 {
+			return i
+		}
+		return jen.Lit(from).Op("+").Add(i)
+	}
+	if e.fails() {
+		before = append(before, jen.For(id(i).Op(":=").Range().Lit(count)).Block(d.check(e, get(at(id(i))))))
+	}
+	put := func(instance, message code) []code {
+		if e.link.Sequenced {
+			return append([]code{define(l, get(instance))}, d.put(e, id(l), message)...)
+		}
+		return d.put(e, get(instance), message)
+	}
+	loop := func(n int, message code) code {
+		return jen.For(id(i).Op(":=").Range().Lit(n)).Block(put(at(id(i)), message)...)
+	}
+	if !d.sent.Clone || !last {
+		return before, []code{loop(count, d.copyFor(last))}
+	}
+	return before, append([]code{loop(count-1, d.copyFor(false))}, put(jen.Lit(from+count-1), d.message)...)
+}
+
+// span is the range of instances that the edge spreads to.
+func (e *edge) span() (from, count int) {
+	if e.Count > 0 {
+		return e.Offset, e.Count
+	}
+	return 0, e.to.Instances
+}
+
+// put writes how an element enters the queue of e. The link l is evaluated once,
+// unless messages are numbered: then it is a variable.
+func (p *part) put(e *edge, l *jen.Statement, element code) []code {
+	q := func(method Ident) *jen.Statement { return dot(l.Clone(), e.field, method) }
+	number := func() code { return l.Clone().Dot("Number").Call() }
+	if e.latest() {
+		if e.link.Sequenced {
+			return []code{q("Put").Call(number(), element)}
+		}
+		return []code{q("Put").Call(jen.Lit(0), element)}
+	}
+	if !e.link.Sequenced {
+		if e.offers() {
+			return []code{q("Offer").Call(element)}
+		}
+		return []code{q("Put").Call(element)}
+	}
+	numbered := queue("Numbered").Types(e.elementType()).Values(jen.Id("N").Op(":").Add(number()), jen.Id("M").Op(":").Add(element))
+	if e.offers() { // what is refused gets no number
+		return []code{jen.If(q("Room").Call()).Block(q("Put").Call(numbered)).Else().Block(q("Refuse").Call())}
+	}
+	return []code{q("Put").Call(numbered)}
+}

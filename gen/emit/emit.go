@@ -1,0 +1,108 @@
+package emit
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// processorsPerPart is how many processors share a part: enough work to be worth
+// a goroutine, and small enough to spread over the machine.
+const processorsPerPart = 32
+
+// Options say what to emit.
+type Options struct {
+	// Wiring asks for the second file, for which every processor binds.
+	Wiring bool
+	// Declared reports whether the user's files declare a name at package level,
+	// so that imports and unexported names can keep clear of it. nil: none.
+	Declared func(name string) bool
+}
+
+// File is a file in parts. Each part is a Go file by itself with the imports that
+// it needs; their declarations in this order make the whole.
+type File struct {
+	Name  string // base name
+	Parts [][]byte
+}
+
+// Emit makes the ports and, where asked for, the wiring. Parts are not formatted.
+// An error means that a name in the plan is none, which earlier stages exclude.
+func Emit(p *plan.Plan, o Options) ([]File, error) {
+	m, err := newModel(p, o.Declared)
+	if err != nil {
+		return nil, err
+	}
+	jobs := m.ports()
+	files := []File{{Name: p.PortsFile, Parts: make([][]byte, len(jobs))}}
+	if o.Wiring {
+		wiring := m.wiring()
+		files = append(files, File{Name: p.Output, Parts: make([][]byte, len(wiring))})
+		jobs = append(jobs, wiring...)
+	}
+	errs := make([]error, len(jobs))
+	parallel(len(jobs), func(i int) {
+		var source []byte
+		source, errs[i] = jobs[i].source(m)
+		if n := len(files[0].Parts); i < n {
+			files[0].Parts[i] = source
+		} else {
+			files[1].Parts[i-n] = source
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// job writes one part.
+type job func(*part)
+
+func (j job) source(m *model) (source []byte, err error) {
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case badName:
+			err = cause
+		default:
+			panic(cause)
+		}
+	}()
+	p := &part{model: m, file: m.scope.file(m.plan)}
+	j(p)
+	var b bytes.Buffer
+	err = p.file.Render(&b)
+	return b.Bytes(), err
+}
+
+// each appends jobs that write something for all processors, in order.
+func (m *model) each(jobs []job, write func(*part, *processor)) []job {
+	for from := 0; from < len(m.processors); from += processorsPerPart {
+		group := m.processors[from:min(from+processorsPerPart, len(m.processors))]
+		jobs = append(jobs, func(p *part) {
+			for _, q := range group {
+				write(p, q)
+			}
+		})
+	}
+	return jobs
+}
+
+// parallel calls do for 0 … n-1 on all processors of the machine.
+func parallel(n int, do func(int)) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range n {
+		slots <- struct{}{}
+		group.Go(func() {
+			do(i)
+			<-slots
+		})
+	}
+	group.Wait()
+}

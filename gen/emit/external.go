@@ -1,0 +1,306 @@
+package emit
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// externalSender writes the sender of an external processor: what many
+// goroutines outside the pool may use.
+func (p *part) externalSender(q *processor) {
+	s := p.v("s")
+	fields := []code{id("door").Add(pointer(pool("External")))}
+	if len(q.links) > 0 {
+		fields = append(fields, id("links").Add(id(q.linker)))
+	}
+	for _, l := range q.links {
+		t := pool("Lazy").Types(id(l.name))
+		if l.many() {
+			t = jen.Index(jen.Lit(l.to.Instances)).Add(t)
+		}
+		fields = append(fields, id(l.field).Add(t))
+	}
+	for _, sent := range q.sends {
+		if sent.asks() {
+			fields = append(fields, id(sent.callsField()).Add(pool("Calls").Types(typeCode(sent.Type), typeCode(sent.edges[0].ReplyType))))
+		}
+	}
+	p.doc("%s is the door through which messages of %s come in. Any number of goroutines may use it, from when the topology was made.", q.sender, q.Name)
+	p.add(jen.Type().Add(id(q.sender)).Struct(fields...))
+	for _, sent := range q.sends {
+		p.externalSend(q, sent)
+		if sent.ask != "" {
+			p.ask(q, sent)
+		}
+	}
+	p.doc("Close says that no more will come. It may be called more than once.")
+	p.short(s, q.sender, "Close", nil, nil, sel(s, "door", "Close").Call())
+	for _, l := range q.links {
+		p.externalGetter(q, l)
+	}
+}
+
+// asks reports whether s has the code for an Ask method, and not only a call of
+// the one that has.
+func (s *send) asks() bool { return s.ask != "" && s.same == nil }
+
+func (p *part) externalGetter(q *processor, l *link) {
+	s, i, n := p.v("s"), p.v("i"), p.v("l")
+	var params []code
+	field, made := sel(s, l.field), sel(s, "links", l.getter)
+	if l.many() {
+		params = []code{param(i, jen.Int())}
+		field.Index(id(i))
+		made.Call(id(s), id(i))
+	} else {
+		made.Call(id(s))
+	}
+	results := []code{pointer(id(l.name)), jen.Error()}
+	p.doc("%s is a link to %s, made by whoever asks for it first.", l.getter, l.to.Name)
+	p.method(s, q.sender, l.getter, params, results,
+		jen.Return(field.Dot("Get").Call(jen.Func().Params().Params(results...).Block(
+			define(n, made),
+			jen.Return(id(n), sel(s, "door", "Open").Call(ref(n, "Gate"), ref(n, "Link"))),
+		))),
+	)
+}
+
+// externalSend writes one method that sends from outside; it returns when the
+// message is in all its queues, or in none.
+func (p *part) externalSend(q *processor, sent *send) {
+	s, m := p.v("s"), p.v("m")
+	ctx := param(p.v("ctx"), jen.Qual("context", "Context"))
+	params := []code{ctx, param(m, typeCode(sent.Type))}
+	results := []code{jen.Error()}
+	if sent.same != nil {
+		p.doc("%s is %s: no other edge carries the message.", sent.name, sent.same.name)
+		p.short(s, q.sender, sent.name, params, results, jen.Return(sel(s, sent.same.name).Call(id(p.v("ctx")), id(m))))
+		return
+	}
+	p.externalDoc(sent)
+	d := &entry{delivery: delivery{part: p, sent: sent, message: id(m)}}
+	if !sent.asks() {
+		p.method(s, q.sender, sent.name, params, results, d.statements()...)
+		return
+	}
+	e, r := sent.edges[0], p.v("r")
+	request := pool("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(id(m))
+	enter := sel(s, sent.core()).Call(id(p.v("ctx")), request)
+	if e.offers() { // the refused message was counted, and nobody asked
+		err := p.v("err")
+		p.method(s, q.sender, sent.name, params, results,
+			jen.If(define(err, enter), id(err).Op("!=").Add(topo("ErrFull"))).Block(jen.Return(id(err))),
+			jen.Return(jen.Nil()),
+		)
+	} else {
+		p.short(s, q.sender, sent.name, params, results, jen.Return(enter))
+	}
+	d.message, d.request = sel(r, "Message"), id(r)
+	p.method(s, q.sender, sent.core(), []code{ctx, param(r, e.elementType())}, results, d.statements()...)
+}
+
+func (p *part) externalDoc(sent *send) {
+	var to []string
+	waits, fails := false, false
+	for _, e := range sent.edges {
+		waits = waits || !e.fails() && !e.offers() && !e.latest()
+		fails = fails || e.fails()
+		to = append(to, e.destination())
+	}
+	doc := string(sent.name) + " sends a message to " + list(to) + "."
+	if len(sent.edges) > 1 || sent.edges[0].spread() {
+		doc += " It reaches all of them or none."
+	}
+	doc += sent.keyDoc()
+	if waits {
+		doc += " It waits while a queue is full."
+	}
+	if fails {
+		doc += " Where a queue is full it returns topo.ErrFull."
+	}
+	p.doc("%s", doc)
+}
+
+// ask writes the method that sends and waits for the reply.
+func (p *part) ask(q *processor, sent *send) {
+	s, m, ctx, r, err, reply := p.v("s"), p.v("m"), p.v("ctx"), p.v("r"), p.v("err"), p.v("reply")
+	e := sent.edges[0]
+	params := []code{param(ctx, jen.Qual("context", "Context")), param(m, typeCode(sent.Type))}
+	results := []code{param(reply, typeCode(e.ReplyType)), param(err, jen.Error())}
+	if sent.same != nil {
+		p.doc("%s is %s: no other edge carries the message.", sent.ask, sent.same.ask)
+		p.short(s, q.sender, sent.ask, params, results, jen.Return(sel(s, sent.same.ask).Call(id(ctx), id(m))))
+		return
+	}
+	doc := string(sent.ask) + " sends a message to " + e.destination() + " and waits for the reply"
+	var body []code
+	if e.Timeout > 0 {
+		doc += ", " + e.Timeout.String() + " at most"
+		cancel := p.v("cancel")
+		body = append(body,
+			jen.List(id(ctx), id(cancel)).Op(":=").Qual("context", "WithTimeout").Call(id(ctx), duration(e.Timeout)),
+			jen.Defer().Add(id(cancel)).Call(),
+		)
+	}
+	p.doc("%s.", doc)
+	calls := func(method Ident) *jen.Statement { return sel(s, sent.callsField(), method) }
+	p.method(s, q.sender, sent.ask, params, results, append(body,
+		define(r, calls("Request").Call(id(m))),
+		jen.If(set(id(err), sel(s, sent.core()).Call(id(ctx), id(r))), id(err).Op("!=").Nil()).Block(jen.Return(id(reply), id(err))),
+		jen.Return(calls("Wait").Call(id(ctx), sel(s, "door"), id(r), jen.Lit(0))),
+	)...)
+}
+
+// entry writes how a message from outside gets into its queues.
+type entry struct {
+	delivery
+	request code // what enters the queue in place of the message; nil: the message
+}
+
+// statements: find the links, lock them all where all have room, put, unlock.
+func (d *entry) statements() []code {
+	edges := slices.Clone(d.sent.edges)
+	slices.SortFunc(edges, func(a, b *edge) int { return cmp.Compare(a.to.index, b.to.index) })
+	single := len(edges) == 1 && !edges[0].spread()
+	var find, puts []code
+	number := 0
+	for i, e := range edges {
+		b, a := d.edge(e, single, i == len(edges)-1)
+		find, puts = append(find, b...), append(puts, a...)
+		if e.spread() {
+			_, n := e.span()
+			number += n
+		} else {
+			number++
+		}
+	}
+	ctx, err, targets := d.v("ctx"), d.v("err"), d.v("targets")
+	if single {
+		targets = d.v("t")
+	} else {
+		find = append([]code{define(targets, jen.Make(jen.Index().Add(pool("Target")), jen.Lit(0), jen.Lit(number)))}, find...)
+	}
+	door := func(method Ident, args ...code) *jen.Statement {
+		all := id(targets)
+		if !single {
+			all.Op("...")
+		}
+		return sel(d.v("s"), "door", method).Call(append(args, all)...)
+	}
+	body := append(find, jen.If(define(err, door("Lock", id(ctx))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
+	body = append(body, puts...)
+	body = append(body, door("Commit"))
+	if single && edges[0].offers() && d.request != nil {
+		return append(body, jen.Return(id(err)))
+	}
+	return append(body, jen.Return(jen.Nil()))
+}
+
+// edge writes the search for the links of one edge, and the puts.
+func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
+	i, l, err, s := d.v("i"), d.v("l"), d.v("err"), d.v("s")
+	if !single {
+		i, l = e.to.local+"Index", e.to.local+"Link"
+	}
+	get := func(to Ident, instance code) []code {
+		call := sel(s, e.link.getter)
+		if instance != nil {
+			call.Call(instance)
+		} else {
+			call.Call()
+		}
+		return []code{
+			jen.List(id(to), id(err)).Op(":=").Add(call),
+			jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
+		}
+	}
+	if e.spread() {
+		return d.several(e, get, last)
+	}
+	var instance code
+	miss := e.Route == plan.ID
+	if e.link.many() || miss {
+		find, instance = d.choose(e, d.message, i, miss)
+	}
+	if miss {
+		find = append(find, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(sel(s, "door", "NoInstance").Call(index(e.constant)))))
+	}
+	if !e.link.many() {
+		instance = nil
+	}
+	find = append(find, get(l, instance)...)
+	if single {
+		find = append(find, define(d.v("t"), d.target(e, l)))
+	} else {
+		find = append(find, set(id(d.v("targets")), jen.Append(id(d.v("targets")), d.target(e, l))))
+	}
+	return find, d.enter(e, id(l), d.element(e, last))
+}
+
+// several is edge for one that leads to several instances.
+func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find, puts []code) {
+	from, count := e.span()
+	i, l, targets := d.v("i"), d.v("l"), d.v("targets")
+	all := e.to.local + "Links"
+	instance := id(i)
+	if from > 0 {
+		instance = jen.Lit(from).Op("+").Add(instance)
+	}
+	find = append(find,
+		jen.Var().Add(id(all)).Index(jen.Lit(count)).Add(pointer(id(e.link.name))),
+		jen.For(id(i).Op(":=").Range().Add(id(all))).Block(append(get(l, instance),
+			set(id(all).Index(id(i)), id(l)),
+			set(id(targets), jen.Append(id(targets), d.target(e, l))),
+		)...),
+	)
+	loop := func(over code, last bool) code {
+		return jen.For(jen.List(id("_"), id(l)).Op(":=").Range().Add(over)).Block(d.enter(e, id(l), d.element(e, last))...)
+	}
+	if !d.sent.Clone || !last {
+		return find, []code{loop(id(all), last)}
+	}
+	end := id(all).Index(jen.Lit(count - 1))
+	return find, append([]code{loop(id(all).Index(jen.Empty(), jen.Lit(count-1)), false)},
+		append([]code{define(l, end)}, d.enter(e, id(l), d.element(e, true))...)...)
+}
+
+// target describes the queue of e in link l to the runtime.
+func (d *entry) target(e *edge, l Ident) code {
+	return pool("Target").Values(
+		jen.Id("Gate").Op(":").Add(ref(l, "Gate")),
+		jen.Id("Head").Op(":").Add(ref(l, e.field, "Head")),
+		jen.Id("Full").Op(":").Add(pool(e.policy())),
+	)
+}
+
+// element is what enters the queue.
+func (d *entry) element(e *edge, last bool) code {
+	switch {
+	case d.request != nil:
+		return d.request
+	case e.requests():
+		return pool("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(d.copyFor(last))
+	}
+	return d.copyFor(last)
+}
+
+// enter puts an element. Whoever asks hears that it was refused.
+func (d *entry) enter(e *edge, l *jen.Statement, element code) []code {
+	if d.request == nil || !e.offers() {
+		return d.put(e, l, element)
+	}
+	field := l.Clone().Dot(string(e.field))
+	accept := field.Clone().Dot("Put").Call(element)
+	if e.link.Sequenced {
+		numbered := queue("Numbered").Types(e.elementType()).Values(
+			jen.Id("N").Op(":").Add(l.Clone()).Dot("Number").Call(), jen.Id("M").Op(":").Add(element))
+		accept = field.Clone().Dot("Put").Call(numbered)
+	}
+	return []code{jen.If(field.Clone().Dot("Room").Call()).Block(accept).Else().Block(
+		field.Clone().Dot("Refuse").Call(),
+		set(id(d.v("err")), topo("ErrFull")),
+	)}
+}

@@ -1,0 +1,267 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// inlet writes the receiver's side of a link: how its messages get to their
+// handlers.
+func (p *part) inlet(q *processor, l *link) {
+	fields := []code{id(l.name), id("to").Add(pointer(id(q.instance)))}
+	var handlers []*handler
+	for _, e := range l.edges {
+		at := slices.IndexFunc(q.receives, func(r *receive) bool { return r.edge == e })
+		h := &handler{part: p, receive: q.receives[at], of: q}
+		handlers = append(handlers, h)
+		if h.holds() {
+			fields = append(fields, remark(id(e.held).Add(e.elementType()), "while its handler runs"))
+		}
+	}
+	p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
+	p.add(jen.Type().Add(id(l.inlet)).Struct(fields...))
+	if l.Sequenced {
+		p.merge(l, handlers)
+	} else {
+		p.drain(l, handlers[0])
+	}
+}
+
+// joiner writes the methods that make the links from q. They hang on a type of
+// their own, and not on Topology, which would have thousands of them.
+func (p *part) joiner(q *processor) {
+	if q.joiner == "" {
+		return
+	}
+	p.doc("%s makes the links from %s.", q.joiner, q.Name)
+	p.add(jen.Type().Add(id(q.joiner)).Struct(id("t").Add(pointer(jen.Id("Topology")))))
+	for _, l := range q.links {
+		p.joining(l)
+	}
+}
+
+// joining writes the method that makes a link.
+func (p *part) joining(l *link) {
+	j, v, s, i := p.v("j"), p.v("l"), p.v("s"), p.v("i")
+	instance := jen.Lit(0)
+	if l.many() {
+		instance = id(i)
+	}
+	out := ref(s, "out")
+	if l.from.External {
+		out = jen.Nil()
+	}
+	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, "t", l.to.field)).Index(instance))))}
+	join := []code{id(v), out, ref(v, "to", "Unit")}
+	for _, e := range l.edges {
+		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "Link")))
+		join = append(join, ref(v, e.field, "Head"))
+	}
+	body = append(body, sel(v, "Join").Call(join...), jen.Return(ref(v, l.name)))
+	params := p.joinParams(l)
+	if l.from.External {
+		params[0] = param("_", pointer(id(l.from.sender)))
+	}
+	p.add(jen.Func().Params(id(j).Add(id(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(pointer(id(l.name))).Block(body...))
+}
+
+// drain writes Drain for a link of one queue.
+func (p *part) drain(l *link, h *handler) {
+	x, n, err, v := p.v("x"), p.v("n"), p.v("err"), p.v("l")
+	var turn []code
+	if h.edge.latest() {
+		m := p.v("m")
+		turn = append(turn, h.take(m, sel(v, h.edge.field, "Pop").Call())...)
+		turn = append(turn, jen.If(jen.Op("!").Add(id(p.v("ok")))).Block(jen.Break()))
+		turn = append(turn, h.handle(h.taken(m))...)
+		turn = append(turn, id(n).Op("++"))
+	} else {
+		batch := p.v("batch")
+		turn = append(turn,
+			define(batch, sel(v, h.edge.field, "Peek").Call(id(p.v("budget")).Op("-").Add(id(n)))),
+			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Break()),
+		)
+		turn = append(turn, h.batch(id(batch), nil)...)
+	}
+	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
+		define(x, sel(v, "to")),
+		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(h.goesOn())).Block(turn...),
+		jen.Return(id(n), id(err)),
+	)
+}
+
+// merge writes Drain for a link of several queues: their messages are handed
+// over in the order in which they were sent.
+func (p *part) merge(l *link, handlers []*handler) {
+	x, n, err, v, o := p.v("x"), p.v("n"), p.v("err"), p.v("l"), p.v("o")
+	batch, number, ok := p.v("batch"), p.v("number"), p.v("ok")
+	find := []code{define(o, sel(v, "Order").Call())}
+	var cases []code
+	for _, h := range handlers {
+		e := h.edge
+		see := func(n code) code { return sel(o, "See").Call(index(e.constant), n) }
+		if e.latest() {
+			m := p.v("m")
+			find = append(find, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(see(id(number))))
+			taken := sel(v, e.field, "Take").Call(sel(o, "N"))
+			given := append(h.handle(h.taken(m)), id(n).Op("++"))
+			if h.holds() {
+				cases = append(cases, jen.Case(id(e.constant)).Block(append(h.take(m, taken), jen.If(id(ok)).Block(given...))...))
+			} else {
+				cases = append(cases, jen.Case(id(e.constant)).Block(jen.If(h.take(m, taken)[0], id(ok)).Block(given...)))
+			}
+			continue
+		}
+		find = append(find, jen.If(define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
+			see(id(batch).Index(jen.Lit(0)).Dot("N")),
+		))
+		cases = append(cases, jen.Case(id(e.constant)).Block(append(
+			[]code{define(batch, sel(v, e.field, "Peek").Call(id(p.v("budget")).Op("-").Add(id(n))))},
+			h.batch(id(batch), sel(o, "Until"))...,
+		)...))
+	}
+	cases = append(cases, jen.Default().Block(jen.Return(id(n), id(err))))
+	p.doc("first finds the oldest message, on whatever edge it travels.")
+	p.method(v, l.inlet, "first", nil, []code{pool("Order")}, append(find, jen.Return(id(o)))...)
+	p.doc("Next is the edge of the message that is handed over next, if there is one.")
+	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
+	p.doc("Drain hands over messages in the order in which they were sent.")
+	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
+		define(x, sel(v, "to")),
+		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(handlers[0].goesOn())).Block(
+			define(o, sel(v, "first").Call()),
+			sel(v, "Handling").Call(sel(o, "Edge")),
+			jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
+		),
+		jen.Return(id(n), id(err)),
+	)
+}
+
+// handler writes calls of the method that takes the messages of one edge.
+type handler struct {
+	*part
+	*receive
+	of *processor
+}
+
+// goesOn is the condition under which the next message is handed over.
+func (h *handler) goesOn() code {
+	return id(h.v("err")).Op("==").Nil().Op("&&").Op("!").Add(sel(h.v("x"), "Hold")).Call()
+}
+
+// exact reports whether a message is out of its queue before its handler runs,
+// so that what counts against the capacity is exact.
+func (e *edge) exact() bool { return e.offers() || e.fails() }
+
+// holds reports whether the message must stand somewhere while its handler has
+// a pointer to it: it is in no queue any more.
+func (h *handler) holds() bool { return h.edge.latest() && h.Message == plan.ByPointer }
+
+// take writes how a message comes out of a queue that drops the oldest, and taken
+// what it then is called.
+func (h *handler) take(m Ident, from code) []code {
+	ok := h.v("ok")
+	if h.holds() {
+		return []code{
+			jen.Var().Add(id(ok)).Bool(),
+			jen.List(sel(h.v("l"), h.edge.held), id(ok)).Op("=").Add(from),
+		}
+	}
+	return []code{jen.List(id(m), id(ok)).Op(":=").Add(from)}
+}
+
+func (h *handler) taken(m Ident) *jen.Statement {
+	if h.holds() {
+		return sel(h.v("l"), h.edge.held)
+	}
+	return id(m)
+}
+
+// batch writes the handing over of a batch, up to the number until where that is
+// not nil.
+func (h *handler) batch(batch, until code) []code {
+	k, n := h.v("k"), h.v("n")
+	queue := sel(h.v("l"), h.edge.field)
+	at := func() *jen.Statement { return jen.Add(batch).Index(id(k)) }
+	element := at()
+	goesOn := id(k).Op("<").Len(batch)
+	if until != nil {
+		goesOn.Op("&&").Add(at()).Dot("N").Op("<").Add(until)
+		element.Dot("M")
+	}
+	goesOn.Op("&&").Add(h.goesOn())
+	if h.edge.exact() {
+		return []code{
+			jen.For(define(k, jen.Lit(0)), goesOn, id(k).Op("++")).Block(append(append(
+				[]code{remark(queue.Clone().Dot("Release").Call(jen.Lit(1)), "it is not in the queue any more")},
+				h.handle(element)...),
+				id(n).Op("++"))...),
+		}
+	}
+	return []code{
+		define(k, jen.Lit(0)),
+		jen.For(goesOn).Block(append(h.handle(element), id(k).Op("++"))...),
+		queue.Clone().Dot("Release").Call(id(k)),
+		id(n).Op("+=").Add(id(k)),
+	}
+}
+
+// handle writes the call for one element of the queue.
+func (h *handler) handle(element *jen.Statement) []code {
+	message := element.Clone()
+	if h.edge.requests() {
+		message.Dot("Message")
+	}
+	if h.Message != plan.ByPointer {
+		return h.answer(h.call(message), element)
+	}
+	m := h.v("m")
+	return append(append(
+		[]code{define(m, queue("Lend").Call(jen.Op("&").Add(message)))},
+		h.answer(h.call(id(m)), element)...),
+		queue("Reclaim").Call(id(m)))
+}
+
+// call is the call of the handler.
+func (h *handler) call(message code) code {
+	var args []code
+	if h.Context {
+		args = append(args, sel(h.v("x"), "Context").Call())
+	}
+	args = append(args, message)
+	if out := h.outArgument(h.of, &h.Method); out != nil {
+		args = append(args, out)
+	}
+	return sel(h.v("x"), "p", h.name).Call(args...)
+}
+
+// answer writes what is done with the call's results.
+func (h *handler) answer(call code, element *jen.Statement) []code {
+	err, reply := h.v("err"), h.v("reply")
+	if h.edge.Reply == "" {
+		if h.Error {
+			return []code{set(id(err), call)}
+		}
+		return []code{call}
+	}
+	var send code
+	if h.edge.requests() {
+		send = element.Clone().Dot("Reply").Call(id(reply))
+	} else {
+		r := h.edge.reply
+		var args []code
+		if r.link.many() {
+			args = append(args, sel(h.v("l"), "From").Call())
+		}
+		send = sel(h.v("x"), "out", r.replier()).Call(append(args, id(reply))...)
+	}
+	if !h.Error {
+		return []code{define(reply, call), send}
+	}
+	return []code{
+		jen.Var().Add(id(reply)).Add(typeCode(h.edge.ReplyType)),
+		jen.If(jen.List(id(reply), id(err)).Op("=").Add(call), id(err).Op("==").Nil()).Block(send),
+	}
+}

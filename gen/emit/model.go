@@ -1,0 +1,326 @@
+package emit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// model is a plan with its names checked, and with names for what only the
+// output has.
+type model struct {
+	plan       *plan.Plan
+	scope      *scope
+	processors []*processor
+	edges      []*edge
+	links      []*link
+	tables     [2]Ident // of the processors' and the edges' names
+}
+
+type processor struct {
+	*plan.Processor
+	index    int
+	ident    Ident
+	local    Ident
+	typ      plan.TypeRef
+	constant Ident // ProcessorParser
+	sender   Ident // ParserSender; not exported where there are only replies; "" for none
+	recorder Ident // ParserRecorder
+	instance Ident // parserInstance
+	field    Ident // of Topology
+	maker    Ident // the function that makes the instances
+	linker   Ident // the interface that makes its links, and
+	joiner   Ident // the type that does
+	sends    []*send
+	links    []*link // that lead from it, by receiver
+	inlets   []*link // that lead to it
+	timers   []*edge
+	receives []*receive // by edge, like Incoming
+	adapters []*adapter
+}
+
+// edge is an edge as its link and its constant have it.
+type edge struct {
+	*plan.Edge
+	index    int
+	constant Ident // EdgeFeedParserRaw
+	field    Ident // its queue's, in the link
+	held     Ident // in the inlet: a message on loan that no queue holds
+	from, to *processor
+	link     *link // nil for a timer
+	ask      *edge // of which this carries the replies
+	reply    *edge // that carries the replies to this
+	ticker   Ident // type of a timer's link
+}
+
+// requests reports whether the queue holds requests, which can be answered.
+func (e *edge) requests() bool { return e.from != nil && e.from.External && e.Reply != "" }
+
+// link joins a pair of processors.
+type link struct {
+	*plan.Link
+	edges    []*edge
+	from, to *processor
+	name     Ident // its type: feedToParser
+	inlet    Ident // the type that hands its messages over: parserFromFeed
+	field    Ident // in the sender
+	getter   Ident // method of the sender: toParser
+	slow     Ident // of the getter, where there are many: joinParser
+}
+
+// many reports whether the receiver has several instances.
+func (l *link) many() bool { return l.to.Instances > 1 }
+
+// send is a method of a sender.
+type send struct {
+	*plan.Send
+	name  Ident
+	ask   Ident // the Ask method beside it
+	field Ident // in the recorder
+	edges []*edge
+	whole bool  // along all edges that carry the message
+	same  *send // the whole one where it does the same, this being the only edge
+}
+
+// receive is how the messages of one edge are handed over; its Name is "" where
+// the type has no method yet.
+type receive struct {
+	plan.Method
+	edge *edge
+	name Ident
+}
+
+// adapter is a type that passes a sender as an interface whose methods return no
+// errors.
+type adapter struct {
+	name    Ident
+	methods []string
+}
+
+func newModel(p *plan.Plan, declared func(string) bool) (*model, error) {
+	if _, err := ParseIdent(p.Package); err != nil {
+		return nil, err
+	}
+	scope, err := newScope(p, declared)
+	if err != nil {
+		return nil, err
+	}
+	m := &model{plan: p, scope: scope}
+	m.tables = [2]Ident{scope.top("processorNames"), scope.top("edgeNames")}
+	for i := range p.Processors {
+		if err := m.addProcessor(i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.Edges {
+		if err := m.addEdge(i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.Links {
+		if err := m.addLink(i); err != nil {
+			return nil, err
+		}
+	}
+	for _, q := range m.processors {
+		if err := m.addMethods(q); err != nil {
+			return nil, err
+		}
+	}
+	m.nameFields()
+	return m, nil
+}
+
+func (m *model) addProcessor(i int) error {
+	p := &m.plan.Processors[i]
+	ident, err := ParseIdent(p.Ident)
+	if err != nil {
+		return err
+	}
+	local, err := ParseIdent(p.Local)
+	if err != nil {
+		return err
+	}
+	q := &processor{Processor: p, index: i, ident: ident, local: local, typ: p.Type, constant: "Processor" + ident}
+	replies := slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].ReplyOf >= 0 })
+	switch {
+	case p.HasSender():
+		q.sender, q.recorder = ident+"Sender", ident+"Recorder"
+	case replies:
+		q.sender = m.scope.top(local + "Sender")
+	}
+	if len(p.Outgoing) > 0 {
+		q.linker, q.joiner = m.scope.top(local+"Links"), m.scope.top(local+"Joiner")
+	}
+	if !p.External {
+		q.maker = m.scope.top("make" + ident)
+		q.instance = m.scope.top(local + "Instance")
+	}
+	m.processors = append(m.processors, q)
+	return nil
+}
+
+func (m *model) addEdge(i int) error {
+	p := &m.plan.Edges[i]
+	ident, err := ParseIdent(p.Ident)
+	if err != nil {
+		return err
+	}
+	for _, name := range p.Access {
+		if _, err := ParseIdent(name); err != nil {
+			return err
+		}
+	}
+	e := &edge{Edge: p, index: i, constant: "Edge" + ident, to: m.processors[p.To]}
+	m.edges = append(m.edges, e)
+	if p.From < 0 {
+		e.ticker = m.scope.top(ident.lower("Ticker"))
+		e.to.timers = append(e.to.timers, e)
+		return nil
+	}
+	e.from = m.processors[p.From]
+	if p.ReplyOf >= 0 {
+		e.ask = m.edges[p.ReplyOf]
+		e.ask.reply = e
+	}
+	return nil
+}
+
+func (m *model) addLink(i int) error {
+	p := &m.plan.Links[i]
+	l := &link{Link: p, from: m.processors[p.From], to: m.processors[p.To]}
+	name, err := ParseIdent(p.Ident)
+	if err != nil {
+		return err
+	}
+	l.name = m.scope.top(name)
+	l.inlet = m.scope.top(l.to.local + "From" + l.from.ident)
+	// What the embedded parts and the outer struct declare is not free.
+	fields := names{"to": true}
+	for _, index := range p.Edges {
+		e := m.edges[index]
+		message, err := ParseIdent(e.Message)
+		if err != nil {
+			return err
+		}
+		if e.ask != nil {
+			message += "For" + Ident(e.ask.Message) // checked with its own edge
+		}
+		e.link = l
+		e.field = fields.take(message.lower("Message"))
+		e.held = fields.take(e.field + "Held")
+		l.edges = append(l.edges, e)
+	}
+	l.from.links = append(l.from.links, l)
+	l.to.inlets = append(l.to.inlets, l)
+	m.links = append(m.links, l)
+	return nil
+}
+
+func (m *model) addMethods(q *processor) error {
+	recorded := names{"Sender": true, "sender": true} // what a recorder has besides
+	for i := range q.Sends {
+		p := &q.Sends[i]
+		name, err := ParseIdent(p.Name)
+		if err != nil {
+			return err
+		}
+		s := &send{Send: p, name: name, field: Ident(strings.TrimPrefix(string(name), "Send"))}
+		s.field = recorded.take(s.field)
+		if p.Ask != "" {
+			if s.ask, err = ParseIdent(p.Ask); err != nil {
+				return err
+			}
+		}
+		for _, e := range p.Edges {
+			s.edges = append(s.edges, m.edges[e])
+		}
+		first := slices.IndexFunc(q.sends, func(other *send) bool { return other.Message == s.Message })
+		if s.whole = first < 0; !s.whole && len(q.sends[first].edges) == 1 {
+			s.same = q.sends[first]
+		}
+		q.sends = append(q.sends, s)
+	}
+	for i, e := range q.Incoming {
+		r := &receive{edge: m.edges[e]}
+		if i < len(q.Receives) && q.Receives[i].Name != "" {
+			r.Method = q.Receives[i].Method
+			var err error
+			if r.name, err = ParseIdent(r.Name); err != nil {
+				return err
+			}
+		}
+		q.receives = append(q.receives, r)
+		if err := m.addAdapter(q, &r.Method); err != nil {
+			return err
+		}
+	}
+	for _, method := range []*plan.Method{q.Ping, q.Serve, q.Finish} {
+		if method == nil {
+			continue
+		}
+		if err := m.addAdapter(q, method); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(q.links, func(a, b *link) int { return cmp.Compare(a.to.index, b.to.index) })
+	return nil
+}
+
+// addAdapter sees to the adapter that a method needs, if any. Methods that leave
+// out the same errors share one.
+func (m *model) addAdapter(q *processor, method *plan.Method) error {
+	for _, name := range slices.Concat(method.OutMethods, method.OutNames) {
+		if _, err := ParseIdent(name); err != nil {
+			return err
+		}
+	}
+	if method.Out != plan.AdaptedOut || q.adapter(method) != nil {
+		return nil
+	}
+	q.adapters = append(q.adapters, &adapter{name: m.scope.top(q.local + "Out"), methods: method.OutMethods})
+	return nil
+}
+
+func (q *processor) adapter(method *plan.Method) *adapter {
+	for _, a := range q.adapters {
+		if slices.Equal(a.methods, method.OutMethods) {
+			return a
+		}
+	}
+	return nil
+}
+
+// nameFields chooses names for the members of Topology and of the senders, none
+// of which may meet.
+func (m *model) nameFields() {
+	// Fields are in lower case, methods for users are not; a field and a method
+	// of ours may not have the same name either.
+	topology := names{"pool": true, "tree": true}
+	for _, q := range m.processors {
+		q.field = topology.take(q.local)
+		members := names{"out": true, "links": true, "recorder": true, "door": true}
+		for _, s := range q.sends {
+			if s.ask != "" {
+				members[s.callsField()], members[s.core()] = true, true
+			}
+		}
+		for _, l := range q.links {
+			l.getter = members.take("to" + l.to.ident)
+			l.slow = members.take("join" + l.to.ident)
+		}
+		for _, l := range q.links {
+			l.field = members.take(l.to.local)
+		}
+	}
+}
+
+// callsField is the field of an external sender that holds the calls of an Ask
+// method; core is the method that sends for both.
+func (s *send) callsField() Ident { return "calls" + s.field }
+func (s *send) core() Ident       { return "send" + s.field }
+
+// edgeText is the edge in the words of the file.
+func (m *model) edgeText(e *edge) string { return text(m.plan.EdgeText(e.index)) }

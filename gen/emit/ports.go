@@ -1,0 +1,150 @@
+package emit
+
+import "github.com/dave/jennifer/jen"
+
+// ports are the parts of the file that handlers need: it compiles without them.
+func (m *model) ports() []job {
+	jobs := []job{(*part).indices}
+	return m.each(jobs, func(p *part, q *processor) {
+		for _, l := range q.links {
+			p.link(l)
+		}
+		switch {
+		case q.External:
+			p.externalSender(q)
+		case q.sender != "":
+			p.sender(q)
+		}
+		p.linker(q)
+		if q.recorder != "" && !q.External {
+			p.recorder(q)
+		}
+		if !q.External {
+			p.port(q)
+		}
+	})
+}
+
+// indices writes the constants of processors and edges.
+func (p *part) indices() {
+	processors, edges := make([]constant, len(p.processors)), make([]constant, len(p.edges))
+	for i, q := range p.processors {
+		processors[i] = constant{q.constant, q.Name}
+	}
+	for i, e := range p.edges {
+		edges[i] = constant{e.constant, p.plan.EdgeText(e.index)}
+	}
+	p.doc("ProcessorIndex is the index of a processor, in the order of the file.")
+	p.indexType("ProcessorIndex", p.tables[0], processors, "String is the processor's name in the file.")
+	p.doc("EdgeIndex is the index of an edge, in the order of the file; the edges of replies to processors follow.")
+	p.indexType("EdgeIndex", p.tables[1], edges, "String is the edge in the words of the file.")
+}
+
+type constant struct {
+	name Ident
+	text string
+}
+
+func (p *part) indexType(typ, table Ident, list []constant, stringDoc string) {
+	p.add(jen.Type().Add(id(typ)).Int())
+	if len(list) > 0 {
+		definitions := make([]code, len(list))
+		texts := make([]code, len(list))
+		for i, c := range list {
+			definition := id(c.name)
+			if i == 0 {
+				definition.Add(id(typ)).Op("=").Iota()
+			}
+			definitions[i] = remark(definition, "%s", c.text)
+			texts[i] = id(c.name).Op(":").Lit(c.text)
+		}
+		p.add(jen.Const().Defs(definitions...))
+		p.add(jen.Var().Add(id(table)).Op("=").Index(jen.Op("...")).String().Add(lines(texts)))
+	}
+	i := p.v("i")
+	var known []code
+	if len(list) > 0 {
+		known = append(known, jen.If(id(i).Op(">=").Lit(0).Op("&&").Add(id(i)).Op("<").Add(id(typ)).Call(jen.Len(id(table)))).Block(
+			jen.Return(id(table).Index(id(i))),
+		))
+	}
+	p.doc("%s", stringDoc)
+	p.add(jen.Func().Params(id(i).Add(id(typ))).Id("String").Params().String().Block(append(known,
+		jen.Return(jen.Lit(string(typ)+"(").Op("+").Qual("strconv", "Itoa").Call(jen.Int().Call(id(i))).Op("+").Lit(")")),
+	)...))
+}
+
+// lines is the body of a composite literal, one element on a line.
+func lines(elements []code) code {
+	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)
+}
+
+// linker writes what a sender knows of the topology.
+func (p *part) linker(q *processor) {
+	if q.linker == "" {
+		return
+	}
+	var methods []code
+	for _, l := range q.links {
+		methods = append(methods, id(l.getter).Params(p.joinParams(l)...).Add(pointer(id(l.name))))
+	}
+	p.doc("%s makes the links from an instance of %s, each when the first message is sent.", q.linker, q.Name)
+	p.add(jen.Type().Add(id(q.linker)).Interface(methods...))
+}
+
+// joinParams are the parameters of the method that makes l.
+func (p *part) joinParams(l *link) []code {
+	params := []code{param(p.v("s"), pointer(id(l.from.sender)))}
+	if l.many() {
+		params = append(params, param(p.v("i"), jen.Int()))
+	}
+	return params
+}
+
+// link writes the queues between an instance of one processor and one of another.
+func (p *part) link(l *link) {
+	p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
+	fields := []code{pool("Link")}
+	if l.from.External {
+		fields = append(fields, pool("Gate"))
+	}
+	for _, e := range l.edges {
+		fields = append(fields, id(e.field).Add(e.queueType()))
+	}
+	p.add(jen.Type().Add(id(l.name)).Struct(fields...))
+}
+
+// queueType is the type of the edge's queue.
+func (e *edge) queueType() code {
+	if e.latest() {
+		return queue("Latest").Types(e.elementType()) // it numbers by itself
+	}
+	if e.link.Sequenced {
+		return queue("Edge").Types(queue("Numbered").Types(e.elementType()))
+	}
+	return queue("Edge").Types(e.elementType())
+}
+
+// elementType is what the queue holds, numbers apart.
+func (e *edge) elementType() code {
+	if e.requests() {
+		return pool("Request").Types(typeCode(e.Type), typeCode(e.ReplyType))
+	}
+	return typeCode(e.Type)
+}
+
+// What the edge does when its queue is full.
+func (e *edge) latest() bool { return e.Full == "drop-oldest" }
+func (e *edge) offers() bool { return e.Full == "drop-newest" }
+func (e *edge) fails() bool  { return e.Full == "fail" }
+
+// policy is the pool's name for it.
+func (e *edge) policy() Ident {
+	switch {
+	case e.fails():
+		return "Fail"
+	case e.offers(), e.latest():
+		return "Drop"
+	}
+	return "Wait"
+}

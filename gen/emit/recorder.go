@@ -1,0 +1,167 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// recorder writes what stands in for a topology in the test of one handler.
+func (p *part) recorder(q *processor) {
+	r := p.v("r")
+	fields := []code{id("sender").Add(id(q.sender)), jen.Line()}
+	for _, sent := range q.sends {
+		field := id(sent.field).Index().Add(typeCode(sent.Type))
+		if sent.whole {
+			field = remark(field, "all of them")
+		} else {
+			field = remark(field, "to %s", sent.edges[0].to.Name)
+		}
+		fields = append(fields, field)
+	}
+	p.doc("%s keeps what its sender is given, in order, for the test of a handler.", q.recorder)
+	p.add(jen.Type().Add(id(q.recorder)).Struct(fields...))
+	p.doc("Record%s returns a recorder whose sender takes the place of a running topology.", q.ident)
+	p.short("", "", "Record"+q.ident, nil, []code{pointer(id(q.recorder))}, jen.Return(jen.New(id(q.recorder))))
+	p.doc("Sender is what the handler under test is called with.")
+	p.method(r, q.recorder, "Sender", nil, []code{pointer(id(q.sender))},
+		set(sel(r, "sender", "recorder"), id(r)),
+		jen.Return(ref(r, "sender")),
+	)
+}
+
+// port writes the interface with the methods that the processor's edges ask for.
+func (p *part) port(q *processor) {
+	name := q.ident + "Processor"
+	var methods []code
+	seen := make(names)
+	for _, r := range q.receives {
+		if r.name == "" {
+			r = p.canonical(q, r.edge)
+		}
+		if !seen[r.name] && r.writable() {
+			seen[r.name] = true
+			methods = append(methods, p.portMethod(q, r))
+		}
+	}
+	if r := q.source(p.plan.Bound); r != nil && r.writable() {
+		methods = append(methods, p.portMethod(q, r))
+	}
+	doc := ""
+	if slices.ContainsFunc(q.receives, func(r *receive) bool { return r.name != "" && !r.writable() }) {
+		doc = " Methods with an interface that its package keeps to itself cannot be named here."
+	}
+	p.doc("%s is what the edges of %s ask of its type.%s", name, q.Name, doc)
+	p.add(jen.Type().Add(id(name)).Interface(methods...))
+}
+
+// source is the method by which a processor without inputs acts.
+func (q *processor) source(bound bool) *receive {
+	if !q.Source() {
+		return nil
+	}
+	switch {
+	case q.Ping != nil:
+		return &receive{Method: *q.Ping, name: "Ping"}
+	case q.Serve != nil:
+		return &receive{Method: *q.Serve, name: "Serve"}
+	case bound: // it never acts, which is a warning
+		return nil
+	}
+	m := plan.Method{Error: true}
+	if q.sender != "" {
+		m.Out = plan.SenderOut
+	}
+	return &receive{Method: m, name: "Ping"}
+}
+
+// canonical is the form that a handler is suggested to have.
+func (p *part) canonical(q *processor, e *edge) *receive {
+	handlers := p.plan.Handlers(e.index)
+	r := &receive{edge: e, name: Ident(handlers[len(handlers)-1])} // made of names that the model has checked
+	if e.ask != nil {
+		r.name = Ident(handlers[0]) // a reply is told apart from other messages of its type
+	}
+	r.Reply, r.Error = e.Reply != "", true
+	if e.from != nil && e.Type.Kind != plan.Pointer {
+		r.Message = plan.ByPointer
+	}
+	switch {
+	case !q.HasSender():
+	case q.Type.Import == "":
+		r.Out = plan.SenderOut
+	default: // a package that this one imports cannot name the sender
+		r.Out = plan.InterfaceOut
+		for _, s := range q.sends {
+			if s.Name == "Send"+spec.Exported(s.Message) {
+				r.OutNames = append(r.OutNames, s.Name)
+			}
+		}
+	}
+	return r
+}
+
+// writable reports whether the method's signature can be written here: not where
+// another package keeps the interface for the sender to itself.
+func (r *receive) writable() bool {
+	return r.Out == plan.NoOut || r.Out == plan.SenderOut || r.OutType != nil || len(r.OutNames) > 0
+}
+
+func (p *part) portMethod(q *processor, r *receive) code {
+	var params, results []code
+	if r.Context {
+		params = append(params, param("ctx", jen.Qual("context", "Context")))
+	}
+	if r.edge != nil {
+		t, name := typeCode(r.edge.Type), p.v("m")
+		if r.edge.from == nil {
+			name = p.v("tick")
+		}
+		if r.Message == plan.ByPointer {
+			t = pointer(t)
+		}
+		params = append(params, param(name, t))
+	}
+	switch {
+	case r.Out == plan.NoOut:
+	case r.Out == plan.SenderOut:
+		params = append(params, param("out", pointer(id(q.sender))))
+	case r.OutType != nil:
+		params = append(params, param("out", typeCode(*r.OutType)))
+	default:
+		params = append(params, param("out", q.outInterface(&r.Method)))
+	}
+	if r.Reply {
+		results = append(results, typeCode(r.edge.ReplyType))
+	}
+	if r.Error {
+		results = append(results, jen.Error())
+	}
+	return id(r.name).Params(params...).Do(func(s *jen.Statement) {
+		switch len(results) {
+		case 0:
+		case 1:
+			s.Add(results[0])
+		default:
+			s.Params(results...)
+		}
+	})
+}
+
+// outInterface writes an interface for the sender in place.
+func (q *processor) outInterface(m *plan.Method) code {
+	var methods []code
+	for _, s := range q.sends {
+		if !slices.Contains(m.OutNames, s.Name) {
+			continue
+		}
+		method := id(s.name).Params(typeCode(s.Type))
+		if s.Error && !slices.Contains(m.OutMethods, s.Name) {
+			method.Error()
+		}
+		methods = append(methods, method)
+	}
+	return jen.Custom(jen.Options{Open: "interface{", Close: "}", Separator: ";"}, methods...)
+}

@@ -1,0 +1,130 @@
+package emit
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// routeOf is how the edge chooses among instances: where there is one, only an id
+// can miss it.
+func (e *edge) routeOf() plan.RouteKind {
+	if e.to.Instances == 1 && e.Route != plan.ID {
+		return plan.Single
+	}
+	return e.Route
+}
+
+// byKey reports whether a field or method of the message chooses the instance.
+func (e *edge) byKey() bool { return e.routeOf() == plan.Key || e.routeOf() == plan.ID }
+
+// spread reports whether the edge leads to several instances at once.
+func (e *edge) spread() bool {
+	return e.routeOf() == plan.Broadcast || e.routeOf() == plan.Range && e.Count > 1
+}
+
+// instances is the number of the receiver's instances: a constant expression,
+// since the field that holds the links is an array or a pointer to one.
+func (p *part) instances(e *edge) code {
+	if !e.link.many() {
+		return jen.Lit(1)
+	}
+	return jen.Len(sel(p.v("s"), e.link.field))
+}
+
+// hash is the call that turns the key or id of message into an instance.
+func (p *part) hash(e *edge, message code) code {
+	return jen.Qual(routePath, e.hashName()).Call(e.access(message, len(e.Access)), p.instances(e))
+}
+
+func (e *edge) hashName() string {
+	if e.Route == plan.ID {
+		return "ID"
+	}
+	return [...]string{plan.KeyString: "String", plan.KeyBytes: "Bytes", plan.KeyInt: "Int", plan.KeyUint: "Uint", plan.KeyBool: "Bool"}[e.KeyKind]
+}
+
+// access is the first n steps of the path to the key.
+func (e *edge) access(message code, n int) code {
+	c := jen.Add(message)
+	for _, name := range e.Access[:n] {
+		c.Dot(name) // checked when the model was made
+	}
+	if e.Method && n == len(e.Access) {
+		c.Call()
+	}
+	return c
+}
+
+// zeroKey is the key of a message that ends in nil before its key.
+func (e *edge) zeroKey() code {
+	switch {
+	case e.Route == plan.ID:
+		return jen.Lit(0)
+	case e.KeyKind == plan.KeyString:
+		return jen.Lit("")
+	case e.KeyKind == plan.KeyBytes:
+		return jen.Index().Byte().Call(jen.Nil())
+	case e.KeyKind == plan.KeyUint:
+		return jen.Uint().Call(jen.Lit(0))
+	case e.KeyKind == plan.KeyBool:
+		return jen.False()
+	}
+	return jen.Lit(0)
+}
+
+// choose gives the expression for the instance of an edge with key, id, local or
+// a range of one, and the statements that come first, if any. Where there are,
+// or where named is set, the expression is the variable i.
+func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code, instance code) {
+	switch e.routeOf() {
+	case plan.Local:
+		return nil, sel(p.v("s"), "out", "Index").Call().Op("%").Add(p.instances(e))
+	case plan.Range:
+		return nil, jen.Lit(e.Offset)
+	}
+	if len(e.Nils) > 0 {
+		var there *jen.Statement
+		for _, n := range e.Nils {
+			test := jen.Add(e.access(message, n)).Op("!=").Nil()
+			if there == nil {
+				there = test
+			} else {
+				there.Op("&&").Add(test)
+			}
+		}
+		zero := jen.Qual(routePath, e.hashName()).Call(e.zeroKey(), p.instances(e))
+		return []code{
+			remark(id(i).Op(":=").Add(zero), "where %s ends in nil", e.accessText()),
+			jen.If(there).Block(set(id(i), p.hash(e, message))),
+		}, id(i)
+	}
+	if named {
+		return []code{define(i, p.hash(e, message))}, id(i)
+	}
+	return nil, p.hash(e, message)
+}
+
+func (e *edge) accessText() string { return strings.Join(e.Access, ".") }
+
+// destination is, in words, where a message goes.
+func (e *edge) destination() string {
+	to := e.to.Name
+	switch e.routeOf() {
+	case plan.Key:
+		return "the instance of " + to + " that its " + e.accessText() + " chooses"
+	case plan.ID:
+		return "the instance of " + to + " that its " + e.accessText() + " numbers"
+	case plan.Local:
+		return "the instance of " + to + " that belongs to the sender's"
+	case plan.Range:
+		if e.Count > 1 {
+			return "some instances of " + to
+		}
+		return "one instance of " + to
+	case plan.Broadcast:
+		return "all instances of " + to
+	}
+	return to
+}

@@ -1,0 +1,239 @@
+package emit
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// Packages of the runtime that generated code imports.
+const (
+	runtimePath = "github.com/topogen/topogen/runtime/"
+	poolPath    = runtimePath + "pool"
+	queuePath   = runtimePath + "queue"
+	routePath   = runtimePath + "route"
+	topoPath    = runtimePath + "topo"
+	treePath    = runtimePath + "tree"
+)
+
+// imported are all the packages that output imports by itself.
+var imported = []string{"context", "strconv", "time", poolPath, queuePath, routePath, topoPath, treePath}
+
+// Imports lists the packages that generated files may import whatever the
+// topology says.
+func Imports() []string { return slices.Clone(imported) }
+
+// variables are the names of parameters and variables in the output. No import
+// is called like one of them.
+var variables = []Ident{
+	"batch", "budget", "cancel", "construct", "ctx", "e", "err", "i", "in", "instances", "j", "k", "l", "m", "n", "number",
+	"o", "ok", "opts", "out", "p", "processors", "r", "reply", "s", "seed", "t", "targets", "tick", "to", "x",
+}
+
+// scope knows what names mean in the generated package, so that none is hidden
+// where it is needed.
+type scope struct {
+	mentioned names             // identifiers of the package that the output mentions
+	level     names             // of package level: declared, imported or to be kept free
+	declared  func(string) bool // by the user's files
+	aliases   map[string]Ident  // by import path
+	renamed   map[string]bool   // whose alias is not the package's name
+	order     []string          // of the import paths
+}
+
+func newScope(p *plan.Plan, declared func(string) bool) (*scope, error) {
+	if declared == nil {
+		declared = func(string) bool { return false }
+	}
+	s := &scope{
+		mentioned: make(names), level: make(names), declared: declared,
+		aliases: make(map[string]Ident), renamed: make(map[string]bool),
+	}
+	for word := range predeclared {
+		s.level[word] = true
+	}
+	for _, v := range variables {
+		s.level[v] = true
+	}
+	foreign, err := s.mention(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range append(Imports(), foreign...) {
+		s.register(path)
+	}
+	return s, nil
+}
+
+// mention notes every identifier of the package and returns every import path
+// that the plan has.
+func (s *scope) mention(p *plan.Plan) (paths []string, err error) {
+	w := &typeWalk{scope: s}
+	for i := range p.Processors {
+		w.processor(&p.Processors[i])
+	}
+	for i := range p.Edges {
+		w.typeRef(&p.Edges[i].Type)
+		if p.Edges[i].Reply != "" {
+			w.typeRef(&p.Edges[i].ReplyType)
+		}
+	}
+	return w.paths, w.err
+}
+
+// register gives a package the name under which the output imports it.
+func (s *scope) register(importPath string) {
+	if s.aliases[importPath] != "" {
+		return
+	}
+	own := slices.Contains(imported, importPath)
+	name := packageName(importPath)
+	alias := name
+	for i := 2; s.level[alias] || s.mentioned[alias] || s.declared(string(alias)) || !alias.free(); i++ {
+		alias = name + number(i)
+	}
+	s.level[alias] = true
+	s.aliases[importPath] = alias
+	s.renamed[importPath] = !own || alias != name // of others only the path is known
+	s.order = append(s.order, importPath)
+}
+
+// packageName guesses what the package at a path is called.
+func packageName(importPath string) Ident {
+	name := path.Base(importPath)
+	if isVersion(name) && path.Dir(importPath) != "." {
+		name = path.Base(path.Dir(importPath))
+	}
+	if at := strings.LastIndex(name, ".v"); at > 0 && isVersion(name[at+1:]) {
+		name = name[:at]
+	}
+	name = strings.TrimLeft(strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return -1
+	}, name), "0123456789")
+	if name == "" {
+		return "pkg"
+	}
+	return Ident(name)
+}
+
+func isVersion(s string) bool {
+	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// top returns a free name of package level for something of ours.
+func (s *scope) top(name Ident) Ident {
+	free := name
+	for i := 2; s.level[free] || s.mentioned[free] || s.declared(string(free)); i++ {
+		free = name + number(i)
+	}
+	s.level[free] = true
+	return free
+}
+
+// local is the name of a variable: it hides nothing that the output mentions.
+func (s *scope) local(name Ident) Ident {
+	for s.mentioned[name] {
+		name += "_"
+	}
+	return name
+}
+
+// file returns an empty file that knows all imports.
+func (s *scope) file(p *plan.Plan) *jen.File {
+	f := jen.NewFilePathName(p.ImportPath, p.Package)
+	f.NoFormat = true
+	for _, path := range s.order {
+		if s.renamed[path] {
+			f.ImportAlias(path, string(s.aliases[path]))
+		} else {
+			f.ImportName(path, string(s.aliases[path]))
+		}
+	}
+	return f
+}
+
+// typeWalk visits every type of a plan.
+type typeWalk struct {
+	scope *scope
+	paths []string
+	err   error
+}
+
+func (w *typeWalk) processor(p *plan.Processor) {
+	if !p.External {
+		w.typeRef(&p.Type)
+	}
+	for i := range p.Receives {
+		if t := p.Receives[i].OutType; t != nil {
+			w.typeRef(t)
+		}
+	}
+	for _, m := range []*plan.Method{p.Ping, p.Serve, p.Finish} {
+		if m != nil && m.OutType != nil {
+			w.typeRef(m.OutType)
+		}
+	}
+	if c := p.New; c != nil {
+		w.name(c.Import, c.Func)
+		for i := range c.Args {
+			w.typeRef(&c.Args[i])
+		}
+		if c.Config != nil {
+			w.literal(c.Config)
+		}
+	}
+}
+
+func (w *typeWalk) literal(l *plan.Literal) {
+	w.typeRef(&l.Type)
+	for i := range l.Items {
+		w.literal(&l.Items[i])
+	}
+	for i := range l.Fields {
+		if l.Fields[i].Key != nil {
+			w.literal(l.Fields[i].Key)
+		}
+		w.literal(&l.Fields[i].Value)
+	}
+}
+
+func (w *typeWalk) typeRef(t *plan.TypeRef) {
+	if t.Kind == plan.Named && t.Name != "" {
+		w.name(t.Import, t.Name)
+	}
+	for i := range t.Args {
+		w.typeRef(&t.Args[i])
+	}
+	if t.Key != nil {
+		w.typeRef(t.Key)
+	}
+	if t.Elem != nil {
+		w.typeRef(t.Elem)
+	}
+}
+
+func (w *typeWalk) name(path, name string) {
+	i, err := ParseIdent(name)
+	if err == nil && path != "" {
+		path, err = importPath(path)
+	}
+	switch {
+	case err != nil:
+		if w.err == nil {
+			w.err = err
+		}
+	case path != "":
+		w.paths = append(w.paths, path)
+	default:
+		w.scope.mentioned[i] = true
+	}
+}

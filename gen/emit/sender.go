@@ -1,0 +1,201 @@
+package emit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// sender writes the sender of a processor of the pool.
+func (p *part) sender(q *processor) {
+	fields := []code{
+		id("out").Add(pool("Out")),
+		id("links").Add(id(q.linker)),
+	}
+	if q.recorder != "" {
+		fields = append(fields, id("recorder").Add(pointer(id(q.recorder))))
+		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
+	} else {
+		p.doc("%s sends the replies of %s.", q.sender, q.Name)
+	}
+	for _, l := range q.links {
+		t := pointer(id(l.name))
+		if l.many() {
+			t = pointer(jen.Index(jen.Lit(l.to.Instances)).Add(t))
+		}
+		fields = append(fields, id(l.field).Add(t))
+	}
+	p.add(jen.Type().Add(id(q.sender)).Struct(fields...))
+	for _, sent := range q.sends {
+		p.send(q, sent)
+	}
+	for _, l := range q.links {
+		p.getter(q, l)
+		for _, e := range l.edges {
+			if e.ask != nil {
+				p.replier(q, e)
+			}
+		}
+	}
+}
+
+// getter writes the method that finds a link and makes it when there is none.
+func (p *part) getter(q *processor, l *link) {
+	s, i := p.v("s"), p.v("i")
+	made := sel(s, "links", l.getter)
+	if !l.many() {
+		p.doc("%s is the link to %s, made when it is first asked for.", l.getter, l.to.Name)
+		p.method(s, q.sender, l.getter, nil, []code{pointer(id(l.name))},
+			jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), made.Call(id(s)))),
+			jen.Return(sel(s, l.field)),
+		)
+		return
+	}
+	p.doc("%s is the link to an instance of %s, made when it is first asked for.", l.getter, l.to.Name)
+	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{pointer(id(l.name))},
+		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
+			sel(s, l.slow).Call(id(i)),
+		),
+		jen.Return(sel(s, l.field).Index(id(i))),
+	)
+	p.method(s, q.sender, l.slow, []code{param(i, jen.Int())}, nil,
+		jen.If(sel(s, l.field).Op("==").Nil()).Block(
+			set(sel(s, l.field), jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(pointer(id(l.name))))),
+		),
+		set(sel(s, l.field).Index(id(i)), made.Call(id(s), id(i))),
+	)
+}
+
+// send writes one method that sends. A message that travels along a single edge
+// has two methods that do the same; the longer calls the shorter.
+func (p *part) send(q *processor, sent *send) {
+	s, m := p.v("s"), p.v("m")
+	params := []code{param(m, typeCode(sent.Type))}
+	var results []code
+	if sent.Error {
+		results = []code{jen.Error()}
+	}
+	if sent.same != nil {
+		p.doc("%s is %s: no other edge carries the message.", sent.name, sent.same.name)
+		c := sel(s, sent.same.name).Call(id(m))
+		if sent.Error {
+			c = jen.Return(c)
+		}
+		p.short(s, q.sender, sent.name, params, results, c)
+		return
+	}
+	p.sendDoc(q, sent)
+	body := p.record(q, sent)
+	if q.Source() {
+		err := p.v("err")
+		body = append(body, jen.If(define(err, sel(s, "out", "Open").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
+	}
+	d := &delivery{part: p, sent: sent, message: id(m)}
+	body = append(body, d.statements()...)
+	switch {
+	case q.Source():
+		body = append(body, jen.Return(sel(s, "out", "Sent").Call()))
+	case sent.Error:
+		body = append(body, jen.Return(jen.Nil()))
+	}
+	p.method(s, q.sender, sent.name, params, results, body...)
+}
+
+// record writes what a sender of a recorder does.
+func (p *part) record(q *processor, sent *send) []code {
+	s, r, m := p.v("s"), p.v("r"), p.v("m")
+	var body []code
+	note := func(field Ident) {
+		body = append(body, set(sel(r, field), jen.Append(sel(r, field), id(m))))
+	}
+	for _, other := range q.sends {
+		if other.Message == sent.Message && (other.whole || sent.whole || other == sent) {
+			note(other.field)
+		}
+	}
+	if sent.Error {
+		body = append(body, jen.Return(jen.Nil()))
+	} else {
+		body = append(body, jen.Return())
+	}
+	return []code{jen.If(define(r, sel(s, "recorder")), id(r).Op("!=").Nil()).Block(body...)}
+}
+
+func (p *part) sendDoc(q *processor, sent *send) {
+	var to []string
+	fails := false
+	for _, e := range sent.edges {
+		where := e.destination()
+		switch {
+		case e.offers():
+			where += " (dropped where that queue is full)"
+		case e.latest():
+			where += " (where that queue is full, its oldest message is dropped)"
+		}
+		fails = fails || e.fails()
+		to = append(to, where)
+	}
+	doc := string(sent.name) + " sends a message to " + list(to) + "."
+	switch {
+	case fails && len(sent.edges) > 1:
+		doc += " Where a queue is full it sends nothing and returns topo.ErrFull."
+	case fails:
+		doc += " Where the queue is full it returns topo.ErrFull."
+	}
+	doc += sent.keyDoc()
+	if sent.Error && q.Source() && q.Serve != nil {
+		doc += " It waits while a queue is full and returns topo.ErrStopping when the topology stops."
+	}
+	p.doc("%s", doc)
+}
+
+// keyDoc says what to do when the key does not compile any more.
+func (s *send) keyDoc() string {
+	var keys []string
+	for _, e := range s.edges {
+		if k := e.accessText(); e.byKey() && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return " If " + list(keys) + " has changed, run: " + command + "."
+}
+
+// list joins words: a, b and c.
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// replier writes the method that carries a reply to the instance that asked.
+func (p *part) replier(q *processor, e *edge) {
+	s, m, i := p.v("s"), p.v("m"), p.v("i")
+	var params []code
+	get := sel(s, e.link.getter)
+	if e.link.many() {
+		params = append(params, param(i, jen.Int()))
+		get.Call(id(i))
+	} else {
+		get.Call()
+	}
+	params = append(params, param(m, typeCode(e.Type)))
+	p.doc("%s answers %s.", e.replier(), e.to.Name)
+	l := p.v("l")
+	if !e.link.Sequenced {
+		p.method(s, q.sender, e.replier(), params, nil, dot(get, e.field, "Put").Call(id(m)))
+		return
+	}
+	p.method(s, q.sender, e.replier(), params, nil,
+		append([]code{define(l, get)}, p.put(e, id(l), id(m))...)...)
+}
+
+// replier is the method that sends the replies of a reply edge.
+func (e *edge) replier() Ident {
+	return "reply" + Ident(e.Message) + "To" + e.to.ident + "For" + Ident(e.ask.Message)
+}

@@ -1,0 +1,240 @@
+package emit
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// command is what brings generated files up to date.
+const command = "go tool topogen build"
+
+// wiring are the parts of the file that joins the processors.
+func (m *model) wiring() []job {
+	jobs := []job{func(p *part) {
+		p.guards()
+		p.constructors()
+		p.topology()
+		p.construct()
+		p.methods()
+	}}
+	return m.each(jobs, func(p *part, q *processor) {
+		if q.External {
+			p.joiner(q)
+			return
+		}
+		p.instance(q)
+		p.maker(q)
+		for _, a := range q.adapters {
+			p.adapter(q, a)
+		}
+		p.lifecycle(q)
+		p.joiner(q)
+		for _, l := range q.inlets {
+			p.inlet(q, l)
+		}
+		for _, e := range q.timers {
+			p.ticker(q, e)
+		}
+	})
+}
+
+// guards writes what turns a runtime, a handler or a message type that this file
+// does not fit any more into a compile error beside the command that helps.
+func (p *part) guards() {
+	p.doc("If this does not compile, the runtime in go.mod is another than these files were made for. Run:")
+	p.commandLine()
+	p.add(jen.Const().Id("_").Op("=").Add(pool("Generated1")))
+	var lines []code
+	for _, q := range p.processors {
+		if q.External {
+			continue
+		}
+		for _, asked := range p.asked(q) {
+			lines = append(lines, comment("%s", asked)...)
+		}
+		lines = append(lines, id("_").Add(id(q.ident+"Processor")).Op("=").Parens(pointer(typeCode(q.typ))).Call(jen.Nil()))
+	}
+	if len(lines) == 0 {
+		return
+	}
+	p.doc("If a line does not compile, the type lacks a method that an edge of %s asks for, or has it in another form than before. "+
+		"Give it the method, or take the edge out, and run:", p.plan.Source)
+	p.commandLine()
+	p.add(jen.Var().Defs(lines...))
+}
+
+// commandLine ends a comment with the command, set apart as code.
+func (p *part) commandLine() {
+	p.file.Comment("//")
+	p.file.Comment("//\t" + command)
+}
+
+// asked says, in the user's words, which edges ask for which methods.
+func (p *part) asked(q *processor) []string {
+	var order []Ident
+	edges := make(map[Ident][]string)
+	for _, r := range q.receives {
+		if edges[r.name] == nil {
+			order = append(order, r.name)
+		}
+		words := p.edgeText(r.edge)
+		if r.edge.ask != nil {
+			words = "the reply to " + p.edgeText(r.edge.ask)
+		}
+		edges[r.name] = append(edges[r.name], words)
+	}
+	var asked []string
+	for _, name := range order {
+		asked = append(asked, q.Name+": "+string(name)+" for "+strings.Join(edges[name], "; "))
+	}
+	return asked
+}
+
+// constructors writes the struct Processors.
+func (p *part) constructors() {
+	var fields []code
+	for _, q := range p.processors {
+		if !q.External {
+			fields = append(fields, id(q.ident).Add(q.constructorType()))
+		}
+	}
+	p.doc("Processors says how instances are made. Where a field is nil, they are made by the function that %s names under new, or else are zero values.", p.plan.Source)
+	p.add(jen.Type().Id("Processors").Struct(fields...))
+}
+
+// constructorType is the type of a processor's field in Processors.
+func (q *processor) constructorType() code {
+	return jen.Func().Params(topo("Instance")).Params(pointer(typeCode(q.typ)), jen.Error())
+}
+
+func (p *part) topology() {
+	fields := []code{
+		id("pool").Add(pointer(pool("Pool"))),
+		id("tree").Add(p.treeType()),
+		jen.Line(),
+	}
+	for _, q := range p.processors {
+		field := id(q.field)
+		if q.External {
+			field.Add(id(q.sender))
+		} else {
+			field.Index(jen.Lit(q.Instances)).Add(id(q.instance))
+		}
+		fields = append(fields, field)
+	}
+	p.doc("Topology is %s: its instances and what joins them. New makes one.", p.plan.Name)
+	p.add(jen.Type().Id("Topology").Struct(fields...))
+}
+
+func (p *part) treeType() code {
+	return pointer(jen.Qual(treePath, "Tree").Types(id("ProcessorIndex"), id("EdgeIndex")))
+}
+
+// construct writes New.
+func (p *part) construct() {
+	t, err, processors, opts := p.v("t"), p.v("err"), p.v("processors"), p.v("opts")
+	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))
+	body := []code{
+		define(t, jen.New(jen.Id("Topology"))),
+		jen.Var().Add(id(err)).Error(),
+		jen.List(sel(t, "pool"), id(err)).Op("=").Add(pool("New")).Call(p.spec(), id(opts).Op("...")),
+		fail,
+	}
+	for _, q := range p.processors {
+		if q.External {
+			body = append(body, set(sel(t, q.field, "door"), sel(t, "pool", "External").Call(index(q.constant))))
+			if len(q.links) > 0 {
+				body = append(body, set(sel(t, q.field, "links"), p.joinerOf(q)))
+			}
+			continue
+		}
+		body = append(body, jen.If(set(id(err), id(q.maker).Call(id(t), sel(processors, q.ident))), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
+	}
+	body = append(body,
+		set(sel(t, "tree"), pool("TreeOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
+		jen.Return(id(t), jen.Nil()),
+	)
+	p.doc("New makes the instances and joins them. Nothing runs before Run.")
+	p.add(jen.Func().Id("New").Params(
+		param(processors, jen.Id("Processors")),
+		id(opts).Op("...").Add(pool("Option")),
+	).Params(pointer(jen.Id("Topology")), jen.Error()).Block(body...))
+}
+
+// spec writes what the runtime has to know.
+func (p *part) spec() code {
+	var processors, edges []code
+	for _, q := range p.processors {
+		fields := []code{key("Name", jen.Lit(q.Name)), key("Group", jen.Lit(q.Group))}
+		flag := func(name string, on bool) {
+			if on {
+				fields = append(fields, key(name, jen.True()))
+			}
+		}
+		flag("Blocking", q.Blocking)
+		flag("External", q.External)
+		flag("Ping", q.Ping != nil)
+		flag("Serve", q.Serve != nil)
+		flag("Finish", q.Finish != nil)
+		processors = append(processors, jen.Values(fields...))
+	}
+	for _, e := range p.edges {
+		from := jen.Lit(-1)
+		if e.from != nil {
+			from = index(e.from.constant).(*jen.Statement)
+		}
+		fields := []code{key("From", from), key("To", index(e.to.constant)), key("Message", jen.Lit(e.Message)), key("Capacity", jen.Lit(e.capacity()))}
+		if e.from == nil {
+			fields = append(fields, key("Every", duration(e.Every)))
+		} else if policy := e.policy(); policy != "Wait" {
+			fields = append(fields, key("Full", pool(policy)))
+		}
+		edges = append(edges, jen.Values(fields...))
+	}
+	return pool("Spec").Add(lines([]code{
+		key("Name", jen.Lit(p.plan.Name)),
+		key("Processors", jen.Index().Add(pool("Processor")).Add(lines(processors))),
+		key("Edges", jen.Index().Add(pool("Edge")).Add(lines(edges))),
+		key("Workers", jen.Lit(p.plan.Pool.Workers)),
+		key("Batch", jen.Lit(p.plan.Pool.Batch)),
+		key("Rebalance", duration(p.plan.Pool.Rebalance)),
+		key("DrainTimeout", duration(p.plan.Pool.DrainTimeout)),
+	}))
+}
+
+// capacity is how many messages the edge's queue holds; a timer's holds one tick.
+func (e *edge) capacity() int {
+	if e.from == nil {
+		return 1
+	}
+	return e.Capacity
+}
+
+func key(name string, value code) code { return jen.Id(name).Op(":").Add(value) }
+
+// methods writes the methods of Topology.
+func (p *part) methods() {
+	t := p.v("t")
+	method := func(name Ident, params, results []code, body code) {
+		p.short(t, "Topology", name, params, results, jen.Return(body))
+	}
+	p.doc("Run runs the topology until all has finished, ctx has ended and all is drained, or a handler has failed. It can be called once.")
+	ctx, seed, i := p.v("ctx"), p.v("seed"), p.v("i")
+	method("Run", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, sel(t, "pool", "Run").Call(id(ctx)))
+	p.doc("Stepper runs the topology in the caller's goroutine, in place of Run: the same seed gives the same steps.")
+	method("Stepper", []code{param(seed, jen.Uint64())}, []code{pointer(pool("Stepper"))}, sel(t, "pool", "Stepper").Call(id(seed)))
+	p.doc("Snapshot returns the figures of now.")
+	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
+	p.doc("Tree shows processors and edges by index.")
+	method("Tree", nil, []code{p.treeType()}, sel(t, "tree"))
+	for _, q := range p.processors {
+		if q.External {
+			p.doc("%s is the sender of %s.", q.ident, q.Name)
+			method(q.ident, nil, []code{pointer(id(q.sender))}, ref(t, q.field))
+			continue
+		}
+		p.doc("%s is an instance of %s, to be looked at before and after Run.", q.ident, q.Name)
+		method(q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(id(i)).Dot("p"))
+	}
+}

@@ -1,0 +1,51 @@
+package gen_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/spec"
+)
+
+// seeds are topologies whose every option binds to fuzzPackage.
+var seeds = []string{
+	"feed -> parser: Raw", "feed -> parser: {message: Raw, key: Line}", "feed -> parser: {message: Raw, key: Account}",
+	"feed -> parser: {message: Raw, key: B}", "feed -> parser: {message: Raw, key: Done}",
+	"feed -> parser: {message: Raw, route: local}", "feed -> parser: {message: Raw, route: {id: Account}}",
+	"feed -> parser: {message: Raw, route: {range: {offset: 0, count: 2}}}", "feed -> parser: {message: Blob, route: broadcast}",
+	"feed -> parser: {message: Raw, key: Line, full: drop-oldest}", "feed -> parser: {message: Raw, key: Line, full: drop-newest, capacity: 1}",
+	"feed -> parser: {message: Raw, key: Line, full: fail}", "parser -> audit: {message: Order, reply: Price}",
+	"parser -> parser: {message: Price, key: ID}", "audit -> audit: Price", "every 1s -> audit", "every 1s -> parser",
+	"api -> parser: {message: Order, key: Account, reply: Price, timeout: 2s}", "api -> audit: {message: Order, full: fail}",
+}
+
+func topologyOf(edges ...string) []byte {
+	return []byte("version: 1\nname: orders\nprocessors:\n  feed: {}\n  parser: {instances: 2}\n  audit: {}\n  api: {external: true}\nedges:\n  - " +
+		strings.Join(edges, "\n  - ") + "\n")
+}
+
+// FuzzGenerate: whatever is accepted compiles. Generate type-checks what it
+// emits and reports where that fails; here nothing may fail.
+func FuzzGenerate(f *testing.F) {
+	for i, edge := range seeds {
+		f.Add(topologyOf(edge))
+		f.Add(topologyOf(edge, seeds[(i+7)%len(seeds)], seeds[(i+12)%len(seeds)]))
+	}
+	path, err := filepath.Abs("testdata/orders/topology.yml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source})
+		for _, finding := range findings {
+			if strings.Contains(finding.Message, "would be generated") {
+				t.Fatalf("%s\n%s", finding.Message, source)
+			}
+		}
+		if !spec.HasErrors(findings) && len(r.Files) != 2 {
+			t.Fatalf("nothing is wrong, and %d files are written\n%s", len(r.Files), source)
+		}
+	})
+}

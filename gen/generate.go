@@ -1,0 +1,144 @@
+package gen
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"github.com/topogen/topogen/gen/bind"
+	"github.com/topogen/topogen/gen/emit"
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/verify"
+	"github.com/topogen/topogen/gen/write"
+	"github.com/topogen/topogen/spec"
+)
+
+// Input is one topology file.
+type Input struct {
+	Path   string // absolute
+	Source []byte // its content
+	// Types asks for all type errors in the user's files (TG311), which takes a
+	// child process; without it types are loaded only where syntax does not suffice.
+	Types bool
+}
+
+// Result is what one topology file gives.
+type Result struct {
+	Topology *spec.Topology // nil where nothing could be read
+	Plan     *plan.Plan     // nil where the package was not found
+	Dir      string         // absolute folder of the topology file
+	Files    []write.File   // to be written: the ports where file and message types are right, the wiring where all binds
+	Keep     []string       // outputs that are not in Files this time and yet are no orphans, for write.Target
+	Missing  []bind.Missing // what scaffolding could add
+	Inputs   []string       // absolute paths of the files and folders that were read, for the cache
+}
+
+// Generate compiles one topology file. The findings are all that is wrong with
+// it and the Go it names, sorted. Where ctx ends early the result has no files,
+// and ctx.Err says so.
+func Generate(ctx context.Context, in Input) (Result, []spec.Finding) {
+	results, findings := GenerateAll(ctx, []Input{in})
+	return results[0], findings
+}
+
+// GenerateAll compiles several topology files at once: packages that they share
+// are loaded once. Results stand in the order of the inputs.
+func GenerateAll(ctx context.Context, in []Input) ([]Result, []spec.Finding) {
+	results, findings := parse(in)
+	bound, more := bindAll(ctx, in, results)
+	findings = append(findings, more...)
+	for i, b := range bound {
+		if b == nil || ctx.Err() != nil {
+			continue
+		}
+		findings = append(findings, results[i].make(ctx, b, in[i].Types)...)
+		results[i].Inputs = append(results[i].Inputs, b.Inputs()...) // verifying may have read more
+	}
+	return results, spec.Sort(findings)
+}
+
+// parse reads the files and checks them by themselves.
+func parse(in []Input) (results []Result, findings []spec.Finding) {
+	results = make([]Result, len(in))
+	for i := range in {
+		t, list := spec.Parse(in[i].Path, in[i].Source)
+		results[i] = Result{Topology: t, Dir: filepath.Dir(in[i].Path), Inputs: []string{in[i].Path}}
+		findings = append(findings, list...)
+	}
+	return results, findings
+}
+
+// bindAll finds in Go what the topologies name. Its results are nil where there
+// is no topology.
+func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result, []spec.Finding) {
+	var inputs []bind.Input
+	var of []int
+	options := bind.Options{Imports: emit.Imports(), Verify: true}
+	for i := range results {
+		if t := results[i].Topology; t != nil {
+			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
+			of = append(of, i)
+			options.Verify = options.Verify || in[i].Types
+		}
+	}
+	bound := make([]*bind.Result, len(in))
+	list, err := bind.Bind(ctx, inputs, options)
+	if err != nil {
+		return bound, nil // the context's
+	}
+	var findings []spec.Finding
+	for j, b := range list {
+		r := &results[of[j]]
+		bound[of[j]] = b
+		r.Plan, r.Missing = b.Plan, b.Missing
+		findings = append(findings, b.Findings...)
+	}
+	return bound, findings
+}
+
+// make emits the files of a bound topology and makes sure of them.
+func (r *Result) make(ctx context.Context, b *bind.Result, types bool) []spec.Finding {
+	if b.Plan == nil {
+		return nil
+	}
+	dir := path.Dir(r.Topology.Output.Value)
+	ports, wiring := path.Join(dir, b.Plan.PortsFile), path.Join(dir, b.Plan.Output)
+	r.Keep = []string{ports, wiring}
+	if !b.PortsReady {
+		return nil
+	}
+	parts, err := emit.Emit(b.Plan, emit.Options{Wiring: b.Plan.Bound, Declared: b.Declares()})
+	if err != nil {
+		return []spec.Finding{r.internal(err)}
+	}
+	verified, err := verify.Files(ctx, b, parts, types)
+	if err != nil {
+		return nil // the context's
+	}
+	findings := verified.Findings
+	if len(verified.Own) > 0 {
+		for _, err := range verified.Own {
+			findings = append(findings, r.internal(err))
+		}
+		return findings
+	}
+	hash := plan.Hash(b.Plan)
+	r.Keep = nil
+	for _, f := range verified.Files {
+		name := path.Join(dir, f.Name)
+		source := write.SourceOf(name, filepath.Base(r.Topology.File))
+		r.Files = append(r.Files, write.File{Name: name, Body: write.Seal(source, hash, f.Body)})
+	}
+	if !b.Plan.Bound {
+		r.Keep = []string{wiring}
+	}
+	return findings
+}
+
+// internal is the finding for generated code that does not compile: where the
+// user's own does not, it may be the reason; else it is a bug of ours.
+func (r *Result) internal(err error) spec.Finding {
+	return spec.NewFinding("TG311", r.Topology.File, spec.Range{}, "",
+		fmt.Sprintf("what would be generated does not compile: %v", err), "")
+}

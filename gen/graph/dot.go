@@ -1,0 +1,54 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// DOT returns the graph in the language of Graphviz.
+func DOT(g Graph) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "digraph %s {\n", dotText(g.Name))
+	b.WriteString("  rankdir=LR\n")
+	b.WriteString("  node [shape=box, style=rounded, fontname=\"Helvetica\", fontsize=12]\n")
+	b.WriteString("  edge [fontname=\"Helvetica\", fontsize=10]\n")
+	for i, n := range g.Nodes {
+		label := dotText(append([]string{n.Name}, nodeLines(n)...)...)
+		attr := ""
+		switch {
+		case n.Timer:
+			attr = ", style=\"rounded,dotted\", fontsize=10, height=0.3"
+		case n.External:
+			attr = ", style=\"rounded,dashed\""
+		case n.Blocking:
+			attr = ", peripheries=2"
+		}
+		fmt.Fprintf(&b, "  n%d [label=%s%s]\n", i, label, attr)
+	}
+	for _, e := range g.Edges {
+		if !g.drawable(e) {
+			continue
+		}
+		attr := ""
+		if e.Reply != "" {
+			attr = ", dir=both, arrowtail=empty"
+		}
+		fmt.Fprintf(&b, "  n%d -> n%d [label=%s%s]\n", e.From, e.To, dotText(edgeLines(e)...), attr)
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// dotEscaper: in a quoted label a backslash begins an escape (\N is the node's
+// name), and & begins an HTML entity, both even where nobody meant them.
+var dotEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
+
+// dotText is a quoted DOT string of several lines.
+func dotText(lines ...string) string {
+	escaped := make([]string, len(lines))
+	for i, line := range lines {
+		escaped[i] = dotEscaper.Replace(oneLine(line))
+	}
+	return `"` + strings.Join(escaped, `\n`) + `"`
+}

@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Graph is what is drawn. The zero value is an empty picture.
+type Graph struct {
+	Name  string
+	Nodes []Node
+	Edges []Edge
+}
+
+// Node is a processor, or the source of a timer.
+type Node struct {
+	Name      string
+	Type      string // the Go type, with its import path; may be empty
+	Instances int    // shown when greater than 1
+	Blocking  bool   // has goroutines of its own
+	External  bool   // messages come from outside
+	Timer     bool   // not a processor: "every 1s", drawn small
+}
+
+// Edge carries one message type from a node to a node.
+type Edge struct {
+	From, To int    // indices into Graph.Nodes; they may be equal
+	Message  string // name of the message type
+	Reply    string // name of the reply's type; empty: none
+	Note     string // "key Account", "drop-oldest 64"; parts separated by ", "
+}
+
+// defaultCapacity is the capacity that is not worth a note.
+const defaultCapacity = 1024
+
+// FromTopology returns the graph of a checked topology. The processors come
+// first, so a node's index is its ProcessorIndex; after them comes a node for
+// each timer. The edges are those of the file, in its order.
+func FromTopology(t *spec.Topology) Graph {
+	g := Graph{Name: t.Name.Value}
+	for _, p := range t.Processors {
+		typ := p.Type.Value
+		if typ == "" && !p.External {
+			typ = p.Ident
+		}
+		g.Nodes = append(g.Nodes, Node{
+			Name:      p.Name.Value,
+			Type:      typ,
+			Instances: p.Instances,
+			Blocking:  p.Blocking,
+			External:  p.External,
+		})
+	}
+	for _, e := range t.Edges {
+		edge := Edge{From: e.From, To: e.To, Message: e.Message.Value, Reply: e.Reply.Value}
+		if e.Every > 0 {
+			edge.From = len(g.Nodes)
+			edge.Message = "Tick"
+			g.Nodes = append(g.Nodes, Node{Name: "every " + shortDuration(e.Every.String()), Instances: 1, Timer: true})
+		} else {
+			edge.Note = note(e)
+		}
+		g.Edges = append(g.Edges, edge)
+	}
+	return g
+}
+
+// note says what is particular about an edge; what is the default goes unsaid.
+func note(e spec.Edge) string {
+	var parts []string
+	switch r := e.Route; r.Kind {
+	case spec.RouteKey, spec.RouteID:
+		parts = append(parts, string(r.Kind)+" "+r.Field.Value)
+	case spec.RouteRange:
+		parts = append(parts, fmt.Sprintf("range %d–%d", r.Offset, r.Offset+r.Count-1))
+	case spec.RouteLocal, spec.RouteBroadcast:
+		parts = append(parts, string(r.Kind))
+	}
+	switch {
+	case e.Full != spec.Block && e.Full != "":
+		parts = append(parts, fmt.Sprintf("%s %d", e.Full, e.Capacity))
+	case e.Capacity != defaultCapacity && e.Capacity != 0:
+		parts = append(parts, fmt.Sprintf("capacity %d", e.Capacity))
+	}
+	if e.Timeout > 0 {
+		parts = append(parts, "timeout "+shortDuration(e.Timeout.String()))
+	}
+	if e.Shared {
+		parts = append(parts, "shared")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shortDuration drops the zeros that Duration.String ends in: "1m0s" is "1m".
+func shortDuration(s string) string {
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// drawable reports whether both ends of an edge are nodes.
+func (g Graph) drawable(e Edge) bool {
+	return e.From >= 0 && e.From < len(g.Nodes) && e.To >= 0 && e.To < len(g.Nodes)
+}
+
+// ends returns from and to of each edge that can be drawn, and its index.
+func (g Graph) ends() (ends [][2]int, index []int) {
+	for i, e := range g.Edges {
+		if g.drawable(e) {
+			ends = append(ends, [2]int{e.From, e.To})
+			index = append(index, i)
+		}
+	}
+	return ends, index
+}
+
+// counts says in words what the graph holds.
+func (g Graph) counts() string {
+	processors, timers := 0, 0
+	for _, n := range g.Nodes {
+		if n.Timer {
+			timers++
+		} else {
+			processors++
+		}
+	}
+	s := plural(processors, "processor") + ", " + plural(len(g.Edges), "edge")
+	if timers > 0 {
+		s += ", " + plural(timers, "timer")
+	}
+	return s
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,137 @@
+package graph
+
+import "fmt"
+
+// Fonts and lengths of pictures, in pixels. Text is cut where it would make a
+// box or label wider than a person wants to look at.
+var (
+	nameFont  = font{size: 14, bold: true}
+	typeFont  = font{size: 12}
+	badgeFont = font{size: 10, bold: true}
+	edgeFont  = font{size: 12}
+	noteFont  = font{size: 11}
+)
+
+const (
+	boxPad     = 14  // beside the text of a box
+	boxLow     = 36  // height of a box with one line
+	boxHigh    = 50  // and with two
+	boxMin     = 84  // narrowest box
+	textMax    = 220 // widest line of a box
+	timerHigh  = 26
+	timerPad   = 12
+	clockRoom  = 18 // clock and distance to the text of a timer
+	badgeHigh  = 16
+	badgePad   = 6
+	badgeRoom  = 8 // before a badge
+	stackShift = 4 // between the cards of a box with several instances
+
+	labelMax  = 170 // widest line of a label
+	labelPad  = 6   // beside the text of a label
+	lineHigh  = 14
+	noteWidth = 120 // a note breaks between its parts beyond that
+)
+
+// caption is the text of a box, cut to fit.
+type caption struct {
+	name, typ, count string
+	badges           []string
+}
+
+func (n Node) caption() caption {
+	c := caption{name: nameFont.fit(oneLine(n.Name), textMax), badges: badges(n)}
+	if n.Timer {
+		return caption{name: typeFont.fit(oneLine(n.Name), textMax)}
+	}
+	if n.Instances > 1 {
+		c.count = fmt.Sprintf("×%d", n.Instances)
+	}
+	c.typ = typeFont.fit(oneLine(shortType(n.Type)), textMax-typeFont.width(c.count))
+	return c
+}
+
+// countRoom is between the type and the count.
+const countRoom = 6
+
+// size is the width and height of a box.
+func (n Node) size() (w, h int) {
+	c := n.caption()
+	if n.Timer {
+		return typeFont.width(c.name) + clockRoom + 2*timerPad, timerHigh
+	}
+	w = nameFont.width(c.name)
+	for _, b := range c.badges {
+		w += badgeRoom + badgeWidth(b)
+	}
+	second := typeFont.width(c.typ)
+	if c.count != "" {
+		second += countRoom + typeFont.width(c.count)
+	}
+	h = boxLow
+	if second > 0 {
+		h = boxHigh
+	}
+	return max(w+2*boxPad, second+2*boxPad, boxMin) + n.stack(), h + n.stack()
+}
+
+// stack is the room that the cards behind a box take.
+func (n Node) stack() int {
+	if n.Instances > 1 && !n.Timer {
+		return stackShift
+	}
+	return 0
+}
+
+func badgeWidth(s string) int { return badgeFont.width(s) + 2*badgePad }
+
+// lines is the text beside an edge: the message, which names it, and what is
+// said about it below.
+func (e Edge) lines() (message string, below []string) {
+	if e.Message != "" {
+		message = edgeFont.fit(oneLine(e.Message), labelMax)
+	}
+	if e.Reply != "" {
+		below = append(below, edgeFont.fit("← "+oneLine(e.Reply), labelMax))
+	}
+	return message, append(below, noteFont.wrap(oneLine(e.Note), noteWidth)...)
+}
+
+// measure gives every node and label its room in one direction.
+func measure(g Graph, dir direction) *diagram {
+	d := &diagram{direction: dir, edges: g.Edges}
+	for _, n := range g.Nodes {
+		w, h := n.size()
+		if dir == downward {
+			w, h = h, w
+		}
+		d.nodes = append(d.nodes, extent{along: w, before: h / 2, after: h - h/2})
+		d.small = append(d.small, n.Timer)
+		d.stacks = append(d.stacks, n.stack())
+	}
+	for _, e := range g.Edges {
+		d.labels = append(d.labels, e.extent(dir))
+	}
+	return d
+}
+
+// extent is the room of an edge's label. To the right, the line runs between the
+// message and what is below; downwards, it runs on the left of both.
+func (e Edge) extent(dir direction) extent {
+	message, below := e.lines()
+	if message == "" && len(below) == 0 {
+		return extent{}
+	}
+	w := edgeFont.width(message)
+	for _, line := range below {
+		w = max(w, edgeFont.width(line))
+	}
+	w += 2 * labelPad
+	if dir == downward {
+		return extent{along: lineHigh*(1+len(below)) + labelPad, before: 2, after: w}
+	}
+	x := extent{along: w, before: lineHigh + 4, after: 3}
+	if len(below) > 0 {
+		x.after = lineHigh*len(below) + 5
+	}
+	return x
+}

@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Mermaid returns the graph as a Mermaid flowchart, for a fenced block of a
+// README. External processors are slanted, blocking ones have double sides,
+// timers are round; a reply gives an arrow both ends.
+func Mermaid(g Graph) []byte {
+	var b bytes.Buffer
+	b.WriteString("flowchart LR\n")
+	for i, n := range g.Nodes {
+		left, right := "[", "]"
+		switch {
+		case n.Timer:
+			left, right = "([", "])"
+		case n.External:
+			left, right = "[/", "/]"
+		case n.Blocking:
+			left, right = "[[", "]]"
+		}
+		label := mermaidText(n.Name)
+		if !n.Timer {
+			label = "<b>" + label + "</b>"
+		}
+		for _, line := range nodeLines(n) {
+			label += "<br/>" + mermaidText(line)
+		}
+		fmt.Fprintf(&b, "  n%d%s\"%s\"%s\n", i, left, label, right)
+	}
+	for _, e := range g.Edges {
+		if !g.drawable(e) {
+			continue
+		}
+		arrow := "-->"
+		if e.Reply != "" {
+			arrow = "<-->"
+		}
+		var lines []string
+		for _, line := range edgeLines(e) {
+			lines = append(lines, mermaidText(line))
+		}
+		label := ""
+		if len(lines) > 0 {
+			label = `|"` + strings.Join(lines, "<br/>") + `"|`
+		}
+		fmt.Fprintf(&b, "  n%d %s%s n%d\n", e.From, arrow, label, e.To)
+	}
+	return b.Bytes()
+}
+
+// nodeLines is what formats with line breaks write under a node's name.
+func nodeLines(n Node) []string {
+	var lines []string
+	second := shortType(n.Type)
+	if n.Instances > 1 {
+		second = strings.TrimSpace(fmt.Sprintf("%s ×%d", second, n.Instances))
+	}
+	if second != "" {
+		lines = append(lines, second)
+	}
+	if marks := badges(n); len(marks) > 0 {
+		lines = append(lines, strings.Join(marks, ", "))
+	}
+	return lines
+}
+
+// edgeLines is what formats with line breaks write beside an edge.
+func edgeLines(e Edge) []string {
+	var lines []string
+	if e.Message != "" {
+		lines = append(lines, e.Message)
+	}
+	if e.Reply != "" {
+		lines = append(lines, "← "+e.Reply)
+	}
+	if e.Note != "" {
+		lines = append(lines, e.Note)
+	}
+	return lines
+}
+
+// badges are the words that mark a node.
+func badges(n Node) []string {
+	var words []string
+	if n.External {
+		words = append(words, "external")
+	}
+	if n.Blocking {
+		words = append(words, "blocking")
+	}
+	return words
+}
+
+// mermaidText escapes a text for a quoted Mermaid label. Mermaid knows no
+// backslash; it takes #code; for a character. A label is HTML and, at its
+// beginning, Markdown, so what means something in either is written as a code.
+func mermaidText(s string) string {
+	var b strings.Builder
+	for i, r := range oneLine(s) {
+		switch {
+		case strings.ContainsRune("\"#<>&`*\\", r),
+			i == 0 && strings.ContainsRune("-+~", r),
+			r == '.' && isDigits(s[:i]), // "1." begins a list
+			r == '_' && (i == 0 || i == len(s)-1):
+			fmt.Fprintf(&b, "#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

@@ -1,0 +1,176 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// headingHigh is the room above the picture for its name.
+const headingHigh = 40
+
+// SVG returns the graph as a picture that needs no scripts, fonts or other
+// files, and is dark where the reader's colour scheme is.
+func SVG(g Graph) []byte {
+	return draw(g, arrange(g))
+}
+
+func draw(g Graph, l layout) []byte {
+	c := canvas{graph: g, layout: l}
+	name := oneLine(g.Name)
+	heading := nameFont.fit(name, max(l.width, 400))
+	width := max(l.width, 2*margin+nameFont.width(heading)*8/7, 2*margin+typeFont.width(g.counts()))
+	height := l.height + headingHigh
+	title := strings.TrimSpace("Topology "+name) + ": " + g.counts()
+	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="topogen" width="%d" height="%d" viewBox="0 %d %d %d" role="img" aria-label="%s">`+"\n",
+		width, height, -headingHigh, width, height, xmlText(title))
+	c.printf("<title>%s</title>\n<style>%s</style>\n", xmlText(title), style)
+	c.printf(`<rect class="page" x="0" y="%d" width="%d" height="%d" rx="10"/>`+"\n", -headingHigh, width, height)
+	if heading != "" {
+		c.printf(`<text class="heading" x="%d" y="-10">%s</text>`+"\n", margin, xmlText(heading))
+	}
+	c.printf(`<text class="counts" x="%d" y="8">%s</text>`+"\n", margin, xmlText(g.counts()))
+	// Edges against the flow lie under the others.
+	for _, back := range []bool{true, false} {
+		for i := range g.Edges {
+			if l.lines[i] != nil && l.back[i] == back {
+				c.edge(i)
+			}
+		}
+	}
+	for i := range g.Nodes {
+		c.node(i)
+	}
+	c.printf("</svg>\n")
+	return c.Bytes()
+}
+
+// canvas collects the elements of a picture.
+type canvas struct {
+	bytes.Buffer
+	graph  Graph
+	layout layout
+}
+
+func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.Buffer, format, args...) }
+
+// xmlText escapes a text for content and for attributes in double quotes.
+func xmlText(s string) string {
+	return xmlEscaper.Replace(oneLine(s))
+}
+
+var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
+
+// node draws a box, or the pill of a timer.
+func (c *canvas) node(i int) {
+	n, r := c.graph.Nodes[i], c.layout.boxes[i]
+	text := n.caption()
+	class := "node"
+	switch {
+	case n.Timer:
+		class += " timer"
+	default:
+		for _, b := range text.badges {
+			class += " " + b
+		}
+	}
+	c.printf(`<g class="%s"><title>%s</title>`, class, xmlText(strings.Join(append([]string{n.Name}, fullLines(n)...), ", ")))
+	defer c.printf("</g>\n")
+	if n.Timer {
+		c.printf(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`, r.x, r.y, r.w, r.h, timerHigh/2)
+		x, y := r.x+timerPad+5, r.y+r.h/2
+		c.printf(`<path class="clock" d="M%d %da5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11M%d %dv-3M%d %dh2.5"/>`, x, y-5, x, y, x, y)
+		c.printf(`<text x="%d" y="%d">%s</text>`, r.x+timerPad+clockRoom, y+4, xmlText(text.name))
+		return
+	}
+	front := rect{r.x, r.y, r.w - n.stack(), r.h - n.stack()}
+	if n.stack() > 0 {
+		c.printf(`<rect class="card" x="%d" y="%d" width="%d" height="%d" rx="7"/>`,
+			r.x+stackShift, r.y+stackShift, front.w, front.h)
+	}
+	c.printf(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="7"/>`, front.x, front.y, front.w, front.h)
+	x, y := front.x+boxPad, front.y+front.h/2+5
+	second := text.typ != "" || text.count != ""
+	if second {
+		y -= 9
+	}
+	c.printf(`<text class="name" x="%d" y="%d">%s</text>`, x, y, xmlText(text.name))
+	right := front.x + front.w - badgeRoom
+	for k := len(text.badges) - 1; k >= 0; k-- {
+		b := text.badges[k]
+		w := badgeWidth(b)
+		wait := ""
+		if b == "blocking" {
+			wait = " wait"
+		}
+		c.printf(`<rect class="badge%s" x="%d" y="%d" width="%d" height="%d" rx="8"/>`, wait, right-w, y-12, w, badgeHigh)
+		c.printf(`<text class="badge-text%s" x="%d" y="%d" text-anchor="middle">%s</text>`, wait, right-w/2, y, b)
+		right -= w + badgePad
+	}
+	if second {
+		c.printf(`<text class="type" x="%d" y="%d">%s`, x, y+18, xmlText(text.typ))
+		if text.count != "" {
+			c.printf(`<tspan class="count" dx="%d">%s</tspan>`, min(len(text.typ), 1)*countRoom, text.count)
+		}
+		c.printf("</text>")
+	}
+}
+
+// fullLines is what a tooltip says about a node, uncut.
+func fullLines(n Node) []string {
+	var lines []string
+	if n.Type != "" {
+		lines = append(lines, n.Type)
+	}
+	if n.Instances > 1 {
+		lines = append(lines, fmt.Sprintf("%d instances", n.Instances))
+	}
+	return append(lines, badges(n)...)
+}
+
+// edge draws a line with its arrowheads and label.
+func (c *canvas) edge(i int) {
+	e, line := c.graph.Edges[i], c.layout.lines[i]
+	class := "edge"
+	if c.layout.back[i] {
+		class += " back"
+	}
+	from, to := c.graph.Nodes[e.From].Name, c.graph.Nodes[e.To].Name
+	c.printf(`<g class="%s"><title>%s</title>`, class,
+		xmlText(strings.Join(append([]string{from + " → " + to}, edgeLines(e)...), ", ")))
+	path := rounded(shorten(line, e.Reply != ""))
+	c.printf(`<path class="under" d="%s"/><path class="line" d="%s"/>`, path, path)
+	c.printf(`<path class="head" d="%s"/>`, arrowhead(line[len(line)-2], line[len(line)-1]))
+	if e.Reply != "" {
+		c.printf(`<path class="reply-head" d="%s"/>`, arrowhead(line[1], line[0]))
+	}
+	c.label(i)
+	c.printf("</g>\n")
+}
+
+// label writes the text of an edge: rightwards in the middle, the message above
+// the line and the rest below it; downwards beside the line.
+func (c *canvas) label(i int) {
+	message, below := c.graph.Edges[i].lines()
+	r, at := c.layout.labels[i], c.layout.anchors[i]
+	if r == (rect{}) {
+		return
+	}
+	x, y, anchor := at.x, at.y-6, ` text-anchor="middle"`
+	next := at.y + lineHigh
+	if c.layout.direction == downward {
+		x, y, anchor = r.x+2+labelPad, r.y+lineHigh, ""
+		next = y + lineHigh
+	}
+	if message != "" {
+		c.printf(`<text class="message" x="%d" y="%d"%s>%s</text>`, x, y, anchor, xmlText(message))
+	}
+	for k, text := range below {
+		class := "note"
+		if k == 0 && c.graph.Edges[i].Reply != "" {
+			class = "reply"
+		}
+		c.printf(`<text class="%s" x="%d" y="%d"%s>%s</text>`, class, x, next, anchor, xmlText(text))
+		next += lineHigh
+	}
+}

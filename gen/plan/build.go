@@ -1,0 +1,246 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Topo is the import path of the few runtime names that user code touches.
+const Topo = "github.com/topogen/topogen/runtime/topo"
+
+// tick is the type of a timer's message.
+var tick = TypeRef{Kind: Named, Import: Topo, Name: "Tick"}
+
+// Package is the Go package that the files are generated into.
+type Package struct {
+	Name string // as in its package clause
+	Path string // import path
+}
+
+// Build decides everything that follows from the topology file alone. What is in
+// Go (methods, keys' types, constructors) is left zero for bind to fill in. The
+// plan is whole even where there are findings, so that later stages can report
+// what they find beside them.
+func Build(t *spec.Topology, pkg Package) (*Plan, []spec.Finding) {
+	b := &builder{
+		topology: t,
+		plan: &Plan{
+			Name:       t.Name.Value,
+			Source:     filepath.Base(t.File),
+			Package:    pkg.Name,
+			ImportPath: pkg.Path,
+			Output:     path.Base(t.Output.Value),
+			PortsFile:  PortsFile(t.Output.Value),
+			Pool: Pool{
+				Workers:      t.Pool.Workers,
+				Batch:        t.Pool.Batch,
+				Rebalance:    t.Pool.Rebalance,
+				DrainTimeout: t.Pool.DrainTimeout,
+			},
+		},
+	}
+	b.messages()
+	b.processors()
+	b.edges()
+	b.links()
+	b.groups()
+	b.sends()
+	b.checkNames()
+	return b.plan, b.findings
+}
+
+// PortsFile is the base name of the file of ports that stands beside output:
+// topology_ports_gen.go beside topology_gen.go.
+func PortsFile(output string) string {
+	stem := strings.TrimSuffix(path.Base(output), ".go")
+	return strings.TrimSuffix(stem, "_gen") + "_ports_gen.go"
+}
+
+type builder struct {
+	topology *spec.Topology
+	plan     *Plan
+	types    map[string]TypeRef // of the message names under messages:
+	findings []spec.Finding
+}
+
+func (b *builder) report(code string, at spec.Text, suggestion, format string, args ...any) {
+	b.findings = append(b.findings, spec.NewFinding(code, b.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
+}
+
+// messages reads the type expressions under messages:.
+func (b *builder) messages() {
+	b.types = make(map[string]TypeRef, len(b.topology.Messages))
+	for _, m := range b.topology.Messages {
+		t, err := spec.ParseType(m.Type.Value)
+		if err != nil {
+			b.report("TG306", m.Type, "", "the type of message %q is not a Go type: %v", m.Name.Value, err)
+			continue
+		}
+		b.types[m.Name.Value] = typeRef(t, b.plan.ImportPath)
+	}
+}
+
+// message is the type that a message's name stands for.
+func (b *builder) message(name string) TypeRef {
+	if t, ok := b.types[name]; ok {
+		return t
+	}
+	return TypeRef{Kind: Named, Name: name}
+}
+
+func (b *builder) processors() {
+	locals := make(map[string]bool, len(b.topology.Processors))
+	for _, p := range b.topology.Processors {
+		local := localName(p.Ident)
+		for locals[local] {
+			local += "_"
+		}
+		locals[local] = true
+		q := Processor{
+			Name:      p.Name.Value,
+			Ident:     p.Ident,
+			Local:     local,
+			Instances: p.Instances,
+			Blocking:  p.Blocking,
+			External:  p.External,
+		}
+		if !p.External {
+			q.Type = b.processorType(p)
+		}
+		b.plan.Processors = append(b.plan.Processors, q)
+	}
+}
+
+func (b *builder) processorType(p spec.Processor) TypeRef {
+	own := TypeRef{Kind: Named, Name: p.Ident}
+	if p.Type.Value == "" {
+		return own
+	}
+	t, err := spec.ParseType(p.Type.Value)
+	switch {
+	case err != nil:
+		b.report("TG301", p.Type, "", "the type of processor %q is not a Go type: %v", p.Name.Value, err)
+		return own
+	case t.Kind == spec.PointerType:
+		b.report("TG301", p.Type, p.Type.Value[1:], "processor %q names a pointer; name the type itself", p.Name.Value)
+		return own
+	case t.Kind != spec.NamedType || t.Predeclared():
+		b.report("TG301", p.Type, "", "processor %q needs a declared type, since methods hang on it", p.Name.Value)
+		return own
+	}
+	return typeRef(t, b.plan.ImportPath)
+}
+
+// edges takes over the declared edges and appends, for each one whose sender is
+// a processor of the pool and wants a reply, the edge that the reply takes.
+func (b *builder) edges() {
+	for _, e := range b.topology.Edges {
+		edge := Edge{
+			From:      e.From,
+			To:        e.To,
+			Message:   e.Message.Value,
+			Every:     e.Every,
+			Capacity:  e.Capacity,
+			Full:      string(e.Full),
+			Reply:     e.Reply.Value,
+			ReplyEdge: -1,
+			ReplyOf:   -1,
+			Timeout:   e.Timeout,
+		}
+		to := b.plan.Processors[e.To].Ident
+		if e.Every > 0 {
+			edge.From, edge.Message, edge.Type = -1, "Tick", tick
+			edge.Ident = "Every" + to + durationIdent(e.Every)
+			if b.route(&edge, e); e.Route.Kind == spec.RouteNone && b.plan.Processors[e.To].Instances > 1 {
+				edge.Route = Broadcast // a tick is for every instance
+			}
+		} else {
+			edge.Type = b.message(e.Message.Value)
+			edge.Ident = b.plan.Processors[e.From].Ident + to + spec.Exported(e.Message.Value)
+			b.route(&edge, e)
+		}
+		if edge.Reply != "" {
+			edge.ReplyType = b.message(edge.Reply)
+		}
+		b.plan.Edges = append(b.plan.Edges, edge)
+	}
+	for i := range b.topology.Edges {
+		if ask := &b.plan.Edges[i]; ask.Reply != "" && ask.From >= 0 && !b.plan.Processors[ask.From].External {
+			ask.ReplyEdge = len(b.plan.Edges)
+			b.plan.Edges = append(b.plan.Edges, b.replyEdge(i))
+		}
+	}
+	for i, e := range b.plan.Edges {
+		if e.From >= 0 {
+			from := &b.plan.Processors[e.From]
+			from.Outgoing = append(from.Outgoing, i)
+		}
+		to := &b.plan.Processors[e.To]
+		to.Incoming = append(to.Incoming, i)
+	}
+}
+
+// replyEdge is the edge that carries the replies of edge ask. The asked message
+// is part of its name, since two asks between the same pair may have the same
+// reply.
+func (b *builder) replyEdge(ask int) Edge {
+	e := &b.plan.Edges[ask]
+	return Edge{
+		Ident:     b.plan.Processors[e.To].Ident + b.plan.Processors[e.From].Ident + spec.Exported(e.Reply) + "For" + spec.Exported(e.Message),
+		From:      e.To,
+		To:        e.From,
+		Message:   e.Reply,
+		Type:      e.ReplyType,
+		Route:     ToCaller,
+		Capacity:  e.Capacity,
+		Full:      string(spec.Block),
+		ReplyEdge: -1,
+		ReplyOf:   ask,
+	}
+}
+
+func (b *builder) route(edge *Edge, e spec.Edge) {
+	r := e.Route
+	switch r.Kind {
+	case spec.RouteKey:
+		edge.Route, edge.Access = Key, strings.Split(r.Field.Value, ".")
+	case spec.RouteID:
+		edge.Route, edge.Access = ID, strings.Split(r.Field.Value, ".")
+	case spec.RouteLocal:
+		edge.Route = Local
+	case spec.RouteRange:
+		edge.Route, edge.Offset, edge.Count = Range, r.Offset, r.Count
+	case spec.RouteBroadcast:
+		edge.Route = Broadcast
+	}
+}
+
+// links joins each pair of processors, in order of their first edge.
+func (b *builder) links() {
+	index := make(map[[2]int]int)
+	idents := make(map[string]bool)
+	for i, e := range b.plan.Edges {
+		if e.From < 0 {
+			continue
+		}
+		pair := [2]int{e.From, e.To}
+		at, ok := index[pair]
+		if !ok {
+			at = len(b.plan.Links)
+			index[pair] = at
+			ident := b.plan.Processors[e.From].Local + "To" + b.plan.Processors[e.To].Ident
+			for idents[ident] {
+				ident += "_"
+			}
+			idents[ident] = true
+			b.plan.Links = append(b.plan.Links, Link{From: e.From, To: e.To, Ident: ident})
+		}
+		link := &b.plan.Links[at]
+		link.Edges = append(link.Edges, i)
+		link.Sequenced = len(link.Edges) > 1
+	}
+}

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"reflect"
+)
+
+// Hash is the SHA-256 of the plan's canonical encoding: every field that is not
+// zero, under its name, in order of declaration. So it is the same on every
+// machine, and a field that a later release adds changes the hash of those plans
+// only that use it.
+func Hash(p *Plan) [32]byte {
+	h := sha256.New()
+	encode(h, reflect.ValueOf(p).Elem())
+	return [32]byte(h.Sum(nil))
+}
+
+func encode(h hash.Hash, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		number(h, 's', 0)
+		for i := range v.NumField() {
+			if f := v.Field(i); !f.IsZero() {
+				text(h, 'f', v.Type().Field(i).Name)
+				encode(h, f)
+			}
+		}
+		number(h, 'e', 0)
+	case reflect.Slice:
+		number(h, 'l', uint64(v.Len()))
+		for i := range v.Len() {
+			encode(h, v.Index(i))
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			number(h, 'n', 0)
+			return
+		}
+		number(h, 'p', 0)
+		encode(h, v.Elem())
+	case reflect.String:
+		text(h, 't', v.String())
+	case reflect.Bool:
+		n := uint64(0)
+		if v.Bool() {
+			n = 1
+		}
+		number(h, 'b', n)
+	case reflect.Int, reflect.Int64:
+		number(h, 'i', uint64(v.Int()))
+	default:
+		panic(fmt.Sprintf("plan: %s has no canonical encoding", v.Type()))
+	}
+}
+
+func number(h hash.Hash, tag byte, n uint64) {
+	var b [9]byte
+	b[0] = tag
+	binary.BigEndian.PutUint64(b[1:], n)
+	h.Write(b[:])
+}
+
+func text(h hash.Hash, tag byte, s string) {
+	number(h, tag, uint64(len(s)))
+	h.Write([]byte(s))
+}

@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Name is an identifier of package level that the generated files declare.
+type Name struct {
+	Ident     string
+	What      string // "the sender"
+	Processor int    // whose; or -1
+	Edge      int    // whose; or -1
+}
+
+// Names lists what the generated files declare at package level for others to
+// use, so that it can be held against what stands in the package.
+func (p *Plan) Names() []Name {
+	names := make([]Name, 0, 5+5*len(p.Processors)+len(p.Edges))
+	names = append(names,
+		Name{"ProcessorIndex", "the type of the processors' indices", -1, -1},
+		Name{"EdgeIndex", "the type of the edges' indices", -1, -1},
+		Name{"Processors", "the struct of constructors", -1, -1},
+		Name{"New", "the function that constructs the topology", -1, -1},
+		Name{"Topology", "the type of the topology", -1, -1},
+	)
+	for i := range p.Processors {
+		q := &p.Processors[i]
+		names = append(names, Name{"Processor" + q.Ident, "the index", i, -1})
+		if q.HasSender() {
+			names = append(names, Name{q.Ident + "Sender", "the sender", i, -1})
+		}
+		if q.External {
+			continue
+		}
+		names = append(names, Name{q.Ident + "Processor", "the interface", i, -1})
+		if q.HasSender() {
+			names = append(names,
+				Name{"Record" + q.Ident, "the recorder's constructor", i, -1},
+				Name{q.Ident + "Recorder", "the recorder", i, -1})
+		}
+	}
+	for i, e := range p.Edges {
+		names = append(names, Name{"Edge" + e.Ident, "the index", -1, i})
+	}
+	return names
+}
+
+// NameText is what n is, in words: the sender of processor "parser".
+func (p *Plan) NameText(n Name) string {
+	switch {
+	case n.Processor >= 0:
+		return fmt.Sprintf("%s of processor %q", n.What, p.Processors[n.Processor].Name)
+	case n.Edge >= 0:
+		return n.What + " of edge " + p.EdgeText(n.Edge)
+	}
+	return n.What
+}
+
+// HasSender reports whether a sender is generated for p. A processor that only
+// replies has none.
+func (p *Processor) HasSender() bool { return p.External || len(p.Sends) > 0 }
+
+// EdgeText is edge i in the words of the file: feed -> parser: Raw.
+func (p *Plan) EdgeText(i int) string {
+	e := &p.Edges[i]
+	if e.From < 0 {
+		return "every " + e.Every.String() + " -> " + p.Processors[e.To].Name
+	}
+	return p.Processors[e.From].Name + " -> " + p.Processors[e.To].Name + ": " + e.Message
+}
+
+// checkNames finds generated names that collide with each other or with the
+// types that the file says are the user's. spec has found those that follow from
+// the names in the file; this holds for what is made up here.
+func (b *builder) checkNames() {
+	users := make(map[string]string)
+	for i := range b.plan.Processors {
+		if p := &b.plan.Processors[i]; !p.External && p.Type.Import == "" {
+			users[p.Type.Name] = "the type of processor " + p.Name
+		}
+	}
+	for i := range b.plan.Edges {
+		if e := &b.plan.Edges[i]; e.From >= 0 && e.Type.Kind == Named && e.Type.Import == "" {
+			users[e.Type.Name] = "the type of message " + e.Message
+		}
+	}
+	names := b.plan.Names()
+	ours := make(map[string]int, len(names))
+	for i, n := range names {
+		other, taken := users[n.Ident]
+		if first, ok := ours[n.Ident]; ok {
+			other, taken = b.plan.NameText(names[first]), true
+		}
+		if taken {
+			b.report("TG312", b.place(n), "", "%s and %s would both be called %s; rename one", b.plan.NameText(n), other, n.Ident)
+		}
+		ours[n.Ident] = i
+	}
+}
+
+// Handlers lists the methods that may receive what edge e carries: where there
+// are two, the first one wins.
+func (p *Plan) Handlers(e int) []string {
+	edge := &p.Edges[e]
+	if edge.From < 0 {
+		return []string{"ReceiveTick"}
+	}
+	short := "Receive" + spec.Exported(edge.Message)
+	return []string{short + "From" + p.Processors[edge.From].Ident, short}
+}
+
+// place is where the file says what n is generated for.
+func (b *builder) place(n Name) spec.Text {
+	switch {
+	case n.Processor >= 0:
+		return b.topology.Processors[n.Processor].Name
+	case n.Edge >= len(b.topology.Edges):
+		return b.edgeText(b.plan.Edges[n.Edge].ReplyOf)
+	case n.Edge >= 0:
+		return b.edgeText(n.Edge)
+	}
+	return b.topology.Name
+}
+
+func (b *builder) edgeText(i int) spec.Text {
+	e := b.topology.Edges[i]
+	return spec.Text{At: e.At, Pointer: e.Pointer}
+}
+
+// avoided are names that generated functions use or import, besides Go's own.
+var avoided = map[string]bool{
+	"context": true, "ctx": true, "err": true, "errors": true, "fmt": true, "m": true, "message": true, "ok": true,
+	"out": true, "pool": true, "queue": true, "route": true, "sync": true, "time": true, "topo": true, "topology": true,
+	"tree": true,
+}
+
+// localName is ident in lower case, fit for a variable.
+func localName(ident string) string {
+	first, size := utf8.DecodeRuneInString(ident)
+	name := string(unicode.ToLower(first)) + ident[size:]
+	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || avoided[name] {
+		name += "Processor"
+	}
+	return name
+}
+
+// durationIdent is d in the largest unit that divides it: 90s, 1500ms.
+func durationIdent(d time.Duration) string {
+	units := []struct {
+		unit time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}}
+	for _, u := range units {
+		if d%u.unit == 0 {
+			return strconv.FormatInt(int64(d/u.unit), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(d), 10) + "ns"
+}

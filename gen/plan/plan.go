@@ -1,0 +1,237 @@
+package plan
+
+import "time"
+
+// Plan is a topology with every name, index, queue and call decided.
+type Plan struct {
+	Name       string // of the topology
+	Source     string // base name of the topology file
+	Package    string // name of the generated package
+	ImportPath string // of the generated package
+	Output     string // "topology_gen.go"
+	PortsFile  string // "topology_ports_gen.go"
+	Processors []Processor
+	Edges      []Edge  // declared edges in file order, then the implied reply edges
+	Links      []Link  // one for each pair of processors that edges join, in order of their first edge
+	Groups     []Group // strongly connected components, upstream first
+	Pool       Pool
+	Bound      bool // every processor binds: topology_gen.go can be emitted
+}
+
+// Pool holds the file's defaults for run time.
+type Pool struct {
+	Workers      int
+	Batch        int
+	Rebalance    time.Duration
+	DrainTimeout time.Duration
+}
+
+// TypeRef is a Go type as the generated package writes it.
+type TypeRef struct {
+	Kind   TypeKind
+	Import string    // import path; "" for this package and for predeclared types
+	Name   string    // of a named type
+	Args   []TypeRef // type arguments of a named type
+	Elem   *TypeRef  // of pointers, slices, arrays, maps
+	Key    *TypeRef  // of maps
+	Len    int64     // of arrays
+}
+
+// TypeKind is the form of a TypeRef.
+type TypeKind int
+
+const (
+	Named TypeKind = iota
+	Pointer
+	Slice
+	Array
+	Map
+)
+
+// Processor is one processor; its index in Plan.Processors is its ProcessorIndex.
+type Processor struct {
+	Name      string // as in the file
+	Ident     string // Parser
+	Local     string // parser: the lower-case form, unique, no keyword
+	Type      TypeRef
+	Instances int
+	Blocking  bool
+	External  bool
+	Group     int   // index into Plan.Groups
+	Incoming  []int // edges to it, timers included, in edge order
+	Outgoing  []int // edges from it, in edge order, reply edges included
+	Sends     []Send
+
+	// What bind found; zero before binding.
+	Receives []Receive // one for each element of Incoming, in that order
+	Ping     *Method
+	Serve    *Method
+	Finish   *Method
+	Init     *Method
+	Close    *Method
+	New      *Constructor // nil: the zero value
+}
+
+// Source reports whether nothing comes in: only Ping or Serve make it act, and
+// its sends return an error.
+func (p *Processor) Source() bool { return !p.External && len(p.Incoming) == 0 }
+
+// Send is one Send method of a sender: Send<Message> (To == -1) along Edges, or
+// Send<Message>To<To>.
+type Send struct {
+	Name    string // SendOrder, SendOrderToPricing
+	Message string // the message's name
+	Type    TypeRef
+	Edges   []int
+	Clone   bool   // the message is cloned for all receivers but the last
+	Error   bool   // it returns an error (a full: fail edge, or the sender of a source or external)
+	Ask     string // the Ask method beside it ("" for none); external, single edge with reply
+}
+
+// Method is how a method of the processor's type is called.
+type Method struct {
+	Name    string
+	Context bool
+	Message ParamKind // of Receive methods
+	Out     OutKind
+	Reply   bool // the first result is the reply
+	Error   bool // the last result is an error
+	// OutMethods lists the sender's methods that an interface of the user's own
+	// names without their error results; emit wraps the sender for it.
+	OutMethods []string
+	// OutType is such an interface, where the generated package can name it; one
+	// that is written out in place has OutNames, its methods, instead.
+	OutType  *TypeRef
+	OutNames []string
+}
+
+// Receive is the method that takes the messages of one edge.
+type Receive struct {
+	Edge int
+	Method
+}
+
+// ParamKind is how a message is handed over.
+type ParamKind int
+
+const (
+	ByValue ParamKind = iota
+	ByPointer
+)
+
+// OutKind is whether a method takes its sender, and how.
+type OutKind int
+
+const (
+	NoOut        OutKind = iota
+	SenderOut            // *ParserSender
+	InterfaceOut         // an interface that the sender satisfies
+	AdaptedOut           // an interface that the sender satisfies but for error results
+)
+
+// Constructor is the new: function.
+type Constructor struct {
+	Import   string // "" for this package
+	Func     string
+	Args     []TypeRef // type arguments of a generic function
+	Instance bool      // takes topo.Instance first
+	Config   *Literal  // nil: takes none
+	Pointer  bool      // returns *T
+	Error    bool      // returns an error too
+}
+
+// Literal is a Go literal of a configuration.
+type Literal struct {
+	Type   TypeRef
+	Kind   LiteralKind
+	Text   string // Go source of a basic literal, made by this package: quoted, never copied
+	Fields []LiteralField
+	Items  []Literal
+}
+
+// LiteralKind is the form of a Literal.
+type LiteralKind int
+
+const (
+	Basic     LiteralKind = iota // Text, converted to Type where that is a named type
+	Struct                       // Fields by Name
+	SliceLit                     // Items
+	MapLit                       // Fields by Key
+	PointerTo                    // Items[0]
+	NilLit
+)
+
+// LiteralField is one field of a struct or entry of a map.
+type LiteralField struct {
+	Name  string
+	Key   *Literal
+	Value Literal
+}
+
+// RouteKind says how an edge chooses the instances of its receiver.
+type RouteKind int
+
+const (
+	Single    RouteKind = iota // the receiver has one instance
+	Key                        // hash of Access mod instances
+	Local                      // the sender's index mod instances
+	ID                         // Access is the index
+	Range                      // Offset, Count
+	Broadcast                  // all
+	ToCaller                   // a reply: the instance that asked
+)
+
+// KeyKind is how a key or id is turned into a number.
+type KeyKind int
+
+const (
+	KeyString KeyKind = iota
+	KeyBytes
+	KeyInt  // any signed integer
+	KeyUint // any unsigned integer
+	KeyBool
+)
+
+// Edge is one edge; its index in Plan.Edges is its EdgeIndex.
+type Edge struct {
+	Ident      string // FeedParserRaw: EdgeFeedParserRaw is its constant; timers: EveryAudit1s
+	From, To   int    // From is -1 for a timer
+	Message    string // the message's name; "Tick" for a timer
+	Type       TypeRef
+	Every      time.Duration
+	Route      RouteKind
+	KeyKind    KeyKind
+	Access     []string // selector path of the key or id: fields; the last may be a method
+	Method     bool     // the last element of Access is a method
+	Pointers   bool     // the key sits behind pointers that may be nil: it then is that of the zero value
+	Nils       []int    // where: the message's expression with the first Nils[i] elements of Access is a pointer
+	Offset     int
+	Count      int
+	Capacity   int
+	Full       string // "block", "drop-oldest", "drop-newest", "fail"
+	Reply      string // name of the reply message; "" for none
+	ReplyType  TypeRef
+	ReplyEdge  int // the implied edge that carries the reply to a processor; -1
+	ReplyOf    int // for an implied reply edge: the edge that asks; -1
+	Timeout    time.Duration
+	InCycle    bool // both ends in one group
+	Pointerful bool // the message's type holds pointers
+}
+
+// Link joins a pair of processors: all edges from From to To.
+type Link struct {
+	From, To  int
+	Ident     string // parserToPricing
+	Edges     []int
+	Sequenced bool // more than one edge: messages carry sequence numbers
+	InCycle   bool // both ends in one group
+}
+
+// Group is a strongly connected component.
+type Group struct {
+	Processors []int // in file order
+	Cyclic     bool  // more than one processor, or an edge to itself
+	Upstream   []int // groups with edges into it
+	Downstream []int
+	OnlyTimers bool // nothing but timers comes in and no member has Ping or Serve: runs until ctx ends
+}

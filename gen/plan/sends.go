@@ -1,0 +1,51 @@
+package plan
+
+import "github.com/topogen/topogen/spec"
+
+// sends decides the methods of each processor's sender: Send<Message> along all
+// edges from there that carry it, and Send<Message>To<To> along one. Replies are
+// results of handlers, so their edges give no method.
+func (b *builder) sends() {
+	for i := range b.plan.Processors {
+		p := &b.plan.Processors[i]
+		var order []string
+		byMessage := make(map[string][]int)
+		for _, e := range p.Outgoing {
+			edge := &b.plan.Edges[e]
+			if edge.ReplyOf >= 0 {
+				continue
+			}
+			if byMessage[edge.Message] == nil {
+				order = append(order, edge.Message)
+			}
+			byMessage[edge.Message] = append(byMessage[edge.Message], e)
+		}
+		for _, message := range order {
+			edges := byMessage[message]
+			p.Sends = append(p.Sends, b.send(p, message, "", edges))
+			for _, e := range edges {
+				to := b.plan.Processors[b.plan.Edges[e].To].Ident
+				p.Sends = append(p.Sends, b.send(p, message, "To"+to, []int{e}))
+			}
+		}
+	}
+}
+
+func (b *builder) send(p *Processor, message, suffix string, edges []int) Send {
+	s := Send{
+		Name:    "Send" + spec.Exported(message) + suffix,
+		Message: message,
+		Type:    b.plan.Edges[edges[0]].Type,
+		Edges:   edges,
+		Error:   p.External || p.Source(),
+	}
+	for _, e := range edges {
+		if b.plan.Edges[e].Full == string(spec.Fail) {
+			s.Error = true
+		}
+	}
+	if p.External && len(edges) == 1 && b.plan.Edges[edges[0]].Reply != "" {
+		s.Ask = "Ask" + spec.Exported(message) + suffix
+	}
+	return s
+}

@@ -1,0 +1,222 @@
+package gen_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/spec"
+)
+
+// TestRandomTopologies generates topologies of every combination of options,
+// with handlers of every shape. Whatever the file's checks accept must come out
+// whole, and Generate has type-checked it then.
+func TestRandomTopologies(t *testing.T) {
+	rounds := 150
+	if testing.Short() {
+		rounds = 40
+	}
+	dir, err := os.MkdirTemp("testdata", "random") // inside this module, which has the runtime
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if dir, err = filepath.Abs(dir); err != nil {
+		t.Fatal(err)
+	}
+	accepted := 0
+	for seed := range uint64(rounds) {
+		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1))}
+		source := r.file()
+		path := filepath.Join(dir, "topology.yml")
+		_, findings := spec.Parse(path, []byte(source))
+		if spec.HasErrors(findings) {
+			continue
+		}
+		accepted++
+		code := r.code()
+		if err := os.WriteFile(filepath.Join(dir, "code.go"), []byte(code), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)})
+		if spec.HasErrors(findings) || len(result.Files) != 2 {
+			var text strings.Builder
+			if err := spec.WriteText(&text, findings, nil, false); err != nil {
+				t.Fatal(err)
+			}
+			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
+		}
+	}
+	t.Logf("%d of %d were accepted", accepted, rounds)
+	if accepted < rounds/4 {
+		t.Errorf("only %d of %d topologies were accepted", accepted, rounds)
+	}
+}
+
+// randomTopology is a topology in the making, and the Go it names.
+type randomTopology struct {
+	*rand.Rand
+	processors []randomProcessor
+	edges      []randomEdge
+}
+
+type randomProcessor struct {
+	external  bool
+	instances int
+}
+
+type randomEdge struct {
+	from, to int // from is -1 for a timer
+	message  int
+	reply    int // -1: none
+}
+
+const randomMessages = 5
+
+func (r *randomTopology) chance(percent int) bool { return r.IntN(100) < percent }
+
+func (r *randomTopology) one(list ...string) string { return list[r.IntN(len(list))] }
+
+// file writes a topology that is mostly right.
+func (r *randomTopology) file() string {
+	var b strings.Builder
+	b.WriteString("version: 1\nname: random\nprocessors:\n")
+	for i := range 2 + r.IntN(5) {
+		p := randomProcessor{instances: 1}
+		options := ""
+		switch {
+		case i > 0 && r.chance(20):
+			p.external, options = true, "external: true"
+		case r.chance(50):
+			p.instances = 2 + r.IntN(3)
+			options = fmt.Sprintf("instances: %d", p.instances)
+			if r.chance(20) {
+				options += ", blocking: true"
+			}
+		}
+		r.processors = append(r.processors, p)
+		fmt.Fprintf(&b, "  p%d: {%s}\n", i, options)
+	}
+	b.WriteString("edges:\n")
+	for range 1 + r.IntN(8) {
+		r.edge(&b)
+	}
+	return b.String()
+}
+
+func (r *randomTopology) edge(b *strings.Builder) {
+	e := randomEdge{from: r.IntN(len(r.processors)), to: r.IntN(len(r.processors)), message: r.IntN(randomMessages), reply: -1}
+	to := r.processors[e.to]
+	if to.external || slices.ContainsFunc(r.edges, func(f randomEdge) bool { return f.from == e.from && f.to == e.to && f.message == e.message }) {
+		return
+	}
+	if r.chance(10) {
+		e.from = -1
+		r.edges = append(r.edges, e)
+		fmt.Fprintf(b, "  - every %ds -> p%d\n", len(r.edges), e.to)
+		return
+	}
+	options := []string{fmt.Sprintf("message: M%d", e.message)}
+	if to.instances > 1 {
+		options = append(options, r.one("key: ID", "key: Name", "key: Sub.ID", "key: Sum", "route: broadcast", "route: {id: ID}",
+			"route: {range: {offset: 1, count: 1}}", "route: {range: {offset: 0, count: 2}}", "route: local"))
+	} else if r.chance(20) {
+		options = append(options, r.one("route: {id: ID}", "route: broadcast", "key: Raw", "key: On"))
+	}
+	if r.chance(50) {
+		options = append(options, "full: "+r.one("block", "drop-oldest", "drop-newest", "fail"))
+	}
+	if r.chance(25) {
+		e.reply = r.IntN(randomMessages)
+		options = append(options, fmt.Sprintf("reply: M%d", e.reply))
+		if r.processors[e.from].external && r.chance(50) {
+			options = append(options, "timeout: 2s")
+		}
+	}
+	r.edges = append(r.edges, e)
+	fmt.Fprintf(b, "  - p%d -> p%d: {%s}\n", e.from, e.to, strings.Join(options, ", "))
+}
+
+// code writes types with handlers of random shapes.
+func (r *randomTopology) code() string {
+	var b strings.Builder
+	b.WriteString("package random\n\nimport (\n\t\"context\"\n\n\t\"github.com/topogen/topogen/runtime/topo\"\n)\n\nvar _ = topo.Done\n\ntype Sub struct{ ID int }\n")
+	for i := range randomMessages {
+		fmt.Fprintf(&b, "\ntype M%d struct {\n\tID   int\n\tName string\n\tRaw  []byte\n\tOn   bool\n\tSub  *Sub\n}\n\nfunc (m M%[1]d) Clone() M%[1]d { return m }\nfunc (m *M%[1]d) Sum() uint8  { return 0 }\n", i)
+	}
+	for i, p := range r.processors {
+		if !p.external {
+			r.processor(&b, i)
+		}
+	}
+	b.WriteString("\nvar _ context.Context\n")
+	return b.String()
+}
+
+func (r *randomTopology) processor(b *strings.Builder, i int) {
+	fmt.Fprintf(b, "\ntype P%d struct{}\n\n", i)
+	sends, receives, ticks := false, false, false
+	for _, e := range r.edges {
+		sends = sends || e.from == i
+		receives = receives || e.to == i || e.from == i && e.reply >= 0
+		ticks = ticks || e.from < 0 && e.to == i
+	}
+	out := ""
+	if sends {
+		out = fmt.Sprintf("out *P%dSender", i)
+	}
+	done := make(map[string]bool)
+	handler := func(name, message, reply string) {
+		if done[name] {
+			return
+		}
+		done[name] = true
+		var params, results []string
+		if r.chance(30) {
+			params = append(params, "ctx context.Context")
+		}
+		if message != "topo.Tick" && r.chance(50) {
+			message = "*" + message
+		}
+		params = append(params, "m "+message)
+		if out != "" && r.chance(60) {
+			params = append(params, out)
+		}
+		if reply != "" {
+			results = append(results, "r "+reply)
+		}
+		if r.chance(50) {
+			results = append(results, "err error")
+		}
+		fmt.Fprintf(b, "func (%s) %s(%s) (%s) { return }\n", r.one("*", "")+fmt.Sprintf("P%d", i), name, strings.Join(params, ", "), strings.Join(results, ", "))
+	}
+	for _, e := range r.edges {
+		message, reply := fmt.Sprintf("M%d", e.message), ""
+		if e.reply >= 0 {
+			reply = fmt.Sprintf("M%d", e.reply)
+		}
+		if e.to == i && e.from >= 0 {
+			handler(fmt.Sprintf("Receive%sFromP%d", message, e.from), message, reply)
+		}
+		if e.from == i && reply != "" {
+			handler(fmt.Sprintf("Receive%sFromP%d", reply, e.to), reply, "")
+		}
+	}
+	if ticks {
+		handler("ReceiveTick", "topo.Tick", "")
+	}
+	switch {
+	case !receives && out != "" && r.chance(50):
+		fmt.Fprintf(b, "func (*P%d) Serve(ctx context.Context, %s) error { return nil }\n", i, out)
+	case r.chance(40) || !receives:
+		fmt.Fprintf(b, "func (*P%d) Ping(%s) error { return topo.Done }\n", i, out)
+	}
+	if r.chance(20) {
+		fmt.Fprintf(b, "func (P%d) Finish(%s) {}\nfunc (P%[1]d) Init(context.Context) error { return nil }\nfunc (P%[1]d) Close() error { return nil }\n", i, out)
+	}
+}

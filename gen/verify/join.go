@@ -1,0 +1,120 @@
+package verify
+
+import (
+	"bytes"
+	"go/ast"
+	"go/printer"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// style is that of gofmt; the last bit, which printer does not name, makes it
+// write numbers as gofmt does.
+var style = printer.Config{Mode: printer.UseSpaces | printer.TabIndent | 1<<30, Tabwidth: 8}
+
+// format prints the part as gofmt does, without its imports. It is all the printer
+// sees of the shared set, where finding a file takes longer than printing.
+func (p *part) format(shared *token.FileSet) {
+	fset := token.NewFileSet()
+	fset.AddExistingFiles(shared.File(p.syntax.FileStart))
+	file := *p.syntax // the type checker has it too
+	file.Decls = slices.DeleteFunc(slices.Clone(file.Decls), func(d ast.Decl) bool {
+		g, ok := d.(*ast.GenDecl)
+		return ok && g.Tok == token.IMPORT
+	})
+	var b bytes.Buffer
+	if p.err = style.Fprint(&b, fset, &file); p.err == nil {
+		_, p.body, _ = bytes.Cut(b.Bytes(), []byte("\n")) // the package clause
+	}
+}
+
+// importSpec is an import.
+type importSpec struct{ path, name string }
+
+// standard reports whether the path looks like one of the standard library: its
+// first element is no domain.
+func (s importSpec) standard() bool {
+	first, _, _ := strings.Cut(s.path, "/")
+	return !strings.Contains(first, ".")
+}
+
+func (s importSpec) compare(t importSpec) int {
+	if s.standard() != t.standard() {
+		if s.standard() {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(s.path, t.path)
+}
+
+// imports lists what the part imports.
+func (p *part) imports() ([]importSpec, error) {
+	var list []importSpec
+	for _, i := range p.syntax.Imports {
+		path, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		s := importSpec{path: path}
+		if i.Name != nil {
+			s.name = i.Name.Name
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// join puts the parts of a file together: clause, one import block with the
+// standard library first, declarations.
+func join(packageName, name string, parts []*part) ([]byte, error) {
+	var imports []importSpec
+	var bodies [][]byte
+	for _, p := range parts {
+		if p.name != name {
+			continue
+		}
+		if p.err != nil {
+			return nil, p.err
+		}
+		list, err := p.imports()
+		if err != nil {
+			return nil, err
+		}
+		imports = append(imports, list...)
+		if body := bytes.Trim(p.body, "\n"); len(body) > 0 {
+			bodies = append(bodies, body)
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("package " + packageName + "\n")
+	writeImports(&b, imports)
+	for _, body := range bodies {
+		b.WriteByte('\n')
+		b.Write(body)
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+func writeImports(b *bytes.Buffer, imports []importSpec) {
+	if len(imports) == 0 {
+		return
+	}
+	slices.SortFunc(imports, importSpec.compare)
+	imports = slices.Compact(imports)
+	b.WriteString("\nimport (\n")
+	for i, s := range imports {
+		if i > 0 && imports[i-1].standard() && !s.standard() {
+			b.WriteByte('\n')
+		}
+		b.WriteByte('\t')
+		if s.name != "" {
+			b.WriteString(s.name + " ")
+		}
+		b.WriteString(strconv.Quote(s.path) + "\n")
+	}
+	b.WriteString(")\n")
+}

@@ -1,0 +1,105 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/topogen/topogen/gen/bind"
+	"github.com/topogen/topogen/gen/emit"
+	"github.com/topogen/topogen/spec"
+)
+
+// File is a formatted Go file without its header.
+type File struct {
+	Name string // base name
+	Body []byte
+}
+
+// Verified is what came of verifying.
+type Verified struct {
+	Files    []File         // nil where Own is not
+	Own      []error        // what is wrong with generated code; nothing of it may be written
+	Findings []spec.Finding // about the user's files
+}
+
+// Files verifies what emit made for a bound topology: with real types, which finds
+// the type errors of the user's files too, or where bind did without, if it may,
+// without them. The error is the context's.
+func Files(ctx context.Context, b *bind.Result, emitted []emit.File, real bool) (Verified, error) {
+	var parts []*part
+	for _, f := range emitted {
+		for _, source := range f.Parts {
+			parts = append(parts, &part{name: f.Name, source: source})
+		}
+	}
+	parallel(len(parts), func(i int) { parts[i].parse(b) })
+	syntax := make([]*ast.File, len(parts))
+	for i, p := range parts {
+		if p.err != nil {
+			return Verified{Own: []error{p.err}}, nil
+		}
+		syntax[i] = p.syntax
+	}
+	var formatting sync.WaitGroup
+	formatting.Go(func() { parallel(len(parts), func(i int) { parts[i].format(b.Fset()) }) })
+	v, err := typeCheck(ctx, b, syntax, real || b.Typed)
+	formatting.Wait()
+	if err != nil || len(v.Own) > 0 {
+		return v, err
+	}
+	for _, f := range emitted {
+		body, err := join(b.Plan.Package, f.Name, parts)
+		if err != nil {
+			return Verified{Own: []error{err}}, nil
+		}
+		v.Files = append(v.Files, File{f.Name, body})
+	}
+	return v, nil
+}
+
+// typeCheck type-checks the parts with the user's files.
+func typeCheck(ctx context.Context, b *bind.Result, syntax []*ast.File, real bool) (v Verified, err error) {
+	if !real {
+		if len(b.VerifySyntax(syntax, known()).Own) == 0 {
+			return v, nil
+		}
+		// The reason may be that so little is known.
+	}
+	found, err := b.VerifyParsed(ctx, syntax)
+	return Verified{Own: found.Own, Findings: found.User}, err
+}
+
+// part is a part of a file on its way.
+type part struct {
+	name   string // of the file
+	source []byte
+	syntax *ast.File
+	body   []byte
+	err    error
+}
+
+func (p *part) parse(b *bind.Result) {
+	p.syntax, p.err = parser.ParseFile(b.Fset(), filepath.Join(b.Dir, p.name), p.source, parser.ParseComments|parser.SkipObjectResolution)
+	if p.err != nil {
+		p.err = fmt.Errorf("%s: %w", p.name, p.err)
+	}
+}
+
+// parallel calls do for 0 … n-1 on all processors of the machine.
+func parallel(n int, do func(int)) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range n {
+		slots <- struct{}{}
+		group.Go(func() {
+			do(i)
+			<-slots
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,271 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Apply brings the changes of one or several topologies to disk. Where Plan has
+// refused anything, in any of them, or where anything fails before all files are
+// staged, nothing is written. The findings say what went wrong; none means that
+// the disk is as wanted. A context that ends is heeded until the first rename.
+func Apply(ctx context.Context, changes ...*Changes) []spec.Finding {
+	return apply(ctx, openRoot, thisProcess(), changes)
+}
+
+// Apply is the function Apply for one topology.
+func (c *Changes) Apply(ctx context.Context) []spec.Finding { return Apply(ctx, c) }
+
+// batch is one Apply. A job is one file in it.
+type batch struct {
+	owner owner
+	jobs  []*job
+	disks []disk
+	made  []madeFolder
+	done  int // jobs brought to their place
+}
+
+type job struct {
+	changes *Changes
+	change  Change
+	disk    disk
+	temp    string // what is staged; "" when there is nothing to rename
+}
+
+type madeFolder struct {
+	disk disk
+	name string
+}
+
+func apply(ctx context.Context, open func(dir string) (disk, error), who owner, sets []*Changes) []spec.Finding {
+	if findings := refusals(sets); len(findings) > 0 {
+		return findings
+	}
+	b := &batch{owner: who}
+	defer b.close()
+	f := b.open(open, sets)
+	if f == nil {
+		f = b.stage(ctx)
+	}
+	if f == nil {
+		f = b.commit()
+	}
+	if f != nil {
+		b.undo()
+		return []spec.Finding{*f}
+	}
+	for i, c := range sets {
+		for _, folder := range c.folders {
+			sweep(b.disks[i], folder, who)
+		}
+	}
+	return nil
+}
+
+// refusals collects what Plan has refused, and outputs that two topologies both
+// want.
+func refusals(sets []*Changes) []spec.Finding {
+	var findings []spec.Finding
+	type place struct{ dir, name string }
+	writers := map[place]*Changes{}
+	for _, c := range sets {
+		findings = append(findings, c.findings...)
+		for _, ch := range c.list {
+			if ch.new == nil {
+				continue
+			}
+			at := place{c.identity, strings.ToLower(ch.Name)}
+			first, taken := writers[at]
+			switch {
+			case !taken:
+				writers[at] = c
+			case first.target.Source != c.target.Source: // the same file given twice is harmless
+				findings = append(findings, *c.target.cannotWrite(ch.Name,
+					fmt.Sprintf("%s writes it too", first.target.Source), "give one of the two topologies an output of its own"))
+			}
+		}
+	}
+	return findings
+}
+
+func (b *batch) open(open func(dir string) (disk, error), sets []*Changes) *spec.Finding {
+	for _, c := range sets {
+		d, err := open(c.target.Dir)
+		if err != nil {
+			return c.target.writeFinding(".", err, 0, 0)
+		}
+		b.disks = append(b.disks, d)
+		for _, ch := range c.list {
+			if ch.Op != Unchanged {
+				b.jobs = append(b.jobs, &job{changes: c, change: ch, disk: d})
+			}
+		}
+	}
+	return nil
+}
+
+// stage writes every new file under a temporary name and then looks once more
+// at what is to be replaced: an editor may have saved since Plan.
+func (b *batch) stage(ctx context.Context) *spec.Finding {
+	for _, j := range b.jobs {
+		if err := ctx.Err(); err != nil {
+			return j.fail(err, 0, len(b.jobs))
+		}
+		if j.change.Op == Remove {
+			continue
+		}
+		if err := b.stageOne(j); err != nil {
+			return j.fail(err, 0, len(b.jobs))
+		}
+	}
+	for _, j := range b.jobs {
+		if f := j.look(); f != nil {
+			return f
+		}
+	}
+	if err := ctx.Err(); err != nil && len(b.jobs) > 0 {
+		return b.jobs[0].fail(err, 0, len(b.jobs))
+	}
+	return nil
+}
+
+func (b *batch) stageOne(j *job) error {
+	if err := b.makeFolders(j.disk, path.Dir(j.change.Name)); err != nil {
+		return err
+	}
+	temp := b.owner.temp(j.change.Name)
+	f, err := j.disk.Create(temp, 0o644)
+	if err != nil {
+		return err
+	}
+	j.temp = temp // from here on undo removes it
+	return errors.Join(j.fill(f), f.Close())
+}
+
+// fill writes and syncs. Without the sync a power failure could leave the new
+// name with nothing behind it.
+func (j *job) fill(f handle) error {
+	if _, err := f.Write(j.change.new); err != nil {
+		return err
+	}
+	if j.change.Op == Replace {
+		if err := f.Chmod(j.change.mode); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+func (b *batch) makeFolders(d disk, folder string) error {
+	if folder == "." {
+		return nil
+	}
+	if _, err := d.Lstat(folder); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := b.makeFolders(d, path.Dir(folder)); err != nil {
+		return err
+	}
+	err := d.Mkdir(folder)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // a build beside us was faster
+	}
+	if err == nil {
+		b.made = append(b.made, madeFolder{d, folder})
+	}
+	return err
+}
+
+// look makes sure that nothing of a person's is lost by this job.
+func (j *job) look() *spec.Finding {
+	t := &j.changes.target
+	existing, f := t.look(j.disk, j.change.Name)
+	if f != nil || !existing.present {
+		return f
+	}
+	if f := t.judge(j.disk, j.change.Name, existing.content); f != nil {
+		return f
+	}
+	if h, _ := ReadHeader(existing.content); j.change.Op == Remove && h.Source != SourceOf(j.change.Name, t.Source) {
+		return t.foreignFinding(j.change.Name)
+	}
+	return nil
+}
+
+// commit renames everything, then removes orphans. From the first rename on it
+// goes through to the end, or to the first error; what is missing then is done
+// by the next build, because Plan compares with what is on disk.
+func (b *batch) commit() *spec.Finding {
+	for _, j := range b.jobs {
+		if j.temp == "" {
+			continue
+		}
+		if err := j.disk.Rename(j.temp, j.change.Name); err != nil {
+			return j.fail(err, b.done, len(b.jobs))
+		}
+		j.temp = ""
+		b.made = nil // they are in use
+		b.done++
+	}
+	for _, j := range b.jobs {
+		if j.change.Op != Remove {
+			continue
+		}
+		if err := j.disk.Remove(j.change.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return j.fail(err, b.done, len(b.jobs))
+		}
+		b.done++
+	}
+	b.syncFolders()
+	return nil
+}
+
+// syncFolders makes the renames last. Not every system can sync a folder, and
+// what a power failure undoes the next build does again, so errors are nothing
+// to bother the user with.
+func (b *batch) syncFolders() {
+	type place struct {
+		disk   disk
+		folder string
+	}
+	synced := map[place]bool{}
+	for _, j := range b.jobs {
+		at := place{j.disk, path.Dir(j.change.Name)}
+		if !synced[at] {
+			synced[at] = true
+			_ = j.disk.Sync(at.folder)
+		}
+	}
+}
+
+// undo removes what was staged and not renamed, as far as the disk allows;
+// sweep finds the rest.
+func (b *batch) undo() {
+	for _, j := range b.jobs {
+		if j.temp != "" {
+			_ = j.disk.Remove(j.temp)
+		}
+	}
+	for i := len(b.made) - 1; i >= 0; i-- {
+		_ = b.made[i].disk.Remove(b.made[i].name)
+	}
+}
+
+func (b *batch) close() {
+	for _, d := range b.disks {
+		_ = d.Close()
+	}
+}
+
+func (j *job) fail(err error, done, total int) *spec.Finding {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return j.changes.target.cannotWrite(j.change.Name, "the build was interrupted; nothing was written", "run topogen build again")
+	}
+	return j.changes.target.writeFinding(j.change.Name, err, done, total)
+}

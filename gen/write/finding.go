@@ -1,0 +1,86 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/topogen/topogen/spec"
+)
+
+func (t *Target) readFinding(name string, err error) *spec.Finding {
+	return &spec.Finding{
+		Code: "TG501", Severity: spec.Error, File: t.file(name),
+		Message:    fmt.Sprintf("cannot read %s: %s", name, reason(err)),
+		Suggestion: "make it readable; topogen looks at what is there before it writes",
+	}
+}
+
+func (t *Target) foreignFinding(name string) *spec.Finding {
+	return &spec.Finding{
+		Code: "TG502", Severity: spec.Error, File: t.file(name),
+		Message:    fmt.Sprintf("%s was not written by topogen and is not overwritten", name),
+		Suggestion: fmt.Sprintf("move it away, or choose another name with output: in %s", t.Source),
+	}
+}
+
+func (t *Target) editedFinding(name string) *spec.Finding {
+	return &spec.Finding{
+		Code: "TG502", Severity: spec.Error, File: t.file(name),
+		Message:    fmt.Sprintf("%s was edited by hand after topogen wrote it and is not overwritten", name),
+		Suggestion: "move the edit into a file of your own, delete this one and run topogen build",
+	}
+}
+
+func (t *Target) linkFinding(name string) *spec.Finding {
+	return &spec.Finding{
+		Code: "TG504", Severity: spec.Error, File: t.file(name),
+		Message:    fmt.Sprintf("%s is a symbolic link and is not followed", name),
+		Suggestion: "remove the link, or choose another name with output:",
+	}
+}
+
+func (t *Target) cannotWrite(name, why, suggestion string) *spec.Finding {
+	return &spec.Finding{
+		Code: "TG503", Severity: spec.Error, File: t.file(name),
+		Message: fmt.Sprintf("cannot write %s: %s", name, why), Suggestion: suggestion,
+	}
+}
+
+// writeFinding says what went wrong on disk and what to do about it. Done is
+// how many of total files had been brought to their place before.
+func (t *Target) writeFinding(name string, err error, done, total int) *spec.Finding {
+	why := reason(err)
+	if done > 0 {
+		why += fmt.Sprintf("; %d of %d files were written before", done, total)
+	} else {
+		why += "; nothing was written"
+	}
+	return t.cannotWrite(name, why, remedy(err))
+}
+
+func remedy(err error) string {
+	const again = "run topogen build again"
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space and " + again
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "make the folder writable and " + again
+	default:
+		return again
+	}
+}
+
+// reason is the cause alone: findings name the file themselves, and the name in
+// the error may be that of a temporary.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,251 @@
+package write
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Plan compares what a target wants with what is on disk and changes nothing.
+// The findings (TG501 to TG504) say what is refused; Changes is never nil and
+// can be shown as a diff all the same, and applying it then writes nothing.
+//
+// Files that are not sealed for their place are a bug of the caller and panic.
+func Plan(t Target) (*Changes, []spec.Finding) { return plan(openRoot, t) }
+
+func plan(open func(dir string) (disk, error), t Target) (*Changes, []spec.Finding) {
+	c := &Changes{target: t, identity: identity(t.Dir)}
+	d, err := open(t.Dir)
+	if err != nil {
+		f := t.readFinding(".", err)
+		f.Message = fmt.Sprintf("cannot open the folder of %s: %s", t.Source, reason(err))
+		c.findings = append(c.findings, *f)
+		return c, c.findings
+	}
+	defer d.Close()
+
+	c.folders = []string{"."}
+	for _, file := range t.Files {
+		c.planFile(d, file)
+	}
+	for _, name := range t.Keep {
+		if t.nameFinding(name) == nil && t.folderFinding(d, name) == nil {
+			c.addFolder(name)
+		}
+	}
+	for _, folder := range c.folders {
+		c.planOrphans(d, folder)
+	}
+	slices.SortStableFunc(c.list, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	return c, slices.Clone(c.findings)
+}
+
+// identity returns one name for a folder that may have several.
+func identity(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
+func (c *Changes) addFolder(name string) {
+	if folder := path.Dir(name); !slices.Contains(c.folders, folder) {
+		c.folders = append(c.folders, folder)
+	}
+}
+
+func (c *Changes) planFile(d disk, file File) {
+	if f := c.target.nameFinding(file.Name); f != nil {
+		c.refuse(Change{Name: file.Name}, f)
+		return
+	}
+	ch := Change{Name: file.Name, new: file.Body}
+	mustBeSealed(&c.target, file)
+	// Equal but for case is the same file on some disks.
+	for _, other := range c.list {
+		if strings.EqualFold(other.Name, file.Name) {
+			c.refuse(ch, c.target.cannotWrite(file.Name, "two outputs have this name", "choose another name with output:"))
+			return
+		}
+	}
+	if len(file.Body) > FileBytesMax {
+		c.refuse(ch, c.target.cannotWrite(file.Name, fmt.Sprintf("it would have more than %d bytes", FileBytesMax), "split the topology"))
+		return
+	}
+	existing, f := c.target.look(d, file.Name)
+	ch.old, ch.mode = existing.content, existing.mode
+	if f != nil {
+		c.refuse(ch, f)
+		return
+	}
+	c.addFolder(file.Name)
+	switch {
+	case !existing.present:
+		ch.Op = Create
+	case same(existing.content, file.Body):
+		ch.Op = Unchanged
+	default:
+		ch.Op = Replace
+		if f := c.target.judge(d, file.Name, existing.content); f != nil {
+			c.refuse(ch, f)
+			return
+		}
+	}
+	c.list = append(c.list, ch)
+}
+
+func mustBeSealed(t *Target, file File) {
+	h, ok := ReadHeader(file.Body)
+	if want := SourceOf(file.Name, t.Source); !ok || h.Source != want || Inspect(file.Body) != Ours {
+		panic(fmt.Sprintf("write: %s is not sealed with source %q", file.Name, want))
+	}
+}
+
+func (c *Changes) refuse(ch Change, f *spec.Finding) {
+	ch.Op = Refuse
+	c.list = append(c.list, ch)
+	c.findings = append(c.findings, *f)
+}
+
+// found is what stands under an output's name.
+type found struct {
+	present bool
+	content []byte
+	mode    fs.FileMode
+}
+
+// look reads what stands under an output's name, without following links.
+func (t *Target) look(d disk, name string) (found, *spec.Finding) {
+	if f := t.folderFinding(d, name); f != nil {
+		return found{}, f
+	}
+	info, err := d.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return found{}, nil
+	case err != nil:
+		return found{}, t.readFinding(name, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return found{}, t.linkFinding(name)
+	case !info.Mode().IsRegular(): // opening a named pipe would wait forever
+		return found{}, t.cannotWrite(name, "it is not a regular file", "move it away, or choose another name with output:")
+	case info.Size() > FileBytesMax:
+		return found{}, t.foreignFinding(name)
+	}
+	content, err := d.Read(name, FileBytesMax)
+	if errors.Is(err, fs.ErrNotExist) { // a build beside us has just removed it
+		return found{}, nil
+	}
+	if err != nil {
+		return found{}, t.readFinding(name, err)
+	}
+	if content == nil {
+		content = []byte{} // nil means that there is no file
+	}
+	return found{present: true, content: content, mode: info.Mode().Perm()}, nil
+}
+
+// judge says why content may not be replaced by an output of this target.
+func (t *Target) judge(d disk, name string, content []byte) *spec.Finding {
+	switch Inspect(content) {
+	case Foreign:
+		return t.foreignFinding(name)
+	case EditedByHand:
+		return t.editedFinding(name)
+	}
+	h, _ := ReadHeader(content)
+	other := path.Join(path.Dir(name), h.Source)
+	if other == t.Source || !filepath.IsLocal(filepath.FromSlash(other)) {
+		return nil
+	}
+	info, err := d.Lstat(other)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // the topology was renamed
+	}
+	if own, err := d.Lstat(t.Source); err == nil && os.SameFile(info, own) {
+		return nil // renamed in case only, on a disk that does not tell the two apart
+	}
+	return t.cannotWrite(name, fmt.Sprintf("it is generated from %s", other), "give one of the two topologies an output of its own")
+}
+
+// planOrphans finds files of ours, from this very source, that are not wanted.
+func (c *Changes) planOrphans(d disk, folder string) {
+	entries, err := d.List(folder)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.findings = append(c.findings, *c.target.readFinding(folder, err))
+		}
+		return
+	}
+	for _, entry := range entries {
+		name := path.Join(folder, entry.Name())
+		if path.Ext(name) != ".go" || !entry.Type().IsRegular() || c.wanted(d, name) {
+			continue
+		}
+		head, err := d.Read(name, headerBytesMax)
+		if err != nil {
+			continue // whether a person's file can be read is not our concern
+		}
+		h, ok := ReadHeader(head)
+		if !ok || h.Source != SourceOf(name, c.target.Source) {
+			continue
+		}
+		c.planOrphan(d, name)
+	}
+}
+
+func (c *Changes) planOrphan(d disk, name string) {
+	ch := Change{Name: name, Op: Remove}
+	existing, f := c.target.look(d, name)
+	ch.old = existing.content
+	if f != nil {
+		c.refuse(ch, f)
+		return
+	}
+	if !existing.present {
+		return
+	}
+	if Inspect(existing.content) != Ours {
+		f := c.target.editedFinding(name)
+		f.Message = fmt.Sprintf("%s is no longer written by %s but was edited by hand, and is not removed", name, c.target.Source)
+		f.Suggestion = "move the edit into a file of your own and delete this one"
+		c.refuse(ch, f)
+		return
+	}
+	c.list = append(c.list, ch)
+}
+
+// wanted reports whether a file on disk is one of the target's, under the same
+// name or, where the disk does not tell cases apart, under the same but for case.
+func (c *Changes) wanted(d disk, name string) bool {
+	same := func(other string) bool {
+		if other == name {
+			return true
+		}
+		if !strings.EqualFold(other, name) {
+			return false
+		}
+		a, errA := d.Lstat(other)
+		b, errB := d.Lstat(name)
+		return errA == nil && errB == nil && os.SameFile(a, b)
+	}
+	return slices.ContainsFunc(c.target.Files, func(f File) bool { return same(f.Name) }) ||
+		slices.ContainsFunc(c.target.Keep, same)
+}
+
+// same compares content on disk with what is wanted, which has "\n" alone.
+func same(onDisk, wanted []byte) bool {
+	return bytes.Equal(onDisk, wanted) || bytes.Equal(unixLines(onDisk), wanted)
+}

@@ -1,0 +1,101 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// FileBytesMax bounds a file that is read or written: a topology of ten
+// thousand processors stays well below it, and two such files fit into memory.
+const FileBytesMax = 64 << 20
+
+// File is a generated file in memory.
+type File struct {
+	Name string // slash path relative to the topology's folder, inside it
+	Body []byte // sealed content
+}
+
+// Target is what one topology writes.
+type Target struct {
+	Dir    string // the topology's folder, as the user named it
+	Source string // base name of the topology file
+	Files  []File // what is to stand on disk, each sealed with SourceOf(Name, Source)
+
+	// Keep names outputs that are not written this time and yet are no orphans:
+	// the wiring, while only the ports can be written.
+	Keep []string
+
+	// Display is how diffs name Dir, a slash path; "" is Dir itself.
+	Display string
+}
+
+// file returns how findings name a file of the target.
+func (t *Target) file(name string) string {
+	return filepath.Join(t.Dir, filepath.FromSlash(name))
+}
+
+// label returns how diffs name a file of the target.
+func (t *Target) label(name string) string {
+	dir := t.Display
+	if dir == "" {
+		dir = filepath.ToSlash(t.Dir)
+	}
+	return path.Join(dir, name)
+}
+
+// nameFinding checks an output's name by itself, before the disk is looked at.
+func (t *Target) nameFinding(name string) *spec.Finding {
+	switch {
+	case name == "", strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }),
+		path.Clean(name) != name, !filepath.IsLocal(filepath.FromSlash(name)):
+		return &spec.Finding{
+			Code: "TG504", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
+			Message:    fmt.Sprintf("output %q leaves the folder of %s", name, t.Source),
+			Suggestion: "name a file in the same folder or below it, with forward slashes and without ..",
+		}
+	case path.Ext(name) != ".go":
+		return &spec.Finding{
+			Code: "TG503", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
+			Message:    fmt.Sprintf("output %q is not a Go file", name),
+			Suggestion: "give it a name that ends in .go",
+		}
+	}
+	return nil
+}
+
+// folderFinding checks the folders that lead to an output. os.Root would follow
+// a symbolic link that stays inside; we refuse it, because the file would then
+// have two names and be an orphan under one of them.
+func (t *Target) folderFinding(d disk, name string) *spec.Finding {
+	for i, r := range name {
+		if r != '/' {
+			continue
+		}
+		folder := name[:i]
+		info, err := d.Lstat(folder)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // Apply makes it
+		case err != nil:
+			return t.readFinding(folder, err)
+		case info.Mode()&fs.ModeSymlink != 0:
+			return t.linkFinding(folder)
+		case !info.IsDir():
+			return t.cannotWrite(name, fmt.Sprintf("%s is not a folder", folder), "move it away, or choose another name with output:")
+		}
+		if _, err := d.Lstat(folder + "/go.mod"); err == nil {
+			return &spec.Finding{
+				Code: "TG504", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
+				Message:    fmt.Sprintf("output %q leaves the module: %s has a go.mod of its own", name, folder),
+				Suggestion: "put the topology into that module, or name a file outside it",
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Package cycle plays ball.
+package cycle
+
+import "github.com/topogen/topogen/runtime/topo"
+
+const (
+	balls  = 20
+	bounce = 100
+)
+
+type Ball struct{ ID, Left int }
+
+type Lost struct{ ID int }
+
+type Seed struct{ n int }
+
+func (s *Seed) Ping(out *SeedSender) error {
+	if s.n == balls {
+		return topo.Done
+	}
+	s.n++
+	return out.SendBall(Ball{s.n, bounce})
+}
+
+type Left struct{ Hits int }
+
+func (l *Left) ReceiveBall(m Ball, out *LeftSender) error {
+	l.Hits++
+	if m.Left == 0 {
+		out.SendLost(Lost{m.ID})
+		return nil
+	}
+	out.SendBall(Ball{m.ID, m.Left - 1})
+	return nil
+}
+
+// Finish runs when no ball is left in the ring; what it sends is still played.
+func (l *Left) Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }
+
+type Right struct{ Hits, Lost int }
+
+func (r *Right) ReceiveBall(m *Ball, out *RightSender) {
+	r.Hits++
+	out.SendBall(*m)
+}
+
+func (r *Right) ReceiveLost(*Lost) { r.Lost++ }
+
+type Counter struct{ FromRight, FromItself int }
+
+func (c *Counter) ReceiveBallFromRight(m Ball, out *CounterSender) {
+	c.FromRight++
+	if m.Left == 0 {
+		out.SendBall(m)
+	}
+}
+
+func (c *Counter) ReceiveBallFromCounter(Ball) { c.FromItself++ }

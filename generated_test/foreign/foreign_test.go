@@ -1,0 +1,38 @@
+package foreign
+
+import (
+	"testing"
+
+	"github.com/topogen/topogen/generated_test/foreign/topo"
+)
+
+func TestAsk(t *testing.T) {
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	top.Stepper(1)
+	if q, err := top.Api().AskPoint(t.Context(), topo.Point{X: 1, Y: 2}); err != nil || q.Cents != 200 {
+		t.Error(q, err)
+	}
+}
+
+func TestRun(t *testing.T) {
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := top.Feed(0)
+	// A nil page ends the handler; the key of one is that of a page without a name.
+	f.done = true
+	r := RecordFeed()
+	if err := new(Feed).Ping(r.Sender()); err != nil || len(r.Lines) != 2 || len(r.OrderToHidden) != 1 {
+		t.Error(err, r.Lines)
+	}
+	f.done = false
+	top.Api().Close()
+	err = top.Run(t.Context())
+	if err == nil {
+		t.Fatal("the nil page was handled")
+	}
+}

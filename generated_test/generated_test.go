@@ -1,0 +1,247 @@
+// Package generated_test holds the compiler's golden cases, one folder each: a
+// topology and the Go it names, and beside them the files that must come out.
+//
+// Every folder here with a topology.yml is a success: it is a package of this
+// module, so it is compiled and vetted with the rest, its tests are run, and its
+// main, if it has one, must print output.txt. Folders below testdata have an
+// error: findings.txt is what must be reported, and the ports stand there if they
+// can be emitted nevertheless.
+//
+//	go test ./generated_test -update
+package generated_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/write"
+	"github.com/topogen/topogen/spec"
+)
+
+var update = flag.Bool("update", false, "write what comes out in place of comparing it")
+
+// aCase is one folder.
+type aCase struct {
+	dir   string // relative to this one
+	fails bool
+	input gen.Input
+}
+
+// cases finds all folders with a topology.
+func cases(t testing.TB) []aCase {
+	t.Helper()
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []aCase
+	for _, pattern := range []string{"*/topology.yml", "testdata/*/topology.yml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Dir(file)
+			list = append(list, aCase{
+				dir: dir, fails: strings.HasPrefix(dir, "testdata"),
+				input: gen.Input{Path: filepath.Join(here, file), Source: source},
+			})
+		}
+	}
+	if len(list) == 0 {
+		t.Fatal("no cases")
+	}
+	return list
+}
+
+// TestGolden generates all cases with all types loaded and compares.
+func TestGolden(t *testing.T) {
+	list := cases(t)
+	results, findings := generate(t, list, true)
+	for i, c := range list {
+		t.Run(filepath.Base(c.dir), func(t *testing.T) {
+			var own []spec.Finding
+			for _, f := range findings {
+				if rel, err := filepath.Rel(filepath.Dir(c.input.Path), f.File); err == nil && filepath.IsLocal(rel) {
+					f.File = filepath.ToSlash(rel)
+					own = append(own, f)
+				}
+			}
+			if spec.HasErrors(own) != c.fails {
+				t.Errorf("has errors: %v, want %v", !c.fails, c.fails)
+			}
+			compareFindings(t, c, own)
+			compareFiles(t, c, results[i].Files)
+		})
+	}
+}
+
+func generate(t testing.TB, list []aCase, types bool) ([]gen.Result, []spec.Finding) {
+	t.Helper()
+	in := make([]gen.Input, len(list))
+	for i, c := range list {
+		in[i] = c.input
+		in[i].Types = types
+	}
+	return gen.GenerateAll(context.Background(), in)
+}
+
+func compareFindings(t *testing.T, c aCase, findings []spec.Finding) {
+	t.Helper()
+	sources := make(map[string][]byte)
+	for _, f := range findings {
+		sources[f.File], _ = os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(f.File)))
+	}
+	var text bytes.Buffer
+	if err := spec.WriteText(&text, findings, sources, false); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, filepath.Join(c.dir, "findings.txt"), text.Bytes())
+}
+
+// compareFiles holds what was generated against the folder, in both directions.
+func compareFiles(t *testing.T, c aCase, files []write.File) {
+	t.Helper()
+	wanted := make(map[string]bool)
+	for _, f := range files {
+		if state := write.Inspect(f.Body); state != write.Ours {
+			t.Errorf("%s is %v", f.Name, state)
+		}
+		wanted[f.Name] = true
+		compare(t, filepath.Join(c.dir, filepath.FromSlash(f.Name)), f.Body)
+	}
+	for _, pattern := range []string{"*.go", "*/*.go"} {
+		present, err := filepath.Glob(filepath.Join(c.dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range present {
+			if text, err := os.ReadFile(file); err != nil || write.Inspect(text) == write.Foreign {
+				continue
+			}
+			rel, err := filepath.Rel(c.dir, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !wanted[filepath.ToSlash(rel)] {
+				compare(t, file, nil)
+			}
+		}
+	}
+}
+
+// compare holds want, a file that is absent where there is nothing, against got.
+func compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	want, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if bytes.Equal(want, got) {
+		return
+	}
+	if !*update {
+		t.Errorf("%s differs; got:\n%s", file, got)
+		return
+	}
+	if len(got) == 0 {
+		err = os.Remove(file)
+	} else {
+		err = os.WriteFile(file, got, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needTypes are the successes that syntax does not suffice for: what they name
+// lies in other packages, or bind has a warning, of which it then makes sure.
+var needTypes = []string{"construct", "foreign", "nothing"}
+
+// TestSyntaxAlone generates the successes one by one without asking for types:
+// where that suffices, no process is started and the same files come out.
+func TestSyntaxAlone(t *testing.T) {
+	path := os.Getenv("PATH")
+	for _, c := range cases(t) {
+		if c.fails {
+			continue
+		}
+		t.Run(c.dir, func(t *testing.T) {
+			t.Setenv("PATH", "")
+			if slices.Contains(needTypes, c.dir) {
+				t.Setenv("PATH", path)
+			}
+			result, findings := gen.Generate(t.Context(), c.input)
+			for _, f := range result.Files {
+				want, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(f.Name)))
+				if err != nil || !bytes.Equal(want, f.Body) {
+					t.Errorf("%s differs from what all types give (%v)", f.Name, err)
+				}
+			}
+			if len(result.Files) != 2 {
+				t.Errorf("%d files; %v", len(result.Files), findings)
+			}
+		})
+	}
+}
+
+// TestCompiles vets all successes at once: it compiles them too.
+func TestCompiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("go vet ./... does the same")
+	}
+	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
+		t.Errorf("go vet: %v\n%s", err, out)
+	}
+}
+
+// TestOutput runs the cases with a main.
+func TestOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links programs")
+	}
+	files, err := filepath.Glob("*/output.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	below, err := filepath.Glob("*/*/output.txt")
+	if err != nil || len(files)+len(below) == 0 {
+		t.Fatal("no programs: ", err)
+	}
+	files = append(files, below...)
+	for _, file := range files {
+		out, err := exec.Command("go", "run", "./"+filepath.Dir(file)).Output()
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		compare(t, file, out)
+	}
+}
+
+// TestDeterministic generates twice, in the reverse order the second time.
+func TestDeterministic(t *testing.T) {
+	list := slices.DeleteFunc(cases(t), func(c aCase) bool { return c.fails })
+	first, _ := generate(t, list, false)
+	slices.Reverse(list)
+	second, _ := generate(t, list, false)
+	slices.Reverse(second)
+	for i := range first {
+		for j, f := range first[i].Files {
+			if !bytes.Equal(f.Body, second[i].Files[j].Body) {
+				t.Errorf("%s/%s differs the second time", first[i].Dir, f.Name)
+			}
+		}
+	}
+}

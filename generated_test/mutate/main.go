@@ -1,0 +1,170 @@
+// Mutate switches off the branches of the compiler one by one and reports those
+// that no test misses: each condition of an if becomes false, each case of a
+// switch is emptied. It changes no file; mutants are built through an overlay.
+//
+//	go run ./generated_test/mutate [-every N] [-offset K] ./gen/emit ./gen/plan ./spec
+//
+// A survivor is a branch without a case: write the case, or take the branch out.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// tests are the packages whose tests a mutant has to fail.
+var tests = []string{"./spec/...", "./gen/...", "./generated_test/..."}
+
+func main() {
+	log.SetFlags(0)
+	every := flag.Int("every", 1, "try one mutant of `N`")
+	offset := flag.Int("offset", 0, "begin with the `K`-th")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		log.Fatal("usage: mutate [-every N] [-offset K] FOLDER…")
+	}
+	var all []mutant
+	for _, dir := range flag.Args() {
+		found, err := mutants(dir)
+		if err != nil {
+			log.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	survived, tried := 0, 0
+	for i := *offset; i < len(all); i += *every {
+		tried++
+		caught, err := all[i].caught()
+		if err != nil {
+			log.Fatal(err)
+		}
+		if !caught {
+			survived++
+			fmt.Printf("survived: %s\n", all[i].where)
+		}
+		fmt.Fprintf(os.Stderr, "\r%d of %d, %d survived ", i+1, len(all), survived)
+	}
+	fmt.Fprintln(os.Stderr)
+	fmt.Printf("%d branches, %d switched off, %d survived\n", len(all), tried, survived)
+	if survived > 0 {
+		os.Exit(1)
+	}
+}
+
+// mutant is a file with one branch switched off.
+type mutant struct {
+	path   string // absolute
+	where  string
+	source []byte
+}
+
+// mutants makes those of the files in a folder, tests apart.
+func mutants(dir string) ([]mutant, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var all []mutant
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		for n := 0; ; n++ {
+			m, err := nth(path, n)
+			if err != nil {
+				return nil, err
+			}
+			if m == nil {
+				break
+			}
+			all = append(all, *m)
+		}
+	}
+	return all, nil
+}
+
+// nth switches off the n-th branch of a file; nil where there are fewer.
+func nth(path string, n int) (*mutant, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	var at token.Pos
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.IfStmt:
+			if n == 0 {
+				at = node.Cond.Pos()
+				node.Cond = &ast.BinaryExpr{X: &ast.ParenExpr{X: node.Cond}, Op: token.LAND, Y: ast.NewIdent("false")}
+			}
+			n--
+		case *ast.CaseClause:
+			if len(node.Body) > 0 && !returns(node.Body) {
+				if n == 0 {
+					at = node.Pos()
+					node.Body = []ast.Stmt{&ast.IfStmt{Cond: ast.NewIdent("false"), Body: &ast.BlockStmt{List: node.Body}}}
+				}
+				n--
+			}
+		}
+		return true
+	})
+	if at == token.NoPos {
+		return nil, nil
+	}
+	var out bytes.Buffer
+	if err := format.Node(&out, fset, file); err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return &mutant{abs, fset.Position(at).String(), out.Bytes()}, nil
+}
+
+// returns reports whether a body ends the function: without it the function
+// would not compile, which says nothing.
+func returns(body []ast.Stmt) bool {
+	_, ok := body[len(body)-1].(*ast.ReturnStmt)
+	return ok
+}
+
+// caught reports whether a test fails, or the compiler refuses the mutant.
+func (m *mutant) caught() (bool, error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "mutant.go")
+	if err := os.WriteFile(file, m.source, 0o600); err != nil {
+		return false, err
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {m.path: file}})
+	if err != nil {
+		return false, err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		return false, err
+	}
+	args := append([]string{"test", "-short", "-failfast", "-timeout", "120s", "-overlay", list}, tests...)
+	err = exec.Command("go", args...).Run()
+	if _, failed := err.(*exec.ExitError); failed {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,4 @@
+// Package nothing does nothing.
+package nothing
+
+type Idle struct{}

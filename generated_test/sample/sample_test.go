@@ -1,0 +1,53 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+func TestRun(t *testing.T) {
+	for _, w := range []int{1, 2, 4} {
+		top, err := New(Processors{}, pool.Workers(w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for i := range 50 {
+				a, err := top.Api().AskQueryToParser(context.Background(), Query{i})
+				if err != nil || a.Text != fmt.Sprint("answer ", i) {
+					t.Error(a, err)
+				}
+			}
+			top.Api().Close()
+		}()
+		if err := top.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range top.Snapshot().Edges {
+			if e.Sent != e.Received+e.Dropped+uint64(e.Len) || e.Len != 0 {
+				t.Errorf("unbalanced: %+v", e)
+			}
+		}
+	}
+}
+
+func TestStepper(t *testing.T) {
+	for seed := range uint64(20) {
+		top, _ := New(Processors{})
+		s := top.Stepper(seed)
+		a, err := top.Api().AskQueryToParser(context.Background(), Query{7})
+		if err != nil || a.Text != "answer 7" {
+			t.Fatal(a, err)
+		}
+		top.Api().Close()
+		if err := s.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if top.Audit(0).good != 500 {
+			t.Fatalf("good: %d", top.Audit(0).good)
+		}
+	}
+}

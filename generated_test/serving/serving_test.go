@@ -1,0 +1,63 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+func check(t *testing.T, top *Topology) {
+	t.Helper()
+	if n := top.Store(0).Count + top.Store(1).Count; n != 3*items {
+		t.Errorf("store: %d items", n)
+	}
+	if s := *top.Sink(0); s != (Sink{Items: 5*items + 1, Notes: 1}) {
+		t.Errorf("sink: %+v", s)
+	}
+	if n := top.Quiet(0).Pings; n != 1 {
+		t.Errorf("%d pings", n)
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, workers := range []int{1, 2, 3} {
+		top, err := New(Processors{}, pool.Workers(workers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := top.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check(t, top)
+	}
+}
+
+func TestStepper(t *testing.T) {
+	for seed := range uint64(20) {
+		top, err := New(Processors{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := top.Stepper(seed).Run(); err != nil {
+			t.Fatal(err)
+		}
+		check(t, top)
+	}
+}
+
+func TestRunsOnce(t *testing.T) {
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // what was accepted is drained nevertheless
+	if err := top.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := top.Run(t.Context()); !errors.Is(err, pool.ErrStarted) {
+		t.Error(err)
+	}
+}

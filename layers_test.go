@@ -1,0 +1,136 @@
+// Package topogen_test checks what holds for the repository as a whole: which
+// package may import which (docs/explanation/architecture.md).
+package topogen_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/topogen/topogen/"
+
+// layers are the parts of the repository, and which others each may import. The
+// test fails for a package that is in none.
+var layers = map[string][]string{
+	"schemas":     {},
+	"templates":   {},
+	"spec":        {"schemas"},
+	"gen":         {"spec", "schemas", "templates"},
+	"cmd/topogen": {"gen", "spec", "schemas", "templates"},
+	"cmd/topoctl": {"runtime"},
+	"runtime":     {},
+	"examples":    {"runtime"},
+}
+
+// testsOnly are folders that hold tests of the whole and may import everything.
+var testsOnly = []string{"docs", "generated_test"}
+
+// tiers of the packages below runtime. A package imports its own tier and lower
+// ones; tier 0 imports, besides, the standard library and xxhash only.
+var tiers = map[string]int{
+	"internal": 0, "topo": 0, "queue": 0, "route": 0, "clock": 0, "tree": 0, "shard": 0, "pool": 0,
+	"rankedmap": 0, "hexid": 0, "freelist": 0,
+	"errtop": 1, "supervise": 1, "wire": 1, "fsm": 1,
+	"transport": 2, "raft": 2, "cluster": 2, "control": 2, "durable": 2, "observe": 2, "sim": 2,
+}
+
+// outsideOfTier0 are the modules that tier 0 may use.
+var outsideOfTier0 = []string{"github.com/cespare/xxhash/v2"}
+
+func TestImportsRunOneWay(t *testing.T) {
+	for pkg, imports := range list(t, "{{.ImportPath}} {{join .Imports \" \"}}", "./...") {
+		from, ok := layerOf(pkg)
+		if !ok {
+			if !slices.Contains(testsOnly, first(pkg)) && pkg != strings.TrimSuffix(module, "/") {
+				t.Errorf("%s is in no layer", pkg)
+			}
+			continue
+		}
+		for _, imported := range imports {
+			to, ok := layerOf(imported)
+			if ok && to != from && !slices.Contains(layers[from], to) {
+				t.Errorf("%s imports %s, and %s may import %v alone", pkg, imported, from, layers[from])
+			}
+		}
+	}
+}
+
+func TestRuntimeHasTiers(t *testing.T) {
+	for pkg, imports := range list(t, "{{.ImportPath}} {{join .Imports \" \"}}", "./runtime/...") {
+		tier, ok := tierOf(pkg)
+		if !ok {
+			t.Errorf("%s is in no tier", pkg)
+			continue
+		}
+		for _, imported := range imports {
+			if other, ok := tierOf(imported); ok && other > tier {
+				t.Errorf("%s, of tier %d, imports %s, of tier %d", pkg, tier, imported, other)
+			} else if !ok && tier == 0 && strings.Contains(imported, ".") && !slices.Contains(outsideOfTier0, imported) {
+				t.Errorf("%s, of tier 0, imports %s", pkg, imported)
+			}
+		}
+	}
+}
+
+// TestLocalTopologyLinksLittle lists what a program from a local topology links.
+func TestLocalTopologyLinksLittle(t *testing.T) {
+	linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./examples/wordcount")
+	for pkg := range linked {
+		tier, ok := tierOf(pkg)
+		if (!ok || tier > 0) && !slices.Contains(outsideOfTier0, pkg) && pkg != module+"examples/wordcount" {
+			t.Errorf("examples/wordcount links %s", pkg)
+		}
+	}
+	if linked[module+"runtime/pool"] == nil {
+		t.Error("examples/wordcount does not link the pool: it was not generated")
+	}
+}
+
+// list is what go list prints: by the first word of a line, the others.
+func list(t *testing.T, format string, args ...string) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
+	var failure strings.Builder
+	cmd.Stderr = &failure
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, failure.String())
+	}
+	words := make(map[string][]string)
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			words[fields[0]] = fields
+		}
+	}
+	return words
+}
+
+// layerOf is the part of the repository that a package belongs to.
+func layerOf(pkg string) (layer string, ok bool) {
+	path, ok := strings.CutPrefix(pkg, module)
+	if !ok {
+		return "", false
+	}
+	for layer := range layers {
+		if path == layer || strings.HasPrefix(path, layer+"/") {
+			return layer, true
+		}
+	}
+	return "", false
+}
+
+// tierOf is the tier of a package of the runtime.
+func tierOf(pkg string) (tier int, ok bool) {
+	path, ok := strings.CutPrefix(pkg, module+"runtime/")
+	if !ok {
+		return 0, false
+	}
+	tier, ok = tiers[strings.Split(path, "/")[0]]
+	return tier, ok
+}
+
+func first(pkg string) string {
+	return strings.Split(strings.TrimPrefix(pkg, module), "/")[0]
+}

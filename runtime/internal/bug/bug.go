@@ -1,0 +1,28 @@
+// Package bug holds the deliberate bugs of the runtime: in builds with the tag
+// topobug, the environment variable TOPOGEN_BUG turns one of them on, and a test
+// shows that the checks catch it. In all other builds [On] is constantly false
+// and its sites inline to nothing.
+package bug
+
+// Bug names a deliberate bug.
+type Bug string
+
+// The deliberate bugs.
+const (
+	PublishAfterHandOver Bug = "publish-after-hand-over" // a turn's messages become visible when its end was told
+	LostWakeup           Bug = "lost-wakeup"             // a worker that is awake is taken to look by itself
+	FullIgnored          Bug = "full-ignored"            // a full queue pauses nobody
+	CloseEarly           Bug = "close-early"             // a group closes before its last message
+	WrongHash            Bug = "wrong-hash"              // a key goes to another instance
+	SequenceIgnored      Bug = "sequence-ignored"        // several edges of a pair: any first message will do
+	TickQueues           Bug = "tick-queues"             // a tick that comes while one waits is not skipped
+	WrongCaller          Bug = "wrong-caller"            // a late answer goes to whoever asks next
+)
+
+// All lists the deliberate bugs.
+var All = []Bug{
+	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
+}
+
+// Variable is the environment variable that turns a bug on.
+const Variable = "TOPOGEN_BUG"

@@ -1,0 +1,7 @@
+//go:build race
+
+// Package race says whether the race detector is on.
+package race
+
+// Enabled is true in builds with -race.
+const Enabled = true

@@ -1,0 +1,102 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What Run returns, besides the errors of handlers.
+var (
+	// ErrDrainTimeout: the context ended and the drain timeout passed before
+	// everything was handled. The error says what was left on each edge.
+	ErrDrainTimeout = errors.New("pool: drain timeout")
+	// ErrCycleGrows: a cycle made more messages than it took, until it held
+	// sixteen times its capacities.
+	ErrCycleGrows = errors.New("pool: a cycle grows without end")
+	// ErrStarted: Run or Stepper was called before.
+	ErrStarted = errors.New("pool: the topology was started before")
+)
+
+// HandlerError is the error, or the panic, of a method of a processor.
+type HandlerError struct {
+	Processor string // name in the topology
+	Instance  int
+	Method    string // "Receive", "Ping", "Serve", "Finish", "Init", "Close"
+	Edge      string // "parser -> pricing: Order"; "" where none is involved
+	Message   string // name of the message type; likewise
+	Err       error
+	Stack     []byte // of a panic, else nil
+}
+
+func (e *HandlerError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "processor %q, instance %d: %s", e.Processor, e.Instance, e.Method)
+	if e.Edge != "" {
+		fmt.Fprintf(&b, " (edge %s)", e.Edge)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if e.Stack != nil {
+		fmt.Fprintf(&b, "\n%s", e.Stack)
+	}
+	return b.String()
+}
+
+func (e *HandlerError) Unwrap() error { return e.Err }
+
+func (p *Pool) edgeName(i int) string {
+	e := &p.edges[i]
+	if e.From < 0 {
+		return fmt.Sprintf("every %v -> %s", e.Every, p.processors[e.To].Name)
+	}
+	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
+}
+
+func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
+	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err}
+	if l != nil {
+		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
+	}
+	return e
+}
+
+// crashError is the error for a goroutine that a handler took down.
+func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
+	var err error
+	switch c := cause.(type) {
+	case nil:
+		err = errors.New("the handler ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+	case error:
+		err = fmt.Errorf("panic: %w", c)
+	default:
+		err = fmt.Errorf("panic: %v", c)
+	}
+	if r.unit == nil {
+		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
+	}
+	method := "Receive"
+	if r.link == nil {
+		method = "Ping, Serve or Finish"
+	}
+	e := p.handlerError(r.unit, r.link, method, err)
+	e.Stack = stack
+	return e
+}
+
+// drainError says what was left when the drain timeout passed.
+func (p *Pool) drainError() error {
+	var b strings.Builder
+	for i := range p.edges {
+		if f := p.edgeFigures(i); f.Len > 0 {
+			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), f.Len)
+		}
+	}
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {
+				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
+			}
+		}
+	}
+	return fmt.Errorf("%w after %v%s", ErrDrainTimeout, p.options.drainTimeout, b.String())
+}

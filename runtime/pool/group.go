@@ -1,0 +1,217 @@
+package pool
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// cycleFactorMax bounds a cycle: nobody in it is ever paused by it, so a cycle
+// that makes more messages than it takes would fill the memory. Sixteen times
+// its capacities is far more than a burst and far less than a machine.
+const cycleFactorMax = 16
+
+type phase uint8
+
+const (
+	phaseOpen      phase = iota // something may still come from outside, or of itself
+	phaseClosing                // what is left within is being handled
+	phaseFinishing              // Finish is being called, unit by unit
+	phaseFlushing               // what Finish sent within is being handled
+	phaseFinished
+)
+
+// group is a strongly connected component: its members finish together.
+type group struct {
+	pool    *Pool
+	index   int
+	cyclic  bool
+	units   []*Unit  // in file order
+	down    []*group // that its edges lead to
+	full    atomic.Int32
+	onTimer bool // nothing but timers comes in: open until Run's context ends
+
+	// turns holds, while closing, who may still change the group's queues in its
+	// lower half (units in a turn or not yet told, and the finisher), and counts
+	// who began to in its upper half.
+	turns atomic.Uint64
+
+	mu      sync.Mutex
+	phase   phase
+	open    int     // groups and external senders that may still send into it
+	sources int     // units whose Ping or Serve is not done
+	next    int     // the unit whose Finish is next
+	waiting []*Unit // for room within the group
+	busy    *Link   // where messages were seen last
+}
+
+// isFull reports whether a queue within a cycle is full, so that nothing is to
+// enter it.
+func (g *group) isFull() bool { return g.cyclic && g.full.Load() > 0 }
+
+// drained is told that one full queue within the group has room.
+func (g *group) drained() {
+	if g.full.Add(-1) != 0 {
+		return
+	}
+	g.mu.Lock()
+	waiting := g.waiting
+	g.waiting = nil
+	g.mu.Unlock()
+	for _, u := range waiting {
+		u.tell(controlResume)
+	}
+}
+
+// await puts u on the list of those that are told of room; false: there is.
+func (g *group) await(u *Unit) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.full.Load() == 0 {
+		return false
+	}
+	g.waiting = append(g.waiting, u)
+	return true
+}
+
+// inputClosed is told that one group or sender outside will send no more.
+func (g *group) inputClosed() {
+	g.mu.Lock()
+	g.open--
+	g.beginClosing()
+}
+
+// sourceDone is told that one unit's Ping or Serve is done.
+func (g *group) sourceDone() {
+	g.mu.Lock()
+	g.sources--
+	g.beginClosing()
+}
+
+// beginClosing unlocks g.
+func (g *group) beginClosing() {
+	if g.phase != phaseOpen || g.open > 0 || g.sources > 0 {
+		g.mu.Unlock()
+		return
+	}
+	g.phase = phaseClosing
+	g.turns.Add(uint64(len(g.units)) + 1)
+	g.mu.Unlock()
+	for _, u := range g.units {
+		u.tell(controlClosing)
+	}
+	g.leave(nil)
+}
+
+// closing reports whether timers are to stop.
+func (g *group) closing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.phase != phaseOpen
+}
+
+// enter begins what may change the group's queues: a turn of a closing group's
+// unit, or a tick.
+func (g *group) enter() { g.turns.Add(1<<32 + 1) }
+
+// leave ends it. When nobody may change the queues, and they are empty, they
+// stay so, since nothing comes from outside any more. A link within the group
+// that was sent along, nil for none, spares the look at all of them: whoever
+// takes its messages leaves later.
+func (g *group) leave(sent *Link) {
+	if turns := g.turns.Add(^uint64(0)); uint32(turns) != 0 || sent != nil && !sent.empty() {
+		return
+	}
+	g.mu.Lock()
+	turns := g.turns.Load()
+	if uint32(turns) != 0 || g.phase == phaseOpen || g.phase == phaseFinished || !g.quiet() || g.turns.Load() != turns {
+		g.mu.Unlock()
+		return // whoever entered since looks again when it leaves
+	}
+	if g.phase == phaseClosing {
+		g.phase = phaseFinishing
+		g.turns.Add(1) // until the last Finish has returned
+		g.mu.Unlock()
+		g.finishNext()
+		return
+	}
+	g.phase = phaseFinished
+	g.mu.Unlock()
+	for _, d := range g.down {
+		d.inputClosed()
+	}
+	g.pool.finished(g)
+	g.pool.groupFinished()
+}
+
+// quiet reports whether all queues into the group's units are empty. It looks
+// first where it found messages the last time.
+func (g *group) quiet() bool {
+	if bug.On(bug.CloseEarly) {
+		return true
+	}
+	if g.busy != nil && !g.busy.empty() {
+		return false
+	}
+	for _, u := range g.units {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+			if !l.empty() {
+				g.busy = l
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// finishNext calls the next Finish, one after the other in file order, on the
+// worker of its unit; behind the last one it flushes what they sent.
+func (g *group) finishNext() {
+	g.mu.Lock()
+	for g.next < len(g.units) && !g.units[g.next].proc.Finish {
+		g.next++
+	}
+	if g.next < len(g.units) {
+		u := g.units[g.next]
+		g.next++
+		g.mu.Unlock()
+		u.tell(controlFinish)
+		return
+	}
+	g.phase = phaseFlushing
+	g.mu.Unlock()
+	g.leave(nil)
+}
+
+// checkGrowth ends Run where the group's queues hold too much.
+func (g *group) checkGrowth() {
+	var held, capacity int
+	lengths := make([]int, len(g.pool.edges))
+	for _, u := range g.units {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+			if !l.inCycle {
+				continue
+			}
+			for _, h := range l.heads {
+				held += h.Len()
+				capacity += h.Capacity()
+				lengths[h.Index()] += h.Len()
+			}
+		}
+	}
+	if held <= cycleFactorMax*capacity {
+		return
+	}
+	var b strings.Builder
+	for i := range g.pool.edges {
+		e := &g.pool.edges[i]
+		if e.inCycle && g.pool.processors[e.From].group == g {
+			fmt.Fprintf(&b, "\n\t%s: %d messages, capacity %d a queue", g.pool.edgeName(i), lengths[i], e.Capacity)
+		}
+	}
+	g.pool.fail(fmt.Errorf("%w: %d messages, more than %d times the capacities of its queues (%d):%s",
+		ErrCycleGrows, held, cycleFactorMax, capacity, b.String()))
+}

@@ -1,0 +1,180 @@
+package pool
+
+import (
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/queue"
+)
+
+// Link joins a sending instance (or an external sender, or a timer) to a
+// receiving one. Generated code embeds it beside the queues of the pair's edges.
+type Link struct {
+	inlet Inlet
+	from  *Unit // nil for timers and external senders
+	to    *Unit
+	gate  *Gate // of an external sender
+	heads []*queue.Head
+
+	nextIn    *Link // in the receiver's list of all
+	nextReady *Link // in the receiver's list of ready or gated ones
+	nextDirty *Link // in the sender's list of unpublished ones
+
+	listed   bool        // the receiver's: in its ready or gated list
+	posted   atomic.Bool // readyNote is in an inbox
+	wantRoom atomic.Bool // roomNote is in an inbox
+	dirty    bool        // the sender's: in its list
+	inCycle  bool        // both ends are in one group
+	entering bool        // leads from outside into a cyclic group
+	ordered  bool        // several edges: messages are numbered
+
+	edge int32 // the receiver's: edge of the message that is being handled
+
+	number uint64        // the sender's: number of the next message
+	bound  atomic.Uint64 // numbers below it are visible
+
+	readyNote, roomNote note
+}
+
+// Join makes l lead from the sender out to the unit to. The queues in heads are
+// initialized by it; edges and capacities go with them one by one.
+func (l *Link) Join(in Inlet, out *Out, to *Unit, heads ...*queue.Head) {
+	l.inlet, l.to, l.heads = in, to, heads
+	if out != nil {
+		l.from = out.unit
+	}
+	l.edge = int32(heads[0].Index())
+	l.ordered = len(heads) > 1
+	group := to.proc.group
+	l.inCycle = l.from != nil && l.from.proc.group == group
+	l.entering = !l.inCycle && group.cyclic
+	l.readyNote = note{kind: noteReady, link: l}
+	l.roomNote = note{kind: noteRoom, link: l}
+	for {
+		first := to.inlinks.Load()
+		l.nextIn = first
+		if to.inlinks.CompareAndSwap(first, l) {
+			return
+		}
+	}
+}
+
+// From is the sending instance's index.
+func (l *Link) From() int { return int(l.from.index) }
+
+// Number returns the number of the next message of an ordered link.
+func (l *Link) Number() uint64 {
+	l.number++
+	return l.number - 1
+}
+
+// Bound is the number below which all messages are visible: the receiver takes
+// those, lowest first, and so sees every message after all that were sent
+// before it, whatever edge they travel along.
+func (l *Link) Bound() uint64 { return l.bound.Load() }
+
+// Handling tells which edge the message belongs to that is handled next; an
+// error of the handler names it.
+func (l *Link) Handling(edge int) { l.edge = int32(edge) }
+
+// Touched, Filled and Overfull make a Link the queue.Listener of its queues.
+func (l *Link) Touched(*queue.Head) {
+	if l.from != nil && !l.dirty {
+		l.dirty = true
+		l.nextDirty, l.from.out.dirty = l.from.out.dirty, l
+	}
+}
+
+func (l *Link) Filled(h *queue.Head) {
+	if l.from == nil {
+		return // an external sender looks for room before each message
+	}
+	o := l.from.out
+	if o.unit.proc.pool.edges[h.Index()].Full != Wait || bug.On(bug.FullIgnored) {
+		return // the send itself drops or fails
+	}
+	o.filled.Push(h)
+	if l.inCycle {
+		l.to.proc.group.full.Add(1)
+	} else {
+		o.full++
+	}
+	if w := l.from.home.Load(); w != nil {
+		w.hold.Or(holdFull)
+	}
+}
+
+func (l *Link) Overfull(h *queue.Head) {
+	if l.inCycle && h.Depth() > cycleFactorMax*uint64(h.Capacity()) {
+		l.to.proc.group.checkGrowth()
+	}
+}
+
+// publish makes visible what was put; w is the worker of the caller, nil where
+// it has none.
+func (l *Link) publish(w *Worker) {
+	local := w != nil && l.to.home.Load() == w // only this goroutine could move it away
+	for _, h := range l.heads {
+		h.Publish(local)
+	}
+	if l.ordered {
+		l.bound.Store(l.number)
+	}
+	if local {
+		w.makeReady(l)
+	} else {
+		l.notify(w)
+	}
+}
+
+// setLocal tells the queues whether sender and receiver run on w both.
+func (l *Link) setLocal(w *Worker) {
+	local := l.from != nil && l.from.home.Load() == w
+	for _, h := range l.heads {
+		h.SetLocal(local)
+	}
+}
+
+// notify sees to it that the receiver looks at the link.
+func (l *Link) notify(w *Worker) {
+	home := l.to.home.Load()
+	if home == w && w != nil {
+		w.makeReady(l)
+		return
+	}
+	if bug.On(bug.LostWakeup) && home != nil && !home.parked.Load() {
+		return
+	}
+	if !l.posted.Load() && l.posted.CompareAndSwap(false, true) && home != nil {
+		if home.post(&l.readyNote) && w != nil {
+			w.woke = true
+		}
+	}
+}
+
+// empty reports whether nothing is visible in any queue.
+func (l *Link) empty() bool {
+	for _, h := range l.heads {
+		if !h.Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// tookSome tells a sender that waits for room that there is some.
+func (l *Link) tookSome(w *Worker) {
+	for _, h := range l.heads {
+		if h.HasRoomForWaiter() {
+			if l.gate != nil {
+				l.gate.signal()
+			} else if home := l.from.home.Load(); home == w {
+				w.roomIn(l)
+			} else if l.wantRoom.CompareAndSwap(false, true) {
+				if home.post(&l.roomNote) {
+					w.woke = true
+				}
+			}
+		}
+	}
+}

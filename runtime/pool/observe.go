@@ -1,0 +1,118 @@
+package pool
+
+import "time"
+
+// Observer hears of what the pool does of its own accord. It is called on the
+// pool's goroutines and must not block. Nothing of it is on the message path.
+type Observer interface {
+	// Moved: an instance runs on another worker now; -1 is a goroutine of its own.
+	Moved(processor string, instance, from, to int)
+	// Finished: all that a processor had to do is done.
+	Finished(processor string)
+}
+
+// moved tells the observer that u goes from one worker to another.
+func (p *Pool) moved(u *Unit, from, to *Worker) {
+	if o := p.options.observer; o != nil {
+		o.Moved(u.proc.Name, u.Index(), from.index, to.index)
+	}
+}
+
+// finished tells the observer that a group's processors are done.
+func (p *Pool) finished(g *group) {
+	if o := p.options.observer; o != nil {
+		for _, proc := range p.processors {
+			if proc.group == g {
+				o.Finished(proc.Name)
+			}
+		}
+	}
+}
+
+// Snapshot is what a topology has done so far. Figures of a running topology
+// are taken one after the other, not at one instant.
+type Snapshot struct {
+	Time       time.Time          `json:"time"`
+	Workers    int                `json:"workers"`
+	Processors []ProcessorFigures `json:"processors"` // by index
+	Edges      []EdgeFigures      `json:"edges"`      // by index
+}
+
+// ProcessorFigures are the figures of one processor.
+type ProcessorFigures struct {
+	Name    string `json:"name"`
+	Workers []int  `json:"workers"` // of each instance; -1: a goroutine of its own
+}
+
+// EdgeFigures are the figures of one edge, over all pairs of instances:
+// Sent = Received + Dropped + Len.
+type EdgeFigures struct {
+	From     string `json:"from"` // "" for a timer
+	To       string `json:"to"`
+	Message  string `json:"message"`
+	Len      int    `json:"len"`
+	Sent     uint64 `json:"sent"`
+	Received uint64 `json:"received"`
+	Dropped  uint64 `json:"dropped"`
+}
+
+// Snapshot returns the figures of now.
+func (p *Pool) Snapshot() Snapshot {
+	s := Snapshot{Time: p.time(p.clock()), Workers: len(p.workers)}
+	for _, proc := range p.processors {
+		f := ProcessorFigures{Name: proc.Name}
+		for _, u := range proc.units {
+			f.Workers = append(f.Workers, u.home.Load().index)
+		}
+		s.Processors = append(s.Processors, f)
+	}
+	for i := range p.edges {
+		s.Edges = append(s.Edges, p.edgeFigures(i))
+	}
+	return s
+}
+
+func (p *Pool) edgeFigures(i int) EdgeFigures {
+	e := &p.edges[i]
+	f := EdgeFigures{To: p.processors[e.To].Name, Message: e.Message}
+	if e.From >= 0 {
+		f.From = p.processors[e.From].Name
+	}
+	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()
+	for _, u := range p.processors[e.To].units {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+			for _, h := range l.heads {
+				if h.Index() == i {
+					f.Received += h.Taken()
+					f.Dropped += h.Dropped()
+					f.Len += h.Len()
+					f.Sent += h.Sent()
+				}
+			}
+		}
+	}
+	return f
+}
+
+// EdgeLen, EdgeSent, EdgeReceived, EdgeDropped, WorkerOf and BusyOf make a Pool
+// the tree.Source of its topology.
+func (p *Pool) EdgeLen(edge int) int { return p.edgeFigures(edge).Len }
+
+// EdgeSent counts the messages sent along an edge.
+func (p *Pool) EdgeSent(edge int) uint64 { return p.edgeFigures(edge).Sent }
+
+// EdgeReceived counts the messages of an edge that were given to handlers.
+func (p *Pool) EdgeReceived(edge int) uint64 { return p.edgeFigures(edge).Received }
+
+// EdgeDropped counts the messages of an edge that were dropped.
+func (p *Pool) EdgeDropped(edge int) uint64 { return p.edgeFigures(edge).Dropped }
+
+// WorkerOf is the worker of an instance; -1 for a goroutine of its own.
+func (p *Pool) WorkerOf(processor, instance int) int {
+	return p.processors[processor].units[instance].home.Load().index
+}
+
+// BusyOf estimates the time that a processor's handlers have taken.
+func (p *Pool) BusyOf(processor int) time.Duration {
+	return time.Duration(p.processors[processor].busy.Load())
+}

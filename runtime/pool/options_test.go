@@ -1,0 +1,71 @@
+package pool_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// workersOf is how many workers the topology runs on.
+func workersOf(top *topology) int { return top.pool.Snapshot().Workers }
+
+// TestFileEnvironmentOption: each wins over the one before.
+func TestFileEnvironmentOption(t *testing.T) {
+	procs := []proc{{}}
+	spec := build(t, procs, nil).spec()
+	spec.Workers = 3
+	fromFile, err := pool.New(spec)
+	if err != nil || fromFile.Snapshot().Workers != 3 {
+		t.Fatalf("%d workers, %v", fromFile.Snapshot().Workers, err)
+	}
+	t.Setenv("TOPOGEN_WORKERS", "5")
+	fromEnvironment, err := pool.New(spec)
+	if err != nil || fromEnvironment.Snapshot().Workers != 5 {
+		t.Fatalf("%d workers, %v", fromEnvironment.Snapshot().Workers, err)
+	}
+	if top := build(t, procs, nil, pool.Workers(7)); workersOf(top) != 7 {
+		t.Errorf("%d workers", workersOf(top))
+	}
+	t.Setenv("TOPOGEN_WORKERS", "")
+	if top := build(t, procs, nil, nil, pool.Workers(0)); workersOf(top) < 1 {
+		t.Errorf("%d workers", workersOf(top))
+	}
+}
+
+// TestMalformedEnvironmentIsAnErrorOfNew, which names the variable and its text.
+func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
+	for name, texts := range map[string][]string{
+		"TOPOGEN_WORKERS":       {"many", "-1", "1.5", "99999"},
+		"TOPOGEN_BATCH":         {"0", "x", "-3", "65537"},
+		"TOPOGEN_REBALANCE":     {"5", "soon", "-1s"},
+		"TOPOGEN_DRAIN_TIMEOUT": {"10", "-1ms", "1 s"},
+	} {
+		for _, text := range texts {
+			t.Run(name+"="+text, func(t *testing.T) {
+				t.Setenv(name, text)
+				_, err := construct([]proc{{}}, nil)
+				if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), text) {
+					t.Errorf("New returns %v", err)
+				}
+			})
+		}
+	}
+	for name, text := range map[string]string{
+		"TOPOGEN_WORKERS": "2", "TOPOGEN_BATCH": "65536", "TOPOGEN_REBALANCE": "0s", "TOPOGEN_DRAIN_TIMEOUT": "1m30s",
+	} {
+		t.Setenv(name, text)
+	}
+	build(t, []proc{feed(0, 10, 1), {}}, []edge{{from: 0, to: 1}}).runWhole(t)
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	for name, option := range map[string]pool.Option{
+		"workers": pool.Workers(-1), "batch": pool.Batch(0), "rebalance": pool.Rebalance(-1), "drain": pool.DrainTimeout(-time.Second),
+	} {
+		if _, err := construct([]proc{{}}, nil, option); err == nil {
+			t.Errorf("%s: New takes it", name)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package pool
+
+import (
+	"github.com/topogen/topogen/runtime/queue"
+)
+
+// Out is the runtime's part of an instance's sender. It belongs to the
+// goroutine that is in the instance.
+type Out struct {
+	unit   *Unit
+	dirty  *Link          // links with unpublished messages
+	filled queue.HeadList // queues that became full since the last settle
+	full   int32          // full queues that lead out of the group
+	served bool           // Serve runs: each send publishes and waits
+}
+
+// Index is the index of the instance that sends.
+func (o *Out) Index() int {
+	if o.unit == nil {
+		return 0 // a recorder's sender
+	}
+	return int(o.unit.index)
+}
+
+// publish makes everything visible that was sent since the last time. It
+// returns a link within the group that carried some of it, if any.
+func (o *Out) publish(w *Worker) (within *Link) {
+	for l := o.dirty; l != nil; l = o.dirty {
+		o.dirty = l.nextDirty
+		l.nextDirty, l.dirty = nil, false
+		l.publish(w)
+		if l.inCycle {
+			within = l
+		}
+	}
+	return within
+}
+
+// settle asks the receivers of full queues to report room.
+func (o *Out) settle() {
+	for h := o.filled.Pop(); h != nil; h = o.filled.Pop() {
+		if !h.Await() {
+			o.drained(h)
+		}
+	}
+}
+
+// drained ends the full state of one queue.
+func (o *Out) drained(h *queue.Head) {
+	h.Drained()
+	if o.unit.proc.pool.edges[h.Index()].inCycle {
+		o.unit.proc.group.drained()
+	} else {
+		o.full--
+	}
+}
+
+// Open begins every send of a processor without inputs. Within Serve it refuses
+// the message, which is not accepted then, once the topology stops.
+func (o *Out) Open() error {
+	if !o.served {
+		return nil
+	}
+	return o.unit.proc.pool.serveState()
+}
+
+// Sent ends every send of a processor without inputs. Within Serve it publishes
+// at once and waits while a queue is full; the message was accepted, whatever
+// comes meanwhile.
+func (o *Out) Sent() error {
+	if !o.served {
+		return nil
+	}
+	o.unit.proc.pool.served(o)
+	return nil
+}

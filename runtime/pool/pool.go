@@ -1,0 +1,422 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// abandonAfter is how long Run waits, on an error or when the drain timeout has
+// passed, for handlers that still run. One that does not return by then is left
+// behind, and its instance is not closed.
+const abandonAfter = time.Second
+
+// Spec describes a topology; generated code makes it.
+type Spec struct {
+	Name         string
+	Processors   []Processor
+	Edges        []Edge
+	Workers      int
+	Batch        int
+	Rebalance    time.Duration
+	DrainTimeout time.Duration
+}
+
+// Pool runs a topology.
+type Pool struct {
+	spec       Spec
+	options    options
+	processors []*processor
+	edges      []edge
+	groups     []*group
+	externals  []*External
+	tickers    []*Ticker
+	workers    []*Worker
+	chains     []int // of each processor: what it is connected to
+	batch      int
+	stepper    *Stepper
+	monitor    monitor
+
+	began      time.Time
+	handlerCtx context.Context // of handlers: ends when Run gives up
+	serveCtx   context.Context // of Serve: ends when Run begins to drain
+	stopServe  context.CancelFunc
+	abandon    context.CancelFunc
+
+	idle     atomic.Int32 // parked workers
+	started  atomic.Bool
+	stopping atomic.Bool   // no more from outside
+	ended    atomic.Bool   // workers are to return
+	done     chan struct{} // closed with ended
+	running  sync.WaitGroup
+
+	mu       sync.Mutex
+	err      error
+	unclosed int       // groups that have not finished
+	solos    []*Worker // outside the pool
+	inits    []*Unit
+}
+
+// New makes a pool of the instances in spec. Nothing runs before Run.
+func New(spec Spec, opts ...Option) (*Pool, error) {
+	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background()}
+	p.options = options{
+		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
+	}
+	if err := p.options.apply(opts); err != nil {
+		return nil, err
+	}
+	p.batch = max(1, p.options.batch)
+	p.began = time.Now()
+	p.monitor = monitor{pool: p, wake: make(chan struct{}, 1)}
+	n := p.options.workers
+	if n == 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	for i := range n {
+		p.workers = append(p.workers, newWorker(p, i))
+	}
+	p.build()
+	p.chains = chains(p.spec)
+	return p, nil
+}
+
+// build makes processors, edges and groups from the spec.
+func (p *Pool) build() {
+	for i := range p.spec.Processors {
+		s := &p.spec.Processors[i]
+		for len(p.groups) <= s.Group {
+			p.groups = append(p.groups, &group{pool: p, index: len(p.groups), onTimer: true})
+		}
+		proc := &processor{Processor: *s, pool: p, index: i, group: p.groups[s.Group]}
+		p.processors = append(p.processors, proc)
+	}
+	p.edges = make([]edge, len(p.spec.Edges))
+	members := make([]int, len(p.groups))
+	for _, proc := range p.processors {
+		members[proc.Group]++
+		proc.group.cyclic = members[proc.Group] > 1
+		if proc.Ping || proc.Serve {
+			proc.group.onTimer = false
+		}
+	}
+	timed := make([]bool, len(p.groups))
+	joined := make(map[[2]*group]bool)
+	for i, e := range p.spec.Edges {
+		p.edges[i].Edge = e
+		to := p.processors[e.To].group
+		if e.From < 0 {
+			timed[to.index] = true
+			continue
+		}
+		from := p.processors[e.From].group
+		p.edges[i].inCycle = from == to
+		if from == to {
+			to.cyclic = true
+			continue
+		}
+		to.onTimer = false
+		if !joined[[2]*group{from, to}] {
+			joined[[2]*group{from, to}] = true
+			from.down = append(from.down, to)
+			to.open++
+		}
+	}
+	for i, g := range p.groups {
+		g.onTimer = g.onTimer && timed[i]
+		if g.onTimer {
+			g.open++ // closed by stop
+		}
+	}
+}
+
+// Adopt makes cell, whose Unit is u and whose sender is out, an instance of the
+// processor with that index. Generated code calls it for each instance, in
+// order, after New and before anything else.
+func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
+	proc := p.processors[processor]
+	u.cell, u.proc, u.out = cell, proc, out
+	u.index = int32(len(proc.units))
+	u.note = note{kind: noteControl, unit: u}
+	out.unit = u
+	proc.units = append(proc.units, u)
+	proc.group.units = append(proc.group.units, u)
+	if proc.Ping {
+		u.ping = pingActive
+	}
+	u.serving = proc.Serve
+	if proc.Ping || proc.Serve {
+		proc.group.sources++
+	}
+	if proc.Blocking || proc.Serve {
+		u.home.Store(p.newSolo(u))
+		return
+	}
+	u.home.Store(p.workers[p.placeOf(u)])
+}
+
+// Run runs the topology until all has finished, ctx has ended and all is
+// drained, or a handler has failed.
+func (p *Pool) Run(ctx context.Context) error {
+	if !p.started.CompareAndSwap(false, true) {
+		return ErrStarted
+	}
+	p.prepare(ctx)
+	defer p.abandon()
+	if err := p.initBefore(ctx); err != nil {
+		p.finish(err)
+		return p.closeAll(err)
+	}
+	p.start()
+	var drain <-chan time.Time
+	stop := ctx.Done()
+	for ended := false; !ended; {
+		select {
+		case <-p.done:
+			ended = true
+		case <-stop:
+			stop = nil
+			p.stop()
+			timer := time.NewTimer(p.options.drainTimeout)
+			defer timer.Stop()
+			drain = timer.C
+		case <-drain:
+			p.finish(p.drainError())
+		}
+	}
+	return p.closeAll(p.wait())
+}
+
+// prepare makes the contexts of handlers.
+func (p *Pool) prepare(ctx context.Context) {
+	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
+	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
+	for _, g := range p.groups {
+		if len(g.units) > 0 {
+			p.unclosed++
+		}
+	}
+}
+
+// initBefore calls Init, and gives up the drain timeout after the end of ctx: an
+// Init may wait for what never comes.
+func (p *Pool) initBefore(ctx context.Context) error {
+	inited, late := make(chan struct{}), make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(p.options.drainTimeout)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			close(late)
+			p.abandon()
+		case <-inited:
+		}
+	})
+	defer unwatch()
+	err := p.initAll()
+	close(inited)
+	select {
+	case <-late:
+		if err != nil {
+			return fmt.Errorf("%w after %v: %w", ErrDrainTimeout, p.options.drainTimeout, err)
+		}
+	default:
+	}
+	return err
+}
+
+// initAll calls Init in file order.
+func (p *Pool) initAll() error {
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			if err := p.guard(u, "Init", func() error { return u.cell.Init(p.handlerCtx) }); err != nil {
+				return err
+			}
+			u.started = true
+			p.inits = append(p.inits, u)
+		}
+	}
+	return nil
+}
+
+// guard calls a method outside a turn and turns its panic into an error.
+func (p *Pool) guard(u *Unit, method string, call func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			e := p.handlerError(u, nil, method, fmt.Errorf("panic: %v", cause))
+			if c, ok := cause.(error); ok {
+				e.Err = fmt.Errorf("panic: %w", c)
+			}
+			e.Stack = debug.Stack()
+			err = e
+		}
+	}()
+	if err := call(); err != nil {
+		return p.handlerError(u, nil, method, err)
+	}
+	return nil
+}
+
+// start lets the workers go.
+func (p *Pool) start() {
+	p.schedule()
+	if p.unclosed == 0 {
+		p.finish(nil)
+	}
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			if w := u.home.Load(); w.index < 0 {
+				p.running.Add(1)
+				go p.run(w)
+			}
+		}
+	}
+	p.running.Add(len(p.workers) + 1)
+	for _, w := range p.workers {
+		go p.run(w)
+	}
+	go p.monitor.run()
+}
+
+// schedule does, before any worker runs, what is due from the start.
+func (p *Pool) schedule() {
+	for _, t := range p.tickers {
+		t.to.home.Load().after(t.every, t)
+	}
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			u.home.Load().schedule(u)
+		}
+	}
+	for _, g := range p.groups {
+		if len(g.units) > 0 {
+			g.mu.Lock()
+			g.beginClosing() // nothing comes in, and nothing acts of itself
+		}
+	}
+}
+
+// stop closes everything that comes from outside; the rest is drained.
+func (p *Pool) stop() {
+	p.stopping.Store(true)
+	p.stopServe()
+	for _, x := range p.externals {
+		x.stop()
+	}
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			if proc.Ping {
+				u.tell(controlStop)
+			}
+			if proc.Serve {
+				u.home.Load().rouse()
+			}
+		}
+	}
+	for _, g := range p.groups {
+		if g.onTimer {
+			g.inputClosed()
+		}
+	}
+}
+
+// fail ends Run with err, now.
+func (p *Pool) fail(err error) { p.finish(err) }
+
+// finish ends Run; the first call decides how.
+func (p *Pool) finish(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended.Load() {
+		return
+	}
+	p.err = err
+	p.ended.Store(true)
+	if err != nil && p.abandon != nil {
+		p.abandon()
+	}
+	for _, x := range p.externals {
+		x.end()
+	}
+	close(p.done)
+	for _, w := range slices.Concat(p.workers, p.solos) {
+		w.hold.Or(holdYield)
+		w.rouse()
+	}
+}
+
+// groupFinished is told that all of a group is done.
+func (p *Pool) groupFinished() {
+	p.mu.Lock()
+	p.unclosed--
+	last := p.unclosed == 0
+	p.mu.Unlock()
+	if last {
+		p.finish(nil)
+	}
+}
+
+// wait waits for the workers and returns what ended Run.
+func (p *Pool) wait() error {
+	gone := make(chan struct{})
+	go func() { p.running.Wait(); close(gone) }()
+	if p.err == nil {
+		<-gone
+	} else {
+		timer := time.NewTimer(abandonAfter)
+		defer timer.Stop()
+		select {
+		case <-gone:
+		case <-timer.C:
+		}
+	}
+	return p.err
+}
+
+// closeAll calls Close in reverse order, but not where a call still runs.
+func (p *Pool) closeAll(err error) error {
+	errs := []error{err}
+	for _, w := range p.workers {
+		p.take(w, w.state.Load())
+	}
+	for i := len(p.inits) - 1; i >= 0; i-- {
+		u := p.inits[i]
+		if u.home.Load().state.Load()&1 == 1 {
+			continue
+		}
+		errs = append(errs, p.guard(u, "Close", u.cell.Close))
+	}
+	if joined := errors.Join(errs...); joined != nil && err == nil {
+		return joined
+	} else if err != nil && joined != nil {
+		return joined
+	}
+	return nil
+}
+
+func (p *Pool) log() *slog.Logger {
+	if p.options.logger != nil {
+		return p.options.logger
+	}
+	return slog.Default()
+}
+
+// clock is the time since the pool began, in nanoseconds.
+func (p *Pool) clock() int64 {
+	if p.stepper != nil {
+		return p.stepper.now
+	}
+	return int64(time.Since(p.began))
+}
+
+// time is the instant of a clock reading.
+func (p *Pool) time(clock int64) time.Time {
+	return p.began.Add(time.Duration(clock))
+}

@@ -1,0 +1,44 @@
+package pool
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Processor describes one processor to New.
+type Processor struct {
+	Name     string
+	Group    int    // index of its strongly connected component, upstream first
+	Units    []Cell // its instances; none for an external processor
+	Blocking bool
+	External bool
+	Ping     bool // has the method
+	Serve    bool
+	Finish   bool
+}
+
+// Edge describes one edge to New.
+type Edge struct {
+	From, To int // indices of processors; From is -1 for a timer
+	Message  string
+	Capacity int
+	Full     Policy        // Wait pauses the instance that sends; the others do not
+	Every    time.Duration // of a timer
+}
+
+type processor struct {
+	Processor
+	pool   *Pool
+	index  int
+	group  *group
+	units  []*Unit
+	struck atomic.Int32 // instances that left the pool because a handler hung
+	busy   atomic.Int64 // nanoseconds in turns, from samples
+	warned atomic.Bool
+}
+
+type edge struct {
+	Edge
+	inCycle bool
+	refused atomic.Uint64 // sent to no instance: the id of its route was out of range
+}

@@ -1,0 +1,235 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+	"github.com/topogen/topogen/runtime/tree"
+)
+
+// proc describes a processor of a topology under test. A hook that is nil is a
+// method that the processor's type lacks.
+type proc struct {
+	name      string
+	instances int // 0: one
+	external  bool
+	blocking  bool
+
+	init    func(c *cell, ctx context.Context) error
+	receive func(c *cell, m *message) error
+	tick    func(c *cell, t topo.Tick) error
+	ping    func(c *cell) error
+	serve   func(c *cell, ctx context.Context) error
+	finish  func(c *cell) error
+	close   func(c *cell) error
+}
+
+// full is what a full queue does.
+type full int
+
+const (
+	block full = iota
+	dropOldest
+	dropNewest
+	fail
+)
+
+func (f full) policy() pool.Policy {
+	return [...]pool.Policy{block: pool.Wait, dropOldest: pool.Drop, dropNewest: pool.Drop, fail: pool.Fail}[f]
+}
+
+const timer = -1 // the from of an edge that ticks
+
+// edge describes an edge of a topology under test.
+type edge struct {
+	from, to int // indices of processors; from may be timer
+	capacity int // 0: 1024
+	full     full
+	every    time.Duration
+}
+
+// topology is what generated code is, for any processors and edges: it makes the
+// same calls of the pool in the same order. Whatever it sees that the contract
+// does not allow is a violation.
+type topology struct {
+	pool  *pool.Pool
+	procs []proc
+	edges []edge
+	group []int     // of each processor
+	cells [][]*cell // by processor and instance
+	all   []*cell   // by id
+	doors []*door   // by processor; nil where it is not external
+
+	mu         sync.Mutex
+	violations []string
+	events     []event
+	guests     []*guest
+}
+
+// event is a call that each instance gets once.
+type event struct {
+	kind string // "Init", "Finish", "Close"
+	cell *cell
+}
+
+const violationsMax = 20 // enough to understand, few enough to read
+
+// build makes a topology that is ready to run.
+func build(t testing.TB, procs []proc, edges []edge, opts ...pool.Option) *topology {
+	t.Helper()
+	top, err := construct(procs, edges, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+func construct(procs []proc, edges []edge, opts ...pool.Option) (*topology, error) {
+	top := &topology{procs: procs, edges: edges, group: groups(len(procs), edges)}
+	p, err := pool.New(top.spec(), opts...)
+	if err != nil {
+		return nil, err
+	}
+	top.pool = p
+	for i := range procs {
+		top.cells = append(top.cells, nil)
+		top.doors = append(top.doors, nil)
+		if procs[i].external {
+			continue
+		}
+		for j := range max(1, procs[i].instances) {
+			c := &cell{top: top, proc: &procs[i], index: i, number: j}
+			c.stamps.id = len(top.all)
+			top.cells[i] = append(top.cells[i], c)
+			top.all = append(top.all, c)
+			p.Adopt(i, c, &c.Unit, &c.out)
+			for e := range edges {
+				if edges[e].to == i && edges[e].from == timer {
+					k := &clock{to: c, edge: e}
+					k.Start(k, &c.Unit, e)
+				}
+			}
+		}
+	}
+	for i := range procs {
+		if procs[i].external {
+			top.doors[i] = &door{top: top, index: i, x: p.External(i), entries: make([]pool.Lazy[entry], len(top.all))}
+		}
+	}
+	return top, nil
+}
+
+func (top *topology) spec() pool.Spec {
+	s := pool.Spec{Name: "test", Batch: 256, DrainTimeout: time.Minute}
+	for i, p := range top.procs {
+		s.Processors = append(s.Processors, pool.Processor{
+			Name: top.name(i), Group: top.group[i], Blocking: p.blocking, External: p.external,
+			Ping: p.ping != nil, Serve: p.serve != nil, Finish: p.finish != nil,
+		})
+	}
+	for i := range top.edges {
+		e := &top.edges[i]
+		if e.capacity == 0 {
+			e.capacity = 1024
+		}
+		message := fmt.Sprint("M", i)
+		if e.from == timer {
+			message = "Tick"
+		}
+		s.Edges = append(s.Edges, pool.Edge{
+			From: e.from, To: e.to, Message: message, Capacity: e.capacity, Full: e.full.policy(), Every: e.every,
+		})
+	}
+	return s
+}
+
+func (top *topology) name(i int) string {
+	if name := top.procs[i].name; name != "" {
+		return name
+	}
+	return fmt.Sprint("p", i)
+}
+
+func (top *topology) tree() *tree.Tree[int, int] { return pool.TreeOf[int, int](top.pool) }
+
+// outEdges are the edges that lead from a processor.
+func (top *topology) outEdges(from int) (edges []int) {
+	for i := range top.edges {
+		if top.edges[i].from == from {
+			edges = append(edges, i)
+		}
+	}
+	return edges
+}
+
+// violated notes a broken promise.
+func (top *topology) violated(format string, args ...any) {
+	top.mu.Lock()
+	defer top.mu.Unlock()
+	if len(top.violations) < violationsMax {
+		top.violations = append(top.violations, fmt.Sprintf(format, args...))
+	}
+}
+
+func (top *topology) happened(kind string, c *cell) {
+	top.mu.Lock()
+	defer top.mu.Unlock()
+	top.events = append(top.events, event{kind, c})
+}
+
+// groups numbers the strongly connected components of the processors, upstream
+// first (Tarjan, 1972).
+func groups(n int, edges []edge) []int {
+	var (
+		group = make([]int, n)
+		index = make([]int, n) // order of discovery, from 1
+		low   = make([]int, n)
+		on    = make([]bool, n)
+		stack []int
+		found int
+		count int
+		visit func(v int)
+	)
+	visit = func(v int) {
+		found++
+		index[v], low[v] = found, found
+		stack, on[v] = append(stack, v), true
+		for _, e := range edges {
+			if e.from != v {
+				continue
+			}
+			if w := e.to; index[w] == 0 {
+				visit(w)
+				low[v] = min(low[v], low[w])
+			} else if on[w] {
+				low[v] = min(low[v], index[w])
+			}
+		}
+		if low[v] != index[v] {
+			return
+		}
+		for {
+			w := stack[len(stack)-1]
+			stack, on[w] = stack[:len(stack)-1], false
+			group[w] = count
+			if w == v {
+				break
+			}
+		}
+		count++
+	}
+	for v := range n {
+		if index[v] == 0 {
+			visit(v)
+		}
+	}
+	for v := range group {
+		group[v] = count - 1 - group[v]
+	}
+	return group
+}

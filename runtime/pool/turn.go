@@ -1,0 +1,309 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+const (
+	sampleTurns     = 16                     // one turn in so many is timed while a worker is idle
+	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
+	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
+	spinMax         = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
+	spinLooks       = 64                     // between two looks at the clock
+	spinRoundsMax   = 2000                   // more than spinMax holds; a clock that stands still ends it too
+	turnMessagesMin = 8                      // in a turn that is cut
+	idleWaitMin     = time.Millisecond       // of a Ping that said Idle
+	idleWaitExpMax  = 7                      // doubling ends at idleWaitMax
+	idleWaitMax     = 100 * time.Millisecond
+)
+
+// runner is a goroutine that runs a worker. It may find, on coming back from a
+// handler, that its worker was given to another goroutine; then it goes on as
+// the worker of that one unit.
+type runner struct {
+	w      *Worker
+	unit   *Unit  // whose turn it is
+	link   *Link  // that it drains, nil for Ping, Finish and Serve
+	epoch  uint64 // state of w while a handler runs
+	inCall bool   // between enter and leave
+}
+
+// run is the life of a worker's goroutine.
+func (p *Pool) run(w *Worker) {
+	r := &runner{w: w}
+	returned := false
+	defer func() {
+		if !returned {
+			r.crashed(recover())
+		}
+		r.w.disarm()
+		p.running.Done()
+	}()
+	r.loop()
+	returned = true
+}
+
+func (r *runner) loop() {
+	for {
+		w := r.w
+		if !w.inbox.empty() {
+			w.readNotes()
+		}
+		if w.pool.ended.Load() {
+			return
+		}
+		u := w.runq.pop()
+		if u == nil {
+			if w.single != nil && w.single.serving {
+				r.serve(w.single)
+				continue
+			}
+			w.park()
+			continue
+		}
+		if w.runq.n > 0 && w.index >= 0 && w.pool.idle.Load() > 0 {
+			w.donate()
+		}
+		r.turn(u)
+	}
+}
+
+// turn lets u handle a batch of one link's messages, or call Ping or Finish.
+func (r *runner) turn(u *Unit) {
+	u.queued = false
+	if u.paused() {
+		return // since it was queued, in its own turn; it is queued again when there is room
+	}
+	closing := u.closing
+	if closing {
+		u.proc.group.enter()
+	}
+	w := r.w
+	w.running, r.unit = u, u
+	w.turns++
+	sampled := (w.turns%sampleTurns == 0 || w.struck || u.long && w.pool.idle.Load() > 0) && !w.stepped
+	var began time.Time
+	if sampled {
+		began = time.Now()
+	}
+	if w.hold.Load() != 0 && !w.pool.ended.Load() {
+		w.hold.Store(0)
+	}
+	pings := u.ping == pingActive
+	if u.finishDue {
+		r.finish(u)
+	} else {
+		if w.stepped {
+			pings = w.pool.stepper.choose(r, u)
+		} else if u.ready.first != nil {
+			r.receive(u, u.ready.pop())
+		}
+		if pings && u.ping == pingActive && !u.paused() {
+			r.ping(u)
+		}
+	}
+	w = r.w // may be another one now
+	var sent *Link
+	if !bug.On(bug.PublishAfterHandOver) {
+		sent = u.out.publish(w)
+	}
+	u.out.settle()
+	w.running = nil
+	var took time.Duration
+	if sampled {
+		took = time.Since(began)
+		u.measured(took, w.batch)
+		if w.long.Load() != u.long {
+			w.long.Store(u.long)
+		}
+		if w.turns%sampleTurns == 0 {
+			u.proc.busy.Add(int64(took) * sampleTurns)
+		}
+	}
+	w.schedule(u)
+	if w.struck && sampled {
+		w.reconsider(u, took)
+	}
+	if closing {
+		u.proc.group.leave(sent)
+	}
+	if bug.On(bug.PublishAfterHandOver) {
+		u.out.publish(w)
+	}
+}
+
+// receive drains one link.
+func (r *runner) receive(u *Unit, l *Link) {
+	if l.entering && u.proc.group.isFull() {
+		l.nextReady, u.gated = u.gated, l
+		r.w.gateUp(u)
+		return
+	}
+	l.listed = false
+	l.setLocal(r.w)
+	r.link = l
+	r.enter()
+	budget := u.budgetOf(r.w.batch)
+	n, err := l.inlet.Drain(budget)
+	if !r.leave(u) {
+		l.setLocal(r.w) // the sender runs on another goroutine now
+	}
+	r.link = nil
+	if err != nil {
+		r.w.pool.fail(r.w.pool.handlerError(u, l, "Receive", err))
+		return
+	}
+	l.tookSome(r.w)
+	// A link that was not drained to the end of its batch was drained to its
+	// end; what was published since is announced on its own.
+	if (n == budget || r.w.hold.Load() != 0) && !l.empty() {
+		l.listed = true
+		u.ready.push(l)
+	}
+}
+
+// ping calls Ping up to a batch of times.
+func (r *runner) ping(u *Unit) {
+	if u.proc.group.isFull() {
+		r.w.gateUp(u)
+		return
+	}
+	r.enter()
+	n, err := u.cell.Ping(u.budgetOf(r.w.batch))
+	r.leave(u)
+	switch {
+	case err == nil || u.ping != pingActive:
+		u.idleExp = 0
+	case err == topo.Done || errors.Is(err, topo.Done):
+		r.w.pingDone(u)
+	case err == topo.Idle || errors.Is(err, topo.Idle):
+		if n > 0 {
+			u.idleExp = 0
+		}
+		u.ping = pingIdle
+		r.w.pingLater(u)
+	default:
+		r.w.pool.fail(r.w.pool.handlerError(u, nil, "Ping", err))
+	}
+}
+
+func (r *runner) finish(u *Unit) {
+	u.finishDue = false
+	r.enter()
+	err := u.cell.Finish()
+	r.leave(u)
+	if err != nil {
+		r.w.pool.fail(r.w.pool.handlerError(u, nil, "Finish", err))
+	}
+	u.out.publish(r.w)
+	u.proc.group.finishNext()
+}
+
+// enter and leave surround the handlers of a turn: between them the worker may
+// be taken from this goroutine; then leave makes it the worker of u alone and
+// reports false.
+func (r *runner) enter() {
+	if r.w.stepped {
+		return // one goroutine, and Serve's turns lie within others
+	}
+	r.inCall = true
+	r.epoch = r.w.state.Add(1)
+}
+
+func (r *runner) leave(u *Unit) (kept bool) {
+	r.inCall = false
+	if r.w.stepped || r.w.state.CompareAndSwap(r.epoch, r.epoch+1) {
+		return true
+	}
+	for taken := r.w; r.w == taken; r.w = u.home.Load() {
+		runtime.Gosched() // who took the worker is about to say where u is at home now
+	}
+	r.w.running = u
+	r.w.state.Add(1)
+	return false
+}
+
+// donate hands one unit that is ready to a worker that has nothing to do, where
+// its turns are long enough to pay for the wake-up.
+func (w *Worker) donate() {
+	u := w.runq.first
+	for ; u != nil && u.turnNanos < donateNanosMin; u = u.next {
+	}
+	if u == nil {
+		return
+	}
+	for _, to := range w.pool.workers {
+		if to != w && (to.parked.Load() || to.spinning.Load()) {
+			w.runq.remove(u)
+			u.queued = false
+			w.handOver(u, to)
+			w.woke = true
+			return
+		}
+	}
+}
+
+// measured learns from the time that a turn took. Long turns are shortened to
+// where a donation comes soon enough, and short ones grow to the batch again.
+func (u *Unit) measured(took time.Duration, batch int) {
+	nanos := uint64(took)
+	u.long = nanos > donateNanosMin
+	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2, 1<<32-1))
+	budget := u.budgetOf(batch)
+	if nanos > turnNanosMax {
+		u.budget = int32(max(budget/2, turnMessagesMin))
+	} else if nanos < turnNanosMax/4 {
+		u.budget = int32(min(budget*2, batch))
+	}
+}
+
+// budgetOf is how many messages u may take from one queue in a turn.
+func (u *Unit) budgetOf(batch int) int {
+	if u.budget == 0 {
+		return batch
+	}
+	return min(int(u.budget), batch)
+}
+
+// handOver makes to the home of u. It is the owner's last touch of the unit.
+func (w *Worker) handOver(u *Unit, to *Worker) {
+	w.pool.moved(u, w, to)
+	u.home.Store(to)
+	u.tell(controlAdopt)
+}
+
+// serve runs Serve, outside the pool.
+func (r *runner) serve(u *Unit) {
+	p := r.w.pool
+	r.unit, r.w.running = u, u
+	u.out.served = true
+	r.enter()
+	err := u.cell.Serve(p.serveCtx)
+	r.leave(u)
+	u.out.served = false
+	u.out.publish(r.w)
+	u.out.settle()
+	r.unit, r.w.running = nil, nil
+	u.serving = false
+	if err != nil && !errors.Is(err, topo.ErrStopping) && !(p.stopping.Load() && errors.Is(err, context.Canceled)) {
+		p.fail(p.handlerError(u, nil, "Serve", err))
+		return
+	}
+	u.proc.group.sourceDone()
+}
+
+// crashed turns a panic, or runtime.Goexit in a handler, into the error that
+// ends Run.
+func (r *runner) crashed(cause any) {
+	r.w.pool.fail(r.w.pool.crashError(r, cause, debug.Stack()))
+	if r.inCall {
+		r.leave(r.unit)
+	}
+}

@@ -1,0 +1,192 @@
+package pool
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Cell is what generated code makes of an instance. Unit has empty methods for
+// all that a processor's type lacks.
+type Cell interface {
+	Init(ctx context.Context) error
+	Ping(budget int) (n int, err error)
+	Serve(ctx context.Context) error
+	Finish() error
+	Close() error
+}
+
+// Inlet is a link as its receiver sees it.
+type Inlet interface {
+	// Drain hands at most budget messages to handlers and returns how many.
+	Drain(budget int) (n int, err error)
+}
+
+// control bits: what a unit is told by others, apart from messages.
+const (
+	controlPing    uint32 = 1 << iota // an idle Ping may be called again
+	controlStop                       // Ping is not to be called again
+	controlResume                     // the queues within the group have room again
+	controlClosing                    // nothing more comes from outside the group
+	controlFinish                     // call Finish
+	controlAdopt                      // the unit was handed over to this worker
+	controlSolo                       // the unit is to run outside the pool
+)
+
+type pingState uint8
+
+const (
+	pingNone   pingState = iota // has no Ping, or said Done
+	pingActive                  // to be called each pass
+	pingIdle                    // to be called after a message or a while
+)
+
+// Unit is the runtime's part of an instance. All but the atomics belong to the
+// goroutine of the worker where it is at home.
+type Unit struct {
+	cell    Cell
+	proc    *processor
+	out     *Out
+	home    atomic.Pointer[Worker]
+	inlinks atomic.Pointer[Link] // all links that lead here
+	next    *Unit                // in the run queue
+	ready   linkQueue            // links with messages
+	gated   *Link                // entering links held back by a full group
+	note    note                 // noteControl
+	control atomic.Uint32
+
+	pingAt    int64 // when the idle Ping is due; 0: no timer runs
+	index     int32
+	budget    int32  // messages in a turn, where it is less than the batch; 0 before it was measured
+	turnNanos uint32 // a recent turn's duration, sampled
+	returns   uint8  // times that it left the pool and came back
+	idleExp   uint8  // the next idle wait is 1 ms << idleExp
+	ping      pingState
+	pingAtExp uint8 // idleExp when pingAt was set
+	long      bool  // the last turn that was timed was long enough to time the next
+	queued    bool  // in the run queue
+	closing   bool  // the group's inputs from outside are closed
+	finishDue bool
+	waitsGate bool // on the group's list of those that wait for room
+	serving   bool // Serve runs, or is to run
+	closed    bool
+	started   bool // Init was called and Close was not
+}
+
+func (u *Unit) Init(context.Context) error  { return nil }
+func (u *Unit) Ping(int) (int, error)       { return 0, nil }
+func (u *Unit) Serve(context.Context) error { return nil }
+func (u *Unit) Finish() error               { return nil }
+func (u *Unit) Close() error                { return nil }
+
+// Index is the instance's index among those of its processor.
+func (u *Unit) Index() int { return int(u.index) }
+
+// Context is the context of handlers: it ends when Run gives up, not when it
+// begins to drain.
+func (u *Unit) Context() context.Context { return u.proc.pool.handlerCtx }
+
+// Hold reports whether handlers are to pause before the next call: a queue that
+// the instance sends to is full, or the worker is wanted elsewhere. Generated
+// code asks before each call.
+func (u *Unit) Hold() bool { return u.home.Load().hold.Load() != 0 }
+
+// paused reports whether a queue out of the group is full.
+func (u *Unit) paused() bool { return u.out.full != 0 }
+
+// runnable reports whether a turn would do something.
+func (u *Unit) runnable() bool {
+	if u.closed || u.paused() {
+		return false
+	}
+	return u.ready.first != nil || u.finishDue || u.ping == pingActive && !u.waitsGate
+}
+
+// tell sets control bits and sees to it that the unit's worker looks at them.
+func (u *Unit) tell(bits uint32) {
+	if u.control.Or(bits) == 0 {
+		u.home.Load().post(&u.note)
+	}
+}
+
+// linkQueue is a first-in first-out list of links.
+type linkQueue struct{ first, last *Link }
+
+func (q *linkQueue) push(l *Link) {
+	l.nextReady = nil
+	if q.last == nil {
+		q.first = l
+	} else {
+		q.last.nextReady = l
+	}
+	q.last = l
+}
+
+func (q *linkQueue) pop() *Link {
+	l := q.first
+	if q.first = l.nextReady; q.first == nil {
+		q.last = nil
+	}
+	l.nextReady = nil
+	return l
+}
+
+// popAt takes out the n-th link, for the Stepper's choice.
+func (q *linkQueue) popAt(n int) *Link {
+	for range n {
+		q.push(q.pop())
+	}
+	return q.pop()
+}
+
+func (q *linkQueue) len() (n int) {
+	for l := q.first; l != nil; l = l.nextReady {
+		n++
+	}
+	return n
+}
+
+// unitQueue is a first-in first-out list of units.
+type unitQueue struct {
+	first, last *Unit
+	n           int
+}
+
+func (q *unitQueue) push(u *Unit) {
+	u.next = nil
+	if q.last == nil {
+		q.first = u
+	} else {
+		q.last.next = u
+	}
+	q.last = u
+	q.n++
+}
+
+func (q *unitQueue) pop() *Unit {
+	u := q.first
+	if u == nil {
+		return nil
+	}
+	if q.first = u.next; q.first == nil {
+		q.last = nil
+	}
+	u.next = nil
+	q.n--
+	return u
+}
+
+func (q *unitQueue) popAt(n int) *Unit {
+	for range n {
+		q.push(q.pop())
+	}
+	return q.pop()
+}
+
+// remove takes u out, wherever it stands.
+func (q *unitQueue) remove(u *Unit) {
+	for n := q.n; n > 0; n-- {
+		if v := q.pop(); v != u {
+			q.push(v)
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package pool
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// bits of Worker.hold
+const (
+	holdFull  uint32 = 1 << iota // a queue of the running unit became full
+	holdYield                    // the turn takes long, or the worker is to stop
+)
+
+// Worker runs the units that are at home with it, one turn at a time. Its
+// fields belong to the goroutine that runs it, but for the atomics.
+type Worker struct {
+	pool  *Pool
+	index int // -1: outside the pool, for one unit
+
+	inbox    inbox
+	hold     atomic.Uint32
+	state    atomic.Uint64 // odd while a handler runs; counts its way up
+	parked   atomic.Bool
+	long     atomic.Bool   // the last turn that was timed was a long one
+	spinning atomic.Bool   // looks for a note before it parks
+	wake     chan struct{} // holds one token
+	_        [64]byte      // others write above, the owner below
+
+	batch   int  // messages that a turn may take from one queue
+	stepped bool // by a Stepper
+	runq    unitQueue
+	timers  timerHeap
+	timer   *time.Timer
+	armedAt int64 // when the Go timer fires, 0 for never
+	timed   note
+	firing  atomic.Bool // timed is in the inbox
+	woke    bool        // another worker, since it last gave way
+	running *Unit       // whose turn it is
+	turns   uint64
+	single  *Unit // the only unit of a worker outside the pool
+	struck  bool  // single is here because a handler hung
+	quick   int   // turns in a row since
+	slow    int   // long turns since
+}
+
+func newWorker(p *Pool, index int) *Worker {
+	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
+	w.timed = note{kind: noteTimer}
+	if index >= 0 {
+		w.batch = p.batch
+	} else {
+		w.batch = 1 // its handlers may take long: publish after each
+	}
+	return w
+}
+
+// post hands a note to the worker and wakes it if need be; it reports whether
+// it did.
+func (w *Worker) post(n *note) (woken bool) {
+	w.inbox.push(n)
+	return w.rouse()
+}
+
+// rouse ends the worker's sleep: one load where it does not sleep.
+func (w *Worker) rouse() (woken bool) {
+	if w.parked.Load() && w.parked.CompareAndSwap(true, false) {
+		w.wake <- struct{}{}
+		return true
+	}
+	return false
+}
+
+// spin waits a little for a note before the worker sleeps, where another one is
+// busy with long turns: these end soon, with messages or with an instance to
+// hand over, and waking a sleeping thread costs more than a turn.
+func (w *Worker) spin() bool {
+	began := time.Now()
+	for rounds := 0; rounds < spinRoundsMax && time.Since(began) < spinMax; rounds++ {
+		for range spinLooks {
+			if !w.inbox.empty() || w.pool.ended.Load() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longTurns reports whether another worker is busy with long turns.
+func (p *Pool) longTurns(self *Worker) bool {
+	for _, w := range p.workers {
+		if w != self && w.long.Load() && !w.parked.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// park sleeps until there is a note. Intent first, then another look: whoever
+// posts does these in the opposite order, so no wake-up is lost.
+func (w *Worker) park() {
+	if w.woke {
+		// A goroutine that was woken from here stands in line behind this one.
+		w.woke = false
+		runtime.Gosched()
+		if !w.inbox.empty() {
+			return
+		}
+	}
+	if w.index >= 0 && w.pool.longTurns(w) {
+		w.spinning.Store(true)
+		w.pool.idle.Add(1)
+		woken := w.spin()
+		w.pool.idle.Add(-1)
+		w.spinning.Store(false)
+		if woken {
+			return
+		}
+	}
+	w.parked.Store(true)
+	if !w.inbox.empty() || w.pool.ended.Load() {
+		if w.parked.CompareAndSwap(true, false) {
+			return
+		}
+	} else if w.index >= 0 {
+		w.pool.idle.Add(1)
+		<-w.wake
+		w.pool.idle.Add(-1)
+		w.pool.monitor.rouse()
+		return
+	}
+	<-w.wake
+}
+
+// readNotes does what the inbox says.
+func (w *Worker) readNotes() {
+	for !w.inbox.empty() {
+		w.readAll()
+	}
+}
+
+func (w *Worker) readAll() {
+	for n := w.inbox.takeAll(); n != nil; {
+		next := n.next
+		n.next = nil
+		switch n.kind {
+		case noteReady:
+			w.readReady(n.link)
+		case noteRoom:
+			w.readRoom(n.link)
+		case noteControl:
+			w.readControl(n.unit)
+		case noteTimer:
+			w.firing.Store(false)
+			w.fireTimers()
+		}
+		n = next
+	}
+}
+
+func (w *Worker) readReady(l *Link) {
+	if home := l.to.home.Load(); home != w {
+		home.post(&l.readyNote) // it moved
+		return
+	}
+	l.posted.Store(false) // before the queues are looked at
+	w.makeReady(l)
+}
+
+func (w *Worker) readRoom(l *Link) {
+	if home := l.from.home.Load(); home != w {
+		home.post(&l.roomNote)
+		return
+	}
+	l.wantRoom.Store(false)
+	w.roomIn(l)
+}
+
+// makeReady puts a link on its receiver's ready list.
+func (w *Worker) makeReady(l *Link) {
+	u := l.to
+	if !l.listed {
+		l.listed = true
+		u.ready.push(l)
+	}
+	if u.ping == pingIdle {
+		u.ping, u.idleExp = pingActive, 0
+	}
+	w.schedule(u)
+}
+
+// roomIn lets the sender of l go on where all its full queues have room.
+func (w *Worker) roomIn(l *Link) {
+	u := l.from
+	for _, h := range l.heads {
+		if h.HasReported() && !h.Await() {
+			u.out.drained(h)
+		}
+	}
+	w.schedule(u)
+}
+
+// schedule puts u into the run queue where a turn would do something.
+func (w *Worker) schedule(u *Unit) {
+	if u.queued || u.ready.first == nil && u.ping != pingActive && !u.finishDue {
+		return
+	}
+	if u.ping == pingActive && u.proc.group.isFull() {
+		w.gateUp(u) // u is queued here, or told of room later
+	}
+	if !u.queued && u.runnable() {
+		u.queued = true
+		w.runq.push(u)
+	}
+}
+
+func (w *Worker) readControl(u *Unit) {
+	if home := u.home.Load(); home != w {
+		home.post(&u.note)
+		return
+	}
+	bits := u.control.Swap(0)
+	if bits&controlPing != 0 {
+		w.pingDue(u)
+	}
+	if bits&controlStop != 0 {
+		w.pingDone(u)
+	}
+	if bits&controlResume != 0 {
+		w.ungate(u)
+	}
+	if bits&controlClosing != 0 {
+		u.closing = true
+		u.proc.group.leave(nil)
+	}
+	if bits&controlFinish != 0 {
+		u.finishDue = true
+	}
+	if bits&controlSolo != 0 && w.index >= 0 {
+		if u.queued {
+			w.runq.remove(u)
+			u.queued = false
+		}
+		w.pool.solo(w, u)
+		return
+	}
+	w.schedule(u)
+}
+
+// ungate makes the links ready again that a full group held back.
+func (w *Worker) ungate(u *Unit) {
+	u.waitsGate = false
+	for l := u.gated; l != nil; l = u.gated {
+		u.gated = l.nextReady
+		u.ready.push(l)
+	}
+}
+
+// gateUp keeps what enters u's group waiting until the group has room.
+func (w *Worker) gateUp(u *Unit) {
+	if u.waitsGate {
+		return
+	}
+	u.waitsGate = true
+	if !u.proc.group.await(u) {
+		w.ungate(u)
+	}
+}
+
+// pingDone ends u's Ping for good.
+func (w *Worker) pingDone(u *Unit) {
+	if u.ping != pingNone {
+		u.ping = pingNone
+		u.proc.group.sourceDone()
+	}
+}

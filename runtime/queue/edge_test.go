@@ -1,0 +1,333 @@
+package queue
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// ear counts what a queue tells its listener.
+type ear struct{ touched, filled, overfull int }
+
+func (e *ear) Touched(*Head)  { e.touched++ }
+func (e *ear) Filled(*Head)   { e.filled++ }
+func (e *ear) Overfull(*Head) { e.overfull++ }
+
+func newEdge[T any](capacity int) (*Edge[T], *ear) {
+	e, l := new(Edge[T]), new(ear)
+	e.Init(7, capacity, l)
+	return e, l
+}
+
+// TestEdgeModel compares an edge with a slice, through everything that a producer
+// and a consumer can do.
+func TestEdgeModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &edgeModel{capacity: rapid.IntRange(1, 300).Draw(t, "capacity")}
+		m.edge, m.ear = newEdge[int](m.capacity)
+		t.Repeat(map[string]func(*rapid.T){
+			"put":     m.put,
+			"offer":   m.offer,
+			"publish": m.publish,
+			"take":    m.take,
+			"await":   m.await,
+			"":        m.check,
+		})
+	})
+}
+
+type edgeModel struct {
+	edge     *Edge[int]
+	ear      *ear
+	capacity int
+
+	next      int   // value of the next put
+	waiting   []int // put and not taken
+	published int   // of them
+	taken     int
+	refused   int
+	full      bool // since it was filled
+	asked     bool // for room
+	fills     int
+	touches   int
+	dirty     bool
+}
+
+func (m *edgeModel) one() {
+	if !m.dirty {
+		m.dirty = true
+		m.touches++
+	}
+	if len(m.waiting)+1 >= m.capacity && !m.full {
+		m.full = true
+		m.fills++
+	}
+	m.waiting = append(m.waiting, m.next)
+	m.next++
+}
+
+func (m *edgeModel) put(t *rapid.T) {
+	for range rapid.IntRange(1, 40).Draw(t, "n") {
+		m.edge.Put(m.next)
+		m.one()
+	}
+}
+
+func (m *edgeModel) offer(t *rapid.T) {
+	for range rapid.IntRange(1, 10).Draw(t, "n") {
+		m.edge.Offer(m.next)
+		if len(m.waiting) >= m.capacity {
+			m.refused++
+		} else {
+			m.one()
+		}
+	}
+}
+
+func (m *edgeModel) publish(t *rapid.T) {
+	m.edge.Publish(rapid.Bool().Draw(t, "local"))
+	m.published, m.dirty = len(m.waiting), false
+}
+
+func (m *edgeModel) take(t *rapid.T) {
+	m.edge.SetLocal(rapid.Bool().Draw(t, "local"))
+	n := rapid.IntRange(1, 50).Draw(t, "n")
+	got := m.edge.Peek(n)
+	if len(got) > n || len(got) > m.published || len(got) == 0 && m.published > 0 {
+		t.Fatalf("Peek(%d) of %d returns %d", n, m.published, len(got))
+	}
+	for i, v := range got {
+		if v != m.waiting[i] {
+			t.Fatalf("%d comes where %d is next", v, m.waiting[i])
+		}
+	}
+	if len(got) > 0 && *m.edge.First() != got[0] {
+		t.Fatalf("First is %d, Peek says %d", *m.edge.First(), got[0])
+	}
+	k := rapid.IntRange(0, len(got)).Draw(t, "released")
+	m.edge.Release(k)
+	m.waiting, m.published, m.taken = m.waiting[k:], m.published-k, m.taken+k
+	if m.edge.HasRoomForWaiter() != (m.asked && m.published <= m.capacity/2) {
+		t.Fatalf("asked %v, %d of %d: a report is wrong", m.asked, m.published, m.capacity)
+	}
+	if m.asked && m.published <= m.capacity/2 {
+		m.asked = false
+		if !m.edge.HasReported() {
+			t.Fatal("it has not reported")
+		}
+	}
+}
+
+// await ends being full as a sender does: it publishes, asks, and is told.
+func (m *edgeModel) await(t *rapid.T) {
+	if !m.full || m.asked {
+		return
+	}
+	m.publish(t)
+	m.asked = m.edge.Await()
+	if m.asked != (len(m.waiting) > m.capacity/2) {
+		t.Fatalf("Await with %d of %d says %v", len(m.waiting), m.capacity, m.asked)
+	}
+	if !m.asked {
+		m.edge.Drained()
+		m.full = false
+	}
+}
+
+func (m *edgeModel) check(t *rapid.T) {
+	e := m.edge
+	if e.Len() != m.published || e.Empty() != (m.published == 0) || int(e.Depth()) != len(m.waiting) || e.Full() != m.full {
+		t.Fatalf("Len %d, Depth %d, Full %v; want %d, %d, %v", e.Len(), e.Depth(), e.Full(), m.published, len(m.waiting), m.full)
+	}
+	if int(e.Taken()) != m.taken || int(e.Dropped()) != m.refused || int(e.Sent()) != m.refused+m.taken+m.published {
+		t.Fatalf("taken %d, dropped %d, sent %d; want %d, %d, %d",
+			e.Taken(), e.Dropped(), e.Sent(), m.taken, m.refused, m.refused+m.taken+m.published)
+	}
+	if e.Room() != (len(m.waiting) < m.capacity) {
+		t.Fatalf("Room with %d of %d says %v", len(m.waiting), m.capacity, e.Room())
+	}
+	if m.ear.filled != m.fills || m.ear.touched != m.touches {
+		t.Fatalf("told %d times of being full, %d of the first message; want %d, %d", m.ear.filled, m.ear.touched, m.fills, m.touches)
+	}
+	if e.Index() != 7 || e.Capacity() != m.capacity {
+		t.Fatalf("index %d, capacity %d", e.Index(), e.Capacity())
+	}
+}
+
+// gate is a listener whose producer pauses.
+type gate struct {
+	full bool
+	room chan struct{}
+}
+
+func (g *gate) Touched(*Head)  {}
+func (g *gate) Filled(*Head)   { g.full = true }
+func (g *gate) Overfull(*Head) {}
+
+// TestEdgeAcrossGoroutines has a producer that pauses while the queue is full,
+// bursts of random lengths, and a consumer that takes batches of random lengths:
+// order, no loss, no lost wake-up, the bound.
+func TestEdgeAcrossGoroutines(t *testing.T) {
+	n := 200_000
+	if race.Enabled {
+		n /= 10
+	}
+	for _, capacity := range []int{1, 2, 3, 8, 100, 4096} {
+		const burst = 20
+		g := &gate{room: make(chan struct{}, 1)}
+		e := new(Edge[int])
+		e.Init(0, capacity, g)
+		var both sync.WaitGroup
+		both.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(capacity)))
+			for sent := 0; sent < n; {
+				for range min(1+r.IntN(burst), n-sent) {
+					e.Put(sent)
+					sent++
+				}
+				if d := int(e.Depth()); d > capacity+burst {
+					t.Errorf("a queue of %d holds %d", capacity, d)
+				}
+				e.Publish(false)
+				if g.full {
+					if e.Await() {
+						<-g.room
+					}
+					e.Drained()
+					g.full = false
+				}
+			}
+		})
+		both.Go(func() {
+			r := rand.New(rand.NewPCG(2, uint64(capacity)))
+			for next := 0; next < n; {
+				batch := e.Peek(1 + r.IntN(2*burst))
+				if len(batch) == 0 {
+					runtime.Gosched()
+					continue
+				}
+				for _, v := range batch {
+					if v != next {
+						t.Errorf("%d comes where %d is next", v, next)
+						return
+					}
+					next++
+				}
+				e.Release(len(batch))
+				if e.HasRoomForWaiter() {
+					g.room <- struct{}{}
+				}
+			}
+		})
+		both.Wait()
+		if e.Len() != 0 || e.Taken() != uint64(n) {
+			t.Errorf("%d are left, %d were taken", e.Len(), e.Taken())
+		}
+	}
+}
+
+// TestEdgeReusesItsSegments: a steady flow allocates nothing.
+func TestEdgeReusesItsSegments(t *testing.T) {
+	e, _ := newEdge[[4]uint64](1024)
+	flow := func() {
+		for range 500 {
+			e.Put([4]uint64{})
+		}
+		e.Publish(true)
+		for e.Len() > 0 {
+			e.Release(len(e.Peek(100)))
+		}
+	}
+	for range 10 {
+		flow()
+	}
+	if allocs := testing.AllocsPerRun(100, flow); allocs > 0 {
+		t.Errorf("%v allocations for 500 messages", allocs)
+	}
+}
+
+// TestEdgeAllocatesNothingBeforeItsFirstMessage.
+func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
+	e := new(Edge[int])
+	l := new(ear)
+	if allocs := testing.AllocsPerRun(100, func() {
+		*e = Edge[int]{}
+		e.Init(0, 1024, l)
+		e.Publish(false)
+		_ = e.Peek(10)
+	}); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// TestEdgeLetsGoOfMessages: what a drained segment's messages point at is not
+// held on to by the spare.
+func TestEdgeLetsGoOfMessages(t *testing.T) {
+	e, _ := newEdge[*[1 << 16]byte](64)
+	for range 1000 {
+		e.Put(new([1 << 16]byte))
+		e.Publish(true)
+		e.Release(len(e.Peek(1)))
+	}
+	held := 0
+	for s := e.first; s != nil; s = s.next {
+		for _, p := range s.buf {
+			if p != nil {
+				held++
+			}
+		}
+	}
+	if held > segmentMin {
+		t.Errorf("%d messages are held after they were taken", held)
+	}
+}
+
+// TestEdgeMemory: a full queue takes its capacity times the size of a message and
+// at most 20 % more, for messages of all sizes; and no more after it was full,
+// drained and full again.
+func TestEdgeMemory(t *testing.T) {
+	memoryOf[[1]uint64](t, 1024)
+	memoryOf[[1]uint64](t, 16)
+	memoryOf[[9]uint64](t, 100)
+	memoryOf[[64]uint64](t, 1024)
+	memoryOf[[5000]uint64](t, 64)
+	memoryOf[[1]byte](t, 100_000)
+}
+
+func memoryOf[T any](t *testing.T, capacity int) {
+	t.Helper()
+	e, _ := newEdge[T](capacity)
+	for range 5 {
+		for e.Room() {
+			e.Put(*new(T))
+		}
+		e.Publish(true)
+		size := int(unsafe.Sizeof(*new(T)))
+		got := segmentsOf(e) * size
+		if most := capacity * size * 12 / 10; got > max(most, (capacity+2*segmentMin)*size) {
+			t.Errorf("%d messages of %d bytes take %d, more than %d", capacity, size, got, most)
+		}
+		for e.Len() > 0 {
+			e.Release(len(e.Peek(7)))
+		}
+	}
+}
+
+// segmentsOf counts the messages that the segments of e have room for, spares
+// included.
+func segmentsOf[T any](e *Edge[T]) (n int) {
+	seen := make(map[*segment[T]]bool)
+	for _, list := range []*segment[T]{e.first, e.seg, e.last, e.spare.own, e.spare.shared.Load()} {
+		for s := list; s != nil && !seen[s]; s = s.next {
+			seen[s] = true
+			n += len(s.buf)
+		}
+	}
+	return n
+}

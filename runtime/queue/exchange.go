@@ -1,0 +1,49 @@
+package queue
+
+import "sync/atomic"
+
+// sparesMax bounds the drained segments that wait for the producer: as many as
+// a queue at its capacity consists of.
+const sparesMax = segmentsPerCapacity + 1
+
+// exchange hands drained segments back from the consumer to the producer, which
+// takes them all at once.
+type exchange[T any] struct {
+	shared atomic.Pointer[segment[T]]
+	_      [8]byte
+	own    *segment[T] // the producer's
+}
+
+// put hands s back; the consumer calls it.
+func (x *exchange[T]) put(s *segment[T]) {
+	for {
+		top := x.shared.Load()
+		s.next, s.depth = top, 1
+		if top != nil {
+			if s.depth = top.depth + 1; s.depth > sparesMax {
+				s.next = nil
+				return // the collector's
+			}
+		}
+		if x.shared.CompareAndSwap(top, s) {
+			return
+		}
+	}
+}
+
+// take returns a segment of n messages, or nil; the producer calls it.
+func (x *exchange[T]) take(n int) *segment[T] {
+	if x.own == nil {
+		if x.shared.Load() == nil {
+			return nil
+		}
+		x.own = x.shared.Swap(nil)
+	}
+	s := x.own
+	x.own, s.next = s.next, nil
+	if len(s.buf) != n {
+		x.own = nil // smaller ones, from before the queue grew
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package queue
+
+import "sync/atomic"
+
+// Listener is told what a producer's puts do to its queue. It is called on the
+// producer's goroutine, off the fast path.
+type Listener interface {
+	// Touched: the first message since the last publish.
+	Touched(*Head)
+	// Filled: the queue holds its capacity; called once until Drained.
+	Filled(*Head)
+	// Overfull: a full queue has grown by another segment.
+	Overfull(*Head)
+}
+
+// segmentList is an Edge as its Head sees it.
+type segmentList interface {
+	// grow appends a segment and returns its length.
+	grow() int
+}
+
+// Head is the part of a queue that does not depend on the type of its messages:
+// what is counted and what is visible. Positions count messages from the first
+// one: those put, those published, those taken.
+type Head struct {
+	// The producer's.
+	pos      int    // in the current segment, of the next put
+	limit    int    // a put at this place takes the slow path
+	base     uint64 // messages put before the current segment
+	seen     uint64 // the producer's copy of taken
+	listener Listener
+	list     segmentList
+	end      int // of the current segment
+	capacity uint64
+	full     bool
+	asked    bool // room was asked for since the queue became full
+	touched  bool
+	index    int32 // of the edge
+	next     *Head // in a list of the producer's full queues
+
+	published count
+
+	_ [16]byte // the consumer's fields start a line of their own
+
+	// The consumer's.
+	get   uint64
+	taken count
+	local bool // the producer runs on the same goroutine
+
+	refused atomic.Uint64 // messages that were sent and not put
+	evicted atomic.Uint64 // messages that were put and dropped afterwards
+	// waiting is set while the producer wants to hear of room.
+	waiting atomic.Bool
+}
+
+// Init prepares an empty queue of edge index. It is called once, before any
+// other method.
+func (h *Head) Init(index int, capacity int, l Listener) {
+	h.index = int32(index)
+	h.capacity = uint64(capacity)
+	h.listener = l
+}
+
+// Index is the index of the queue's edge.
+func (h *Head) Index() int { return int(h.index) }
+
+// Capacity is the number of messages at which the queue is full.
+func (h *Head) Capacity() int { return int(h.capacity) }
+
+// put counts the messages put.
+func (h *Head) put() uint64 { return h.base + uint64(h.pos) }
+
+// due does what is due at limit: tell of the first message since the last
+// publish, tell that the queue is full, go on to the next segment.
+func (h *Head) due() {
+	if !h.touched {
+		h.touched = true
+		h.listener.Touched(h)
+	}
+	// The put that follows is the one that fills the queue.
+	put := h.put()
+	if !h.full && put-h.seen+1 >= h.capacity && h.Depth()+1 >= h.capacity {
+		h.full = true
+		h.listener.Filled(h)
+	}
+	if h.pos == h.end {
+		h.end = h.list.grow()
+		if h.full {
+			h.listener.Overfull(h)
+		}
+	}
+	h.limit = h.end
+	if !h.full { // look again at the message that may fill the queue
+		h.limit = int(min(uint64(h.limit), uint64(h.pos)+h.capacity-1-(put-h.seen)))
+	}
+}
+
+// Publish makes what was put visible to the consumer; only the producer calls
+// it. Local says that the consumer runs on the same goroutine.
+func (h *Head) Publish(local bool) {
+	h.touched = false
+	h.limit = h.pos
+	h.published.set(h.put(), local)
+}
+
+// Depth is the number of messages that were put and not yet taken, as the
+// producer sees it.
+func (h *Head) Depth() uint64 {
+	h.seen = h.taken.Load()
+	return h.put() - h.seen
+}
+
+// Room reports whether one more message fits; only the producer calls it.
+func (h *Head) Room() bool {
+	return h.put()-h.seen < h.capacity || h.Depth() < h.capacity
+}
+
+// Full reports whether the producer was told that the queue is full and has not
+// yet been told of room.
+func (h *Head) Full() bool { return h.full }
+
+// Await asks the consumer to report when the queue is down to half. It returns
+// false where it is already: the two sides look in opposite order, so that no
+// wake-up is lost.
+func (h *Head) Await() bool {
+	h.waiting.Store(true)
+	h.asked = h.Depth() > h.capacity/2 || !h.waiting.CompareAndSwap(true, false)
+	return h.asked
+}
+
+// HasReported reports whether the consumer has reported the room that Await
+// asked for; only the producer calls it.
+func (h *Head) HasReported() bool { return h.asked && !h.waiting.Load() }
+
+// SetLocal tells the queue whether its producer runs on the goroutine of the
+// consumer, who calls it.
+func (h *Head) SetLocal(local bool) {
+	if h.local && !local {
+		h.taken.Store(h.get)
+	}
+	h.local = local
+}
+
+// Drained ends the full state; only the producer calls it.
+func (h *Head) Drained() {
+	h.full, h.asked = false, false
+	h.seen = h.taken.Load()
+	h.limit = h.pos
+}
+
+// HasRoomForWaiter reports, once, that a waiting producer has room; the
+// consumer calls it after it took messages.
+func (h *Head) HasRoomForWaiter() bool {
+	return h.waiting.Load() &&
+		h.published.Load()-h.taken.Load() <= h.capacity/2 &&
+		h.waiting.CompareAndSwap(true, false)
+}
+
+// Len is the number of visible messages not yet taken. Any goroutine may ask.
+func (h *Head) Len() int {
+	gone := h.taken.Load() + h.evicted.Load()   // first, so that the difference is never negative
+	return max(0, int(h.published.Load()-gone)) // who is neither end may see the counts in another order
+}
+
+// Empty reports whether nothing is visible to the consumer.
+func (h *Head) Empty() bool { return h.Len() == 0 }
+
+// Sent counts the messages that were sent: published, or refused.
+func (h *Head) Sent() uint64 { return h.refused.Load() + h.published.Load() }
+
+// Taken counts the messages that were given to handlers.
+func (h *Head) Taken() uint64 { return h.taken.Load() }
+
+// Dropped counts the messages that will never be given to a handler.
+func (h *Head) Dropped() uint64 { return h.refused.Load() + h.evicted.Load() }
+
+// Refuse counts a message that was sent and not put.
+func (h *Head) Refuse() { h.refused.Add(1) }
+
+// RefuseMany counts n messages that were sent and not put.
+func (h *Head) RefuseMany(n uint64) { h.refused.Add(n) }
+
+// take counts n messages as given to handlers.
+func (h *Head) take(n int) {
+	h.get += uint64(n)
+	h.taken.set(h.get, h.local)
+}
+
+// HeadList is a list of a producer's full queues; the zero value is empty.
+type HeadList struct{ first *Head }
+
+// Push adds h, which must be in no list.
+func (l *HeadList) Push(h *Head) { h.next, l.first = l.first, h }
+
+// Pop takes a queue out, or returns nil.
+func (l *HeadList) Pop() *Head {
+	h := l.first
+	if h != nil {
+		l.first, h.next = h.next, nil
+	}
+	return h
+}

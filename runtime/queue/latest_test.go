@@ -1,0 +1,164 @@
+package queue
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// TestLatestModel compares a Latest with a slice.
+func TestLatestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.IntRange(1, 60).Draw(t, "capacity")
+		q, l := new(Latest[string]), new(ear)
+		q.Init(3, capacity, l)
+		type entry struct {
+			n uint64
+			m string
+		}
+		var held []entry
+		var next, evicted, taken uint64
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				for range rapid.IntRange(1, 20).Draw(t, "n") {
+					next += uint64(1 + rapid.IntRange(0, 3).Draw(t, "gap"))
+					m := rapid.StringN(0, 3, 10).Draw(t, "m")
+					q.Put(next, m)
+					if held = append(held, entry{next, m}); len(held) > capacity {
+						held = held[1:]
+						evicted++
+					}
+				}
+			},
+			"take": func(t *rapid.T) {
+				n, ok := q.First()
+				if ok != (len(held) > 0) || ok && n != held[0].n {
+					t.Fatalf("First is %d, %v", n, ok)
+				}
+				if _, ok := q.Take(n + 1); ok {
+					t.Fatal("took another than was looked at")
+				}
+				if m, taking := q.Take(n); taking != ok || ok && m != held[0].m {
+					t.Fatalf("took %q, %v", m, taking)
+				}
+				if ok {
+					held = held[1:]
+					taken++
+				}
+			},
+			"pop": func(t *rapid.T) {
+				m, ok := q.Pop()
+				if ok != (len(held) > 0) || ok && m != held[0].m {
+					t.Fatalf("popped %q, %v", m, ok)
+				}
+				if ok {
+					held = held[1:]
+					taken++
+				}
+			},
+			"": func(t *rapid.T) {
+				if q.Len() != len(held) || q.Taken() != taken || q.Dropped() != evicted || q.Sent() != taken+evicted+uint64(len(held)) {
+					t.Fatalf("len %d, taken %d, dropped %d, sent %d; held %d, taken %d, evicted %d",
+						q.Len(), q.Taken(), q.Dropped(), q.Sent(), len(held), taken, evicted)
+				}
+			},
+		})
+	})
+}
+
+// TestLatestAcrossGoroutines: what is taken ascends, never more than the capacity
+// is held, the last message is not dropped, and nothing is unaccounted for.
+func TestLatestAcrossGoroutines(t *testing.T) {
+	n := uint64(200_000)
+	if race.Enabled {
+		n /= 10
+	}
+	for _, capacity := range []int{1, 2, 7, 1000} {
+		q := new(Latest[uint64])
+		q.Init(0, capacity, new(ear))
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			for i := uint64(1); i <= n; i++ {
+				q.Put(i, i)
+				if i%64 == 0 {
+					q.Publish(false)
+				}
+			}
+		})
+		var last, got uint64
+		for last < n {
+			number, ok := q.First()
+			if !ok {
+				runtime.Gosched()
+				continue
+			}
+			if held := q.Len(); held < 0 || held > capacity {
+				t.Fatalf("a queue of %d holds %d", capacity, held)
+			}
+			m, ok := q.Take(number)
+			if !ok {
+				continue
+			}
+			if m != number || m <= last {
+				t.Fatalf("%d under number %d after %d", m, number, last)
+			}
+			last = m
+			got++
+		}
+		wait.Wait()
+		if q.Len() != 0 || q.Taken() != got || q.Dropped() != n-got || q.Sent() != n {
+			t.Errorf("of %d sent %d were taken and %d dropped, %d are left", q.Sent(), q.Taken(), q.Dropped(), q.Len())
+		}
+	}
+}
+
+// farewell is a message that notes that it was evicted.
+type farewell struct{ evicted *int }
+
+func (f *farewell) Evicted() { *f.evicted++ }
+
+func TestLatestTellsWhatItEvicts(t *testing.T) {
+	evicted := 0
+	q := new(Latest[farewell])
+	q.Init(0, 3, new(ear))
+	for i := range uint64(10) {
+		q.Put(i, farewell{&evicted})
+	}
+	if evicted != 7 {
+		t.Errorf("%d of 7 evicted messages know", evicted)
+	}
+}
+
+// TestLatestMemory: at its capacity it takes no more than that.
+func TestLatestMemory(t *testing.T) {
+	q := new(Latest[[9]uint64])
+	q.Init(0, 1000, new(ear))
+	for i := range uint64(10_000) {
+		q.Put(i, [9]uint64{})
+	}
+	size := int(unsafe.Sizeof([9]uint64{}))
+	if got := cap(q.ring) * int(unsafe.Sizeof(q.ring[0])); got > 1000*size*12/10 {
+		t.Errorf("1000 messages of %d bytes take %d", size, got)
+	}
+}
+
+// TestLatestLetsGoOfMessages that were taken or evicted.
+func TestLatestLetsGoOfMessages(t *testing.T) {
+	q := new(Latest[*int])
+	q.Init(0, 4, new(ear))
+	for i := range uint64(10) {
+		q.Put(i, new(int))
+	}
+	for _, ok := q.Pop(); ok; _, ok = q.Pop() {
+	}
+	for _, e := range q.ring {
+		if e.M != nil {
+			t.Error("a message is held after it was taken")
+		}
+	}
+}

@@ -1,0 +1,51 @@
+//go:build race
+
+package queue
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// poison fills messages without pointers that were handed back: a value that
+// stands out in a debugger, is no small number and no valid UTF-8.
+const poison = 0xDB
+
+// Lend returns a copy of *m for a handler; Reclaim poisons it.
+func Lend[T any](m *T) *T {
+	c := new(T)
+	*c = *m
+	return c
+}
+
+// Reclaim overwrites the lent copy: a pointer that the handler kept reads
+// poison, or zero where T holds pointers, and a goroutine that still reads it
+// is reported by the race detector.
+func Reclaim[T any](c *T) {
+	var zero T
+	*c = zero
+	if size := unsafe.Sizeof(zero); size > 0 && !holdsPointers(reflect.TypeFor[T]()) {
+		b := unsafe.Slice((*byte)(unsafe.Pointer(c)), size)
+		for i := range b {
+			b[i] = poison
+		}
+	}
+}
+
+func holdsPointers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return t.Len() > 0 && holdsPointers(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if holdsPointers(t.Field(i).Type) {
+				return true
+			}
+		}
+		return false
+	case reflect.Chan, reflect.Func, reflect.Interface, reflect.Map, reflect.Pointer,
+		reflect.Slice, reflect.String, reflect.UnsafePointer:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,67 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// TestAKeptPointerReadsPoison: with -race, a pointer that a handler kept reads
+// neither the message nor a later one.
+func TestAKeptPointerReadsPoison(t *testing.T) {
+	type plain struct {
+		A uint32
+		B [3]uint16
+	}
+	type pointing struct {
+		Name string
+		Next *int
+	}
+	a, b := plain{1, [3]uint16{2, 3, 4}}, pointing{"a", new(int)}
+	keptA, keptB := Lend(&a), Lend(&b)
+	if *keptA != a || *keptB != b {
+		t.Fatal("what is lent is not the message")
+	}
+	Reclaim(keptA)
+	Reclaim(keptB)
+	if !race.Enabled {
+		if keptA != &a || keptB != &b {
+			t.Error("without -race lending costs something")
+		}
+		return
+	}
+	if a.A != 1 || b.Name != "a" {
+		t.Error("the message itself was poisoned")
+	}
+	if keptA.A != 0xDBDBDBDB || keptA.B[2] != 0xDBDB {
+		t.Errorf("a kept pointer reads %+v", *keptA)
+	}
+	if *keptB != (pointing{}) {
+		t.Errorf("a kept pointer reads %+v", *keptB)
+	}
+}
+
+// TestLendOfEachKind: nothing that holds a pointer is filled with poison, which
+// the collector would follow.
+func TestLendOfEachKind(t *testing.T) {
+	lent(t, struct{}{})
+	lent(t, [0]*int{})
+	lent(t, [2]any{1, "x"})
+	lent(t, map[string]int{"a": 1})
+	lent(t, []byte("abc"))
+	lent(t, func() {})
+	lent(t, make(chan int))
+	lent(t, [3]struct{ E error }{})
+	lent(t, 3.5)
+	lent(t, complex(1, 2))
+}
+
+func lent[T any](t *testing.T, v T) {
+	t.Helper()
+	Reclaim(Lend(&v))
+	if !race.Enabled {
+		if allocs := testing.AllocsPerRun(10, func() { Reclaim(Lend(&v)) }); allocs > 0 {
+			t.Errorf("%T: %v allocations", v, allocs)
+		}
+	}
+}

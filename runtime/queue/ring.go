@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"runtime"
+	"sync/atomic"
+)
+
+// Ring is a bounded first-in first-out queue for any number of producers and
+// consumers. Make one with NewRing.
+//
+// Each slot counts its turns: an even turn waits for a value, an odd one holds
+// it (after Erik Rigtorp's MPMCQueue). Unlike the sequence numbers of Vyukov's
+// queue this needs no power of two and works down to a capacity of one.
+type Ring[T any] struct {
+	slots []slot[T]
+	_     [40]byte
+	tail  atomic.Uint64 // position of the next push
+	_     [56]byte
+	head  atomic.Uint64 // position of the next pop
+	_     [56]byte
+}
+
+type slot[T any] struct {
+	turn  atomic.Uint64
+	value T
+}
+
+// NewRing returns an empty ring for capacity values. It panics where capacity
+// is not positive.
+func NewRing[T any](capacity int) *Ring[T] {
+	if capacity < 1 {
+		panic("queue: the capacity of a ring must be positive")
+	}
+	return &Ring[T]{slots: make([]slot[T], capacity)}
+}
+
+// Cap is the capacity.
+func (r *Ring[T]) Cap() int { return len(r.slots) }
+
+// Len is the number of values; while others push and pop it is a guess between
+// 0 and Cap.
+func (r *Ring[T]) Len() int {
+	head := r.head.Load()
+	tail := r.tail.Load()
+	if tail <= head {
+		return 0
+	}
+	return min(int(tail-head), len(r.slots))
+}
+
+// TryPush appends v, or reports false where the ring is full.
+func (r *Ring[T]) TryPush(v T) bool {
+	for {
+		pos := r.tail.Load()
+		s := &r.slots[pos%uint64(len(r.slots))]
+		lap := pos / uint64(len(r.slots)) * 2
+		if s.turn.Load() == lap {
+			if r.tail.CompareAndSwap(pos, pos+1) {
+				s.value = v
+				s.turn.Store(lap + 1)
+				return true
+			}
+			continue
+		}
+		head := r.head.Load() // before the look at tail, so that it is at most pos
+		if r.tail.Load() != pos {
+			continue // another producer was faster
+		}
+		if pos-head < uint64(len(r.slots)) {
+			runtime.Gosched() // a consumer is between taking and freeing the slot
+			continue
+		}
+		return false
+	}
+}
+
+// TryPop takes the oldest value, or reports false where there is none.
+func (r *Ring[T]) TryPop() (v T, ok bool) {
+	for {
+		pos := r.head.Load()
+		s := &r.slots[pos%uint64(len(r.slots))]
+		lap := pos / uint64(len(r.slots)) * 2
+		if s.turn.Load() == lap+1 {
+			if r.head.CompareAndSwap(pos, pos+1) {
+				v = s.value
+				var zero T
+				s.value = zero
+				s.turn.Store(lap + 2)
+				return v, true
+			}
+			continue
+		}
+		if r.head.Load() != pos {
+			continue
+		}
+		if r.tail.Load() > pos {
+			runtime.Gosched() // a producer is between taking and filling the slot
+			continue
+		}
+		return v, false
+	}
+}

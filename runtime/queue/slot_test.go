@@ -1,0 +1,65 @@
+package queue
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+func TestSlotHoldsOne(t *testing.T) {
+	var s Slot[string]
+	s.Init(5, 1, new(ear))
+	if _, ok := s.Pop(); ok {
+		t.Error("an empty slot gave something")
+	}
+	if !s.Offer("a") || s.Offer("b") || s.Offer("c") {
+		t.Error("the first of three, and it alone, is taken in")
+	}
+	if s.Len() != 1 || s.Sent() != 3 || s.Dropped() != 2 {
+		t.Errorf("len %d, sent %d, dropped %d", s.Len(), s.Sent(), s.Dropped())
+	}
+	if m, ok := s.Pop(); m != "a" || !ok {
+		t.Errorf("popped %q, %v", m, ok)
+	}
+	s.RefuseMany(7)
+	if !s.Offer("d") || s.Len() != 1 || s.Taken() != 1 || s.Dropped() != 9 || s.Sent() != 11 {
+		t.Errorf("len %d, taken %d, dropped %d, sent %d", s.Len(), s.Taken(), s.Dropped(), s.Sent())
+	}
+}
+
+// TestSlotAcrossGoroutines: what comes ascends, and what was refused is counted.
+func TestSlotAcrossGoroutines(t *testing.T) {
+	const n = 50_000
+	var s Slot[int]
+	s.Init(0, 1, new(ear))
+	var wait sync.WaitGroup
+	accepted := 0
+	wait.Go(func() {
+		for i := 1; i <= n || accepted == 0; i++ {
+			if s.Offer(i) {
+				accepted++
+			}
+		}
+		for !s.Offer(1 << 30) { // the last one
+			runtime.Gosched()
+		}
+		accepted++
+	})
+	last, got := 0, 0
+	for last < 1<<30 {
+		m, ok := s.Pop()
+		if !ok {
+			runtime.Gosched()
+			continue
+		}
+		if m <= last {
+			t.Fatalf("%d after %d", m, last)
+		}
+		last = m
+		got++
+	}
+	wait.Wait()
+	if got != accepted || s.Len() != 0 || s.Taken() != uint64(got) || s.Sent() != s.Taken()+s.Dropped() {
+		t.Errorf("accepted %d, got %d; sent %d, dropped %d", accepted, got, s.Sent(), s.Dropped())
+	}
+}

@@ -1,0 +1,58 @@
+package route
+
+import (
+	"github.com/cespare/xxhash/v2"
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// String is the instance, of n, for a string key.
+func String[K ~string](key K, n int) int {
+	return int(xxhash.Sum64String(string(key)) % uint64(n))
+}
+
+// Bytes is the instance, of n, for a key of bytes: that of the equal string.
+func Bytes[K ~[]byte](key K, n int) int {
+	return int(xxhash.Sum64(key) % uint64(n))
+}
+
+// Int is the instance, of n, for a signed integer key, sign-extended to 64 bits.
+func Int[K ~int | ~int8 | ~int16 | ~int32 | ~int64](key K, n int) int {
+	return int(mix(uint64(int64(key))) % uint64(n))
+}
+
+// Uint is the instance, of n, for an unsigned integer key.
+func Uint[K ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](key K, n int) int {
+	return int(mix(uint64(key)) % uint64(n))
+}
+
+// Bool is the instance, of n, for a bool key: that of 0 or 1.
+func Bool[K ~bool](key K, n int) int {
+	if key {
+		return int(mix(1) % uint64(n))
+	}
+	return int(mix(0) % uint64(n))
+}
+
+// ID is the instance that an id names, or -1 where it lies outside the n
+// instances.
+func ID[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](id K, n int) int {
+	if id < 0 || uint64(id) >= uint64(n) {
+		return -1
+	}
+	return int(id)
+}
+
+// mix is the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable
+// pseudorandom number generators", 2014): a bijection, so that consecutive keys
+// spread.
+func mix(x uint64) uint64 {
+	if bug.On(bug.WrongHash) {
+		x++
+	}
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	x ^= x >> 31
+	return x
+}

@@ -1,0 +1,166 @@
+package route
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const many = 1<<63 - 1 // instances, so that nearly the whole hash shows
+
+// TestXXH64 compares with values that the algorithm's author and others publish.
+func TestXXH64(t *testing.T) {
+	for key, hash := range map[string]uint64{
+		"":    0xef46db3751d8e999,
+		"a":   0xd24ec4f1a98c6e5b,
+		"abc": 0x44bc2cf5ad770999,
+		"Nobody inspects the spammish repetition": 0xfbcea83c8a378bf1,
+	} {
+		want := int(hash % many)
+		if got := String(key, many); got != want {
+			t.Errorf("String(%q) is %#x, not %#x", key, got, want)
+		}
+		if got := Bytes([]byte(key), many); got != want {
+			t.Errorf("Bytes(%q) is %#x, not %#x", key, got, want)
+		}
+	}
+}
+
+// TestSplitmix64 compares with the published outputs of the generator, of which
+// mix is the finalizer.
+func TestSplitmix64(t *testing.T) {
+	const seed, gamma = uint64(1234567), 0x9e3779b97f4a7c15
+	for i, want := range []uint64{
+		6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
+	} {
+		if got := mix(seed + uint64(i+1)*gamma); got != want {
+			t.Errorf("output %d is %d, not %d", i, got, want)
+		}
+	}
+	if mix(0) != 0 {
+		t.Error("0 is not mapped to itself")
+	}
+}
+
+// TestVectors checks the table of docs/reference/routing.md against the code.
+func TestVectors(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/routing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
+		}
+		if len(cells) != 6 || !strings.HasPrefix(cells[2], "0x") {
+			continue
+		}
+		rows++
+		instance := instanceOf(t, cells[0], cells[1])
+		hash, err := strconv.ParseUint(cells[2], 0, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := instance(many); got != int(hash%many) {
+			t.Errorf("%s %s: the hash is not %#x", cells[0], cells[1], hash)
+		}
+		for i, n := range []int{3, 8, 1000} {
+			if got := fmt.Sprint(instance(n)); got != cells[3+i] {
+				t.Errorf("%s %s: of %d it is instance %s, not %s", cells[0], cells[1], n, got, cells[3+i])
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("the page has %d vectors", rows)
+	}
+}
+
+// instanceOf returns what maps a key, given as Go source, to an instance.
+func instanceOf(t *testing.T, kind, key string) func(n int) int {
+	t.Helper()
+	fail := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch kind {
+	case "string":
+		s, err := strconv.Unquote(key)
+		fail(err)
+		return func(n int) int { return String(s, n) }
+	case "[]byte":
+		s, err := strconv.Unquote(key)
+		fail(err)
+		return func(n int) int { return Bytes([]byte(s), n) }
+	case "int":
+		v, err := strconv.ParseInt(key, 0, 64)
+		fail(err)
+		return func(n int) int { return Int(v, n) }
+	case "uint":
+		v, err := strconv.ParseUint(key, 0, 64)
+		fail(err)
+		return func(n int) int { return Uint(v, n) }
+	case "bool":
+		v, err := strconv.ParseBool(key)
+		fail(err)
+		return func(n int) int { return Bool(v, n) }
+	}
+	t.Fatalf("no kind of key: %q", kind)
+	return nil
+}
+
+// TestEqualKeysOfAllTypes: an integer goes the same way in whatever type it is
+// held, negative ones sign-extended.
+func TestEqualKeysOfAllTypes(t *testing.T) {
+	type account string
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 10_000).Draw(t, "n")
+		v := rapid.Int8().Draw(t, "v")
+		want := Int(int64(v), n)
+		if Int(v, n) != want || Int(int16(v), n) != want || Int(int32(v), n) != want || Int(int(v), n) != want || Uint(uint64(int64(v)), n) != want {
+			t.Fatalf("%d goes different ways", v)
+		}
+		u := uint8(v)
+		if w := Uint(uint64(u), n); Uint(u, n) != w || Uint(uint16(u), n) != w || Uint(uint32(u), n) != w || Uint(uintptr(u), n) != w {
+			t.Fatalf("%d goes different ways", u)
+		}
+		s := rapid.String().Draw(t, "s")
+		if String(s, n) != Bytes([]byte(s), n) || String(account(s), n) != String(s, n) {
+			t.Fatalf("%q goes different ways", s)
+		}
+		if b := Bool(v > 0, n); b < 0 || b >= n || want < 0 || want >= n || String(s, n) >= n {
+			t.Fatal("not an instance")
+		}
+	})
+}
+
+// TestConsecutiveKeysSpread evenly over few instances.
+func TestConsecutiveKeysSpread(t *testing.T) {
+	const keys, n = 80_000, 8
+	var count [n]int
+	for i := range keys {
+		count[Int(i, n)]++
+	}
+	for i, c := range count {
+		if c < keys/n*95/100 || c > keys/n*105/100 {
+			t.Errorf("instance %d gets %d of %d keys", i, c, keys)
+		}
+	}
+}
+
+func TestID(t *testing.T) {
+	for id, want := range map[int64]int{-1 << 63: -1, -1: -1, 0: 0, 4: 4, 5: -1, 1<<63 - 1: -1} {
+		if got := ID(id, 5); got != want {
+			t.Errorf("ID(%d, 5) is %d, not %d", id, got, want)
+		}
+	}
+	if ID(^uint64(0), 5) != -1 || ID(uint8(200), 201) != 200 || ID(int8(-128), 1000) != -1 {
+		t.Error("an id is taken for another")
+	}
+}

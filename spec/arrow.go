@@ -1,0 +1,162 @@
+package spec
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// noProcessor is the index of a name that no processor has, and with which the
+// edge therefore has a finding.
+const noProcessor = -2
+
+var (
+	timerForm   = regexp.MustCompile(`^every\s+(\S.*)?$`)
+	colonInName = regexp.MustCompile(`^([A-Za-z][\w-]*)\s*:\s*([A-Za-z]\w*)$`)
+)
+
+func (b *builder) edges(t *Topology, v *Value) {
+	for _, item := range v.Items {
+		e, options, ok := b.edge(item)
+		if ok {
+			t.Edges = append(t.Edges, e)
+			b.options = append(b.options, options)
+		}
+	}
+}
+
+// edge reads one item of edges: "every 1s -> a" or a mapping with one key.
+func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
+	e = Edge{Pointer: item.Pointer, Capacity: defaultCapacity, Full: Block}
+	switch {
+	case item.Kind == String:
+		if !b.found.exact[item.Pointer] {
+			b.arrow(&e, item.text(), false)
+		}
+	case item.Kind != Map: // the schema has reported it
+		return e, nil, false
+	case len(item.Fields) == 0:
+		suggestion := `write "from -> to: Message"`
+		if item.At.EndLine > item.At.Line || item.At.EndColumn-item.At.Column > len("{}") {
+			suggestion += `; keys that begin with "` + ignoredPrefix + `" are ignored`
+		}
+		b.found.add(codeEdgeForm, item.At, item.Pointer, "this item holds no edge", suggestion)
+		return e, nil, false
+	default:
+		if len(item.Fields) > 1 {
+			second := item.Fields[1].Key
+			b.found.add(codeEdgeForm, second.At, item.Pointer, "an item of edges holds one edge, and this is a second key", `begin it with "- " if it is an edge, indent it further if it is an option`)
+		}
+		f := item.Fields[0]
+		b.arrow(&e, f.Key, true)
+		b.edgeOptions(&e, f.Value)
+		options = f.Value
+	}
+	return e, options, true
+}
+
+// edgeOptions reads what stands after the colon: a message, or a mapping.
+func (b *builder) edgeOptions(e *Edge, v *Value) {
+	switch {
+	case b.found.exact[v.Pointer]:
+	case e.Every > 0:
+		set(b, timerKeys, e, v)
+	case v.Kind == String:
+		e.Message = v.text()
+	default:
+		set(b, edgeKeys, e, v)
+	}
+}
+
+// arrow reads "from -> to" or "every 1s -> to". carries says that something
+// stands after it.
+func (b *builder) arrow(e *Edge, key Text, carries bool) {
+	e.From, e.To, e.At = noProcessor, noProcessor, key.At
+	left, right, ok := strings.Cut(key.Value, "->")
+	if !ok {
+		b.found.add(codeEdgeForm, key.At, e.Pointer, quoted(key.Value)+` is no edge: it has no "->"`, `write "from -> to: Message"`)
+		return
+	}
+	e.FromText = key.trimmed(0, len(left))
+	e.ToText = key.trimmed(len(left)+len("->"), len(key.Value))
+	if i := strings.Index(right, "->"); i >= 0 {
+		second := len(left) + len("->") + i
+		b.found.add(codeEdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge joins two processors, and here is a second arrow", "write an edge for each arrow")
+		return
+	}
+	timer := timerForm.FindStringSubmatch(e.FromText.Value)
+	switch {
+	case timer != nil:
+		e.From = -1
+		e.Every = b.every(e, timer[1])
+	case carries:
+	case e.FromText.Value == "every":
+		b.found.add(codeEdgeForm, e.FromText.At, e.Pointer, "the timer has no period", "write "+quoted("every 1s -> "+e.ToText.Value))
+		return
+	case b.colonWithoutSpace(e):
+		return
+	default:
+		b.found.add(codeEdgeForm, key.At, e.Pointer, "the edge "+quoted(key.Value)+" carries no message", "write "+quoted(key.Value+": Message"))
+		return
+	}
+	if timer == nil {
+		e.From = b.resolve(e, e.FromText, "from")
+	}
+	e.To = b.resolve(e, e.ToText, "to")
+}
+
+// every reads the period of a timer. The edge is a timer even where it is wrong.
+func (b *builder) every(e *Edge, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	at := e.FromText.within(len(e.FromText.Value)-len(text), len(e.FromText.Value))
+	switch {
+	case err != nil:
+		b.found.add(codeForm, at, e.Pointer, quoted(text)+" is not a duration", durationHint(text))
+	case d < everyMin:
+		b.found.add(codeOutOfRange, at, e.Pointer, quoted(text)+" is too short for a timer", "write at least "+everyMin.String())
+	default:
+		return d
+	}
+	return everyMin
+}
+
+// colonWithoutSpace reports "a -> b:Message", which to YAML is one text.
+func (b *builder) colonWithoutSpace(e *Edge) bool {
+	m := colonInName.FindStringSubmatch(e.ToText.Value)
+	if m == nil {
+		return false
+	}
+	i := strings.IndexByte(e.ToText.Value, ':')
+	b.found.add(codeEdgeForm, e.ToText.within(i, i+1), e.Pointer, "YAML wants a space after this colon", "write "+quoted(m[1]+": "+m[2]))
+	return true
+}
+
+// resolve returns the index of the processor that an end of an edge names.
+func (b *builder) resolve(e *Edge, name Text, end string) int {
+	if name.Value == "" {
+		b.found.add(codeEdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", `write "from -> to: Message"`)
+		return noProcessor
+	}
+	if i, ok := b.named[name.Value]; ok {
+		return i
+	}
+	if !b.declared {
+		return noProcessor
+	}
+	suggestion := ""
+	if strings.HasPrefix(name.Value, ignoredPrefix) {
+		suggestion = `keys that begin with "` + ignoredPrefix + `" are ignored, so no processor can have this name`
+	} else if best := b.similar.to(name.Value, b.names); best != "" {
+		suggestion = didYouMean(best)
+	}
+	b.found.add(codeNotDeclared, name.At, e.Pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
+	return noProcessor
+}
+
+// trimmed returns t.Value[start:end] without the white space around it.
+func (t Text) trimmed(start, end int) Text {
+	s := t.Value[start:end]
+	start += len(s) - len(strings.TrimLeft(s, " \t\n"))
+	end -= len(s) - len(strings.TrimRight(s, " \t\n"))
+	return t.part(start, max(start, end))
+}

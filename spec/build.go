@@ -1,0 +1,231 @@
+package spec
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setters are the keys of one kind of mapping and what each sets. They are what
+// a topology file can say: a test compares them with the schema.
+type setters[T any] map[string]func(*builder, *T, *Value)
+
+var topologyKeys = setters[Topology]{
+	"version":    func(*builder, *Topology, *Value) {}, // the schema has checked it
+	"name":       func(b *builder, t *Topology, v *Value) { t.Name = v.text() },
+	"package":    func(b *builder, t *Topology, v *Value) { t.Package = v.text() },
+	"output":     func(b *builder, t *Topology, v *Value) { t.Output = v.text() },
+	"messages":   (*builder).messages,
+	"processors": (*builder).processors,
+	"edges":      (*builder).edges,
+	"pool":       func(b *builder, t *Topology, v *Value) { set(b, poolKeys, &t.Pool, v) },
+}
+
+var processorKeys = setters[Processor]{
+	"type":      func(b *builder, p *Processor, v *Value) { p.Type = v.text() },
+	"new":       func(b *builder, p *Processor, v *Value) { p.New = v.text() },
+	"with":      func(b *builder, p *Processor, v *Value) { p.With = v },
+	"instances": func(b *builder, p *Processor, v *Value) { p.Instances = v.integer() },
+	"blocking":  func(b *builder, p *Processor, v *Value) { p.Blocking = v.boolean() },
+	"external":  func(b *builder, p *Processor, v *Value) { p.External = v.boolean() },
+}
+
+var edgeKeys = setters[Edge]{
+	"message":  func(b *builder, e *Edge, v *Value) { e.Message = v.text() },
+	"key":      func(b *builder, e *Edge, v *Value) { b.routeByKey(e, v) },
+	"route":    func(b *builder, e *Edge, v *Value) { b.route(e, v) },
+	"capacity": func(b *builder, e *Edge, v *Value) { e.Capacity = v.integer() },
+	"full":     func(b *builder, e *Edge, v *Value) { e.Full = Full(v.Text) },
+	"reply":    func(b *builder, e *Edge, v *Value) { e.Reply = v.text() },
+	"timeout":  func(b *builder, e *Edge, v *Value) { e.Timeout = b.duration(v, 1) },
+	"shared":   func(b *builder, e *Edge, v *Value) { e.Shared = v.boolean() },
+}
+
+// timerKeys are the edgeKeys that an edge "every 1s -> audit" can have.
+var timerKeys = setters[Edge]{
+	"route": edgeKeys["route"],
+}
+
+var routeKeys = setters[Route]{
+	"id":    func(b *builder, r *Route, v *Value) { r.Kind, r.Field = RouteID, v.text() },
+	"range": func(b *builder, r *Route, v *Value) { r.Kind = RouteRange; set(b, rangeKeys, r, v) },
+}
+
+var rangeKeys = setters[Route]{
+	"offset": func(b *builder, r *Route, v *Value) { r.Offset = v.integer() },
+	"count":  func(b *builder, r *Route, v *Value) { r.Count = v.integer() },
+}
+
+var poolKeys = setters[Pool]{
+	"workers":       func(b *builder, p *Pool, v *Value) { p.Workers = v.integer() },
+	"batch":         func(b *builder, p *Pool, v *Value) { p.Batch = v.integer() },
+	"rebalance":     func(b *builder, p *Pool, v *Value) { p.Rebalance = b.duration(v, 0) },
+	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout = b.duration(v, 0) },
+}
+
+// set gives the fields of a mapping to a target, in file order. What already
+// has a finding, and what is no mapping at all, sets nothing.
+func set[T any](b *builder, keys setters[T], target *T, v *Value) {
+	for _, f := range v.Fields {
+		if setter := keys[f.Key.Value]; setter != nil && !b.found.exact[f.Value.Pointer] {
+			setter(b, target, f.Value)
+		}
+	}
+}
+
+// builder makes the model from the tree of Values. Entries with an error stay
+// in it until the end, so that what refers to them is not an error of its own.
+type builder struct {
+	found    *collector
+	similar  *similar
+	topology *Topology
+	named    map[string]int // processors by the key as written
+	names    []string       // of processors, in order
+	declared bool           // processors stand in the file: a name can be missing among them
+	options  []*Value       // what stands after the colon of each edge; nil for none
+}
+
+func newBuilder(found *collector) *builder {
+	return &builder{
+		found:   found,
+		similar: &similar{cells: suggestCellsMax},
+		named:   map[string]int{},
+		topology: &Topology{
+			Output: Text{Value: defaultOutput},
+			Pool:   Pool{Batch: defaultBatch, Rebalance: defaultRebalance, DrainTimeout: defaultDrainTimeout},
+		},
+	}
+}
+
+func (b *builder) build(root *Value) {
+	// Edges refer to processors, wherever they stand in the file.
+	for _, edges := range []bool{false, true} {
+		for _, f := range root.Fields {
+			if setter := topologyKeys[f.Key.Value]; setter != nil && (f.Key.Value == "edges") == edges && !b.found.exact[f.Value.Pointer] {
+				setter(b, b.topology, f.Value)
+			}
+		}
+	}
+}
+
+func (b *builder) messages(t *Topology, v *Value) {
+	for _, f := range v.Fields {
+		t.Messages = append(t.Messages, Message{Name: f.Key, Type: f.Value.text()})
+	}
+}
+
+func (b *builder) processors(t *Topology, v *Value) {
+	b.declared = true
+	for i, f := range v.Fields {
+		p := Processor{
+			Name: f.Key, Ident: Exported(f.Key.Value), Instances: defaultInstances,
+			At: f.Key.At, Pointer: f.Key.Pointer,
+		}
+		if end := f.Value.At; end.EndLine > p.At.Line || end.EndLine == p.At.Line && end.EndColumn > p.At.EndColumn {
+			p.At.EndLine, p.At.EndColumn = end.EndLine, end.EndColumn
+		}
+		set(b, processorKeys, &p, f.Value)
+		b.checkOptions(&p, f.Value)
+		b.named[f.Key.Value] = i
+		b.names = append(b.names, f.Key.Value)
+		t.Processors = append(t.Processors, p)
+	}
+}
+
+func (b *builder) routeByKey(e *Edge, v *Value) {
+	if e.Route.Kind != RouteNone {
+		b.keyAndRoute(v)
+		return
+	}
+	e.Route = Route{Kind: RouteKey, Field: v.text(), At: v.At, Pointer: v.Pointer}
+}
+
+func (b *builder) route(e *Edge, v *Value) {
+	if e.Route.Kind != RouteNone {
+		b.keyAndRoute(v)
+		return
+	}
+	e.Route = Route{At: v.At, Pointer: v.Pointer}
+	switch {
+	case v.Kind == String:
+		e.Route.Kind = RouteKind(v.Text)
+	case len(v.Fields) > 1:
+		b.found.addText(codeKeyAndRoute, v.Fields[1].Key, "the edge has two routes; one chooses the instance", "keep one of them")
+	default:
+		set(b, routeKeys, &e.Route, v)
+	}
+}
+
+func (b *builder) keyAndRoute(v *Value) {
+	b.found.add(codeKeyAndRoute, v.At, v.Pointer, "the edge has a key and a route; one chooses the instance", "keep one of them")
+}
+
+// duration reads a Go duration of at least least.
+func (b *builder) duration(v *Value, least time.Duration) time.Duration {
+	d, err := time.ParseDuration(v.Text)
+	switch {
+	case err != nil:
+		b.found.add(codeForm, v.At, v.Pointer, quoted(v.Text)+" is not a duration", durationHint(v.Text))
+	case d < 0 || d < least:
+		suggestion := "write a duration above 0, such as 500ms"
+		if least == 0 {
+			suggestion = "write 0, or a duration such as 500ms"
+		}
+		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too short", suggestion)
+	}
+	return d
+}
+
+func durationHint(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return `write a unit, such as "` + text + `s"`
+	}
+	return "write numbers with units, such as 500ms, 5s or 1m30s"
+}
+
+func (v *Value) text() Text { return Text{Value: v.Text, At: v.At, Pointer: v.Pointer} }
+
+func (v *Value) boolean() bool { return v.Kind == Bool && strings.EqualFold(v.Text, "true") }
+
+// integer reads a whole number that the schema has found to be one and in range;
+// it takes 4.0 for one too.
+func (v *Value) integer() int {
+	if i, err := strconv.ParseInt(v.Text, 0, 64); err == nil {
+		return int(i)
+	}
+	f, _ := strconv.ParseFloat(v.Text, 64)
+	return int(f)
+}
+
+func quoted(text string) string { return strconv.Quote(clip(text)) }
+
+// whole returns the topology without what has an error.
+func (b *builder) whole() *Topology {
+	t := b.topology
+	if len(b.found.broken) == 0 {
+		return t
+	}
+	kept := *t
+	kept.Messages, kept.Processors, kept.Edges = nil, nil, nil
+	for _, m := range t.Messages {
+		if !b.found.broken[m.Name.Pointer] {
+			kept.Messages = append(kept.Messages, m)
+		}
+	}
+	indices := map[int]int{-1: -1}
+	for i, p := range t.Processors {
+		if !b.found.broken[p.Pointer] {
+			indices[i] = len(kept.Processors)
+			kept.Processors = append(kept.Processors, p)
+		}
+	}
+	for _, e := range t.Edges {
+		from, fromKept := indices[e.From]
+		to, toKept := indices[e.To]
+		if fromKept && toKept && !b.found.broken[e.Pointer] {
+			e.From, e.To = from, to
+			kept.Edges = append(kept.Edges, e)
+		}
+	}
+	return &kept
+}

@@ -1,0 +1,30 @@
+package spec
+
+// catalogueFiles explains the findings about files, which package gen makes.
+var catalogueFiles = []Explanation{
+	{
+		Code:   "TG501",
+		Title:  "a file cannot be read",
+		Reason: "The topology file, or a file that stands where one is to be written, cannot be read. The message says what the system says.",
+	},
+	{
+		Code:   "TG502",
+		Title:  "the output is not topogen's",
+		Reason: "Where a file is to be written stands one that a person wrote, or that was edited by hand: its header and its body disagree. It is not overwritten. Move it, or delete it if nothing in it is wanted.",
+	},
+	{
+		Code:   "TG503",
+		Title:  "a file cannot be written",
+		Reason: "The folder is read-only, the disk is full, or the like; the message says what the system says. What stood there before stands there still.",
+	},
+	{
+		Code:   "TG504",
+		Title:  "the output leads out of the module",
+		Reason: "The path of the output goes through a symbolic link or otherwise leaves the folder of the topology file. Generated files stay within.",
+	},
+	{
+		Code:   "TG505",
+		Title:  "a generated file is not up to date",
+		Reason: "What is on disk is not what topogen build would write: it is missing, differs, or would no longer be written. Run topogen build and commit what it writes.",
+	},
+}

@@ -1,0 +1,123 @@
+package spec
+
+// catalogueGo explains the findings about Go code, which package gen makes.
+var catalogueGo = []Explanation{
+	{
+		Code:   "TG301",
+		Title:  "the type of a processor is not found",
+		Reason: "The package has no type of that name. Without a type: key it is the processor's name in exported camel case; topogen build --scaffold writes a stub.",
+		Wrong:  "processors:\n  parser: {}          # and no type Parser in the package\n",
+		Right:  "type Parser struct{}\n",
+	},
+	{
+		Code:   "TG302",
+		Title:  "a method is missing",
+		Reason: "For each edge into a processor its type has a method Receive<Message> or Receive<Message>From<From>, and ReceiveTick for a timer. topogen build --scaffold writes a stub.",
+		Wrong:  "edges:\n  - feed -> parser: Raw      # and Parser has no ReceiveRaw\n",
+		Right:  "func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error {\n\treturn nil\n}\n",
+	},
+	{
+		Code:   "TG303",
+		Title:  "a method of the wrong shape",
+		Reason: "The parameters and results of a method that topogen calls are fixed, but for what may be left out: a context first, the message as value or pointer, the sender last; a reply and an error as results.",
+		Wrong:  "func (p *Parser) ReceiveRaw(out *ParserSender, m Raw) {}\n",
+		Right:  "func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) {}\n",
+	},
+	{
+		Code:   "TG304",
+		Title:  "the field of a key is not found",
+		Reason: "The message has no field and no method without arguments of that name; in another package only exported ones count.",
+		Wrong:  "edges:\n  - parser -> pricing: {message: Order, key: Acount}\n",
+		Right:  "edges:\n  - parser -> pricing: {message: Order, key: Account}\n",
+	},
+	{
+		Code:   "TG305",
+		Title:  "a field that cannot be a key",
+		Reason: "A key is a string, a []byte, a bool or an integer: its hash is the same on every machine and in every release. An id is an integer.",
+		Wrong:  "type Order struct{ Price float64 }     // key: Price\n",
+		Right:  "type Order struct{ Account string }    // key: Account\n",
+	},
+	{
+		Code:   "TG306",
+		Title:  "the type of a message is not found",
+		Reason: "A message names a type of this package, or a key under messages, whose value names the type with its import path.",
+		Wrong:  "edges:\n  - feed -> parser: Raw      # and no type Raw in the package\n",
+		Right:  "type Raw struct{ Line string }\n",
+	},
+	{
+		Code:  "TG307",
+		Title: "several receivers would share memory",
+		Reason: "A message belongs to its receiver. This one holds pointers, slices or maps and goes to more than one, which would read and write the same memory. " +
+			"Give its type a method Clone() M, or say shared: true on the edges if all receivers only read it.",
+		Wrong: "edges:\n  - parser -> pricing: Order      # Order holds a slice\n  - parser -> audit: Order\n",
+		Right: "edges:\n  - parser -> pricing: {message: Order, shared: true}\n  - parser -> audit: {message: Order, shared: true}\n",
+	},
+	{
+		Code:   "TG308",
+		Title:  "the new function is not found or has the wrong shape",
+		Reason: "The function stands in the package of the type and returns T or *T, and perhaps an error. Its parameters may be topo.Instance first and a configuration last.",
+		Wrong:  "func NewFeed() string { return \"\" }\n",
+		Right:  "func NewFeed(c FeedConfig) (*Feed, error) { return &Feed{}, nil }\n",
+	},
+	{
+		Code:   "TG309",
+		Title:  "a configuration value does not fit",
+		Reason: "What stands under with is checked against the last parameter of the new function, a struct: by the yaml tags of its fields, else by their names without regard to case.",
+		Wrong:  "type FeedConfig struct{ Dir string }     // with: {dir: 5}\n",
+		Right:  "type FeedConfig struct{ Dir string }     // with: {dir: ./in}\n",
+	},
+	{
+		Code:   "TG310",
+		Title:  "a Go file does not parse",
+		Reason: "A Go file of the package has a syntax error, so that its types and methods are not known. Nothing is written until it parses.",
+	},
+	{
+		Code:   "TG311",
+		Title:  "a type error in Go code",
+		Reason: "The package does not compile, for a reason other than what is still to be generated. build writes nevertheless, because the reason may be what it is about to repair; check fails.",
+	},
+	{
+		Code:   "TG312",
+		Title:  "a generated name exists in the package",
+		Reason: "The package declares a name that the generated code declares too. Rename yours, or the processor or message that it is made of.",
+		Wrong:  "type ParserSender struct{}     // a name of the generated code for processor parser\n",
+		Right:  "type LineSender struct{}\n",
+	},
+	{
+		Code:   "TG313",
+		Title:  "methods that exclude each other",
+		Reason: "A processor has Ping or Serve, not both, and Serve only where it has no inputs: it runs in a goroutine of its own, and only one goroutine is in an instance at any time.",
+		Wrong:  "func (f *Feed) Ping(out *FeedSender) error                        { return topo.Idle }\nfunc (f *Feed) Serve(ctx context.Context, out *FeedSender) error { return nil }\n",
+		Right:  "func (f *Feed) Serve(ctx context.Context, out *FeedSender) error { return nil }\n",
+	},
+	{
+		Code:   "TG314",
+		Title:  "a package cannot be loaded",
+		Reason: "A package that the topology names is not found, or the go command cannot load it. Is it in go.mod, and is the path spelled as in an import?",
+	},
+	{
+		Code:   "TG315",
+		Title:  "the sender does not fit the parameter out",
+		Reason: "Where the parameter out is an interface, the processor's sender has its methods. It has those of declared edges alone.",
+		Wrong:  "func (p *Parser) ReceiveRaw(m Raw, out interface{ SendInvoice(Invoice) })     // no such edge\n",
+		Right:  "func (p *Parser) ReceiveRaw(m Raw, out interface{ SendOrder(Order) })         // parser -> pricing: Order\n",
+	},
+	{
+		Code:   "TG316",
+		Title:  "the reply has another type",
+		Reason: "The edge has a reply, and the handler's first result is another type, or there is none; or the handler returns a reply and its edge has none.",
+		Wrong:  "func (p *Pricing) ReceiveQuote(m Quote) error          // reply: Price\n",
+		Right:  "func (p *Pricing) ReceiveQuote(m Quote) (Price, error)\n",
+	},
+}
+
+// catalogueGoWarnings explains what package gen warns of.
+var catalogueGoWarnings = []Explanation{
+	{
+		Code:   "TG411",
+		Title:  "a handler that is never called",
+		Reason: "The method is named as a handler is, and no edge to the processor carries such a message: its name is misspelt, or the edge is gone. Or each edge has a handler with a longer name, which wins.",
+		Wrong:  "func (p *Parser) ReceiveRaws(m Raw) {}     // feed -> parser: Raw\n",
+		Right:  "func (p *Parser) ReceiveRaw(m Raw) {}\n",
+	},
+}

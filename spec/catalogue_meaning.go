@@ -1,0 +1,146 @@
+package spec
+
+// catalogueMeaning explains the findings about what a topology says.
+var catalogueMeaning = []Explanation{
+	{
+		Code:  codeName,
+		Title: "a name that no Go can be made of",
+		Reason: "Names become parts of Go identifiers and of file names. Those of processors are letters and digits joined by - or _, those of messages Go identifiers, " +
+			"all of at most 100 ASCII characters, and none is a keyword, a predeclared name, init or main.",
+		Wrong: "version: 1\nname: demo\nprocessors: {feed: {}, \"line parser\": {}}\nedges:\n  - feed -> line parser: Raw\n",
+		Right: "version: 1\nname: demo\nprocessors: {feed: {}, line-parser: {}}\nedges:\n  - feed -> line-parser: Raw\n",
+	},
+	{
+		Code:   codeNamesCollide,
+		Title:  "names that are the same in Go",
+		Reason: "In Go a name is split at - and _ and joined in camel case, so that line-parser and line_parser are both LineParser. Names that then differ only by case are refused too: some file systems do not tell them apart, and readers hardly do.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {line-parser: {}, line_parser: {}}\nedges:\n  - line-parser -> line_parser: Raw\n",
+		Right:  "version: 1\nname: demo\nprocessors: {line-parser: {}, record-parser: {}}\nedges:\n  - line-parser -> record-parser: Raw\n",
+	},
+	{
+		Code:   codeEdgeTwice,
+		Title:  "an edge stands twice",
+		Reason: "Two edges have the same ends and the same message. A message would be sent along both, and both would have one name.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n  - feed -> parser: {message: Raw, capacity: 64}\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: {message: Raw, capacity: 64}\n",
+	},
+	{
+		Code:   codeNotDeclared,
+		Title:  "a processor is not declared",
+		Reason: "An edge names a processor that does not stand under processors. Every end of an edge is declared, so that a wrong letter does not make a new processor.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricng: Order\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricing: Order\n",
+	},
+	{
+		Code:   codeNoRoute,
+		Title:  "an edge to several instances has no key and no route",
+		Reason: "The receiver has several instances, and the edge does not say which of them a message goes to. A key keeps messages of the same value together; a route is local, broadcast, an id or a range.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {instances: 8}}\nedges:\n  - feed -> pricing: Order\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {instances: 8}}\nedges:\n  - feed -> pricing: {message: Order, key: Account}\n",
+	},
+	{
+		Code:   codeKeyAndRoute,
+		Title:  "an edge chooses the instance twice",
+		Reason: "A key and a route both choose the receiver's instance, as do two routes. Only one can.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {instances: 8}}\nedges:\n  - feed -> pricing: {message: Order, key: Account, route: local}\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {instances: 8}}\nedges:\n  - feed -> pricing: {message: Order, key: Account}\n",
+	},
+	{
+		Code:   codeRangeOutside,
+		Title:  "a range outside of the instances",
+		Reason: "A constant range names instances that the receiver does not have. Instances are counted from 0.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {instances: 8}}\nedges:\n  - feed -> pricing: {message: Order, route: {range: {offset: 4, count: 8}}}\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {instances: 8}}\nedges:\n  - feed -> pricing: {message: Order, route: {range: {offset: 4, count: 4}}}\n",
+	},
+	{
+		Code:   codeExternalHas,
+		Title:  "an option that an external processor does not have",
+		Reason: "An external processor stands for code outside of the pool. It has no Go type, is not constructed, and has no instances: any goroutine may send for it.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {api: {external: true, instances: 4}, pricing: {}}\nedges:\n  - api -> pricing: Quote\n",
+		Right:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {}}\nedges:\n  - api -> pricing: Quote\n",
+	},
+	{
+		Code:   codeIntoExternal,
+		Title:  "an edge into an external processor",
+		Reason: "Messages come from an external processor, and none go to one: nothing there would handle them. Where it wants an answer, its own edge has a reply, and Ask returns it.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {}}\nedges:\n  - api -> pricing: Quote\n  - pricing -> api: Price\n",
+		Right:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {}}\nedges:\n  - api -> pricing: {message: Quote, reply: Price}\n",
+	},
+	{
+		Code:   codeTimerHas,
+		Title:  "an option that a timer does not have",
+		Reason: "A timer sends topo.Tick to every instance of its receiver. A tick has no key and no reply, and none waits behind another, so that there is no capacity either.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {audit: {}}\nedges:\n  - every 1s -> audit: {capacity: 16}\n",
+		Right:  "version: 1\nname: demo\nprocessors: {audit: {}}\nedges:\n  - every 1s -> audit\n",
+	},
+	{
+		Code:   codeReplyCollides,
+		Title:  "a reply travels where an edge does",
+		Reason: "Between processors a reply is a message that travels back. An edge that carries the same message the same way would have the same handler.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {cart: {}, pricing: {}}\nedges:\n  - cart -> pricing: {message: Quote, reply: Price}\n  - pricing -> cart: Price\n",
+		Right:  "version: 1\nname: demo\nprocessors: {cart: {}, pricing: {}}\nedges:\n  - cart -> pricing: {message: Quote, reply: Price}\n",
+	},
+	{
+		Code:  codeType,
+		Title: "an expression that is not a type",
+		Reason: "Types are Go type expressions with import paths written out: names with type arguments, pointers, slices, arrays and maps of them. " +
+			"A function, a channel, an interface or a struct wants a name that is declared in Go. A processor's type has methods, so it is a name.",
+		Wrong: "version: 1\nname: demo\nmessages: {Raw: \"chan int\"}\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+		Right: "version: 1\nname: demo\nmessages: {Raw: \"[]byte\"}\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+	},
+	{
+		Code:  codeOutput,
+		Title: "an output that cannot be",
+		Reason: "The generated file stands in the folder of the topology file or below, and is compiled on every system. So its path has no \"..\" and no backslash, is not absolute, " +
+			"ends with .go, and does not end with what the go command reads as a test or a system: _test.go, _linux.go, _amd64.go.",
+		Wrong: "version: 1\nname: demo\noutput: ../demo_linux.go\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+		Right: "version: 1\nname: demo\noutput: demo_gen.go\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+	},
+	{
+		Code:  codeGenerated,
+		Title: "names that meet in the generated code",
+		Reason: "Names in the generated code are joined of the names of processors and messages, and a few are always there: Processors, Topology, New and the methods Run, Tree, Snapshot and Stepper. " +
+			"Here two different things would get one name.",
+		Wrong: "version: 1\nname: demo\nprocessors: {feed: {}, run: {}}\nedges:\n  - feed -> run: Raw\n",
+		Right: "version: 1\nname: demo\nprocessors: {feed: {}, runner: {}}\nedges:\n  - feed -> runner: Raw\n",
+	},
+	{
+		Code:   codeNoEffect,
+		Title:  "an option without effect",
+		Reason: "The option changes something that is not there: a timeout where nobody waits for a reply, or a configuration for which there is no new function.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {with: {dir: ./in}}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {new: NewFeed, with: {dir: ./in}}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+	},
+	{
+		Code:   codeRouteUnfit,
+		Title:  "a route that does not fit the edge",
+		Reason: "An external sender and a timer have no instance for the route local, a tick has no field for an id, and one Ask cannot have the replies of several instances.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {instances: 8}}\nedges:\n  - api -> pricing: {message: Quote, route: local}\n",
+		Right:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {instances: 8}}\nedges:\n  - api -> pricing: {message: Quote, key: Account}\n",
+	},
+}
+
+// catalogueWarnings explains what works and is hardly meant.
+var catalogueWarnings = []Explanation{
+	{
+		Code:   codeNoEdges,
+		Title:  "a processor without edges",
+		Reason: "No edge begins or ends at the processor: it neither sends nor receives. It still runs if it has Ping or Serve.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}, audit: {}}\nedges:\n  - feed -> parser: Raw\n",
+		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}, audit: {}}\nedges:\n  - feed -> parser: Raw\n  - parser -> audit: Rejected\n",
+	},
+	{
+		Code:   codeUnreachable,
+		Title:  "a processor that no message reaches",
+		Reason: "Nothing leads to the processor: no external processor, no timer, and no processor that starts by itself with Ping or Serve. It waits until the end.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {ask: {}, answer: {}}      # neither has Ping or Serve\nedges:\n  - ask -> answer: Question\n  - answer -> ask: Reply\n",
+		Right:  "version: 1\nname: demo\nprocessors: {ask: {}, answer: {}}\nedges:\n  - every 1s -> ask\n  - ask -> answer: Question\n  - answer -> ask: Reply\n",
+	},
+	{
+		Code:   codeGrowingRing,
+		Title:  "a ring that can only grow",
+		Reason: "In each lap of the ring an edge makes several messages of one, and no edge drops any. Unless a handler lets messages end there, the ring fills, and Run ends with an error when it holds more than 16 times its capacities.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast}\n  - peer -> hub: Echo\n",
+		Right:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast, full: drop-oldest}\n  - peer -> hub: Echo\n",
+	},
+}

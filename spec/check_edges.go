@@ -1,0 +1,124 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// edgeKey is what makes an edge: two with the same are one too many.
+type edgeKey struct {
+	from, to int
+	message  string
+	every    time.Duration
+}
+
+func (b *builder) checkEdges() {
+	seen := map[edgeKey]*Edge{}
+	for i := range b.topology.Edges {
+		e := &b.topology.Edges[i]
+		if e.To >= 0 && b.topology.Processors[e.To].External {
+			b.found.add(codeIntoExternal, e.ToText.At, e.Pointer, fmt.Sprintf("%s is external and receives nothing", quoted(e.ToText.Value)), "use reply on an edge from it if it wants an answer")
+		}
+		b.checkKey(e)
+		if b.found.broken[e.Pointer] || e.From == noProcessor || e.To == noProcessor {
+			continue
+		}
+		key := edgeKey{e.From, e.To, e.Message.Value, e.Every}
+		if first, ok := seen[key]; ok {
+			b.found.add(codeEdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), "leave one of them out")
+			continue
+		}
+		seen[key] = e
+		b.checkRoute(e)
+		b.checkTimeout(i, e)
+	}
+	for i := range b.topology.Edges {
+		e := &b.topology.Edges[i]
+		if e.Reply.Value == "" || e.From < 0 || e.To < 0 || b.topology.Processors[e.From].External {
+			continue
+		}
+		if back, ok := seen[edgeKey{from: e.To, to: e.From, message: e.Reply.Value}]; ok {
+			b.found.addText(codeReplyCollides, e.Reply, fmt.Sprintf("the reply %s travels from %s to %s, as the edge on line %d does",
+				quoted(e.Reply.Value), e.ToText.Value, e.FromText.Value, back.At.Line), "leave that edge out, or give the reply a name of its own")
+		}
+	}
+}
+
+// title is the edge as a person would write it.
+func (e *Edge) title() string {
+	title := e.FromText.Value + " -> " + e.ToText.Value
+	if e.Message.Value != "" {
+		title += ": " + e.Message.Value
+	}
+	return clip(title)
+}
+
+// checkRoute reports an edge that does not say which instance it goes to, or
+// that says something that cannot be.
+func (b *builder) checkRoute(e *Edge) {
+	to := &b.topology.Processors[e.To]
+	if b.found.broken[to.Pointer+"/instances"] {
+		return
+	}
+	external := e.From >= 0 && b.topology.Processors[e.From].External
+	several := e.Route.Kind == RouteBroadcast && to.Instances > 1 || e.Route.Kind == RouteRange && e.Route.Count > 1
+	switch {
+	case e.Route.Kind == RouteNone && e.Route.Pointer == "" && to.Instances > 1 && e.Every == 0:
+		b.found.add(codeNoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("%s has %d instances, and the edge does not say which one a message goes to", quoted(to.Name.Value), to.Instances),
+			`write "key: FIELD", or a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}`)
+	case e.Route.Kind == RouteNone && e.Route.Pointer != "":
+		b.found.add(codeMissingKey, e.Route.At, e.Route.Pointer, "the route is empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
+	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
+		b.found.add(codeRangeOutside, e.Route.At, e.Route.Pointer, fmt.Sprintf("the range is the instances %d to %d, and %s has 0 to %d",
+			e.Route.Offset, e.Route.Offset+e.Route.Count-1, quoted(to.Name.Value), to.Instances-1), "")
+	case e.Every > 0 && (e.Route.Kind == RouteLocal || e.Route.Kind == RouteID):
+		b.found.add(codeRouteUnfit, e.Route.At, e.Route.Pointer, fmt.Sprintf("a timer has no instance and a tick no fields for the route %s", e.Route.Kind), "write a range, or leave the route out: each instance gets the tick")
+	case external && e.Route.Kind == RouteLocal:
+		b.found.add(codeRouteUnfit, e.Route.At, e.Route.Pointer, "the external sender has no instance for the route local", "write a key")
+	case external && several && e.Reply.Value != "":
+		b.found.add(codeRouteUnfit, e.Route.At, e.Route.Pointer, "several instances would reply to one Ask", "choose one instance: write a key")
+	}
+}
+
+// checkKey reports a field path that no Go can be made of.
+func (b *builder) checkKey(e *Edge) {
+	field := e.Route.Field
+	if field.Pointer == "" || b.found.exact[field.Pointer] {
+		return
+	}
+	if len(field.Value) > typeMax {
+		b.found.addText(codeForm, field, fmt.Sprintf("a field path has at most %d characters", typeMax), "")
+		return
+	}
+	for part := range strings.SplitSeq(field.Value, ".") {
+		if !isIdentifier(part) {
+			b.found.addText(codeForm, field, quoted(field.Value)+" is no field path and no method", `write it as after a value in Go, without parentheses: "Header.Account"`)
+			return
+		}
+	}
+}
+
+// checkTimeout reports a timeout for which nobody waits.
+func (b *builder) checkTimeout(i int, e *Edge) {
+	option := b.option(i, "timeout")
+	switch {
+	case option == nil:
+	case e.Reply.Value == "":
+		b.found.addText(codeNoEffect, option.Key, "a timeout is for a reply, and the edge has none", `write "reply: Message", or leave the timeout out`)
+	case !b.topology.Processors[e.From].External:
+		b.found.addText(codeNoEffect, option.Key, fmt.Sprintf("a timeout is for Ask, and %s is not external: it receives the reply as a message", quoted(e.FromText.Value)), "leave the timeout out")
+	}
+}
+
+// option returns the option of that name of an edge, or nil.
+func (b *builder) option(edge int, name string) *Field {
+	if v := b.options[edge]; v != nil {
+		for i := range v.Fields {
+			if v.Fields[i].Key.Value == name {
+				return &v.Fields[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package spec
+
+import "fmt"
+
+// claims finds names in the generated code that two parts of the topology ask
+// for. Names are joined of others, so that distinct ones may become the same:
+// "to-b: M" from a, and "b: MToB" from a.
+type claims map[string]claim
+
+type claim struct {
+	what string
+	own  bool // declared by the user: two parts may name one
+}
+
+func (c claims) add(b *builder, name string, next claim, at Text) {
+	first, ok := c[name]
+	switch {
+	case !ok:
+		c[name] = next
+	case first.what == next.what || first.own && next.own:
+	default:
+		b.found.addText(codeGenerated, at, fmt.Sprintf("the Go name %s is both %s and %s", name, first.what, next.what), "rename one of them")
+	}
+}
+
+// checkGenerated reports names that meet in the generated package.
+func (b *builder) checkGenerated() {
+	t := b.topology
+	names, methods := claims{}, claims{}
+	for _, name := range []string{"Processors", "New", "Topology", "ProcessorIndex", "EdgeIndex"} {
+		names[name] = claim{what: "a name that every topology has"}
+	}
+	for _, name := range []string{"Run", "Tree", "Snapshot", "Stepper"} {
+		methods[name] = claim{what: "a method that every topology has"}
+	}
+	sends := make([]bool, len(t.Processors))
+	for _, e := range t.Edges {
+		if e.From >= 0 {
+			sends[e.From] = true
+		}
+	}
+	for i, p := range t.Processors {
+		if b.found.broken[p.Pointer] {
+			continue
+		}
+		of := " of processor " + quoted(p.Name.Value)
+		names.add(b, "Processor"+p.Ident, claim{what: "the index" + of}, p.Name)
+		methods.add(b, p.Ident, claim{what: "the method for processor " + quoted(p.Name.Value)}, p.Name)
+		if sends[i] || p.External {
+			names.add(b, p.Ident+"Sender", claim{what: "the sender" + of}, p.Name)
+		}
+		if p.External {
+			continue
+		}
+		names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
+		names.add(b, p.Ident+"Recorder", claim{what: "the recorder" + of}, p.Name)
+		names.add(b, "Record"+p.Ident, claim{what: "the function for recording processor " + quoted(p.Name.Value)}, p.Name)
+		if local := localType(p.Type.Value, p.Ident); local != "" {
+			names.add(b, local, claim{what: "the type" + of, own: true}, p.Name)
+		}
+	}
+	b.claimMessages(names)
+	b.checkMethods(names)
+}
+
+// localType returns the name of a type in this package, or "".
+func localType(expr, otherwise string) string {
+	if expr == "" {
+		return otherwise
+	}
+	if t, err := ParseType(expr); err == nil && t.Kind == NamedType && t.ImportPath == "" && !t.Predeclared() {
+		return t.Name
+	}
+	return ""
+}
+
+func (b *builder) claimMessages(names claims) {
+	types := map[string]string{}
+	for _, m := range b.topology.Messages {
+		types[m.Name.Value] = m.Type.Value
+	}
+	for _, e := range b.topology.Edges {
+		for _, m := range []Text{e.Message, e.Reply} {
+			if m.Value == "" || b.found.broken[e.Pointer] {
+				continue
+			}
+			if local := localType(types[m.Value], m.Value); local != "" {
+				names.add(b, local, claim{what: "the type of message " + quoted(m.Value), own: true}, m)
+			}
+		}
+	}
+}
+
+// checkMethods reports methods of senders and of processors that meet.
+func (b *builder) checkMethods(names claims) {
+	t := b.topology
+	sender, receiver := map[int]claims{}, map[int]claims{}
+	in := func(m map[int]claims, i int) claims {
+		if m[i] == nil {
+			m[i] = claims{}
+		}
+		return m[i]
+	}
+	receive := func(to, from int, message, at Text) {
+		name := Exported(message.Value)
+		in(receiver, to).add(b, "Receive"+name, claim{what: "the handler of message " + quoted(message.Value)}, at)
+		in(receiver, to).add(b, "Receive"+name+"From"+t.Processors[from].Ident,
+			claim{what: fmt.Sprintf("the handler of message %s from %s", quoted(message.Value), t.Processors[from].Name.Value)}, at)
+	}
+	for _, e := range t.Edges {
+		switch {
+		case e.To < 0 || b.found.broken[e.Pointer]:
+			continue
+		case e.Every > 0:
+			in(receiver, e.To).add(b, "ReceiveTick", claim{what: "the handler of the timer"}, e.ToText)
+			continue
+		case e.From < 0:
+			continue
+		}
+		from, to, message := t.Processors[e.From], t.Processors[e.To], Exported(e.Message.Value)
+		names.add(b, "Edge"+from.Ident+to.Ident+message, claim{what: "the index of edge " + e.title()}, e.Message)
+		in(sender, e.From).add(b, "Send"+message, claim{what: "what sends message " + quoted(e.Message.Value)}, e.Message)
+		in(sender, e.From).add(b, "Send"+message+"To"+to.Ident, claim{what: fmt.Sprintf("what sends message %s to %s", quoted(e.Message.Value), to.Name.Value)}, e.Message)
+		receive(e.To, e.From, e.Message, e.Message)
+		if e.Reply.Value != "" && !from.External {
+			receive(e.From, e.To, e.Reply, e.Reply)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const ringShown = 12 // processors of a ring in a message: what fits a line
+
+// checkGraph makes the warnings: each topology with them works, and is hardly
+// what was meant.
+func (b *builder) checkGraph() {
+	t := b.topology
+	touched := make([]bool, len(t.Processors))
+	for _, e := range t.Edges {
+		if e.From >= 0 {
+			touched[e.From] = true
+		}
+		touched[e.To] = true
+	}
+	for i, p := range t.Processors {
+		if !touched[i] {
+			b.found.addText(codeNoEdges, p.Name, "no edge begins or ends at "+quoted(p.Name.Value), "")
+		}
+	}
+	b.checkGrowth()
+}
+
+// checkGrowth warns of rings in which each lap makes several messages of one and
+// nothing is ever dropped: unless a handler breaks the ring, it only grows.
+func (b *builder) checkGrowth() {
+	t := b.topology
+	next := make([][]int, len(t.Processors))
+	for _, e := range t.Edges {
+		if e.From >= 0 && e.Full == Block {
+			next[e.From] = append(next[e.From], e.To)
+		}
+	}
+	group := components(next)
+	told := map[int]bool{} // one ring of a group is enough to look at
+	for _, e := range t.Edges {
+		copies := 1
+		switch e.Route.Kind {
+		case RouteBroadcast:
+			copies = t.Processors[max(e.To, 0)].Instances
+		case RouteRange:
+			copies = e.Route.Count
+		}
+		if e.From < 0 || e.Full != Block || copies < 2 || group[e.From] != group[e.To] || told[group[e.To]] {
+			continue
+		}
+		told[group[e.To]] = true
+		var ring []string
+		for _, p := range append([]int{e.From}, shortest(next, group, e.To, e.From)...) {
+			ring = append(ring, t.Processors[p].Name.Value)
+		}
+		if len(ring) > ringShown {
+			ring = append(append(ring[:ringShown/2:ringShown/2], "…"), ring[len(ring)-ringShown/2:]...)
+		}
+		b.found.add(codeGrowingRing, e.At, e.Pointer,
+			fmt.Sprintf("each lap of the ring %s makes %d messages of one and drops none", strings.Join(ring, " -> "), copies),
+			"choose one instance, or let an edge of the ring drop: full: drop-oldest")
+	}
+}
+
+// shortest returns the processors on a shortest way from one to another within their
+// group, both included.
+func shortest(next [][]int, group []int, from, to int) []int {
+	before := map[int]int{from: from}
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		p := queue[0]
+		if p == to {
+			way := []int{p}
+			for p != from {
+				p = before[p]
+				way = append(way, p)
+			}
+			slices.Reverse(way)
+			return way
+		}
+		for _, q := range next[p] {
+			if _, ok := before[q]; !ok && group[q] == group[from] {
+				before[q] = p
+				queue = append(queue, q)
+			}
+		}
+	}
+	return nil
+}
+
+// components returns the number of the strongly connected component of each
+// vertex (Tarjan, without recursion, so that a long chain costs no stack).
+func components(next [][]int) []int {
+	n := len(next)
+	component, low, order := make([]int, n), make([]int, n), make([]int, n)
+	for i := range component {
+		component[i] = -1
+	}
+	type frame struct{ vertex, edge int }
+	var stack []int
+	visited, count := 0, 0
+	for root := range n {
+		if order[root] != 0 {
+			continue
+		}
+		frames := []frame{{vertex: root}}
+		for len(frames) > 0 {
+			f := &frames[len(frames)-1]
+			v := f.vertex
+			if f.edge == 0 {
+				visited++
+				order[v], low[v] = visited, visited
+				stack = append(stack, v)
+			}
+			if f.edge < len(next[v]) {
+				w := next[v][f.edge]
+				f.edge++
+				if order[w] == 0 {
+					frames = append(frames, frame{vertex: w})
+				} else if component[w] < 0 {
+					low[v] = min(low[v], order[w])
+				}
+				continue
+			}
+			frames = frames[:len(frames)-1]
+			if len(frames) > 0 {
+				parent := frames[len(frames)-1].vertex
+				low[parent] = min(low[parent], low[v])
+			}
+			if low[v] != order[v] {
+				continue
+			}
+			for {
+				w := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				component[w] = count
+				if w == v {
+					break
+				}
+			}
+			count++
+		}
+	}
+	return component
+}
+
+// Unreachable returns a warning (TG402) for each group of processors that no
+// message can ever reach: nothing external, no timer and no processor that
+// starts by itself leads there. starts says which processors do, by Ping or
+// Serve; only their Go code tells. Of processors that are reached from one
+// another only the first group is named. t must not be partial.
+func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
+	n := len(t.Processors)
+	next := make([][]int, n)
+	reached := make([]bool, n)
+	var queue []int
+	reach := func(p int) {
+		if !reached[p] {
+			reached[p] = true
+			queue = append(queue, p)
+		}
+	}
+	for _, e := range t.Edges {
+		if e.From < 0 {
+			reach(e.To)
+			continue
+		}
+		next[e.From] = append(next[e.From], e.To)
+	}
+	for i, p := range t.Processors {
+		if p.External || starts(i) {
+			reach(i)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, q := range next[queue[0]] {
+			reach(q)
+		}
+	}
+	group := components(next)
+	entered := map[int]bool{} // groups that an unreached one leads to
+	for _, e := range t.Edges {
+		if e.From >= 0 && group[e.From] != group[e.To] {
+			entered[group[e.To]] = true
+		}
+	}
+	var findings []Finding
+	named := map[int]bool{}
+	for i, p := range t.Processors {
+		if reached[i] || entered[group[i]] || named[group[i]] {
+			continue
+		}
+		named[group[i]] = true
+		findings = append(findings, NewFinding(codeUnreachable, t.File, p.Name.At, p.Pointer,
+			"no message ever reaches "+quoted(p.Name.Value), "give it Ping or Serve, a timer, or an edge from a processor that sends"))
+	}
+	return findings
+}

@@ -1,0 +1,38 @@
+// Package spec reads topology files: from the text of a topology.yml to a
+// checked [Topology] and a list of [Finding], each at its place.
+//
+//	topology, findings := spec.Parse("topology.yml", text)
+//	sources := map[string][]byte{"topology.yml": text}
+//	spec.WriteText(os.Stderr, findings, sources, false)
+//	if spec.HasErrors(findings) {
+//		os.Exit(1)
+//	}
+//
+// # Guarantees
+//
+// A topology without error findings is whole: every name makes a Go identifier,
+// every end of an edge is declared, every default is filled in, and every type
+// expression is one that [ParseType] accepts. Nothing of the file reaches
+// generated code by another way than these names, expressions and numbers and the
+// values of with.
+//
+// All that is wrong is reported in one go, sorted by position; what only follows
+// from something else is not reported. Codes are stable ([Codes], [Explain]).
+// Lines and columns are those of an editor: 1-based, columns in characters, ends
+// exclusive.
+//
+// Parse knows no clock, environment or disk. Any input is answered within
+// seconds and 1 GB; limits.go names every limit.
+//
+// # Design
+//
+// The YAML library gives a tree of nodes, and nothing is ever decoded by it:
+// decoding takes quadratic time for repeated keys, passes over second documents
+// and follows aliases without end. One walk over the nodes makes a tree of
+// [Value], each with its place, and plain data of the same shape for the JSON
+// Schema. The schema finds wrong kinds, keys and numbers; its errors are turned
+// into findings by looking its keywords up again (violation.go). The model is
+// then set from the Values by tables of keys (build.go), which a test compares
+// with the schema, and its meaning is checked: names, edges, the generated names,
+// the graph. Printers only print.
+package spec

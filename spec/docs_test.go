@@ -1,0 +1,199 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The pages of docs/reference are written from the catalogue and the schema:
+// go test ./spec -run Reference -update.
+
+func TestReferenceOfFindings(t *testing.T) {
+	var out strings.Builder
+	out.WriteString(`# Findings
+
+What topogen build and topogen check report, by code. A code keeps its meaning for ever; ` + "`topogen explain CODE`" + ` prints its entry.
+TG1xx are about syntax and the schema, TG2xx about what the topology means, TG3xx about Go, TG5xx about files. TG4xx are warnings: they change
+nothing unless ` + "`--strict`" + ` is given. Where an example of TG1xx, TG2xx or TG40x is a whole file, it is tested: the first has the finding, the second is clean.
+
+| code | | what |
+|---|---|---|
+`)
+	for _, code := range Codes() {
+		e, _ := Explain(code)
+		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s |\n", code, strings.ToLower(code), e.Severity, e.Title)
+	}
+	for _, code := range Codes() {
+		e, _ := Explain(code)
+		fmt.Fprintf(&out, "\n<a id=\"%s\"></a>\n\n## %s: %s\n\n%s\n", strings.ToLower(code), code, e.Title, e.Reason)
+		for _, example := range []struct{ title, text string }{{"Wrong", e.Wrong}, {"Right", e.Right}} {
+			if example.text == "" {
+				continue
+			}
+			fmt.Fprintf(&out, "\n%s:\n\n```%s\n%s\n```\n", example.title, language(example.text), strings.TrimRight(example.text, "\n"))
+			if example.title == "Wrong" {
+				writeReport(&out, code, example.text)
+			}
+		}
+	}
+	golden(t, "../docs/reference/findings.md", []byte(out.String()))
+}
+
+func language(example string) string {
+	for _, word := range []string{"func ", "type "} {
+		if strings.HasPrefix(example, word) {
+			return "go"
+		}
+	}
+	return "yaml"
+}
+
+// writeReport writes what topogen says about an example, if this package says it.
+func writeReport(out *strings.Builder, code, example string) {
+	_, findings := Parse("topology.yml", []byte(example))
+	findings = slices.DeleteFunc(findings, func(f Finding) bool { return f.Code != code })
+	if len(findings) == 0 {
+		return
+	}
+	out.WriteString("\n```text\n")
+	_ = WriteText(out, findings[:1], map[string][]byte{"topology.yml": []byte(example)}, false)
+	out.WriteString("```\n")
+}
+
+func TestReferenceOfTheFormat(t *testing.T) {
+	var out strings.Builder
+	out.WriteString(`# topology.yml, version 1
+
+A topology file says which processors exist and which edges carry which message between them. This page is the reference of its keys, made from
+` + "`schemas/topology.schema.json`" + `, with which editors complete and check a file that begins with
+
+` + "```yaml\n# yaml-language-server: $schema=./topology.schema.json\n```" + `
+
+An example with most of what there is:
+
+` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-contract/input.yml")), "\n") + "\n```\n")
+	for _, section := range []struct{ title, pointer, text string }{
+		{"The file", "", "The keys of the file, in any order."},
+		{"processors", "/$defs/processor", "A mapping from names to these keys. A name is letters and digits joined by `-` or `_`, at most 100 characters, and no word of Go. " +
+			"In Go it is in camel case, without initialisms: `line-parser` and `line_parser` are `LineParser`, `http-api` is `HttpApi`; two names must not become the same, nor differ only by case. " +
+			"A processor without options is written `{}`. An external processor has no other key."},
+		{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE` or `FROM -> TO:` with a mapping of these keys. The same from, to and message stand once; an edge from a processor to itself and rings are fine. " +
+			"A message is the name of a type of this package, or a key of messages. No edge leads to an external processor."},
+		{"route", "/$defs/route/anyOf/1", "Either `local` (the sender's instance mod the receiver's instances), `broadcast` (each instance), or a mapping with one of these keys. " +
+			"An edge to several instances has a key or a route. `local` wants a sender with instances, which an external processor and a timer do not have. An Ask has one reply, so its edge goes to one instance."},
+		{"range", "/$defs/route/anyOf/1/properties/range", "Instances by constants; all of them must exist."},
+		{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`, and each instance of the receiver gets it; a route `{range: …}` chooses some. " +
+			"Periods are at least " + everyMin.String() + "."},
+		{"pool", "/properties/pool", "Defaults for run time: the environment goes before the file, and an option of New before both."},
+	} {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| key | value | default | what |\n|---|---|---|---|\n", section.title, section.text)
+		writeKeys(t, &out, definition(t, section.pointer))
+	}
+	fmt.Fprintf(&out, `
+## Types
+
+The value of a message, and a processor's `+"`type`"+`, is a Go type expression with import paths written out: `+"`Order`, `example.com/shop/model.Order`, `*example.com/shop/model.Page[string]`, `[]byte`, `[16]byte`, `map[string]time.Time`"+`.
+A processor's is a name, perhaps with type arguments. Functions, channels, interfaces and structs are declared in Go and named.
+
+## Durations
+
+Durations are written as in Go: `+"`500ms`, `5s`, `1m30s`"+`. Where 0 has a meaning it may stand alone.
+
+## YAML
+
+Keys that begin with `+"`x-`"+` are ignored anywhere, also as names of processors. Anchors, aliases and merge keys (`+"`<<`"+`) work; what a mapping says itself wins over what it merges, and of several merged ones the earlier.
+Refused are unknown keys, keys that stand twice, keys that are no text, a second document, dates, numbers with a leading zero or that are none, and tags of applications.
+
+## Limits
+
+| | at most |
+|---|---|
+| bytes of a file | %d |
+| nesting | %d |
+| keys and values | %d |
+| keys and values that aliases repeat | %d |
+| processors | %d |
+| edges | %d |
+| characters of a name | %d |
+| bytes of a type expression or a field path | %d |
+| findings that are reported | %d |
+`, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
+	golden(t, "../docs/reference/topology.md", []byte(out.String()))
+}
+
+// writeKeys writes a row for each property: the required first, then by name.
+func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
+	t.Helper()
+	required := map[string]bool{}
+	list, _ := schema["required"].([]any)
+	for _, name := range list {
+		required[fmt.Sprint(name)] = true
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	names := slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
+		if required[a] != required[b] {
+			if required[a] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		property := properties[name].(map[string]any)
+		standard := ""
+		switch value, ok := property["default"]; {
+		case ok && fmt.Sprint(value) == "map[]":
+			standard = "`{}`"
+		case ok:
+			standard = fmt.Sprintf("`%v`", value)
+		case required[name]:
+			standard = "required"
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", name, valueOf(t, property), standard, about(t, property))
+	}
+}
+
+// about is the description of a property, or of what it refers to.
+func about(t *testing.T, property map[string]any) string {
+	t.Helper()
+	if description, ok := property["description"].(string); ok {
+		return description
+	}
+	return about(t, definition(t, strings.TrimPrefix(property["$ref"].(string), "#")))
+}
+
+// valueOf says in a few words what a property may be.
+func valueOf(t *testing.T, property map[string]any) string {
+	t.Helper()
+	if reference, ok := property["$ref"].(string); ok {
+		switch name := strings.TrimPrefix(reference, "#/$defs/"); name {
+		case "durationOrZero":
+			return "duration or 0"
+		case "route":
+			return "[route](#route)"
+		case "field":
+			return "field path or method"
+		default:
+			return name
+		}
+	}
+	if choices, ok := property["enum"].([]any); ok {
+		words := make([]string, len(choices))
+		for i, c := range choices {
+			words[i] = fmt.Sprintf("`%v`", c)
+		}
+		return strings.Join(words, ", ")
+	}
+	if constant, ok := property["const"]; ok {
+		return fmt.Sprintf("`%v`", constant)
+	}
+	word := strings.NewReplacer("a ", "", "true or false", "`true` or `false`").Replace(typeWords[fmt.Sprint(property["type"])])
+	if low, ok := property["minimum"].(float64); ok {
+		word += fmt.Sprintf(", %.0f to %.0f", low, property["maximum"])
+	}
+	return word
+}

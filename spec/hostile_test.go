@@ -1,0 +1,200 @@
+package spec
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostileTime is 5 s for a machine that does nothing else; the rest is for one
+// that runs other tests at the same time.
+const hostileTime = 20 * time.Second
+
+// TestHostile gives Parse what a file from a stranger may hold. Each is refused
+// with a finding at its place, within 5 s and 1 GB.
+func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time and memory")
+	}
+	const head = "version: 1\nname: hostile\n"
+	const whole = bytesMax - 1024
+	fill := func(unit string) string { return strings.Repeat(unit, whole/len(unit)) }
+	numbered := func(n int, format string) string {
+		var out strings.Builder
+		for i := range n {
+			fmt.Fprintf(&out, format, i)
+		}
+		return out.String()
+	}
+	for _, c := range []struct {
+		name, src, code string
+		line            int // of some finding with the code
+	}{
+		{"9 MB", strings.Repeat("# comment\n", 900_000), codeLimit, 0},
+		{"40,000 repeated keys", head + strings.Repeat("a: 1\n", 40_000), codeDuplicateKey, 4},
+		{"40,000 repeated processors", head + "processors:\n" + strings.Repeat("  a: {}\n", 40_000), codeDuplicateKey, 5},
+		{"9,000 deep lists", head + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), codeLimit, 3},
+		{"9,000 deep mappings", head + "a: " + strings.Repeat("{a: ", 9000) + strings.Repeat("}", 9000), codeLimit, 3},
+		{"2,000 deep blocks", head + stairs(2000), codeLimit, 2 + depthMax + 1},
+		{"lists without end", fill("["), codeLimit, 1},
+		{"items without end", fill("- "), codeLimit, 1},
+		{"alias bomb", head + bomb(9, 9) + "processors: {a: {new: New, with: {x: *a8}}}\nedges: []\n", codeLimit, 0},
+		{"alias bomb in merge keys", head + mergeBomb(30) + "processors: {<<: *m30}\nedges: []\n", codeLimit, 0},
+		{"alias inside itself", head + "processors: {a: &a {with: {x: *a}}}\nedges: []\n", codeAlias, 3},
+		{"many aliases of one list", head + "x-a: &a [" + strings.Repeat("1,", 50_000) + "]\nprocessors: {a: {new: New, with: {x: [" + strings.Repeat("*a,", 50_000) + "]}}}\nedges: []\n", codeLimit, 0},
+		{"many scalars", head + "a: [" + fill("a,") + "]\n", codeLimit, 3},
+		{"many scalars in use", head + "processors: {a: {new: New, with: {x: [" + fill("a,") + "]}}}\nedges: []\n", codeLimit, 3},
+		{"many empty mappings", head + "edges: [" + fill("{},") + "]\n", codeLimit, 3},
+		{"many quoted", head + "edges: [" + fill("'',") + "]\n", codeLimit, 3},
+		{"many dashes", head + "edges:\n" + fill("-\n"), codeLimit, 0},
+		{"many wrong keys", head + "processors: {a: {" + numbered(200_000, "k%d: 1,") + "}}\nedges: []\n", codeUnknownKey, 3},
+		{"many wide keys on a line", head + "processors: {a: {" + numbered(100_000, "ключ%d: 1,") + "}}\nedges: []\n", codeUnknownKey, 3},
+		{"too many processors", head + "processors: {" + numbered(processorsMax+1, "p%d: {},") + "}\nedges: []\n", codeLimit, 3},
+		{"too many edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax+1), codeLimit, 5 + edgesMax},
+		{"many wrong processors", head + "processors:\n" + numbered(processorsMax, "  p%d: {instances: 0}\n") + "edges: []\n", codeOutOfRange, 4},
+		{"many dangling edges", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\nedges:\n" + numbered(edgesMax, "  - prcessor-x%d -> procesor-y: A\n"), codeNotDeclared, 5},
+		{"many equal edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax), codeEdgeTwice, 6},
+		{"many colliding names", head + "processors: {" + numbered(processorsMax/2, "p%[1]d: {}, P%[1]d: {},") + "}\nedges: []\n", codeNamesCollide, 3},
+		{"many broadcasts in a ring", head + "processors: {" + numbered(4096, "p%d: {instances: 2},") + "}\nedges:\n" + ring(4096), codeGrowingRing, 5},
+		{"one long name", head + "processors: {" + fill("a") + ": {}}\nedges: []\n", codeSyntax, 3},
+		{"one long edge", head + "processors: {a: {}}\nedges:\n  - " + fill("a -> ") + "a: A\n", codeSyntax, 5},
+		{"one long type", head + "messages: {A: \"" + fill("*") + "\"}\nprocessors: {a: {}}\nedges: []\n", codeType, 3},
+		{"one long number", head + "processors: {a: {instances: " + fill("9") + "}}\nedges: []\n", codeWrongType, 3},
+		{"a large exponent", head + "processors: {a: {instances: 1e308}}\nedges: []\n", codeOutOfRange, 3},
+		{"comments", fill("#\n"), codeEmpty, 0},
+		{"documents", fill("---\n"), codeEmpty, 0},
+		{"tags", head + "a: " + fill("!a "), codeSyntax, 0},
+		{"anchors", head + "a: " + fill("&a "), codeSyntax, 0},
+		{"anchored scalars", head + "edges: [" + fill("&a 1,") + "]\n", codeLimit, 3},
+		{"noise", noise(1 << 16), "", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			findings, elapsed, peak := measure([]byte(c.src))
+			t.Logf("%d bytes, %d findings, %v, %d MB", len(c.src), len(findings), elapsed.Round(time.Millisecond), peak>>20)
+			if elapsed > hostileTime {
+				t.Errorf("it takes %v", elapsed)
+			}
+			if peak > 1<<30 {
+				t.Errorf("it takes %d MB", peak>>20)
+			}
+			if len(findings) > findingsMax+1 {
+				t.Errorf("there are %d findings", len(findings))
+			}
+			if c.code == "" {
+				return
+			}
+			for _, f := range findings {
+				if f.Code == c.code && (c.line == 0 || f.Range.Line == c.line) {
+					return
+				}
+			}
+			for _, f := range findings[:min(len(findings), 3)] {
+				t.Log(f.Code, f.Range, f.sentence())
+			}
+			t.Errorf("no finding %s on line %d", c.code, c.line)
+		})
+	}
+}
+
+// measure parses and prints, and samples the memory that this takes.
+func measure(src []byte) (findings []Finding, elapsed time.Duration, peak uint64) {
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			if now.HeapAlloc > before.HeapAlloc {
+				peak = max(peak, now.HeapAlloc-before.HeapAlloc)
+			}
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	start := time.Now()
+	_, findings = Parse("hostile.yml", src)
+	var out strings.Builder
+	_ = WriteText(&out, findings, map[string][]byte{"hostile.yml": src}, true)
+	elapsed = time.Since(start)
+	close(stop)
+	<-done
+	return findings, elapsed, peak
+}
+
+// bomb is a list of lists of lists …, each of width aliases of the one before.
+func bomb(depth, width int) string {
+	var out strings.Builder
+	out.WriteString("x-bomb:\n  - &a0 [x]\n")
+	for i := 1; i < depth; i++ {
+		fmt.Fprintf(&out, "  - &a%d [%s]\n", i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), width), ","))
+	}
+	return out.String()
+}
+
+// mergeBomb doubles a mapping with each merge.
+func mergeBomb(depth int) string {
+	var out strings.Builder
+	out.WriteString("x-bomb:\n  - &m0 {x: y}\n")
+	for i := 1; i <= depth; i++ {
+		fmt.Fprintf(&out, "  - &m%d {<<: [*m%d, *m%d]}\n", i, i-1, i-1)
+	}
+	return out.String()
+}
+
+// stairs are n mappings, each inside of the one before.
+func stairs(n int) string {
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return out.String()
+}
+
+// ring is a ring of broadcasts.
+func ring(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "  - p%d -> p%d: {message: A, route: broadcast}\n", i, (i+1)%n)
+	}
+	return out.String()
+}
+
+// noise is a text of what YAML is made of, in no order.
+func noise(n int) string {
+	random := rand.New(rand.NewPCG(1, 2))
+	units := []string{"a", ":", " ", "\n", "- ", "{", "}", "[", "]", ",", "&a ", "*a ", "<<: ", "\"", "'", "|", "#", "é", "  "}
+	var out strings.Builder
+	for out.Len() < n {
+		out.WriteString(units[random.IntN(len(units))])
+	}
+	return out.String()
+}
+
+// TestLargest parses about the largest topology that there can be.
+func TestLargest(t *testing.T) {
+	var src strings.Builder
+	src.WriteString("version: 1\nname: largest\nprocessors:\n")
+	for i := range processorsMax {
+		fmt.Fprintf(&src, "  p%d: {instances: 4}\n", i)
+	}
+	src.WriteString("edges:\n")
+	for i := range 60_000 {
+		fmt.Fprintf(&src, "  - p%d -> p%d: {message: M%d, key: A}\n", i%processorsMax, i*7%processorsMax, i/processorsMax)
+	}
+	findings, elapsed, peak := measure([]byte(src.String()))
+	t.Logf("%d bytes, %v, %d MB", src.Len(), elapsed, peak>>20)
+	if HasErrors(findings) || peak > 1<<30 {
+		t.Error(peak, findings[:min(len(findings), 3)])
+	}
+}

@@ -1,0 +1,37 @@
+package spec
+
+import "time"
+
+// Everything that a topology file can make large has a limit, so that a file
+// from a stranger costs at most seconds and a few hundred megabytes.
+const (
+	bytesMax        = 4 << 20 // 60,000 edges; the YAML library needs 100 bytes of memory for each
+	depthMax        = 64      // a topology needs 6, configuration under with some more; every walk recurses
+	nodesMax        = 1 << 19 // keys and values as written: 4 MiB of ordinary edges have 420,000
+	indicatorsMax   = 1 << 20 // dashes, colons, commas and brackets: an ordinary file of 4 MiB has 720,000
+	aliasNodesMax   = 1 << 17 // keys and values that aliases and merge keys repeat: stops alias bombs
+	processorsMax   = 1 << 14 // 16 times the largest topology that is measured
+	edgesMax        = 1 << 16 // edge indices fit 16 bits
+	instancesMax    = 1 << 20 // of one processor; a pair of instances has a queue
+	capacityMax     = 1 << 24 // messages in one queue: at 64 bytes each, 1 GiB
+	workersMax      = 1 << 12 // more threads than any machine has processors
+	batchMax        = 1 << 16 // a longer batch starves the other queues of a worker
+	everyMin        = time.Microsecond
+	findingsMax     = 1000    // more help nobody; the count of the others is told
+	nameMax         = 100     // characters: names of files and identifiers are made from names
+	typeMax         = 1000    // bytes of a Go type expression
+	typeDepthMax    = 32      // nesting of a Go type expression
+	arrayMax        = 1 << 30 // length of an array in a Go type expression
+	suggestCellsMax = 1 << 24 // steps that looking for similar names may take in one Parse: 0.1 s
+)
+
+// What a key has when the file leaves it out. The schema says the same.
+const (
+	defaultOutput       = "topology_gen.go"
+	defaultInstances    = 1
+	defaultCapacity     = 1024
+	defaultBatch        = 256
+	defaultRebalance    = 5 * time.Second
+	defaultDrainTimeout = 10 * time.Second
+	formatVersion       = 1
+)

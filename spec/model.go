@@ -1,0 +1,133 @@
+package spec
+
+import "time"
+
+// Text is a string from the topology file, with its place.
+type Text struct {
+	Value   string
+	At      Range
+	Pointer string // JSON pointer of the value (of the key, for a mapping key)
+}
+
+// Topology is a checked topology file: every name is valid, every edge's ends
+// are declared, every default is filled in. It is a plain value.
+type Topology struct {
+	// Partial says that parts with an error were left out: indices are not
+	// final and nothing may be generated. It is false without errors.
+	Partial bool
+
+	File       string // as given to Parse
+	Source     []byte // the file's bytes, for printing findings
+	Name       Text
+	Package    Text // Value "" when the file leaves it out
+	Output     Text // "topology_gen.go" by default
+	Messages   []Message
+	Processors []Processor // in file order: the index is the ProcessorIndex
+	Edges      []Edge      // in file order: the index is the EdgeIndex
+	Pool       Pool
+}
+
+// Message gives a Go type to a message name that has none in the package.
+type Message struct {
+	Name Text
+	Type Text // a Go type expression with import paths written out
+}
+
+// Processor is one entry of processors.
+type Processor struct {
+	Name      Text   // the key, as written
+	Ident     string // exported camel case of the key: "line-parser" is LineParser
+	Type      Text   // "" when left out: Ident in this package; else Name or import/path.Name
+	New       Text   // "" when left out
+	With      *Value // nil when left out
+	Instances int    // 1 by default
+	Blocking  bool
+	External  bool
+	At        Range  // of the whole entry
+	Pointer   string // "/processors/parser"
+}
+
+// Full says what happens to a message for a queue that is full.
+type Full string
+
+const (
+	Block      Full = "block"
+	DropOldest Full = "drop-oldest"
+	DropNewest Full = "drop-newest"
+	Fail       Full = "fail"
+)
+
+// RouteKind says how an edge chooses the instance of its receiver.
+type RouteKind string
+
+const (
+	RouteNone      RouteKind = ""      // a single instance; or a timer, which goes to all
+	RouteKey       RouteKind = "key"   // hash of Route.Field mod instances
+	RouteLocal     RouteKind = "local" // index of the sender's instance mod instances
+	RouteID        RouteKind = "id"    // Route.Field is the index
+	RouteRange     RouteKind = "range" // Offset … Offset+Count-1
+	RouteBroadcast RouteKind = "broadcast"
+)
+
+// Route chooses the instances that a message goes to.
+type Route struct {
+	Kind          RouteKind
+	Field         Text // for key and id: "Account", "Header.Account" or a method's name
+	Offset, Count int  // for range
+	At            Range
+	Pointer       string
+}
+
+// Edge is one entry of edges. A timer has Every > 0, From == -1 and no message.
+type Edge struct {
+	From, To int  // indices into Processors
+	FromText Text // the name inside "a -> b", with its own place
+	ToText   Text
+	Every    time.Duration
+	Message  Text // the message's name
+	Route    Route
+	Capacity int // 1024 by default
+	Full     Full
+	Reply    Text // the reply message's name; "" for none
+	Timeout  time.Duration
+	Shared   bool
+	At       Range  // of the key "a -> b"
+	Pointer  string // "/edges/3"
+}
+
+// Pool is the pool section, with its defaults filled in.
+type Pool struct {
+	Workers      int           // 0: GOMAXPROCS
+	Batch        int           // 256 by default
+	Rebalance    time.Duration // 5s by default; 0: never
+	DrainTimeout time.Duration // 10s by default
+}
+
+// Kind is the kind of a configuration Value.
+type Kind int
+
+const (
+	Null Kind = iota
+	Bool
+	Int   // Text holds the literal as written: strconv.ParseInt or ParseUint reads it with base 0
+	Float // likewise, for strconv.ParseFloat
+	String
+	List
+	Map
+)
+
+// Value is a node of `with`, with its place, for checking against a Go type.
+type Value struct {
+	Kind    Kind
+	Text    string   // the scalar, decoded
+	Items   []*Value // of a List
+	Fields  []Field  // of a Map, in file order
+	At      Range
+	Pointer string
+}
+
+// Field is one key of a Map value.
+type Field struct {
+	Key   Text
+	Value *Value
+}

@@ -1,0 +1,259 @@
+package spec
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// parseClean parses a file that must have no errors.
+func parseClean(t *testing.T, src string) *Topology {
+	t.Helper()
+	topology, findings := Parse("topology.yml", []byte(src))
+	if HasErrors(findings) {
+		var out bytes.Buffer
+		_ = WriteText(&out, findings, map[string][]byte{"topology.yml": []byte(src)}, false)
+		t.Fatal(out.String())
+	}
+	return topology
+}
+
+// values leaves the places out of a comparison: TestPlaces has them.
+var values = cmp.Options{
+	cmpopts.IgnoreTypes(Range{}),
+	cmpopts.IgnoreFields(Text{}, "Pointer"),
+	cmpopts.IgnoreFields(Route{}, "Pointer"),
+	cmpopts.IgnoreFields(Value{}, "Pointer"),
+	cmpopts.IgnoreFields(Edge{}, "FromText", "ToText", "Pointer"),
+	cmpopts.IgnoreFields(Processor{}, "Pointer"),
+	cmpopts.IgnoreFields(Topology{}, "Source"),
+}
+
+func text(value string) Text { return Text{Value: value} }
+
+func TestModelOfTheContractsExample(t *testing.T) {
+	got := parseClean(t, string(read(t, "testdata/parse/clean-contract/input.yml")))
+	key := Route{Kind: RouteKey, Field: text("Account")}
+	want := &Topology{
+		File: "topology.yml", Name: text("orders"), Package: text("orders"), Output: text("topology_gen.go"),
+		Messages: []Message{
+			{text("Order"), text("example.com/shop/model.Order")},
+			{text("Lines"), text("*example.com/shop/model.Page[string]")},
+		},
+		Processors: []Processor{
+			{Name: text("feed"), Ident: "Feed", New: text("NewFeed"), Instances: 1, With: &Value{Kind: Map, Fields: []Field{
+				{text("dir"), &Value{Kind: String, Text: "./in"}},
+				{text("glob"), &Value{Kind: String, Text: "*.csv"}},
+			}}},
+			{Name: text("parser"), Ident: "Parser", Instances: 1},
+			{Name: text("pricing"), Ident: "Pricing", Type: text("example.com/shop/pricing.Engine"), Instances: 8},
+			{Name: text("store"), Ident: "Store", Instances: 4, Blocking: true},
+			{Name: text("audit"), Ident: "Audit", Instances: 1},
+			{Name: text("api"), Ident: "Api", Instances: 1, External: true},
+		},
+		Edges: []Edge{
+			{From: 0, To: 1, Message: text("Raw"), Capacity: 1024, Full: Block},
+			{From: 1, To: 2, Message: text("Order"), Route: key, Capacity: 1024, Full: Block},
+			{From: 1, To: 4, Message: text("Rejected"), Capacity: 1024, Full: Block},
+			{From: 2, To: 4, Message: text("Priced"), Capacity: 4096, Full: Block},
+			{From: 2, To: 3, Message: text("Priced"), Route: key, Capacity: 1024, Full: Block},
+			{From: 5, To: 2, Message: text("Quote"), Route: key, Reply: text("Price"), Timeout: 2 * time.Second, Capacity: 1024, Full: Block},
+			{From: -1, To: 4, Every: time.Second, Capacity: 1024, Full: Block},
+		},
+		Pool: Pool{Batch: 256, Rebalance: 5 * time.Second, DrainTimeout: 10 * time.Second},
+	}
+	if diff := cmp.Diff(want, got, values); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModelOfEveryOption(t *testing.T) {
+	got := parseClean(t, `
+version: 1
+name: every
+processors:
+  line-parser: {type: Engine, new: NewEngine, with: {n: -5, f: 1.5, b: true, l: [~, x]}, instances: 0x10, blocking: true}
+  api: {external: true}
+edges:
+  - line-parser -> line-parser: {message: A, route: {range: {offset: 2, count: 3}}, full: drop-oldest, capacity: 16, shared: true}
+  - line-parser -> line-parser: {message: B, route: {id: Header.Number}, full: drop-newest}
+  - line-parser -> line-parser: {message: C, route: local, full: fail}
+  - line-parser -> line-parser: {message: D, route: broadcast, full: drop-newest}
+  - every 1m30s -> line-parser: {route: {range: {offset: 0, count: 1}}}
+pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m}
+`)
+	want := &Topology{
+		File: "topology.yml", Name: text("every"), Output: text("topology_gen.go"),
+		Processors: []Processor{
+			{Name: text("line-parser"), Ident: "LineParser", Type: text("Engine"), New: text("NewEngine"), Instances: 16, Blocking: true,
+				With: &Value{Kind: Map, Fields: []Field{
+					{text("n"), &Value{Kind: Int, Text: "-5"}},
+					{text("f"), &Value{Kind: Float, Text: "1.5"}},
+					{text("b"), &Value{Kind: Bool, Text: "true"}},
+					{text("l"), &Value{Kind: List, Items: []*Value{{Kind: Null, Text: "~"}, {Kind: String, Text: "x"}}}},
+				}}},
+			{Name: text("api"), Ident: "Api", Instances: 1, External: true},
+		},
+		Edges: []Edge{
+			{Message: text("A"), Route: Route{Kind: RouteRange, Offset: 2, Count: 3}, Capacity: 16, Full: DropOldest, Shared: true},
+			{Message: text("B"), Route: Route{Kind: RouteID, Field: text("Header.Number")}, Capacity: 1024, Full: DropNewest},
+			{Message: text("C"), Route: Route{Kind: RouteLocal}, Capacity: 1024, Full: Fail},
+			{Message: text("D"), Route: Route{Kind: RouteBroadcast}, Capacity: 1024, Full: DropNewest},
+			{From: -1, Every: 90 * time.Second, Route: Route{Kind: RouteRange, Count: 1}, Capacity: 1024, Full: Block},
+		},
+		Pool: Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute},
+	}
+	if diff := cmp.Diff(want, got, values); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMergedKeys(t *testing.T) {
+	got := parseClean(t, string(read(t, "testdata/parse/clean-anchors/input.yml")))
+	var processors []string
+	for _, p := range got.Processors {
+		processors = append(processors, p.Name.Value)
+	}
+	if diff := cmp.Diff([]string{"feed", "store", "audit"}, processors); diff != "" {
+		t.Error("processors", diff)
+	}
+	if store, audit := got.Processors[1], got.Processors[2]; store.Instances != 4 || !store.Blocking || audit.Instances != 2 || !audit.Blocking {
+		t.Errorf("a mapping's own keys win over merged ones: %+v, %+v", store, audit)
+	}
+	if first, second := got.Edges[0], got.Edges[1]; first.Capacity != 64 || second.Capacity != 8 || second.Route.Field.Value != "Account" {
+		t.Errorf("of merged mappings the earlier wins: %+v, %+v", first, second)
+	}
+}
+
+// TestPlaces looks each text of the model up at its place: there it must stand.
+func TestPlaces(t *testing.T) {
+	plain := string(read(t, "testdata/parse/clean-contract/input.yml"))
+	for name, src := range map[string]string{
+		"plain":           plain,
+		"CRLF":            strings.ReplaceAll(plain, "\n", "\r\n"),
+		"CR":              strings.ReplaceAll(plain, "\n", "\r"),
+		"byte order mark": "\ufeff" + plain,
+		"wide before":     "x-note: {日本: é} # ― 😀\n" + strings.ReplaceAll(plain, "  - feed", "  # größer\n  - feed"),
+		"long lines":      "x-note: " + strings.Repeat("é", 5000) + "\n" + plain,
+		"wide in line":    strings.ReplaceAll(plain, "with: {", "with: {\"日本\": é, "),
+		"other breaks":    "# \u0085# \u2028# \u2029\n" + plain,
+		"quotes":          strings.ReplaceAll(strings.ReplaceAll(plain, "feed -> parser", `"feed -> parser"`), "parser -> audit", "'parser -> audit'"),
+		"anchors":         strings.ReplaceAll(plain, "- feed -> parser: Raw", "- &edge {? &key feed -> parser : &raw Raw}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			topology := parseClean(t, src)
+			lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(src, "\ufeff"), "\r\n", "\n"), "\r", "\n"), "\n")
+			found := 0
+			eachText(reflect.ValueOf(topology), func(text Text) {
+				if text.Pointer == "" {
+					return
+				}
+				found++
+				line := []rune(lines[text.At.Line-1])
+				if text.At.EndLine != text.At.Line {
+					t.Fatalf("%q is on several lines: %v", text.Value, text.At)
+				}
+				if there := strings.Trim(string(line[text.At.Column-1:text.At.EndColumn-1]), `"'`); there != text.Value {
+					t.Errorf("at the place of %q stands %q", text.Value, there)
+				}
+			})
+			if found < 40 {
+				t.Errorf("the model has %d texts only", found)
+			}
+		})
+	}
+}
+
+// eachText calls f for every Text within a value.
+func eachText(v reflect.Value, f func(Text)) {
+	if text, ok := v.Interface().(Text); ok {
+		f(text)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			eachText(v.Elem(), f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachText(v.Field(i), f)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		for i := range v.Len() {
+			eachText(v.Index(i), f)
+		}
+	}
+}
+
+func TestPartial(t *testing.T) {
+	topology, findings := Parse("topology.yml", []byte(`
+version: 1
+name: partial
+processors: {feed: {instanses: 2}, parser: {}, store: {}}
+edges:
+  - feed -> parser: Raw
+  - parser -> sore: Raw
+  - parser -> store: Order
+`))
+	if len(findings) != 2 || topology == nil || !topology.Partial {
+		t.Fatal(findings, topology)
+	}
+	if len(topology.Processors) != 2 || len(topology.Edges) != 1 {
+		t.Fatalf("what has an error is not left out: %+v", topology)
+	}
+	if e := topology.Edges[0]; e.From != 0 || e.To != 1 || e.Message.Value != "Order" {
+		t.Errorf("the edge that is left joins %d and %d", e.From, e.To)
+	}
+}
+
+func TestExported(t *testing.T) {
+	for name, want := range map[string]string{
+		"line-parser": "LineParser", "line_parser": "LineParser", "lineParser": "LineParser", "http-api": "HttpApi",
+		"api": "Api", "API": "API", "a1-2b": "A12b", "x": "X", "": "",
+	} {
+		if got := Exported(name); got != want {
+			t.Errorf("Exported(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	topology := parseClean(t, `
+version: 1
+name: reach
+processors: {feed: {}, parser: {}, ask: {}, answer: {}, sink: {}, ticked: {}, lonely: {}, api: {external: true}, served: {}}
+edges:
+  - feed -> parser: Raw
+  - ask -> answer: Question
+  - answer -> ask: Reply
+  - answer -> sink: Done
+  - every 1s -> ticked
+  - lonely -> lonely: Echo
+  - api -> served: Quote
+`)
+	name := func(starts string) []string {
+		var names []string
+		for _, f := range Unreachable(topology, func(p int) bool { return topology.Processors[p].Name.Value == starts }) {
+			if f.Severity != Warning {
+				t.Error(f)
+			}
+			names = append(names, strings.TrimPrefix(f.Pointer, "/processors/"))
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"ask", "lonely"}, name("feed")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"feed", "lonely"}, name("answer")); diff != "" {
+		t.Error(diff)
+	}
+}

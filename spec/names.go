@@ -1,0 +1,173 @@
+package spec
+
+import (
+	"fmt"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+var (
+	processorNameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$`)
+	messageNameForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+	packageNameForm   = messageNameForm
+	notInNames        = regexp.MustCompile(`[^A-Za-z0-9]+`)
+)
+
+// Exported returns a name in exported camel case: split at "-" and "_", each
+// part begins with a capital. No initialism is special: "http-api" is HttpApi,
+// "line_parser" is LineParser, "lineParser" is LineParser.
+func Exported(name string) string {
+	var out strings.Builder
+	begin := true
+	for _, r := range name {
+		switch {
+		case r == '-' || r == '_':
+			begin = true
+			continue
+		case begin && 'a' <= r && r <= 'z':
+			r += 'A' - 'a'
+		}
+		begin = false
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// checkNames reports names that no Go can be made of, and names of which the
+// same Go is made.
+func (b *builder) checkNames() {
+	t := b.topology
+	b.checkForm("topology", t.Name, processorNameForm)
+	if !b.checkPackage(t.Package) {
+		t.Package.Value = "" // left out, it is right in all that follows
+	}
+	if !b.checkOutput(t.Output) {
+		t.Output.Value = defaultOutput
+	}
+	processors, messages := newNameTable("processors"), newNameTable("messages")
+	for _, p := range t.Processors {
+		if b.checkForm("processor", p.Name, processorNameForm) && b.checkWord("processor", p.Name) {
+			processors.add(b, p.Name)
+		}
+	}
+	declared := map[string]bool{}
+	for _, m := range t.Messages {
+		declared[m.Name.Value] = true
+		if b.checkForm("message", m.Name, messageNameForm) && b.checkWord("message", m.Name) {
+			messages.add(b, m.Name)
+		}
+	}
+	for i := range t.Edges {
+		for _, name := range []Text{t.Edges[i].Message, t.Edges[i].Reply} {
+			if name.Pointer == "" || declared[name.Value] || b.found.exact[name.Pointer] {
+				continue
+			}
+			if b.checkMessage(name) {
+				messages.add(b, name)
+			}
+		}
+	}
+}
+
+// checkForm reports a name that is too long or has other characters than form
+// allows.
+func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
+	switch {
+	case name.Pointer == "" || b.found.exact[name.Pointer]: // left out, or reported
+		return false
+	case name.Value == "":
+		b.found.addText(codeName, name, "the name of this "+what+" is empty", "")
+	case len(name.Value) > nameMax:
+		b.found.addText(codeName, name, fmt.Sprintf("the name of this %s has more than %d characters", what, nameMax), "shorten it")
+	case !form.MatchString(name.Value):
+		joined := "letters and digits joined by - or _"
+		repaired := strings.Trim(notInNames.ReplaceAllString(name.Value, "-"), "-")
+		switch what {
+		case "message":
+			joined, repaired = "letters, digits and _", Exported(repaired)
+		case "package":
+			joined, repaired = "letters, digits and _", strings.ReplaceAll(repaired, "-", "")
+		}
+		suggestion := ""
+		if form.MatchString(repaired) && isASCII(name.Value) {
+			suggestion = "write " + quoted(repaired)
+		}
+		b.found.addText(codeName, name, fmt.Sprintf("the %s name %s is not made of %s, beginning with a letter", what, quoted(name.Value), joined), suggestion)
+	default:
+		return true
+	}
+	return false
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// checkWord reports a name that is a word of Go's own. Generated code has
+// variables with such names in lower case, and so have handlers.
+func (b *builder) checkWord(what string, name Text) bool {
+	word := name.Value
+	if !token.IsKeyword(word) && !slices.Contains(predeclaredTypes, word) && !slices.Contains(predeclaredOthers, word) && word != "init" && word != "main" {
+		return true
+	}
+	b.found.addText(codeName, name, fmt.Sprintf("the %s name %s is a word of Go", what, quoted(word)), "choose another name")
+	return false
+}
+
+// checkMessage reports what an edge names and what cannot be a message's name;
+// mostly it is a type for which messages should have a name.
+func (b *builder) checkMessage(name Text) bool {
+	t, err := ParseType(name.Value)
+	if err != nil || t.Kind == NamedType && t.ImportPath == "" && len(t.Args) == 0 && !t.Predeclared() {
+		return b.checkForm("message", name, messageNameForm) && b.checkWord("message", name)
+	}
+	b.found.addText(codeName, name, quoted(name.Value)+" is a type, and an edge has the name of a message",
+		fmt.Sprintf("write a name here, and under messages %s", quoted("Name: "+name.Value)))
+	return false
+}
+
+func (b *builder) checkPackage(name Text) bool {
+	if !b.checkForm("package", name, packageNameForm) {
+		return false
+	}
+	switch {
+	case token.IsKeyword(name.Value):
+		b.found.addText(codeName, name, fmt.Sprintf("the package name %s is a word of Go", quoted(name.Value)), "choose another name")
+	case strings.HasSuffix(name.Value, "_test"):
+		b.found.addText(codeName, name, "a package whose name ends with _test holds tests only", "choose another name")
+	case name.Value == "documentation":
+		b.found.addText(codeName, name, "the go command leaves out files of a package that is called documentation", "choose another name")
+	default:
+		return true
+	}
+	return false
+}
+
+// nameTable finds names that are equal in Go, or equal but for case: of these
+// files and methods are made that some systems and most readers confuse.
+type nameTable struct {
+	what  string
+	names map[string]Text // by lower-case Go name
+}
+
+func newNameTable(what string) *nameTable {
+	return &nameTable{what: what, names: map[string]Text{}}
+}
+
+func (t *nameTable) add(b *builder, name Text) {
+	ident := Exported(name.Value)
+	first, ok := t.names[strings.ToLower(ident)]
+	switch {
+	case !ok:
+		t.names[strings.ToLower(ident)] = name
+	case first.Value == name.Value: // used again
+	case Exported(first.Value) == ident:
+		b.found.addText(codeNamesCollide, name, fmt.Sprintf("the %s %s and %s are both %s in Go", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
+	default:
+		b.found.addText(codeNamesCollide, name, fmt.Sprintf("the %s %s and %s are %s and %s in Go, which differ only by case",
+			t.what, quoted(first.Value), quoted(name.Value), Exported(first.Value), ident), "rename one of them")
+	}
+}

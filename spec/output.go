@@ -1,0 +1,77 @@
+package spec
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The go command leaves a file out whose name ends with one of these, unless it
+// builds for that system.
+var buildSystems = strings.Fields(`
+	aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos
+	386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle
+	ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm`)
+
+// Windows takes a file with one of these names for a device, whatever its ending.
+var deviceNames = strings.Fields(`aux con nul prn com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
+
+var outputElementForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// checkOutput reports a name for the generated file that leaves the folder, or
+// that the go command does not compile everywhere.
+func (b *builder) checkOutput(output Text) bool {
+	if output.Pointer == "" || b.found.exact[output.Pointer] {
+		return output.Pointer == ""
+	}
+	message, suggestion := outputProblem(output.Value)
+	if message != "" {
+		b.found.addText(codeOutput, output, message, suggestion)
+	}
+	return message == ""
+}
+
+func outputProblem(output string) (message, suggestion string) {
+	switch {
+	case strings.ContainsRune(output, '\\'):
+		return "the output has a backslash", "separate folders with /"
+	case path.IsAbs(output):
+		return "the output is an absolute path", "write it relative to the topology file"
+	case slices.Contains(strings.Split(output, "/"), ".."):
+		return "the output leaves the folder of the topology file", `leave ".." out`
+	}
+	elements := strings.Split(output, "/")
+	for _, element := range elements {
+		stem, _, _ := strings.Cut(strings.ToLower(element), ".")
+		switch {
+		case output == "":
+			return "the output is empty", "leave it out for " + defaultOutput
+		case element == "":
+			return "the output has a folder without a name", "write one / between two names"
+		case len(element) > nameMax:
+			return fmt.Sprintf("the output has a name of more than %d characters", nameMax), "shorten it"
+		case !outputElementForm.MatchString(element):
+			return fmt.Sprintf("the output has the name %s, which is not made of letters, digits, . _ and -, beginning with a letter or a digit", quoted(element)), ""
+		case slices.Contains(deviceNames, stem):
+			return fmt.Sprintf("the output has the name %s, which is a device on Windows", quoted(element)), "choose another name"
+		case element == "testdata" || element == "vendor":
+			return fmt.Sprintf("the go command does not look for packages in %q", element), "choose another folder"
+		}
+	}
+	base := elements[len(elements)-1]
+	stem, isGo := strings.CutSuffix(base, ".go")
+	if !isGo || stem == "" {
+		return "the output " + quoted(base) + " is no Go file", "let it end with .go"
+	}
+	words := strings.Split(stem, "_")
+	last := words[len(words)-1]
+	switch {
+	case len(words) > 1 && last == "test":
+		return "a Go file whose name ends with _test.go holds tests only", "write " + quoted(strings.TrimSuffix(stem, "_test")+"_gen.go")
+	case len(words) > 1 && slices.Contains(buildSystems, last):
+		return fmt.Sprintf("the go command compiles a file whose name ends with _%s.go only there", last), "write " + quoted(stem+"_gen.go")
+	}
+	return "", ""
+}

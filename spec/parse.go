@@ -1,0 +1,88 @@
+package spec
+
+import (
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Parse reads a topology file. file is the name for findings; src is its text.
+//
+// The findings are all that can be said about the file by itself, sorted by
+// position. The topology is nil where nothing could be read: no YAML, no
+// mapping, another version, a limit exceeded. Else, where there are errors,
+// it is partial: processors, edges and messages with an error are left out, so
+// that what remains can be checked further, and indices are not those of the
+// repaired file. Without errors it is whole, and all that its type promises
+// holds.
+//
+// Parse is a pure function, safe for any input and for concurrent use.
+func Parse(file string, src []byte) (*Topology, []Finding) {
+	found := newCollector(file)
+	if t := parse(file, src, found); t != nil {
+		t.Partial = len(found.broken) > 0
+		return t, found.all()
+	}
+	return nil, found.all()
+}
+
+func parse(file string, src []byte, found *collector) *Topology {
+	if len(src) > bytesMax {
+		found.add(codeLimit, Range{}, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(src), bytesMax), "split the topology")
+		return nil
+	}
+	s := newSource(src)
+	root := document(s, found)
+	if root == nil {
+		return nil
+	}
+	w := &walker{source: s, found: found, open: map[*yaml.Node]bool{}}
+	tree := w.value(root, "", 0)
+	if w.exhausted || tooMany(tree.value, found) {
+		return nil
+	}
+	if anotherVersion(tree.value, found) {
+		return nil
+	}
+	b := newBuilder(found)
+	forms := checkSchema(tree, found, b.similar)
+	if tree.value.Kind != Map {
+		return nil
+	}
+	b.build(tree.value)
+	b.check()
+	forms.report(found)
+	t := b.whole()
+	t.File, t.Source = file, src
+	return t
+}
+
+// anotherVersion reports a version that this package does not read, and of which
+// it therefore can say nothing else.
+func anotherVersion(root *Value, found *collector) bool {
+	for _, f := range root.Fields {
+		if f.Key.Value == "version" && f.Value.Kind == Int && f.Value.integer() != formatVersion {
+			found.add(codeVersion, f.Value.At, f.Value.Pointer, fmt.Sprintf("version %s is not one that this topogen reads", clip(f.Value.Text)), fmt.Sprintf("write %d, or use another topogen", formatVersion))
+			return true
+		}
+	}
+	return false
+}
+
+// tooMany reports more processors or edges than a topology may have.
+func tooMany(root *Value, found *collector) bool {
+	for _, f := range root.Fields {
+		switch {
+		case f.Key.Value == "processors" && len(f.Value.Fields) > processorsMax:
+			over := f.Value.Fields[processorsMax].Key
+			found.addText(codeLimit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
+		case f.Key.Value == "edges" && len(f.Value.Items) > edgesMax:
+			over := f.Value.Items[edgesMax]
+			found.add(codeLimit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
+		default:
+			continue
+		}
+		return true
+	}
+	return false
+}

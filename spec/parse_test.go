@@ -1,0 +1,90 @@
+package spec
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what the tests see as what they expect")
+
+// TestParse compares the findings of each folder's input.yml with findings.txt,
+// as they are printed.
+func TestParse(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/parse/*/input.yml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, input := range inputs {
+		dir := filepath.Dir(input)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			src := read(t, input)
+			topology, findings := Parse("input.yml", src)
+			checkPromises(t, topology, findings)
+			if strings.HasPrefix(filepath.Base(dir), "clean-") && len(findings) > 0 {
+				t.Error("a clean file has findings")
+			}
+			var out bytes.Buffer
+			if err := WriteText(&out, findings, map[string][]byte{"input.yml": src}, false); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join(dir, "findings.txt"), out.Bytes())
+		})
+	}
+}
+
+// checkPromises checks what holds for every input.
+func checkPromises(t *testing.T, topology *Topology, findings []Finding) {
+	t.Helper()
+	if !HasErrors(findings) && (topology == nil || topology.Partial) {
+		t.Error("there is no whole topology, and no error says why")
+	}
+	if HasErrors(findings) && topology != nil && !topology.Partial {
+		t.Error("there is an error, and the topology claims to be whole")
+	}
+	for _, f := range findings {
+		r := f.Range
+		if f.Message == "" || strings.HasSuffix(f.Message, ".") || strings.ContainsAny(f.Message+f.Suggestion, "\n\r") {
+			t.Errorf("%s: the message is no single sentence: %q", f.Code, f.Message)
+		}
+		if (r != Range{}) && (r.Line < 1 || r.Column < 1 || r.EndLine < r.Line || r.EndLine == r.Line && r.EndColumn < r.Column) {
+			t.Errorf("%s: the range %v is none", f.Code, r)
+		}
+	}
+	if topology == nil {
+		return
+	}
+	for _, e := range topology.Edges {
+		if e.To < 0 || e.To >= len(topology.Processors) || e.From < -1 || e.From >= len(topology.Processors) || (e.From == -1) != (e.Every > 0) {
+			t.Errorf("the edge %s joins %d and %d", e.title(), e.From, e.To)
+		}
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// golden compares got with a file, or writes it with -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(read(t, name)), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}

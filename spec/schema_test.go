@@ -1,0 +1,191 @@
+package spec
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/topogen/topogen/schemas"
+)
+
+// definition returns a part of the schema by the names of its keys.
+func definition(t *testing.T, pointer string) map[string]any {
+	t.Helper()
+	d, ok := resolveSchema(pointer).(map[string]any)
+	if !ok {
+		t.Fatal("the schema has nothing at", pointer)
+	}
+	return d
+}
+
+func keysOf[T any](s setters[T]) []string { return slices.Sorted(maps.Keys(s)) }
+
+// TestSchemaAndParserNameTheSameKeys compares each mapping of the schema with
+// the table of keys that the parser sets the model from.
+func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
+	for pointer, parser := range map[string][]string{
+		"":                                      keysOf(topologyKeys),
+		"/properties/pool":                      keysOf(poolKeys),
+		"/$defs/processor":                      keysOf(processorKeys),
+		"/$defs/edge/anyOf/1":                   keysOf(edgeKeys),
+		"/$defs/timer":                          keysOf(timerKeys),
+		"/$defs/route/anyOf/1":                  keysOf(routeKeys),
+		"/$defs/route/anyOf/1/properties/range": keysOf(rangeKeys),
+	} {
+		schema := definition(t, pointer)
+		properties, _ := schema["properties"].(map[string]any)
+		if diff := cmp.Diff(parser, slices.Sorted(maps.Keys(properties))); diff != "" {
+			t.Errorf("%q (-parser +schema):\n%s", pointer, diff)
+		}
+		if schema["additionalProperties"] != false {
+			t.Errorf("%q lets unknown keys pass", pointer)
+		}
+		if patterns, _ := schema["patternProperties"].(map[string]any); patterns["^x-"] == nil {
+			t.Errorf("%q does not let x- keys pass", pointer)
+		}
+	}
+}
+
+// TestSchemaAndParserHaveTheSameDefaults parses a file that leaves everything
+// out, and compares the model with the defaults in the schema.
+func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
+	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\n")
+	p, e := topology.Processors[0], topology.Edges[0]
+	model := map[string]any{
+		"/properties/output":                        topology.Output.Value,
+		"/properties/messages":                      topology.Messages,
+		"/properties/pool/properties/workers":       topology.Pool.Workers,
+		"/properties/pool/properties/batch":         topology.Pool.Batch,
+		"/properties/pool/properties/rebalance":     topology.Pool.Rebalance,
+		"/properties/pool/properties/drain_timeout": topology.Pool.DrainTimeout,
+		"/$defs/processor/properties/instances":     p.Instances,
+		"/$defs/processor/properties/blocking":      p.Blocking,
+		"/$defs/processor/properties/external":      p.External,
+		"/$defs/edge/anyOf/1/properties/capacity":   e.Capacity,
+		"/$defs/edge/anyOf/1/properties/full":       e.Full,
+		"/$defs/edge/anyOf/1/properties/shared":     e.Shared,
+	}
+	found := map[string]bool{}
+	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
+		value, ok := schema["default"]
+		if !ok {
+			return
+		}
+		found[pointer] = true
+		got := fmt.Sprint(model[pointer])
+		switch m := model[pointer].(type) {
+		case time.Duration:
+			if d, err := time.ParseDuration(fmt.Sprint(value)); err != nil || d != m {
+				t.Errorf("%s is %v in the schema and %v in the model", pointer, value, m)
+			}
+		case []Message:
+			if len(m) != 0 {
+				t.Errorf("%s is not empty", pointer)
+			}
+		default:
+			if got != fmt.Sprint(value) {
+				t.Errorf("%s is %v in the schema and %s in the model", pointer, value, got)
+			}
+		}
+	})
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(model)), slices.Sorted(maps.Keys(found))); diff != "" {
+		t.Errorf("defaults (-model +schema):\n%s", diff)
+	}
+}
+
+func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
+	for pointer, want := range map[string]any{
+		"/properties/version/const":                                       float64(formatVersion),
+		"/$defs/edge/anyOf/1/properties/full/enum":                        []any{string(Block), string(DropOldest), string(DropNewest), string(Fail)},
+		"/$defs/route/anyOf/0/enum":                                       []any{string(RouteLocal), string(RouteBroadcast)},
+		"/$defs/processor/properties/instances/maximum":                   float64(instancesMax),
+		"/$defs/edge/anyOf/1/properties/capacity/maximum":                 float64(capacityMax),
+		"/properties/pool/properties/workers/maximum":                     float64(workersMax),
+		"/properties/pool/properties/batch/maximum":                       float64(batchMax),
+		"/$defs/name/maxLength":                                           float64(nameMax),
+		"/$defs/message/maxLength":                                        float64(nameMax),
+		"/properties/package/maxLength":                                   float64(nameMax),
+		"/properties/processors/propertyNames/maxLength":                  float64(nameMax),
+		"/properties/messages/propertyNames/maxLength":                    float64(nameMax),
+		"/$defs/type/maxLength":                                           float64(typeMax),
+		"/$defs/field/maxLength":                                          float64(typeMax),
+		"/$defs/name/pattern":                                             processorNameForm.String(),
+		"/$defs/message/pattern":                                          messageNameForm.String(),
+		"/properties/package/pattern":                                     packageNameForm.String(),
+		"/$defs/route/anyOf/1/properties/range/properties/count/maximum":  float64(instancesMax),
+		"/$defs/route/anyOf/1/properties/range/properties/offset/maximum": float64(instancesMax - 1),
+	} {
+		if diff := cmp.Diff(want, resolveSchema(pointer)); diff != "" {
+			t.Errorf("%s (-parser +schema):\n%s", pointer, diff)
+		}
+	}
+}
+
+// TestSchemaHelpsEditors checks that each key has a description, and each
+// example is one.
+func TestSchemaHelpsEditors(t *testing.T) {
+	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
+		i := strings.LastIndexByte(pointer, '/')
+		if strings.HasSuffix(pointer[:max(i, 0)], "/properties") && schema["description"] == nil {
+			reference, _ := schema["$ref"].(string)
+			if definition(t, strings.TrimPrefix(reference, "#"))["description"] == nil {
+				t.Errorf("%s has no description", pointer)
+			}
+		}
+		examples, _ := schema["examples"].([]any)
+		for _, example := range examples {
+			if err := validateAt(pointer, example); err != nil {
+				t.Errorf("%s: the example %v is none: %v", pointer, example, err)
+			}
+		}
+	})
+}
+
+// eachSchema calls f for every schema within a tree.
+func eachSchema(pointer string, tree any, f func(pointer string, schema map[string]any)) {
+	switch node := tree.(type) {
+	case map[string]any:
+		f(pointer, node)
+		for key, child := range node {
+			if key != "examples" && key != "default" && key != "enum" {
+				eachSchema(pointer+"/"+escapePointer(key), child, f)
+			}
+		}
+	case []any:
+		for i, child := range node {
+			eachSchema(fmt.Sprintf("%s/%d", pointer, i), child, f)
+		}
+	}
+}
+
+// validateAt checks a value against a part of the schema.
+func validateAt(pointer string, value any) error {
+	compiler := jsonschema.NewCompiler()
+	compiler.Draft = jsonschema.Draft2020
+	if err := compiler.AddResource(schemaURL, bytes.NewReader(schemas.Topology)); err != nil {
+		return err
+	}
+	part, err := compiler.Compile(schemaURL + "#" + pointer)
+	if err != nil {
+		return err
+	}
+	return part.Validate(value)
+}
+
+func TestSchemaRefersToItselfAlone(t *testing.T) {
+	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
+		if reference, ok := schema["$ref"].(string); ok && !strings.HasPrefix(reference, "#/$defs/") {
+			t.Errorf("%s refers to %s", pointer, reference)
+		}
+	})
+	if schemaTree().(map[string]any)["$id"] != schemaURL {
+		t.Error("the schema has another address than the one it is compiled with")
+	}
+}

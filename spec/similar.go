@@ -1,0 +1,62 @@
+package spec
+
+import "strconv"
+
+// similar finds the name that was probably meant. A file with many wrong names
+// among many right ones must not buy much time with it: cells is what is left.
+type similar struct{ cells int }
+
+// to returns the candidate nearest to name, by edits of one letter and swaps of
+// two, or "" where none is near.
+func (s *similar) to(name string, candidates []string) string {
+	if len(name) > nameMax || s.cells < 0 {
+		return ""
+	}
+	s.cells -= len(candidates)
+	best, distance := "", min(max(1, len(name)/3), len(name)-1)+1
+	for _, c := range candidates {
+		if len(c) > nameMax || len(c)-len(name) >= distance || len(name)-len(c) >= distance {
+			continue
+		}
+		if s.cells -= (len(c) + 1) * (len(name) + 1); s.cells < 0 {
+			break
+		}
+		if d := edits(name, c); d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+// edits returns the distance of Damerau and Levenshtein (optimal string
+// alignment) without regard to the case of ASCII letters.
+func edits(a, b string) int {
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if lower(a[i-1]) == lower(b[j-1]) {
+				cost = 0
+			}
+			next[j] = min(next[j-1]+1, row[j]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && lower(a[i-1]) == lower(b[j-2]) && lower(a[i-2]) == lower(b[j-1]) {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row, next = row, next, before
+	}
+	return row[len(b)]
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func didYouMean(name string) string { return "did you mean " + strconv.Quote(name) + "?" }

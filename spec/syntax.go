@@ -1,0 +1,197 @@
+package spec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// document parses the file and returns its only document's root node, or nil
+// and a finding.
+func document(s *source, found *collector) *yaml.Node {
+	if at := invalidUTF8(s.text); at >= 0 {
+		found.add(codeSyntax, s.span(at, at+1), "", "this is not UTF-8", "save the file as UTF-8")
+		return nil
+	}
+	if at := tooDense(s.text); at >= 0 {
+		found.add(codeLimit, s.span(at, at+1), "", fmt.Sprintf("the file has more than %d keys and values", nodesMax), "split the topology")
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(s.text))
+	var first, second yaml.Node
+	err := decode(decoder, &first)
+	if errors.Is(err, io.EOF) || err == nil && isEmpty(&first) {
+		found.add(codeEmpty, Range{}, "", "the file holds no topology", `begin with "version: 1"`)
+		return nil
+	}
+	if err != nil {
+		syntaxFinding(s, found, err)
+		return nil
+	}
+	switch err := decode(decoder, &second); {
+	case err == nil:
+		at := s.offset(second.Line, second.Column)
+		found.add(codeDocuments, s.span(at, s.lineEnd(at)), "", "a second document begins here; a topology is one", "move it to a file of its own")
+		return nil
+	case !errors.Is(err, io.EOF):
+		syntaxFinding(s, found, err)
+		return nil
+	}
+	return first.Content[0]
+}
+
+// tooDense returns the offset at which a text has had so many indicators of YAML
+// that it must exceed nodesMax, or -1. The library takes up to 400 bytes of
+// memory for each, so that 4 MiB of dashes are not given to it at all.
+func tooDense(text []byte) int {
+	count := 0
+	for i, c := range text {
+		switch c {
+		case ',', '[', '{':
+			count++
+		case '-', ':', '?':
+			if i+1 == len(text) || isBlank(text[i+1]) {
+				count++
+			}
+		}
+		if count > indicatorsMax {
+			return i
+		}
+	}
+	return -1
+}
+
+// decode reads the next document. The library is frozen and was never proven
+// free of panics; a file from a stranger must not find one.
+func decode(decoder *yaml.Decoder, node *yaml.Node) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	return decoder.Decode(node)
+}
+
+func isEmpty(n *yaml.Node) bool {
+	return len(n.Content) == 0 || n.Content[0].Kind == yaml.ScalarNode && n.Content[0].ShortTag() == "!!null"
+}
+
+func invalidUTF8(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+var (
+	yamlErrorForm     = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+	unknownAnchorForm = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+// syntaxFinding reports an error of the library, which says at most a line, and
+// that sometimes one too early. Where the reason can be seen in the text, the
+// finding is there; else it is an empty range, around which lines are shown.
+func syntaxFinding(s *source, found *collector, err error) {
+	message, line := err.Error(), 1
+	if m := yamlErrorForm.FindStringSubmatch(message); m != nil {
+		message = m[2]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = n
+		}
+	}
+	if strings.HasPrefix(message, "did not find expected") {
+		line++ // in these the library counts lines from 0
+	}
+	line = min(max(line, 1), len(s.yamlLines))
+	if m := unknownAnchorForm.FindStringSubmatch(message); m != nil {
+		at := Range{}
+		if i := aliasIn(s.text, m[1]); i >= 0 {
+			at = s.span(i, i+1+len(m[1]))
+		}
+		found.add(codeAlias, at, "", fmt.Sprintf("no anchor &%s stands before this alias", clip(m[1])), "")
+		return
+	}
+	if strings.HasPrefix(message, "exceeded max depth") {
+		found.add(codeLimit, s.span(s.yamlLines[line-1], s.yamlLines[line-1]), "", fmt.Sprintf("this is nested more than %d deep", depthMax), "")
+		return
+	}
+	if i := indentingTab(s, line); i >= 0 {
+		found.add(codeSyntax, s.span(i, i+1), "", "a tab stands where YAML wants spaces", "indent with spaces")
+		return
+	}
+	if message == "control characters are not allowed" {
+		if i := bytes.IndexFunc(s.text, isForbidden); i >= 0 {
+			found.add(codeSyntax, s.span(i, i+1), "", "a control character stands here", "delete it")
+			return
+		}
+	}
+	suggestion := ""
+	if plain, ok := plainWords[message]; ok {
+		message, suggestion = plain[0], plain[1]
+	} else {
+		message = "this is not YAML: " + message
+	}
+	start := s.yamlLines[line-1]
+	found.add(codeSyntax, s.span(start, start), "", message, suggestion)
+}
+
+// plainWords are the library's messages for the most frequent mistakes, in words
+// that say what to look for. The line is where the collection begins, or, if that
+// is the first line, where reading stopped.
+var plainWords = map[string][2]string{
+	"mapping values are not allowed in this context": {"a second colon stands on this line, or the line before it is not complete", "put a text with a colon in quotes"},
+	"did not find expected ',' or '}'":               {"here or below, a mapping in braces has no , or } where one should be", "is a bracket not closed?"},
+	"did not find expected ',' or ']'":               {"here or below, a list in brackets has no , or ] where one should be", "is a bracket not closed?"},
+	"did not find expected key":                      {"here or below, a mapping goes on with something that is no key", "is the indentation right, and every quote closed?"},
+	"did not find expected '-' indicator":            {"here or below, a list goes on with something that is no item", "is the indentation right?"},
+	"found unexpected end of stream":                 {"a quoted text has no end", "close the quote"},
+	"could not find expected ':'":                    {"a key on this line has no colon", ""},
+}
+
+func isForbidden(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfeff || r == 0xfffe || r == 0xffff
+}
+
+// indentingTab returns the offset of a tab in the white space that begins the
+// line or one of its neighbours, or -1.
+func indentingTab(s *source, line int) int {
+	for _, l := range []int{line, line + 1, line - 1} {
+		if l < 1 || l > len(s.yamlLines) {
+			continue
+		}
+		start := s.yamlLines[l-1]
+		text := s.text[start:s.lineEnd(start)]
+		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if i := bytes.IndexByte(indent, '\t'); i >= 0 && len(indent) < len(text) {
+			return start + i
+		}
+	}
+	return -1
+}
+
+// aliasIn returns the offset of the first alias of that name, or -1.
+func aliasIn(text []byte, name string) int {
+	want := []byte("*" + name)
+	for from := 0; ; {
+		i := bytes.Index(text[from:], want)
+		if i < 0 {
+			return -1
+		}
+		end := from + i + len(want)
+		if end == len(text) || isBlank(text[end]) || strings.IndexByte(",]}:", text[end]) >= 0 {
+			return from + i
+		}
+		from = end
+	}
+}

@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The YAML library says where a node begins and not where it ends, and counts
+// its anchor and tag as the beginning. These functions read the rest from the
+// text. They never fail: where the text is not as expected, the end is near.
+
+// contentStart returns the offset of the node's content: after its anchor and
+// its tag.
+func (s *source) contentStart(n *yaml.Node) int {
+	at := s.offset(n.Line, n.Column)
+	if n.Kind == yaml.AliasNode || n.Anchor == "" && n.Style&yaml.TaggedStyle == 0 {
+		return at
+	}
+	for properties := 0; properties < 2 && at < len(s.text); properties++ {
+		if c := s.text[at]; c != '&' && c != '!' {
+			break
+		}
+		for at < len(s.text) && !isBlank(s.text[at]) {
+			at++
+		}
+		at = s.skipBlanks(at)
+	}
+	return at
+}
+
+// skipBlanks returns the first offset from at on that is neither white space
+// nor inside a comment.
+func (s *source) skipBlanks(at int) int {
+	for at < len(s.text) {
+		switch {
+		case isBlank(s.text[at]):
+			at++
+		case s.text[at] == '#' && at > 0 && isBlank(s.text[at-1]):
+			at = s.lineEnd(at)
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+// scalarEnd returns the offset after a scalar that begins at start. A block
+// scalar and a plain one of several lines end with their first line: nobody
+// wants a page underlined.
+func (s *source) scalarEnd(n *yaml.Node, start int) int {
+	rest := s.text[start:]
+	switch {
+	case len(rest) == 0:
+		return start
+	case n.Style&yaml.DoubleQuotedStyle != 0 && rest[0] == '"':
+		for i := 1; i < len(rest); i++ {
+			switch rest[i] {
+			case '\\':
+				i++
+			case '"':
+				return start + i + 1
+			}
+		}
+	case n.Style&yaml.SingleQuotedStyle != 0 && rest[0] == '\'':
+		for i := 1; i < len(rest); i++ {
+			if rest[i] != '\'' {
+				continue
+			}
+			if i+1 < len(rest) && rest[i+1] == '\'' {
+				i++
+				continue
+			}
+			return start + i + 1
+		}
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle|yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0:
+		if bytes.HasPrefix(rest, []byte(n.Value)) {
+			return start + len(n.Value)
+		}
+	}
+	return start + len(bytes.TrimRight(s.text[start:s.lineEnd(start)], " \t"))
+}
+
+// aliasEnd returns the offset after "*name".
+func (s *source) aliasEnd(n *yaml.Node, start int) int {
+	return min(start+1+len(n.Value), len(s.text))
+}
+
+// flowEnd returns the offset after the bracket that closes a flow collection
+// whose last element ends at or before at.
+func (s *source) flowEnd(at int, closing byte) int {
+	for next := at; next < len(s.text); {
+		next = s.skipBlanks(next)
+		switch {
+		case next >= len(s.text):
+			return at
+		case s.text[next] == closing:
+			return next + 1
+		case s.text[next] == ',', s.text[next] == ':':
+			next++
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+func isBlank(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r'
+}
+
+// within returns the range of t.Value[start:end]: exact where the text stands
+// on one line as it is, plain or in quotes, else the whole of t.
+func (t Text) within(start, end int) Range {
+	width := utf8.RuneCountInString(t.Value)
+	shift := 0
+	switch {
+	case t.At.Line != t.At.EndLine:
+		return t.At
+	case t.At.EndColumn-t.At.Column == width:
+	case t.At.EndColumn-t.At.Column == width+2:
+		shift = 1 // a quote on each side and no escapes
+	default:
+		return t.At
+	}
+	r := t.At
+	r.EndColumn = r.Column + shift + utf8.RuneCountInString(t.Value[:end])
+	r.Column += shift + utf8.RuneCountInString(t.Value[:start])
+	return r
+}
+
+// part returns t.Value[start:end] with its place.
+func (t Text) part(start, end int) Text {
+	return Text{Value: t.Value[start:end], At: t.within(start, end), Pointer: t.Pointer}
+}

@@ -1,0 +1,282 @@
+package spec
+
+import (
+	"fmt"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// TypeKind is the form of a Go type expression.
+type TypeKind int
+
+const (
+	NamedType TypeKind = iota // Name, with ImportPath and Args
+	PointerType
+	SliceType
+	ArrayType // Len elements
+	MapType   // from Key to Elem
+)
+
+// TypeExpr is a Go type with import paths written out, such as
+// *example.com/shop/model.Page[string] or map[string][]byte. It only comes from
+// ParseType: its names are identifiers and its paths are import paths, so that
+// code made from it holds nothing else.
+type TypeExpr struct {
+	Kind       TypeKind
+	ImportPath string      // of a NamedType; "" for this package and predeclared types
+	Name       string      // of a NamedType
+	Args       []*TypeExpr // type arguments of a NamedType
+	Key        *TypeExpr   // of a MapType
+	Elem       *TypeExpr   // of every kind but NamedType
+	Len        int         // of an ArrayType
+}
+
+// TypeError says where a type expression is wrong, and how.
+type TypeError struct {
+	Start, End int // bytes of the expression
+	Message    string
+}
+
+func (e *TypeError) Error() string { return e.Message }
+
+// predeclaredTypes are the types without a package that are none of the user's.
+var predeclaredTypes = []string{
+	"any", "bool", "byte", "complex128", "complex64", "error", "float32", "float64", "int", "int16", "int32",
+	"int64", "int8", "rune", "string", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
+}
+
+// predeclaredOthers are the other predeclared names: no types, or constraints.
+var predeclaredOthers = []string{
+	"append", "cap", "clear", "close", "comparable", "complex", "copy", "delete", "false", "imag", "iota", "len",
+	"make", "max", "min", "new", "nil", "panic", "print", "println", "real", "recover", "true",
+}
+
+// Predeclared reports whether the type is one of Go's own, such as string.
+func (t *TypeExpr) Predeclared() bool {
+	return t.Kind == NamedType && t.ImportPath == "" && slices.Contains(predeclaredTypes, t.Name)
+}
+
+// String returns the expression as it is written in a topology file.
+func (t *TypeExpr) String() string {
+	switch t.Kind {
+	case PointerType:
+		return "*" + t.Elem.String()
+	case SliceType:
+		return "[]" + t.Elem.String()
+	case ArrayType:
+		return "[" + strconv.Itoa(t.Len) + "]" + t.Elem.String()
+	case MapType:
+		return "map[" + t.Key.String() + "]" + t.Elem.String()
+	}
+	name := t.Name
+	if t.ImportPath != "" {
+		name = t.ImportPath + "." + name
+	}
+	if len(t.Args) == 0 {
+		return name
+	}
+	args := make([]string, len(t.Args))
+	for i, a := range t.Args {
+		args[i] = a.String()
+	}
+	return name + "[" + strings.Join(args, ", ") + "]"
+}
+
+// ParseType reads a Go type expression with import paths written out: names with
+// type arguments, pointers, slices, arrays and maps of them. There are no
+// literals of functions, channels, interfaces or structs: such a type wants a
+// name. The error is a *TypeError.
+func ParseType(expr string) (*TypeExpr, error) {
+	p := &typeParser{text: expr}
+	if len(expr) > typeMax {
+		return nil, p.fail(0, len(expr), fmt.Sprintf("a type has at most %d bytes", typeMax))
+	}
+	t, err := p.parse(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.at < len(expr) {
+		return nil, p.fail(p.at, len(expr), fmt.Sprintf("%q follows the type", clip(expr[p.at:])))
+	}
+	return t, nil
+}
+
+type typeParser struct {
+	text string
+	at   int
+}
+
+func (p *typeParser) fail(start, end int, message string) error {
+	return &TypeError{Start: start, End: max(start, end), Message: message}
+}
+
+func (p *typeParser) accept(prefix string) bool {
+	if strings.HasPrefix(p.text[p.at:], prefix) {
+		p.at += len(prefix)
+		return true
+	}
+	return false
+}
+
+func (p *typeParser) parse(depth int) (*TypeExpr, error) {
+	if depth > typeDepthMax {
+		return nil, p.fail(p.at, len(p.text), fmt.Sprintf("a type is nested at most %d deep", typeDepthMax))
+	}
+	switch {
+	case p.accept("*"):
+		return p.of(&TypeExpr{Kind: PointerType}, depth)
+	case p.accept("[]"):
+		return p.of(&TypeExpr{Kind: SliceType}, depth)
+	case p.accept("["):
+		return p.array(depth)
+	case p.accept("map["):
+		key, err := p.parse(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if !p.accept("]") {
+			return nil, p.fail(p.at, p.at+1, `the key of a map ends with "]"`)
+		}
+		return p.of(&TypeExpr{Kind: MapType, Key: key}, depth)
+	}
+	return p.named(depth)
+}
+
+func (p *typeParser) of(t *TypeExpr, depth int) (*TypeExpr, error) {
+	var err error
+	t.Elem, err = p.parse(depth + 1)
+	return t, err
+}
+
+func (p *typeParser) array(depth int) (*TypeExpr, error) {
+	start := p.at
+	for p.at < len(p.text) && isDigit(p.text[p.at]) {
+		p.at++
+	}
+	n, err := strconv.Atoi(p.text[start:p.at])
+	if err != nil || n > arrayMax || strconv.Itoa(n) != p.text[start:p.at] || !p.accept("]") {
+		return nil, p.fail(start-1, p.at, fmt.Sprintf("an array is written [N]T with a plain number N of at most %d", arrayMax))
+	}
+	return p.of(&TypeExpr{Kind: ArrayType, Len: n}, depth)
+}
+
+// named reads a name, perhaps with an import path before and type arguments
+// after it. The last dot ends the path: "gopkg.in/yaml.v3.Node".
+func (p *typeParser) named(depth int) (*TypeExpr, error) {
+	start := p.at
+	for p.at < len(p.text) && isPathByte(p.text[p.at]) {
+		p.at++
+	}
+	word := p.text[start:p.at]
+	if word == "" {
+		return nil, p.fail(start, start+1, p.missing())
+	}
+	t := &TypeExpr{Name: word}
+	if slash := strings.LastIndexByte(word, '/'); slash >= 0 || strings.Contains(word, ".") {
+		dot := strings.LastIndexByte(word, '.')
+		if dot < slash {
+			return nil, p.fail(start, p.at, fmt.Sprintf("%q has no type after the import path", clip(word)))
+		}
+		t.ImportPath, t.Name = word[:dot], word[dot+1:]
+		if problem := importPathProblem(t.ImportPath); problem != "" {
+			return nil, p.fail(start, start+dot, problem)
+		}
+		if !isIdentifier(t.Name) {
+			return nil, p.fail(start+dot+1, p.at, fmt.Sprintf("%q is not the name of a type", t.Name))
+		}
+		if !token.IsExported(t.Name) {
+			return nil, p.fail(start+dot+1, p.at, fmt.Sprintf("%s is not exported, so its package alone can use it", t.Name))
+		}
+	}
+	if problem := typeNameProblem(t.Name); problem != "" {
+		return nil, p.fail(start, p.at, problem)
+	}
+	return t, p.args(t, depth)
+}
+
+func (p *typeParser) args(t *TypeExpr, depth int) error {
+	if p.at == len(p.text) || p.text[p.at] != '[' {
+		return nil
+	}
+	if t.Predeclared() {
+		return p.fail(p.at, len(p.text), t.Name+" has no type arguments")
+	}
+	p.at++
+	for {
+		arg, err := p.parse(depth + 1)
+		if err != nil {
+			return err
+		}
+		t.Args = append(t.Args, arg)
+		switch {
+		case p.accept("]"):
+			return nil
+		case !p.accept(","):
+			return p.fail(p.at, p.at+1, `type arguments are separated by "," and end with "]"`)
+		}
+		p.accept(" ")
+	}
+}
+
+// missing says what stands where a type should.
+func (p *typeParser) missing() string {
+	rest := p.text[p.at:]
+	if rest == "" {
+		return "a type is missing at the end"
+	}
+	return fmt.Sprintf("a type cannot begin with %q", clip(rest))
+}
+
+func typeNameProblem(name string) string {
+	switch {
+	case token.IsKeyword(name) && slices.Contains([]string{"chan", "func", "interface", "map", "struct"}, name):
+		return "a " + name + " type has no name here; declare one in Go and write that"
+	case !isIdentifier(name):
+		return fmt.Sprintf("%q is not the name of a type", clip(name))
+	case slices.Contains(predeclaredOthers, name):
+		return name + " is not a type"
+	}
+	return ""
+}
+
+// importPathProblem says what is wrong with an import path, as the go command
+// sees it; "" if nothing is.
+func importPathProblem(path string) string {
+	if path == "C" || path == "unsafe" {
+		return fmt.Sprintf("types of the package %q cannot be messages or processors", path)
+	}
+	for element := range strings.SplitSeq(path, "/") {
+		switch {
+		case element == "":
+			return fmt.Sprintf("the import path %q has an empty element", clip(path))
+		case strings.Trim(element, ".") == "":
+			return "an import path is not relative"
+		case element[0] == '.' || element[len(element)-1] == '.' || element[0] == '-':
+			return fmt.Sprintf("the element %q of the import path is not one of Go's", clip(element))
+		}
+	}
+	return ""
+}
+
+// isPathByte reports whether c can stand in an import path or an identifier.
+// Go allows more letters; ASCII is what every tool and file system keeps.
+func isPathByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c) || strings.IndexByte("-._~/+", c) >= 0
+}
+
+// isIdentifier reports whether name is a Go identifier of ASCII letters that is
+// no keyword and not blank.
+func isIdentifier(name string) bool {
+	if name == "" || name == "_" || token.IsKeyword(name) {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if c != '_' && !('a' <= c && c <= 'z') && !('A' <= c && c <= 'Z') && (i == 0 || !isDigit(c)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package spec
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseType(t *testing.T) {
+	named := func(path, name string, args ...*TypeExpr) *TypeExpr {
+		return &TypeExpr{ImportPath: path, Name: name, Args: args}
+	}
+	for expr, want := range map[string]*TypeExpr{
+		"Order":                       named("", "Order"),
+		"order":                       named("", "order"),
+		"string":                      named("", "string"),
+		"time.Time":                   named("time", "Time"),
+		"example.com/shop/model.Page": named("example.com/shop/model", "Page"),
+		"gopkg.in/yaml.v3.Node":       named("gopkg.in/yaml.v3", "Node"),
+		"example.com/a~b/c+d/e_f.T":   named("example.com/a~b/c+d/e_f", "T"),
+		"*example.com/m.Page[string]": {Kind: PointerType, Elem: named("example.com/m", "Page", named("", "string"))},
+		"[]byte":                      {Kind: SliceType, Elem: named("", "byte")},
+		"[16]byte":                    {Kind: ArrayType, Len: 16, Elem: named("", "byte")},
+		"[0]T":                        {Kind: ArrayType, Elem: named("", "T")},
+		"map[string][]*T":             {Kind: MapType, Key: named("", "string"), Elem: &TypeExpr{Kind: SliceType, Elem: &TypeExpr{Kind: PointerType, Elem: named("", "T")}}},
+		"Pair[int, Pair[a/b.C, T]]":   named("", "Pair", named("", "int"), named("", "Pair", named("a/b", "C"), named("", "T"))),
+	} {
+		got, err := ParseType(expr)
+		if err != nil {
+			t.Errorf("%s: %v", expr, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", expr, diff)
+		}
+		if got.String() != expr {
+			t.Errorf("%s is written as %s", expr, got)
+		}
+	}
+}
+
+func TestParseTypeRefuses(t *testing.T) {
+	for _, expr := range []string{
+		"", " ", "Order ", " Order", "Order;", "a b", "*", "[]", "[", "[]]", "[-1]T", "[1_0]T", "[01]T", "[99999999999]T", "map[T", "map", "map[]T",
+		"chan int", "<-chan int", "func()", "struct{}", "interface{}", "interface { M() }", "(Order)", "...T",
+		"T[", "T[]", "T[int", "T[int,]", "T[int]x", "string[int]", "T[int][int]",
+		"./a.T", "../a.T", "/a.T", "a//b.T", "a/.T", "a/..b.T", "a/b", "a/b.", ".T", "a/b..T", "-a/b.T", "a./b.T", "https://a/b.T", "a\\b.T", "a b/c.T",
+		"a/b.t", "a/b._T", "a/b.1T", "C.int", "unsafe.Pointer", "_", "1T", "func", "nil", "comparable", "len", "Größe", "example.com/é.T",
+		"T\n", "T//x", "T/*x*/", "T`x`", "\"fmt\".T", "T;import \"os\"", "a/b.T\n//go:linkname x y", strings.Repeat("*", 100) + "T", strings.Repeat("a", typeMax+1),
+	} {
+		got, err := ParseType(expr)
+		var typeError *TypeError
+		if !errors.As(err, &typeError) {
+			t.Errorf("%q is taken for %v", expr, got)
+			continue
+		}
+		if typeError.Start < 0 || typeError.End < typeError.Start || typeError.Message == "" {
+			t.Errorf("%q: the error is not whole: %+v", expr, typeError)
+		}
+	}
+}
+
+// FuzzParseType checks that what is accepted is Go and nothing but a type.
+func FuzzParseType(f *testing.F) {
+	for _, seed := range []string{"Order", "*a/b.Page[string]", "map[string][16]byte", "T[int, U[V]]", "func()", "T;x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, expr string) {
+		parsed, err := ParseType(expr)
+		if err != nil {
+			return
+		}
+		again, err := ParseType(parsed.String())
+		if err != nil || cmp.Diff(parsed, again) != "" {
+			t.Fatalf("%q is written as %q, which is not the same: %v", expr, parsed, err)
+		}
+		code, err := parser.ParseExpr(goCode(parsed))
+		if err != nil {
+			t.Fatalf("%q is no Go: %v", goCode(parsed), err)
+		}
+		ast.Inspect(code, func(n ast.Node) bool {
+			switch n.(type) {
+			case nil, *ast.Ident, *ast.StarExpr, *ast.ArrayType, *ast.MapType, *ast.IndexExpr, *ast.IndexListExpr, *ast.SelectorExpr, *ast.BasicLit:
+			default:
+				t.Fatalf("%q holds %T", expr, n)
+			}
+			return true
+		})
+	})
+}
+
+// goCode writes a type as a generator would, each package with the name p.
+func goCode(t *TypeExpr) string {
+	copied := *t
+	switch t.Kind {
+	case PointerType:
+		return "*" + goCode(t.Elem)
+	case SliceType:
+		return "[]" + goCode(t.Elem)
+	case MapType:
+		return "map[" + goCode(t.Key) + "]" + goCode(t.Elem)
+	case ArrayType:
+		return strings.TrimSuffix(copied.String(), t.Elem.String()) + goCode(t.Elem)
+	}
+	name := t.Name
+	if t.ImportPath != "" {
+		name = "p." + name
+	}
+	var args []string
+	for _, a := range t.Args {
+		args = append(args, goCode(a))
+	}
+	if args != nil {
+		name += "[" + strings.Join(args, ",") + "]"
+	}
+	return name
+}

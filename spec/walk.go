@@ -1,0 +1,275 @@
+package spec
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// walker turns the nodes of the YAML library into Values, which know their
+// places, and into the plain data that the schema checks, in one walk. It sees
+// to everything that the library leaves to decoding, which it must not be asked
+// for: there a repeated key costs quadratic time and memory.
+type walker struct {
+	source    *source
+	found     *collector
+	open      map[*yaml.Node]bool // collections with an anchor that the walk is inside of
+	inAlias   int                 // how many aliases the walk is inside of
+	nodes     int                 // as written
+	repeated  int                 // by aliases and merge keys
+	exhausted bool                // a limit was reached; nothing below makes sense
+}
+
+// result is what the walk makes of one node.
+type result struct {
+	value *Value
+	data  any // for the schema
+	end   int // offset after the node
+}
+
+func (w *walker) value(n *yaml.Node, pointer string, depth int) result {
+	start := w.source.contentStart(n)
+	if !w.enter(n, start, pointer, depth) {
+		return result{value: &Value{At: w.source.span(start, start), Pointer: pointer}, end: start}
+	}
+	if n.Kind == yaml.AliasNode {
+		return w.alias(n, start, pointer, depth)
+	}
+	if n.Anchor != "" {
+		w.open[n] = true
+		defer delete(w.open, n)
+	}
+	v := &Value{Pointer: pointer}
+	r := result{value: v}
+	switch n.Kind {
+	case yaml.MappingNode:
+		fields := w.mapping(n, start, pointer, depth)
+		v.Kind, v.Fields = Map, fields.list
+		r.data, r.end = fields.data, w.end(n, fields.end, '}')
+	case yaml.SequenceNode:
+		v.Kind = List
+		data := make([]any, 0, len(n.Content))
+		r.end = start
+		for i, item := range n.Content {
+			sub := w.value(item, pointer+"/"+strconv.Itoa(i), depth+1)
+			v.Items, data = append(v.Items, sub.value), append(data, sub.data)
+			r.end = max(r.end, sub.end)
+		}
+		r.data, r.end = data, w.end(n, r.end, ']')
+	default:
+		var complaint, suggestion string
+		v.Kind, r.data, complaint, suggestion = scalar(n)
+		v.Text, r.end = n.Value, w.source.scalarEnd(n, start)
+		if complaint != "" {
+			w.found.add(codeScalar, w.source.span(start, r.end), pointer, complaint, suggestion)
+		}
+	}
+	v.At = w.source.span(start, r.end)
+	return r
+}
+
+// enter counts a node against the limits and reports whether to go on.
+func (w *walker) enter(n *yaml.Node, start int, pointer string, depth int) bool {
+	if w.exhausted {
+		return false
+	}
+	problem := ""
+	if w.inAlias == 0 {
+		w.nodes++
+	} else {
+		w.repeated++
+	}
+	switch {
+	case depth > depthMax:
+		problem = fmt.Sprintf("this is nested more than %d deep", depthMax)
+	case w.nodes > nodesMax:
+		problem = fmt.Sprintf("the file has more than %d keys and values", nodesMax)
+	case w.repeated > aliasNodesMax:
+		problem = fmt.Sprintf("aliases repeat more than %d keys and values", aliasNodesMax)
+	default:
+		return true
+	}
+	w.exhausted = true
+	end := start
+	if n.Kind == yaml.ScalarNode {
+		end = w.source.scalarEnd(n, start)
+	} else if start < len(w.source.text) {
+		end++
+	}
+	w.found.add(codeLimit, w.source.span(start, end), pointer, problem, "")
+	return false
+}
+
+// end returns the offset after a collection whose last element ends at last.
+func (w *walker) end(n *yaml.Node, last int, closing byte) int {
+	if n.Style&yaml.FlowStyle == 0 {
+		return last
+	}
+	if len(n.Content) == 0 {
+		last = min(last+1, len(w.source.text)) // after the opening bracket
+	}
+	return w.source.flowEnd(last, closing)
+}
+
+// alias walks what an alias stands for. Its own place is that of the alias; what
+// is inside keeps the place where it is written.
+func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) result {
+	end := w.source.aliasEnd(n, start)
+	if w.open[n.Alias] {
+		w.found.add(codeAlias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s stands inside of what it repeats", n.Value), "")
+		return result{value: &Value{At: w.source.span(start, end), Pointer: pointer}, end: end}
+	}
+	w.inAlias++
+	r := w.value(n.Alias, pointer, depth)
+	w.inAlias--
+	r.value.At = w.source.span(start, end)
+	r.end = end
+	return r
+}
+
+// fields are the keys of one mapping, in order, own and merged.
+type fields struct {
+	list  []Field
+	data  map[string]any
+	index map[string]int // into list
+	own   map[string]int // lines of the keys that the mapping has itself
+	end   int
+}
+
+func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fields {
+	size := len(n.Content) / 2
+	f := &fields{data: make(map[string]any, size), index: make(map[string]int, size), own: make(map[string]int, size), end: start}
+	for i := 0; i+1 < len(n.Content) && !w.exhausted; i += 2 {
+		key, ok := w.key(n.Content[i], pointer, depth+1)
+		if !ok {
+			f.end = max(f.end, w.skip(n.Content[i+1]))
+			continue
+		}
+		child := n.Content[i+1]
+		if line, ok := f.own[key.Value]; ok {
+			w.found.addText(codeDuplicateKey, key, fmt.Sprintf("the key %q stands on line %d already", clip(key.Value), line), "leave one of them out")
+			f.end = max(f.end, w.skip(child))
+			continue
+		}
+		f.own[key.Value] = key.At.Line
+		switch {
+		case n.Content[i].ShortTag() == "!!merge":
+			f.end = max(f.end, w.merge(f, child, pointer, depth+1))
+		case strings.HasPrefix(key.Value, ignoredPrefix):
+			f.end = max(f.end, w.skip(child))
+		default:
+			r := w.value(child, key.Pointer, depth+1)
+			if r.value.Kind == Null && r.value.At.Line == r.value.At.EndLine && r.value.At.Column == r.value.At.EndColumn {
+				r.value.At = key.At // nothing is written there: the key is what a person sees
+			}
+			f.set(Field{Key: key, Value: r.value}, r.data)
+			f.end = max(f.end, r.end)
+		}
+	}
+	return f
+}
+
+// set adds a field of the mapping's own, in place of a merged one.
+func (f *fields) set(field Field, data any) {
+	name := field.Key.Value
+	if i, ok := f.index[name]; ok {
+		f.list[i] = field
+	} else {
+		f.index[name] = len(f.list)
+		f.list = append(f.list, field)
+	}
+	f.data[name] = data
+}
+
+// merge adds what stands under a merge key: a mapping, or a list of mappings, of
+// which the earlier win. What the mapping itself says wins over both.
+func (w *walker) merge(f *fields, n *yaml.Node, pointer string, depth int) int {
+	start := w.source.contentStart(n)
+	if n.Kind == yaml.SequenceNode {
+		end := start
+		for _, item := range n.Content {
+			end = max(end, w.mergeOne(f, item, pointer, depth+1))
+		}
+		return w.end(n, end, ']')
+	}
+	return w.mergeOne(f, n, pointer, depth)
+}
+
+func (w *walker) mergeOne(f *fields, n *yaml.Node, pointer string, depth int) int {
+	target := n
+	if n.Kind == yaml.AliasNode {
+		target = n.Alias
+	}
+	r := w.value(n, pointer, depth)
+	if target.Kind != yaml.MappingNode {
+		w.found.add(codeMerge, r.value.At, pointer, "what is merged with << is not a mapping", "")
+		return r.end
+	}
+	data, _ := r.data.(map[string]any)
+	for _, field := range r.value.Fields {
+		if _, ok := f.index[field.Key.Value]; !ok {
+			f.set(field, data[field.Key.Value])
+		}
+	}
+	return r.end
+}
+
+// key returns a mapping's key, which must be a text.
+func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
+	start := w.source.contentStart(n)
+	if !w.enter(n, start, pointer, depth) {
+		return Text{}, false
+	}
+	end, scalar := w.source.scalarEnd(n, start), n
+	if n.Kind == yaml.AliasNode {
+		end, scalar = w.source.aliasEnd(n, start), n.Alias
+	}
+	at := w.source.span(start, end)
+	if scalar.Kind != yaml.ScalarNode {
+		if start < len(w.source.text) {
+			at = w.source.span(start, start+1)
+		}
+		w.found.add(codeKeyNotText, at, pointer, "a key is a text here, not a mapping or a list", "")
+		return Text{}, false
+	}
+	key := Text{Value: scalar.Value, At: at, Pointer: pointer + "/" + escapePointer(scalar.Value)}
+	switch tag := scalar.ShortTag(); {
+	case tag == "!!str", tag == "!!merge":
+		return key, true
+	case scalar.Style&yaml.TaggedStyle != 0:
+		w.found.add(codeKeyNotText, at, pointer, fmt.Sprintf("the key %q has the tag %s, and a key is a text here", clip(scalar.Value), clip(tag)), "leave the tag out")
+	default:
+		w.found.add(codeKeyNotText, at, pointer, fmt.Sprintf("the key %s is not a text to YAML", clip(scalar.Value)), fmt.Sprintf("put it in quotes: %q", clip(scalar.Value)))
+	}
+	return Text{}, false
+}
+
+// skip returns the end of a node that is not looked into.
+func (w *walker) skip(n *yaml.Node) int {
+	end := w.source.contentStart(n)
+	switch n.Kind {
+	case yaml.AliasNode:
+		return w.source.aliasEnd(n, end)
+	case yaml.ScalarNode:
+		return w.source.scalarEnd(n, end)
+	case yaml.MappingNode:
+		if len(n.Content) > 0 {
+			end = w.skip(n.Content[len(n.Content)-1])
+		}
+		return w.end(n, end, '}')
+	default:
+		if len(n.Content) > 0 {
+			end = w.skip(n.Content[len(n.Content)-1])
+		}
+		return w.end(n, end, ']')
+	}
+}
+
+var (
+	pointerEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+func escapePointer(key string) string { return pointerEscaper.Replace(key) }

@@ -1,0 +1,132 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const printed = "version: 1\n" +
+	"\tname: x\t日本: é\u0301 -> y # \x1b[31m\u202e\n" +
+	"  - parser -> pricng: {message: Order, key: Account}\n" +
+	"a: \"\n" +
+	"b: |\n" +
+	"  text\n"
+
+// findings for the printers: each kind of range, and what wants escaping.
+var printerFindings = []Finding{
+	{Code: "TG102", Severity: Error, File: "/work/shop/topology.yml", Message: "the whole file"},
+	{Code: "TG109", Severity: Error, File: "/work/shop/topology.yml", Range: Range{2, 2, 2, 6}, Pointer: "/name", Message: "a tab before"},
+	{Code: "TG109", Severity: Error, File: "/work/shop/topology.yml", Range: Range{2, 10, 2, 12}, Message: "wide runes, a tab within the line"},
+	{Code: "TG109", Severity: Error, File: "/work/shop/topology.yml", Range: Range{2, 14, 2, 22}, Message: "a mark without width"},
+	{Code: "TG204", Severity: Error, File: "/work/shop/topology.yml", Range: Range{3, 15, 3, 21}, Pointer: "/edges/1", Message: `processor "pricng" is not declared`, Suggestion: `did you mean "pricing"?`},
+	{Code: "TG101", Severity: Error, File: "/work/shop/topology.yml", Range: Range{4, 1, 4, 1}, Message: "an empty range: the lines around"},
+	{Code: "TG111", Severity: Error, File: "/work/shop/topology.yml", Range: Range{5, 4, 6, 7}, Message: "several lines"},
+	{Code: "TG401", Severity: Warning, File: "/work/shop/my file,100%.go", Range: Range{7, 1, 7, 5}, Message: "no source, 100%: \x1b[0m"},
+	{Code: "TG111", Severity: Error, File: "/elsewhere/x.yml", Range: Range{9, 1, 9, 5}, Message: "beyond the file"},
+}
+
+var printerSources = map[string][]byte{"/work/shop/topology.yml": []byte(printed), "/elsewhere/x.yml": []byte("one line")}
+
+func TestPrinters(t *testing.T) {
+	for name, write := range map[string]func(io.Writer) error{
+		"text":       func(w io.Writer) error { return WriteText(w, printerFindings, printerSources, false) },
+		"text-color": func(w io.Writer) error { return WriteText(w, printerFindings, printerSources, true) },
+		"json":       func(w io.Writer) error { return WriteJSON(w, printerFindings, "/work/shop") },
+		"json-empty": func(w io.Writer) error { return WriteJSON(w, nil, "/work/shop") },
+		"sarif":      func(w io.Writer) error { return WriteSARIF(w, printerFindings, "/work/shop") },
+		"sarif-empty": func(w io.Writer) error {
+			return WriteSARIF(w, nil, "/work/shop")
+		},
+		"github": func(w io.Writer) error { return WriteGitHub(w, printerFindings, "/work/shop") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := write(&out); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata/write", name+".txt"), out.Bytes())
+			if err := write(failing{}); !errors.Is(err, errFull) && name != "" {
+				t.Error("an error of the writer is lost:", err)
+			}
+		})
+	}
+}
+
+var errFull = errors.New("the disk is full")
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+// TestTextOfTheContract reproduces the example of the contract to the letter.
+func TestTextOfTheContract(t *testing.T) {
+	src := strings.Repeat("\n", 11) + "  - parser -> pricng: {message: Order, key: Account}\n"
+	finding := NewFinding("TG204", "topology.yml", Range{12, 15, 12, 21}, "/edges/1", `processor "pricng" is not declared`, `did you mean "pricing"?`)
+	var out bytes.Buffer
+	if err := WriteText(&out, []Finding{finding}, map[string][]byte{"topology.yml": []byte(src)}, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `topology.yml:12:15: error TG204: processor "pricng" is not declared; did you mean "pricing"?
+   12 |   - parser -> pricng: {message: Order, key: Account}
+      |               ^^^^^^
+`
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
+	}
+}
+
+// TestJSONHasEveryKey checks the keys by which tools read a finding.
+func TestJSONHasEveryKey(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteJSON(&out, []Finding{{}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"code", "severity", "file", "line", "column", "end_line", "end_column", "pointer", "message", "suggestion"} {
+		if _, ok := all[0][key]; !ok {
+			t.Errorf("the key %s is missing", key)
+		}
+	}
+	if len(all[0]) != 10 {
+		t.Errorf("there are %d keys", len(all[0]))
+	}
+}
+
+func TestRelativePath(t *testing.T) {
+	for _, c := range []struct{ dir, file, want string }{
+		{"/work/shop", "/work/shop/topology.yml", "topology.yml"},
+		{"/work/shop", "/work/shop/a/b.go", "a/b.go"},
+		{"/work/shop", "/work/other/b.go", "/work/other/b.go"},
+		{"/work/shop", "/work/shop/..b.go", "..b.go"},
+		{"/work/shop", "topology.yml", "topology.yml"},
+		{"", "/work/b.go", "/work/b.go"},
+	} {
+		if got := RelativePath(c.dir, c.file); got != c.want {
+			t.Errorf("RelativePath(%q, %q) = %q, want %q", c.dir, c.file, got, c.want)
+		}
+	}
+}
+
+func TestRelative(t *testing.T) {
+	findings := []Finding{{File: "/work/shop/topology.yml"}}
+	if got := Relative("/work/shop", findings); got[0].File != "topology.yml" || findings[0].File != "/work/shop/topology.yml" {
+		t.Errorf("%s of %s", got[0].File, findings[0].File)
+	}
+}
+
+func TestNewFindingKnowsItsCodes(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a finding has a code that nobody can explain")
+		}
+	}()
+	NewFinding("TG999", "", Range{}, "", "", "")
+}

@@ -1,0 +1,121 @@
+package templates
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/schemas"
+	"github.com/topogen/topogen/spec"
+)
+
+var example = Values{
+	Name: "a-name", Package: "aname", Schema: schemas.Topology, Go: "1.26",
+}
+
+func TestProjects(t *testing.T) {
+	for _, name := range Names() {
+		files, err := Project(name, example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := make(map[string]string)
+		for _, file := range files {
+			if texts[file.Name] != "" {
+				t.Errorf("%s: %s is there twice", name, file.Name)
+			}
+			texts[file.Name] = string(file.Text)
+			for _, rest := range []string{left, right, "<no value>"} {
+				if strings.Contains(string(file.Text), rest) {
+					t.Errorf("%s: %s holds %q", name, file.Name, rest)
+				}
+			}
+		}
+		for _, want := range []string{".github/workflows/topogen.yml", ".vscode/settings.json", "README.md", "topology.schema.json", "topology.yml", "topology_test.go"} {
+			if texts[want] == "" {
+				t.Errorf("%s has no %s", name, want)
+			}
+		}
+		if !strings.Contains(texts[".github/workflows/topogen.yml"], "go tool topogen build --check") {
+			t.Errorf("%s: the workflow does not check the generated files", name)
+		}
+		if !strings.HasPrefix(texts["topology.yml"], "# yaml-language-server: $schema=./topology.schema.json\n") {
+			t.Errorf("%s: editors do not find the schema", name)
+		}
+		topology, findings := spec.Parse("topology.yml", []byte(texts["topology.yml"]))
+		if len(findings) > 0 {
+			t.Errorf("%s: %v", name, findings)
+		} else if topology.Name.Value != "a-name" {
+			t.Errorf("%s is called %s", name, topology.Name.Value)
+		}
+	}
+}
+
+func TestProjectUnknown(t *testing.T) {
+	if _, err := Project("nothing", example); err == nil {
+		t.Error("there is a project called nothing")
+	}
+}
+
+func TestStubs(t *testing.T) {
+	text, err := Stubs(StubFile{
+		Package: "orders", Imports: []string{"context", "example.com/shop/model"},
+		Processor: "line-parser", Type: "LineParser", Declare: true,
+		Methods: []Stub{
+			{Name: "ReceiveOrder", Signature: "func (l *LineParser) ReceiveOrder(m *model.Order, out *LineParserSender) error", Edge: "feed -> line-parser: Order"},
+			{Name: "ReceiveQuote", Signature: "func (l *LineParser) ReceiveQuote(m *Quote) (Price, error)", Reply: "Price", Edge: "api -> line-parser: Quote"},
+			{Name: "Serve", Signature: "func (l *LineParser) Serve(ctx context.Context, out *LineParserSender) error"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `package orders
+
+import (
+	"context"
+	"errors"
+
+	"example.com/shop/model"
+)
+
+// LineParser is the processor line-parser. Each of its instances has its own fields,
+// and only one goroutine is in an instance at any time.
+type LineParser struct{}
+
+// ReceiveOrder handles feed -> line-parser: Order.
+func (l *LineParser) ReceiveOrder(m *model.Order, out *LineParserSender) error {
+	return errors.New("line-parser: ReceiveOrder is not written yet")
+}
+
+// ReceiveQuote handles api -> line-parser: Quote.
+func (l *LineParser) ReceiveQuote(m *Quote) (Price, error) {
+	var reply Price
+	return reply, errors.New("line-parser: ReceiveQuote is not written yet")
+}
+
+// Serve sends until there is no more, then returns nil. It may block, and ends when ctx does.
+func (l *LineParser) Serve(ctx context.Context, out *LineParserSender) error {
+	return errors.New("line-parser: Serve is not written yet")
+}
+`
+	if string(text) != want {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
+func TestStubOfATypeAlone(t *testing.T) {
+	text, err := Stubs(StubFile{Package: "orders", Processor: "sink", Type: "Sink", Declare: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "sink.go", text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Imports) != 0 || len(file.Decls) != 1 || file.Decls[0].(*ast.GenDecl).Tok != token.TYPE {
+		t.Errorf("got:\n%s", text)
+	}
+}
