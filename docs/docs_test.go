@@ -77,7 +77,39 @@ func prepare(m *testing.M) (code int, err error) {
 		}
 		goDirs = append(goDirs, name+"="+strings.TrimSpace(string(value)))
 	}
+	if err := download(); err != nil {
+		return 0, err
+	}
 	return m.Run(), nil
+}
+
+// download fetches, where the machine has not yet done so, the modules that a
+// project with topogen as a tool needs: the pages then run without a network,
+// and print nothing of it.
+func download() error {
+	root, err := os.MkdirTemp("", "topogen-docs-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	program := fmt.Sprintf("package orders\n\nimport _ %q\n", topogen+"/runtime/route") // imports what is not ours
+	if err := os.WriteFile(filepath.Join(root, "orders.go"), []byte(program), 0o666); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"mod", "init", "example.com/orders"},
+		{"mod", "edit", "-require=" + topogen + "@v0.0.0", "-replace=" + topogen + "=" + repository, "-tool=" + topogen + "/cmd/topogen"},
+		{"mod", "tidy"},
+		{"mod", "download", "all"},
+	} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOSUMDB=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
 }
 
 // standIns writes the commands that would need a network, or much time. A clone
@@ -117,7 +149,7 @@ func environment(root string) []string {
 	return append([]string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
 		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
-		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
 		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 	}, goDirs...)
 }

@@ -94,7 +94,10 @@ func (s *stalled) test(t *testing.T) {
 	result := top.start(t.Context())
 	first := top.tree().Edge(0)
 	until(t, func() bool {
-		return first.Len() >= heapCapacity && (s.full == block || s.calls.Load() > 10*heapCapacity)
+		if s.full == block { // a sender goes on when the queue is down to half
+			return first.Len() > heapCapacity/2 && pool.Idle(top.pool)
+		}
+		return first.Len() >= heapCapacity && s.calls.Load() > 10*heapCapacity
 	})
 	grown := heap() - before
 	most := int64(s.atMost)*int64(unsafe.Sizeof(message{}))*12/10 + heapSlack
