@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	sampleTurns     = 16                     // one turn in so many is timed while a worker is idle
+	sampleTurns     = 61                     // one turn in so many is timed; prime, so that it is everybody's in turn
 	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
 	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
 	spinMax         = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
@@ -87,8 +87,12 @@ func (r *runner) turn(u *Unit) {
 	}
 	w := r.w
 	w.running, r.unit = u, u
-	w.turns++
-	sampled := (w.turns%sampleTurns == 0 || w.struck || u.long && w.pool.idle.Load() > 0) && !w.stepped
+	sample := w.turns <= 0
+	if sample {
+		w.turns = sampleTurns
+	}
+	w.turns--
+	sampled := (sample || w.struck || u.long && w.pool.idle.Load() > 0) && !w.stepped
 	var began time.Time
 	if sampled {
 		began = time.Now()
@@ -114,7 +118,9 @@ func (r *runner) turn(u *Unit) {
 	if !bug.On(bug.PublishAfterHandOver) {
 		sent = u.out.publish(w)
 	}
-	u.out.settle()
+	if u.out.filled.Any() {
+		u.out.settle()
+	}
 	w.running = nil
 	var took time.Duration
 	if sampled {
@@ -123,7 +129,7 @@ func (r *runner) turn(u *Unit) {
 		if w.long.Load() != u.long {
 			w.long.Store(u.long)
 		}
-		if w.turns%sampleTurns == 0 {
+		if sample {
 			u.proc.busy.Add(int64(took) * sampleTurns)
 		}
 	}
@@ -214,7 +220,10 @@ func (r *runner) enter() {
 		return // one goroutine, and Serve's turns lie within others
 	}
 	r.inCall = true
-	r.epoch = r.w.state.Add(1)
+	// Nobody else sets an even state, and who sees the odd one late has only seen
+	// the handler start later.
+	r.epoch = r.w.state.Load() + 1
+	r.w.state.StoreRelease(r.epoch)
 }
 
 func (r *runner) leave(u *Unit) (kept bool) {
@@ -226,7 +235,7 @@ func (r *runner) leave(u *Unit) (kept bool) {
 		runtime.Gosched() // who took the worker is about to say where u is at home now
 	}
 	r.w.running = u
-	r.w.state.Add(1)
+	r.w.state.Store(r.w.state.Load() + 1)
 	return false
 }
 

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/count"
 )
 
 // bits of Worker.hold
@@ -20,7 +22,7 @@ type Worker struct {
 
 	inbox    inbox
 	hold     atomic.Uint32
-	state    atomic.Uint64 // odd while a handler runs; counts its way up
+	state    count.Count // odd while a handler runs; counts its way up
 	parked   atomic.Bool
 	long     atomic.Bool   // the last turn that was timed was a long one
 	spinning atomic.Bool   // looks for a note before it parks
@@ -37,11 +39,11 @@ type Worker struct {
 	firing  atomic.Bool // timed is in the inbox
 	woke    bool        // another worker, since it last gave way
 	running *Unit       // whose turn it is
-	turns   uint64
-	single  *Unit // the only unit of a worker outside the pool
-	struck  bool  // single is here because a handler hung
-	quick   int   // turns in a row since
-	slow    int   // long turns since
+	turns   int         // until one is timed
+	single  *Unit       // the only unit of a worker outside the pool
+	struck  bool        // single is here because a handler hung
+	quick   int         // turns in a row since
+	slow    int         // long turns since
 }
 
 func newWorker(p *Pool, index int) *Worker {

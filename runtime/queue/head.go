@@ -1,6 +1,10 @@
 package queue
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/internal/count"
+)
 
 // Listener is told what a producer's puts do to its queue. It is called on the
 // producer's goroutine, off the fast path.
@@ -38,13 +42,13 @@ type Head struct {
 	index    int32 // of the edge
 	next     *Head // in a list of the producer's full queues
 
-	published count
+	published count.Count
 
 	_ [16]byte // the consumer's fields start a line of their own
 
 	// The consumer's.
 	get   uint64
-	taken count
+	taken count.Count
 	local bool // the producer runs on the same goroutine
 
 	refused atomic.Uint64 // messages that were sent and not put
@@ -100,7 +104,7 @@ func (h *Head) due() {
 func (h *Head) Publish(local bool) {
 	h.touched = false
 	h.limit = h.pos
-	h.published.set(h.put(), local)
+	set(&h.published, h.put(), local)
 }
 
 // Depth is the number of messages that were put and not yet taken, as the
@@ -183,7 +187,17 @@ func (h *Head) RefuseMany(n uint64) { h.refused.Add(n) }
 // take counts n messages as given to handlers.
 func (h *Head) take(n int) {
 	h.get += uint64(n)
-	h.taken.set(h.get, h.local)
+	set(&h.taken, h.get, h.local)
+}
+
+// set publishes a position. Where both ends of the queue run on one goroutine,
+// there is no other end to be woken by a look that comes after it.
+func set(c *count.Count, n uint64, local bool) {
+	if local {
+		c.StoreRelease(n)
+		return
+	}
+	c.Store(n)
 }
 
 // HeadList is a list of a producer's full queues; the zero value is empty.
@@ -191,6 +205,9 @@ type HeadList struct{ first *Head }
 
 // Push adds h, which must be in no list.
 func (l *HeadList) Push(h *Head) { h.next, l.first = l.first, h }
+
+// Any reports whether there is a queue in the list.
+func (l *HeadList) Any() bool { return l.first != nil }
 
 // Pop takes a queue out, or returns nil.
 func (l *HeadList) Pop() *Head {
