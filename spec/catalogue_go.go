@@ -91,9 +91,10 @@ var catalogueGo = []Explanation{
 		Right:  "func (f *Feed) Serve(ctx context.Context, out *FeedSender) error { return nil }\n",
 	},
 	{
-		Code:   "TG314",
-		Title:  "a package cannot be loaded",
-		Reason: "A package that the topology names is not found, or the go command cannot load it. Is it in go.mod, and is the path spelled as in an import?",
+		Code:  "TG314",
+		Title: "a package cannot be loaded",
+		Reason: "A package that the topology names is not found, or the go command cannot load it; the message says what the go command says. Is it in go.mod, and is the path spelled as in an import? " +
+			"Or the package of the topology cannot be read: its folder holds two packages, no go.mod encloses it, or a type in it is made of so many others that no type checker would come to an end.",
 	},
 	{
 		Code:   "TG315",

@@ -133,6 +133,11 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	for _, e := range source.errors {
 		r.reporter.add(r.reporter.goFinding("TG310", e.Pos, "this Go file does not parse: "+e.Msg))
 	}
+	if id := oversized(source.files); ok && id != nil {
+		r.reporter.atGo("TG314", id.Pos(), id.Name, "let it hold pointers or slices, and declare types in place of aliases",
+			"%s is too large to be checked: written out with all that it is made of it has more than %d parts", id.Name, typePartsMax)
+		ok = false
+	}
 	if ok && len(source.errors) == 0 {
 		root.skeleton = newSkeleton(p)
 		r.root = root

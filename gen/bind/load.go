@@ -235,6 +235,9 @@ func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 			files = append(files, file)
 		}
 	}
+	if id := oversized(files); id != nil {
+		return nil, fmt.Errorf("%s is too large to be checked", id.Name)
+	}
 	l.busy[p.PkgPath] = true
 	defer delete(l.busy, p.PkgPath)
 	config := &types.Config{
