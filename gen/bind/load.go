@@ -82,6 +82,7 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 		return nil
 	}
 	slices.Sort(paths)
+	paths = slices.Compact(paths)
 	config := &packages.Config{
 		Context: ctx,
 		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
@@ -89,15 +90,18 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 		Env:     l.env.list,
 		Fset:    l.fset,
 	}
-	list, err := packages.Load(config, slices.Compact(paths)...)
+	list, err := packages.Load(config, paths...)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("the go command cannot list packages: %s", firstLine(err.Error()))
+		return cannotList(reasonOf(err))
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("the go command cannot list packages: %s", l.complaint(ctx, paths[0]))
+		return cannotList(l.complaint(ctx, paths))
+	}
+	if p := list[0]; p.PkgPath == adHoc && len(p.Errors) > 0 {
+		return cannotList(firstLine(p.Errors[0].Msg))
 	}
 	for p := range packages.Postorder(list) {
 		if l.listed[p.PkgPath] == nil {
@@ -122,10 +126,27 @@ func single(path string) bool {
 	return !strings.Contains(path, "...") && !strings.ContainsAny(path, "=@") && !strings.ContainsAny(path[:1], "-./")
 }
 
+// adHoc is the package that go/packages makes of what the go command says where it
+// lists nothing because some file or folder is not there. We ask for none.
+const adHoc = "command-line-arguments"
+
+func cannotList(why string) error {
+	return fmt.Errorf("the go command cannot list packages: %s", why)
+}
+
+// reasonOf is what the go command said of itself, out of an error of go/packages.
+func reasonOf(err error) string {
+	failure, said, _ := strings.Cut(err.Error(), "stderr:")
+	if said = firstLine(said); said != "" {
+		return said
+	}
+	return firstLine(strings.TrimPrefix(failure, "err: "))
+}
+
 // complaint is why the go command listed nothing at all, which go/packages keeps
 // to itself: a go.mod that asks for a newer release, for one.
-func (l *loader) complaint(ctx context.Context, path string) string {
-	command := exec.CommandContext(ctx, "go", "list", "-export", "--", path) // -export wants the build cache too
+func (l *loader) complaint(ctx context.Context, paths []string) string {
+	command := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, paths...)...) // -export wants the build cache too
 	command.Dir, command.Env = l.dir, l.env.list
 	var stderr strings.Builder
 	command.Stderr = &stderr

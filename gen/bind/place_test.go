@@ -309,3 +309,28 @@ func TestHashIsStable(t *testing.T) {
 		t.Error("hashes differ")
 	}
 }
+
+// Where the go command cannot work at all, its own reason is the finding.
+func TestBrokenGoCommand(t *testing.T) {
+	module := newModule(t)
+	empty := filepath.Join(t.TempDir(), "none")
+	for setting, want := range map[string]string{
+		"GOCACHE=relative":      "GOCACHE is not an absolute path",
+		"GOCACHE=" + os.DevNull: "failed to initialize build cache at " + os.DevNull,
+		"GOWORK=" + empty:       "go: reading go.work: open ",
+		"GOFLAGS=-bogus":        "go: parsing $GOFLAGS: unknown flag -bogus",
+		"GOTMPDIR=" + empty:     "creating work dir: stat " + empty,
+		"GOTOOLCHAIN=bogus":     `go: invalid GOTOOLCHAIN "bogus"`,
+		"GOOS=bogus":            "unsupported GOOS/GOARCH pair bogus/",
+		"GOROOT=" + empty:       "cannot find GOROOT directory: " + empty,
+	} {
+		t.Run(setting, func(t *testing.T) {
+			r := small(t, filepath.Join(module, "small"), "", Options{Types: true, Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), setting)})
+			got := said(r.Findings)
+			if prefix := "topology.yml:2:7: TG314 the go command cannot list packages: "; !strings.HasPrefix(got, prefix) || !strings.Contains(got, want) ||
+				strings.Contains(got, "exit status") || len(r.Findings) != 1 {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
