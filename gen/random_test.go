@@ -1,7 +1,9 @@
 package gen_test
 
 import (
+	"bytes"
 	"fmt"
+	"go/format"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,7 +17,7 @@ import (
 
 // TestRandomTopologies generates topologies of every combination of options,
 // with handlers of every shape. Whatever the file's checks accept must come out
-// whole, and Generate has type-checked it then.
+// whole and formatted, and Generate has type-checked it then.
 func TestRandomTopologies(t *testing.T) {
 	rounds := 150
 	if testing.Short() {
@@ -50,6 +52,11 @@ func TestRandomTopologies(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
+		}
+		for _, f := range result.Files {
+			if formatted, err := format.Source(f.Body); err != nil || !bytes.Equal(formatted, f.Body) {
+				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s", seed, f.Name, err, source, f.Body)
+			}
 		}
 	}
 	t.Logf("%d of %d were accepted", accepted, rounds)

@@ -17,17 +17,102 @@ var style = printer.Config{Mode: printer.UseSpaces | printer.TabIndent | 1<<30, 
 // format prints the part as gofmt does, without its imports. It is all the printer
 // sees of the shared set, where finding a file takes longer than printing.
 func (p *part) format(shared *token.FileSet) {
+	file := shared.File(p.syntax.FileStart)
 	fset := token.NewFileSet()
-	fset.AddExistingFiles(shared.File(p.syntax.FileStart))
-	file := *p.syntax // the type checker has it too
-	file.Decls = slices.DeleteFunc(slices.Clone(file.Decls), func(d ast.Decl) bool {
-		g, ok := d.(*ast.GenDecl)
-		return ok && g.Tok == token.IMPORT
-	})
+	fset.AddExistingFiles(file)
+	known := forms{known: make(map[string]*form)}
+	comments := p.syntax.Comments
 	var b bytes.Buffer
-	if p.err = style.Fprint(&b, fset, &file); p.err == nil {
-		_, p.body, _ = bytes.Cut(b.Bytes(), []byte("\n")) // the package clause
+	b.Grow(len(p.source) * 5 / 4) // it will be indented
+	for _, d := range p.syntax.Decls {
+		doc, bare := takeDoc(d)
+		if bare == nil {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n\n")
+		}
+		if !plain(doc) || !free(d) {
+			for len(comments) > 0 && comments[0] != doc && comments[0].End() < d.Pos() {
+				comments = comments[1:]
+			}
+			p.err = style.Fprint(&b, fset, &printer.CommentedNode{Node: d, Comments: comments})
+		} else {
+			writeDoc(&b, doc)
+			source := p.source[file.Offset(d.Pos()):file.Offset(d.End())]
+			p.err = known.format(&b, source, func() error {
+				return style.Fprint(&b, fset, &printer.CommentedNode{Node: bare, Comments: comments})
+			})
+		}
+		if p.err != nil {
+			return
+		}
 	}
+	p.body = b.Bytes()
+}
+
+// takeDoc returns the comment of a declaration and a copy without it; nil for
+// imports.
+func takeDoc(d ast.Decl) (doc *ast.CommentGroup, bare ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		c := *d
+		c.Doc = nil
+		return d.Doc, &c
+	case *ast.GenDecl:
+		if d.Tok != token.IMPORT {
+			c := *d
+			c.Doc = nil
+			return d.Doc, &c
+		}
+	}
+	return nil, nil
+}
+
+// plain reports whether gofmt leaves a doc comment as it is: it has no lists,
+// headings, code or quotes.
+func plain(doc *ast.CommentGroup) bool {
+	if doc == nil {
+		return true
+	}
+	for _, c := range doc.List {
+		text, ok := strings.CutPrefix(c.Text, "// ")
+		if !ok || text == "" || !isWord(text[0]) || isDigit(text[0]) || strings.Contains(text, "``") || strings.Contains(text, "''") {
+			return false
+		}
+	}
+	return true
+}
+
+func writeDoc(b *bytes.Buffer, doc *ast.CommentGroup) {
+	if doc != nil {
+		for _, c := range doc.List {
+			b.WriteString(c.Text + "\n")
+		}
+	}
+}
+
+// free reports whether a declaration is free of columns, whose widths depend on
+// names: forms looks at the rest.
+func free(d ast.Decl) bool {
+	g, ok := d.(*ast.GenDecl)
+	if !ok {
+		return true // a function
+	}
+	if g.Tok != token.TYPE || len(g.Specs) != 1 {
+		return false
+	}
+	switch t := g.Specs[0].(*ast.TypeSpec).Type.(type) {
+	case *ast.InterfaceType:
+		return true
+	case *ast.StructType:
+		named := 0
+		for _, f := range t.Fields.List {
+			named += len(f.Names)
+		}
+		return named < 2
+	}
+	return false
 }
 
 // importSpec is an import.
