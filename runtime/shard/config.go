@@ -1,0 +1,44 @@
+package shard
+
+import "fmt"
+
+// check returns an error unless config gives each shard to one of the workers.
+func check(config [][]int, workers, shards int) error {
+	if len(config) > workers {
+		return fmt.Errorf("%w: it has %d workers, and there are %d", ErrConfiguration, len(config), workers)
+	}
+	const nobody = -1
+	owner := make([]int, shards)
+	for s := range owner {
+		owner[s] = nobody
+	}
+	for w, own := range config {
+		for _, s := range own {
+			if s < 0 || s >= shards {
+				return fmt.Errorf("%w: worker %d gets shard %d, and there are %d, from 0", ErrConfiguration, w, s, shards)
+			}
+			if owner[s] != nobody {
+				return fmt.Errorf("%w: shard %d is given to worker %d and to worker %d", ErrConfiguration, s, owner[s], w)
+			}
+			owner[s] = w
+		}
+	}
+	for s, w := range owner {
+		if w == nobody {
+			return fmt.Errorf("%w: shard %d is given to no worker", ErrConfiguration, s)
+		}
+	}
+	return nil
+}
+
+// clone copies config, with an entry for each worker.
+func clone(config [][]int, workers, shards int) [][]int {
+	all := make([]int, 0, shards)
+	copied := make([][]int, workers)
+	for w, own := range config {
+		from := len(all)
+		all = append(all, own...)
+		copied[w] = all[from:len(all):len(all)] // who appends to it overwrites nobody's
+	}
+	return copied
+}

@@ -1,0 +1,242 @@
+package shard
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func newPages(t testing.TB, workers int, first [][]int) *Pages {
+	t.Helper()
+	p, err := NewPages(workers, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// to is a decision that returns config.
+func to(config [][]int) func([][]int) ([][]int, error) {
+	return func([][]int) ([][]int, error) { return config, nil }
+}
+
+// TestPagesTellTheirStory goes through two epochs of two workers.
+func TestPagesTellTheirStory(t *testing.T) {
+	p := newPages(t, 2, [][]int{{0, 1}, {2}})
+	is := func(epoch uint64, want [][]int) {
+		t.Helper()
+		if p.Epoch() != epoch || !slices.EqualFunc(p.Config(epoch), want, slices.Equal) {
+			t.Fatalf("epoch %d has %v, not epoch %d %v", p.Epoch(), p.Config(epoch), epoch, want)
+		}
+	}
+	is(1, [][]int{{0, 1}, {2}})
+
+	// Nobody has promised, so nothing is decided.
+	switched, err := p.Reshard(func([][]int) ([][]int, error) { t.Fatal("decided too early"); return nil, nil })
+	if switched || err != nil {
+		t.Fatal(switched, err)
+	}
+	// A promise is one, however often it is given (flaw R-F7).
+	for range 3 {
+		if p.Promise(0, 1) {
+			t.Fatal("one worker is not all")
+		}
+	}
+	if p.MayUpdate(0, 1) || !p.MayUpdate(1, 1) {
+		t.Error("worker 0 alone has promised")
+	}
+	if !p.Promise(1, 1) {
+		t.Fatal("all have promised")
+	}
+	if !p.Promise(0, 1) {
+		t.Error("who promises again hears that all have")
+	}
+	if switched, err := p.Reshard(to([][]int{{}, {2, 0, 1}})); !switched || err != nil {
+		t.Fatal(switched, err)
+	}
+	// The new configuration is in force, and the old one still there for those
+	// who work by it.
+	is(2, [][]int{{}, {2, 0, 1}})
+	if old := p.Config(1); !slices.Equal(old[0], []int{0, 1}) || p.Config(0) != nil || p.Config(3) != nil {
+		t.Error("two configurations are there, and not", p.Config(0), old, p.Config(3))
+	}
+	// Promises ended with their epoch, and one of an old epoch does not count.
+	if !p.MayUpdate(0, 2) || p.Promise(0, 1) || p.Promise(1, 2) || !p.Promise(0, 2) {
+		t.Error("each promises anew")
+	}
+	if p.Workers() != 2 || p.Shards() != 3 {
+		t.Error("there are", p.Workers(), "workers and", p.Shards(), "shards")
+	}
+}
+
+// TestADecisionThatFailsChangesNothing: by an error, by a panic, by what is no
+// configuration.
+func TestADecisionThatFailsChangesNothing(t *testing.T) {
+	p := newPages(t, 2, [][]int{{0}, {1}})
+	p.Promise(0, 1)
+	p.Promise(1, 1)
+	boom := errors.New("boom")
+	for name, decide := range map[string]func([][]int) ([][]int, error){
+		"error": func(old [][]int) ([][]int, error) { old[0][0] = 1; return nil, boom },
+		"empty": to(nil),
+		"panic": func([][]int) ([][]int, error) { panic(boom) },
+	} {
+		func() {
+			defer func() {
+				if c := recover(); c != nil && name != "panic" {
+					panic(c)
+				}
+			}()
+			if switched, err := p.Reshard(decide); switched || err == nil {
+				t.Error(name, switched, err)
+			}
+		}()
+		if p.Epoch() != 1 || p.Config(1)[0][0] != 0 {
+			t.Errorf("after %s epoch %d has %v", name, p.Epoch(), p.Config(p.Epoch()))
+		}
+		if p.MayUpdate(0, 1) || !p.Promise(0, 1) {
+			t.Errorf("after %s the promises do not hold", name)
+		}
+	}
+	if switched, err := p.Reshard(to([][]int{{1, 0}})); !switched || err != nil {
+		t.Error(switched, err)
+	}
+}
+
+// TestOneDecidesAtATime: whoever asks while a decision is made is sent away.
+func TestOneDecidesAtATime(t *testing.T) {
+	p := newPages(t, 1, [][]int{{0}})
+	p.Promise(0, 1)
+	switched, err := p.Reshard(func(old [][]int) ([][]int, error) {
+		if p.Promise(0, 1) {
+			t.Error("somebody decides already")
+		}
+		if switched, err := p.Reshard(to(old)); switched || err != nil {
+			t.Error("a decision within a decision:", switched, err)
+		}
+		return old, nil
+	})
+	if !switched || err != nil || p.Epoch() != 2 {
+		t.Error(switched, err, p.Epoch())
+	}
+}
+
+// TestConfigurationsAreCopied: what a decision was given or has returned may be
+// changed, and no worker sees it.
+func TestConfigurationsAreCopied(t *testing.T) {
+	first := [][]int{{0, 1}, {2}}
+	p := newPages(t, 2, first)
+	first[0][0] = 2
+	p.Promise(0, 1)
+	p.Promise(1, 1)
+	var kept [][]int
+	p.Reshard(func(old [][]int) ([][]int, error) {
+		old[0] = append(old[0], 7) // does not run into what follows
+		old[0][1], old[1][0], old[0] = 2, 1, old[0][:2]
+		kept = old
+		return old, nil
+	})
+	kept[0][0] = 9
+	if !slices.Equal(p.Config(1)[0], []int{0, 1}) || !slices.Equal(p.Config(1)[1], []int{2}) {
+		t.Error("the old configuration is", p.Config(1))
+	}
+	if !slices.Equal(p.Config(2)[0], []int{0, 2}) || !slices.Equal(p.Config(2)[1], []int{1}) {
+		t.Error("the new configuration is", p.Config(2))
+	}
+}
+
+func TestWhatIsNoConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		config [][]int
+		want   string // "" for a configuration
+	}{
+		{[][]int{{0, 1, 2}, {3}}, ""},
+		{[][]int{{}, {3, 2, 1, 0}}, ""},
+		{[][]int{{3, 2, 1, 0}}, ""}, // the second worker has none
+		{[][]int{{0, 1}, {2}}, "shard 3 is given to no worker"},
+		{nil, "shard 0 is given to no worker"},
+		{[][]int{{0, 1, 2}, {3, 1}}, "shard 1 is given to worker 0 and to worker 1"},
+		{[][]int{{0, 1, 2, 2}, {3}}, "shard 2 is given to worker 0 and to worker 0"},
+		{[][]int{{0, 1, 2, 3, 4}}, "worker 0 gets shard 4, and there are 4, from 0"},
+		{[][]int{{0, 1, 2, 3}, {-1}}, "worker 1 gets shard -1, and there are 4, from 0"},
+		{[][]int{{0, 1}, {2, 3}, {}}, "it has 3 workers, and there are 2"},
+	} {
+		err := check(c.config, 2, 4)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrConfiguration) || !strings.HasSuffix(err.Error(), c.want)) {
+			t.Errorf("%v: %v, and not %q", c.config, err, c.want)
+		}
+	}
+	for _, workers := range []int{-1, 0, workersMax + 1} {
+		if _, err := NewPages(workers, nil); err == nil {
+			t.Error("there are pages for", workers, "workers")
+		}
+	}
+	if p, err := NewPages(3, [][]int{{1}, {0}}); err != nil || len(p.Config(1)) != 3 { // fewer shards than workers
+		t.Error(err)
+	}
+	if _, err := NewPages(2, [][]int{{0}, {2}}); !errors.Is(err, ErrConfiguration) {
+		t.Error("shard 1 is missing:", err)
+	}
+}
+
+// TestPagesModel compares the pages with a map of who has promised, over any
+// history of any workers.
+func TestPagesModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		workers := rapid.IntRange(1, 9).Draw(t, "workers")
+		shards := rapid.IntRange(0, 20).Draw(t, "shards")
+		draw := func() [][]int {
+			config := make([][]int, workers)
+			for s := range shards {
+				w := rapid.IntRange(0, workers-1).Draw(t, "worker of a shard")
+				config[w] = append(config[w], s)
+			}
+			return config
+		}
+		config := draw()
+		p, err := NewPages(workers, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		epoch, promised := uint64(1), make(map[int]bool)
+		t.Repeat(map[string]func(*rapid.T){
+			"promise": func(t *rapid.T) {
+				w := rapid.IntRange(0, workers-1).Draw(t, "worker")
+				promised[w] = true
+				if got := p.Promise(w, epoch); got != (len(promised) == workers) {
+					t.Fatalf("%d of %d have promised, and Promise says %v", len(promised), workers, got)
+				}
+			},
+			"promise late": func(t *rapid.T) {
+				if p.Promise(rapid.IntRange(0, workers-1).Draw(t, "worker"), epoch-1) {
+					t.Fatal("a promise of the epoch before counts")
+				}
+			},
+			"reshard": func(t *rapid.T) {
+				next := draw()
+				switched, err := p.Reshard(to(next))
+				if err != nil || switched != (len(promised) == workers) {
+					t.Fatalf("%d of %d have promised: %v, %v", len(promised), workers, switched, err)
+				}
+				if switched {
+					config = next
+					epoch++
+					clear(promised)
+				}
+			},
+			"": func(t *rapid.T) {
+				if p.Epoch() != epoch || !slices.EqualFunc(p.Config(epoch), config, slices.Equal) {
+					t.Fatalf("epoch %d has %v, not epoch %d %v", p.Epoch(), p.Config(p.Epoch()), epoch, config)
+				}
+				for w := range workers {
+					if p.MayUpdate(w, epoch) == promised[w] {
+						t.Fatalf("worker %d may update: %v", w, !promised[w])
+					}
+				}
+			},
+		})
+	})
+}
