@@ -47,6 +47,7 @@ func Generate(ctx context.Context, in Input) (Result, []spec.Finding) {
 func GenerateAll(ctx context.Context, in []Input) ([]Result, []spec.Finding) {
 	results, findings := parse(in)
 	bound, more := bindAll(ctx, in, results)
+	defer bind.Release(bound)
 	findings = append(findings, more...)
 	for i, b := range bound {
 		if b == nil || ctx.Err() != nil {

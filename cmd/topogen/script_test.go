@@ -148,9 +148,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// same DIR NAME…: the folder holds exactly these entries. A go command that is
-// ended because it is not needed any more leaves its own folder, which is passed
-// over.
+// same DIR NAME…: the folder holds exactly these entries.
 func same(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: same DIR NAME…")
@@ -161,9 +159,6 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "go-build") {
-			continue
-		}
 		names = append(names, entry.Name())
 	}
 	if got, want := strings.Join(names, " "), strings.Join(args[1:], " "); got != want {

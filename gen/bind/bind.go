@@ -110,6 +110,10 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		return r
 	}
 	r.Dir = filepath.Join(dir, filepath.FromSlash(path.Dir(t.Output.Value)))
+	if env.failure != nil {
+		r.reporter.at("TG314", whole, "let it name a file, or say GOENV=off", "%v", env.failure)
+		return r
+	}
 	m, err := findModule(r.Dir)
 	if errors.Is(err, errNoModule) {
 		r.reporter.at("TG314", whole, "go mod init example.com/"+packageName(t.Name.Value), "%v", err)

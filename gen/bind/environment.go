@@ -3,6 +3,8 @@ package bind
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"go/build"
 	"io"
 	"os"
@@ -13,8 +15,9 @@ import (
 // environment is what the go command would take from its surroundings: variables
 // and, below them, the file that "go env -w" writes.
 type environment struct {
-	list  []string // for child processes
-	value map[string]string
+	list    []string // for child processes
+	value   map[string]string
+	failure error // the go command would never come to the end of its settings
 }
 
 func newEnvironment(list []string) *environment {
@@ -27,14 +30,24 @@ func newEnvironment(list []string) *environment {
 			e.value[key] = value
 		}
 	}
-	e.readFile(e.file())
+	e.failure = e.readFile(e.file())
 	return e
+}
+
+// apart gives the environment of a go command that has a folder of its own for
+// what is temporary, and removes that: ended early it leaves everything there.
+func (e *environment) apart() (list []string, remove func()) {
+	dir, err := os.MkdirTemp(e.value["GOTMPDIR"], "topogen")
+	if err != nil {
+		return e.list, func() {} // the go command will say it
+	}
+	return append(e.list[:len(e.list):len(e.list)], "GOTMPDIR="+dir), func() { os.RemoveAll(dir) }
 }
 
 // file is where the user's defaults for the go command stand.
 func (e *environment) file() string {
 	if file, ok := e.value["GOENV"]; ok && file != "" {
-		if file == "off" {
+		if file == "off" || file == os.DevNull {
 			return ""
 		}
 		return file
@@ -46,13 +59,13 @@ func (e *environment) file() string {
 	return filepath.Join(config, "go", "env")
 }
 
-func (e *environment) readFile(file string) {
-	if file == "" {
-		return
+func (e *environment) readFile(file string) error {
+	data, err := readRegular(file)
+	if _, ok := errors.AsType[unbounded](err); ok {
+		return fmt.Errorf("the go command would not come to the end of its settings, GOENV: %w", err)
 	}
-	data, err := os.ReadFile(file)
 	if err != nil {
-		return // mostly there is none
+		return nil // mostly there is none
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
@@ -63,6 +76,7 @@ func (e *environment) readFile(file string) {
 			}
 		}
 	}
+	return nil
 }
 
 // context chooses files as the go command does; open serves what was read.

@@ -36,6 +36,7 @@ type loader struct {
 
 	wanted  []string   // import paths to list
 	started chan error // the listing that runs; nil: none
+	cancel  func()     // ends it
 	done    bool       // wanted was listed, or could not be
 	failure error      // why not
 }
@@ -43,6 +44,7 @@ type loader struct {
 // start lists what is wanted while the caller does something else.
 func (l *loader) start(ctx context.Context) {
 	started := make(chan error, 1)
+	ctx, l.cancel = context.WithCancel(ctx)
 	l.started = started
 	go func() { started <- l.list(ctx, l.wanted) }()
 }
@@ -56,8 +58,22 @@ func (l *loader) ready(ctx context.Context) error {
 		l.start(ctx)
 	}
 	l.failure = <-l.started // list ends when ctx does
+	l.cancel()
 	l.done = true
 	return l.failure
+}
+
+// Release ends what was begun for results and turned out not to be needed. Verify
+// must not follow.
+func Release(results []*Result) {
+	for _, r := range results {
+		if r == nil || r.loader == nil || r.loader.started == nil || r.loader.done {
+			continue
+		}
+		r.loader.cancel()
+		r.loader.failure = <-r.loader.started
+		r.loader.done = true
+	}
 }
 
 func newLoader(fset *token.FileSet, env *environment, dir string) *loader {
@@ -83,11 +99,13 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
+	env, remove := l.env.apart()
+	defer remove()
 	config := &packages.Config{
 		Context: ctx,
 		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
 		Dir:     l.dir,
-		Env:     l.env.list,
+		Env:     env,
 		Fset:    l.fset,
 	}
 	list, err := packages.Load(config, paths...)

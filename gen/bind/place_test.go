@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -333,4 +334,42 @@ func TestBrokenGoCommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Settings of the go command that have no end are not read, nor given to it.
+func TestSettingsWithoutEnd(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no /dev/zero")
+	}
+	for file, want := range map[string]string{
+		"/dev/zero": "topology.yml:0:0: TG314 the go command would not come to the end of its settings, GOENV: zero is not a regular file",
+		os.DevNull:  "",
+		"off":       "",
+	} {
+		r := small(t, filepath.Join(newModule(t), "small"), "", Options{Env: append(os.Environ(), "GOENV="+file)})
+		if got := said(r.Findings); got != want {
+			t.Errorf("GOENV=%s: got %s", file, got)
+		}
+	}
+}
+
+// Listing that turns out not to be needed leaves nothing behind.
+func TestRelease(t *testing.T) {
+	folder := t.TempDir()
+	env := append(os.Environ(), "GOTMPDIR="+folder)
+	r := small(t, filepath.Join(newModule(t), "small"), "", Options{Verify: true, Imports: []string{"context", plan.Topo}, Env: env})
+	if r.Typed {
+		t.Error("types were loaded")
+	}
+	for range 1000 { // until the go command has made its folder
+		if made, _ := filepath.Glob(filepath.Join(folder, "*", "go-build*")); made != nil || len(r.loader.started) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	Release([]*Result{r, nil, {}})
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	Release([]*Result{r})
 }

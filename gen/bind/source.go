@@ -76,6 +76,11 @@ func readSource(fset *token.FileSet, dir string, env *environment) (*source, err
 	return s, nil
 }
 
+// unbounded says that a file would not be read to its end.
+type unbounded string
+
+func (e unbounded) Error() string { return string(e) }
+
 // readRegular reads a file that is no pipe, which would be waited for, and no
 // device, which may have no end.
 func readRegular(file string) ([]byte, error) {
@@ -83,10 +88,12 @@ func readRegular(file string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder", filepath.Base(file))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(file))
+		return nil, unbounded(filepath.Base(file) + " is not a regular file")
 	case info.Size() > sourceBytesMax:
-		return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(file), sourceBytesMax)
+		return nil, unbounded(fmt.Sprintf("%s has more than %d bytes", filepath.Base(file), sourceBytesMax))
 	}
 	return os.ReadFile(file)
 }
