@@ -24,6 +24,10 @@ func document(s *source, found *collector) *yaml.Node {
 		found.add(codeLimit, s.span(at, at+1), "", fmt.Sprintf("the file has more than %d keys and values", nodesMax), "split the topology")
 		return nil
 	}
+	if bytes.HasPrefix(s.text, byteOrderMark) { // the library would pass over it
+		found.add(codeSyntax, s.span(0, len(byteOrderMark)), "", "a second byte order mark stands at the start of the file", "delete it")
+		return nil
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(s.text))
 	var first, second yaml.Node
 	err := decode(decoder, &first)

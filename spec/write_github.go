@@ -18,7 +18,7 @@ var (
 func WriteGitHub(w io.Writer, findings []Finding, dir string) error {
 	out := bufio.NewWriter(w)
 	for _, f := range findings {
-		fmt.Fprintf(out, "::%s file=%s", f.Severity, githubProperty.Replace(RelativePath(dir, f.File)))
+		fmt.Fprintf(out, "::%s file=%s", f.Severity, githubProperty.Replace(harmless(RelativePath(dir, f.File))))
 		if r := f.Range; r.Line > 0 {
 			fmt.Fprintf(out, ",line=%d", r.Line)
 			if r.EndLine > r.Line {

@@ -3,7 +3,10 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // jsonFinding is a finding as tools read it; every key is always there.
@@ -43,6 +46,24 @@ func writeJSON(w io.Writer, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(out.Bytes())
+	_, err := w.Write(escaped(out.Bytes()))
 	return err
+}
+
+// escaped writes what a terminal would obey as JSON escapes. Such runes stand in
+// strings alone.
+func escaped(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		switch {
+		case r == '\n' || printable(r) == r:
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }

@@ -130,3 +130,20 @@ func TestNewFindingKnowsItsCodes(t *testing.T) {
 	}()
 	NewFinding("TG999", "", Range{}, "", "", "")
 }
+
+// TestJSONHidesNothing looks for what a terminal would obey, or not show.
+func TestJSONHidesNothing(t *testing.T) {
+	const hidden = "\u202e \u009b31m \u200b \x7f \U000e0041 \x1b"
+	var out bytes.Buffer
+	finding := Finding{Message: hidden, Pointer: "/x\u202e"}
+	if err := WriteJSON(&out, []Finding{finding}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.ReplaceAll(out.String(), "\n", ""); text != harmless(text) || !strings.Contains(text, `"/x\u202e"`) || !strings.Contains(text, `\udb40\udc41`) {
+		t.Error(text)
+	}
+	var back []struct{ Message string }
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[0].Message != hidden {
+		t.Errorf("%q, %v", back, err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"go/token"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -114,6 +115,11 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		r.reporter.at("TG314", whole, "let it name a file, or say GOENV=off", "%v", env.failure)
 		return r
 	}
+	if info, err := os.Stat(r.Dir); err == nil && !info.IsDir() {
+		r.reporter.at("TG503", t.Output, "move it away, or choose another output",
+			"cannot write %s: %s is not a folder", t.Output.Value, path.Dir(t.Output.Value))
+		return r
+	}
 	m, err := findModule(r.Dir)
 	if errors.Is(err, errNoModule) {
 		r.reporter.at("TG314", whole, "go mod init example.com/"+packageName(t.Name.Value), "%v", err)
@@ -122,9 +128,10 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		r.reporter.at("TG314", whole, "", "%v", err)
 		return r
 	}
-	source, err := readSource(fset, r.Dir, env)
+	output := path.Base(t.Output.Value)
+	source, err := readSource(fset, r.Dir, env, output, plan.PortsFile(output))
 	if err != nil {
-		r.reporter.at("TG314", whole, "", "the package's folder cannot be read: %v", firstLine(err.Error()))
+		r.reporter.at("TG314", whole, "", "the package's folder cannot be read: %v", firstLine(r.reporter.local(err.Error())))
 		return r
 	}
 	r.reporter.texts = source.texts

@@ -373,3 +373,15 @@ func TestRelease(t *testing.T) {
 	}
 	Release([]*Result{r})
 }
+
+// A message names files as the finding does: no path of this machine.
+func TestMessagesNameFilesNearby(t *testing.T) {
+	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc (*Sink) ReceiveM(M) {}\n", Options{Types: true})
+	v, err := r.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := said(v.User), "b.go:3:14: TG311 method Sink.ReceiveM already declared at a.go:10:14"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

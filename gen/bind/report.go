@@ -42,7 +42,12 @@ func (r *reporter) goFinding(code string, at token.Position, message string) spe
 		column = utf8.RuneCount(before) + 1 // Go counts bytes
 	}
 	place := spec.Range{Line: at.Line, Column: column, EndLine: at.Line, EndColumn: column + 1}
-	return spec.NewFinding(code, r.display(at.Filename), place, "", strings.TrimSuffix(message, "."), "")
+	return spec.NewFinding(code, r.display(at.Filename), place, "", strings.TrimSuffix(r.local(message), "."), "")
+}
+
+// local names files in a message as seen from the folder of the topology.
+func (r *reporter) local(message string) string {
+	return strings.ReplaceAll(message, r.dir+string(filepath.Separator), "")
 }
 
 // before is the part of the line before a position.

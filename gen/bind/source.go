@@ -8,9 +8,11 @@ import (
 	"go/scanner"
 	"go/token"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,8 +39,9 @@ type source struct {
 }
 
 // readSource reads the package in dir. A folder that does not exist yet holds no
-// file.
-func readSource(fset *token.FileSet, dir string, env *environment) (*source, error) {
+// file. Where outputs are to be, a link is none of the package's files: it is not
+// followed either when they are written.
+func readSource(fset *token.FileSet, dir string, env *environment, outputs ...string) (*source, error) {
 	s := &source{dir: dir, texts: make(map[string][]byte)}
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -51,6 +54,9 @@ func readSource(fset *token.FileSet, dir string, env *environment) (*source, err
 	for _, entry := range entries {
 		name := entry.Name()
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.ContainsAny(name[:1], "_.") {
+			continue
+		}
+		if entry.Type()&fs.ModeSymlink != 0 && slices.Contains(outputs, name) {
 			continue
 		}
 		file := filepath.Join(dir, name)

@@ -121,7 +121,7 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 			case twice && names[taken]: // TG312 has said it
 			case at.Filename == skeletonFile: // what is wrong in it is wrong in the topology, and was found
 			case ours[at.Filename]:
-				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, e.Msg))
+				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
 			case len(v.User) < typeErrorsMax:
 				v.User = append(v.User, r.reporter.goFinding("TG311", at, firstLine(e.Msg)))
 			}

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // contextLines is how many equal lines stand around a change, as diff -u has it.
@@ -14,7 +17,7 @@ const contextLines = 3
 // side is a file that does not exist.
 func writeDiff(w io.Writer, label string, before, after []byte) error {
 	out := bufio.NewWriter(w)
-	from, to := "a/"+label, "b/"+label
+	from, to := quoted("a/"+label), quoted("b/"+label)
 	if before == nil {
 		from = "/dev/null"
 	}
@@ -32,6 +35,25 @@ func writeDiff(w io.Writer, label string, before, after []byte) error {
 		h.print(out, a, b)
 	}
 	return out.Flush()
+}
+
+// quoted writes a name as git does where a terminal would obey what is in it.
+func quoted(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return name
+	}
+	out := []byte{'"'}
+	for _, c := range []byte(name) {
+		switch {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c < ' ' || c >= 0x7f:
+			out = fmt.Appendf(out, `\%03o`, c)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(append(out, '"'))
 }
 
 // edit replaces a[a0:a1] by b[b0:b1].

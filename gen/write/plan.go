@@ -94,6 +94,10 @@ func (c *Changes) planFile(d disk, file File) {
 	switch {
 	case !existing.present:
 		ch.Op = Create
+		if f := c.target.twin(d, file.Name); f != nil {
+			c.refuse(ch, f)
+			return
+		}
 	case same(existing.content, file.Body):
 		ch.Op = Unchanged
 	default:
@@ -178,6 +182,28 @@ func (t *Target) judge(d disk, name string, content []byte) *spec.Finding {
 		return nil // renamed in case only, on a disk that does not tell the two apart
 	}
 	return t.cannotWrite(name, fmt.Sprintf("it is generated from %s", other), "give one of the two topologies an output of its own")
+}
+
+// twin finds a file that has an output's name but for case: on some disks the one
+// would take the place of the other. One of ours that this target gives up is none.
+func (t *Target) twin(d disk, name string) *spec.Finding {
+	entries, err := d.List(path.Dir(name))
+	if err != nil {
+		return nil // planOrphans says it
+	}
+	for _, entry := range entries {
+		other := path.Join(path.Dir(name), entry.Name())
+		if other == name || !strings.EqualFold(other, name) {
+			continue
+		}
+		if head, err := d.Read(other, headerBytesMax); err == nil && entry.Type().IsRegular() {
+			if h, ok := ReadHeader(head); ok && h.Source == SourceOf(other, t.Source) {
+				continue
+			}
+		}
+		return t.cannotWrite(name, fmt.Sprintf("%s has the same name but for case, and some disks keep one of the two", other), "choose another name with output:")
+	}
+	return nil
 }
 
 // planOrphans finds files of ours, from this very source, that are not wanted.

@@ -226,3 +226,23 @@ func TestPlanPanicsOnUnsealedFiles(t *testing.T) {
 		}()
 	}
 }
+
+func TestPlanRefusesTwins(t *testing.T) {
+	want := sealed("Feed.go", "package p\n")
+	for name, content := range map[string]string{
+		"foreign": "package p\n",
+		"other":   string(sealedFrom("other.yml", "feed.go", "package p\n").Body),
+	} {
+		dir := folder(t, map[string]string{"feed.go": content})
+		if _, err := os.Stat(filepath.Join(dir, "FEED.go")); err == nil {
+			t.Skip("this disk does not tell cases apart")
+		}
+		c, findings := Plan(Target{Dir: dir, Source: "topology.yml", Files: []File{want}})
+		t.Log(name)
+		wantCodes(t, findings, "TG503")
+		wantOps(t, c, "refuse Feed.go")
+	}
+	// What was written under the other name before goes.
+	dir := folder(t, map[string]string{"feed.go": string(sealed("feed.go", "package p\n").Body)})
+	wantOps(t, mustPlan(t, dir, want), "create Feed.go", "remove feed.go")
+}

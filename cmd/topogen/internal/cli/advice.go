@@ -25,7 +25,7 @@ func advise(ctx context.Context, s Streams, dir string, p place, module *newModu
 	}
 	if root := enclosing(dir, ".git"); root != "" && root != dir {
 		fmt.Fprintf(s.Err, "topogen: GitHub runs workflows from %s alone: move .github/workflows/topogen.yml there and give it a working-directory\n",
-			onDisk(filepath.Join(root, ".github", "workflows")))
+			shown(filepath.Join(root, ".github", "workflows")))
 	}
 	step := "go generate ./... && go test ./..."
 	if here, err := os.Getwd(); err != nil || here != dir {
@@ -45,7 +45,7 @@ func shellWord(path string) string {
 		return shellWord("./" + path)
 	case !strings.ContainsFunc(path, special), filepath.Separator != '/':
 		return path
-	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !printable(path):
 		return strconv.Quote(path)
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
@@ -57,7 +57,7 @@ func completeModule(ctx context.Context, s Streams, dir string, module *newModul
 		return
 	}
 	if work := enclosing(dir, "go.work"); work != "" && s.getenv("GOWORK") != "off" {
-		fmt.Fprintf(s.Err, "topogen: %s encloses the new module: run go work use %s\n", onDisk(filepath.Join(work, "go.work")), onDisk(dir))
+		fmt.Fprintf(s.Err, "topogen: %s encloses the new module: run go work use %s\n", shown(filepath.Join(work, "go.work")), shellWord(onDisk(dir)))
 	}
 	if module.checkout != "" {
 		return

@@ -62,7 +62,7 @@ func (c *compilation) generate(ctx context.Context) error {
 	c.report.add(findings...)
 	for i, result := range results {
 		if len(result.Files) == 0 && !spec.HasErrors(findings) {
-			return fmt.Errorf("%s gives nothing to write, and no finding says why: this is a bug of topogen", onDisk(c.sources[i].path))
+			return fmt.Errorf("%s gives nothing to write, and no finding says why: this is a bug of topogen", shown(c.sources[i].path))
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func (c *compilation) apply(ctx context.Context, outcomes []outcome, words io.Wr
 	}
 	for _, o := range outcomes {
 		for _, file := range o.changes.List() {
-			path := onDisk(filepath.Join(o.dir, filepath.FromSlash(file.Name)))
+			path := shown(filepath.Join(o.dir, filepath.FromSlash(file.Name)))
 			switch file.Op {
 			case write.Create, write.Replace:
 				fmt.Fprintf(words, "topogen: wrote %s\n", path)

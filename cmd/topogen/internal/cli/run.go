@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 )
 
 // Exit codes.
@@ -28,6 +30,16 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("the program ended with %d", int(e)) }
 
+// harmless takes what a terminal would obey out of words with names in them.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
 // Run runs the command that args (without the program's name) ask for, and
 // returns the exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
@@ -48,7 +60,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		fmt.Fprintln(s.Err, usage)
 		return exitUsage
 	default:
-		fmt.Fprintf(s.Err, "topogen: %v\n", err)
+		fmt.Fprintf(s.Err, "topogen: %s\n", harmless(err.Error()))
 		return exitOther
 	}
 }

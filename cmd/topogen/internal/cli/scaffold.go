@@ -38,7 +38,7 @@ func (c *compilation) scaffold(ctx context.Context) ([]string, error) {
 			if err != nil {
 				return written, fmt.Errorf("writing a stub: %w", err)
 			}
-			written = append(written, onDisk(path))
+			written = append(written, shown(path))
 		}
 	}
 	if written == nil {

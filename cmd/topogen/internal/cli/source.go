@@ -7,6 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec"
 )
@@ -72,6 +76,18 @@ func unreadable(path, name string, err error) *spec.Finding {
 		Code: "TG501", Severity: spec.Error, File: path,
 		Message: fmt.Sprintf("cannot read %s: %v", name, err), Suggestion: suggestion,
 	}
+}
+
+// shown is onDisk for words: quoted where a terminal would obey what is in it.
+func shown(path string) string {
+	if path = onDisk(path); !printable(path) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // onDisk returns path as a person in the working directory calls it.
