@@ -13,14 +13,17 @@ func (p *part) inlet(q *processor, l *link) {
 	fields := []code{id(l.name), id("to").Add(pointer(id(q.instance)))}
 	var handlers []*handler
 	for _, e := range l.edges {
-		at := slices.IndexFunc(q.receives, func(r *receive) bool { return r.edge == e })
-		h := &handler{part: p, receive: q.receives[at], of: q}
+		h := &handler{part: p, receive: q.receive(e), of: q}
 		handlers = append(handlers, h)
 		if h.holds() {
 			fields = append(fields, remark(id(e.held).Add(e.elementType()), "while its handler runs"))
 		}
 	}
-	p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
+	if l.shared {
+		p.doc("%s hands an instance of %s the %s of one sender.", l.inlet, q.Name, l.edges[0].Message)
+	} else {
+		p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
+	}
 	p.add(jen.Type().Add(id(l.inlet)).Struct(fields...))
 	if l.Sequenced {
 		p.merge(l, handlers)
@@ -87,8 +90,8 @@ func (p *part) drain(l *link, h *handler) {
 	}
 	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
-		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(h.goesOn())).Block(turn...),
-		jen.Return(id(n), id(err)),
+		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(h))).Block(turn...),
+		p.drained(h),
 	)
 }
 
@@ -122,7 +125,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 			h.batch(id(batch), sel(o, "Until"))...,
 		)...))
 	}
-	cases = append(cases, jen.Default().Block(jen.Return(id(n), id(err))))
+	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
 	p.doc("first finds the oldest message, on whatever edge it travels.")
 	p.method(v, l.inlet, "first", nil, []code{pool("Order")}, append(find, jen.Return(id(o)))...)
 	p.doc("Next is the edge of the message that is handed over next, if there is one.")
@@ -130,12 +133,12 @@ func (p *part) merge(l *link, handlers []*handler) {
 	p.doc("Drain hands over messages in the order in which they were sent.")
 	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
-		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(handlers[0].goesOn())).Block(
+		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(handlers...))).Block(
 			define(o, sel(v, "first").Call()),
 			sel(v, "Handling").Call(sel(o, "Edge")),
 			jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
 		),
-		jen.Return(id(n), id(err)),
+		p.drained(handlers...),
 	)
 }
 
@@ -146,9 +149,27 @@ type handler struct {
 	of *processor
 }
 
-// goesOn is the condition under which the next message is handed over.
-func (h *handler) goesOn() code {
-	return id(h.v("err")).Op("==").Nil().Op("&&").Op("!").Add(sel(h.v("x"), "Hold")).Call()
+// goesOn is the condition under which the next message is handed over to one of
+// handlers.
+func (p *part) goesOn(handlers ...*handler) code {
+	goesOn := jen.Op("!").Add(sel(p.v("x"), "Hold")).Call()
+	if canFail(handlers) {
+		return id(p.v("err")).Op("==").Nil().Op("&&").Add(goesOn)
+	}
+	return goesOn
+}
+
+// drained returns what Drain does.
+func (p *part) drained(handlers ...*handler) code {
+	if canFail(handlers) {
+		return jen.Return(id(p.v("n")), id(p.v("err")))
+	}
+	return jen.Return(id(p.v("n")), jen.Nil())
+}
+
+// canFail reports whether one of the handlers returns an error.
+func canFail(handlers []*handler) bool {
+	return slices.ContainsFunc(handlers, func(h *handler) bool { return h.Error })
 }
 
 // exact reports whether a message is out of its queue before its handler runs,
@@ -191,7 +212,7 @@ func (h *handler) batch(batch, until code) []code {
 		goesOn.Op("&&").Add(at()).Dot("N").Op("<").Add(until)
 		element.Dot("M")
 	}
-	goesOn.Op("&&").Add(h.goesOn())
+	goesOn.Op("&&").Add(h.goesOn(h))
 	if h.edge.exact() {
 		return []code{
 			jen.For(define(k, jen.Lit(0)), goesOn, id(k).Op("++")).Block(append(append(

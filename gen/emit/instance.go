@@ -23,16 +23,17 @@ func (p *part) instance(q *processor) {
 
 // maker writes the function that makes all instances of a processor.
 func (p *part) maker(q *processor) {
-	t, construct, i, x, made, err := p.v("t"), p.v("construct"), p.v("i"), p.v("x"), p.v("p"), p.v("err")
+	t, construct, i, x, err := p.v("t"), p.v("construct"), p.v("i"), p.v("x"), p.v("err")
 	instances := p.v("instances")
 	description := topo("Instance").Values(
 		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(id(instances))))
 	out := ref(x, "out")
 	loop := []code{
-		jen.List(id(made), id(err)).Op(":=").Add(pool("Construct")).Call(description, id(construct)),
-		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
 		define(x, ref(instances).Index(id(i))),
-		set(sel(x, "p"), id(made)),
+		jen.If(
+			jen.List(sel(x, "p"), id(err)).Op("=").Add(pool("Construct")).Call(description, id(construct)),
+			id(err).Op("!=").Nil(),
+		).Block(jen.Return(id(err))),
 	}
 	if q.sender != "" {
 		loop = append(loop, set(sel(x, "out", "links"), p.joinerOf(q)))
@@ -43,7 +44,8 @@ func (p *part) maker(q *processor) {
 		loop = append(loop, p.startTimer(e)...)
 	}
 	p.doc("%s makes the instances of %s.", q.maker, q.Name)
-	p.add(p.head("", "", q.maker, []code{param(t, pointer(jen.Id("Topology"))), param(construct, q.constructorType())}, []code{jen.Error()}).Block(
+	params := []code{param(t, pointer(jen.Id("Topology"))), param(construct, q.constructorType())}
+	p.add(jen.Func().Add(id(q.maker)).Params(params...).Params(param(err, jen.Error())).Block(
 		jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q))),
 		define(instances, sel(t, q.field).Index(jen.Empty(), jen.Empty())),
 		jen.For(id(i).Op(":=").Range().Add(id(instances))).Block(loop...),
@@ -152,8 +154,7 @@ func (p *part) lifecycle(q *processor) {
 // ticker writes the link from a timer.
 func (p *part) ticker(q *processor, e *edge) {
 	t, tick, ok, n, err, x := p.v("t"), p.v("tick"), p.v("ok"), p.v("n"), p.v("err"), p.v("x")
-	at := slices.IndexFunc(q.receives, func(r *receive) bool { return r.edge == e })
-	h := &handler{part: p, receive: q.receives[at], of: q}
+	h := &handler{part: p, receive: q.receive(e), of: q}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
 	p.add(jen.Type().Add(id(e.ticker)).Struct(pool("Ticker"), id("to").Add(pointer(id(q.instance)))))
 	call := h.call(id(tick))

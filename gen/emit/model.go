@@ -58,13 +58,16 @@ type edge struct {
 // requests reports whether the queue holds requests, which can be answered.
 func (e *edge) requests() bool { return e.from != nil && e.from.External && e.Reply != "" }
 
-// link joins a pair of processors.
+// link joins a pair of processors. Where several processors send one message to
+// another one, and no more, their links are of the same type.
 type link struct {
 	*plan.Link
 	edges    []*edge
 	from, to *processor
-	name     Ident // its type: feedToParser
-	inlet    Ident // the type that hands its messages over: parserFromFeed
+	name     Ident // its type: feedToParser; shared: orderToTotals
+	inlet    Ident // the type that hands its messages over: parserFromFeed; shared: orderAtTotals
+	shared   bool  // both are other links' too
+	first    bool  // of those that share them
 	field    Ident // in the sender
 	getter   Ident // method of the sender: toParser
 	slow     Ident // of the getter, where there are many: joinParser
@@ -129,6 +132,7 @@ func newModel(p *plan.Plan, declared func(string) bool) (*model, error) {
 			return nil, err
 		}
 	}
+	m.nameLinks()
 	m.nameFields()
 	return m, nil
 }
@@ -191,12 +195,9 @@ func (m *model) addEdge(i int) error {
 func (m *model) addLink(i int) error {
 	p := &m.plan.Links[i]
 	l := &link{Link: p, from: m.processors[p.From], to: m.processors[p.To]}
-	name, err := ParseIdent(p.Ident)
-	if err != nil {
+	if _, err := ParseIdent(p.Ident); err != nil {
 		return err
 	}
-	l.name = m.scope.top(name)
-	l.inlet = m.scope.top(l.to.local + "From" + l.from.ident)
 	// What the embedded parts and the outer struct declare is not free.
 	fields := names{"to": true}
 	for _, index := range p.Edges {
@@ -217,6 +218,56 @@ func (m *model) addLink(i int) error {
 	l.to.inlets = append(l.to.inlets, l)
 	m.links = append(m.links, l)
 	return nil
+}
+
+// likeness is what links have in common that share their types: their queues are
+// the same, and so is what takes the messages.
+type likeness struct {
+	to                     *processor
+	message, full, handler string
+}
+
+// likeness tells which links share their types with l; ok is false where none
+// does.
+func (l *link) likeness() (key likeness, ok bool) {
+	e := l.edges[0]
+	if len(l.edges) > 1 || l.from.External || e.Reply != "" || e.ask != nil {
+		return key, false
+	}
+	return likeness{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
+}
+
+// nameLinks names the types of links: after the pair, or after the message where
+// several pairs share them.
+func (m *model) nameLinks() {
+	alike := make(map[likeness][]*link)
+	for _, l := range m.links {
+		if key, ok := l.likeness(); ok {
+			alike[key] = append(alike[key], l)
+		}
+	}
+	for _, l := range m.links {
+		key, _ := l.likeness()
+		all := alike[key]
+		l.shared = len(all) > 1
+		l.first = !l.shared || l == all[0]
+		message := Ident(l.edges[0].Message)
+		switch {
+		case !l.shared:
+			l.name = m.scope.top(Ident(l.Ident))
+			l.inlet = m.scope.top(l.to.local + "From" + l.from.ident)
+		case l.first:
+			l.name = m.scope.top(message.lower("Message") + "To" + l.to.ident)
+			l.inlet = m.scope.top(message.lower("Message") + "At" + l.to.ident)
+		default:
+			l.name, l.inlet = all[0].name, all[0].inlet
+		}
+	}
+}
+
+// receive is how q takes the messages of an edge.
+func (q *processor) receive(e *edge) *receive {
+	return q.receives[slices.IndexFunc(q.receives, func(r *receive) bool { return r.edge == e })]
 }
 
 func (m *model) addMethods(q *processor) error {

@@ -7,7 +7,9 @@ func (m *model) ports() []job {
 	jobs := []job{(*part).indices}
 	return m.each(jobs, func(p *part, q *processor) {
 		for _, l := range q.links {
-			p.link(l)
+			if l.first {
+				p.link(l)
+			}
 		}
 		switch {
 		case q.External:
@@ -103,7 +105,11 @@ func (p *part) joinParams(l *link) []code {
 
 // link writes the queues between an instance of one processor and one of another.
 func (p *part) link(l *link) {
-	p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
+	if l.shared {
+		p.doc("%s joins an instance that sends %s to one of %s.", l.name, l.edges[0].Message, l.to.Name)
+	} else {
+		p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
+	}
 	fields := []code{pool("Link")}
 	if l.from.External {
 		fields = append(fields, pool("Gate"))

@@ -31,7 +31,9 @@ func (m *model) wiring() []job {
 		p.lifecycle(q)
 		p.joiner(q)
 		for _, l := range q.inlets {
-			p.inlet(q, l)
+			if l.first {
+				p.inlet(q, l)
+			}
 		}
 		for _, e := range q.timers {
 			p.ticker(q, e)

@@ -18,6 +18,8 @@ func TestForms(t *testing.T) {
 		"type _ struct{\na int\n%s int // %s\n}",
 		"type _ struct{\na,%s int\nb %s\n}",
 		"type _ struct{ %s,%s int }",
+		"type _ struct{ %s %s }",
+		"type _ interface{ %s (%s) }",
 		"type _ interface{\nA (%s * %s) error\n}",
 		"func (s * S) _ (%s int) int { return s.%s(1 , 2) }",
 		"func _ (%s int) {\nif %s := 1;a != nil {\nreturn\n}\nfor {\n}\n}",

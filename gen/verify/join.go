@@ -32,14 +32,14 @@ func (p *part) format(shared *token.FileSet) {
 		if b.Len() > 0 {
 			b.WriteString("\n\n")
 		}
-		if !plain(doc) || !free(d) {
+		source := p.source[file.Offset(d.Pos()):file.Offset(d.End())]
+		if !plain(doc) || !free(d, source) {
 			for len(comments) > 0 && comments[0] != doc && comments[0].End() < d.Pos() {
 				comments = comments[1:]
 			}
 			p.err = style.Fprint(&b, fset, &printer.CommentedNode{Node: d, Comments: comments})
 		} else {
 			writeDoc(&b, doc)
-			source := p.source[file.Offset(d.Pos()):file.Offset(d.End())]
 			p.err = known.format(&b, source, func() error {
 				return style.Fprint(&b, fset, &printer.CommentedNode{Node: bare, Comments: comments})
 			})
@@ -93,13 +93,14 @@ func writeDoc(b *bytes.Buffer, doc *ast.CommentGroup) {
 }
 
 // free reports whether a declaration is free of columns, whose widths depend on
-// names: forms looks at the rest.
-func free(d ast.Decl) bool {
+// names, and is no type on one line, which gofmt breaks by its size: forms looks
+// at the rest.
+func free(d ast.Decl, source []byte) bool {
 	g, ok := d.(*ast.GenDecl)
 	if !ok {
 		return true // a function
 	}
-	if g.Tok != token.TYPE || len(g.Specs) != 1 {
+	if g.Tok != token.TYPE || len(g.Specs) != 1 || !bytes.Contains(source, []byte("\n")) {
 		return false
 	}
 	switch t := g.Specs[0].(*ast.TypeSpec).Type.(type) {
