@@ -75,7 +75,12 @@ func (i Init) run(ctx context.Context, s Streams) error {
 		files = append(files, module.files()...)
 	}
 	r := &report{streams: s, format: "text"}
-	r.add(createAll(dir, files)...)
+	if ignored := place.ignored(dir); ignored != "" {
+		r.add(spec.NewFinding("TG503", dir, spec.Range{}, "",
+			fmt.Sprintf("cannot begin in %s: within a module the go command passes over folders called %s", onDisk(dir), ignored), "begin in a folder of another name"))
+	} else {
+		r.add(createAll(dir, files)...)
+	}
 	if err := r.finish(); err != nil {
 		return err
 	}

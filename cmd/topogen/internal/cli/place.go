@@ -28,6 +28,21 @@ func findPlace(dir string) (p place, err error) {
 	return p, err
 }
 
+// ignored is the element of dir's path below its module for which the go command
+// does not see the packages there; "" for none.
+func (p place) ignored(dir string) string {
+	below, err := filepath.Rel(p.module, dir)
+	if p.module == "" || err != nil || below == "." {
+		return ""
+	}
+	for name := range strings.SplitSeq(filepath.ToSlash(below), "/") {
+		if name == "vendor" || name == "testdata" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
+			return name
+		}
+	}
+	return ""
+}
+
 // nameMax keeps what is made of a folder's name well within the limits of
 // topologies.
 const nameMax = 60
