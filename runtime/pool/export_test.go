@@ -2,3 +2,22 @@ package pool
 
 // Idle reports whether Run has begun and all workers sleep.
 func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
+
+// PlaceBy lets a function decide, in place of what was measured, at which worker
+// each instance is to be; -1 is one that cannot be placed.
+func PlaceBy(p *Pool, decide func(workers int, at []int) []int) {
+	p.place = func(m *placement) ([]int, bool) { return decide(m.workers, m.at), true }
+}
+
+// Pin puts the instances, in file order, on these workers, and lets nobody give
+// any of them away.
+func Pin(p *Pool, at []int) {
+	p.pinned = true
+	i := 0
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			u.home.Store(p.workers[at[i]])
+			i++
+		}
+	}
+}

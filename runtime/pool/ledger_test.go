@@ -15,15 +15,24 @@ func (top *topology) run(t testing.TB, ctx context.Context) error {
 	return top.result(t, top.start(ctx))
 }
 
-// result waits for Run to return.
+// result waits for Run to return. A machine that is busy with other things may
+// let it take long, but not stand still.
 func (top *topology) result(t testing.TB, result <-chan error) error {
 	t.Helper()
-	select {
-	case err := <-result:
-		return err
-	case <-time.After(hangAfter):
-		t.Fatalf("Run hangs; %s\n%s", top.figures(), stacks())
-		return nil
+	for before := uint64(0); ; {
+		select {
+		case err := <-result:
+			return err
+		case <-time.After(hangAfter):
+		}
+		received := uint64(0)
+		for _, e := range top.pool.Snapshot().Edges {
+			received += e.Received
+		}
+		if received == before {
+			t.Fatalf("Run hangs; %s\n%s", top.figures(), stacks())
+		}
+		before = received
 	}
 }
 

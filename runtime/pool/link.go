@@ -29,6 +29,7 @@ type Link struct {
 	ordered  bool        // several edges: messages are numbered
 
 	edge int32 // the receiver's: edge of the message that is being handled
+	hops int64 // the receiver's: turns since the rebalancer looked, from samples, half of them forgotten each time
 
 	number uint64        // the sender's: number of the next message
 	bound  atomic.Uint64 // numbers below it are visible

@@ -12,9 +12,9 @@ const (
 	looksMin       = 3                    // further periods in one call before the pool warns of it
 	slowTurnsMin   = 3                    // long turns outside the pool before it does
 	struckMax      = 2                    // hung instances at once before all of their processor leave the pool
-	soloTurnsMin   = 64                   // quick turns in a row before an instance comes back
+	soloTurnsMin   = 64                   // quick turns in a row before an instance comes back, twice as many each time
 	soloTurnMax    = time.Millisecond     // what a quick turn may take
-	returnsMax     = 3                    // after so many an instance stays out
+	returnsExpMax  = 16                   // doubling ends
 )
 
 // monitor looks whether a worker is stuck in one handler. It first asks the
@@ -198,10 +198,10 @@ func (w *Worker) reconsider(u *Unit, took time.Duration) {
 		}
 		return
 	}
-	if w.quick++; w.quick < soloTurnsMin || u.returns >= returnsMax {
+	if w.quick++; w.quick < soloTurnsMin<<u.returns {
 		return
 	}
-	u.returns++
+	u.returns = min(u.returns+1, returnsExpMax)
 	u.proc.struck.Add(-1)
 	if u.queued {
 		w.runq.remove(u)

@@ -18,6 +18,7 @@ const (
 	noteRoom                    // a full queue of link has room for its sender
 	noteControl                 // unit has control bits
 	noteTimer                   // the worker's timer has fired
+	notePages                   // the rebalancer asks for something
 )
 
 // inbox is a stack that many push to and one takes whole.

@@ -13,6 +13,7 @@ type Observer interface {
 
 // moved tells the observer that u goes from one worker to another.
 func (p *Pool) moved(u *Unit, from, to *Worker) {
+	u.moves.Add(1)
 	if o := p.options.observer; o != nil {
 		o.Moved(u.proc.Name, u.Index(), from.index, to.index)
 	}
@@ -114,5 +115,9 @@ func (p *Pool) WorkerOf(processor, instance int) int {
 
 // BusyOf estimates the time that a processor's handlers have taken.
 func (p *Pool) BusyOf(processor int) time.Duration {
-	return time.Duration(p.processors[processor].busy.Load())
+	busy := uint64(0)
+	for _, u := range p.processors[processor].units {
+		busy += u.busy.Load()
+	}
+	return time.Duration(busy)
 }

@@ -50,8 +50,7 @@ func Batch(n int) Option {
 }
 
 // Rebalance sets how often placement is reconsidered; 0: never. Environment:
-// TOPOGEN_REBALANCE. Placement follows load turn by turn; periodic measuring is
-// not in this release, the value is checked and kept.
+// TOPOGEN_REBALANCE.
 func Rebalance(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {

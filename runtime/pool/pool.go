@@ -43,6 +43,9 @@ type Pool struct {
 	batch      int
 	stepper    *Stepper
 	monitor    monitor
+	rebalancer *rebalancer // nil where there is nothing to choose
+	place      func(*placement) (to []int, pays bool)
+	pinned     bool // no instance is donated: the tests of placements
 
 	began      time.Time
 	handlerCtx context.Context // of handlers: ends when Run gives up
@@ -66,7 +69,7 @@ type Pool struct {
 
 // New makes a pool of the instances in spec. Nothing runs before Run.
 func New(spec Spec, opts ...Option) (*Pool, error) {
-	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background()}
+	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
 	p.options = options{
 		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
 	}
@@ -266,6 +269,7 @@ func (p *Pool) guard(u *Unit, method string, call func() error) (err error) {
 
 // start lets the workers go.
 func (p *Pool) start() {
+	p.rebalancer = newRebalancer(p)
 	p.schedule()
 	if p.unclosed == 0 {
 		p.finish(nil)
@@ -280,9 +284,14 @@ func (p *Pool) start() {
 	}
 	p.running.Add(len(p.workers) + 1)
 	for _, w := range p.workers {
+		w.measures = p.rebalancer != nil
 		go p.run(w)
 	}
 	go p.monitor.run()
+	if p.rebalancer != nil {
+		p.running.Add(1)
+		go p.rebalancer.run()
+	}
 }
 
 // schedule does, before any worker runs, what is due from the start.

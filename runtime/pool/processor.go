@@ -33,7 +33,7 @@ type processor struct {
 	group  *group
 	units  []*Unit
 	struck atomic.Int32 // instances that left the pool because a handler hung
-	busy   atomic.Int64 // nanoseconds in turns, from samples
+	first  int          // the rebalancer's number of its first instance
 	warned atomic.Bool
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -89,6 +90,17 @@ func TestRandomNaps(t *testing.T) {
 func (x *random) start(t *testing.T, stop func(), opts ...pool.Option) {
 	x.top = build(t, x.procs, x.edges, append(x.opts, opts...)...)
 	x.stop = stop
+	if x.shuffle != nil {
+		pool.PlaceBy(x.top.pool, func(workers int, at []int) []int {
+			to := slices.Clone(at)
+			for i, w := range at {
+				if w >= 0 {
+					to[i] = x.shuffle.IntN(workers)
+				}
+			}
+			return to
+		})
+	}
 	if x.ending != endStop && x.runsOnTimer() {
 		x.ending, x.endAfter = endStop, traceEnough
 	}

@@ -30,12 +30,13 @@ type random struct {
 	edges []edge
 	opts  []pool.Option
 
-	quota    int    // messages of a source
-	spin     int    // rounds that some handler calls take at most
-	naps     bool   // handlers sleep now and then, in virtual time
-	ending   ending // how it ends
-	endAfter int64  // handler calls
-	failing  int    // processor whose handler fails
+	quota    int        // messages of a source
+	spin     int        // rounds that some handler calls take at most
+	naps     bool       // handlers sleep now and then, in virtual time
+	shuffle  *rand.Rand // throws instances about
+	ending   ending     // how it ends
+	endAfter int64      // handler calls
+	failing  int        // processor whose handler fails
 
 	top     *topology
 	calls   atomic.Int64

@@ -14,6 +14,7 @@ import (
 const (
 	sampleTurns     = 61                     // one turn in so many is timed; prime, so that it is everybody's in turn
 	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
+	longNanosMin    = 10_000                 // a turn whose clock readings are a hundredth of it
 	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
 	spinMax         = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
 	spinLooks       = 64                     // between two looks at the clock
@@ -87,12 +88,8 @@ func (r *runner) turn(u *Unit) {
 	}
 	w := r.w
 	w.running, r.unit = u, u
-	sample := w.turns <= 0
-	if sample {
-		w.turns = sampleTurns
-	}
-	w.turns--
-	sampled := (sample || w.struck || u.long && w.pool.idle.Load() > 0) && !w.stepped
+	weight := w.weigh(u)
+	sampled := weight > 0 || w.struck && !w.stepped
 	var began time.Time
 	if sampled {
 		began = time.Now()
@@ -107,7 +104,11 @@ func (r *runner) turn(u *Unit) {
 		if w.stepped {
 			pings = w.pool.stepper.choose(r, u)
 		} else if u.ready.first != nil {
-			r.receive(u, u.ready.pop())
+			l := u.ready.pop()
+			if w.measures {
+				l.hops += int64(weight)
+			}
+			r.receive(u, l)
 		}
 		if pings && u.ping == pingActive && !u.paused() {
 			r.ping(u)
@@ -129,8 +130,11 @@ func (r *runner) turn(u *Unit) {
 		if w.long.Load() != u.long {
 			w.long.Store(u.long)
 		}
-		if sample {
-			u.proc.busy.Add(int64(took) * sampleTurns)
+		if weight > 0 {
+			u.busy.StoreRelease(u.busy.Load() + uint64(took)*uint64(weight))
+			if w.measures {
+				u.cost += int64(took) * int64(weight)
+			}
 		}
 	}
 	w.schedule(u)
@@ -143,6 +147,24 @@ func (r *runner) turn(u *Unit) {
 	if bug.On(bug.PublishAfterHandOver) {
 		u.out.publish(w)
 	}
+}
+
+// weigh says how many turns the next one of u is to be timed for; 0: it is not
+// timed. Long turns are all timed, which costs little beside them, since the few
+// that there are in a period would make a bad sample; so is the first, which may
+// be one.
+func (w *Worker) weigh(u *Unit) int32 {
+	w.turns--
+	switch {
+	case w.stepped:
+		return 0
+	case u.long || u.turnNanos == 0:
+		return 1
+	case w.turns <= 0:
+		w.turns = sampleTurns
+		return sampleTurns
+	}
+	return 0
 }
 
 // receive drains one link.
@@ -243,6 +265,9 @@ func (r *runner) leave(u *Unit) (kept bool) {
 // its turns are long enough to pay for the wake-up.
 func (w *Worker) donate() {
 	u := w.runq.first
+	if w.pool.pinned {
+		return
+	}
 	for ; u != nil && u.turnNanos < donateNanosMin; u = u.next {
 	}
 	if u == nil {
@@ -263,8 +288,8 @@ func (w *Worker) donate() {
 // where a donation comes soon enough, and short ones grow to the batch again.
 func (u *Unit) measured(took time.Duration, batch int) {
 	nanos := uint64(took)
-	u.long = nanos > donateNanosMin
-	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2, 1<<32-1))
+	u.long = nanos > longNanosMin
+	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
 	budget := u.budgetOf(batch)
 	if nanos > turnNanosMax {
 		u.budget = int32(max(budget/2, turnMessagesMin))
@@ -285,7 +310,9 @@ func (u *Unit) budgetOf(batch int) int {
 func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.moved(u, w, to)
 	u.home.Store(to)
-	u.tell(controlAdopt)
+	if !bug.On(bug.LostInstance) {
+		u.tell(controlAdopt)
+	}
 }
 
 // serve runs Serve, outside the pool.

@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/internal/count"
 )
 
 // Cell is what generated code makes of an instance. Unit has empty methods for
@@ -30,6 +32,7 @@ const (
 	controlFinish                     // call Finish
 	controlAdopt                      // the unit was handed over to this worker
 	controlSolo                       // the unit is to run outside the pool
+	controlMove                       // the unit is to run on the worker that goal says
 )
 
 type pingState uint8
@@ -53,6 +56,10 @@ type Unit struct {
 	gated   *Link                // entering links held back by a full group
 	note    note                 // noteControl
 	control atomic.Uint32
+	goal    atomic.Int32  // a worker, for controlMove
+	moves   atomic.Uint32 // times that it changed workers
+	busy    count.Count   // nanoseconds in turns, from samples
+	cost    int64         // the same since the rebalancer looked, half of it forgotten each time
 
 	pingAt    int64 // when the idle Ping is due; 0: no timer runs
 	index     int32

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
@@ -29,26 +30,31 @@ type Worker struct {
 	wake     chan struct{} // holds one token
 	_        [64]byte      // others write above, the owner below
 
-	batch   int  // messages that a turn may take from one queue
-	stepped bool // by a Stepper
-	runq    unitQueue
-	timers  timerHeap
-	timer   *time.Timer
-	armedAt int64 // when the Go timer fires, 0 for never
-	timed   note
-	firing  atomic.Bool // timed is in the inbox
-	woke    bool        // another worker, since it last gave way
-	running *Unit       // whose turn it is
-	turns   int         // until one is timed
-	single  *Unit       // the only unit of a worker outside the pool
-	struck  bool        // single is here because a handler hung
-	quick   int         // turns in a row since
-	slow    int         // long turns since
+	batch    int  // messages that a turn may take from one queue
+	stepped  bool // by a Stepper
+	runq     unitQueue
+	timers   timerHeap
+	timer    *time.Timer
+	armedAt  int64 // when the Go timer fires, 0 for never
+	timed    note
+	firing   atomic.Bool // timed is in the inbox
+	woke     bool        // another worker, since it last gave way
+	running  *Unit       // whose turn it is
+	turns    int         // until one is timed
+	measures bool        // the costs of instances and links, for the rebalancer
+	epoch    uint64      // of the rebalancer's pages
+	pages    note
+	told     atomic.Bool // pages is in the inbox
+	single   *Unit       // the only unit of a worker outside the pool
+	struck   bool        // single is here because a handler hung
+	quick    int         // turns in a row since
+	slow     int         // long turns since
 }
 
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
 	w.timed = note{kind: noteTimer}
+	w.pages = note{kind: notePages}
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
@@ -155,6 +161,8 @@ func (w *Worker) readAll() {
 		case noteTimer:
 			w.firing.Store(false)
 			w.fireTimers()
+		case notePages:
+			w.readPages()
 		}
 		n = next
 	}
@@ -162,7 +170,9 @@ func (w *Worker) readAll() {
 
 func (w *Worker) readReady(l *Link) {
 	if home := l.to.home.Load(); home != w {
-		home.post(&l.readyNote) // it moved
+		if !bug.On(bug.OldWorkerWoken) {
+			home.post(&l.readyNote) // it moved
+		}
 		return
 	}
 	l.posted.Store(false) // before the queues are looked at
@@ -245,6 +255,16 @@ func (w *Worker) readControl(u *Unit) {
 		}
 		w.pool.solo(w, u)
 		return
+	}
+	if bits&controlMove != 0 && w.index >= 0 {
+		if to := w.pool.workers[u.goal.Load()]; to != w {
+			if u.queued && !bug.On(bug.OldOwner) {
+				w.runq.remove(u)
+				u.queued = false
+			}
+			w.handOver(u, to)
+			return
+		}
 	}
 	w.schedule(u)
 }

@@ -17,11 +17,24 @@ const (
 	SequenceIgnored      Bug = "sequence-ignored"        // several edges of a pair: any first message will do
 	TickQueues           Bug = "tick-queues"             // a tick that comes while one waits is not skipped
 	WrongCaller          Bug = "wrong-caller"            // a late answer goes to whoever asks next
+	OldOwner             Bug = "old-owner"               // an instance that moved still has a turn where it was
+	OldWorkerWoken       Bug = "old-worker-woken"        // a note for an instance that moved ends where it was
+	LostInstance         Bug = "lost-instance"           // an instance that moved is told to nobody
+	CostGrows            Bug = "cost-grows"              // what an instance has cost is never forgotten
 )
 
-// All lists the deliberate bugs.
+// Those of package queue, whose tests catch them.
+const (
+	SentinelForgotten Bug = "sentinel-forgotten" // a place that a consumer has given up takes a message that nobody will look for
+)
+
+// InQueue lists the deliberate bugs of package queue.
+var InQueue = []Bug{SentinelForgotten}
+
+// All lists the deliberate bugs that the tests of package pool catch.
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
+	OldOwner, OldWorkerWoken, LostInstance, CostGrows,
 }
 
 // Variable is the environment variable that turns a bug on.

@@ -1,0 +1,166 @@
+package pool_test
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// chain is a source and stages behind it, each of which takes some time for a
+// message, in virtual time.
+type chain struct {
+	work     func(stage int, m *message) time.Duration
+	stages   int
+	messages int
+	from     int // message from which on time is measured
+}
+
+// run returns how long the last messages take, where instances start on the
+// given workers.
+func (c chain) run(t *testing.T, at []int, rebalance time.Duration) (took time.Duration) {
+	const capacity = 64
+	var warm time.Time
+	procs := []proc{{ping: func(s *cell) error {
+		state, _ := s.state.(int)
+		s.state = state + 1
+		if state == c.messages {
+			return topo.Done
+		}
+		return s.send(0, 0, message{hops: state})
+	}}}
+	var edges []edge
+	for i := range c.stages {
+		last := i == c.stages-1
+		procs = append(procs, proc{receive: func(s *cell, m *message) error {
+			if d := c.work(i, m); d > 0 {
+				time.Sleep(d)
+			}
+			if last {
+				if m.hops == c.from {
+					warm = time.Now()
+				}
+				return nil
+			}
+			return s.send(i+1, 0, *m)
+		}})
+		edges = append(edges, edge{from: i, to: i + 1, capacity: capacity})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		top := build(t, procs, edges, pool.Workers(2), pool.Rebalance(rebalance), pool.Batch(16), pool.Logger(slog.New(slog.DiscardHandler)))
+		pool.Pin(top.pool, at)
+		if err := top.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		top.check(t, true)
+		took = time.Since(warm)
+	})
+	return took
+}
+
+// best is the time that the best of all placements on two workers takes.
+func (c chain) best(t *testing.T) (least, most time.Duration, worst []int) {
+	n := c.stages + 1
+	for bits := range 1 << (n - 1) { // the workers are alike
+		at := make([]int, n)
+		for i := range at {
+			at[i] = bits >> i & 1
+		}
+		took := c.run(t, at, 0)
+		if least == 0 || took < least {
+			least = took
+		}
+		if took > most {
+			most, worst = took, at
+		}
+	}
+	return least, most, worst
+}
+
+// TestRebalancingFindsAGoodPlacement: from the worst one, instances get to where
+// they do nearly as much as in the best of all, whether one stage is too heavy
+// or all are unlike.
+func TestRebalancingFindsAGoodPlacement(t *testing.T) {
+	if testing.Short() || race.Enabled {
+		t.Skip("it runs all placements, and in virtual time nothing races for a worker")
+	}
+	for name, costs := range map[string][]time.Duration{
+		"skewed": {100, 1000, 100, 100},
+		"unlike": {300, 500, 200, 400, 600},
+		"alike":  {200, 200, 200, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := chain{
+				stages: len(costs), messages: 2000, from: 500, // three decisions later
+				work: func(stage int, _ *message) time.Duration { return costs[stage] * time.Microsecond },
+			}
+			least, most, worst := c.best(t)
+			took := c.run(t, worst, 150*time.Millisecond)
+			t.Logf("best %v, worst %v, rebalanced %v: %.2f of the best", least, most, took, float64(least)/float64(took))
+			if float64(took) > float64(least)/0.85 {
+				t.Errorf("it takes %v, the best placement %v", took, least)
+			}
+		})
+	}
+}
+
+// TestRebalancingFollowsTheLoad: what was heavy long ago is forgotten.
+func TestRebalancingFollowsTheLoad(t *testing.T) {
+	c := chain{stages: 3, messages: 4000, from: 3300, work: func(stage int, m *message) time.Duration {
+		heavy := 0
+		if m.hops > 3000 {
+			heavy = 2
+		}
+		if stage == heavy {
+			return time.Millisecond
+		}
+		return 500 * time.Microsecond
+	}}
+	good := c.run(t, []int{0, 0, 0, 1}, 0) // for the later load
+	took := c.run(t, []int{0, 0, 0, 0}, 50*time.Millisecond)
+	t.Logf("%v, at best %v", took, good)
+	if float64(took) > float64(good)/0.85 {
+		t.Errorf("it takes %v, and %v where the instances are well placed", took, good)
+	}
+}
+
+// TestRandomMoves runs random topologies on real workers while all instances are
+// thrown about.
+func TestRandomMoves(t *testing.T) {
+	from, to := seeds(t, 10)
+	var moves atomic.Int64
+	for _, workers := range []int{2, 4} {
+		t.Run(strconv.Itoa(workers), func(t *testing.T) {
+			for seed := from; seed < to; seed++ {
+				x := draw(seed, false)
+				x.shuffle = rand.New(rand.NewPCG(seed, 7))
+				x.opts = append(x.opts, pool.Rebalance(100*time.Microsecond), pool.Observe(&moveCounter{moves: &moves}))
+				runSeed(t, x, seed, workers)
+			}
+		})
+	}
+	t.Logf("%d moves", moves.Load())
+	if moves.Load() < int64(to-from) {
+		t.Errorf("there were %d moves", moves.Load())
+	}
+}
+
+// moveCounter counts moves between workers.
+type moveCounter struct {
+	moves *atomic.Int64
+}
+
+func (m *moveCounter) Moved(_ string, _, from, to int) {
+	if from >= 0 && to >= 0 {
+		m.moves.Add(1)
+	}
+}
+
+func (m *moveCounter) Finished(string) {}
