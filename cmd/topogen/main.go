@@ -8,4 +8,7 @@ import (
 	"github.com/topogen/topogen/cmd/topogen/internal/cli"
 )
 
-func main() { os.Exit(cli.Run(context.Background(), os.Args[1:], cli.System())) }
+func main() {
+	collectLate()
+	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.System()))
+}
