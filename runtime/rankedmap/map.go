@@ -1,0 +1,123 @@
+package rankedmap
+
+import (
+	"cmp"
+	"iter"
+)
+
+// Map holds a value for each key and is ordered by value, then key. The zero
+// value is an empty map, ready to use; a Map that is in use must not be copied.
+// It is not safe for concurrent use.
+type Map[K, V cmp.Ordered] struct {
+	nodes   map[K]*node[K, V] // of all keys but NaN
+	nan     *node[K, V]       // of the key NaN, which a Go map does not find again
+	root    *node[K, V]
+	changes uint64 // of the tree, so that a loop notices them
+}
+
+// Len is the number of keys.
+func (m *Map[K, V]) Len() int {
+	if m.nan != nil {
+		return len(m.nodes) + 1
+	}
+	return len(m.nodes)
+}
+
+// Get returns the value of key, and whether it has one.
+func (m *Map[K, V]) Get(key K) (value V, ok bool) {
+	n := m.find(key)
+	if n == nil {
+		return value, false
+	}
+	return n.value, true
+}
+
+// Update gives key the value, instead of the one it may have had. It does
+// nothing where that is equal.
+func (m *Map[K, V]) Update(key K, value V) {
+	n := m.find(key)
+	switch {
+	case n == nil:
+		n = &node[K, V]{key: key, value: value}
+		m.keep(n)
+	case cmp.Compare(n.value, value) == 0:
+		return
+	default:
+		m.root = m.root.without(n)
+		n.value = value
+	}
+	m.root = m.root.with(n)
+	m.changes++
+}
+
+// Erase takes key out, and reports whether it was there.
+func (m *Map[K, V]) Erase(key K) bool {
+	n := m.find(key)
+	if n == nil {
+		return false
+	}
+	m.root = m.root.without(n)
+	m.changes++
+	if isNaN(key) {
+		m.nan = nil
+	} else {
+		delete(m.nodes, key)
+	}
+	return true
+}
+
+// Lowest returns the pair with the least value, among these the one with the
+// least key; ok is false where the map is empty.
+func (m *Map[K, V]) Lowest() (key K, value V, ok bool) {
+	if m.root == nil {
+		return key, value, false
+	}
+	n := m.root.first()
+	return n.key, n.value, true
+}
+
+// All ranges over all pairs, ascending by value, then key. The loop may change
+// the map: what comes next is always the lowest pair that, by then, is above the
+// last one. So a pair that is erased before its turn does not come, and a key
+// comes again when its value rises. A step after a change takes O(log n).
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		ahead := m.root.leftmost(nil)
+		for len(ahead) > 0 {
+			last := len(ahead) - 1
+			n := ahead[last]
+			key, value, changes := n.key, n.value, m.changes
+			if !yield(key, value) {
+				return
+			}
+			if m.changes == changes {
+				ahead = n.right.leftmost(ahead[:last])
+			} else {
+				ahead = m.root.above(key, value, ahead[:0])
+			}
+		}
+	}
+}
+
+// find returns the node of key, or nil.
+func (m *Map[K, V]) find(key K) *node[K, V] {
+	if isNaN(key) {
+		return m.nan
+	}
+	return m.nodes[key]
+}
+
+// keep makes n the node of its key.
+func (m *Map[K, V]) keep(n *node[K, V]) {
+	switch {
+	case isNaN(n.key):
+		m.nan = n
+		return
+	case m.nodes == nil:
+		m.nodes = make(map[K]*node[K, V])
+	}
+	m.nodes[n.key] = n
+}
+
+// isNaN holds for the one kind of value that is not equal to itself.
+func isNaN[T cmp.Ordered](x T) bool { return x != x }

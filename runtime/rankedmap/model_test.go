@@ -1,0 +1,105 @@
+package rankedmap
+
+import (
+	"cmp"
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+// pair and model are the map as a sorted slice.
+type pair[K, V cmp.Ordered] struct {
+	key   K
+	value V
+}
+
+type model[K, V cmp.Ordered] []pair[K, V]
+
+func compare[K, V cmp.Ordered](a, b pair[K, V]) int {
+	return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
+}
+
+func same[K, V cmp.Ordered](a, b pair[K, V]) bool { return compare(a, b) == 0 }
+
+// of is the place of key, or -1.
+func (m model[K, V]) of(key K) int {
+	return slices.IndexFunc(m, func(p pair[K, V]) bool { return cmp.Compare(p.key, key) == 0 })
+}
+
+func (m *model[K, V]) update(key K, value V) {
+	if i := m.of(key); i >= 0 {
+		*m = slices.Delete(*m, i, i+1)
+	}
+	*m = append(*m, pair[K, V]{key, value})
+	slices.SortFunc(*m, compare)
+}
+
+func (m *model[K, V]) erase(key K) bool {
+	i := m.of(key)
+	if i >= 0 {
+		*m = slices.Delete(*m, i, i+1)
+	}
+	return i >= 0
+}
+
+// after returns the lowest pair above last.
+func (m model[K, V]) after(last pair[K, V]) (pair[K, V], bool) {
+	i := slices.IndexFunc(m, func(p pair[K, V]) bool { return compare(p, last) > 0 })
+	if i < 0 {
+		return last, false
+	}
+	return m[i], true
+}
+
+// twin is a map and its model, which do everything together.
+type twin[K, V cmp.Ordered] struct {
+	real  Map[K, V]
+	model model[K, V]
+}
+
+func (w *twin[K, V]) update(key K, value V) {
+	w.real.Update(key, value)
+	w.model.update(key, value)
+}
+
+func (w *twin[K, V]) erase(t *rapid.T, key K) {
+	if got, want := w.real.Erase(key), w.model.erase(key); got != want {
+		t.Fatalf("Erase(%v) is %v, not %v", key, got, want)
+	}
+}
+
+// check compares all that the map shows with the model, and looks at the tree.
+func (w *twin[K, V]) check(t *rapid.T) {
+	if w.real.Len() != len(w.model) {
+		t.Fatalf("Len is %d, not %d", w.real.Len(), len(w.model))
+	}
+	key, value, ok := w.real.Lowest()
+	if ok != (len(w.model) > 0) || ok && !same(pair[K, V]{key, value}, w.model[0]) {
+		t.Fatalf("Lowest of %v: %v, %v, %v", w.model, key, value, ok)
+	}
+	for _, p := range w.model {
+		if value, ok := w.real.Get(p.key); !ok || !same(pair[K, V]{p.key, value}, p) {
+			t.Fatalf("Get(%v) is %v, %v, not %v", p.key, value, ok, p.value)
+		}
+	}
+	var all model[K, V]
+	for key, value := range w.real.All() {
+		all = append(all, pair[K, V]{key, value})
+	}
+	if !slices.EqualFunc(all, w.model, same) {
+		t.Fatalf("All: %v, not %v", all, w.model)
+	}
+	checkTree(t, w.real.root)
+}
+
+// checkTree looks at the heights of tree n.
+func checkTree[K, V cmp.Ordered](t *rapid.T, n *node[K, V]) {
+	if n == nil {
+		return
+	}
+	checkTree(t, n.left)
+	checkTree(t, n.right)
+	if lean := n.lean(); lean < -1 || lean > 1 || n.height != 1+max(n.left.tall(), n.right.tall()) {
+		t.Fatalf("a node of height %d above %d and %d", n.height, n.left.tall(), n.right.tall())
+	}
+}

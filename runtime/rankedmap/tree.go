@@ -1,0 +1,134 @@
+package rankedmap
+
+import "cmp"
+
+// node is a pair and, as a tree, all pairs below it: those that are less on its
+// left, those that are greater on its right, where the heights of the two differ
+// by one at most (Adelson-Velsky and Landis, "An algorithm for the organization of
+// information", 1962). The nil node is the empty tree.
+type node[K, V cmp.Ordered] struct {
+	key         K
+	value       V
+	left, right *node[K, V]
+	height      int8 // 1 for a single node; 2^64 nodes have less than 93
+}
+
+// compare orders pairs: by value, then key.
+func (n *node[K, V]) compare(key K, value V) int {
+	if c := cmp.Compare(n.value, value); c != 0 {
+		return c // cmp.Or would compare the keys too, each time
+	}
+	return cmp.Compare(n.key, key)
+}
+
+// with returns tree n with the single node added. It holds none that is equal.
+func (n *node[K, V]) with(added *node[K, V]) *node[K, V] {
+	if n == nil {
+		added.left, added.right, added.height = nil, nil, 1
+		return added
+	}
+	if n.compare(added.key, added.value) > 0 {
+		n.left = n.left.with(added)
+	} else {
+		n.right = n.right.with(added)
+	}
+	return n.balanced()
+}
+
+// without returns tree n without one of its nodes.
+func (n *node[K, V]) without(erased *node[K, V]) *node[K, V] {
+	switch {
+	case n != erased && n.compare(erased.key, erased.value) > 0:
+		n.left = n.left.without(erased)
+	case n != erased:
+		n.right = n.right.without(erased)
+	case n.left == nil:
+		return n.right
+	case n.right == nil:
+		return n.left
+	default:
+		heir := n.right.first()
+		heir.right = n.right.without(heir)
+		heir.left = n.left
+		n = heir
+	}
+	return n.balanced()
+}
+
+// first returns the least node of the tree n, which is not empty.
+func (n *node[K, V]) first() *node[K, V] {
+	for n.left != nil {
+		n = n.left
+	}
+	return n
+}
+
+// leftmost adds the way down to the least node of tree n to path. The path then
+// holds, last first, each next node whose left side is done with.
+func (n *node[K, V]) leftmost(path []*node[K, V]) []*node[K, V] {
+	for ; n != nil; n = n.left {
+		path = append(path, n)
+	}
+	return path
+}
+
+// above adds the way down to the least node of tree n that is greater than the
+// pair, in the form that leftmost gives it.
+func (n *node[K, V]) above(key K, value V, path []*node[K, V]) []*node[K, V] {
+	for n != nil {
+		if n.compare(key, value) > 0 {
+			path = append(path, n)
+			n = n.left
+		} else {
+			n = n.right
+		}
+	}
+	return path
+}
+
+// balanced restores the heights after a change by one on either side.
+func (n *node[K, V]) balanced() *node[K, V] {
+	switch n.lean() {
+	case -2:
+		if n.left.lean() > 0 {
+			n.left = n.left.turnedLeft()
+		}
+		n = n.turnedRight()
+	case 2:
+		if n.right.lean() < 0 {
+			n.right = n.right.turnedRight()
+		}
+		n = n.turnedLeft()
+	}
+	n.measure()
+	return n
+}
+
+// lean is how much higher the right side is.
+func (n *node[K, V]) lean() int8 { return n.right.tall() - n.left.tall() }
+
+// tall is the height, 0 of the empty tree.
+func (n *node[K, V]) tall() int8 {
+	if n == nil {
+		return 0
+	}
+	return n.height
+}
+
+func (n *node[K, V]) measure() { n.height = 1 + max(n.left.tall(), n.right.tall()) }
+
+// turnedLeft makes the right child the root, whose height is to be measured.
+func (n *node[K, V]) turnedLeft() *node[K, V] {
+	root := n.right
+	n.right, root.left = root.left, n
+	n.measure()
+	return root
+}
+
+// turnedRight makes the left child the root, whose height is to be measured.
+func (n *node[K, V]) turnedRight() *node[K, V] {
+	root := n.left
+	n.left, root.right = root.right, n
+	n.measure()
+	return root
+}
