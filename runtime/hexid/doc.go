@@ -1,0 +1,23 @@
+// Package hexid makes identifiers that ascend as strings.
+//
+// [Generator] counts in groups of 16 bits, written as four lowercase hexadecimal
+// digits and joined by '-' (rast.md 2.14):
+//
+//	0000 0001 … ffff ffff-0000 ffff-0001 … ffff-ffff ffff-ffff-0000 …
+//
+// A group that has reached ffff stays, and another one follows it. So the strings
+// of one generator sort, byte by byte, in the order in which they were made,
+// across changes of the length too.
+//
+// # Growth
+//
+// That has its price: an identifier grows by 5 bytes each 65,536. The millionth
+// has 79 bytes, the hundred-millionth 7,629. All of n identifiers together take
+// about n²/26,000 bytes. Use one generator for thousands of identifiers, or for a
+// few millions that are not kept.
+//
+// # Limits
+//
+// Identifiers are unique, and ascend, within one generator. Two generators, or a
+// process that is started again, make the same ones.
+package hexid
