@@ -7,24 +7,23 @@ func check(config [][]int, workers, shards int) error {
 	if len(config) > workers {
 		return fmt.Errorf("%w: it has %d workers, and there are %d", ErrConfiguration, len(config), workers)
 	}
-	const nobody = -1
 	owner := make([]int, shards)
 	for s := range owner {
-		owner[s] = nobody
+		owner[s] = none
 	}
 	for w, own := range config {
 		for _, s := range own {
 			if s < 0 || s >= shards {
 				return fmt.Errorf("%w: worker %d gets shard %d, and there are %d, from 0", ErrConfiguration, w, s, shards)
 			}
-			if owner[s] != nobody {
+			if owner[s] != none {
 				return fmt.Errorf("%w: shard %d is given to worker %d and to worker %d", ErrConfiguration, s, owner[s], w)
 			}
 			owner[s] = w
 		}
 	}
 	for s, w := range owner {
-		if w == nobody {
+		if w == none {
 			return fmt.Errorf("%w: shard %d is given to no worker", ErrConfiguration, s)
 		}
 	}
@@ -38,7 +37,17 @@ func clone(config [][]int, workers, shards int) [][]int {
 	for w, own := range config {
 		from := len(all)
 		all = append(all, own...)
-		copied[w] = all[from:len(all):len(all)] // who appends to it overwrites nobody's
+		copied[w] = all[from:len(all):len(all)] // who appends to it overwrites none's
 	}
 	return copied
+}
+
+// RoundRobin is a configuration to begin with: shard i belongs to worker i mod
+// workers.
+func RoundRobin(shards, workers int) [][]int {
+	config := make([][]int, workers)
+	for s := range shards {
+		config[s%workers] = append(config[s%workers], s)
+	}
+	return config
 }

@@ -1,0 +1,170 @@
+package shard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// speed says in which runs a size is tried.
+type speed int
+
+const (
+	quick speed = iota // in all
+	slow               // not with -race or -short
+	long               // where TOPOGEN_SEEDS asks for more than usual
+)
+
+// slowest is what this run has time for.
+func slowest() speed {
+	switch {
+	case race.Enabled || testing.Short():
+		return quick
+	case os.Getenv("TOPOGEN_SEEDS") == "":
+		return slow
+	}
+	return long
+}
+
+// TestAllInterleavings visits all states that a few workers can get into, over
+// all configurations or some, and whatever fails.
+func TestAllInterleavings(t *testing.T) {
+	for _, c := range []struct {
+		workers, shards, reshards int
+		configs                   func(workers, shards int) [][][]int
+		speed                     speed
+	}{
+		{1, 2, 3, allConfigs, quick},
+		{2, 2, 2, allConfigs, quick},
+		{2, 3, 1, allConfigs, quick},
+		{2, 4, 2, someConfigs, quick},
+		{3, 2, 1, allConfigs, quick},
+		{2, 3, 3, allConfigs, slow},
+		{2, 4, 2, allConfigs, slow},
+		{3, 2, 2, allConfigs, slow},
+		{3, 4, 1, allConfigs, slow},
+		{3, 4, 2, someConfigs, slow},
+		{3, 3, 3, someConfigs, slow},
+		{3, 3, 2, allConfigs, long},
+		{3, 2, 3, allConfigs, long},
+	} {
+		t.Run(fmt.Sprintf("%d-workers-%d-shards-%d-reshards", c.workers, c.shards, c.reshards), func(t *testing.T) {
+			if c.speed > slowest() {
+				t.Skip("too many states for such a run")
+			}
+			m := newModel(c.workers, c.configs(c.workers, c.shards), uint64(1+c.reshards))
+			at := func(s snapshot) *model { m.load(s); return m }
+			x := explorer[snapshot]{
+				start: m.save(),
+				holds: func(s snapshot) error { return at(s).holds() },
+				ends:  func(s snapshot) bool { return at(s).ended() },
+				moves: func(s snapshot) (list []move[snapshot], err error) {
+					for w := range c.workers {
+						for choice := range at(s).choices(w) {
+							if err := at(s).step(w, choice); err != nil {
+								return nil, err
+							}
+							list = append(list, move[snapshot]{fmt.Sprintf("worker %d %v", w, s.workers[w].doing), m.save()})
+						}
+					}
+					return list, nil
+				},
+			}
+			states, err := x.explore()
+			t.Logf("%d states", states)
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestRandomInterleavings takes random steps of the model where it has too many
+// states to visit them all.
+func TestRandomInterleavings(t *testing.T) {
+	seeds := 20
+	switch slowest() {
+	case slow:
+		seeds = 200
+	case long:
+		var err error
+		if seeds, err = strconv.Atoi(os.Getenv("TOPOGEN_SEEDS")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seed := range seeds {
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		workers, shards := 1+random.IntN(8), random.IntN(33)
+		configs := make([][][]int, 12)
+		for i := range configs {
+			configs[i] = randomConfig(random, workers, shards)
+		}
+		const reshards = 15
+		m := newModel(workers, configs, 1+reshards)
+		lazy := random.Perm(workers)[:random.IntN(workers)] // these seldom get to take a step
+		for step := 0; !m.ended(); step++ {
+			w := random.IntN(workers)
+			if len(lazy) > 0 && random.IntN(10) > 0 && lazy[random.IntN(len(lazy))] == w {
+				continue
+			}
+			err := m.step(w, random.IntN(m.choices(w)))
+			if err == nil {
+				err = m.holds()
+			}
+			if err == nil && step > 1_000_000 {
+				err = fmt.Errorf("it does not come to its end")
+			}
+			if err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+		}
+	}
+}
+
+// allConfigs are all ways to divide shards among workers.
+func allConfigs(workers, shards int) (list [][][]int) {
+	owners := make([]int, shards)
+	for {
+		config := make([][]int, workers)
+		for s, w := range owners {
+			config[w] = append(config[w], s)
+		}
+		list = append(list, config)
+		i := 0
+		for i < shards && owners[i] == workers-1 {
+			owners[i] = 0
+			i++
+		}
+		if i == shards {
+			return list
+		}
+		owners[i]++
+	}
+}
+
+// someConfigs are a few that cross: everything to one, a ring, backwards.
+func someConfigs(workers, shards int) [][][]int {
+	all, ring, backwards := make([][]int, workers), make([][]int, workers), make([][]int, workers)
+	for s := range shards {
+		all[workers-1] = append(all[workers-1], s)
+		ring[(s+1)%workers] = append(ring[(s+1)%workers], s)
+		w := (shards - 1 - s) % workers
+		backwards[w] = append([]int{s}, backwards[w]...)
+	}
+	return [][][]int{RoundRobin(shards, workers), all, ring, backwards}
+}
+
+// randomConfig gives shards to workers, in any order; often a worker gets none.
+func randomConfig(random *rand.Rand, workers, shards int) [][]int {
+	config := make([][]int, workers)
+	of := 1 + random.IntN(workers)
+	for _, s := range random.Perm(shards) {
+		w := random.IntN(of)
+		config[w] = append(config[w], s)
+	}
+	return config
+}

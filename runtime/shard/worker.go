@@ -1,0 +1,181 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/topogen/topogen/runtime/clock"
+)
+
+// worker is all that one worker has. No two share a cache line: the text keeps
+// it in thread-local variables, and its code in bits of shared words, which is a
+// data race (flaw R-F6).
+type worker struct {
+	hand
+	run   *run
+	ctx   context.Context
+	live  []int // of the shards in hand those that are not done
+	timer clock.WaitingTimer
+	wake  chan struct{} // has a token when the epoch may have changed
+	err   error         // that ended it
+
+	_ [64]byte
+}
+
+// work goes on until the context ends or something fails.
+func (w *worker) work() error {
+	for w.ctx.Err() == nil {
+		if err := w.arrive(); err != nil {
+			return err
+		}
+		if err := w.round(); err != nil {
+			return err
+		}
+		if len(w.live) > 0 && !w.timer.Check() {
+			continue
+		}
+		if w.run.pages.Promise(w.worker, w.epoch) {
+			if err := w.reshard(); err != nil {
+				return err
+			}
+		}
+		if len(w.live) == 0 {
+			w.sleep()
+		}
+	}
+	return nil
+}
+
+// arrive goes over to the configuration in force, if it is another one.
+func (w *worker) arrive() error {
+	for {
+		switch w.step(w.run.pages, w.run.locks) {
+		case stays:
+			return nil
+		case waits:
+			select {
+			case <-w.run.locks[w.wanted()]:
+				w.took()
+			case <-w.ctx.Done():
+				return nil // and neither does the round begin
+			}
+		case arrives:
+			w.live = w.live[:0]
+			for _, shard := range w.shards {
+				if !w.run.done[shard] {
+					w.live = append(w.live, shard)
+				}
+			}
+			w.timer.Reset()
+			return w.failed(w.try("OnSwitch", none, func() error {
+				w.run.controller.OnSwitch(w.worker, w.shards)
+				return nil
+			}))
+		}
+	}
+}
+
+// round calls PreProcess once, and ProcessShard of each shard that is not done.
+func (w *worker) round() error {
+	if len(w.live) == 0 || w.ctx.Err() != nil {
+		return nil
+	}
+	mayUpdate := w.run.pages.MayUpdate(w.worker, w.epoch)
+	if err := w.failed(w.try("PreProcess", none, func() error {
+		return w.run.controller.PreProcess(w.ctx, w.worker, mayUpdate)
+	})); err != nil {
+		return err
+	}
+	live := w.live[:0]
+	for _, shard := range w.live {
+		if w.ctx.Err() != nil {
+			return nil
+		}
+		e := w.try("ProcessShard", shard, func() error {
+			return w.run.controller.ProcessShard(w.ctx, shard, mayUpdate)
+		})
+		if e.is(Done) {
+			w.run.finish(shard)
+			continue
+		}
+		if err := w.failed(e); err != nil {
+			return err
+		}
+		live = append(live, shard)
+	}
+	w.live = live
+	return nil
+}
+
+// reshard puts another configuration into force, unless somebody does already.
+func (w *worker) reshard() error {
+	switched, err := w.run.pages.Reshard(w.decide)
+	if switched {
+		w.run.tell()
+	}
+	return err
+}
+
+// decide asks the controller for the next configuration. Where that fails, and is
+// passed over, it is the old one for another interval: the promises end with the
+// epoch, so that costs go on being measured.
+func (w *worker) decide(old [][]int) (next [][]int, err error) {
+	p := w.run.pages
+	e := w.try("Resharding", none, func() (err error) {
+		if next, err = w.run.controller.Resharding(old); err != nil {
+			return err
+		}
+		return check(next, p.Workers(), p.Shards())
+	})
+	if e == nil {
+		return next, nil
+	}
+	return p.Config(w.epoch), w.failed(e)
+}
+
+// sleep waits for another configuration.
+func (w *worker) sleep() {
+	select {
+	case <-w.wake:
+	case <-w.ctx.Done():
+	}
+}
+
+// try calls a method of the controller, and returns its error or panic.
+func (w *worker) try(method string, shard int, call func() error) (failure *Error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		switch c := recover().(type) {
+		case nil: // the goroutine is ending, and nothing can be passed over
+			w.err = w.failure(method, shard, ErrGoexit)
+			return
+		case error:
+			failure = w.failure(method, shard, fmt.Errorf("panic: %w", c))
+		default:
+			failure = w.failure(method, shard, fmt.Errorf("panic: %v", c))
+		}
+		failure.Stack = debug.Stack()
+	}()
+	err := call()
+	returned = true
+	if err != nil {
+		return w.failure(method, shard, err)
+	}
+	return nil
+}
+
+func (w *worker) failure(method string, shard int, err error) *Error {
+	return &Error{Method: method, Worker: w.worker, Shard: shard, Err: err}
+}
+
+// failed returns what ends Run because of a failure, or nil.
+func (w *worker) failed(e *Error) error {
+	if e == nil || w.ctx.Err() != nil && e.is(w.ctx.Err()) {
+		return nil // a call that ends with the context has done what it should
+	}
+	return w.run.onError(e)
+}

@@ -1,0 +1,162 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+)
+
+// plain is a controller that uses plain memory as its contract allows, so that
+// the race detector sees each time when the contract is broken.
+type plain struct {
+	t        *testing.T
+	random   *rand.Rand // of Resharding
+	shards   []plainShard
+	workers  []plainWorker
+	decided  int // of Resharding
+	reshards int
+	waits    bool // in virtual time
+	end      context.CancelFunc
+}
+
+// plainShard belongs to whoever has the shard, but for cost, which Resharding
+// reads too.
+type plainShard struct {
+	inside atomic.Bool // for builds without -race
+	calls  int
+	cost   int
+	owner  int // as OnSwitch knows it
+}
+
+// plainWorker belongs to a worker, but for rounds and epoch, which Resharding
+// reads too.
+type plainWorker struct {
+	rounds int
+	has    []int
+	all    int
+	_      [64]byte
+}
+
+func (c *plain) ProcessShard(ctx context.Context, shard int, mayUpdate bool) error {
+	s := &c.shards[shard]
+	if !s.inside.CompareAndSwap(false, true) {
+		c.t.Errorf("two workers are in shard %d", shard)
+	}
+	defer s.inside.Store(false)
+	s.calls++
+	if mayUpdate {
+		s.cost++
+	}
+	if c.waits {
+		pass(ctx, time.Duration(s.calls*7919%5)*time.Millisecond)
+	}
+	return nil
+}
+
+func (c *plain) PreProcess(ctx context.Context, worker int, mayUpdate bool) error {
+	w := &c.workers[worker]
+	w.all++
+	if mayUpdate {
+		w.rounds++
+	}
+	if c.waits {
+		pass(ctx, time.Duration(1+w.all*104729%3)*time.Millisecond)
+	} else {
+		runtime.Gosched() // there are more workers than processors
+	}
+	return nil
+}
+
+func (c *plain) OnSwitch(worker int, shards []int) {
+	c.workers[worker].has = shards
+	for _, s := range shards {
+		if c.shards[s].inside.Load() {
+			c.t.Errorf("OnSwitch of worker %d: shard %d is still at work", worker, s)
+		}
+		c.shards[s].owner, c.shards[s].cost = worker, 0
+	}
+}
+
+func (c *plain) InitialSharding(workers int) ([][]int, error) {
+	c.workers = make([]plainWorker, workers)
+	return randomConfig(c.random, workers, len(c.shards)), nil
+}
+
+func (c *plain) Resharding(old [][]int) ([][]int, error) {
+	for w, own := range old {
+		if len(own) != len(c.workers[w].has) || c.workers[w].rounds < 0 {
+			c.t.Errorf("worker %d has not arrived: it has %v and not %v", w, c.workers[w].has, own)
+		}
+		for _, s := range own {
+			if c.shards[s].owner != w || c.shards[s].cost < 0 {
+				c.t.Errorf("shard %d is with %d and not with %d", s, c.shards[s].owner, w)
+			}
+		}
+	}
+	if c.decided++; c.decided == c.reshards {
+		c.end()
+	}
+	if c.decided%5 == 4 {
+		return nil, fmt.Errorf("decision %d fails", c.decided)
+	}
+	return randomConfig(c.random, len(old), len(c.shards)), nil
+}
+
+func (c *plain) MaxWorkers() int { return 64 }
+
+func runPlain(t *testing.T, seed uint64, reshards int, interval time.Duration) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := &plain{
+		t: t, random: random, shards: make([]plainShard, 1+random.IntN(40)),
+		reshards: reshards, waits: interval > time.Microsecond, end: cancel,
+	}
+	s := Sharder[*plain]{
+		Controller: c, Workers: 1 + random.IntN(8), Interval: interval,
+		OnError: func(e *Error) error {
+			if e.Method != "Resharding" {
+				return e
+			}
+			return nil
+		},
+	}
+	if err := s.Run(ctx); err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+	}
+	if c.decided < reshards {
+		t.Errorf("seed %d: %d decisions in a minute: somebody is stuck", seed, c.decided)
+	}
+}
+
+// TestRandomWorkers lets workers change all the time, for as long as it takes to
+// decide so often.
+func TestRandomWorkers(t *testing.T) {
+	for seed := range uint64(20) {
+		runPlain(t, seed, 200, 1)
+	}
+}
+
+// TestRandomNaps has shards and rounds that take time, each another one.
+func TestRandomNaps(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) { runPlain(t, seed, 50, 20*time.Millisecond) })
+	}
+}
+
+// TestWorkersShareNoCacheLine: what follows another's state is its padding.
+func TestWorkersShareNoCacheLine(t *testing.T) {
+	var w worker
+	if size, used := unsafe.Sizeof(w), unsafe.Offsetof(w.err)+unsafe.Sizeof(w.err); size-used < 64 {
+		t.Errorf("of %d bytes %d are used", size, used)
+	}
+	if size := unsafe.Sizeof(promised{}); size < 64 {
+		t.Errorf("a promise takes %d bytes", size)
+	}
+}
