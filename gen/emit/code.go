@@ -38,19 +38,35 @@ func dot(x *jen.Statement, fields ...Ident) *jen.Statement {
 
 func ref(x Ident, fields ...Ident) *jen.Statement { return jen.Op("&" + joined(x, fields)) }
 
-func define(x Ident, value code) code { return jen.Op(string(x) + " :=").Add(value) }
+// row is pieces one after the other. It is made in one go, where a chain of Add
+// grows with each.
+func row(pieces ...code) *jen.Statement {
+	s := jen.Statement(pieces)
+	return &s
+}
 
-func set(x, value code) code { return jen.Add(x).Op("=").Add(value) }
+// Pieces that are all over the place. Nothing is ever appended to them.
+var (
+	star   = jen.Id("*")
+	equals = jen.Id("=")
+)
+
+func define(x Ident, value code) code { return row(jen.Id(string(x)+" :="), value) }
+
+func set(x, value code) code { return row(x, equals, value) }
 
 func pool(name Ident) *jen.Statement  { return jen.Qual(poolPath, string(name)) }
 func queue(name Ident) *jen.Statement { return jen.Qual(queuePath, string(name)) }
 func topo(name Ident) *jen.Statement  { return jen.Qual(topoPath, string(name)) }
 
 // pointer is the type *t.
-func pointer(t code) *jen.Statement { return jen.Op("*").Add(t) }
+func pointer(t code) *jen.Statement { return row(star, t) }
+
+// ptr is the type *t for a type of this package.
+func ptr(t Ident) *jen.Statement { return jen.Id("*" + string(t)) }
 
 // index is EdgeIndex or ProcessorIndex as an int.
-func index(constant Ident) code { return jen.Int().Call(id(constant)) }
+func index(constant Ident) *jen.Statement { return jen.Id("int(" + string(constant) + ")") }
 
 // oneLine is a function's body on the line of its head.
 func oneLine(body code) *jen.Statement { return jen.Op("{").Add(body).Op("}") }
@@ -113,15 +129,15 @@ const commentWidth = 100
 // comment is text from any source as line comments.
 func comment(format string, args ...any) []code {
 	var lines []code
-	line := "//"
+	line := append(make([]byte, 0, commentWidth), "//"...)
 	for word := range strings.FieldsSeq(text(fmt.Sprintf(format, args...))) {
-		if len(line)+1+len(word) > commentWidth && line != "//" {
-			lines = append(lines, jen.Comment(line))
-			line = "//"
+		if len(line)+1+len(word) > commentWidth && len(line) > len("//") {
+			lines = append(lines, jen.Comment(string(line)))
+			line = line[:len("//")]
 		}
-		line += " " + word
+		line = append(append(line, ' '), word...)
 	}
-	return append(lines, jen.Comment(line))
+	return append(lines, jen.Comment(string(line)))
 }
 
 // remark is a comment at the end of a line.
@@ -161,7 +177,7 @@ func (p *part) short(receiver, typ, name Ident, params, results []code, body cod
 func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Statement {
 	f := jen.Func()
 	if typ != "" {
-		f.Params(id(receiver).Add(pointer(id(typ))))
+		f.Params(param(receiver, ptr(typ)))
 	}
 	f.Add(id(name)).Params(params...)
 	switch {
@@ -177,4 +193,4 @@ func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Stat
 func (m *model) v(name Ident) Ident { return m.scope.local(name) }
 
 // param is a parameter or named result.
-func param(name Ident, typ code) code { return id(name).Add(typ) }
+func param(name Ident, typ code) *jen.Statement { return row(id(name), typ) }

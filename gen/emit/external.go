@@ -12,7 +12,7 @@ import (
 // goroutines outside the pool may use.
 func (p *part) externalSender(q *processor) {
 	s := p.v("s")
-	fields := []code{id("door").Add(pointer(pool("External")))}
+	fields := []code{param("door", pointer(pool("External")))}
 	if len(q.links) > 0 {
 		fields = append(fields, id("links").Add(id(q.linker)))
 	}
@@ -58,7 +58,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 	} else {
 		made.Call(id(s))
 	}
-	results := []code{pointer(id(l.name)), jen.Error()}
+	results := []code{ptr(l.name), jen.Error()}
 	p.doc("%s is a link to %s, made by whoever asks for it first.", l.getter, l.to.Name)
 	p.method(s, q.sender, l.getter, params, results,
 		jen.Return(field.Dot("Get").Call(jen.Func().Params().Params(results...).Block(
@@ -250,7 +250,7 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 		instance = jen.Lit(from).Op("+").Add(instance)
 	}
 	find = append(find,
-		jen.Var().Add(id(all)).Index(jen.Lit(count)).Add(pointer(id(e.link.name))),
+		jen.Var().Add(id(all)).Index(jen.Lit(count)).Add(ptr(e.link.name)),
 		jen.For(id(i).Op(":=").Range().Add(id(all))).Block(append(get(l, instance),
 			set(id(all).Index(id(i)), id(l)),
 			set(id(targets), jen.Append(id(targets), d.target(e, l))),

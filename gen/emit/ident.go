@@ -63,6 +63,9 @@ func importPath(path string) (string, error) {
 // text is a string from outside as a comment may hold it: on one line, and
 // without anything that a terminal or a compiler could take for a command.
 func text(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

@@ -10,13 +10,13 @@ import (
 // inlet writes the receiver's side of a link: how its messages get to their
 // handlers.
 func (p *part) inlet(q *processor, l *link) {
-	fields := []code{id(l.name), id("to").Add(pointer(id(q.instance)))}
+	fields := []code{id(l.name), param("to", ptr(q.instance))}
 	var handlers []*handler
 	for _, e := range l.edges {
 		h := &handler{part: p, receive: q.receive(e), of: q}
 		handlers = append(handlers, h)
 		if h.holds() {
-			fields = append(fields, remark(id(e.held).Add(e.elementType()), "while its handler runs"))
+			fields = append(fields, remark(param(e.held, e.elementType()), "while its handler runs"))
 		}
 	}
 	if l.shared {
@@ -39,7 +39,7 @@ func (p *part) joiner(q *processor) {
 		return
 	}
 	p.doc("%s makes the links from %s.", q.joiner, q.Name)
-	p.add(jen.Type().Add(id(q.joiner)).Struct(id("t").Add(pointer(jen.Id("Topology")))))
+	p.add(jen.Type().Add(id(q.joiner)).Struct(param("t", ptr("Topology"))))
 	for _, l := range q.links {
 		p.joining(l)
 	}
@@ -65,9 +65,9 @@ func (p *part) joining(l *link) {
 	body = append(body, sel(v, "Join").Call(join...), jen.Return(ref(v, l.name)))
 	params := p.joinParams(l)
 	if l.from.External {
-		params[0] = param("_", pointer(id(l.from.sender)))
+		params[0] = param("_", ptr(l.from.sender))
 	}
-	p.add(jen.Func().Params(id(j).Add(id(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(pointer(id(l.name))).Block(body...))
+	p.add(jen.Func().Params(id(j).Add(id(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
 }
 
 // drain writes Drain for a link of one queue.

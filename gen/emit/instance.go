@@ -17,7 +17,7 @@ func (p *part) instance(q *processor) {
 	p.add(jen.Type().Add(id(q.instance)).Struct(
 		pool("Unit"),
 		id("out").Add(out),
-		id("p").Add(pointer(typeCode(q.typ))),
+		param("p", pointer(typeCode(q.typ))),
 	))
 }
 
@@ -44,7 +44,7 @@ func (p *part) maker(q *processor) {
 		loop = append(loop, p.startTimer(e)...)
 	}
 	p.doc("%s makes the instances of %s.", q.maker, q.Name)
-	params := []code{param(t, pointer(jen.Id("Topology"))), param(construct, q.constructorType())}
+	params := []code{param(t, ptr("Topology")), param(construct, q.constructorType())}
 	p.add(jen.Func().Add(id(q.maker)).Params(params...).Params(param(err, jen.Error())).Block(
 		jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q))),
 		define(instances, sel(t, q.field).Index(jen.Empty(), jen.Empty())),
@@ -78,7 +78,7 @@ func (p *part) startTimer(e *edge) []code {
 func (p *part) adapter(q *processor, a *adapter) {
 	o, m := p.v("o"), p.v("m")
 	p.doc("%s passes a sender of %s where the errors of its methods are not wanted. They only say that the topology is stopping.", a.name, q.Name)
-	p.add(jen.Type().Add(id(a.name)).Struct(pointer(id(q.sender))))
+	p.add(jen.Type().Add(id(a.name)).Struct(ptr(q.sender)))
 	for _, s := range q.sends {
 		if !slices.Contains(a.methods, s.Name) {
 			continue
@@ -156,7 +156,7 @@ func (p *part) ticker(q *processor, e *edge) {
 	t, tick, ok, n, err, x := p.v("t"), p.v("tick"), p.v("ok"), p.v("n"), p.v("err"), p.v("x")
 	h := &handler{part: p, receive: q.receive(e), of: q}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
-	p.add(jen.Type().Add(id(e.ticker)).Struct(pool("Ticker"), id("to").Add(pointer(id(q.instance)))))
+	p.add(jen.Type().Add(id(e.ticker)).Struct(pool("Ticker"), param("to", ptr(q.instance))))
 	call := h.call(id(tick))
 	body := []code{
 		jen.List(id(tick), id(ok)).Op(":=").Add(sel(t, "Take")).Call(),

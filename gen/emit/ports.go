@@ -88,7 +88,7 @@ func (p *part) linker(q *processor) {
 	}
 	var methods []code
 	for _, l := range q.links {
-		methods = append(methods, id(l.getter).Params(p.joinParams(l)...).Add(pointer(id(l.name))))
+		methods = append(methods, id(l.getter).Params(p.joinParams(l)...).Add(ptr(l.name)))
 	}
 	p.doc("%s makes the links from an instance of %s, each when the first message is sent.", q.linker, q.Name)
 	p.add(jen.Type().Add(id(q.linker)).Interface(methods...))
@@ -96,7 +96,7 @@ func (p *part) linker(q *processor) {
 
 // joinParams are the parameters of the method that makes l.
 func (p *part) joinParams(l *link) []code {
-	params := []code{param(p.v("s"), pointer(id(l.from.sender)))}
+	params := []code{param(p.v("s"), ptr(l.from.sender))}
 	if l.many() {
 		params = append(params, param(p.v("i"), jen.Int()))
 	}
@@ -115,7 +115,7 @@ func (p *part) link(l *link) {
 		fields = append(fields, pool("Gate"))
 	}
 	for _, e := range l.edges {
-		fields = append(fields, id(e.field).Add(e.queueType()))
+		fields = append(fields, param(e.field, e.queueType()))
 	}
 	p.add(jen.Type().Add(id(l.name)).Struct(fields...))
 }

@@ -24,9 +24,9 @@ func (p *part) recorder(q *processor) {
 	p.doc("%s keeps what its sender is given, in order, for the test of a handler.", q.recorder)
 	p.add(jen.Type().Add(id(q.recorder)).Struct(fields...))
 	p.doc("Record%s returns a recorder whose sender takes the place of a running topology.", q.ident)
-	p.short("", "", "Record"+q.ident, nil, []code{pointer(id(q.recorder))}, jen.Return(jen.New(id(q.recorder))))
+	p.short("", "", "Record"+q.ident, nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
 	p.doc("Sender is what the handler under test is called with.")
-	p.method(r, q.recorder, "Sender", nil, []code{pointer(id(q.sender))},
+	p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)},
 		set(sel(r, "sender", "recorder"), id(r)),
 		jen.Return(ref(r, "sender")),
 	)
@@ -127,7 +127,7 @@ func (p *part) portMethod(q *processor, r *receive) code {
 	switch {
 	case r.Out == plan.NoOut:
 	case r.Out == plan.SenderOut:
-		params = append(params, param("out", pointer(id(q.sender))))
+		params = append(params, param("out", ptr(q.sender)))
 	case r.OutType != nil:
 		params = append(params, param("out", typeCode(*r.OutType)))
 	default:

@@ -14,13 +14,13 @@ func (p *part) sender(q *processor) {
 		id("links").Add(id(q.linker)),
 	}
 	if q.recorder != "" {
-		fields = append(fields, id("recorder").Add(pointer(id(q.recorder))))
+		fields = append(fields, param("recorder", ptr(q.recorder)))
 		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
 	} else {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
 	for _, l := range q.links {
-		t := pointer(id(l.name))
+		t := ptr(l.name)
 		if l.many() {
 			t = pointer(jen.Index(jen.Lit(l.to.Instances)).Add(t))
 		}
@@ -46,14 +46,14 @@ func (p *part) getter(q *processor, l *link) {
 	made := sel(s, "links", l.getter)
 	if !l.many() {
 		p.doc("%s is the link to %s, made when it is first asked for.", l.getter, l.to.Name)
-		p.method(s, q.sender, l.getter, nil, []code{pointer(id(l.name))},
+		p.method(s, q.sender, l.getter, nil, []code{ptr(l.name)},
 			jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), made.Call(id(s)))),
 			jen.Return(sel(s, l.field)),
 		)
 		return
 	}
 	p.doc("%s is the link to an instance of %s, made when it is first asked for.", l.getter, l.to.Name)
-	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{pointer(id(l.name))},
+	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{ptr(l.name)},
 		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
 			sel(s, l.slow).Call(id(i)),
 		),
@@ -61,7 +61,7 @@ func (p *part) getter(q *processor, l *link) {
 	)
 	p.method(s, q.sender, l.slow, []code{param(i, jen.Int())}, nil,
 		jen.If(sel(s, l.field).Op("==").Nil()).Block(
-			set(sel(s, l.field), jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(pointer(id(l.name))))),
+			set(sel(s, l.field), jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(ptr(l.name)))),
 		),
 		set(sel(s, l.field).Index(id(i)), made.Call(id(s), id(i))),
 	)

@@ -98,7 +98,7 @@ func (p *part) constructors() {
 	var fields []code
 	for _, q := range p.processors {
 		if !q.External {
-			fields = append(fields, id(q.ident).Add(q.constructorType()))
+			fields = append(fields, param(q.ident, q.constructorType()))
 		}
 	}
 	p.doc("Processors says how instances are made. Where a field is nil, they are made by the function that %s names under new, or else are zero values.", p.plan.Source)
@@ -112,7 +112,7 @@ func (q *processor) constructorType() code {
 
 func (p *part) topology() {
 	fields := []code{
-		id("pool").Add(pointer(pool("Pool"))),
+		param("pool", pointer(pool("Pool"))),
 		id("tree").Add(p.treeType()),
 		jen.Line(),
 	}
@@ -161,7 +161,7 @@ func (p *part) construct() {
 	p.add(jen.Func().Id("New").Params(
 		param(processors, jen.Id("Processors")),
 		id(opts).Op("...").Add(pool("Option")),
-	).Params(pointer(jen.Id("Topology")), jen.Error()).Block(body...))
+	).Params(ptr("Topology"), jen.Error()).Block(body...))
 }
 
 // spec writes what the runtime has to know.
@@ -184,7 +184,7 @@ func (p *part) spec() code {
 	for _, e := range p.edges {
 		from := jen.Lit(-1)
 		if e.from != nil {
-			from = index(e.from.constant).(*jen.Statement)
+			from = index(e.from.constant)
 		}
 		fields := []code{key("From", from), key("To", index(e.to.constant)), key("Message", jen.Lit(e.Message)), key("Capacity", jen.Lit(e.capacity()))}
 		if e.from == nil {
@@ -213,7 +213,7 @@ func (e *edge) capacity() int {
 	return e.Capacity
 }
 
-func key(name string, value code) code { return jen.Id(name).Op(":").Add(value) }
+func key(name string, value code) code { return row(jen.Id(name+":"), value) }
 
 // methods writes the methods of Topology.
 func (p *part) methods() {
@@ -233,7 +233,7 @@ func (p *part) methods() {
 	for _, q := range p.processors {
 		if q.External {
 			p.doc("%s is the sender of %s.", q.ident, q.Name)
-			method(q.ident, nil, []code{pointer(id(q.sender))}, ref(t, q.field))
+			method(q.ident, nil, []code{ptr(q.sender)}, ref(t, q.field))
 			continue
 		}
 		p.doc("%s is an instance of %s, to be looked at before and after Run.", q.ident, q.Name)
