@@ -31,9 +31,12 @@ func (p *Pool) finished(g *group) {
 }
 
 // Snapshot is what a topology has done so far. Figures of a running topology
-// are taken one after the other, not at one instant.
+// are taken one after the other, not at one instant. Nothing is counted for a
+// snapshot's sake while a message travels: times come from the turns that are
+// timed anyway, one in 61 and all long ones.
 type Snapshot struct {
 	Time       time.Time          `json:"time"`
+	Elapsed    time.Duration      `json:"elapsed"` // since New, in nanoseconds
 	Workers    int                `json:"workers"`
 	Processors []ProcessorFigures `json:"processors"` // by index
 	Edges      []EdgeFigures      `json:"edges"`      // by index
@@ -41,8 +44,19 @@ type Snapshot struct {
 
 // ProcessorFigures are the figures of one processor.
 type ProcessorFigures struct {
-	Name    string `json:"name"`
-	Workers []int  `json:"workers"` // of each instance; -1: a goroutine of its own
+	Name      string            `json:"name"`
+	Instances []InstanceFigures `json:"instances"` // by index; none for an external processor
+}
+
+// InstanceFigures are the figures of one instance. What is left of the time
+// elapsed, beside Busy and Paused, it was idle, or waited for its worker.
+type InstanceFigures struct {
+	Worker   int           `json:"worker"`   // -1: a goroutine of its own
+	Moves    uint32        `json:"moves"`    // from one worker to another
+	Busy     time.Duration `json:"busy"`     // in handlers and sends, estimated; Serve is not counted
+	Paused   time.Duration `json:"paused"`   // while a queue that it sends to was full, up to the last such pause
+	Len      int           `json:"len"`      // messages that wait for it
+	Received uint64        `json:"received"` // messages that were given to its handlers
 }
 
 // EdgeFigures are the figures of one edge, over all pairs of instances:
@@ -59,11 +73,12 @@ type EdgeFigures struct {
 
 // Snapshot returns the figures of now.
 func (p *Pool) Snapshot() Snapshot {
-	s := Snapshot{Time: p.time(p.clock()), Workers: len(p.workers)}
+	now := p.clock()
+	s := Snapshot{Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
 	for _, proc := range p.processors {
 		f := ProcessorFigures{Name: proc.Name}
 		for _, u := range proc.units {
-			f.Workers = append(f.Workers, u.home.Load().index)
+			f.Instances = append(f.Instances, u.figures())
 		}
 		s.Processors = append(s.Processors, f)
 	}
@@ -71,6 +86,22 @@ func (p *Pool) Snapshot() Snapshot {
 		s.Edges = append(s.Edges, p.edgeFigures(i))
 	}
 	return s
+}
+
+func (u *Unit) figures() InstanceFigures {
+	f := InstanceFigures{
+		Worker: u.home.Load().index,
+		Moves:  u.moves.Load(),
+		Busy:   time.Duration(u.busy.Load()),
+		Paused: time.Duration(u.out.paused.Load()),
+	}
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		for _, h := range l.heads {
+			f.Len += h.Len()
+			f.Received += h.Taken()
+		}
+	}
+	return f
 }
 
 func (p *Pool) edgeFigures(i int) EdgeFigures {

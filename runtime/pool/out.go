@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"github.com/topogen/topogen/runtime/internal/count"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -12,6 +13,8 @@ type Out struct {
 	filled queue.HeadList // queues that became full since the last settle
 	full   int32          // full queues that lead out of the group
 	served bool           // Serve runs: each send publishes and waits
+	since  int64          // when the first of the full queues became so; 0: none is
+	paused count.Count    // nanoseconds, in all, in which some queue was full
 }
 
 // Index is the index of the instance that sends.
@@ -43,6 +46,9 @@ func (o *Out) settle() {
 			o.drained(h)
 		}
 	}
+	if o.full > 0 && o.since == 0 {
+		o.since = max(1, o.unit.proc.pool.clock())
+	}
 }
 
 // drained ends the full state of one queue.
@@ -50,8 +56,11 @@ func (o *Out) drained(h *queue.Head) {
 	h.Drained()
 	if o.unit.proc.pool.edges[h.Index()].inCycle {
 		o.unit.proc.group.drained()
-	} else {
-		o.full--
+		return
+	}
+	if o.full--; o.full == 0 && o.since != 0 {
+		o.paused.StoreRelease(o.paused.Load() + uint64(o.unit.proc.pool.clock()-o.since))
+		o.since = 0
 	}
 }
 

@@ -64,7 +64,6 @@ type Pool struct {
 	err      error
 	unclosed int       // groups that have not finished
 	solos    []*Worker // outside the pool
-	inits    []*Unit
 }
 
 // New makes a pool of the instances in spec. Nothing runs before Run.
@@ -243,7 +242,6 @@ func (p *Pool) initAll() error {
 				return err
 			}
 			u.started = true
-			p.inits = append(p.inits, u)
 		}
 	}
 	return nil
@@ -395,12 +393,15 @@ func (p *Pool) closeAll(err error) error {
 	for _, w := range p.workers {
 		p.take(w, w.state.Load())
 	}
-	for i := len(p.inits) - 1; i >= 0; i-- {
-		u := p.inits[i]
-		if u.home.Load().state.Load()&1 == 1 {
-			continue
+	for _, proc := range slices.Backward(p.processors) {
+		for _, u := range slices.Backward(proc.units) {
+			if !u.started || u.home.Load().state.Load()&1 == 1 {
+				continue
+			}
+			if err := p.guard(u, "Close", u.cell.Close); err != nil {
+				errs = append(errs, err)
+			}
 		}
-		errs = append(errs, p.guard(u, "Close", u.cell.Close))
 	}
 	if joined := errors.Join(errs...); joined != nil && err == nil {
 		return joined

@@ -164,3 +164,24 @@ func (m *moveCounter) Moved(_ string, _, from, to int) {
 }
 
 func (m *moveCounter) Finished(string) {}
+
+// TestASnapshotShowsInstances: how long they were busy and paused, in virtual
+// time, and what they have handled.
+func TestASnapshotShowsInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages, each = 200, time.Millisecond
+		top := build(t, []proc{
+			feed(0, messages, 1),
+			{receive: func(*cell, *message) error { time.Sleep(each); return nil }},
+		}, []edge{{from: 0, to: 1, capacity: 4}}, pool.Workers(1))
+		top.runWhole(t)
+		s := top.pool.Snapshot()
+		source, sink := s.Processors[0].Instances[0], s.Processors[1].Instances[0]
+		if sink.Busy != messages*each || sink.Received != messages || sink.Len != 0 || sink.Moves != 0 || sink.Worker != 0 {
+			t.Errorf("the receiver: %+v", sink)
+		}
+		if source.Paused < s.Elapsed*8/10 || source.Paused > s.Elapsed || source.Busy > s.Elapsed/10 {
+			t.Errorf("the sender: %+v in %v", source, s.Elapsed)
+		}
+	})
+}
