@@ -72,7 +72,8 @@ func TestRandomWorkers(t *testing.T) {
 }
 
 // TestRandomNaps runs random topologies on real workers in virtual time, with
-// handlers that sleep: instances leave their workers and come back.
+// handlers that sleep: instances leave their workers and come back, while all are
+// thrown about.
 func TestRandomNaps(t *testing.T) {
 	from, to := seeds(t, 10)
 	for seed := from; seed < to; seed++ {
@@ -80,6 +81,10 @@ func TestRandomNaps(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := draw(seed, false)
 				x.naps = true
+				if workers > 1 {
+					x.shuffle = rand.New(rand.NewPCG(seed, 7))
+					x.opts = append(x.opts, pool.Rebalance(3*time.Millisecond))
+				}
 				runSeed(t, x, seed, workers)
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,8 @@ import (
 
 const (
 	processorsMax = 12
+	largeMax      = 40     // processors of a large topology
+	largeSent     = 10_000 // messages that its sources send at least
 	instancesMax  = 4
 	hopsMax       = 4       // a message causes at most 2^4 others, one after the other
 	spinMin       = 3_000   // rounds of some arithmetic, about a nanosecond each
@@ -69,6 +72,26 @@ type soul struct {
 // draw makes the topology of a seed. The workers' goroutines can be ended by
 // runtime.Goexit, a Stepper's is the test's own.
 func draw(seed uint64, stepped bool) *random {
+	return drawUpTo(processorsMax, seed, stepped)
+}
+
+// drawLarge makes a topology of up to largeMax processors and three times as
+// many edges, whose sources have much to send.
+func drawLarge(seed uint64) *random {
+	x := drawUpTo(largeMax, seed, false)
+	sources := 0
+	for i, p := range x.procs {
+		sends := slices.ContainsFunc(x.edges, func(e edge) bool { return e.from == i })
+		if sends && (p.external || p.ping != nil || p.serve != nil) {
+			sources += max(1, p.instances)
+		}
+	}
+	x.quota = largeSent/max(1, sources) + 1
+	x.spin = spinMin
+	return x
+}
+
+func drawUpTo(processors int, seed uint64, stepped bool) *random {
 	r := rand.New(rand.NewPCG(seed, 1))
 	x := &random{quota: 5 + r.IntN(40)}
 	if r.IntN(10) == 0 {
@@ -78,7 +101,7 @@ func draw(seed uint64, stepped bool) *random {
 	if !stepped && r.IntN(8) == 0 {
 		x.spin = spinMax
 	}
-	x.procs = make([]proc, 1+r.IntN(processorsMax))
+	x.procs = make([]proc, 1+r.IntN(processors))
 	x.drawEdges(r)
 	x.drawProcs(r, seed)
 	x.drawEnding(r, stepped)

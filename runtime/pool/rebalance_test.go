@@ -2,9 +2,10 @@ package pool_test
 
 import (
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,39 +132,127 @@ func TestRebalancingFollowsTheLoad(t *testing.T) {
 	}
 }
 
-// TestRandomMoves runs random topologies on real workers while all instances are
-// thrown about.
+// TestRandomMoves runs large random topologies on real workers while all
+// instances are thrown about, and prints how often what happened.
 func TestRandomMoves(t *testing.T) {
 	from, to := seeds(t, 10)
-	var moves atomic.Int64
+	seen := make(coverage)
 	for _, workers := range []int{2, 4} {
 		t.Run(strconv.Itoa(workers), func(t *testing.T) {
 			for seed := from; seed < to; seed++ {
-				x := draw(seed, false)
+				x := drawLarge(seed)
 				x.shuffle = rand.New(rand.NewPCG(seed, 7))
-				x.opts = append(x.opts, pool.Rebalance(100*time.Microsecond), pool.Observe(&moveCounter{moves: &moves}))
+				moves := new(mover)
+				every := []time.Duration{100 * time.Microsecond, time.Millisecond}[seed%2]
+				x.opts = append(x.opts, pool.Rebalance(every), pool.Observe(moves))
 				runSeed(t, x, seed, workers)
+				seen.add(x, moves)
 			}
 		})
 	}
-	t.Logf("%d moves", moves.Load())
-	if moves.Load() < int64(to-from) {
-		t.Errorf("there were %d moves", moves.Load())
+	seen.report(t, uint64(to-from))
+}
+
+// coverage counts what happened in runs of random topologies.
+type coverage map[string]uint64
+
+func (c coverage) add(x *random, moves *mover) {
+	c["ended "+[]string{"of itself", "by the context", "by an error", "by a panic", "by a panic with an error", "by Goexit"}[x.ending]]++
+	for _, to := range moves.moves {
+		for _, w := range to {
+			if w >= 0 {
+				c["moved to a worker"]++
+			} else {
+				c["moved to a goroutine of its own"]++
+			}
+		}
+	}
+	c["finished"] += uint64(len(moves.finished))
+	s := x.top.pool.Snapshot()
+	for i, e := range s.Edges {
+		kind := []string{"block", "drop-oldest", "drop-newest", "fail"}[x.edges[i].full]
+		if x.edges[i].from == timer {
+			kind = "a timer"
+		} else if x.top.group[x.edges[i].from] == x.top.group[x.edges[i].to] {
+			kind += ", in a cycle"
+		}
+		c["sent along "+kind] += e.Sent
+		c["dropped by "+kind] += e.Dropped
+		c["sent"] += e.Sent
+	}
+	for i, p := range s.Processors {
+		for _, f := range p.Instances {
+			if f.Paused > 0 {
+				c["paused"]++
+			}
+			if x.procs[i].blocking {
+				c["handled by a blocking instance"] += f.Received
+			}
+		}
+		if x.procs[i].serve != nil {
+			c["served"]++
+		}
 	}
 }
 
-// moveCounter counts moves between workers.
-type moveCounter struct {
-	moves *atomic.Int64
-}
-
-func (m *moveCounter) Moved(_ string, _, from, to int) {
-	if from >= 0 && to >= 0 {
-		m.moves.Add(1)
+// report prints the counts, and fails where something hardly ever happened.
+func (c coverage) report(t *testing.T, seeds uint64) {
+	for _, what := range slices.Sorted(maps.Keys(c)) {
+		t.Logf("%10d %s", c[what], what)
+	}
+	if seeds < 5000 {
+		if c["moved to a worker"] < seeds {
+			t.Error("hardly anything has moved")
+		}
+		return
+	}
+	never := []string{"dropped by block", "dropped by block, in a cycle", "dropped by fail", "dropped by fail, in a cycle"}
+	for what, n := range c {
+		if n < 100 && !slices.Contains(never, what) && what != "moved to a goroutine of its own" { // TestRandomNaps sees to that
+			t.Errorf("%s: %d times", what, n)
+		}
+	}
+	if c["sent"] < largeSent*seeds {
+		t.Errorf("%d messages were sent with %d seeds", c["sent"], seeds)
 	}
 }
 
-func (m *moveCounter) Finished(string) {}
+// TestOrderWhileMoving: what one instance sends to another along three edges
+// arrives in the order of the sends, while both are thrown about.
+func TestOrderWhileMoving(t *testing.T) {
+	const begin, data, end = 0, 1, 2
+	const rounds = 2000
+	open := false
+	top := build(t, []proc{
+		{ping: func(c *cell) error {
+			n, _ := c.state.(int)
+			if n == rounds {
+				return topo.Done
+			}
+			c.state = n + 1
+			for i := range 2 + n%7 {
+				if err := c.send(min(i, data), 0, message{}); err != nil {
+					return err
+				}
+			}
+			return c.send(end, 0, message{})
+		}},
+		{receive: func(c *cell, m *message) error {
+			if open == (m.edge == begin) {
+				c.violated("edge %d while open is %v", m.edge, open)
+			}
+			open = m.edge != end
+			return nil
+		}},
+	}, []edge{{from: 0, to: 1, capacity: 16}, {from: 0, to: 1, capacity: 7}, {from: 0, to: 1}},
+		pool.Workers(3), pool.Rebalance(100*time.Microsecond))
+	n := 0
+	pool.PlaceBy(top.pool, func(workers int, at []int) []int {
+		n++
+		return []int{n % workers, n / 2 % workers}
+	})
+	top.runWhole(t)
+}
 
 // TestASnapshotShowsInstances: how long they were busy and paused, in virtual
 // time, and what they have handled.
