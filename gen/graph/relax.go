@@ -86,7 +86,7 @@ func monotone(wants [][]pull) []int {
 		pools = append(pools, pool{pulls, median(pulls), 1})
 		for n := len(pools); n > 1 && pools[n-2].median > pools[n-1].median; n = len(pools) {
 			a, b := pools[n-2], pools[n-1]
-			both := mergePulls(a.pulls, b.pulls)
+			both := thin(mergePulls(a.pulls, b.pulls))
 			pools = append(pools[:n-2], pool{both, median(both), a.size + b.size})
 		}
 	}
@@ -110,6 +110,27 @@ func mergePulls(a, b []pull) []pull {
 		a = a[1:]
 	}
 	return append(append(both, a...), b...)
+}
+
+// pullsMax bounds what is known of where a pool's members want to be: pictures
+// people look at have less, and a star of thousands would merge them all again
+// for each.
+const pullsMax = 512
+
+// thin makes one of each two neighbours where there are too many.
+func thin(pulls []pull) []pull {
+	if len(pulls) <= pullsMax {
+		return pulls
+	}
+	half := pulls[:0]
+	for pair := range slices.Chunk(pulls, 2) {
+		p := pair[0]
+		for _, other := range pair[1:] {
+			p.weight += other.weight
+		}
+		half = append(half, p)
+	}
+	return half
 }
 
 func comparePulls(a, b pull) int {
