@@ -394,6 +394,23 @@ func TestTheEndComesToWhoWaits(t *testing.T) {
 	}
 }
 
+// TestNothingIsCalledAfterTheEnd: a worker does not go through the rest of its
+// round.
+func TestNothingIsCalledAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	j := &job{first: [][]int{{0, 1, 2}}}
+	j.process = func(_ context.Context, shard int, _ bool) error {
+		if shard != 0 {
+			t.Error("called: shard", shard)
+		}
+		cancel()
+		return nil
+	}
+	if err := (&Sharder[*job]{Controller: j}).Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHowManyWorkers: what is asked for, GOMAXPROCS by default, never more than
 // the controller can use and never none.
 func TestHowManyWorkers(t *testing.T) {
