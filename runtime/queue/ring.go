@@ -6,7 +6,9 @@ import (
 )
 
 // Ring is a bounded first-in first-out queue for any number of producers and
-// consumers. Make one with NewRing.
+// consumers. Make one with NewRing. It is linearizable but not lock-free: one that
+// is held up between taking a slot and filling or freeing it holds up those who
+// come to the same slot.
 //
 // Each slot counts its turns: an even turn waits for a value, an odd one holds
 // it (after Erik Rigtorp's MPMCQueue). Unlike the sequence numbers of Vyukov's
@@ -55,14 +57,17 @@ func (r *Ring[T]) TryPush(v T) bool {
 		s := &r.slots[pos%uint64(len(r.slots))]
 		lap := pos / uint64(len(r.slots)) * 2
 		if s.turn.Load() == lap {
+			stir()
 			if r.tail.CompareAndSwap(pos, pos+1) {
 				s.value = v
+				stir()
 				s.turn.Store(lap + 1)
 				return true
 			}
 			continue
 		}
 		head := r.head.Load() // before the look at tail, so that it is at most pos
+		stir()
 		if r.tail.Load() != pos {
 			continue // another producer was faster
 		}
@@ -81,10 +86,12 @@ func (r *Ring[T]) TryPop() (v T, ok bool) {
 		s := &r.slots[pos%uint64(len(r.slots))]
 		lap := pos / uint64(len(r.slots)) * 2
 		if s.turn.Load() == lap+1 {
+			stir()
 			if r.head.CompareAndSwap(pos, pos+1) {
 				v = s.value
 				var zero T
 				s.value = zero
+				stir()
 				s.turn.Store(lap + 2)
 				return v, true
 			}
@@ -93,6 +100,7 @@ func (r *Ring[T]) TryPop() (v T, ok bool) {
 		if r.head.Load() != pos {
 			continue
 		}
+		stir()
 		if r.tail.Load() > pos {
 			runtime.Gosched() // a producer is between taking and filling the slot
 			continue

@@ -31,6 +31,14 @@ const (
 // InQueue lists the deliberate bugs of package queue.
 var InQueue = []Bug{SentinelForgotten}
 
+// Those of package errtop, whose tests catch them.
+const (
+	RestoreDropsNewest Bug = "restore-drops-newest" // the error that was seen last is not there after a restart
+)
+
+// InErrtop lists the deliberate bugs of package errtop.
+var InErrtop = []Bug{RestoreDropsNewest}
+
 // All lists the deliberate bugs that the tests of package pool catch.
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,

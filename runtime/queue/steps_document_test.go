@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// nodes is the queue of rast.md 2.2: a list of nodes from 1 on; the last is there
+// for the next message. Memory is left to the collector: the counters of 2.3 only
+// say when to free it.
+type nodes struct {
+	data [7]int8 // 0 is nil
+	next [7]int8
+	head int8
+	tail int8
+	used int8
+}
+
+// consumed is what a pop leaves instead of the message, where the flaw is mended.
+const consumed = -1
+
+// document is the algorithm of rast.md 2.2 and 2.4. Left is what a pop leaves in
+// the node whose message it takes: nil (0) there, and a message is lost; consumed
+// here.
+func document(left int8) algorithm[nodes] {
+	a := algorithm[nodes]{start: nodes{head: 1, tail: 1, used: 1}}
+	a.step = func(s *nodes, f *frame, c call) string {
+		if c.push {
+			return s.push(f, int8(c.value))
+		}
+		return s.pop(f, left)
+	}
+	return a
+}
+
+func (s *nodes) push(f *frame, v int8) string {
+	const (
+		load = iota // L1 of the document
+		put         // L2
+		link        // L3
+		move
+		help // L4
+		moveAndRetry
+	)
+	switch f.at {
+	case load:
+		f.x, f.at = s.tail, put
+		return fmt.Sprintf("sees the tail: node %d", f.x)
+	case put:
+		if s.data[f.x] != 0 {
+			f.at = help
+			return fmt.Sprintf("finds %s in node %d", name(s.data[f.x]), f.x)
+		}
+		s.data[f.x], f.at = v, link
+		return fmt.Sprintf("puts %s into node %d", name(v), f.x)
+	case link, help:
+		f.at++
+		f.y = s.next[f.x]
+		if f.y != 0 {
+			return fmt.Sprintf("finds node %d behind node %d", f.y, f.x)
+		}
+		s.used++
+		s.next[f.x], f.y = s.used, s.used
+		return fmt.Sprintf("appends node %d to node %d", f.y, f.x)
+	}
+	said := fmt.Sprintf("leaves the tail at node %d", s.tail)
+	if s.tail == f.x {
+		s.tail = f.y
+		said = fmt.Sprintf("moves the tail to node %d", f.y)
+	}
+	if f.at == move {
+		f.end(0)
+		return said + " and returns"
+	}
+	f.at = load
+	return said
+}
+
+func (s *nodes) pop(f *frame, left int8) string {
+	const (
+		load = iota
+		compare
+		follow
+		move
+		take
+	)
+	switch f.at {
+	case load:
+		f.x, f.at = s.head, compare
+		return fmt.Sprintf("sees the head: node %d", f.x)
+	case compare:
+		if f.x == s.tail {
+			f.end(0)
+			return "sees the tail there and returns nothing"
+		}
+		f.at = follow
+		return fmt.Sprintf("sees the tail elsewhere: node %d", s.tail)
+	case follow:
+		f.y, f.at = s.next[f.x], move
+		return fmt.Sprintf("sees node %d behind node %d", f.y, f.x)
+	case move:
+		if s.head != f.x {
+			f.at = load
+			return "sees that the head has moved"
+		}
+		s.head, f.at = f.y, take
+		return fmt.Sprintf("moves the head to node %d", f.y)
+	}
+	v := s.data[f.x]
+	s.data[f.x] = left
+	f.end(v)
+	return fmt.Sprintf("takes %s out of node %d, leaves %s and returns", name(v), f.x, name(left))
+}
+
+// lostMessage is the shortest way to lose a message with the document's queue.
+const lostMessage = `
+push a sees the tail: node 1
+push a puts a into node 1
+push a appends node 2 to node 1
+push b sees the tail: node 1
+push a moves the tail to node 2 and returns
+pop    sees the head: node 1
+pop    sees the tail elsewhere: node 2
+pop    sees node 2 behind node 1
+pop    moves the head to node 2
+pop    takes a out of node 1, leaves nothing and returns
+push b puts b into node 1
+push b finds node 2 behind node 1
+push b leaves the tail at node 2 and returns
+`
+
+var twoPushesAndAPop = program{goroutines: [][]call{pushes(1), pushes(2), pops(1)}}
+
+// TestTheDocumentLosesAMessage: a producer that stands still while its node is
+// used and popped finds it empty, and takes it for the tail.
+func TestTheDocumentLosesAMessage(t *testing.T) {
+	x, m := explore(document(0), twoPushesAndAPop)
+	story := x.shortest(m)
+	fmt.Fprintln(t.Output(), strings.Join(story, "\n"))
+	if want := strings.Split(strings.TrimSpace(lostMessage), "\n"); !slices.Equal(story, want) {
+		t.Errorf("this is another story than\n%s", strings.Join(want, "\n"))
+	}
+}
+
+// TestTheDocumentMended: with a sentinel in the place of nil no order of steps
+// loses or doubles a message, or goes on for ever.
+func TestTheDocumentMended(t *testing.T) {
+	for _, p := range append(smallPrograms(), twoPushesAndAPop) {
+		holds(t, document(consumed), p)
+	}
+}
+
+// smallPrograms are what each algorithm is tried with.
+func smallPrograms() []program {
+	list := []program{
+		{goroutines: [][]call{pushes(1), pushes(2), pops(2)}},
+		{goroutines: [][]call{pushes(1, 2), pops(1), pops(1)}},
+		{goroutines: [][]call{append(pushes(1), pops(1)...), append(pops(1), pushes(2)...)}},
+		{before: pushes(1), goroutines: [][]call{pushes(2), pops(1), pops(1)}},
+	}
+	if !race.Enabled && !testing.Short() { // some hundred thousand moments; no goroutines here that could race
+		list = append(list, program{goroutines: [][]call{pushes(1), pushes(2), pops(1), pops(1)}})
+	}
+	return list
+}

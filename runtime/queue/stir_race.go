@@ -1,0 +1,18 @@
+//go:build race || topobug
+
+package queue
+
+import (
+	"math/rand/v2"
+	"runtime"
+)
+
+const stirs = true
+
+// stir lets other goroutines run, once in so many calls.
+func stir() {
+	const oneIn = 8
+	if rand.IntN(oneIn) == 0 {
+		runtime.Gosched()
+	}
+}
