@@ -83,7 +83,7 @@ func TestRandomNaps(t *testing.T) {
 				x.naps = true
 				if workers > 1 {
 					x.shuffle = rand.New(rand.NewPCG(seed, 7))
-					x.opts = append(x.opts, pool.Rebalance(3*time.Millisecond))
+					x.opts = append(x.opts, pool.Rebalance(20*time.Millisecond))
 				}
 				runSeed(t, x, seed, workers)
 			})

@@ -135,7 +135,11 @@ func TestRebalancingFollowsTheLoad(t *testing.T) {
 // TestRandomMoves runs large random topologies on real workers while all
 // instances are thrown about, and prints how often what happened.
 func TestRandomMoves(t *testing.T) {
-	from, to := seeds(t, 10)
+	part := uint64(10)
+	if race.Enabled {
+		part = 100
+	}
+	from, to := seeds(t, part)
 	seen := make(coverage)
 	for _, workers := range []int{2, 4} {
 		t.Run(strconv.Itoa(workers), func(t *testing.T) {

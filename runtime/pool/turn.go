@@ -18,7 +18,7 @@ const (
 	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
 	spinMax         = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
 	spinLooks       = 64                     // between two looks at the clock
-	spinRoundsMax   = 2000                   // more than spinMax holds; a clock that stands still ends it too
+	spinRoundsMax   = 800                    // about spinMax; a clock that stands still ends it too
 	turnMessagesMin = 8                      // in a turn that is cut
 	idleWaitMin     = time.Millisecond       // of a Ping that said Idle
 	idleWaitExpMax  = 7                      // doubling ends at idleWaitMax
