@@ -117,20 +117,25 @@ func mergePulls(a, b []pull) []pull {
 // for each.
 const pullsMax = 512
 
-// thin makes one of each two neighbours where there are too many.
+// thin joins neighbours where there are too many, so that the median moves by
+// less than one part in pullsMax.
 func thin(pulls []pull) []pull {
 	if len(pulls) <= pullsMax {
 		return pulls
 	}
-	half := pulls[:0]
-	for pair := range slices.Chunk(pulls, 2) {
-		p := pair[0]
-		for _, other := range pair[1:] {
-			p.weight += other.weight
-		}
-		half = append(half, p)
+	total := 0
+	for _, p := range pulls {
+		total += p.weight
 	}
-	return half
+	few := pulls[:1]
+	for _, p := range pulls[1:] {
+		if last := &few[len(few)-1]; (last.weight+p.weight)*pullsMax <= 2*total {
+			last.weight += p.weight
+		} else {
+			few = append(few, p)
+		}
+	}
+	return few
 }
 
 func comparePulls(a, b pull) int {
