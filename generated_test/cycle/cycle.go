@@ -37,11 +37,18 @@ func (l *Left) ReceiveBall(m Ball, out *LeftSender) error {
 // Finish runs when no ball is left in the ring; what it sends is still played.
 func (l *Left) Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }
 
-type Right struct{ Hits, Lost int }
+type Right struct {
+	Hits, Lost int
+	Changed    int // balls that were others when they had been sent on
+}
 
 func (r *Right) ReceiveBall(m *Ball, out *RightSender) {
 	r.Hits++
+	ball := *m
 	out.SendBall(*m)
+	if *m != ball {
+		r.Changed++
+	}
 }
 
 func (r *Right) ReceiveLost(*Lost) { r.Lost++ }

@@ -15,6 +15,9 @@ func check(t *testing.T, top *Topology) {
 	for i := range 2 {
 		right += top.Right(i).Hits
 		lost += top.Right(i).Lost
+		if n := top.Right(i).Changed; n > 0 {
+			t.Errorf("%d balls changed while a handler had them", n)
+		}
 		fromRight += top.Counter(i).FromRight
 		fromItself += top.Counter(i).FromItself
 	}
