@@ -54,7 +54,7 @@ type InstanceFigures struct {
 	Worker   int           `json:"worker"`   // -1: a goroutine of its own
 	Moves    uint32        `json:"moves"`    // from one worker to another
 	Busy     time.Duration `json:"busy"`     // in handlers and sends, estimated; Serve is not counted
-	Paused   time.Duration `json:"paused"`   // while a queue that it sends to was full, up to the last such pause
+	Paused   time.Duration `json:"paused"`   // while a queue that it sends to was full
 	Len      int           `json:"len"`      // messages that wait for it
 	Received uint64        `json:"received"` // messages that were given to its handlers
 }
@@ -78,7 +78,7 @@ func (p *Pool) Snapshot() Snapshot {
 	for _, proc := range p.processors {
 		f := ProcessorFigures{Name: proc.Name}
 		for _, u := range proc.units {
-			f.Instances = append(f.Instances, u.figures())
+			f.Instances = append(f.Instances, u.figures(now))
 		}
 		s.Processors = append(s.Processors, f)
 	}
@@ -88,12 +88,16 @@ func (p *Pool) Snapshot() Snapshot {
 	return s
 }
 
-func (u *Unit) figures() InstanceFigures {
+func (u *Unit) figures(now int64) InstanceFigures {
+	paused := int64(u.out.paused.Load())
+	if paused < 0 {
+		paused = max(0, paused+now)
+	}
 	f := InstanceFigures{
 		Worker: u.home.Load().index,
 		Moves:  u.moves.Load(),
 		Busy:   time.Duration(u.busy.Load()),
-		Paused: time.Duration(u.out.paused.Load()),
+		Paused: time.Duration(paused),
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 		for _, h := range l.heads {

@@ -13,8 +13,8 @@ type Out struct {
 	filled queue.HeadList // queues that became full since the last settle
 	full   int32          // full queues that lead out of the group
 	served bool           // Serve runs: each send publishes and waits
-	since  int64          // when the first of the full queues became so; 0: none is
-	paused count.Count    // nanoseconds, in all, in which some queue was full
+	pauses bool           // some queue is full, and paused says so
+	paused count.Count    // nanoseconds in which some queue was full; while one is, less the time of now
 }
 
 // Index is the index of the instance that sends.
@@ -46,8 +46,9 @@ func (o *Out) settle() {
 			o.drained(h)
 		}
 	}
-	if o.full > 0 && o.since == 0 {
-		o.since = max(1, o.unit.proc.pool.clock())
+	if o.full > 0 && !o.pauses {
+		o.pauses = true
+		o.paused.StoreRelease(o.paused.Load() - uint64(o.unit.proc.pool.clock()))
 	}
 }
 
@@ -58,9 +59,9 @@ func (o *Out) drained(h *queue.Head) {
 		o.unit.proc.group.drained()
 		return
 	}
-	if o.full--; o.full == 0 && o.since != 0 {
-		o.paused.StoreRelease(o.paused.Load() + uint64(o.unit.proc.pool.clock()-o.since))
-		o.since = 0
+	if o.full--; o.full == 0 && o.pauses {
+		o.pauses = false
+		o.paused.StoreRelease(o.paused.Load() + uint64(o.unit.proc.pool.clock()))
 	}
 }
 
