@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -275,6 +276,44 @@ func TestASnapshotShowsInstances(t *testing.T) {
 		}
 		if source.Paused < s.Elapsed*8/10 || source.Paused > s.Elapsed || source.Busy > s.Elapsed/10 {
 			t.Errorf("the sender: %+v in %v", source, s.Elapsed)
+		}
+	})
+}
+
+// TestADecisionStallsNobody: while one worker, in a long handler, keeps a
+// decision waiting, the other goes on at once; and what moves keeps nobody.
+func TestADecisionStallsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const every, ticks = time.Millisecond, 200
+		began := time.Now()
+		moves := new(mover)
+		ctx, stop := context.WithCancel(t.Context())
+		top := build(t, []proc{
+			{name: "slow", tick: func(*cell, topo.Tick) error { time.Sleep(8 * time.Millisecond); return nil }},
+			{name: "punctual", tick: func(c *cell, k topo.Tick) error {
+				if late := time.Since(began) - time.Duration(k.N)*every; late != 0 {
+					c.violated("tick %d comes %v late", k.N, late)
+				}
+				if k.N == ticks {
+					stop()
+				}
+				return nil
+			}},
+			{name: "mobile", tick: func(*cell, topo.Tick) error { return nil }},
+		}, []edge{{from: timer, to: 0, every: 10 * every}, {from: timer, to: 1, every: every}, {from: timer, to: 2, every: every}},
+			pool.Workers(2), pool.Rebalance(every), pool.Observe(moves))
+		pool.Pin(top.pool, []int{0, 1, 0})
+		turn := 0
+		pool.PlaceBy(top.pool, func(_ int, at []int) []int {
+			turn++
+			return []int{0, 1, turn % 2}
+		})
+		if err := top.run(t, ctx); err != nil {
+			t.Fatal(err)
+		}
+		top.check(t, true)
+		if n := moves.count("mobile", 0) + moves.count("mobile", 1); n < 10 {
+			t.Errorf("it moved %d times", n)
 		}
 	})
 }
