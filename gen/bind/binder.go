@@ -229,7 +229,10 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 		if near := b.near.to(name, b.typeNames(scope)); near != "" {
 			suggestion = "did you mean " + near + "?"
 		} else if ref.Import == "" {
-			suggestion = "type " + name + " struct{}"
+			suggestion = "declare it: type " + name + " struct{}"
+			if code == "TG301" {
+				suggestion += "; topogen build --scaffold does so"
+			}
 		}
 		b.at(code, at, suggestion, "type %s is not declared in %s", name, where)
 	default:

@@ -33,7 +33,7 @@ func (b *binder) constructor(s *subject) {
 	}
 	if config == nil {
 		if with != nil {
-			b.at("TG309", spec.Text{At: with.At, Pointer: with.Pointer}, "", "function %s takes no configuration", f.Name())
+			b.at("TG309", spec.Text{At: with.At, Pointer: with.Pointer}, "leave with out, or give the function a last parameter: a struct with a field for each key", "function %s takes no configuration", f.Name())
 			return
 		}
 	} else if c.Config = b.configuration(s, f, config); c.Config == nil {
