@@ -79,6 +79,29 @@ func RingLane() Lane {
 	return attempts(q.TryPush, q.TryPop)
 }
 
+// pushes makes a lane of a queue that always has room.
+func pushes(push func(uint64), pop func() (uint64, bool)) Lane {
+	return attempts(func(v uint64) bool { push(v); return true }, pop)
+}
+
+// LockFreeLane is queue.LockFree.
+func LockFreeLane() Lane {
+	q := new(queue.LockFree[uint64])
+	return pushes(q.Push, q.Pop)
+}
+
+// MutexLane is a slice behind a mutex.
+func MutexLane() Lane {
+	q := new(locked)
+	return pushes(q.push, q.pop)
+}
+
+// DocumentLane is the queue that LockFree comes from, with its flaw mended.
+func DocumentLane() Lane {
+	q := newNodes()
+	return pushes(q.push, q.pop)
+}
+
 type deaf struct{}
 
 func (deaf) Touched(*queue.Head)  {}
@@ -147,14 +170,71 @@ func Across(l Lane, n int) {
 	both.Wait()
 }
 
-// TwoByTwo sends n messages from two goroutines to two through one queue.
-func TwoByTwo(l Lane, n int) {
+// Crowd sends n messages from so many goroutines to as many through one queue.
+func Crowd(l Lane, sides, n int) {
 	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() { l.Send(n / 2) })
-		all.Go(func() { l.Receive(n / 2) })
+	for range sides {
+		all.Go(func() { l.Send(n / sides) })
+		all.Go(func() { l.Receive(n / sides) })
 	}
 	all.Wait()
+}
+
+// EdgesTwoByTwo sends n messages from two goroutines to two through an edge for
+// each pair, as a topology does.
+func EdgesTwoByTwo(publish, n int) {
+	var edges [2][2]*queue.Edge[uint64]
+	for from := range edges {
+		for to := range edges[from] {
+			edges[from][to] = new(queue.Edge[uint64])
+			edges[from][to].Init(0, capacity, deaf{})
+		}
+	}
+	each := n / 4
+	var all sync.WaitGroup
+	for side := range edges {
+		all.Go(func() { edgeSends(edges[side][:], publish, each) })
+		all.Go(func() { edgeReceives([]*queue.Edge[uint64]{edges[0][side], edges[1][side]}, 2*each) })
+	}
+	all.Wait()
+}
+
+// edgeSends sends each messages to each of the edges, by turns.
+func edgeSends(edges []*queue.Edge[uint64], publish, each int) {
+	for i := range each {
+		for _, q := range edges {
+			q.Put(uint64(i))
+		}
+		if i%publish != publish-1 && i != each-1 {
+			continue
+		}
+		for _, q := range edges {
+			q.Publish(false)
+		}
+		for _, q := range edges {
+			for wait := backoff(0); !q.Room(); {
+				wait.wait()
+			}
+		}
+	}
+}
+
+// edgeReceives takes n messages from edges, whichever has some.
+func edgeReceives(edges []*queue.Edge[uint64], n int) {
+	for wait := backoff(0); n > 0; {
+		took := 0
+		for _, q := range edges {
+			batch := q.Peek(n)
+			q.Release(len(batch))
+			took += len(batch)
+			n -= len(batch)
+		}
+		if took > 0 {
+			wait = 0
+		} else {
+			wait.wait()
+		}
+	}
 }
 
 // Alternate sends and takes on one goroutine, so many messages at a time.

@@ -194,6 +194,10 @@ const (
 	aChannel   = "channel"
 	xsyncMPMC  = "xsync MPMC"
 	xsyncSPSC  = "xsync SPSC"
+	aMutex     = "slice behind a mutex"
+	document   = "list of nodes (rast.md 2.2, mended)"
+	lockFree   = "queue.LockFree"
+	edgePairs  = "queue.Edge for each pair, published every 64"
 	edgeBatch  = "queue.Edge, published every 64"
 	edgeSingle = "queue.Edge, each message published"
 	publishAt  = 64
@@ -203,35 +207,62 @@ func queues() []Contest {
 	across := func(name string, lane func() peers.Lane) measure.Contender {
 		return sure(name, func(n int) { peers.Across(lane(), n) })
 	}
-	shared := func(name string, lane func() peers.Lane) measure.Contender {
-		return sure(name, func(n int) { peers.TwoByTwo(lane(), n) })
+	crowd := func(sides int, name string, lane func() peers.Lane) measure.Contender {
+		return sure(name, func(n int) { peers.Crowd(lane(), sides, n) })
 	}
 	alone := func(name string, lane func() peers.Lane) measure.Contender {
 		return sure(name, func(n int) { peers.Alternate(lane(), n, publishAt) })
 	}
+	shared := func(sides int, name, who string) Contest {
+		return Contest{
+			Name: name, title: "One queue for many, " + who, unit: "message",
+			note: "`queue.LockFree`, the slice and the list of nodes grow as they need to; the others hold 1,024.",
+			Contenders: []measure.Contender{
+				crowd(sides, lockFree, peers.LockFreeLane), crowd(sides, aChannel, peers.ChannelLane), crowd(sides, aMutex, peers.MutexLane),
+				crowd(sides, xsyncMPMC, peers.XsyncMPMC), crowd(sides, "queue.Ring", peers.RingLane), crowd(sides, document, peers.DocumentLane),
+			},
+			goals: []goal{
+				{"queue.LockFree, " + who + ", against a channel", 1, aChannel},
+				{"queue.LockFree, " + who + ", against a slice behind a mutex", 1, aMutex},
+			},
+		}
+	}
 	edge := func(publish int) func() peers.Lane {
 		return func() peers.Lane { return peers.EdgeLane(publish) }
 	}
-	return []Contest{{
+	one := Contest{
 		Name: "queue", title: "Queues, one producer and one consumer", unit: "message",
 		note: "Messages of 8 bytes between two goroutines, capacity 1,024. Who would have to wait looks again, and lets others run after 32 times.",
 		Contenders: []measure.Contender{
 			across(edgeBatch, edge(publishAt)), across(aChannel, peers.ChannelLane), across(xsyncSPSC, peers.XsyncSPSC),
 			across(xsyncMPMC, peers.XsyncMPMC), across("queue.Ring", peers.RingLane), across(edgeSingle, edge(1)),
+			across(lockFree, peers.LockFreeLane), across(aMutex, peers.MutexLane),
 		},
 		goals: []goal{{"queue.Edge between two goroutines, against a channel", 8, aChannel}},
-	}, {
+	}
+	pairs := Contest{
 		Name: "queue-2x2", title: "Queues, two producers and two consumers", unit: "message",
-		note: "`queue.Ring` is the one of ours that many may share.",
+		note: "Each producer has messages for both consumers. In a topology each pair has an edge of its own; the others here are shared by all four.",
 		Contenders: []measure.Contender{
-			shared("queue.Ring", peers.RingLane), shared(aChannel, peers.ChannelLane), shared(xsyncMPMC, peers.XsyncMPMC),
+			sure(edgePairs, func(n int) { peers.EdgesTwoByTwo(publishAt, n) }),
+			crowd(2, aChannel, peers.ChannelLane), crowd(2, xsyncMPMC, peers.XsyncMPMC),
+			crowd(2, "queue.Ring", peers.RingLane), crowd(2, lockFree, peers.LockFreeLane),
 		},
-	}, {
+		goals: []goal{{"queue.Edge for each pair, two by two, against a channel", 5, aChannel}},
+	}
+	single := Contest{
 		Name: "queue-alone", title: "Queues, on one goroutine", unit: "message",
 		note: "Bursts of 64, put and taken by the same goroutine: what a message costs that stays on its worker.",
 		Contenders: []measure.Contender{
 			alone(edgeBatch, edge(publishAt)), alone(aChannel, peers.ChannelLane), alone(xsyncSPSC, peers.XsyncSPSC),
 			alone(xsyncMPMC, peers.XsyncMPMC), alone("queue.Ring", peers.RingLane), alone("queue.Latest", peers.LatestLane),
+			alone(lockFree, peers.LockFreeLane), alone(aMutex, peers.MutexLane),
 		},
-	}}
+	}
+	return []Contest{
+		one, pairs,
+		shared(2, "queue-shared", "two producers and two consumers"),
+		shared(8, "queue-shared-8", "eight producers and eight consumers"),
+		single,
+	}
 }
