@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,10 @@ func TestTheDocumentLosesAMessage(t *testing.T) {
 	fmt.Fprintln(t.Output(), strings.Join(story, "\n"))
 	if want := strings.Split(strings.TrimSpace(lostMessage), "\n"); !slices.Equal(story, want) {
 		t.Errorf("this is another story than\n%s", strings.Join(want, "\n"))
+	}
+	page, err := os.ReadFile("../../docs/explanation/queues.md")
+	if err != nil || !strings.Contains(string(page), lostMessage) {
+		t.Errorf("the documentation tells another story (%v)", err)
 	}
 }
 
