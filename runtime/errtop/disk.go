@@ -1,0 +1,71 @@
+package errtop
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// disk is what a keeper asks of the file system. Tests put one in its place that
+// fails, or loses power, at the n-th call.
+type disk interface {
+	Stat(name string) (fs.FileInfo, error)
+	Read(name string, bytesMax int64) ([]byte, error) // the first bytesMax bytes
+	List(folder string) ([]fs.DirEntry, error)
+	CreateTemp(folder, pattern string) (handle, error) // as os.CreateTemp
+	Rename(from, to string) error
+	Remove(name string) error
+	Sync(folder string) error
+}
+
+// handle is a file that is being written.
+type handle interface {
+	io.WriteCloser
+	Name() string
+	Chmod(fs.FileMode) error
+	Sync() error
+}
+
+type osDisk struct{}
+
+func (osDisk) Stat(name string) (fs.FileInfo, error)     { return os.Stat(name) }
+func (osDisk) List(folder string) ([]fs.DirEntry, error) { return os.ReadDir(folder) }
+func (osDisk) Rename(from, to string) error              { return os.Rename(from, to) }
+func (osDisk) Remove(name string) error                  { return os.Remove(name) }
+
+func (osDisk) Read(name string, bytesMax int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, bytesMax))
+}
+
+func (osDisk) CreateTemp(folder, pattern string) (handle, error) {
+	f, err := os.CreateTemp(folder, pattern)
+	if err != nil {
+		return nil, err // not f: a nil *os.File in an interface is not nil
+	}
+	return f, nil
+}
+
+// Sync makes the names in a folder last. Some systems have no such thing, and
+// their names last by themselves.
+func (osDisk) Sync(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}

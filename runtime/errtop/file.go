@@ -1,0 +1,171 @@
+package errtop
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+const (
+	tempSuffix = ".tmp"
+	tempMaxAge = time.Hour // no dump takes longer: who wrote the file was killed
+	asideMax   = 9         // broken files that are put aside; the last place is used again
+)
+
+// Read reads the file of a keeper, which may be writing it at the same time. The
+// most frequent error comes first.
+func Read(path string) ([]Entry, error) { return read(osDisk{}, path) }
+
+// read opens regular files alone: a pipe would be waited for.
+func read(d disk, path string) ([]Entry, error) {
+	info, err := d.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %s", ErrNotRegular, path)
+	case info.Size() > fileMax:
+		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are expected", ErrTooLarge, path, info.Size(), fileMax)
+	}
+	b, err := d.Read(path, fileMax+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > fileMax { // it grows, or does not tell its size
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrTooLarge, path, fileMax)
+	}
+	return decode(b)
+}
+
+// restore begins with what the file holds, if it can be written at all.
+func (k *Keeper) restore(now time.Time) error {
+	path := k.settings.Path
+	probe, err := k.disk.CreateTemp(filepath.Dir(path), k.tempPattern())
+	if err != nil {
+		return fmt.Errorf("errtop: no file can be made in the folder of %s: %w", path, err)
+	}
+	if err := errors.Join(probe.Close(), k.disk.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("errtop: %w", err)
+	}
+	k.removeTemps(now)
+	entries, err := read(k.disk, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, ErrNotRegular):
+		return err
+	case err != nil:
+		return k.putAside(err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ranking().restore(entries, now.UnixMicro())
+	k.ranking().removeOld(now.Add(-k.settings.Keep).UnixMicro())
+	return nil
+}
+
+// restore adds entries of a file, those seen last in the end: so the newest is
+// there afterwards, however many there are. What was seen in the future, or at a
+// time that the file does not say, is taken to be seen now.
+func (r *ranking) restore(entries []Entry, now int64) {
+	type seen struct {
+		Entry
+		last int64
+	}
+	list := make([]seen, 0, len(entries))
+	for _, e := range entries {
+		last := now
+		if !e.Last.IsZero() {
+			last = min(now, e.Last.UnixMicro())
+		}
+		list = append(list, seen{e, last})
+	}
+	slices.SortFunc(list, func(a, b seen) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Count, b.Count), cmp.Compare(a.Text, b.Text))
+	})
+	if bug.On(bug.RestoreDropsNewest) && len(list) > 0 {
+		list = list[:len(list)-1]
+	}
+	for _, e := range list {
+		r.add(cut(e.Text, textMax), max(1, e.Count), e.last)
+	}
+}
+
+// putAside gives what cannot be read another name, so that it is not lost when
+// the file is written.
+func (k *Keeper) putAside(cause error) error {
+	path := k.settings.Path
+	aside := path + ".broken"
+	for i := 2; i <= asideMax; i++ {
+		if _, err := k.disk.Stat(aside); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		aside = path + ".broken" + strconv.Itoa(i)
+	}
+	if err := k.disk.Rename(path, aside); err != nil {
+		return fmt.Errorf("errtop: %s cannot be read (%w) and not be put aside: %w", path, cause, err)
+	}
+	k.settings.log().Warn("errtop: the file cannot be read and has another name now", "path", path, "aside", aside, "error", cause)
+	return nil
+}
+
+// replace writes the file: under another name in the same folder, to the disk,
+// and then in place of the old one.
+func (k *Keeper) replace(b []byte) error {
+	path := k.settings.Path
+	f, err := k.disk.CreateTemp(filepath.Dir(path), k.tempPattern())
+	if err != nil {
+		return fmt.Errorf("errtop: %w", err)
+	}
+	if info, err := k.disk.Stat(path); err == nil {
+		_ = f.Chmod(info.Mode().Perm()) // who may read it was said before; it is written even so
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = k.disk.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("errtop: %w", errors.Join(err, k.disk.Remove(f.Name())))
+	}
+	if err := k.disk.Sync(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("errtop: %w", err)
+	}
+	return nil
+}
+
+func (k *Keeper) tempPattern() string {
+	return "." + filepath.Base(k.settings.Path) + ".*" + tempSuffix
+}
+
+// removeTemps removes what processes left that were killed while they wrote. What
+// cannot be removed does no harm.
+func (k *Keeper) removeTemps(now time.Time) {
+	folder := filepath.Dir(k.settings.Path)
+	prefix := "." + filepath.Base(k.settings.Path) + "."
+	entries, err := k.disk.List(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), tempSuffix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > tempMaxAge {
+			_ = k.disk.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}

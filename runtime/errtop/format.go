@@ -1,0 +1,155 @@
+package errtop
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Numbers of exceptiontop.proto.
+const (
+	fieldCount    protowire.Number = 1
+	fieldLastTime protowire.Number = 2
+	fieldKey      protowire.Number = 1 // of an entry of a map
+	fieldValue    protowire.Number = 2
+)
+
+const (
+	recordsMax = 1 << 16                     // of a file that is read: sixteen times what a keeper has
+	fileMax    = topMax * 2 * (textMax + 32) // bytes: each text stands in both maps
+)
+
+// encode returns entries as the file holds them.
+func encode(entries []Entry) []byte {
+	var b, entry []byte
+	for _, e := range entries {
+		entry = protowire.AppendTag(entry[:0], fieldKey, protowire.BytesType)
+		entry = protowire.AppendString(entry, e.Text)
+		entry = protowire.AppendTag(entry, fieldValue, protowire.VarintType)
+		common := len(entry)
+		entry = protowire.AppendVarint(entry, e.Count)
+		b = protowire.AppendTag(b, fieldCount, protowire.BytesType)
+		b = protowire.AppendBytes(b, entry)
+		entry = protowire.AppendVarint(entry[:common], uint64(e.Last.UnixMicro()))
+		b = protowire.AppendTag(b, fieldLastTime, protowire.BytesType)
+		b = protowire.AppendBytes(b, entry)
+	}
+	return b
+}
+
+// decode reads what encode wrote, and what any other implementation of protobuf
+// may write for the same message: in any order, fields it does not know included.
+// The entries are sorted as those of a keeper.
+func decode(b []byte) ([]Entry, error) {
+	d := decoder{records: make(map[string]record)}
+	for at := 0; at < len(b); {
+		n, err := d.field(b[at:], at)
+		if err != nil {
+			return nil, err
+		}
+		at += n
+	}
+	list := make([]Entry, 0, len(d.records))
+	for text, r := range d.records {
+		e := Entry{Text: text, Count: r.count}
+		if r.last != 0 {
+			e.Last = time.UnixMicro(r.last)
+		}
+		list = append(list, e)
+	}
+	sortEntries(list)
+	return list, nil
+}
+
+type decoder struct {
+	records map[string]record
+}
+
+// field reads one field of the message, which begins at byte at.
+func (d *decoder) field(b []byte, at int) (n int, err error) {
+	f, err := next(b, at)
+	if err != nil {
+		return 0, err
+	}
+	if f.kind != protowire.BytesType || f.number != fieldCount && f.number != fieldLastTime {
+		return f.length, nil
+	}
+	entry, _ := protowire.ConsumeBytes(b[f.tag:])
+	text, value, err := mapEntry(entry, at+f.length-len(entry))
+	if err != nil {
+		return 0, err
+	}
+	r, known := d.records[text]
+	if !known && len(d.records) == recordsMax {
+		return 0, broken(at, fmt.Sprintf("there are more than %d records", recordsMax))
+	}
+	if f.number == fieldCount { // the last one of several counts
+		r.count = value
+	} else {
+		r.last = int64(value)
+	}
+	d.records[text] = r
+	return f.length, nil
+}
+
+// mapEntry reads an entry of a map, which begins at byte at.
+func mapEntry(b []byte, at int) (text string, value uint64, err error) {
+	for len(b) > 0 {
+		f, err := next(b, at)
+		if err != nil {
+			return "", 0, err
+		}
+		switch {
+		case f.number == fieldKey && f.kind == protowire.BytesType:
+			key, _ := protowire.ConsumeBytes(b[f.tag:])
+			if !utf8.Valid(key) {
+				return "", 0, broken(at+f.tag, "a text that is not UTF-8")
+			}
+			text = string(key)
+		case f.number == fieldValue && f.kind == protowire.VarintType:
+			value, _ = protowire.ConsumeVarint(b[f.tag:])
+		}
+		b, at = b[f.length:], at+f.length
+	}
+	return text, value, nil
+}
+
+// field is where a field of a message lies, and what it is.
+type field struct {
+	number      protowire.Number
+	kind        protowire.Type
+	tag, length int // bytes of the tag, and of it all
+}
+
+// next finds the field that b begins with, at byte at of the file.
+func next(b []byte, at int) (field, error) {
+	number, kind, tag := protowire.ConsumeTag(b)
+	if tag < 0 {
+		return field{}, broken(at, reasonOfCode(tag))
+	}
+	if number > protowire.MaxValidNumber {
+		return field{}, broken(at, "invalid field number")
+	}
+	n := protowire.ConsumeFieldValue(number, kind, b[tag:])
+	if n < 0 {
+		return field{}, broken(at+tag, reasonOfCode(n))
+	}
+	return field{number, kind, tag, tag + n}, nil
+}
+
+// reasonOfCode is what protowire says, without the name of the library, behind
+// which it puts one kind of space or another.
+func reasonOfCode(n int) string {
+	return strings.TrimSpace(strings.TrimPrefix(protowire.ParseError(n).Error(), "proto:"))
+}
+
+func broken(at int, reason string) error {
+	return fmt.Errorf("%w: byte %d: %s", ErrFormat, at, reason)
+}
+
+// A file fits into the memory of every machine that Go runs on.
+var _ [math.MaxInt32 - fileMax]struct{}

@@ -1,0 +1,411 @@
+package errtop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// recorder is the seam of a pool.
+type recorder interface {
+	Record(worker int, where string, instance int, err error, stack []byte)
+}
+
+var _ recorder = (*Keeper)(nil)
+
+func TestZeroKeeperIsReady(t *testing.T) {
+	var k Keeper
+	if top := k.Top(); len(top) != 0 {
+		t.Errorf("holds %v", top)
+	}
+	k.Record(0, "parser", 0, errors.New("no such line"), nil)
+	k.Record(-1, "parser", 7, errors.New("no such line"), nil)
+	k.Record(1<<20, "", 0, errors.New("no such line"), nil)
+	k.Record(0, "parser", 0, nil, nil)
+	if got, want := figures(k.Top()), "parser: no such line ×2, no such line ×1"; got != want {
+		t.Errorf("holds %s, want %s", got, want)
+	}
+	if err := errors.Join(k.Dump(), k.Close(), k.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStacksAreOfWhereTheErrorWasMade(t *testing.T) {
+	var k Keeper
+	for range 2 {
+		k.Record(0, "depot", 0, makeError(), nil)
+		k.Record(0, "depot", 0, fmt.Errorf("start: %w", makeError()), nil)
+		k.Record(0, "depot", 0, makeError(), nil) // another line
+	}
+	top := k.Top()
+	if len(top) != 2 && len(top) != 3 {
+		t.Fatalf("holds %d", len(top))
+	}
+	for _, e := range top {
+		lines := strings.Split(e.Text, "\n")
+		if !strings.HasSuffix(lines[1], ".makeError") || !strings.Contains(e.Text, "TestStacksAre") || e.Count != 2 {
+			t.Errorf("%d of %s", e.Count, e.Text)
+		}
+	}
+}
+
+type hostile struct{ ended bool }
+
+func (h *hostile) Error() string {
+	if h.ended {
+		return strings.Repeat("\xff", 1<<20)
+	}
+	panic("no reason")
+}
+
+func TestHostileErrors(t *testing.T) {
+	var k Keeper
+	k.Record(0, "", 0, &hostile{}, nil)
+	k.Record(0, "", 0, (*hostile)(nil), nil)
+	k.Record(0, "", 0, &hostile{ended: true}, []byte("\xff\n\t\xfe"))
+	for _, e := range k.Top() {
+		if len(e.Text) > textMax || !strings.Contains(e.Text, "whose method Error panics") && !strings.Contains(e.Text, "\uFFFD") {
+			t.Errorf("%d bytes: %.100q", len(e.Text), e.Text)
+		}
+	}
+}
+
+func TestCatch(t *testing.T) {
+	var k Keeper
+	calls := map[string]func() error{
+		"nothing":   func() error { return nil },
+		"error":     func() error { return fs.ErrExist },
+		"panic":     func() error { panic("out of paper") },
+		"panic err": func() error { panic(fmt.Errorf("print: %w", fs.ErrExist)) },
+		"panic nil": func() error { panic(nil) },
+	}
+	got := make(map[string]error)
+	for name, call := range calls {
+		got[name] = k.Catch(0, name, call)
+	}
+	if got["nothing"] != nil || got["error"] != fs.ErrExist || !errors.Is(got["panic err"], fs.ErrExist) {
+		t.Errorf("%v", got)
+	}
+	if _, ok := errors.AsType[*runtime.PanicNilError](got["panic nil"]); !ok || got["panic"].Error() != "panic: out of paper" {
+		t.Errorf("%v", got)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = k.Catch(0, "goexit", func() error { runtime.Goexit(); return nil })
+	}()
+	<-ended
+	var first []string
+	for _, e := range k.Top() {
+		line, stack, _ := strings.Cut(e.Text, "\n")
+		first = append(first, line)
+		if strings.HasPrefix(line, "error: ") == strings.Contains(stack, "TestCatch.") {
+			t.Errorf("this stack is not of who panicked:\n%s", e.Text)
+		}
+	}
+	slices.Sort(first)
+	want := []string{
+		"error: file already exists", "goexit: the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)",
+		"panic err: panic: print: file already exists",
+		"panic nil: panic: panic called with nil argument", "panic: panic: out of paper",
+	}
+	if !slices.Equal(first, want) {
+		t.Errorf("holds\n%s\nwant\n%s", strings.Join(first, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestKeeperIsThatOfTheModel: whatever workers record, and whenever one reads or
+// the process starts anew, it holds what a map would.
+func TestKeeperIsThatOfTheModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// The deadline of a test is of another time.
+		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
+			settings := Settings{Path: "/errors.pb", Keep: 100 * time.Millisecond, DumpEvery: 3 * time.Millisecond}
+			disk := newMemoryDisk(nil)
+			k := mustOpen(t, settings, disk)
+			defer func() { closeKeeper(t, k) }()
+			model := make(map[string]Entry)
+			remove := func() {
+				for text, e := range model {
+					if time.Since(e.Last) >= settings.Keep {
+						delete(model, text)
+					}
+				}
+			}
+			t.Repeat(map[string]func(*rapid.T){
+				"record": func(t *rapid.T) {
+					text := fmt.Sprint("error ", rapid.IntRange(0, 60).Draw(t, "error"))
+					k.Record(rapid.IntRange(-1, 3).Draw(t, "worker"), "", rapid.IntRange(0, 2).Draw(t, "instance"), errors.New(text), nil)
+					model[text] = Entry{text, model[text].Count + 1, time.Now()}
+				},
+				"wait": func(t *rapid.T) {
+					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(t, "ms")) * time.Millisecond) // virtual
+					remove()
+				},
+				"restart": func(t *rapid.T) {
+					closeKeeper(t, k)
+					k = mustOpen(t, settings, disk)
+					remove()
+				},
+				"kill": func(t *rapid.T) {
+					if err := k.Dump(); err != nil {
+						t.Fatal(err)
+					}
+					defer closeKeeper(t, k) // it has nothing to write
+					k = mustOpen(t, settings, disk)
+					remove()
+				},
+				"": func(t *rapid.T) {
+					remove()
+					want := []Entry{}
+					for _, e := range model {
+						want = append(want, e)
+					}
+					sortEntries(want)
+					if got := k.Top(); !slices.EqualFunc(got, want, equal) {
+						t.Fatalf("holds %v\nwant  %v", got, want)
+					}
+				},
+			})
+		})
+	})
+}
+
+func TestWorkersRecordWhileOthersRead(t *testing.T) {
+	const workers, each, texts = 16, 1000, 200
+	k, err := Open(Settings{Path: filepath.Join(t.TempDir(), "errors.pb"), DumpEvery: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recording, reading sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		reading.Go(func() {
+			before := make(map[string]uint64)
+			for ended := false; !ended; {
+				select {
+				case <-done:
+					ended = true
+				default:
+				}
+				for _, e := range k.Top() {
+					if e.Count < before[e.Text] {
+						t.Errorf("%q fell from %d to %d", e.Text, before[e.Text], e.Count)
+					}
+					before[e.Text] = e.Count
+				}
+				if err := k.Dump(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for worker := range workers {
+		recording.Go(func() {
+			for i := range each {
+				text := fmt.Sprint("error ", i%texts)
+				k.Record(worker, "", 0, errors.New(text), nil)
+				if i%500 == 0 && !slices.ContainsFunc(k.Top(), func(e Entry) bool { return e.Text == text }) {
+					t.Errorf("%q was recorded and is not there", text)
+				}
+			}
+		})
+	}
+	recording.Wait()
+	close(done)
+	reading.Wait()
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := Read(k.settings.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, top := range [][]Entry{k.Top(), fromFile} {
+		for _, e := range top {
+			if e.Count != workers*each/texts {
+				t.Errorf("%q was recorded %d times and counted %d times", e.Text, workers*each/texts, e.Count)
+			}
+		}
+		if len(top) != texts {
+			t.Errorf("%d records, want %d", len(top), texts)
+		}
+	}
+}
+
+// TestMemoryIsBounded: whatever is recorded, a shard and the top hold no more
+// than they should.
+func TestMemoryIsBounded(t *testing.T) {
+	k, err := Open(Settings{Top: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 * causesMax {
+		k.Record(0, "", 0, fmt.Errorf("%d%s", i, strings.Repeat("x", 1<<16)), nil)
+		if n := len(k.shards[0].tallies); n > causesMax || n != len(k.shards[0].index) {
+			t.Fatalf("a shard holds %d", n)
+		}
+	}
+	top := k.Top()
+	if len(top) != 10 || !slices.ContainsFunc(top, func(e Entry) bool { return strings.HasPrefix(e.Text, fmt.Sprint(10*causesMax-1, "x")) }) {
+		t.Errorf("holds %d, and not the newest", len(top))
+	}
+	for _, e := range top {
+		if len(e.Text) > textMax {
+			t.Errorf("a text of %d bytes", len(e.Text))
+		}
+	}
+}
+
+func TestNewErrorRisesInAFullTop(t *testing.T) {
+	k, err := Open(Settings{Top: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 16 * 100 {
+		k.Record(i, "", 0, fmt.Errorf("old %d", i%16), nil)
+	}
+	for i := range 200 {
+		k.Record(0, "", 0, errors.New("new"), nil)
+		k.Record(0, "", 0, fmt.Errorf("once %d", i), nil)
+	}
+	if first := k.Top()[0]; first.Text != "new" || first.Count != 200 {
+		t.Errorf("first is %v", first)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for want, s := range map[string]Settings{
+		"top must be between 1 and 4096, not -1":   {Top: -1},
+		"top must be between 1 and 4096, not 4097": {Top: 4097},
+		"keep must not be negative, it is -1s":     {Keep: -time.Second},
+		"dump_every must be at least 1ms, not 1µs": {DumpEvery: time.Microsecond},
+		"dump_every must be at least 1ms, not -1s": {DumpEvery: -time.Second},
+	} {
+		if _, err := Open(s); !errors.Is(err, ErrSettings) || !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCrash: with the setting, the first error ends the process; a panic does so
+// by itself.
+func TestCrash(t *testing.T) {
+	if how := os.Getenv("ERRTOP_TEST_CRASH"); how != "" {
+		k, err := Open(Settings{Path: os.Getenv("ERRTOP_TEST_FILE"), Crash: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = k.Catch(0, "depot", func() error {
+			if how == "panic" {
+				panic("the tank leaks")
+			}
+			return makeError()
+		})
+		t.Fatal("it goes on")
+	}
+	for how, want := range map[string][]string{
+		"error": {"depot: the tank is empty\n", "errtop.makeError\n\t", "traced_test.go:"},
+		"panic": {"panic: the tank leaks", "goroutine ", "keeper_test.go:"},
+	} {
+		path := filepath.Join(t.TempDir(), "errors.pb")
+		child := exec.Command(os.Args[0], "-test.run=^TestCrash$")
+		child.Env = append(os.Environ(), "ERRTOP_TEST_CRASH="+how, "ERRTOP_TEST_FILE="+path)
+		out, err := child.CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitCrash {
+			t.Errorf("%s: %v", how, err)
+		}
+		for _, part := range want {
+			if !strings.Contains(string(out), part) {
+				t.Errorf("%s: %q is not in\n%s", how, part, out)
+			}
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a file was written: %v", how, err)
+		}
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	var k Keeper
+	err := makeError()
+	b.ReportAllocs()
+	for b.Loop() {
+		k.Record(0, "parser", 0, err, nil)
+	}
+}
+
+// fataler is what tests and rapid's tests share.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
+func mustOpen(t fataler, s Settings, d disk) *Keeper {
+	t.Helper()
+	k, err := open(s, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func closeKeeper(t fataler, k *Keeper) {
+	t.Helper()
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func equal(a, b Entry) bool { return a.Text == b.Text && a.Count == b.Count && a.Last.Equal(b.Last) }
+
+// figures is "first line ×count, …".
+func figures(top []Entry) string {
+	var list []string
+	for _, e := range top {
+		line, _, _ := strings.Cut(e.Text, "\n")
+		list = append(list, fmt.Sprintf("%s ×%d", line, e.Count))
+	}
+	return strings.Join(list, ", ")
+}
+
+// warnings is a logger that keeps what it is told.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) logger() *slog.Logger { return slog.New(w) }
+
+func (w *warnings) Enabled(context.Context, slog.Level) bool { return true }
+func (w *warnings) WithAttrs([]slog.Attr) slog.Handler       { return w }
+func (w *warnings) WithGroup(string) slog.Handler            { return w }
+
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	w.list = append(w.list, text)
+	return nil
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.list)
+}

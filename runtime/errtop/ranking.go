@@ -1,0 +1,118 @@
+package errtop
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/rankedmap"
+)
+
+// newcomers is the part of the places, one in so many, for which it counts when
+// a record was seen and not how often: enough that an error which comes back
+// every now and then meets its own record, and little of the whole.
+const newcomers = 8
+
+// Entry is a record: an error, how often it occurred and when it did last.
+type Entry struct {
+	Text  string // what failed and why; in further lines the stack
+	Count uint64
+	Last  time.Time // in microseconds; zero where the file does not say
+}
+
+// record is an Entry of a ranking.
+type record struct {
+	count uint64
+	last  int64  // microseconds since 1970
+	seen  uint64 // the larger, the later it was added to
+}
+
+// ranking holds the records that stay. It knows no clock and no lock. When it was
+// added to decides who goes, not the time of it: clocks are set back.
+type ranking struct {
+	size    int
+	adds    uint64
+	records map[string]record
+	byCount rankedmap.Map[string, uint64]
+	byLast  rankedmap.Map[string, int64]
+}
+
+func newRanking(size int) *ranking {
+	return &ranking{size: size, records: make(map[string]record)}
+}
+
+// add counts n more occurrences of text, the last at a time.
+func (r *ranking) add(text string, n uint64, last int64) {
+	r.adds++
+	rec, known := r.records[text]
+	rec.count = saturated(rec.count, n)
+	if !known || last > rec.last {
+		rec.last = last
+	}
+	rec.seen = r.adds
+	r.records[text] = rec
+	r.byCount.Update(text, rec.count)
+	r.byLast.Update(text, rec.last)
+	if len(r.records) > r.size {
+		r.remove(r.leaving())
+	}
+}
+
+// leaving is the record to go when there is one too many: of the least frequent
+// the one that was not added to for longest. They are two or more, so it is never
+// the one just added.
+func (r *ranking) leaving() string {
+	candidates := max(1, r.size/newcomers) + 1
+	leaving, seen := "", uint64(math.MaxUint64)
+	for text := range r.byCount.All() {
+		if s := r.records[text].seen; s < seen {
+			leaving, seen = text, s
+		}
+		if candidates--; candidates == 0 {
+			break
+		}
+	}
+	return leaving
+}
+
+// removeOld removes what was not seen after a time.
+func (r *ranking) removeOld(until int64) {
+	for {
+		text, last, ok := r.byLast.Lowest()
+		if !ok || last > until {
+			return
+		}
+		r.remove(text)
+	}
+}
+
+func (r *ranking) remove(text string) {
+	delete(r.records, text)
+	r.byCount.Erase(text)
+	r.byLast.Erase(text)
+}
+
+// entries lists the records, the most frequent first; of equally frequent ones
+// the one that was seen last.
+func (r *ranking) entries() []Entry {
+	list := make([]Entry, 0, len(r.records))
+	for text, rec := range r.records {
+		list = append(list, Entry{Text: text, Count: rec.count, Last: time.UnixMicro(rec.last)})
+	}
+	sortEntries(list)
+	return list
+}
+
+func sortEntries(list []Entry) {
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), cmp.Compare(a.Text, b.Text))
+	})
+}
+
+func saturated(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}

@@ -1,0 +1,206 @@
+package errtop
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// naive is a ranking as its rule reads, in a plain list.
+type naive struct {
+	size, adds int
+	list       []naiveRecord
+}
+
+type naiveRecord struct {
+	text  string
+	count uint64
+	last  int64
+	seen  int
+}
+
+func (m *naive) add(text string, n uint64, last int64) {
+	m.adds++
+	i := slices.IndexFunc(m.list, func(r naiveRecord) bool { return r.text == text })
+	if i < 0 {
+		i = len(m.list)
+		m.list = append(m.list, naiveRecord{text: text, last: last})
+	}
+	r := &m.list[i]
+	r.count, r.last, r.seen = r.count+n, max(r.last, last), m.adds
+	if len(m.list) <= m.size {
+		return
+	}
+	slices.SortFunc(m.list, func(a, b naiveRecord) int { // the most frequent first
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.text, a.text))
+	})
+	others := m.list[m.size-max(1, m.size/8):]
+	slices.SortFunc(others, func(a, b naiveRecord) int { return cmp.Compare(b.seen, a.seen) }) // and those the newest first
+	m.list = m.list[:m.size]
+}
+
+func (m *naive) removeOld(until int64) {
+	m.list = slices.DeleteFunc(m.list, func(r naiveRecord) bool { return r.last <= until })
+}
+
+func (m *naive) entries() []Entry {
+	list := []Entry{}
+	for _, r := range m.list {
+		list = append(list, Entry{r.text, r.count, time.UnixMicro(r.last)})
+	}
+	sortEntries(list)
+	return list
+}
+
+func TestRankingIsThatOfTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 20).Draw(t, "size")
+		r, m := newRanking(size), &naive{size: size}
+		texts := rapid.Map(rapid.IntRange(0, 2*size+1), func(i int) string { return fmt.Sprint("error ", i) })
+		now := int64(1_000_000)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				text, n := texts.Draw(t, "text"), rapid.Uint64Range(1, 5).Draw(t, "n")
+				now += rapid.Int64Range(-2, 5).Draw(t, "passed") // clocks are set back
+				r.add(text, n, now)
+				m.add(text, n, now)
+				if _, ok := r.records[text]; !ok {
+					t.Fatalf("%s was just added and is gone", text)
+				}
+			},
+			"remove old": func(t *rapid.T) {
+				until := now - rapid.Int64Range(0, 40).Draw(t, "keep")
+				r.removeOld(until)
+				m.removeOld(until)
+			},
+			"restart": func(t *rapid.T) {
+				entries, err := decode(encode(r.entries()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r = newRanking(size)
+				r.restore(entries, now)
+				want := m.entries()
+				for i := range want { // what was seen in the future is seen now
+					want[i].Last = time.UnixMicro(min(now, want[i].Last.UnixMicro()))
+				}
+				slices.SortFunc(want, func(a, b Entry) int {
+					return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Count, b.Count), cmp.Compare(a.Text, b.Text))
+				})
+				*m = naive{size: size}
+				for _, e := range want {
+					m.add(e.Text, e.Count, e.Last.UnixMicro())
+				}
+				if len(m.list) != len(want) {
+					t.Fatalf("%d records of %d are there after a restart", len(m.list), len(want))
+				}
+			},
+			"": func(t *rapid.T) {
+				if got, want := r.entries(), m.entries(); !slices.Equal(got, want) {
+					t.Fatalf("holds %v\nwant  %v", got, want)
+				}
+				if r.byCount.Len() != len(r.records) || r.byLast.Len() != len(r.records) || len(r.records) > size {
+					t.Fatalf("%d records, %d by count, %d by time", len(r.records), r.byCount.Len(), r.byLast.Len())
+				}
+			},
+		})
+	})
+}
+
+// TestNewcomerRises is R-F14: in a full top of frequent errors a new one, which
+// is at first the rarest of all, rises to the first place.
+func TestNewcomerRises(t *testing.T) {
+	const size, noise = 80, 9 // errors that occur once, between two occurrences of the new one
+	r := newRanking(size)
+	for i := range size {
+		r.add(fmt.Sprint("old ", i), 1000, int64(i))
+	}
+	once := 0
+	for i := range 2000 {
+		for range noise {
+			once++
+			r.add(fmt.Sprint("once ", once), 1, int64(size+i))
+		}
+		r.add("new", 1, int64(size+i))
+	}
+	entries := r.entries()
+	if first := entries[0]; first.Text != "new" || first.Count != 2000 {
+		t.Errorf("first is %v", first)
+	}
+	old := 0
+	for _, e := range entries {
+		if e.Count == 1000 {
+			old++
+		}
+	}
+	if old != size-size/newcomers-1 { // of the most frequent, the new one is one
+		t.Errorf("%d of the frequent errors are left of %d, for %d that occurred once", old, size, once)
+	}
+}
+
+func TestRemoveOldOfNothing(t *testing.T) {
+	r := newRanking(3)
+	r.removeOld(math.MaxInt64)
+	r.add("a", 1, 10)
+	r.add("b", 1, 11)
+	r.removeOld(10)
+	if e := r.entries(); len(e) != 1 || e[0].Text != "b" {
+		t.Errorf("%v are left", e)
+	}
+	r.removeOld(math.MaxInt64) // R-F12
+	if e := r.entries(); len(e) != 0 {
+		t.Errorf("%v are left", e)
+	}
+}
+
+func TestCountsEnd(t *testing.T) {
+	r := newRanking(1)
+	r.add("a", math.MaxUint64-1, 1)
+	r.add("a", 5, 1)
+	if got := r.entries()[0].Count; got != math.MaxUint64 {
+		t.Errorf("counts to %d", got)
+	}
+}
+
+// TestRestoreKeepsTheNewest: also where the file holds more than there is room
+// for, and all others are more frequent.
+func TestRestoreKeepsTheNewest(t *testing.T) {
+	now := time.UnixMicro(1_000_000)
+	rapid.Check(t, func(t *rapid.T) {
+		entries := []Entry{{"newest", 1, now}}
+		for i := range rapid.IntRange(0, 40).Draw(t, "others") {
+			ago := time.Duration(rapid.IntRange(1, 5).Draw(t, "ago")) * time.Microsecond
+			entries = append(entries, Entry{fmt.Sprint("other ", i), rapid.Uint64Range(2, 9).Draw(t, "count"), now.Add(-ago)})
+		}
+		r := newRanking(rapid.IntRange(1, 20).Draw(t, "size"))
+		r.restore(rapid.Permutation(entries).Draw(t, "entries"), now.UnixMicro())
+		if rec, ok := r.records["newest"]; !ok || rec.count != 1 || len(r.records) != min(r.size, len(entries)) {
+			t.Errorf("%d records, the newest among them: %v", len(r.records), ok)
+		}
+	})
+}
+
+func TestRestoreTakesWhatIsOdd(t *testing.T) {
+	r := newRanking(10)
+	r.restore([]Entry{
+		{"without a time", 2, time.Time{}},
+		{"without a count", 0, time.UnixMicro(5)},
+		{"of the future", 3, time.UnixMicro(math.MaxInt64)},
+		{"before all", 4, time.UnixMicro(math.MinInt64)},
+	}, 7)
+	got := r.entries()
+	want := []Entry{
+		{"before all", 4, time.UnixMicro(math.MinInt64)},
+		{"of the future", 3, time.UnixMicro(7)},
+		{"without a time", 2, time.UnixMicro(7)},
+		{"without a count", 1, time.UnixMicro(5)},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("holds %v\nwant  %v", got, want)
+	}
+}
