@@ -5,7 +5,7 @@ var catalogueFiles = []Explanation{
 	{
 		Code:   "TG501",
 		Title:  "a file cannot be read",
-		Reason: "The topology file, or a file that stands where one is to be written, cannot be read. The message says what the system says.",
+		Reason: "The topology file, or a file that stands where one is to be written, or a snapshot, cannot be read. The message says what the system says.",
 	},
 	{
 		Code:   "TG502",
@@ -26,5 +26,10 @@ var catalogueFiles = []Explanation{
 		Code:   "TG505",
 		Title:  "a generated file is not up to date",
 		Reason: "What is on disk is not what topogen build would write: it is missing, differs, or would no longer be written. Run topogen build and commit what it writes.",
+	},
+	{
+		Code:   "TG506",
+		Title:  "a snapshot does not fit",
+		Reason: "The file after topogen graph --load is no JSON of what Snapshot() returns, or it is of another topology, or of this one before it was changed: processors are found by their name and number of instances, edges by their ends and message. Take a snapshot from a program that was built from this file.",
 	},
 }

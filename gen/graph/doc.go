@@ -1,15 +1,20 @@
 // Package graph draws a topology: as Mermaid for a README, as DOT for
-// Graphviz, as JSON for tools, and as an SVG picture that needs neither.
+// Graphviz, as JSON for tools, as tables for a terminal, and as an SVG picture
+// that needs none of these.
 //
 //	g := graph.FromTopology(topology)
 //	os.Stdout.Write(graph.SVG(g))
+//
+// [WithLoad] colours it by what a running topology has done, as the JSON of its
+// Snapshot says.
 //
 // # Guarantees
 //
 // Every function is pure and takes a plain value: the same graph gives the same
 // bytes on every machine. Lines end in "\n". Names may hold anything (quotes,
 // brackets, line breaks, bytes that are not UTF-8) and cannot break out of the
-// format they are written in.
+// format they are written in. A snapshot may come from anywhere: its size and
+// depth are bounded, and what does not fit the topology is a finding.
 //
 // In an SVG no two boxes or labels overlap and no line runs through a box or
 // through another edge's label, whatever the graph: that follows from how it is

@@ -12,27 +12,41 @@ func DOT(g Graph) []byte {
 	fmt.Fprintf(&b, "digraph %s {\n", dotText(g.Name))
 	b.WriteString("  rankdir=LR\n")
 	b.WriteString("  node [shape=box, style=rounded, fontname=\"Helvetica\", fontsize=12]\n")
+	if g.Load != nil {
+		fmt.Fprintf(&b, "  label=%s\n  fontname=\"Helvetica\"\n", dotText(g.Load.words()))
+	}
 	b.WriteString("  edge [fontname=\"Helvetica\", fontsize=10]\n")
 	for i, n := range g.Nodes {
 		label := dotText(append([]string{n.Name}, nodeLines(n)...)...)
-		attr := ""
+		attr, styles := "", ""
 		switch {
 		case n.Timer:
-			attr = ", style=\"rounded,dotted\", fontsize=10, height=0.3"
+			styles, attr = "rounded,dotted", ", fontsize=10, height=0.3"
 		case n.External:
-			attr = ", style=\"rounded,dashed\""
+			styles = "rounded,dashed"
 		case n.Blocking:
 			attr = ", peripheries=2"
 		}
+		if n.Load != nil {
+			styles = "rounded,filled"
+			attr += fmt.Sprintf(", fillcolor=%q, fontcolor=%q", heatFills[n.Load.heat()], heatText)
+		}
+		if styles != "" {
+			attr = fmt.Sprintf(", style=%q", styles) + attr
+		}
 		fmt.Fprintf(&b, "  n%d [label=%s%s]\n", i, label, attr)
 	}
+	most := g.most()
 	for _, e := range g.Edges {
 		if !g.drawable(e) {
 			continue
 		}
 		attr := ""
+		if e.Load != nil {
+			attr = ", penwidth=" + tenths(lineWidths[e.Load.traffic(most)])
+		}
 		if e.Reply != "" {
-			attr = ", dir=both, arrowtail=empty"
+			attr += ", dir=both, arrowtail=empty"
 		}
 		fmt.Fprintf(&b, "  n%d -> n%d [label=%s%s]\n", e.From, e.To, dotText(edgeLines(e)...), attr)
 	}

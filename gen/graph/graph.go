@@ -12,24 +12,27 @@ type Graph struct {
 	Name  string
 	Nodes []Node
 	Edges []Edge
+	Load  *Load // nil: what nodes and edges have done is not known
 }
 
 // Node is a processor, or the source of a timer.
 type Node struct {
 	Name      string
-	Type      string // the Go type, with its import path; may be empty
-	Instances int    // shown when greater than 1
-	Blocking  bool   // has goroutines of its own
-	External  bool   // messages come from outside
-	Timer     bool   // not a processor: "every 1s", drawn small
+	Type      string    // the Go type, with its import path; may be empty
+	Instances int       // shown when greater than 1
+	Blocking  bool      // has goroutines of its own
+	External  bool      // messages come from outside
+	Timer     bool      // not a processor: "every 1s", drawn small
+	Load      *NodeLoad // nil where not known
 }
 
 // Edge carries one message type from a node to a node.
 type Edge struct {
-	From, To int    // indices into Graph.Nodes; they may be equal
-	Message  string // name of the message type
-	Reply    string // name of the reply's type; empty: none
-	Note     string // "key Account", "drop-oldest 64"; parts separated by ", "
+	From, To int       // indices into Graph.Nodes; they may be equal
+	Message  string    // name of the message type
+	Reply    string    // name of the reply's type; empty: none
+	Note     string    // "key Account", "drop-oldest 64"; parts separated by ", "
+	Load     *EdgeLoad // nil where not known
 }
 
 // defaultCapacity is the capacity that is not worth a note.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/topogen/topogen/spec"
@@ -21,31 +22,36 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 var formats = []struct {
 	ext   string
 	write func(Graph) []byte
-}{{"mmd", Mermaid}, {"dot", DOT}, {"json", JSON}, {"svg", SVG}}
+}{{"mmd", Mermaid}, {"dot", DOT}, {"json", JSON}, {"svg", SVG}, {"txt", Table}}
 
 func TestGolden(t *testing.T) {
 	for _, f := range formats {
 		t.Run(f.ext, func(t *testing.T) {
-			got := f.write(shop())
-			file := filepath.Join("testdata", "shop."+f.ext)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), string(got)); d != "" {
-				t.Errorf("%s (-want +got):\n%s", file, d)
-			}
+			golden(t, "shop."+f.ext, f.write(shop()))
+			golden(t, "shop-load."+f.ext, f.write(loaded(shop(), 2)))
 		})
 	}
 }
 
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", file, d)
+	}
+}
+
 func TestSameBytes(t *testing.T) {
-	for _, g := range []Graph{shop(), loop(), company(60, 1), tangle(30, 60, 1), hostile()} {
+	for _, g := range []Graph{shop(), loop(), company(60, 1), tangle(30, 60, 1), hostile(), loaded(hostile(), 1)} {
 		for _, f := range formats {
 			first := f.write(g)
 			for range 3 {
@@ -98,12 +104,18 @@ func TestHostileSVG(t *testing.T) {
 		}
 	}
 	check(t, g, "hostile")
+	check(t, loaded(g, 1), "hostile with a load")
 }
 
 func TestHostileText(t *testing.T) {
 	g := hostile()
 	// One line for each node and edge, with one quoted text.
 	things := len(g.Nodes) + len(g.Edges)
+	for _, r := range string(Table(g)) {
+		if r != '\n' && unicode.IsControl(r) {
+			t.Errorf("the tables hold %q", r)
+		}
+	}
 	if n := bytes.Count(Mermaid(g), []byte("\n")); n != 1+things {
 		t.Errorf("%d lines of Mermaid, want %d", n, 1+things)
 	}

@@ -3,10 +3,12 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 )
 
 type jsonGraph struct {
 	Name  string     `json:"name"`
+	Load  *jsonLoad  `json:"load,omitempty"`
 	Nodes []jsonNode `json:"nodes"`
 	Edges []jsonEdge `json:"edges"`
 }
@@ -18,6 +20,8 @@ type jsonNode struct {
 	Blocking  bool   `json:"blocking"`
 	External  bool   `json:"external"`
 	Timer     bool   `json:"timer"`
+
+	Load *jsonNodeLoad `json:"load,omitempty"`
 }
 
 type jsonEdge struct {
@@ -26,6 +30,30 @@ type jsonEdge struct {
 	Message string `json:"message"`
 	Reply   string `json:"reply"`
 	Note    string `json:"note"`
+
+	Load *jsonEdgeLoad `json:"load,omitempty"`
+}
+
+type jsonLoad struct {
+	Time    time.Time     `json:"time"`
+	Elapsed time.Duration `json:"elapsed"` // nanoseconds
+	Workers int           `json:"workers"`
+}
+
+type jsonNodeLoad struct {
+	Busy      float64 `json:"busy"` // shares of the time elapsed
+	BusyMax   float64 `json:"busy_max"`
+	Paused    float64 `json:"paused"`
+	PausedMax float64 `json:"paused_max"`
+	Received  uint64  `json:"received"`
+}
+
+type jsonEdgeLoad struct {
+	Capacity int    `json:"capacity"`
+	Queues   int    `json:"queues"`
+	Len      int    `json:"len"`
+	Sent     uint64 `json:"sent"`
+	Dropped  uint64 `json:"dropped"`
 }
 
 // JSON returns the graph as an indented JSON object:
@@ -34,21 +62,45 @@ type jsonEdge struct {
 //	nodes   name, type, instances, blocking, external, timer
 //	edges   from, to (indices into nodes), message, reply, note
 //
-// All keys are always there. Names stay; later versions may add keys.
+// All keys are always there. Names stay; later versions may add keys. A graph
+// with a load has also, under the key load:
+//
+//	of the graph  time, elapsed (nanoseconds), workers
+//	of a node     busy, paused (shares of the time elapsed, the mean over the
+//	              instances), busy_max, paused_max (the highest), received
+//	of an edge    capacity (of one queue; 0 for a timer), queues, len, sent, dropped
 func JSON(g Graph) []byte {
 	// The types mirror Graph so that renaming a field there renames nothing here.
 	out := jsonGraph{Name: g.Name, Nodes: []jsonNode{}, Edges: []jsonEdge{}}
 	for _, n := range g.Nodes {
-		out.Nodes = append(out.Nodes, jsonNode(n))
+		out.Nodes = append(out.Nodes, jsonNode{
+			Name: n.Name, Type: n.Type, Instances: n.Instances,
+			Blocking: n.Blocking, External: n.External, Timer: n.Timer,
+			Load: n.Load.json(),
+		})
 	}
 	for _, e := range g.Edges {
-		out.Edges = append(out.Edges, jsonEdge(e))
+		out.Edges = append(out.Edges, jsonEdge{
+			From: e.From, To: e.To, Message: e.Message, Reply: e.Reply, Note: e.Note,
+			Load: (*jsonEdgeLoad)(e.Load),
+		})
+	}
+	if g.Load != nil {
+		out.Load = &jsonLoad{g.Load.Until, g.Load.Elapsed, g.Load.Workers}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false) // a type such as <-chan is to stay readable
-	// Encoding strings, integers and booleans into memory cannot fail.
+	// Encoding strings, numbers and booleans into memory cannot fail.
 	_ = enc.Encode(out)
 	return b.Bytes()
+}
+
+func (l *NodeLoad) json() *jsonNodeLoad {
+	if l == nil {
+		return nil
+	}
+	part := func(thousandths int) float64 { return float64(thousandths) / 1000 }
+	return &jsonNodeLoad{part(l.Busy.Mean), part(l.Busy.Max), part(l.Paused.Mean), part(l.Paused.Max), l.Received}
 }

@@ -20,6 +20,7 @@ func TestPictures(t *testing.T) {
 	for name, g := range map[string]Graph{
 		"shop": shop(), "loop": loop(), "chain": chain(14), "tangle": tangle(20, 30, 3),
 		"5": company(5, 3), "20": company(20, 1), "20b": company(20, 5), "60": company(60, 2), "60b": company(60, 9),
+		"shop-load": loaded(shop(), 1), "loop-load": loaded(loop(), 2), "5-load": loaded(company(5, 3), 3), "20-load": loaded(company(20, 1), 4),
 	} {
 		for suffix, l := range map[string]layout{"": arrange(g), "-down": arrangeIn(g, downward)} {
 			if err := os.WriteFile(filepath.Join(*pictures, name+suffix+".svg"), draw(g, l), 0o644); err != nil {
@@ -137,7 +138,7 @@ func jogs(l layout) (short, all int) {
 func check(t interface{ Errorf(string, ...any) }, g Graph, what string) (short, double, bends int) {
 	for _, dir := range []direction{rightward, downward} {
 		l := arrangeIn(g, dir)
-		for _, f := range flaws(g, l) {
+		for _, f := range append(flaws(g, l), textFlaws(draw(g, l))...) {
 			t.Errorf("%s, direction %d: %s", what, dir, f)
 		}
 		s, b := jogs(l)
@@ -150,7 +151,8 @@ func TestNothingOverlaps(t *testing.T) {
 	short, double, bends := 0, 0, 0
 	for _, size := range []int{5, 20, 60} {
 		for seed := range uint64(8) {
-			for _, g := range []Graph{company(size, seed), tangle(size, size*3/2, seed)} {
+			plain := []Graph{company(size, seed), tangle(size, size*3/2, seed)}
+			for _, g := range append(plain, loaded(plain[0], seed), loaded(plain[1], seed)) {
 				s, d, b := check(t, g, fmt.Sprintf("%s of %d, seed %d", g.Name, size, seed))
 				short, double, bends = short+s, double+d, bends+b
 			}
@@ -189,6 +191,7 @@ func TestNothingOverlapsInSmallGraphs(t *testing.T) {
 			})
 		}
 		check(t, g, "graph")
+		check(t, loaded(g, rapid.Uint64().Draw(t, "load")), "graph with a load")
 	})
 }
 

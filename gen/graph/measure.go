@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Fonts and lengths of pictures, in pixels. Text is cut where it would make a
 // box or label wider than a person wants to look at.
@@ -10,6 +13,8 @@ var (
 	badgeFont = font{size: 10, bold: true}
 	edgeFont  = font{size: 12}
 	noteFont  = font{size: 11}
+
+	strainFont = font{size: 11, bold: true} // of loads that need a look
 )
 
 const (
@@ -26,6 +31,9 @@ const (
 	badgeRoom  = 8 // before a badge
 	stackShift = 4 // between the cards of a box with several instances
 
+	gaugeHigh = 6  // of the bar that shows what is busy and paused
+	gaugeRoom = 14 // for it, with what is above and below
+
 	labelMax  = 170 // widest line of a label
 	labelPad  = 6   // beside the text of a label
 	lineHigh  = 14
@@ -36,6 +44,7 @@ const (
 type caption struct {
 	name, typ, count string
 	badges           []string
+	load             []string // lines below
 }
 
 func (n Node) caption() caption {
@@ -45,6 +54,9 @@ func (n Node) caption() caption {
 	}
 	if n.Instances > 1 {
 		c.count = fmt.Sprintf("×%d", n.Instances)
+	}
+	if n.Load != nil {
+		c.load = n.Load.lines()
 	}
 	c.typ = typeFont.fit(oneLine(shortType(n.Type)), textMax-typeFont.width(c.count))
 	return c
@@ -67,11 +79,26 @@ func (n Node) size() (w, h int) {
 	if c.count != "" {
 		second += countRoom + typeFont.width(c.count)
 	}
-	h = boxLow
-	if second > 0 {
-		h = boxHigh
+	for _, line := range c.load {
+		second = max(second, noteFont.width(line))
 	}
-	return max(w+2*boxPad, second+2*boxPad, boxMin) + n.stack(), h + n.stack()
+	return max(w+2*boxPad, second+2*boxPad, boxMin) + n.stack(), c.high() + c.loadHigh() + n.stack()
+}
+
+// high is the height of a box without its load.
+func (c caption) high() int {
+	if c.typ != "" || c.count != "" {
+		return boxHigh
+	}
+	return boxLow
+}
+
+// loadHigh is the height that the load adds.
+func (c caption) loadHigh() int {
+	if len(c.load) == 0 {
+		return 0
+	}
+	return lineHigh*len(c.load) + gaugeRoom
 }
 
 // stack is the room that the cards behind a box take.
@@ -84,16 +111,34 @@ func (n Node) stack() int {
 
 func badgeWidth(s string) int { return badgeFont.width(s) + 2*badgePad }
 
+// remark is a line of text beside an edge.
+type remark struct{ class, text string }
+
 // lines is the text beside an edge: the message, which names it, and what is
 // said about it below.
-func (e Edge) lines() (message string, below []string) {
+func (e Edge) lines() (message string, below []remark) {
+	add := func(class string, lines ...string) {
+		for _, line := range lines {
+			below = append(below, remark{class, line})
+		}
+	}
 	if e.Message != "" {
 		message = edgeFont.fit(oneLine(e.Message), labelMax)
 	}
 	if e.Reply != "" {
-		below = append(below, edgeFont.fit("← "+oneLine(e.Reply), labelMax))
+		add("reply", edgeFont.fit("← "+oneLine(e.Reply), labelMax))
 	}
-	return message, append(below, noteFont.wrap(oneLine(e.Note), noteWidth)...)
+	add("note", noteFont.wrap(oneLine(e.Note), noteWidth)...)
+	if e.Load != nil {
+		for _, part := range e.Load.parts() {
+			if part.strained {
+				add("load strained", strainFont.fit(part.text, labelMax))
+			} else {
+				add("load", noteFont.fit(part.text, labelMax))
+			}
+		}
+	}
+	return message, below
 }
 
 // measure gives every node and label its room in one direction.
@@ -123,7 +168,10 @@ func (e Edge) extent(dir direction) extent {
 	}
 	w := edgeFont.width(message)
 	for _, line := range below {
-		w = max(w, edgeFont.width(line))
+		w = max(w, edgeFont.width(line.text))
+		if strings.HasSuffix(line.class, "strained") {
+			w = max(w, strainFont.width(line.text))
+		}
 	}
 	w += 2 * labelPad
 	if dir == downward {

@@ -8,10 +8,15 @@ import (
 
 // Mermaid returns the graph as a Mermaid flowchart, for a fenced block of a
 // README. External processors are slanted, blocking ones have double sides,
-// timers are round; a reply gives an arrow both ends.
+// timers are round; a reply gives an arrow both ends. A load colours the
+// processors and makes lines with more traffic thicker; comments say of which
+// time it is.
 func Mermaid(g Graph) []byte {
 	var b bytes.Buffer
 	b.WriteString("flowchart LR\n")
+	if g.Load != nil {
+		fmt.Fprintf(&b, "  %%%% %s\n", g.Load.words())
+	}
 	for i, n := range g.Nodes {
 		left, right := "[", "]"
 		switch {
@@ -31,10 +36,21 @@ func Mermaid(g Graph) []byte {
 		}
 		fmt.Fprintf(&b, "  n%d%s\"%s\"%s\n", i, left, label, right)
 	}
+	most, drawn := g.most(), 0
+	var styles strings.Builder
+	for i, n := range g.Nodes {
+		if n.Load != nil {
+			fmt.Fprintf(&styles, "  style n%d fill:%s,color:%s\n", i, heatFills[n.Load.heat()], heatText)
+		}
+	}
 	for _, e := range g.Edges {
 		if !g.drawable(e) {
 			continue
 		}
+		if e.Load != nil {
+			fmt.Fprintf(&styles, "  linkStyle %d stroke-width:%spx\n", drawn, tenths(lineWidths[e.Load.traffic(most)]))
+		}
+		drawn++
 		arrow := "-->"
 		if e.Reply != "" {
 			arrow = "<-->"
@@ -49,6 +65,7 @@ func Mermaid(g Graph) []byte {
 		}
 		fmt.Fprintf(&b, "  n%d %s%s n%d\n", e.From, arrow, label, e.To)
 	}
+	b.WriteString(styles.String())
 	return b.Bytes()
 }
 
@@ -65,6 +82,9 @@ func nodeLines(n Node) []string {
 	if marks := badges(n); len(marks) > 0 {
 		lines = append(lines, strings.Join(marks, ", "))
 	}
+	if n.Load != nil {
+		lines = append(lines, n.Load.lines()...)
+	}
 	return lines
 }
 
@@ -79,6 +99,9 @@ func edgeLines(e Edge) []string {
 	}
 	if e.Note != "" {
 		lines = append(lines, e.Note)
+	}
+	if e.Load != nil {
+		lines = append(lines, e.Load.line())
 	}
 	return lines
 }

@@ -57,9 +57,10 @@ func reach(a, b point, shared bool) int {
 	return n
 }
 
-// arrowhead is the path of a head with its tip at b.
-func arrowhead(a, b point) string {
+// arrowhead is the path of a head with its tip at b, wider by extra on both sides.
+func arrowhead(a, b point, extra int) string {
 	dx, dy := unit(a, b)
-	x, y := b.x-dx*headLong, b.y-dy*headLong
-	return fmt.Sprintf("M%d %dL%d %dL%d %dZ", b.x, b.y, x-dy*headHalf, y+dx*headHalf, x+dy*headHalf, y-dx*headHalf)
+	half := headHalf + extra
+	x, y := b.x-dx*(headLong+extra), b.y-dy*(headLong+extra)
+	return fmt.Sprintf("M%d %dL%d %dL%d %dZ", b.x, b.y, x-dy*half, y+dx*half, x+dy*half, y-dx*half)
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"time"
 )
 
 // shop is a small service with everything that a picture can show.
@@ -152,6 +154,41 @@ func fan(size int) Graph {
 	for i := range size {
 		g.Nodes = append(g.Nodes, Node{Name: fmt.Sprint("sink-", i)})
 		g.Edges = append(g.Edges, Edge{To: i + 1, Message: "M"})
+	}
+	return g
+}
+
+// loaded gives a graph a load, with the longest texts among others.
+func loaded(g Graph, seed uint64) Graph {
+	r := rand.New(rand.NewPCG(seed, 2))
+	g.Nodes, g.Edges = slices.Clone(g.Nodes), slices.Clone(g.Edges)
+	g.Load = &Load{Until: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Elapsed: 12345 * time.Millisecond, Workers: 2}
+	count := func() uint64 { return r.Uint64() >> r.IntN(64) } // from 0 to more than anybody counts
+	if seed%2 == 0 {                                           // as in a topology that runs
+		count = func() uint64 { return uint64(r.IntN(40_000_000)) * uint64(r.IntN(5)) / 4 }
+	}
+	spread := func() Spread {
+		mean := r.IntN(1001)
+		return Spread{mean, mean + r.IntN(1001-mean)}
+	}
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; !n.Timer && !n.External {
+			n.Load = &NodeLoad{Busy: spread(), Paused: spread(), Received: count()}
+			if n.Instances <= 1 {
+				n.Load.Busy.Max, n.Load.Paused.Mean = n.Load.Busy.Mean, n.Load.Paused.Max
+			}
+			if r.IntN(2) == 0 {
+				n.Load.Paused = Spread{}
+			}
+		}
+	}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		e.Load = &EdgeLoad{Capacity: 1 << r.IntN(13), Queues: 1 + r.IntN(2)*r.IntN(64), Sent: count()}
+		e.Load.Len = r.IntN(e.Load.Capacity + 1)
+		if r.IntN(4) == 0 {
+			e.Load.Dropped = count()
+		}
 	}
 	return g
 }

@@ -16,15 +16,23 @@ func SVG(g Graph) []byte {
 }
 
 func draw(g Graph, l layout) []byte {
-	c := canvas{graph: g, layout: l}
+	c := canvas{graph: g, layout: l, most: g.most()}
 	name := oneLine(g.Name)
 	heading := nameFont.fit(name, max(l.width, 400))
-	width := max(l.width, 2*margin+nameFont.width(heading)*8/7, 2*margin+typeFont.width(g.counts()))
+	legend := c.legend()
+	width := max(l.width, legend.w+2*margin, 2*margin+nameFont.width(heading)*8/7, 2*margin+typeFont.width(g.counts()))
 	height := l.height + headingHigh
-	title := strings.TrimSpace("Topology "+name) + ": " + g.counts()
+	if legend.h > 0 {
+		height += legend.h + margin
+	}
+	title, css := strings.TrimSpace("Topology "+name)+": "+g.counts(), style
+	if g.Load != nil {
+		title += "; " + g.Load.words()
+		css += loadStyle()
+	}
 	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="topogen" width="%d" height="%d" viewBox="0 %d %d %d" role="img" aria-label="%s">`+"\n",
 		width, height, -headingHigh, width, height, xmlText(title))
-	c.printf("<title>%s</title>\n<style>%s</style>\n", xmlText(title), style)
+	c.printf("<title>%s</title>\n<style>%s</style>\n", xmlText(title), css)
 	c.printf(`<rect class="page" x="0" y="%d" width="%d" height="%d" rx="10"/>`+"\n", -headingHigh, width, height)
 	if heading != "" {
 		c.printf(`<text class="heading" x="%d" y="-10">%s</text>`+"\n", margin, xmlText(heading))
@@ -41,6 +49,7 @@ func draw(g Graph, l layout) []byte {
 	for i := range g.Nodes {
 		c.node(i)
 	}
+	c.drawLegend(legend)
 	c.printf("</svg>\n")
 	return c.Bytes()
 }
@@ -50,6 +59,7 @@ type canvas struct {
 	bytes.Buffer
 	graph  Graph
 	layout layout
+	most   uint64 // what the busiest edge has carried
 }
 
 func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.Buffer, format, args...) }
@@ -73,6 +83,9 @@ func (c *canvas) node(i int) {
 		for _, b := range text.badges {
 			class += " " + b
 		}
+		if n.Load != nil {
+			class += fmt.Sprintf(" heat heat-%d", n.Load.heat())
+		}
 	}
 	c.printf(`<g class="%s"><title>%s</title>`, class, xmlText(strings.Join(append([]string{n.Name}, fullLines(n)...), ", ")))
 	defer c.printf("</g>\n")
@@ -89,7 +102,12 @@ func (c *canvas) node(i int) {
 			r.x+stackShift, r.y+stackShift, front.w, front.h)
 	}
 	c.printf(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="7"/>`, front.x, front.y, front.w, front.h)
-	x, y := front.x+boxPad, front.y+front.h/2+5
+	// Many edges may have made the box higher than its text.
+	top := front.y + (front.h-text.high()-text.loadHigh())/2
+	x, y := front.x+boxPad, top+text.high()/2+5
+	if n.Load != nil {
+		c.nodeLoad(n.Load, text, rect{x, top + text.high(), front.w - 2*boxPad, text.loadHigh()})
+	}
 	second := text.typ != "" || text.count != ""
 	if second {
 		y -= 9
@@ -125,7 +143,11 @@ func fullLines(n Node) []string {
 	if n.Instances > 1 {
 		lines = append(lines, fmt.Sprintf("%d instances", n.Instances))
 	}
-	return append(lines, badges(n)...)
+	lines = append(lines, badges(n)...)
+	if n.Load != nil {
+		lines = append(lines, n.Load.lines()...)
+	}
+	return lines
 }
 
 // edge draws a line with its arrowheads and label.
@@ -135,14 +157,20 @@ func (c *canvas) edge(i int) {
 	if c.layout.back[i] {
 		class += " back"
 	}
+	extra := 0
+	if e.Load != nil {
+		step := e.Load.traffic(c.most)
+		class += fmt.Sprintf(" traffic traffic-%d", step)
+		extra = max(0, step-3) // so that the head is wider than its line
+	}
 	from, to := c.graph.Nodes[e.From].Name, c.graph.Nodes[e.To].Name
 	c.printf(`<g class="%s"><title>%s</title>`, class,
 		xmlText(strings.Join(append([]string{from + " → " + to}, edgeLines(e)...), ", ")))
 	path := rounded(shorten(line, e.Reply != ""))
 	c.printf(`<path class="under" d="%s"/><path class="line" d="%s"/>`, path, path)
-	c.printf(`<path class="head" d="%s"/>`, arrowhead(line[len(line)-2], line[len(line)-1]))
+	c.printf(`<path class="head" d="%s"/>`, arrowhead(line[len(line)-2], line[len(line)-1], extra))
 	if e.Reply != "" {
-		c.printf(`<path class="reply-head" d="%s"/>`, arrowhead(line[1], line[0]))
+		c.printf(`<path class="reply-head" d="%s"/>`, arrowhead(line[1], line[0], extra))
 	}
 	c.label(i)
 	c.printf("</g>\n")
@@ -165,12 +193,8 @@ func (c *canvas) label(i int) {
 	if message != "" {
 		c.printf(`<text class="message" x="%d" y="%d"%s>%s</text>`, x, y, anchor, xmlText(message))
 	}
-	for k, text := range below {
-		class := "note"
-		if k == 0 && c.graph.Edges[i].Reply != "" {
-			class = "reply"
-		}
-		c.printf(`<text class="%s" x="%d" y="%d"%s>%s</text>`, class, x, next, anchor, xmlText(text))
+	for _, line := range below {
+		c.printf(`<text class="%s" x="%d" y="%d"%s>%s</text>`, line.class, x, next, anchor, xmlText(line.text))
 		next += lineHigh
 	}
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,7 @@ import (
 type Graph struct {
 	File   string
 	Format string
+	Load   string // a file with a snapshot, "-" for stdin; "": none
 }
 
 func newGraph(chosen *command) *cobra.Command {
@@ -21,9 +24,16 @@ func newGraph(chosen *command) *cobra.Command {
 		Use:   "graph FILE",
 		Short: "Draw a topology",
 		Long: `Draw a topology: as Mermaid for a README, as DOT for Graphviz, as JSON for
-tools, or as an SVG picture that is dark where the reader's colour scheme is.`,
+tools, as tables for a terminal, or as an SVG picture that is dark where the
+reader's colour scheme is.
+
+--load names a file with the JSON of a Snapshot() of the running topology, - for
+stdin. It colours processors by the share of time in which they are busy, and says
+what they received, how long they were paused because a receiver was full, and
+what each edge sent, holds and dropped.`,
 		Example: `  topogen graph topology.yml
-  topogen graph topology.yml --format svg >topology.svg`,
+  topogen graph topology.yml --format svg >topology.svg
+  topogen graph topology.yml --format svg --load snapshot.json >load.svg`,
 		Args:              oneOf("a topology file"),
 		ValidArgsFunction: completeTopologies,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -32,7 +42,8 @@ tools, or as an SVG picture that is dark where the reader's colour scheme is.`,
 			return nil
 		},
 	}
-	addChoice(cmd, &g.Format, "format", "what to print", "mermaid", "dot", "svg", "json")
+	addChoice(cmd, &g.Format, "format", "what to print", "mermaid", "dot", "svg", "json", "text")
+	cmd.Flags().StringVar(&g.Load, "load", "", "colour it by a snapshot in this `file`")
 	return cmd
 }
 
@@ -43,12 +54,58 @@ func (g Graph) run(_ context.Context, s Streams) error {
 		topology, findings := spec.Parse(src.path, src.text)
 		r.add(findings...)
 		if !r.failed() && topology != nil {
-			if err := printed(s.Out, draw(graph.FromTopology(topology), g.Format)); err != nil {
-				return err
+			picture, findings := g.picture(topology, s.In)
+			r.add(findings...)
+			if !spec.HasErrors(findings) {
+				if err := printed(s.Out, draw(picture, g.Format)); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return r.finish()
+}
+
+// picture is what is drawn: the topology, with its load if there is one.
+func (g Graph) picture(topology *spec.Topology, stdin io.Reader) (graph.Graph, []spec.Finding) {
+	if g.Load == "" {
+		return graph.FromTopology(topology), nil
+	}
+	text, path, finding := readSnapshot(g.Load, stdin)
+	if finding != nil {
+		return graph.Graph{}, []spec.Finding{*finding}
+	}
+	snapshot, err := graph.ParseSnapshot(text)
+	if err != nil {
+		return graph.Graph{}, []spec.Finding{{
+			Code: "TG506", Severity: spec.Error, File: path,
+			Message:    "this is no snapshot: " + err.Error(),
+			Suggestion: "write one with json.NewEncoder(file).Encode(topology.Snapshot())",
+		}}
+	}
+	return graph.WithLoad(topology, snapshot, path)
+}
+
+// readSnapshot reads the file that a person calls name: also a pipe, which a
+// shell makes of <(command).
+func readSnapshot(name string, stdin io.Reader) (text []byte, path string, finding *spec.Finding) {
+	const most = graph.SnapshotMax + 1 // one byte more than there may be: who parses it refuses it then
+	if name == "-" {
+		text, err := io.ReadAll(io.LimitReader(stdin, most))
+		if err != nil {
+			return nil, "", unreadable("stdin", "stdin", err)
+		}
+		return text, "stdin", nil
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, "", unreadable(name, name, err)
+	}
+	if text, err = readStart(path, most); err != nil {
+		finding = unreadable(path, name, err)
+		finding.Suggestion = "write one with json.NewEncoder(file).Encode(topology.Snapshot())"
+	}
+	return text, path, finding
 }
 
 func draw(g graph.Graph, format string) []byte {
@@ -59,6 +116,8 @@ func draw(g graph.Graph, format string) []byte {
 		return graph.SVG(g)
 	case "json":
 		return graph.JSON(g)
+	case "text":
+		return graph.Table(g)
 	default:
 		return graph.Mermaid(g)
 	}

@@ -1,0 +1,356 @@
+package graph
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Load says of which time the loads of a graph's nodes and edges are.
+type Load struct {
+	Until   time.Time     // zero where nobody knows
+	Elapsed time.Duration // how long the topology had been there by then
+	Workers int
+}
+
+// NodeLoad is what a processor has done.
+type NodeLoad struct {
+	Busy     Spread // of the time elapsed, in handlers and sends
+	Paused   Spread // of the time elapsed, because what it sends to was full
+	Received uint64 // messages
+}
+
+// Spread is a share over the instances of a processor, in thousandths.
+type Spread struct{ Mean, Max int }
+
+// EdgeLoad is what has passed an edge, over all pairs of instances.
+type EdgeLoad struct {
+	Capacity int // of one queue, in messages; 0 where that says nothing: a timer
+	Queues   int // pairs of instances that may have one
+	Len      int // messages that wait in all of them
+	Sent     uint64
+	Dropped  uint64
+}
+
+// WithLoad returns the graph of t with what s says about it. What does not fit
+// is a finding: at its place in the topology, or in file, which s was read from,
+// where the topology has no such place. Order does not matter, so a file that
+// was reordered still fits.
+func WithLoad(t *spec.Topology, s *Snapshot, file string) (Graph, []spec.Finding) {
+	g := FromTopology(t)
+	g.Load = &Load{Until: s.Time, Elapsed: time.Duration(s.Elapsed), Workers: s.Workers}
+	m := mismatches{topology: t.File, snapshot: file}
+	m.processors(g, t, s)
+	m.edges(g, t, s)
+	return g, m.list()
+}
+
+// processors gives each node its load.
+func (m *mismatches) processors(g Graph, t *spec.Topology, s *Snapshot) {
+	left := make(map[string]*ProcessorFigures, len(s.Processors))
+	for i := range s.Processors {
+		p := &s.Processors[i]
+		if _, twice := left[p.Name]; twice {
+			m.inSnapshot("it has processor %q twice", p.Name)
+		}
+		left[p.Name] = p
+	}
+	for i, p := range t.Processors {
+		figures, ok := left[p.Name.Value]
+		delete(left, p.Name.Value)
+		want := p.Instances
+		if p.External {
+			want = 0
+		}
+		switch {
+		case !ok:
+			m.inTopology(p.Name.At, p.Pointer, "processor %q is not in the snapshot", p.Name.Value)
+		case len(figures.Instances) != want:
+			m.inTopology(p.Name.At, p.Pointer, "processor %q has %s here, and %s in the snapshot",
+				p.Name.Value, plural(want, "instance"), plural(len(figures.Instances), "instance"))
+		case want > 0:
+			g.Nodes[i].Load = figures.load(s.Elapsed)
+		}
+	}
+	for _, p := range s.Processors {
+		if left[p.Name] != nil {
+			delete(left, p.Name)
+			m.inSnapshot("processor %q is not in the topology", p.Name)
+		}
+	}
+}
+
+func (p *ProcessorFigures) load(elapsed int64) *NodeLoad {
+	l := &NodeLoad{}
+	for _, in := range p.Instances {
+		l.Busy.add(share(in.Busy, elapsed))
+		l.Paused.add(share(in.Paused, elapsed))
+		l.Received = sum(l.Received, in.Received)
+	}
+	l.Busy.Mean /= len(p.Instances)
+	l.Paused.Mean /= len(p.Instances)
+	return l
+}
+
+func (s *Spread) add(share int) {
+	s.Mean += share
+	s.Max = max(s.Max, share)
+}
+
+// share is part of whole in thousandths. What is estimated may exceed the whole.
+func share(part, whole int64) int {
+	switch {
+	case whole == 0: // a Stepper's clock may stand still
+		return 0
+	case part >= whole:
+		return 1000
+	}
+	high, low := bits.Mul64(uint64(part), 1000)
+	thousandths, _ := bits.Div64(high, low, uint64(whole))
+	return int(thousandths)
+}
+
+// sum is a + b, or the most there is.
+func sum(a, b uint64) uint64 {
+	s, carry := bits.Add64(a, b, 0)
+	return s | -carry
+}
+
+// edges gives each edge its load. Several timers of one processor, which nothing
+// distinguishes, fit in their order.
+func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
+	type ends struct{ from, to, message string }
+	left := make(map[ends][]*EdgeFigures, len(s.Edges))
+	for i := range s.Edges {
+		e := &s.Edges[i]
+		k := ends{e.From, e.To, e.Message}
+		left[k] = append(left[k], e)
+	}
+	for i, e := range t.Edges {
+		k := ends{"", t.Processors[e.To].Name.Value, g.Edges[i].Message}
+		if e.From >= 0 {
+			k.from = t.Processors[e.From].Name.Value
+		}
+		figures := left[k]
+		if len(figures) == 0 {
+			m.inTopology(e.At, e.Pointer, "edge %s -> %s: %s is not in the snapshot", g.Nodes[g.Edges[i].From].Name, k.to, k.message)
+			continue
+		}
+		left[k] = figures[1:]
+		l := &EdgeLoad{Queues: pairs(t, e), Len: figures[0].Len, Sent: figures[0].Sent, Dropped: figures[0].Dropped}
+		if e.Every == 0 {
+			l.Capacity = e.Capacity
+		}
+		g.Edges[i].Load = l
+	}
+	for _, e := range s.Edges {
+		k := ends{e.From, e.To, e.Message}
+		for range left[k] {
+			m.inSnapshot("edge %q is not in the topology", k.from+" -> "+k.to+": "+k.message)
+		}
+		delete(left, k)
+	}
+}
+
+// pairs counts the pairs of instances between which an edge may have a queue.
+func pairs(t *spec.Topology, e spec.Edge) int {
+	from, to := 1, t.Processors[e.To].Instances
+	if e.From >= 0 && !t.Processors[e.From].External {
+		from = t.Processors[e.From].Instances
+	}
+	switch e.Route.Kind {
+	case spec.RouteLocal:
+		to = 1
+	case spec.RouteRange:
+		to = e.Route.Count
+	}
+	return from * to
+}
+
+// codeSnapshot is the finding of a snapshot that does not fit.
+const codeSnapshot = "TG506"
+
+// mismatchesMax is how many mismatches are told; the others are counted.
+const mismatchesMax = 20
+
+// mismatches collects what does not fit.
+type mismatches struct {
+	topology, snapshot string
+	found              []spec.Finding
+	more               int
+}
+
+func (m *mismatches) add(f spec.Finding) {
+	if len(m.found) == mismatchesMax {
+		m.more++
+		return
+	}
+	f.Code, f.Severity = codeSnapshot, spec.Error
+	m.found = append(m.found, f)
+}
+
+func (m *mismatches) inTopology(at spec.Range, pointer, format string, args ...any) {
+	m.add(spec.Finding{File: m.topology, Range: at, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+}
+
+func (m *mismatches) inSnapshot(format string, args ...any) {
+	m.add(spec.Finding{File: m.snapshot, Message: "the snapshot does not fit: " + fmt.Sprintf(format, args...)})
+}
+
+func (m *mismatches) list() []spec.Finding {
+	if m.more > 0 {
+		m.found = append(m.found, spec.Finding{
+			Code: codeSnapshot, Severity: spec.Error, File: m.snapshot,
+			Message: fmt.Sprintf("the snapshot does not fit in %s more", plural(m.more, "place")),
+		})
+	}
+	return m.found
+}
+
+// words says how long and until when, for a legend.
+func (l *Load) words() string {
+	text := "load over " + lasting(l.Elapsed)
+	if !l.Until.IsZero() {
+		text += " until " + l.Until.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	if l.Workers > 0 {
+		text += ", " + plural(l.Workers, "worker")
+	}
+	return text
+}
+
+// lasting is a duration of about three digits.
+func lasting(d time.Duration) string {
+	step := time.Nanosecond
+	for _, s := range []time.Duration{time.Microsecond, time.Millisecond, 10 * time.Millisecond, time.Second, time.Minute} {
+		if d >= 100*s {
+			step = s
+		}
+	}
+	return shortDuration(d.Round(step).String())
+}
+
+// lines is what is written about a processor's load.
+func (l *NodeLoad) lines() []string {
+	lines := []string{"busy " + l.Busy.String()}
+	if l.Paused.Max > 0 {
+		lines = append(lines, "paused "+l.Paused.String())
+	}
+	return append(lines, amount(l.Received)+" received")
+}
+
+// String is the mean, and the maximum where it is another.
+func (s Spread) String() string {
+	mean, most := percent(s.Mean), percent(s.Max)
+	if mean == most {
+		return mean
+	}
+	return mean + ", max " + most
+}
+
+// percent writes thousandths.
+func percent(thousandths int) string {
+	if 0 < thousandths && thousandths < 5 {
+		return "<1 %"
+	}
+	return fmt.Sprintf("%d %%", (thousandths+5)/10)
+}
+
+// amount is a count of about three digits.
+func amount(n uint64) string {
+	if n < 10_000 {
+		return fmt.Sprint(n)
+	}
+	unit, prefix := uint64(1000), 0
+	for n/unit >= 1000 {
+		unit *= 1000
+		prefix++
+	}
+	whole, rest := n/unit, n%unit/(unit/1000)
+	text := fmt.Sprintf("%d.%03d", whole, rest)[:4] // "1.23", "12.3", "123."
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text + " " + "kMGTPE"[prefix:prefix+1]
+}
+
+// part is one thing about an edge's load. What is strained needs a look.
+type part struct {
+	text     string
+	strained bool
+}
+
+// parts is what is written about an edge's load.
+func (l *EdgeLoad) parts() []part {
+	parts := []part{{text: amount(l.Sent) + " sent"}}
+	if l.Capacity > 0 {
+		parts = append(parts, part{l.depth() + " queued", l.full()})
+	}
+	if l.Dropped > 0 {
+		parts = append(parts, part{amount(l.Dropped) + " dropped", true})
+	}
+	return parts
+}
+
+// line is all of them.
+func (l *EdgeLoad) line() string {
+	var texts []string
+	for _, p := range l.parts() {
+		texts = append(texts, p.text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// depth is how many messages wait, and how many may.
+func (l *EdgeLoad) depth() string {
+	switch {
+	case l.Capacity == 0:
+		return amount(uint64(l.Len))
+	case l.Queues == 1:
+		return fmt.Sprintf("%s of %d", amount(uint64(l.Len)), l.Capacity)
+	}
+	return fmt.Sprintf("%s of %d×%d", amount(uint64(l.Len)), l.Queues, l.Capacity)
+}
+
+// full reports whether the queues are about full, over all of them.
+func (l *EdgeLoad) full() bool {
+	return l.Len > 0 && l.Len/l.Queues >= l.Capacity-l.Capacity/10
+}
+
+// heats is the number of the last step of the scale from cool to hot.
+const heats = 10
+
+// heat is the step of a processor.
+func (l *NodeLoad) heat() int { return (l.Busy.Mean*heats + 500) / 1000 }
+
+// traffics is the number of the last step of the scale of lines.
+const traffics = 5
+
+// traffic is the step of an edge among those of a graph whose busiest edge has
+// carried most: 0 for nothing, and then thicker by the root of its part.
+func (l *EdgeLoad) traffic(most uint64) int {
+	sent := l.Sent
+	for most >= 1<<58 { // 25 times of that fits
+		most, sent = most>>1, sent>>1
+	}
+	for step := uint64(1); step <= traffics; step++ {
+		if sent*traffics*traffics <= step*step*most && l.Sent > 0 {
+			return int(step)
+		}
+	}
+	return 0
+}
+
+// most is what the busiest edge has carried.
+func (g Graph) most() uint64 {
+	most := uint64(0)
+	for _, e := range g.Edges {
+		if e.Load != nil {
+			most = max(most, e.Load.Sent)
+		}
+	}
+	return most
+}
