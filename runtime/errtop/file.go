@@ -22,7 +22,13 @@ const (
 
 // Read reads the file of a keeper, which may be writing it at the same time. The
 // most frequent error comes first.
-func Read(path string) ([]Entry, error) { return read(osDisk{}, path) }
+func Read(path string) ([]Entry, error) {
+	entries, err := read(osDisk{}, path)
+	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return entries, err
+}
 
 // read opens regular files alone: a pipe would be waited for.
 func read(d disk, path string) ([]Entry, error) {
@@ -31,16 +37,16 @@ func read(d disk, path string) ([]Entry, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s", ErrNotRegular, path)
+		return nil, ErrNotRegular
 	case info.Size() > fileMax:
-		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are expected", ErrTooLarge, path, info.Size(), fileMax)
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are expected", ErrTooLarge, info.Size(), fileMax)
 	}
 	b, err := d.Read(path, fileMax+1)
 	if err != nil {
 		return nil, err
 	}
 	if len(b) > fileMax { // it grows, or does not tell its size
-		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrTooLarge, path, fileMax)
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, fileMax)
 	}
 	return decode(b)
 }
@@ -61,7 +67,7 @@ func (k *Keeper) restore(now time.Time) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, ErrNotRegular):
-		return err
+		return &fs.PathError{Op: "open", Path: path, Err: err}
 	case err != nil:
 		return k.putAside(err)
 	}

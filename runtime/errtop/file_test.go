@@ -243,7 +243,7 @@ func TestFileThatIsNoneOfOurs(t *testing.T) {
 		want := "byte 3: cannot parse reserved wire type"
 		text := fmt.Sprint("panic: ", i)
 		if i == 3 {
-			want = fmt.Sprintf("too large: %s has %d bytes, at most %d are expected", path, fileMax+1, fileMax)
+			want = fmt.Sprintf("too large: it has %d bytes, at most %d are expected", fileMax+1, fileMax)
 			if err := os.Rename(large, path); err != nil {
 				t.Fatal(err)
 			}
@@ -280,6 +280,15 @@ func TestPathsThatCannotBe(t *testing.T) {
 	}
 	if _, err := Read(os.DevNull); !errors.Is(err, ErrNotRegular) {
 		t.Errorf("a device: %v", err)
+	}
+	for _, content := range []string{"text", "\x00"} {
+		broken := filepath.Join(dir, "broken")
+		if err := os.WriteFile(broken, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(broken); !errors.Is(err, ErrFormat) || !strings.HasPrefix(err.Error(), "read "+broken+": errtop: ") {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 	// What cannot be read and not be put aside must not be written over.
 	disk := newMemoryDisk(map[string][]byte{"/errors.pb": []byte("text")})

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// Version prints which topoctl this is.
+type Version struct{}
+
+func newVersion(chosen *command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print which topoctl this is",
+		Example: `  topoctl version`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			*chosen = Version{}
+			return nil
+		},
+	}
+}
+
+func (Version) run(_ context.Context, s Streams) error {
+	_, err := fmt.Fprintf(s.Out, "topoctl %s %s %s/%s\n", ownVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// ownVersion is the version of the module, "(devel)" where it was built from a
+// checkout without one.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
