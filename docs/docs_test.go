@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare builds the command once for all pages.
+// prepare builds the commands once for all pages.
 func prepare(m *testing.M) (code int, err error) {
 	if repository, err = filepath.Abs(".."); err != nil {
 		return 0, err
@@ -62,10 +62,10 @@ func prepare(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(bin, "topogen"), "./cmd/topogen")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "./cmd/topogen", "./cmd/topoctl")
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("building topogen: %w\n%s", err, out)
+		return 0, fmt.Errorf("building topogen and topoctl: %w\n%s", err, out)
 	}
 	if err := standIns(); err != nil {
 		return 0, err
