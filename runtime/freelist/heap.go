@@ -1,0 +1,146 @@
+package freelist
+
+import (
+	"sync"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// An empty arena stays for the next blocks: one, and another for each so many
+// that are not empty. A load that rises and falls by less asks Go for nothing.
+const arenasPerEmpty = 4
+
+// heap is a part of an allocator that one goroutine at a time is in: arenas and
+// their free blocks.
+type heap struct {
+	mu    sync.Mutex
+	whole *Allocator
+	index int // in whole
+	lists
+	arenas  []*arena // by number; nil where it is gone
+	numbers []uint16 // of those that are gone
+
+	empty int // arenas without a block in use
+	free  int // grains
+	holes int // free blocks
+	tally
+}
+
+// tally counts what a heap has done; its lock is held.
+type tally struct {
+	allocations, frees uint64
+	blocks             int
+	inUse              int // bytes asked for
+}
+
+func newHeap(whole *Allocator, index int) *heap {
+	h := &heap{whole: whole, index: index}
+	for c := range h.first {
+		h.first[c] = none
+	}
+	return h
+}
+
+// allocate returns n bytes, more than 0 and no more than an arena; nil where the
+// heap has no room and may not or cannot grow. Bytes that are dirty are not zero.
+func (h *heap) allocate(n int, grow bool) (memory []byte, dirty bool) {
+	grains := uint32((n + grain - 1) / grain)
+	r := h.find(grains)
+	if r == none {
+		if !grow || !h.grow() {
+			return nil, false
+		}
+		r = h.find(grains)
+	}
+	a, id := h.arenas[r>>16], uint16(r)
+	b := &a.blocks[id]
+	h.detach(b)
+	if int(b.grains) == len(a.tags) {
+		h.empty--
+	}
+	if b.grains > grains {
+		h.attach(a, a.split(id, grains))
+		b = &a.blocks[id] // split may have moved them
+	}
+	b.size = uint32(n)
+	dirty, b.dirty = b.dirty, true
+	h.allocations++
+	h.blocks++
+	h.inUse += n
+	from := int(b.first) * grain
+	return a.memory[from : from+n : from+n], dirty
+}
+
+// release takes back a block that was handed out as memory.
+func (h *heap) release(a *arena, memory []byte) error {
+	if a.gone {
+		return ErrForeign
+	}
+	id, err := a.lookup(memory)
+	if err != nil {
+		return err
+	}
+	if race.Enabled {
+		clear(memory[:cap(memory)]) // whoever still uses it is in a race with this
+	}
+	b := &a.blocks[id]
+	h.frees++
+	h.blocks--
+	h.inUse -= int(b.size)
+	b.size = 0
+	if next, ok := a.after(b); ok && a.blocks[next].size == 0 {
+		h.detach(&a.blocks[next])
+		a.merge(id, next)
+	}
+	if prev, ok := a.before(b); ok && a.blocks[prev].size == 0 {
+		h.detach(&a.blocks[prev])
+		a.merge(prev, id)
+		id = prev
+	}
+	h.attach(a, id)
+	if int(a.blocks[id].grains) == len(a.tags) {
+		h.empty++
+		h.trim(1 + (h.count()-h.empty)/arenasPerEmpty)
+	}
+	return nil
+}
+
+// count is the number of arenas.
+func (h *heap) count() int { return len(h.arenas) - len(h.numbers) }
+
+// grow adds an arena, and reports whether it may.
+func (h *heap) grow() bool {
+	number := len(h.arenas)
+	if len(h.numbers) > 0 {
+		number = int(h.numbers[len(h.numbers)-1])
+	}
+	if number >= h.whole.arenasMax || !h.whole.reserve(h.whole.arena) {
+		return false
+	}
+	a := newArena(h, uint16(number), h.whole.arena)
+	if number == len(h.arenas) {
+		h.arenas = append(h.arenas, a)
+	} else {
+		h.numbers = h.numbers[:len(h.numbers)-1]
+		h.arenas[number] = a
+	}
+	h.whole.index.add(a)
+	h.attach(a, 0)
+	h.empty++
+	return true
+}
+
+// trim gives empty arenas to the collector until no more than so many are left.
+// These are in a class of their own: no other block is as large.
+func (h *heap) trim(keep int) {
+	for c := class(uint32(h.whole.arena / grain)); h.empty > keep; h.empty-- {
+		r := h.first[c]
+		a := h.arenas[r>>16]
+		h.detach(&a.blocks[uint16(r)])
+		h.arenas[a.number] = nil
+		h.numbers = append(h.numbers, a.number)
+		h.whole.index.remove(a)
+		h.whole.unreserve(len(a.memory))
+		a.gone = true
+	}
+}

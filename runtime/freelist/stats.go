@@ -1,0 +1,75 @@
+package freelist
+
+// Stats is what an allocator holds and has done. Of the bytes that are held,
+// InUse were asked for, Free are in free blocks, and Rounding is what is left of
+// the last 64 bytes of each block.
+type Stats struct {
+	Held     int // bytes from Go: arenas and large blocks
+	InUse    int // bytes
+	Free     int // bytes
+	Rounding int // bytes
+
+	Arenas      int
+	EmptyArenas int // of them: kept for later
+	Blocks      int // in use, large ones too
+	LargeBlocks int // of them: from Go one by one
+	FreeBlocks  int
+	LargestFree int // bytes of the largest free block
+
+	Allocations uint64 // calls that returned a block of at least one byte
+	Frees       uint64 // calls that took one back
+	Refused     uint64 // calls of Allocate that returned nil
+	Failed      uint64 // calls of Free that returned an error
+}
+
+// Fragmentation is the part of the free memory that is not in its largest block:
+// 0 where that is all of it or nothing is free. An arena is one block at most, so
+// with several arenas it is not 0 even where all are empty.
+func (s Stats) Fragmentation() float64 {
+	if s.Free == 0 {
+		return 0
+	}
+	return 1 - float64(s.LargestFree)/float64(s.Free)
+}
+
+// Stats counts. It looks at one heap after another, so the numbers fit together
+// where nobody allocates or frees meanwhile.
+func (a *Allocator) Stats() Stats {
+	s := Stats{Refused: a.refused.Load(), Failed: a.failed.Load()}
+	for _, h := range a.heaps {
+		h.mu.Lock()
+		s.addHeap(h)
+		h.mu.Unlock()
+	}
+	a.large.mu.Lock()
+	s.add(a.large.tally)
+	s.Held += a.large.inUse
+	s.LargeBlocks = a.large.tally.blocks
+	a.large.mu.Unlock()
+	s.Rounding = s.Held - s.InUse - s.Free
+	return s
+}
+
+func (s *Stats) addHeap(h *heap) {
+	s.add(h.tally)
+	s.Held += h.count() * h.whole.arena
+	s.Free += h.free * grain
+	s.Arenas += h.count()
+	s.EmptyArenas += h.empty
+	s.FreeBlocks += h.holes
+	if c := h.last(); c >= 0 {
+		for r := h.first[c]; ; {
+			s.LargestFree = max(s.LargestFree, int(h.at(r).grains)*grain)
+			if r = h.at(r).next; r == none {
+				break
+			}
+		}
+	}
+}
+
+func (s *Stats) add(t tally) {
+	s.Allocations += t.allocations
+	s.Frees += t.frees
+	s.Blocks += t.blocks
+	s.InUse += t.inUse
+}
