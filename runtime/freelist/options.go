@@ -33,9 +33,9 @@ func Limit(bytes int) Option {
 	return func(a *Allocator) { a.limit = int64(max(bytes, 0)) }
 }
 
-// Heaps is how many goroutines may be in the allocator at the same time. Each
-// heap has arenas of its own. It is GOMAXPROCS, though no more than 16, unless
-// it is set, and at most 256; one heap needs the least memory.
+// Heaps is how many goroutines may be in the allocator at the same time, 1 to
+// 256. Each heap has arenas of its own; one heap needs the least memory. Unless it
+// is set, it is GOMAXPROCS, though no more than 16.
 func Heaps(n int) Option {
 	return func(a *Allocator) { a.heaps = make([]*heap, min(max(n, 1), heapsMost)) }
 }
