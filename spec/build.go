@@ -19,6 +19,10 @@ var topologyKeys = setters[Topology]{
 	"processors": (*builder).processors,
 	"edges":      (*builder).edges,
 	"pool":       func(b *builder, t *Topology, v *Value) { set(b, poolKeys, &t.Pool, v) },
+	"errors": func(b *builder, t *Topology, v *Value) {
+		t.Errors = &Errors{Top: defaultTop, Keep: defaultKeep, DumpEvery: defaultDumpEvery}
+		set(b, errorsKeys, t.Errors, v)
+	},
 }
 
 var processorKeys = setters[Processor]{
@@ -61,6 +65,14 @@ var poolKeys = setters[Pool]{
 	"batch":         func(b *builder, p *Pool, v *Value) { p.Batch = v.integer() },
 	"rebalance":     func(b *builder, p *Pool, v *Value) { p.Rebalance = b.duration(v, 0) },
 	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout = b.duration(v, 0) },
+}
+
+var errorsKeys = setters[Errors]{
+	"path":       func(b *builder, e *Errors, v *Value) { e.Path = v.text() },
+	"top":        func(b *builder, e *Errors, v *Value) { e.Top = v.integer() },
+	"keep":       func(b *builder, e *Errors, v *Value) { e.Keep = b.duration(v, 1) },
+	"dump_every": func(b *builder, e *Errors, v *Value) { e.DumpEvery = b.duration(v, dumpEveryMin) },
+	"crash":      func(b *builder, e *Errors, v *Value) { e.Crash = v.boolean() },
 }
 
 // set gives the fields of a mapping to a target, in file order. What already
@@ -168,8 +180,11 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 		b.found.add(codeForm, v.At, v.Pointer, quoted(v.Text)+" is not a duration", durationHint(v.Text))
 	case d < 0 || d < least:
 		suggestion := "write a duration above 0, such as 500ms"
-		if least == 0 {
+		switch least {
+		case 0:
 			suggestion = "write 0, or a duration such as 500ms"
+		case dumpEveryMin:
+			suggestion = "write at least " + dumpEveryMin.String()
 		}
 		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too short", suggestion)
 	}

@@ -88,6 +88,7 @@ An example with most of what there is:
 		{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`, and each instance of the receiver gets it; a route `{range: …}` chooses some. " +
 			"Periods are at least " + everyMin.String() + "."},
 		{"pool", "/properties/pool", "Defaults for run time: the environment goes before the file, and an option of New before both."},
+		{"errors", "/properties/errors", "Only where this section stands is package errtop linked. [Keep errors](../howto/errors.md) says what is kept and how to read it."},
 	} {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| key | value | default | what |\n|---|---|---|---|\n", section.title, section.text)
 		writeKeys(t, &out, definition(t, section.pointer))

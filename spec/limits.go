@@ -17,12 +17,14 @@ const (
 	workersMax      = 1 << 12 // more threads than any machine has processors
 	batchMax        = 1 << 16 // a longer batch starves the other queues of a worker
 	everyMin        = time.Microsecond
-	findingsMax     = 1000    // more help nobody; the count of the others is told
-	nameMax         = 100     // characters: names of files and identifiers are made from names
-	typeMax         = 1000    // bytes of a Go type expression
-	typeDepthMax    = 32      // nesting of a Go type expression
-	arrayMax        = 1 << 30 // length of an array in a Go type expression
-	suggestCellsMax = 1 << 24 // steps that looking for similar names may take in one Parse: 0.1 s
+	topMax          = 1 << 12          // records of errors: keeps their file below 70 MB
+	dumpEveryMin    = time.Millisecond // faster than disks sync
+	findingsMax     = 1000             // more help nobody; the count of the others is told
+	nameMax         = 100              // characters: names of files and identifiers are made from names
+	typeMax         = 1000             // bytes of a Go type expression
+	typeDepthMax    = 32               // nesting of a Go type expression
+	arrayMax        = 1 << 30          // length of an array in a Go type expression
+	suggestCellsMax = 1 << 24          // steps that looking for similar names may take in one Parse: 0.1 s
 )
 
 // What a key has when the file leaves it out. The schema says the same.
@@ -33,5 +35,8 @@ const (
 	defaultBatch        = 256
 	defaultRebalance    = 5 * time.Second
 	defaultDrainTimeout = 10 * time.Second
+	defaultTop          = 1000
+	defaultKeep         = 10 * time.Minute
+	defaultDumpEvery    = time.Second
 	formatVersion       = 1
 )

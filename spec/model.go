@@ -25,6 +25,7 @@ type Topology struct {
 	Processors []Processor // in file order: the index is the ProcessorIndex
 	Edges      []Edge      // in file order: the index is the EdgeIndex
 	Pool       Pool
+	Errors     *Errors // nil when the file leaves it out
 }
 
 // Message gives a Go type to a message name that has none in the package.
@@ -101,6 +102,16 @@ type Pool struct {
 	Batch        int           // 256 by default
 	Rebalance    time.Duration // 5s by default; 0: never
 	DrainTimeout time.Duration // 10s by default
+}
+
+// Errors is the errors section, with its defaults filled in: where the top of the
+// errors of handlers is kept.
+type Errors struct {
+	Path      Text
+	Top       int           // 1000 by default
+	Keep      time.Duration // 10m by default
+	DumpEvery time.Duration // 1s by default
+	Crash     bool
 }
 
 // Kind is the kind of a configuration Value.

@@ -33,6 +33,7 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 	for pointer, parser := range map[string][]string{
 		"":                                      keysOf(topologyKeys),
 		"/properties/pool":                      keysOf(poolKeys),
+		"/properties/errors":                    keysOf(errorsKeys),
 		"/$defs/processor":                      keysOf(processorKeys),
 		"/$defs/edge/anyOf/1":                   keysOf(edgeKeys),
 		"/$defs/timer":                          keysOf(timerKeys),
@@ -56,7 +57,7 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 // TestSchemaAndParserHaveTheSameDefaults parses a file that leaves everything
 // out, and compares the model with the defaults in the schema.
 func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
-	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\n")
+	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\nerrors: {path: errors.pb}\n")
 	p, e := topology.Processors[0], topology.Edges[0]
 	model := map[string]any{
 		"/properties/output":                        topology.Output.Value,
@@ -65,6 +66,10 @@ func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
 		"/properties/pool/properties/batch":         topology.Pool.Batch,
 		"/properties/pool/properties/rebalance":     topology.Pool.Rebalance,
 		"/properties/pool/properties/drain_timeout": topology.Pool.DrainTimeout,
+		"/properties/errors/properties/top":         topology.Errors.Top,
+		"/properties/errors/properties/keep":        topology.Errors.Keep,
+		"/properties/errors/properties/dump_every":  topology.Errors.DumpEvery,
+		"/properties/errors/properties/crash":       topology.Errors.Crash,
 		"/$defs/processor/properties/instances":     p.Instances,
 		"/$defs/processor/properties/blocking":      p.Blocking,
 		"/$defs/processor/properties/external":      p.External,
@@ -108,6 +113,7 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 		"/$defs/processor/properties/instances/maximum":                   float64(instancesMax),
 		"/$defs/edge/anyOf/1/properties/capacity/maximum":                 float64(capacityMax),
 		"/properties/pool/properties/workers/maximum":                     float64(workersMax),
+		"/properties/errors/properties/top/maximum":                       float64(topMax),
 		"/properties/pool/properties/batch/maximum":                       float64(batchMax),
 		"/$defs/name/maxLength":                                           float64(nameMax),
 		"/$defs/message/maxLength":                                        float64(nameMax),

@@ -13,6 +13,7 @@ import (
 const (
 	runtimePath = "github.com/topogen/topogen/runtime/"
 	poolPath    = runtimePath + "pool"
+	errtopPath  = runtimePath + "errtop"
 	queuePath   = runtimePath + "queue"
 	routePath   = runtimePath + "route"
 	topoPath    = runtimePath + "topo"
@@ -20,7 +21,7 @@ const (
 )
 
 // imported are all the packages that output imports by itself.
-var imported = []string{"context", "strconv", "time", poolPath, queuePath, routePath, topoPath, treePath}
+var imported = []string{"context", "strconv", "time", errtopPath, poolPath, queuePath, routePath, topoPath, treePath}
 
 // Imports lists the packages that generated files may import whatever the
 // topology says.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
 )
 
 // command is what brings generated files up to date.
@@ -194,7 +195,7 @@ func (p *part) spec() code {
 		}
 		edges = append(edges, jen.Values(fields...))
 	}
-	return pool("Spec").Add(lines([]code{
+	fields := []code{
 		key("Name", jen.Lit(p.plan.Name)),
 		key("Processors", jen.Index().Add(pool("Processor")).Add(lines(processors))),
 		key("Edges", jen.Index().Add(pool("Edge")).Add(lines(edges))),
@@ -202,7 +203,26 @@ func (p *part) spec() code {
 		key("Batch", jen.Lit(p.plan.Pool.Batch)),
 		key("Rebalance", duration(p.plan.Pool.Rebalance)),
 		key("DrainTimeout", duration(p.plan.Pool.DrainTimeout)),
-	}))
+	}
+	if p.plan.Errors != nil {
+		fields = append(fields, key("Errors", p.errors(p.plan.Errors)))
+	}
+	return pool("Spec").Add(lines(fields))
+}
+
+// errors is the function that opens the keeper of errors when the topology runs.
+func (p *part) errors(e *plan.Errors) code {
+	settings := []code{
+		key("Path", jen.Lit(e.Path)),
+		key("Top", jen.Lit(e.Top)),
+		key("Keep", duration(e.Keep)),
+		key("DumpEvery", duration(e.DumpEvery)),
+	}
+	if e.Crash {
+		settings = append(settings, key("Crash", jen.True()))
+	}
+	return jen.Func().Params().Params(pool("Recorder"), jen.Error()).Block(
+		jen.Return(jen.Qual(errtopPath, "Open").Call(jen.Qual(errtopPath, "Settings").Add(lines(settings)))))
 }
 
 // capacity is how many messages the edge's queue holds; a timer's holds one tick.

@@ -43,6 +43,9 @@ func Build(t *spec.Topology, pkg Package) (*Plan, []spec.Finding) {
 			},
 		},
 	}
+	if e := t.Errors; e != nil {
+		b.plan.Errors = &Errors{Path: e.Path.Value, Top: e.Top, Keep: e.Keep, DumpEvery: e.DumpEvery, Crash: e.Crash}
+	}
 	b.messages()
 	b.processors()
 	b.edges()

@@ -15,7 +15,16 @@ type Plan struct {
 	Links      []Link  // one for each pair of processors that edges join, in order of their first edge
 	Groups     []Group // strongly connected components, upstream first
 	Pool       Pool
-	Bound      bool // every processor binds: topology_gen.go can be emitted
+	Errors     *Errors // nil: errors are not kept
+	Bound      bool    // every processor binds: topology_gen.go can be emitted
+}
+
+// Errors says where the top of the handlers' errors is kept.
+type Errors struct {
+	Path            string
+	Top             int
+	Keep, DumpEvery time.Duration
+	Crash           bool
 }
 
 // Pool holds the file's defaults for run time.

@@ -2,7 +2,7 @@
 // takes them back (rast.md 2.1 and 3.1).
 //
 //	frames := freelist.New(freelist.Limit(64 << 20))
-//	frame := frames.Allocate(1500) // nil where 64 MiB are in use
+//	frame := frames.Allocate(1500) // nil where 64 MiB are held
 //	…
 //	err := frames.Free(frame)
 //

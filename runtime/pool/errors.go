@@ -27,6 +27,7 @@ type HandlerError struct {
 	Message   string // name of the message type; likewise
 	Err       error
 	Stack     []byte // of a panic, else nil
+	worker    int    // that ran it
 }
 
 func (e *HandlerError) Error() string {
@@ -53,7 +54,7 @@ func (p *Pool) edgeName(i int) string {
 }
 
 func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
-	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err}
+	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.home.Load().index}
 	if l != nil {
 		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
 	}

@@ -18,6 +18,7 @@ type options struct {
 	drainTimeout time.Duration
 	observer     Observer
 	logger       *slog.Logger
+	errors       func() (Recorder, error)
 }
 
 const (

@@ -27,6 +27,7 @@ type Spec struct {
 	Batch        int
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
+	Errors       func() (Recorder, error) // opens what Run records errors with; may be nil
 }
 
 // Pool runs a topology.
@@ -43,6 +44,7 @@ type Pool struct {
 	batch      int
 	stepper    *Stepper
 	monitor    monitor
+	recorder   Recorder    // nil: errors are not recorded
 	rebalancer *rebalancer // nil where there is nothing to choose
 	place      func(*placement) (to []int, pays bool)
 	pinned     bool // no instance is donated: the tests of placements
@@ -71,6 +73,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
 	p.options = options{
 		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
+		errors: spec.Errors,
 	}
 	if err := p.options.apply(opts); err != nil {
 		return nil, err
@@ -170,6 +173,24 @@ func (p *Pool) Run(ctx context.Context) error {
 	if !p.started.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
+	if p.options.errors == nil {
+		return p.runOnce(ctx)
+	}
+	r, err := p.options.errors()
+	if err != nil {
+		return err
+	}
+	p.recorder = r
+	err = p.runOnce(ctx)
+	if failed := r.Close(); err == nil {
+		return failed
+	} else if failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+func (p *Pool) runOnce(ctx context.Context) error {
 	p.prepare(ctx)
 	defer p.abandon()
 	if err := p.initBefore(ctx); err != nil {
@@ -256,11 +277,14 @@ func (p *Pool) guard(u *Unit, method string, call func() error) (err error) {
 				e.Err = fmt.Errorf("panic: %w", c)
 			}
 			e.Stack = debug.Stack()
+			p.record(e)
 			err = e
 		}
 	}()
 	if err := call(); err != nil {
-		return p.handlerError(u, nil, method, err)
+		e := p.handlerError(u, nil, method, err)
+		p.record(e)
+		return e
 	}
 	return nil
 }
@@ -335,7 +359,12 @@ func (p *Pool) stop() {
 }
 
 // fail ends Run with err, now.
-func (p *Pool) fail(err error) { p.finish(err) }
+func (p *Pool) fail(err error) {
+	if e, ok := errors.AsType[*HandlerError](err); ok {
+		p.record(e)
+	}
+	p.finish(err)
+}
 
 // finish ends Run; the first call decides how.
 func (p *Pool) finish(err error) {

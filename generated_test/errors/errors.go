@@ -1,0 +1,35 @@
+package errors
+
+import (
+	"errors"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+//go:generate go tool topogen build
+
+// Job goes to one of the workers, and fails there in one of two ways.
+type Job struct {
+	To    int
+	Panic bool
+}
+
+var errJob = errors.New("the job cannot be done")
+
+type Feed struct{ Job Job }
+
+func (f *Feed) Ping(out *FeedSender) error {
+	if err := out.SendJob(f.Job); err != nil {
+		return err
+	}
+	return topo.Done
+}
+
+type Worker struct{}
+
+func (*Worker) ReceiveJob(j Job) error {
+	if j.Panic {
+		panic("the job is broken")
+	}
+	return errJob
+}

@@ -1,0 +1,65 @@
+package errors
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/errtop"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+func feed(j Job) func(topo.Instance) (*Feed, error) {
+	return func(topo.Instance) (*Feed, error) { return &Feed{Job: j}, nil }
+}
+
+// TestErrorsAreKept: what handlers return, and what they panic with, is in the
+// file when Run has returned, run after run.
+func TestErrorsAreKept(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run := func(j Job) error {
+		topology, err := New(Processors{Feed: feed(j)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return topology.Run(t.Context())
+	}
+	if err := run(Job{To: 0}); !errors.Is(err, errJob) {
+		t.Errorf("Run returns %v", err)
+	}
+	if err := run(Job{To: 1}); !errors.Is(err, errJob) {
+		t.Errorf("Run returns %v", err)
+	}
+	if err := run(Job{Panic: true}); err == nil {
+		t.Error("Run returns nil after a panic")
+	}
+	entries, err := errtop.Read("errors.pb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 || entries[0].Count != 2 || entries[1].Count != 1 {
+		t.Fatalf("there are %d records: %+v", len(entries), entries)
+	}
+	if e := entries[0].Text; !strings.Contains(e, errJob.Error()) || !strings.Contains(e, "worker") {
+		t.Errorf("the error is kept as %q", e)
+	}
+	if e := entries[1].Text; !strings.Contains(e, "the job is broken") || !strings.Contains(e, "ReceiveJob") {
+		t.Errorf("the panic is kept as %q", e)
+	}
+}
+
+// TestWhereTheFileCannotBe: Run says so before anything has begun.
+func TestWhereTheFileCannotBe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("errors.pb", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	topology, err := New(Processors{Feed: feed(Job{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := topology.Run(t.Context()); !errors.Is(err, errtop.ErrNotRegular) {
+		t.Errorf("Run returns %v", err)
+	}
+}
