@@ -26,11 +26,18 @@ func Percentile(v []float64, p float64) float64 {
 
 // CPU is the processor time that this process has taken.
 func CPU() time.Duration {
+	user, system := UserSystem()
+	return user + system
+}
+
+// UserSystem is the processor time that this process has taken in its own code,
+// and in the system's for it.
+func UserSystem() (user, system time.Duration) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err) // it has no way to fail
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano())
 }
 
 // Heap is the memory that is alive on the heap, in bytes.

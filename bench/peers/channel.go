@@ -3,6 +3,7 @@ package peers
 import (
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/topogen/topogen/bench/work"
 )
@@ -107,6 +108,78 @@ func hit(m *Message, to chan<- Message, arrived *sync.WaitGroup) {
 		return
 	}
 	to <- Message{m.N - 1}
+}
+
+// ball is a message that knows when it was sent; 0: nobody asks.
+type ball struct {
+	left int
+	sent int64
+}
+
+// ChannelHops does as ChannelPingPong and returns how long one hop in so many
+// took, in nanoseconds.
+func ChannelHops(n, balls, every int, held bool) []float64 {
+	left, right := make(chan ball, 8*capacity), make(chan ball, 8*capacity)
+	for i := range balls {
+		[]chan ball{left, right}[i%2] <- ball{left: n / balls}
+	}
+	var arrived sync.WaitGroup
+	arrived.Add(balls)
+	began := time.Now()
+	play := func(from <-chan ball, to chan<- ball) (took []float64) {
+		if held {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+		}
+		took = make([]float64, 0, n/every+balls)
+		for b := range from {
+			if b.sent != 0 {
+				took = append(took, float64(int64(time.Since(began))-b.sent))
+			}
+			if b.left == 0 {
+				arrived.Done()
+				continue
+			}
+			sent := int64(0)
+			if b.left%every == 0 {
+				sent = int64(time.Since(began))
+			}
+			to <- ball{b.left - 1, sent}
+		}
+		return took
+	}
+	var players sync.WaitGroup
+	var took [2][]float64
+	players.Go(func() { took[0] = play(left, right) })
+	players.Go(func() { took[1] = play(right, left) })
+	arrived.Wait()
+	close(left)
+	close(right)
+	players.Wait()
+	return append(took[0], took[1]...)
+}
+
+// ChannelFlow sends n copies of a message, of any size, from one goroutine to
+// another.
+func ChannelFlow[M any](n int, message M) {
+	c := make(chan M, capacity)
+	go func() {
+		for range n {
+			c <- message
+		}
+		close(c)
+	}()
+	handled := 0
+	for m := range c {
+		take(&m, &handled)
+	}
+}
+
+//go:noinline
+func take[M any](m *M, handled *int) {
+	if m != nil {
+		*handled++
+	}
 }
 
 // ChannelSend has goroutines send n messages to one.

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/topogen/topogen/bench/measure"
 )
@@ -14,10 +15,13 @@ type Contest struct {
 	title, note string
 	unit        string // of which a run has so many
 	goals       []goal
+	limits      []goal
 	steady      bool // nothing is to be allocated for a message
+	long        int  // a run takes so many times as long as others; 0: once
 }
 
-// goal is a ratio of the first contender to another.
+// goal is a ratio of the first contender to another: so many times as fast at
+// least, or, in limits, so many times as long at most.
 type goal struct {
 	what  string
 	times float64
@@ -25,7 +29,7 @@ type goal struct {
 }
 
 func (c Contest) measure(e Effort) (Section, error) {
-	results, err := measure.Contest(c.Contenders, e.Rounds, e.Run)
+	results, err := measure.Contest(c.Contenders, e.Rounds, e.Run*time.Duration(max(c.long, 1)))
 	if err != nil {
 		return Section{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
@@ -41,6 +45,9 @@ func (c Contest) measure(e Effort) (Section, error) {
 	}
 	for _, g := range c.goals {
 		s.Claims = append(s.Claims, timesClaim(g.what, g.times, results, g.peer))
+	}
+	for _, g := range c.limits {
+		s.Claims = append(s.Claims, longClaim(g.what, g.times, results, g.peer))
 	}
 	if c.steady {
 		allocs, err := ours.SteadyAllocs()

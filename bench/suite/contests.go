@@ -21,6 +21,9 @@ const (
 	channels   = "channels"
 	protoactor = "protoactor-go"
 	watermill  = "watermill gochannel"
+
+	channelsHeld = "channels, each goroutine held on a thread"
+	channelsFree = "channels, as the scheduler likes"
 )
 
 // stageWork is what each stage of the pipeline with work does for a message.
@@ -35,6 +38,9 @@ func sure(name string, run func(n int)) measure.Contender {
 func Contests() []Contest {
 	flows := []Contest{pipelines(), fanIns(), pingPongs(), besideIdle(), stages()}
 	flows = append(flows, hops()...)
+	flows = append(flows, placed())
+	flows = append(flows, rebalanced()...)
+	flows = append(flows, sizesOfMessages()...)
 	flows = append(flows, sends()...)
 	flows = append(flows, asks()...)
 	return append(flows, queues()...)
@@ -137,12 +143,13 @@ func hops() (list []Contest) {
 		c := Contest{
 			Name: of.name, title: of.title, unit: "hop",
 			Contenders: []measure.Contender{
-				{Name: ours, Run: func(n int) error { return hop.Run(n, of.balls, pool.Workers(2)) }},
-				sure("channels, each goroutine held on a thread", func(n int) { peers.ChannelPingPong(n, of.balls, true) }),
-				sure("channels, as the scheduler likes", func(n int) { peers.ChannelPingPong(n, of.balls, false) }),
+				{Name: ours, Run: func(n int) error { return hop.Run(n, of.balls, pool.Workers(2), pool.Rebalance(0)) }},
+				sure(channelsHeld, func(n int) { peers.ChannelPingPong(n, of.balls, true) }),
+				sure(channelsFree, func(n int) { peers.ChannelPingPong(n, of.balls, false) }),
 			},
 		}
 		if of.balls == 1 {
+			c.limits = []goal{{"a hop between two workers, one in flight, against channels", 1.7, channelsFree}}
 			c.note = "Two instances that start on a worker each. This is the worst case of the pool, which else keeps together what talks much and works little."
 		}
 		list = append(list, c)

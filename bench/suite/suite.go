@@ -47,6 +47,8 @@ func Experiments() []Experiment {
 		list = append(list, Experiment{c.Name, c.measure})
 	}
 	return append(list,
+		Experiment{"hop-latency", hopLatency},
+		Experiment{"requests", requests},
 		Experiment{"wakeup", wakeup},
 		Experiment{"idle-cpu", idleCPU},
 		Experiment{"sleepers", asleep},
@@ -57,7 +59,11 @@ func Experiments() []Experiment {
 
 // atLeast claims that a ratio is as high as goal.
 func atLeast(what string, goal, reached float64) Claim {
-	return Claim{what, fmt.Sprintf("≥ %g×", goal), fmt.Sprintf("%.1f×", reached), reached >= goal}
+	digits := 1
+	if goal < 2 { // a few hundredths count
+		digits = 2
+	}
+	return Claim{what, fmt.Sprintf("≥ %g×", goal), fmt.Sprintf("%.*f×", digits, reached), reached >= goal}
 }
 
 // atMost claims that a ratio is as low as goal.
@@ -67,9 +73,18 @@ func atMost(what string, goal, reached float64) Claim {
 
 // timesClaim compares the first contender with the one of that name.
 func timesClaim(what string, goal float64, results []measure.Result, peer string) Claim {
+	return atLeast(what, goal, results[0].Times(named(results, peer)))
+}
+
+// longClaim compares how long they take.
+func longClaim(what string, goal float64, results []measure.Result, peer string) Claim {
+	return atMost(what, goal, named(results, peer).Times(&results[0]))
+}
+
+func named(results []measure.Result, peer string) *measure.Result {
 	for i := range results {
 		if results[i].Name == peer {
-			return atLeast(what, goal, results[0].Times(&results[i]))
+			return &results[i]
 		}
 	}
 	panic("suite: no contender " + peer)

@@ -1,0 +1,106 @@
+package suite
+
+import (
+	"time"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/peers"
+	"github.com/topogen/topogen/bench/topologies/chains"
+	"github.com/topogen/topogen/bench/topologies/hop"
+	"github.com/topogen/topogen/bench/topologies/sizes"
+	"github.com/topogen/topogen/bench/work"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+const (
+	// rebalanceOften has placement reconsidered many times in one run; topologies
+	// do it every five seconds by default.
+	rebalanceOften = 10 * time.Millisecond
+	// longer are runs in which placement is reconsidered.
+	longer = 5
+	// chainWork is what a worker of a chain does for a message, and skew how many
+	// times as much the first does.
+	chainWork = 200 * time.Nanosecond
+	skew      = 10
+)
+
+// placed is ping-pong between two instances that begin on a worker each.
+func placed() Contest {
+	between := func(options ...pool.Option) func(int) error {
+		return func(n int) error { return hop.Run(n, 1, append(options, pool.Workers(2))...) }
+	}
+	return Contest{
+		Name: "ping-pong-placed", title: "Ping-pong, from two workers", unit: "hop",
+		note: "Two instances begin on a worker each, with one message in flight. The first line has the pool reconsider placement every 10 ms: it brings them together. The second keeps them apart.",
+		long: longer,
+		Contenders: []measure.Contender{
+			{Name: "topogen, free to move", Run: between(pool.Rebalance(rebalanceOften))},
+			{Name: "topogen, held on two workers", Run: between(pool.Rebalance(0))},
+			sure(channelsFree, func(n int) { peers.ChannelPingPong(n, 1, false) }),
+			sure(channelsHeld, func(n int) { peers.ChannelPingPong(n, 1, true) }),
+		},
+	}
+}
+
+// rebalanced compares topologies whose placement is reconsidered with the same
+// ones left alone.
+func rebalanced() []Contest {
+	steps := work.Steps(chainWork)
+	run := func(times int, period time.Duration) func(int) error {
+		return func(n int) error { return chains.Run(n, steps, times, pool.Workers(2), pool.Rebalance(period)) }
+	}
+	const on, off = "rebalanced every 10 ms", "not rebalanced"
+	contenders := func(times int) []measure.Contender {
+		return []measure.Contender{{Name: on, Run: run(times, rebalanceOften)}, {Name: off, Run: run(times, 0)}}
+	}
+	both := sure("the work alone, on two goroutines", func(n int) {
+		// A message of the first chain takes skew times as long as one of the others.
+		peers.Parallel(n, steps*(chains.Chains-1+skew)/chains.Chains)
+	})
+	return []Contest{{
+		Name: "rebalance-idle", title: "Rebalancing where nothing needs to move", unit: "message",
+		note:       "A source feeds sixteen equal chains of worker and sink, by turns, on two workers. Placement is reconsidered 500 times as often as by default.",
+		long:       longer,
+		Contenders: contenders(1),
+		goals:      []goal{{"sixteen equal chains: rebalanced against not", 0.97, off}},
+	}, {
+		Name: "rebalance-skew", title: "Rebalancing where one has ten times as much to do", unit: "message",
+		note:       "The same chains, of which the first takes ten times as long for a message. As they are placed at the start, one worker has twice as much to do as the other, and all wait for it. Also without rebalancing an idle worker takes over an instance whose turns are long.",
+		long:       longer,
+		Contenders: append(contenders(skew), both),
+	}}
+}
+
+// sizesOfMessages are two contests: on one worker and between two.
+func sizesOfMessages() (list []Contest) {
+	type flow struct {
+		name string
+		kind sizes.Kind
+		peer func(n int)
+	}
+	number := new(uint64)
+	flows := []flow{
+		{"8 bytes", sizes.KindPlain8, func(n int) { peers.ChannelFlow(n, sizes.Plain8{}) }},
+		{"8 bytes, a pointer", sizes.KindPointer8, func(n int) { peers.ChannelFlow(n, sizes.Pointer8{P: number}) }},
+		{"64 bytes", sizes.KindPlain64, func(n int) { peers.ChannelFlow(n, sizes.Plain64{}) }},
+		{"64 bytes of pointers", sizes.KindPointer64, func(n int) { peers.ChannelFlow(n, sizes.Pointer64{P: [8]*uint64{number}}) }},
+		{"1,024 bytes", sizes.KindPlain1024, func(n int) { peers.ChannelFlow(n, sizes.Plain1024{}) }},
+		{"1,024 bytes of pointers", sizes.KindPointer1024, func(n int) { peers.ChannelFlow(n, sizes.Pointer1024{P: [128]*uint64{number}}) }},
+	}
+	names := []string{"size-8", "size-8p", "size-64", "size-64p", "size-1024", "size-1024p"}
+	for i, f := range flows {
+		on := func(workers int) func(int) error {
+			return func(n int) error { return sizes.Run(n, f.kind, pool.Workers(workers), pool.Rebalance(0)) }
+		}
+		list = append(list, Contest{
+			Name: names[i], title: "Messages of " + f.name, unit: "message",
+			Contenders: []measure.Contender{
+				{Name: "topogen, one worker", Run: on(1)},
+				sure(channels, f.peer),
+				{Name: "topogen, between two workers", Run: on(2)},
+			},
+		})
+	}
+	list[0].note = "From a source to a sink, copied once into the queue and read there by the handler. A channel copies each in and out."
+	return list
+}

@@ -1,0 +1,96 @@
+package suite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/peers"
+)
+
+const (
+	requestsEach  = 10_000_000 // of one goroutine
+	requestRounds = 3          // at most: a round takes ten seconds
+)
+
+// requests is the workload of rast.md 2.5: goroutines that push ten million
+// messages each, as many that pop them, and what that takes of the system.
+func requests(e Effort) (Section, error) {
+	s := Section{
+		Title: "Ten million pushes and pops a goroutine",
+		Note: "The workload of rast.md 2.5, whose own C++ did 3.3 million requests a second with its lock-free queue and 3.6 behind a mutex on two threads of four processors, and 4.0 and 2.3 on four threads. " +
+			"A pop that finds nothing is not counted here. Medians.",
+		Columns: []string{"", "queue.Edge is", "real s", "user s", "system s", "million requests a second"},
+	}
+	crowd := func(name string, lane func() peers.Lane) func(sides int) measure.Contender {
+		return func(sides int) measure.Contender {
+			return sure(name, func(n int) { peers.Crowd(lane(), sides, n) })
+		}
+	}
+	shared := []func(int) measure.Contender{
+		crowd(aChannel, peers.ChannelLane), crowd(aMutex, peers.MutexLane), crowd(lockFree, peers.LockFreeLane),
+		crowd("queue.Ring", peers.RingLane), crowd(xsyncMPMC, peers.XsyncMPMC), crowd(document, peers.DocumentLane),
+	}
+	for _, sides := range []int{1, 2} {
+		contenders := []measure.Contender{sure(edgeBatch, func(n int) { peers.Across(peers.EdgeLane(publishAt), n) })}
+		if sides == 2 {
+			contenders[0] = sure(edgePairs, func(n int) { peers.EdgesTwoByTwo(publishAt, n) })
+		}
+		for _, c := range shared {
+			contenders = append(contenders, c(sides))
+		}
+		spent, err := spend(contenders, min(e.Rounds, requestRounds), sides*requestsEach)
+		if err != nil {
+			return s, err
+		}
+		who := fmt.Sprintf("%d + %d", sides, sides)
+		for i, c := range contenders {
+			median := func(of func(spending) float64) float64 {
+				v := make([]float64, len(spent[i]))
+				for r, x := range spent[i] {
+					v[r] = of(x)
+				}
+				return measure.Median(v)
+			}
+			ratios := make([]float64, len(spent[i]))
+			for r, x := range spent[i] {
+				ratios[r] = x.real.Seconds() / spent[0][r].real.Seconds()
+			}
+			times := measure.Median(ratios)
+			real := median(func(x spending) float64 { return x.real.Seconds() })
+			s.Rows = append(s.Rows, []string{
+				who + ": " + c.Name, fmt.Sprintf("%.1f× as fast", times), fmt.Sprintf("%.2f", real),
+				fmt.Sprintf("%.2f", median(func(x spending) float64 { return x.user.Seconds() })),
+				fmt.Sprintf("%.2f", median(func(x spending) float64 { return x.system.Seconds() })),
+				fmt.Sprintf("%.1f", float64(2*sides*requestsEach)/real/1e6),
+			})
+			if c.Name == aChannel {
+				s.Claims = append(s.Claims, atLeast("ten million pushes and pops each, "+who+" goroutines: edges against a channel", 5, times))
+			}
+		}
+	}
+	return s, nil
+}
+
+// spending is what a run took.
+type spending struct{ real, user, system time.Duration }
+
+// spend has contenders take turns, as measure.Contest does, and returns what each
+// spent in each round.
+func spend(contenders []measure.Contender, rounds, n int) ([][]spending, error) {
+	spent := make([][]spending, len(contenders))
+	for range rounds {
+		for i, c := range contenders {
+			user, system := measure.UserSystem()
+			began := time.Now()
+			if err := c.Run(n); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			x := spending{real: time.Since(began)}
+			x.user, x.system = measure.UserSystem()
+			x.user, x.system = x.user-user, x.system-system
+			spent[i] = append(spent[i], x)
+		}
+	}
+	return spent, nil
+}
