@@ -50,6 +50,23 @@ const (
 	partRoom = 36
 )
 
+// bendsMax is how many levels the edges of a picture may pass through in all: a
+// person reads some hundred, and a million take minutes to lay out.
+const bendsMax = 100_000
+
+// Drawable reports whether SVG draws the graph in seconds. One that it does not
+// has thousands of long edges, and nobody could read it.
+func (g Graph) Drawable() bool {
+	ends, _ := g.ends()
+	arcs, _ := flow(len(g.Nodes), ends)
+	rank := earliest(len(g.Nodes), arcs)
+	bends := 0
+	for _, e := range ends {
+		bends += max(rank[e[0]], rank[e[1]]) - min(rank[e[0]], rank[e[1]])
+	}
+	return bends <= bendsMax
+}
+
 // arrange lays a graph out in the direction in which it fits a page better.
 func arrange(g Graph) layout {
 	if len(g.Nodes) > bothMax {

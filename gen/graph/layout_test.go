@@ -3,6 +3,7 @@ package graph
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -274,5 +275,31 @@ func BenchmarkSVG(b *testing.B) {
 				SVG(g)
 			}
 		})
+	}
+}
+
+// TestDrawable: what a picture can show, however large, and what it cannot.
+func TestDrawable(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	random := func(nodes, edges int) (g Graph) {
+		g.Nodes = make([]Node, nodes)
+		for range edges {
+			g.Edges = append(g.Edges, Edge{From: r.IntN(nodes), To: r.IntN(nodes)})
+		}
+		return g
+	}
+	chain := Graph{Nodes: make([]Node, 16_000)}
+	for i := range len(chain.Nodes) - 1 {
+		chain.Edges = append(chain.Edges, Edge{From: i, To: i + 1})
+	}
+	for name, c := range map[string]struct {
+		graph Graph
+		want  bool
+	}{
+		"nothing": {Graph{}, true}, "a chain": {chain, true}, "some": {random(60, 120), true}, "many": {random(1000, 16_000), false},
+	} {
+		if got := c.graph.Drawable(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -55,6 +55,13 @@ func (g Graph) run(_ context.Context, s Streams) error {
 		r.add(findings...)
 		if !r.failed() && topology != nil {
 			picture, findings := g.picture(topology, s.In)
+			if g.Format == "svg" && !picture.Drawable() {
+				findings = append(findings, spec.Finding{
+					Code: "TG106", Severity: spec.Error, File: src.path,
+					Message:    "the topology is too large for a picture",
+					Suggestion: "--format dot lets Graphviz draw it, --format text prints it",
+				})
+			}
 			r.add(findings...)
 			if !spec.HasErrors(findings) {
 				if err := printed(s.Out, draw(picture, g.Format)); err != nil {
