@@ -160,10 +160,20 @@ func (h *Head) HasRoomForWaiter() bool {
 		h.waiting.CompareAndSwap(true, false)
 }
 
+// lenLooks bounds how often Len looks at counts that change meanwhile.
+const lenLooks = 8
+
 // Len is the number of visible messages not yet taken. Any goroutine may ask.
 func (h *Head) Len() int {
-	gone := h.taken.Load() + h.evicted.Load()   // first, so that the difference is never negative
-	return max(0, int(h.published.Load()-gone)) // who is neither end may see the counts in another order
+	gone := h.taken.Load() + h.evicted.Load() // first, so that the difference is never negative
+	for looks := 1; ; looks++ {
+		published := h.published.Load()
+		again := h.taken.Load() + h.evicted.Load()
+		if again == gone || looks == lenLooks {
+			return max(0, int(published-gone)) // who is neither end may see the counts in another order
+		}
+		gone = again
+	}
 }
 
 // Empty reports whether nothing is visible to the consumer.
