@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	hopNanos   = 400  // what a turn costs more when its messages come from another worker, both sides together
-	gainMin    = 0.1  // of the heaviest worker's load: less is not worth a move, and may be noise
-	moveNanos  = 5000 // a move, with what it throws out of caches, must be worth it within one period
-	movesMax   = 1024 // single moves that are tried to better a placement
-	activeMax  = 512  // instances, above which single moves are not tried
-	busyMin    = 0.05 // of the time, by the heaviest worker: below it nobody waits for a worker
-	keepFactor = 1.05 // a placement from scratch must be so much better than one that keeps instances where they are
+	hopNanos    = 400  // what a turn costs more when its messages come from another worker, both sides together
+	gainMin     = 0.1  // of the heaviest worker's load: less is not worth a move
+	doubtFactor = 3    // standard errors: less may be noise
+	moveNanos   = 5000 // a move, with what it throws out of caches, must be worth it within one period
+	movesMax    = 1024 // single moves that are tried to better a placement
+	activeMax   = 512  // instances, above which single moves are not tried
+	busyMin     = 0.05 // of the time, by the heaviest worker: below it nobody waits for a worker
+	keepFactor  = 1.05 // a placement from scratch must be so much better than one that keeps instances where they are
 )
 
 // placement decides which worker runs which instance (rast.md 2.13). It is a
@@ -27,6 +28,7 @@ type placement struct {
 	workers int
 	window  time.Duration
 	cost    []int64     // nanoseconds in it, of each instance
+	doubt   int64       // standard error of the sum of all costs
 	passing [][]passing // of each instance, to and from others: both see it
 	at      []int       // the worker of each; -1: it is not to be placed
 }
@@ -58,7 +60,7 @@ func (p *placement) plan() (to []int, pays bool) {
 		}
 	}
 	gain := float64(now - load)
-	return to, gain > gainMin*float64(now) && gain > float64(moves*moveNanos)
+	return to, gain > gainMin*float64(now) && gain > doubtFactor*float64(p.doubt) && gain > float64(moves*moveNanos)
 }
 
 // loads sums up the work of each worker where instances are at those workers.

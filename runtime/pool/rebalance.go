@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -146,10 +147,33 @@ func (r *rebalancer) decide([][]int) ([][]int, error) {
 	return r.config(to), nil
 }
 
+// measured adds a turn to what u has cost. A turn that stands for others was
+// drawn at random: its square is what it adds to the variance of the sum.
+func (w *Worker) measured(u *Unit, took time.Duration, weight int32) {
+	if weight > 1 {
+		took = min(took, sampleNanosMax)
+	}
+	cost := int64(took) * int64(weight)
+	u.busy.StoreRelease(u.busy.Load() + uint64(cost))
+	if !w.measures {
+		return
+	}
+	u.cost += cost
+	if weight > 1 {
+		w.variance += float64(cost) * float64(cost)
+	}
+}
+
 // measured collects the costs, and halves them: what was is half forgotten each
 // time, so that a cost follows the load and is bounded.
 func (r *rebalancer) measured() *placement {
+	variance := 0.0
+	for _, w := range r.pool.workers {
+		variance += w.variance
+		w.variance /= 4 // as the costs are halved
+	}
 	p := &placement{
+		doubt:   int64(math.Sqrt(variance)),
 		workers: len(r.pool.workers),
 		cost:    make([]int64, len(r.units)),
 		passing: make([][]passing, len(r.units)),

@@ -15,6 +15,7 @@ const (
 	sampleTurns     = 61                     // one turn in so many is timed; prime, so that it is everybody's in turn
 	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
 	longNanosMin    = 10_000                 // a turn whose clock readings are a hundredth of it
+	sampleNanosMax  = 200_000                // of a turn that stands for others: a longer one had no processor for a while
 	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
 	spinMax         = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
 	spinLooks       = 64                     // between two looks at the clock
@@ -126,15 +127,12 @@ func (r *runner) turn(u *Unit) {
 	var took time.Duration
 	if sampled {
 		took = time.Since(began)
-		u.measured(took, w.batch)
+		u.adapt(took, w.batch)
 		if w.long.Load() != u.long {
 			w.long.Store(u.long)
 		}
 		if weight > 0 {
-			u.busy.StoreRelease(u.busy.Load() + uint64(took)*uint64(weight))
-			if w.measures {
-				u.cost += int64(took) * int64(weight)
-			}
+			w.measured(u, took, weight)
 		}
 	}
 	w.schedule(u)
@@ -284,9 +282,9 @@ func (w *Worker) donate() {
 	}
 }
 
-// measured learns from the time that a turn took. Long turns are shortened to
+// adapt learns from the time that a turn took. Long turns are shortened to
 // where a donation comes soon enough, and short ones grow to the batch again.
-func (u *Unit) measured(took time.Duration, batch int) {
+func (u *Unit) adapt(took time.Duration, batch int) {
 	nanos := uint64(took)
 	u.long = nanos > longNanosMin
 	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))

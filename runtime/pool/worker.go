@@ -42,6 +42,7 @@ type Worker struct {
 	running  *Unit       // whose turn it is
 	turns    int         // until one is timed
 	measures bool        // the costs of instances and links, for the rebalancer
+	variance float64     // of the sum of the costs measured here
 	epoch    uint64      // of the rebalancer's pages
 	pages    note
 	told     atomic.Bool // pages is in the inbox
