@@ -3,6 +3,7 @@ package errors
 import (
 	"errors"
 
+	"github.com/topogen/topogen/runtime/errtop"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -31,5 +32,5 @@ func (*Worker) ReceiveJob(j Job) error {
 	if j.Panic {
 		panic("the job is broken")
 	}
-	return errJob
+	return errtop.Wrap(errJob)
 }

@@ -41,7 +41,7 @@ func TestErrorsAreKept(t *testing.T) {
 	if len(entries) != 2 || entries[0].Count != 2 || entries[1].Count != 1 {
 		t.Fatalf("there are %d records: %+v", len(entries), entries)
 	}
-	if e := entries[0].Text; !strings.Contains(e, errJob.Error()) || !strings.Contains(e, "worker") {
+	if e := entries[0].Text; !strings.Contains(e, errJob.Error()) || !strings.Contains(e, "worker") || !strings.Contains(e, "ReceiveJob") {
 		t.Errorf("the error is kept as %q", e)
 	}
 	if e := entries[1].Text; !strings.Contains(e, "the job is broken") || !strings.Contains(e, "ReceiveJob") {

@@ -302,6 +302,25 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestDefaults of the settings: 1000 records, for ten minutes.
+func TestDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := mustOpen(t, Settings{}, nil)
+		for i := range 1100 {
+			k.Record(0, "", 0, fmt.Errorf("error %d", i), nil)
+		}
+		for _, c := range []struct {
+			wait time.Duration
+			left int
+		}{{10*time.Minute - time.Microsecond, 1000}, {time.Microsecond, 0}} {
+			time.Sleep(c.wait) // virtual
+			if n := len(k.Top()); n != c.left {
+				t.Errorf("%d records are left, not %d", n, c.left)
+			}
+		}
+	})
+}
+
 // TestCrash: with the setting, the first error ends the process; a panic does so
 // by itself.
 func TestCrash(t *testing.T) {

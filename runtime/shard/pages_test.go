@@ -182,6 +182,22 @@ func TestWhatIsNoConfiguration(t *testing.T) {
 	}
 }
 
+// TestRoundRobin: shard i begins with worker i mod workers.
+func TestRoundRobin(t *testing.T) {
+	for _, c := range []struct {
+		shards, workers int
+		want            [][]int
+	}{
+		{5, 2, [][]int{{0, 2, 4}, {1, 3}}},
+		{2, 3, [][]int{{0}, {1}, {}}},
+		{0, 1, [][]int{{}}},
+	} {
+		if got := RoundRobin(c.shards, c.workers); !slices.EqualFunc(got, c.want, slices.Equal) {
+			t.Errorf("%d shards, %d workers: %v, not %v", c.shards, c.workers, got, c.want)
+		}
+	}
+}
+
 // TestPagesModel compares the pages with a map of who has promised, over any
 // history of any workers.
 func TestPagesModel(t *testing.T) {
