@@ -48,6 +48,7 @@ type sighting struct {
 
 func (m *monitor) run() {
 	defer m.pool.running.Done()
+	defer m.pool.failOnPanic("monitor")
 	ticker := time.NewTicker(monitorPeriod)
 	defer ticker.Stop()
 	seen := make([]sighting, len(m.pool.workers))
@@ -203,10 +204,10 @@ func (w *Worker) reconsider(u *Unit, took time.Duration) {
 	}
 	u.returns = min(u.returns+1, returnsExpMax)
 	u.proc.struck.Add(-1)
-	if u.queued {
-		w.runq.remove(u)
+	if u.queued { // it is the only one here
+		w.runq.pop()
 		u.queued = false
 	}
 	w.single, w.struck = nil, false
-	w.handOver(u, w.pool.workers[w.pool.placeOf(u)])
+	w.handOver(u, w.pool.workers[u.goal.Load()])
 }

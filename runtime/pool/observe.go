@@ -33,7 +33,7 @@ func (p *Pool) finished(g *group) {
 // Snapshot is what a topology has done so far. Figures of a running topology
 // are taken one after the other, not at one instant. Nothing is counted for a
 // snapshot's sake while a message travels: times come from the turns that are
-// timed anyway, one in 61 and all long ones.
+// timed anyway, one in some sixty and all long ones.
 type Snapshot struct {
 	Time       time.Time          `json:"time"`
 	Elapsed    time.Duration      `json:"elapsed"` // since New, in nanoseconds

@@ -26,6 +26,7 @@ const (
 // its instances and of the turns that messages from other workers cause.
 type placement struct {
 	workers int
+	ended   func() bool // nobody wants the plan any more
 	window  time.Duration
 	cost    []int64     // nanoseconds in it, of each instance
 	doubt   int64       // standard error of the sum of all costs
@@ -108,7 +109,7 @@ func (p *placement) greedy() []int {
 			loads[w] = p.cost[i]
 			continue
 		}
-		for {
+		for !p.ended() {
 			i, ok := queue.next(share - loads[w])
 			if !ok {
 				break
@@ -197,11 +198,29 @@ func (p *placement) refine(at []int) []int {
 			active = append(active, i)
 		}
 	}
-	if len(active) > activeMax {
-		return at
+	if len(active) > activeMax { // the others are light
+		slices.SortStableFunc(active, func(a, b int) int { return cmp.Compare(p.cost[b], p.cost[a]) })
+		active = active[:activeMax]
 	}
 	loads := p.loads(at)
+	talk := make([][]int64, len(at)) // of each active instance, to each worker: half of what hops cost
+	all := make([]int64, len(at))
+	for _, i := range active {
+		talk[i] = make([]int64, p.workers)
+		for _, n := range p.passing[i] {
+			if w := at[n.other]; w >= 0 && n.other != i {
+				talk[i][w] += n.turns * hopNanos / 2
+				all[i] += n.turns * hopNanos / 2
+			}
+		}
+	}
+	moved := func(i, from, to int) (left, came int64) {
+		return loads[from] - p.cost[i] - all[i] + 2*talk[i][from], loads[to] + p.cost[i] + all[i] - 2*talk[i][to]
+	}
 	for range movesMax {
+		if p.ended() {
+			return at
+		}
 		heaviest := 0
 		for w, load := range loads {
 			if load > loads[heaviest] {
@@ -209,50 +228,36 @@ func (p *placement) refine(at []int) []int {
 			}
 		}
 		instance, worker, best := -1, -1, loads[heaviest]
+		try := func(i, w int) {
+			if left, came := moved(i, at[i], w); max(left, came) < best {
+				instance, worker, best = i, w, max(left, came)
+			}
+		}
 		for _, i := range active {
-			from := at[i]
+			if at[i] != heaviest {
+				try(i, heaviest)
+				continue
+			}
 			for w := range p.workers {
-				if w == from || w != heaviest && from != heaviest {
-					continue
-				}
-				at[i] = w
-				changed := p.loadsOf(at, loads, i, from, w)
-				at[i] = from
-				if changed < best {
-					instance, worker, best = i, w, changed
+				if w != heaviest {
+					try(i, w)
 				}
 			}
 		}
 		if instance < 0 {
 			return at
 		}
+		from := at[instance]
+		loads[from], loads[worker] = moved(instance, from, worker)
 		at[instance] = worker
-		loads = p.loads(at)
-	}
-	return at
-}
-
-// loadsOf is the load of the heavier of two workers after instance i went from
-// one to the other, which at says already; loads are those before.
-func (p *placement) loadsOf(at []int, loads []int64, i, from, to int) int64 {
-	left := loads[from] - p.cost[i]
-	came := loads[to] + p.cost[i]
-	for _, n := range p.passing[i] {
-		half := n.turns * hopNanos / 2
-		switch other := at[n.other]; {
-		case other < 0 || n.other == i:
-		case other == from: // was within, is across now: both pay
-			left += half
-			came += half
-		case other == to: // was across
-			left -= half
-			came -= half
-		default:
-			left -= half
-			came += half
+		for _, n := range p.passing[instance] {
+			if talk[n.other] != nil && n.other != instance {
+				talk[n.other][from] -= n.turns * hopNanos / 2
+				talk[n.other][worker] += n.turns * hopNanos / 2
+			}
 		}
 	}
-	return max(left, came)
+	return at
 }
 
 // remaining are the instances that are not yet placed, by cost.
@@ -265,6 +270,7 @@ type remaining struct {
 	gone   []bool  // by instance
 	passed []int64 // by instance: turns exchanged with those chosen
 	near   nearHeap
+	met    []int // with passed > 0
 }
 
 func newRemaining(p *placement) *remaining {
@@ -287,10 +293,10 @@ func newRemaining(p *placement) *remaining {
 
 // begin forgets who was chosen: the next worker's turn.
 func (r *remaining) begin() {
-	for _, n := range r.near {
-		r.passed[n.instance] = 0
+	for _, i := range r.met {
+		r.passed[i] = 0
 	}
-	r.near = r.near[:0]
+	r.met, r.near = r.met[:0], r.near[:0]
 }
 
 // atMost finds the highest rank that remains, from a rank downwards.
@@ -317,23 +323,11 @@ func (r *remaining) largest() (int, bool) {
 // next returns the instance that is to join those chosen and costs at most
 // room: the one that exchanges most with them, else the largest.
 func (r *remaining) next(room int64) (int, bool) {
-	var tooLarge []near
-	found, ok := 0, false
-	for len(r.near) > 0 && !ok {
+	for len(r.near) > 0 {
 		n := heap.Pop(&r.near).(near)
-		switch {
-		case r.gone[n.instance] || n.turns != r.passed[n.instance]: // placed, or entered again with more
-		case r.p.cost[n.instance] > room:
-			tooLarge = append(tooLarge, n)
-		default:
-			found, ok = n.instance, true
-		}
-	}
-	for _, n := range tooLarge {
-		heap.Push(&r.near, n)
-	}
-	if ok {
-		return found, true
+		if !r.gone[n.instance] && n.turns == r.passed[n.instance] && r.p.cost[n.instance] <= room {
+			return n.instance, true
+		} // else placed, or entered again with more, or too large, also for what room is left later
 	}
 	high, _ := slices.BinarySearchFunc(r.order, room+1, func(i int, cost int64) int { return cmp.Compare(r.p.cost[i], cost) })
 	if rank := r.atMost(high - 1); rank >= 0 {
@@ -349,6 +343,9 @@ func (r *remaining) take(i int) {
 	r.below[rank] = rank - 1
 	for _, n := range r.p.passing[i] {
 		if !r.gone[n.other] && n.turns > 0 {
+			if r.passed[n.other] == 0 {
+				r.met = append(r.met, n.other)
+			}
 			r.passed[n.other] += n.turns
 			heap.Push(&r.near, near{n.other, r.passed[n.other]})
 		}

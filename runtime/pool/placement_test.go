@@ -39,6 +39,7 @@ func (p *placement) exchange(a, b int, turns int64) {
 func drawPlacement(t *rapid.T, most int) *placement {
 	n := rapid.IntRange(1, most).Draw(t, "instances")
 	p := &placement{
+		ended:   func() bool { return false },
 		workers: rapid.IntRange(1, 3).Draw(t, "workers"),
 		cost:    make([]int64, n), passing: make([][]passing, n), at: make([]int, n),
 	}
@@ -123,6 +124,7 @@ func TestAPlacementStays(t *testing.T) {
 // rast.md 2.13 asks for.
 func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 	p := &placement{
+		ended:   func() bool { return false },
 		workers: 3, cost: []int64{1_000_000, 100_000, 100_000, 100_000, 100_000}, passing: make([][]passing, 5), at: make([]int, 5),
 	}
 	to, pays := p.plan()
@@ -137,7 +139,7 @@ func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 }
 
 func TestThoseThatTalkStayTogether(t *testing.T) {
-	p := &placement{workers: 2, cost: slices.Repeat([]int64{100_000}, 6), passing: make([][]passing, 6), at: []int{0, 0, 0, 0, 1, 1}}
+	p := &placement{ended: func() bool { return false }, workers: 2, cost: slices.Repeat([]int64{100_000}, 6), passing: make([][]passing, 6), at: []int{0, 0, 0, 0, 1, 1}}
 	for i := 0; i < 6; i += 2 {
 		p.exchange(i, i+1, 10_000)
 	}

@@ -164,7 +164,8 @@ func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
 		u.home.Store(p.newSolo(u))
 		return
 	}
-	u.home.Store(p.workers[p.placeOf(u)])
+	u.goal.Store(int32(p.placeOf(u)))
+	u.home.Store(p.workers[u.goal.Load()])
 }
 
 // Run runs the topology until all has finished, ctx has ended and all is
@@ -366,6 +367,14 @@ func (p *Pool) fail(err error) {
 	p.finish(err)
 }
 
+// failOnPanic, deferred, turns a panic of the pool's own goroutines, or of an
+// observer that they call, into the error of Run.
+func (p *Pool) failOnPanic(who string) {
+	if cause := recover(); cause != nil {
+		p.finish(fmt.Errorf("pool: %s: panic: %v\n%s", who, cause, debug.Stack()))
+	}
+}
+
 // finish ends Run; the first call decides how.
 func (p *Pool) finish(err error) {
 	p.mu.Lock()
@@ -450,7 +459,7 @@ func (p *Pool) log() *slog.Logger {
 // clock is the time since the pool began, in nanoseconds.
 func (p *Pool) clock() int64 {
 	if p.stepper != nil {
-		return p.stepper.now
+		return p.stepper.now.Load()
 	}
 	return int64(time.Since(p.began))
 }

@@ -10,6 +10,10 @@ import (
 	"github.com/topogen/topogen/runtime/shard"
 )
 
+// rebalanceMin is how often placement is reconsidered at most: waking all workers
+// takes them some microseconds.
+const rebalanceMin = 100 * time.Microsecond
+
 // rebalancer reconsiders from time to time which worker runs which instance
 // (rast.md 2.12, 2.13): instances are the shards of shard.Pages. It asks all
 // workers to promise that they stop to measure; when the last one has, it plans
@@ -18,8 +22,7 @@ import (
 // notes: a message costs nothing more than a turn that is timed now and then.
 //
 // Unlike the text's, a worker does not wait for its new instances: each comes to
-// it when its old worker lets go of it, so that nobody stands still. The promise
-// also says that a worker has acted on what it was told the last time.
+// it when its old worker lets go of it, so that nobody stands still.
 type rebalancer struct {
 	pool   *Pool
 	pages  *shard.Pages
@@ -49,7 +52,8 @@ func newRebalancer(p *Pool) *rebalancer {
 func (r *rebalancer) run() {
 	p := r.pool
 	defer p.running.Done()
-	ticker := time.NewTicker(p.options.rebalance)
+	defer p.failOnPanic("rebalancing")
+	ticker := time.NewTicker(max(p.options.rebalance, rebalanceMin))
 	defer ticker.Stop()
 	r.last = time.Now()
 	for {
@@ -59,6 +63,7 @@ func (r *rebalancer) run() {
 		case <-ticker.C:
 		}
 		if int(p.idle.Load()) == len(p.workers) {
+			r.last = time.Now()
 			continue // nobody measures anything
 		}
 		if err := r.reconsider(); err != nil {
@@ -78,6 +83,10 @@ func (r *rebalancer) reconsider() (err error) {
 		if r.pages, err = shard.NewPages(len(r.pool.workers), r.config(at)); err != nil {
 			return err
 		}
+	}
+	select {
+	case <-r.ready: // somebody was told twice the last time
+	default:
 	}
 	r.asking.Store(true)
 	r.tell()
@@ -173,6 +182,7 @@ func (r *rebalancer) measured() *placement {
 		w.variance /= 4 // as the costs are halved
 	}
 	p := &placement{
+		ended:   r.pool.ended.Load,
 		doubt:   int64(math.Sqrt(variance)),
 		workers: len(r.pool.workers),
 		cost:    make([]int64, len(r.units)),

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type Stepper struct {
 	worker *Worker
 	runner *runner
 	random *rand.Rand
-	now    int64 // nanoseconds since the start
+	now    atomic.Int64 // nanoseconds since the start
 	serves map[*Unit]*coroutine
 	served []*Unit // that are not done, in file order
 	err    error
@@ -87,7 +88,7 @@ func (s *Stepper) adoptNotes(w *Worker) {
 func (s *Stepper) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return epoch.Add(time.Duration(s.now))
+	return epoch.Add(time.Duration(s.now.Load()))
 }
 
 // Trace calls f at each step with the instance that has its turn.
@@ -116,7 +117,7 @@ func (s *Stepper) Run() error {
 func (s *Stepper) Advance(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until := s.now + int64(d)
+	until := s.now.Load() + int64(d)
 	for {
 		for s.turn() {
 		}
@@ -125,7 +126,7 @@ func (s *Stepper) Advance(d time.Duration) error {
 		}
 		s.jump()
 	}
-	s.now = max(s.now, until)
+	s.now.Store(max(s.now.Load(), until))
 	return s.err
 }
 
@@ -203,7 +204,7 @@ func (s *Stepper) awaitsTime() bool {
 
 // jump moves the clock to the next timer.
 func (s *Stepper) jump() {
-	s.now = max(s.now, s.worker.timers[0].at)
+	s.now.Store(max(s.now.Load(), s.worker.timers[0].at))
 	s.worker.fireTimers()
 }
 
@@ -406,7 +407,11 @@ func (p *Pool) Ping(processor int) error {
 // only does one thing in u in place of a whole turn.
 func (s *Stepper) only(u *Unit, what func()) {
 	if u.queued {
-		s.worker.runq.remove(u)
+		for n := s.worker.runq.n; n > 0; n-- { // the others keep their order
+			if v := s.worker.runq.pop(); v != u {
+				s.worker.runq.push(v)
+			}
+		}
 		u.queued = false
 	}
 	closing := u.closing

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -12,8 +13,10 @@ import (
 )
 
 const (
-	sampleTurns     = 61                     // one turn in so many is timed; prime, so that it is everybody's in turn
+	sampleTurnsMin  = 32                     // from one turn that is timed to the next of a worker that is
+	sampleTurnsMax  = 95                     // the distance is drawn, so that it is everybody's in turn
 	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
+	donateLooksMax  = 16                     // at instances of a long run queue
 	longNanosMin    = 10_000                 // a turn whose clock readings are a hundredth of it
 	sampleNanosMax  = 200_000                // of a turn that stands for others: a longer one had no processor for a while
 	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
@@ -80,6 +83,13 @@ func (r *runner) loop() {
 // turn lets u handle a batch of one link's messages, or call Ping or Finish.
 func (r *runner) turn(u *Unit) {
 	u.queued = false
+	if u.due != 0 {
+		due := u.due
+		u.due = 0
+		if r.w.leaves(u, uint32(due)) {
+			return
+		}
+	}
 	if u.paused() {
 		return // since it was queued, in its own turn; it is queued again when there is room
 	}
@@ -97,6 +107,9 @@ func (r *runner) turn(u *Unit) {
 	}
 	if w.hold.Load() != 0 && !w.pool.ended.Load() {
 		w.hold.Store(0)
+		if w.pool.ended.Load() {
+			w.hold.Or(holdYield) // it came in between
+		}
 	}
 	pings := u.ping == pingActive
 	if u.finishDue {
@@ -123,11 +136,11 @@ func (r *runner) turn(u *Unit) {
 	if u.out.filled.Any() {
 		u.out.settle()
 	}
-	w.running = nil
+	w.running, r.unit = nil, nil
 	var took time.Duration
 	if sampled {
 		took = time.Since(began)
-		u.adapt(took, w.batch)
+		u.adapt(took, w)
 		if w.long.Load() != u.long {
 			w.long.Store(u.long)
 		}
@@ -151,18 +164,20 @@ func (r *runner) turn(u *Unit) {
 // timed. Long turns are all timed, which costs little beside them, since the few
 // that there are in a period would make a bad sample; so is the first, which may
 // be one.
-func (w *Worker) weigh(u *Unit) int32 {
-	w.turns--
+func (w *Worker) weigh(u *Unit) (turns int32) {
 	switch {
 	case w.stepped:
 		return 0
 	case u.long || u.turnNanos == 0:
 		return 1
-	case w.turns <= 0:
-		w.turns = sampleTurns
-		return sampleTurns
 	}
-	return 0
+	if w.turns--; w.turns > 0 {
+		return 0
+	}
+	turns = w.distance
+	w.distance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
+	w.turns = w.distance
+	return turns
 }
 
 // receive drains one link.
@@ -262,18 +277,22 @@ func (r *runner) leave(u *Unit) (kept bool) {
 // donate hands one unit that is ready to a worker that has nothing to do, where
 // its turns are long enough to pay for the wake-up.
 func (w *Worker) donate() {
-	u := w.runq.first
 	if w.pool.pinned {
 		return
 	}
-	for ; u != nil && u.turnNanos < donateNanosMin; u = u.next {
+	var before *Unit
+	u := w.runq.first
+	for looks := 0; u != nil && u.turnNanos < donateNanosMin; before, u = u, u.next {
+		if looks++; looks == donateLooksMax {
+			return
+		}
 	}
 	if u == nil {
 		return
 	}
 	for _, to := range w.pool.workers {
 		if to != w && (to.parked.Load() || to.spinning.Load()) {
-			w.runq.remove(u)
+			w.runq.remove(before, u)
 			u.queued = false
 			w.handOver(u, to)
 			w.woke = true
@@ -284,15 +303,18 @@ func (w *Worker) donate() {
 
 // adapt learns from the time that a turn took. Long turns are shortened to
 // where a donation comes soon enough, and short ones grow to the batch again.
-func (u *Unit) adapt(took time.Duration, batch int) {
+func (u *Unit) adapt(took time.Duration, w *Worker) {
 	nanos := uint64(took)
 	u.long = nanos > longNanosMin
 	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
-	budget := u.budgetOf(batch)
+	if w.index < 0 {
+		return // there it takes one message a turn
+	}
+	budget := u.budgetOf(w.batch)
 	if nanos > turnNanosMax {
 		u.budget = int32(max(budget/2, turnMessagesMin))
 	} else if nanos < turnNanosMax/4 {
-		u.budget = int32(min(budget*2, batch))
+		u.budget = int32(min(budget*2, w.batch))
 	}
 }
 

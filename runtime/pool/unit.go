@@ -73,10 +73,10 @@ type Unit struct {
 	queued    bool  // in the run queue
 	closing   bool  // the group's inputs from outside are closed
 	finishDue bool
-	waitsGate bool // on the group's list of those that wait for room
-	serving   bool // Serve runs, or is to run
-	closed    bool
-	started   bool // Init was called and Close was not
+	waitsGate bool  // on the group's list of those that wait for room
+	serving   bool  // Serve runs, or is to run
+	due       uint8 // control bits that wait for its turn, where it is in the run queue
+	started   bool  // Init was called and Close was not
 }
 
 func (u *Unit) Init(context.Context) error  { return nil }
@@ -102,7 +102,7 @@ func (u *Unit) paused() bool { return u.out.full != 0 }
 
 // runnable reports whether a turn would do something.
 func (u *Unit) runnable() bool {
-	if u.closed || u.paused() {
+	if u.paused() {
 		return false
 	}
 	return u.ready.first != nil || u.finishDue || u.ping == pingActive && !u.waitsGate
@@ -189,11 +189,15 @@ func (q *unitQueue) popAt(n int) *Unit {
 	return q.pop()
 }
 
-// remove takes u out, wherever it stands.
-func (q *unitQueue) remove(u *Unit) {
-	for n := q.n; n > 0; n-- {
-		if v := q.pop(); v != u {
-			q.push(v)
-		}
+// remove takes out u, behind which before stands; nil for the first.
+func (q *unitQueue) remove(before, u *Unit) {
+	if before == nil {
+		q.pop()
+		return
 	}
+	before.next, u.next = u.next, nil
+	if q.last == u {
+		q.last = before
+	}
+	q.n--
 }

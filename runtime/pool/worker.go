@@ -40,7 +40,8 @@ type Worker struct {
 	firing   atomic.Bool // timed is in the inbox
 	woke     bool        // another worker, since it last gave way
 	running  *Unit       // whose turn it is
-	turns    int         // until one is timed
+	turns    int32       // until one is timed
+	distance int32       // turns between the one that was timed and that one
 	measures bool        // the costs of instances and links, for the rebalancer
 	variance float64     // of the sum of the costs measured here
 	epoch    uint64      // of the rebalancer's pages
@@ -56,6 +57,7 @@ func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
 	w.timed = note{kind: noteTimer}
 	w.pages = note{kind: notePages}
+	w.turns, w.distance = 1, 1
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
@@ -123,6 +125,7 @@ func (w *Worker) park() {
 		w.pool.idle.Add(-1)
 		w.spinning.Store(false)
 		if woken {
+			w.pool.monitor.rouse()
 			return
 		}
 	}
@@ -249,25 +252,33 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlFinish != 0 {
 		u.finishDue = true
 	}
-	if bits&controlSolo != 0 && w.index >= 0 {
+	if due := bits & (controlSolo | controlMove); due != 0 {
 		if u.queued {
-			w.runq.remove(u)
-			u.queued = false
+			u.due |= uint8(due) // it may stand anywhere in a long queue
+			return
 		}
-		w.pool.solo(w, u)
-		return
-	}
-	if bits&controlMove != 0 && w.index >= 0 {
-		if to := w.pool.workers[u.goal.Load()]; to != w {
-			if u.queued && !bug.On(bug.OldOwner) {
-				w.runq.remove(u)
-				u.queued = false
-			}
-			w.handOver(u, to)
+		if w.leaves(u, due) {
 			return
 		}
 	}
 	w.schedule(u)
+}
+
+// leaves hands u over where control bits say so. It reports whether it did.
+func (w *Worker) leaves(u *Unit, due uint32) bool {
+	if w.index < 0 {
+		return false
+	}
+	if due&controlSolo != 0 {
+		w.pool.solo(w, u)
+		return true
+	}
+	to := w.pool.workers[u.goal.Load()]
+	if to == w {
+		return false
+	}
+	w.handOver(u, to)
+	return !bug.On(bug.OldOwner)
 }
 
 // ungate makes the links ready again that a full group held back.
