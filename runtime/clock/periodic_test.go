@@ -150,3 +150,21 @@ func TestClockThatRunsBackwards(t *testing.T) {
 		t.Errorf("%v passed from 100 to 131", sum)
 	}
 }
+
+// TestCallsAllocateNothing, those that read the clock neither.
+func TestCallsAllocateNothing(t *testing.T) {
+	var timer PeriodicTimer
+	var pairs StartFinishTimer
+	var clock PeriodicClock
+	waiting := NewWaitingTimer(time.Hour)
+	if allocs := testing.AllocsPerRun(10, func() {
+		for range 2 * maxSteps {
+			duration += timer.Passed()
+			pairs.Start()
+			pairs.Finish()
+			moment, over = clock.Now(), waiting.Check()
+		}
+	}); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
