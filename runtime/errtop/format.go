@@ -69,6 +69,12 @@ type decoder struct {
 	records map[string]record
 }
 
+// record is what the two maps hold for a text.
+type record struct {
+	count uint64
+	last  int64 // microseconds since 1970; 0 where the file does not say
+}
+
 // field reads one field of the message, which begins at byte at.
 func (d *decoder) field(b []byte, at int) (n int, err error) {
 	f, err := next(b, at)

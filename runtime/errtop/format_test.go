@@ -226,8 +226,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		r := newRanking(3)
 		r.restore(got, 7)
-		if len(r.records) != min(len(got), 3) {
-			t.Fatalf("%d records of %d are restored", len(r.records), len(got))
+		if len(r.seen) != min(len(got), 3) {
+			t.Fatalf("%d records of %d are restored", len(r.seen), len(got))
 		}
 	})
 }

@@ -21,40 +21,28 @@ type Entry struct {
 	Last  time.Time // in microseconds; zero where the file does not say
 }
 
-// record is an Entry of a ranking.
-type record struct {
-	count uint64
-	last  int64  // microseconds since 1970
-	seen  uint64 // the larger, the later it was added to
-}
-
 // ranking holds the records that stay. It knows no clock and no lock. When it was
 // added to decides who goes, not the time of it: clocks are set back.
 type ranking struct {
 	size    int
 	adds    uint64
-	records map[string]record
+	seen    map[string]uint64 // by text: the larger, the later it was added to
 	byCount rankedmap.Map[string, uint64]
-	byLast  rankedmap.Map[string, int64]
+	byLast  rankedmap.Map[string, int64] // microseconds since 1970
 }
 
-func newRanking(size int) *ranking {
-	return &ranking{size: size, records: make(map[string]record)}
-}
+func newRanking(size int) *ranking { return &ranking{size: size, seen: make(map[string]uint64)} }
 
 // add counts n more occurrences of text, the last at a time.
 func (r *ranking) add(text string, n uint64, last int64) {
 	r.adds++
-	rec, known := r.records[text]
-	rec.count = saturated(rec.count, n)
-	if !known || last > rec.last {
-		rec.last = last
+	r.seen[text] = r.adds
+	count, _ := r.byCount.Get(text)
+	r.byCount.Update(text, saturated(count, n))
+	if before, known := r.byLast.Get(text); !known || last > before {
+		r.byLast.Update(text, last)
 	}
-	rec.seen = r.adds
-	r.records[text] = rec
-	r.byCount.Update(text, rec.count)
-	r.byLast.Update(text, rec.last)
-	if len(r.records) > r.size {
+	if len(r.seen) > r.size {
 		r.remove(r.leaving())
 	}
 }
@@ -66,8 +54,8 @@ func (r *ranking) leaving() string {
 	candidates := max(1, r.size/newcomers) + 1
 	leaving, seen := "", uint64(math.MaxUint64)
 	for text := range r.byCount.All() {
-		if s := r.records[text].seen; s < seen {
-			leaving, seen = text, s
+		if r.seen[text] < seen {
+			leaving, seen = text, r.seen[text]
 		}
 		if candidates--; candidates == 0 {
 			break
@@ -88,7 +76,7 @@ func (r *ranking) removeOld(until int64) {
 }
 
 func (r *ranking) remove(text string) {
-	delete(r.records, text)
+	delete(r.seen, text)
 	r.byCount.Erase(text)
 	r.byLast.Erase(text)
 }
@@ -96,9 +84,10 @@ func (r *ranking) remove(text string) {
 // entries lists the records, the most frequent first; of equally frequent ones
 // the one that was seen last.
 func (r *ranking) entries() []Entry {
-	list := make([]Entry, 0, len(r.records))
-	for text, rec := range r.records {
-		list = append(list, Entry{Text: text, Count: rec.count, Last: time.UnixMicro(rec.last)})
+	list := make([]Entry, 0, len(r.seen))
+	for text, count := range r.byCount.All() {
+		last, _ := r.byLast.Get(text)
+		list = append(list, Entry{Text: text, Count: count, Last: time.UnixMicro(last)})
 	}
 	sortEntries(list)
 	return list

@@ -69,7 +69,7 @@ func TestRankingIsThatOfTheModel(t *testing.T) {
 				now += rapid.Int64Range(-2, 5).Draw(t, "passed") // clocks are set back
 				r.add(text, n, now)
 				m.add(text, n, now)
-				if _, ok := r.records[text]; !ok {
+				if _, ok := r.seen[text]; !ok {
 					t.Fatalf("%s was just added and is gone", text)
 				}
 			},
@@ -104,8 +104,8 @@ func TestRankingIsThatOfTheModel(t *testing.T) {
 				if got, want := r.entries(), m.entries(); !slices.Equal(got, want) {
 					t.Fatalf("holds %v\nwant  %v", got, want)
 				}
-				if r.byCount.Len() != len(r.records) || r.byLast.Len() != len(r.records) || len(r.records) > size {
-					t.Fatalf("%d records, %d by count, %d by time", len(r.records), r.byCount.Len(), r.byLast.Len())
+				if r.byCount.Len() != len(r.seen) || r.byLast.Len() != len(r.seen) || len(r.seen) > size {
+					t.Fatalf("%d records, %d by count, %d by time", len(r.seen), r.byCount.Len(), r.byLast.Len())
 				}
 			},
 		})
@@ -179,8 +179,8 @@ func TestRestoreKeepsTheNewest(t *testing.T) {
 		}
 		r := newRanking(rapid.IntRange(1, 20).Draw(t, "size"))
 		r.restore(rapid.Permutation(entries).Draw(t, "entries"), now.UnixMicro())
-		if rec, ok := r.records["newest"]; !ok || rec.count != 1 || len(r.records) != min(r.size, len(entries)) {
-			t.Errorf("%d records, the newest among them: %v", len(r.records), ok)
+		if count, ok := r.byCount.Get("newest"); !ok || count != 1 || len(r.seen) != min(r.size, len(entries)) {
+			t.Errorf("%d records, the newest among them: %v", len(r.seen), ok)
 		}
 	})
 }
