@@ -279,9 +279,13 @@ func TestNewErrorRisesInAFullTop(t *testing.T) {
 	for i := range 16 * 100 {
 		k.Record(i, "", 0, fmt.Errorf("old %d", i%16), nil)
 	}
+	if n := len(k.Top()); n != 16 {
+		t.Fatalf("%d records", n)
+	}
 	for i := range 200 {
 		k.Record(0, "", 0, errors.New("new"), nil)
 		k.Record(0, "", 0, fmt.Errorf("once %d", i), nil)
+		k.Top() // merges: the new one comes by one at a time
 	}
 	if first := k.Top()[0]; first.Text != "new" || first.Count != 200 {
 		t.Errorf("first is %v", first)
