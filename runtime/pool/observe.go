@@ -33,7 +33,8 @@ func (p *Pool) finished(g *group) {
 // Snapshot is what a topology has done so far. Figures of a running topology
 // are taken one after the other, not at one instant. Nothing is counted for a
 // snapshot's sake while a message travels: times come from the turns that are
-// timed anyway, one in some sixty and all long ones.
+// timed anyway: one in some sixty, those after a long one, and all of an instance
+// that has a goroutine of its own.
 type Snapshot struct {
 	Time       time.Time          `json:"time"`
 	Elapsed    time.Duration      `json:"elapsed"` // since New, in nanoseconds
@@ -96,7 +97,7 @@ func (u *Unit) figures(now int64) InstanceFigures {
 	f := InstanceFigures{
 		Worker: u.home.Load().index,
 		Moves:  u.moves.Load(),
-		Busy:   time.Duration(u.busy.Load()),
+		Busy:   time.Duration(min(u.busy.Load(), uint64(now))), // an estimate is no more than there was
 		Paused: time.Duration(paused),
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {

@@ -317,3 +317,23 @@ func TestADecisionStallsNobody(t *testing.T) {
 		}
 	})
 }
+
+// TestBusyOfABlockingInstanceIsExact: also where few of its calls take long.
+func TestBusyOfABlockingInstanceIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handled := 0
+		top := build(t, []proc{
+			feed(0, 200, 1),
+			{blocking: true, receive: func(*cell, *message) error {
+				if handled++; handled%50 == 0 {
+					time.Sleep(100 * time.Millisecond)
+				}
+				return nil
+			}},
+		}, []edge{{from: 0, to: 1, capacity: 4}}, pool.Workers(1))
+		top.runWhole(t)
+		if busy := top.pool.Snapshot().Processors[1].Instances[0].Busy; busy != 400*time.Millisecond {
+			t.Errorf("it was busy for %v", busy)
+		}
+	})
+}

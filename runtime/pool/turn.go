@@ -163,12 +163,13 @@ func (r *runner) turn(u *Unit) {
 // weigh says how many turns the next one of u is to be timed for; 0: it is not
 // timed. Long turns are all timed, which costs little beside them, since the few
 // that there are in a period would make a bad sample; so is the first, which may
-// be one.
+// be one, and so are those of an instance with a goroutine of its own, whose
+// handlers are there to take long. A long turn among short ones is one in sixty.
 func (w *Worker) weigh(u *Unit) (turns int32) {
 	switch {
 	case w.stepped:
 		return 0
-	case u.long || u.turnNanos == 0:
+	case u.long || u.turnNanos == 0 || w.index < 0:
 		return 1
 	}
 	if w.turns--; w.turns > 0 {
