@@ -58,7 +58,7 @@ func (r *reporter) before(at token.Position) []byte {
 		r.texts[at.Filename] = text
 	}
 	start := at.Offset - (at.Column - 1)
-	if !at.IsValid() || start < 0 || at.Offset > len(text) || start > 0 && text[start-1] != '\n' {
+	if !at.IsValid() || start < 0 || start > at.Offset || at.Offset > len(text) || start > 0 && text[start-1] != '\n' {
 		return nil // export data gives lines and columns, no offsets
 	}
 	return text[start:at.Offset]

@@ -127,6 +127,9 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	names := s.names[:0]
 	for i, file := range files {
 		if list, ok := errors[i].(scanner.ErrorList); ok {
+			for _, e := range list {
+				e.Pos = positionIn(s.names[i], s.texts[s.names[i]], e.Pos.Offset)
+			}
 			s.errors = append(s.errors, list...)
 		}
 		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() || !cgo && imports(file, "C") {
@@ -136,6 +139,20 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 		s.files = append(s.files, file)
 	}
 	s.names = names
+}
+
+// positionIn is a place in a file by its bytes, whatever a //line directive calls
+// it: who wrote that may name any file, and any line of it.
+func positionIn(name string, text []byte, offset int) token.Position {
+	offset = max(0, min(offset, len(text)))
+	before := text[:offset]
+	if offset == len(text) {
+		before = bytes.TrimSuffix(before, []byte("\n")) // the end belongs to the last line
+	}
+	return token.Position{
+		Filename: name, Offset: offset,
+		Line: bytes.Count(before, []byte("\n")) + 1, Column: offset - bytes.LastIndexByte(before, '\n'),
+	}
 }
 
 func imports(file *ast.File, path string) bool {

@@ -1,0 +1,4 @@
+package line
+
+//line /dev/zero:1
+func (
