@@ -19,30 +19,30 @@ const printed = "version: 1\n" +
 
 // findings for the printers: each kind of range, and what wants escaping.
 var printerFindings = []Finding{
-	{Code: "TG102", Severity: Error, File: "/work/shop/topology.yml", Message: "the whole file"},
-	{Code: "TG109", Severity: Error, File: "/work/shop/topology.yml", Range: Range{2, 2, 2, 6}, Pointer: "/name", Message: "a tab before"},
-	{Code: "TG109", Severity: Error, File: "/work/shop/topology.yml", Range: Range{2, 10, 2, 12}, Message: "wide runes, a tab within the line"},
-	{Code: "TG109", Severity: Error, File: "/work/shop/topology.yml", Range: Range{2, 14, 2, 22}, Message: "a mark without width"},
-	{Code: "TG204", Severity: Error, File: "/work/shop/topology.yml", Range: Range{3, 15, 3, 21}, Pointer: "/edges/1", Message: `processor "pricng" is not declared`, Suggestion: `did you mean "pricing"?`},
-	{Code: "TG101", Severity: Error, File: "/work/shop/topology.yml", Range: Range{4, 1, 4, 1}, Message: "an empty range: the lines around"},
-	{Code: "TG111", Severity: Error, File: "/work/shop/topology.yml", Range: Range{5, 4, 6, 7}, Message: "several lines"},
-	{Code: "TG401", Severity: Warning, File: "/work/shop/my file,100%.go", Range: Range{7, 1, 7, 5}, Message: "no source, 100%: \x1b[0m"},
+	{Code: "TG102", Severity: Error, File: "/home/ann/shop/topology.yml", Message: "the whole file"},
+	{Code: "TG109", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{2, 2, 2, 6}, Pointer: "/name", Message: "a tab before"},
+	{Code: "TG109", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{2, 10, 2, 12}, Message: "wide runes, a tab within the line"},
+	{Code: "TG109", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{2, 14, 2, 22}, Message: "a mark without width"},
+	{Code: "TG204", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{3, 15, 3, 21}, Pointer: "/edges/1", Message: `processor "pricng" is not declared`, Suggestion: `did you mean "pricing"?`},
+	{Code: "TG101", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{4, 1, 4, 1}, Message: "an empty range: the lines around"},
+	{Code: "TG111", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{5, 4, 6, 7}, Message: "several lines"},
+	{Code: "TG401", Severity: Warning, File: "/home/ann/shop/my file,100%.go", Range: Range{7, 1, 7, 5}, Message: "no source, 100%: \x1b[0m"},
 	{Code: "TG111", Severity: Error, File: "/elsewhere/x.yml", Range: Range{9, 1, 9, 5}, Message: "beyond the file"},
 }
 
-var printerSources = map[string][]byte{"/work/shop/topology.yml": []byte(printed), "/elsewhere/x.yml": []byte("one line")}
+var printerSources = map[string][]byte{"/home/ann/shop/topology.yml": []byte(printed), "/elsewhere/x.yml": []byte("one line")}
 
 func TestPrinters(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"text":       func(w io.Writer) error { return WriteText(w, printerFindings, printerSources, false) },
 		"text-color": func(w io.Writer) error { return WriteText(w, printerFindings, printerSources, true) },
-		"json":       func(w io.Writer) error { return WriteJSON(w, printerFindings, "/work/shop") },
-		"json-empty": func(w io.Writer) error { return WriteJSON(w, nil, "/work/shop") },
-		"sarif":      func(w io.Writer) error { return WriteSARIF(w, printerFindings, "/work/shop") },
+		"json":       func(w io.Writer) error { return WriteJSON(w, printerFindings, "/home/ann/shop") },
+		"json-empty": func(w io.Writer) error { return WriteJSON(w, nil, "/home/ann/shop") },
+		"sarif":      func(w io.Writer) error { return WriteSARIF(w, printerFindings, "/home/ann/shop") },
 		"sarif-empty": func(w io.Writer) error {
-			return WriteSARIF(w, nil, "/work/shop")
+			return WriteSARIF(w, nil, "/home/ann/shop")
 		},
-		"github": func(w io.Writer) error { return WriteGitHub(w, printerFindings, "/work/shop") },
+		"github": func(w io.Writer) error { return WriteGitHub(w, printerFindings, "/home/ann/shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -102,11 +102,11 @@ func TestJSONHasEveryKey(t *testing.T) {
 
 func TestRelativePath(t *testing.T) {
 	for _, c := range []struct{ dir, file, want string }{
-		{"/work/shop", "/work/shop/topology.yml", "topology.yml"},
-		{"/work/shop", "/work/shop/a/b.go", "a/b.go"},
-		{"/work/shop", "/work/other/b.go", "/work/other/b.go"},
-		{"/work/shop", "/work/shop/..b.go", "..b.go"},
-		{"/work/shop", "topology.yml", "topology.yml"},
+		{"/home/ann/shop", "/home/ann/shop/topology.yml", "topology.yml"},
+		{"/home/ann/shop", "/home/ann/shop/a/b.go", "a/b.go"},
+		{"/home/ann/shop", "/work/other/b.go", "/work/other/b.go"},
+		{"/home/ann/shop", "/home/ann/shop/..b.go", "..b.go"},
+		{"/home/ann/shop", "topology.yml", "topology.yml"},
 		{"", "/work/b.go", "/work/b.go"},
 	} {
 		if got := RelativePath(c.dir, c.file); got != c.want {
@@ -116,8 +116,8 @@ func TestRelativePath(t *testing.T) {
 }
 
 func TestRelative(t *testing.T) {
-	findings := []Finding{{File: "/work/shop/topology.yml"}}
-	if got := Relative("/work/shop", findings); got[0].File != "topology.yml" || findings[0].File != "/work/shop/topology.yml" {
+	findings := []Finding{{File: "/home/ann/shop/topology.yml"}}
+	if got := Relative("/home/ann/shop", findings); got[0].File != "topology.yml" || findings[0].File != "/home/ann/shop/topology.yml" {
 		t.Errorf("%s of %s", got[0].File, findings[0].File)
 	}
 }
