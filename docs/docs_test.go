@@ -2,8 +2,8 @@
 // blocks of code are run in order in a module of their own, and what a command
 // prints is compared with the page (see block for the notation).
 //
-//	go test ./docs
-//	go test ./docs -run 'TestPages/docs/tutorial.md' -update
+//	CI=1 go test ./docs
+//	CI=1 go test ./docs -run 'TestPages/docs/tutorial.md' -update
 //
 // -update writes what commands print now into the pages; the difference is to be
 // read before it is committed.
@@ -33,16 +33,6 @@ var (
 
 // notRun are commands of the repository that run all tests, this one too.
 var notRun = map[string]bool{"go test ./...": true, ".ci/run": true, ".ci/long": true}
-
-// first are the pages that a newcomer reads first; see quick.
-var first = map[string]bool{"README.md": true, "docs/tutorial.md": true}
-
-// quick reports whether tests that take long are left out: a plain go test ./...
-// is to end within two minutes. They run where CI is set, as it is in .ci/run, and
-// where -run asks for them.
-func quick() bool {
-	return os.Getenv("CI") == "" && flag.Lookup("test.run").Value.String() == ""
-}
 
 // checkedElsewhere are pages whose blocks are tested where they are made.
 var checkedElsewhere = map[string]string{
@@ -202,10 +192,13 @@ func pages(t *testing.T) []*page {
 
 func TestPages(t *testing.T) {
 	for _, p := range pages(t) {
-		if len(p.blocks) == 0 || checkedElsewhere[p.path] != "" || quick() && !first[p.path] {
+		if len(p.blocks) == 0 || checkedElsewhere[p.path] != "" {
 			continue
 		}
 		t.Run(p.path, func(t *testing.T) {
+			if os.Getenv("CI") == "" && p.path != "README.md" {
+				t.Skip("takes long: set CI")
+			}
 			t.Parallel()
 			s := &script{T: t, page: p}
 			s.run()

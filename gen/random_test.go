@@ -20,8 +20,8 @@ import (
 // whole and formatted, and Generate has type-checked it then.
 func TestRandomTopologies(t *testing.T) {
 	rounds := 150
-	if testing.Short() {
-		rounds = 40
+	if os.Getenv("CI") == "" {
+		rounds = 20
 	}
 	dir, err := os.MkdirTemp("testdata", "random") // inside this module, which has the runtime
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,19 +18,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "take what the command prints for what the scripts want")
-
-// long are scripts that compile several programs, or wait for one; see quick.
-var long = map[string]bool{
-	"init.txtar": true, "interrupt.txtar": true, "run.txtar": true, "several.txtar": true,
-	"stale.txtar": true, "status.txtar": true, "strict.txtar": true, "templates.txtar": true,
-}
-
-// quick reports whether tests that take long are left out: a plain go test ./...
-// is to end within two minutes. They run where CI is set, as it is in .ci/run, and
-// where -run asks for them.
-func quick() bool {
-	return os.Getenv("CI") == "" && flag.Lookup("test.run").Value.String() == ""
-}
 
 // The command is tested by scripts alone, as people call it: each file of
 // testdata/script is one story. They run the real binary, so that what it knows
@@ -47,15 +33,8 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := goValues(t)
-	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if quick() {
-		scripts = slices.DeleteFunc(scripts, func(path string) bool { return long[filepath.Base(path)] })
-	}
 	testscript.Run(t, testscript.Params{
-		Files:              scripts,
+		Dir:                filepath.Join("testdata", "script"),
 		RequireUniqueNames: true,
 		UpdateScripts:      *update,
 		Setup: func(e *testscript.Env) error {
@@ -70,6 +49,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GOPROXY", "off")
 			e.Setenv("GOSUMDB", "off")
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "quick" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			return os.Getenv("CI") == "", nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":    code,

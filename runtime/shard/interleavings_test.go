@@ -15,14 +15,14 @@ type speed int
 
 const (
 	quick speed = iota // in all
-	slow               // not with -race or -short
+	slow               // where CI is set, but not with -race
 	long               // where TOPOGEN_SEEDS asks for more than usual
 )
 
 // slowest is what this run has time for.
 func slowest() speed {
 	switch {
-	case race.Enabled || testing.Short():
+	case race.Enabled || os.Getenv("CI") == "":
 		return quick
 	case os.Getenv("TOPOGEN_SEEDS") == "":
 		return slow
