@@ -31,10 +31,10 @@ func topologyOf(edges ...string) []byte {
 // emits and reports where that fails; here nothing may fail.
 func FuzzGenerate(f *testing.F) {
 	for i, edge := range seeds {
-		f.Add(topologyOf(edge))
-		if os.Getenv("CI") == "" {
+		if os.Getenv("CI") == "" && i%4 > 0 {
 			continue
 		}
+		f.Add(topologyOf(edge))
 		f.Add(topologyOf(edge, seeds[(i+7)%len(seeds)], seeds[(i+12)%len(seeds)]))
 	}
 	path, err := filepath.Abs("testdata/orders/topology.yml")
