@@ -173,6 +173,9 @@ var needTypes = []string{"construct", "foreign", "nothing"}
 // TestSyntaxAlone generates the successes one by one without asking for types:
 // where that suffices, no process is started and the same files come out.
 func TestSyntaxAlone(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	path := os.Getenv("PATH")
 	for _, c := range cases(t) {
 		if c.fails {
@@ -232,6 +235,9 @@ func TestOutput(t *testing.T) {
 
 // TestDeterministic generates twice, in the reverse order the second time.
 func TestDeterministic(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	list := slices.DeleteFunc(cases(t), func(c aCase) bool { return c.fails })
 	first, _ := generate(t, list, false)
 	slices.Reverse(list)
