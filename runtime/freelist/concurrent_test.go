@@ -3,6 +3,7 @@ package freelist
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // free; and some that do both and make mistakes.
 func TestHandOver(t *testing.T) {
 	blocks := 40_000
-	if race.Enabled {
+	if race.Enabled || os.Getenv("CI") == "" {
 		blocks /= 10
 	}
 	for _, heaps := range []int{1, 4} {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func TestLockFreeAcrossGoroutines(t *testing.T) {
 
 func lockFreeAcross(t *testing.T, producers, consumers int) {
 	each := 100_000
-	if race.Enabled {
+	if race.Enabled || os.Getenv("CI") == "" {
 		each /= 20
 	}
 	var q LockFree[item]
