@@ -93,6 +93,9 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	case e.FromText.Value == "every":
 		b.found.add(codeEdgeForm, e.FromText.At, e.Pointer, "the timer has no period", "write "+quoted("every 1s -> "+e.ToText.Value))
 		return
+	case strings.Contains(e.ToText.Value, ": "): // which no plain text has
+		b.found.add(codeEdgeForm, key.At, e.Pointer, "the quotes make a text of this edge", "leave them out: - "+unquoted(key.Value))
+		return
 	case b.colonWithoutSpace(e):
 		return
 	default:

@@ -214,6 +214,12 @@ func (v *Value) integer() int {
 
 func quoted(text string) string { return strconv.Quote(clip(text)) }
 
+// unquoted is a text as it may be shown: what a terminal obeys is escaped.
+func unquoted(text string) string {
+	q := quoted(text)
+	return q[1 : len(q)-1]
+}
+
 // whole returns the topology without what has an error.
 func (b *builder) whole() *Topology {
 	t := b.topology

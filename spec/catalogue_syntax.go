@@ -106,7 +106,7 @@ var catalogueSyntax = []Explanation{
 	{
 		Code:   codeEdgeForm,
 		Title:  "an edge of the wrong form",
-		Reason: "An item of edges is \"from -> to: Message\", \"from -> to: {message: Message, …}\" or \"every 1s -> to\". YAML wants a space after the colon, and each edge begins with a dash of its own.",
+		Reason: "An item of edges is \"from -> to: Message\", \"from -> to: {message: Message, …}\" or \"every 1s -> to\". YAML wants a space after the colon, no quotes around the edge, and a dash before each.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser\n",
 		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
 	},

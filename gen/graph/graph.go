@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/topogen/topogen/spec"
 )
@@ -35,6 +36,12 @@ type Edge struct {
 	Load     *EdgeLoad // nil where not known
 }
 
+// tickName is the message of timers.
+const tickName = "Tick"
+
+// timerName is what a file calls a timer.
+func timerName(every time.Duration) string { return "every " + shortDuration(every.String()) }
+
 // defaultCapacity is the capacity that is not worth a note.
 const defaultCapacity = 1024
 
@@ -60,8 +67,8 @@ func FromTopology(t *spec.Topology) Graph {
 		edge := Edge{From: e.From, To: e.To, Message: e.Message.Value, Reply: e.Reply.Value}
 		if e.Every > 0 {
 			edge.From = len(g.Nodes)
-			edge.Message = "Tick"
-			g.Nodes = append(g.Nodes, Node{Name: "every " + shortDuration(e.Every.String()), Instances: 1, Timer: true})
+			edge.Message = tickName
+			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every), Instances: 1, Timer: true})
 		} else {
 			edge.Note = note(e)
 		}

@@ -119,24 +119,36 @@ func sum(a, b uint64) uint64 {
 	return s | -carry
 }
 
-// edges gives each edge its load. Several timers of one processor, which nothing
-// distinguishes, fit in their order.
+// ends are what tells an edge from the others of its topology.
+type ends struct {
+	from        string // "" of a timer
+	every       time.Duration
+	to, message string
+}
+
+// String is the edge as a topology file has it.
+func (e ends) String() string {
+	if e.from == "" && e.message == tickName {
+		return timerName(e.every) + " -> " + e.to
+	}
+	return e.from + " -> " + e.to + ": " + e.message
+}
+
+// edges gives each edge its load.
 func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
-	type ends struct{ from, to, message string }
 	left := make(map[ends][]*EdgeFigures, len(s.Edges))
 	for i := range s.Edges {
 		e := &s.Edges[i]
-		k := ends{e.From, e.To, e.Message}
-		left[k] = append(left[k], e)
+		left[e.ends()] = append(left[e.ends()], e)
 	}
 	for i, e := range t.Edges {
-		k := ends{"", t.Processors[e.To].Name.Value, g.Edges[i].Message}
+		k := ends{"", e.Every, t.Processors[e.To].Name.Value, g.Edges[i].Message}
 		if e.From >= 0 {
 			k.from = t.Processors[e.From].Name.Value
 		}
 		figures := left[k]
 		if len(figures) == 0 {
-			m.inTopology(e.At, e.Pointer, "edge %s -> %s: %s is not in the snapshot", g.Nodes[g.Edges[i].From].Name, k.to, k.message)
+			m.inTopology(e.At, e.Pointer, "edge %s is not in the snapshot", k)
 			continue
 		}
 		left[k] = figures[1:]
@@ -147,9 +159,9 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 		g.Edges[i].Load = l
 	}
 	for _, e := range s.Edges {
-		k := ends{e.From, e.To, e.Message}
+		k := e.ends()
 		for range left[k] {
-			m.inSnapshot("edge %q is not in the topology", k.from+" -> "+k.to+": "+k.message)
+			m.inSnapshot("edge %q is not in the topology", k)
 		}
 		delete(left, k)
 	}

@@ -42,8 +42,8 @@ const shopSnapshot = `{"time":"2026-03-04T05:06:07Z","elapsed":10000,"workers":2
  {"name":"parser","instances":[{"worker":0,"moves":1,"busy":5000,"paused":0,"len":1,"received":7},{"busy":7000,"paused":100,"received":8}]},
  {"name":"feed","instances":[{"busy":20000,"received":1}]},
  {"name":"api","instances":null}],"edges":[
- {"from":"","to":"feed","message":"Tick","len":0,"sent":3,"received":3,"dropped":0},
- {"from":"","to":"feed","message":"Tick","len":0,"sent":5,"received":4,"dropped":1},
+ {"from":"","every":2000000000,"to":"feed","message":"Tick","len":0,"sent":5,"received":4,"dropped":1},
+ {"from":"","every":1000000000,"to":"feed","message":"Tick","len":0,"sent":3,"received":3,"dropped":0},
  {"from":"feed","to":"parser","message":"Line","len":1,"sent":6,"received":5,"dropped":0},
  {"from":"api","to":"parser","message":"Line","len":2,"sent":7,"received":5,"dropped":0},
  {"from":"parser","to":"parser","message":"Again","len":0,"sent":9,"received":9,"dropped":0},
@@ -102,9 +102,13 @@ func TestMismatch(t *testing.T) {
 			`topology.yml:11 edge parser -> feed: Back is not in the snapshot`,
 			`load.json:0 the snapshot does not fit: edge "parser -> feed: Forth" is not in the topology`,
 		}},
-		{`"from":"","to":"feed"`, `"from":"api","to":"feed"`, []string{
-			`topology.yml:12 edge every 2s -> feed: Tick is not in the snapshot`,
+		{`"from":"","every":2000000000`, `"from":"api"`, []string{
+			`topology.yml:12 edge every 2s -> feed is not in the snapshot`,
 			`load.json:0 the snapshot does not fit: edge "api -> feed: Tick" is not in the topology`,
+		}},
+		{`"every":1000000000`, `"every":60000000000`, []string{
+			`topology.yml:10 edge every 1s -> feed is not in the snapshot`,
+			`load.json:0 the snapshot does not fit: edge "every 1m -> feed" is not in the topology`,
 		}},
 	} {
 		changed := strings.Replace(shopSnapshot, c.old, c.new, 1)

@@ -34,12 +34,16 @@ type InstanceFigures struct {
 // EdgeFigures are those of one edge; From is "" for a timer.
 type EdgeFigures struct {
 	From    string `json:"from"`
+	Every   int64  `json:"every"` // of a timer, in nanoseconds
 	To      string `json:"to"`
 	Message string `json:"message"`
 	Len     int    `json:"len"`
 	Sent    uint64 `json:"sent"`
 	Dropped uint64 `json:"dropped"`
 }
+
+// ends are what tells an edge from the others of its topology.
+func (e *EdgeFigures) ends() ends { return ends{e.From, time.Duration(e.Every), e.To, e.Message} }
 
 // Limits of a snapshot, which may come from anywhere.
 const (
@@ -124,7 +128,7 @@ func (s *Snapshot) check() error {
 	}
 	for _, e := range s.Edges {
 		if e.Len < 0 {
-			return fmt.Errorf("len of edge %q is negative", e.From+" -> "+e.To+": "+e.Message)
+			return fmt.Errorf("len of edge %q is negative", e.ends())
 		}
 	}
 	return nil

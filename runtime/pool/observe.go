@@ -63,13 +63,14 @@ type InstanceFigures struct {
 // EdgeFigures are the figures of one edge, over all pairs of instances:
 // Sent = Received + Dropped + Len.
 type EdgeFigures struct {
-	From     string `json:"from"` // "" for a timer
-	To       string `json:"to"`
-	Message  string `json:"message"`
-	Len      int    `json:"len"`
-	Sent     uint64 `json:"sent"`
-	Received uint64 `json:"received"`
-	Dropped  uint64 `json:"dropped"`
+	From     string        `json:"from"`            // "" for a timer
+	Every    time.Duration `json:"every,omitempty"` // of a timer, in nanoseconds
+	To       string        `json:"to"`
+	Message  string        `json:"message"`
+	Len      int           `json:"len"`
+	Sent     uint64        `json:"sent"`
+	Received uint64        `json:"received"`
+	Dropped  uint64        `json:"dropped"`
 }
 
 // Snapshot returns the figures of now.
@@ -111,7 +112,7 @@ func (u *Unit) figures(now int64) InstanceFigures {
 
 func (p *Pool) edgeFigures(i int) EdgeFigures {
 	e := &p.edges[i]
-	f := EdgeFigures{To: p.processors[e.To].Name, Message: e.Message}
+	f := EdgeFigures{Every: e.Every, To: p.processors[e.To].Name, Message: e.Message}
 	if e.From >= 0 {
 		f.From = p.processors[e.From].Name
 	}
