@@ -43,8 +43,12 @@ func clone(config [][]int, workers, shards int) [][]int {
 }
 
 // RoundRobin is a configuration to begin with: shard i belongs to worker i mod
-// workers.
+// workers. It panics where there is no worker, or the number of shards is
+// negative.
 func RoundRobin(shards, workers int) [][]int {
+	if workers < 1 || shards < 0 {
+		panic(fmt.Sprintf("shard: %d shards cannot be given to %d workers", shards, workers))
+	}
 	config := make([][]int, workers)
 	for s := range shards {
 		config[s%workers] = append(config[s%workers], s)

@@ -35,7 +35,8 @@ type Sharder[C Controller] struct {
 	// returns it, with nil the worker goes on with its next shard, and a
 	// Resharding that failed leaves things as they are for another interval. The
 	// default is to end Run: an error that is passed over is met again in the next
-	// round, and a panic may leave the data of a shard half changed.
+	// round, and a panic may leave the data of a shard half changed. Where OnError
+	// itself panics, Run ends with that.
 	OnError func(*Error) error
 }
 
@@ -50,14 +51,9 @@ func (s *Sharder[C]) Run(ctx context.Context) error {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	workers = max(1, min(workers, s.Controller.MaxWorkers(), workersMax))
-	first, err := s.Controller.InitialSharding(workers)
+	pages, err := s.begin(ctx, workers)
 	if err != nil {
-		return &Error{Method: "InitialSharding", Worker: none, Shard: none, Err: err}
-	}
-	pages, err := NewPages(workers, first)
-	if err != nil {
-		return &Error{Method: "InitialSharding", Worker: none, Shard: none, Err: err}
+		return err
 	}
 	interval := s.Interval
 	switch {
@@ -67,6 +63,26 @@ func (s *Sharder[C]) Run(ctx context.Context) error {
 		interval = math.MaxInt64
 	}
 	return newRun(s.Controller, pages, interval, s.OnError).wait(ctx)
+}
+
+// begin asks the controller for the configuration to begin with.
+func (s *Sharder[C]) begin(ctx context.Context, workers int) (pages *Pages, ended error) {
+	if e := try(ctx, &ended, "MaxWorkers", none, none, func() error {
+		workers = max(1, min(workers, s.Controller.MaxWorkers(), workersMax))
+		return nil
+	}); e != nil {
+		return nil, e
+	}
+	if e := try(ctx, &ended, "InitialSharding", none, none, func() error {
+		first, err := s.Controller.InitialSharding(workers)
+		if err == nil {
+			pages, err = NewPages(workers, first)
+		}
+		return err
+	}); e != nil {
+		return nil, e
+	}
+	return pages, nil
 }
 
 // run is one run of a sharder.

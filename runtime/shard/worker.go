@@ -2,8 +2,6 @@ package shard
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/topogen/topogen/runtime/clock"
 )
@@ -95,7 +93,7 @@ func (w *worker) round() error {
 		e := w.try("ProcessShard", shard, func() error {
 			return w.run.controller.ProcessShard(w.ctx, shard, mayUpdate)
 		})
-		if e.is(Done) {
+		if e != nil && e.signal == Done {
 			w.run.finish(shard)
 			continue
 		}
@@ -143,39 +141,17 @@ func (w *worker) sleep() {
 }
 
 // try calls a method of the controller, and returns its error or panic.
-func (w *worker) try(method string, shard int, call func() error) (failure *Error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		switch c := recover().(type) {
-		case nil: // the goroutine is ending, and nothing can be passed over
-			w.err = w.failure(method, shard, ErrGoexit)
-			return
-		case error:
-			failure = w.failure(method, shard, fmt.Errorf("panic: %w", c))
-		default:
-			failure = w.failure(method, shard, fmt.Errorf("panic: %v", c))
-		}
-		failure.Stack = debug.Stack()
-	}()
-	err := call()
-	returned = true
-	if err != nil {
-		return w.failure(method, shard, err)
-	}
-	return nil
-}
-
-func (w *worker) failure(method string, shard int, err error) *Error {
-	return &Error{Method: method, Worker: w.worker, Shard: shard, Err: err}
+func (w *worker) try(method string, shard int, call func() error) *Error {
+	return try(w.ctx, &w.err, method, w.worker, shard, call)
 }
 
 // failed returns what ends Run because of a failure, or nil.
-func (w *worker) failed(e *Error) error {
-	if e == nil || w.ctx.Err() != nil && e.is(w.ctx.Err()) {
+func (w *worker) failed(e *Error) (end error) {
+	if e == nil || e.signal != nil && e.signal == w.ctx.Err() {
 		return nil // a call that ends with the context has done what it should
 	}
-	return w.run.onError(e)
+	if e := w.try("OnError", e.Shard, func() error { end = w.run.onError(e); return nil }); e != nil {
+		return e
+	}
+	return end
 }

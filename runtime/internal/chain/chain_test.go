@@ -1,0 +1,149 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// itself wraps itself, and says so for ever.
+type itself struct{}
+
+func (e itself) Error() string { return fmt.Sprint(e.Unwrap()) }
+func (e itself) Unwrap() error { return e }
+
+// twice is a tree without end.
+type twice struct{}
+
+func (twice) Error() string     { return "twice" }
+func (e twice) Unwrap() []error { return []error{e, e} }
+
+// faulty panics in the method that it names.
+type faulty string
+
+func (f faulty) method(name string) {
+	if string(f) == name {
+		panic("no " + name)
+	}
+}
+func (f faulty) Error() string   { f.method("Error"); return "faulty" }
+func (f faulty) Is(error) bool   { f.method("Is"); return false }
+func (f faulty) As(any) bool     { f.method("As"); return false }
+func (f faulty) Unwrap() error   { f.method("Unwrap"); return nil }
+func (f *pointer) Error() string { return f.text }
+func (f *pointer) Unwrap() error { return f.err }
+
+type pointer struct {
+	text string
+	err  error
+}
+
+// list cannot be compared.
+type list []string
+
+func (l list) Error() string { return strings.Join(l, ", ") }
+
+// match is what another error says it is.
+type match struct{ error }
+
+func (m match) Is(target error) bool { return target == m.error }
+func (m match) As(target any) bool {
+	p, ok := target.(**pointer)
+	if ok {
+		*p = &pointer{text: "as"}
+	}
+	return ok
+}
+
+func deep(n int, err error) error {
+	for range n {
+		err = fmt.Errorf("in: %w", err)
+	}
+	return err
+}
+
+func TestSort(t *testing.T) {
+	other := errors.New("other")
+	for name, c := range map[string]struct {
+		err     error
+		signal  error
+		failure string // "": err itself
+	}{
+		"nothing":        {},
+		"signal":         {err: io.EOF, signal: io.EOF},
+		"second signal":  {err: io.ErrNoProgress, signal: io.ErrNoProgress},
+		"wrapped":        {err: fmt.Errorf("x: %w", io.EOF), signal: io.EOF},
+		"deep":           {err: deep(depthMax, io.EOF), signal: io.EOF},
+		"joined":         {err: errors.Join(other, deep(3, io.EOF)), signal: io.EOF},
+		"many":           {err: errors.Join(append(slices.Repeat([]error{other}, 1000), io.EOF)...), signal: io.EOF},
+		"says it is":     {err: match{io.EOF}, signal: io.EOF},
+		"other":          {err: other},
+		"not comparable": {err: list{"a", "b"}},
+		"wraps itself":   {err: itself{}, failure: "an error of type chain.itself, which wraps too many others, or itself"},
+		"itself within":  {err: &pointer{"in", itself{}}, failure: "wraps too many"},
+		"endless tree":   {err: errors.Join(twice{}, io.EOF), failure: "wraps too many"},
+		"before the end": {err: errors.Join(io.EOF, itself{}), signal: io.EOF},
+		"Is panics":      {err: faulty("Is"), failure: "faulty (an error of type chain.faulty, a method of which, or of what it wraps, panics: no Is)"},
+		"Unwrap panics":  {err: faulty("Unwrap"), failure: "no Unwrap"},
+		"Error panics":   {err: deep(1, faulty("Unwrap")), failure: "in: faulty"},
+		"nil pointer":    {err: (*pointer)(nil), failure: "<nil> (an error of type *chain.pointer"},
+		"nil within":     {err: &pointer{"x", (*pointer)(nil)}, failure: "x (an error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signal, failure := Sort(c.err, io.EOF, nil, io.ErrNoProgress)
+			switch {
+			case signal != c.signal:
+				t.Errorf("signal %v", signal)
+			case c.signal != nil && failure != nil:
+				t.Errorf("failure %v beside the signal", failure)
+			case c.failure != "" && !strings.Contains(fmt.Sprint(failure), c.failure):
+				t.Errorf("failure %v", failure)
+			case c.failure != "" && errors.Unwrap(failure) != nil:
+				t.Error("the failure wraps what cannot be looked at")
+			case c.signal == nil && c.failure == "" && fmt.Sprintf("%#v", failure) != fmt.Sprintf("%#v", c.err):
+				t.Errorf("failure %#v", failure)
+			}
+		})
+	}
+}
+
+func TestAs(t *testing.T) {
+	want := &pointer{text: "want"}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing":      {nil, ""},
+		"it":           {want, "want"},
+		"wrapped":      {errors.Join(io.EOF, deep(3, want)), "want"},
+		"says it is":   {match{}, "as"},
+		"another":      {io.EOF, ""},
+		"wraps itself": {itself{}, ""},
+		"As panics":    {deep(1, faulty("As")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := As[*pointer](c.err)
+			if ok != (c.want != "") || ok && got.text != c.want {
+				t.Errorf("%v, %v", got, ok)
+			}
+		})
+	}
+}
+
+func TestOfPanic(t *testing.T) {
+	if err := OfPanic(io.EOF); !errors.Is(err, io.EOF) || err.Error() != "panic: EOF" {
+		t.Error(err)
+	}
+	if err := OfPanic("x"); err.Error() != "panic: x" {
+		t.Error(err)
+	}
+	if err := OfPanic(itself{}); errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "panic: an error of type chain.itself") {
+		t.Error(err)
+	}
+	if err := OfPanic((*pointer)(nil)); errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "panic: <nil>") {
+		t.Error(err)
+	}
+}
