@@ -1,15 +1,20 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // What Run returns, besides the errors of handlers.
 var (
 	// ErrDrainTimeout: the context ended and the drain timeout passed before
-	// everything was handled. The error says what was left on each edge.
+	// everything was handled. The error says what was left on each edge. Beside it
+	// are the failures of handlers that came back only then.
 	ErrDrainTimeout = errors.New("pool: drain timeout")
 	// ErrCycleGrows: a cycle made more messages than it took, until it held
 	// sixteen times its capacities.
@@ -53,7 +58,10 @@ func (p *Pool) edgeName(i int) string {
 	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
 }
 
+// handlerError is the error for what a method returned or panicked with. What err
+// wraps can be looked at afterwards, or is left off.
 func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
+	_, err = chain.Sort(err)
 	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.home.Load().index}
 	if l != nil {
 		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
@@ -63,25 +71,52 @@ func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *Handler
 
 // crashError is the error for a goroutine that a handler took down.
 func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
-	var err error
-	switch c := cause.(type) {
-	case nil:
-		err = errors.New("the handler ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
-	case error:
-		err = fmt.Errorf("panic: %w", c)
-	default:
-		err = fmt.Errorf("panic: %v", c)
+	err := errors.New("the handler ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+	if cause != nil {
+		err = chain.OfPanic(cause)
 	}
-	if r.unit == nil {
+	u := r.unit
+	if u == nil {
 		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
 	}
-	method := "Receive"
-	if r.link == nil {
-		method = "Ping, Serve or Finish"
+	method := "Finish" // is called when all of Ping and Serve has ended
+	switch {
+	case r.link != nil:
+		method = "Receive"
+	case u.out.served:
+		method = "Serve"
+	case u.ping != pingNone:
+		method = "Ping"
 	}
-	e := p.handlerError(r.unit, r.link, method, err)
+	e := p.handlerError(u, r.link, method, err)
 	e.Stack = stack
 	return e
+}
+
+// pinged says what an error of Ping means: topo.Done, topo.Idle or a failure.
+func pinged(err error) error {
+	if err == topo.Idle || err == topo.Done { // the handler may say so after each message
+		return err
+	}
+	if signal, failure := chain.Sort(err, topo.Done, topo.Idle); signal == nil {
+		return failure
+	} else {
+		return signal
+	}
+}
+
+// endedServing returns the failure of a Serve that has returned err, nil where it
+// has only come to its end.
+func (p *Pool) endedServing(err error) error {
+	if err == nil {
+		return nil
+	}
+	canceled := context.Canceled
+	if !p.stopping.Load() {
+		canceled = nil
+	}
+	_, failure := chain.Sort(err, topo.ErrStopping, canceled)
+	return failure
 }
 
 // drainError says what was left when the drain timeout passed.

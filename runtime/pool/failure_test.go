@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
@@ -47,6 +49,105 @@ func TestAnErrorNamesItsPlace(t *testing.T) {
 	}
 }
 
+// faulty is an error whose method of that name panics; "itself" wraps itself.
+type faulty string
+
+func (f faulty) method(name string) {
+	if string(f) == name {
+		panic("no " + name)
+	}
+}
+func (f faulty) Error() string { f.method("Error"); return "faulty" }
+func (f faulty) Is(error) bool { f.method("Is"); return false }
+func (f faulty) As(any) bool   { f.method("As"); return false }
+func (f faulty) Unwrap() error {
+	f.method("Unwrap")
+	if f == "itself" {
+		return f
+	}
+	return nil
+}
+
+// TestHostileErrors end Run as others do, in time, and are the failure of the
+// method that returned them or panicked with them.
+func TestHostileErrors(t *testing.T) {
+	for _, failure := range []error{faulty("Is"), faulty("As"), faulty("Unwrap"), faulty("Error"), faulty("itself"), (*pool.HandlerError)(nil)} {
+		for way, fails := range map[string]func() error{
+			"hostile error": func() error { return failure },
+			"hostile panic": func() error { panic(failure) },
+		} {
+			for method, p := range map[string]proc{
+				"Receive": {receive: func(*cell, *message) error { return fails() }},
+				"Ping":    {ping: func(*cell) error { return fails() }},
+				"Finish":  {finish: func(*cell) error { return fails() }},
+				"Serve":   {serve: func(*cell, context.Context) error { return fails() }},
+				"Init":    {init: func(*cell, context.Context) error { return fails() }},
+				"Close":   {close: func(*cell) error { return fails() }},
+			} {
+				for _, stepped := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%#v %s %s %v", failure, way, method, stepped), func(t *testing.T) {
+						p.name, p.instances = "press", 2
+						checkFailure(t, p, way, method, stepped)
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestARecorderThatPanics hides no error.
+func TestARecorderThatPanics(t *testing.T) {
+	var log journal
+	top := build(t, []proc{feed(0, 1, 1), {receive: func(*cell, *message) error { panic(errFailed) }}}, []edge{{from: 0, to: 1}},
+		log.option(), pool.Record(func() (pool.Recorder, error) { return panicking{}, nil }))
+	if err := top.run(t, t.Context()); !errors.Is(err, errFailed) {
+		t.Errorf("Run returns %v", err)
+	}
+	if log.count("the recorder of errors panics") != 1 {
+		t.Errorf("logged: %s", log.buf.String())
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Record(int, string, int, error, []byte) { panic("full") }
+func (panicking) Close() error                           { return nil }
+
+// TestAFailureBesideTheDrainTimeout is not lost: a handler comes back only when
+// Run has given up. That it was told to is no failure.
+func TestAFailureBesideTheDrainTimeout(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails func(context.Context) error
+		lost  bool
+	}{
+		"error":   {fails: func(context.Context) error { return errFailed }},
+		"panic":   {fails: func(context.Context) error { panic(errFailed) }},
+		"context": {fails: func(ctx context.Context) error { return errors.Join(errFailed, ctx.Err()) }, lost: true},
+	} {
+		for _, blocking := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				top := build(t, []proc{
+					feed(0, 1, 1),
+					{name: "press", blocking: blocking, receive: func(cell *cell, _ *message) error {
+						cancel()
+						<-cell.Context().Done()
+						return c.fails(cell.Context())
+					}},
+				}, []edge{{from: 0, to: 1}}, pool.DrainTimeout(time.Second))
+				err := top.run(t, ctx)
+				if !errors.Is(err, pool.ErrDrainTimeout) || errors.Is(err, errFailed) == c.lost {
+					t.Errorf("%s, blocking %v: Run returns %v", name, blocking, err)
+				}
+				if _, ok := errors.AsType[*pool.HandlerError](err); ok == c.lost {
+					t.Errorf("%s, blocking %v: Run returns %v", name, blocking, err)
+				}
+			})
+		}
+	}
+}
+
 func checkFailure(t *testing.T, p proc, way, method string, stepped bool) {
 	edges := []edge{{from: 0, to: 1}}
 	procs := []proc{feed(0, 10, 1), p, {name: "other", finish: func(*cell) error { return nil }}}
@@ -78,13 +179,14 @@ func checkFailure(t *testing.T, p proc, way, method string, stepped bool) {
 		t.Errorf("it names instance %d, edge %q, message %q", h.Instance, h.Edge, h.Message)
 	case method == "Tick" && (h.Edge != "every 1ns -> press" || h.Message != "Tick"):
 		t.Errorf("it names edge %q, message %q", h.Edge, h.Message)
-	case method != "Tick" && !strings.Contains(h.Method, method):
+	case method != "Tick" && h.Method != method:
 		t.Errorf("it names the method %q", h.Method)
 	}
-	if (way == "error" || way == "panic") != errors.Is(err, errFailed) {
+	hostile := strings.HasPrefix(way, "hostile")
+	if !hostile && (way == "error" || way == "panic") != errors.Is(err, errFailed) {
 		t.Errorf("it unwraps to the cause: %v", errors.Is(err, errFailed))
 	}
-	if (way != "error") != strings.Contains(string(h.Stack), "failure_test.go") {
+	if (way != "error" && way != "hostile error") != strings.Contains(string(h.Stack), "failure_test.go") {
 		t.Errorf("its stack: %s", h.Stack)
 	}
 	if method != "Close" {

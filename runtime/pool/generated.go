@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/topo"
 	"github.com/topogen/topogen/runtime/tree"
 )
@@ -19,7 +20,7 @@ const Generated1 = 1
 func Construct[T any](in topo.Instance, construct func(topo.Instance) (*T, error)) (p *T, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = constructError(in, panicError(cause))
+			err = constructError(in, chain.OfPanic(cause))
 			err = fmt.Errorf("%w\n%s", err, debug.Stack())
 		}
 	}()
@@ -35,13 +36,6 @@ func Construct[T any](in topo.Instance, construct func(topo.Instance) (*T, error
 
 func constructError(in topo.Instance, err error) error {
 	return fmt.Errorf("constructing processor %q, instance %d: %w", in.Processor, in.Index, err)
-}
-
-func panicError(cause any) error {
-	if err, ok := cause.(error); ok {
-		return fmt.Errorf("panic: %w", err)
-	}
-	return fmt.Errorf("panic: %v", cause)
 }
 
 // TreeOf shows the topology that p runs. P and E are its index types; all

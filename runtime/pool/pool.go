@@ -11,6 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // abandonAfter is how long Run waits, on an error or when the drain timeout has
@@ -64,8 +67,9 @@ type Pool struct {
 
 	mu       sync.Mutex
 	err      error
-	unclosed int       // groups that have not finished
-	solos    []*Worker // outside the pool
+	late     []*HandlerError // that came when Run had ended
+	unclosed int             // groups that have not finished
+	solos    []*Worker       // outside the pool
 }
 
 // New makes a pool of the instances in spec. Nothing runs before Run.
@@ -273,10 +277,7 @@ func (p *Pool) initAll() error {
 func (p *Pool) guard(u *Unit, method string, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			e := p.handlerError(u, nil, method, fmt.Errorf("panic: %v", cause))
-			if c, ok := cause.(error); ok {
-				e.Err = fmt.Errorf("panic: %w", c)
-			}
+			e := p.handlerError(u, nil, method, chain.OfPanic(cause))
 			e.Stack = debug.Stack()
 			p.record(e)
 			err = e
@@ -380,6 +381,9 @@ func (p *Pool) finish(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended.Load() {
+		if e, ok := err.(*HandlerError); ok {
+			p.late = append(p.late, e)
+		}
 		return
 	}
 	p.err = err
@@ -422,7 +426,25 @@ func (p *Pool) wait() error {
 		case <-timer.C:
 		}
 	}
-	return p.err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.withFailures()
+}
+
+// withFailures is what Run returns: beside a drain timeout the failures of
+// handlers that came back only then. It may be theirs that there was one.
+func (p *Pool) withFailures() error {
+	if errors.Unwrap(p.err) != ErrDrainTimeout {
+		return p.err
+	}
+	all := []error{p.err}
+	for _, e := range p.late {
+		// A handler whose context has ended may say just that.
+		if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
+			all = append(all, e)
+		}
+	}
+	return errors.Join(all...)
 }
 
 // closeAll calls Close in reverse order, but not where a call still runs.

@@ -1,5 +1,7 @@
 package pool
 
+import "log/slog"
+
 // Recorder keeps the errors and panics of handlers; errtop.Keeper is one. Its
 // methods are called by several goroutines at once, and never while a handler
 // succeeds.
@@ -18,8 +20,15 @@ func Record(open func() (Recorder, error)) Option {
 	return func(o *options) error { o.errors = open; return nil }
 }
 
+// record tells the recorder, whose own panic must not hide what it is told of.
 func (p *Pool) record(e *HandlerError) {
-	if p.recorder != nil {
-		p.recorder.Record(e.worker, e.Processor, e.Instance, e.Err, e.Stack)
+	if p.recorder == nil {
+		return
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			p.log().Warn("topogen: the recorder of errors panics", slog.Any("cause", cause))
+		}
+	}()
+	p.recorder.Record(e.worker, e.Processor, e.Instance, e.Err, e.Stack)
 }

@@ -1,8 +1,6 @@
 package pool
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -220,12 +218,15 @@ func (r *runner) ping(u *Unit) {
 	r.enter()
 	n, err := u.cell.Ping(u.budgetOf(r.w.batch))
 	r.leave(u)
+	if err != nil {
+		err = pinged(err)
+	}
 	switch {
 	case err == nil || u.ping != pingActive:
 		u.idleExp = 0
-	case err == topo.Done || errors.Is(err, topo.Done):
+	case err == topo.Done:
 		r.w.pingDone(u)
-	case err == topo.Idle || errors.Is(err, topo.Idle):
+	case err == topo.Idle:
 		if n > 0 {
 			u.idleExp = 0
 		}
@@ -349,7 +350,7 @@ func (r *runner) serve(u *Unit) {
 	u.out.settle()
 	r.unit, r.w.running = nil, nil
 	u.serving = false
-	if err != nil && !errors.Is(err, topo.ErrStopping) && !(p.stopping.Load() && errors.Is(err, context.Canceled)) {
+	if err := p.endedServing(err); err != nil {
 		p.fail(p.handlerError(u, nil, "Serve", err))
 		return
 	}
