@@ -31,6 +31,7 @@ type Result struct {
 	Files    []write.File   // to be written: the ports where file and message types are right, the wiring where all binds
 	Keep     []string       // outputs that are not in Files this time and yet are no orphans, for write.Target
 	Missing  []bind.Missing // what scaffolding could add
+	Messages []bind.Struct  // likewise: types of messages
 	Inputs   []string       // absolute paths of the files and folders that were read, for the cache
 }
 
@@ -92,7 +93,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 	for j, b := range list {
 		r := &results[of[j]]
 		bound[of[j]] = b
-		r.Plan, r.Missing = b.Plan, b.Missing
+		r.Plan, r.Missing, r.Messages = b.Plan, b.Missing, b.Messages
 		findings = append(findings, b.Findings...)
 	}
 	return bound, findings

@@ -40,7 +40,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   "TG306",
 		Title:  "the type of a message is not found",
-		Reason: "A message names a type of this package, or a key under messages, whose value names the type with its import path.",
+		Reason: "A message names a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name.",
 		Wrong:  "edges:\n  - feed -> parser: Raw      # and no type Raw in the package\n",
 		Right:  "type Raw struct{ Line string }\n",
 	},
@@ -55,7 +55,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   "TG308",
 		Title:  "the new function is not found or has the wrong shape",
-		Reason: "The function stands in the package of the type and returns T or *T, and perhaps an error. Its parameters may be topo.Instance first and a configuration last.",
+		Reason: "The function stands in the package of the type and returns T or *T, and perhaps an error. Its parameters may be topo.Instance first and a configuration last. topogen build --scaffold writes a stub.",
 		Wrong:  "func NewFeed() string { return \"\" }\n",
 		Right:  "func NewFeed(c FeedConfig) (*Feed, error) { return &Feed{}, nil }\n",
 	},

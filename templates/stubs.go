@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -19,7 +20,16 @@ type StubFile struct {
 	Processor string // as in the topology
 	Type      string // of the processor
 	Declare   bool   // the type itself is missing
+	Structs   []Struct
+	New       *Stub // its constructor; nil where none is missing
 	Methods   []Stub
+}
+
+// Struct is a type that is to be filled in by hand.
+type Struct struct {
+	Name   string
+	What   string   // ends the sentence that begins "Name is"
+	Fields []string // name, type and tag of each
 }
 
 // Stub is a method that is to be written by hand.
@@ -33,26 +43,16 @@ type Stub struct {
 // Stubs returns a Go file with stubs: they compile, and say that they are to be
 // written when they are called.
 func Stubs(f StubFile) ([]byte, error) {
-	view := struct {
-		StubFile
-		Standard, Others []string // imports, as gofmt likes them
-	}{StubFile: f}
-	if len(f.Methods) > 0 {
-		view.Standard = []string{"errors"}
+	if len(f.Methods) > 0 || f.New != nil {
+		f.Imports = append([]string{"errors"}, f.Imports...)
 	}
-	for _, path := range f.Imports {
-		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
-			view.Others = append(view.Others, path)
-		} else {
-			view.Standard = append(view.Standard, path)
-		}
-	}
+	f.Imports = grouped(f.Imports)
 	t, err := template.New("stub.go.tmpl").Delims(left, right).ParseFS(stubText, "stub.go.tmpl")
 	if err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
-	if err := t.Execute(&text, view); err != nil {
+	if err := t.Execute(&text, f); err != nil {
 		return nil, err
 	}
 	formatted, err := format.Source(text.Bytes())
@@ -60,4 +60,21 @@ func Stubs(f StubFile) ([]byte, error) {
 		return nil, fmt.Errorf("templates: the stub of %s: %w", f.Type, err)
 	}
 	return formatted, nil
+}
+
+// grouped returns import paths sorted, those of the standard library first. An
+// empty one stands between the groups, as an empty line does in a file.
+func grouped(paths []string) []string {
+	var standard, others []string
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+			others = append(others, path)
+		} else {
+			standard = append(standard, path)
+		}
+	}
+	if len(standard) > 0 && len(others) > 0 {
+		standard = append(standard, "")
+	}
+	return append(standard, others...)
 }

@@ -106,6 +106,38 @@ func (l *LineParser) Serve(ctx context.Context, out *LineParserSender) error {
 	}
 }
 
+func TestStubsOfTypesAndAConstructor(t *testing.T) {
+	text, err := Stubs(StubFile{
+		Package: "orders", Processor: "feed", Type: "Feed",
+		Structs: []Struct{{Name: "FeedConfig", What: "configuration of feed", Fields: []string{"Dir string", "LineMax int `yaml:\"line-max\"`"}}, {Name: "Raw", What: "a message"}},
+		New:     &Stub{Name: "NewFeed", Signature: "func NewFeed(with FeedConfig) (*Feed, error)"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `package orders
+
+import "errors"
+
+// FeedConfig is configuration of feed.
+type FeedConfig struct {
+	Dir     string
+	LineMax int |yaml:"line-max"|
+}
+
+// Raw is a message.
+type Raw struct{}
+
+// NewFeed makes an instance.
+func NewFeed(with FeedConfig) (*Feed, error) {
+	return nil, errors.New("feed: NewFeed is not written yet")
+}
+`
+	if string(text) != strings.ReplaceAll(want, "|", "`") {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
 func TestStubOfATypeAlone(t *testing.T) {
 	text, err := Stubs(StubFile{Package: "orders", Processor: "sink", Type: "Sink", Declare: true})
 	if err != nil {

@@ -40,7 +40,8 @@ type Result struct {
 	PortsReady bool       // the file and the message types are right
 	Findings   []spec.Finding
 	Missing    []Missing
-	Typed      bool // bound by real types, not only by syntax
+	Messages   []Struct // types of messages that are not declared
+	Typed      bool     // bound by real types, not only by syntax
 
 	reporter *reporter
 	root     *root // nil: nothing can be bound

@@ -156,9 +156,18 @@ func describe(t *testing.T, r *Result, tier string) string {
 			fmt.Fprintf(&out, "\t%s\n", f.Suggestion)
 		}
 	}
+	for _, m := range r.Messages {
+		fmt.Fprintf(&out, "scaffold %s\n", m)
+	}
 	for _, m := range r.Missing {
 		if m.Declare {
 			fmt.Fprintf(&out, "scaffold type %s\n", m.Type)
+		}
+		if m.New != nil {
+			fmt.Fprintf(&out, "scaffold %s\n", m.New.Signature)
+			for _, s := range m.New.Config {
+				fmt.Fprintf(&out, "scaffold %s %v\n", s, s.Imports)
+			}
 		}
 		for _, method := range m.Methods {
 			fmt.Fprintf(&out, "scaffold %s %v\n", method.Signature, method.Imports)

@@ -17,16 +17,19 @@ import (
 // might say something else.
 type binder struct {
 	*reporter
-	plan     *plan.Plan
-	root     *root
-	checked  *checked
-	loader   *loader // nil: stand-ins
-	doubt    bool
-	declared map[string]*ast.Ident
-	broken   map[string]bool // import paths that were reported
-	missing  []Missing
-	near     near
-	types    map[*types.Scope][]string // what typeNames found
+	plan       *plan.Plan
+	root       *root
+	checked    *checked
+	loader     *loader // nil: stand-ins
+	doubt      bool
+	declared   map[string]*ast.Ident
+	broken     map[string]bool // import paths that were reported
+	missing    []Missing
+	undeclared []Struct             // types of messages
+	listed     map[string]bool      // those in undeclared
+	keyed      map[string]*keyField // message by its type, once asked for
+	near       near
+	types      map[*types.Scope][]string // what typeNames found
 
 	context, tick, instance types.Type
 	messages                map[string]types.Type // by message name; nil where it was reported
@@ -48,6 +51,7 @@ func newBinder(r *Result, c *checked) *binder {
 		declared: r.root.source.declared(),
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
+		listed:   make(map[string]bool),
 		types:    make(map[*types.Scope][]string),
 	}
 }
@@ -225,20 +229,30 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 	}
 	switch {
 	case ref.Kind == plan.Named && scope != nil && scope.Lookup(name) == nil && types.Universe.Lookup(name) == nil:
-		suggestion := ""
-		if near := b.near.to(name, b.typeNames(scope)); near != "" {
-			suggestion = "did you mean " + near + "?"
-		} else if ref.Import == "" {
-			suggestion = "declare it: type " + name + " struct{}"
-			if code == "TG301" {
-				suggestion += "; topogen build --scaffold does so"
-			}
-		}
-		b.at(code, at, suggestion, "type %s is not declared in %s", name, where)
+		b.at(code, at, b.undeclaredType(code, ref, scope), "type %s is not declared in %s", name, where)
 	default:
 		b.at(code, at, "", "the type of %s is wrong: %s", what, b.words(b.checked.wrong[alias]))
 	}
 	return nil
+}
+
+// undeclaredType suggests what to do about a type that a package lacks.
+func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scope) string {
+	if near := b.near.to(ref.Name, b.typeNames(scope)); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if ref.Import != "" || len(ref.Args) > 0 {
+		return ""
+	}
+	t := Struct{Name: ref.Name}
+	if code == "TG306" {
+		t = b.message(ref.Name)
+		if !b.listed[t.Name] { // several messages may have one type
+			b.listed[t.Name] = true
+			b.undeclared = append(b.undeclared, t)
+		}
+	}
+	return "declare it: " + t.String() + ScaffoldHint
 }
 
 // wholeNamed reports whether t, a type that the topology names, is known enough

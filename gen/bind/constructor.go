@@ -64,11 +64,7 @@ func (b *binder) newFunction(s *subject) *types.Func {
 				names = append(names, n)
 			}
 		}
-		suggestion := ""
-		if near := b.near.to(name, names); near != "" {
-			suggestion = "did you mean " + near + "?"
-		}
-		b.at("TG308", at, suggestion, "function %s is not declared in package %s", name, pkg.Name())
+		b.at("TG308", at, b.undeclaredNew(s, names), "function %s is not declared in package %s", name, pkg.Name())
 		return nil
 	}
 	f, ok := object.(*types.Func)
@@ -81,6 +77,20 @@ func (b *binder) newFunction(s *subject) *types.Func {
 		return nil
 	}
 	return f
+}
+
+// undeclaredNew suggests what to do about a function that the package lacks.
+// names are those of its functions.
+func (b *binder) undeclaredNew(s *subject, names []string) string {
+	if near := b.near.to(s.file.New.Value, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	c := b.canonicalNew(s)
+	if s.Type.Import != "" || len(s.Type.Args) > 0 {
+		return c.suggestion()
+	}
+	s.missing.New = c
+	return c.suggestion() + ScaffoldHint
 }
 
 // instantiate gives a generic function the type arguments of the processor's

@@ -54,7 +54,7 @@ func (r *Result) bindTypes(ctx context.Context) error {
 // take keeps what a binder found.
 func (r *Result) take(b *binder) {
 	r.PortsReady = b.portsReady
-	r.Missing = b.missing
+	r.Missing, r.Messages = b.missing, b.undeclared
 	r.open = false
 }
 

@@ -15,11 +15,12 @@ import (
 
 // Missing is what a processor still lacks, for scaffolding.
 type Missing struct {
-	Processor int      // index into Plan.Processors
-	Type      string   // its name
-	Import    string   // the package that the methods belong into; "" for the generated one
-	Declare   bool     // the type itself is not declared
-	Methods   []Method // that edges ask for
+	Processor int          // index into Plan.Processors
+	Type      string       // its name
+	Import    string       // the package that the methods belong into; "" for the generated one
+	Declare   bool         // the type itself is not declared
+	New       *Constructor // that new: names; nil where it is declared
+	Methods   []Method     // that edges ask for
 }
 
 // Method is a method in canonical form, as the package's own files write it.

@@ -36,7 +36,7 @@ func (b *binder) processor(i int) (starts bool) {
 	s.sender = b.checked.senderType(s.Processor)
 	s.missing = Missing{Processor: i, Type: s.Type.Name, Import: s.Type.Import}
 	defer func() {
-		if s.missing.Declare || len(s.missing.Methods) > 0 {
+		if s.missing.Declare || s.missing.New != nil || len(s.missing.Methods) > 0 {
 			b.missing = append(b.missing, s.missing)
 		}
 	}()
@@ -49,6 +49,9 @@ func (b *binder) processor(i int) (starts bool) {
 		// The type's own finding says it all; scaffolding wants the methods too.
 		s.missing.Declare = s.Type.Import == "" && len(s.Type.Args) == 0 && b.declared[s.Type.Name] == nil && before < len(b.findings)
 		if s.missing.Declare {
+			if name := s.file.New.Value; name != "" && b.checked.pkg.Scope().Lookup(name) == nil {
+				s.missing.New = b.canonicalNew(s)
+			}
 			for _, e := range s.Incoming {
 				b.missingReceive(s, e)
 			}

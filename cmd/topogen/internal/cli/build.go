@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -31,8 +30,8 @@ are right, so that an editor completes out.Send… before a handler exists.
 --check writes nothing. It prints a diff and exits with 1 where what is on disk is
 not what would be written, missing files and files no longer written included.
 
---scaffold also writes a stub for each missing processor or method, into files of
-its own; code that stands is never touched.`,
+--scaffold also writes a stub for each missing processor, method, constructor and
+message type, into files of its own; code that stands is never touched.`,
 		Example: `  topogen build
   topogen build --scaffold orders/topology.yml
   topogen build --check --format github **/topology.yml
@@ -46,7 +45,7 @@ its own; code that stands is never touched.`,
 		},
 	}
 	cmd.Flags().BoolVar(&b.Check, "check", false, "write nothing; show what would change, and exit with 1 if anything would")
-	cmd.Flags().BoolVar(&b.Scaffold, "scaffold", false, "also write a stub for each missing processor or method")
+	cmd.Flags().BoolVar(&b.Scaffold, "scaffold", false, "also write a stub for each missing processor, method, constructor and message type")
 	cmd.Flags().BoolVar(&b.Strict, "strict", false, "take warnings for errors")
 	addFormat(cmd, &b.Format)
 	cmd.MarkFlagsMutuallyExclusive("check", "scaffold")
@@ -81,12 +80,8 @@ func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, e
 		return nil, err
 	}
 	if b.Scaffold {
-		written, err := c.scaffold(ctx)
-		if err != nil {
+		if err := c.scaffold(ctx, s.Err); err != nil {
 			return nil, err
-		}
-		for _, name := range written {
-			fmt.Fprintf(s.Err, "topogen: wrote %s, which is yours to fill in\n", name)
 		}
 	}
 	outcomes := c.plan()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,35 +17,84 @@ import (
 	"github.com/topogen/topogen/templates"
 )
 
-// scaffold writes a stub for each missing processor or method into new files,
-// returns their names and compiles again. Stubs are written only for topologies
-// whose ports are right: the stubs mention them.
-func (c *compilation) scaffold(ctx context.Context) ([]string, error) {
+// scaffold writes what is missing into new files, compiles again and says what
+// was written: first the types of messages, without which there are no ports,
+// then a stub for each missing processor or method, which mention these.
+func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
+	for _, add := range []func() ([]string, error){c.scaffoldMessages, c.scaffoldStubs} {
+		written, err := add()
+		for _, name := range written {
+			fmt.Fprintf(words, "topogen: wrote %s, which is yours to fill in\n", name)
+		}
+		if err == nil && written != nil {
+			err = c.generate(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range c.report.findings { // none recommends what was just done
+		f := &c.report.findings[i]
+		f.Suggestion = strings.TrimSuffix(f.Suggestion, bind.ScaffoldHint)
+	}
+	if slices.ContainsFunc(c.results, func(r gen.Result) bool { return len(r.Missing) > 0 && len(r.Files) == 0 }) {
+		fmt.Fprintln(words, "topogen: no stubs were written for handlers: file and message types have to be right first")
+	}
+	return nil
+}
+
+// scaffoldMessages declares the types of messages.
+func (c *compilation) scaffoldMessages() ([]string, error) {
+	var written []string
+	for _, result := range c.results {
+		if len(result.Messages) == 0 || result.Topology.Partial {
+			continue
+		}
+		file := templates.StubFile{Package: result.Plan.Package}
+		for _, m := range result.Messages {
+			file.Structs = append(file.Structs, templates.Struct{Name: m.Name, What: "a message of topology " + result.Topology.Name.Value, Fields: m.Fields})
+		}
+		path, err := createStubs(result, "messages", file)
+		if err != nil {
+			return written, err
+		}
+		written = append(written, path)
+	}
+	return written, nil
+}
+
+// scaffoldStubs writes stubs for topologies whose ports are right.
+func (c *compilation) scaffoldStubs() ([]string, error) {
 	var written []string
 	for _, result := range c.results {
 		if result.Plan == nil || len(result.Files) == 0 {
 			continue
 		}
-		dir := packageDir(result)
 		for _, missing := range result.Missing {
 			if missing.Import != "" { // another package: its files are not ours to add to
 				continue
 			}
-			text, err := templates.Stubs(stubsOf(result, missing))
+			path, err := createStubs(result, stubStem(missing.Type), stubsOf(result, missing))
 			if err != nil {
 				return written, err
 			}
-			path, err := createBeside(dir, stubStem(missing.Type), text)
-			if err != nil {
-				return written, fmt.Errorf("writing a stub: %w", err)
-			}
-			written = append(written, shown(path))
+			written = append(written, path)
 		}
 	}
-	if written == nil {
-		return nil, nil
+	return written, nil
+}
+
+// createStubs writes a new file and returns its name.
+func createStubs(result gen.Result, stem string, file templates.StubFile) (string, error) {
+	text, err := templates.Stubs(file)
+	if err != nil {
+		return "", err
 	}
-	return written, c.generate(ctx)
+	path, err := createBeside(packageDir(result), stem, text)
+	if err != nil {
+		return "", fmt.Errorf("writing a stub: %w", err)
+	}
+	return shown(path), nil
 }
 
 // packageDir is the folder of the generated package.
@@ -58,6 +108,13 @@ func stubsOf(result gen.Result, missing bind.Missing) templates.StubFile {
 		Package: result.Plan.Package, Processor: processor.Name,
 		Type: missing.Type, Declare: missing.Declare,
 	}
+	if missing.New != nil {
+		file.New = &templates.Stub{Name: missing.New.Name, Signature: missing.New.Signature}
+		for _, s := range missing.New.Config {
+			file.Imports = append(file.Imports, s.Imports...)
+			file.Structs = append(file.Structs, templates.Struct{Name: s.Name, What: "configuration of processor " + processor.Name, Fields: s.Fields})
+		}
+	}
 	for _, method := range missing.Methods {
 		file.Imports = append(file.Imports, method.Imports...)
 		stub := templates.Stub{Name: method.Name, Signature: method.Signature, Reply: method.Reply}
@@ -66,8 +123,6 @@ func stubsOf(result gen.Result, missing bind.Missing) templates.StubFile {
 		}
 		file.Methods = append(file.Methods, stub)
 	}
-	slices.Sort(file.Imports)
-	file.Imports = slices.Compact(file.Imports)
 	return file
 }
 
@@ -86,9 +141,9 @@ func createBeside(dir, stem string, text []byte) (path string, err error) {
 		switch i {
 		case 0:
 		case 1:
-			name += "_topogen"
+			name += "_stubs"
 		default:
-			name += "_topogen" + strconv.Itoa(i)
+			name += "_stubs" + strconv.Itoa(i)
 		}
 		path = filepath.Join(dir, name+".go")
 		if err = createNew(path, text); !errors.Is(err, fs.ErrExist) {

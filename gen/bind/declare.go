@@ -1,0 +1,176 @@
+package bind
+
+import (
+	"go/token"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// ScaffoldHint ends the suggestion of a finding that scaffolding mends.
+const ScaffoldHint = "; topogen build --scaffold does so"
+
+// Struct is a struct type that is not declared yet.
+type Struct struct {
+	Name    string
+	Fields  []string // name, type and tag of each
+	Imports []string // that the fields mention
+}
+
+// String declares it on one line.
+func (s Struct) String() string {
+	text := "type " + s.Name + " struct{"
+	if len(s.Fields) > 0 {
+		text += " " + strings.Join(s.Fields, "; ") + " "
+	}
+	return text + "}"
+}
+
+// Constructor is a function that new: names and nobody has declared.
+type Constructor struct {
+	Name      string
+	Signature string   // func NewParser(with ParserConfig) (*Parser, error)
+	Result    string   // *Parser
+	Config    []Struct // types that the parameter needs, itself first
+}
+
+// message is a struct that has what the edges that carry it choose instances by.
+func (b *binder) message(name string) Struct {
+	if b.keyed == nil {
+		b.keyed = b.keyFields()
+	}
+	s := Struct{Name: name}
+	if root := b.keyed[name]; root != nil {
+		for _, f := range root.fields {
+			s.Fields = append(s.Fields, f.name+" "+f.text())
+		}
+	}
+	return s
+}
+
+// keyFields finds what the keys and ids of edges need in types of the package.
+func (b *binder) keyFields() map[string]*keyField {
+	fields := make(map[string]*keyField)
+	for i := range b.plan.Edges {
+		e := &b.plan.Edges[i]
+		basic := map[plan.RouteKind]string{plan.Key: "string", plan.ID: "int"}[e.Route]
+		if basic == "" || e.Type.Kind != plan.Named || e.Type.Import != "" {
+			continue
+		}
+		if fields[e.Type.Name] == nil {
+			fields[e.Type.Name] = new(keyField)
+		}
+		fields[e.Type.Name].add(b.topology.Edges[i].Route.Field.Value, basic)
+	}
+	return fields
+}
+
+// keyField is a field on the path of a key: a basic type, or a struct of fields.
+type keyField struct {
+	name, basic string
+	fields      []*keyField
+}
+
+const keyFieldsMax = 16 // a message has seldom two keys, and a line does not show more
+
+func (f *keyField) add(path, basic string) {
+	name, rest, deeper := strings.Cut(path, ".")
+	i := slices.IndexFunc(f.fields, func(g *keyField) bool { return g.name == name })
+	if i < 0 {
+		if len(f.fields) == keyFieldsMax {
+			return
+		}
+		i = len(f.fields)
+		f.fields = append(f.fields, &keyField{name: name, basic: basic})
+	}
+	if deeper {
+		f.fields[i].add(rest, basic)
+	}
+}
+
+func (f *keyField) text() string {
+	if len(f.fields) == 0 {
+		return f.basic
+	}
+	var fields []string
+	for _, g := range f.fields {
+		fields = append(fields, g.name+" "+g.text())
+	}
+	return "struct{ " + strings.Join(fields, "; ") + " }"
+}
+
+// canonicalNew is the constructor that we suggest: with a struct for with: where
+// there is one, and with an error.
+func (b *binder) canonicalNew(s *subject) *Constructor {
+	c := &Constructor{Name: s.file.New.Value, Result: "*" + s.Type.Name}
+	param := ""
+	if with := s.file.With; with != nil {
+		config := s.Type.Name + "Config"
+		param = "with " + config
+		c.Config = slices.DeleteFunc(configStructs(config, with), func(t Struct) bool { return b.declared[t.Name] != nil })
+	}
+	c.Signature = "func " + c.Name + "(" + param + ") (" + c.Result + ", error)"
+	return c
+}
+
+// suggestion declares the function, and the type that it takes.
+func (c *Constructor) suggestion() string {
+	text := "declare it: " + c.Signature
+	if len(c.Config) > 0 {
+		text += ", with " + c.Config[0].String()
+	}
+	return text
+}
+
+// configStructs declares a struct that takes what v holds, and those within it.
+func configStructs(name string, v *spec.Value) []Struct {
+	s := Struct{Name: name}
+	var within []Struct
+	taken := make(map[string]bool)
+	for _, f := range v.Fields {
+		key := f.Key.Value
+		field := spec.Exported(key)
+		if strings.HasPrefix(key, "x-") || !token.IsIdentifier(field) || !token.IsExported(field) || taken[field] {
+			continue // what cannot be a field has a finding of its own
+		}
+		taken[field] = true
+		t, more := configType(name+field, f.Value)
+		line := field + " " + t
+		if !strings.EqualFold(field, key) {
+			line += " `yaml:\"" + key + "\"`"
+		}
+		if strings.HasSuffix(t, "time.Duration") {
+			s.Imports = []string{"time"}
+		}
+		s.Fields = append(s.Fields, line)
+		within = append(within, more...)
+	}
+	return append([]Struct{s}, within...)
+}
+
+// configType is the type that takes v; name is for a struct.
+func configType(name string, v *spec.Value) (string, []Struct) {
+	switch v.Kind {
+	case spec.Bool:
+		return "bool", nil
+	case spec.Int:
+		return "int", nil
+	case spec.Float:
+		return "float64", nil
+	case spec.Map:
+		return name, configStructs(name, v)
+	case spec.List:
+		if len(v.Items) > 0 {
+			t, more := configType(name, v.Items[0])
+			return "[]" + t, more
+		}
+		return "[]string", nil
+	}
+	if _, err := time.ParseDuration(v.Text); err == nil && v.Kind == spec.String {
+		return "time.Duration", nil
+	}
+	return "string", nil
+}
