@@ -31,6 +31,8 @@ type Values struct {
 	Package string // the files' package
 	Schema  []byte // the text of topology.schema.json
 	Go      string // the release of Go that CI uses: "1.26"
+
+	Replaced bool // go.mod replaces topogen by a folder
 }
 
 // File is a file of a project.

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,34 @@ func TestProjects(t *testing.T) {
 		} else if topology.Name.Value != "a-name" {
 			t.Errorf("%s is called %s", name, topology.Name.Value)
 		}
+	}
+}
+
+// TestTheWorkflowIsTheDocumented: the page shows what init writes.
+func TestTheWorkflowIsTheDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/howto/ci.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflow := func(v Values) string {
+		files, err := Project("pipeline", v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(files, func(f File) bool { return f.Name == ".github/workflows/topogen.yml" })
+		return string(files[i].Text)
+	}
+	released := workflow(example)
+	if want := "```yaml file=.github/workflows/topogen.yml\n" + released + "```\n"; !strings.Contains(string(page), want) {
+		t.Errorf("the page lacks\n%s", want)
+	}
+	v := example
+	v.Replaced = true
+	before, after, _ := strings.Cut(released, "      # The generated")
+	added, begins := strings.CutPrefix(workflow(v), before)
+	added, ends := strings.CutSuffix(added, "      # The generated"+after)
+	if want := "```yaml\n" + added + "```\n"; !begins || !ends || added == "" || !strings.Contains(string(page), want) {
+		t.Errorf("the page lacks\n%s", want)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package clock measures time without reading the clock each time: timers that
 // are called millions of times a second, where a reading costs more than what
-// is measured (rast.md 2.6 to 2.9).
+// is measured.
 //
 // [PeriodicTimer] tells the time since its last call, [StartFinishTimer] adds up
 // how long something takes, [WaitingTimer] says when a period is over, and
@@ -44,7 +44,8 @@
 //
 // # Design
 //
-// The text extrapolates forwards and balances what was too much or too little
+// The timers are modelled on rast.md 2.6 to 2.9 (docs/reference/rast.md). That
+// text extrapolates forwards and balances what was too much or too little
 // later, which makes the sum run ahead when calls become faster, and returns a
 // pause again and again. Here an interval is paid out while the next one passes:
 // only time that is over is ever returned, so nothing has to be taken back. The

@@ -13,13 +13,13 @@
 //
 // # What is a record
 //
-// The text of a record is what failed, the reason and the stack (rast.md 2.11,
-// 3.6), without what differs between two occurrences of one fault: addresses,
-// numbers of goroutines, arguments of functions, and the frames of the pool below
-// a handler. Equal texts are one record. Of a panic the stack is where it was
-// raised, of an error where [New] or [Wrap] made it; another error has none.
-// A reason that holds an id is another text each time, and takes a newcomer's
-// place; put what varies into a log, not into the error.
+// The text of a record is what failed, the reason and the stack, without what
+// differs between two occurrences of one fault: addresses, numbers of goroutines,
+// arguments of functions, and the frames of the pool below a handler. Equal texts
+// are one record. Of a panic the stack is where it was raised, of an error where
+// [New] or [Wrap] made it; another error has none. A reason that holds an id is
+// another text each time, and takes a newcomer's place; put what varies into a
+// log, not into the error.
 //
 // # Which records stay
 //
@@ -32,7 +32,8 @@
 // remove the least frequent, as rast.md 2.11 does, removes each newcomer at once
 // when the top is full; to let a newcomer inherit the count of whom it replaces,
 // as the space-saving algorithm does, prints counts that are not true.) A count is
-// exact from the moment since which the record has been kept.
+// exact from the moment since which the record has been kept. What rast.md is,
+// which this package is modelled on, is said in docs/reference/rast.md.
 //
 // A record that was not seen for Settings.Keep, ten minutes by default, goes.
 //
@@ -49,7 +50,7 @@
 // since 1970. It is written by a goroutine of the keeper's, at most once each
 // Settings.DumpEvery and on Close, under another name in the same folder, synced
 // and renamed, and the folder is synced: a reader finds the old file or the new
-// one, also after a power failure. (rast.md has a period of 1 ms. The default is
+// one, also after a power failure. (rast.md asks for 1 ms. The default is
 // 1 s: a sync takes longer than 1 ms on many disks, and wears them out.) A dump
 // that fails is tried again each period; the first of a series is logged.
 //
@@ -64,6 +65,9 @@
 // # Limits
 //
 // A text has at most 8 KiB, its reason 2 KiB, its stack 32 frames; what is cut
-// ends with "…". Top is at most 4096. All in all a keeper takes at most about
+// ends with "…". Top is at most 4096. So a file has at most 4096 records, and
+// 67,371,008 bytes; one with more, or with a longer text, was written by somebody
+// else, and neither [Read] nor Open takes it. Reading takes no more memory than
+// the records that it returns. All in all a keeper takes at most about
 // 8 KiB for each of Top records, and 20 MiB for what is not merged yet.
 package errtop

@@ -1,5 +1,5 @@
 // Package freelist hands out blocks of bytes from large pieces of memory, and
-// takes them back (rast.md 2.1 and 3.1).
+// takes them back.
 //
 //	frames := freelist.New(freelist.Limit(64 << 20))
 //	frame := frames.Allocate(1500) // nil where 64 MiB are held
@@ -68,7 +68,8 @@
 //
 // # Design
 //
-// The text takes the first block of the N-th list, N being the logarithm of what
+// The allocator is modelled on rast.md 2.1 and 3.1 (docs/reference/rast.md). That
+// text takes the first block of the N-th list, N being the logarithm of what
 // is asked for, rounded down. That list has blocks from 2^N to 2^(N+1)-1, so its
 // first may be too small, and the text's new external blocks, of 2^N, always are
 // unless 2^N was asked for. One level higher all blocks fit, but then a block that

@@ -1,7 +1,7 @@
 // Package hexid makes identifiers that ascend as strings.
 //
 // [Generator] counts in groups of 16 bits, written as four lowercase hexadecimal
-// digits and joined by '-' (rast.md 2.14):
+// digits and joined by '-', as in rast.md 2.14 (docs/reference/rast.md):
 //
 //	0000 0001 … ffff ffff-0000 ffff-0001 … ffff-ffff ffff-ffff-0000 …
 //

@@ -1,7 +1,7 @@
 // Package rankedmap holds a map that knows its lowest values.
 //
 // [Map] holds a value for each key, finds it by the key, and keeps the keys in
-// the order of their values (rast.md 2.10):
+// the order of their values, as in rast.md 2.10 (docs/reference/rast.md):
 //
 //	var load rankedmap.Map[string, time.Duration]
 //	load.Update("ann", 3*time.Second)

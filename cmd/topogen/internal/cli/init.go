@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,15 +64,17 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
+	var module *newModule // that is written; nil where there is one
+	if place.module == "" {
+		module = describeModule(ctx, "example.com/"+place.name, s.Env)
+	}
 	files, err := templates.Project(i.Template, templates.Values{
-		Name: place.name, Package: place.pkg, Schema: schemas.Topology, Go: goRelease,
+		Name: place.name, Package: place.pkg, Schema: schemas.Topology, Go: goRelease, Replaced: replaced(ctx, s, place, module),
 	})
 	if err != nil {
 		return err
 	}
-	var module *newModule
-	if place.module == "" {
-		module = describeModule(ctx, "example.com/"+place.name, s.Env)
+	if module != nil {
 		files = append(files, module.files()...)
 	}
 	r := &report{streams: s, format: "text"}
@@ -87,6 +90,29 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	fmt.Fprintf(s.Err, "topogen: wrote %d files into %s\n", len(files), shellWord(onDisk(dir)))
 	advise(ctx, s, dir, place, module)
 	return nil
+}
+
+// replaced reports whether the go.mod of a new topology has a folder in place of
+// topogen, or will have one.
+func replaced(ctx context.Context, s Streams, p place, module *newModule) bool {
+	if module != nil {
+		return module.version == unreleased
+	}
+	text, err := os.ReadFile(filepath.Join(p.module, "go.mod"))
+	if err != nil || modulePathOf(text) == modulePath {
+		return false
+	}
+	mentioned := false
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if slices.Contains(fields, modulePath) {
+			mentioned = true
+			if slices.Contains(fields, "=>") {
+				return true
+			}
+		}
+	}
+	return !mentioned && describeModule(ctx, "", s.Env).version == unreleased
 }
 
 // createAll writes files that do not exist yet, all of them or none.
