@@ -42,7 +42,7 @@ func FuzzGenerate(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source})
+		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source, Whole: true})
 		for _, finding := range findings {
 			if strings.Contains(finding.Message, "would be generated") {
 				t.Fatalf("%s\n%s", finding.Message, source)

@@ -21,6 +21,9 @@ type Input struct {
 	// Types asks for all type errors in the user's files (TG311), which takes a
 	// child process; without it types are loaded only where syntax does not suffice.
 	Types bool
+	// Whole asks for all of what is generated to be type-checked, where one of the
+	// functions that differ in names suffices.
+	Whole bool
 }
 
 // Result is what one topology file gives.
@@ -54,7 +57,7 @@ func GenerateAll(ctx context.Context, in []Input) ([]Result, []spec.Finding) {
 		if b == nil || ctx.Err() != nil {
 			continue
 		}
-		findings = append(findings, results[i].make(ctx, b, in[i].Types)...)
+		findings = append(findings, results[i].make(ctx, b, in[i])...)
 		results[i].Inputs = append(results[i].Inputs, b.Inputs()...) // verifying may have read more
 	}
 	return results, spec.Sort(findings)
@@ -100,7 +103,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 }
 
 // make emits the files of a bound topology and makes sure of them.
-func (r *Result) make(ctx context.Context, b *bind.Result, types bool) []spec.Finding {
+func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Finding {
 	if b.Plan == nil {
 		return nil
 	}
@@ -114,7 +117,7 @@ func (r *Result) make(ctx context.Context, b *bind.Result, types bool) []spec.Fi
 	if err != nil {
 		return []spec.Finding{r.internal(err)}
 	}
-	verified, err := verify.Files(ctx, b, parts, types)
+	verified, err := verify.Files(ctx, b, parts, verify.Options{Types: in.Types, Whole: in.Whole})
 	if err != nil {
 		return nil // the context's
 	}

@@ -17,7 +17,7 @@ import (
 
 // TestRandomTopologies generates topologies of every combination of options,
 // with handlers of every shape. Whatever the file's checks accept must come out
-// whole and formatted, and Generate has type-checked it then.
+// whole and formatted, and Generate has type-checked all of it then.
 func TestRandomTopologies(t *testing.T) {
 	rounds := 150
 	if os.Getenv("CI") == "" {
@@ -53,7 +53,14 @@ func TestRandomTopologies(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
 		}
-		for _, f := range result.Files {
+		all, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source), Whole: true})
+		if spec.HasErrors(findings) || len(all.Files) != 2 {
+			t.Fatalf("seed %d: what is left out does not compile: %v\n%s\n%s", seed, findings, source, code)
+		}
+		for i, f := range result.Files {
+			if !bytes.Equal(f.Body, all.Files[i].Body) {
+				t.Fatalf("seed %d: %s depends on how it is verified\n%s\n%s", seed, f.Name, f.Body, all.Files[i].Body)
+			}
 			if formatted, err := format.Source(f.Body); err != nil || !bytes.Equal(formatted, f.Body) {
 				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s", seed, f.Name, err, source, f.Body)
 			}

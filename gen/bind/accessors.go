@@ -1,8 +1,11 @@
 package bind
 
 import (
+	"go/ast"
 	"maps"
 	"slices"
+
+	"github.com/topogen/topogen/gen/plan"
 )
 
 // Declares gives a function that reports whether the user's files declare a name
@@ -31,4 +34,32 @@ func (r *Result) Inputs() []string {
 	}
 	delete(folders, "")
 	return slices.Sorted(maps.Keys(folders))
+}
+
+// Mentions gives the names that may be used where something is called: all that
+// the user's files mention, and the methods of senders that a processor takes by
+// an interface, which another package may declare.
+func (r *Result) Mentions() map[string]bool {
+	names := make(map[string]bool)
+	for _, file := range r.root.source.files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				names[id.Name] = true
+			}
+			return true
+		})
+	}
+	for i := range r.Plan.Processors {
+		p := &r.Plan.Processors[i]
+		methods := []*plan.Method{p.Ping, p.Serve, p.Finish}
+		for j := range p.Receives {
+			methods = append(methods, &p.Receives[j].Method)
+		}
+		if slices.ContainsFunc(methods, func(m *plan.Method) bool { return m != nil && m.Out != plan.NoOut && m.Out != plan.SenderOut }) {
+			for _, s := range p.Sends {
+				names[s.Name] = true
+			}
+		}
+	}
+	return names
 }

@@ -42,6 +42,7 @@ func TestForms(t *testing.T) {
 	}
 	fset := token.NewFileSet()
 	p := &part{name: "p.go", source: []byte(source.String())}
+	p.reduced = p.source
 	if p.syntax, p.err = parser.ParseFile(fset, p.name, p.source, parser.ParseComments|parser.SkipObjectResolution); p.err != nil {
 		t.Fatal(p.err)
 	}

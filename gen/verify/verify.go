@@ -27,15 +27,38 @@ type Verified struct {
 	Findings []spec.Finding // about the user's files
 }
 
-// Files verifies what emit made for a bound topology: with real types, which finds
-// the type errors of the user's files too, or where bind did without, if it may,
-// without them. The error is the context's.
-func Files(ctx context.Context, b *bind.Result, emitted []emit.File, real bool) (Verified, error) {
+// Options say how to verify.
+type Options struct {
+	// Types asks for real types, which finds the type errors of the user's files
+	// too. Without, real types are used where bind needed them.
+	Types bool
+	// Whole has the bodies of all functions type-checked, where one of those that
+	// differ in names suffices.
+	Whole bool
+}
+
+// Files verifies what emit made for a bound topology. The error is the context's.
+func Files(ctx context.Context, b *bind.Result, emitted []emit.File, o Options) (Verified, error) {
+	if !o.Whole {
+		v, err := files(ctx, b, emitted, o)
+		if err != nil || len(v.Own) == 0 && len(v.Findings) == 0 {
+			return v, err
+		}
+		// Of what is wrong all is to be said.
+	}
+	o.Whole = true
+	return files(ctx, b, emitted, o)
+}
+
+func files(ctx context.Context, b *bind.Result, emitted []emit.File, o Options) (Verified, error) {
 	var parts []*part
 	for _, f := range emitted {
 		for _, source := range f.Parts {
-			parts = append(parts, &part{name: f.Name, source: source})
+			parts = append(parts, &part{name: f.Name, source: source, reduced: source})
 		}
+	}
+	if !o.Whole {
+		reduce(b, parts)
 	}
 	parallel(len(parts), func(i int) { parts[i].parse(b) })
 	syntax := make([]*ast.File, len(parts))
@@ -47,7 +70,7 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File, real bool) 
 	}
 	var formatting sync.WaitGroup
 	formatting.Go(func() { parallel(len(parts), func(i int) { parts[i].format(b.Fset()) }) })
-	v, err := typeCheck(ctx, b, syntax, real || b.Typed)
+	v, err := typeCheck(ctx, b, syntax, o.Types || b.Typed)
 	formatting.Wait()
 	if err != nil || len(v.Own) > 0 {
 		return v, err
@@ -60,6 +83,18 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File, real bool) 
 		v.Files = append(v.Files, File{f.Name, body})
 	}
 	return v, nil
+}
+
+// reduce leaves out of the parts what is like other things in them.
+func reduce(b *bind.Result, parts []*part) {
+	parallel(len(parts), func(i int) { parts[i].split() })
+	known := classesOf(b.Plan, parts)
+	parallel(len(parts), func(i int) { parts[i].choose(known) })
+	mentioned := b.Mentions()
+	for _, p := range parts {
+		p.mentions(mentioned)
+	}
+	parallel(len(parts), func(i int) { parts[i].reduce(mentioned) })
 }
 
 // typeCheck type-checks the parts with the user's files.
@@ -76,15 +111,21 @@ func typeCheck(ctx context.Context, b *bind.Result, syntax []*ast.File, real boo
 
 // part is a part of a file on its way.
 type part struct {
-	name   string // of the file
-	source []byte
-	syntax *ast.File
-	body   []byte
-	err    error
+	name    string // of the file
+	source  []byte
+	reduced []byte // what is parsed of it
+	syntax  *ast.File
+	body    []byte
+	err     error
+
+	preamble []byte  // of source
+	pieces   []piece // the rest of it; nil: it was not reduced
+	declared []declaration
+	scratch  []byte
 }
 
 func (p *part) parse(b *bind.Result) {
-	p.syntax, p.err = parser.ParseFile(b.Fset(), filepath.Join(b.Dir, p.name), p.source, parser.ParseComments|parser.SkipObjectResolution)
+	p.syntax, p.err = parser.ParseFile(b.Fset(), filepath.Join(b.Dir, p.name), p.reduced, parser.ParseComments|parser.SkipObjectResolution)
 	if p.err != nil {
 		p.err = fmt.Errorf("%s: %w", p.name, p.err)
 	}

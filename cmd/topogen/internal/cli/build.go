@@ -72,6 +72,7 @@ func (b Build) run(ctx context.Context, s Streams) error {
 // changed since a build that had no findings.
 func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, error) {
 	c := newCompilation(r, b.Files, true)
+	c.whole = b.Check
 	memory := remember(c.sources)
 	if !r.failed() && memory.fresh() {
 		return nil, nil

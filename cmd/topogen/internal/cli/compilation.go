@@ -18,6 +18,7 @@ import (
 type compilation struct {
 	report  *report
 	types   bool // look for all type errors in the user's files too
+	whole   bool // type-check all of what is generated
 	sources []source
 	unread  int          // findings about files that cannot be read; they come first
 	results []gen.Result // by source
@@ -52,7 +53,7 @@ func (c *compilation) generate(ctx context.Context) error {
 	}
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
-		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types}
+		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types, Whole: c.whole}
 	}
 	results, findings := gen.GenerateAll(ctx, inputs)
 	if err := ctx.Err(); err != nil {
