@@ -60,7 +60,7 @@ func completeModule(ctx context.Context, s Streams, dir string, module *newModul
 		fmt.Fprintf(s.Err, "topogen: %s encloses the new module: run go work use %s\n", shown(filepath.Join(work, "go.work")), shellWord(onDisk(dir)))
 	}
 	if module.checkout != "" {
-		fmt.Fprintf(s.Err, "topogen: until topogen has a release, go.mod replaces it by %s; the workflow clones it\n", shown(module.checkout))
+		fmt.Fprintf(s.Err, "topogen: until topogen has a release, go.mod replaces it by %s; the workflow clones it\n", shellWord(module.checkout))
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeMax)
