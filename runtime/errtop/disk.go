@@ -13,7 +13,7 @@ import (
 // fails, or loses power, at the n-th call.
 type disk interface {
 	Stat(name string) (fs.FileInfo, error)
-	Read(name string, bytesMax int64) ([]byte, error) // the first bytesMax bytes
+	Open(name string) (io.ReadCloser, error)
 	List(folder string) ([]fs.DirEntry, error)
 	CreateTemp(folder, pattern string) (handle, error) // as os.CreateTemp
 	Rename(from, to string) error
@@ -36,19 +36,18 @@ func (osDisk) List(folder string) ([]fs.DirEntry, error) { return os.ReadDir(fol
 func (osDisk) Rename(from, to string) error              { return os.Rename(from, to) }
 func (osDisk) Remove(name string) error                  { return os.Remove(name) }
 
-func (osDisk) Read(name string, bytesMax int64) ([]byte, error) {
+func (osDisk) Open(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, err // not f: a nil *os.File in an interface is not nil
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, bytesMax))
+	return f, nil
 }
 
 func (osDisk) CreateTemp(folder, pattern string) (handle, error) {
 	f, err := os.CreateTemp(folder, pattern)
 	if err != nil {
-		return nil, err // not f: a nil *os.File in an interface is not nil
+		return nil, err // likewise
 	}
 	return f, nil
 }

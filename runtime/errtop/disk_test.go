@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -90,14 +91,12 @@ func (d *memoryDisk) Stat(name string) (fs.FileInfo, error) {
 	return fstest.MapFS{"x": {Data: f.data, Mode: f.mode}}.Stat("x")
 }
 
-func (d *memoryDisk) Read(name string, bytesMax int64) ([]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f := d.names[name]
-	if f == nil {
+func (d *memoryDisk) Open(name string) (io.ReadCloser, error) {
+	b := d.content(name)
+	if b == nil {
 		return nil, fs.ErrNotExist
 	}
-	return bytes.Clone(f.data[:min(int64(len(f.data)), bytesMax)]), nil
+	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
 func (d *memoryDisk) List(folder string) ([]fs.DirEntry, error) {
@@ -160,10 +159,15 @@ func (d *memoryDisk) count(op string) int {
 	return n
 }
 
-// content is what a file holds.
+// content is what a file holds, nil where there is none.
 func (d *memoryDisk) content(name string) []byte {
-	b, _ := d.Read(name, fileMax) // nil where there is none
-	return b
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.names[name]
+	if f == nil {
+		return nil
+	}
+	return append([]byte{}, f.data...)
 }
 
 // files lists the names of all files.

@@ -32,7 +32,10 @@
 // remove the least frequent, as rast.md 2.11 does, removes each newcomer at once
 // when the top is full; to let a newcomer inherit the count of whom it replaces,
 // as the space-saving algorithm does, prints counts that are not true.) A count is
-// exact from the moment since which the record has been kept. What rast.md is,
+// exact from the moment since which the record has been kept. When somebody reads,
+// all that the workers have recorded is added first, and only then anything goes:
+// nothing while there is room, and no newcomer between what one worker counted of
+// it and what another did. What rast.md is,
 // which this package is modelled on, is said in docs/reference/rast.md.
 //
 // A record that was not seen for Settings.Keep, ten minutes by default, goes.
@@ -53,6 +56,9 @@
 // one, also after a power failure. (rast.md asks for 1 ms. The default is
 // 1 s: a sync takes longer than 1 ms on many disks, and wears them out.) A dump
 // that fails is tried again each period; the first of a series is logged.
+//
+// Where the path is a symbolic link, Open follows it, once, and the file that it
+// leads to is the one that is written, in that one's folder; the link stays.
 //
 // A process that is killed loses what it recorded since the last dump. While
 // nothing new is recorded nothing is written, so the last errors before a silence

@@ -41,14 +41,12 @@ func read(d disk, path string) ([]Entry, error) {
 	case info.Size() > fileMax:
 		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are expected", ErrTooLarge, info.Size(), fileMax)
 	}
-	b, err := d.Read(path, fileMax+1)
+	f, err := d.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > fileMax { // it grows, or does not tell its size
-		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, fileMax)
-	}
-	return decode(b)
+	defer f.Close()
+	return decode(f)
 }
 
 // restore begins with what the file holds, if it can be written at all.
@@ -74,7 +72,7 @@ func (k *Keeper) restore(now time.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ranking().restore(entries, now.UnixMicro())
-	k.ranking().removeOld(now.Add(-k.settings.Keep).UnixMicro())
+	k.tidy(now)
 	return nil
 }
 
@@ -101,7 +99,7 @@ func (r *ranking) restore(entries []Entry, now int64) {
 		list = list[:len(list)-1]
 	}
 	for _, e := range list {
-		r.add(cut(e.Text, textMax), max(1, e.Count), e.last)
+		r.add(e.Text, max(1, e.Count), e.last)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestPowerGoesAnywhere(t *testing.T) {
 		err := k.Dump()
 		fresh := encode(k.Top())
 		for _, found := range disk.afterwards(path) {
-			if entries, e := decode(found); found == nil || e != nil {
+			if entries, e := decodeBytes(found); found == nil || e != nil {
 				t.Errorf("after %v the file is lost: %v, %v", disk.ops, entries, e)
 			} else if !bytes.Equal(found, fresh) && (err == nil || !bytes.Equal(found, old)) {
 				t.Errorf("after %v (%v) the file holds %v", disk.ops, err, entries)
@@ -127,7 +127,7 @@ func TestDumps(t *testing.T) {
 		dumps(3)
 		closeKeeper(t, k)
 		dumps(4)
-		entries, err := decode(disk.content("/errors.pb"))
+		entries, err := decodeBytes(disk.content("/errors.pb"))
 		if got, want := figures(entries), "file already exists ×32, file already closed ×1"; err != nil || got != want {
 			t.Errorf("the file holds %s, %v, want %s", got, err, want)
 		}
@@ -159,7 +159,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		full.is.Store(false)
 		time.Sleep(time.Second)
-		if entries, err := decode(disk.content("/errors.pb")); err != nil || len(entries) != 1 {
+		if entries, err := decodeBytes(disk.content("/errors.pb")); err != nil || len(entries) != 1 {
 			t.Errorf("%v, %v", entries, err)
 		}
 		full.is.Store(true)
@@ -191,7 +191,7 @@ func TestKeepTime(t *testing.T) {
 			t.Errorf("holds %v", top)
 		}
 		closeKeeper(t, k)
-		if entries, err := decode(disk.content("/errors.pb")); err != nil || len(entries) == 0 {
+		if entries, err := decodeBytes(disk.content("/errors.pb")); err != nil || len(entries) == 0 {
 			t.Errorf("the last errors before a silence are gone: %v, %v", entries, err)
 		}
 	})
@@ -229,6 +229,59 @@ func TestOnlyOwnersReadAtFirst(t *testing.T) {
 		if err := os.Chmod(path, 0o640); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestALinkStays: what it leads to is written, in the folder of that, before it is
+// there too.
+func TestALinkStays(t *testing.T) {
+	dir := t.TempDir()
+	link, hop, target := filepath.Join(dir, "errors.pb"), filepath.Join(dir, "hop"), filepath.Join(dir, "state", "file.pb")
+	if err := os.Mkdir(filepath.Dir(target), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink("hop", link), os.Symlink(target, hop)); err != nil {
+		t.Skip(err) // some systems let not everybody
+	}
+	for round := range uint64(2) {
+		k := mustOpen(t, Settings{Path: link}, osDisk{})
+		k.Record(0, "", 0, fs.ErrExist, nil)
+		closeKeeper(t, k)
+		for _, path := range []string{link, target} {
+			if entries, err := Read(path); err != nil || len(entries) != 1 || entries[0].Count != round+1 {
+				t.Errorf("%s: %v, %v", path, entries, err)
+			}
+		}
+		for _, path := range []string{link, hop} {
+			if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
+				t.Errorf("%s is no link any more: %v, %v", path, info.Mode(), err)
+			}
+		}
+	}
+	if err := os.WriteFile(target, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closeKeeper(t, mustOpen(t, Settings{Path: link, Logger: new(warnings).logger()}, osDisk{}))
+	if _, err := os.Stat(target + ".broken"); err != nil {
+		t.Errorf("a broken file is not put aside where it was: %v", err)
+	}
+	alias := filepath.Join(dir, "alias")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "state", "deep"), 0o700), os.Symlink(filepath.Join("state", "deep"), alias),
+		os.Symlink(filepath.Join("..", "other.pb"), filepath.Join(alias, "errors.pb"))); err != nil {
+		t.Fatal(err)
+	}
+	k := mustOpen(t, Settings{Path: filepath.Join(alias, "errors.pb")}, osDisk{})
+	k.Record(0, "", 0, fs.ErrExist, nil)
+	closeKeeper(t, k)
+	if entries, err := Read(filepath.Join(dir, "state", "other.pb")); err != nil || len(entries) != 1 {
+		t.Errorf("by way of a link to the folder: %v, %v", entries, err)
+	}
+	ring := filepath.Join(dir, "ring")
+	if err := os.Symlink(ring, ring); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Settings{Path: ring}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "symbolic links") {
+		t.Errorf("a ring of links: %v", err)
 	}
 }
 

@@ -1,7 +1,10 @@
 package errtop
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -18,9 +21,13 @@ const (
 	fieldValue    protowire.Number = 2
 )
 
+// Limits of a file, which are those of a keeper that writes one. Whoever reads a
+// file takes no more memory than its records do.
 const (
-	recordsMax = 1 << 16                     // of a file that is read: sixteen times what a keeper has
-	fileMax    = topMax * 2 * (textMax + 32) // bytes: each text stands in both maps
+	recordsMax = topMax
+	fieldMax   = textMax + 32          // bytes of an entry: a text, a number, tags and lengths
+	fileMax    = topMax * 2 * fieldMax // bytes: each text stands in both maps
+	windowSize = 64 << 10              // bytes that are read at a time: several of the largest fields
 )
 
 // encode returns entries as the file holds them.
@@ -42,16 +49,27 @@ func encode(entries []Entry) []byte {
 }
 
 // decode reads what encode wrote, and what any other implementation of protobuf
-// may write for the same message: in any order, fields it does not know included.
-// The entries are sorted as those of a keeper.
-func decode(b []byte) ([]Entry, error) {
-	d := decoder{records: make(map[string]record)}
-	for at := 0; at < len(b); {
-		n, err := d.field(b[at:], at)
+// may write for the same message: in any order, fields it does not know included,
+// all within the limits above. The entries are sorted as those of a keeper.
+func decode(from io.Reader) ([]Entry, error) {
+	d := decoder{records: make(map[string]*record)}
+	window := bufio.NewReaderSize(from, windowSize)
+	for at := 0; ; {
+		b, err := window.Peek(fieldMax)
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if len(b) == 0 {
+			break
+		}
+		n, err := d.field(b, at)
 		if err != nil {
 			return nil, err
 		}
-		at += n
+		if at += n; at > fileMax { // it grows, or does not tell its size
+			return nil, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, fileMax)
+		}
+		_, _ = window.Discard(n) // which are there
 	}
 	list := make([]Entry, 0, len(d.records))
 	for text, r := range d.records {
@@ -66,7 +84,7 @@ func decode(b []byte) ([]Entry, error) {
 }
 
 type decoder struct {
-	records map[string]record
+	records map[string]*record
 }
 
 // record is what the two maps hold for a text.
@@ -78,6 +96,9 @@ type record struct {
 // field reads one field of the message, which begins at byte at.
 func (d *decoder) field(b []byte, at int) (n int, err error) {
 	f, err := next(b, at)
+	if errors.Is(err, io.ErrUnexpectedEOF) && len(b) == fieldMax {
+		err = broken(at, fmt.Sprintf("a field of more than %d bytes", fieldMax))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -89,33 +110,38 @@ func (d *decoder) field(b []byte, at int) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r, known := d.records[text]
-	if !known && len(d.records) == recordsMax {
-		return 0, broken(at, fmt.Sprintf("there are more than %d records", recordsMax))
+	r := d.records[string(text)]
+	if r == nil {
+		if len(d.records) == recordsMax {
+			return 0, broken(at, fmt.Sprintf("there are more than %d records", recordsMax))
+		}
+		r = new(record)
+		d.records[string(text)] = r
 	}
 	if f.number == fieldCount { // the last one of several counts
 		r.count = value
 	} else {
 		r.last = int64(value)
 	}
-	d.records[text] = r
 	return f.length, nil
 }
 
 // mapEntry reads an entry of a map, which begins at byte at.
-func mapEntry(b []byte, at int) (text string, value uint64, err error) {
+func mapEntry(b []byte, at int) (text []byte, value uint64, err error) {
 	for len(b) > 0 {
 		f, err := next(b, at)
 		if err != nil {
-			return "", 0, err
+			return nil, 0, err
 		}
 		switch {
 		case f.number == fieldKey && f.kind == protowire.BytesType:
-			key, _ := protowire.ConsumeBytes(b[f.tag:])
-			if !utf8.Valid(key) {
-				return "", 0, broken(at+f.tag, "a text that is not UTF-8")
+			text, _ = protowire.ConsumeBytes(b[f.tag:])
+			if len(text) > textMax {
+				return nil, 0, broken(at+f.tag, fmt.Sprintf("a text of more than %d bytes", textMax))
 			}
-			text = string(key)
+			if !utf8.Valid(text) {
+				return nil, 0, broken(at+f.tag, "a text that is not UTF-8")
+			}
 		case f.number == fieldValue && f.kind == protowire.VarintType:
 			value, _ = protowire.ConsumeVarint(b[f.tag:])
 		}
@@ -135,22 +161,26 @@ type field struct {
 func next(b []byte, at int) (field, error) {
 	number, kind, tag := protowire.ConsumeTag(b)
 	if tag < 0 {
-		return field{}, broken(at, reasonOfCode(tag))
+		return field{}, brokenFor(at, tag)
 	}
 	if number > protowire.MaxValidNumber {
 		return field{}, broken(at, "invalid field number")
 	}
 	n := protowire.ConsumeFieldValue(number, kind, b[tag:])
 	if n < 0 {
-		return field{}, broken(at+tag, reasonOfCode(n))
+		return field{}, brokenFor(at+tag, n)
 	}
 	return field{number, kind, tag, tag + n}, nil
 }
 
-// reasonOfCode is what protowire says, without the name of the library, behind
-// which it puts one kind of space or another.
-func reasonOfCode(n int) string {
-	return strings.TrimSpace(strings.TrimPrefix(protowire.ParseError(n).Error(), "proto:"))
+// brokenFor is the error for what protowire says, without the name of the library,
+// behind which it puts one kind of space or another.
+func brokenFor(at, code int) error {
+	err := protowire.ParseError(code)
+	if err == io.ErrUnexpectedEOF {
+		return fmt.Errorf("%w: byte %d: %w", ErrFormat, at, err)
+	}
+	return broken(at, strings.TrimSpace(strings.TrimPrefix(err.Error(), "proto:")))
 }
 
 func broken(at int, reason string) error {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
 // exitCrash is the exit code of Settings.Crash, that of a panic.
@@ -86,6 +88,7 @@ func (k *Keeper) record(worker, instance int, c *cause) {
 	for now := time.Now().UnixMicro(); !s.add(c, now); {
 		k.mu.Lock()
 		k.merge(s)
+		k.tidy(time.Now())
 		k.mu.Unlock()
 	}
 	if !k.dirty.Load() && k.dirty.CompareAndSwap(false, true) {
@@ -100,6 +103,7 @@ func reasonOf(err error) (reason string) {
 			reason = fmt.Sprintf("an error of type %T, whose method Error panics", err)
 		}
 	}()
+	_, err = chain.Sort(err) // a chain without end may have a text without end
 	return err.Error()
 }
 
@@ -145,7 +149,13 @@ func (k *Keeper) mergeAll(now time.Time) {
 	for i := range k.shards {
 		k.merge(&k.shards[i])
 	}
+	k.tidy(now)
+}
+
+// tidy removes what is old, which makes room, and then what is too many.
+func (k *Keeper) tidy(now time.Time) {
 	k.ranking().removeOld(now.Add(-k.settings.withDefaults().Keep).UnixMicro())
+	k.ranking().trim()
 }
 
 func (k *Keeper) merge(s *shard) {

@@ -292,6 +292,66 @@ func TestNewErrorRisesInAFullTop(t *testing.T) {
 	}
 }
 
+// TestAMergeCountsBeforeAnythingGoes: whatever workers record between two looks at
+// the top, each record that stays has all that was counted of it, and old records
+// make room before any new one goes.
+func TestAMergeCountsBeforeAnythingGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// The deadline of a test is of another time.
+		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
+			top := rapid.IntRange(1, 40).Draw(t, "top")
+			k := mustOpen(t, Settings{Top: top, Keep: time.Second}, nil)
+			for i := range rapid.IntRange(0, min(top, causesMax)).Draw(t, "old") {
+				k.Record(0, "", 0, fmt.Errorf("old %d", i), nil)
+			}
+			k.Top()
+			time.Sleep(time.Second) // virtual
+			counts := make(map[string]uint64)
+			texts := rapid.IntRange(1, causesMax).Draw(t, "texts") // no worker has too many to keep for a merge
+			for range rapid.IntRange(1, 200).Draw(t, "errors") {
+				text := fmt.Sprint("new ", rapid.IntRange(1, texts).Draw(t, "text"))
+				counts[text]++
+				k.Record(rapid.IntRange(0, 3).Draw(t, "worker"), "", 0, errors.New(text), nil)
+			}
+			entries := k.Top()
+			if len(entries) != min(top, len(counts)) {
+				t.Fatalf("%d records of %d are there, of at most %d", len(entries), len(counts), top)
+			}
+			for _, e := range entries {
+				if e.Count != counts[e.Text] {
+					t.Errorf("%s has %d of %d", e.Text, e.Count, counts[e.Text])
+				}
+			}
+		})
+	})
+}
+
+// TestErrorsThatHaveNoEnd, or whose methods panic, are records as others are.
+func TestErrorsThatHaveNoEnd(t *testing.T) {
+	var k Keeper
+	for range 2 {
+		k.Record(0, "a", 0, endless{}, nil)
+		if err := k.Catch(0, "b", func() error { panic(endless{}) }); err == nil || errors.Is(err, fs.ErrExist) {
+			t.Errorf("%v", err)
+		}
+		if _, wrapped := Wrap(endless{}).(*traced); !wrapped || StackOf(endless{}) != nil {
+			t.Error("Wrap and StackOf do not agree that it has no stack")
+		}
+	}
+	for _, e := range k.Top() {
+		if e.Count != 2 || !strings.Contains(e.Text, "an error of type errtop.endless, which wraps too many others") {
+			t.Errorf("%d of %s", e.Count, e.Text)
+		}
+	}
+}
+
+// endless wraps itself, and says so for ever.
+type endless struct{}
+
+func (e endless) Error() string { return fmt.Sprint("in ", e.Unwrap()) }
+func (e endless) Unwrap() error { return e }
+func (endless) As(any) bool     { return false }
+
 func TestSettings(t *testing.T) {
 	for want, s := range map[string]Settings{
 		"top must be between 1 and 4096, not -1":   {Top: -1},

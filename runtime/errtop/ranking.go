@@ -33,7 +33,8 @@ type ranking struct {
 
 func newRanking(size int) *ranking { return &ranking{size: size, seen: make(map[string]uint64)} }
 
-// add counts n more occurrences of text, the last at a time.
+// add counts n more occurrences of text, the last at a time. There may be too many
+// records afterwards, until trim: what is merged at once is counted first.
 func (r *ranking) add(text string, n uint64, last int64) {
 	r.adds++
 	r.seen[text] = r.adds
@@ -42,26 +43,26 @@ func (r *ranking) add(text string, n uint64, last int64) {
 	if before, known := r.byLast.Get(text); !known || last > before {
 		r.byLast.Update(text, last)
 	}
-	if len(r.seen) > r.size {
-		r.remove(r.leaving())
-	}
 }
 
-// leaving is the record to go when there is one too many: of the least frequent
-// the one that was not added to for longest. They are two or more, so it is never
-// the one just added.
-func (r *ranking) leaving() string {
-	candidates := max(1, r.size/newcomers) + 1
-	leaving, seen := "", uint64(math.MaxUint64)
+// trim removes what is too many: of the least frequent those that were not added
+// to for longest. At least one of them stays, so it is never the last one added.
+func (r *ranking) trim() {
+	over := len(r.seen) - r.size
+	if over <= 0 {
+		return
+	}
+	var candidates []string
 	for text := range r.byCount.All() {
-		if r.seen[text] < seen {
-			leaving, seen = text, r.seen[text]
-		}
-		if candidates--; candidates == 0 {
+		candidates = append(candidates, text)
+		if len(candidates) == over+max(1, r.size/newcomers) {
 			break
 		}
 	}
-	return leaving
+	slices.SortFunc(candidates, func(a, b string) int { return cmp.Compare(r.seen[a], r.seen[b]) })
+	for _, text := range candidates[:over] {
+		r.remove(text)
+	}
 }
 
 // removeOld removes what was not seen after a time.

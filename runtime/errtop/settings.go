@@ -3,13 +3,14 @@ package errtop
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 )
 
 // Settings of a keeper. Those that are zero have their default.
 type Settings struct {
-	Path      string        // the file; "": what is recorded stays in memory
+	Path      string        // the file, or a link to it; "": what is recorded stays in memory
 	Top       int           // how many records are kept; 1000
 	Keep      time.Duration // after which a record that is not seen goes; 10 minutes
 	DumpEvery time.Duration // how often, at most, the file is written; 1 second
@@ -24,6 +25,7 @@ const (
 	topMax           = 4096             // records; keeps files below 70 MB
 	keepDefault      = 10 * time.Minute // as the original has it
 	dumpEveryDefault = time.Second      // a sync takes milliseconds and wears out disks
+	linksMax         = 40               // as Linux has it
 	dumpEveryMin     = time.Millisecond // the original's period; faster than disks sync
 )
 
@@ -42,9 +44,32 @@ func (s Settings) checked() (Settings, error) {
 		if err != nil {
 			return s, fmt.Errorf("%w: path: %w", ErrSettings, err)
 		}
-		s.Path = path
+		if s.Path, err = followed(path); err != nil {
+			return s, fmt.Errorf("%w: path: %w", ErrSettings, err)
+		}
 	}
 	return s.withDefaults(), nil
+}
+
+// followed is the path of the file that path, a symbolic link perhaps, leads to;
+// there need not be one yet. Links to folders on the way need no such thing: a
+// rename follows these itself.
+func followed(path string) (string, error) {
+	for range linksMax {
+		target, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // it is no link
+		}
+		if !filepath.IsAbs(target) {
+			folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // ".." of a link to a folder is that of the folder
+			if err != nil {
+				return "", err
+			}
+			target = filepath.Join(folder, target)
+		}
+		path = target
+	}
+	return "", fmt.Errorf("%s leads through more than %d symbolic links", path, linksMax)
 }
 
 func (s Settings) withDefaults() Settings {

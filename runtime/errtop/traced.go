@@ -1,11 +1,12 @@
 package errtop
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
 // traced is an error with the stack of where it was made. Program counters cost
@@ -38,7 +39,7 @@ func Wrap(err error) error {
 // StackOf returns the stack that err, or the first error that it wraps, got from
 // New, Wrap or Catch; nil where there is none. It must not be changed.
 func StackOf(err error) Stack {
-	if t, ok := errors.AsType[*traced](err); ok {
+	if t, ok := chain.As[*traced](err); ok {
 		return Stack(t.pcs[:t.depth:t.depth])
 	}
 	return nil
@@ -73,13 +74,10 @@ func (t *traced) Format(f fmt.State, verb rune) {
 // its stack is that of who panicked.
 func panicError(cause any) error {
 	t := &traced{}
-	switch c := cause.(type) {
-	case nil:
+	if cause == nil {
 		t.reason = "the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)"
-	case error:
-		t.err = fmt.Errorf("panic: %w", c)
-	default:
-		t.reason = fmt.Sprintf("panic: %v", c)
+	} else {
+		t.err = chain.OfPanic(cause)
 	}
 	var pcs [stackMax + recoverMax]uintptr
 	t.depth = copy(t.pcs[:], raisedAt(pcs[:runtime.Callers(3, pcs[:])]))

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,9 +12,13 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/topogen/topogen/runtime/errtop"
 )
+
+// What is printed goes out an error at a time: with codes in place of what does
+// not print it may be many times as large as the file.
 
 // writeTable writes a line for each error.
 func writeTable(w io.Writer, entries []errtop.Entry) error {
@@ -21,32 +27,38 @@ func writeTable(w io.Writer, entries []errtop.Entry) error {
 	for _, e := range entries {
 		width = max(width, len(strconv.FormatUint(e.Count, 10)))
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%*s  %-*s  ERROR\n", width, "COUNT", len(seconds), "LAST SEEN")
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%*s  %-*s  ERROR\n", width, "COUNT", len(seconds), "LAST SEEN")
 	for _, e := range entries {
 		line, _, _ := strings.Cut(strings.TrimLeft(e.Text, "\n"), "\n")
-		fmt.Fprintf(&b, "%*d  %-*s  %s\n", width, e.Count, len(seconds), seen(e.Last, seconds), oneLine(line))
+		fmt.Fprintf(b, "%*d  %-*s  %s\n", width, e.Count, len(seconds), seen(e.Last, seconds), oneLine(line))
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.Flush()
 }
 
 // writeFull writes all of each error, set in, so that no text looks like the line
 // above another.
 func writeFull(w io.Writer, entries []errtop.Entry) error {
-	var b bytes.Buffer
+	const indent = "    "
+	var b []byte
 	for i, e := range entries {
+		b = b[:0]
 		if i > 0 {
-			b.WriteByte('\n')
+			b = append(b, '\n')
 		}
-		fmt.Fprintf(&b, "%d, last seen %s\n", e.Count, seen(e.Last, time.RFC3339Nano))
+		b = fmt.Appendf(b, "%d, last seen %s\n", e.Count, seen(e.Last, time.RFC3339Nano))
 		for line := range strings.SplitSeq(e.Text, "\n") {
 			text := strings.TrimLeft(line, "\t")
-			b.WriteString(strings.TrimRight("    "+strings.Repeat("    ", len(line)-len(text))+oneLine(text), " ") + "\n")
+			for range 1 + len(line) - len(text) {
+				b = append(b, indent...)
+			}
+			b = append(bytes.TrimRight(appendPlain(b, text), " "), '\n')
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return nil
 }
 
 // writeJSON writes an array of objects.
@@ -56,22 +68,32 @@ func writeJSON(w io.Writer, entries []errtop.Entry) error {
 		LastSeen *string `json:"last_seen"` // RFC 3339; null where the file does not say
 		Text     string  `json:"text"`
 	}
-	list := make([]object, 0, len(entries))
+	if len(entries) == 0 {
+		_, err := io.WriteString(w, "[]\n")
+		return err
+	}
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("  ", "  ")
+	var b []byte
+	before := "[\n  "
 	for _, e := range entries {
 		o := object{Count: e.Count, Text: e.Text}
 		if text := seen(e.Last, time.RFC3339Nano); text != unknown {
 			o.LastSeen = &text
 		}
-		list = append(list, o)
+		buffer.Reset()
+		if err := encoder.Encode(o); err != nil {
+			return err
+		}
+		b = append(append(b[:0], before...), plainJSON(strings.TrimSuffix(buffer.String(), "\n"))...)
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		before = ",\n  "
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(list); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, plainJSON(b.String()))
+	_, err := io.WriteString(w, "\n]\n")
 	return err
 }
 
@@ -89,32 +111,43 @@ func seen(at time.Time, layout string) string {
 
 // oneLine returns s with codes in place of what does not print: line ends, what
 // commands a terminal, what turns the direction of text.
-func oneLine(s string) string {
-	var b strings.Builder
+func oneLine(s string) string { return string(appendPlain(nil, s)) }
+
+func appendPlain(b []byte, s string) []byte {
 	for _, r := range s {
 		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			b = utf8.AppendRune(b, r)
+			continue
 		}
+		from := len(b)
+		b = strconv.AppendQuoteRune(b, r)
+		b = append(b[:from], b[from+1:len(b)-1]...) // without the quotes
 	}
-	return b.String()
+	return b
 }
 
 // plainJSON returns JSON that means the same, with codes in its strings in place
 // of what does not print.
-func plainJSON(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || unicode.IsPrint(r): // an end of a line is between strings
-			b.WriteRune(r)
-		case r > 0xFFFF:
+func plainJSON(s string) []byte {
+	b := make([]byte, 0, len(s))
+	from := 0 // what prints begins there, and is copied at once
+	for i, r := range s {
+		if r == '\n' || unicode.IsPrint(r) { // an end of a line is between strings
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + utf8.RuneLen(r) // JSON is valid UTF-8
+		if r > 0xFFFF {
 			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			b = appendUnit(appendUnit(b, high), low)
+		} else {
+			b = appendUnit(b, r)
 		}
 	}
-	return b.String()
+	return append(b, s[from:]...)
+}
+
+// appendUnit appends the code of a unit of UTF-16.
+func appendUnit(b []byte, unit rune) []byte {
+	return append(append(b, `\u`...), hex.EncodeToString([]byte{byte(unit >> 8), byte(unit)})...)
 }

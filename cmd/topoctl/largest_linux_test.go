@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// TestTheLargestFile that there may be, of what takes most space when it is
+// printed, is printed in bounded time and memory: an error at a time.
+func TestTheLargestFile(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("it takes long")
+	}
+	const memoryMax, timeMax = 100 << 10, 20 * time.Second // KiB; alone on a machine it takes 80 MB and 4 s
+	path, bin := filepath.Join(t.TempDir(), "errors.pb"), filepath.Join(t.TempDir(), "topoctl")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(file) // a process begins with the memory of its parent in its account
+	for field := range 2 {
+		for i := range 4096 {
+			text := strings.Repeat("\x01", 8<<10-4) + fmt.Sprintf("%04d", i)
+			entry := protowire.AppendString([]byte{0x0a}, text)
+			entry = protowire.AppendVarint(append(entry, 0x10), math.MaxUint64)
+			_, _ = w.Write(protowire.AppendBytes([]byte{byte(field+1)<<3 | 2}, entry)) // Flush returns the error
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"errors"}, {"errors", "--full"}, {"errors", "--format=json"}} {
+		began := time.Now()
+		cmd := exec.Command(bin, append(args, path)...)
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > timeMax {
+			t.Errorf("%v takes %v", args, took)
+		}
+		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss > memoryMax {
+			t.Errorf("%v takes %d KiB", args, usage.Maxrss)
+		}
+	}
+}
