@@ -149,11 +149,19 @@ func (b *builder) resolve(e *Edge, name Text, end string) int {
 	suggestion := ""
 	if strings.HasPrefix(name.Value, ignoredPrefix) {
 		suggestion = `keys that begin with "` + ignoredPrefix + `" are ignored, so no processor can have this name`
-	} else if best := b.similar.to(name.Value, b.names); best != "" {
+	} else if best := b.similar.to(name.Value, b.candidates(end)); best != "" {
 		suggestion = didYouMean(best)
 	}
 	b.found.add(codeNotDeclared, name.At, e.Pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
 	return noProcessor
+}
+
+// candidates are the names that may stand at an end of an edge.
+func (b *builder) candidates(end string) []string {
+	if end == "to" {
+		return b.receivers
+	}
+	return b.names
 }
 
 // trimmed returns t.Value[start:end] without the white space around it.

@@ -88,13 +88,14 @@ func set[T any](b *builder, keys setters[T], target *T, v *Value) {
 // builder makes the model from the tree of Values. Entries with an error stay
 // in it until the end, so that what refers to them is not an error of its own.
 type builder struct {
-	found    *collector
-	similar  *similar
-	topology *Topology
-	named    map[string]int // processors by the key as written
-	names    []string       // of processors, in order
-	declared bool           // processors stand in the file: a name can be missing among them
-	options  []*Value       // what stands after the colon of each edge; nil for none
+	found     *collector
+	similar   *similar
+	topology  *Topology
+	named     map[string]int // processors by the key as written
+	names     []string       // of processors, in order
+	receivers []string       // those of them that are not external
+	declared  bool           // processors stand in the file: a name can be missing among them
+	options   []*Value       // what stands after the colon of each edge; nil for none
 }
 
 func newBuilder(found *collector) *builder {
@@ -140,6 +141,9 @@ func (b *builder) processors(t *Topology, v *Value) {
 		b.checkOptions(&p, f.Value)
 		b.named[f.Key.Value] = i
 		b.names = append(b.names, f.Key.Value)
+		if !p.External {
+			b.receivers = append(b.receivers, f.Key.Value)
+		}
 		t.Processors = append(t.Processors, p)
 	}
 }

@@ -20,7 +20,7 @@ type Graph struct {
 type Node struct {
 	Name      string
 	Type      string    // the Go type, with its import path; may be empty
-	Instances int       // shown when greater than 1
+	Instances int       // shown when greater than 1; 0 for an external processor and a timer
 	Blocking  bool      // has goroutines of its own
 	External  bool      // messages come from outside
 	Timer     bool      // not a processor: "every 1s", drawn small
@@ -58,7 +58,7 @@ func FromTopology(t *spec.Topology) Graph {
 		g.Nodes = append(g.Nodes, Node{
 			Name:      p.Name.Value,
 			Type:      typ,
-			Instances: p.Instances,
+			Instances: instances(p),
 			Blocking:  p.Blocking,
 			External:  p.External,
 		})
@@ -68,13 +68,22 @@ func FromTopology(t *spec.Topology) Graph {
 		if e.Every > 0 {
 			edge.From = len(g.Nodes)
 			edge.Message = tickName
-			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every), Instances: 1, Timer: true})
+			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every), Timer: true})
 		} else {
 			edge.Note = note(e)
 		}
 		g.Edges = append(g.Edges, edge)
 	}
 	return g
+}
+
+// instances counts those of a processor; messages of an external one come from
+// outside of any.
+func instances(p spec.Processor) int {
+	if p.External {
+		return 0
+	}
+	return p.Instances
 }
 
 // note says what is particular about an edge; what is the default goes unsaid.

@@ -202,9 +202,9 @@ func TestFromTopology(t *testing.T) {
 		Nodes: []Node{
 			{Name: "line-parser", Type: "LineParser", Instances: 1},
 			{Name: "pricing", Type: "example.com/shop/pricing.Engine", Instances: 8, Blocking: true},
-			{Name: "api", Instances: 1, External: true},
-			{Name: "every 1m30s", Instances: 1, Timer: true},
-			{Name: "every 1h", Instances: 1, Timer: true},
+			{Name: "api", External: true},
+			{Name: "every 1m30s", Timer: true},
+			{Name: "every 1h", Timer: true},
 		},
 		Edges: []Edge{
 			{From: 0, To: 1, Message: "Order", Note: "key Account"},

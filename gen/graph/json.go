@@ -59,7 +59,8 @@ type jsonEdgeLoad struct {
 // JSON returns the graph as an indented JSON object:
 //
 //	name    the topology's name
-//	nodes   name, type, instances, blocking, external, timer
+//	nodes   name, type, instances (0 for an external processor and a timer),
+//	        blocking, external, timer
 //	edges   from, to (indices into nodes), message, reply, note
 //
 // All keys are always there. Names stay; later versions may add keys. A graph

@@ -21,6 +21,7 @@ type NodeLoad struct {
 	Busy     Spread // of the time elapsed, in handlers and sends
 	Paused   Spread // of the time elapsed, because what it sends to was full
 	Received uint64 // messages
+	Source   bool   // no edge leads to it
 }
 
 // Spread is a share over the instances of a processor, in thousandths.
@@ -58,13 +59,14 @@ func (m *mismatches) processors(g Graph, t *spec.Topology, s *Snapshot) {
 		}
 		left[p.Name] = p
 	}
+	fed := make([]bool, len(g.Nodes))
+	for _, e := range g.Edges {
+		fed[e.To] = true
+	}
 	for i, p := range t.Processors {
 		figures, ok := left[p.Name.Value]
 		delete(left, p.Name.Value)
-		want := p.Instances
-		if p.External {
-			want = 0
-		}
+		want := instances(p)
 		switch {
 		case !ok:
 			m.inTopology(p.Name.At, p.Pointer, "processor %q is not in the snapshot", p.Name.Value)
@@ -73,6 +75,7 @@ func (m *mismatches) processors(g Graph, t *spec.Topology, s *Snapshot) {
 				p.Name.Value, plural(want, "instance"), plural(len(figures.Instances), "instance"))
 		case want > 0:
 			g.Nodes[i].Load = figures.load(s.Elapsed)
+			g.Nodes[i].Load.Source = !fed[i]
 		}
 	}
 	for _, p := range s.Processors {
@@ -251,7 +254,18 @@ func (l *NodeLoad) lines() []string {
 	if l.Paused.Max > 0 {
 		lines = append(lines, "paused "+l.Paused.String())
 	}
-	return append(lines, amount(l.Received)+" received")
+	if received := l.received(); received != "" {
+		lines = append(lines, received+" received")
+	}
+	return lines
+}
+
+// received counts the messages of what receives any.
+func (l *NodeLoad) received() string {
+	if l.Source {
+		return ""
+	}
+	return amount(l.Received)
 }
 
 // String is the mean, and the maximum where it is another.

@@ -27,7 +27,7 @@ func Table(g Graph) []byte {
 			row[2] = ""
 		}
 		if l := n.Load; l != nil {
-			row[4], row[5], row[6] = l.Busy.String(), l.Paused.String(), amount(l.Received)
+			row[4], row[5], row[6] = l.Busy.String(), l.Paused.String(), l.received()
 		}
 		rows = append(rows, row)
 	}

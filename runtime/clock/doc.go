@@ -12,7 +12,9 @@
 //		handle(m)
 //		busy.Finish()
 //	}
-//	fmt.Println(busy.Sum() / time.Duration(busy.Count()))
+//	if n := busy.Count(); n > 0 {
+//		fmt.Println(busy.Sum() / time.Duration(n))
+//	}
 //
 // Zero values are ready to use, but for WaitingTimer, which has a period. All
 // calls take constant time and allocate nothing. Durations are nanoseconds of

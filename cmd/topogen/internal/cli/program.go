@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +29,9 @@ func newProgram(chosen *command) *cobra.Command {
 		Long: `Build a topology, compile it and run it. Where its package is main that is the
 program; else it is one that calls New(Processors{}) and Run. ARGS are its
 arguments. Nothing but the generated files is left behind.
+
+It runs until all sources are done. What waits, such as a Serve that listens, an
+external processor or nothing but timers, runs until an interrupt.
 
 An interrupt lets the program drain what is under way; a second one kills it. On a
 terminal a status line shows messages and rates. The exit code is the program's.`,
@@ -58,12 +63,19 @@ terminal a status line shows messages and rates. The exit code is the program's.
 
 func (p Program) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: "text"}
-	result, err := p.build(ctx, r)
+	var result gen.Result
+	err := interruptibly(ctx, func(ctx context.Context) (err error) {
+		result, err = p.build(ctx, r)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	if err := r.finish(); err != nil {
 		return err
+	}
+	if waiting := unsent(result); waiting != "" && !p.Quiet {
+		fmt.Fprintf(s.Err, "topogen: package %s has no main that sends for %s: it runs until an interrupt\n", result.Plan.Package, waiting)
 	}
 	code, err := launch.Run(ctx, programOf(result, p.Args), p.streams(s))
 	switch {
@@ -75,6 +87,18 @@ func (p Program) run(ctx context.Context, s Streams) error {
 		return exitError(code)
 	}
 	return nil
+}
+
+// unsent names the external processors for which nobody sends, as only a main of
+// the user's own could.
+func unsent(result gen.Result) string {
+	var names []string
+	for _, p := range result.Plan.Processors {
+		if p.External && result.Plan.Package != "main" {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // build writes what the topology gives, as build does. It needs the plan, so
