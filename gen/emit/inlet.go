@@ -70,29 +70,37 @@ func (p *part) joining(l *link) {
 	p.add(jen.Func().Params(id(j).Add(id(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
 }
 
-// drain writes Drain for a link of one queue.
+// drain writes Drain for a link of one queue. It hands over what Peek returns; the
+// runtime asks for more where there is.
 func (p *part) drain(l *link, h *handler) {
 	x, n, err, v := p.v("x"), p.v("n"), p.v("err"), p.v("l")
-	var turn []code
+	queue := sel(v, h.edge.field)
+	body := []code{define(x, sel(v, "to"))}
 	if h.edge.latest() {
 		m := p.v("m")
-		turn = append(turn, h.take(m, sel(v, h.edge.field, "Pop").Call())...)
-		turn = append(turn, jen.If(jen.Op("!").Add(id(p.v("ok")))).Block(jen.Break()))
+		turn := append(h.take(m, queue.Dot("Pop").Call()), jen.If(jen.Op("!").Add(id(p.v("ok")))).Block(jen.Break()))
 		turn = append(turn, h.handle(h.taken(m))...)
-		turn = append(turn, id(n).Op("++"))
+		body = append(body, jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(h))).Block(append(turn, id(n).Op("++"))...))
 	} else {
 		batch := p.v("batch")
-		turn = append(turn,
-			define(batch, sel(v, h.edge.field, "Peek").Call(id(p.v("budget")).Op("-").Add(id(n)))),
-			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Break()),
-		)
-		turn = append(turn, h.batch(id(batch), nil)...)
+		peek := define(batch, queue.Clone().Dot("Peek").Call(id(p.v("budget"))))
+		turn := h.handle(id(batch).Index(id(n)))
+		if h.edge.exact() {
+			turn = append([]code{h.releaseOne()}, turn...)
+		}
+		turn = append([]code{jen.If(h.stops()).Block(jen.Break())}, turn...)
+		body = append(body, jen.For(peek, id(n).Op("<").Len(id(batch)), id(n).Op("++")).Block(turn...))
+		if !h.edge.exact() {
+			body = append(body, queue.Clone().Dot("Release").Call(id(n)))
+		}
 	}
 	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
-		define(x, sel(v, "to")),
-		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(h))).Block(turn...),
-		p.drained(h),
-	)
+		append(body, p.drained(h))...)
+}
+
+// releaseOne writes that the message is out of its queue before its handler runs.
+func (h *handler) releaseOne() code {
+	return remark(sel(h.v("l"), h.edge.field, "Release").Call(jen.Lit(1)), "it is not in the queue any more")
 }
 
 // merge writes Drain for a link of several queues: their messages are handed
@@ -159,6 +167,16 @@ func (p *part) goesOn(handlers ...*handler) code {
 	return goesOn
 }
 
+// stops is the opposite, for a loop whose condition it is not part of: that is
+// some instructions a message less.
+func (h *handler) stops() code {
+	holds := sel(h.v("x"), "Hold").Call()
+	if h.Error {
+		return id(h.v("err")).Op("!=").Nil().Op("||").Add(holds)
+	}
+	return holds
+}
+
 // drained returns what Drain does.
 func (p *part) drained(handlers ...*handler) code {
 	if canFail(handlers) {
@@ -216,7 +234,7 @@ func (h *handler) batch(batch, until code) []code {
 	if h.edge.exact() {
 		return []code{
 			jen.For(define(k, jen.Lit(0)), goesOn, id(k).Op("++")).Block(append(append(
-				[]code{remark(queue.Clone().Dot("Release").Call(jen.Lit(1)), "it is not in the queue any more")},
+				[]code{h.releaseOne()},
 				h.handle(element)...),
 				id(n).Op("++"))...),
 		}

@@ -108,7 +108,7 @@ func TestWrongIsFound(t *testing.T) {
 		{"unknown name in all", "return s.step", "return s.stepp"},
 		{"unknown name in one", "return s.step17\n", "return s.step177\n"},
 		{"name of another kind in one", "s.step17 = s.links.toStep17 (s)", "s.step17 = s.links.toLast (s)"},
-		{"method of the runtime in one", "l.message17 . Release (k)", "l.message17 . Releas (k)"},
+		{"method of the runtime in one", "l.message17 . Release (n)", "l.message17 . Releas (n)"},
 		{"message for a link in one", "l := & step17FromStep16 {", "l := & Message17 {"},
 		{"another number of results in one", "func (s *Step16Sender) toStep17 () *step16ToStep17 {", "func (s *Step16Sender) toStep17 () (*step16ToStep17, error) {"},
 		{"number in one", "to: & j.t.step17 [0]", "to: & j.t.step17 [1]"},

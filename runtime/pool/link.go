@@ -153,6 +153,17 @@ func (l *Link) notify(w *Worker) {
 	}
 }
 
+// hasMore reports whether something is visible in any queue; only the receiver
+// calls it.
+func (l *Link) hasMore() bool {
+	for _, h := range l.heads {
+		if h.HasMore() {
+			return true
+		}
+	}
+	return false
+}
+
 // empty reports whether nothing is visible in any queue.
 func (l *Link) empty() bool {
 	for _, h := range l.heads {

@@ -190,8 +190,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 	l.setLocal(r.w)
 	r.link = l
 	r.enter()
-	budget := u.budgetOf(r.w.batch)
-	n, err := l.inlet.Drain(budget)
+	more, err := u.drain(l, u.budgetOf(r.w.batch))
 	if !r.leave(u) {
 		l.setLocal(r.w) // the sender runs on another goroutine now
 	}
@@ -201,11 +200,26 @@ func (r *runner) receive(u *Unit, l *Link) {
 		return
 	}
 	l.tookSome(r.w)
-	// A link that was not drained to the end of its batch was drained to its
-	// end; what was published since is announced on its own.
-	if (n == budget || r.w.hold.Load() != 0) && !l.empty() {
+	if more {
 		l.listed = true
 		u.ready.push(l)
+	}
+}
+
+// drain lets u handle at most budget messages of l. It reports whether there are
+// more; what is published afterwards is announced on its own.
+func (u *Unit) drain(l *Link, budget int) (more bool, err error) {
+	for {
+		n, err := l.inlet.Drain(budget)
+		budget -= n
+		switch {
+		case err != nil || !l.hasMore():
+			return false, err
+		case budget <= 0 || u.Hold():
+			return true, nil
+		case n == 0:
+			return false, nil // a message that is visible follows one that is not yet
+		}
 	}
 }
 

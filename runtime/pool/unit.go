@@ -19,7 +19,8 @@ type Cell interface {
 
 // Inlet is a link as its receiver sees it.
 type Inlet interface {
-	// Drain hands at most budget messages to handlers and returns how many.
+	// Drain hands at most budget messages to handlers and returns how many. There
+	// may be more.
 	Drain(budget int) (n int, err error)
 }
 

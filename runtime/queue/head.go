@@ -176,6 +176,12 @@ func (h *Head) Len() int {
 	}
 }
 
+// HasMore reports whether a message is visible; only the consumer calls it.
+func (h *Head) HasMore() bool {
+	gone := h.get + h.evicted.Load() // first: what was evicted was published before
+	return h.published.Load() != gone
+}
+
 // Empty reports whether nothing is visible to the consumer.
 func (h *Head) Empty() bool { return h.Len() == 0 }
 
