@@ -80,7 +80,12 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 		}
 	}
 	for _, r := range results {
-		r.open = r.root != nil && (options.Types || !r.bindSyntax(env))
+		if r.open = r.root != nil; !r.open || options.Types {
+			continue
+		}
+		if err := r.bindSyntax(ctx, env); err != nil {
+			return nil, err
+		}
 	}
 	for _, r := range results {
 		if !r.open {
@@ -157,20 +162,25 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	return r
 }
 
-// bindSyntax binds by the syntax of the package, if that suffices. A module that
-// does not require the runtime is left to the loader, which can say so.
-func (r *Result) bindSyntax(env *environment) bool {
+// bindSyntax binds by the syntax of the package, if that suffices; else the result
+// stays open. A module that does not require the runtime is left to the loader,
+// which can say so.
+func (r *Result) bindSyntax(ctx context.Context, env *environment) error {
 	if !r.root.module.runtime {
-		return false
+		return nil
 	}
-	b := newBinder(r, check(r.reporter.fset, r.root, standIns{}, env))
+	c, err := watched(ctx, r.limits(nil), func() *checked { return check(r.reporter.fset, r.root, standIns{}, env) })
+	if err != nil {
+		return r.giveUp(ctx, err)
+	}
+	b := newBinder(r, c)
 	before := len(r.reporter.findings)
 	if b.bind(); b.doubt || len(r.reporter.findings) > before {
 		r.reporter.findings = r.reporter.findings[:before]
-		return false
+		return nil
 	}
 	r.take(b)
-	return true
+	return nil
 }
 
 // nameOf is the package's name: that of the files in the folder, else what the

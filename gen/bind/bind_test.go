@@ -82,7 +82,8 @@ func bySyntax(t *testing.T, in Input) *Result {
 	t.Helper()
 	env := newEnvironment(nil)
 	r := locate(token.NewFileSet(), env, in)
-	if r.root == nil || len(r.reporter.findings) > 0 || !r.bindSyntax(env) {
+	r.open = true
+	if r.root == nil || len(r.reporter.findings) > 0 || r.bindSyntax(t.Context(), env) != nil || r.open {
 		return nil
 	}
 	return r

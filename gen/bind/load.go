@@ -70,10 +70,17 @@ func Release(results []*Result) {
 		if r == nil || r.loader == nil || r.loader.started == nil || r.loader.done {
 			continue
 		}
-		r.loader.cancel()
-		r.loader.failure = <-r.loader.started
-		r.loader.done = true
+		r.loader.abandon(context.Canceled)
 	}
+}
+
+// abandon makes sure that nothing is asked of the loader any more.
+func (l *loader) abandon(why error) {
+	if l.started != nil && !l.done {
+		l.cancel()
+		<-l.started
+	}
+	l.done, l.failure = true, why
 }
 
 func newLoader(fset *token.FileSet, env *environment, dir string) *loader {

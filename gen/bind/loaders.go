@@ -43,7 +43,11 @@ func (r *Result) bindTypes(ctx context.Context) error {
 		r.reporter.at("TG314", r.reporter.topology.Name, "", "%v", err)
 		return nil
 	}
-	b := newBinder(r, r.loader.checkRoot(r.root))
+	c, err := watched(ctx, r.limits(nil), func() *checked { return r.loader.checkRoot(r.root) })
+	if err != nil {
+		return r.giveUp(ctx, err)
+	}
+	b := newBinder(r, c)
 	b.loader = r.loader
 	b.bind()
 	r.take(b)

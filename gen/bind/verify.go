@@ -78,9 +78,18 @@ func (r *Result) VerifyParsed(ctx context.Context, generated []*ast.File) (Verif
 		v.User = append(v.User, f)
 		return v, nil
 	}
-	r.loader.busy[r.root.path] = true
-	defer delete(r.loader.busy, r.root.path)
-	return r.verify(generated, r.loader), nil
+	v, err := watched(ctx, r.limits(generated), func() Verified {
+		r.loader.busy[r.root.path] = true
+		defer delete(r.loader.busy, r.root.path)
+		return r.verify(generated, r.loader)
+	})
+	if err == nil {
+		return v, nil
+	}
+	found := len(r.reporter.findings)
+	err = r.giveUp(ctx, err)
+	v.User = append(v.User, r.reporter.findings[found:]...)
+	return v, err
 }
 
 // VerifySyntax is VerifyParsed without loading anything: known has the packages
@@ -90,7 +99,11 @@ func (r *Result) VerifySyntax(generated []*ast.File, known types.Importer) Verif
 	if r.root == nil {
 		return Verified{}
 	}
-	v := r.verify(generated, known)
+	v, err := watched(context.Background(), r.limits(generated), func() Verified { return r.verify(generated, known) })
+	if err != nil {
+		r.leave(err) // VerifyParsed will say it
+		return Verified{Own: []error{err}}
+	}
 	v.User = nil
 	return v
 }

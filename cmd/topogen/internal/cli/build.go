@@ -61,7 +61,10 @@ func filesOrDefault(args []string) []string {
 
 func (b Build) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: b.Format, strict: b.Strict, lenient: true}
-	_, err := b.build(ctx, s, r)
+	err := interruptibly(ctx, func(ctx context.Context) error {
+		_, err := b.build(ctx, s, r)
+		return err
+	})
 	if err != nil {
 		return err
 	}

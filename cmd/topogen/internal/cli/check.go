@@ -37,7 +37,7 @@ Nothing is written. What a finding means says topogen explain CODE.`,
 
 func (c Check) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: c.Format, strict: c.Strict}
-	if err := newCompilation(r, c.Files, true).generate(ctx); err != nil {
+	if err := interruptibly(ctx, newCompilation(r, c.Files, true).generate); err != nil {
 		return err
 	}
 	return r.finish()

@@ -49,6 +49,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	}
 	var usage *usageError
 	var code exitError
+	var signalled interrupted
 	switch {
 	case err == nil:
 		return exitRight
@@ -56,6 +57,9 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		return exitFindings
 	case errors.As(err, &code):
 		return int(code)
+	case errors.As(err, &signalled):
+		fmt.Fprintf(s.Err, "topogen: %v\n", signalled)
+		return signalled.code()
 	case errors.As(err, &usage):
 		fmt.Fprintln(s.Err, usage)
 		return exitUsage
