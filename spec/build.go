@@ -1,9 +1,12 @@
 package spec
 
 import (
+	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // setters are the keys of one kind of mapping and what each sets. They are what
@@ -68,7 +71,7 @@ var poolKeys = setters[Pool]{
 }
 
 var errorsKeys = setters[Errors]{
-	"path":       func(b *builder, e *Errors, v *Value) { e.Path = v.text() },
+	"path":       func(b *builder, e *Errors, v *Value) { e.Path = b.errorsPath(v) },
 	"top":        func(b *builder, e *Errors, v *Value) { e.Top = v.integer() },
 	"keep":       func(b *builder, e *Errors, v *Value) { e.Keep = b.duration(v, 1) },
 	"dump_every": func(b *builder, e *Errors, v *Value) { e.DumpEvery = b.duration(v, dumpEveryMin) },
@@ -176,6 +179,23 @@ func (b *builder) keyAndRoute(v *Value) {
 	b.found.add(codeKeyAndRoute, v.At, v.Pointer, "the edge has a key and a route; one chooses the instance", "keep one of them")
 }
 
+// errorsPath reads the path of the errors' file. What it names shows when the
+// program runs, but for what can be no file of its own.
+func (b *builder) errorsPath(v *Value) Text {
+	const suggestion = `name a file, such as "errors.pb"`
+	t := v.text()
+	file, name := filepath.ToSlash(b.found.file), path.Clean(t.Value)
+	switch {
+	case strings.ContainsFunc(t.Value, unicode.IsControl):
+		b.found.addText(codeForm, t, quoted(t.Value)+" has control characters", suggestion)
+	case strings.HasSuffix(t.Value, "/"), path.Base(name) == ".", path.Base(name) == "..":
+		b.found.addText(codeForm, t, quoted(t.Value)+" is a folder", suggestion)
+	case name == file, name == path.Base(file):
+		b.found.addText(codeForm, t, quoted(t.Value)+" is this topology file, which the errors would overwrite", suggestion)
+	}
+	return t
+}
+
 // duration reads a Go duration of at least least.
 func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.Text)
@@ -196,7 +216,7 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 }
 
 func durationHint(text string) string {
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
+	if d, err := time.ParseDuration(text + "s"); err == nil && d > 0 {
 		return `write a unit, such as "` + text + `s"`
 	}
 	return "write numbers with units, such as 500ms, 5s or 1m30s"

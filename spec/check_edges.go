@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"go/token"
 	"strings"
 	"time"
 )
@@ -92,7 +93,7 @@ func (b *builder) checkKey(e *Edge) {
 		return
 	}
 	for part := range strings.SplitSeq(field.Value, ".") {
-		if !isIdentifier(part) {
+		if !token.IsIdentifier(part) || part == "_" {
 			b.found.addText(codeForm, field, quoted(field.Value)+" is no field path and no method", `write it as after a value in Go, without parentheses: "Header.Account"`)
 			return
 		}
