@@ -2,6 +2,8 @@ package pool
 
 import (
 	"log/slog"
+	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -187,8 +189,7 @@ func (p *Pool) solo(w *Worker, u *Unit) {
 }
 
 // reconsider counts the turns of an instance that left the pool because a
-// handler hung, and takes it back when they are quick again. The goroutine stays
-// to pass on what still comes for the instance.
+// handler hung, and takes it back when they are quick again.
 func (w *Worker) reconsider(u *Unit, took time.Duration) {
 	if took > soloTurnMax {
 		w.quick = 0
@@ -210,4 +211,27 @@ func (w *Worker) reconsider(u *Unit, took time.Duration) {
 	}
 	w.single, w.struck = nil, false
 	w.handOver(u, w.pool.workers[u.goal.Load()])
+}
+
+// vacate ends the goroutine of a worker outside the pool whose instance has gone
+// back. Notes may come yet, from who saw before where the instance was at home:
+// whoever would wake the worker passes them on instead.
+func (w *Worker) vacate() {
+	p := w.pool
+	p.mu.Lock()
+	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == w })
+	p.mu.Unlock()
+	w.vacant = true
+	w.passOn()
+	runtime.Goexit()
+}
+
+// passOn does for a vacant worker what its goroutine would: all notes go to where
+// their instances are at home now. The caller has ended the worker's sleep.
+func (w *Worker) passOn() {
+	for more := true; more; {
+		w.readNotes()
+		w.parked.Store(true)
+		more = !w.inbox.empty() && w.parked.CompareAndSwap(true, false)
+	}
 }

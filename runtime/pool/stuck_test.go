@@ -178,6 +178,45 @@ func TestAnInstanceComesBack(t *testing.T) {
 	})
 }
 
+// TestNoGoroutineStaysForAVisit: an instance leaves the pool and comes back again
+// and again, and what is sent to it meanwhile arrives, in order.
+func TestNoGoroutineStaysForAVisit(t *testing.T) {
+	const visits, workers = 6, 2
+	synctest.Test(t, func(t *testing.T) {
+		moves := new(mover)
+		most := 0
+		var top *topology
+		top = build(t, []proc{
+			feed(0, 12_000, 1),
+			feed(1, 12_000, 1),
+			{external: true},
+			{name: "hiccup", receive: func(c *cell, _ *message) error {
+				if top.tree().Processor(3).Worker(0) >= 0 && moves.count("hiccup", -1) < visits && c.calls%100 == 99 {
+					most = max(most, strings.Count(stacks(), "pool.(*Pool).run("))
+					time.Sleep(50 * time.Millisecond)
+				}
+				return nil
+			}},
+		}, []edge{{from: 0, to: 3, capacity: 4}, {from: 1, to: 3, capacity: 64}, {from: 2, to: 3}}, pool.Workers(workers), pool.Observe(moves))
+		g := top.doors[2].guest()
+		go func() {
+			for range 1000 {
+				if err := g.send(t.Context(), 2, 0, message{}); err != nil {
+					top.violated("a send returns %v", err)
+				}
+			}
+			top.doors[2].x.Close()
+		}()
+		top.runWhole(t)
+		if n := moves.count("hiccup", -1); n != visits {
+			t.Errorf("it has left the pool %d times", n)
+		}
+		if most > workers+1 { // the last one may be about to end
+			t.Errorf("%d goroutines for %d workers, while the instance was in the pool", most, workers)
+		}
+	})
+}
+
 // mover is an Observer that counts.
 type mover struct {
 	mu       sync.Mutex

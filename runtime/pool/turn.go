@@ -43,8 +43,8 @@ func (p *Pool) run(w *Worker) {
 	r := &runner{w: w}
 	returned := false
 	defer func() {
-		if !returned {
-			r.crashed(recover())
+		if cause := recover(); !returned && (cause != nil || !r.w.vacant) {
+			r.crashed(cause)
 		}
 		r.w.disarm()
 		p.running.Done()

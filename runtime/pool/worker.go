@@ -51,6 +51,7 @@ type Worker struct {
 	struck   bool        // single is here because a handler hung
 	quick    int         // turns in a row since
 	slow     int         // long turns since
+	vacant   bool        // single has gone back, and the goroutine has ended
 }
 
 func newWorker(p *Pool, index int) *Worker {
@@ -70,16 +71,21 @@ func newWorker(p *Pool, index int) *Worker {
 // it did.
 func (w *Worker) post(n *note) (woken bool) {
 	w.inbox.push(n)
-	return w.rouse()
+	return w.parked.Load() && w.rouse() // one load where it does not sleep
 }
 
-// rouse ends the worker's sleep: one load where it does not sleep.
+// rouse ends the worker's sleep. Where its goroutine has ended, the caller does
+// what that would have done.
 func (w *Worker) rouse() (woken bool) {
-	if w.parked.Load() && w.parked.CompareAndSwap(true, false) {
-		w.wake <- struct{}{}
-		return true
+	if !w.parked.CompareAndSwap(true, false) {
+		return false
 	}
-	return false
+	if w.vacant {
+		w.passOn()
+	} else {
+		w.wake <- struct{}{}
+	}
+	return true
 }
 
 // spin waits a little for a note before the worker sleeps, where another one is
@@ -110,6 +116,9 @@ func (p *Pool) longTurns(self *Worker) bool {
 // park sleeps until there is a note. Intent first, then another look: whoever
 // posts does these in the opposite order, so no wake-up is lost.
 func (w *Worker) park() {
+	if w.index < 0 && w.single == nil && len(w.timers) == 0 {
+		w.vacate()
+	}
 	if w.woke {
 		// A goroutine that was woken from here stands in line behind this one.
 		w.woke = false
