@@ -76,7 +76,7 @@ func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
 		err = chain.OfPanic(cause)
 	}
 	u := r.unit
-	if u == nil {
+	if !r.inCall {
 		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
 	}
 	method := "Finish" // is called when all of Ping and Serve has ended

@@ -21,6 +21,7 @@ type Link struct {
 	nextDirty *Link // in the sender's list of unpublished ones
 
 	listed   bool        // the receiver's: in its ready or gated list
+	local    bool        // the receiver's: both ends are on its worker
 	posted   atomic.Bool // readyNote is in an inbox
 	wantRoom atomic.Bool // roomNote is in an inbox
 	dirty    bool        // the sender's: in its list
@@ -131,6 +132,10 @@ func (l *Link) publish(w *Worker) {
 // setLocal tells the queues whether sender and receiver run on w both.
 func (l *Link) setLocal(w *Worker) {
 	local := l.from != nil && l.from.home.Load() == w
+	if local == l.local {
+		return
+	}
+	l.local = local
 	for _, h := range l.heads {
 		h.SetLocal(local)
 	}
@@ -153,17 +158,6 @@ func (l *Link) notify(w *Worker) {
 	}
 }
 
-// hasMore reports whether something is visible in any queue; only the receiver
-// calls it.
-func (l *Link) hasMore() bool {
-	for _, h := range l.heads {
-		if h.HasMore() {
-			return true
-		}
-	}
-	return false
-}
-
 // empty reports whether nothing is visible in any queue.
 func (l *Link) empty() bool {
 	for _, h := range l.heads {
@@ -174,19 +168,34 @@ func (l *Link) empty() bool {
 	return true
 }
 
-// tookSome tells a sender that waits for room that there is some.
-func (l *Link) tookSome(w *Worker) {
+// rest reports whether there is more to take, and whether the sender waits for
+// room; only the receiver calls it.
+func (l *Link) rest() (more, waited bool) {
+	for _, h := range l.heads {
+		more = more || h.HasMore()
+		waited = waited || h.IsAwaited()
+	}
+	return more, waited
+}
+
+// reportRoom tells a sender that waits for room where there is some.
+func (l *Link) reportRoom(w *Worker) {
 	for _, h := range l.heads {
 		if h.HasRoomForWaiter() {
-			if l.gate != nil {
-				l.gate.signal()
-			} else if home := l.from.home.Load(); home == w {
-				w.roomIn(l)
-			} else if l.wantRoom.CompareAndSwap(false, true) {
-				if home.post(&l.roomNote) {
-					w.woke = true
-				}
-			}
+			l.room(w)
+		}
+	}
+}
+
+// room tells the sender that one of its full queues has room.
+func (l *Link) room(w *Worker) {
+	if l.gate != nil {
+		l.gate.signal()
+	} else if home := l.from.home.Load(); home == w {
+		w.roomIn(l)
+	} else if l.wantRoom.CompareAndSwap(false, true) {
+		if home.post(&l.roomNote) {
+			w.woke = true
 		}
 	}
 }

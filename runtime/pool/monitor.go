@@ -147,8 +147,7 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 	if state&1 == 0 || !w.state.CompareAndSwap(state, state+1) {
 		return nil
 	}
-	u := w.running
-	w.running = nil
+	u := w.runner.unit
 	solo := p.newSolo(u)
 	solo.struck = true
 	solo.state.Store(1)        // in a call
@@ -162,6 +161,7 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 func (p *Pool) newSolo(u *Unit) *Worker {
 	w := newWorker(p, -1)
 	w.single = u
+	u.long = true
 	p.mu.Lock()
 	p.solos = append(p.solos, w)
 	p.mu.Unlock()

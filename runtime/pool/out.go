@@ -28,9 +28,10 @@ func (o *Out) Index() int {
 // publish makes everything visible that was sent since the last time. It
 // returns a link within the group that carried some of it, if any.
 func (o *Out) publish(w *Worker) (within *Link) {
-	for l := o.dirty; l != nil; l = o.dirty {
-		o.dirty = l.nextDirty
-		l.nextDirty, l.dirty = nil, false
+	dirty := o.dirty
+	o.dirty = nil
+	for l := dirty; l != nil; l = l.nextDirty {
+		l.dirty = false
 		l.publish(w)
 		if l.inCycle {
 			within = l

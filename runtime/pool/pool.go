@@ -154,6 +154,7 @@ func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
 	u.cell, u.proc, u.out = cell, proc, out
 	u.index = int32(len(proc.units))
 	u.note = note{kind: noteControl, unit: u}
+	u.long = true // perhaps: the first turn is timed
 	out.unit = u
 	proc.units = append(proc.units, u)
 	proc.group.units = append(proc.group.units, u)

@@ -220,7 +220,7 @@ func (s *Stepper) turn() (did bool) {
 		s.end()
 	}()
 	s.worker.readNotes()
-	ready := s.worker.runq.n
+	ready := s.worker.runq.len()
 	serves := s.resumable()
 	if ready+len(serves) == 0 {
 		return false
@@ -407,7 +407,7 @@ func (p *Pool) Ping(processor int) error {
 // only does one thing in u in place of a whole turn.
 func (s *Stepper) only(u *Unit, what func()) {
 	if u.queued {
-		for n := s.worker.runq.n; n > 0; n-- { // the others keep their order
+		for n := s.worker.runq.len(); n > 0; n-- { // the others keep their order
 			if v := s.worker.runq.pop(); v != u {
 				s.worker.runq.push(v)
 			}
@@ -418,7 +418,6 @@ func (s *Stepper) only(u *Unit, what func()) {
 	if closing {
 		u.proc.group.enter()
 	}
-	s.runner.unit = u
 	s.worker.hold.Store(0)
 	returned := false
 	func() {

@@ -32,7 +32,7 @@ const (
 // the worker of that one unit.
 type runner struct {
 	w      *Worker
-	unit   *Unit  // whose turn it is
+	unit   *Unit  // whose handler runs, or was the last that ran
 	link   *Link  // that it drains, nil for Ping, Finish and Serve
 	epoch  uint64 // state of w while a handler runs
 	inCall bool   // between enter and leave
@@ -41,6 +41,7 @@ type runner struct {
 // run is the life of a worker's goroutine.
 func (p *Pool) run(w *Worker) {
 	r := &runner{w: w}
+	w.runner = r
 	returned := false
 	defer func() {
 		if cause := recover(); !returned && (cause != nil || !r.w.vacant) {
@@ -71,7 +72,7 @@ func (r *runner) loop() {
 			w.park()
 			continue
 		}
-		if w.runq.n > 0 && w.index >= 0 && w.pool.idle.Load() > 0 {
+		if w.runq.first != nil && w.index >= 0 && w.pool.idle.Load() > 0 {
 			w.donate()
 		}
 		r.turn(u)
@@ -81,80 +82,97 @@ func (r *runner) loop() {
 // turn lets u handle a batch of one link's messages, or call Ping or Finish.
 func (r *runner) turn(u *Unit) {
 	u.queued = false
-	if u.due != 0 {
-		due := u.due
-		u.due = 0
-		if r.w.leaves(u, uint32(due)) {
-			return
-		}
+	if u.due != 0 && r.w.leavesDue(u) {
+		return
 	}
 	if u.paused() {
 		return // since it was queued, in its own turn; it is queued again when there is room
 	}
-	closing := u.closing
+	turns := r.w.weigh(u)
+	if turns > 0 || u.closing {
+		r.observedTurn(u, turns)
+		return
+	}
+	r.act(u, 0)
+	if u.runnable() {
+		r.w.schedule(u)
+	}
+}
+
+// observedTurn is a turn that is timed, if it stands for some, or that the group
+// has to know of, since it is closing.
+func (r *runner) observedTurn(u *Unit, turns int32) {
+	g, closing := u.proc.group, u.closing
 	if closing {
-		u.proc.group.enter()
+		g.enter()
 	}
-	w := r.w
-	w.running, r.unit = u, u
-	weight := w.weigh(u)
-	sampled := weight > 0 || w.struck && !w.stepped
-	var began time.Time
-	if sampled {
-		began = time.Now()
+	var began int64
+	if turns > 0 {
+		began = r.w.pool.clock()
 	}
-	if w.hold.Load() != 0 && !w.pool.ended.Load() {
-		w.hold.Store(0)
-		if w.pool.ended.Load() {
-			w.hold.Or(holdYield) // it came in between
-		}
-	}
-	pings := u.ping == pingActive
-	if u.finishDue {
-		r.finish(u)
-	} else {
-		if w.stepped {
-			pings = w.pool.stepper.choose(r, u)
-		} else if u.ready.first != nil {
-			l := u.ready.pop()
-			if w.measures {
-				l.hops += int64(weight)
-			}
-			r.receive(u, l)
-		}
-		if pings && u.ping == pingActive && !u.paused() {
-			r.ping(u)
-		}
-	}
-	w = r.w // may be another one now
-	var sent *Link
-	if !bug.On(bug.PublishAfterHandOver) {
-		sent = u.out.publish(w)
-	}
-	if u.out.filled.Any() {
-		u.out.settle()
-	}
-	w.running, r.unit = nil, nil
+	sent := r.act(u, turns)
+	w := r.w // may be another one than before
 	var took time.Duration
-	if sampled {
-		took = time.Since(began)
+	if turns > 0 {
+		took = time.Duration(w.pool.clock() - began)
 		u.adapt(took, w)
 		if w.long.Load() != u.long {
 			w.long.Store(u.long)
 		}
-		if weight > 0 {
-			w.measured(u, took, weight)
-		}
+		w.measured(u, took, turns)
 	}
 	w.schedule(u)
-	if w.struck && sampled {
+	if turns > 0 && w.struck {
 		w.reconsider(u, took)
 	}
 	if closing {
-		u.proc.group.leave(sent)
+		g.leave(sent)
 	}
 	if bug.On(bug.PublishAfterHandOver) {
 		u.out.publish(w)
+	}
+}
+
+// act is what happens in a turn; turns is how many it is timed for.
+func (r *runner) act(u *Unit, turns int32) (sent *Link) {
+	w := r.w
+	if w.hold.Load() != 0 {
+		w.letGoOn()
+	}
+	pings := u.ping == pingActive
+	switch {
+	case u.finishDue:
+		r.finish(u)
+		pings = false
+	case w.stepped:
+		pings = w.pool.stepper.choose(r, u)
+	case u.ready.first != nil:
+		l := u.ready.pop()
+		if turns > 0 && w.measures {
+			l.hops += int64(turns)
+		}
+		r.receive(u, l)
+	}
+	if pings && u.ping == pingActive && !u.paused() {
+		r.ping(u)
+	}
+	if !bug.On(bug.PublishAfterHandOver) {
+		sent = u.out.publish(r.w)
+	}
+	if u.out.filled.Any() {
+		u.out.settle()
+	}
+	return sent
+}
+
+// letGoOn ends what held the handlers of the turn before.
+func (w *Worker) letGoOn() {
+	if w.pool.ended.Load() {
+		return
+	}
+	w.hold.Store(0)
+	if w.pool.ended.Load() {
+		w.hold.Or(holdYield) // it came in between
 	}
 }
 
@@ -164,14 +182,21 @@ func (r *runner) turn(u *Unit) {
 // be one, and so are those of an instance with a goroutine of its own, whose
 // handlers are there to take long. A long turn among short ones is one in sixty.
 func (w *Worker) weigh(u *Unit) (turns int32) {
+	if !u.long {
+		if w.turns--; w.turns > 0 {
+			return 0
+		}
+	}
+	return w.weighOne(u)
+}
+
+// weighOne is weigh where the turn is to be timed.
+func (w *Worker) weighOne(u *Unit) (turns int32) {
 	switch {
 	case w.stepped:
 		return 0
-	case u.long || u.turnNanos == 0 || w.index < 0:
+	case u.long:
 		return 1
-	}
-	if w.turns--; w.turns > 0 {
-		return 0
 	}
 	turns = w.distance
 	w.distance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
@@ -188,37 +213,31 @@ func (r *runner) receive(u *Unit, l *Link) {
 	}
 	l.listed = false
 	l.setLocal(r.w)
-	r.link = l
-	r.enter()
-	more, err := u.drain(l, u.budgetOf(r.w.batch))
-	if !r.leave(u) {
-		l.setLocal(r.w) // the sender runs on another goroutine now
-	}
-	r.link = nil
-	if err != nil {
-		r.w.pool.fail(r.w.pool.handlerError(u, l, "Receive", err))
-		return
-	}
-	l.tookSome(r.w)
-	if more {
-		l.listed = true
-		u.ready.push(l)
-	}
-}
-
-// drain lets u handle at most budget messages of l. It reports whether there are
-// more; what is published afterwards is announced on its own.
-func (u *Unit) drain(l *Link, budget int) (more bool, err error) {
-	for {
+	for budget := u.budgetOf(r.w.batch); ; {
+		r.enter(u, l)
 		n, err := l.inlet.Drain(budget)
-		budget -= n
-		switch {
-		case err != nil || !l.hasMore():
-			return false, err
-		case budget <= 0 || u.Hold():
-			return true, nil
-		case n == 0:
-			return false, nil // a message that is visible follows one that is not yet
+		if !r.leave() {
+			r.follow(u)
+			l.setLocal(r.w) // the sender runs on another goroutine now
+		}
+		if err != nil {
+			r.w.pool.fail(r.w.pool.handlerError(u, l, "Receive", err))
+			return
+		}
+		more, waited := l.rest()
+		if waited {
+			l.reportRoom(r.w)
+		}
+		if !more {
+			return // what is published from now on is announced on its own
+		}
+		if budget -= n; budget <= 0 || u.Hold() {
+			l.listed = true
+			u.ready.push(l)
+			return
+		}
+		if n == 0 {
+			return // what is visible follows a message that is not yet
 		}
 	}
 }
@@ -229,9 +248,9 @@ func (r *runner) ping(u *Unit) {
 		r.w.gateUp(u)
 		return
 	}
-	r.enter()
+	r.enter(u, nil)
 	n, err := u.cell.Ping(u.budgetOf(r.w.batch))
-	r.leave(u)
+	r.leaveOrFollow(u)
 	if err != nil {
 		err = pinged(err)
 	}
@@ -253,9 +272,9 @@ func (r *runner) ping(u *Unit) {
 
 func (r *runner) finish(u *Unit) {
 	u.finishDue = false
-	r.enter()
+	r.enter(u, nil)
 	err := u.cell.Finish()
-	r.leave(u)
+	r.leaveOrFollow(u)
 	if err != nil {
 		r.w.pool.fail(r.w.pool.handlerError(u, nil, "Finish", err))
 	}
@@ -264,30 +283,36 @@ func (r *runner) finish(u *Unit) {
 }
 
 // enter and leave surround the handlers of a turn: between them the worker may
-// be taken from this goroutine; then leave makes it the worker of u alone and
-// reports false.
-func (r *runner) enter() {
+// be taken from this goroutine; then leave reports false, and follow makes it the
+// worker of u alone.
+func (r *runner) enter(u *Unit, l *Link) {
+	r.unit, r.link, r.inCall = u, l, true
 	if r.w.stepped {
 		return // one goroutine, and Serve's turns lie within others
 	}
-	r.inCall = true
 	// Nobody else sets an even state, and who sees the odd one late has only seen
 	// the handler start later.
 	r.epoch = r.w.state.Load() + 1
 	r.w.state.StoreRelease(r.epoch)
 }
 
-func (r *runner) leave(u *Unit) (kept bool) {
+func (r *runner) leave() (kept bool) {
 	r.inCall = false
-	if r.w.stepped || r.w.state.CompareAndSwap(r.epoch, r.epoch+1) {
-		return true
+	return r.w.stepped || r.w.state.CompareAndSwap(r.epoch, r.epoch+1)
+}
+
+func (r *runner) leaveOrFollow(u *Unit) {
+	if !r.leave() {
+		r.follow(u)
 	}
+}
+
+func (r *runner) follow(u *Unit) {
 	for taken := r.w; r.w == taken; r.w = u.home.Load() {
 		runtime.Gosched() // who took the worker is about to say where u is at home now
 	}
-	r.w.running = u
+	r.w.runner = r
 	r.w.state.Store(r.w.state.Load() + 1)
-	return false
 }
 
 // donate hands one unit that is ready to a worker that has nothing to do, where
@@ -321,7 +346,7 @@ func (w *Worker) donate() {
 // where a donation comes soon enough, and short ones grow to the batch again.
 func (u *Unit) adapt(took time.Duration, w *Worker) {
 	nanos := uint64(took)
-	u.long = nanos > longNanosMin
+	u.long = nanos > longNanosMin || w.index < 0
 	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
 	if w.index < 0 {
 		return // there it takes one message a turn
@@ -354,15 +379,13 @@ func (w *Worker) handOver(u *Unit, to *Worker) {
 // serve runs Serve, outside the pool.
 func (r *runner) serve(u *Unit) {
 	p := r.w.pool
-	r.unit, r.w.running = u, u
 	u.out.served = true
-	r.enter()
+	r.enter(u, nil)
 	err := u.cell.Serve(p.serveCtx)
-	r.leave(u)
+	r.leaveOrFollow(u)
 	u.out.served = false
 	u.out.publish(r.w)
 	u.out.settle()
-	r.unit, r.w.running = nil, nil
 	u.serving = false
 	if err := p.endedServing(err); err != nil {
 		p.fail(p.handlerError(u, nil, "Serve", err))
@@ -376,6 +399,6 @@ func (r *runner) serve(u *Unit) {
 func (r *runner) crashed(cause any) {
 	r.w.pool.fail(r.w.pool.crashError(r, cause, debug.Stack()))
 	if r.inCall {
-		r.leave(r.unit)
+		r.leaveOrFollow(r.unit)
 	}
 }

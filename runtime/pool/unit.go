@@ -103,10 +103,14 @@ func (u *Unit) paused() bool { return u.out.full != 0 }
 
 // runnable reports whether a turn would do something.
 func (u *Unit) runnable() bool {
-	if u.paused() {
-		return false
+	return (u.ready.first != nil || u.finishDue || u.ping == pingActive && !u.waitsGate) && !u.paused()
+}
+
+// wakePing ends an idle Ping's wait: there is a message.
+func (u *Unit) wakePing() {
+	if u.ping == pingIdle {
+		u.ping, u.idleExp = pingActive, 0
 	}
-	return u.ready.first != nil || u.finishDue || u.ping == pingActive && !u.waitsGate
 }
 
 // tell sets control bits and sees to it that the unit's worker looks at them.
@@ -134,7 +138,6 @@ func (q *linkQueue) pop() *Link {
 	if q.first = l.nextReady; q.first == nil {
 		q.last = nil
 	}
-	l.nextReady = nil
 	return l
 }
 
@@ -156,7 +159,6 @@ func (q *linkQueue) len() (n int) {
 // unitQueue is a first-in first-out list of units.
 type unitQueue struct {
 	first, last *Unit
-	n           int
 }
 
 func (q *unitQueue) push(u *Unit) {
@@ -167,7 +169,6 @@ func (q *unitQueue) push(u *Unit) {
 		q.last.next = u
 	}
 	q.last = u
-	q.n++
 }
 
 func (q *unitQueue) pop() *Unit {
@@ -178,8 +179,6 @@ func (q *unitQueue) pop() *Unit {
 	if q.first = u.next; q.first == nil {
 		q.last = nil
 	}
-	u.next = nil
-	q.n--
 	return u
 }
 
@@ -200,5 +199,11 @@ func (q *unitQueue) remove(before, u *Unit) {
 	if q.last == u {
 		q.last = before
 	}
-	q.n--
+}
+
+func (q *unitQueue) len() (n int) {
+	for u := q.first; u != nil; u = u.next {
+		n++
+	}
+	return n
 }

@@ -39,7 +39,7 @@ type Worker struct {
 	timed    note
 	firing   atomic.Bool // timed is in the inbox
 	woke     bool        // another worker, since it last gave way
-	running  *Unit       // whose turn it is
+	runner   *runner     // whose goroutine it is
 	turns    int32       // until one is timed
 	distance int32       // turns between the one that was timed and that one
 	measures bool        // the costs of instances and links, for the rebalancer
@@ -208,10 +208,13 @@ func (w *Worker) makeReady(l *Link) {
 		l.listed = true
 		u.ready.push(l)
 	}
-	if u.ping == pingIdle {
-		u.ping, u.idleExp = pingActive, 0
+	if u.ping != pingNone {
+		u.wakePing()
+		w.schedule(u)
+	} else if !u.queued && !u.paused() { // schedule, of what is ready
+		u.queued = true
+		w.runq.push(u)
 	}
-	w.schedule(u)
 }
 
 // roomIn lets the sender of l go on where all its full queues have room.
@@ -227,16 +230,17 @@ func (w *Worker) roomIn(l *Link) {
 
 // schedule puts u into the run queue where a turn would do something.
 func (w *Worker) schedule(u *Unit) {
-	if u.queued || u.ready.first == nil && u.ping != pingActive && !u.finishDue {
+	if u.queued || !u.runnable() {
 		return
 	}
 	if u.ping == pingActive && u.proc.group.isFull() {
-		w.gateUp(u) // u is queued here, or told of room later
+		w.gateUp(u)
+		if !u.runnable() {
+			return // told of room later
+		}
 	}
-	if !u.queued && u.runnable() {
-		u.queued = true
-		w.runq.push(u)
-	}
+	u.queued = true
+	w.runq.push(u)
 }
 
 func (w *Worker) readControl(u *Unit) {
@@ -271,6 +275,13 @@ func (w *Worker) readControl(u *Unit) {
 		}
 	}
 	w.schedule(u)
+}
+
+// leavesDue does what was due while u stood in the run queue.
+func (w *Worker) leavesDue(u *Unit) bool {
+	due := u.due
+	u.due = 0
+	return w.leaves(u, uint32(due))
 }
 
 // leaves hands u over where control bits say so. It reports whether it did.

@@ -94,17 +94,15 @@ func segmentLen[T any](before int, capacity uint64) int {
 }
 
 // Peek returns visible messages, at most n and perhaps fewer than there are.
-// They stay in the queue until Release; the slice is valid until then.
+// They stay in the queue until Release; the slice is valid until then. It is as
+// small as it is so that it is inlined.
 func (e *Edge[T]) Peek(n int) []T {
-	avail := e.published.Load() - e.get
-	if avail == 0 {
-		return nil
+	avail := int(e.published.Load() - e.get)
+	if avail > 0 && e.at == len(e.in) {
+		e.list.advance()
 	}
-	if e.at == len(e.in) {
-		e.advance()
-	}
-	k := min(uint64(len(e.in)-e.at), avail, uint64(n))
-	return e.in[e.at : e.at+int(k)]
+	in := e.in[e.at:]
+	return in[:min(len(in), avail, n)]
 }
 
 // First returns the oldest visible message, which must exist.

@@ -21,6 +21,8 @@ type Listener interface {
 type segmentList interface {
 	// grow appends a segment and returns its length.
 	grow() int
+	// advance goes on to the consumer's next segment.
+	advance()
 }
 
 // Head is the part of a queue that does not depend on the type of its messages:
@@ -30,6 +32,7 @@ type Head struct {
 	// The producer's.
 	pos      int    // in the current segment, of the next put
 	limit    int    // a put at this place takes the slow path
+	stop     int    // the limit behind the first put after a publish
 	base     uint64 // messages put before the current segment
 	seen     uint64 // the producer's copy of taken
 	listener Listener
@@ -44,7 +47,7 @@ type Head struct {
 
 	published count.Count
 
-	_ [16]byte // the consumer's fields start a line of their own
+	_ [8]byte // the consumer's fields start a line of their own
 
 	// The consumer's.
 	get   uint64
@@ -80,6 +83,10 @@ func (h *Head) due() {
 	if !h.touched {
 		h.touched = true
 		h.listener.Touched(h)
+		if h.pos < h.stop {
+			h.limit = h.stop
+			return
+		}
 	}
 	// The put that follows is the one that fills the queue.
 	put := h.put()
@@ -93,10 +100,11 @@ func (h *Head) due() {
 			h.listener.Overfull(h)
 		}
 	}
-	h.limit = h.end
+	h.stop = h.end
 	if !h.full { // look again at the message that may fill the queue
-		h.limit = int(min(uint64(h.limit), uint64(h.pos)+h.capacity-1-(put-h.seen)))
+		h.stop = int(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.seen)))
 	}
+	h.limit = h.stop
 }
 
 // Publish makes what was put visible to the consumer; only the producer calls
@@ -149,8 +157,11 @@ func (h *Head) SetLocal(local bool) {
 func (h *Head) Drained() {
 	h.full, h.asked = false, false
 	h.seen = h.taken.Load()
-	h.limit = h.pos
+	h.limit, h.stop = h.pos, h.pos
 }
+
+// IsAwaited reports whether the producer waits for room.
+func (h *Head) IsAwaited() bool { return h.waiting.Load() }
 
 // HasRoomForWaiter reports, once, that a waiting producer has room; the
 // consumer calls it after it took messages.
