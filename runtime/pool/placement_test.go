@@ -138,6 +138,34 @@ func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 	}
 }
 
+// TestGreedyGivesTheHeavyAWorkerOfTheirOwn: whoever costs more than a share is
+// alone, however much it talks to others; and where nobody does, no worker is empty
+// while there are instances enough (rast.md 2.13).
+func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlacement(t, 12)
+		share := int64(0)
+		for i := range p.cost { // few and coarse, so that the light ones leave gaps
+			p.cost[i] = rapid.Int64Range(1, 6).Draw(t, "coarse")
+			share += p.cost[i]
+		}
+		share /= int64(p.workers)
+		at := p.greedy()
+		for i, cost := range p.cost {
+			for j, w := range at {
+				if cost > share && j != i && w == at[i] {
+					t.Fatalf("instance %d costs %d, more than a share of %d, and is beside %d: %v of %v", i, cost, share, j, at, p.cost)
+				}
+			}
+		}
+		for w := range p.workers {
+			if n := slices.Index(at, w); n < 0 && len(p.at) >= p.workers && slices.Max(p.cost) <= share {
+				t.Fatalf("worker %d has nobody: %v of %v", w, at, p.cost)
+			}
+		}
+	})
+}
+
 func TestThoseThatTalkStayTogether(t *testing.T) {
 	p := &placement{ended: func() bool { return false }, workers: 2, cost: slices.Repeat([]int64{100_000}, 6), passing: make([][]passing, 6), at: []int{0, 0, 0, 0, 1, 1}}
 	for i := 0; i < 6; i += 2 {

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,8 @@ type rebalancer struct {
 	window time.Duration // what was measured in, as much forgotten as of the costs
 	last   time.Time
 	moves  []*Unit
+	plan   *placement // that led to them
+	to     []int
 }
 
 // newRebalancer makes the rebalancer of a pool whose instances are complete; nil
@@ -104,7 +107,35 @@ func (r *rebalancer) reconsider() (err error) {
 	for _, u := range r.moves {
 		u.tell(controlMove)
 	}
+	r.log()
 	return nil
+}
+
+// log says, at the level debug, that instances move, and why: what each processor
+// has cost, and what the heaviest worker has to do before and after, all in the
+// time of the window, of which the past is half forgotten each time (rast.md 2.12,
+// the print of a resharding). Nobody waits for it.
+func (r *rebalancer) log() {
+	log := r.pool.log()
+	if len(r.moves) == 0 || !log.Enabled(r.pool.handlerCtx, slog.LevelDebug) {
+		return
+	}
+	p := r.plan
+	costs := make([]any, 0, len(r.pool.processors))
+	for _, proc := range r.pool.processors {
+		cost := int64(0)
+		for i := range proc.units {
+			cost += p.cost[proc.first+i]
+		}
+		if len(proc.units) > 0 {
+			costs = append(costs, slog.Duration(proc.Name, time.Duration(cost)))
+		}
+	}
+	log.LogAttrs(r.pool.handlerCtx, slog.LevelDebug, "topogen: instances move to other workers",
+		slog.Int("moves", len(r.moves)), slog.Duration("window", p.window),
+		slog.Duration("heaviest_before", time.Duration(p.heaviest(p.loads(p.at)))),
+		slog.Duration("heaviest_after", time.Duration(p.heaviest(p.loads(r.to)))),
+		slog.Group("costs", costs...))
 }
 
 // tell sees to it that all workers look at the pages.
@@ -147,6 +178,7 @@ func (r *rebalancer) decide([][]int) ([][]int, error) {
 	if !pays {
 		return r.config(p.at), nil
 	}
+	r.plan, r.to = p, to
 	for i, w := range to {
 		if w != p.at[i] {
 			r.units[i].goal.Store(int32(w))

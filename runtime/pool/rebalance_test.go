@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -277,6 +278,40 @@ func TestASnapshotShowsInstances(t *testing.T) {
 		}
 		if source.Paused < s.Elapsed*8/10 || source.Paused > s.Elapsed || source.Busy > s.Elapsed/10 {
 			t.Errorf("the sender: %+v in %v", source, s.Elapsed)
+		}
+	})
+}
+
+// TestMovesAreLogged at the level debug, with what each processor has cost.
+func TestMovesAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		work := func(name string, d time.Duration) proc {
+			return proc{name: name, receive: func(*cell, *message) error { time.Sleep(d); return nil }}
+		}
+		top := build(t, []proc{{external: true}, feed(1, 2000, 1), work("light", 20*time.Microsecond), feed(2, 2000, 1), work("heavy", 40*time.Microsecond)},
+			[]edge{{from: 0, to: 2}, {from: 1, to: 2, capacity: 64}, {from: 3, to: 4, capacity: 64}},
+			pool.Workers(2), pool.Rebalance(5*time.Millisecond), pool.Batch(16), pool.Logger(logger))
+		top.doors[0].Close()
+		pool.Pin(top.pool, []int{0, 0, 0, 0})
+		top.runWhole(t)
+		line := regexp.MustCompile(`level=DEBUG msg="topogen: instances move to other workers" moves=[12] window=(\S+) ` +
+			`heaviest_before=(\S+) heaviest_after=(\S+) costs.feed=0s costs.light=(\S+) costs.feed=0s costs.heavy=(\S+)\n`)
+		found := line.FindStringSubmatch(log.buf.String())
+		if found == nil {
+			t.Fatalf("logged: %s", log.buf.String())
+		}
+		var d [5]time.Duration
+		for i := range d {
+			var err error
+			if d[i], err = time.ParseDuration(found[i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		window, before, after, light, heavy := d[0], d[1], d[2], d[3], d[4]
+		if before != light+heavy || after != heavy || before > window || light < window/5 || heavy < window/2 {
+			t.Errorf("the figures make no sense: %s", found[0])
 		}
 	})
 }
