@@ -31,6 +31,11 @@
 //     third to nine tenths of the time of freelist for small blocks, a tenth where
 //     clearing is most of the work. It bounds nothing and detects nothing.
 //
+// The runtime itself does not use it yet. Its queues hold messages, which have
+// pointers, in memory that they use again; records of errtop are strings that go
+// to the collector a few at a time. It will win where blocks of bytes of some KiB
+// come and go: frames of a transport, pages of a durable queue.
+//
 // # Guarantees
 //
 // Live blocks do not overlap, are cleared unless the allocator is [Dirty], and

@@ -16,6 +16,13 @@
 // about n²/26,000 bytes. Use one generator for thousands of identifiers, or for a
 // few millions that are not kept.
 //
+// # Where it is of use, and where it is not
+//
+// For what is to be told apart and sorted by when it was made within one process:
+// entries of a log, versions of a value. The runtime itself does not use it:
+// processors, instances and workers have indices, records of errtop their texts,
+// and temporary files must differ from those of other processes.
+//
 // # Limits
 //
 // Identifiers are unique, and ascend, within one generator. Two generators, or a
