@@ -34,6 +34,23 @@ func newEnvironment(list []string) *environment {
 	return e
 }
 
+// modfile splits off what GOFLAGS says of -modfile: go/packages also calls the go
+// command without modules, which then refuses the flag.
+func (e *environment) modfile(list []string) (env, flags []string) {
+	var rest []string
+	for flag := range strings.FieldsSeq(e.value["GOFLAGS"]) {
+		if name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); name == "modfile" {
+			flags = append(flags, flag)
+		} else {
+			rest = append(rest, flag)
+		}
+	}
+	if flags == nil {
+		return list, nil
+	}
+	return append(list[:len(list):len(list)], "GOFLAGS= "+strings.Join(rest, " ")), flags // empty would mean the settings of go env -w
+}
+
 // apart gives the environment of a go command that has a folder of its own for
 // what is temporary, and removes that: ended early it leaves everything there.
 func (e *environment) apart() (list []string, remove func()) {

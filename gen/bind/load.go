@@ -46,7 +46,9 @@ func (l *loader) start(ctx context.Context) {
 	started := make(chan error, 1)
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.started = started
-	go func() { started <- l.list(ctx, l.wanted) }()
+	go func() {
+		started <- l.impatient(func() error { return l.list(ctx, l.wanted) }, l.cancel)
+	}()
 }
 
 // ready waits until what is wanted was listed.
@@ -108,12 +110,15 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	paths = slices.Compact(paths)
 	env, remove := l.env.apart()
 	defer remove()
+	env, flags := l.env.modfile(env)
 	config := &packages.Config{
 		Context: ctx,
 		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
 		Dir:     l.dir,
 		Env:     env,
-		Fset:    l.fset,
+
+		BuildFlags: flags,
+		Fset:       l.fset,
 	}
 	list, err := packages.Load(config, paths...)
 	if err != nil {
@@ -348,8 +353,24 @@ func (l *loader) folders(path string, folders map[string]bool, seen map[string]b
 	}
 }
 
+const (
+	saidLinesMax = 4   // the go command's longest advice
+	saidBytesMax = 400 // keeps a finding readable
+)
+
+// firstLine is the first line of what a tool says, and after a colon the indented
+// lines behind it: what to run, mostly.
 func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	line = strings.TrimRight(strings.TrimSpace(line), ":;")
-	return strings.TrimSuffix(line, "; to add it") // what to run stood on the lines behind
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	said := strings.TrimSpace(lines[0])
+	for _, line := range lines[1:min(len(lines), saidLinesMax)] {
+		if !strings.HasSuffix(said, ":") && !strings.HasPrefix(line, "\t") || strings.TrimSpace(line) == "" {
+			break
+		}
+		said += " " + strings.TrimSpace(line)
+	}
+	if len(said) > saidBytesMax {
+		said = strings.ToValidUTF8(said[:saidBytesMax], "") + "…"
+	}
+	return strings.TrimRight(said, ":;")
 }

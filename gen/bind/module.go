@@ -8,9 +8,12 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/topogen/topogen/gen/plan"
 )
 
 // home is the module of the runtime that generated code imports.
@@ -85,4 +88,39 @@ func visible(path, importer string) bool {
 		}
 	}
 	return true
+}
+
+// OtherRuntime says why code that compiles with our runtime does not with that of the
+// module: it has another release, or none. Verify has been called.
+func (r *Result) OtherRuntime() error {
+	if problem := r.loader.problem(plan.Topo); problem != "" {
+		return fmt.Errorf("the runtime cannot be loaded: %s", problem)
+	}
+	has := home
+	if p := r.loader.listed[plan.Topo]; p != nil && p.Module != nil {
+		m := p.Module
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		has = strings.TrimSpace(home+" "+m.Version) + " in " + m.Dir
+	}
+	wanted := "the release that topogen is of"
+	if version := ownVersion(); version != "" {
+		wanted = home + "@" + version
+	}
+	return fmt.Errorf("the runtime that the module has, %s, is not that of this topogen; require %s", has, wanted)
+}
+
+// ownVersion is the release that this program is of; "" for a development build.
+func ownVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == home && m.Replace == nil && m.Version != "(devel)" && !strings.Contains(m.Version, "+dirty") {
+			return m.Version
+		}
+	}
+	return ""
 }

@@ -101,6 +101,9 @@ func readRegular(file string) ([]byte, error) {
 	case info.Size() > sourceBytesMax:
 		return nil, unbounded(fmt.Sprintf("%s has more than %d bytes", filepath.Base(file), sourceBytesMax))
 	}
+	if info.Size() == 0 { // or one of the kernel's, which may be waited for
+		return nil, nil
+	}
 	return os.ReadFile(file)
 }
 

@@ -82,11 +82,13 @@ func examine(path string, output bool) (kind, stat, error) {
 // had.
 func observe(path string, output bool, racyFrom time.Time) (entry, bool) {
 	e := entry{path: path, output: output}
-	k, _, err := examine(path, output)
+	k, s, err := examine(path, output)
 	if err != nil {
 		return entry{}, false
 	}
-	if k == regular {
+	if k == regular && s.size == 0 { // or one of the kernel's, which may be waited for
+		e.sum = sha256.Sum256(nil)
+	} else if k == regular {
 		if e.sum, err = sumOf(path); err != nil {
 			return entry{}, false
 		}

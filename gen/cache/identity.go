@@ -64,9 +64,17 @@ func identify(exe, goCommand string, environ, options []string) Identity {
 	}
 	for _, variable := range steering(environ, goroot) {
 		part("env", variable)
+		if elsewhere(variable) {
+			return Identity{}
+		}
 	}
 	if e, ok := observe(goEnvFile(environ), false, time.Time{}); ok {
 		part("go env", fmt.Sprintf("%x", e.sum))
+		if e.kind == regular && e.stat.size > 0 { // else it may have no end
+			if text, err := os.ReadFile(e.path); err != nil || elsewhere(string(text)) {
+				return Identity{}
+			}
+		}
 	}
 	for _, option := range options {
 		part("option", option)
@@ -74,6 +82,12 @@ func identify(exe, goCommand string, environ, options []string) Identity {
 	id := Identity{known: true}
 	h.Sum(id.sum[:0])
 	return id
+}
+
+// elsewhere reports whether settings have the go command read files that nothing
+// else names.
+func elsewhere(settings string) bool {
+	return strings.Contains(settings, "-overlay") || strings.Contains(settings, "-modfile")
 }
 
 // executable tells builds of a program apart. Its content would be surer, and

@@ -93,3 +93,18 @@ func TestModuleFiles(t *testing.T) {
 		t.Error("a folder without a module has nothing to wait for")
 	}
 }
+
+// TestFilesElsewhere: what GOFLAGS lays over the disk is in no record.
+func TestFilesElsewhere(t *testing.T) {
+	p := newProject(t)
+	p.put("topogen", "one")
+	p.put("env", "GOFLAGS=-overlay=o.json\n")
+	exe := p.path("topogen")
+	for _, environ := range [][]string{
+		{"GOENV=off", "GOFLAGS=-tags=x -overlay=o.json"}, {"GOENV=off", "GOFLAGS=--modfile=alt.mod"}, {"GOENV=" + p.path("env")},
+	} {
+		if identify(exe, "", environ, nil).known {
+			t.Errorf("%q: known", environ)
+		}
+	}
+}

@@ -106,6 +106,9 @@ func typeCheck(ctx context.Context, b *bind.Result, syntax []*ast.File, real boo
 		// The reason may be that so little is known.
 	}
 	found, err := b.VerifyParsed(ctx, syntax)
+	if len(found.Own) > 0 && len(b.VerifySyntax(syntax, known()).Own) == 0 {
+		found.Own = []error{b.OtherRuntime()} // with ours it compiles
+	}
 	return Verified{Own: found.Own, Findings: found.User}, err
 }
 

@@ -81,6 +81,9 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	if ignored := place.ignored(dir); ignored != "" {
 		r.add(spec.NewFinding("TG503", dir, spec.Range{}, "",
 			fmt.Sprintf("cannot begin in %s: within a module the go command passes over folders called %s", onDisk(dir), ignored), "begin in a folder of another name"))
+	} else if name := filepath.Base(dir); device(name) {
+		r.add(spec.NewFinding("TG503", dir, spec.Range{}, "",
+			fmt.Sprintf("cannot begin in %s: %s is a device on Windows, where nobody could check the folder out", onDisk(dir), name), "begin in a folder of another name"))
 	} else {
 		r.add(createAll(dir, files)...)
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,14 @@ func (p place) ignored(dir string) string {
 		}
 	}
 	return ""
+}
+
+// device reports whether Windows takes a folder of that name for a device, so that
+// nobody there could check the topology out.
+func device(name string) bool {
+	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
+	port := strings.TrimPrefix(strings.TrimPrefix(stem, "com"), "lpt")
+	return slices.Contains([]string{"aux", "con", "nul", "prn"}, stem) || len(stem) == 4 && len(port) == 1 && "1" <= port && port <= "9"
 }
 
 // nameMax keeps what is made of a folder's name well within the limits of

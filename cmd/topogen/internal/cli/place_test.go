@@ -85,3 +85,14 @@ func TestStubStem(t *testing.T) {
 		}
 	}
 }
+
+func TestDevice(t *testing.T) {
+	for name, want := range map[string]bool{
+		"con": true, "Aux": true, "nul.x": true, "com1": true, "LPT9.a.b": true,
+		"com": false, "com0": false, "com10": false, "console": false, "1": false, "x.con": false, "xyz1": false,
+	} {
+		if device(name) != want {
+			t.Errorf("%s: %t", name, !want)
+		}
+	}
+}

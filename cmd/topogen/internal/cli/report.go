@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +82,7 @@ func (r *report) finish() error {
 }
 
 func (r *report) print() error {
-	findings := spec.Sort(slices.Clone(r.findings))
+	findings := foremost(spec.Sort(slices.Clone(r.findings)))
 	sources := make(map[string][]byte)
 	for i := range findings {
 		f := &findings[i]
@@ -100,6 +102,23 @@ func (r *report) print() error {
 	default:
 		return spec.WriteText(r.streams.Err, findings, sources, r.streams.color())
 	}
+}
+
+// printedMax is how many findings are printed; more help nobody.
+const printedMax = 1000
+
+// foremost leaves out what is too much, warnings before errors, and says so.
+func foremost(findings []spec.Finding) []spec.Finding {
+	left := len(findings) - printedMax
+	if left <= 0 {
+		return findings
+	}
+	slices.SortStableFunc(findings, func(a, b spec.Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) }) // "error" first
+	last := findings[printedMax]
+	findings = spec.Sort(findings[:printedMax])
+	more := spec.NewFinding("TG106", findings[printedMax-1].File, spec.Range{}, "", fmt.Sprintf("%d more findings are not shown", left), "repair these first")
+	more.Severity = last.Severity
+	return append(findings, more)
 }
 
 // excerptsOf returns the text of the file that a finding is in, where the
