@@ -75,7 +75,7 @@ func (p Program) run(ctx context.Context, s Streams) error {
 		return err
 	}
 	if waiting := unsent(result); waiting != "" && !p.Quiet {
-		fmt.Fprintf(s.Err, "topogen: package %s has no main that sends for %s: it runs until an interrupt\n", result.Plan.Package, waiting)
+		fmt.Fprintf(s.Err, "topogen: package %s has no main that sends for %s: an interrupt will end it\n", result.Plan.Package, waiting)
 	}
 	code, err := launch.Run(ctx, programOf(result, p.Args), p.streams(s))
 	switch {

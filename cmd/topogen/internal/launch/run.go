@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,9 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 	build := exec.CommandContext(ctx, "go", append(args, target)...)
 	build.Dir = v.Dir
 	build.Env = append(s.Env, "PWD="+v.Dir)
-	build.Stdout, build.Stderr = s.Err, s.Err
+	var said bytes.Buffer
+	words := io.MultiWriter(s.Err, &said)
+	build.Stdout, build.Stderr = words, words
 	build.Cancel = func() error { return interrupt(build.Process) }
 	build.WaitDelay = lingerMax
 	err = build.Run()
@@ -93,6 +96,9 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 		return "", errors.New("interrupted while the program was compiled")
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		if bytes.Contains(said.Bytes(), []byte("missing go.sum entry")) {
+			fmt.Fprintln(s.Err, "topogen: run go mod tidy: generated code imports what go.sum does not have yet")
+		}
 		return "", ErrCompile
 	} else if err != nil {
 		return "", fmt.Errorf("compiling the program: %w", err)
