@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/topogen/topogen/gen/bind"
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/emit"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/verify"
@@ -24,6 +25,8 @@ type Input struct {
 	// Whole asks for all of what is generated to be type-checked, where one of the
 	// functions that differ in names suffices.
 	Whole bool
+	// Cache remembers what the go command says of packages; nil: nothing does.
+	Cache *cache.Cache
 }
 
 // Result is what one topology file gives.
@@ -84,7 +87,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 		if t := results[i].Topology; t != nil {
 			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
 			of = append(of, i)
-			options.Verify = options.Verify || in[i].Types
+			options.Cache = in[i].Cache
 		}
 	}
 	bound := make([]*bind.Result, len(in))

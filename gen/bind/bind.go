@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	// Imports are packages that the generated files will import whatever the
 	// topology says, so that one packages.Load finds them all.
 	Imports []string
+	// Cache remembers what the go command says of packages; nil: nothing does.
+	Cache *cache.Cache
 }
 
 // Result is what was found for one topology.

@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/tools/go/gcexportdata"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/topogen/topogen/gen/cache"
 )
 
 // loader gives the packages that the roots import, one packages.Load for each
@@ -39,6 +41,8 @@ type loader struct {
 	cancel  func()     // ends it
 	done    bool       // wanted was listed, or could not be
 	failure error      // why not
+
+	cache *cache.Cache // remembers what was listed; nil: nothing does
 }
 
 // start lists what is wanted while the caller does something else.
@@ -108,6 +112,10 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
+	memory := l.remember(paths)
+	if memory.recall() {
+		return nil
+	}
 	env, remove := l.env.apart()
 	defer remove()
 	env, flags := l.env.modfile(env)
@@ -139,6 +147,7 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 		}
 	}
 	clear(l.source)
+	memory.record(list)
 	return nil
 }
 

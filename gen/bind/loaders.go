@@ -22,7 +22,7 @@ func newLoaders(fset *token.FileSet, env *environment, results []*Result, option
 		l := loaders[key]
 		if l == nil {
 			l = newLoader(fset, env, r.root.module.dir)
-			l.wanted = slices.Clone(options.Imports)
+			l.wanted, l.cache = slices.Clone(options.Imports), options.Cache
 			loaders[key] = l
 			order = append(order, l)
 		}

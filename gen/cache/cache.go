@@ -73,16 +73,22 @@ func (c *Cache) Start(key string, id Identity, dirs ...string) *Build {
 // Fresh reports whether a recorded build with this key read and wrote exactly
 // what is on disk now.
 func (b *Build) Fresh() bool {
+	_, ok := b.Recall()
+	return ok
+}
+
+// Recall is Fresh, and gives the value that was recorded.
+func (b *Build) Recall() (value string, ok bool) {
 	if b.cache.dir == "" || !b.identity.known {
-		return false
+		return "", false
 	}
 	r, ok := b.cache.load(b.key)
 	if !ok || r.identity != b.identity.sum {
-		return false
+		return "", false
 	}
 	for _, l := range r.listings {
 		if now := list(l.dir); now.failed || now.sum() != l.names {
-			return false
+			return "", false
 		}
 	}
 	racyFrom := b.cache.now().Add(-racyWindow)
@@ -91,7 +97,7 @@ func (b *Build) Fresh() bool {
 		for i := range entries {
 			same, better := entries[i].compare(racyFrom)
 			if !same {
-				return false
+				return "", false
 			}
 			learned = learned || better
 		}
@@ -99,7 +105,7 @@ func (b *Build) Fresh() bool {
 	if learned { // next time the content need not be read
 		b.cache.save(r)
 	}
-	return true
+	return r.value, true
 }
 
 // Record remembers a finished build and reports whether it could: not when an
@@ -110,10 +116,17 @@ func (b *Build) Fresh() bool {
 // Where several builds write together, each names the outputs of all: otherwise
 // those of the others, in the same folder, look like inputs that have changed.
 func (b *Build) Record(in Inputs, outputs []Output) bool {
+	return b.record(in, outputs, "")
+}
+
+// RecordValue is Record for something that was found out and is written nowhere.
+func (b *Build) RecordValue(in Inputs, value string) bool { return b.record(in, nil, value) }
+
+func (b *Build) record(in Inputs, outputs []Output, value string) bool {
 	if b.cache.dir == "" || !b.identity.known {
 		return false
 	}
-	r := record{key: b.key, identity: b.identity.sum}
+	r := record{key: b.key, identity: b.identity.sum, value: value}
 	racyFrom := b.cache.now().Add(-racyWindow)
 	written := map[string]bool{}
 	for _, out := range outputs {

@@ -16,6 +16,9 @@
 // written. Record only builds that had nothing to say: a fresh build prints no
 // warnings.
 //
+// What a child process found out is remembered likewise: Recall in place of Fresh,
+// RecordValue in place of Record.
+//
 // # Guarantees
 //
 // A build is fresh when generator, options and environment are the same, each
@@ -37,5 +40,5 @@
 //
 // The generator is recognized by the size, times and inode of its executable.
 // Whoever can write into the user's cache folder can make a build count as
-// fresh, and nothing more.
+// fresh, or believe that packages are others than the go command says.
 package cache

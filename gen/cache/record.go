@@ -9,7 +9,7 @@ import (
 
 const (
 	// magic names the format; a reader of another version finds no record.
-	magic = "topogen cache 1\n"
+	magic = "topogen cache 2\n"
 
 	recordBytesMax = 8 << 20 // some 40,000 files
 	entryBytesMin  = 4 + 3 + 5*8 + sha256.Size
@@ -23,6 +23,7 @@ type record struct {
 	listings []recordedListing
 	inputs   []entry
 	outputs  []entry
+	value    string // what was found out; "" for a build, whose result are its outputs
 }
 
 // recordedListing is a folder and the hash of the names of its Go files.
@@ -48,6 +49,7 @@ func (r *record) encode() []byte {
 			b = e.append(b)
 		}
 	}
+	b = appendString(b, r.value)
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
@@ -95,6 +97,7 @@ func decodeFields(b []byte) (*record, bool) {
 	}
 	r.inputs = d.entries(false)
 	r.outputs = d.entries(true)
+	r.value = d.string()
 	if d.failed || len(d.rest) > 0 {
 		return nil, false
 	}

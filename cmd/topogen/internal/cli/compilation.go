@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/spec"
@@ -18,7 +19,7 @@ import (
 type compilation struct {
 	report  *report
 	types   bool // look for all type errors in the user's files too
-	whole   bool // type-check all of what is generated
+	whole   bool // type-check all of what is generated, and ask the go command for all
 	sources []source
 	unread  int          // findings about files that cannot be read; they come first
 	results []gen.Result // by source
@@ -54,6 +55,9 @@ func (c *compilation) generate(ctx context.Context) error {
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
 		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types, Whole: c.whole}
+		if !c.whole {
+			inputs[i].Cache = cache.Open("")
+		}
 	}
 	results, findings := gen.GenerateAll(ctx, inputs)
 	if err := ctx.Err(); err != nil {

@@ -1,0 +1,141 @@
+package bind
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/topogen/topogen/gen/cache"
+)
+
+// listing is a question to the go command whose answer may be remembered: it takes
+// longer than all the rest of a small build.
+type listing struct {
+	loader *loader
+	build  *cache.Build // nil: it is not remembered
+}
+
+// listedPackage is what is remembered of a package without errors.
+type listedPackage struct {
+	Path, Name string
+	File       string            // the first of its Go files, where they may change under us
+	Export     string            // its export data, in Go's build cache
+	Imports    map[string]string // the paths of what it imports, where these are not as it says
+	Same       []string          // the others
+	Module     *listedModule     // nil: the standard library
+}
+
+type listedModule struct {
+	Path, Version string
+	Main          bool
+}
+
+// remember begins a listing. What may depend on more than is watched is not
+// remembered: that is so in workspaces, and with flags that name further files.
+func (l *loader) remember(paths []string) listing {
+	r := listing{loader: l}
+	flags := l.env.value["GOFLAGS"]
+	if l.cache == nil || l.env.workspace(l.dir) != l.dir || strings.Contains(flags, "-overlay") || strings.Contains(flags, "-modfile") {
+		return r
+	}
+	if !slices.Equal(l.env.list, os.Environ()) {
+		return r // the identity is that of this process
+	}
+	r.build = l.cache.Start("packages\x00"+l.dir+"\x00"+strings.Join(paths, "\x00"), cache.Identify())
+	return r
+}
+
+// recall takes over what was listed before, if that still holds.
+func (r listing) recall() bool {
+	if r.build == nil {
+		return false
+	}
+	value, ok := r.build.Recall()
+	if !ok {
+		return false
+	}
+	var list []listedPackage
+	if json.Unmarshal([]byte(value), &list) != nil {
+		return false
+	}
+	known := make(map[string]*packages.Package, len(list))
+	for _, p := range list {
+		q := &packages.Package{ID: p.Path, PkgPath: p.Path, Name: p.Name, ExportFile: p.Export, Imports: make(map[string]*packages.Package)}
+		if p.Export != "" {
+			if _, err := os.Stat(p.Export); err != nil {
+				return false // Go's cache forgets what was not asked for
+			}
+		}
+		if p.File != "" {
+			q.GoFiles = []string{p.File}
+		}
+		if m := p.Module; m != nil {
+			q.Module = &packages.Module{Path: m.Path, Version: m.Version, Main: m.Main}
+		}
+		for _, i := range p.Same {
+			q.Imports[i] = known[i] // they come first
+		}
+		for name, i := range p.Imports {
+			q.Imports[name] = known[i]
+		}
+		known[p.Path] = q
+	}
+	for path, p := range known {
+		if r.loader.listed[path] == nil {
+			r.loader.listed[path] = p
+		}
+	}
+	clear(r.loader.source)
+	return true
+}
+
+// record remembers what was listed, where nothing is wrong with it and it does
+// not depend on what is generated.
+func (r listing) record(roots []*packages.Package) {
+	if r.build == nil {
+		return
+	}
+	var list []listedPackage
+	in := cache.Inputs{Files: cache.ModuleFiles(r.loader.dir, r.loader.env.value["GOWORK"])}
+	for p := range packages.Postorder(roots) {
+		if len(p.Errors) > 0 || r.loader.roots[p.PkgPath] != nil || p.ExportFile == "" && p.PkgPath != "unsafe" {
+			return
+		}
+		q := listedPackage{Path: p.PkgPath, Name: p.Name, Export: p.ExportFile}
+		for name, i := range p.Imports {
+			if name == i.PkgPath {
+				q.Same = append(q.Same, name)
+				continue
+			}
+			if q.Imports == nil {
+				q.Imports = make(map[string]string)
+			}
+			q.Imports[name] = i.PkgPath
+		}
+		slices.Sort(q.Same)
+		if m := p.Module; m != nil {
+			q.Module = &listedModule{Path: m.Path, Version: m.Version, Main: m.Main}
+			if m.Replace != nil {
+				m = m.Replace
+				q.Module.Version = m.Version // what counts is where it comes from
+			}
+			if m.Main || m.Version == "" {
+				if len(p.GoFiles) == 0 || len(p.OtherFiles) > 0 {
+					return // of C it may include anything
+				}
+				q.File = p.GoFiles[0]
+				dir := filepath.Dir(q.File)
+				in.Dirs = append(in.Dirs, dir)
+				in.Files = append(in.Files, filepath.Join(m.Dir, "go.mod"), filepath.Join(dir, "go.mod")) // that would make it another module
+			}
+		}
+		list = append(list, q)
+	}
+	if value, err := json.Marshal(list); err == nil {
+		r.build.RecordValue(in, string(value))
+	}
+}

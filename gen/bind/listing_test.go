@@ -1,0 +1,144 @@
+package bind
+
+import (
+	"go/token"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/topogen/topogen/gen/cache"
+)
+
+// listed asks the go command, or whoever remembers, for paths in dir.
+func listed(t *testing.T, c *cache.Cache, dir string, paths ...string) (l *loader, remembered bool) {
+	t.Helper()
+	l = newLoader(token.NewFileSet(), newEnvironment(nil), dir)
+	l.cache = c
+	if l.remember(paths).recall() {
+		return l, true
+	}
+	if err := l.list(t.Context(), paths); err != nil {
+		t.Fatal(err)
+	}
+	return l, false
+}
+
+// settled lists until that is remembered: what changed a moment ago is not.
+func settled(t *testing.T, c *cache.Cache, dir string, paths ...string) *loader {
+	t.Helper()
+	for range 20 {
+		if l, ok := listed(t, c, dir, paths...); ok {
+			return l
+		}
+	}
+	t.Fatal("the listing is not remembered")
+	return nil
+}
+
+// TestListingsAreRemembered holds what is remembered against what the go command
+// says, and changes all that it may depend on.
+func TestListingsAreRemembered(t *testing.T) {
+	const topo = "github.com/topogen/topogen/runtime/topo"
+	paths := []string{"context", "example.com/lib", topo, "net/http"} // sorted
+	for name, change := range map[string]func(dir string, l *loader){
+		"nothing": nil,
+		"a file of a dependency": func(dir string, _ *loader) {
+			write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\ntype U int\n")
+		},
+		"one more": func(dir string, _ *loader) {
+			write(t, filepath.Join(dir, "lib", "more.go"), "package lib\n\ntype U int\n")
+		},
+		"one of another module": func(dir string, _ *loader) {
+			write(t, filepath.Join(dir, "topogen", "runtime", "topo", "more.go"), "package topo\n")
+		},
+		"go.mod":                    func(dir string, _ *loader) { add(t, filepath.Join(dir, "go.mod")) },
+		"go.mod of another module":  func(dir string, _ *loader) { add(t, filepath.Join(dir, "topogen", "go.mod")) },
+		"go.mod of a dependency":    func(dir string, _ *loader) { write(t, filepath.Join(dir, "lib", "go.mod"), "module example.com/lib\n") },
+		"a workspace":               func(dir string, _ *loader) { write(t, filepath.Join(dir, "go.work"), "go 1.26\n\nuse .\n") },
+		"export data is not there":  func(_ string, l *loader) { l.listed[topo].ExportFile += "-none" },
+		"flags":                     func(string, *loader) { t.Setenv("GOFLAGS", "-tags=other") },
+		"flags that name files too": func(string, *loader) { t.Setenv("GOFLAGS", "-overlay=other.json") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOFLAGS", "")
+			dir, c := newModule(t), cache.Open(t.TempDir())
+			write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport \"net/url\"\n\ntype T url.URL\n")
+			l := settled(t, c, dir, paths...)
+			if change != nil {
+				change(dir, l)
+				if name == "export data is not there" {
+					r := l.remember(paths)
+					r.record([]*packages.Package{l.listed[topo]})
+				}
+				again := newLoader(token.NewFileSet(), newEnvironment(nil), dir)
+				again.cache = c
+				if again.remember(paths).recall() {
+					t.Error("what was listed before still holds")
+				}
+				return
+			}
+			fresh, _ := listed(t, nil, dir, paths...)
+			compared := cmpopts.IgnoreFields(packages.Package{}, "ID", "Dir", "CompiledGoFiles", "GoFiles", "OtherFiles", "EmbedFiles", "IgnoredFiles", "Imports", "Module")
+			for path, want := range fresh.listed {
+				got := l.listed[path]
+				if got == nil {
+					t.Fatalf("%s is not remembered", path)
+				}
+				if diff := cmp.Diff(want, got, compared, cmpopts.IgnoreUnexported(packages.Package{})); diff != "" {
+					t.Errorf("%s: (-listed +remembered)\n%s", path, diff)
+				}
+				for i, p := range want.Imports {
+					if got.Imports[i] == nil || got.Imports[i].PkgPath != p.PkgPath {
+						t.Errorf("%s imports %s", path, i)
+					}
+				}
+			}
+			want, got := make(map[string]bool), make(map[string]bool)
+			for _, path := range paths {
+				fresh.folders(path, want, make(map[string]bool))
+				l.folders(path, got, make(map[string]bool))
+				p, err := l.Import(path)
+				if err != nil || !p.Complete() {
+					t.Errorf("%s: %v", path, err)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 2 {
+				t.Errorf("folders: (-listed +remembered)\n%s", diff)
+			}
+		})
+	}
+}
+
+func add(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, string(text)+"\n// changed\n")
+}
+
+// TestListingsNotRemembered are those that hold for the moment.
+func TestListingsNotRemembered(t *testing.T) {
+	dir, c := newModule(t), cache.Open(t.TempDir())
+	write(t, filepath.Join(dir, "wrong", "wrong.go"), "package wrong\n\nimport \"example.com/none\"\n\nvar _ = none.X\n")
+	write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport \"example.com/root\"\n\nvar _ root.T\n")
+	write(t, filepath.Join(dir, "root", "root.go"), "package root\n\ntype T int\n")
+	for _, path := range []string{"example.com/wrong", "example.com/nothing", "example.com/lib"} {
+		for range 3 {
+			l := newLoader(token.NewFileSet(), newEnvironment(nil), dir)
+			l.cache = c
+			l.roots["example.com/root"] = &root{}
+			if l.remember([]string{path}).recall() {
+				t.Errorf("%s is remembered", path)
+			}
+			if err := l.list(t.Context(), []string{path}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
