@@ -30,7 +30,9 @@ type Allocator struct {
 func New(options ...Option) *Allocator {
 	a := &Allocator{arena: arenaDefault, arenasMax: arenasMax}
 	for _, set := range options {
-		set(a)
+		if set != nil {
+			set(a)
+		}
 	}
 	for a.limit > 0 && int64(a.arena) > a.limit && a.arena > arenaMin {
 		a.arena /= 2

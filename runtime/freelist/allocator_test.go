@@ -213,3 +213,10 @@ func TestOddSizes(t *testing.T) {
 		t.Error("a page is more than 100 bytes")
 	}
 }
+
+// TestANilOptionChangesNothing, as in the pool.
+func TestANilOptionChangesNothing(t *testing.T) {
+	if b := New(nil, Heaps(1), nil).Allocate(100); len(b) != 100 {
+		t.Errorf("a block of %d bytes", len(b))
+	}
+}

@@ -23,6 +23,8 @@ var (
 	ErrStarted = errors.New("pool: the topology was started before")
 )
 
+var errEnded = errors.New("the handler ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+
 // HandlerError is the error, or the panic, of a method of a processor.
 type HandlerError struct {
 	Processor string // name in the topology
@@ -71,7 +73,7 @@ func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *Handler
 
 // crashError is the error for a goroutine that a handler took down.
 func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
-	err := errors.New("the handler ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+	err := errEnded
 	if cause != nil {
 		err = chain.OfPanic(cause)
 	}

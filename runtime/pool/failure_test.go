@@ -113,6 +113,53 @@ type panicking struct{}
 func (panicking) Record(int, string, int, error, []byte) { panic("full") }
 func (panicking) Close() error                           { return nil }
 
+// TestANilRecorder records nothing.
+func TestANilRecorder(t *testing.T) {
+	top := build(t, []proc{feed(0, 1, 1), {receive: func(*cell, *message) error { return errFailed }}}, []edge{{from: 0, to: 1}},
+		pool.Record(func() (pool.Recorder, error) { return nil, nil }))
+	if err := top.run(t, t.Context()); !errors.Is(err, errFailed) {
+		t.Errorf("Run returns %v", err)
+	}
+}
+
+// TestAnObserverThatPanics, or ends its goroutine, ends Run, whoever calls it: a worker, the monitor, or
+// Run itself when its context ends.
+func TestAnObserverThatPanics(t *testing.T) {
+	for what, c := range map[string]struct {
+		procs []proc
+		edges []edge
+	}{
+		"Finished": {procs: []proc{feed(0, 1, 1), {}}, edges: []edge{{from: 0, to: 1}}},
+		"Moved": {procs: []proc{feed(0, 1, 1), {receive: func(c *cell, _ *message) error {
+			<-c.Context().Done()
+			return nil
+		}}}, edges: []edge{{from: 0, to: 1}}},
+		"stop": {procs: []proc{{tick: func(*cell, topo.Tick) error { return nil }}}, edges: []edge{{from: timer, to: 0, every: time.Hour}}},
+	} {
+		for way, o := range map[string]observer{
+			"panic: seen enough": func() { panic("seen enough") },
+			"the handler ended":  runtime.Goexit,
+		} {
+			if what == "stop" && way != "panic: seen enough" {
+				continue // it would end the test's own goroutine
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err := build(t, c.procs, c.edges, pool.Workers(2), pool.Observe(o)).run(t, ctx)
+				if err == nil || !strings.HasPrefix(err.Error(), "pool: observer: "+way) {
+					t.Errorf("%s: Run returns %v", what, err)
+				}
+			})
+		}
+	}
+}
+
+type observer func()
+
+func (o observer) Moved(string, int, int, int) { o() }
+func (o observer) Finished(string)             { o() }
+
 // TestAFailureBesideTheDrainTimeout is not lost: a handler comes back only when
 // Run has given up. That it was told to is no failure.
 func TestAFailureBesideTheDrainTimeout(t *testing.T) {

@@ -1,9 +1,16 @@
 package pool
 
-import "time"
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
+)
 
 // Observer hears of what the pool does of its own accord. It is called on the
-// pool's goroutines and must not block. Nothing of it is on the message path.
+// pool's goroutines and must not block; a panic ends Run. Nothing of it is on the
+// message path.
 type Observer interface {
 	// Moved: an instance runs on another worker now; -1 is a goroutine of its own.
 	Moved(processor string, instance, from, to int)
@@ -15,8 +22,26 @@ type Observer interface {
 func (p *Pool) moved(u *Unit, from, to *Worker) {
 	u.moves.Add(1)
 	if o := p.options.observer; o != nil {
-		o.Moved(u.proc.Name, u.Index(), from.index, to.index)
+		p.observe(func() { o.Moved(u.proc.Name, u.Index(), from.index, to.index) })
 	}
+}
+
+// observe calls a method of the observer. Where it does not return Run ends, and
+// not the process, or a goroutine that the topology would wait for.
+func (p *Pool) observe(call func()) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		err := errEnded
+		if cause := recover(); cause != nil {
+			err = chain.OfPanic(cause)
+		}
+		p.finish(fmt.Errorf("pool: observer: %w\n%s", err, debug.Stack()))
+	}()
+	call()
+	returned = true
 }
 
 // finished tells the observer that a group's processors are done.
@@ -24,7 +49,7 @@ func (p *Pool) finished(g *group) {
 	if o := p.options.observer; o != nil {
 		for _, proc := range p.processors {
 			if proc.group == g {
-				o.Finished(proc.Name)
+				p.observe(func() { o.Finished(proc.Name) })
 			}
 		}
 	}

@@ -186,6 +186,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r == nil {
+		return p.runOnce(ctx)
+	}
 	p.recorder = r
 	err = p.runOnce(ctx)
 	if failed := r.Close(); err == nil {
@@ -369,8 +372,8 @@ func (p *Pool) fail(err error) {
 	p.finish(err)
 }
 
-// failOnPanic, deferred, turns a panic of the pool's own goroutines, or of an
-// observer that they call, into the error of Run.
+// failOnPanic, deferred, turns a panic of the pool's own goroutines, or of a logger
+// that they call, into the error of Run.
 func (p *Pool) failOnPanic(who string) {
 	if cause := recover(); cause != nil {
 		p.finish(fmt.Errorf("pool: %s: panic: %v\n%s", who, cause, debug.Stack()))

@@ -15,7 +15,7 @@ type Recorder interface {
 }
 
 // Record makes Run open a recorder, which it closes when it returns. It goes
-// before the errors section of the file.
+// before the errors section of the file. A nil recorder records nothing.
 func Record(open func() (Recorder, error)) Option {
 	return func(o *options) error { o.errors = open; return nil }
 }

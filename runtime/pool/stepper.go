@@ -18,6 +18,9 @@ import (
 // External senders may be used between steps; where one would wait, for room or
 // for an answer, it steps the topology meanwhile. Serve runs as a coroutine that
 // is resumed one send at a time.
+//
+// A step waits for the one before it to end. So a handler must call none of the
+// Stepper's methods, nor Deliver and Ping, nor an external sender that would wait.
 type Stepper struct {
 	mu     sync.Mutex
 	pool   *Pool

@@ -36,7 +36,7 @@ func Bool[K ~bool](key K, n int) int {
 // ID is the instance that an id names, or -1 where it lies outside the n
 // instances.
 func ID[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](id K, n int) int {
-	if id < 0 || uint64(id) >= uint64(n) {
+	if id < 0 || uint64(id) >= uint64(max(n, 0)) {
 		return -1
 	}
 	return int(id)

@@ -160,6 +160,11 @@ func TestID(t *testing.T) {
 			t.Errorf("ID(%d, 5) is %d, not %d", id, got, want)
 		}
 	}
+	for _, n := range []int{0, -1, -1 << 63} {
+		if got := ID(3, n); got != -1 {
+			t.Errorf("of %d instances ID chooses %d", n, got)
+		}
+	}
 	if ID(^uint64(0), 5) != -1 || ID(uint8(200), 201) != 200 || ID(int8(-128), 1000) != -1 {
 		t.Error("an id is taken for another")
 	}
