@@ -144,7 +144,7 @@ func TestAnObserverThatPanics(t *testing.T) {
 				continue // it would end the test's own goroutine
 			}
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				err := build(t, c.procs, c.edges, pool.Workers(2), pool.Observe(o)).run(t, ctx)
 				if err == nil || !strings.HasPrefix(err.Error(), "pool: observer: "+way) {
