@@ -7,7 +7,12 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 )
+
+// together is how close two signals may be to count as one: whoever signals a
+// process and its group, as timeout(1) does, signals us twice.
+const together = 300 * time.Millisecond
 
 // interrupted is why a context ended that the first signal ends.
 type interrupted struct{ signal os.Signal }
@@ -36,6 +41,7 @@ func interruptibly(ctx context.Context, do func(context.Context) error) error {
 		select {
 		case s := <-asked:
 			cancel(interrupted{s})
+			time.Sleep(together)
 		case <-ctx.Done():
 		}
 		signal.Stop(asked)
