@@ -37,7 +37,7 @@ func (r *Result) Inputs() []string {
 }
 
 // Mentions gives the names that may be used where something is called: all that
-// the user's files mention, and the methods of senders that a processor takes by
+// the user's files mention, and senders and their methods that a processor takes by
 // an interface, which another package may declare.
 func (r *Result) Mentions() map[string]bool {
 	names := make(map[string]bool)
@@ -56,6 +56,7 @@ func (r *Result) Mentions() map[string]bool {
 			methods = append(methods, &p.Receives[j].Method)
 		}
 		if slices.ContainsFunc(methods, func(m *plan.Method) bool { return m != nil && m.Out != plan.NoOut && m.Out != plan.SenderOut }) {
+			names[p.Ident+"Sender"] = true
 			for _, s := range p.Sends {
 				names[s.Name] = true
 			}

@@ -248,21 +248,52 @@ func (p *part) choose(c classes) {
 	}
 }
 
-// mentions adds to names what the pieces that are checked as they are mention, and
-// the methods of interfaces. Other types name methods, but call none.
-func (p *part) mentions(names map[string]bool) {
+// mentions are names by who mentions them, which decides what heads of functions
+// are needed. One that is left out by mistake is an error that the whole has not.
+type mentions struct {
+	users  map[string]bool // in the user's files
+	ours   map[string]bool // in pieces that are checked as they are, types aside: these call nothing
+	listed map[string]bool // as methods of interfaces
+}
+
+func newMentions(users map[string]bool) *mentions {
+	return &mentions{users: users, ours: make(map[string]bool), listed: make(map[string]bool)}
+}
+
+func (m *mentions) add(p *part) {
 	for i := range p.pieces {
 		piece := &p.pieces[i]
-		source := piece.source[piece.body:]
-		line, _, _ := bytes.Cut(source, []byte("\n"))
-		if piece.use != whole || bytes.HasPrefix(line, []byte("type ")) && !bytes.Contains(line, []byte("interface")) {
-			continue
-		}
-		words(source, func(word []byte) {
-			if !names[string(word)] {
-				names[string(word)] = true
+		names := m.ours
+		if line, _, _ := bytes.Cut(piece.source, []byte("\n")); bytes.HasPrefix(line, []byte("type ")) {
+			names = m.listed
+			if !bytes.Contains(line, []byte("interface")) {
+				continue
 			}
-		})
+		}
+		if piece.use == whole {
+			words(piece.source, func(word []byte) {
+				if !names[string(word)] {
+					names[string(word)] = true
+				}
+			})
+		}
+	}
+}
+
+// need reports whether the head of a function is needed: of a method, where
+// somebody may have a value of its type and call it.
+func (m *mentions) need(function []byte) bool {
+	typ, name := nameOf(function)
+	if len(typ) == 0 {
+		return m.users[string(name)] || m.ours[string(name)]
+	}
+	switch users, ours := m.users[string(name)], m.ours[string(name)]; {
+	case m.ours[string(typ)]:
+		return users || ours || m.listed[string(name)] || vocabulary()[string(name)]
+	case !token.IsExported(string(typ)): // a field may hold it
+		return users || ours
+	default:
+		return users && m.users[string(typ)]
 	}
 }
 
@@ -282,17 +313,16 @@ func words(source []byte, found func(word []byte)) {
 
 // reduce makes the source that is type-checked: functions whose bodies are like
 // others without these, and those of them that nobody mentions not at all.
-func (p *part) reduce(mentioned map[string]bool) {
+func (p *part) reduce(m *mentions) {
 	if p.pieces == nil {
 		return
 	}
-	fixed := vocabulary()
 	var b bytes.Buffer
 	b.Grow(len(p.source) / 2)
 	b.Write(p.preamble)
 	for i := range p.pieces {
 		piece := &p.pieces[i]
-		if name := nameOf(piece.source); piece.use == head && !mentioned[string(name)] && !fixed[string(name)] {
+		if piece.use == head && !m.need(piece.source) {
 			piece.use = dropped
 		}
 		switch piece.use {
@@ -310,16 +340,16 @@ func (p *part) reduce(mentioned map[string]bool) {
 	p.reduced = b.Bytes()
 }
 
-// nameOf is the name of a function.
-func nameOf(function []byte) []byte {
+// nameOf is the name of a function, and of its receiver's type.
+func nameOf(function []byte) (typ, name []byte) {
 	rest := bytes.TrimPrefix(function, []byte("func "))
-	if bytes.HasPrefix(rest, []byte("(")) {
-		_, rest, _ = bytes.Cut(rest, []byte(")"))
-		rest = bytes.TrimLeft(rest, " ")
+	if receiver, behind, ok := bytes.Cut(rest, []byte(")")); ok && receiver[0] == '(' {
+		typ = receiver[bytes.LastIndexAny(receiver, " *(")+1:]
+		rest = bytes.TrimLeft(behind, " ")
 	}
 	end := 0
 	for end < len(rest) && isWord(rest[end]) {
 		end++
 	}
-	return rest[:end]
+	return typ, rest[:end]
 }

@@ -90,9 +90,9 @@ func reduce(b *bind.Result, parts []*part) {
 	parallel(len(parts), func(i int) { parts[i].split() })
 	known := classesOf(b.Plan, parts)
 	parallel(len(parts), func(i int) { parts[i].choose(known) })
-	mentioned := b.Mentions()
+	mentioned := newMentions(b.Mentions())
 	for _, p := range parts {
-		p.mentions(mentioned)
+		mentioned.add(p)
 	}
 	parallel(len(parts), func(i int) { parts[i].reduce(mentioned) })
 }
