@@ -42,22 +42,14 @@ func chain(t testing.TB, dir string, n int) *spec.Topology {
 	return topology
 }
 
-// TestSyntaxIsFast holds the first way against what a person notices: a package
-// of a hundred processors binds without a child process in milliseconds.
-func TestSyntaxIsFast(t *testing.T) {
+// TestNoChildProcess: a package of a hundred processors binds by its files alone.
+func TestNoChildProcess(t *testing.T) {
 	dir := filepath.Join(newModule(t), "chain")
 	in := Input{Topology: chain(t, dir, 100), Dir: dir}
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		results, err := Bind(context.Background(), []Input{in}, Options{})
-		best = min(best, time.Since(start))
-		if err != nil || !results[0].Plan.Bound || results[0].Typed {
-			t.Fatalf("%v, %v", err, results[0].Findings)
-		}
-	}
-	if limit := 50 * time.Millisecond; best > limit { // some 4 ms on two idle cores
-		t.Errorf("%v, more than %v", best, limit)
+	t.Setenv("PATH", "") // no go command
+	results, err := Bind(context.Background(), []Input{in}, Options{})
+	if err != nil || !results[0].Plan.Bound || results[0].Typed {
+		t.Fatalf("%v, %v", err, results[0].Findings)
 	}
 }
 
@@ -87,7 +79,7 @@ func TestManyFindings(t *testing.T) {
 	if err != nil || len(results[0].Findings) != 3*n {
 		t.Fatalf("%v, %d findings", err, len(results[0].Findings))
 	}
-	if took := time.Since(start); took > 5*time.Second { // 0.5 s on two idle cores
+	if took := time.Since(start); took > 20*time.Second { // 0.5 s on two idle cores, which a test seldom has
 		t.Errorf("%v", took)
 	}
 }
