@@ -82,6 +82,11 @@ func (r listing) recall() bool {
 		for name, i := range p.Imports {
 			q.Imports[name] = known[i]
 		}
+		for _, i := range q.Imports {
+			if i == nil {
+				return false
+			}
+		}
 		known[p.Path] = q
 	}
 	for path, p := range known {
