@@ -122,31 +122,33 @@ func TestANilRecorder(t *testing.T) {
 	}
 }
 
-// TestAnObserverThatPanics, or ends its goroutine, ends Run, whoever calls it: a worker, the monitor, or
-// Run itself when its context ends.
+// TestAnObserverThatPanics, or ends its goroutine, ends Run, whoever calls it: a
+// worker, the monitor, or Run itself when its context ends.
 func TestAnObserverThatPanics(t *testing.T) {
-	for what, c := range map[string]struct {
-		procs []proc
-		edges []edge
-	}{
-		"Finished": {procs: []proc{feed(0, 1, 1), {}}, edges: []edge{{from: 0, to: 1}}},
-		"Moved": {procs: []proc{feed(0, 1, 1), {receive: func(c *cell, _ *message) error {
-			<-c.Context().Done()
-			return nil
-		}}}, edges: []edge{{from: 0, to: 1}}},
-		"stop": {procs: []proc{{tick: func(*cell, topo.Tick) error { return nil }}}, edges: []edge{{from: timer, to: 0, every: time.Hour}}},
+	hang := func(c *cell, _ *message) error { <-c.Context().Done(); return nil }
+	for what, make := range map[string]func() ([]proc, []edge){
+		"Finished": func() ([]proc, []edge) { return []proc{feed(0, 1, 1), {}}, []edge{{from: 0, to: 1}} },
+		"Moved":    func() ([]proc, []edge) { return []proc{feed(0, 1, 1), {receive: hang}}, []edge{{from: 0, to: 1}} },
+		"Stop": func() ([]proc, []edge) {
+			return []proc{{tick: func(*cell, topo.Tick) error { return nil }}}, []edge{{from: timer, to: 0, every: time.Hour}}
+		},
 	} {
-		for way, o := range map[string]observer{
+		for way, end := range map[string]func(){
 			"panic: seen enough": func() { panic("seen enough") },
 			"the handler ended":  runtime.Goexit,
 		} {
-			if what == "stop" && way != "panic: seen enough" {
+			if what == "Stop" && way != "panic: seen enough" {
 				continue // it would end the test's own goroutine
+			}
+			o := observer{finished: end}
+			if what == "Moved" {
+				o = observer{moved: end}
 			}
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				err := build(t, c.procs, c.edges, pool.Workers(2), pool.Observe(o)).run(t, ctx)
+				procs, edges := make()
+				err := build(t, procs, edges, pool.Workers(1), pool.Observe(o)).run(t, ctx)
 				if err == nil || !strings.HasPrefix(err.Error(), "pool: observer: "+way) {
 					t.Errorf("%s: Run returns %v", what, err)
 				}
@@ -155,10 +157,20 @@ func TestAnObserverThatPanics(t *testing.T) {
 	}
 }
 
-type observer func()
+// observer calls what it has.
+type observer struct{ moved, finished func() }
 
-func (o observer) Moved(string, int, int, int) { o() }
-func (o observer) Finished(string)             { o() }
+func (o observer) Moved(string, int, int, int) {
+	if o.moved != nil {
+		o.moved()
+	}
+}
+
+func (o observer) Finished(string) {
+	if o.finished != nil {
+		o.finished()
+	}
+}
 
 // TestAFailureBesideTheDrainTimeout is not lost: a handler comes back only when
 // Run has given up. That it was told to is no failure.

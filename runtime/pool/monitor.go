@@ -152,8 +152,8 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 	solo.struck = true
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
+	defer u.home.Store(solo) // the handler's goroutine waits for it, even if the observer ends this one
 	p.moved(u, w, solo)
-	u.home.Store(solo)
 	return u
 }
 
