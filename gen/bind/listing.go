@@ -31,15 +31,15 @@ type listedPackage struct {
 
 type listedModule struct {
 	Path, Version string
+	Dir           string
 	Main          bool
 }
 
 // remember begins a listing. What may depend on more than is watched is not
-// remembered: that is so in workspaces, and with flags that name further files.
+// remembered: that is so in workspaces, and without modules.
 func (l *loader) remember(paths []string) listing {
 	r := listing{loader: l}
-	flags := l.env.value["GOFLAGS"]
-	if l.cache == nil || l.env.workspace(l.dir) != l.dir || strings.Contains(flags, "-overlay") || strings.Contains(flags, "-modfile") {
+	if l.cache == nil || l.env.workspace(l.dir) != l.dir || l.env.value["GO111MODULE"] == "off" {
 		return r
 	}
 	if !slices.Equal(l.env.list, os.Environ()) {
@@ -64,6 +64,9 @@ func (r listing) recall() bool {
 	}
 	known := make(map[string]*packages.Package, len(list))
 	for _, p := range list {
+		if r.loader.roots[p.Path] != nil {
+			return false // what imports it is checked from source, of which one file was remembered
+		}
 		q := &packages.Package{ID: p.Path, PkgPath: p.Path, Name: p.Name, ExportFile: p.Export, Imports: make(map[string]*packages.Package)}
 		if p.Export != "" {
 			if _, err := os.Stat(p.Export); err != nil {
@@ -74,7 +77,7 @@ func (r listing) recall() bool {
 			q.GoFiles = []string{p.File}
 		}
 		if m := p.Module; m != nil {
-			q.Module = &packages.Module{Path: m.Path, Version: m.Version, Main: m.Main}
+			q.Module = &packages.Module{Path: m.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
 		}
 		for _, i := range p.Same {
 			q.Imports[i] = known[i] // they come first
@@ -105,7 +108,8 @@ func (r listing) record(roots []*packages.Package) {
 		return
 	}
 	var list []listedPackage
-	in := cache.Inputs{Files: cache.ModuleFiles(r.loader.dir, r.loader.env.value["GOWORK"])}
+	gowork := r.loader.env.value["GOWORK"]
+	in := cache.Inputs{Files: cache.ModuleFiles(r.loader.dir, gowork)}
 	for p := range packages.Postorder(roots) {
 		if len(p.Errors) > 0 || r.loader.roots[p.PkgPath] != nil || p.ExportFile == "" && p.PkgPath != "unsafe" {
 			return
@@ -122,21 +126,17 @@ func (r listing) record(roots []*packages.Package) {
 			q.Imports[name] = i.PkgPath
 		}
 		slices.Sort(q.Same)
-		if m := p.Module; m != nil {
-			q.Module = &listedModule{Path: m.Path, Version: m.Version, Main: m.Main}
-			if m.Replace != nil {
-				m = m.Replace
-				q.Module.Version = m.Version // what counts is where it comes from
+		if m := origin(p); m != nil {
+			q.Module = &listedModule{Path: p.Module.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
+		}
+		if mayChange(p) {
+			if len(p.OtherFiles) > 0 {
+				return // of C it may include anything
 			}
-			if m.Main || m.Version == "" {
-				if len(p.GoFiles) == 0 || len(p.OtherFiles) > 0 {
-					return // of C it may include anything
-				}
-				q.File = p.GoFiles[0]
-				dir := filepath.Dir(q.File)
-				in.Dirs = append(in.Dirs, dir)
-				in.Files = append(in.Files, filepath.Join(m.Dir, "go.mod"), filepath.Join(dir, "go.mod")) // that would make it another module
-			}
+			q.File = p.GoFiles[0]
+			dir := filepath.Dir(q.File)
+			in.Dirs = append(in.Dirs, dir)
+			in.Files = append(in.Files, cache.ModuleFiles(dir, gowork)...) // a go.mod in between would make it another module
 		}
 		list = append(list, q)
 	}

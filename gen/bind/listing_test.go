@@ -55,9 +55,18 @@ func TestListingsAreRemembered(t *testing.T) {
 		"one of another module": func(dir string, _ *loader) {
 			write(t, filepath.Join(dir, "topogen", "runtime", "topo", "more.go"), "package topo\n")
 		},
-		"go.mod":                    func(dir string, _ *loader) { add(t, filepath.Join(dir, "go.mod")) },
-		"go.mod of another module":  func(dir string, _ *loader) { add(t, filepath.Join(dir, "topogen", "go.mod")) },
-		"go.mod of a dependency":    func(dir string, _ *loader) { write(t, filepath.Join(dir, "lib", "go.mod"), "module example.com/lib\n") },
+		"go.mod":                   func(dir string, _ *loader) { add(t, filepath.Join(dir, "go.mod")) },
+		"go.mod of another module": func(dir string, _ *loader) { add(t, filepath.Join(dir, "topogen", "go.mod")) },
+		"go.mod of a dependency":   func(dir string, _ *loader) { write(t, filepath.Join(dir, "lib", "go.mod"), "module example.com/lib\n") },
+		"go.mod above a dependency": func(dir string, _ *loader) {
+			write(t, filepath.Join(dir, "deep", "go.mod"), "module example.com/deep\n")
+		},
+		"a folder for vendored code": func(dir string, _ *loader) {
+			if err := os.Mkdir(filepath.Join(dir, "vendor"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a package is a root now":   func(_ string, l *loader) { l.roots["example.com/deep/er"] = &root{} },
 		"a workspace":               func(dir string, _ *loader) { write(t, filepath.Join(dir, "go.work"), "go 1.26\n\nuse .\n") },
 		"export data is not there":  func(_ string, l *loader) { l.listed[topo].ExportFile += "-none" },
 		"flags":                     func(string, *loader) { t.Setenv("GOFLAGS", "-tags=other") },
@@ -66,7 +75,8 @@ func TestListingsAreRemembered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOFLAGS", "")
 			dir, c := newModule(t), cache.Open(t.TempDir())
-			write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport \"net/url\"\n\ntype T url.URL\n")
+			write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport (\n\t_ \"example.com/deep/er\"\n\t\"net/url\"\n)\n\ntype T url.URL\n")
+			write(t, filepath.Join(dir, "deep", "er", "er.go"), "package er\n")
 			l := settled(t, c, dir, paths...)
 			if change != nil {
 				change(dir, l)
@@ -75,13 +85,16 @@ func TestListingsAreRemembered(t *testing.T) {
 					r.record([]*packages.Package{l.listed[topo]})
 				}
 				again := newLoader(token.NewFileSet(), newEnvironment(nil), dir)
-				again.cache = c
+				again.cache, again.roots = c, l.roots
 				if again.remember(paths).recall() {
 					t.Error("what was listed before still holds")
 				}
 				return
 			}
 			fresh, _ := listed(t, nil, dir, paths...)
+			if m := l.listed[topo].Module; m.Dir != filepath.Join(dir, "topogen") {
+				t.Errorf("the runtime is in %q", m.Dir)
+			}
 			compared := cmpopts.IgnoreFields(packages.Package{}, "ID", "Dir", "CompiledGoFiles", "GoFiles", "OtherFiles", "EmbedFiles", "IgnoredFiles", "Imports", "Module")
 			for path, want := range fresh.listed {
 				got := l.listed[path]
@@ -106,10 +119,37 @@ func TestListingsAreRemembered(t *testing.T) {
 					t.Errorf("%s: %v", path, err)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" || len(got) != 2 {
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 3 {
 				t.Errorf("folders: (-listed +remembered)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestVendoredListings has a vendored file edited, which comes with a version.
+func TestVendoredListings(t *testing.T) {
+	dir, c := t.TempDir(), cache.Open(t.TempDir())
+	file := filepath.Join(dir, "vendor", "example.net", "lib", "lib.go")
+	write(t, filepath.Join(dir, "go.mod"), "module example.com\n\ngo 1.26\n\nrequire example.net/lib v1.0.0\n")
+	write(t, filepath.Join(dir, "vendor", "modules.txt"), "# example.net/lib v1.0.0\n## explicit; go 1.26\nexample.net/lib\n")
+	write(t, file, "package lib\n\ntype T int\n")
+	settled(t, c, dir, "example.net/lib")
+	write(t, file, "package lib\n\ntype U int\n")
+	if _, remembered := listed(t, c, dir, "example.net/lib"); remembered {
+		t.Error("what was listed before still holds")
+	}
+}
+
+// TestListingsWithoutModules are not remembered: nothing says what may change.
+func TestListingsWithoutModules(t *testing.T) {
+	dir, c := t.TempDir(), cache.Open(t.TempDir())
+	t.Setenv("GO111MODULE", "off")
+	t.Setenv("GOPATH", dir)
+	write(t, filepath.Join(dir, "src", "lib", "lib.go"), "package lib\n")
+	for range 3 {
+		if _, remembered := listed(t, c, dir, "lib"); remembered {
+			t.Error("lib is remembered")
+		}
 	}
 }
 

@@ -333,8 +333,7 @@ func (l *loader) problem(path string) string {
 }
 
 // folders adds, to folders, those of the packages that the one at path imports at
-// any depth and that may change under us: not the standard library's, nor those
-// of modules that come with a version.
+// any depth and that may change under us.
 func (l *loader) folders(path string, folders map[string]bool, seen map[string]bool) {
 	if seen[path] {
 		return
@@ -350,16 +349,29 @@ func (l *loader) folders(path string, folders map[string]bool, seen map[string]b
 	if p == nil || p.Module == nil {
 		return // the standard library
 	}
-	m := p.Module
-	if m.Replace != nil {
-		m = m.Replace
-	}
-	if (m.Main || m.Version == "") && len(p.GoFiles) > 0 {
+	if mayChange(p) {
 		folders[filepath.Dir(p.GoFiles[0])] = true
 	}
 	for i := range p.Imports {
 		l.folders(i, folders, seen)
 	}
+}
+
+// mayChange reports whether the files of a package may change under us: not those of
+// the standard library, nor those that come with a version, unless they are vendored.
+func mayChange(p *packages.Package) bool {
+	m := origin(p)
+	return m != nil && len(p.GoFiles) > 0 &&
+		(m.Main || m.Version == "" || strings.Contains(filepath.ToSlash(p.GoFiles[0]), "/vendor/"))
+}
+
+// origin is the module that the files of a package come from; nil for the standard
+// library.
+func origin(p *packages.Package) *packages.Module {
+	if m := p.Module; m == nil || m.Replace == nil {
+		return m
+	}
+	return p.Module.Replace
 }
 
 const (

@@ -98,10 +98,7 @@ func (r *Result) OtherRuntime() error {
 	}
 	has := home
 	if p := r.loader.listed[plan.Topo]; p != nil && p.Module != nil {
-		m := p.Module
-		if m.Replace != nil {
-			m = m.Replace
-		}
+		m := origin(p)
 		has = strings.TrimSpace(home+" "+m.Version) + " in " + m.Dir
 	}
 	wanted := "the release that topogen is of"

@@ -8,8 +8,8 @@
 //	}
 //	…                                     // the build, with write.Apply at its end
 //	b.Record(cache.Inputs{
-//		Files: append(cache.ModuleFiles(dir, os.Getenv("GOWORK")), file),
-//		Dirs:  packageDirs,               // all their Go files are inputs
+//		Files: append(cache.ModuleFiles(dir, os.Getenv("GOWORK")), file), // of each of the folders
+//		Dirs:  packageDirs,                                               // all their Go files are inputs
 //	}, outputs)
 //
 // Start comes before the first input is read, Record after the last output is

@@ -73,7 +73,7 @@ func TestModuleFiles(t *testing.T) {
 	p.put("a/go.mod", "")
 	p.put("a/b/x.go", "")
 	got := ModuleFiles(p.path("a/b"), "")
-	for _, name := range []string{"a/b/go.mod", "a/b/go.work", "a/go.mod", "a/go.sum", "a/vendor/modules.txt", "a/go.work", "go.work", "go.work.sum"} {
+	for _, name := range []string{"a/b/go.mod", "a/b/go.work", "a/go.mod", "a/go.sum", "a/vendor", "a/vendor/modules.txt", "a/go.work", "go.work", "go.work.sum"} {
 		if !slices.Contains(got, p.path(name)) {
 			t.Errorf("%s is not watched", name)
 		}

@@ -29,7 +29,7 @@ func ModuleFiles(dir, gowork string) []string {
 		if !module {
 			add(dir, "go.mod")
 			if module = exists(dir, "go.mod"); module {
-				add(dir, "go.sum", filepath.Join("vendor", "modules.txt"))
+				add(dir, "go.sum", "vendor", filepath.Join("vendor", "modules.txt"))
 			}
 		}
 		if !workspace {

@@ -59,10 +59,11 @@ func (m memory) record(results []gen.Result, outcomes []outcome) {
 		}
 	}
 	for i, b := range m.builds {
-		inputs := cache.Inputs{Files: cache.ModuleFiles(results[i].Dir, os.Getenv("GOWORK"))}
+		var inputs cache.Inputs
 		for _, path := range results[i].Inputs {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
 				inputs.Dirs = append(inputs.Dirs, path)
+				inputs.Files = append(inputs.Files, cache.ModuleFiles(path, os.Getenv("GOWORK"))...)
 			} else {
 				inputs.Files = append(inputs.Files, path)
 			}
