@@ -272,7 +272,7 @@ func (m *mentions) add(p *part) {
 		}
 		if piece.use == whole {
 			words(piece.source, func(word []byte) {
-				if !names[string(word)] {
+				if !names[string(word)] { // of most no string is made
 					names[string(word)] = true
 				}
 			})
@@ -300,14 +300,11 @@ func (m *mentions) need(function []byte) bool {
 // words calls found for everything in source that may be a name.
 func words(source []byte, found func(word []byte)) {
 	for at := 0; at < len(source); {
-		end := at
-		for end < len(source) && isWord(source[end]) {
-			end++
+		length := wordLength(source[at:])
+		if length > 0 {
+			found(source[at : at+length])
 		}
-		if end > at {
-			found(source[at:end])
-		}
-		at = end + 1
+		at += length + 1
 	}
 }
 
@@ -347,9 +344,5 @@ func nameOf(function []byte) (typ, name []byte) {
 		typ = receiver[bytes.LastIndexAny(receiver, " *(")+1:]
 		rest = bytes.TrimLeft(behind, " ")
 	}
-	end := 0
-	for end < len(rest) && isWord(rest[end]) {
-		end++
-	}
-	return typ, rest[:end]
+	return typ, rest[:wordLength(rest)]
 }

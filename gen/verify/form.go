@@ -101,16 +101,13 @@ func scan(source []byte, found func(between, word []byte)) bool {
 		end := at
 		switch c := source[at]; {
 		case c == '"':
-			for end++; end < len(source) && source[end] != '"'; end++ {
-				if source[end] == '\\' {
-					end++
-				}
+			length := quoted(source[at:])
+			if length == 0 {
+				return false
 			}
-			end++
+			end += length
 		case isWord(c):
-			for end < len(source) && isWord(source[end]) {
-				end++
-			}
+			end += wordLength(source[at:])
 			if isDigit(c) && !isDecimal(source[at:end]) {
 				return false
 			}
@@ -124,14 +121,20 @@ func scan(source []byte, found func(between, word []byte)) bool {
 			at++
 			continue
 		}
-		if end > len(source) {
-			return false
-		}
 		found(source[from:at], source[at:end])
 		at, from = end, end
 	}
 	found(source[from:], nil)
 	return true
+}
+
+// wordLength is how long the word is that source begins with.
+func wordLength(source []byte) int {
+	length := 0
+	for length < len(source) && isWord(source[length]) {
+		length++
+	}
+	return length
 }
 
 func isWord(c byte) bool {
