@@ -148,11 +148,15 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 		return nil
 	}
 	u := w.runner.unit
+	if u.queued { // since its turn began: it has room in a queue to itself
+		w.runq.drop(u)
+		u.queued = false
+	}
 	solo := p.newSolo(u)
 	solo.struck = true
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
-	defer u.home.Store(solo) // the handler's goroutine waits for it, even if the observer ends this one
+	defer u.home.Store(solo)   // the handler's goroutine waits for it, even if the observer ends this one
 	p.moved(u, w, solo)
 	return u
 }

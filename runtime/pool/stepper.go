@@ -410,11 +410,7 @@ func (p *Pool) Ping(processor int) error {
 // only does one thing in u in place of a whole turn.
 func (s *Stepper) only(u *Unit, what func()) {
 	if u.queued {
-		for n := s.worker.runq.len(); n > 0; n-- { // the others keep their order
-			if v := s.worker.runq.pop(); v != u {
-				s.worker.runq.push(v)
-			}
-		}
+		s.worker.runq.drop(u)
 		u.queued = false
 	}
 	closing := u.closing

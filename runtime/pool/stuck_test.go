@@ -277,3 +277,53 @@ func TestAWaitingWorkerLetsVirtualTimePass(t *testing.T) {
 		top.runWhole(t)
 	})
 }
+
+// TestOneThatHangsIsInNoRunQueue: room in its queue to itself has made an instance
+// ready, and it hangs later in the same turn. The worker that it loses runs it no
+// more.
+func TestOneThatHangsIsInNoRunQueue(t *testing.T) {
+	const rounds, each = 5, 40 // messages to itself at once, more than the capacity
+	synctest.Test(t, func(t *testing.T) {
+		var inside atomic.Int32
+		sent, back := 0, 0
+		alone := func(handle func() error) error {
+			if inside.Add(1) > 1 {
+				t.Error("two goroutines are in one instance")
+			}
+			defer inside.Add(-1)
+			return handle()
+		}
+		loop := func(c *cell) error {
+			switch {
+			case back < sent:
+				return nil
+			case sent == rounds*each:
+				return topo.Done
+			case sent > 0:
+				time.Sleep(50 * time.Millisecond)
+			}
+			for range each {
+				sent++
+				if err := c.send(1, 0, message{}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		moves := new(mover)
+		top := build(t, []proc{
+			feed(0, 1000, 1),
+			{
+				name: "loop",
+				ping: func(c *cell) error { return alone(func() error { return loop(c) }) },
+				receive: func(_ *cell, m *message) error {
+					return alone(func() error { back += m.edge; return nil }) // edge 1 leads back
+				},
+			},
+		}, []edge{{from: 0, to: 1, capacity: 8}, {from: 1, to: 1, capacity: 8}}, pool.Workers(1), pool.Observe(moves))
+		top.runWhole(t)
+		if moves.count("loop", -1) == 0 {
+			t.Error("it has not lost its worker")
+		}
+	})
+}

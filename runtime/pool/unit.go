@@ -201,6 +201,15 @@ func (q *unitQueue) remove(before, u *Unit) {
 	}
 }
 
+// drop takes out u, wherever it stands.
+func (q *unitQueue) drop(u *Unit) {
+	for n := q.len(); n > 0; n-- { // the others keep their order
+		if v := q.pop(); v != u {
+			q.push(v)
+		}
+	}
+}
+
 func (q *unitQueue) len() (n int) {
 	for u := q.first; u != nil; u = u.next {
 		n++
