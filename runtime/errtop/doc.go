@@ -35,8 +35,9 @@
 // exact from the moment since which the record has been kept. When somebody reads,
 // all that the workers have recorded is added first, and only then anything goes:
 // nothing while there is room, and no newcomer between what one worker counted of
-// it and what another did. What rast.md is,
-// which this package is modelled on, is said in docs/reference/rast.md.
+// it and what another did.
+//
+// The package is modelled on rast.md; docs/reference/rast.md says what that is.
 //
 // A record that was not seen for Settings.Keep, ten minutes by default, goes.
 //

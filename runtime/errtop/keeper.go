@@ -220,7 +220,8 @@ func (k *Keeper) rouse() {
 	}
 }
 
-// Close writes what was not written yet. After it the keeper goes on in memory. Closing again returns the same error.
+// Close writes what was not written yet. After it the keeper goes on in memory.
+// Closing again returns the same error.
 func (k *Keeper) Close() error {
 	k.closing.Do(func() {
 		if k.disk == nil {

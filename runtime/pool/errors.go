@@ -23,7 +23,7 @@ var (
 	ErrStarted = errors.New("pool: the topology was started before")
 )
 
-var errEnded = errors.New("the handler ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
 // HandlerError is the error, or the panic, of a method of a processor.
 type HandlerError struct {
@@ -100,11 +100,11 @@ func pinged(err error) error {
 	if err == topo.Idle || err == topo.Done { // the handler may say so after each message
 		return err
 	}
-	if signal, failure := chain.Sort(err, topo.Done, topo.Idle); signal == nil {
-		return failure
-	} else {
+	signal, failure := chain.Sort(err, topo.Done, topo.Idle)
+	if signal != nil {
 		return signal
 	}
+	return failure
 }
 
 // endedServing returns the failure of a Serve that has returned err, nil where it

@@ -135,7 +135,7 @@ func TestAnObserverThatPanics(t *testing.T) {
 	} {
 		for way, end := range map[string]func(){
 			"panic: seen enough": func() { panic("seen enough") },
-			"the handler ended":  runtime.Goexit,
+			"the call ended":     runtime.Goexit,
 		} {
 			if what == "Stop" && way != "panic: seen enough" {
 				continue // it would end the test's own goroutine

@@ -467,12 +467,7 @@ func (p *Pool) closeAll(err error) error {
 			}
 		}
 	}
-	if joined := errors.Join(errs...); joined != nil && err == nil {
-		return joined
-	} else if err != nil && joined != nil {
-		return joined
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (p *Pool) log() *slog.Logger {

@@ -70,7 +70,7 @@ type Unit struct {
 	idleExp   uint8  // the next idle wait is 1 ms << idleExp
 	ping      pingState
 	pingAtExp uint8 // idleExp when pingAt was set
-	long      bool  // the last turn that was timed was long enough to time the next
+	long      bool  // the next turn is timed: the last one was long, may have been, or was outside the pool
 	queued    bool  // in the run queue
 	closing   bool  // the group's inputs from outside are closed
 	finishDue bool

@@ -47,7 +47,7 @@ type Head struct {
 
 	published count.Count
 
-	_ [8]byte // the consumer's fields start a line of their own
+	_ [8]byte // behind a pool.Link the consumer's fields start a cache line of their own
 
 	// The consumer's.
 	get   uint64
