@@ -56,7 +56,7 @@ type Result struct {
 // Bind binds each topology to the Go package that it is generated into. The
 // error is the context's: whatever is wrong with topologies, Go or the go
 // command is a finding.
-func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, error) {
+func Bind(ctx context.Context, inputs []Input, options Options) (_ []*Result, err error) {
 	fset := token.NewFileSet()
 	env := newEnvironment(options.Env)
 	results := make([]*Result, len(inputs))
@@ -76,6 +76,11 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 		}
 		holders[r.Dir] = r
 	}
+	defer func() {
+		if err != nil {
+			Release(results)
+		}
+	}()
 	loaders := newLoaders(fset, env, results, options)
 	if options.Verify {
 		for _, l := range loaders {

@@ -301,6 +301,40 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
+// TestCanceledWhileListing ends Bind in a type check while the go command lists.
+func TestCanceledWhileListing(t *testing.T) {
+	dir, folder := filepath.Join(newModule(t), "small"), t.TempDir()
+	var many strings.Builder
+	many.WriteString("-- b.go --\npackage small\n")
+	for i := range 20_000 { // which take a while to check
+		fmt.Fprintf(&many, "\ntype t%d struct{ a, b int }\n", i)
+	}
+	small(t, dir, many.String(), Options{})
+	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
+	options := Options{Verify: true, Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), "GOTMPDIR="+folder)}
+	for {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer cancel()
+			for ctx.Err() == nil {
+				if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+					return
+				}
+			}
+		}()
+		results, err := Bind(ctx, []Input{in}, options)
+		cancel()
+		if err == nil { // it was faster
+			Release(results)
+			continue
+		}
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+			t.Errorf("left behind: %v, %v", entries, err)
+		}
+		return
+	}
+}
+
 // The plan of a topology does not depend on anything but file and Go code.
 func TestHashIsStable(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
