@@ -161,7 +161,7 @@ func (m *mutant) caught() (bool, error) {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		return false, err
 	}
-	args := append([]string{"test", "-short", "-failfast", "-timeout", "120s", "-overlay", list}, tests...)
+	args := append([]string{"test", "-failfast", "-timeout", "120s", "-overlay", list}, tests...)
 	err = exec.Command("go", args...).Run()
 	if _, failed := err.(*exec.ExitError); failed {
 		return true, nil
