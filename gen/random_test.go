@@ -21,7 +21,7 @@ import (
 func TestRandomTopologies(t *testing.T) {
 	rounds := 150
 	if os.Getenv("CI") == "" {
-		rounds = 20
+		rounds = 10
 	}
 	dir, err := os.MkdirTemp("testdata", "random") // inside this module, which has the runtime
 	if err != nil {
