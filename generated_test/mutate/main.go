@@ -161,7 +161,7 @@ func (m *mutant) caught() (bool, error) {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		return false, err
 	}
-	args := append([]string{"test", "-failfast", "-timeout", "120s", "-overlay", list}, tests...)
+	args := append([]string{"test", "-failfast", "-timeout", "5m", "-overlay", list}, tests...)
 	for _, ci := range []string{"CI=", "CI=true"} { // with the tests that take long only where the others miss it
 		test := exec.Command("go", args...)
 		test.Env = append(os.Environ(), ci)
