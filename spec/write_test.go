@@ -104,7 +104,7 @@ func TestRelativePath(t *testing.T) {
 	for _, c := range []struct{ dir, file, want string }{
 		{"/home/ann/shop", "/home/ann/shop/topology.yml", "topology.yml"},
 		{"/home/ann/shop", "/home/ann/shop/a/b.go", "a/b.go"},
-		{"/home/ann/shop", "/work/other/b.go", "/work/other/b.go"},
+		{"/home/ann/shop", "/src/other/b.go", "/src/other/b.go"},
 		{"/home/ann/shop", "/home/ann/shop/..b.go", "..b.go"},
 		{"/home/ann/shop", "topology.yml", "topology.yml"},
 		{"", "/work/b.go", "/work/b.go"},

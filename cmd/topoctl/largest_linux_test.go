@@ -19,7 +19,7 @@ import (
 // printed, is printed in bounded time and memory: an error at a time.
 func TestTheLargestFile(t *testing.T) {
 	if os.Getenv("CI") == "" {
-		t.Skip("it takes long")
+		t.Skip("takes long: set CI")
 	}
 	const memoryMax, timeMax = 100 << 10, 20 * time.Second // KiB; alone on a machine it takes 80 MB and 4 s
 	path, bin := filepath.Join(t.TempDir(), "errors.pb"), filepath.Join(t.TempDir(), "topoctl")

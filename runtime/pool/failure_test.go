@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/faulty"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -49,29 +50,10 @@ func TestAnErrorNamesItsPlace(t *testing.T) {
 	}
 }
 
-// faulty is an error whose method of that name panics; "itself" wraps itself.
-type faulty string
-
-func (f faulty) method(name string) {
-	if string(f) == name {
-		panic("no " + name)
-	}
-}
-func (f faulty) Error() string { f.method("Error"); return "faulty" }
-func (f faulty) Is(error) bool { f.method("Is"); return false }
-func (f faulty) As(any) bool   { f.method("As"); return false }
-func (f faulty) Unwrap() error {
-	f.method("Unwrap")
-	if f == "itself" {
-		return f
-	}
-	return nil
-}
-
 // TestHostileErrors end Run as others do, in time, and are the failure of the
 // method that returned them or panicked with them.
 func TestHostileErrors(t *testing.T) {
-	for _, failure := range []error{faulty("Is"), faulty("As"), faulty("Unwrap"), faulty("Error"), faulty("itself"), (*pool.HandlerError)(nil)} {
+	for _, failure := range []error{faulty.Error("Is"), faulty.Error("As"), faulty.Error("Unwrap"), faulty.Error("Error"), faulty.Error("itself"), (*pool.HandlerError)(nil)} {
 		for way, fails := range map[string]func() error{
 			"hostile error": func() error { return failure },
 			"hostile panic": func() error { panic(failure) },

@@ -8,30 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/faulty"
 )
-
-// faulty is an error whose method of that name panics; "itself" wraps itself.
-type faulty string
-
-func (f faulty) method(name string) {
-	if string(f) == name {
-		panic("no " + name)
-	}
-}
-func (f faulty) Error() string { f.method("Error"); return "faulty" }
-func (f faulty) Is(error) bool { f.method("Is"); return false }
-func (f faulty) Unwrap() error {
-	f.method("Unwrap")
-	if f == "itself" {
-		return f
-	}
-	return nil
-}
 
 // TestHostileErrors end Run as any other error does.
 func TestHostileErrors(t *testing.T) {
 	for name, err := range map[string]error{
-		"Is": faulty("Is"), "Unwrap": faulty("Unwrap"), "Error": faulty("Error"), "itself": faulty("itself"),
+		"Is": faulty.Error("Is"), "Unwrap": faulty.Error("Unwrap"), "Error": faulty.Error("Error"), "itself": faulty.Error("itself"),
 		"nil": (*Error)(nil), "nil within": fmt.Errorf("x: %w", (*Error)(nil)),
 	} {
 		for _, panics := range []bool{false, true} {
@@ -107,7 +91,7 @@ func TestAControllerThatCannotBegin(t *testing.T) {
 	}{
 		"MaxWorkers panics":      {&beginner{max: func() int { panic("no") }}, "shard: MaxWorkers: panic: no\n"},
 		"InitialSharding panics": {&beginner{max: two, at: func() ([][]int, error) { panic(errBoom) }}, "shard: InitialSharding: panic: boom\n"},
-		"InitialSharding fails":  {&beginner{max: two, at: func() ([][]int, error) { return nil, faulty("Is") }}, "shard: InitialSharding: faulty (an error of type"},
+		"InitialSharding fails":  {&beginner{max: two, at: func() ([][]int, error) { return nil, faulty.Error("Is") }}, "shard: InitialSharding: faulty (an error of type"},
 		"no controller":          {nil, "shard: MaxWorkers: panic: runtime error: invalid memory address"},
 		"RoundRobin of nobody":   {&beginner{max: two, at: func() ([][]int, error) { return RoundRobin(1, 0), nil }}, "panic: shard: 1 shards cannot be given to 0 workers"},
 		"RoundRobin of less":     {&beginner{max: two, at: func() ([][]int, error) { return RoundRobin(-1, 1), nil }}, "panic: shard: -1 shards cannot be given to 1 workers"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/faulty"
 )
 
 // itself wraps itself, and says so for ever.
@@ -21,25 +23,13 @@ type twice struct{}
 func (twice) Error() string     { return "twice" }
 func (e twice) Unwrap() []error { return []error{e, e} }
 
-// faulty panics in the method that it names.
-type faulty string
-
-func (f faulty) method(name string) {
-	if string(f) == name {
-		panic("no " + name)
-	}
-}
-func (f faulty) Error() string   { f.method("Error"); return "faulty" }
-func (f faulty) Is(error) bool   { f.method("Is"); return false }
-func (f faulty) As(any) bool     { f.method("As"); return false }
-func (f faulty) Unwrap() error   { f.method("Unwrap"); return nil }
-func (f *pointer) Error() string { return f.text }
-func (f *pointer) Unwrap() error { return f.err }
-
 type pointer struct {
 	text string
 	err  error
 }
+
+func (f *pointer) Error() string { return f.text }
+func (f *pointer) Unwrap() error { return f.err }
 
 // list cannot be compared.
 type list []string
@@ -86,9 +76,9 @@ func TestSort(t *testing.T) {
 		"itself within":  {err: &pointer{"in", itself{}}, failure: "wraps too many"},
 		"endless tree":   {err: errors.Join(twice{}, io.EOF), failure: "wraps too many"},
 		"before the end": {err: errors.Join(io.EOF, itself{}), signal: io.EOF},
-		"Is panics":      {err: faulty("Is"), failure: "faulty (an error of type chain.faulty, a method of which, or of what it wraps, panics: no Is)"},
-		"Unwrap panics":  {err: faulty("Unwrap"), failure: "no Unwrap"},
-		"Error panics":   {err: deep(1, faulty("Unwrap")), failure: "in: faulty"},
+		"Is panics":      {err: faulty.Error("Is"), failure: "faulty (an error of type faulty.Error, a method of which, or of what it wraps, panics: no Is)"},
+		"Unwrap panics":  {err: faulty.Error("Unwrap"), failure: "no Unwrap"},
+		"Error panics":   {err: deep(1, faulty.Error("Unwrap")), failure: "in: faulty"},
 		"nil pointer":    {err: (*pointer)(nil), failure: "<nil> (an error of type *chain.pointer"},
 		"nil within":     {err: &pointer{"x", (*pointer)(nil)}, failure: "x (an error"},
 	} {
@@ -122,7 +112,7 @@ func TestAs(t *testing.T) {
 		"says it is":   {match{}, "as"},
 		"another":      {io.EOF, ""},
 		"wraps itself": {itself{}, ""},
-		"As panics":    {deep(1, faulty("As")), ""},
+		"As panics":    {deep(1, faulty.Error("As")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := As[*pointer](c.err)

@@ -1,0 +1,24 @@
+// Package faulty has, for tests, errors whose methods fail.
+package faulty
+
+// Error is an error whose method of that name panics: "Error", "Is", "As" or
+// "Unwrap". "itself" wraps itself.
+type Error string
+
+func (e Error) method(name string) {
+	if string(e) == name {
+		panic("no " + name)
+	}
+}
+
+func (e Error) Error() string { e.method("Error"); return "faulty" }
+func (e Error) Is(error) bool { e.method("Is"); return false }
+func (e Error) As(any) bool   { e.method("As"); return false }
+
+func (e Error) Unwrap() error {
+	e.method("Unwrap")
+	if e == "itself" {
+		return e
+	}
+	return nil
+}
