@@ -26,6 +26,8 @@ var topologyKeys = setters[Topology]{
 		t.Errors = &Errors{Top: defaultTop, Keep: defaultKeep, DumpEvery: defaultDumpEvery}
 		set(b, errorsKeys, t.Errors, v)
 	},
+	"health_check_interval": func(b *builder, t *Topology, v *Value) { t.HealthCheckInterval = b.duration(v, timeoutMin) },
+	"groups":                (*builder).groups,
 }
 
 var processorKeys = setters[Processor]{
@@ -35,6 +37,11 @@ var processorKeys = setters[Processor]{
 	"instances": func(b *builder, p *Processor, v *Value) { p.Instances = v.integer() },
 	"blocking":  func(b *builder, p *Processor, v *Value) { p.Blocking = v.boolean() },
 	"external":  func(b *builder, p *Processor, v *Value) { p.External = v.boolean() },
+	"restart":   func(b *builder, p *Processor, v *Value) { b.restart(&p.Restart, v) },
+	"health":    func(b *builder, p *Processor, v *Value) { b.health(&p.Health, v) },
+	"isolation": func(b *builder, p *Processor, v *Value) { p.Isolation = Isolation(v.Text) },
+	"memory":    func(b *builder, p *Processor, v *Value) { p.Memory = b.bytes(v) },
+	"on_error":  func(b *builder, p *Processor, v *Value) { b.onError(&p.OnError, v) },
 }
 
 var edgeKeys = setters[Edge]{
@@ -46,11 +53,16 @@ var edgeKeys = setters[Edge]{
 	"reply":    func(b *builder, e *Edge, v *Value) { e.Reply = v.text() },
 	"timeout":  func(b *builder, e *Edge, v *Value) { e.Timeout = b.duration(v, 1) },
 	"shared":   func(b *builder, e *Edge, v *Value) { e.Shared = v.boolean() },
+
+	"input_timeout": func(b *builder, e *Edge, v *Value) { e.InputTimeout = b.duration(v, timeoutMin) },
+	"arm":           func(b *builder, e *Edge, v *Value) { e.ArmAtStart = v.Text == armAtStart },
 }
 
 // timerKeys are the edgeKeys that an edge "every 1s -> audit" can have.
 var timerKeys = setters[Edge]{
-	"route": edgeKeys["route"],
+	"route":         edgeKeys["route"],
+	"input_timeout": edgeKeys["input_timeout"],
+	"arm":           edgeKeys["arm"],
 }
 
 var routeKeys = setters[Route]{
@@ -107,21 +119,24 @@ func newBuilder(found *collector) *builder {
 		similar: &similar{cells: suggestCellsMax},
 		named:   map[string]int{},
 		topology: &Topology{
-			Output: Text{Value: defaultOutput},
-			Pool:   Pool{Batch: defaultBatch, Rebalance: defaultRebalance, DrainTimeout: defaultDrainTimeout},
+			Output:              Text{Value: defaultOutput},
+			HealthCheckInterval: defaultHealthCheckInterval,
+			Pool:                Pool{Batch: defaultBatch, Rebalance: defaultRebalance, DrainTimeout: defaultDrainTimeout},
 		},
 	}
 }
 
 func (b *builder) build(root *Value) {
-	// Edges refer to processors, wherever they stand in the file.
-	for _, edges := range []bool{false, true} {
+	// Edges and groups refer to processors, wherever they stand in the file.
+	for _, refers := range []bool{false, true} {
 		for _, f := range root.Fields {
-			if setter := topologyKeys[f.Key.Value]; setter != nil && (f.Key.Value == "edges") == edges && !b.found.exact[f.Value.Pointer] {
+			name := f.Key.Value
+			if setter := topologyKeys[name]; setter != nil && (name == "edges" || name == "groups") == refers && !b.found.exact[f.Value.Pointer] {
 				setter(b, b.topology, f.Value)
 			}
 		}
 	}
+	b.policies()
 }
 
 func (b *builder) messages(t *Topology, v *Value) {
@@ -135,6 +150,7 @@ func (b *builder) processors(t *Topology, v *Value) {
 	for i, f := range v.Fields {
 		p := Processor{
 			Name: f.Key, Ident: Exported(f.Key.Value), Instances: defaultInstances,
+			Isolation: Goroutine, OnError: OnError{Then: Stop, DeadLetterTo: -1},
 			At: f.Key.At, Pointer: f.Key.Pointer,
 		}
 		if end := f.Value.At; end.EndLine > p.At.Line || end.EndLine == p.At.Line && end.EndColumn > p.At.EndColumn {
@@ -149,6 +165,7 @@ func (b *builder) processors(t *Topology, v *Value) {
 		}
 		t.Processors = append(t.Processors, p)
 	}
+	b.deadLetters(t.Processors)
 }
 
 func (b *builder) routeByKey(e *Edge, v *Value) {
@@ -204,11 +221,11 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 		b.found.add(codeForm, v.At, v.Pointer, quoted(v.Text)+" is not a duration", durationHint(v.Text))
 	case d < 0 || d < least:
 		suggestion := "write a duration above 0, such as 500ms"
-		switch least {
-		case 0:
+		switch {
+		case least == 0:
 			suggestion = "write 0, or a duration such as 500ms"
-		case dumpEveryMin:
-			suggestion = "write at least " + dumpEveryMin.String()
+		case least > 1:
+			suggestion = "write at least " + least.String()
 		}
 		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too short", suggestion)
 	}
@@ -264,6 +281,16 @@ func (b *builder) whole() *Topology {
 			kept.Processors = append(kept.Processors, p)
 		}
 	}
+	for i := range kept.Processors {
+		if o := &kept.Processors[i].OnError; o.DeadLetterTo >= 0 {
+			if to, ok := indices[o.DeadLetterTo]; ok {
+				o.DeadLetterTo = to
+			} else {
+				o.DeadLetter, o.DeadLetterTo = Text{}, -1
+			}
+		}
+	}
+	kept.Groups = b.wholeGroups(indices)
 	for _, e := range t.Edges {
 		from, fromKept := indices[e.From]
 		to, toKept := indices[e.To]

@@ -19,6 +19,10 @@ const (
 	everyMin        = time.Microsecond
 	topMax          = 1 << 12          // records of errors: keeps their file below 70 MB
 	dumpEveryMin    = time.Millisecond // faster than disks sync
+	timeoutMin      = time.Millisecond // the lateness of a timeout is tens of them
+	restartsMax     = 1_000_000        // of restarts, attempts and intensities: more is unlimited
+	memoryMin       = 16 << 20         // a Go program with a pool needs 10 MiB
+	memoryMax       = 1 << 50          // more than any machine has
 	findingsMax     = 1000             // more help nobody; the count of the others is told
 	nameMax         = 100              // characters: names of files and identifiers are made from names
 	typeMax         = 1000             // bytes of a Go type expression
@@ -39,4 +43,8 @@ const (
 	defaultKeep         = 10 * time.Minute
 	defaultDumpEvery    = time.Second
 	formatVersion       = 1
+
+	defaultHealthCheckInterval = 5 * time.Second
+	defaultIntensity           = 1               // as in Erlang/OTP
+	defaultPeriod              = 5 * time.Second // likewise
 )

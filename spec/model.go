@@ -26,6 +26,9 @@ type Topology struct {
 	Edges      []Edge      // in file order: the index is the EdgeIndex
 	Pool       Pool
 	Errors     *Errors // nil when the file leaves it out
+
+	HealthCheckInterval time.Duration // 5s by default
+	Groups              []Group       // in file order
 }
 
 // Message gives a Go type to a message name that has none in the package.
@@ -44,6 +47,11 @@ type Processor struct {
 	Instances int    // 1 by default
 	Blocking  bool
 	External  bool
+	Restart   Restart
+	Health    Health
+	Isolation Isolation // Goroutine by default
+	Memory    int64     // bytes; of a process of its own; 0: not said
+	OnError   OnError
 	At        Range  // of the whole entry
 	Pointer   string // "/processors/parser"
 }
@@ -92,8 +100,12 @@ type Edge struct {
 	Reply    Text // the reply message's name; "" for none
 	Timeout  time.Duration
 	Shared   bool
-	At       Range  // of the key "a -> b"
-	Pointer  string // "/edges/3"
+
+	InputTimeout time.Duration // 0: none
+	ArmAtStart   bool          // arm: start; else the first message arms it
+
+	At      Range  // of the key "a -> b"
+	Pointer string // "/edges/3"
 }
 
 // Pool is the pool section, with its defaults filled in.

@@ -31,6 +31,10 @@ var values = cmp.Options{
 	cmpopts.IgnoreFields(Value{}, "Pointer"),
 	cmpopts.IgnoreFields(Edge{}, "FromText", "ToText", "Pointer"),
 	cmpopts.IgnoreFields(Processor{}, "Pointer"),
+	cmpopts.IgnoreFields(Restart{}, "Pointer"),
+	cmpopts.IgnoreFields(Health{}, "Pointer"),
+	cmpopts.IgnoreFields(OnError{}, "Pointer"),
+	cmpopts.IgnoreFields(Group{}, "Pointer"),
 	cmpopts.IgnoreFields(Topology{}, "Source"),
 }
 

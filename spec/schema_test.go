@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,10 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 		"/$defs/processor":                      keysOf(processorKeys),
 		"/$defs/edge/anyOf/1":                   keysOf(edgeKeys),
 		"/$defs/timer":                          keysOf(timerKeys),
+		"/$defs/restart/anyOf/1":                keysOf(restartKeys),
+		"/$defs/health":                         keysOf(healthKeys),
+		"/$defs/on_error/anyOf/1":               keysOf(onErrorKeys),
+		"/$defs/group":                          keysOf(groupKeys),
 		"/$defs/route/anyOf/1":                  keysOf(routeKeys),
 		"/$defs/route/anyOf/1/properties/range": keysOf(rangeKeys),
 	} {
@@ -57,25 +62,36 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 // TestSchemaAndParserHaveTheSameDefaults parses a file that leaves everything
 // out, and compares the model with the defaults in the schema.
 func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
-	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\nerrors: {path: errors.pb}\n")
+	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\nerrors: {path: errors.pb}\ngroups: {g: {processors: [a]}}\n")
 	p, e := topology.Processors[0], topology.Edges[0]
 	model := map[string]any{
-		"/properties/output":                        topology.Output.Value,
-		"/properties/messages":                      topology.Messages,
-		"/properties/pool/properties/workers":       topology.Pool.Workers,
-		"/properties/pool/properties/batch":         topology.Pool.Batch,
-		"/properties/pool/properties/rebalance":     topology.Pool.Rebalance,
-		"/properties/pool/properties/drain_timeout": topology.Pool.DrainTimeout,
-		"/properties/errors/properties/top":         topology.Errors.Top,
-		"/properties/errors/properties/keep":        topology.Errors.Keep,
-		"/properties/errors/properties/dump_every":  topology.Errors.DumpEvery,
-		"/properties/errors/properties/crash":       topology.Errors.Crash,
-		"/$defs/processor/properties/instances":     p.Instances,
-		"/$defs/processor/properties/blocking":      p.Blocking,
-		"/$defs/processor/properties/external":      p.External,
-		"/$defs/edge/anyOf/1/properties/capacity":   e.Capacity,
-		"/$defs/edge/anyOf/1/properties/full":       e.Full,
-		"/$defs/edge/anyOf/1/properties/shared":     e.Shared,
+		"/properties/output":                             topology.Output.Value,
+		"/properties/messages":                           topology.Messages,
+		"/properties/pool/properties/workers":            topology.Pool.Workers,
+		"/properties/pool/properties/batch":              topology.Pool.Batch,
+		"/properties/pool/properties/rebalance":          topology.Pool.Rebalance,
+		"/properties/pool/properties/drain_timeout":      topology.Pool.DrainTimeout,
+		"/properties/errors/properties/top":              topology.Errors.Top,
+		"/properties/errors/properties/keep":             topology.Errors.Keep,
+		"/properties/errors/properties/dump_every":       topology.Errors.DumpEvery,
+		"/properties/errors/properties/crash":            topology.Errors.Crash,
+		"/$defs/processor/properties/instances":          p.Instances,
+		"/$defs/processor/properties/blocking":           p.Blocking,
+		"/$defs/processor/properties/external":           p.External,
+		"/$defs/edge/anyOf/1/properties/capacity":        e.Capacity,
+		"/$defs/edge/anyOf/1/properties/full":            e.Full,
+		"/$defs/edge/anyOf/1/properties/shared":          e.Shared,
+		"/properties/health_check_interval":              topology.HealthCheckInterval,
+		"/properties/groups":                             parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: []\n").Groups,
+		"/$defs/processor/properties/isolation":          p.Isolation,
+		"/$defs/restart/anyOf/1/properties/max_restarts": p.Restart.MaxRestarts,
+		"/$defs/restart/anyOf/1/properties/delay":        p.Restart.Delay,
+		"/$defs/restart/anyOf/1/properties/jitter":       p.Restart.Jitter,
+		"/$defs/on_error/anyOf/1/properties/then":        p.OnError.Then,
+		"/$defs/group/properties/strategy":               topology.Groups[0].Strategy,
+		"/$defs/group/properties/intensity":              topology.Groups[0].Intensity,
+		"/$defs/group/properties/period":                 topology.Groups[0].Period,
+		"/$defs/arm":                                     map[bool]string{false: "first-message", true: armAtStart}[e.ArmAtStart],
 	}
 	found := map[string]bool{}
 	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
@@ -90,8 +106,8 @@ func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
 			if d, err := time.ParseDuration(fmt.Sprint(value)); err != nil || d != m {
 				t.Errorf("%s is %v in the schema and %v in the model", pointer, value, m)
 			}
-		case []Message:
-			if len(m) != 0 {
+		case []Message, []Group:
+			if reflect.ValueOf(m).Len() != 0 {
 				t.Errorf("%s is not empty", pointer)
 			}
 		default:
@@ -109,6 +125,20 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 	for pointer, want := range map[string]any{
 		"/properties/version/const":                                       float64(formatVersion),
 		"/$defs/edge/anyOf/1/properties/full/enum":                        []any{string(Block), string(DropOldest), string(DropNewest), string(Fail)},
+		"/$defs/restart/anyOf/0/enum":                                     []any{string(Never), string(OnFailure), string(Always)},
+		"/$defs/restart/anyOf/1/properties/policy/enum":                   []any{string(Never), string(OnFailure), string(Always)},
+		"/$defs/restart/anyOf/1/properties/max_restarts/maximum":          float64(restartsMax),
+		"/$defs/processor/properties/isolation/enum":                      []any{string(Goroutine), string(Process)},
+		"/$defs/memory/anyOf/0/minimum":                                   float64(memoryMin),
+		"/$defs/memory/anyOf/0/maximum":                                   float64(memoryMax),
+		"/$defs/memory/anyOf/1/pattern":                                   bytesForm.String(),
+		"/$defs/on_error/anyOf/0/enum":                                    []any{string(Stop), string(Skip), string(Retry)},
+		"/$defs/on_error/anyOf/1/properties/then/enum":                    []any{string(Stop), string(Skip), string(Retry)},
+		"/$defs/on_error/anyOf/1/properties/max_attempts/maximum":         float64(restartsMax),
+		"/$defs/group/properties/strategy/enum":                           []any{string(OneForOne), string(OneForAll), string(RestForOne)},
+		"/$defs/group/properties/intensity/maximum":                       float64(restartsMax),
+		"/properties/groups/propertyNames/maxLength":                      float64(nameMax),
+		"/$defs/arm/enum":                                                 []any{"first-message", armAtStart},
 		"/$defs/route/anyOf/0/enum":                                       []any{string(RouteLocal), string(RouteBroadcast)},
 		"/$defs/processor/properties/instances/maximum":                   float64(instancesMax),
 		"/$defs/edge/anyOf/1/properties/capacity/maximum":                 float64(capacityMax),

@@ -11,7 +11,7 @@ import (
 // receiving one. Generated code embeds it beside the queues of the pair's edges.
 type Link struct {
 	inlet Inlet
-	from  *Unit // nil for timers and external senders
+	out   *Out // of the instance that sends; nil for timers and external senders
 	to    *Unit
 	gate  *Gate // of an external sender
 	heads []*queue.Head
@@ -42,13 +42,11 @@ type Link struct {
 // initialized by it; edges and capacities go with them one by one.
 func (l *Link) Join(in Inlet, out *Out, to *Unit, heads ...*queue.Head) {
 	l.inlet, l.to, l.heads = in, to, heads
-	if out != nil {
-		l.from = out.unit
-	}
+	l.out = out
 	l.edge = int32(heads[0].Index())
 	l.ordered = len(heads) > 1
 	group := to.proc.group
-	l.inCycle = l.from != nil && l.from.proc.group == group
+	l.inCycle = out != nil && out.unit.proc.group == group
 	l.entering = !l.inCycle && group.cyclic
 	l.readyNote = note{kind: noteReady, link: l}
 	l.roomNote = note{kind: noteRoom, link: l}
@@ -62,7 +60,7 @@ func (l *Link) Join(in Inlet, out *Out, to *Unit, heads ...*queue.Head) {
 }
 
 // From is the sending instance's index.
-func (l *Link) From() int { return int(l.from.index) }
+func (l *Link) From() int { return int(l.out.unit.index) }
 
 // Number returns the number of the next message of an ordered link.
 func (l *Link) Number() uint64 {
@@ -81,17 +79,17 @@ func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 
 // Touched, Filled and Overfull make a Link the queue.Listener of its queues.
 func (l *Link) Touched(*queue.Head) {
-	if l.from != nil && !l.dirty {
+	if l.out != nil && !l.dirty {
 		l.dirty = true
-		l.nextDirty, l.from.out.dirty = l.from.out.dirty, l
+		l.nextDirty, l.out.dirty = l.out.dirty, l
 	}
 }
 
 func (l *Link) Filled(h *queue.Head) {
-	if l.from == nil {
+	if l.out == nil {
 		return // an external sender looks for room before each message
 	}
-	o := l.from.out
+	o := l.out
 	if o.unit.proc.pool.edges[h.Index()].Full != Wait || bug.On(bug.FullIgnored) {
 		return // the send itself drops or fails
 	}
@@ -101,7 +99,7 @@ func (l *Link) Filled(h *queue.Head) {
 	} else {
 		o.full++
 	}
-	if w := l.from.home.Load(); w != nil {
+	if w := o.unit.home.Load(); w != nil {
 		w.hold.Or(holdFull)
 	}
 }
@@ -131,7 +129,7 @@ func (l *Link) publish(w *Worker) {
 
 // setLocal tells the queues whether sender and receiver run on w both.
 func (l *Link) setLocal(w *Worker) {
-	local := l.from != nil && l.from.home.Load() == w
+	local := l.out != nil && l.out.unit.home.Load() == w
 	if local == l.local {
 		return
 	}
@@ -191,7 +189,7 @@ func (l *Link) reportRoom(w *Worker) {
 func (l *Link) room(w *Worker) {
 	if l.gate != nil {
 		l.gate.signal()
-	} else if home := l.from.home.Load(); home == w {
+	} else if home := l.out.unit.home.Load(); home == w {
 		w.roomIn(l)
 	} else if l.wantRoom.CompareAndSwap(false, true) {
 		if home.post(&l.roomNote) {

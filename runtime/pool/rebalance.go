@@ -228,10 +228,10 @@ func (r *rebalancer) measured() *placement {
 			u.cost /= 2
 		}
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
-			if l.from == nil || l.hops == 0 {
+			if l.out == nil || l.hops == 0 {
 				continue
 			}
-			if from := l.from.proc.first + int(l.from.index); from != i {
+			if from := l.out.unit.proc.first + int(l.out.unit.index); from != i {
 				p.passing[i] = append(p.passing[i], passing{from, l.hops})
 				p.passing[from] = append(p.passing[from], passing{i, l.hops})
 			}

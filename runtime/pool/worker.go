@@ -193,7 +193,7 @@ func (w *Worker) readReady(l *Link) {
 }
 
 func (w *Worker) readRoom(l *Link) {
-	if home := l.from.home.Load(); home != w {
+	if home := l.out.unit.home.Load(); home != w {
 		home.post(&l.roomNote)
 		return
 	}
@@ -219,13 +219,12 @@ func (w *Worker) makeReady(l *Link) {
 
 // roomIn lets the sender of l go on where all its full queues have room.
 func (w *Worker) roomIn(l *Link) {
-	u := l.from
 	for _, h := range l.heads {
 		if h.HasReported() && !h.Await() {
-			u.out.drained(h)
+			l.out.drained(h)
 		}
 	}
-	w.schedule(u)
+	w.schedule(l.out.unit)
 }
 
 // schedule puts u into the run queue where a turn would do something.
