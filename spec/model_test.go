@@ -40,6 +40,16 @@ var values = cmp.Options{
 
 func text(value string) Text { return Text{Value: value} }
 
+// unsupervised fills in what a processor has of which the file says nothing
+// about failures.
+func unsupervised(processors ...Processor) []Processor {
+	for i := range processors {
+		p := &processors[i]
+		p.Restart.Policy, p.Isolation, p.OnError = Never, Goroutine, OnError{Then: Stop, DeadLetterTo: -1}
+	}
+	return processors
+}
+
 func TestModelOfTheContractsExample(t *testing.T) {
 	got := parseClean(t, string(read(t, "testdata/parse/clean-contract/input.yml")))
 	key := Route{Kind: RouteKey, Field: text("Account")}
@@ -49,17 +59,17 @@ func TestModelOfTheContractsExample(t *testing.T) {
 			{text("Order"), text("example.com/shop/model.Order")},
 			{text("Lines"), text("*example.com/shop/model.Page[string]")},
 		},
-		Processors: []Processor{
-			{Name: text("feed"), Ident: "Feed", New: text("NewFeed"), Instances: 1, With: &Value{Kind: Map, Fields: []Field{
+		Processors: unsupervised(
+			Processor{Name: text("feed"), Ident: "Feed", New: text("NewFeed"), Instances: 1, With: &Value{Kind: Map, Fields: []Field{
 				{text("dir"), &Value{Kind: String, Text: "./in"}},
 				{text("glob"), &Value{Kind: String, Text: "*.csv"}},
 			}}},
-			{Name: text("parser"), Ident: "Parser", Instances: 1},
-			{Name: text("pricing"), Ident: "Pricing", Type: text("example.com/shop/pricing.Engine"), Instances: 8},
-			{Name: text("store"), Ident: "Store", Instances: 4, Blocking: true},
-			{Name: text("audit"), Ident: "Audit", Instances: 1},
-			{Name: text("api"), Ident: "Api", Instances: 1, External: true},
-		},
+			Processor{Name: text("parser"), Ident: "Parser", Instances: 1},
+			Processor{Name: text("pricing"), Ident: "Pricing", Type: text("example.com/shop/pricing.Engine"), Instances: 8},
+			Processor{Name: text("store"), Ident: "Store", Instances: 4, Blocking: true},
+			Processor{Name: text("audit"), Ident: "Audit", Instances: 1},
+			Processor{Name: text("api"), Ident: "Api", Instances: 1, External: true},
+		),
 		Edges: []Edge{
 			{From: 0, To: 1, Message: text("Raw"), Capacity: 1024, Full: Block},
 			{From: 1, To: 2, Message: text("Order"), Route: key, Capacity: 1024, Full: Block},
@@ -69,7 +79,8 @@ func TestModelOfTheContractsExample(t *testing.T) {
 			{From: 5, To: 2, Message: text("Quote"), Route: key, Reply: text("Price"), Timeout: 2 * time.Second, Capacity: 1024, Full: Block},
 			{From: -1, To: 4, Every: time.Second, Capacity: 1024, Full: Block},
 		},
-		Pool: Pool{Batch: 256, Rebalance: 5 * time.Second, DrainTimeout: 10 * time.Second},
+		Pool:                Pool{Batch: 256, Rebalance: 5 * time.Second, DrainTimeout: 10 * time.Second},
+		HealthCheckInterval: 5 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Error(diff)
@@ -93,16 +104,16 @@ pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m}
 `)
 	want := &Topology{
 		File: "topology.yml", Name: text("every"), Output: text("topology_gen.go"),
-		Processors: []Processor{
-			{Name: text("line-parser"), Ident: "LineParser", Type: text("Engine"), New: text("NewEngine"), Instances: 16, Blocking: true,
+		Processors: unsupervised(
+			Processor{Name: text("line-parser"), Ident: "LineParser", Type: text("Engine"), New: text("NewEngine"), Instances: 16, Blocking: true,
 				With: &Value{Kind: Map, Fields: []Field{
 					{text("n"), &Value{Kind: Int, Text: "-5"}},
 					{text("f"), &Value{Kind: Float, Text: "1.5"}},
 					{text("b"), &Value{Kind: Bool, Text: "true"}},
 					{text("l"), &Value{Kind: List, Items: []*Value{{Kind: Null, Text: "~"}, {Kind: String, Text: "x"}}}},
 				}}},
-			{Name: text("api"), Ident: "Api", Instances: 1, External: true},
-		},
+			Processor{Name: text("api"), Ident: "Api", Instances: 1, External: true},
+		),
 		Edges: []Edge{
 			{Message: text("A"), Route: Route{Kind: RouteRange, Offset: 2, Count: 3}, Capacity: 16, Full: DropOldest, Shared: true},
 			{Message: text("B"), Route: Route{Kind: RouteID, Field: text("Header.Number")}, Capacity: 1024, Full: DropNewest},
@@ -110,7 +121,60 @@ pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m}
 			{Message: text("D"), Route: Route{Kind: RouteBroadcast}, Capacity: 1024, Full: DropNewest},
 			{From: -1, Every: 90 * time.Second, Route: Route{Kind: RouteRange, Count: 1}, Capacity: 1024, Full: Block},
 		},
-		Pool: Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute},
+		Pool:                Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute},
+		HealthCheckInterval: 5 * time.Second,
+	}
+	if diff := cmp.Diff(want, got, values); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModelOfFailures(t *testing.T) {
+	got := parseClean(t, `
+version: 1
+name: robot
+health_check_interval: 2s
+groups:
+  sensors: {processors: [lidar, camera], strategy: rest-for-one, intensity: 3, period: 1m}
+  others: {processors: [planner]}
+processors:
+  camera: {restart: always, health: {timeout: 30s, startup_timeout: 10s}, isolation: process, memory: 512MiB}
+  lidar: {on_error: skip}
+  planner:
+    restart: {max_restarts: 3, delay: 500ms, max_delay: 30s, window: 1m, jitter: 0.2}
+    on_error: {then: retry, max_attempts: 3, dead_letter: morgue}
+  morgue: {restart: {policy: on-failure, delay: 1s, jitter: 1}}
+edges:
+  - camera -> planner: {message: Frame, input_timeout: 5s}
+  - lidar -> planner: {message: Points, input_timeout: 1s, arm: start}
+  - every 100ms -> camera: {input_timeout: 1s, arm: first-message}
+`)
+	second, minute := time.Second, time.Minute
+	none := OnError{Then: Stop, DeadLetterTo: -1}
+	want := &Topology{
+		File: "topology.yml", Name: text("robot"), Output: text("topology_gen.go"),
+		HealthCheckInterval: 2 * second,
+		Groups: []Group{
+			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute},
+			{Name: text("others"), Processors: []int{2}, Strategy: OneForOne, Intensity: 1, Period: 5 * second},
+		},
+		Processors: []Processor{
+			{Name: text("camera"), Ident: "Camera", Instances: 1, Restart: Restart{Policy: Always, Given: true},
+				Health: Health{Timeout: 30 * second, StartupTimeout: 10 * second}, Isolation: Process, Memory: 512 << 20, OnError: none},
+			{Name: text("lidar"), Ident: "Lidar", Instances: 1, Restart: Restart{Policy: OnFailure}, Isolation: Goroutine,
+				OnError: OnError{Then: Skip, Given: true, DeadLetterTo: -1}},
+			{Name: text("planner"), Ident: "Planner", Instances: 1, Isolation: Goroutine,
+				Restart: Restart{Policy: OnFailure, Given: true, MaxRestarts: 3, Delay: second / 2, MaxDelay: 30 * second, Window: minute, Jitter: 0.2},
+				OnError: OnError{Then: Retry, Given: true, MaxAttempts: 3, DeadLetter: text("morgue"), DeadLetterTo: 3}},
+			{Name: text("morgue"), Ident: "Morgue", Instances: 1, Isolation: Goroutine,
+				Restart: Restart{Policy: OnFailure, Given: true, Delay: second, Jitter: 1}, OnError: none},
+		},
+		Edges: []Edge{
+			{From: 0, To: 2, Message: text("Frame"), Capacity: 1024, Full: Block, InputTimeout: 5 * second},
+			{From: 1, To: 2, Message: text("Points"), Capacity: 1024, Full: Block, InputTimeout: second, ArmAtStart: true},
+			{From: -1, To: 0, Every: 100 * time.Millisecond, Capacity: 1024, Full: Block, InputTimeout: second},
+		},
+		Pool: Pool{Batch: 256, Rebalance: 5 * second, DrainTimeout: 10 * second},
 	}
 	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Error(diff)

@@ -1,0 +1,193 @@
+package spec
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const armAtStart = "start"
+
+var restartKeys = setters[Restart]{
+	"policy":       func(b *builder, r *Restart, v *Value) { r.Policy = RestartPolicy(v.Text) },
+	"max_restarts": func(b *builder, r *Restart, v *Value) { r.MaxRestarts = v.integer() },
+	"delay":        func(b *builder, r *Restart, v *Value) { r.Delay = b.duration(v, 0) },
+	"max_delay":    func(b *builder, r *Restart, v *Value) { r.MaxDelay = b.duration(v, 1) },
+	"window":       func(b *builder, r *Restart, v *Value) { r.Window = b.duration(v, 1) },
+	"jitter":       func(b *builder, r *Restart, v *Value) { r.Jitter = v.number() },
+}
+
+var healthKeys = setters[Health]{
+	"timeout":         func(b *builder, h *Health, v *Value) { h.Timeout = b.duration(v, timeoutMin) },
+	"startup_timeout": func(b *builder, h *Health, v *Value) { h.StartupTimeout = b.duration(v, timeoutMin) },
+}
+
+var onErrorKeys = setters[OnError]{
+	"then":         func(b *builder, o *OnError, v *Value) { o.Then = Then(v.Text) },
+	"max_attempts": func(b *builder, o *OnError, v *Value) { o.MaxAttempts = v.integer() },
+	"dead_letter":  func(b *builder, o *OnError, v *Value) { o.DeadLetter = v.text() },
+}
+
+var groupKeys = setters[Group]{
+	"processors": (*builder).members,
+	"strategy":   func(b *builder, g *Group, v *Value) { g.Strategy = Strategy(v.Text) },
+	"intensity":  func(b *builder, g *Group, v *Value) { g.Intensity = v.integer() },
+	"period":     func(b *builder, g *Group, v *Value) { g.Period = b.duration(v, timeoutMin) },
+}
+
+// restart reads a policy alone, or a mapping.
+func (b *builder) restart(r *Restart, v *Value) {
+	r.Given, r.At, r.Pointer = true, v.At, v.Pointer
+	if v.Kind == String {
+		r.Policy = RestartPolicy(v.Text)
+		return
+	}
+	set(b, restartKeys, r, v)
+}
+
+func (b *builder) health(h *Health, v *Value) {
+	h.At, h.Pointer = v.At, v.Pointer
+	set(b, healthKeys, h, v)
+}
+
+// onError reads what follows alone, or a mapping.
+func (b *builder) onError(o *OnError, v *Value) {
+	o.Given, o.At, o.Pointer = true, v.At, v.Pointer
+	if v.Kind == String {
+		o.Then = Then(v.Text)
+		return
+	}
+	set(b, onErrorKeys, o, v)
+}
+
+// deadLetters finds the processors that dead letters go to.
+func (b *builder) deadLetters(processors []Processor) {
+	for i := range processors {
+		if o := &processors[i].OnError; o.DeadLetter.Pointer != "" {
+			o.DeadLetterTo = b.reference(o.DeadLetter, b.receivers)
+		}
+	}
+}
+
+func (b *builder) groups(t *Topology, v *Value) {
+	for _, f := range v.Fields {
+		g := Group{
+			Name: f.Key, Strategy: OneForOne, Intensity: defaultIntensity, Period: defaultPeriod,
+			At: f.Key.At, Pointer: f.Key.Pointer,
+		}
+		set(b, groupKeys, &g, f.Value)
+		t.Groups = append(t.Groups, g)
+	}
+}
+
+// members reads the processors of a group.
+func (b *builder) members(g *Group, v *Value) {
+	for _, item := range v.Items {
+		if b.found.exact[item.Pointer] {
+			continue
+		}
+		if i := b.reference(item.text(), b.receivers); i >= 0 {
+			g.Processors = append(g.Processors, i)
+		}
+	}
+}
+
+// policies fills in what the file does not say. In a group an instance is
+// restarted on failure: that is what a group is for.
+func (b *builder) policies() {
+	grouped := b.grouped()
+	for i := range b.topology.Processors {
+		r := &b.topology.Processors[i].Restart
+		switch {
+		case r.Policy != "":
+		case grouped[i]:
+			r.Policy = OnFailure
+		default:
+			r.Policy = Never
+		}
+	}
+}
+
+// grouped says which processors are in a group.
+func (b *builder) grouped() []bool {
+	grouped := make([]bool, len(b.topology.Processors))
+	for _, g := range b.topology.Groups {
+		for _, p := range g.Processors {
+			grouped[p] = true
+		}
+	}
+	return grouped
+}
+
+// reference returns the index of the processor that something other than an edge
+// names, or noProcessor.
+func (b *builder) reference(name Text, candidates []string) int {
+	if i, ok := b.named[name.Value]; ok {
+		return i
+	}
+	if b.declared {
+		suggestion := ""
+		if best := b.similar.to(name.Value, candidates); best != "" {
+			suggestion = didYouMean(best)
+		}
+		b.found.addText(codeNotDeclared, name, "processor "+quoted(name.Value)+" is not declared", suggestion)
+	}
+	return noProcessor
+}
+
+// wholeGroups returns the groups without what has an error. indices are those of
+// the processors that are kept.
+func (b *builder) wholeGroups(indices map[int]int) []Group {
+	var kept []Group
+	for _, g := range b.topology.Groups {
+		if b.found.broken[g.Pointer] {
+			continue
+		}
+		var members []int
+		for _, p := range g.Processors {
+			if i, ok := indices[p]; ok {
+				members = append(members, i)
+			}
+		}
+		g.Processors = members
+		kept = append(kept, g)
+	}
+	return kept
+}
+
+var (
+	bytesForm = regexp.MustCompile(`^[0-9]+(KiB|MiB|GiB)?$`)
+	byteUnits = map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+)
+
+// bytes reads an amount of memory: a number of bytes, or one with a unit.
+func (b *builder) bytes(v *Value) int64 {
+	if v.Kind != String {
+		return int64(v.integer())
+	}
+	if !bytesForm.MatchString(v.Text) {
+		suggestion := "write a whole number with KiB, MiB or GiB, such as 512MiB"
+		b.found.add(codeForm, v.At, v.Pointer, quoted(v.Text)+" is no amount of memory", suggestion)
+		return 0
+	}
+	digits := strings.TrimRight(v.Text, "KMGiB")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	unit := byteUnits[v.Text[len(digits):]]
+	switch {
+	case err != nil || n > memoryMax/unit:
+		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is more than any machine has", "")
+	case n*unit < memoryMin:
+		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too little for a process", fmt.Sprintf("write at least %dMiB", memoryMin>>20))
+	}
+	return n * unit
+}
+
+// number reads a number that the schema has found to be one.
+func (v *Value) number() float64 {
+	if v.Kind == Int {
+		return float64(v.integer())
+	}
+	f, _ := strconv.ParseFloat(v.Text, 64)
+	return f
+}
