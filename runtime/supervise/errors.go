@@ -1,0 +1,70 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrIntensity: a group restarted more often than its intensity allows. The
+	// error names the group and unwraps to the last cause.
+	ErrIntensity = errors.New("supervise: a group restarted too often")
+	// ErrLimit: an instance used up its max_restarts. The error names it and unwraps
+	// to the last cause.
+	ErrLimit = errors.New("supervise: max_restarts used up")
+)
+
+// errUnknown is the cause of a failure that came without one.
+var errUnknown = errors.New("supervise: it failed, and nobody said why")
+
+// limitError wraps ErrLimit. It asks the cause for its text when somebody asks
+// for its own: a Supervisor calls nobody's code.
+type limitError struct {
+	processor string
+	instance  int
+	restarts  int
+	window    time.Duration
+	cause     error // nil after a clean end
+}
+
+func (e *limitError) Error() string {
+	within := ""
+	if e.window > 0 {
+		within = fmt.Sprintf(" within %v", e.window)
+	}
+	return fmt.Sprintf("%v: processor %q, instance %d: restarted %d times%s, and then %s",
+		ErrLimit, e.processor, e.instance, e.restarts, within, last(e.cause))
+}
+
+func (e *limitError) Unwrap() []error { return unwrapped(ErrLimit, e.cause) }
+
+// intensityError wraps ErrIntensity, likewise.
+type intensityError struct {
+	group     string
+	intensity int
+	period    time.Duration
+	cause     error // likewise
+}
+
+func (e *intensityError) Error() string {
+	return fmt.Sprintf("%v: group %q: more than %d restarts within %v, and then %s",
+		ErrIntensity, e.group, e.intensity, e.period, last(e.cause))
+}
+
+func (e *intensityError) Unwrap() []error { return unwrapped(ErrIntensity, e.cause) }
+
+// last says how a child ended that is not restarted.
+func last(cause error) string {
+	if cause == nil {
+		return "a clean end"
+	}
+	return fmt.Sprintf("%v", cause)
+}
+
+func unwrapped(kind, cause error) []error {
+	if cause == nil {
+		return []error{kind}
+	}
+	return []error{kind, cause}
+}

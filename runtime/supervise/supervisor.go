@@ -1,0 +1,230 @@
+package supervise
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// Supervisor decides what becomes of the instances of a topology that end. It is
+// not safe for concurrent use.
+type Supervisor struct {
+	children [][]child // by processor and instance
+	groups   []group
+	random   *rand.Rand
+	stopping bool // nobody is started any more
+	ended    bool // the topology ends: nothing is answered any more
+
+	// Of the step that is being taken:
+	now     time.Duration
+	effects []pool.ChildEffect
+}
+
+var _ pool.Supervisor = (*Supervisor)(nil)
+
+// New returns a Supervisor of a topology whose instances are about to run for the
+// first time. What is not right in s is left out: groups do not get processors
+// that do not exist, or that another group has.
+func New(s Spec) *Supervisor {
+	seed := s.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	v := &Supervisor{
+		children: make([][]child, len(s.Processors)),
+		groups:   make([]group, len(s.Groups)),
+		random:   rand.New(rand.NewPCG(seed, 0)),
+	}
+	for i, p := range s.Processors {
+		v.children[i] = make([]child, max(p.Instances, 0))
+		for j := range v.children[i] {
+			v.children[i][j] = child{Processor: &p, id: pool.Child{Processor: i, Instance: j}}
+		}
+	}
+	for i := range s.Groups {
+		v.groups[i].init(s.Groups[i], v.children)
+	}
+	return v
+}
+
+// Step implements [pool.Supervisor].
+func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffect {
+	if s.ended {
+		return nil
+	}
+	s.now, s.effects = now, nil
+	if e.Kind == pool.TopologyStopping {
+		s.stop()
+		return s.effects
+	}
+	c := s.child(e.Child)
+	switch e.Kind {
+	case pool.ChildFailed, pool.ChildHung, pool.ChildNotStarted:
+		if e.Err == nil && !(e.Kind == pool.ChildNotStarted && s.disabled(c)) {
+			e.Err = errUnknown
+		}
+		s.exited(c, e.Err)
+	case pool.ChildEnded:
+		s.exited(c, nil)
+	case pool.ChildStopped:
+		if c.state == stopping {
+			s.stopped(c)
+		}
+	case pool.ChildStarted:
+		if c.state == starting {
+			c.state = running
+		}
+	case pool.ChildDue:
+		if c.state == waiting {
+			c.state = down
+		}
+	case pool.ChildInputsDone:
+		c.inputsDone = true
+		s.cancel(c)
+	}
+	s.proceed(c)
+	return s.effects
+}
+
+// child finds a child. One that the topology does not have is not supervised, and
+// nothing is remembered of it.
+func (s *Supervisor) child(id pool.Child) *child {
+	if p := id.Processor; p >= 0 && p < len(s.children) {
+		if i := id.Instance; i >= 0 && i < len(s.children[p]) {
+			return &s.children[p][i]
+		}
+	}
+	return &child{Processor: &Processor{}, id: id}
+}
+
+// exited hears that a child has ended, by cause or, where that is nil, cleanly.
+func (s *Supervisor) exited(c *child, cause error) {
+	switch {
+	case c.state == stopping, c.state.runs() && c.group.stops(c):
+		s.stopped(c) // whatever it ended by: it was to end
+	case c.state.runs():
+		c.cause = cause
+		s.decide(c)
+	}
+}
+
+// stopped hears that a child is down that was to stop, to be started with the
+// others of its group.
+func (s *Supervisor) stopped(c *child) {
+	c.state, c.cause = down, nil
+	if c.temporary() || s.disabled(c) {
+		s.letGo(c)
+	}
+}
+
+// decide takes the decision about a child that has ended, in the order of dora's
+// fault tolerance.
+func (s *Supervisor) decide(c *child) {
+	// The policy.
+	switch {
+	case c.cause != nil && !c.supervised():
+		s.end(c.cause)
+		return
+	case !c.restarts():
+		s.letGo(c)
+		return
+	}
+	// Disabled or not.
+	if s.disabled(c) {
+		s.letGo(c)
+		return
+	}
+	// The window.
+	if c.Window > 0 && s.now-c.since > c.Window {
+		c.count = 0
+	}
+	// The limit.
+	if c.MaxRestarts > 0 && c.count >= c.MaxRestarts {
+		s.giveUp(c, &limitError{c.Name, c.id.Instance, c.count, c.Window, c.cause})
+		return
+	}
+	if !c.group.mayRestart(s.now) {
+		s.end(&intensityError{c.group.Name, c.group.Intensity, c.group.Period, c.cause})
+		return
+	}
+	// The delay.
+	if c.count == 0 {
+		c.since = s.now
+	}
+	c.count++
+	c.state = down
+	if d := min(c.backoff(c.count, s.random.Float64), math.MaxInt64-s.now); d > 0 {
+		c.state = waiting
+		s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectWait, Child: c.id, Delay: d})
+	}
+	c.group.restart(c)
+}
+
+// disabled reports whether a child is not to be started any more.
+func (s *Supervisor) disabled(c *child) bool { return s.stopping || c.inputsDone }
+
+// proceed gives the orders that are due after something happened to c.
+func (s *Supervisor) proceed(c *child) {
+	switch {
+	case s.ended:
+	case c.group != nil && c.group.Strategy != OneForOne:
+		s.proceedGroup(c.group)
+	case c.state == down:
+		s.start(c)
+	}
+}
+
+// start starts a child that is down, unless that was disabled meanwhile.
+func (s *Supervisor) start(c *child) {
+	if s.disabled(c) {
+		s.letGo(c)
+		return
+	}
+	c.state, c.told = starting, false
+	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStart, Child: c.id})
+}
+
+// stop hears that the topology stops: what is down stays down.
+func (s *Supervisor) stop() {
+	s.stopping = true
+	for i := range s.groups {
+		s.groups[i].phase = steady
+	}
+	for i := range s.children {
+		for j := range s.children[i] {
+			s.cancel(&s.children[i][j])
+		}
+	}
+}
+
+// cancel lets a child go that was to be started.
+func (s *Supervisor) cancel(c *child) {
+	if c.state == waiting || c.state == down {
+		s.letGo(c)
+	}
+}
+
+// letGo says that a child that is down stays down.
+func (s *Supervisor) letGo(c *child) {
+	if c.cause != nil {
+		s.giveUp(c, c.cause)
+		return
+	}
+	c.state = done
+	if !c.told {
+		c.told = true
+		s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectDone, Child: c.id})
+	}
+}
+
+func (s *Supervisor) giveUp(c *child, err error) {
+	c.state = gone
+	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectGiveUp, Child: c.id, Err: err})
+}
+
+func (s *Supervisor) end(err error) {
+	s.ended = true
+	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectEnd, Err: err})
+}
