@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -61,6 +62,17 @@ func (r *Request[M, R]) Evicted() {
 		r.call = nil
 	}
 }
+
+// fail answers a request whose handling has failed for good.
+func (r *Request[M, R]) fail(why error) {
+	if r.call != nil {
+		r.call.answer <- outcome[R]{err: fmt.Errorf("%w: %w", topo.ErrFailed, why)}
+		r.call = nil
+	}
+}
+
+// letter is what is to be seen of it in a dead letter.
+func (r *Request[M, R]) letter() any { return r.Message }
 
 // Wait waits for the answer, until ctx ends, the timeout of the edge (0: none)
 // has passed, or the topology has ended.

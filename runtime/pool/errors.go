@@ -19,6 +19,11 @@ var (
 	// ErrCycleGrows: a cycle made more messages than it took, until it held
 	// sixteen times its capacities.
 	ErrCycleGrows = errors.New("pool: a cycle grows without end")
+	// ErrGaveUp: an instance has failed for good, and the rest went on to its end.
+	// The error wraps why.
+	ErrGaveUp = errors.New("pool: an instance has failed for good")
+	// ErrAbandoned: more handlers hang at once than a process should hold on to.
+	ErrAbandoned = errors.New("pool: too many handlers hang")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
 )
@@ -81,18 +86,24 @@ func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
 	if !r.inCall {
 		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
 	}
-	method := "Finish" // is called when all of Ping and Serve has ended
-	switch {
-	case r.link != nil:
-		method = "Receive"
-	case u.out.served:
-		method = "Serve"
-	case u.ping != pingNone:
-		method = "Ping"
-	}
-	e := p.handlerError(u, r.link, method, err)
+	e := p.handlerError(u, r.link, r.method(), err)
 	e.Stack = stack
 	return e
+}
+
+// method is the one that is called, or was the last.
+func (r *runner) method() string {
+	switch {
+	case r.link != nil:
+		return "Receive"
+	case r.calling != "":
+		return r.calling
+	case r.unit.out.served:
+		return "Serve"
+	case r.unit.ping != pingNone:
+		return "Ping"
+	}
+	return "Finish" // is called when all of Ping and Serve has ended
 }
 
 // pinged says what an error of Ping means: topo.Done, topo.Idle or a failure.

@@ -91,6 +91,18 @@ func (g *group) sourceDone() {
 	g.beginClosing()
 }
 
+// sourceBegins is told that a unit whose Ping or Serve was done is made anew. It
+// reports whether it may send.
+func (g *group) sourceBegins() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase != phaseOpen {
+		return false
+	}
+	g.sources++
+	return true
+}
+
 // beginClosing unlocks g.
 func (g *group) beginClosing() {
 	if g.phase != phaseOpen || g.open > 0 || g.sources > 0 {
@@ -135,11 +147,17 @@ func (g *group) leave(sent *Link) {
 		g.phase = phaseFinishing
 		g.turns.Add(1) // until the last Finish has returned
 		g.mu.Unlock()
+		if g.pool.faulty {
+			g.inputsDone()
+		}
 		g.finishNext()
 		return
 	}
 	g.phase = phaseFinished
 	g.mu.Unlock()
+	if g.pool.faulty {
+		g.pool.closeOutputs(func(proc *processor) bool { return proc.group == g })
+	}
 	for _, d := range g.down {
 		d.inputClosed()
 	}

@@ -153,7 +153,7 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 		u.queued = false
 	}
 	solo := p.newSolo(u)
-	solo.struck = true
+	solo.struck, solo.runner = true, w.runner
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
 	defer u.home.Store(solo)   // the handler's goroutine waits for it, even if the observer ends this one

@@ -64,14 +64,16 @@ type Snapshot struct {
 	Time       time.Time          `json:"time"`
 	Elapsed    time.Duration      `json:"elapsed"` // since New, in nanoseconds
 	Workers    int                `json:"workers"`
-	Processors []ProcessorFigures `json:"processors"` // by index
-	Edges      []EdgeFigures      `json:"edges"`      // by index
+	Processors []ProcessorFigures `json:"processors"`       // by index
+	Edges      []EdgeFigures      `json:"edges"`            // by index
+	Faults     *FaultFigures      `json:"faults,omitempty"` // of all processors that are watched
 }
 
 // ProcessorFigures are the figures of one processor.
 type ProcessorFigures struct {
 	Name      string            `json:"name"`
-	Instances []InstanceFigures `json:"instances"` // by index; none for an external processor
+	Instances []InstanceFigures `json:"instances"`        // by index; none for an external processor
+	Faults    *FaultFigures     `json:"faults,omitempty"` // where the file says what becomes of failures
 }
 
 // InstanceFigures are the figures of one instance. What is left of the time
@@ -107,7 +109,15 @@ func (p *Pool) Snapshot() Snapshot {
 		for _, u := range proc.units {
 			f.Instances = append(f.Instances, u.figures(now))
 		}
+		if proc.faults != nil {
+			faults := proc.faults.figures()
+			f.Faults = &faults
+		}
 		s.Processors = append(s.Processors, f)
+	}
+	if p.faulty {
+		faults := p.faultFigures()
+		s.Faults = &faults
 	}
 	for i := range p.edges {
 		s.Edges = append(s.Edges, p.edgeFigures(i))
@@ -141,7 +151,8 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 	if e.From >= 0 {
 		f.From = p.processors[e.From].Name
 	}
-	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()
+	discarded := e.discarded.Load() // before those taken are counted
+	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()+discarded
 	for _, u := range p.processors[e.To].units {
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			for _, h := range l.heads {
@@ -154,6 +165,7 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 			}
 		}
 	}
+	f.Received -= discarded
 	return f
 }
 

@@ -3,6 +3,7 @@ package pool
 import (
 	"github.com/topogen/topogen/runtime/internal/count"
 	"github.com/topogen/topogen/runtime/queue"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Out is the runtime's part of an instance's sender. It belongs to the
@@ -60,6 +61,11 @@ func (o *Out) drained(h *queue.Head) {
 		o.unit.proc.group.drained()
 		return
 	}
+	o.lessFull()
+}
+
+// lessFull is told that one thing less keeps the instance from having turns.
+func (o *Out) lessFull() {
 	if o.full--; o.full == 0 && o.pauses {
 		o.pauses = false
 		o.paused.StoreRelease(o.paused.Load() + uint64(o.unit.proc.pool.clock()))
@@ -71,6 +77,9 @@ func (o *Out) drained(h *queue.Head) {
 func (o *Out) Open() error {
 	if !o.served {
 		return nil
+	}
+	if o.unit.isToStop() {
+		return topo.ErrStopping
 	}
 	return o.unit.proc.pool.serveState()
 }

@@ -31,6 +31,8 @@ type Spec struct {
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
 	Errors       func() (Recorder, error) // opens what Run records errors with; may be nil
+	Supervisor   Supervisor               // of the processors that have a Watch
+	FaultLog     time.Duration            // how often what went wrong is logged; 0: never
 }
 
 // Pool runs a topology.
@@ -65,8 +67,13 @@ type Pool struct {
 	done     chan struct{} // closed with ended
 	running  sync.WaitGroup
 
+	supervision  sync.Mutex   // orders of watched instances, and the supervisor
+	abandonedNow atomic.Int32 // goroutines that hang
+	faulty       bool         // some processor has faults to count
+
 	mu       sync.Mutex
 	err      error
+	failures []error         // of instances that have failed for good
 	late     []*HandlerError // that came when Run had ended
 	unclosed int             // groups that have not finished
 	solos    []*Worker       // outside the pool
@@ -157,6 +164,9 @@ func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
 	u.long = true // perhaps: the first turn is timed
 	out.unit = u
 	proc.units = append(proc.units, u)
+	if proc.Watch != nil {
+		u.watchOver()
+	}
 	proc.group.units = append(proc.group.units, u)
 	if proc.Ping {
 		u.ping = pingActive
@@ -230,6 +240,7 @@ func (p *Pool) runOnce(ctx context.Context) error {
 func (p *Pool) prepare(ctx context.Context) {
 	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
 	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
+	p.supervise()
 	for _, g := range p.groups {
 		if len(g.units) > 0 {
 			p.unclosed++
@@ -268,10 +279,15 @@ func (p *Pool) initBefore(ctx context.Context) error {
 func (p *Pool) initAll() error {
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			if err := p.guard(u, "Init", func() error { return u.cell.Init(p.handlerCtx) }); err != nil {
-				return err
-			}
 			u.started = true
+			if err := p.guard(u, "Init", func() error { return u.cell.Init(p.handlerCtx) }); err != nil {
+				u.started = false
+				if w := u.watch(); w == nil || p.spec.Supervisor == nil {
+					return err
+				} else {
+					w.end(ChildNotStarted, err)
+				}
+			}
 		}
 	}
 	return nil
@@ -316,6 +332,14 @@ func (p *Pool) start() {
 		go p.run(w)
 	}
 	go p.monitor.run()
+	if list := p.timed(); len(list) > 0 {
+		p.running.Add(1)
+		go p.watchHealth(list)
+	}
+	if p.faulty && p.spec.FaultLog > 0 {
+		p.running.Add(1)
+		go p.logFaults(p.spec.FaultLog)
+	}
 	if p.rebalancer != nil {
 		p.running.Add(1)
 		go p.rebalancer.run()
@@ -343,6 +367,9 @@ func (p *Pool) schedule() {
 // stop closes everything that comes from outside; the rest is drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
+	if p.faulty {
+		p.tellSupervisor(ChildEvent{Kind: TopologyStopping})
+	}
 	p.stopServe()
 	for _, x := range p.externals {
 		x.stop()
@@ -432,10 +459,18 @@ func (p *Pool) wait() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.withFailures()
+	return p.result()
 }
 
-// withFailures is what Run returns: beside a drain timeout the failures of
+// result is what Run returns: what ended it, and what has failed for good before.
+func (p *Pool) result() error {
+	if len(p.failures) == 0 {
+		return p.withFailures()
+	}
+	return errors.Join(append([]error{p.withFailures()}, p.failures...)...)
+}
+
+// withFailures is what ended Run: beside a drain timeout the failures of
 // handlers that came back only then. It may be theirs that there was one.
 func (p *Pool) withFailures() error {
 	if errors.Unwrap(p.err) != ErrDrainTimeout {

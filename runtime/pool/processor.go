@@ -15,6 +15,8 @@ type Processor struct {
 	Ping     bool // has the method
 	Serve    bool
 	Finish   bool
+	Events   bool   // hears what becomes of its inputs
+	Watch    *Watch // nil: an instance that fails ends the topology
 }
 
 // Edge describes one edge to New.
@@ -28,17 +30,21 @@ type Edge struct {
 
 type processor struct {
 	Processor
-	pool   *Pool
-	index  int
-	group  *group
-	units  []*Unit
-	struck atomic.Int32 // instances that left the pool because a handler hung
-	first  int          // the rebalancer's number of its first instance
-	warned atomic.Bool
+	pool    *Pool
+	index   int
+	group   *group
+	units   []*Unit
+	struck  atomic.Int32 // instances that left the pool because a handler hung
+	first   int          // the rebalancer's number of its first instance
+	warned  atomic.Bool
+	boxes   []eventBox // of each instance, where Events
+	watches []*watch   // of each instance, where Watch is not nil
+	faults  *faults    // where one of the two is there
 }
 
 type edge struct {
 	Edge
-	inCycle bool
-	refused atomic.Uint64 // sent to no instance: the id of its route was out of range
+	inCycle   bool
+	refused   atomic.Uint64 // sent to no instance: the id of its route was out of range
+	discarded atomic.Uint64 // of those taken: for an instance that has failed for good
 }

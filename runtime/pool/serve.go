@@ -1,6 +1,42 @@
 package pool
 
-import "github.com/topogen/topogen/runtime/topo"
+import (
+	"context"
+
+	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// serveContext is the context of u's Serve.
+func (p *Pool) serveContext(u *Unit) context.Context {
+	w := u.watch()
+	if w == nil {
+		return p.serveCtx
+	}
+	ctx, cancel := context.WithCancel(p.serveCtx)
+	w.endServe.Store(&cancel)
+	if w.life != nil {
+		ctx = alive.With(ctx, w.life)
+	}
+	return ctx
+}
+
+// served is told that Serve has returned.
+func (w *watch) served(home *Worker, err error) {
+	(*w.endServe.Swap(nil))()
+	switch {
+	case w.stop:
+		w.stop = false
+		home.stopChild(w)
+	case err != nil:
+		p := w.unit.proc.pool
+		e := p.handlerError(w.unit, nil, "Serve", err)
+		p.record(e)
+		w.end(w.failedHow(), e)
+	default:
+		w.end(ChildEnded, nil)
+	}
+}
 
 // served publishes what Serve has sent and waits while a queue is full. It runs
 // on the goroutine of Serve, which is that of the unit's worker.
@@ -15,7 +51,7 @@ func (p *Pool) served(o *Out) {
 	w := u.home.Load()
 	o.publish(w)
 	o.settle()
-	for p.serveState() == nil && (u.paused() || u.proc.group.isFull()) {
+	for p.serveState() == nil && !u.isToStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
 			w.gateUp(u)
 		}
@@ -33,6 +69,12 @@ func (p *Pool) serveState() error {
 		return topo.ErrStopping
 	}
 	return nil
+}
+
+// isToStop reports whether the supervisor wants the instance to end.
+func (u *Unit) isToStop() bool {
+	w := u.watch()
+	return w != nil && w.stop
 }
 
 // parkServing is park for a worker whose goroutine is in a send of Serve: it

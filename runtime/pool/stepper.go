@@ -178,7 +178,7 @@ func (s *Stepper) end() {
 	for _, c := range s.serves {
 		c.stop()
 	}
-	s.err = s.pool.closeAll(s.pool.err)
+	s.err = s.pool.closeAll(s.pool.result())
 	s.pool.abandon()
 }
 
@@ -195,10 +195,11 @@ func (s *Stepper) step(always bool) bool {
 	return true
 }
 
-// awaitsTime reports whether an idle Ping is among the timers.
+// awaitsTime reports whether an idle Ping, or a restart, is among what waits for
+// the time.
 func (s *Stepper) awaitsTime() bool {
 	for _, e := range s.worker.timers {
-		if e.ticker == nil && e.unit.ping == pingIdle {
+		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() {
 			return true
 		}
 	}
@@ -257,12 +258,55 @@ func (s *Stepper) guarded(u *Unit) {
 			if cause == nil {
 				return // Goexit of the caller's own goroutine: t.FailNow in a handler
 			}
-			s.runner.crashed(cause)
+			s.broken(s.runner, cause)
 		}
 	}()
 	s.runner.turn(u)
 	returned = true
 }
+
+// hang is what Hang panics with.
+type hang struct{}
+
+// Hang makes the handler that calls it hang, as far as the topology can tell: the
+// handler is left at once and never returns. It is for tests of what becomes of
+// that.
+func (s *Stepper) Hang() { panic(hang{}) }
+
+// broken is told that a handler has not returned.
+func (s *Stepper) broken(r *runner, cause any) {
+	v := (*watch)(nil)
+	if r.inCall {
+		v = r.unit.watch()
+	}
+	if _, ok := cause.(hang); !ok || v == nil || v.life == nil {
+		r.crashed(cause)
+		return
+	}
+	r.leave()
+	v.suspend()
+	v.hangs = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
+	r.closing, r.calling = false, ""
+	v.hangsTill = v.life.since.Load() + int64(v.unit.proc.Watch.Timeout)
+	r.w.wakeAt(v.unit, v.hangsTill)
+}
+
+// endHang abandons a handler that hangs.
+func (s *Stepper) endHang(v *watch) {
+	r := v.hangs
+	v.hangs, v.left = nil, true
+	faults := v.unit.proc.faults
+	faults.healthCheckKills.Add(1)
+	faults.abandoned.Add(1)
+	v.life.abandon(v.life.state.Load())
+	v.afterHang(r)
+	if r.closing {
+		v.unit.proc.group.leave(nil)
+	}
+}
+
+// awaitsTime reports whether the instance waits for the time to pass.
+func (w *watch) awaitsTime() bool { return w != nil && (w.dueAt != 0 || w.hangsTill != 0) }
 
 // pick draws one of n.
 func (s *Stepper) pick(n int) int {
@@ -305,7 +349,7 @@ func (s *Stepper) resume(u *Unit) {
 			returned := false
 			defer func() {
 				if cause := recover(); !returned {
-					r.crashed(cause)
+					s.broken(r, cause)
 				}
 			}()
 			r.serve(u)
@@ -315,6 +359,7 @@ func (s *Stepper) resume(u *Unit) {
 	}
 	if _, ok := c.next(); !ok {
 		u.serving = false
+		delete(s.serves, u) // it may be made anew
 	}
 }
 
@@ -423,7 +468,7 @@ func (s *Stepper) only(u *Unit, what func()) {
 		defer func() {
 			if !returned {
 				if cause := recover(); cause != nil {
-					s.runner.crashed(cause)
+					s.broken(s.runner, cause)
 				}
 			}
 		}()

@@ -29,12 +29,21 @@ func (t *Ticker) Start(in Inlet, to *Unit, edge int) {
 // Take takes the tick that waits.
 func (t *Ticker) Take() (topo.Tick, bool) { return t.slot.Pop() }
 
-// timerEntry is an instant at which a ticker fires or an idle Ping is due.
+// timerEntry is an instant at which something is due.
 type timerEntry struct {
 	at     int64 // nanoseconds since the pool began
 	unit   *Unit
-	ticker *Ticker // nil for a Ping
+	ticker *Ticker // of a tick
+	kind   timerKind
 }
+
+type timerKind uint8
+
+const (
+	timerTick timerKind = iota
+	timerPing           // an idle Ping is due
+	timerWake           // the supervisor, or an input of the unit, waits for the time
+)
 
 // timerHeap is a binary heap, earliest first.
 type timerHeap []timerEntry
@@ -70,7 +79,7 @@ func (h *timerHeap) pop() timerEntry {
 
 // after makes the ticker due in d.
 func (w *Worker) after(d time.Duration, t *Ticker) {
-	w.timers.push(timerEntry{w.pool.clock() + int64(d), t.to, t})
+	w.timers.push(timerEntry{at: w.pool.clock() + int64(d), unit: t.to, ticker: t})
 	w.arm()
 }
 
@@ -81,7 +90,7 @@ func (w *Worker) pingLater(u *Unit) {
 	if u.pingAt == 0 || u.pingAtExp > u.idleExp {
 		d := min(idleWaitMin<<u.idleExp, idleWaitMax)
 		u.pingAt, u.pingAtExp = w.pool.clock()+int64(d), u.idleExp
-		w.timers.push(timerEntry{u.pingAt, u, nil})
+		w.timers.push(timerEntry{at: u.pingAt, unit: u, kind: timerPing})
 		w.arm()
 	}
 	u.idleExp = min(u.idleExp+1, idleWaitExpMax)
@@ -122,12 +131,18 @@ func (w *Worker) fireTimers() {
 	now := w.pool.clock()
 	for len(w.timers) > 0 && w.timers[0].at <= now {
 		e := w.timers.pop()
-		if e.ticker != nil {
+		switch here := e.unit.home.Load() == w; {
+		case e.kind == timerTick:
 			w.tick(e, now)
-		} else if e.unit.home.Load() != w {
-			e.unit.tell(controlPing)
-		} else {
+		case e.kind == timerPing && here:
 			w.pingDue(e.unit)
+		case e.kind == timerPing:
+			e.unit.tell(controlPing)
+		case here:
+			w.woken(e.unit)
+			w.schedule(e.unit)
+		default:
+			e.unit.tell(controlTimer)
 		}
 	}
 	w.arm()

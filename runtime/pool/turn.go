@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
@@ -36,6 +37,10 @@ type runner struct {
 	link   *Link  // that it drains, nil for Ping, Finish and Serve
 	epoch  uint64 // state of w while a handler runs
 	inCall bool   // between enter and leave
+
+	calling string      // the method, where it is not one that handles messages, Ping, Finish or Serve
+	closing bool        // the turn of a closing group's unit
+	gone    atomic.Bool // abandoned in a call: the worker and the unit are others'
 }
 
 // run is the life of a worker's goroutine.
@@ -44,10 +49,17 @@ func (p *Pool) run(w *Worker) {
 	w.runner = r
 	returned := false
 	defer func() {
-		if cause := recover(); !returned && (cause != nil || !r.w.vacant) {
-			r.crashed(cause)
+		cause := recover()
+		if !returned && r.isGone() {
+			p.abandonedNow.Add(-1)
+			return
 		}
-		r.w.disarm()
+		if !returned && (cause != nil || !r.w.vacant) && r.crashed(cause) {
+			p.running.Add(1)
+			go p.run(r.w)
+		} else {
+			r.w.disarm()
+		}
 		p.running.Done()
 	}()
 	r.loop()
@@ -104,6 +116,7 @@ func (r *runner) turn(u *Unit) {
 func (r *runner) observedTurn(u *Unit, turns int32) {
 	g, closing := u.proc.group, u.closing
 	if closing {
+		r.closing = true
 		g.enter()
 	}
 	var began int64
@@ -126,6 +139,7 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 		w.reconsider(u, took)
 	}
 	if closing {
+		r.closing = false
 		g.leave(sent)
 	}
 	if bug.On(bug.PublishAfterHandOver) {
@@ -140,10 +154,11 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		w.letGoOn()
 	}
 	pings := u.ping == pingActive
+	if u.asked != 0 {
+		pings = r.answer(u) && pings
+	}
 	switch {
-	case u.finishDue:
-		r.finish(u)
-		pings = false
+	case u.paused(): // an instance that has just failed, or filled a queue
 	case w.stepped:
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
@@ -221,7 +236,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.setLocal(r.w) // the sender runs on another goroutine now
 		}
 		if err != nil {
-			r.w.pool.fail(r.w.pool.handlerError(u, l, "Receive", err))
+			r.erred(u, l, "Receive", err)
 			return
 		}
 		more, waited := l.rest()
@@ -266,17 +281,55 @@ func (r *runner) ping(u *Unit) {
 		u.ping = pingIdle
 		r.w.pingLater(u)
 	default:
-		r.w.pool.fail(r.w.pool.handlerError(u, nil, "Ping", err))
+		if r.erred(u, nil, "Ping", err) {
+			u.ping = pingIdle // so that one that always fails leaves the processor to others
+			r.w.pingLater(u)
+		}
+	}
+}
+
+// answer calls what is asked for besides the handlers of messages. It reports
+// whether Ping may be called after that.
+func (r *runner) answer(u *Unit) (pings bool) {
+	if u.asked&askEvents != 0 {
+		r.events(u)
+	}
+	if u.asked&askAlarm != 0 {
+		u.asked &^= askAlarm
+		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
+	}
+	if u.asked&askFinish == 0 || u.paused() {
+		return true
+	}
+	r.finish(u)
+	return false
+}
+
+// call calls a method that is neither a handler of messages nor Ping, Serve or
+// Finish.
+func (r *runner) call(u *Unit, method string, call func() error) {
+	if u.paused() || u.HasFailed() {
+		return
+	}
+	r.calling = method
+	r.enter(u, nil)
+	err := call()
+	r.leaveOrFollow(u)
+	r.calling = ""
+	if err != nil {
+		r.erred(u, nil, method, err)
 	}
 }
 
 func (r *runner) finish(u *Unit) {
-	u.finishDue = false
-	r.enter(u, nil)
-	err := u.cell.Finish()
-	r.leaveOrFollow(u)
-	if err != nil {
-		r.w.pool.fail(r.w.pool.handlerError(u, nil, "Finish", err))
+	u.asked &^= askFinish
+	if !u.HasFailed() {
+		r.enter(u, nil)
+		err := u.cell.Finish()
+		r.leaveOrFollow(u)
+		if err != nil {
+			r.w.pool.fail(r.w.pool.handlerError(u, nil, "Finish", err))
+		}
 	}
 	u.out.publish(r.w)
 	u.proc.group.finishNext()
@@ -381,24 +434,84 @@ func (r *runner) serve(u *Unit) {
 	p := r.w.pool
 	u.out.served = true
 	r.enter(u, nil)
-	err := u.cell.Serve(p.serveCtx)
+	err := u.cell.Serve(p.serveContext(u))
 	r.leaveOrFollow(u)
 	u.out.served = false
 	u.out.publish(r.w)
 	u.out.settle()
 	u.serving = false
-	if err := p.endedServing(err); err != nil {
+	err = p.endedServing(err)
+	if w := u.watch(); w != nil {
+		w.served(r.w, err)
+	} else if err != nil {
 		p.fail(p.handlerError(u, nil, "Serve", err))
-		return
+	} else {
+		u.proc.group.sourceDone()
 	}
-	u.proc.group.sourceDone()
 }
 
 // crashed turns a panic, or runtime.Goexit in a handler, into the error that
-// ends Run.
-func (r *runner) crashed(cause any) {
-	r.w.pool.fail(r.w.pool.crashError(r, cause, debug.Stack()))
-	if r.inCall {
-		r.leaveOrFollow(r.unit)
+// ends Run, or into what becomes of a watched instance. It reports whether the
+// worker is to go on, for which it needs another goroutine.
+func (r *runner) crashed(cause any) (goesOn bool) {
+	p := r.w.pool
+	err := p.crashError(r, cause, debug.Stack())
+	e, _ := err.(*HandlerError)
+	u := r.unit
+	if e == nil || u.watch() == nil || e.Method == "Finish" || p.ended.Load() {
+		p.fail(err)
+		if r.inCall {
+			r.leaveOrFollow(u)
+		}
+		return false
 	}
+	r.leaveOrFollow(u)
+	r.survive(u.watch(), e)
+	return true
+}
+
+// survive ends the turn that a handler of a watched instance has broken off.
+func (r *runner) survive(v *watch, e *HandlerError) {
+	u := v.unit
+	u.proc.pool.record(e)
+	served := u.out.served
+	if cancel := v.endServe.Swap(nil); cancel != nil {
+		(*cancel)()
+	}
+	u.out.served = false
+	v.settle(e, ThenStop)
+	if r.link != nil {
+		r.link.relist()
+	}
+	u.out.publish(r.w)
+	u.out.settle()
+	switch {
+	case served && v.stop:
+		v.stop = false
+		r.w.stopChild(v)
+	default:
+		v.end(v.failedHow(), e)
+	}
+	r.calling = ""
+	if r.closing {
+		r.closing = false
+		u.proc.group.leave(nil)
+	}
+}
+
+// isGone reports, when a call has not returned as it should, whether its goroutine
+// was abandoned meanwhile. If not, it is not any more.
+func (r *runner) isGone() bool {
+	if !r.inCall {
+		return false
+	}
+	v := r.unit.watch()
+	if v == nil {
+		return false
+	}
+	life := v.lives.Load()
+	if r.gone.Load() {
+		return true // life may be another one's
+	}
+	return life != nil && !life.comeBack()
 }

@@ -3,8 +3,10 @@ package pool
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/internal/count"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Cell is what generated code makes of an instance. Unit has empty methods for
@@ -15,6 +17,17 @@ type Cell interface {
 	Serve(ctx context.Context) error
 	Finish() error
 	Close() error
+	// Event tells the processor what became of its inputs.
+	Event(e Event) error
+	// Alarm is called in a turn when the time has come that SetAlarm asked for.
+	Alarm(now time.Duration) error
+	// Renew makes another value of the processor's type, on any goroutine; adopt
+	// puts it in the place of the one before. It is called where the processor has
+	// a Watch.
+	Renew(ctx context.Context) (adopt func(), err error)
+	// DeadLetter sends a message that the processor could not handle to where those
+	// go. It reports false where they go nowhere.
+	DeadLetter(d topo.DeadLetter) bool
 }
 
 // Inlet is a link as its receiver sees it.
@@ -34,6 +47,9 @@ const (
 	controlAdopt                      // the unit was handed over to this worker
 	controlSolo                       // the unit is to run outside the pool
 	controlMove                       // the unit is to run on the worker that goal says
+	controlTimer                      // a time that the unit waited for may have come
+	controlOrder                      // the supervisor has decided something
+	controlEvent                      // something became of an input
 )
 
 type pingState uint8
@@ -73,9 +89,9 @@ type Unit struct {
 	long      bool  // the next turn is timed: the last one was long, may have been, or was outside the pool
 	queued    bool  // in the run queue
 	closing   bool  // the group's inputs from outside are closed
-	finishDue bool
 	waitsGate bool  // on the group's list of those that wait for room
 	serving   bool  // Serve runs, or is to run
+	asked     uint8 // what to call besides the handlers of messages
 	due       uint8 // control bits that wait for its turn, where it is in the run queue
 	started   bool  // Init was called and Close was not
 }
@@ -85,13 +101,30 @@ func (u *Unit) Ping(int) (int, error)       { return 0, nil }
 func (u *Unit) Serve(context.Context) error { return nil }
 func (u *Unit) Finish() error               { return nil }
 func (u *Unit) Close() error                { return nil }
+func (u *Unit) Event(Event) error           { return nil }
+func (u *Unit) Alarm(time.Duration) error   { return nil }
+
+func (u *Unit) Renew(context.Context) (func(), error) { return nil, errNotRenewable }
+func (u *Unit) DeadLetter(topo.DeadLetter) bool       { return false }
+
+// bits of Unit.asked
+const (
+	askFinish uint8 = 1 << iota
+	askEvents       // there are some
+	askAlarm        // its time has come
+)
 
 // Index is the instance's index among those of its processor.
 func (u *Unit) Index() int { return int(u.index) }
 
 // Context is the context of handlers: it ends when Run gives up, not when it
 // begins to drain.
-func (u *Unit) Context() context.Context { return u.proc.pool.handlerCtx }
+func (u *Unit) Context() context.Context {
+	if w := u.watch(); w != nil && w.ctx != nil {
+		return w.ctx
+	}
+	return u.proc.pool.handlerCtx
+}
 
 // Hold reports whether handlers are to pause before the next call: a queue that
 // the instance sends to is full, or the worker is wanted elsewhere. Generated
@@ -103,7 +136,7 @@ func (u *Unit) paused() bool { return u.out.full != 0 }
 
 // runnable reports whether a turn would do something.
 func (u *Unit) runnable() bool {
-	return (u.ready.first != nil || u.finishDue || u.ping == pingActive && !u.waitsGate) && !u.paused()
+	return (u.ready.first != nil || u.asked != 0 || u.ping == pingActive && !u.waitsGate) && !u.paused()
 }
 
 // wakePing ends an idle Ping's wait: there is a message.

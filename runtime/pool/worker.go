@@ -262,7 +262,10 @@ func (w *Worker) readControl(u *Unit) {
 		u.proc.group.leave(nil)
 	}
 	if bits&controlFinish != 0 {
-		u.finishDue = true
+		u.asked |= askFinish
+	}
+	if bits&(controlTimer|controlOrder|controlEvent) != 0 {
+		w.readFaultControl(u, bits)
 	}
 	if due := bits & (controlSolo | controlMove); due != 0 {
 		if u.queued {
@@ -274,6 +277,19 @@ func (w *Worker) readControl(u *Unit) {
 		}
 	}
 	w.schedule(u)
+}
+
+// readFaultControl does what control bits of supervision say.
+func (w *Worker) readFaultControl(u *Unit, bits uint32) {
+	if bits&controlEvent != 0 {
+		u.asked |= askEvents
+	}
+	if bits&controlTimer != 0 {
+		w.woken(u)
+	}
+	if bits&controlOrder != 0 {
+		w.obey(u)
+	}
 }
 
 // leavesDue does what was due while u stood in the run queue.
@@ -322,7 +338,9 @@ func (w *Worker) gateUp(u *Unit) {
 
 // pingDone ends u's Ping for good.
 func (w *Worker) pingDone(u *Unit) {
-	if u.ping != pingNone {
+	if v := u.watch(); v != nil {
+		v.pingDone()
+	} else if u.ping != pingNone {
 		u.ping = pingNone
 		u.proc.group.sourceDone()
 	}

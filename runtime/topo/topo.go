@@ -29,6 +29,9 @@ var (
 	ErrStopping = errors.New("topo: topology is stopping")
 	// ErrClosed: the external processor was closed before.
 	ErrClosed = errors.New("topo: sender is closed")
+	// ErrFailed: the processor that was asked has failed in handling the message,
+	// and it is not handled again. The error wraps why.
+	ErrFailed = errors.New("topo: the handler failed")
 	// ErrNoInstance: the id that a route gave lies outside the instances of the
 	// receiver; the message was counted as dropped.
 	ErrNoInstance = errors.New("topo: no such instance")

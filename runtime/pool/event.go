@@ -1,0 +1,118 @@
+package pool
+
+import (
+	"slices"
+	"sync"
+)
+
+// EventKind is what became of an input.
+type EventKind uint8
+
+const (
+	EventClosed    EventKind = iota // nothing more will come along an edge
+	EventRestarted                  // an instance of a processor that sends to this one was made anew
+)
+
+// Event is something that became of an input of an instance.
+type Event struct {
+	Kind  EventKind
+	Index int // of the edge that is closed, or of the processor that was restarted
+}
+
+// eventBox holds the events that an instance has not yet been told of. Others put
+// them in; they are few, and none is lost.
+type eventBox struct {
+	mu   sync.Mutex
+	list []Event
+
+	alarmAt int64 // the unit's: when its Alarm is due
+}
+
+// post puts an event into the unit's box.
+func (u *Unit) post(e Event) {
+	b := &u.proc.boxes[u.index]
+	b.mu.Lock()
+	b.list = append(b.list, e)
+	b.mu.Unlock()
+	u.tell(controlEvent)
+}
+
+// takeEvent takes out the first event that the unit can be told of now. That an
+// edge is closed comes after its last message. More: there are others.
+func (u *Unit) takeEvent() (e Event, ok, more bool) {
+	b := &u.proc.boxes[u.index]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.IndexFunc(b.list, func(e Event) bool { return e.Kind != EventClosed || u.drainedFrom(e.Index) })
+	if at < 0 {
+		return e, false, len(b.list) > 0
+	}
+	e = b.list[at]
+	b.list = slices.Delete(b.list, at, at+1)
+	return e, true, len(b.list) > 0
+}
+
+// drainedFrom reports whether no message of an edge waits.
+func (u *Unit) drainedFrom(edge int) bool {
+	if w := u.watch(); w != nil && w.repeating > 0 { // of whatever edge
+		return false
+	}
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		for _, h := range l.heads {
+			if h.Index() == edge && !h.Empty() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Waits reports whether a message of the edge waits for the instance: its sender
+// is not silent, the instance is late.
+func (u *Unit) Waits(edge int) bool { return !u.drainedFrom(edge) }
+
+// closeOutputs tells who receives from the processors of a group, or from one of
+// them, that nothing more will come.
+func (p *Pool) closeOutputs(of func(proc *processor) bool) {
+	for i := range p.edges {
+		e := &p.edges[i]
+		if e.From < 0 || !of(p.processors[e.From]) || p.processors[e.To].boxes == nil {
+			continue
+		}
+		for _, u := range p.processors[e.To].units {
+			u.post(Event{EventClosed, i})
+		}
+	}
+}
+
+// tellRestarted tells who receives from a processor that one of its instances was
+// made anew: each instance once.
+func (p *Pool) tellRestarted(proc *processor) {
+	told := make(map[int]bool)
+	for i := range p.edges {
+		e := &p.edges[i]
+		if e.From != proc.index || e.To == proc.index || told[e.To] || p.processors[e.To].boxes == nil {
+			continue
+		}
+		told[e.To] = true
+		for _, u := range p.processors[e.To].units {
+			u.post(Event{EventRestarted, proc.index})
+		}
+	}
+}
+
+// events tells u what became of its inputs.
+func (r *runner) events(u *Unit) {
+	for !u.paused() {
+		e, ok, more := u.takeEvent()
+		if !more {
+			u.asked &^= askEvents
+		}
+		if !ok {
+			return
+		}
+		r.call(u, methodOf[e.Kind], func() error { return u.cell.Event(e) })
+	}
+}
+
+var methodOf = [...]string{EventClosed: "InputClosed", EventRestarted: "ProcessorRestarted"}

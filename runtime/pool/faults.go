@@ -1,0 +1,123 @@
+package pool
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// faults counts what went wrong with a processor, and what was done about it.
+type faults struct {
+	restarts, healthCheckKills, inputTimeouts, circuitBreakerRecoveries atomic.Uint64
+	abandoned, deadLetters, dropped                                     atomic.Uint64
+}
+
+// FaultFigures count what went wrong with a processor, or with all of them, and
+// what was done about it, since the beginning.
+type FaultFigures struct {
+	Restarts                 uint64 `json:"restarts"`                   // instances that were made anew
+	HealthCheckKills         uint64 `json:"health_check_kills"`         // instances that did not answer in time
+	InputTimeouts            uint64 `json:"input_timeouts"`             // inputs that were silent for too long
+	CircuitBreakerRecoveries uint64 `json:"circuit_breaker_recoveries"` // of those, where something came again
+	Abandoned                uint64 `json:"abandoned"`                  // handlers that hung and were left behind with their goroutine
+	DeadLetters              uint64 `json:"dead_letters"`               // messages that could not be handled
+	Dropped                  uint64 `json:"dropped"`                    // the same, where no dead_letter is named
+}
+
+func (f *faults) figures() FaultFigures {
+	return FaultFigures{
+		Restarts:                 f.restarts.Load(),
+		HealthCheckKills:         f.healthCheckKills.Load(),
+		InputTimeouts:            f.inputTimeouts.Load(),
+		CircuitBreakerRecoveries: f.circuitBreakerRecoveries.Load(),
+		Abandoned:                f.abandoned.Load(),
+		DeadLetters:              f.deadLetters.Load(),
+		Dropped:                  f.dropped.Load(),
+	}
+}
+
+func (f *FaultFigures) add(g FaultFigures) {
+	f.Restarts += g.Restarts
+	f.HealthCheckKills += g.HealthCheckKills
+	f.InputTimeouts += g.InputTimeouts
+	f.CircuitBreakerRecoveries += g.CircuitBreakerRecoveries
+	f.Abandoned += g.Abandoned
+	f.DeadLetters += g.DeadLetters
+	f.Dropped += g.Dropped
+}
+
+// faultFigures are those of all processors.
+func (p *Pool) faultFigures() (all FaultFigures) {
+	for _, proc := range p.processors {
+		if proc.faults != nil {
+			all.add(proc.faults.figures())
+		}
+	}
+	return all
+}
+
+// CountInputTimeout counts an input of the unit that was silent for too long.
+func (u *Unit) CountInputTimeout(edge int) {
+	u.proc.faults.inputTimeouts.Add(1)
+	u.proc.pool.log().Warn("topogen: an input is silent", slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index()))
+	u.proc.pool.observeFault(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
+}
+
+// CountRecovery counts an input of the unit that was silent and is not any more.
+func (u *Unit) CountRecovery(edge int) {
+	u.proc.faults.circuitBreakerRecoveries.Add(1)
+	u.proc.pool.observeFault(func(o FaultObserver) {
+		o.InputRecovered(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge))
+	})
+}
+
+// FaultObserver is an Observer that hears also of failures and what is done about
+// them.
+type FaultObserver interface {
+	Observer
+	// Failed: an instance has failed; the supervisor has not yet decided.
+	Failed(processor string, instance int, err error)
+	// Restarted: an instance was made anew.
+	Restarted(processor string, instance int)
+	// GaveUp: an instance has failed for good, and the rest goes on.
+	GaveUp(processor string, instance int, err error)
+	// InputBroken: nothing came along an edge for as long as its input_timeout says.
+	InputBroken(processor string, instance int, edge string)
+	// InputRecovered: something came again.
+	InputRecovered(processor string, instance int, edge string)
+}
+
+func (p *Pool) observeFault(call func(FaultObserver)) {
+	if o, ok := p.options.observer.(FaultObserver); ok {
+		p.observe(func() { call(o) })
+	}
+}
+
+// logFaults writes a line each interval, where there is something to say.
+func (p *Pool) logFaults(every time.Duration) {
+	defer p.running.Done()
+	defer p.failOnPanic("log of faults")
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-ticker.C:
+		}
+		f := p.faultFigures()
+		if f == (FaultFigures{}) {
+			continue
+		}
+		p.log().LogAttrs(context.Background(), slog.LevelInfo, "fault tolerance stats",
+			slog.Uint64("restarts", f.Restarts),
+			slog.Uint64("health_check_kills", f.HealthCheckKills),
+			slog.Uint64("input_timeouts", f.InputTimeouts),
+			slog.Uint64("circuit_breaker_recoveries", f.CircuitBreakerRecoveries),
+			slog.Uint64("abandoned", f.Abandoned),
+			slog.Uint64("dead_letters", f.DeadLetters),
+			slog.Uint64("dropped", f.Dropped),
+		)
+	}
+}

@@ -1,0 +1,157 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Killer is a Cell whose handlers run where they can be ended from outside: in a
+// process of their own.
+type Killer interface {
+	// Kill makes the call under way return an error, soon.
+	Kill()
+}
+
+// errHung is what an instance has failed with that was abandoned or killed.
+var errHung = errors.New("the call takes longer than the health timeout")
+
+// timed lists the instances whose calls are timed.
+func (p *Pool) timed() (list []*watch) {
+	for _, proc := range p.processors {
+		for i := range proc.watches {
+			if proc.Watch.Timeout > 0 {
+				list = append(list, proc.watches[i])
+			}
+		}
+	}
+	return list
+}
+
+// watchHealth looks after the calls of timed instances. It sleeps until the first
+// one could be overdue: a call that begins meanwhile is overdue later than that.
+func (p *Pool) watchHealth(list []*watch) {
+	defer p.running.Done()
+	defer p.failOnPanic("health check")
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-timer.C:
+		}
+		now := p.clock()
+		next := now + int64(time.Hour)
+		for _, w := range list {
+			timeout := int64(w.unit.proc.Watch.Timeout)
+			life := w.lives.Load()
+			state, at, overdue := life.overdue(now, timeout)
+			if overdue {
+				p.hung(w, life, state)
+				at = now + timeout
+			}
+			next = min(next, at)
+		}
+		timer.Reset(time.Duration(next - p.clock()))
+	}
+}
+
+// hung ends an instance whose call is overdue.
+func (p *Pool) hung(w *watch, life *Life, state uint64) {
+	u := w.unit
+	if k, ok := u.cell.(Killer); ok {
+		if w.killed.CompareAndSwap(false, true) {
+			u.proc.faults.healthCheckKills.Add(1)
+			k.Kill()
+		}
+		return
+	}
+	if !life.abandon(state) {
+		return // it has come back
+	}
+	u.proc.faults.healthCheckKills.Add(1)
+	u.proc.faults.abandoned.Add(1)
+	if p.abandonedNow.Add(1) > abandonedMax {
+		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
+		return
+	}
+	p.leaveBehind(w)
+}
+
+// leaveBehind takes an instance from the goroutine that hangs in it. That will
+// touch neither the instance nor its worker any more, so whoever calls this owns
+// both.
+func (p *Pool) leaveBehind(w *watch) {
+	u := w.unit
+	old := p.takeHung(u)
+	r := old.runner
+	r.gone.Store(true)
+	solo := p.newSolo(u)
+	solo.struck = old.struck
+	old.disarm()
+	solo.timers, old.timers = old.timers, nil
+	old.runq, u.queued = unitQueue{}, false
+	p.mu.Lock()
+	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == old })
+	p.mu.Unlock()
+	w.left = true
+	w.afterHang(r)
+	old.vacant = true
+	u.home.Store(solo)
+	old.passOn()
+	if r.closing {
+		u.proc.group.leave(nil)
+	}
+	p.running.Add(1)
+	go p.run(solo)
+	p.running.Done() // for the one that was abandoned
+}
+
+// takeHung returns the worker outside the pool whose goroutine hangs in u.
+func (p *Pool) takeHung(u *Unit) *Worker {
+	for {
+		w := u.home.Load()
+		if w.index < 0 {
+			return w
+		}
+		if p.take(w, w.state.Load()) == nil {
+			runtime.Gosched() // the monitor has just done so
+			continue
+		}
+		p.running.Add(1)
+		go p.run(w)
+		u.proc.struck.Add(1) // as for one that the monitor finds
+	}
+}
+
+// afterHang ends the instance whose call the goroutine of r hangs in.
+func (w *watch) afterHang(r *runner) {
+	u := w.unit
+	method := r.method()
+	e := u.proc.pool.handlerError(u, r.link, method, errHung)
+	u.proc.pool.record(e)
+	if w.hand != nil {
+		w.hand.renew()
+	}
+	w.settle(e, ThenStop)
+	if r.link != nil {
+		r.link.relist()
+	}
+	u.out.served = false
+	if cancel := w.endServe.Swap(nil); cancel != nil {
+		(*cancel)()
+	}
+	u.out.settle()
+	w.end(ChildHung, e)
+}
+
+// relist makes a link ready again whose messages were being handed over.
+func (l *Link) relist() {
+	if !l.listed {
+		l.listed = true
+		l.to.ready.push(l)
+	}
+}
