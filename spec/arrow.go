@@ -140,6 +140,12 @@ func (b *builder) resolve(e *Edge, name Text, end string) int {
 		b.found.add(codeEdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", `write "from -> to: Message"`)
 		return noProcessor
 	}
+	return b.reference(name, e.Pointer, b.candidates(end))
+}
+
+// reference returns the index of the processor that has a name. pointer is that of
+// what the name is needed for.
+func (b *builder) reference(name Text, pointer string, candidates []string) int {
 	if i, ok := b.named[name.Value]; ok {
 		return i
 	}
@@ -149,10 +155,10 @@ func (b *builder) resolve(e *Edge, name Text, end string) int {
 	suggestion := ""
 	if strings.HasPrefix(name.Value, ignoredPrefix) {
 		suggestion = `keys that begin with "` + ignoredPrefix + `" are ignored, so no processor can have this name`
-	} else if best := b.similar.to(name.Value, b.candidates(end)); best != "" {
+	} else if best := b.similar.to(name.Value, candidates); best != "" {
 		suggestion = didYouMean(best)
 	}
-	b.found.add(codeNotDeclared, name.At, e.Pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
+	b.found.add(codeNotDeclared, name.At, pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
 	return noProcessor
 }
 

@@ -110,7 +110,9 @@ type builder struct {
 	names     []string       // of processors, in order
 	receivers []string       // those of them that are not external
 	declared  bool           // processors stand in the file: a name can be missing among them
-	options   []*Value       // what stands after the colon of each edge; nil for none
+	entries   []*Value       // what stands after the colon of each processor
+	options   []*Value       // and of each edge; nil for none
+	groupOf   map[int]Text   // the name of the group that a processor is in
 }
 
 func newBuilder(found *collector) *builder {
@@ -118,6 +120,7 @@ func newBuilder(found *collector) *builder {
 		found:   found,
 		similar: &similar{cells: suggestCellsMax},
 		named:   map[string]int{},
+		groupOf: map[int]Text{},
 		topology: &Topology{
 			Output:              Text{Value: defaultOutput},
 			HealthCheckInterval: defaultHealthCheckInterval,
@@ -158,6 +161,7 @@ func (b *builder) processors(t *Topology, v *Value) {
 		}
 		set(b, processorKeys, &p, f.Value)
 		b.checkOptions(&p, f.Value)
+		b.entries = append(b.entries, f.Value)
 		b.named[f.Key.Value] = i
 		b.names = append(b.names, f.Key.Value)
 		if !p.External {

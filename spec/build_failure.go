@@ -65,7 +65,7 @@ func (b *builder) onError(o *OnError, v *Value) {
 func (b *builder) deadLetters(processors []Processor) {
 	for i := range processors {
 		if o := &processors[i].OnError; o.DeadLetter.Pointer != "" {
-			o.DeadLetterTo = b.reference(o.DeadLetter, b.receivers)
+			o.DeadLetterTo = b.reference(o.DeadLetter, o.DeadLetter.Pointer, b.receivers)
 		}
 	}
 }
@@ -77,6 +77,7 @@ func (b *builder) groups(t *Topology, v *Value) {
 			At: f.Key.At, Pointer: f.Key.Pointer,
 		}
 		set(b, groupKeys, &g, f.Value)
+		b.checkIntensity(&g, f.Value)
 		t.Groups = append(t.Groups, g)
 	}
 }
@@ -87,7 +88,8 @@ func (b *builder) members(g *Group, v *Value) {
 		if b.found.exact[item.Pointer] {
 			continue
 		}
-		if i := b.reference(item.text(), b.receivers); i >= 0 {
+		name := item.text()
+		if i := b.reference(name, name.Pointer, b.receivers); i >= 0 && b.checkMember(g, name, i) {
 			g.Processors = append(g.Processors, i)
 		}
 	}
@@ -96,44 +98,14 @@ func (b *builder) members(g *Group, v *Value) {
 // policies fills in what the file does not say. In a group an instance is
 // restarted on failure: that is what a group is for.
 func (b *builder) policies() {
-	grouped := b.grouped()
 	for i := range b.topology.Processors {
 		r := &b.topology.Processors[i].Restart
-		switch {
-		case r.Policy != "":
-		case grouped[i]:
+		if _, grouped := b.groupOf[i]; r.Policy == "" && grouped {
 			r.Policy = OnFailure
-		default:
+		} else if r.Policy == "" {
 			r.Policy = Never
 		}
 	}
-}
-
-// grouped says which processors are in a group.
-func (b *builder) grouped() []bool {
-	grouped := make([]bool, len(b.topology.Processors))
-	for _, g := range b.topology.Groups {
-		for _, p := range g.Processors {
-			grouped[p] = true
-		}
-	}
-	return grouped
-}
-
-// reference returns the index of the processor that something other than an edge
-// names, or noProcessor.
-func (b *builder) reference(name Text, candidates []string) int {
-	if i, ok := b.named[name.Value]; ok {
-		return i
-	}
-	if b.declared {
-		suggestion := ""
-		if best := b.similar.to(name.Value, candidates); best != "" {
-			suggestion = didYouMean(best)
-		}
-		b.found.addText(codeNotDeclared, name, "processor "+quoted(name.Value)+" is not declared", suggestion)
-	}
-	return noProcessor
 }
 
 // wholeGroups returns the groups without what has an error. indices are those of

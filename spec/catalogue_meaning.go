@@ -27,7 +27,7 @@ var catalogueMeaning = []Explanation{
 	{
 		Code:   codeNotDeclared,
 		Title:  "a processor is not declared",
-		Reason: "An edge names a processor that does not stand under processors. Every end of an edge is declared, so that a wrong letter does not make a new processor.",
+		Reason: "An edge, a group or a dead letter names a processor that does not stand under processors. Every one is declared, so that a wrong letter does not make a new processor.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricng: Order\n",
 		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricing: Order\n",
 	},
@@ -55,14 +55,14 @@ var catalogueMeaning = []Explanation{
 	{
 		Code:   codeExternalHas,
 		Title:  "an option that an external processor does not have",
-		Reason: "An external processor stands for code outside of the pool. It has no Go type, is not constructed, and has no instances: any goroutine may send for it.",
+		Reason: "An external processor stands for code outside of the pool. It has no Go type, is not constructed, has no instances and cannot fail: any goroutine may send for it.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {api: {external: true, instances: 4}, pricing: {}}\nedges:\n  - api -> pricing: Quote\n",
 		Right:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {}}\nedges:\n  - api -> pricing: Quote\n",
 	},
 	{
 		Code:   codeIntoExternal,
 		Title:  "an edge into an external processor",
-		Reason: "Messages come from an external processor, and none go to one: nothing there would handle them. Where it wants an answer, its own edge has a reply, and Ask returns it.",
+		Reason: "Messages come from an external processor, and none go to one, nor dead letters: nothing there would handle them. Where it wants an answer, its own edge has a reply, and Ask returns it.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {}}\nedges:\n  - api -> pricing: Quote\n  - pricing -> api: Price\n",
 		Right:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {}}\nedges:\n  - api -> pricing: {message: Quote, reply: Price}\n",
 	},
@@ -107,7 +107,7 @@ var catalogueMeaning = []Explanation{
 	{
 		Code:   codeNoEffect,
 		Title:  "an option without effect",
-		Reason: "The option changes something that is not there: a timeout where nobody waits for a reply, or a configuration for which there is no new function.",
+		Reason: "The option changes something that is not there: a timeout where nobody waits for a reply, a configuration for which there is no new function, delays of restarts that there are not.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {with: {dir: ./in}}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
 		Right:  "version: 1\nname: demo\nprocessors: {feed: {new: NewFeed, with: {dir: ./in}}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
 	},
@@ -117,6 +117,36 @@ var catalogueMeaning = []Explanation{
 		Reason: "An external sender and a timer have no instance for the route local, a tick has no field for an id, and one Ask cannot have the replies of several instances.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {instances: 8}}\nedges:\n  - api -> pricing: {message: Quote, route: local}\n",
 		Right:  "version: 1\nname: demo\nprocessors: {api: {external: true}, pricing: {instances: 8}}\nedges:\n  - api -> pricing: {message: Quote, key: Account}\n",
+	},
+	{
+		Code:  codeMember,
+		Title: "a processor that cannot be in a group",
+		Reason: "A group says which instances are restarted together. A processor is in one group at most, once, because its place decides what is restarted with it. " +
+			"An external processor cannot fail.",
+		Wrong: "version: 1\nname: demo\nprocessors: {camera: {}, lidar: {}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar]}\n  others: {processors: [lidar, planner]}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
+		Right: "version: 1\nname: demo\nprocessors: {camera: {}, lidar: {}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar]}\n  others: {processors: [planner]}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
+	},
+	{
+		Code:   codeMaxDelay,
+		Title:  "a longest delay below the first",
+		Reason: "A restart waits for delay, each further one of the window twice as long, and none longer than max_delay. So max_delay is at least delay; where both are the same, all wait as long.",
+		Wrong:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 30s, max_delay: 2s}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Right:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 2s, max_delay: 30s}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+	},
+	{
+		Code:  codeDeadLetter,
+		Title: "dead letters that do not come to rest",
+		Reason: "A dead letter is a message that could not be handled. It goes to another processor, whose own dead letters do not come back, " +
+			"and which has one instance, because a dead letter has no key by which one would be chosen.",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  feed: {}\n  parser: {on_error: {then: skip, dead_letter: parser}}\nedges:\n  - feed -> parser: Raw\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  feed: {}\n  parser: {on_error: {then: skip, dead_letter: morgue}}\n  morgue: {}\nedges:\n  - feed -> parser: Raw\n",
+	},
+	{
+		Code:   codeIsolatedFails,
+		Title:  "a send from a process of its own that could fail",
+		Reason: "With full: fail a send tells its sender at once whether the queue had room. A processor with isolation: process sends from another process, from where that cannot be seen.",
+		Wrong:  "version: 1\nname: demo\nprocessors: {camera: {isolation: process}, planner: {}}\nedges:\n  - camera -> planner: {message: Frame, full: fail}\n",
+		Right:  "version: 1\nname: demo\nprocessors: {camera: {isolation: process}, planner: {}}\nedges:\n  - camera -> planner: {message: Frame, full: drop-oldest}\n",
 	},
 }
 
@@ -142,5 +172,29 @@ var catalogueWarnings = []Explanation{
 		Reason: "In each lap of the ring an edge makes several messages of one, and no edge drops any. Unless a handler lets messages end there, the ring fills, and Run ends with an error when it holds more than 16 times its capacities.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast}\n  - peer -> hub: Echo\n",
 		Right:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast, full: drop-oldest}\n  - peer -> hub: Echo\n",
+	},
+	{
+		Code:  codeUnlimited,
+		Title: "restarts without a limit",
+		Reason: "Nothing limits the restarts of the processor: neither max_restarts nor the intensity of a group. Without a delay a fault that stays keeps it failing as fast as it can; " +
+			"with one the delay doubles with each failure there ever was, unless a window lets it begin anew. Equal delays (max_delay the same as delay) want no window.",
+		Wrong: "version: 1\nname: demo\nprocessors: {camera: {restart: on-failure}, planner: {}}\nedges:\n  - camera -> planner: Frame\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 1s, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+	},
+	{
+		Code:  codeEarly,
+		Title: "a timeout that passes between two ticks",
+		Reason: "A timer, or a processor that sends only when its timer ticks, is silent between two ticks. A timeout that is not longer than the period takes that for a failure, again and again. " +
+			"Three to five times the period is a good start.",
+		Wrong: "version: 1\nname: demo\nprocessors: {gps: {}, planner: {}}\nedges:\n  - every 10s -> gps: {input_timeout: 5s}\n  - gps -> planner: Fix\n",
+		Right: "version: 1\nname: demo\nprocessors: {gps: {}, planner: {}}\nedges:\n  - every 10s -> gps: {input_timeout: 30s}\n  - gps -> planner: Fix\n",
+	},
+	{
+		Code:  codeNotReached,
+		Title: "a limit of restarts that is never reached",
+		Reason: "Restarts are counted within a window, and their delays pass in it too. Where the delays of max_restarts restarts are longer than the window, counting begins anew before the limit is reached: " +
+			"there is none.",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 10s, window: 1m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 1s, window: 1m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
 	},
 }

@@ -70,7 +70,7 @@ var catalogueSyntax = []Explanation{
 	{
 		Code:   codeMissingKey,
 		Title:  "a key is missing",
-		Reason: "Without this key the file does not say what is meant. A topology has version, name, processors and edges; an edge has a message; a range has an offset and a count.",
+		Reason: "Without this key the file does not say what is meant. A topology has version, name, processors and edges; an edge has a message; a range has an offset and a count; a group has processors, and an intensity where it has a period.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: {capacity: 64}\n",
 		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: {message: Raw, capacity: 64}\n",
 	},
@@ -99,7 +99,7 @@ var catalogueSyntax = []Explanation{
 	{
 		Code:   codeForm,
 		Title:  "a text of the wrong form",
-		Reason: "Durations are written as in Go: numbers with units, 500ms, 5s, 1m30s. Keys and ids are a field path or a method of the message, as after a value in Go and without parentheses.",
+		Reason: "Durations are written as in Go: numbers with units, 500ms, 5s, 1m30s; amounts of memory with KiB, MiB or GiB. Keys and ids are a field path or a method of the message, as after a value in Go and without parentheses.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\npool: {rebalance: 5}\n",
 		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\npool: {rebalance: 5s}\n",
 	},

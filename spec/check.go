@@ -13,6 +13,7 @@ func (b *builder) check() {
 	b.checkNames()
 	b.checkTypes()
 	b.checkEdges()
+	b.checkFailures()
 	b.checkGenerated()
 	if len(b.found.broken) == 0 {
 		b.checkGraph()
@@ -73,6 +74,11 @@ var onlyOwn = map[string]string{
 	"with":      "nothing of it is constructed",
 	"instances": "any goroutine may send for it",
 	"blocking":  "it handles no messages",
+	"restart":   "nothing of it can fail",
+	"health":    "nothing of it can fail",
+	"isolation": "nothing of it runs here",
+	"memory":    "nothing of it runs here",
+	"on_error":  "it handles no messages",
 }
 
 // checkOptions reports options that a processor cannot have together.

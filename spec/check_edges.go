@@ -33,6 +33,7 @@ func (b *builder) checkEdges() {
 		seen[key] = e
 		b.checkRoute(e)
 		b.checkTimeout(i, e)
+		b.checkSupervisedEdge(i, e)
 	}
 	for i := range b.topology.Edges {
 		e := &b.topology.Edges[i]
@@ -115,10 +116,16 @@ func (b *builder) checkTimeout(i int, e *Edge) {
 // option returns the option of that name of an edge, or nil.
 func (b *builder) option(edge int, name string) *Field {
 	if v := b.options[edge]; v != nil {
-		for i := range v.Fields {
-			if v.Fields[i].Key.Value == name {
-				return &v.Fields[i]
-			}
+		return v.field(name)
+	}
+	return nil
+}
+
+// field returns the field of that name, or nil.
+func (v *Value) field(name string) *Field {
+	for i := range v.Fields {
+		if v.Fields[i].Key.Value == name {
+			return &v.Fields[i]
 		}
 	}
 	return nil

@@ -126,4 +126,9 @@ func (b *builder) checkMethods(names claims) {
 			receive(e.From, e.To, e.Reply, e.Reply)
 		}
 	}
+	for from, to := range t.deadLetters() {
+		if to >= 0 {
+			in(receiver, to).add(b, "ReceiveDeadLetter", claim{what: "the handler of dead letters"}, t.Processors[from].OnError.DeadLetter)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -19,12 +20,29 @@ func (b *builder) checkGraph() {
 		}
 		touched[e.To] = true
 	}
+	for from, to := range t.deadLetters() {
+		touched[from], touched[to] = true, true
+	}
 	for i, p := range t.Processors {
 		if !touched[i] {
 			b.found.addText(codeNoEdges, p.Name, "no edge begins or ends at "+quoted(p.Name.Value), "")
 		}
 	}
 	b.checkGrowth()
+	b.checkRestarts()
+	b.checkTicks()
+}
+
+// deadLetters are the edges that the file does not declare: from a processor to
+// the one that its dead letters go to.
+func (t *Topology) deadLetters() iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for i, p := range t.Processors {
+			if p.OnError.DeadLetter.Value != "" && !yield(i, p.OnError.DeadLetterTo) {
+				return
+			}
+		}
+	}
 }
 
 // checkGrowth warns of rings in which each lap makes several messages of one and
@@ -36,6 +54,9 @@ func (b *builder) checkGrowth() {
 		if e.From >= 0 && e.Full == Block {
 			next[e.From] = append(next[e.From], e.To)
 		}
+	}
+	for from, to := range t.deadLetters() {
+		next[from] = append(next[from], to)
 	}
 	group := components(next)
 	told := map[int]bool{} // one ring of a group is enough to look at
@@ -51,17 +72,23 @@ func (b *builder) checkGrowth() {
 			continue
 		}
 		told[group[e.To]] = true
-		var ring []string
-		for _, p := range append([]int{e.From}, shortest(next, group, e.To, e.From)...) {
-			ring = append(ring, t.Processors[p].Name.Value)
-		}
-		if len(ring) > ringShown {
-			ring = append(append(ring[:ringShown/2:ringShown/2], "…"), ring[len(ring)-ringShown/2:]...)
-		}
+		ring := b.ring(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
 		b.found.add(codeGrowingRing, e.At, e.Pointer,
-			fmt.Sprintf("each lap of the ring %s makes %d messages of one and drops none", strings.Join(ring, " -> "), copies),
+			fmt.Sprintf("each lap of the ring %s makes %d messages of one and drops none", ring, copies),
 			"choose one instance, or let an edge of the ring drop: full: drop-oldest")
 	}
+}
+
+// ring is a way through processors as a person would write it.
+func (b *builder) ring(way []int) string {
+	names := make([]string, len(way))
+	for i, p := range way {
+		names[i] = b.topology.Processors[p].Name.Value
+	}
+	if len(names) > ringShown {
+		names = append(append(names[:ringShown/2:ringShown/2], "…"), names[len(names)-ringShown/2:]...)
+	}
+	return strings.Join(names, " -> ")
 }
 
 // shortest returns the processors on a shortest way from one to another within their
@@ -149,7 +176,9 @@ func components(next [][]int) []int {
 // message can ever reach: nothing external, no timer and no processor that
 // starts by itself leads there. starts says which processors do, by Ping or
 // Serve; only their Go code tells. Of processors that are reached from one
-// another only the first group is named. t must not be partial.
+// another only the first group is named. It also returns a warning (TG405) for
+// each edge whose timeout is too short for the ticks that make its sender send,
+// since that depends on starts too. t must not be partial.
 func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
 	n := len(t.Processors)
 	next := make([][]int, n)
@@ -168,6 +197,9 @@ func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
 		}
 		next[e.From] = append(next[e.From], e.To)
 	}
+	for from, to := range t.deadLetters() {
+		next[from] = append(next[from], to)
+	}
 	for i, p := range t.Processors {
 		if p.External || starts(i) {
 			reach(i)
@@ -180,12 +212,14 @@ func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
 	}
 	group := components(next)
 	entered := map[int]bool{} // groups that an unreached one leads to
-	for _, e := range t.Edges {
-		if e.From >= 0 && group[e.From] != group[e.To] {
-			entered[group[e.To]] = true
+	for from := range next {
+		for _, to := range next[from] {
+			if group[from] != group[to] {
+				entered[group[to]] = true
+			}
 		}
 	}
-	var findings []Finding
+	findings := earlyTimeouts(t, starts)
 	named := map[int]bool{}
 	for i, p := range t.Processors {
 		if reached[i] || entered[group[i]] || named[group[i]] {

@@ -37,10 +37,17 @@ const (
 	codeGenerated     = "TG214"
 	codeNoEffect      = "TG215"
 	codeRouteUnfit    = "TG216"
+	codeMember        = "TG217"
+	codeMaxDelay      = "TG218"
+	codeDeadLetter    = "TG219"
+	codeIsolatedFails = "TG220"
 
 	codeNoEdges     = "TG401"
 	codeUnreachable = "TG402"
 	codeGrowingRing = "TG403"
+	codeUnlimited   = "TG404"
+	codeEarly       = "TG405"
+	codeNotReached  = "TG406"
 )
 
 const ignoredPrefix = "x-" // keys that begin so belong to other tools

@@ -60,6 +60,10 @@ func TestHostile(t *testing.T) {
 		{"many equal edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax), codeEdgeTwice, 6},
 		{"many colliding names", head + "processors: {" + numbered(processorsMax/2, "p%[1]d: {}, P%[1]d: {},") + "}\nedges: []\n", codeNamesCollide, 3},
 		{"many broadcasts in a ring", head + "processors: {" + numbered(4096, "p%d: {instances: 2},") + "}\nedges:\n" + ring(4096), codeGrowingRing, 5},
+		{"a round of dead letters", head + "processors:\n" + deadLetters(processorsMax) + "edges: []\n", codeDeadLetter, 4},
+		{"many members of one group", head + "processors: {a: {}}\ngroups: {g: {processors: [" + strings.Repeat("a,", 400_000) + "]}}\nedges: []\n", codeMember, 4},
+		{"many unknown members", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\ngroups: {g: {processors: [" + numbered(200_000, "prcessor-x%d,") + "]}}\nedges: []\n", codeNotDeclared, 4},
+		{"many restarts", head + "processors:\n" + numbered(processorsMax, "  p%d: {restart: {policy: always, max_restarts: 1000000, delay: 1ns, window: 1000000h}}\n") + "edges: []\n", codeNoEdges, 4},
 		{"one long name", head + "processors: {" + fill("a") + ": {}}\nedges: []\n", codeSyntax, 3},
 		{"one long edge", head + "processors: {a: {}}\nedges:\n  - " + fill("a -> ") + "a: A\n", codeSyntax, 5},
 		{"one long type", head + "messages: {A: \"" + fill("*") + "\"}\nprocessors: {a: {}}\nedges: []\n", codeType, 3},
@@ -98,6 +102,15 @@ func TestHostile(t *testing.T) {
 			t.Errorf("no finding %s on line %d", c.code, c.line)
 		})
 	}
+}
+
+// deadLetters are n processors, each of which sends its dead letters to the next.
+func deadLetters(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "  p%d: {on_error: {then: skip, dead_letter: p%d}}\n", i, (i+1)%n)
+	}
+	return out.String()
 }
 
 // measure parses and prints, and samples the memory that this takes.

@@ -283,6 +283,35 @@ edges:
 	}
 }
 
+// TestPartialFailures leaves a processor out that others refer to by index.
+func TestPartialFailures(t *testing.T) {
+	topology, findings := Parse("topology.yml", []byte(`
+version: 1
+name: partial
+processors:
+  broken: {instances: 0}
+  parser: {on_error: {then: skip, dead_letter: broken}}
+  store: {on_error: {then: skip, dead_letter: morgue}}
+  morgue: {}
+groups:
+  one: {processors: [broken, store]}
+  two: {processors: [stor]}
+edges:
+  - parser -> store: Raw
+  - store -> parser: Order
+`))
+	if len(findings) != 2 || topology == nil || !topology.Partial {
+		t.Fatal(findings, topology)
+	}
+	checkPromises(t, topology, findings)
+	if p := topology.Processors; len(p) != 3 || p[0].OnError.DeadLetterTo != -1 || p[1].OnError.DeadLetterTo != 2 {
+		t.Errorf("dead letters of what is left: %+v", p)
+	}
+	if g := topology.Groups; len(g) != 1 || len(g[0].Processors) != 1 || g[0].Processors[0] != 1 {
+		t.Errorf("groups of what is left: %+v", g)
+	}
+}
+
 func TestExported(t *testing.T) {
 	for name, want := range map[string]string{
 		"line-parser": "LineParser", "line_parser": "LineParser", "lineParser": "LineParser", "http-api": "HttpApi",
@@ -322,6 +351,63 @@ edges:
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"feed", "lonely"}, name("answer")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestUnreachableDeadLetters: what gets dead letters is reached with those that
+// have them, and not otherwise.
+func TestUnreachableDeadLetters(t *testing.T) {
+	topology := parseClean(t, `
+version: 1
+name: reach
+processors:
+  feed: {}
+  parser: {on_error: {then: skip, dead_letter: morgue}}
+  morgue: {}
+  idle: {on_error: {then: skip, dead_letter: tomb}}
+  tomb: {}
+edges:
+  - feed -> parser: Raw
+  - morgue -> morgue: Again
+  - idle -> idle: Echo
+`)
+	findings := Unreachable(topology, func(p int) bool { return p == 0 })
+	if len(findings) != 1 || findings[0].Pointer != "/processors/idle" {
+		t.Error(findings)
+	}
+}
+
+func TestEarlyTimeouts(t *testing.T) {
+	topology := parseClean(t, `
+version: 1
+name: early
+processors: {gps: {on_error: {then: skip, dead_letter: log}}, imu: {}, camera: {}, asked: {}, log: {}, planner: {}, api: {external: true}}
+edges:
+  - every 10s -> gps
+  - every 2s -> gps
+  - every 2s -> imu
+  - every 10s -> camera
+  - every 10s -> asked
+  - every 10s -> log
+  - gps -> planner: {message: Fix, input_timeout: 2s}
+  - gps -> planner: {message: Quality, input_timeout: 3s}
+  - imu -> planner: {message: Turn, input_timeout: 1s}
+  - camera -> planner: {message: Frame, input_timeout: 1s}
+  - asked -> planner: {message: Question, reply: Answer, input_timeout: 1s}
+  - log -> planner: {message: Line, input_timeout: 1s}
+  - planner -> log: {message: Said, input_timeout: 1s}
+  - api -> planner: {message: Order, input_timeout: 1s}
+`)
+	camera := func(p int) bool { return topology.Processors[p].Name.Value == "camera" } // it has Ping
+	var edges []string
+	for _, f := range Unreachable(topology, camera) {
+		if f.Code != codeEarly || f.Severity != Warning {
+			t.Error(f)
+		}
+		edges = append(edges, f.Pointer)
+	}
+	if diff := cmp.Diff([]string{"/edges/6", "/edges/8"}, edges); diff != "" {
 		t.Error(diff)
 	}
 }

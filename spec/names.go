@@ -53,6 +53,12 @@ func (b *builder) checkNames() {
 			processors.add(b, p.Name)
 		}
 	}
+	groups := newNameTable("groups")
+	for _, g := range t.Groups {
+		if b.checkForm("group", g.Name, processorNameForm) && b.checkWord("group", g.Name) {
+			groups.add(b, g.Name)
+		}
+	}
 	declared := map[string]bool{}
 	for _, m := range t.Messages {
 		declared[m.Name.Value] = true

@@ -64,6 +64,26 @@ func checkPromises(t *testing.T, topology *Topology, findings []Finding) {
 			t.Errorf("the edge %s joins %d and %d", e.title(), e.From, e.To)
 		}
 	}
+	for i, p := range topology.Processors {
+		if to := p.OnError.DeadLetterTo; to == i || to < -1 || to >= len(topology.Processors) || (to == -1) != (p.OnError.DeadLetter.Value == "") {
+			t.Errorf("dead letters of %q go to %d", p.Name.Value, to)
+		}
+		if p.Restart.Policy == "" || p.Isolation == "" || p.OnError.Then == "" {
+			t.Errorf("a default of %q is not filled in: %+v", p.Name.Value, p)
+		}
+	}
+	grouped := map[int]bool{}
+	for _, g := range topology.Groups {
+		for _, p := range g.Processors {
+			if p < 0 || p >= len(topology.Processors) || grouped[p] {
+				t.Errorf("processor %d is in the group %q", p, g.Name.Value)
+			}
+			grouped[p] = true
+		}
+		if len(g.Processors) == 0 && !topology.Partial || g.Strategy == "" || g.Intensity < 1 || g.Period <= 0 {
+			t.Errorf("the group %q is not whole: %+v", g.Name.Value, g)
+		}
+	}
 }
 
 func read(t *testing.T, name string) []byte {

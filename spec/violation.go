@@ -36,7 +36,7 @@ func (c *schemaChecker) report(v violation) {
 		c.notAllowed(v)
 	case "minimum", "maximum":
 		c.outOfRange(v)
-	case "minProperties":
+	case "minProperties", "minItems":
 		c.found.add(codeForm, v.at.key(), v.pointer, v.subject()+" is empty; there is at least one", "")
 	default:
 		c.forms = append(c.forms, v)
@@ -157,7 +157,7 @@ func retype(v *Value, wanted []any) string {
 			return "write " + v.Text + " without quotes"
 		}
 	case wants("object"):
-	case wants("string") && (v.Kind == Int || v.Kind == Float || v.Kind == Bool):
+	case wants("string") && !wants("integer") && (v.Kind == Int || v.Kind == Float || v.Kind == Bool):
 		return "put it in quotes: " + quoted(v.Text)
 	case v.Kind == Map && wants("array"):
 		return `begin each item with "- "`

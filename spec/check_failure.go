@@ -1,0 +1,180 @@
+package spec
+
+import "fmt"
+
+// checkFailures reports what a file says about failures and cannot be, or is of
+// no effect.
+func (b *builder) checkFailures() {
+	receives := b.receives()
+	for i := range b.topology.Processors {
+		p := &b.topology.Processors[i]
+		if p.External { // each of these keys has a finding
+			continue
+		}
+		b.checkRestart(p, b.entries[i])
+		b.checkMemory(p, b.entries[i])
+		b.checkOnError(i, b.entries[i], receives[i])
+	}
+	b.checkDeadLetters()
+}
+
+// receives says which processors have an input: an edge, a timer, a reply or dead
+// letters.
+func (b *builder) receives() []bool {
+	receives := make([]bool, len(b.topology.Processors))
+	for _, e := range b.topology.Edges {
+		if e.To >= 0 {
+			receives[e.To] = true
+		}
+		if e.From >= 0 && e.Reply.Value != "" {
+			receives[e.From] = true
+		}
+	}
+	for _, to := range b.topology.deadLetters() {
+		if to >= 0 {
+			receives[to] = true
+		}
+	}
+	return receives
+}
+
+// idle reports options that have no effect.
+func (b *builder) idle(of *Value, reason, suggestion string, names ...string) {
+	for _, name := range names {
+		if f := of.field(name); f != nil {
+			b.found.addText(codeNoEffect, f.Key, name+" has no effect: "+reason, suggestion)
+		}
+	}
+}
+
+func (b *builder) checkRestart(p *Processor, entry *Value) {
+	r := &p.Restart
+	if !r.Given || b.found.broken[r.Pointer] {
+		return
+	}
+	options := entry.field("restart").Value
+	switch {
+	case r.Policy == Never && b.found.broken["/groups"]: // it may be in one
+	case r.Policy == Never:
+		b.idle(options, "the policy is never", `write "policy: on-failure", or leave it out`, "max_restarts", "delay", "max_delay", "window", "jitter")
+	case r.Delay == 0:
+		b.idle(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
+	case r.MaxDelay > 0 && r.MaxDelay < r.Delay:
+		f := options.field("max_delay")
+		b.found.add(codeMaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay is below delay, which is %v", r.Delay), "write at least as much; the same makes all delays equal")
+	}
+}
+
+func (b *builder) checkMemory(p *Processor, entry *Value) {
+	if p.Isolation != Process && !b.found.broken[p.Pointer+"/isolation"] {
+		b.idle(entry, "it is a limit for a process of the processor's own", `write "isolation: process", or leave it out`, "memory")
+	}
+}
+
+func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
+	p := &b.topology.Processors[processor]
+	o := &p.OnError
+	if !o.Given || b.found.broken[o.Pointer] || b.found.broken[p.Pointer+"/restart"] || b.found.broken["/groups"] {
+		return
+	}
+	_, grouped := b.groupOf[processor]
+	options, restart := entry.field("on_error").Value, `write "restart: on-failure", "then: skip" or "then: retry"`
+	switch {
+	case !receives && !b.found.broken["/edges"]:
+		b.idle(options, "the processor receives no message", "leave it out", "max_attempts", "dead_letter")
+	case o.Then == Skip:
+		b.idle(options, "skip gives a message up at once", `write "then: retry", or leave it out`, "max_attempts")
+	case o.Then == Stop && p.Restart.Policy == Never && grouped:
+		b.idle(options, "there is no next instance for a second attempt", restart, "max_attempts")
+	case o.Then == Stop && p.Restart.Policy == Never:
+		b.idle(options, "the first error ends the topology", restart, "max_attempts", "dead_letter")
+	}
+}
+
+// checkDeadLetters reports dead letters that do not come to rest.
+func (b *builder) checkDeadLetters() {
+	processors := b.topology.Processors
+	visited := make([]int, len(processors)) // by the walk from processor n-1
+	for from, to := range b.topology.deadLetters() {
+		name := processors[from].OnError.DeadLetter
+		if to < 0 || b.found.exact[name.Pointer] {
+			continue
+		}
+		switch target := &processors[to]; {
+		case target.External:
+			b.found.addText(codeIntoExternal, name, quoted(name.Value)+" is external and receives nothing", "name a processor that handles them")
+		case target.Instances > 1 && !b.found.broken[target.Pointer+"/instances"]:
+			b.found.addText(codeDeadLetter, name, fmt.Sprintf("%s has %d instances, and a dead letter has no key to choose one by", quoted(name.Value), target.Instances), "name a processor with one instance")
+		case to == from:
+			b.found.addText(codeDeadLetter, name, quoted(name.Value)+" would get what it could not handle itself", "name another processor")
+		default:
+			b.checkRound(from, visited)
+		}
+	}
+}
+
+// checkRound follows dead letters from a processor and reports where they come
+// back. Each processor is walked through once.
+func (b *builder) checkRound(from int, visited []int) {
+	processors := b.topology.Processors
+	var way []int
+	p := from
+	for p >= 0 && visited[p] == 0 {
+		visited[p] = from + 1
+		way = append(way, p)
+		p = processors[p].OnError.DeadLetterTo
+	}
+	if p < 0 || visited[p] != from+1 {
+		return
+	}
+	for way[0] != p {
+		way = way[1:]
+	}
+	if len(way) < 2 { // one that names itself has its own finding
+		return
+	}
+	b.found.addText(codeDeadLetter, processors[p].OnError.DeadLetter, "dead letters go round: "+b.ring(append(way, p)), "let one of these processors have no dead_letter")
+}
+
+// checkMember reports a processor that cannot be in a group.
+func (b *builder) checkMember(g *Group, name Text, processor int) bool {
+	if b.topology.Processors[processor].External {
+		b.found.addText(codeMember, name, quoted(name.Value)+" is external: nothing of it can fail", "leave it out")
+		return false
+	}
+	switch other, ok := b.groupOf[processor]; {
+	case !ok:
+		b.groupOf[processor] = g.Name
+		return true
+	case other.Pointer == g.Pointer:
+		b.found.addText(codeMember, name, quoted(name.Value)+" stands in this group already", "leave one of them out")
+	default:
+		b.found.addText(codeMember, name, quoted(name.Value)+" is in the group "+quoted(other.Value)+" already", "leave it out of one of them")
+	}
+	return false
+}
+
+// checkIntensity reports half of a limit: what it would be is easily misread.
+func (b *builder) checkIntensity(g *Group, v *Value) {
+	intensity, period := v.field("intensity"), v.field("period")
+	switch {
+	case intensity != nil && period == nil:
+		b.found.add(codeMissingKey, intensity.Key.At, g.Pointer, "the intensity has no period: it is a number of restarts in a time", `write "period: `+g.Period.String()+`"`)
+	case intensity == nil && period != nil:
+		b.found.add(codeMissingKey, period.Key.At, g.Pointer, "the period has no intensity: it is a time for a number of restarts", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
+	}
+}
+
+// checkSupervisedEdge reports options of an edge that have no effect, or cannot be
+// where a process of its own sends.
+func (b *builder) checkSupervisedEdge(i int, e *Edge) {
+	if arm := b.option(i, "arm"); arm != nil && b.option(i, "input_timeout") == nil {
+		b.found.addText(codeNoEffect, arm.Key, "arm has no effect: the edge has no input_timeout", "write one, or leave arm out")
+	}
+	if e.Full != Fail || e.From < 0 || b.topology.Processors[e.From].Isolation != Process {
+		return
+	}
+	full := b.option(i, "full").Value
+	b.found.add(codeIsolatedFails, full.At, full.Pointer, fmt.Sprintf("%s runs in a process of its own and does not see whether the queue is full", quoted(e.FromText.Value)),
+		"write block, drop-oldest or drop-newest")
+}
