@@ -33,8 +33,8 @@ func (e *limitError) Error() string {
 	if e.window > 0 {
 		within = fmt.Sprintf(" within %v", e.window)
 	}
-	return fmt.Sprintf("%v: processor %q, instance %d: restarted %d times%s, and then %s",
-		ErrLimit, e.processor, e.instance, e.restarts, within, last(e.cause))
+	return fmt.Sprintf("%v: processor %q, instance %d: %s%s, and then %s",
+		ErrLimit, e.processor, e.instance, restarts(e.restarts), within, last(e.cause))
 }
 
 func (e *limitError) Unwrap() []error { return unwrapped(ErrLimit, e.cause) }
@@ -48,11 +48,18 @@ type intensityError struct {
 }
 
 func (e *intensityError) Error() string {
-	return fmt.Sprintf("%v: group %q: more than %d restarts within %v, and then %s",
-		ErrIntensity, e.group, e.intensity, e.period, last(e.cause))
+	return fmt.Sprintf("%v: group %q: more than %s within %v, and then %s",
+		ErrIntensity, e.group, restarts(e.intensity), e.period, last(e.cause))
 }
 
 func (e *intensityError) Unwrap() []error { return unwrapped(ErrIntensity, e.cause) }
+
+func restarts(n int) string {
+	if n == 1 {
+		return "1 restart"
+	}
+	return fmt.Sprintf("%d restarts", n)
+}
 
 // last says how a child ended that is not restarted.
 func last(cause error) string {

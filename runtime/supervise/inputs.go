@@ -49,7 +49,8 @@ type input struct {
 	state    State
 }
 
-// Init sets the inputs, by index, all Waiting.
+// Init sets the inputs, by index, all Waiting. A new instance begins with it, and
+// with Close of those that are closed.
 func (s *Inputs) Init(settings ...Input) {
 	s.inputs, s.closed = s.inputs[:0], 0
 	for _, in := range settings {

@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-var update = flag.Bool("update", false, "write what comes of the stories in testdata into them")
+var update = flag.Bool("update", false, "write what comes of the stories in testdata into them, except for those of Erlang/OTP")
 
 // tell reads each story that glob names, and compares it with what line answers.
 // A story is a file of lines. Those that begin with a letter or a digit are told
@@ -36,7 +36,7 @@ func tell(t *testing.T, glob string, teller func() func(words []string) ([]strin
 			if err != nil {
 				t.Fatalf("%s:%v", name, err)
 			}
-			if *update && got != string(want) {
+			if *update && !strings.HasPrefix(glob, "testdata/otp") {
 				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -83,6 +83,11 @@ type cast struct {
 	spec Spec
 	s    *Supervisor
 }
+
+var (
+	strategies = map[string]Strategy{"one-for-one": OneForOne, "one-for-all": OneForAll, "rest-for-one": RestForOne}
+	policies   = map[string]Policy{"never": Never, "on-failure": OnFailure, "always": Always}
+)
 
 var eventWords = map[string]pool.ChildEventKind{
 	"fails": pool.ChildFailed, "hangs": pool.ChildHung, "ends": pool.ChildEnded, "stopped": pool.ChildStopped,
@@ -142,7 +147,7 @@ func parseProcessor(words []string) (Processor, error) {
 		case "restart":
 			p.Supervised = true
 			var ok bool
-			if p.Policy, ok = map[string]Policy{"never": Never, "on-failure": OnFailure, "always": Always}[value]; !ok {
+			if p.Policy, ok = policies[value]; !ok {
 				err = errors.New(value)
 			}
 		case "max_restarts":
@@ -168,7 +173,7 @@ func parseProcessor(words []string) (Processor, error) {
 func (c *cast) parseGroup(words []string) (Group, error) {
 	g := Group{Name: words[0]}
 	var ok bool
-	if g.Strategy, ok = map[string]Strategy{"one-for-one": OneForOne, "one-for-all": OneForAll, "rest-for-one": RestForOne}[words[1]]; !ok {
+	if g.Strategy, ok = strategies[words[1]]; !ok {
 		return g, errors.New(words[1])
 	}
 	for _, w := range words[2:] {
@@ -260,4 +265,6 @@ func kind(err error) string {
 	return ""
 }
 
-func TestRestartStories(t *testing.T) { tell(t, "testdata/restart/*.txt", newCast) }
+func TestRestart(t *testing.T) { tell(t, "testdata/restart/*.txt", newCast) }
+
+func TestGroups(t *testing.T) { tell(t, "testdata/group/*.txt", newCast) }

@@ -1,0 +1,113 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// stage is a pool for a group of the children a, b and c: it does what a
+// Supervisor says and tells it what came of it.
+type stage struct {
+	s        *Supervisor
+	runs     map[string]bool
+	refusals map[string]int // how often each will not start
+	log      []string
+	ended    bool
+}
+
+var names = []string{"a", "b", "c"}
+
+// types are the restart types of OTP.
+var types = map[string]Policy{"permanent": Always, "transient": OnFailure, "temporary": Never}
+
+// TestOTP tells what supervisors of Erlang/OTP did, which
+// testdata/otp/record.escript has recorded: for each strategy and restart type
+// what a child ends by, and what a sibling's end does to it; and what happens when
+// children do not start, have ended before, or end too often.
+func TestOTP(t *testing.T) {
+	tell(t, "testdata/otp/*.txt", func() func([]string) ([]string, error) { return new(stage).line })
+}
+
+func (g *stage) line(words []string) ([]string, error) {
+	g.log = nil
+	switch {
+	case words[0] == "group":
+		return nil, g.begin(words[1:])
+	case words[1] == "does":
+		n, err := strconv.Atoi(words[len(words)-1])
+		g.refusals[words[0]] = n
+		return nil, err
+	case !g.runs[words[0]]:
+		return []string{"it does not run"}, nil
+	}
+	e := pool.ChildEvent{Child: pool.Child{Processor: slices.Index(names, words[0])}, Err: errors.New(words[1])}
+	switch words[1] {
+	case "ends":
+		e.Kind, e.Err = pool.ChildEnded, nil
+	case "fails", "panics":
+		e.Kind = pool.ChildFailed
+	case "hangs":
+		e.Kind = pool.ChildHung
+	default:
+		return nil, errors.New(words[1])
+	}
+	g.runs[words[0]] = false
+	g.step(e)
+	if g.ended {
+		return []string{"the supervisor ends"}, nil
+	}
+	var running []string
+	for _, name := range names {
+		if g.runs[name] {
+			running = append(running, name)
+		}
+	}
+	return append(g.log, "running: "+strings.Join(running, " ")), nil
+}
+
+func (g *stage) begin(words []string) error {
+	*g = stage{runs: make(map[string]bool), refusals: make(map[string]int)}
+	strategy, ok := strategies[words[0]]
+	intensity, err := strconv.Atoi(strings.TrimPrefix(words[1], "intensity="))
+	if !ok || err != nil {
+		return errors.New(words[0] + " " + words[1])
+	}
+	spec := Spec{Groups: []Group{{Name: "g", Strategy: strategy, Intensity: intensity, Period: time.Hour, Processors: []int{0, 1, 2}}}}
+	for i, name := range names {
+		spec.Processors = append(spec.Processors, Processor{Name: name, Instances: 1, Policy: types[words[2+i]]})
+		g.runs[name] = true
+	}
+	g.s = New(spec)
+	return nil
+}
+
+func (g *stage) step(e pool.ChildEvent) {
+	for _, f := range g.s.Step(0, e) {
+		name := names[f.Child.Processor]
+		switch f.Kind {
+		case pool.EffectStop:
+			g.log = append(g.log, "stop "+name)
+			g.runs[name] = false
+			g.step(pool.ChildEvent{Kind: pool.ChildStopped, Child: f.Child})
+		case pool.EffectStart:
+			if g.refusals[name] > 0 {
+				g.refusals[name]--
+				g.log = append(g.log, fmt.Sprintf("start %s, which fails", name))
+				g.step(pool.ChildEvent{Kind: pool.ChildNotStarted, Child: f.Child, Err: errors.New("refused")})
+				continue
+			}
+			g.log = append(g.log, "start "+name)
+			g.runs[name] = true
+			g.step(pool.ChildEvent{Kind: pool.ChildStarted, Child: f.Child})
+		case pool.EffectEnd:
+			g.ended = true
+		}
+	}
+}
