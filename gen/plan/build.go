@@ -48,7 +48,9 @@ func Build(t *spec.Topology, pkg Package) (*Plan, []spec.Finding) {
 	}
 	b.messages()
 	b.processors()
+	b.watches()
 	b.edges()
+	b.inputs()
 	b.links()
 	b.groups()
 	b.sends()
@@ -177,6 +179,7 @@ func (b *builder) edges() {
 			b.plan.Edges = append(b.plan.Edges, b.replyEdge(i))
 		}
 	}
+	b.deadLetters()
 	for i, e := range b.plan.Edges {
 		if e.From >= 0 {
 			from := &b.plan.Processors[e.From]

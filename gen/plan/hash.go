@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"math"
 	"reflect"
 )
 
@@ -49,6 +50,8 @@ func encode(h hash.Hash, v reflect.Value) {
 			n = 1
 		}
 		number(h, 'b', n)
+	case reflect.Float64:
+		number(h, 'd', math.Float64bits(v.Float()))
 	case reflect.Int, reflect.Int64:
 		number(h, 'i', uint64(v.Int()))
 	default:

@@ -27,6 +27,8 @@ func filled(t reflect.Type, depth int) reflect.Value {
 		v.SetString("x")
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(1)
 	default:
 		v.SetInt(1)
 	}

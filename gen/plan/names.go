@@ -41,6 +41,14 @@ func (p *Plan) Names() []Name {
 			continue
 		}
 		names = append(names, Name{q.Ident + "Processor", "the interface", i, -1})
+		if q.Inputs != nil {
+			names = append(names,
+				Name{q.Ident + "Inputs", "the tracker of the inputs", i, -1},
+				Name{q.Ident + "Input", "the type of the inputs", i, -1})
+			for _, in := range q.Inputs {
+				names = append(names, Name{q.Ident + "Input" + in.Ident, "an input", i, -1})
+			}
+		}
 		if q.HasSender() {
 			names = append(names,
 				Name{"Record" + q.Ident, "the recorder's constructor", i, -1},
@@ -49,6 +57,9 @@ func (p *Plan) Names() []Name {
 	}
 	for i, e := range p.Edges {
 		names = append(names, Name{"Edge" + e.Ident, "the index", -1, i})
+		if p.LeavesLetters(i) {
+			names = append(names, Name{"DeadLetter" + e.Ident, "the function for dead letters", -1, i})
+		}
 	}
 	return names
 }
@@ -122,6 +133,8 @@ func (b *builder) place(n Name) spec.Text {
 	switch {
 	case n.Processor >= 0:
 		return b.topology.Processors[n.Processor].Name
+	case n.Edge >= len(b.topology.Edges) && b.plan.Edges[n.Edge].DeadLetter:
+		return b.topology.Processors[b.plan.Edges[n.Edge].From].OnError.DeadLetter
 	case n.Edge >= len(b.topology.Edges):
 		return b.edgeText(b.plan.Edges[n.Edge].ReplyOf)
 	case n.Edge >= 0:

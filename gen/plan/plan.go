@@ -4,19 +4,20 @@ import "time"
 
 // Plan is a topology with every name, index, queue and call decided.
 type Plan struct {
-	Name       string // of the topology
-	Source     string // base name of the topology file
-	Package    string // name of the generated package
-	ImportPath string // of the generated package
-	Output     string // "topology_gen.go"
-	PortsFile  string // "topology_ports_gen.go"
-	Processors []Processor
-	Edges      []Edge  // declared edges in file order, then the implied reply edges
-	Links      []Link  // one for each pair of processors that edges join, in order of their first edge
-	Groups     []Group // strongly connected components, upstream first
-	Pool       Pool
-	Errors     *Errors // nil: errors are not kept
-	Bound      bool    // every processor binds: topology_gen.go can be emitted
+	Name        string // of the topology
+	Source      string // base name of the topology file
+	Package     string // name of the generated package
+	ImportPath  string // of the generated package
+	Output      string // "topology_gen.go"
+	PortsFile   string // "topology_ports_gen.go"
+	Processors  []Processor
+	Edges       []Edge  // declared edges in file order, then the implied ones: of replies, of dead letters
+	Links       []Link  // one for each pair of processors that edges join, in order of their first edge
+	Groups      []Group // strongly connected components, upstream first
+	Pool        Pool
+	Errors      *Errors      // nil: errors are not kept
+	Supervision *Supervision // nil: a failure ends the topology
+	Bound       bool         // every processor binds: topology_gen.go can be emitted
 }
 
 // Errors says where the top of the handlers' errors is kept.
@@ -70,6 +71,8 @@ type Processor struct {
 	Incoming  []int // edges to it, timers included, in edge order
 	Outgoing  []int // edges from it, in edge order, reply edges included
 	Sends     []Send
+	Watch     *Watch  // nil: a failure ends the topology
+	Inputs    []Input // one for each element of Incoming, where the processor can hear what becomes of them
 
 	// What bind found; zero before binding.
 	Receives []Receive // one for each element of Incoming, in that order
@@ -78,7 +81,11 @@ type Processor struct {
 	Finish   *Method
 	Init     *Method
 	Close    *Method
-	New      *Constructor // nil: the zero value
+
+	InputClosed, InputRecovered, ProcessorRestarted, AllInputsClosed *Method
+	Track                                                            *Method // takes the tracker of its inputs
+
+	New *Constructor // nil: the zero value
 }
 
 // Source reports whether nothing comes in: only Ping or Serve make it act, and
@@ -225,6 +232,8 @@ type Edge struct {
 	Timeout    time.Duration
 	InCycle    bool // both ends in one group
 	Pointerful bool // the message's type holds pointers
+	DeadLetter bool // implied: carries messages that could not be handled
+	CloneAgain bool // each attempt at the message gets a Clone of it
 }
 
 // Link joins a pair of processors: all edges from From to To.

@@ -12,7 +12,7 @@ func (b *builder) sends() {
 		byMessage := make(map[string][]int)
 		for _, e := range p.Outgoing {
 			edge := &b.plan.Edges[e]
-			if edge.ReplyOf >= 0 {
+			if edge.ReplyOf >= 0 || edge.DeadLetter {
 				continue
 			}
 			if byMessage[edge.Message] == nil {

@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// deadLetter is the type of what a dead letter's edge carries.
+var deadLetter = TypeRef{Kind: Named, Import: Topo, Name: "DeadLetter"}
+
+// Supervision is what the file says about failures of the topology as a whole.
+type Supervision struct {
+	LogEvery time.Duration
+	Groups   []RestartGroup
+}
+
+// RestartGroup is a group of processors whose instances are restarted together.
+type RestartGroup struct {
+	Name       string
+	Processors []int
+	Strategy   string // "one-for-one", "one-for-all", "rest-for-one"
+	Intensity  int
+	Period     time.Duration
+}
+
+// Watch says what becomes of instances of a processor that fail.
+type Watch struct {
+	Restarts    bool   // the file says restart, or the processor is in a group
+	Policy      string // "never", "on-failure", "always"
+	MaxRestarts int
+	Delay       time.Duration
+	MaxDelay    time.Duration
+	Window      time.Duration
+	Jitter      float64
+	Then        string // "stop", "skip", "retry"
+	Attempts    int
+	DeadLetter  int // the edge that takes messages which cannot be handled; -1
+	Timeout     time.Duration
+	Startup     time.Duration
+	Isolated    bool // in a process of its own
+	Memory      int64
+}
+
+// Input is an edge to a processor that can hear what becomes of it.
+type Input struct {
+	Edge       int
+	Ident      string // Order: PricingInputOrder is its constant
+	Timeout    time.Duration
+	ArmAtStart bool
+}
+
+// Timed reports whether calls of the processor's handlers have a time that they
+// may take, in this process.
+func (p *Processor) Timed() bool { return p.Watch != nil && p.Watch.Timeout > 0 && !p.Watch.Isolated }
+
+// TimesInputs reports whether an input of the processor has a timeout.
+func (p *Processor) TimesInputs() bool {
+	for _, in := range p.Inputs {
+		if in.Timeout > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// defaultAttempts at a message where the file says retry, or where a process may
+// end for reasons that are not the message's.
+const defaultAttempts = 3
+
+// watches says which processors are watched.
+func (b *builder) watches() {
+	grouped := make(map[int]bool)
+	s := &Supervision{LogEvery: b.topology.HealthCheckInterval}
+	for _, g := range b.topology.Groups {
+		for _, p := range g.Processors {
+			grouped[p] = true
+		}
+		s.Groups = append(s.Groups, RestartGroup{
+			Name: g.Name.Value, Processors: g.Processors, Strategy: string(g.Strategy), Intensity: g.Intensity, Period: g.Period,
+		})
+	}
+	for i := range b.topology.Processors {
+		if w := watchOf(&b.topology.Processors[i], grouped[i]); w != nil {
+			b.plan.Processors[i].Watch = w
+			b.plan.Supervision = s
+		}
+	}
+}
+
+// watchOf is nil for a processor whose failure ends the topology.
+func watchOf(p *spec.Processor, grouped bool) *Watch {
+	isolated := p.Isolation == spec.Process
+	if p.External || !p.Restart.Given && !grouped && !p.OnError.Given && !isolated && p.Health.Timeout == 0 && p.Health.StartupTimeout == 0 {
+		return nil
+	}
+	w := &Watch{
+		Restarts:    p.Restart.Given || grouped,
+		Policy:      string(p.Restart.Policy),
+		MaxRestarts: p.Restart.MaxRestarts,
+		Delay:       p.Restart.Delay,
+		MaxDelay:    p.Restart.MaxDelay,
+		Window:      p.Restart.Window,
+		Jitter:      p.Restart.Jitter,
+		Then:        string(p.OnError.Then),
+		Attempts:    p.OnError.MaxAttempts,
+		DeadLetter:  -1,
+		Timeout:     p.Health.Timeout,
+		Startup:     p.Health.StartupTimeout,
+		Isolated:    isolated,
+		Memory:      p.Memory,
+	}
+	if w.Attempts == 0 {
+		w.Attempts = 1
+		if w.Then == string(spec.Retry) || isolated {
+			w.Attempts = defaultAttempts
+		}
+	}
+	return w
+}
+
+// deadLetters appends, for each processor that names where messages go that it
+// cannot handle, the edge which they take.
+func (b *builder) deadLetters() {
+	for i := range b.plan.Processors {
+		p := &b.plan.Processors[i]
+		to := b.topology.Processors[i].OnError.DeadLetterTo
+		if p.Watch == nil || b.topology.Processors[i].OnError.DeadLetter.Value == "" || to < 0 {
+			continue
+		}
+		p.Watch.DeadLetter = len(b.plan.Edges)
+		e := Edge{
+			Ident:      p.Ident + b.plan.Processors[to].Ident + "DeadLetter",
+			From:       i,
+			To:         to,
+			Message:    "DeadLetter",
+			Type:       deadLetter,
+			Capacity:   deadLetterCapacity,
+			Full:       string(spec.Block),
+			ReplyEdge:  -1,
+			ReplyOf:    -1,
+			DeadLetter: true,
+		}
+		if b.plan.Processors[to].Instances > 1 {
+			e.Route = Local
+		}
+		b.plan.Edges = append(b.plan.Edges, e)
+	}
+}
+
+// deadLetterCapacity is the default of an edge that the file declares.
+const deadLetterCapacity = 1024
+
+// inputs says which processors can hear what becomes of their inputs: those with
+// a timeout at one, and those that a watched processor sends to.
+func (b *builder) inputs() {
+	for i := range b.plan.Processors {
+		p := &b.plan.Processors[i]
+		if p.External || !b.hears(p) {
+			continue
+		}
+		taken := make(map[string]int)
+		for _, e := range p.Incoming {
+			taken[spec.Exported(b.plan.Edges[e].Message)]++
+		}
+		seen := make(map[string]bool)
+		for _, e := range p.Incoming {
+			edge := &b.plan.Edges[e]
+			in := Input{Edge: e, Ident: spec.Exported(edge.Message)}
+			if taken[in.Ident] > 1 {
+				in.Ident = b.inputFrom(edge) + in.Ident
+			}
+			for seen[in.Ident] {
+				in.Ident += "_"
+			}
+			seen[in.Ident] = true
+			if e < len(b.topology.Edges) {
+				in.Timeout, in.ArmAtStart = b.topology.Edges[e].InputTimeout, b.topology.Edges[e].ArmAtStart
+			}
+			p.Inputs = append(p.Inputs, in)
+		}
+	}
+}
+
+// inputFrom tells inputs of one message apart: by who sends it, and how often.
+func (b *builder) inputFrom(e *Edge) string {
+	if e.From < 0 {
+		return "Every" + durationIdent(e.Every)
+	}
+	return b.plan.Processors[e.From].Ident
+}
+
+func (b *builder) hears(p *Processor) bool {
+	for _, e := range p.Incoming {
+		if from := b.plan.Edges[e].From; from >= 0 && b.plan.Processors[from].Watch != nil {
+			return true
+		}
+		if e < len(b.topology.Edges) && b.topology.Edges[e].InputTimeout > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// LeavesLetters reports whether messages of edge e may become dead letters.
+func (p *Plan) LeavesLetters(e int) bool {
+	edge := &p.Edges[e]
+	w := p.Processors[edge.To].Watch
+	return edge.From >= 0 && w != nil && w.DeadLetter >= 0
+}
