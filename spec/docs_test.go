@@ -74,12 +74,25 @@ A topology file says which processors exist and which edges carry which message 
 
 An example with most of what there is:
 
-` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-contract/input.yml")), "\n") + "\n```\n")
+` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-contract/input.yml")), "\n") + `
+` + "```" + `
+
+And one that says what follows when processors fail:
+
+` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-failures/input.yml")), "\n") + "\n```\n")
 	for _, section := range []struct{ title, pointer, text string }{
 		{"The file", "", "The keys of the file, in any order."},
 		{"processors", "/$defs/processor", "A mapping from names to these keys. A name is letters and digits joined by `-` or `_`, at most 100 characters, and no word of Go. " +
 			"In Go it is in camel case, without initialisms: `line-parser` and `line_parser` are `LineParser`, `http-api` is `HttpApi`; two names must not become the same, nor differ only by case. " +
 			"A processor without options is written `{}`. An external processor has no other key."},
+		{"restart", "/$defs/restart/anyOf/1", "A policy alone, such as `restart: on-failure`, or a mapping of these keys. A panic, an error with `then: stop` and a call that takes longer than `health` allows are failures; " +
+			"Serve that returns nil, Ping that says `topo.Done` and exit code 0 are clean ends. An instance that failed and has no restart ends the topology; one of a group, and one whose restarts are used up, does not. " +
+			"What is of no effect, such as a delay of restarts that there are not, is a finding."},
+		{"health", "/$defs/health", "A mapping of these keys. A handler that waits for its next message is healthy."},
+		{"on_error", "/$defs/on_error/anyOf/1", "What follows when a handler returns an error: `stop`, `skip` or `retry` alone, or a mapping of these keys. " +
+			"A processor that gets dead letters has one instance, and needs no edge; dead letters do not come back to where they began."},
+		{"groups", "/$defs/group", "A mapping from names, of the form of those of processors, to these keys. An intensity has a period. A processor is in one group at most, and an external one in none. In a group the policy of restarts is by default `on-failure`; " +
+			"with `never` an instance that has failed is gone, and the rest goes on."},
 		{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE` or `FROM -> TO:` with a mapping of these keys. The same from, to and message stand once; an edge from a processor to itself and rings are fine. " +
 			"A message is the name of a type of this package, or a key of messages. No edge leads to an external processor."},
 		{"route", "/$defs/route/anyOf/1", "Either `local` (the sender's instance mod the receiver's instances), `broadcast` (each instance), or a mapping with one of these keys. " +
@@ -101,7 +114,7 @@ A processor's is a name, perhaps with type arguments. Functions, channels, inter
 
 ## Durations
 
-Durations are written as in Go: `+"`500ms`, `5s`, `1m30s`"+`. Where 0 has a meaning it may stand alone.
+Durations are written as in Go: `+"`500ms`, `5s`, `1m30s`"+`. Where 0 has a meaning it may stand alone. Timeouts, periods of groups and `+"`health_check_interval`"+` are at least `+"`"+timeoutMin.String()+"`"+`.
 
 ## YAML
 
@@ -122,6 +135,7 @@ Refused are unknown keys, keys that stand twice, keys that are no text, a second
 | bytes of a type expression or a field path | %d |
 | findings that are reported | %d |
 `, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
+	out.Write(read(t, "testdata/dora.md"))
 	golden(t, "../docs/reference/topology.md", []byte(out.String()))
 }
 
@@ -144,7 +158,7 @@ func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
 		return strings.Compare(a, b)
 	})
 	for _, name := range names {
-		property := properties[name].(map[string]any)
+		property := resolved(t, properties[name].(map[string]any))
 		standard := ""
 		switch value, ok := property["default"]; {
 		case ok && fmt.Sprint(value) == "map[]":
@@ -156,6 +170,17 @@ func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
 		}
 		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", name, valueOf(t, property), standard, about(t, property))
 	}
+}
+
+// resolved is the property itself, or what it refers to where that is a value like any
+// other with its own default.
+func resolved(t *testing.T, property map[string]any) map[string]any {
+	t.Helper()
+	switch reference, _ := property["$ref"].(string); reference {
+	case "#/$defs/arm", "#/$defs/input_timeout":
+		return definition(t, strings.TrimPrefix(reference, "#"))
+	}
+	return property
 }
 
 // about is the description of a property, or of what it refers to.
@@ -176,6 +201,14 @@ func valueOf(t *testing.T, property map[string]any) string {
 			return "duration or 0"
 		case "route":
 			return "[route](#route)"
+		case "restart":
+			return "policy or [mapping](#restart)"
+		case "health":
+			return "[mapping](#health)"
+		case "on_error":
+			return "word or [mapping](#on_error)"
+		case "memory":
+			return "bytes, or such as `512MiB`"
 		case "field":
 			return "field path or method"
 		default:
