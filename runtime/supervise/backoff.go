@@ -3,6 +3,8 @@ package supervise
 import (
 	"math"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 const doublingsMax = 16 // as in dora's fault tolerance: a delay is at most 65536 times the first
@@ -11,7 +13,11 @@ const doublingsMax = 16 // as in dora's fault tolerance: a delay is at most 6553
 // chance draws from 0 up to 1.
 func (p *Processor) backoff(k int, chance func() float64) time.Duration {
 	d := max(p.Delay, 0)
-	if doublings := min(k-1, doublingsMax); d > math.MaxInt64>>doublings {
+	doublings := min(k-1, doublingsMax)
+	if bug.On(bug.ExponentNotCapped) {
+		doublings = k - 1
+	}
+	if d > math.MaxInt64>>doublings {
 		d = math.MaxInt64
 	} else {
 		d <<= doublings

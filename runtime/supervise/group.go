@@ -3,6 +3,7 @@ package supervise
 import (
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/pool"
 )
 
@@ -45,7 +46,7 @@ func (g *group) mayRestart(now time.Duration) bool {
 		return true
 	}
 	old := 0
-	for old < len(g.recent) && now-g.recent[old] > g.Period {
+	for old < len(g.recent) && now-g.recent[old] > g.Period && !bug.On(bug.IntensityForEver) {
 		old++
 	}
 	g.recent = append(g.recent[old:], now)
@@ -61,8 +62,8 @@ func (g *group) restart(c *child) {
 		return
 	}
 	g.phase, g.first = emptying, 0
-	if g.Strategy == RestForOne {
-		g.first = c.position // those before c run, or have to wait for c's delay no longer than they do now
+	if g.Strategy == RestForOne && !bug.On(bug.RestIsAll) {
+		g.first = c.position
 	}
 	for _, other := range g.children[g.first:] {
 		if other.state == done && !other.temporary() && !other.inputsDone {
@@ -93,7 +94,7 @@ func (s *Supervisor) empty(g *group) bool {
 	for i := len(g.children) - 1; i >= g.first; i-- {
 		switch c := g.children[i]; {
 		case c.state == stopping:
-			return false
+			return bug.On(bug.StartsTooEarly)
 		case c.state.runs() && !c.inputsDone: // one that could not be started again is left to end
 			c.state = stopping
 			s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStop, Child: c.id})

@@ -2,7 +2,10 @@ package supervise
 
 import (
 	"math"
+	"slices"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Input says what one input of a processor has.
@@ -78,7 +81,7 @@ func (s *Inputs) Received(i int, now time.Duration) (recovered bool) {
 	if in.state == Closed {
 		return false
 	}
-	recovered = in.state == Broken
+	recovered = in.state == Broken && !bug.On(bug.RecoveryUntold)
 	in.state = Open
 	in.arm(now)
 	return recovered
@@ -114,7 +117,7 @@ func (s *Inputs) Expire(now time.Duration, waits func(i int) bool) (broken []int
 			continue
 		}
 		in.deadline = never
-		if waits != nil && waits(i) {
+		if waits != nil && waits(i) && !bug.On(bug.QueueNotSeen) {
 			in.arm(now)
 			continue
 		}
@@ -135,6 +138,10 @@ func (s *Inputs) Close(i int) (first, all bool) {
 	first = in.state != Broken
 	in.state, in.deadline = Closed, never
 	s.closed++
+	if bug.On(bug.BrokenIsClosed) {
+		open := func(in input) bool { return in.state < Broken }
+		return first, !slices.ContainsFunc(s.inputs, open)
+	}
 	return first, s.closed == len(s.inputs)
 }
 

@@ -44,7 +44,7 @@ func (g *stage) line(words []string) ([]string, error) {
 		n, err := strconv.Atoi(words[len(words)-1])
 		g.refusals[words[0]] = n
 		return nil, err
-	case !g.runs[words[0]]:
+	case g.ended || !g.runs[words[0]]:
 		return []string{"it does not run"}, nil
 	}
 	e := pool.ChildEvent{Child: pool.Child{Processor: slices.Index(names, words[0])}, Err: errors.New(words[1])}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/pool"
 )
 
@@ -137,7 +138,7 @@ func (s *Supervisor) decide(c *child) {
 		return
 	}
 	// The window.
-	if c.Window > 0 && s.now-c.since > c.Window {
+	if c.Window > 0 && s.now-c.since > c.Window && !bug.On(bug.WindowNeverEnds) {
 		c.count = 0
 	}
 	// The limit.
@@ -178,7 +179,7 @@ func (s *Supervisor) proceed(c *child) {
 
 // start starts a child that is down, unless that was disabled meanwhile.
 func (s *Supervisor) start(c *child) {
-	if s.disabled(c) {
+	if s.disabled(c) && !bug.On(bug.FlagSeenOnce) {
 		s.letGo(c)
 		return
 	}
@@ -201,7 +202,7 @@ func (s *Supervisor) stop() {
 
 // cancel lets a child go that was to be started.
 func (s *Supervisor) cancel(c *child) {
-	if c.state == waiting || c.state == down {
+	if (c.state == waiting || c.state == down) && !bug.On(bug.FlagSeenOnce) {
 		s.letGo(c)
 	}
 }

@@ -12,7 +12,9 @@ main([Folder]) ->
     process_flag(trap_exit, true),
     logger:set_primary_config(level, none),
     [record(Folder, Strategy, Type) || Strategy <- strategies(), Type <- [permanent, transient, temporary]],
-    [others(Folder, Strategy) || Strategy <- strategies()].
+    [others(Folder, Strategy) || Strategy <- strategies()],
+    rand:seed(exsss, 1),
+    [story(Folder, [name(Strategy), "-at-random"], [random(Strategy) || _ <- lists:seq(1, 50)]) || Strategy <- strategies()].
 
 strategies() -> [one_for_one, one_for_all, rest_for_one].
 
@@ -36,6 +38,15 @@ others(Folder, Strategy) ->
            {Strategy, [permanent, permanent, permanent], 2, [{a, 'does not start', 3}, {a, fails}]},
            {Strategy, [permanent, transient, temporary], 0, [{b, ends}, {c, fails}, {a, ends}]},
            {Strategy, [permanent, permanent, permanent], 1, [{b, fails}, {c, fails}]}]).
+
+random(Strategy) ->
+    {Strategy, [any([permanent, transient, temporary]) || _ <- [a, b, c]], 3 + rand:uniform(7),
+     [case rand:uniform(4) of
+          1 -> {any([a, b, c]), 'does not start', rand:uniform(2)};
+          _ -> {any([a, b, c]), any([ends, fails, panics, hangs])}
+      end || _ <- lists:seq(1, 8)]}.
+
+any(List) -> lists:nth(rand:uniform(length(List)), List).
 
 story(Folder, Name, Scenes) ->
     Head = ["# Recorded by record.escript with Erlang/OTP ", erlang:system_info(otp_release), ".\n"],
@@ -63,7 +74,7 @@ step(_, {Id, 'does not start', Times}) ->
     ets:insert(refusals, {Id, Times}),
     io_lib:format("~s does not start ~b\n", [Id, Times]);
 step(Sup, {Id, How}) ->
-    Lines = case lists:keyfind(Id, 1, supervisor:which_children(Sup)) of
+    Lines = case is_process_alive(Sup) andalso lists:keyfind(Id, 1, supervisor:which_children(Sup)) of
                 {Id, Pid, _, _} when is_pid(Pid) -> exits(Pid, How), outcome(Sup);
                 _ -> ["it does not run"]
             end,
