@@ -31,9 +31,9 @@ type binder struct {
 	near       near
 	types      map[*types.Scope][]string // what typeNames found
 
-	context, tick, instance types.Type
-	messages                map[string]types.Type // by message name; nil where it was reported
-	portsReady              bool
+	context, tick, instance, deadLetter, index types.Type
+	messages                                   map[string]types.Type // by message name; nil where it was reported
+	portsReady                                 bool
 }
 
 // newBinder returns a binder for r's plan. A second one gets a plan of its own,
@@ -69,6 +69,7 @@ func (b *binder) bind() {
 		b.key(i)
 	}
 	b.ownership()
+	b.attempts()
 	b.portsReady = b.errors() == before
 	starts := make([]bool, len(b.plan.Processors))
 	for i := range b.plan.Processors {
@@ -116,6 +117,8 @@ func (b *binder) names() {
 func (b *binder) runtime() {
 	b.context = b.checked.lookup(contextName)
 	b.tick = b.checked.lookup(tickName)
+	b.deadLetter = b.checked.lookup(deadLetterName)
+	b.index = b.checked.lookup(indexName)
 	b.instance = b.checked.lookup(instanceName)
 	if b.loader != nil {
 		b.importable(plan.Topo, b.topology.Name)
@@ -165,7 +168,7 @@ func (b *binder) messageTypes() {
 		pointerful[name] = b.pointers(b.messages[name]) != ""
 	}
 	for i := range b.plan.Edges {
-		if e := &b.plan.Edges[i]; e.From >= 0 {
+		if e := &b.plan.Edges[i]; e.From >= 0 && !e.DeadLetter {
 			e.Pointerful = pointerful[e.Message]
 		}
 	}

@@ -126,9 +126,12 @@ func (b *binder) receive(s *subject, e int) {
 		}
 	}
 	want := form{context: optional, out: optional, err: optional}
-	if edge.From < 0 {
+	switch {
+	case edge.From < 0:
 		want.message, want.value, want.text = b.tick, true, "topo.Tick"
-	} else {
+	case edge.DeadLetter:
+		want.message, want.text = b.deadLetter, "topo.DeadLetter"
+	default:
 		want.message, want.text = b.messages[edge.Message], edge.Type.Format(b.qualifier)
 	}
 	if edge.Reply != "" {
@@ -164,6 +167,11 @@ func (b *binder) missingReceive(s *subject, e int) {
 	s.reported[name] = true
 	s.missing.Methods = append(s.missing.Methods, method)
 	if s.t == nil {
+		return
+	}
+	if edge.DeadLetter {
+		b.at("TG302", b.topology.Processors[edge.From].OnError.DeadLetter, method.Signature,
+			"type %s has no method ReceiveDeadLetter for what %q cannot handle", s.Type.Name, b.plan.Processors[edge.From].Name)
 		return
 	}
 	from := e
@@ -207,6 +215,7 @@ func (b *binder) optional(s *subject) {
 			*o.to = &m
 		}
 	}
+	b.hears(s)
 	ping, serve := b.method(s, "Ping") != nil, b.method(s, "Serve") != nil
 	s.starts = ping || serve
 	switch {

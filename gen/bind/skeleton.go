@@ -21,6 +21,9 @@ const (
 	contextName     = "_topogen_context"
 	tickName        = "_topogen_tick"
 	instanceName    = "_topogen_instance"
+	deadLetterName  = "_topogen_dead_letter"
+	trackedPrefix   = "_topogen_"
+	indexName       = "_topogen_index" // of processors
 )
 
 // skeleton is a Go file with what the binder needs of the generated ones: the
@@ -34,6 +37,7 @@ type skeleton struct {
 	importText strings.Builder
 	body       strings.Builder
 	aliases    map[string]string // import path: alias
+	tracks     bool              // the type of tracked inputs is declared
 }
 
 func newSkeleton(p *plan.Plan) *skeleton {
@@ -46,6 +50,11 @@ func newSkeleton(p *plan.Plan) *skeleton {
 	declare(contextName, s.qualify("context")+".Context")
 	declare(tickName, s.qualify(plan.Topo)+".Tick")
 	declare(instanceName, s.qualify(plan.Topo)+".Instance")
+	declare(deadLetterName, s.qualify(plan.Topo)+".DeadLetter")
+	if p.Supervision != nil {
+		declare(indexName, "ProcessorIndex")
+		s.body.WriteString("type ProcessorIndex int\n")
+	}
 	seen := make(map[string]bool)
 	message := func(name string, t plan.TypeRef) {
 		if !seen[name] {
@@ -56,7 +65,7 @@ func newSkeleton(p *plan.Plan) *skeleton {
 	}
 	for i := range p.Edges {
 		e := &p.Edges[i]
-		if e.From >= 0 {
+		if e.From >= 0 && !e.DeadLetter {
 			message(e.Message, e.Type)
 		}
 		if e.Reply != "" {
@@ -70,6 +79,7 @@ func newSkeleton(p *plan.Plan) *skeleton {
 	}
 	for i := range p.Processors {
 		s.sender(p, &p.Processors[i])
+		s.inputs(p, &p.Processors[i])
 	}
 	// Each alias stands on the line that its place in lines says: they come first,
 	// behind the package clause and the imports.
@@ -118,5 +128,27 @@ func (s *skeleton) sender(p *plan.Plan, q *plan.Processor) {
 			reply := p.Edges[send.Edges[0]].ReplyType.Format(s.qualify)
 			fmt.Fprintf(&s.body, "func (*%s) %s(%s%s) (%s, error)\n", name, send.Ask, context, m, reply)
 		}
+	}
+}
+
+// inputs declares what handlers of q mention that hear of its inputs.
+func (s *skeleton) inputs(p *plan.Plan, q *plan.Processor) {
+	if q.Inputs == nil {
+		return
+	}
+	input, tracker := q.Ident+"Input", q.Ident+"Inputs"
+	fmt.Fprintf(&s.body, "type %s int\nfunc (%s) String() string\ntype %s struct {\n", input, input, tracker)
+	var constants []string
+	for _, in := range q.Inputs {
+		constants = append(constants, input+in.Ident)
+		fmt.Fprintf(&s.body, "%s %sTracked[%s]\n", in.Ident, trackedPrefix, p.Edges[in.Edge].Type.Format(s.qualify))
+	}
+	fmt.Fprintf(&s.body, "}\nfunc (*%s) AnyClosed() bool\nfunc (*%s) Closed() []%s\nconst ( %s %s = iota; %s )\n",
+		tracker, tracker, input, constants[0], input, strings.Join(constants[1:], "; "))
+	if !s.tracks {
+		s.tracks = true
+		s.body.WriteString("type " + trackedPrefix + "Tracked[M any] struct{ _ [0]func() }\n")
+		s.body.WriteString("func (*" + trackedPrefix + "Tracked[M]) Last() (M, bool)\nfunc (*" + trackedPrefix + "Tracked[M]) Closed() bool\n")
+		s.body.WriteString("func (*" + trackedPrefix + "Tracked[M]) State() int\n")
 	}
 }

@@ -37,7 +37,8 @@ var standInPackages = sync.OnceValue(func() map[string]*types.Package {
 		timePackage,
 		newStandIn("context", map[string]types.Type{"Context": types.NewInterfaceType(nil, nil)}),
 		newStandIn(plan.Topo, map[string]types.Type{
-			"Tick": types.NewStruct([]*types.Var{field("Time", instant), field("N", types.Typ[types.Uint64])}, nil),
+			"Tick":       types.NewStruct([]*types.Var{field("Time", instant), field("N", types.Typ[types.Uint64])}, nil),
+			"DeadLetter": types.NewStruct(nil, nil),
 			"Instance": types.NewStruct([]*types.Var{
 				field("Processor", types.Typ[types.String]), field("Index", types.Typ[types.Int]), field("Number", types.Typ[types.Int]),
 			}, nil),
