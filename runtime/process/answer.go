@@ -1,0 +1,106 @@
+package process
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Answer is what a call of a handler came to, in one frame: a process that dies
+// before the frame is complete has answered nothing.
+type Answer struct {
+	// Err is what the handler returned: nil, one of the errors of package topo
+	// itself (Done, Idle, …), or a *RemoteError.
+	Err error
+	// Reply is what AnswerBuilder.Reply was given; nil where it was not called. It
+	// is valid until the next call.
+	Reply []byte
+	sends []byte
+}
+
+// Send is a message that a handler sent. Edge and Instance are what the process
+// says: whoever uses them as indices checks them.
+type Send struct {
+	Edge, Instance int
+	Payload        []byte // valid until the next call
+}
+
+// Sends are the messages that the handler sent, in order. There are none beside an
+// Err other than topo.Done and topo.Idle: what a handler sends before it fails is
+// not sent.
+func (a *Answer) Sends() iter.Seq[Send] {
+	return func(yield func(Send) bool) {
+		for f := (fields{rest: a.sends}); len(f.rest) > 0; {
+			if !yield(f.send()) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fields) send() Send {
+	return Send{Edge: f.number(), Instance: f.number(), Payload: f.sized()}
+}
+
+// decode reads the body of an answer: an error; whether there is a reply, and the
+// reply; sends until the end.
+func (a *Answer) decode(body []byte) error {
+	f := fields{rest: body}
+	*a = Answer{Err: f.error()}
+	if f.byte() != 0 {
+		a.Reply = f.sized()
+	}
+	a.sends = f.rest
+	for len(f.rest) > 0 {
+		f.send()
+	}
+	if f.broken {
+		*a = Answer{}
+		return fmt.Errorf("%w: an answer that ends too early", ErrProtocol)
+	}
+	return nil
+}
+
+// AnswerBuilder takes what a handler sends and replies during a call. It is used
+// on the goroutine of the call alone.
+type AnswerBuilder struct {
+	sends, reply []byte
+	replied      bool
+	tooLarge     bool
+}
+
+// Send adds a message to an instance of the receiver of an edge. It copies the
+// payload. When a call sends more than FrameMax in all, it fails with ErrTooLarge.
+func (a *AnswerBuilder) Send(edge, instance int, payload []byte) {
+	if len(a.sends)+len(payload) > FrameMax {
+		a.tooLarge = true
+		return
+	}
+	a.sends = appendSized(appendNumber(appendNumber(a.sends, edge), instance), payload)
+}
+
+// Reply sets the reply. It copies the payload.
+func (a *AnswerBuilder) Reply(payload []byte) {
+	a.reply, a.replied = append(a.reply[:0], payload...), true
+}
+
+func (a *AnswerBuilder) reset() {
+	if cap(a.sends) > keepMax || cap(a.reply) > keepMax {
+		*a = AnswerBuilder{}
+	}
+	a.sends, a.replied, a.tooLarge = a.sends[:0], false, false
+}
+
+// appendBody appends the body of the answer to a call that returned err; kept says
+// whether what it sent is to be sent nevertheless.
+func (a *AnswerBuilder) appendBody(b []byte, err error, kept bool) []byte {
+	b = appendError(b, err, nil)
+	if a.replied && err == nil {
+		b = appendSized(append(b, 1), a.reply)
+	} else {
+		b = append(b, 0)
+	}
+	if kept {
+		b = append(b, a.sends...)
+	}
+	return b
+}

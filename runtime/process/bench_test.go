@@ -1,0 +1,44 @@
+package process
+
+import (
+	"testing"
+)
+
+// BenchmarkStart is the time until a process has said hello.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		c, err := Start(b.Context(), settings("camera"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		c.Kill()
+		<-c.Done()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkCall is the time of a call and its answer.
+func BenchmarkCall(b *testing.B) {
+	c := start(b, settings("camera"))
+	payload := []byte("send message")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Call(7, 1, payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkServe is the time of one send of Serve.
+func BenchmarkServe(b *testing.B) {
+	c := start(b, settings("camera"))
+	n := 0
+	b.ReportAllocs()
+	c.Serve(func(int, int, []byte) error {
+		if n++; n == b.N {
+			c.Stop()
+		}
+		return nil
+	})
+}

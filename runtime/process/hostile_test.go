@@ -1,0 +1,242 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// frame is a frame as it is sent.
+func frame(kind frameKind, body ...byte) []byte {
+	b := append(begin(nil, kind), body...)
+	if err := end(b); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func goodHello() []byte { return frame(frameHello, appendHello(nil, "hash", nil, nil)...) }
+
+// afterHello answers the first call with those bytes.
+func afterHello(answer ...byte) func(*os.File) {
+	return func(conn *os.File) {
+		conn.Write(goodHello())
+		newFrames(conn).next(nil)
+		conn.Write(answer)
+		io.Copy(io.Discard, conn)
+	}
+}
+
+func writes(b ...byte) func(*os.File) {
+	return func(conn *os.File) {
+		conn.Write(b)
+		io.Copy(io.Discard, conn)
+	}
+}
+
+// hang waits for what nobody writes.
+func hang() {
+	r, _, _ := os.Pipe()
+	r.Read(make([]byte, 1))
+}
+
+// hostile are processes that do not keep to the protocol, by processor.
+var hostile = map[string]func(conn *os.File){
+	"silent":              writes(),
+	"claims":              writes(3, 0, 0, 0, byte(frameHello), 1, 2, 3),
+	"start: garbage":      writes([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")...),
+	"start: huge":         writes(0xFF, 0xFF, 0xFF, 0xFF, byte(frameHello)),
+	"start: no hello":     writes(frame(frameAnswer, 0, 0)...),
+	"start: short hello":  writes(frame(frameHello, 0, 0, 0, version)...),
+	"start: version":      writes(frame(frameHello, 0, 0, 0, version+1, 0, 0, 0, 0, 0)...),
+	"start: hash":         writes(frame(frameHello, appendHello(nil, "hush", nil, nil)...)...),
+	"call: garbage":       afterHello([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")...),
+	"call: huge":          afterHello(0xFF, 0xFF, 0xFF, 0xFF, byte(frameAnswer)),
+	"call: hello":         afterHello(goodHello()...),
+	"call: empty":         afterHello(frame(frameAnswer)...),
+	"call: error":         afterHello(frame(frameAnswer, errorSentinel, 200, 0)...),
+	"call: no such error": afterHello(frame(frameAnswer, 9, 0)...),
+	"call: short send":    afterHello(frame(frameAnswer, 0, 0, 1, 2, 3)...),
+	"call: negative size": afterHello(frame(frameAnswer, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF)...),
+	"closes": func(conn *os.File) {
+		conn.Write(goodHello())
+		conn.Close()
+		hang()
+	},
+	"deaf": func(conn *os.File) {
+		conn.Write(goodHello())
+		hang()
+	},
+}
+
+func TestHostileProcess(t *testing.T) {
+	for name := range hostile {
+		phase, _, ok := strings.Cut(name, ": ")
+		if !ok {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			c, err := Start(t.Context(), settings(name))
+			if phase == "call" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = c.Call(1, 0, nil)
+			}
+			if !errors.Is(err, ErrProtocol) || exitOf(t, err).Exit.Signal != "SIGKILL" {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	for _, name := range []string{"silent", "claims"} {
+		s := settings(name)
+		s.StartupTimeout = 50 * time.Millisecond
+		if _, err := Start(t.Context(), s); !errors.Is(err, ErrStartup) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c := start(t, settings("closes"))
+	if _, err := c.Call(1, 0, nil); !strings.Contains(err.Error(), "killed by SIGKILL: its connection has ended, and it has not: ") {
+		t.Errorf("closes: %v", err)
+	}
+	if err := start(t, settings("call: hello")).Serve(nil); !errors.Is(err, ErrProtocol) {
+		t.Errorf("serve: %v", err)
+	}
+}
+
+// TestDeaf: what a process does not read holds up nobody but its own calls, and
+// those until it is killed.
+func TestDeaf(t *testing.T) {
+	c := start(t, settings("deaf"))
+	called := make(chan error)
+	go func() {
+		_, err := c.Call(1, 0, make([]byte, FrameMax/2))
+		called <- err
+	}()
+	c.Stop()
+	c.Cancel()
+	c.Kill()
+	if err := <-called; !errors.Is(err, ErrKilled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAnotherBuild refuses to work for a parent that has another plan.
+func TestAnotherBuild(t *testing.T) {
+	taken.Store("another", "a newer hash")
+	defer taken.Store("another", "other hash")
+	s := settings("camera")
+	s.Topology, s.Hash = "another", "a newer hash"
+	_, err := Start(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), `of another build: the hash of its plan is "other hash", not "a newer hash"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestHostileVariable: a process in which somebody set the variable does not run
+// main, nor what the variable says.
+func TestHostileVariable(t *testing.T) {
+	good := settings("camera").value(os.Getpid(), nil)
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for name, test := range map[string]struct {
+		value string
+		files []*os.File
+		want  string
+	}{
+		"empty":    {"", nil, "it was not set by this version"},
+		"garbage":  {"1\nx", nil, "it was not set by this version"},
+		"version":  {"2" + good[1:], nil, "it was not set by this version"},
+		"parent":   {settings("camera").value(1, nil), nil, "process 1 is not the parent"},
+		"number":   {strings.Replace(good, "\n3\n", "\nthree\n", 1), nil, "three"},
+		"instance": {strings.Replace(good, "\n1\n2", "\n2\n2", 1), nil, "there is no instance 2 of 2"},
+		"no name":  {strings.Replace(good, "camera", "", 1), nil, `"" names nothing`},
+		"closes 0": {settings("camera").value(os.Getpid(), []int{0}), nil, "file 0 is its own"},
+		"no file":  {good, nil, "file 3 is no socket"},
+		"a file":   {good, []*os.File{file}, "file 3 is no socket"},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), variable+"="+test.value)
+		cmd.ExtraFiles = test.files
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != exitRefused || !bytes.Contains(out, []byte(test.want)) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// TestClaimsAreNotBelieved: who announces much and sends little gets little memory.
+func TestClaimsAreNotBelieved(t *testing.T) {
+	for _, sent := range []int{0, 1, 3 * chunk} {
+		input := append(frame(frameAnswer), make([]byte, sent)...)
+		input[0], input[1] = FrameMax>>24, 0xFF&(FrameMax>>16)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := newFrames(bytes.NewReader(input)).next(nil)
+		runtime.ReadMemStats(&after)
+		if err != io.ErrUnexpectedEOF {
+			t.Errorf("%d bytes: %v", sent, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(4*sent+4*chunk) {
+			t.Errorf("%d bytes made it allocate %d", sent, n)
+		}
+	}
+}
+
+// FuzzFrames reads anything, and what it makes of it.
+func FuzzFrames(f *testing.F) {
+	var a AnswerBuilder
+	a.Send(1, 2, []byte("payload"))
+	a.Reply([]byte("reply"))
+	f.Add(frame(frameAnswer, a.appendBody(nil, nil, true)...))
+	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
+	f.Add(append(goodHello(), frame(frameAlive)...))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		frames := newFrames(bytes.NewReader(input))
+		var buf []byte
+		for total := 0; ; {
+			_, body, err := frames.next(buf)
+			if err != nil {
+				return
+			}
+			if total += headerSize + len(body); total > len(input) {
+				t.Fatal("there is more than was sent")
+			}
+			var a Answer
+			if a.decode(body) == nil {
+				again := appendError(nil, a.Err, nil)
+				_ = (&fields{rest: again}).error()
+				for s := range a.Sends() {
+					if len(s.Payload) > len(body) {
+						t.Fatal("a message is larger than its frame")
+					}
+				}
+			}
+			buf = body
+		}
+	})
+}
+
+// FuzzVariable reads anything that somebody sets.
+func FuzzVariable(f *testing.F) {
+	f.Add(settings("camera").value(1, []int{5, 6}))
+	f.Fuzz(func(t *testing.T, value string) {
+		info, parent, inherited, err := parseValue(value)
+		if err != nil {
+			return
+		}
+		again, parent2, inherited2, err := parseValue(info.value(parent, inherited))
+		if err != nil || again != info || parent2 != parent || len(inherited2) != len(inherited) {
+			t.Errorf("%q is read as %v, %v", value, info, again)
+		}
+	})
+}

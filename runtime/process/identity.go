@@ -1,0 +1,112 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// variable is the environment variable that names to a process what it is to be.
+const variable = "TOPOGEN_PROCESS"
+
+// version is of the protocol: of everything that is in frames and in the variable.
+const version = 1
+
+// nameMax bounds the names in the variable, in bytes.
+const nameMax = 1000
+
+// Info says which instance of which processor a process is.
+type Info struct {
+	Topology       string // as TakeOver and Settings name it; unique within an executable
+	Hash           string // of the plan that the code was generated from
+	Processor      string // name in the topology
+	ProcessorIndex int
+	Instance       int // 0 … Instances-1
+	Instances      int
+}
+
+func (i Info) check() error {
+	for _, name := range []string{i.Topology, i.Hash, i.Processor} {
+		if name == "" || len(name) > nameMax || strings.ContainsAny(name, "\n\x00") {
+			return fmt.Errorf("process: %q names nothing", cut(name))
+		}
+	}
+	if i.ProcessorIndex < 0 || i.Instance < 0 || i.Instance >= i.Instances {
+		return fmt.Errorf("process: there is no instance %d of %d of processor %d", i.Instance, i.Instances, i.ProcessorIndex)
+	}
+	return nil
+}
+
+// value is what the variable holds: what the process is to be, who its parent is,
+// and the files that it has inherited and must not have.
+func (i Info) value(parent int, inherited []int) string {
+	lines := []string{
+		strconv.Itoa(version), strconv.Itoa(parent), strings.Trim(fmt.Sprint(inherited), "[]"),
+		i.Topology, i.Hash, i.Processor, strconv.Itoa(i.ProcessorIndex), strconv.Itoa(i.Instance), strconv.Itoa(i.Instances),
+	}
+	return strings.Join(lines, "\n")
+}
+
+// parseValue reads the variable, which anybody may have set.
+func parseValue(value string) (i Info, parent int, inherited []int, err error) {
+	lines := strings.Split(value, "\n")
+	if lines[0] != strconv.Itoa(version) || len(lines) != 9 {
+		return i, 0, nil, errors.New("it was not set by this version")
+	}
+	number := func(text string) (n int) {
+		n, e := strconv.Atoi(text)
+		if e != nil {
+			err = e
+		}
+		return n
+	}
+	parent = number(lines[1])
+	for _, fd := range strings.Fields(lines[2]) {
+		inherited = append(inherited, number(fd))
+		if n := inherited[len(inherited)-1]; n <= socketFD {
+			err = fmt.Errorf("file %d is its own", n)
+		}
+	}
+	i = Info{
+		Topology: lines[3], Hash: lines[4], Processor: lines[5],
+		ProcessorIndex: number(lines[6]), Instance: number(lines[7]), Instances: number(lines[8]),
+	}
+	if err == nil {
+		err = i.check()
+	}
+	return i, parent, inherited, err
+}
+
+// identity is what the variable says this process is.
+type identity struct {
+	info      Info
+	inherited []int
+}
+
+// whoAmI reads the variable, once, and unsets it, so that nobody whom this process
+// starts takes it for his. It returns nil in a process that is nobody's child. A
+// process that was started as one and cannot be must not go on into main: that
+// would be the whole program a second time.
+var whoAmI = sync.OnceValue(func() *identity {
+	value, ok := os.LookupEnv(variable)
+	if !ok {
+		return nil
+	}
+	os.Unsetenv(variable)
+	info, parent, inherited, err := parseValue(value)
+	if err == nil && parent != os.Getppid() {
+		err = fmt.Errorf("process %d is not the parent", parent)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "the environment variable %s is for the processes that a topology starts: %v; unset it\n", variable, err)
+		os.Exit(exitRefused)
+	}
+	return &identity{info, inherited}
+})
+
+// taken are the topologies that have called TakeOver, and their hashes: a process
+// of another would run main.
+var taken sync.Map

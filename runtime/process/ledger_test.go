@@ -1,0 +1,199 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// ledgerSends is how many messages a call of the ledger sends: more than a socket
+// holds, so that a kill also comes in the middle of an answer.
+const ledgerSends = 500
+
+// ledger writes into a file, which is its processor's name, what it has begun.
+type ledger struct {
+	info Info
+	file *os.File
+}
+
+func newLedger(info Info) Handler { return &ledger{info: info} }
+
+func (l *ledger) Start(context.Context) (err error) {
+	l.file, err = os.OpenFile(l.info.Processor, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return err
+}
+
+func (l *ledger) Call(_ context.Context, _ Kind, _ int, payload []byte, a *AnswerBuilder) error {
+	if _, err := fmt.Fprintf(l.file, "%d\n", binary.BigEndian.Uint64(payload)); err != nil {
+		return err
+	}
+	for i := range ledgerSends {
+		a.Send(i, 0, bytes.Repeat(payload, 128))
+	}
+	return nil
+}
+
+func (l *ledger) Serve(context.Context, func(int, int, []byte) error) error { return topo.Done }
+func (l *ledger) Close() error                                              { return l.file.Close() }
+
+// TestRandomKills kills the process at any moment. Each message is handled until
+// there is an answer: it is there once and whole, and for each call that came to
+// nothing there is one death.
+func TestRandomKills(t *testing.T) {
+	kills := 20
+	if os.Getenv("CI") != "" && !race.Enabled {
+		kills = 200
+	}
+	path := filepath.Join(t.TempDir(), "ledger")
+	s := settings(path)
+	s.Topology = "ledger"
+	random := rand.New(rand.NewPCG(1, 2))
+	var c *Child
+	answered, deaths, between := 0, 0, 0
+	for deaths < kills {
+		if c == nil {
+			var err error
+			if c, err = Start(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			victim := c
+			killer := time.AfterFunc(time.Duration(random.IntN(20_000_000)), func() { syscall.Kill(victim.PID(), syscall.SIGKILL) })
+			defer killer.Stop()
+		}
+		payload := binary.BigEndian.AppendUint64(nil, uint64(answered))
+		a, err := c.Call(1, 0, payload)
+		if err != nil {
+			if e := exitOf(t, err); e.Exit.Signal != "SIGKILL" || e.Cause != nil || !e.Exit.InCall {
+				t.Fatalf("call %d: %v", answered, e)
+			}
+			deaths++
+			c = nil
+			continue
+		}
+		n := 0
+		for send := range a.Sends() {
+			if send.Edge != n || !bytes.Equal(send.Payload, bytes.Repeat(payload, 128)) {
+				t.Fatalf("message %d of call %d is wrong", n, answered)
+			}
+			n++
+		}
+		if n != ledgerSends {
+			t.Fatalf("call %d has an answer with %d messages", answered, n)
+		}
+		answered++
+		if c.Err() != nil {
+			between++
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(map[int]int)
+	total := 0
+	for line := range strings.Lines(string(text)) {
+		var n int
+		if _, err := fmt.Sscan(line, &n); err != nil {
+			t.Fatal(err)
+		}
+		begun[n]++
+		total++
+	}
+	for n := range answered {
+		if begun[n] == 0 {
+			t.Errorf("call %d was answered and never begun", n)
+		}
+	}
+	if total > answered+deaths {
+		t.Errorf("%d calls were begun; %d were answered and %d ended by a kill", total, answered, deaths)
+	}
+	t.Logf("%d answered, %d killed, of which %d had begun", answered, deaths, total-answered)
+}
+
+// TestKilledFromOutside in each phase of its life.
+func TestKilledFromOutside(t *testing.T) {
+	kill := func(pid int) { syscall.Kill(pid, syscall.SIGKILL) }
+	check := func(t *testing.T, err error, inCall bool) {
+		t.Helper()
+		e := exitOf(t, err)
+		if e.Exit.Signal != "SIGKILL" || e.Exit.Code != -1 || e.Cause != nil || e.Exit.InCall != inCall || e.Exit.Clean() {
+			t.Errorf("%v: %+v", e, e.Exit)
+		}
+	}
+	note := filepath.Join(t.TempDir(), "pid")
+	noted := func() {
+		var pid int
+		until(t, "the process notes that it is there", func() bool {
+			text, _ := os.ReadFile(note)
+			n, _ := fmt.Sscan(string(text), &pid)
+			return n == 1
+		})
+		os.Remove(note)
+		kill(pid)
+	}
+	t.Run("start", func(t *testing.T) {
+		go noted()
+		_, err := Start(t.Context(), settings("camera|note "+note))
+		check(t, err, false)
+	})
+	t.Run("call", func(t *testing.T) {
+		c := start(t, settings("camera"))
+		go noted()
+		_, err := c.Call(1, 0, []byte("note "+note))
+		check(t, err, true)
+	})
+	t.Run("between", func(t *testing.T) {
+		c := start(t, settings("camera"))
+		kill(c.PID())
+		<-c.Done()
+		check(t, c.Err(), false)
+		_, err := c.Close()
+		check(t, err, false)
+	})
+	t.Run("serve", func(t *testing.T) {
+		c := start(t, settings("camera"))
+		n := 0
+		err := c.Serve(func(int, int, []byte) error {
+			if n++; n == 3 {
+				kill(c.PID())
+			}
+			return nil
+		})
+		check(t, err, false)
+	})
+	t.Run("close", func(t *testing.T) {
+		c := start(t, settings("camera|||note "+note))
+		go noted()
+		_, err := c.Close()
+		check(t, err, false)
+	})
+}
+
+// TestKill from another goroutine ends what is under way.
+func TestKill(t *testing.T) {
+	for name, underWay := range map[string]func(c *Child) error{
+		"call":  func(c *Child) error { _, err := c.Call(1, 0, []byte("hang")); return err },
+		"spin":  func(c *Child) error { _, err := c.Call(1, 0, []byte("spin")); return err },
+		"serve": func(c *Child) error { return c.Serve(nil) },
+		"close": func(c *Child) error { _, err := c.Close(); return err },
+	} {
+		c := start(t, settings("camera||hang|hang"))
+		go c.Kill()
+		if err := underWay(c); !errors.Is(err, ErrKilled) || exitOf(t, err).Exit.Signal != "SIGKILL" {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.Kill() // it is gone
+	}
+}

@@ -1,0 +1,252 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestExitCodes(t *testing.T) {
+	for script, want := range map[string]Exit{
+		"exit 0": {Code: 0, InCall: true},
+		"exit 3": {Code: 3, InCall: true},
+		"crash":  {Code: 2, InCall: true},
+	} {
+		c := start(t, settings("camera"))
+		_, err := c.Call(1, 0, []byte(script))
+		want.PID = c.PID()
+		if e := exitOf(t, err); e.Exit != want || e.Exit.Clean() || exitOf(t, c.Err()).Exit != want {
+			t.Errorf("%s: %+v", script, e.Exit)
+		}
+	}
+	c := start(t, settings("camera||exit 0"))
+	if e := exitOf(t, c.Serve(nil)); !e.Exit.Clean() {
+		t.Errorf("code 0 in Serve: %v", e)
+	}
+	c = start(t, settings("camera"))
+	ask(t, c, "exit-later")
+	<-c.Done()
+	if e := exitOf(t, c.Err()); !e.Exit.Clean() {
+		t.Errorf("code 0 between calls: %v", e)
+	}
+}
+
+// TestCloseFails, and the process ends in order.
+func TestCloseFails(t *testing.T) {
+	exit, err := start(t, settings("camera|||return no disk")).Close()
+	if !exit.Clean() || err == nil || err.Error() != "no disk" {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}
+
+func TestSignalsForTheGroup(t *testing.T) {
+	c := start(t, settings("camera"))
+	if group, err := syscall.Getpgid(c.PID()); err != nil || group != c.PID() {
+		t.Errorf("its group is %d, %v", group, err)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		syscall.Kill(c.PID(), s)
+	}
+	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
+		t.Errorf("it does not go on: %q", a.Reply)
+	}
+}
+
+func TestWhatIsInherited(t *testing.T) {
+	fd, err := syscall.Dup(1) // is not closed when a process starts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	t.Setenv("HERITAGE", "rich")
+	c := start(t, settings("camera"))
+	for script, want := range map[string]string{
+		"environment HERITAGE":    "rich",
+		"environment " + variable: "",
+		"stdin":                   "0 <nil>",
+		"files":                   "[]",
+	} {
+		if a := ask(t, c, script); string(a.Reply) != want {
+			t.Errorf("%s: %q, want %q", script, a.Reply, want)
+		}
+	}
+}
+
+// TestTheThreadOfStart may end before the process.
+func TestTheThreadOfStart(t *testing.T) {
+	started := make(chan *Child)
+	go func() {
+		runtime.LockOSThread() // ends with the goroutine
+		c, err := Start(t.Context(), settings("camera"))
+		if err != nil {
+			t.Error(err)
+		}
+		started <- c
+	}()
+	c := <-started
+	for range 100 {
+		ask(t, c, "echo on")
+	}
+	c.Close()
+}
+
+func TestMemory(t *testing.T) {
+	s := settings("camera")
+	s.Memory = 256 << 20
+	c := start(t, s)
+	if a := ask(t, c, "environment GOMEMLIMIT"); string(a.Reply) != strconv.Itoa(256<<20/100*85) {
+		t.Errorf("GOMEMLIMIT=%s", a.Reply)
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the resident size is not looked at here")
+	}
+	_, err := c.Call(1, 0, []byte("grow"))
+	if !errors.Is(err, ErrMemory) || exitOf(t, err).Exit.Signal != "SIGKILL" {
+		t.Errorf("%v", err)
+	}
+}
+
+// gone reports whether a process has ended, though perhaps nobody has reaped it.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return true
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "Z")
+}
+
+// parentVariable makes this test binary the parent of a process, which it tells by
+// its number, and which does in a call what the variable says.
+const parentVariable = "TOPOGEN_TEST_PARENT"
+
+func beParent() {
+	script := os.Getenv(parentVariable)
+	os.Unsetenv(parentVariable)
+	takeOver()
+	c, err := Start(context.Background(), settings("camera"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(c.PID())
+	c.Call(1, 0, []byte(script))
+	select {}
+}
+
+// TestTheParentDies, and its process with it, whatever that does.
+func TestTheParentDies(t *testing.T) {
+	for _, script := range []string{"echo idle", "hang", "spin"} {
+		parent := exec.Command(os.Args[0])
+		parent.Env = append(os.Environ(), parentVariable+"="+script)
+		out, err := parent.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := parent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		pid, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil || gone(pid) {
+			t.Fatalf("the parent says %q", line)
+		}
+		parent.Process.Kill()
+		until(t, "the process is gone with its parent", func() bool { return gone(pid) })
+		parent.Wait()
+	}
+}
+
+// TestTheConnectionEnds where the system does not tell of the parent's end.
+func TestTheConnectionEnds(t *testing.T) {
+	c := start(t, settings("camera"))
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go raw.Control(func(fd uintptr) { syscall.Shutdown(int(fd), syscall.SHUT_WR) })
+	_, err = c.Call(1, 0, []byte("hang"))
+	if e := exitOf(t, err); e.Cause != nil || e.Exit.Signal != "SIGKILL" {
+		t.Errorf("%v", e)
+	}
+}
+
+// TestGrandchildren end with a process that is killed, or, where the system allows
+// it, that ends.
+func TestGrandchildren(t *testing.T) {
+	ends := map[string]func(*Child){"kill": (*Child).Kill}
+	if runtime.GOOS == "linux" {
+		ends["close"] = func(c *Child) { c.Close() }
+		ends["exit"] = func(c *Child) { c.Call(1, 0, []byte("exit 3")) }
+	}
+	for name, end := range ends {
+		c := start(t, settings("camera"))
+		pid, err := strconv.Atoi(string(ask(t, c, "start-process").Reply))
+		if err != nil || gone(pid) {
+			t.Fatalf("%v", err)
+		}
+		end(c)
+		until(t, name+": the grandchild is gone", func() bool { return gone(pid) })
+	}
+}
+
+// TestNothingIsLeft of processes that have ended, whatever way.
+func TestNothingIsLeft(t *testing.T) {
+	ends := []func(*Child){
+		func(c *Child) { c.Close() },
+		func(c *Child) { c.Kill() },
+		func(c *Child) { c.Stop(); c.Cancel(); c.Kill(); c.Close() },
+		func(c *Child) { c.Call(1, 0, []byte("exit 3")) },
+		func(c *Child) { c.Call(1, 0, []byte("panic")) },
+		func(c *Child) { syscall.Kill(c.PID(), syscall.SIGKILL) },
+	}
+	all := func() {
+		for _, end := range ends {
+			c, err := Start(t.Context(), settings("camera"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			end(c)
+		}
+		for _, name := range []string{"camera|return no", "camera|panic", "camera|exit 1", "silent"} {
+			s := settings(name)
+			s.StartupTimeout = 50 * time.Millisecond
+			if _, err := Start(t.Context(), s); err == nil {
+				t.Fatalf("%s: started", name)
+			}
+		}
+	}
+	all() // the runtime opens files of its own
+	until(t, "the first are gone", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
+	files := openFiles(t)
+	for range 3 {
+		all()
+	}
+	until(t, "no goroutine is left", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
+	until(t, "no file is left", func() bool { return openFiles(t) <= files })
+	var status syscall.WaitStatus
+	if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); pid > 0 {
+		t.Errorf("process %d is not reaped: %v", pid, err)
+	}
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+func openFiles(t *testing.T) int {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(entries)
+}

@@ -1,0 +1,253 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// The processes of these tests are this test binary, which TakeOver makes what the
+// name of the processor says.
+func TestMain(m *testing.M) {
+	if os.Getenv(parentVariable) != "" {
+		beParent()
+	}
+	if me := whoAmI(); me != nil && hostile[me.info.Processor] != nil {
+		conn, _ := adopt(me.inherited)
+		hostile[me.info.Processor](conn)
+		os.Exit(0)
+	}
+	takeOver()
+	os.Exit(m.Run())
+}
+
+func takeOver() {
+	TakeOver("test", "hash", newScripted)
+	TakeOver("another", "other hash", newScripted)
+	TakeOver("ledger", "hash", newLedger)
+}
+
+// scripted does in each call what the payload says: words, the first of which is a
+// key of commands. The processor's name is "camera|START|SERVE|CLOSE", with what it
+// does in these.
+type scripted struct{ info Info }
+
+func newScripted(info Info) Handler { return &scripted{info} }
+
+func (s *scripted) script(part int) string {
+	if parts := strings.Split(s.info.Processor, "|"); part < len(parts) {
+		return parts[part]
+	}
+	return ""
+}
+
+func (s *scripted) Start(ctx context.Context) error {
+	return do(ctx, s.script(1), nil)
+}
+
+func (s *scripted) Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error {
+	return do(ctx, string(payload), &callOf{kind, edge, payload, a})
+}
+
+func (s *scripted) Close() error {
+	return do(context.Background(), s.script(3), nil)
+}
+
+func do(ctx context.Context, script string, c *callOf) error {
+	command, rest, _ := strings.Cut(script, " ")
+	if command == "" {
+		return nil
+	}
+	return commands[command](ctx, rest, c)
+}
+
+type callOf struct {
+	kind    Kind
+	edge    int
+	payload []byte
+	answer  *AnswerBuilder
+}
+
+var commands = map[string]func(ctx context.Context, rest string, c *callOf) error{
+	"echo": func(_ context.Context, rest string, c *callOf) error {
+		c.answer.Reply(fmt.Appendf(nil, "%d %d %s", c.kind, c.edge, rest))
+		return nil
+	},
+	"send": func(_ context.Context, rest string, c *callOf) error {
+		for i, word := range strings.Fields(rest) {
+			c.answer.Send(i, 10+i, []byte(word))
+		}
+		return nil
+	},
+	"send-and": func(_ context.Context, rest string, c *callOf) error {
+		c.answer.Send(1, 2, []byte("last"))
+		c.answer.Reply([]byte("reply"))
+		return returned(rest)
+	},
+	"send-much": func(_ context.Context, rest string, c *callOf) error {
+		for range 3 {
+			c.answer.Send(0, 0, make([]byte, FrameMax/3+1))
+		}
+		return nil
+	},
+	"reply-much": func(_ context.Context, rest string, c *callOf) error {
+		c.answer.Reply(make([]byte, FrameMax+1))
+		return nil
+	},
+	"return": func(_ context.Context, rest string, _ *callOf) error { return returned(rest) },
+	"panic":  func(_ context.Context, rest string, _ *callOf) error { panic(rest) },
+	"goexit": func(context.Context, string, *callOf) error { runtime.Goexit(); return nil },
+	"crash":  func(context.Context, string, *callOf) error { go panic("elsewhere"); select {} },
+	"hang":   func(context.Context, string, *callOf) error { select {} },
+	"spin": func(ctx context.Context, _ string, _ *callOf) error {
+		for ctx.Err() == nil {
+		}
+		return nil
+	},
+	"exit": func(_ context.Context, rest string, _ *callOf) error {
+		var code int
+		fmt.Sscan(rest, &code)
+		os.Exit(code)
+		return nil
+	},
+	"exit-later": func(context.Context, string, *callOf) error {
+		time.AfterFunc(time.Millisecond, func() { os.Exit(0) })
+		return nil
+	},
+	"cancel": func(ctx context.Context, _ string, c *callOf) error {
+		<-ctx.Done()
+		return ctx.Err()
+	},
+	"alive": func(ctx context.Context, rest string, _ *callOf) error {
+		for began := time.Now(); time.Since(began) < 50*time.Millisecond; {
+			topo.Alive(ctx)
+		}
+		return nil
+	},
+	"print": func(_ context.Context, rest string, _ *callOf) error {
+		fmt.Println(rest)
+		fmt.Fprint(os.Stderr, rest)
+		return nil
+	},
+	"print-much": func(_ context.Context, rest string, _ *callOf) error {
+		fmt.Println(strings.Repeat("0123456789", 1<<20))
+		return nil
+	},
+	"environment": func(_ context.Context, rest string, c *callOf) error {
+		c.answer.Reply([]byte(os.Getenv(rest)))
+		return nil
+	},
+	"grow": func(_ context.Context, rest string, _ *callOf) error {
+		for all := []byte("x"); ; {
+			all = append(all, all...)
+		}
+	},
+	"note": func(ctx context.Context, path string, c *callOf) error { // that it has come so far, and go no further
+		if err := os.WriteFile(path, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600); err != nil {
+			return err
+		}
+		select {}
+	},
+	"files": func(_ context.Context, _ string, c *callOf) error {
+		c.answer.Reply(fmt.Append(nil, inheritable()))
+		return nil
+	},
+	"start-process": func(_ context.Context, _ string, c *callOf) error {
+		process := exec.Command("sleep", "1000")
+		process.Stdout, process.Stderr = os.Stdout, os.Stderr
+		err := process.Start()
+		c.answer.Reply(fmt.Append(nil, process.Process.Pid))
+		return err
+	},
+	"stdin": func(_ context.Context, _ string, c *callOf) error {
+		text, err := io.ReadAll(os.Stdin)
+		c.answer.Reply(fmt.Append(nil, len(text), err))
+		return nil
+	},
+}
+
+// returned is an error by its name.
+func returned(name string) error {
+	for _, s := range sentinels {
+		switch name {
+		case s.Error():
+			return s
+		case "wrapped " + s.Error():
+			return fmt.Errorf("wrapped: %w", s)
+		}
+	}
+	return errors.New(name)
+}
+
+// Serve sends numbers where no script says otherwise.
+func (s *scripted) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
+	if script := s.script(2); script != "" {
+		return do(ctx, script, nil)
+	}
+	for i := 0; ctx.Err() == nil; i++ {
+		if err := send(i, i+1, fmt.Append(nil, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settings are those of a process with that name.
+func settings(name string) Settings {
+	return Settings{
+		Info:   Info{Topology: "test", Hash: "hash", Processor: name, ProcessorIndex: 3, Instance: 1, Instances: 2},
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// start starts a process, which ends with the test.
+func start(t testing.TB, s Settings) *Child {
+	t.Helper()
+	c, err := Start(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Kill(); <-c.Done() })
+	return c
+}
+
+// ask calls, and fails the test where the process does.
+func ask(t testing.TB, c *Child, script string) *Answer {
+	t.Helper()
+	a, err := c.Call(7, -1, []byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// exitOf is the exit of a process that err says is gone.
+func exitOf(t testing.TB, err error) *ExitError {
+	t.Helper()
+	var exit *ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("the error is %v, want an ExitError", err)
+	}
+	return exit
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+func TestCall(t *testing.T) {
+	c := start(t, settings("camera"))
+	if a := ask(t, c, "echo hello"); a.Err != nil || string(a.Reply) != "7 -1 hello" {
+		t.Errorf("the answer is %q, %v", a.Reply, a.Err)
+	}
+	var sent []string
+	a := ask(t, c, "send a bc  def")
+	for s := range a.Sends() {
+		sent = append(sent, fmt.Sprintf("%d %d %s", s.Edge, s.Instance, s.Payload))
+	}
+	if got := strings.Join(sent, ", "); got != "0 10 a, 1 11 bc, 2 12 def" {
+		t.Errorf("sent: %s", got)
+	}
+	if a.Reply != nil {
+		t.Errorf("a reply to a call that has none: %q", a.Reply)
+	}
+	large := "echo " + strings.Repeat("x", FrameMax/8)
+	if a := ask(t, c, large); !bytes.HasSuffix(a.Reply, []byte(large[5:])) {
+		t.Errorf("a large answer has %d bytes", len(a.Reply))
+	}
+	if c.Err() != nil {
+		t.Errorf("it lives, and Err is %v", c.Err())
+	}
+	if exit, err := c.Close(); err != nil || !exit.Clean() || exit.PID != c.PID() {
+		t.Errorf("Close: %+v, %v", exit, err)
+	}
+	if _, err := c.Call(1, 1, nil); !exitOf(t, err).Exit.InCall {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestErrorsKeepWhatTheyAre across the border; and what was sent counts beside
+// Done and Idle alone.
+func TestErrorsKeepWhatTheyAre(t *testing.T) {
+	c := start(t, settings("camera"))
+	for _, want := range sentinels {
+		signal := want == topo.Done || want == topo.Idle
+		for _, prefix := range []string{"", "wrapped "} {
+			a := ask(t, c, "send-and "+prefix+want.Error())
+			for _, s := range sentinels {
+				if errors.Is(a.Err, s) != (s == want) {
+					t.Errorf("%s%v is %v", prefix, want, s)
+				}
+			}
+			if prefix == "" && a.Err != want {
+				t.Errorf("%v is wrapped: %#v", want, a.Err)
+			}
+			if a.Reply != nil {
+				t.Errorf("%v has a reply", want)
+			}
+			n := 0
+			for range a.Sends() {
+				n++
+			}
+			if (n == 1) != signal {
+				t.Errorf("%s%v: %d messages were sent", prefix, want, n)
+			}
+		}
+	}
+	if a := ask(t, c, "return out of paper"); a.Err.Error() != "out of paper" {
+		t.Errorf("%v", a.Err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	c := start(t, settings("camera"))
+	if _, err := c.Call(1, 1, make([]byte, FrameMax)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large payload: %v", err)
+	}
+	for _, script := range []string{"send-much", "reply-much"} {
+		if a := ask(t, c, script); !errors.Is(a.Err, ErrTooLarge) {
+			t.Errorf("%s: %v", script, a.Err)
+		}
+	}
+	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
+		t.Errorf("it does not go on: %q", a.Reply)
+	}
+}
+
+func TestPanics(t *testing.T) {
+	for script, want := range map[string]string{"panic of pain": "panic: of pain", "goexit": "the call ended its goroutine"} {
+		c := start(t, settings("camera"))
+		a := ask(t, c, script)
+		var remote *RemoteError
+		if !errors.As(a.Err, &remote) || !strings.HasPrefix(remote.Text, want) || !bytes.Contains(remote.Stack, []byte("main_test.go")) {
+			t.Errorf("%s: %v", script, a.Err)
+		}
+		<-c.Done()
+		if e := exitOf(t, c.Err()); e.Exit.Code != exitPanic || e.Cause != nil {
+			t.Errorf("%s: %v", script, e)
+		}
+		if _, err := Start(t.Context(), settings("camera|"+script)); !errors.As(err, &remote) || remote.Text != strings.TrimSpace(remote.Text) || remote.Stack == nil {
+			t.Errorf("%s in Start: %v", script, err)
+		}
+		if exit, err := start(t, settings("camera|||"+script)).Close(); !errors.As(err, &remote) || exit.Code != exitPanic {
+			t.Errorf("%s in Close: %v, %v", script, exit, err)
+		}
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	_, err := Start(t.Context(), settings("camera|return no camera"))
+	var remote *RemoteError
+	if !errors.As(err, &remote) || remote.Text != "no camera" || !strings.Contains(err.Error(), "camera|return no camera[1] did not start: no camera") {
+		t.Errorf("%v", err)
+	}
+	_, err = Start(t.Context(), settings("camera|exit 3"))
+	if e := exitOf(t, err); e.Exit.Code != 3 || !strings.HasSuffix(err.Error(), "[1] exited with code 3") {
+		t.Errorf("%v", err)
+	}
+	slow := settings("camera|hang")
+	slow.StartupTimeout = 1
+	if _, err = Start(t.Context(), slow); !errors.Is(err, ErrStartup) || exitOf(t, err).Exit.Signal != "SIGKILL" {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if _, err = Start(ctx, settings("camera")); err == nil || err.Error() != "enough" {
+		t.Errorf("%v", err)
+	}
+	unknown := settings("camera")
+	unknown.Hash = "hush"
+	if _, err = Start(t.Context(), unknown); err == nil || !strings.Contains(err.Error(), "TakeOver") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestServe sends until it hears that the topology stops, or its context ends.
+func TestServe(t *testing.T) {
+	c := start(t, settings("camera"))
+	var got []string
+	err := c.Serve(func(edge, instance int, payload []byte) error {
+		got = append(got, fmt.Sprintf("%d %d %s", edge, instance, payload))
+		if len(got) == 3 {
+			return topo.ErrStopping
+		}
+		return nil
+	})
+	if err != topo.ErrStopping || strings.Join(got, ", ") != "0 1 0, 1 2 1, 2 3 2" {
+		t.Errorf("%v, %v", got, err)
+	}
+	n := 0
+	err = c.Serve(func(int, int, []byte) error {
+		if n++; n == 1000 {
+			c.Stop()
+		}
+		return nil
+	})
+	if err != nil || n < 1000 {
+		t.Errorf("after Stop: %v, %d messages", err, n)
+	}
+	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
+		t.Errorf("after Serve: %q", a.Reply)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	c := start(t, settings("camera"))
+	c.Stop() // does not concern a call
+	c.Cancel()
+	if a := ask(t, c, "cancel"); a.Err != context.Canceled {
+		t.Errorf("%v", a.Err)
+	}
+}
+
+// TestAlive is heard, but not as often as it is told.
+func TestAlive(t *testing.T) {
+	heard := 0
+	s := settings("camera|alive")
+	s.OnAlive = func() { heard++ }
+	c := start(t, s)
+	if heard == 0 {
+		t.Error("nothing was heard during the start")
+	}
+	heard = 0
+	ask(t, c, "alive")
+	if heard == 0 || heard > 6 {
+		t.Errorf("heard %d times in 50 ms", heard)
+	}
+	heard = 0
+	c.Serve(func(int, int, []byte) error { return topo.ErrStopping })
+	if heard != 1 {
+		t.Errorf("one send of Serve was heard %d times", heard)
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package process
+
+import "os"
+
+func (c *Child) spawn() error { return ErrUnsupported }
+
+func (c *Child) kill(error) {}
+
+func adopt([]int) (*os.File, error) { return nil, ErrUnsupported }
+
+func die() { os.Exit(exitRefused) }

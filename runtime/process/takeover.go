@@ -1,0 +1,280 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Exit codes of a process; a panic outside of handlers is the Go runtime's own 2.
+const (
+	exitNotStarted = 1   // Handler.Start failed
+	exitPanic      = 2   // a handler panicked
+	exitRefused    = 125 // this process is not what its parent takes it for
+)
+
+const (
+	socketFD   = 3                     // behind stdin, stdout and stderr
+	aliveEvery = 10 * time.Millisecond // topo.Alive may be called in a tight loop; a timeout is far longer
+)
+
+// Kind says what a call is. The generated code of both ends knows what it means;
+// this package does not look at it.
+type Kind uint8
+
+// Handler is an instance in its process. One method runs at a time, on one
+// goroutine, which is not that of main. A panic of any of them, or
+// runtime.Goexit, is told to the parent and ends the process.
+type Handler interface {
+	// Start makes the instance: its constructor and its Init.
+	Start(ctx context.Context) error
+	// Call handles one call. The payload is valid until it returns. With an error
+	// other than topo.Done and topo.Idle, what a was given is not sent.
+	Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error
+	// Serve calls Serve of the instance. send returns when the parent has taken the
+	// message, with what it says: nil, or topo.ErrStopping.
+	Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error
+	// Close calls Close of the instance. The process ends when it has returned.
+	Close() error
+}
+
+// TakeOver makes this process the instance that its parent started it for, and
+// then does not return. In any other process it only notes that there is such a
+// topology, which Start relies on. Generated packages call it in init, before
+// main. newHandler is called just before the handler's Start.
+func TakeOver(topology, hash string, newHandler func(Info) Handler) {
+	taken.Store(topology, hash)
+	me := whoAmI()
+	if me == nil || me.info.Topology != topology {
+		return
+	}
+	conn, err := adopt(me.inherited)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s[%d]: %v\n", me.info.Processor, me.info.Instance, err)
+		os.Exit(exitRefused)
+	}
+	ignoreStopSignals()
+	i := &instance{info: me.info, conn: conn, calls: make(chan call), acks: make(chan error, 1)}
+	i.ctx, i.cancel = context.WithCancel(alive.With(context.Background(), i))
+	i.serveCtx, i.stop = context.WithCancel(i.ctx)
+	go i.read()
+	go i.run(hash, newHandler) // not here: init is locked to its thread, and a switch to it is slow
+	select {}
+}
+
+// ignoreStopSignals: who stops the topology stops all of its processes, some at
+// once (systemd). What they still have to do the parent tells them. Signals are
+// caught, not ignored, so that the programs that a handler starts do not inherit
+// it.
+func ignoreStopSignals() { signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM) }
+
+// instance is the child's end of the connection.
+type instance struct {
+	info  Info
+	conn  *os.File
+	calls chan call  // to run
+	acks  chan error // to a send of Serve
+
+	ctx, serveCtx context.Context
+	cancel, stop  context.CancelFunc
+
+	answer  AnswerBuilder
+	busy    atomic.Bool  // a call is under way: the parent reads
+	told    atomic.Int64 // when Alive was told last, since begin
+	serving atomic.Bool
+	sending sync.Mutex // one send of Serve at a time
+	writing sync.Mutex
+	out     []byte // guarded by writing
+}
+
+var processBegan = time.Now()
+
+// call is a frame that the goroutine of the handler has to answer.
+type call struct {
+	kind frameKind
+	body []byte
+}
+
+// read hands frames on, and ends the process when the connection ends: the parent
+// is gone, whatever the handler does.
+func (i *instance) read() {
+	frames := newFrames(i.conn)
+	var callBody, otherBody []byte // other frames come while the body of a call is in use
+	for {
+		kind, size, err := frames.header()
+		if err != nil {
+			die()
+		}
+		switch kind {
+		case frameCall, frameServe, frameClose:
+			if callBody, err = frames.body(callBody, size); err != nil {
+				die()
+			}
+			i.calls <- call{kind, callBody}
+		default:
+			if otherBody, err = frames.body(otherBody, size); err != nil {
+				die()
+			}
+			i.control(kind, otherBody)
+		}
+	}
+}
+
+func (i *instance) control(kind frameKind, body []byte) {
+	switch kind {
+	case frameStop:
+		i.stop()
+	case frameCancel:
+		i.cancel()
+	case frameTaken:
+		f := fields{rest: body}
+		i.acks <- f.error()
+	}
+}
+
+func (i *instance) run(hash string, newHandler func(Info) Handler) {
+	h := i.start(hash, newHandler)
+	for c := range i.calls {
+		i.busy.Store(true)
+		switch c.kind {
+		case frameCall:
+			i.call(h, c.body)
+		case frameServe:
+			i.serving.Store(true)
+			err := i.guard(frameAnswer, func() error { return h.Serve(i.serveCtx, i.send) })
+			i.serving.Store(false)
+			i.respond(err)
+		case frameClose:
+			i.respond(i.guard(frameAnswer, h.Close))
+			os.Exit(0)
+		}
+	}
+}
+
+// start makes the handler and says hello.
+func (i *instance) start(hash string, newHandler func(Info) Handler) (h Handler) {
+	if hash != i.info.Hash {
+		i.write(frameHello, func(b []byte) []byte { return appendHello(b, hash, nil, nil) })
+		os.Exit(exitRefused)
+	}
+	i.busy.Store(true)
+	err := i.guard(frameHello, func() error {
+		h = newHandler(i.info)
+		return h.Start(i.ctx)
+	})
+	i.busy.Store(false)
+	i.write(frameHello, func(b []byte) []byte { return appendHello(b, hash, err, nil) })
+	if err != nil {
+		os.Exit(exitNotStarted)
+	}
+	return h
+}
+
+func appendHello(b []byte, hash string, err error, stack []byte) []byte {
+	return appendSized(appendError(appendNumber(b, version), err, stack), hash)
+}
+
+func (i *instance) call(h Handler, body []byte) {
+	f := fields{rest: body}
+	kind, edge := Kind(f.byte()), f.number()
+	i.answer.reset()
+	err := i.guard(frameAnswer, func() error { return h.Call(i.ctx, kind, edge, f.rest, &i.answer) })
+	if i.answer.tooLarge {
+		err = fmt.Errorf("the handler sent %w", ErrTooLarge)
+	}
+	i.respond(err)
+}
+
+// respond sends the answer to the call under way.
+func (i *instance) respond(err error) {
+	kept := err == nil || err == topo.Done || err == topo.Idle // what the handler sent
+	if !kept {
+		found, _ := chain.Sort(err, topo.Done, topo.Idle)
+		kept = found != nil
+	}
+	i.busy.Store(false)
+	tooLarge := i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
+	if tooLarge != nil {
+		i.write(frameAnswer, func(b []byte) []byte { return append(appendError(b, tooLarge, nil), 0) })
+	}
+	i.answer.reset()
+}
+
+var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+
+// guard calls a method of the handler. When that panics the parent hears it, in
+// the frame that it waits for, and the process ends.
+func (i *instance) guard(kind frameKind, method func() error) error {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		err := errEnded
+		if cause := recover(); cause != nil {
+			err = chain.OfPanic(cause)
+		}
+		stack := debug.Stack()
+		i.write(kind, func(b []byte) []byte {
+			if kind == frameHello {
+				return appendHello(b, i.info.Hash, err, stack)
+			}
+			return append(appendError(b, err, stack), 0)
+		})
+		os.Exit(exitPanic)
+	}()
+	err := method()
+	returned = true
+	return err
+}
+
+// send is what Serve sends by.
+func (i *instance) send(edge, instance int, payload []byte) error {
+	i.sending.Lock()
+	defer i.sending.Unlock()
+	if !i.serving.Load() {
+		return topo.ErrStopping // Serve has returned
+	}
+	err := i.write(frameSend, func(b []byte) []byte {
+		return append(appendNumber(appendNumber(b, edge), instance), payload...)
+	})
+	if err != nil {
+		return err
+	}
+	return <-i.acks
+}
+
+// Alive is called by topo.Alive.
+func (i *instance) Alive() {
+	now, last := int64(time.Since(processBegan)), i.told.Load()
+	if !i.busy.Load() || last != 0 && now-last < int64(aliveEvery) || !i.told.CompareAndSwap(last, now) {
+		return
+	}
+	i.write(frameAlive, func(b []byte) []byte { return b })
+}
+
+// write sends a frame. Its error is ErrTooLarge; without a parent there is nothing
+// left to do.
+func (i *instance) write(kind frameKind, body func([]byte) []byte) error {
+	i.writing.Lock()
+	defer i.writing.Unlock()
+	i.out = body(begin(i.out, kind))
+	if err := end(i.out); err != nil {
+		return err
+	}
+	if _, err := i.conn.Write(i.out); err != nil {
+		die()
+	}
+	return nil
+}
