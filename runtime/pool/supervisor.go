@@ -21,12 +21,12 @@ type ChildEventKind uint8
 const (
 	ChildFailed      ChildEventKind = iota // by an error, a panic, or the death of its process; it does not run any more
 	ChildHung                              // it did not answer in time; it was abandoned or killed
-	ChildEnded                             // Serve returned nil, Ping said Done, its process ended with code 0
+	ChildEnded                             // Serve returned nil, Ping said Done, its process ended with code 0; it may still handle what comes, and fail
 	ChildStopped                           // as EffectStop asked
 	ChildStarted                           // as EffectStart asked: it runs
 	ChildNotStarted                        // its constructor or Init failed, or took too long
 	ChildDue                               // the delay of an EffectWait has passed
-	ChildInputsDone                        // all its inputs are closed and drained: it is not to be started again
+	ChildInputsDone                        // all its inputs are closed and drained, or what it sends along is closed: it is not to be started again
 	TopologyStopping                       // nobody is to be started again; Child says nothing
 )
 
@@ -43,8 +43,8 @@ type ChildEffectKind uint8
 const (
 	EffectWait   ChildEffectKind = iota // tell ChildDue after Delay; another wait of the child is forgotten
 	EffectStart                         // make the child anew, which does not run: answered by ChildStarted or ChildNotStarted
-	EffectStop                          // end the child, which runs or is being started: answered by ChildStopped
-	EffectDone                          // the child has come to its end: it will send no more of itself
+	EffectStop                          // end the child, which runs, is being started, or has ended: answered by ChildStopped, or by how it ended before that
+	EffectDone                          // the child has come to its end: it will send no more of itself, unless it is started with the others of its group
 	EffectGiveUp                        // the child has failed for good; the rest goes on
 	EffectEnd                           // the topology ends with Err
 )

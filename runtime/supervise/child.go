@@ -15,12 +15,12 @@ const (
 	waiting        // it is down until its delay has passed
 	down           // it is to be started, at once or when its group comes to it
 	starting       // EffectStart is under way
-	done           // it has come to its end; the restart of another child may start it again
-	gone           // it was given up
+	done           // it sends no more of itself, but may handle what comes, and so fail; another's restart may start it again
+	gone           // it is down for good
 )
 
-// runs reports whether a child can end by itself.
-func (s state) runs() bool { return s == running || s == starting }
+// lives reports whether a child can fail by itself, and be stopped.
+func (s state) lives() bool { return s == running || s == starting || s == done }
 
 // child is an instance.
 type child struct {
@@ -30,7 +30,6 @@ type child struct {
 	position   int    // in the group
 	state      state
 	cause      error // why it is down; nil where it ended cleanly or was to stop
-	told       bool  // EffectDone was told, and no EffectStart since
 	inputsDone bool
 
 	count int           // restarts in the window

@@ -28,7 +28,10 @@
 // [pool.ChildInputsDone]. There is never more than one order under way for a
 // child. The others of a group are stopped one by one, last first, and all of
 // them have stopped before the first is started; each is started when the one
-// before runs. That is how an Erlang/OTP supervisor does it.
+// before runs. That is how an Erlang/OTP supervisor does it, and the tests retell
+// what one did. What such a supervisor has not are delays, budgets of single
+// children, inputs that are done, and children that have said their end and still
+// handle what comes; they can fail, and be stopped and started with the others.
 //
 // Every event is answered in every state, whoever sends it. One that does not fit,
 // such as ChildStopped of a child that was not to stop, changes nothing.

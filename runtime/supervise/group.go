@@ -54,9 +54,8 @@ func (g *group) mayRestart(now time.Duration) bool {
 }
 
 // restart begins the restart of the others when c, which is down, is restarted.
-//
-// One that has come to its end before takes part, unless it is temporary: an OTP
-// supervisor keeps its specification, and starts all that it has.
+// One that has come to its end before takes part: an OTP supervisor starts all
+// whose specification it has, and forgets only those of temporary children.
 func (g *group) restart(c *child) {
 	if g == nil || g.Strategy == OneForOne {
 		return
@@ -64,11 +63,6 @@ func (g *group) restart(c *child) {
 	g.phase, g.first = emptying, 0
 	if g.Strategy == RestForOne && !bug.On(bug.RestIsAll) {
 		g.first = c.position
-	}
-	for _, other := range g.children[g.first:] {
-		if other.state == done && !other.temporary() && !other.inputsDone {
-			other.state = down
-		}
 	}
 }
 
@@ -88,14 +82,14 @@ func (s *Supervisor) proceedGroup(g *group) {
 	}
 }
 
-// empty stops the last child that runs; it reports whether there was none, and no
+// empty stops the last child that lives; it reports whether there was none, and no
 // delay has to pass.
 func (s *Supervisor) empty(g *group) bool {
 	for i := len(g.children) - 1; i >= g.first; i-- {
 		switch c := g.children[i]; {
 		case c.state == stopping:
 			return bug.On(bug.StartsTooEarly)
-		case c.state.runs() && !c.inputsDone: // one that could not be started again is left to end
+		case c.state.lives() && !c.inputsDone: // one that could not be started again is left to end
 			c.state = stopping
 			s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStop, Child: c.id})
 			return false

@@ -93,7 +93,9 @@ func (g *stage) step(e pool.ChildEvent) {
 		name := names[f.Child.Processor]
 		switch f.Kind {
 		case pool.EffectStop:
-			g.log = append(g.log, "stop "+name)
+			if g.runs[name] { // else it has come to its end before, and has only that to say
+				g.log = append(g.log, "stop "+name)
+			}
 			g.runs[name] = false
 			g.step(pool.ChildEvent{Kind: pool.ChildStopped, Child: f.Child})
 		case pool.EffectStart:

@@ -26,6 +26,8 @@ type part struct {
 	ordered    bool
 	failed     bool // how it went down
 	over       bool // EffectDone or EffectGiveUp
+	done       bool // the former
+	ended      bool // it said so, and lives
 	inputsDone bool
 }
 
@@ -80,7 +82,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 		case p.policy == Never:
 			return errors.New("it is never to be started")
 		}
-		p.order, p.ordered, p.over = f.Kind, true, false
+		p.order, p.ordered, p.over, p.ended = f.Kind, true, false, false
 		if f.Kind == pool.EffectStart {
 			return o.mayStart(p)
 		}
@@ -98,7 +100,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 				return fmt.Errorf("%v stops already", other.id)
 			}
 		}
-		p.order, p.ordered = f.Kind, true
+		p.order, p.ordered, p.over, p.ended = f.Kind, true, false, false
 	case pool.EffectDone, pool.EffectGiveUp:
 		if p.up || p.ordered && p.order != pool.EffectWait || p.over {
 			return errors.New("it is not down")
@@ -106,7 +108,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 		if limit := errors.Is(f.Err, ErrLimit); !limit && p.failed != (f.Kind == pool.EffectGiveUp) {
 			return errors.New("that is not how it ended")
 		}
-		p.over, p.ordered = true, false
+		p.over, p.done, p.ordered = true, f.Kind == pool.EffectDone, false
 	}
 	return nil
 }
@@ -143,12 +145,19 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 		o.step(t, pool.ChildStopped, p)
 	case (p.up || p.ordered && p.order != pool.EffectWait) && what < 7:
 		kind := [...]pool.ChildEventKind{pool.ChildFailed, pool.ChildEnded, pool.ChildHung, pool.ChildNotStarted}[what%4]
+		if p.ended && kind == pool.ChildEnded {
+			return // once is enough
+		}
 		p.failed = kind != pool.ChildEnded
 		if p.ordered && p.order == pool.EffectStop || o.stops(p) {
 			p.failed = false // it was to stop
 		}
-		p.ordered, p.up = false, false
+		ends := kind == pool.ChildEnded && !(p.ordered && p.order == pool.EffectStop || o.stops(p))
+		p.ordered, p.up, p.over, p.done, p.ended = false, false, false, false, false
 		o.step(t, kind, p)
+		if ends && p.done {
+			p.up, p.ended = true, true // it handles what comes
+		}
 	case what == 7:
 		p.inputsDone = true
 		o.step(t, pool.ChildInputsDone, p)

@@ -103,9 +103,10 @@ func (s *Supervisor) child(id pool.Child) *child {
 // exited hears that a child has ended, by cause or, where that is nil, cleanly.
 func (s *Supervisor) exited(c *child, cause error) {
 	switch {
-	case c.state == stopping, c.state.runs() && c.group.stops(c):
+	case c.state == done && cause == nil: // it has said so
+	case c.state == stopping, c.state.lives() && c.group.stops(c):
 		s.stopped(c) // whatever it ended by: it was to end
-	case c.state.runs():
+	case c.state.lives():
 		c.cause = cause
 		s.decide(c)
 	}
@@ -183,7 +184,7 @@ func (s *Supervisor) start(c *child) {
 		s.letGo(c)
 		return
 	}
-	c.state, c.told = starting, false
+	c.state = starting
 	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStart, Child: c.id})
 }
 
@@ -207,17 +208,18 @@ func (s *Supervisor) cancel(c *child) {
 	}
 }
 
-// letGo says that a child that is down stays down.
+// letGo says that a child that has ended is not started again.
 func (s *Supervisor) letGo(c *child) {
 	if c.cause != nil {
 		s.giveUp(c, c.cause)
 		return
 	}
-	c.state = done
-	if !c.told {
-		c.told = true
-		s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectDone, Child: c.id})
+	if c.state.lives() {
+		c.state = done
+	} else {
+		c.state = gone
 	}
+	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectDone, Child: c.id})
 }
 
 func (s *Supervisor) giveUp(c *child, err error) {
