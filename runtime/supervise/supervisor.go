@@ -83,7 +83,7 @@ func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffe
 		}
 	case pool.ChildInputsDone:
 		c.inputsDone = true
-		s.cancel(c)
+		s.lookAgain(c)
 	}
 	s.proceed(c)
 	return s.effects
@@ -178,7 +178,7 @@ func (s *Supervisor) proceed(c *child) {
 	}
 }
 
-// start starts a child that is down, unless that was disabled meanwhile.
+// start starts a child that is down, unless that is disabled.
 func (s *Supervisor) start(c *child) {
 	if s.disabled(c) && !bug.On(bug.FlagSeenOnce) {
 		s.letGo(c)
@@ -196,15 +196,15 @@ func (s *Supervisor) stop() {
 	}
 	for i := range s.children {
 		for j := range s.children[i] {
-			s.cancel(&s.children[i][j])
+			s.lookAgain(&s.children[i][j])
 		}
 	}
 }
 
-// cancel lets a child go that was to be started.
-func (s *Supervisor) cancel(c *child) {
-	if (c.state == waiting || c.state == down) && !bug.On(bug.FlagSeenOnce) {
-		s.letGo(c)
+// lookAgain lets a child go at once that was to be started, and is not any more.
+func (s *Supervisor) lookAgain(c *child) {
+	if c.state == waiting || c.state == down {
+		s.start(c)
 	}
 }
 

@@ -1,0 +1,66 @@
+package supervise
+
+import (
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// TestWhoIsNotThere: a child that the topology does not have is one that is not
+// supervised, and a group does not get it.
+func TestWhoIsNotThere(t *testing.T) {
+	spec := Spec{
+		Processors: []Processor{{Name: "a", Instances: 1}, {Name: "b", Instances: -1}},
+		Groups:     []Group{{Name: "g", Processors: []int{-1, 7, 0}, Strategy: Strategy(9), Intensity: 1, Period: time.Second}},
+	}
+	for _, id := range []pool.Child{{Processor: -1}, {Processor: 2}, {Processor: 1}, {Instance: -1}, {Instance: 1}} {
+		for kind := range pool.TopologyStopping + 2 { // and one that is none
+			effects := New(spec).Step(0, pool.ChildEvent{Kind: kind, Child: id, Err: errBoom})
+			switch kind {
+			case pool.ChildFailed, pool.ChildHung, pool.ChildNotStarted:
+				if len(effects) != 1 || effects[0].Kind != pool.EffectEnd || effects[0].Err != errBoom {
+					t.Errorf("%v, %d: %+v", id, kind, effects)
+				}
+			case pool.ChildEnded:
+				if len(effects) != 1 || effects[0].Kind != pool.EffectDone {
+					t.Errorf("%v, %d: %+v", id, kind, effects)
+				}
+			default:
+				if len(effects) != 0 {
+					t.Errorf("%v, %d: %+v", id, kind, effects)
+				}
+			}
+		}
+	}
+	s := New(spec)
+	if e := s.Step(0, pool.ChildEvent{Kind: pool.ChildFailed, Err: errBoom}); len(e) != 1 || e[0].Kind != pool.EffectGiveUp {
+		t.Errorf("%+v", e)
+	}
+	var in Inputs
+	if first, all := in.Close(0); first || all || in.State(0) != Closed || in.State(-1) != Closed {
+		t.Error("there are no inputs")
+	}
+}
+
+// TestSeedIsDrawn: without a seed, the jitter of two supervisors differs.
+func TestSeedIsDrawn(t *testing.T) {
+	delay := func(seed uint64) time.Duration {
+		s := New(Spec{Seed: seed, Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: 1 << 60, Jitter: 1}}})
+		return s.Step(0, pool.ChildEvent{Kind: pool.ChildEnded})[0].Delay
+	}
+	a, b := delay(0), delay(0)
+	c, d := delay(5), delay(5)
+	if a == b || c != d {
+		t.Error("a seed of 0 is drawn, another one is used", a, b, c, d)
+	}
+}
+
+// TestDelayEndsBeforeTime: the end of a delay is a time that there is.
+func TestDelayEndsBeforeTime(t *testing.T) {
+	s := New(Spec{Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: never}}})
+	const now = time.Hour
+	if f := s.Step(now, pool.ChildEvent{Kind: pool.ChildEnded})[0]; f.Kind != pool.EffectWait || now+f.Delay != never {
+		t.Errorf("%+v", f)
+	}
+}
