@@ -1,0 +1,386 @@
+package wire
+
+import (
+	"go/token"
+	"go/types"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Input is a message of the topology and its Go type.
+type Input struct {
+	Name string
+	Type types.Type
+}
+
+const (
+	elementBytesMax = 4 << 10 // in Go; two bytes of input can ask for one element
+	arrayLenMax     = 1 << 24 // elements; all of them are written each time
+	messagesMax     = 4 << 10 // more are no program, but a type that instantiates itself without end
+)
+
+// Build makes the schema of messages for codecs that are to stand in pkg. A message
+// that has problems has no codec: its Root says -1.
+func Build(pkg *types.Package, inputs []Input) (Schema, []Problem) {
+	b := &builder{pkg: pkg, schema: Schema{Package: pkg.Path()}, index: make(map[string]int), names: make(map[string]bool), faults: make(map[int][]fault)}
+	for _, in := range inputs {
+		b.schema.Roots = append(b.schema.Roots, Root{Name: in.Name, Message: b.root(in)})
+	}
+	b.recursion()
+	var problems []Problem
+	var good []Input
+	for i, root := range b.schema.Roots {
+		found := b.problems(root)
+		if len(found) == 0 {
+			good = append(good, inputs[i])
+		}
+		problems = append(problems, found...)
+	}
+	if len(good) == len(inputs) {
+		return b.schema, nil
+	}
+	schema, _ := Build(pkg, good) // without what belongs to the others alone
+	for i, in := range inputs {
+		if i >= len(schema.Roots) || schema.Roots[i].Name != in.Name {
+			schema.Roots = slices.Insert(schema.Roots, i, Root{Name: in.Name, Message: -1})
+		}
+	}
+	return schema, problems
+}
+
+// builder makes a schema.
+type builder struct {
+	pkg    *types.Package
+	schema Schema
+	index  map[string]int // of messages, by type
+	names  map[string]bool
+	faults map[int][]fault // by message
+}
+
+// fault is why a message cannot be encoded.
+type fault struct {
+	path             string // from the message on: .Lines[]
+	pos              token.Pos
+	text, suggestion string
+}
+
+// place is where in a message a type stands.
+type place struct {
+	message int
+	path    string    // from the message on
+	pos     token.Pos // of the field
+	name    string    // for what is made up for it: OrderLines
+	key     string    // of the file of numbers, for a struct without a name: Order.Lines
+}
+
+func (p place) in(path, name string) place {
+	p.path += path
+	p.name += name
+	return p
+}
+
+func (b *builder) fault(at place, suggestion, text string) Elem {
+	b.faults[at.message] = append(b.faults[at.message], fault{at.path, at.pos, text, suggestion})
+	return Elem{}
+}
+
+// problems lists what is wrong with all that a root reaches.
+func (b *builder) problems(root Root) (list []Problem) {
+	seen := make(map[int]bool)
+	var visit func(message int, path string)
+	visit = func(message int, path string) {
+		if seen[message] {
+			return
+		}
+		seen[message] = true
+		for _, f := range b.faults[message] {
+			list = append(list, Problem{Root: root.Name, Path: path + f.path, Pos: f.pos, Message: f.text, Suggestion: f.suggestion})
+		}
+		m := &b.schema.Messages[message]
+		if m.Form == Pointer {
+			visit(m.Of, path)
+		}
+		for i := range m.Fields {
+			f := &m.Fields[i]
+			within := path
+			if f.Name != "" {
+				within += "." + f.Name
+			}
+			if f.Key != nil && f.Key.Kind == Nested {
+				visit(f.Key.Message, within+"[key]")
+			}
+			if f.Label >= Repeated {
+				within += "[]"
+			}
+			if f.Elem.Kind == Nested {
+				visit(f.Elem.Message, within)
+			}
+		}
+	}
+	visit(root.Message, root.Name)
+	return list
+}
+
+func (b *builder) root(in Input) int {
+	t := types.Unalias(in.Type)
+	at := place{name: spec.Exported(in.Name), key: spec.Exported(in.Name)}
+	if p, ok := t.Underlying().(*types.Pointer); ok && b.messageLike(p.Elem()) {
+		return b.pointer(t, p, at)
+	}
+	if b.messageLike(t) {
+		return b.message(t, at)
+	}
+	return b.value(t, at)
+}
+
+// messageLike reports whether t is a message by itself.
+func (b *builder) messageLike(t types.Type) bool {
+	if isForeign(t) {
+		return true
+	}
+	if _, ok := special(t); ok {
+		return false
+	}
+	_, ok := t.Underlying().(*types.Struct)
+	return ok
+}
+
+// add begins a message; known says that there is nothing more to do.
+func (b *builder) add(t types.Type, at place, form Form, suffix string) (index int, known bool) {
+	id := strconv.Itoa(int(form)) + types.TypeString(t, nil)
+	if strings.Contains(id, "struct{") {
+		id += " " + at.key + at.name // each has numbers of its own
+	}
+	if index, known = b.index[id]; known {
+		return index, true
+	}
+	index = len(b.schema.Messages)
+	if index == messagesMax {
+		b.fault(at, "", "there are more than "+strconv.Itoa(messagesMax)+" types of messages")
+		return at.message, true
+	}
+	b.index[id] = index
+	name := at.name
+	if n := nameOf(t); n != "" {
+		name = n
+	}
+	b.schema.Messages = append(b.schema.Messages, Message{Name: b.free(name + suffix), Form: form})
+	goType, why := b.goType(t)
+	if why != "" {
+		b.fault(place{message: index, pos: at.pos}, "use an exported type", why)
+	}
+	b.schema.Messages[index].Type = goType
+	return index, false
+}
+
+func (b *builder) free(name string) string {
+	free := name
+	for i := 2; b.names[free]; i++ {
+		free = name + strconv.Itoa(i)
+	}
+	b.names[free] = true
+	return free
+}
+
+// message is the message of a struct or of a proto.Message.
+func (b *builder) message(t types.Type, at place) int {
+	t = types.Unalias(t)
+	if isForeign(t) {
+		index, _ := b.add(t, at, Foreign, "")
+		return index
+	}
+	index, known := b.add(t, at, Struct, "")
+	if known {
+		return index
+	}
+	key := at.key
+	if named, ok := t.(*types.Named); ok {
+		key = types.TypeString(named, b.qualifier)
+	}
+	name := b.schema.Messages[index].Name
+	var fields []Field
+	s := t.Underlying().(*types.Struct)
+	for i := range s.NumFields() {
+		f := s.Field(i)
+		tag := reflect.StructTag(s.Tag(i)).Get("topo")
+		if f.Name() == "_" || tag == "-" {
+			continue
+		}
+		at := place{message: index, path: "." + f.Name(), pos: f.Pos(), name: name + spec.Exported(f.Name()), key: key + "." + f.Name()}
+		if !f.Exported() && f.Pkg() != nil && f.Pkg().Path() != b.pkg.Path() {
+			b.fault(at, "give the type MarshalBinary and UnmarshalBinary, or leave the field that holds it out: `topo:\"-\"`",
+				"an unexported field of package "+f.Pkg().Path())
+			continue
+		}
+		field := b.field(f.Type(), at)
+		field.Name = f.Name()
+		field.Number, field.Tagged = b.number(tag, at)
+		fields = append(fields, field)
+	}
+	b.schema.Messages[index].Key, b.schema.Messages[index].Fields = key, fields
+	return index
+}
+
+// value is the made-up message of a type that is none.
+func (b *builder) value(t types.Type, at place) int {
+	index, known := b.add(t, at, Value, "")
+	if known {
+		return index
+	}
+	within := place{message: index, pos: at.pos, name: b.schema.Messages[index].Name, key: at.key}
+	field := b.field(t, within)
+	field.Number = 1
+	b.schema.Messages[index].Fields = []Field{field}
+	return index
+}
+
+// pointer is the message of a pointer to a message, where nil must be one too.
+func (b *builder) pointer(t types.Type, p *types.Pointer, at place) int {
+	index, known := b.add(t, at, Pointer, "Pointer")
+	if !known {
+		of := b.message(p.Elem(), at)
+		b.schema.Messages[index].Of = of
+	}
+	return index
+}
+
+// number is what a field's tag says; 0: nothing.
+func (b *builder) number(tag string, at place) (number int, tagged bool) {
+	if tag == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(tag)
+	if err != nil || !usable(n) {
+		b.fault(at, "", "the tag topo:"+strconv.Quote(tag)+" is no field number: one is from 1 to "+strconv.Itoa(numberMax)+", without 19000 to 19999")
+		return 0, false
+	}
+	return n, true
+}
+
+// field finds the label of a type.
+func (b *builder) field(t types.Type, at place) Field {
+	if e, ok := special(t); ok {
+		return Field{Elem: e}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		b.bounded(u.Elem(), at)
+		return Field{Label: Optional, Elem: b.elem(u.Elem(), at)}
+	case *types.Slice:
+		if isByte(u.Elem()) {
+			break
+		}
+		b.bounded(u.Elem(), at)
+		return Field{Label: Repeated, Elem: b.elem(u.Elem(), at.in("[]", "Item"))}
+	case *types.Array:
+		if isByte(u.Elem()) {
+			break
+		}
+		if u.Len() > arrayLenMax {
+			return Field{Elem: b.fault(at, "use a slice", "the array has more than "+strconv.Itoa(arrayLenMax)+" elements")}
+		}
+		return Field{Label: Array, Elem: b.elem(u.Elem(), at.in("[]", "Item"))}
+	case *types.Map:
+		b.bounded(u.Elem(), at)
+		b.bounded(u.Key(), at)
+		key := b.elem(u.Key(), at.in("[key]", "Key"))
+		if key.Kind == Nested && b.schema.Messages[key.Message].Form == Pointer || isPointer(u.Key()) {
+			b.fault(at.in("[key]", ""), "", "a pointer is another one where it arrives: it cannot be a key")
+		}
+		return Field{Label: Map, Key: &key, Elem: b.elem(u.Elem(), at.in("[]", "Item"))}
+	}
+	return Field{Elem: b.elem(t, at)}
+}
+
+// bounded refuses what is too large to be made for each two bytes of input.
+func (b *builder) bounded(t types.Type, at place) {
+	if size(t, elementBytesMax) > elementBytesMax {
+		b.fault(at, "let it hold slices in place of arrays",
+			"an element in memory has more than "+strconv.Itoa(elementBytesMax)+" bytes: so much a few bytes of a hostile message could ask for, again and again")
+	}
+}
+
+// elem is the element that a type is by itself: what no element can be goes
+// through a message that is made up.
+func (b *builder) elem(t types.Type, at place) Elem {
+	if e, ok := special(t); ok {
+		return e
+	}
+	if b.messageLike(t) {
+		return Elem{Kind: Nested, Message: b.message(t, at)}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if e, ok := basic(u); ok {
+			return e
+		}
+		if u.Kind() == types.Invalid {
+			return b.fault(at, "", "the type is not valid")
+		}
+		return b.fault(at, leaveOut, "an "+u.Name()+" means nothing elsewhere")
+	case *types.Pointer:
+		if b.messageLike(u.Elem()) {
+			b.bounded(u.Elem(), at)
+			return Elem{Kind: Nested, Message: b.pointer(t, u, at)}
+		}
+		return Elem{Kind: Nested, Message: b.value(t, at)}
+	case *types.Slice:
+		if isByte(u.Elem()) {
+			return Elem{Kind: Bytes}
+		}
+		return Elem{Kind: Nested, Message: b.value(t, at)}
+	case *types.Array:
+		if isByte(u.Elem()) {
+			return Elem{Kind: ByteArray}
+		}
+		return Elem{Kind: Nested, Message: b.value(t, at)}
+	case *types.Map:
+		return Elem{Kind: Nested, Message: b.value(t, at)}
+	case *types.Chan:
+		return b.fault(at, leaveOut, "a channel cannot leave the process")
+	case *types.Signature:
+		return b.fault(at, leaveOut, "a function cannot leave the process")
+	case *types.Interface:
+		return b.fault(at, "use a struct with a pointer for each type that it can hold", "an interface does not say which type to read")
+	}
+	return b.fault(at, leaveOut, "a "+types.TypeString(t, b.qualifier)+" cannot be encoded")
+}
+
+const leaveOut = "leave the field out: `topo:\"-\"`"
+
+// recursion finds the messages that can hold themselves.
+func (b *builder) recursion() {
+	next := make([][]int, len(b.schema.Messages))
+	for i := range b.schema.Messages {
+		m := &b.schema.Messages[i]
+		if m.Form == Pointer {
+			next[i] = append(next[i], m.Of)
+		}
+		for j := range m.Fields {
+			f := &m.Fields[j]
+			if f.Key != nil && f.Key.Kind == Nested {
+				next[i] = append(next[i], f.Key.Message)
+			}
+			if f.Elem.Kind == Nested {
+				next[i] = append(next[i], f.Elem.Message)
+			}
+		}
+	}
+	for i := range next {
+		seen := make([]bool, len(next))
+		stack := slices.Clone(next[i])
+		for len(stack) > 0 && !seen[i] {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if !seen[at] {
+				seen[at] = true
+				stack = append(stack, next[at]...)
+			}
+		}
+		b.schema.Messages[i].Recursive = seen[i]
+	}
+}

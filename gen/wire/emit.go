@@ -1,0 +1,254 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// Names says what things are called in the package that codecs are for.
+type Names struct {
+	// Top returns a free name of package level; nil: the one that it is given.
+	Top func(name string) string
+	// Local returns the name of a variable that hides nothing which Schema.Mentions
+	// lists; nil: the one that it is given.
+	Local func(name string) string
+}
+
+// Codec is what a root's functions are called:
+//
+//	func appendOrder(b []byte, m *Order) ([]byte, error)
+//	func consumeOrder(b []byte, m *Order) error
+type Codec struct{ Append, Consume string }
+
+// Emit makes the functions of a schema. Codecs stand in the order of its Roots;
+// the codec of a root that cannot be encoded is empty. Each declaration stands by
+// itself; imports are resolved by the file that they are added to.
+func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
+	same := func(name string) string { return name }
+	if names.Top == nil {
+		names.Top = same
+	}
+	if names.Local == nil {
+		names.Local = same
+	}
+	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages))}
+	e.b, e.m, e.r, e.err, e.k, e.v = names.Local("b"), names.Local("m"), names.Local("r"), names.Local("err"), names.Local("k"), names.Local("v")
+	e.p, e.i, e.at, e.entry, e.depth = names.Local("p"), names.Local("i"), names.Local("at"), names.Local("entry"), names.Local("depth")
+	roots := make(map[int]bool)
+	for _, root := range s.Roots {
+		roots[root.Message] = true
+	}
+	for i := range s.Messages {
+		e.of[i] = Codec{names.Top("append" + s.Messages[i].Name), names.Top("consume" + s.Messages[i].Name)}
+	}
+	codecs = make([]Codec, len(s.Roots))
+	shallow := make(map[int]Codec)
+	for i, root := range s.Roots {
+		if root.Message < 0 {
+			continue
+		}
+		codecs[i] = e.of[root.Message]
+		if m := &s.Messages[root.Message]; m.Recursive {
+			if _, ok := shallow[root.Message]; !ok {
+				shallow[root.Message] = Codec{names.Top(codecs[i].Append + "Whole"), names.Top(codecs[i].Consume + "Whole")}
+				e.whole(root.Message, shallow[root.Message])
+			}
+			codecs[i] = shallow[root.Message]
+		}
+	}
+	for i := range s.Messages {
+		e.appendMessage(i)
+		e.consumeMessage(i)
+	}
+	return codecs, e.declarations
+}
+
+// emitter writes the functions of a schema. Its names are of variables.
+type emitter struct {
+	schema       *Schema
+	names        Names
+	of           []Codec // by message
+	declarations []jen.Code
+	current      *Message
+
+	b, m, r, err, k, v, p, i, at, entry, depth string
+}
+
+// code is pieces of Go one after the other: text as it stands, and what imports
+// something.
+func code(pieces ...any) *jen.Statement {
+	s := &jen.Statement{}
+	for _, p := range pieces {
+		switch p := p.(type) {
+		case string:
+			s.Id(p)
+		case jen.Code:
+			s.Add(p)
+		}
+	}
+	return s
+}
+
+// rt is a name of runtime/wire.
+func rt(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
+
+// function adds a declaration.
+func (e *emitter) function(comment, name string, params, results []jen.Code, body ...jen.Code) {
+	f := jen.Comment("// " + name + " " + comment).Line().Func().Id(name).Params(params...)
+	if len(results) == 1 {
+		f.Add(results[0])
+	} else {
+		f.Params(results...)
+	}
+	e.declarations = append(e.declarations, f.Block(body...))
+}
+
+// params are those of a message's functions.
+func (e *emitter) params(m *Message, deep bool) []jen.Code {
+	list := []jen.Code{jen.Id(e.b + " []byte"), code(e.m+" *", goCode(m.Type))}
+	if deep {
+		list = append(list, jen.Id(e.depth+" int"))
+	}
+	return list
+}
+
+func (e *emitter) results() []jen.Code {
+	return []jen.Code{jen.Id("_ []byte"), jen.Id(e.err + " error")}
+}
+
+// whole writes the functions that begin with a message which can hold itself.
+func (e *emitter) whole(index int, c Codec) {
+	m := &e.schema.Messages[index]
+	e.function("appends a message to b.", c.Append, e.params(m, false), []jen.Code{jen.Id("[]byte"), jen.Id("error")},
+		code("return "+e.of[index].Append+"("+e.b+", "+e.m+",", rt("DepthMax"), ")"))
+	e.function("reads a message, into a zero one.", c.Consume, e.params(m, false), []jen.Code{jen.Id("error")},
+		code("return "+e.of[index].Consume+"("+e.b+", "+e.m+",", rt("DepthMax"), ")"))
+}
+
+// call is a call of a message's function from within the current one.
+func (e *emitter) call(index int, function string, args ...any) *jen.Statement {
+	c := code(function + "(")
+	for i, a := range args {
+		if i > 0 {
+			c.Op(",")
+		}
+		c.Add(code(a))
+	}
+	switch {
+	case !e.schema.Messages[index].Recursive:
+	case e.current.Recursive:
+		c.Op(", " + e.depth + " - 1")
+	default:
+		c.Op(",").Add(rt("DepthMax"))
+	}
+	return c.Op(")")
+}
+
+// access is a field of the message: m.Lines, or *m where the message is its only
+// field.
+func (e *emitter) access(f *Field) string {
+	if f.Name == "" {
+		return "(*" + e.m + ")"
+	}
+	return e.m + "." + f.Name
+}
+
+// tag is how a field begins: its number and how its value is written.
+func tag(number, form int) uint64 { return uint64(number)<<3 | uint64(form) }
+
+// Forms of values in the wire format.
+const (
+	varintForm  = 0
+	fixed64Form = 1
+	bytesForm   = 2
+	fixed32Form = 5
+)
+
+// form is how an element is written.
+func (el *Elem) form() int {
+	switch el.Kind {
+	case Bool, Int, Uint:
+		return varintForm
+	case Float:
+		if el.Bits == 32 {
+			return fixed32Form
+		}
+		return fixed64Form
+	}
+	return bytesForm
+}
+
+// bytesOf is a tag as arguments of append.
+func bytesOf(tag uint64) (text string, count int) {
+	for ; tag >= 0x80; tag >>= 7 {
+		text += fmt.Sprintf("%#02x, ", byte(tag)|0x80)
+		count++
+	}
+	return text + fmt.Sprintf("%#02x", byte(tag)), count + 1
+}
+
+// helper is the runtime's function for an element: Int, Float32s.
+func (el *Elem) helper(list bool) string {
+	name := map[Kind]string{Bool: "Bool", Int: "Int", Uint: "Uint", String: "String", Bytes: "Bytes", Complex: "Complex", Time: "Time", Duration: "Duration"}[el.Kind]
+	if el.Kind == Float {
+		name = fmt.Sprintf("Float%d", el.Bits)
+	}
+	if list {
+		name += "s"
+	}
+	return name
+}
+
+// goCode is a type as Go.
+func goCode(t GoType) *jen.Statement {
+	switch t.Form {
+	case PointerType:
+		return code("*", goCode(*t.Elem))
+	case SliceType:
+		return code("[]", goCode(*t.Elem))
+	case ArrayType:
+		return code(fmt.Sprintf("[%d]", t.Len), goCode(*t.Elem))
+	case MapType:
+		return code("map[", goCode(*t.Key), "]", goCode(*t.Elem))
+	case StructType:
+		s := code("struct {")
+		for _, f := range t.Fields {
+			if !f.Embedded {
+				s.Id(f.Name)
+			}
+			s.Add(goCode(f.Type))
+			if f.Tag != "" {
+				s.Lit(f.Tag)
+			}
+			s.Op(";")
+		}
+		return s.Op("}")
+	}
+	c := jen.Id(t.Name)
+	if t.Import != "" {
+		c = jen.Qual(t.Import, t.Name)
+	}
+	if len(t.Args) > 0 {
+		c.Op("[")
+		for _, a := range t.Args {
+			c.Add(goCode(a)).Op(",")
+		}
+		c.Op("]")
+	}
+	return c
+}
+
+// fieldNames lists the fields of a message behind their numbers, for errors.
+func fieldNames(m *Message) string {
+	var list []string
+	for i := range m.Fields {
+		name := m.Fields[i].Name
+		if name == "" {
+			name = "value"
+		}
+		list = append(list, fmt.Sprintf("%d %s", m.Fields[i].Number, name))
+	}
+	return strings.Join(list, " ")
+}

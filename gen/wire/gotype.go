@@ -1,0 +1,227 @@
+package wire
+
+import (
+	"go/types"
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Packages whose types are known.
+const (
+	runtimePath      = "github.com/topogen/topogen/runtime/wire"
+	protoPath        = "google.golang.org/protobuf/proto"
+	protoreflectPath = "google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// qualifier writes types as the file of numbers does.
+func (b *builder) qualifier(p *types.Package) string {
+	if p.Path() == b.pkg.Path() {
+		return ""
+	}
+	return p.Path()
+}
+
+// nameOf is a name for what is made of t: Order, PageString; "" for a type
+// without one.
+func nameOf(t types.Type) string {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		name := spec.Exported(t.Obj().Name())
+		for a := range t.TypeArgs().Types() {
+			name += nameOf(a)
+		}
+		return name
+	case *types.Basic:
+		return spec.Exported(t.Name())
+	case *types.Pointer:
+		return nameOf(t.Elem())
+	}
+	return ""
+}
+
+// goType is t as the package writes it, or why it cannot.
+func (b *builder) goType(t types.Type) (g GoType, why string) {
+	sub := func(t types.Type) *GoType {
+		s, w := b.goType(t)
+		if w != "" {
+			why = w
+		}
+		return &s
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.Basic:
+		g.Name = t.Name()
+	case *types.Named:
+		g.Name = t.Obj().Name()
+		if p := t.Obj().Pkg(); p != nil && p.Path() != b.pkg.Path() {
+			g.Import = p.Path()
+			if !t.Obj().Exported() {
+				why = "type " + types.TypeString(t, b.qualifier) + " is not exported: the generated code cannot name it"
+			} else if !visible(g.Import, b.pkg.Path()) {
+				why = "package " + g.Import + " is internal to another part of the tree: the generated code cannot name its type " + g.Name
+			}
+		}
+		for a := range t.TypeArgs().Types() {
+			g.Args = append(g.Args, *sub(a))
+		}
+	case *types.Pointer:
+		g.Form, g.Elem = PointerType, sub(t.Elem())
+	case *types.Slice:
+		g.Form, g.Elem = SliceType, sub(t.Elem())
+	case *types.Array:
+		g.Form, g.Elem, g.Len = ArrayType, sub(t.Elem()), t.Len()
+	case *types.Map:
+		g.Form, g.Key, g.Elem = MapType, sub(t.Key()), sub(t.Elem())
+	case *types.Struct:
+		g.Form = StructType
+		for i := range t.NumFields() {
+			f := t.Field(i)
+			g.Fields = append(g.Fields, GoField{Name: f.Name(), Type: *sub(f.Type()), Tag: t.Tag(i), Embedded: f.Embedded()})
+		}
+	case *types.Interface:
+		if t.Empty() {
+			g.Name = "any"
+		} else {
+			why = "the generated code cannot name the type"
+		}
+	default:
+		why = "the generated code cannot name the type"
+	}
+	return g, why
+}
+
+// visible reports whether the package at path may be imported from own.
+func visible(path, own string) bool {
+	at := strings.LastIndex("/"+path+"/", "/internal/")
+	if at < 0 {
+		return true
+	}
+	parent := strings.TrimSuffix(path[:max(at-1, 0)], "/")
+	return own == parent || strings.HasPrefix(own, parent+"/")
+}
+
+// special is the element that a type is by its name or its methods.
+func special(t types.Type) (Elem, bool) {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || isForeign(t) {
+		return Elem{}, false
+	}
+	if obj := named.Obj(); obj.Pkg() != nil && obj.Pkg().Path() == "time" {
+		switch obj.Name() {
+		case "Time":
+			return Elem{Kind: Time}, true
+		case "Duration":
+			return Elem{Kind: Duration}, true
+		}
+	}
+	if method(named, "UnmarshalBinary", []string{"[]byte"}, []string{"error"}) {
+		e := Elem{Kind: Binary, Type: types.TypeString(named, nil)}
+		e.Appends = method(named, "AppendBinary", []string{"[]byte"}, []string{"[]byte", "error"})
+		if e.Appends || method(named, "MarshalBinary", nil, []string{"[]byte", "error"}) {
+			return e, true
+		}
+	}
+	if s, ok := named.Underlying().(*types.Struct); ok && s.NumFields() == 3 && s.Field(0).Name() == "wall" && s.Field(0).Pkg().Path() == "time" {
+		return Elem{Kind: Time, Convert: true}, true
+	}
+	return Elem{}, false
+}
+
+// method reports whether t itself declares a method: one that comes from an
+// embedded field speaks of that field alone.
+func method(t *types.Named, name string, params, results []string) bool {
+	for i := range t.NumMethods() {
+		if m := t.Method(i); m.Name() == name {
+			s := m.Signature()
+			return alike(s.Params(), params) && alike(s.Results(), results)
+		}
+	}
+	return false
+}
+
+func alike(t *types.Tuple, want []string) bool {
+	if t.Len() != len(want) {
+		return false
+	}
+	for i, w := range want {
+		if strings.Replace(types.TypeString(t.At(i).Type(), nil), "uint8", "byte", 1) != w {
+			return false
+		}
+	}
+	return true
+}
+
+// isForeign reports whether *t is a proto.Message.
+func isForeign(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && method(named, "ProtoReflect", nil, []string{protoreflectPath + ".Message"})
+}
+
+// isByte reports whether a slice of t is a []byte to the language.
+func isByte(t types.Type) bool {
+	basic, ok := types.Unalias(t).(*types.Basic)
+	return ok && basic.Kind() == types.Uint8
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
+}
+
+// basic is the element of a basic type.
+func basic(t *types.Basic) (Elem, bool) {
+	switch t.Kind() {
+	case types.Bool:
+		return Elem{Kind: Bool}, true
+	case types.Int, types.Int64:
+		return Elem{Kind: Int, Bits: 64}, true
+	case types.Int8, types.Int16, types.Int32:
+		return Elem{Kind: Int, Bits: 32}, true
+	case types.Uint, types.Uint64, types.Uintptr:
+		return Elem{Kind: Uint, Bits: 64}, true
+	case types.Uint8, types.Uint16, types.Uint32:
+		return Elem{Kind: Uint, Bits: 32}, true
+	case types.Float32:
+		return Elem{Kind: Float, Bits: 32}, true
+	case types.Float64:
+		return Elem{Kind: Float, Bits: 64}, true
+	case types.String:
+		return Elem{Kind: String}, true
+	case types.Complex64, types.Complex128:
+		return Elem{Kind: Complex}, true
+	}
+	return Elem{}, false
+}
+
+// size is about how many bytes t takes in memory, as far as that is no more than
+// most. It ends for types that hold themselves, which are wrong.
+func size(t types.Type, most int64) int64 {
+	if most <= 0 {
+		return 1
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return max(1, types.SizesFor("gc", "amd64").Sizeof(u))
+	case *types.Slice:
+		return 24
+	case *types.Interface:
+		return 16
+	case *types.Array:
+		if u.Len() == 0 {
+			return 1
+		}
+		each := size(u.Elem(), most-1)
+		if each > most/u.Len() {
+			return most + 1
+		}
+		return each * u.Len()
+	case *types.Struct:
+		sum := int64(1)
+		for i := 0; i < u.NumFields() && sum <= most; i++ {
+			sum += size(u.Field(i).Type(), most-sum)
+		}
+		return sum
+	}
+	return 8
+}

@@ -1,0 +1,186 @@
+package wire
+
+// FileName is where field numbers are kept, beside the topology file.
+const FileName = "topology.wire.yml"
+
+// Schema says how messages are written. It holds strings, numbers and slices
+// alone, so that the hash of a plan can take it in.
+type Schema struct {
+	Package  string // import path of the package that the codecs are for
+	Roots    []Root
+	Messages []Message
+}
+
+// Root is a message of the topology.
+type Root struct {
+	Name    string // as the topology calls it
+	Message int    // index into Messages; -1: it cannot be encoded
+}
+
+// Message is a type with functions of its own.
+type Message struct {
+	Name      string // unique: Order, PageString
+	Key       string // of the file of numbers: Order, example.com/model.Order; "": its numbers are fixed
+	Form      Form
+	Type      GoType
+	Fields    []Field // of Struct and Value
+	Of        int     // of Pointer: the message that it leads to
+	Recursive bool    // it can hold itself
+	Gone      []Gone  // numbers that nothing may use again
+}
+
+// Gone is a field that the message had.
+type Gone struct {
+	Name   string
+	Number int
+}
+
+// Form is what a message is in Go.
+type Form int
+
+const (
+	Struct  Form = iota
+	Value        // anything else: a made-up message whose field 1 it is
+	Pointer      // to another message; nil is wire.Nil
+	Foreign      // a proto.Message
+)
+
+// Field is a field of a message.
+type Field struct {
+	Name   string // of the struct's field; "" for the field of a Value
+	Number int
+	Tagged bool // the number comes from a struct tag
+	Label  Label
+	Elem   Elem
+	Key    *Elem // of maps
+}
+
+// Label is how often an element occurs.
+type Label int
+
+const (
+	Plain    Label = iota // once; a zero is left out
+	Optional              // behind a pointer; nil is left out
+	Repeated              // in a slice
+	Array                 // in an array
+	Map                   // in a map, as messages of key, 1, and value, 2
+)
+
+// Elem is a scalar or a message.
+type Elem struct {
+	Kind    Kind
+	Bits    int    // of numbers
+	Message int    // of Nested: index into Schema.Messages
+	Appends bool   // of Binary: it has AppendBinary, which copies once less
+	Type    string // of Binary: for people
+	Convert bool   // of Time and Duration: it is a named type of that underlying type
+}
+
+// Kind is what an element is.
+type Kind int
+
+const (
+	Bool Kind = iota
+	Int
+	Uint
+	Float
+	String
+	Bytes
+	ByteArray
+	Complex
+	Time
+	Duration
+	Binary // by its own MarshalBinary and UnmarshalBinary
+	Nested // a message
+)
+
+// GoType is a type as the package writes it.
+type GoType struct {
+	Form   TypeForm
+	Import string // "" for this package and for predeclared types
+	Name   string
+	Args   []GoType
+	Elem   *GoType
+	Key    *GoType
+	Len    int64
+	Fields []GoField // of a struct without a name
+}
+
+// GoField is a field of a struct that has no name.
+type GoField struct {
+	Name     string
+	Type     GoType
+	Tag      string
+	Embedded bool
+}
+
+// TypeForm is the form of a GoType.
+type TypeForm int
+
+const (
+	NamedType TypeForm = iota
+	PointerType
+	SliceType
+	ArrayType
+	MapType
+	StructType
+)
+
+// Packed reports whether a list of e has one tag for all.
+func (e *Elem) Packed() bool { return e.Kind <= Float }
+
+// Imports lists the import paths that the codecs mention, each once, in order.
+func (s *Schema) Imports() []string {
+	seen := map[string]bool{runtimePath: true}
+	list := []string{runtimePath}
+	add := func(path string) {
+		if path != "" && !seen[path] {
+			seen[path] = true
+			list = append(list, path)
+		}
+	}
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		m.Type.walk(func(t *GoType) { add(t.Import) })
+		if m.Form == Foreign {
+			add(protoPath)
+		}
+		for j := range m.Fields {
+			if m.Fields[j].Elem.Convert {
+				add("time")
+			}
+		}
+	}
+	return list
+}
+
+// Mentions lists the names of the package that the codecs mention.
+func (s *Schema) Mentions() []string {
+	seen := make(map[string]bool)
+	var list []string
+	for i := range s.Messages {
+		s.Messages[i].Type.walk(func(t *GoType) {
+			if t.Form == NamedType && t.Import == "" && !seen[t.Name] {
+				seen[t.Name] = true
+				list = append(list, t.Name)
+			}
+		})
+	}
+	return list
+}
+
+func (t *GoType) walk(visit func(*GoType)) {
+	visit(t)
+	for i := range t.Args {
+		t.Args[i].walk(visit)
+	}
+	for i := range t.Fields {
+		t.Fields[i].Type.walk(visit)
+	}
+	if t.Key != nil {
+		t.Key.walk(visit)
+	}
+	if t.Elem != nil {
+		t.Elem.walk(visit)
+	}
+}

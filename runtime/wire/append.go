@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Begin is what stands where the length of a message comes, which is not known
+// yet: the message follows, then End.
+const Begin = 0
+
+// End puts the length before a message that begins at start, directly behind
+// Begin. Most need the one byte that is there.
+func End(b []byte, start int) []byte {
+	n := len(b) - start
+	if n < 0x80 {
+		b[start-1] = byte(n)
+		return b
+	}
+	return endLong(b, start, n)
+}
+
+func endLong(b []byte, start, n int) []byte {
+	more := protowire.SizeVarint(uint64(n)) - 1
+	for range more {
+		b = append(b, 0)
+	}
+	copy(b[start+more:], b[start:start+n])
+	protowire.AppendVarint(b[:start-1], uint64(n))
+	return b
+}
+
+// EndOrDrop is End for a message that is left out where it is empty, with the n
+// bytes before it: its tag and Begin.
+func EndOrDrop(b []byte, start, n int) []byte {
+	if len(b) == start {
+		return b[:start-n]
+	}
+	return End(b, start)
+}
+
+// AppendBool appends a bool.
+func AppendBool[T ~bool](b []byte, v T) []byte { return append(b, byte(protowire.EncodeBool(bool(v)))) }
+
+// AppendInt appends a sint64 or sint32.
+func AppendInt[T Signed](b []byte, v T) []byte {
+	return AppendUint(b, protowire.EncodeZigZag(int64(v)))
+}
+
+// AppendUint appends a uint64 or uint32.
+func AppendUint[T Unsigned](b []byte, v T) []byte {
+	if uint64(v) < 0x80 {
+		return append(b, byte(v))
+	}
+	return protowire.AppendVarint(b, uint64(v))
+}
+
+// AppendFloat32 appends a float.
+func AppendFloat32[T ~float32](b []byte, v T) []byte {
+	return protowire.AppendFixed32(b, math.Float32bits(float32(v)))
+}
+
+// AppendFloat64 appends a double.
+func AppendFloat64[T ~float64](b []byte, v T) []byte {
+	return protowire.AppendFixed64(b, math.Float64bits(float64(v)))
+}
+
+// AppendString appends a string behind its length.
+func AppendString[T ~string](b []byte, v T) []byte {
+	return append(AppendUint(b, uint64(len(v))), v...)
+}
+
+// AppendBytes appends bytes behind their length.
+func AppendBytes(b, v []byte) []byte { return append(AppendUint(b, uint64(len(v))), v...) }
+
+// AppendComplex appends the parts of a number that are not zero.
+func AppendComplex[T ~complex64 | ~complex128](b []byte, v T) []byte {
+	if x := real(complex128(v)); !Zero(x) {
+		b = AppendFloat64(append(b, 1<<3|1), x)
+	}
+	if x := imag(complex128(v)); !Zero(x) {
+		b = AppendFloat64(append(b, 2<<3|1), x)
+	}
+	return b
+}
+
+// Zero reports whether v is what an absent field stands for: 0, and not -0.
+func Zero[T Float](v T) bool { return math.Float64bits(float64(v)) == 0 }
+
+// AppendBools appends a packed list with its length.
+func AppendBools[S ~[]E, E ~bool](b []byte, s S) []byte {
+	b = AppendUint(b, uint64(len(s)))
+	for _, v := range s {
+		b = AppendBool(b, v)
+	}
+	return b
+}
+
+// AppendInts appends a packed list with its length.
+func AppendInts[S ~[]E, E Signed](b []byte, s S) []byte {
+	b = append(b, Begin)
+	start := len(b)
+	for _, v := range s {
+		b = AppendInt(b, v)
+	}
+	return End(b, start)
+}
+
+// AppendUints appends a packed list with its length.
+func AppendUints[S ~[]E, E Unsigned](b []byte, s S) []byte {
+	b = append(b, Begin)
+	start := len(b)
+	for _, v := range s {
+		b = AppendUint(b, v)
+	}
+	return End(b, start)
+}
+
+// AppendFloat32s appends a packed list with its length.
+func AppendFloat32s[S ~[]E, E ~float32](b []byte, s S) []byte {
+	b = AppendUint(b, uint64(len(s))*4)
+	for _, v := range s {
+		b = AppendFloat32(b, v)
+	}
+	return b
+}
+
+// AppendFloat64s appends a packed list with its length.
+func AppendFloat64s[S ~[]E, E ~float64](b []byte, s S) []byte {
+	b = AppendUint(b, uint64(len(s))*8)
+	for _, v := range s {
+		b = AppendFloat64(b, v)
+	}
+	return b
+}

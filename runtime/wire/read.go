@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Signed, Unsigned and Float are what numbers of a message may be.
+type (
+	Signed interface {
+		~int | ~int8 | ~int16 | ~int32 | ~int64
+	}
+	Unsigned interface {
+		~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
+	}
+	Float interface{ ~float32 | ~float64 }
+)
+
+// Bool reads a bool.
+func Bool[T ~bool](r *Reader, v *T) { *v = r.varint() != 0 }
+
+// Int reads a signed number: sint64, or sint32 where the Go type is smaller.
+func Int[T Signed](r *Reader, v *T) {
+	x := protowire.DecodeZigZag(r.varint())
+	if *v = T(x); int64(*v) != x {
+		r.fail(ErrRange)
+	}
+}
+
+// Uint reads an unsigned number: uint64, or uint32 where the Go type is smaller.
+func Uint[T Unsigned](r *Reader, v *T) {
+	x := r.varint()
+	if *v = T(x); uint64(*v) != x {
+		r.fail(ErrRange)
+	}
+}
+
+// Float32 reads a float.
+func Float32[T ~float32](r *Reader, v *T) {
+	x, n := protowire.ConsumeFixed32(r.rest)
+	if n < 0 {
+		r.fail(reason(n))
+		return
+	}
+	*v, r.rest = T(math.Float32frombits(x)), r.rest[n:]
+}
+
+// Float64 reads a double.
+func Float64[T ~float64](r *Reader, v *T) {
+	x, n := protowire.ConsumeFixed64(r.rest)
+	if n < 0 {
+		r.fail(reason(n))
+		return
+	}
+	*v, r.rest = T(math.Float64frombits(x)), r.rest[n:]
+}
+
+// String reads a string, whatever its bytes.
+func String[T ~string](r *Reader, v *T) { *v = T(r.Message()) }
+
+// Bytes reads a slice of bytes, which becomes nil where it is empty.
+func Bytes[T ~[]byte](r *Reader, v *T) { *v = append(T(nil), r.Message()...) }
+
+// Array reads bytes into an array, all of it.
+func Array(r *Reader, v []byte) {
+	b := r.Message()
+	if len(b) != len(v) && r.err == nil {
+		r.Within(ErrLength)
+	}
+	copy(v, b)
+}
+
+// Complex reads a message of the real part, 1, and the imaginary part, 2.
+func Complex[T ~complex64 | ~complex128](r *Reader, v *T) {
+	parts := [2]float64{real(complex128(*v)), imag(complex128(*v))}
+	c := Read(r.Message())
+	for c.Next() {
+		switch c.Tag {
+		case 1<<3 | 1:
+			Float64(&c, &parts[0])
+		case 2<<3 | 1:
+			Float64(&c, &parts[1])
+		default:
+			c.Skip()
+		}
+	}
+	r.Within(c.End("", "1 real 2 imag"))
+	*v = T(complex(parts[0], parts[1]))
+}
