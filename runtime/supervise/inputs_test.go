@@ -266,11 +266,3 @@ func TestReceivedDoesNotAllocate(t *testing.T) {
 		t.Error(n, "allocations")
 	}
 }
-
-func BenchmarkReceived(b *testing.B) {
-	var s Inputs
-	s.Init(Input{}, Input{Timeout: time.Second})
-	for now := time.Duration(0); b.Loop(); now++ {
-		s.Received(1, now)
-	}
-}

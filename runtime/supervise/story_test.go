@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/topogen/topogen/runtime/pool"
 )
 
@@ -41,7 +42,7 @@ func tell(t *testing.T, glob string, teller func() func(words []string) ([]strin
 					t.Fatal(err)
 				}
 			} else if got != string(want) {
-				t.Errorf("%s: the story went\n%s", name, got)
+				t.Errorf("%s went otherwise (-want +got)\n%s", name, cmp.Diff(string(want), got))
 			}
 		})
 	}
