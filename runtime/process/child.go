@@ -1,12 +1,12 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +14,7 @@ import (
 
 const (
 	startupTimeout = 10 * time.Second       // by default: an Init may load a model
-	closeTimeout   = 5 * time.Second        // for Close of an instance, and what it flushes
+	closeTimeout   = 5 * time.Second        // by default: Close flushes
 	endTimeout     = time.Second            // for a process that closed its connection, or was killed, to be gone
 	outputTimeout  = 100 * time.Millisecond // for the rest of the output: who holds it open is no child of ours
 )
@@ -24,6 +24,7 @@ type Settings struct {
 	Info
 	Memory         int64         // limit of the resident size in bytes; 0: none
 	StartupTimeout time.Duration // for the constructor and Init; 0: 10 s
+	CloseTimeout   time.Duration // for Close of the instance; 0: 5 s
 	Logger         *slog.Logger  // of what the process prints; nil: slog.Default()
 	// OnAlive is called whenever the process shows progress during a call: by
 	// topo.Alive, or by a send of Serve. It is called on the goroutine of the call;
@@ -36,7 +37,8 @@ type Settings struct {
 type Child struct {
 	settings Settings
 	process  *os.Process
-	conn     *os.File
+	conn     *os.File // of calls and answers
+	control  *os.File // a pipe
 	done     chan struct{}
 	output   sync.WaitGroup
 	pipes    []*os.File // what it prints
@@ -44,17 +46,15 @@ type Child struct {
 	inUse  sync.Mutex // held by a call: the connection stays open
 	frames frames
 	in     []byte
+	out    []byte
 	answer Answer
-
-	writing sync.Mutex
-	out     []byte // guarded by writing
 
 	mu     sync.Mutex
 	reaped bool  // its number may be somebody else's
 	cause  error // why it was killed
 	exit   Exit
 
-	stopped, canceled atomic.Bool
+	stopped, canceled atomic.Bool // were told
 }
 
 // Start starts the process of an instance and returns when its constructor and its
@@ -65,9 +65,8 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
 	}
-	if s.StartupTimeout == 0 {
-		s.StartupTimeout = startupTimeout
-	}
+	s.StartupTimeout = cmp.Or(s.StartupTimeout, startupTimeout)
+	s.CloseTimeout = cmp.Or(s.CloseTimeout, closeTimeout)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -203,14 +202,14 @@ func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error
 }
 
 // Stop ends the context of Serve: the topology drains. It does not wait.
-func (c *Child) Stop() { c.tell(&c.stopped, frameStop) }
+func (c *Child) Stop() { c.tell(&c.stopped, controlStop) }
 
 // Cancel ends the contexts of all calls: the topology gives up. It does not wait.
-func (c *Child) Cancel() { c.tell(&c.canceled, frameCancel) }
+func (c *Child) Cancel() { c.tell(&c.canceled, controlCancel) }
 
-func (c *Child) tell(told *atomic.Bool, kind frameKind) {
-	if told.CompareAndSwap(false, true) {
-		go c.write(kind, empty) // which waits for a process that does not read
+func (c *Child) tell(told *atomic.Bool, what byte) {
+	if told.CompareAndSwap(false, true) { // so the pipe has room, also where nobody reads it
+		c.control.Write([]byte{what})
 	}
 }
 
@@ -219,43 +218,48 @@ func (c *Child) tell(told *atomic.Bool, kind frameKind) {
 func (c *Child) Kill() { c.kill(ErrKilled) }
 
 // Close calls Close of the instance, in the process, and waits until that has
-// ended, five seconds at most; then it is killed. The error is that of Close of the
-// instance, or says that the process did not end so: as an *ExitError, also where
-// it had ended before.
+// ended, at most Settings.CloseTimeout; then it is killed. The error is that of
+// Close of the instance, or, an *ExitError, says that the process did not end in
+// order, or before.
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
-	late := time.AfterFunc(closeTimeout, func() { c.kill(ErrClose) })
+	defer c.inUse.Unlock()
+	late := time.AfterFunc(c.settings.CloseTimeout, func() { c.kill(ErrClose) })
+	defer late.Stop()
 	err := c.write(frameClose, empty)
 	if err == nil {
 		err = c.readAnswer()
 	}
 	if err != nil {
 		err = c.failed(err)
-	} else if err = c.answer.Err; !c.await(closeTimeout + endTimeout) { // late has killed it
-		err = c.exitError()
+		return c.exitError().Exit, err
 	}
-	late.Stop()
-	c.inUse.Unlock()
-	return c.exitError().Exit, err
+	c.await(c.settings.CloseTimeout + endTimeout)
+	exit := c.exitError()
+	if c.answer.Err == nil && !exit.Exit.Clean() {
+		return exit.Exit, exit
+	}
+	return exit.Exit, c.answer.Err
 }
 
-// next reads the next frame that is not only a sign of life.
+// next reads the next frame that is not only a sign of life, which is to be of a
+// certain kind.
 func (c *Child) next(want frameKind) ([]byte, error) {
-	_, body, err := c.nextOf(want)
+	_, body, err := c.nextOf(want, want)
 	return body, err
 }
 
-func (c *Child) nextOf(want ...frameKind) (frameKind, []byte, error) {
+func (c *Child) nextOf(one, other frameKind) (frameKind, []byte, error) {
 	for {
 		kind, body, err := c.frames.next(c.in)
 		c.in = body
 		switch {
 		case err != nil:
 			return 0, nil, err
-		case slices.Contains(want, kind):
+		case kind == one || kind == other:
 			return kind, body, nil
 		case kind != frameAlive:
-			return 0, nil, fmt.Errorf("%w: frame %d where %v were expected", ErrProtocol, kind, want)
+			return 0, nil, fmt.Errorf("%w: a frame of kind %d where it is none's turn", ErrProtocol, kind)
 		}
 		c.progress()
 	}
@@ -270,8 +274,6 @@ func (c *Child) progress() {
 func empty(b []byte) []byte { return b }
 
 func (c *Child) write(kind frameKind, body func([]byte) []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
 	c.out = body(begin(c.out, kind))
 	if err := end(c.out); err != nil {
 		return err
@@ -336,11 +338,16 @@ func (c *Child) ended(exit Exit) {
 	case <-timer.C:
 	}
 	timer.Stop()
-	for _, pipe := range c.pipes {
-		pipe.Close()
-	}
+	closeAll(c.pipes)
+	c.control.Close()
 	close(c.done)
 	c.inUse.Lock()
 	c.conn.Close()
 	c.inUse.Unlock()
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }

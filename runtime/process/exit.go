@@ -32,8 +32,11 @@ type Exit struct {
 func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == "" && !e.InCall }
 
 func (e Exit) String() string {
-	if e.Signal != "" {
+	switch {
+	case e.Signal != "":
 		return "was killed by " + e.Signal
+	case e.Code < 0:
+		return "was killed and has not ended yet" // it waits in the kernel
 	}
 	return fmt.Sprintf("exited with code %d", e.Code)
 }

@@ -33,12 +33,10 @@ type frameKind uint8
 
 const (
 	// To the process.
-	frameCall   frameKind = iota + 1 // kind, edge (4 bytes), payload: answered by frameAnswer
-	frameServe                       // empty; answered by any number of frameSend, then frameAnswer
-	frameTaken                       // an error: the answer to one frameSend
-	frameStop                        // empty: the context of Serve ends
-	frameCancel                      // empty: the contexts of all calls end
-	frameClose                       // empty: answered by frameAnswer, then the process ends
+	frameCall  frameKind = iota + 1 // kind, edge (4 bytes), payload: answered by frameAnswer
+	frameServe                      // empty; answered by any number of frameSend, then frameAnswer
+	frameTaken                      // an error: the answer to one frameSend
+	frameClose                      // empty: answered by frameAnswer, then the process ends
 	// From the process.
 	frameHello  // version, an error, hash: the first frame, when Start has returned
 	frameAnswer // see Answer

@@ -1,3 +1,5 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
 package process
 
 import (
@@ -6,20 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 )
-
-// frame is a frame as it is sent.
-func frame(kind frameKind, body ...byte) []byte {
-	b := append(begin(nil, kind), body...)
-	if err := end(b); err != nil {
-		panic(err)
-	}
-	return b
-}
 
 func goodHello() []byte { return frame(frameHello, appendHello(nil, "hash", nil, nil)...) }
 
@@ -172,71 +164,4 @@ func TestHostileVariable(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
-}
-
-// TestClaimsAreNotBelieved: who announces much and sends little gets little memory.
-func TestClaimsAreNotBelieved(t *testing.T) {
-	for _, sent := range []int{0, 1, 3 * chunk} {
-		input := append(frame(frameAnswer), make([]byte, sent)...)
-		input[0], input[1] = FrameMax>>24, 0xFF&(FrameMax>>16)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, _, err := newFrames(bytes.NewReader(input)).next(nil)
-		runtime.ReadMemStats(&after)
-		if err != io.ErrUnexpectedEOF {
-			t.Errorf("%d bytes: %v", sent, err)
-		}
-		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(4*sent+4*chunk) {
-			t.Errorf("%d bytes made it allocate %d", sent, n)
-		}
-	}
-}
-
-// FuzzFrames reads anything, and what it makes of it.
-func FuzzFrames(f *testing.F) {
-	var a AnswerBuilder
-	a.Send(1, 2, []byte("payload"))
-	a.Reply([]byte("reply"))
-	f.Add(frame(frameAnswer, a.appendBody(nil, nil, true)...))
-	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
-	f.Add(append(goodHello(), frame(frameAlive)...))
-	f.Fuzz(func(t *testing.T, input []byte) {
-		frames := newFrames(bytes.NewReader(input))
-		var buf []byte
-		for total := 0; ; {
-			_, body, err := frames.next(buf)
-			if err != nil {
-				return
-			}
-			if total += headerSize + len(body); total > len(input) {
-				t.Fatal("there is more than was sent")
-			}
-			var a Answer
-			if a.decode(body) == nil {
-				again := appendError(nil, a.Err, nil)
-				_ = (&fields{rest: again}).error()
-				for s := range a.Sends() {
-					if len(s.Payload) > len(body) {
-						t.Fatal("a message is larger than its frame")
-					}
-				}
-			}
-			buf = body
-		}
-	})
-}
-
-// FuzzVariable reads anything that somebody sets.
-func FuzzVariable(f *testing.F) {
-	f.Add(settings("camera").value(1, []int{5, 6}))
-	f.Fuzz(func(t *testing.T, value string) {
-		info, parent, inherited, err := parseValue(value)
-		if err != nil {
-			return
-		}
-		again, parent2, inherited2, err := parseValue(info.value(parent, inherited))
-		if err != nil || again != info || parent2 != parent || len(inherited2) != len(inherited) {
-			t.Errorf("%q is read as %v, %v", value, info, again)
-		}
-	})
 }

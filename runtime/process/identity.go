@@ -66,7 +66,7 @@ func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	parent = number(lines[1])
 	for _, fd := range strings.Fields(lines[2]) {
 		inherited = append(inherited, number(fd))
-		if n := inherited[len(inherited)-1]; n <= socketFD {
+		if n := inherited[len(inherited)-1]; n <= controlFD {
 			err = fmt.Errorf("file %d is its own", n)
 		}
 	}

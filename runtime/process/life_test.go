@@ -1,3 +1,5 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
 package process
 
 import (
@@ -40,10 +42,16 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestCloseFails, and the process ends in order.
+// TestCloseFails, and the process ends in order, or is made to end.
 func TestCloseFails(t *testing.T) {
 	exit, err := start(t, settings("camera|||return no disk")).Close()
 	if !exit.Clean() || err == nil || err.Error() != "no disk" {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	s := settings("camera|||hang")
+	s.CloseTimeout = time.Millisecond
+	exit, err = start(t, s).Close()
+	if !errors.Is(err, ErrClose) || exit.Signal != "SIGKILL" {
 		t.Errorf("%+v, %v", exit, err)
 	}
 }
@@ -168,12 +176,8 @@ func TestTheParentDies(t *testing.T) {
 // TestTheConnectionEnds where the system does not tell of the parent's end.
 func TestTheConnectionEnds(t *testing.T) {
 	c := start(t, settings("camera"))
-	raw, err := c.conn.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	go raw.Control(func(fd uintptr) { syscall.Shutdown(int(fd), syscall.SHUT_WR) })
-	_, err = c.Call(1, 0, []byte("hang"))
+	go c.control.Close()
+	_, err := c.Call(1, 0, []byte("hang"))
 	if e := exitOf(t, err); e.Cause != nil || e.Exit.Signal != "SIGKILL" {
 		t.Errorf("%v", e)
 	}

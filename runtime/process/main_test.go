@@ -1,3 +1,5 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
 package process
 
 import (
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 		beParent()
 	}
 	if me := whoAmI(); me != nil && hostile[me.info.Processor] != nil {
-		conn, _ := adopt(me.inherited)
+		conn, _, _ := adopt(me.inherited)
 		hostile[me.info.Processor](conn)
 		os.Exit(0)
 	}

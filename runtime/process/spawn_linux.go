@@ -37,7 +37,7 @@ func waitForEnd(pid int) bool {
 // watchMemory kills the process when it is larger than it may be, until stop is
 // called.
 func (c *Child) watchMemory() (stop func()) {
-	if c.settings.Memory == 0 {
+	if c.settings.Memory <= 0 {
 		return func() {}
 	}
 	stopped := make(chan struct{})

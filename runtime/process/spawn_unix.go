@@ -3,7 +3,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -33,7 +32,7 @@ func (c *Child) spawn() error {
 		files.closeOurs()
 		return err
 	}
-	c.conn, c.pipes = files.ours[0], files.ours[1:]
+	c.conn, c.control, c.pipes = files.conn, files.control, files.output
 	c.output.Add(2)
 	go c.logOutput(c.pipes[0], "stdout")
 	go c.logOutput(c.pipes[1], "stderr")
@@ -48,16 +47,17 @@ func (c *Child) live(started chan error, start func() (*os.Process, error)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	process, err := start()
-	c.process = process
-	started <- err
 	if err != nil {
+		started <- err
 		return
 	}
+	c.process, c.exit = process, Exit{PID: process.Pid, Code: -1}
+	started <- nil
 	<-started
 	stopWatching := c.watchMemory()
 	state, err := c.reap()
 	stopWatching()
-	exit := Exit{PID: process.Pid, Code: -1}
+	exit := c.exit
 	if err == nil {
 		exit.Code = state.ExitCode()
 		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -117,7 +117,11 @@ func (c *Child) environment() []string {
 
 // fileSet are the ends of what connects a process to its parent. Theirs are closed
 // in the parent once it runs.
-type fileSet struct{ theirs, ours []*os.File }
+type fileSet struct {
+	theirs        []*os.File
+	conn, control *os.File
+	output        []*os.File
+}
 
 func (s *fileSet) open() error {
 	stdin, err := os.Open(os.DevNull)
@@ -125,31 +129,29 @@ func (s *fileSet) open() error {
 		return err
 	}
 	s.theirs = append(s.theirs, stdin)
-	var pipes []*os.File
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return err
 		}
-		s.theirs, pipes = append(s.theirs, w), append(pipes, r)
-		s.ours = pipes
+		s.theirs, s.output = append(s.theirs, w), append(s.output, r)
 	}
-	ours, theirs, err := socketPair()
+	conn, theirs, err := socketPair()
 	if err != nil {
 		return err
 	}
-	s.theirs, s.ours = append(s.theirs, theirs), append([]*os.File{ours}, pipes...)
+	s.conn, s.theirs = conn, append(s.theirs, theirs)
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.control, s.theirs = w, append(s.theirs, r)
 	return nil
 }
 
 func (s *fileSet) closeTheirs() { closeAll(s.theirs) }
-func (s *fileSet) closeOurs()   { closeAll(s.ours) }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
-}
+func (s *fileSet) closeOurs() { closeAll(append(s.output, s.conn, s.control)) } // Close of a nil file is an error
 
 func socketPair() (ours, theirs *os.File, err error) {
 	syscall.ForkLock.RLock() // nobody forks before both are marked
@@ -175,7 +177,7 @@ func inheritable() (fds []int) {
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())
-		if err != nil || fd <= socketFD {
+		if err != nil || fd <= controlFD {
 			continue
 		}
 		flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
@@ -186,23 +188,29 @@ func inheritable() (fds []int) {
 	return fds
 }
 
-// adopt makes this process a child: it takes the connection, and lets go of the
-// files that it was not meant to inherit.
-func adopt(inherited []int) (*os.File, error) {
+// adopt makes this process a child: it takes the connection and the control pipe,
+// and lets go of the files that it was not meant to inherit.
+func adopt(inherited []int) (conn, control *os.File, err error) {
 	name, err := syscall.Getsockname(socketFD)
 	if err != nil {
-		return nil, fmt.Errorf("file %d is no socket: %w", socketFD, err)
+		return nil, nil, fmt.Errorf("file %d is no socket: %w", socketFD, err)
 	}
 	kind, err := syscall.GetsockoptInt(socketFD, syscall.SOL_SOCKET, syscall.SO_TYPE)
 	if _, ok := name.(*syscall.SockaddrUnix); !ok || err != nil || kind != syscall.SOCK_STREAM {
-		return nil, errors.New("file 3 is not the end of a socket pair")
+		return nil, nil, fmt.Errorf("file %d is not the end of a socket pair", socketFD)
+	}
+	var stat syscall.Stat_t
+	if err := syscall.Fstat(controlFD, &stat); err != nil || stat.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+		return nil, nil, fmt.Errorf("file %d is no pipe", controlFD)
 	}
 	for _, fd := range inherited {
 		syscall.Close(fd)
 	}
-	syscall.CloseOnExec(socketFD)
-	syscall.SetNonblock(socketFD, true)
-	return os.NewFile(socketFD, "parent"), nil
+	for _, fd := range []int{socketFD, controlFD} {
+		syscall.CloseOnExec(fd)
+		syscall.SetNonblock(fd, true)
+	}
+	return os.NewFile(socketFD, "parent"), os.NewFile(controlFD, "control"), nil
 }
 
 // die ends this process, whose parent is gone, and what it has started.

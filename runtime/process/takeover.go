@@ -25,8 +25,15 @@ const (
 )
 
 const (
-	socketFD   = 3                     // behind stdin, stdout and stderr
+	socketFD   = 3                     // of calls and answers, behind stdin, stdout and stderr
+	controlFD  = 4                     // a pipe that says what may come during a call; its end is that of the parent
 	aliveEvery = 10 * time.Millisecond // topo.Alive may be called in a tight loop; a timeout is far longer
+)
+
+// What the control pipe says.
+const (
+	controlStop   = 's' // the context of Serve ends
+	controlCancel = 'c' // the contexts of all calls end
 )
 
 // Kind says what a call is. The generated code of both ends knows what it means;
@@ -59,16 +66,16 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	if me == nil || me.info.Topology != topology {
 		return
 	}
-	conn, err := adopt(me.inherited)
+	conn, control, err := adopt(me.inherited)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s[%d]: %v\n", me.info.Processor, me.info.Instance, err)
 		os.Exit(exitRefused)
 	}
 	ignoreStopSignals()
-	i := &instance{info: me.info, conn: conn, calls: make(chan call), acks: make(chan error, 1)}
+	i := &instance{info: me.info, conn: conn, frames: newFrames(conn)}
 	i.ctx, i.cancel = context.WithCancel(alive.With(context.Background(), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
-	go i.read()
+	go i.obey(control)
 	go i.run(hash, newHandler) // not here: init is locked to its thread, and a switch to it is slow
 	select {}
 }
@@ -81,10 +88,10 @@ func ignoreStopSignals() { signal.Notify(make(chan os.Signal, 1), os.Interrupt, 
 
 // instance is the child's end of the connection.
 type instance struct {
-	info  Info
-	conn  *os.File
-	calls chan call  // to run
-	acks  chan error // to a send of Serve
+	info   Info
+	conn   *os.File
+	frames frames // read by the goroutine of the handler alone: another would cost a switch for each call
+	in     []byte
 
 	ctx, serveCtx context.Context
 	cancel, stop  context.CancelFunc
@@ -100,56 +107,40 @@ type instance struct {
 
 var processBegan = time.Now()
 
-// call is a frame that the goroutine of the handler has to answer.
-type call struct {
-	kind frameKind
-	body []byte
-}
-
-// read hands frames on, and ends the process when the connection ends: the parent
-// is gone, whatever the handler does.
-func (i *instance) read() {
-	frames := newFrames(i.conn)
-	var callBody, otherBody []byte // other frames come while the body of a call is in use
-	for {
-		kind, size, err := frames.header()
-		if err != nil {
+// obey does what the control pipe says, whatever the handler does, and ends the
+// process when the parent has ended.
+func (i *instance) obey(control *os.File) {
+	for said := make([]byte, 1); ; {
+		if _, err := control.Read(said); err != nil {
 			die()
 		}
-		switch kind {
-		case frameCall, frameServe, frameClose:
-			if callBody, err = frames.body(callBody, size); err != nil {
-				die()
-			}
-			i.calls <- call{kind, callBody}
-		default:
-			if otherBody, err = frames.body(otherBody, size); err != nil {
-				die()
-			}
-			i.control(kind, otherBody)
+		switch said[0] {
+		case controlStop:
+			i.stop()
+		case controlCancel:
+			i.cancel()
 		}
 	}
 }
 
-func (i *instance) control(kind frameKind, body []byte) {
-	switch kind {
-	case frameStop:
-		i.stop()
-	case frameCancel:
-		i.cancel()
-	case frameTaken:
-		f := fields{rest: body}
-		i.acks <- f.error()
+// next is the next frame of the parent, which keeps to the protocol.
+func (i *instance) next() (frameKind, []byte) {
+	kind, body, err := i.frames.next(i.in)
+	if err != nil {
+		die()
 	}
+	i.in = body
+	return kind, body
 }
 
 func (i *instance) run(hash string, newHandler func(Info) Handler) {
 	h := i.start(hash, newHandler)
-	for c := range i.calls {
+	for {
+		kind, body := i.next()
 		i.busy.Store(true)
-		switch c.kind {
+		switch kind {
 		case frameCall:
-			i.call(h, c.body)
+			i.call(h, body)
 		case frameServe:
 			i.serving.Store(true)
 			err := i.guard(frameAnswer, func() error { return h.Serve(i.serveCtx, i.send) })
@@ -252,7 +243,9 @@ func (i *instance) send(edge, instance int, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	return <-i.acks
+	_, taken := i.next()
+	f := fields{rest: taken}
+	return f.error()
 }
 
 // Alive is called by topo.Alive.
