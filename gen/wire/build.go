@@ -66,6 +66,7 @@ type fault struct {
 	path             string // from the message on: .Lines[]
 	pos              token.Pos
 	text, suggestion string
+	weak             bool // it says nothing where there is another
 }
 
 // place is where in a message a type stands.
@@ -84,13 +85,14 @@ func (p place) in(path, name string) place {
 }
 
 func (b *builder) fault(at place, suggestion, text string) Elem {
-	b.faults[at.message] = append(b.faults[at.message], fault{at.path, at.pos, text, suggestion})
+	b.faults[at.message] = append(b.faults[at.message], fault{path: at.path, pos: at.pos, text: text, suggestion: suggestion})
 	return Elem{}
 }
 
 // problems lists what is wrong with all that a root reaches.
 func (b *builder) problems(root Root) (list []Problem) {
 	seen := make(map[int]bool)
+	var weak []Problem
 	var visit func(message int, path string)
 	visit = func(message int, path string) {
 		if seen[message] {
@@ -98,7 +100,12 @@ func (b *builder) problems(root Root) (list []Problem) {
 		}
 		seen[message] = true
 		for _, f := range b.faults[message] {
-			list = append(list, Problem{Root: root.Name, Path: path + f.path, Pos: f.pos, Message: f.text, Suggestion: f.suggestion})
+			p := Problem{Root: root.Name, Path: path + f.path, Pos: f.pos, Message: f.text, Suggestion: f.suggestion}
+			if f.weak {
+				weak = append(weak, p)
+			} else {
+				list = append(list, p)
+			}
 		}
 		m := &b.schema.Messages[message]
 		if m.Form == Pointer {
@@ -122,6 +129,9 @@ func (b *builder) problems(root Root) (list []Problem) {
 		}
 	}
 	visit(root.Message, root.Name)
+	if len(list) == 0 {
+		return weak
+	}
 	return list
 }
 
@@ -171,7 +181,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	b.schema.Messages = append(b.schema.Messages, Message{Name: b.free(name + suffix), Form: form})
 	goType, why := b.goType(t)
 	if why != "" {
-		b.fault(place{message: index, pos: at.pos}, "use an exported type", why)
+		b.faults[index] = append(b.faults[index], fault{pos: at.pos, text: why, suggestion: "use a type with a name that is exported", weak: true})
 	}
 	b.schema.Messages[index].Type = goType
 	return index, false

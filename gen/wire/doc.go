@@ -3,7 +3,8 @@
 //
 //	schema, problems := wire.Build(pkg, roots)                // of go/types
 //	schema, file, more := wire.Assign(schema, old)            // field numbers, kept in topology.wire.yml
-//	code, err := wire.Emit(&schema, wire.Names{Top: top})     // appendOrder, consumeOrder …
+//	codecs, code := wire.Emit(&schema, wire.Names{Top: top})     // appendOrder, consumeOrder …
+//	text := wire.Proto(&schema, wire.ProtoOptions{…})         // the .proto that describes them
 //
 // # Guarantees
 //

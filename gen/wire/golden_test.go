@@ -69,6 +69,7 @@ func TestGolden(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text.Bytes())
 	}
 	compare(t, "codecs_gen.go", source)
+	compare(t, "messages.proto", wire.Proto(&schema, wire.ProtoOptions{Topology: "messages"}))
 }
 
 func compare(t *testing.T, file string, want []byte) {

@@ -68,7 +68,7 @@ Exit codes: 0 all right, 1 findings or differences, 2 wrong usage, 3 anything el
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
-		newBuild(chosen), newCheck(chosen), newProgram(chosen), newInit(chosen), newGraph(chosen),
+		newBuild(chosen), newCheck(chosen), newProgram(chosen), newInit(chosen), newGraph(chosen), newProto(chosen),
 		newSchema(chosen), newExplain(chosen), newVersion(chosen), newCompletion(chosen),
 	)
 	return root

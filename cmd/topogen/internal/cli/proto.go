@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
+)
+
+// Proto prints the messages of a topology as protobuf describes them.
+type Proto struct{ File string }
+
+func newProto(chosen *command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "proto FILE",
+		Short: "Print the .proto of a topology's messages",
+		Long: `Print the .proto (proto3) that describes the messages of a topology as generated
+code writes them where they leave the process. Field numbers are those of struct
+tags, ` + "`topo:\"3\"`" + `, and of ` + wire.FileName + ` beside the topology. Nothing is
+written. Messages that cannot be encoded are named in a comment at the end, with
+the reason.`,
+		Example: `  topogen proto topology.yml >orders.proto
+  topogen proto topology.yml | protoc --python_out=. -I . /dev/stdin`,
+		Args:              oneOf("a topology file"),
+		ValidArgsFunction: completeTopologies,
+		RunE: func(_ *cobra.Command, args []string) error {
+			*chosen = Proto{File: args[0]}
+			return nil
+		},
+	}
+}
+
+func (p Proto) run(ctx context.Context, s Streams) error {
+	r := &report{streams: s, format: "text"}
+	var text []byte
+	err := interruptibly(ctx, func(ctx context.Context) (err error) {
+		c := newCompilation(r, []string{p.File}, false)
+		if err := c.generate(ctx); err != nil || r.failed() {
+			return err
+		}
+		text, err = protoOf(ctx, c.results[0])
+		return err
+	})
+	if err == nil && !r.failed() {
+		err = printed(s.Out, text)
+	}
+	if err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+// protoOf is the .proto of a topology that binds.
+func protoOf(ctx context.Context, r gen.Result) ([]byte, error) {
+	output := filepath.Join(r.Dir, filepath.FromSlash(r.Topology.Output.Value))
+	pkg, inputs, err := wire.Load(ctx, filepath.Dir(output), messagesOf(r.Plan))
+	if err != nil {
+		return nil, err
+	}
+	kept, err := os.ReadFile(filepath.Join(r.Dir, wire.FileName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	schema, refused := wire.Build(pkg, inputs)
+	schema, now, wrong := wire.Assign(schema, kept)
+	if len(wrong) > 0 {
+		return nil, errors.New(wrong[0].String())
+	}
+	return wire.Proto(&schema, wire.ProtoOptions{Topology: r.Topology.Name.Value, Refused: refused, Loose: string(now) != string(kept)}), nil
+}
+
+// messagesOf lists the messages of a plan, each once, in the order of its edges.
+func messagesOf(p *plan.Plan) (messages []wire.Named) {
+	seen := make(map[string]bool)
+	add := func(name string, t plan.TypeRef) {
+		if !seen[name] {
+			seen[name] = true
+			messages = append(messages, wire.Named{Name: name, Type: t})
+		}
+	}
+	for i := range p.Edges {
+		e := &p.Edges[i]
+		if e.From >= 0 {
+			add(e.Message, e.Type)
+		}
+		if e.Reply != "" {
+			add(e.Reply, e.ReplyType)
+		}
+	}
+	return messages
+}

@@ -1,0 +1,276 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// ProtoOptions are what the file says beside the schema.
+type ProtoOptions struct {
+	Topology string    // its name, of which the package is made
+	Refused  []Problem // of the messages that cannot be encoded
+	Loose    bool      // some numbers are not kept in the file of numbers
+}
+
+// Proto is the .proto that describes the messages of a schema to other programs.
+func Proto(s *Schema, o ProtoOptions) []byte {
+	p := &protoFile{schema: s, pkg: strings.ToLower(ascii(spec.Exported(o.Topology))), names: make(map[string]bool)}
+	for i := range s.Messages {
+		p.messages = append(p.messages, p.free(ascii(s.Messages[i].Name)))
+	}
+	for i := range s.Messages {
+		p.message(i)
+	}
+	if p.complex != "" {
+		fmt.Fprintf(&p.body, "\nmessage %s {\n  double real = 1;\n  double imag = 2;\n}\n", p.complex)
+	}
+	var b bytes.Buffer
+	b.WriteString("// The messages of a topology, as topogen proto prints them.\n")
+	if o.Loose {
+		fmt.Fprintf(&b, "// Numbers that %s does not keep, because nothing of them crosses a border, may change.\n", FileName)
+	}
+	fmt.Fprintf(&b, "\nsyntax = \"proto3\";\n\npackage %s;\n", p.pkg)
+	if p.duration || p.timestamp {
+		b.WriteString("\n")
+	}
+	if p.duration {
+		b.WriteString("import \"google/protobuf/duration.proto\";\n")
+	}
+	if p.timestamp {
+		b.WriteString("import \"google/protobuf/timestamp.proto\";\n")
+	}
+	b.Write(p.body.Bytes())
+	if len(o.Refused) > 0 {
+		b.WriteString("\n// These cannot be encoded:\n")
+	}
+	for _, problem := range o.Refused {
+		fmt.Fprintf(&b, "// %s\n", line(problem.String()))
+	}
+	return b.Bytes()
+}
+
+// protoFile is a .proto in the making.
+type protoFile struct {
+	schema              *Schema
+	pkg                 string
+	body                bytes.Buffer
+	messages            []string // their names, by index
+	names               map[string]bool
+	complex             string // name of the message; "": none needs it
+	duration, timestamp bool
+}
+
+func (p *protoFile) free(name string) string {
+	free := name
+	for i := 2; p.names[free]; i++ {
+		free = name + strconv.Itoa(i)
+	}
+	p.names[free] = true
+	return free
+}
+
+func (p *protoFile) message(index int) {
+	m := &p.schema.Messages[index]
+	var roots []string
+	for _, r := range p.schema.Roots {
+		if r.Message == index {
+			roots = append(roots, r.Name)
+		}
+	}
+	switch {
+	case m.Form == Pointer && len(roots) > 0:
+		fmt.Fprintf(&p.body, "\n// The topology's message %s is of type %s; where it is nil it has field %d alone.\n", line(strings.Join(roots, ", ")), p.messages[m.Of], nilNumber)
+		return
+	case m.Form == Foreign && len(roots) > 0:
+		fmt.Fprintf(&p.body, "\n// The topology's message %s is %s, which has a .proto of its own.\n", line(strings.Join(roots, ", ")), line(m.Type.String()))
+		return
+	case m.Form == Pointer || m.Form == Foreign:
+		return
+	}
+	var more bytes.Buffer // messages of pairs
+	p.body.WriteString("\n")
+	if len(roots) > 0 {
+		fmt.Fprintf(&p.body, "// The topology's message %s.\n", line(strings.Join(roots, ", ")))
+	}
+	if text := m.Type.String(); m.Form == Struct && m.Type.Form == NamedType && text != p.messages[index] {
+		fmt.Fprintf(&p.body, "// In Go %s.\n", line(text))
+	}
+	fmt.Fprintf(&p.body, "message %s {\n", p.messages[index])
+	taken := make(map[string]bool)
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		kind, remark := p.field(p.messages[index], f, &more)
+		fmt.Fprintf(&p.body, "  %s %s = %d;", kind, fieldOf(f.name(), taken), f.Number)
+		if remark != "" {
+			p.body.WriteString(" // " + line(remark))
+		}
+		p.body.WriteString("\n")
+	}
+	for _, gone := range m.Gone {
+		fmt.Fprintf(&p.body, "  reserved %d; // %s\n", gone.Number, line(gone.Name))
+	}
+	p.body.WriteString("}\n")
+	p.body.Write(more.Bytes())
+}
+
+// nilNumber is the field of wire.Nil.
+const nilNumber = 1<<29 - 1
+
+// field is the type of a field and what there is to say about it.
+func (p *protoFile) field(message string, f *Field, more *bytes.Buffer) (kind, remark string) {
+	kind, remark = p.elem(&f.Elem)
+	switch f.Label {
+	case Optional:
+		if f.Elem.Kind < Complex || f.Elem.Kind == Binary {
+			kind = "optional " + kind
+		}
+	case Repeated, Array:
+		kind = "repeated " + kind
+		if f.Elem.Kind == Nested && p.schema.Messages[f.Elem.Message].Form == Pointer {
+			remark = fmt.Sprintf("what is nil has field %d alone", nilNumber)
+		}
+	case Map:
+		key, about := p.elem(f.Key)
+		if k := f.Key.Kind; k <= Uint || k == String {
+			return "map<" + key + ", " + kind + ">", remark
+		}
+		name := p.free(message + ascii(spec.Exported(f.name())) + "Pair")
+		if about != "" {
+			about = " // " + line(about)
+		}
+		fmt.Fprintf(more, "\nmessage %s {\n  %s key = 1;%s\n  %s value = 2;\n}\n", name, key, about, kind)
+		return "repeated " + name, remark
+	}
+	return kind, remark
+}
+
+func (p *protoFile) elem(e *Elem) (kind, remark string) {
+	switch e.Kind {
+	case Bool:
+		return "bool", ""
+	case Int:
+		return fmt.Sprintf("sint%d", e.Bits), ""
+	case Uint:
+		return fmt.Sprintf("uint%d", e.Bits), ""
+	case Float:
+		if e.Bits == 32 {
+			return "float", ""
+		}
+		return "double", ""
+	case String:
+		return "string", ""
+	case Bytes, ByteArray:
+		return "bytes", ""
+	case Binary:
+		return "bytes", "as " + e.Type + " has it"
+	case Complex:
+		if p.complex == "" {
+			p.complex = p.free("Complex")
+		}
+		return p.complex, ""
+	case Time:
+		p.timestamp = true
+		return "google.protobuf.Timestamp", ""
+	case Duration:
+		p.duration = true
+		return "google.protobuf.Duration", ""
+	}
+	m := &p.schema.Messages[e.Message]
+	if m.Form == Pointer {
+		return p.elem(&Elem{Kind: Nested, Message: m.Of})
+	}
+	if m.Form == Foreign {
+		return "bytes", "a message " + m.Type.String() + ", which has a .proto of its own"
+	}
+	name := p.messages[e.Message]
+	if strings.HasSuffix(name, "Entry") { // protoc makes up such a name for each map
+		name = "." + p.pkg + "." + name
+	}
+	return name, ""
+}
+
+// fieldOf is a field's name as protobuf writes it. No two of a message are the
+// same in JSON.
+func fieldOf(name string, taken map[string]bool) string {
+	field := snake(ascii(name))
+	free := field
+	for i := 2; taken[strings.ReplaceAll(free, "_", "")]; i++ {
+		free = field + "_" + strconv.Itoa(i)
+	}
+	taken[strings.ReplaceAll(free, "_", "")] = true
+	return free
+}
+
+// snake is a name with its words in lower case: HTTPServer is http_server.
+func snake(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if upper(c) {
+			if i > 0 && name[i-1] != '_' && (!upper(name[i-1]) || i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z') {
+				b.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func upper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// ascii is a name of Go as one of protobuf, which has no other letters.
+func ascii(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		switch {
+		case r == '_' && i > 0, '0' <= r && r <= '9' && i > 0, 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "X%x", r)
+		}
+	}
+	return b.String()
+}
+
+// line is text that stays within a comment.
+func line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// String is t with import paths written out.
+func (t GoType) String() string {
+	switch t.Form {
+	case PointerType:
+		return "*" + t.Elem.String()
+	case SliceType:
+		return "[]" + t.Elem.String()
+	case ArrayType:
+		return fmt.Sprintf("[%d]%s", t.Len, t.Elem)
+	case MapType:
+		return "map[" + t.Key.String() + "]" + t.Elem.String()
+	case StructType:
+		return "struct{…}"
+	}
+	name := t.Name
+	if t.Import != "" {
+		name = t.Import + "." + name
+	}
+	for i, a := range t.Args {
+		name += map[bool]string{true: "[", false: ", "}[i == 0] + a.String()
+	}
+	if len(t.Args) > 0 {
+		name += "]"
+	}
+	return name
+}
