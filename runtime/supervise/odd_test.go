@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,5 +64,15 @@ func TestDelayEndsBeforeTime(t *testing.T) {
 	const now = time.Hour
 	if f := s.Step(now, pool.ChildEvent{Kind: pool.ChildEnded})[0]; f.Kind != pool.EffectWait || now+f.Delay != never {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestErrorsWrapNoNil: what an error unwraps to can be looked at, also after a clean end.
+func TestErrorsWrapNoNil(t *testing.T) {
+	for _, err := range []error{&limitError{}, &limitError{cause: errBoom}, &intensityError{}, &intensityError{cause: errBoom}} {
+		all := err.(interface{ Unwrap() []error }).Unwrap()
+		if slices.Contains(all, nil) || errors.Is(err, errBoom) != (len(all) == 2) {
+			t.Error(err, "wraps", all)
+		}
 	}
 }
