@@ -7,22 +7,13 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// phase is what a group is about.
-type phase uint8
-
-const (
-	steady   phase = iota
-	emptying       // its children from first on are stopped, last first
-	filling        // they are started, first first
-)
-
 // group is the state of a Group.
 type group struct {
 	Group
 	children []*child        // in the order in which they start
 	recent   []time.Duration // the restarts within the period, oldest first
-	phase    phase
-	first    int // the children from here on are being restarted
+	emptying bool            // the children from first on are being stopped, last first; else those that are down are started, first first
+	first    int
 }
 
 func (g *group) init(spec Group, children [][]child) {
@@ -60,7 +51,7 @@ func (g *group) restart(c *child) {
 	if g == nil || g.Strategy == OneForOne {
 		return
 	}
-	g.phase, g.first = emptying, 0
+	g.emptying, g.first = true, 0
 	if g.Strategy == RestForOne && !bug.On(bug.RestIsAll) {
 		g.first = c.position
 	}
@@ -68,17 +59,17 @@ func (g *group) restart(c *child) {
 
 // stops reports whether c is to stop, or will be, for the restart of another.
 func (g *group) stops(c *child) bool {
-	return g != nil && g.phase == emptying && c.position >= g.first && !c.inputsDone
+	return g != nil && g.emptying && c.position >= g.first && !c.inputsDone
 }
 
 // proceedGroup gives the next order of a group's restart, when nothing is left to
 // wait for.
 func (s *Supervisor) proceedGroup(g *group) {
-	if g.phase == emptying && s.empty(g) {
-		g.phase = filling
+	if g.emptying && s.empty(g) {
+		g.emptying = false
 	}
-	if g.phase == filling && s.filled(g) {
-		g.phase = steady
+	if !g.emptying {
+		s.fill(g)
 	}
 }
 
@@ -103,15 +94,14 @@ func (s *Supervisor) empty(g *group) bool {
 	return true
 }
 
-// filled starts the first child that is down; it reports whether there was none.
-func (s *Supervisor) filled(g *group) bool {
+// fill starts the first child that is down, unless one is being started.
+func (s *Supervisor) fill(g *group) {
 	for _, c := range g.children[g.first:] {
 		if c.state == down {
 			s.start(c)
 		}
 		if c.state == starting {
-			return false
+			return
 		}
 	}
-	return true
 }

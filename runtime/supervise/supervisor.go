@@ -192,7 +192,7 @@ func (s *Supervisor) start(c *child) {
 func (s *Supervisor) stop() {
 	s.stopping = true
 	for i := range s.groups {
-		s.groups[i].phase = steady
+		s.groups[i].emptying = false
 	}
 	for i := range s.children {
 		for j := range s.children[i] {
