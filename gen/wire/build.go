@@ -310,7 +310,7 @@ func (b *builder) field(t types.Type, at place) Field {
 func (b *builder) bounded(t types.Type, at place) {
 	if size(t, elementBytesMax) > elementBytesMax {
 		b.fault(at, "let it hold slices in place of arrays",
-			"an element in memory has more than "+strconv.Itoa(elementBytesMax)+" bytes: so much a few bytes of a hostile message could ask for, again and again")
+			"an element takes more than "+strconv.Itoa(elementBytesMax)+" bytes of memory, which two bytes of a hostile message could ask for")
 	}
 }
 
@@ -331,7 +331,7 @@ func (b *builder) elem(t types.Type, at place) Elem {
 		if u.Kind() == types.Invalid {
 			return b.fault(at, "", "the type is not valid")
 		}
-		return b.fault(at, leaveOut, "an "+u.Name()+" means nothing elsewhere")
+		return b.fault(at, leaveOut, "an unsafe."+u.Name()+" means nothing elsewhere")
 	case *types.Pointer:
 		if b.messageLike(u.Elem()) {
 			b.bounded(u.Elem(), at)

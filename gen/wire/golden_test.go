@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"go/format"
+	"go/types"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/dave/jennifer/jen"
@@ -14,49 +18,153 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// sample is the package that the golden codecs are in.
-const sample = "../../generated_test/wire"
-
 var update = flag.Bool("update", false, "write what comes out in place of comparing it")
 
-// roots are the messages of a topology that has this package.
-var roots = []wire.Named{
-	{Name: "Order", Type: plan.TypeRef{Name: "Order"}},
-	{Name: "Scalars", Type: plan.TypeRef{Name: "Scalars"}},
-	{Name: "Lists", Type: plan.TypeRef{Name: "Lists"}},
-	{Name: "Maps", Type: plan.TypeRef{Name: "Maps"}},
-	{Name: "Pointers", Type: plan.TypeRef{Name: "Pointers"}},
-	{Name: "Nested", Type: plan.TypeRef{Name: "Nested"}},
-	{Name: "Node", Type: plan.TypeRef{Name: "Node"}},
-	{Name: "Numbered", Type: plan.TypeRef{Name: "Numbered"}},
-	{Name: "Text", Type: plan.TypeRef{Name: "Name"}},
-	{Name: "Page", Type: plan.TypeRef{Kind: plan.Pointer, Elem: &plan.TypeRef{
-		Import: "github.com/topogen/topogen/generated_test/wire/other", Name: "Page",
-		Args: []plan.TypeRef{{Kind: plan.Pointer, Elem: &plan.TypeRef{Name: "Line"}}},
-	}}},
-	{Name: "Plain", Type: plan.TypeRef{Kind: plan.Map, Key: &plan.TypeRef{Name: "string"}, Elem: &plan.TypeRef{Kind: plan.Slice, Elem: &plan.TypeRef{Name: "Order"}}}},
+// sample is the package that the golden codecs are in, which tests them.
+const sample = "../../generated_test/wire"
+
+// roots are the messages of a topology that has the sample.
+func roots() []wire.Named {
+	list := named("Order", "Scalars", "Lists", "Maps", "Pointers", "Nested", "Node", "Numbered")
+	line := plan.TypeRef{Name: "Line"}
+	page := plan.TypeRef{Import: "github.com/topogen/topogen/generated_test/wire/other", Name: "Page", Args: []plan.TypeRef{{Kind: plan.Pointer, Elem: &line}}}
+	return append(list,
+		wire.Named{Name: "Text", Type: plan.TypeRef{Name: "Name"}},
+		wire.Named{Name: "Page", Type: plan.TypeRef{Kind: plan.Pointer, Elem: &page}},
+		wire.Named{Name: "Plain", Type: plan.TypeRef{
+			Kind: plan.Map, Key: &plan.TypeRef{Name: "string"}, Elem: &plan.TypeRef{Kind: plan.Slice, Elem: &plan.TypeRef{Name: "Order"}},
+		}})
 }
 
-// TestGolden makes the codecs, the numbers and the .proto anew.
-func TestGolden(t *testing.T) {
-	pkg, inputs, err := wire.Load(context.Background(), sample, roots)
+// named are messages that are called like types of the package.
+func named(names ...string) (list []wire.Named) {
+	for _, name := range names {
+		list = append(list, wire.Named{Name: name, Type: plan.TypeRef{Name: name}})
+	}
+	return list
+}
+
+func load(t *testing.T, dir string, messages []wire.Named) (*types.Package, []wire.Input) {
+	t.Helper()
+	pkg, inputs, err := wire.Load(context.Background(), dir, messages)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pkg, inputs
+}
+
+// TestSample makes the codecs, the numbers and the .proto of the sample.
+func TestSample(t *testing.T) {
+	pkg, inputs := load(t, sample, roots())
 	schema, problems := wire.Build(pkg, inputs)
-	old, err := os.ReadFile(filepath.Join(sample, wire.FileName))
-	if err != nil && !os.IsNotExist(err) {
+	file := filepath.Join(sample, wire.FileName)
+	old, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
 	schema, numbers, more := wire.Assign(schema, old)
 	for _, p := range append(problems, more...) {
 		t.Error(p)
 	}
-	compare(t, wire.FileName, numbers)
+	compare(t, file, numbers)
+	compare(t, filepath.Join(sample, "codecs_gen.go"), codecs(t, pkg, &schema, wire.Names{}))
+	compare(t, filepath.Join(sample, "messages.proto"), wire.Proto(&schema, wire.ProtoOptions{Topology: "messages"}))
+}
+
+// TestOddNames: codecs keep clear of what the package declares, by the names that
+// the caller gives.
+func TestOddNames(t *testing.T) {
+	pkg, inputs := load(t, sample+"/odd", named("b", "r", "depth"))
+	schema, problems := wire.Build(pkg, inputs)
+	schema, _, more := wire.Assign(schema, nil)
+	for _, p := range append(problems, more...) {
+		t.Error(p)
+	}
+	taken := map[string]bool{"appendB": true, "consumeB": true} // declared by the package
+	top := func(name string) string {
+		for taken[name] {
+			name += "2"
+		}
+		taken[name] = true
+		return name
+	}
+	local := func(name string) string {
+		for slices.Contains(schema.Mentions(), name) {
+			name += "_"
+		}
+		return name
+	}
+	compare(t, sample+"/odd/codecs_gen.go", codecs(t, pkg, &schema, wire.Names{Top: top, Local: local}))
+}
+
+// TestRefused: all that cannot be encoded is named, with the path to it; the rest
+// has its codecs.
+func TestRefused(t *testing.T) {
+	dir := sample + "/refused"
+	pkg, inputs := load(t, dir, named("Good", "Plain", "Deep", "Again", "Keys", "Large", "Tags", "Foreign", "Half", "Promoted"))
+	inputs = slices.Insert(inputs, 2, wire.Input{Name: "Channel", Type: types.NewChan(types.SendRecv, types.Typ[types.Int])})
+	schema, problems := wire.Build(pkg, inputs)
+	var text bytes.Buffer
+	for _, p := range problems {
+		fmt.Fprintln(&text, p)
+		if p.Root == "" || p.Message == "" {
+			t.Errorf("%+v lacks something", p)
+		}
+	}
+	compare(t, dir+"/problems.txt", text.Bytes())
+	if len(schema.Roots) != len(inputs) || len(schema.Messages) != 1 {
+		t.Errorf("%d roots and %d messages are left, want %d and 1", len(schema.Roots), len(schema.Messages), len(inputs))
+	}
+	for i, root := range schema.Roots {
+		if good := root.Name == "Good"; root.Name != inputs[i].Name || good != (root.Message >= 0) {
+			t.Errorf("root %d is %+v", i, root)
+		}
+	}
+	given, _ := wire.Emit(&schema, wire.Names{})
+	if given[0] != (wire.Codec{Append: "appendGood", Consume: "consumeGood"}) || given[1] != (wire.Codec{}) {
+		t.Errorf("the codecs are %v", given)
+	}
+}
+
+// TestSchemaIsPlain: it is of what a plan's hash can take in, and the same each time.
+func TestSchemaIsPlain(t *testing.T) {
+	plain(t, reflect.TypeFor[wire.Schema](), make(map[reflect.Type]bool))
+	var schemas [2]wire.Schema
+	for i := range schemas {
+		pkg, inputs := load(t, sample, roots())
+		schemas[i], _ = wire.Build(pkg, inputs)
+		schemas[i], _, _ = wire.Assign(schemas[i], nil)
+	}
+	if !reflect.DeepEqual(schemas[0], schemas[1]) {
+		t.Error("two schemas of the same messages differ")
+	}
+}
+
+func plain(t *testing.T, typ reflect.Type, seen map[reflect.Type]bool) {
+	if seen[typ] {
+		return
+	}
+	seen[typ] = true
+	switch typ.Kind() {
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			plain(t, typ.Field(i).Type, seen)
+		}
+	case reflect.Slice, reflect.Pointer:
+		plain(t, typ.Elem(), seen)
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
+	default:
+		t.Errorf("%s has no canonical encoding", typ)
+	}
+}
+
+// codecs is the Go file of a schema.
+func codecs(t *testing.T, pkg *types.Package, schema *wire.Schema, names wire.Names) []byte {
+	t.Helper()
 	f := jen.NewFilePathName(schema.Package, pkg.Name())
 	f.HeaderComment("Code generated by go test ./gen/wire -update. DO NOT EDIT.")
 	f.NoFormat = true
-	_, declarations := wire.Emit(&schema, wire.Names{})
+	_, declarations := wire.Emit(schema, names)
 	for _, d := range declarations {
 		f.Add(d).Line()
 	}
@@ -68,13 +176,11 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.Bytes())
 	}
-	compare(t, "codecs_gen.go", source)
-	compare(t, "messages.proto", wire.Proto(&schema, wire.ProtoOptions{Topology: "messages"}))
+	return source
 }
 
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
-	file = filepath.Join(sample, file)
 	if *update {
 		if err := os.WriteFile(file, want, 0o666); err != nil {
 			t.Fatal(err)
@@ -82,6 +188,6 @@ func compare(t *testing.T, file string, want []byte) {
 		return
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what would be written now (%v); see go test -update", file, err)
+		t.Errorf("%s is not what would be written now (%v); see go test ./gen/wire -update", file, err)
 	}
 }

@@ -32,3 +32,14 @@ func (m *Money) UnmarshalBinary(b []byte) error {
 
 // Level is a number with a name.
 type Level int8
+
+// Key has a field that others cannot see.
+type Key struct{ inner int }
+
+// Inner is the field.
+func (k Key) Inner() int { return k.inner }
+
+// Hidden has a field whose type others cannot name.
+type Hidden struct{ Part part }
+
+type part struct{ A int }
