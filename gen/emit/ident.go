@@ -31,6 +31,12 @@ func (i Ident) lower(suffix Ident) Ident {
 	return name
 }
 
+// upper is i with its first letter in upper case.
+func (i Ident) upper() Ident {
+	first, size := utf8.DecodeRuneInString(string(i))
+	return Ident(string(unicode.ToUpper(first)) + string(i[size:]))
+}
+
 // free reports whether i is no word of Go's own.
 func (i Ident) free() bool { return !token.IsKeyword(string(i)) && !predeclared[i] }
 

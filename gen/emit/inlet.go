@@ -10,6 +10,10 @@ import (
 // inlet writes the receiver's side of a link: how its messages get to their
 // handlers.
 func (p *part) inlet(q *processor, l *link) {
+	if q.careful() {
+		p.carefulInlet(q, l)
+		return
+	}
 	fields := []code{id(l.name), param("to", ptr(q.instance))}
 	var handlers []*handler
 	for _, e := range l.edges {

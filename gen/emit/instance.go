@@ -13,12 +13,21 @@ func (p *part) instance(q *processor) {
 	if q.sender != "" {
 		out = id(q.sender)
 	}
+	if q.Watch != nil {
+		out = pointer(out)
+	}
+	fields := []code{pool("Unit"), id("out").Add(out), param("p", pointer(typeCode(q.typ)))}
+	if q.Watch != nil {
+		fields = append(fields, param("t", ptr("Topology")), param("construct", q.constructorType()))
+	}
+	if q.hears() {
+		fields = append(fields, param("inputs", supervise("Inputs")))
+	}
+	if q.Track != nil {
+		fields = append(fields, param("in", ptr(q.trackerType())))
+	}
 	p.doc("%s is an instance of %s.", q.instance, q.Name)
-	p.add(jen.Type().Add(id(q.instance)).Struct(
-		pool("Unit"),
-		id("out").Add(out),
-		param("p", pointer(typeCode(q.typ))),
-	))
+	p.add(jen.Type().Add(id(q.instance)).Struct(fields...))
 }
 
 // maker writes the function that makes all instances of a processor.
@@ -27,7 +36,6 @@ func (p *part) maker(q *processor) {
 	instances := p.v("instances")
 	description := topo("Instance").Values(
 		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(id(instances))))
-	out := ref(x, "out")
 	loop := []code{
 		define(x, ref(instances).Index(id(i))),
 		jen.If(
@@ -35,11 +43,19 @@ func (p *part) maker(q *processor) {
 			id(err).Op("!=").Nil(),
 		).Block(jen.Return(id(err))),
 	}
-	if q.sender != "" {
+	if q.Watch != nil {
+		loop = append(loop, jen.List(sel(x, "t"), sel(x, "construct")).Op("=").List(id(t), id(construct)))
+		loop = append(loop, p.newSender(q, id(t), false)...)
+	} else if q.sender != "" {
 		loop = append(loop, set(sel(x, "out", "links"), p.joinerOf(q)))
-		out = ref(x, "out", "out")
 	}
-	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), out))
+	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), p.outOf(q)))
+	if q.Timed() && q.recorder != "" {
+		loop = append(loop, set(sel(x, "out", "life"), sel(x, "Life").Call()))
+	}
+	if q.Track != nil {
+		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))), sel(x, "p", "Inputs").Call(sel(x, "in")))
+	}
 	for _, e := range q.timers {
 		loop = append(loop, p.startTimer(e)...)
 	}
@@ -94,7 +110,15 @@ func (p *part) outArgument(q *processor, method *plan.Method) code {
 	case plan.NoOut:
 		return nil
 	case plan.AdaptedOut:
-		return id(q.adapter(method).name).Values(ref(p.v("x"), "out"))
+		return id(q.adapter(method).name).Values(p.senderOf(q))
+	}
+	return p.senderOf(q)
+}
+
+// senderOf is a pointer to the sender of an instance.
+func (p *part) senderOf(q *processor) code {
+	if q.Watch != nil {
+		return sel(p.v("x"), "out")
 	}
 	return ref(p.v("x"), "out")
 }
@@ -102,53 +126,67 @@ func (p *part) outArgument(q *processor, method *plan.Method) code {
 // lifecycle writes those methods of an instance that the processor's type has.
 func (p *part) lifecycle(q *processor) {
 	x, n, err, budget, ctx := p.v("x"), p.v("n"), p.v("err"), p.v("budget"), p.v("ctx")
-	call := func(method *plan.Method, context code) *jen.Statement {
-		var args []code
-		if method.Context {
-			args = append(args, context)
-		}
-		if out := p.outArgument(q, method); out != nil {
-			args = append(args, out)
-		}
-		return sel(x, "p").Dot(method.Name).Call(args...) // one of the five names below
-	}
-	contextParam := func(method *plan.Method) []code {
-		name := ctx
-		if !method.Context {
-			name = "_"
-		}
-		return []code{param(name, jen.Qual("context", "Context"))}
-	}
-	handlerContext := sel(x, "Context").Call()
-	method := func(name Ident, m *plan.Method, params []code, context code) {
-		c := call(m, context)
-		if m.Error {
-			p.short(x, q.instance, name, params, []code{jen.Error()}, jen.Return(c))
-		} else {
-			p.method(x, q.instance, name, params, []code{jen.Error()}, c, jen.Return(jen.Nil()))
-		}
-	}
-	if q.Init != nil {
-		method("Init", q.Init, contextParam(q.Init), id(ctx))
+	if q.Init != nil || q.hears() {
+		p.initMethod(q)
 	}
 	if q.Ping != nil {
+		before, call, after := p.outside(q, q.Ping)
+		turn := append(append(before, define(err, call)), after...)
+		if !q.Timed() {
+			turn = []code{jen.If(define(err, call), id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err)))}
+		} else {
+			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err))))
+		}
 		p.method(x, q.instance, "Ping", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
-			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "Hold")).Call()).Block(
-				jen.If(define(err, call(q.Ping, handlerContext)), id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err))),
-				id(n).Op("++"),
-			),
+			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "Hold")).Call()).Block(append(turn, id(n).Op("++"))...),
 			jen.Return(id(n), jen.Nil()),
 		)
 	}
+	method := func(name Ident, params []code, body []code) {
+		if len(body) == 1 {
+			p.short(x, q.instance, name, params, []code{jen.Error()}, body[0])
+		} else {
+			p.method(x, q.instance, name, params, []code{jen.Error()}, body...)
+		}
+	}
 	if q.Serve != nil {
-		method("Serve", q.Serve, contextParam(q.Serve), id(ctx))
+		serve := *q.Serve
+		serve.Context = false // it has one of its own
+		method("Serve", []code{param(ctx, jen.Qual("context", "Context"))}, p.called(q, &serve, id(ctx)))
 	}
 	if q.Finish != nil {
-		method("Finish", q.Finish, nil, handlerContext)
+		method("Finish", nil, p.called(q, q.Finish))
 	}
 	if q.Close != nil {
-		method("Close", q.Close, nil, nil)
+		method("Close", nil, []code{jen.Return(sel(x, "p", "Close").Call())})
 	}
+}
+
+// initMethod writes Init.
+func (p *part) initMethod(q *processor) {
+	x, ctx := p.v("x"), p.v("ctx")
+	name := ctx
+	if q.Init == nil || !q.Init.Context {
+		name = "_"
+	}
+	params := []code{param(name, jen.Qual("context", "Context"))}
+	var body []code
+	if q.hears() {
+		body = append(body, sel(x, "listen").Call())
+	}
+	last := jen.Return(jen.Nil())
+	if q.Init != nil {
+		var args []code
+		if q.Init.Context {
+			args = append(args, id(ctx))
+		}
+		last = jen.Return(sel(x, "p", "Init").Call(args...))
+	}
+	if len(body) == 0 {
+		p.short(x, q.instance, "Init", params, []code{jen.Error()}, last)
+		return
+	}
+	p.method(x, q.instance, "Init", params, []code{jen.Error()}, append(body, last)...)
 }
 
 // ticker writes the link from a timer.
@@ -157,16 +195,37 @@ func (p *part) ticker(q *processor, e *edge) {
 	h := &handler{part: p, receive: q.receive(e), of: q}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
 	p.add(jen.Type().Add(id(e.ticker)).Struct(pool("Ticker"), param("to", ptr(q.instance))))
-	call := h.call(id(tick))
 	body := []code{
 		jen.List(id(tick), id(ok)).Op(":=").Add(sel(t, "Take")).Call(),
 		jen.If(jen.Op("!").Add(id(ok))).Block(jen.Return(jen.Lit(0), jen.Nil())),
 		define(x, sel(t, "to")),
 	}
-	if h.Error {
-		body = append(body, jen.Return(jen.Lit(1), call))
-	} else {
-		body = append(body, call, jen.Return(jen.Lit(1), jen.Nil()))
+	switch {
+	case q.careful():
+		body = append(body, p.carefulTick(q, e, h)...)
+	case h.Error:
+		body = append(body, jen.Return(jen.Lit(1), h.call(id(tick))))
+	default:
+		body = append(body, h.call(id(tick)), jen.Return(jen.Lit(1), jen.Nil()))
 	}
 	p.method(t, e.ticker, "Drain", []code{param("_", jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())}, body...)
+}
+
+// carefulTick writes how a careful instance is handed a tick.
+func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
+	x, tick, err := p.v("x"), p.v("tick"), p.v("err")
+	if q.Watch != nil {
+		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(jen.Return(jen.Lit(1), jen.Nil())))
+	}
+	if q.Track != nil {
+		body = append(body, sel(x, "in", q.input(e).ident, "Set").Call(id(tick)))
+	}
+	before, call, after := p.outside(q, &h.Method, id(tick))
+	if h.Error {
+		body = append(append(append(body, before...), set(id(err), call)), after...)
+		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Lit(1), id(err))))
+	} else {
+		body = append(append(append(body, before...), call), after...)
+	}
+	return append(body, p.received(q, e, []code{jen.Lit(1)})...)
 }

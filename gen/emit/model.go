@@ -21,24 +21,27 @@ type model struct {
 
 type processor struct {
 	*plan.Processor
-	index    int
-	ident    Ident
-	local    Ident
-	typ      plan.TypeRef
-	constant Ident // ProcessorParser
-	sender   Ident // ParserSender; not exported where there are only replies; "" for none
-	recorder Ident // ParserRecorder
-	instance Ident // parserInstance
-	field    Ident // of Topology
-	maker    Ident // the function that makes the instances
-	linker   Ident // the interface that makes its links, and
-	joiner   Ident // the type that does
-	sends    []*send
-	links    []*link // that lead from it, by receiver
-	inlets   []*link // that lead to it
-	timers   []*edge
-	receives []*receive // by edge, like Incoming
-	adapters []*adapter
+	index      int
+	ident      Ident
+	local      Ident
+	typ        plan.TypeRef
+	constant   Ident // ProcessorParser
+	sender     Ident // ParserSender; not exported where there are only replies; "" for none
+	recorder   Ident // ParserRecorder
+	instance   Ident // parserInstance
+	field      Ident // of Topology
+	maker      Ident // the function that makes the instances
+	linker     Ident // the interface that makes its links, and
+	joiner     Ident // the type that does
+	sends      []*send
+	links      []*link // that lead from it, by receiver
+	inlets     []*link // that lead to it
+	timers     []*edge
+	inputs     []*input
+	inputEdges Ident      // the table of their edges, and
+	inputNames Ident      // that of their names
+	receives   []*receive // by edge, like Incoming
+	adapters   []*adapter
 }
 
 // edge is an edge as its link and its constant have it.
@@ -132,6 +135,11 @@ func newModel(p *plan.Plan, declared func(string) bool) (*model, error) {
 			return nil, err
 		}
 	}
+	for _, q := range m.processors {
+		if err := m.addInputs(q); err != nil {
+			return nil, err
+		}
+	}
 	m.nameLinks()
 	m.nameFields()
 	return m, nil
@@ -148,7 +156,7 @@ func (m *model) addProcessor(i int) error {
 		return err
 	}
 	q := &processor{Processor: p, index: i, ident: ident, local: local, typ: p.Type, constant: "Processor" + ident}
-	replies := slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].ReplyOf >= 0 })
+	replies := slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].ReplyOf >= 0 || m.plan.Edges[e].DeadLetter })
 	switch {
 	case p.HasSender():
 		q.sender, q.recorder = ident+"Sender", ident+"Recorder"
@@ -212,6 +220,7 @@ func (m *model) addLink(i int) error {
 		e.link = l
 		e.field = fields.take(message.lower("Message"))
 		e.held = fields.take(e.field + "Held")
+		fields.take(e.hand())
 		l.edges = append(l.edges, e)
 	}
 	l.from.links = append(l.from.links, l)
@@ -231,7 +240,7 @@ type likeness struct {
 // does.
 func (l *link) likeness() (key likeness, ok bool) {
 	e := l.edges[0]
-	if len(l.edges) > 1 || l.from.External || e.Reply != "" || e.ask != nil {
+	if len(l.edges) > 1 || l.to.Inputs != nil || l.from.External || e.Reply != "" || e.ask != nil {
 		return key, false
 	}
 	return likeness{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
@@ -308,15 +317,28 @@ func (m *model) addMethods(q *processor) error {
 			return err
 		}
 	}
-	for _, method := range []*plan.Method{q.Ping, q.Serve, q.Finish} {
-		if method == nil {
-			continue
-		}
+	for _, method := range q.Methods() {
 		if err := m.addAdapter(q, method); err != nil {
 			return err
 		}
 	}
 	slices.SortStableFunc(q.links, func(a, b *link) int { return cmp.Compare(a.to.index, b.to.index) })
+	return nil
+}
+
+// addInputs names the inputs of a processor that hears of them.
+func (m *model) addInputs(q *processor) error {
+	for i := range q.Inputs {
+		in := &q.Inputs[i]
+		ident, err := ParseIdent(in.Ident)
+		if err != nil {
+			return err
+		}
+		q.inputs = append(q.inputs, &input{Input: in, edge: m.edges[in.Edge], ident: ident, constant: q.inputType() + ident})
+	}
+	if len(q.inputs) > 0 {
+		q.inputEdges, q.inputNames = m.scope.top(q.local+"InputEdges"), m.scope.top(q.local+"InputNames")
+	}
 	return nil
 }
 
@@ -352,7 +374,7 @@ func (m *model) nameFields() {
 	topology := names{"pool": true, "tree": true}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
-		members := names{"out": true, "links": true, "recorder": true, "door": true}
+		members := names{"out": true, "links": true, "recorder": true, "door": true, "life": true}
 		for _, s := range q.sends {
 			if s.ask != "" {
 				members[s.callsField()], members[s.core()] = true, true

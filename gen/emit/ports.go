@@ -22,6 +22,8 @@ func (m *model) ports() []job {
 			p.recorder(q)
 		}
 		if !q.External {
+			p.inputPorts(q)
+			p.letterPorts(q)
 			p.port(q)
 		}
 	})

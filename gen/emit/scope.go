@@ -11,17 +11,18 @@ import (
 
 // Packages of the runtime that generated code imports.
 const (
-	runtimePath = "github.com/topogen/topogen/runtime/"
-	poolPath    = runtimePath + "pool"
-	errtopPath  = runtimePath + "errtop"
-	queuePath   = runtimePath + "queue"
-	routePath   = runtimePath + "route"
-	topoPath    = runtimePath + "topo"
-	treePath    = runtimePath + "tree"
+	runtimePath   = "github.com/topogen/topogen/runtime/"
+	poolPath      = runtimePath + "pool"
+	errtopPath    = runtimePath + "errtop"
+	queuePath     = runtimePath + "queue"
+	supervisePath = runtimePath + "supervise"
+	routePath     = runtimePath + "route"
+	topoPath      = runtimePath + "topo"
+	treePath      = runtimePath + "tree"
 )
 
 // imported are all the packages that output imports by itself.
-var imported = []string{"context", "strconv", "time", errtopPath, poolPath, queuePath, routePath, topoPath, treePath}
+var imported = []string{"context", "slices", "strconv", "time", errtopPath, poolPath, queuePath, routePath, supervisePath, topoPath, treePath}
 
 // Imports lists the packages that generated files may import whatever the
 // topology says.
@@ -30,8 +31,8 @@ func Imports() []string { return slices.Clone(imported) }
 // variables are the names of parameters and variables in the output. No import
 // is called like one of them.
 var variables = []Ident{
-	"batch", "budget", "cancel", "construct", "ctx", "e", "err", "i", "in", "instances", "j", "k", "l", "m", "n", "number",
-	"o", "ok", "opts", "out", "p", "processors", "r", "reply", "s", "seed", "t", "targets", "tick", "to", "x",
+	"all", "at", "batch", "budget", "cancel", "construct", "ctx", "d", "e", "err", "first", "i", "in", "instances", "j", "k", "l",
+	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "processors", "r", "reply", "s", "seed", "t", "targets", "tick", "to", "x",
 }
 
 // scope knows what names mean in the generated package, so that none is hidden
@@ -178,7 +179,7 @@ func (w *typeWalk) processor(p *plan.Processor) {
 			w.typeRef(t)
 		}
 	}
-	for _, m := range []*plan.Method{p.Ping, p.Serve, p.Finish} {
+	for _, m := range p.Methods() {
 		if m != nil && m.OutType != nil {
 			w.typeRef(m.OutType)
 		}

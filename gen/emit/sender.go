@@ -19,6 +19,9 @@ func (p *part) sender(q *processor) {
 	} else {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
+	if q.Timed() && q.recorder != "" {
+		fields = append(fields, param("life", pointer(pool("Life"))))
+	}
 	for _, l := range q.links {
 		t := ptr(l.name)
 		if l.many() {
@@ -86,7 +89,7 @@ func (p *part) send(q *processor, sent *send) {
 		return
 	}
 	p.sendDoc(q, sent)
-	body := p.record(q, sent)
+	body := append(p.record(q, sent), p.timedSend(q)...)
 	if q.Source() {
 		err := p.v("err")
 		body = append(body, jen.If(define(err, sel(s, "out", "Open").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))

@@ -30,6 +30,8 @@ func (m *model) wiring() []job {
 			p.adapter(q, a)
 		}
 		p.lifecycle(q)
+		p.inputMethods(q)
+		p.watched(q)
 		p.joiner(q)
 		for _, l := range q.inlets {
 			if l.first {
@@ -82,6 +84,9 @@ func (p *part) asked(q *processor) []string {
 			order = append(order, r.name)
 		}
 		words := p.edgeText(r.edge)
+		if r.edge.DeadLetter {
+			words = "what " + r.edge.from.Name + " cannot handle"
+		}
 		if r.edge.ask != nil {
 			words = "the reply to " + p.edgeText(r.edge.ask)
 		}
@@ -179,7 +184,11 @@ func (p *part) spec() code {
 		flag("External", q.External)
 		flag("Ping", q.Ping != nil)
 		flag("Serve", q.Serve != nil)
-		flag("Finish", q.Finish != nil)
+		flag("Finish", q.Finish != nil || q.hears())
+		flag("Events", q.hears())
+		if q.Watch != nil {
+			fields = append(fields, key("Watch", p.watchOf(q)))
+		}
 		processors = append(processors, jen.Values(fields...))
 	}
 	for _, e := range p.edges {
@@ -206,6 +215,12 @@ func (p *part) spec() code {
 	}
 	if p.plan.Errors != nil {
 		fields = append(fields, key("Errors", p.errors(p.plan.Errors)))
+	}
+	if p.plan.Supervision != nil {
+		fields = append(fields, key("Supervisor", p.supervisor()))
+	}
+	if every := p.plan.FaultLog; every > 0 {
+		fields = append(fields, key("FaultLog", duration(every)))
 	}
 	return pool("Spec").Add(lines(fields))
 }

@@ -11,8 +11,7 @@ var deadLetter = TypeRef{Kind: Named, Import: Topo, Name: "DeadLetter"}
 
 // Supervision is what the file says about failures of the topology as a whole.
 type Supervision struct {
-	LogEvery time.Duration
-	Groups   []RestartGroup
+	Groups []RestartGroup
 }
 
 // RestartGroup is a group of processors whose instances are restarted together.
@@ -50,6 +49,19 @@ type Input struct {
 	ArmAtStart bool
 }
 
+// Methods lists those methods of the processor that may take its sender, besides
+// the handlers of messages.
+func (p *Processor) Methods() (list []*Method) {
+	for _, m := range []*Method{
+		p.Ping, p.Serve, p.Finish, p.InputClosed, p.InputRecovered, p.ProcessorRestarted, p.AllInputsClosed,
+	} {
+		if m != nil {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 // Timed reports whether calls of the processor's handlers have a time that they
 // may take, in this process.
 func (p *Processor) Timed() bool { return p.Watch != nil && p.Watch.Timeout > 0 && !p.Watch.Isolated }
@@ -71,7 +83,7 @@ const defaultAttempts = 3
 // watches says which processors are watched.
 func (b *builder) watches() {
 	grouped := make(map[int]bool)
-	s := &Supervision{LogEvery: b.topology.HealthCheckInterval}
+	s := new(Supervision)
 	for _, g := range b.topology.Groups {
 		for _, p := range g.Processors {
 			grouped[p] = true
@@ -83,7 +95,7 @@ func (b *builder) watches() {
 	for i := range b.topology.Processors {
 		if w := watchOf(&b.topology.Processors[i], grouped[i]); w != nil {
 			b.plan.Processors[i].Watch = w
-			b.plan.Supervision = s
+			b.plan.Supervision, b.plan.FaultLog = s, b.topology.HealthCheckInterval
 		}
 	}
 }
@@ -178,6 +190,9 @@ func (b *builder) inputs() {
 				in.Timeout, in.ArmAtStart = b.topology.Edges[e].InputTimeout, b.topology.Edges[e].ArmAtStart
 			}
 			p.Inputs = append(p.Inputs, in)
+		}
+		if p.TimesInputs() {
+			b.plan.FaultLog = b.topology.HealthCheckInterval
 		}
 	}
 }

@@ -15,9 +15,10 @@ type Plan struct {
 	Links       []Link  // one for each pair of processors that edges join, in order of their first edge
 	Groups      []Group // strongly connected components, upstream first
 	Pool        Pool
-	Errors      *Errors      // nil: errors are not kept
-	Supervision *Supervision // nil: a failure ends the topology
-	Bound       bool         // every processor binds: topology_gen.go can be emitted
+	Errors      *Errors       // nil: errors are not kept
+	Supervision *Supervision  // nil: a failure ends the topology
+	FaultLog    time.Duration // how often what went wrong is logged; 0: never
+	Bound       bool          // every processor binds: topology_gen.go can be emitted
 }
 
 // Errors says where the top of the handlers' errors is kept.

@@ -25,7 +25,9 @@ type eventBox struct {
 	mu   sync.Mutex
 	list []Event
 
-	alarmAt int64 // the unit's: when its Alarm is due
+	// The unit's.
+	alarmAt int64 // when its Alarm is due
+	later   bool  // some of list wait for messages to be handled first
 }
 
 // post puts an event into the unit's box.
@@ -101,14 +103,21 @@ func (p *Pool) tellRestarted(proc *processor) {
 	}
 }
 
+// eventsLater looks again, when a link has no more messages, at what u can be told.
+func (u *Unit) eventsLater() {
+	if b := &u.proc.boxes[u.index]; b.later {
+		b.later = false
+		u.asked |= askEvents
+	}
+}
+
 // events tells u what became of its inputs.
 func (r *runner) events(u *Unit) {
 	for !u.paused() {
 		e, ok, more := u.takeEvent()
-		if !more {
-			u.asked &^= askEvents
-		}
 		if !ok {
+			u.asked &^= askEvents
+			u.proc.boxes[u.index].later = more
 			return
 		}
 		r.call(u, methodOf[e.Kind], func() error { return u.cell.Event(e) })

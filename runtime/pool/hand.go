@@ -13,7 +13,7 @@ type Hand[M any] struct {
 
 // held is a Hand as a watch knows it.
 type held interface {
-	tried() (l *Link, edge, attempts int)
+	tried() (edge, attempts int)
 	repeat()
 	renew()
 	message() any
@@ -38,6 +38,7 @@ func (h *Hand[M]) Again() bool {
 	}
 	h.again = false
 	h.attempts++
+	h.link.edge = h.edge
 	u := h.link.to
 	w := u.watch()
 	w.hand = h
@@ -73,7 +74,7 @@ func (h *Hand[M]) Discard() {
 	u.watch().hand = nil
 }
 
-func (h *Hand[M]) tried() (*Link, int, int) { return h.link, int(h.edge), int(h.attempts) }
+func (h *Hand[M]) tried() (int, int) { return int(h.edge), int(h.attempts) }
 
 // repeat keeps the message for the next attempt, and until then the group from
 // finishing.

@@ -140,6 +140,7 @@ func (w *watch) afterHang(r *runner) {
 	if r.link != nil {
 		r.link.relist()
 	}
+	u.out.seal()
 	u.out.served = false
 	if cancel := w.endServe.Swap(nil); cancel != nil {
 		(*cancel)()

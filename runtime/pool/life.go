@@ -38,14 +38,16 @@ func (l *Life) Enter() {
 	}
 }
 
-// Leave comes back from it. An abandoned goroutine ends here.
-func (l *Life) Leave() {
-	if l == nil {
-		return
+// Leave comes back from it. An abandoned goroutine ends here. Leave reports whether
+// there was something to come back from.
+func (l *Life) Leave() (wasAway bool) {
+	if l == nil || l.state.Load()&whereMask == atHome {
+		return false
 	}
 	if !l.comeBack() {
 		runtime.Goexit()
 	}
+	return true
 }
 
 // comeBack reports whether the goroutine was not abandoned, and will not be.

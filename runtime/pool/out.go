@@ -41,6 +41,22 @@ func (o *Out) publish(w *Worker) (within *Link) {
 	return within
 }
 
+// seal ends the use of a sender whose goroutine was abandoned. What it has sent and
+// not published counts as dropped, but for what queues that drop the oldest show
+// at once.
+func (o *Out) seal() {
+	for l := o.dirty; l != nil; l = l.nextDirty {
+		for _, h := range l.heads {
+			h.Seal()
+		}
+		if l.ordered {
+			l.bound.Store(l.number)
+		}
+		l.notify(nil)
+	}
+	o.dirty = nil
+}
+
 // settle asks the receivers of full queues to report room.
 func (o *Out) settle() {
 	for h := o.filled.Pop(); h != nil; h = o.filled.Pop() {

@@ -244,6 +244,9 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.reportRoom(r.w)
 		}
 		if !more {
+			if u.proc.boxes != nil {
+				u.eventsLater()
+			}
 			return // what is published from now on is announced on its own
 		}
 		if budget -= n; budget <= 0 || u.Hold() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -69,7 +70,9 @@ type watch struct {
 	closed    chan struct{}                      // closed when Close of the one before has returned
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
 
-	orders []order // guarded by the pool's supervision
+	// Guarded by the pool's supervision.
+	orders   []order
+	stopping bool // EffectStop is not answered yet
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
@@ -232,7 +235,7 @@ func (w *watch) settle(e *HandlerError, then Then) (goesOn bool) {
 	h := w.hand
 	w.hand = nil
 	if h != nil {
-		_, _, attempts := h.tried()
+		_, attempts := h.tried()
 		if then != ThenSkip && attempts < w.unit.proc.Watch.Attempts {
 			h.repeat()
 			w.repeating++
@@ -247,10 +250,10 @@ func (w *watch) settle(e *HandlerError, then Then) (goesOn bool) {
 func (w *watch) giveUpMessage(h held, e *HandlerError) {
 	u := w.unit
 	p := u.proc.pool
-	l, edge, attempts := h.tried()
+	edge, attempts := h.tried()
 	letter := topo.NewDeadLetter(topo.DeadLetter{
 		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
-		Edge: edge, Message: p.edges[l.edge].Message, Attempts: attempts, Err: e.Err,
+		Edge: edge, Message: p.edges[edge].Message, Attempts: attempts, Err: e.Err,
 	}, h.message())
 	h.drop(e.Err)
 	switch {
@@ -321,6 +324,17 @@ func (p *Pool) aside(call func()) {
 func (p *Pool) tellSupervisor(e ChildEvent) {
 	p.supervision.Lock()
 	defer p.supervision.Unlock()
+	if e.Kind != TopologyStopping {
+		switch w := p.processors[e.Child.Processor].watches[e.Child.Instance]; e.Kind {
+		case ChildStopped:
+			if !w.stopping {
+				return // it has ended otherwise meanwhile, which was the answer
+			}
+			w.stopping = false
+		case ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
+			w.stopping = false
+		}
+	}
 	if p.spec.Supervisor == nil {
 		p.carryOut(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
 		return
@@ -339,9 +353,13 @@ func (p *Pool) carryOut(f ChildEffect) {
 	}
 	proc := p.processors[f.Child.Processor]
 	w := proc.watches[f.Child.Instance]
-	w.orders = append(w.orders, order{ChildEffect: f, at: p.clock() + int64(f.Delay)})
-	if cancel := w.endServe.Load(); f.Kind == EffectStop && cancel != nil {
-		(*cancel)()
+	now := p.clock()
+	w.orders = append(w.orders, order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)})
+	if f.Kind == EffectStop {
+		w.stopping = true
+		if cancel := w.endServe.Load(); cancel != nil {
+			(*cancel)()
+		}
 	}
 	w.unit.tell(controlOrder)
 }
@@ -500,7 +518,7 @@ func (w *Worker) startTooLong(v *watch) {
 	if v.phase != watchMaking || m == nil {
 		return
 	}
-	m.late, v.making, v.phase = true, nil, watchDown
+	m.late, v.making, v.phase, v.stop = true, nil, watchDown, false
 	p := w.pool
 	v.unit.proc.faults.healthCheckKills.Add(1)
 	v.unit.proc.faults.abandoned.Add(1)
@@ -526,7 +544,7 @@ func (w *Worker) made(v *watch, m *making) {
 	}
 	v.making, v.startBy = nil, 0
 	if m.err != nil {
-		v.phase, v.cause = watchDown, m.err
+		v.phase, v.cause, v.stop = watchDown, m.err, false
 		p.log().Warn("topogen: an instance cannot be made anew", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", m.err))
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
@@ -536,6 +554,7 @@ func (w *Worker) made(v *watch, m *making) {
 	}
 	m.adopt()
 	v.killed.Store(false)
+	v.failed.Store(false)
 	v.left, v.phase = false, watchRunning
 	u.started = true
 	if v.letter != nil {

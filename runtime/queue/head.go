@@ -211,6 +211,10 @@ func (h *Head) Refuse() { h.refused.Add(1) }
 // RefuseMany counts n messages that were sent and not put.
 func (h *Head) RefuseMany(n uint64) { h.refused.Add(n) }
 
+// Seal counts what was put and not published as dropped: it never will be
+// published. Only the producer calls it, last of all.
+func (h *Head) Seal() { h.refused.Add(h.put() - h.published.Load()) }
+
 // take counts n messages as given to handlers.
 func (h *Head) take(n int) {
 	h.get += uint64(n)

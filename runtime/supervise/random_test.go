@@ -105,7 +105,9 @@ func (o *observer) saw(f pool.ChildEffect) error {
 		if p.up || p.ordered && p.order != pool.EffectWait || p.over {
 			return errors.New("it is not down")
 		}
-		if limit := errors.Is(f.Err, ErrLimit); !limit && p.failed != (f.Kind == pool.EffectGiveUp) {
+		// One that was to be started and is not any more is forgiven its failure.
+		forgiven := p.failed && (o.stopping || p.inputsDone)
+		if gaveUp := f.Kind == pool.EffectGiveUp; !errors.Is(f.Err, ErrLimit) && p.failed != gaveUp && (gaveUp || !forgiven) {
 			return errors.New("that is not how it ended")
 		}
 		p.over, p.done, p.ordered = true, f.Kind == pool.EffectDone, false

@@ -181,6 +181,7 @@ func (s *Supervisor) proceed(c *child) {
 // start starts a child that is down, unless that is disabled.
 func (s *Supervisor) start(c *child) {
 	if s.disabled(c) && !bug.On(bug.FlagSeenOnce) {
+		c.cause = nil // the policy had forgiven it
 		s.letGo(c)
 		return
 	}

@@ -1,0 +1,260 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// careful reports whether messages are handed to the processor one by one, each
+// out of its queue before its handler runs: what becomes of it is for the file to
+// say, or when it came is of interest.
+func (q *processor) careful() bool { return q.Watch != nil || q.tracked() }
+
+// tracked reports whether each message's coming is noted.
+func (q *processor) tracked() bool {
+	return q.TimesInputs() || q.Track != nil || q.InputRecovered != nil
+}
+
+// hears reports whether the processor is told what becomes of its inputs.
+func (q *processor) hears() bool {
+	return q.tracked() || q.InputClosed != nil || q.ProcessorRestarted != nil || q.AllInputsClosed != nil
+}
+
+// hand is the field of an inlet that holds the message which is being handled.
+func (e *edge) hand() Ident { return e.field + "Hand" }
+
+// handle is the method of an inlet that calls the handler.
+func (e *edge) handle() Ident { return "handle" + e.field.upper() }
+
+// carefulInlet writes the receiver's side of a link of a careful processor.
+func (p *part) carefulInlet(q *processor, l *link) {
+	fields := []code{id(l.name), param("to", ptr(q.instance))}
+	for _, e := range l.edges {
+		fields = append(fields, param(e.hand(), pool("Hand").Types(e.elementType())))
+	}
+	if l.shared {
+		p.doc("%s hands an instance of %s the %s of one sender.", l.inlet, q.Name, l.edges[0].Message)
+	} else {
+		p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
+	}
+	p.add(jen.Type().Add(id(l.inlet)).Struct(fields...))
+	if l.Sequenced {
+		p.firstOf(l)
+		p.carefulMerge(l)
+	} else {
+		p.carefulDrain(l, l.edges[0])
+	}
+	for _, e := range l.edges {
+		p.carefulHandle(q, l, e)
+	}
+}
+
+// firstOf writes what finds the oldest message of several queues.
+func (p *part) firstOf(l *link) {
+	v, o, batch, number, ok := p.v("l"), p.v("o"), p.v("batch"), p.v("number"), p.v("ok")
+	find := []code{define(o, sel(v, "Order").Call())}
+	for _, e := range l.edges {
+		see := func(n code) code { return sel(o, "See").Call(index(e.constant), n) }
+		if e.latest() {
+			find = append(find, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(see(id(number))))
+			continue
+		}
+		find = append(find, jen.If(define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
+			see(id(batch).Index(jen.Lit(0)).Dot("N"))))
+	}
+	p.doc("first finds the oldest message, on whatever edge it travels.")
+	p.method(v, l.inlet, "first", nil, []code{pool("Order")}, append(find, jen.Return(id(o)))...)
+	p.doc("Next is the edge of the message that is handed over next, if there is one.")
+	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
+}
+
+// drainMethod writes Drain around what one message takes.
+func (p *part) drainMethod(l *link, turn ...code) {
+	v, x, n, err, budget := p.v("l"), p.v("x"), p.v("n"), p.v("err"), p.v("budget")
+	p.method(v, l.inlet, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
+		define(x, sel(v, "to")),
+		jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Add(id(err)).Op("==").Nil().Op("&&").Op("!").Add(sel(x, "Hold")).Call()).Block(
+			append(turn, id(n).Op("++"))...,
+		),
+		jen.Return(id(n), id(err)),
+	)
+}
+
+// carefulDrain writes Drain for a link of one queue.
+func (p *part) carefulDrain(l *link, e *edge) {
+	v, m, ok, batch := p.v("l"), p.v("m"), p.v("ok"), p.v("batch")
+	var take []code
+	if e.latest() {
+		take = []code{
+			jen.List(id(m), id(ok)).Op(":=").Add(sel(v, e.field, "Pop")).Call(),
+			jen.If(jen.Op("!").Add(id(ok))).Block(jen.Break()),
+			p.intoHand(e, id(m)),
+		}
+	} else {
+		take = []code{
+			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
+			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Break()),
+			p.intoHand(e, id(batch).Index(jen.Lit(0))),
+			sel(v, e.field, "Release").Call(jen.Lit(1)),
+		}
+	}
+	p.doc("Drain hands over messages one by one: what becomes of each is for the file to say.")
+	p.drainMethod(l,
+		jen.If(jen.Op("!").Add(sel(v, e.hand(), "Again")).Call()).Block(take...),
+		set(id(p.v("err")), sel(v, e.handle()).Call()),
+	)
+}
+
+func (p *part) intoHand(e *edge, m code) code {
+	v := p.v("l")
+	return sel(v, e.hand(), "Take").Call(ref(v, "Link"), sel(v, e.field, "Index").Call(), m)
+}
+
+// carefulMerge writes Drain for a link of several queues.
+func (p *part) carefulMerge(l *link) {
+	v, o, m, ok, batch, err := p.v("l"), p.v("o"), p.v("m"), p.v("ok"), p.v("batch"), p.v("err")
+	var again, cases []code
+	for _, e := range l.edges {
+		handle := set(id(err), sel(v, e.handle()).Call())
+		again = append(again, jen.Case(sel(v, e.hand(), "Again").Call()).Block(handle))
+		if e.latest() {
+			cases = append(cases, jen.Case(id(e.constant)).Block(
+				jen.If(jen.List(id(m), id(ok)).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N")), id(ok)).Block(p.intoHand(e, id(m)), handle)))
+			continue
+		}
+		cases = append(cases, jen.Case(id(e.constant)).Block(
+			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
+			p.intoHand(e, id(batch).Index(jen.Lit(0)).Dot("M")),
+			sel(v, e.field, "Release").Call(jen.Lit(1)),
+			handle,
+		))
+	}
+	cases = append(cases, jen.Default().Block(jen.Return(id(p.v("n")), jen.Nil())))
+	p.doc("Drain hands over messages one by one, in the order in which they were sent.")
+	p.drainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
+		define(o, sel(v, "first").Call()),
+		sel(v, "Handling").Call(sel(o, "Edge")),
+		jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
+	))...))
+}
+
+// carefulHandle writes the method that calls the handler of the message in hand.
+func (p *part) carefulHandle(q *processor, l *link, e *edge) {
+	h := &handler{part: p, receive: q.receive(e), of: q}
+	v, x, m, err, reply := p.v("l"), p.v("x"), p.v("m"), p.v("err"), p.v("reply")
+	hand := sel(v, e.hand())
+	body := []code{define(x, sel(v, "to"))}
+	if q.Watch != nil {
+		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
+	}
+	held := hand.Clone().Dot("Message").Call()
+	if q.Watch != nil && q.Watch.Attempts > 1 && h.Message == plan.ByPointer && !e.CloneAgain {
+		held = hand.Clone().Dot("Copy").Call()
+	}
+	message := held
+	if e.requests() {
+		message = held.Clone().Dot("Message")
+	}
+	switch {
+	case e.CloneAgain:
+		message = message.Clone().Dot("Clone").Call()
+	case h.Message == plan.ByPointer && e.requests():
+		message = jen.Op("&").Add(message)
+	case h.Message != plan.ByPointer && !e.requests():
+		message = jen.Op("*").Add(message)
+	}
+	body = append(body, define(m, message))
+	if q.Track != nil {
+		kept := id(m)
+		if h.Message == plan.ByPointer && !e.CloneAgain {
+			kept = jen.Op("*").Add(id(m))
+		}
+		body = append(body, sel(x, "in", q.input(e).ident, "Set").Call(kept))
+	}
+	argument := id(m)
+	if e.CloneAgain && h.Message == plan.ByPointer {
+		argument = jen.Op("&").Add(id(m))
+	}
+	before, call, after := p.outside(q, &h.Method, argument)
+	body = append(body, before...)
+	switch {
+	case h.Reply && h.Error:
+		body = append(append(body, jen.List(id(reply), id(err)).Op(":=").Add(call)), after...)
+	case h.Reply:
+		body = append(append(body, define(reply, call)), after...)
+	case h.Error:
+		body = append(append(body, define(err, call)), after...)
+	default:
+		body = append(append(body, call), after...)
+	}
+	if h.Error {
+		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
+	}
+	if h.Reply {
+		if e.requests() {
+			body = append(body, hand.Clone().Dot("Message").Call().Dot("Reply").Call(id(reply)))
+		} else {
+			var args []code
+			if e.reply.link.many() {
+				args = append(args, sel(v, "From").Call())
+			}
+			body = append(body, sel(x, "out", e.reply.replier()).Call(append(args, id(reply))...))
+		}
+	}
+	body = append(body, hand.Clone().Dot("Done").Call())
+	body = append(body, p.received(q, e, nil)...)
+	p.doc("%s hands over the message in hand.", e.handle())
+	p.method(v, l.inlet, e.handle(), nil, []code{jen.Error()}, body...)
+}
+
+// received ends a handler's method: the input has something, which may mean that
+// it is open again.
+func (p *part) received(q *processor, e *edge, results []code) []code {
+	if !q.tracked() {
+		return []code{jen.Return(append(results, jen.Nil())...)}
+	}
+	return []code{jen.Return(append(results, sel(p.v("x"), "received").Call(id(q.input(e).constant)))...)}
+}
+
+// outside writes a call of a method of q: what comes before it, the call, and
+// what comes behind it. Where calls are timed, all that the call needs is read
+// before its time begins: it may be another instance's afterwards.
+func (p *part) outside(q *processor, method *plan.Method, message ...code) (before []code, call *jen.Statement, after []code) {
+	x, value, ctx, out, life := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("life")
+	passed := p.outArgument(q, method)
+	var args []code
+	if !q.Timed() {
+		if method.Context {
+			args = append(args, sel(x, "Context").Call())
+		}
+		args = append(args, message...)
+		if passed != nil {
+			args = append(args, passed)
+		}
+		return nil, sel(x, "p", mustIdent(method.Name)).Call(args...), nil
+	}
+	before = []code{define(value, sel(x, "p"))}
+	if method.Context {
+		before, args = append(before, define(ctx, sel(x, "Context").Call())), append(args, id(ctx))
+	}
+	args = append(args, message...)
+	if passed != nil {
+		before, args = append(before, define(out, passed)), append(args, id(out))
+	}
+	before = append(before, define(life, sel(x, "Enter").Call()))
+	return before, sel(value, mustIdent(method.Name)).Call(args...), []code{sel(life, "Leave").Call()}
+}
+
+// told writes a call of a method that hears of an input, with what it returns in
+// err.
+func (p *part) told(q *processor, method *plan.Method, argument ...code) []code {
+	if method == nil {
+		return nil
+	}
+	before, call, after := p.outside(q, method, argument...)
+	statements := append(before, call)
+	if method.Error {
+		statements = append(before, set(id(p.v("err")), call))
+	}
+	return append(statements, after...)
+}

@@ -1,0 +1,180 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// input is an edge to a processor that hears what becomes of it.
+type input struct {
+	*plan.Input
+	edge     *edge
+	ident    Ident // the field of the tracker
+	constant Ident // PricingInputOrder
+}
+
+// input is the one of an edge.
+func (q *processor) input(e *edge) *input {
+	for _, in := range q.inputs {
+		if in.edge == e {
+			return in
+		}
+	}
+	panic(badName("edge " + e.Ident + " is no input"))
+}
+
+// Types of the ports: PricingInput, PricingInputs.
+func (q *processor) inputType() Ident   { return q.ident + "Input" }
+func (q *processor) trackerType() Ident { return q.ident + "Inputs" }
+
+func supervise(name Ident) *jen.Statement { return jen.Qual(supervisePath, string(name)) }
+
+// inputPorts writes the constants of a processor's inputs and their tracker.
+func (p *part) inputPorts(q *processor) {
+	if len(q.inputs) == 0 {
+		return
+	}
+	var constants []constant
+	var fields, anyClosed, closed []code
+	in, list := p.v("in"), p.v("list")
+	closed = append(closed, jen.Var().Add(id(list)).Index().Add(id(q.inputType())))
+	for _, i := range q.inputs {
+		text := p.plan.EdgeText(i.Edge)
+		constants = append(constants, constant{i.constant, text})
+		fields = append(fields, param(i.ident, supervise("Tracked").Types(typeCode(i.edge.Type))))
+		is := sel(in, i.ident, "Closed").Call()
+		anyClosed = append(anyClosed, is)
+		closed = append(closed, jen.If(is).Block(set(id(list), jen.Append(id(list), id(i.constant)))))
+	}
+	p.doc("%s is an input of %s, in the order of the edges.", q.inputType(), q.Name)
+	p.indexType(q.inputType(), q.inputNames, constants, "String is the edge in the words of the file.")
+	p.doc("%s keeps, for each input of %s, its state and what came last along it. An instance with a method Inputs(*%s) is given its own before Init; "+
+		"it is for use in the instance's handlers.", q.trackerType(), q.Name, q.trackerType())
+	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
+	either := row(anyClosed[0])
+	for _, is := range anyClosed[1:] {
+		either = row(either, jen.Op("||"), is)
+	}
+	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")
+	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(either))
+	p.doc("Closed lists those inputs.")
+	p.method(in, q.trackerType(), "Closed", nil, []code{jen.Op("[]" + string(q.inputType()))}, append(closed, jen.Return(id(list)))...)
+}
+
+// letterPorts writes, for each edge to q whose messages may become dead letters,
+// the function that gives such a message its type again.
+func (p *part) letterPorts(q *processor) {
+	for _, e := range q.Incoming {
+		if !p.plan.LeavesLetters(e) {
+			continue
+		}
+		edge, d, m, ok := p.edges[e], p.v("d"), p.v("m"), p.v("ok")
+		name := "DeadLetter" + mustIdent(edge.Ident)
+		p.doc("%s is the message of a dead letter that came along %s; false: it came along another edge.", name, p.edgeText(edge))
+		p.add(jen.Func().Add(id(name)).Params(param(d, topo("DeadLetter"))).Params(param(m, typeCode(edge.Type)), param(ok, jen.Bool())).
+			Add(oneLine(jen.Return(topo("Letter").Types(typeCode(edge.Type)).Call(id(d), index(edge.constant))))))
+	}
+}
+
+// inputMethods writes the methods by which an instance hears of its inputs.
+func (p *part) inputMethods(q *processor) {
+	if !q.hears() {
+		return
+	}
+	x, i, err, at, ok, now := p.v("x"), p.v("i"), p.v("err"), p.v("at"), p.v("ok"), p.v("now")
+	var edges, settings []code
+	for _, in := range q.inputs {
+		edges = append(edges, id(in.edge.constant))
+		var fields []code
+		if in.Timeout > 0 {
+			fields = append(fields, key("Timeout", duration(in.Timeout)))
+		}
+		if in.ArmAtStart {
+			fields = append(fields, key("ArmAtStart", jen.True()))
+		}
+		settings = append(settings, supervise("Input").Values(fields...))
+	}
+	p.add(jen.Var().Add(id(q.inputEdges)).Op("=").Index(jen.Op("...")).Add(id("EdgeIndex")).Values(edges...))
+	p.doc("listen begins to look after the inputs of a new instance.")
+	body := []code{sel(x, "inputs", "Init").Call(settings...), sel(x, "inputs", "Start").Call(sel(x, "Now").Call())}
+	if q.TimesInputs() {
+		body = append(body, sel(x, "wait").Call())
+	}
+	p.method(x, q.instance, "listen", nil, nil, body...)
+	became := func(which, state code) []code {
+		if q.Track == nil {
+			return nil
+		}
+		var cases []code
+		for _, in := range q.inputs {
+			cases = append(cases, jen.Case(id(in.constant)).Block(sel(x, "in", in.ident, "Became").Call(state)))
+		}
+		return []code{jen.Switch(which).Block(cases...)}
+	}
+	if q.TimesInputs() {
+		p.doc("wait waits for the first input that may have been silent for too long.")
+		p.method(x, q.instance, "wait", nil, nil,
+			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "SetAlarm").Call(id(at))))
+		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
+		turn := append([]code{sel(x, "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, became(id(q.inputType()).Call(id(i)), supervise("Broken"))...)
+		turn = append(turn, p.told(q, q.InputClosed, id(q.inputType()).Call(id(i)))...)
+		if q.InputClosed != nil && q.InputClosed.Error {
+			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
+		}
+		p.doc("Alarm tells of inputs that are silent for too long.")
+		p.method(x, q.instance, "Alarm", []code{param(now, jen.Qual("time", "Duration"))}, []code{jen.Params(param(err, jen.Error()))},
+			jen.For(jen.List(jen.Id("_"), id(i)).Op(":=").Range().Add(sel(x, "inputs", "Expire")).Call(id(now), waits)).Block(turn...),
+			sel(x, "wait").Call(),
+			jen.Return(id(err)),
+		)
+	}
+	if q.tracked() {
+		body = nil
+		recovered := append([]code{sel(x, "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.told(q, q.InputRecovered, id(i))...)
+		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), sel(x, "Now").Call())).Block(recovered...))
+		if q.TimesInputs() {
+			body = append(body, sel(x, "wait").Call())
+		}
+		p.doc("received notes that a message of an input was handled: data first, then the news that it is open again.")
+		p.method(x, q.instance, "received", []code{param(i, id(q.inputType()))}, []code{jen.Params(param(err, jen.Error()))}, append(body, jen.Return(id(err)))...)
+	}
+	p.event(q, became)
+}
+
+// event writes the method that tells of what became of an input elsewhere.
+func (p *part) event(q *processor, became func(which, state code) []code) {
+	x, e, i, err, first, all := p.v("x"), p.v("e"), p.v("i"), p.v("err"), p.v("first"), p.v("all")
+	closed := []code{
+		define(i, id(q.inputType()).Call(jen.Qual("slices", "Index").Call(id(q.inputEdges).Index(jen.Op(":")), id("EdgeIndex").Call(sel(e, "Index"))))),
+	}
+	tellFirst, tellAll := p.told(q, q.InputClosed, id(i)), p.told(q, q.AllInputsClosed)
+	names := []Ident{"_", "_"}
+	if tellFirst != nil {
+		names[0] = first
+	}
+	if tellAll != nil {
+		names[1] = all
+	}
+	assign := ":="
+	if tellFirst == nil && tellAll == nil {
+		closed = append(closed, sel(x, "inputs", "Close").Call(jen.Int().Call(id(i))))
+	} else {
+		closed = append(closed, jen.List(id(names[0]), id(names[1])).Op(assign).Add(sel(x, "inputs", "Close")).Call(jen.Int().Call(id(i))))
+	}
+	closed = append(closed, became(id(i), supervise("Closed"))...)
+	if tellFirst != nil {
+		closed = append(closed, jen.If(id(first)).Block(tellFirst...))
+	}
+	if tellAll != nil {
+		closed = append(closed, jen.If(id(all).Op("&&").Add(id(err)).Op("==").Nil()).Block(tellAll...))
+	}
+	cases := []code{jen.Case(pool("EventClosed")).Block(closed...)}
+	if q.ProcessorRestarted != nil {
+		cases = append(cases, jen.Case(pool("EventRestarted")).Block(p.told(q, q.ProcessorRestarted, id("ProcessorIndex").Call(sel(e, "Index")))...))
+	}
+	p.doc("Event tells of an input that is closed for good, or whose sender was made anew.")
+	p.method(x, q.instance, "Event", []code{param(e, pool("Event"))}, []code{jen.Params(param(err, jen.Error()))},
+		jen.Switch(sel(e, "Kind")).Block(cases...),
+		jen.Return(id(err)),
+	)
+}

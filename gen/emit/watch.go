@@ -1,0 +1,187 @@
+package emit
+
+import (
+	"strconv"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// watchOf describes to the pool how a processor is watched.
+func (p *part) watchOf(q *processor) code {
+	w := q.Watch
+	then := map[string]Ident{"skip": "ThenSkip", "retry": "ThenRetry"}[w.Then]
+	fields := []code{key("Attempts", jen.Lit(w.Attempts))}
+	if then != "" {
+		fields = append(fields, key("Then", pool(then)))
+	}
+	if w.Timeout > 0 {
+		fields = append(fields, key("Timeout", duration(w.Timeout)))
+	}
+	if w.Startup > 0 {
+		fields = append(fields, key("Startup", duration(w.Startup)))
+	}
+	return jen.Op("&").Add(pool("Watch")).Values(fields...)
+}
+
+// supervisor makes what decides about instances that end.
+func (p *part) supervisor() code {
+	var processors, groups []code
+	policies := map[string]Ident{"on-failure": "OnFailure", "always": "Always"}
+	for _, q := range p.processors {
+		if q.External {
+			processors = append(processors, jen.Values(key("Name", jen.Lit(q.Name))))
+			continue
+		}
+		fields := []code{key("Name", jen.Lit(q.Name)), key("Instances", jen.Lit(q.Instances))}
+		w := q.Watch
+		if w == nil || !w.Restarts {
+			processors = append(processors, jen.Values(fields...))
+			continue
+		}
+		fields = append(fields, key("Supervised", jen.True()))
+		if policy := policies[w.Policy]; policy != "" {
+			fields = append(fields, key("Policy", supervise(policy)))
+		}
+		if w.MaxRestarts > 0 {
+			fields = append(fields, key("MaxRestarts", jen.Lit(w.MaxRestarts)))
+		}
+		for _, d := range []struct {
+			name string
+			key  code
+			on   bool
+		}{
+			{"Delay", duration(w.Delay), w.Delay > 0}, {"MaxDelay", duration(w.MaxDelay), w.MaxDelay > 0}, {"Window", duration(w.Window), w.Window > 0},
+		} {
+			if d.on {
+				fields = append(fields, key(d.name, d.key))
+			}
+		}
+		if w.Jitter > 0 {
+			fields = append(fields, key("Jitter", jen.Op(strconv.FormatFloat(w.Jitter, 'g', -1, 64))))
+		}
+		processors = append(processors, jen.Values(fields...))
+	}
+	strategies := map[string]Ident{"one-for-all": "OneForAll", "rest-for-one": "RestForOne"}
+	for _, g := range p.plan.Supervision.Groups {
+		var members []code
+		for _, i := range g.Processors {
+			members = append(members, index(p.processors[i].constant))
+		}
+		fields := []code{key("Name", jen.Lit(g.Name)), key("Processors", jen.Index().Int().Values(members...))}
+		if s := strategies[g.Strategy]; s != "" {
+			fields = append(fields, key("Strategy", supervise(s)))
+		}
+		fields = append(fields, key("Intensity", jen.Lit(g.Intensity)), key("Period", duration(g.Period)))
+		groups = append(groups, jen.Values(fields...))
+	}
+	fields := []code{key("Processors", jen.Index().Add(supervise("Processor")).Add(lines(processors)))}
+	if len(groups) > 0 {
+		fields = append(fields, key("Groups", jen.Index().Add(supervise("Group")).Add(lines(groups))))
+	}
+	return supervise("New").Call(supervise("Spec").Add(lines(fields)))
+}
+
+// watched writes the methods by which the pool makes an instance anew.
+func (p *part) watched(q *processor) {
+	if q.Watch == nil {
+		return
+	}
+	x, value, err, in, ctx, d := p.v("x"), p.v("p"), p.v("err"), p.v("in"), p.v("ctx"), p.v("d")
+	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))
+	body := []code{
+		jen.List(id(value), id(err)).Op(":=").Add(pool("Construct")).Call(
+			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "Index").Call()), key("Number", jen.Lit(q.Instances))),
+			sel(x, "construct")),
+		fail,
+	}
+	adopt := []code{set(sel(x, "p"), id(value))}
+	if q.Track != nil {
+		body = append(body, define(in, jen.New(id(q.trackerType()))), sel(value, "Inputs").Call(id(in)))
+		adopt = append(adopt, set(sel(x, "in"), id(in)))
+	}
+	if q.Init == nil || !q.Init.Context {
+		ctx = "_"
+	}
+	if q.Init != nil {
+		var args []code
+		if q.Init.Context {
+			args = []code{id(ctx)}
+		}
+		body = append(body, jen.If(define(err, sel(value, "Init").Call(args...)), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
+	}
+	adopt = append(adopt, jen.If(sel(x, "IsFresh").Call()).Block(append(p.newSender(q, sel(x, "t"), true), sel(x, "Equip").Call(p.outOf(q)))...))
+	if q.hears() {
+		adopt = append(adopt, sel(x, "listen").Call())
+	}
+	p.doc("Renew makes another instance, to take the place of one that has ended.")
+	p.method(x, q.instance, "Renew", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Func().Params(), jen.Error()},
+		append(body, jen.Return(jen.Func().Params().Block(adopt...), jen.Nil()))...)
+	if q.Watch.DeadLetter < 0 {
+		return
+	}
+	e := p.edges[q.Watch.DeadLetter]
+	get := sel(x, "out", e.link.getter)
+	var statements []code
+	if e.link.many() {
+		get.Call(sel(x, "Index").Call().Op("%").Lit(e.to.Instances))
+	} else {
+		get.Call()
+	}
+	if e.link.Sequenced {
+		l := p.v("l")
+		statements = append([]code{define(l, get)}, p.put(e, id(l), id(d))...)
+	} else {
+		statements = p.put(e, get, id(d))
+	}
+	p.doc("DeadLetter sends a message that could not be handled to %s.", e.to.Name)
+	p.method(x, q.instance, "DeadLetter", []code{param(d, topo("DeadLetter"))}, []code{jen.Bool()}, append(statements, jen.Return(jen.True()))...)
+}
+
+// newSender gives a watched instance a sender; alive: the instance has a Life.
+func (p *part) newSender(q *processor, t code, alive bool) []code {
+	out := sel(p.v("x"), "out")
+	if q.sender == "" {
+		return []code{set(out, jen.New(pool("Out")))}
+	}
+	fields := []code{key("links", id(q.joiner).Values(t))}
+	if alive && q.Timed() && q.recorder != "" {
+		fields = append(fields, key("life", sel(p.v("x"), "Life").Call()))
+	}
+	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
+}
+
+// outOf is the pool's part of an instance's sender.
+func (p *part) outOf(q *processor) code {
+	switch {
+	case q.sender != "":
+		return ref(p.v("x"), "out", "out")
+	case q.Watch != nil:
+		return sel(p.v("x"), "out")
+	}
+	return ref(p.v("x"), "out")
+}
+
+// timedSend begins a method that sends, where calls are timed: a goroutine that
+// was abandoned ends here, and what is sent is progress.
+func (p *part) timedSend(q *processor) []code {
+	if !q.Timed() {
+		return nil
+	}
+	s := p.v("s")
+	return []code{jen.If(sel(s, "life", "Leave").Call()).Block(jen.Defer().Add(sel(s, "life", "Enter").Call()))}
+}
+
+// called writes the body of an instance's method that calls one of the user's and
+// returns its error.
+func (p *part) called(q *processor, m *plan.Method, first ...code) []code {
+	before, call, after := p.outside(q, m, first...)
+	err := p.v("err")
+	if !m.Error {
+		return append(append(append(before, call), after...), jen.Return(jen.Nil()))
+	}
+	if len(after) == 0 {
+		return append(before, jen.Return(call))
+	}
+	return append(append(append(before, define(err, call)), after...), jen.Return(id(err)))
+}

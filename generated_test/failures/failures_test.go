@@ -1,0 +1,233 @@
+package failures
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+var errTest = errors.New("it fails")
+
+// story runs the topology in virtual time, with hooks that fail where fails says
+// so, and returns what was called.
+type story struct {
+	mu     sync.Mutex
+	called []string
+	fails  func(name string, n int) error
+	counts map[string]int
+}
+
+func (s *story) hook(name string) error {
+	s.mu.Lock()
+	s.called = append(s.called, name)
+	s.counts[name]++
+	n := s.counts[name]
+	s.mu.Unlock()
+	if s.fails == nil {
+		return nil
+	}
+	return s.fails(name, n)
+}
+
+func (s *story) count(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[name]
+}
+
+// tell runs the topology for a time, in which act may do something.
+func tell(t *testing.T, fails func(name string, n int) error, last time.Duration, act func(s *story, top *Topology)) (*story, *Topology, error) {
+	t.Helper()
+	s := &story{fails: fails, counts: make(map[string]int)}
+	Hooks.f = s.hook
+	defer func() { Hooks.f = nil }()
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), last)
+	defer cancel()
+	if act != nil {
+		go act(s, top)
+	}
+	err = top.Run(ctx)
+	return s, top, err
+}
+
+func TestARestartRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, top, err := tell(t, func(name string, n int) error {
+			if name == "camera" {
+				time.Sleep(10 * time.Millisecond) // a frame takes that long
+				if n%50 == 0 && n <= 100 {
+					return errTest
+				}
+			}
+			return nil
+		}, 10*time.Second, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := top.Snapshot().Faults.Restarts; n != 4 { // lidar comes behind camera in the group
+			t.Errorf("%d restarts", n)
+		}
+		if s.count("camera close") != 3 || s.count("camera init") != 3 {
+			t.Errorf("closed %d times, made %d times", s.count("camera close"), s.count("camera init"))
+		}
+		if n := s.count("detector hears camera"); n != 2 {
+			t.Errorf("the detector heard of %d restarts", n)
+		}
+		if n := s.count("planner hears lidar"); n != 4 {
+			t.Errorf("the planners heard of %d restarts", n)
+		}
+		if s.count("camera") < 900 {
+			t.Errorf("%d frames", s.count("camera"))
+		}
+	})
+}
+
+func TestAPanicRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, top, err := tell(t, func(name string, n int) error {
+			if name == "detector" && n == 3 {
+				panic("three")
+			}
+			if name == "camera" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		}, time.Second, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := top.Snapshot().Faults
+		if f.Restarts != 1 || f.DeadLetters != 0 {
+			t.Errorf("%+v", f)
+		}
+		if n := s.count("planner hears detector"); n != 2 {
+			t.Errorf("the planners heard of %d restarts", n)
+		}
+	})
+}
+
+func TestAHangIsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forever := make(chan struct{})
+		s, top, err := tell(t, func(name string, n int) error {
+			switch {
+			case name == "detector" && n == 3:
+				<-forever
+			case name == "camera":
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		}, 5*time.Second, nil)
+		close(forever)
+		synctest.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := top.Snapshot().Faults
+		if f.Restarts != 1 || f.HealthCheckKills != 1 || f.Abandoned != 1 || f.DeadLetters != 0 {
+			t.Errorf("%+v", f)
+		}
+		if s.count("detector") < 300 || s.count("detection") < 300 {
+			t.Errorf("%d frames, %d detections", s.count("detector"), s.count("detection"))
+		}
+		if n := s.count("closed detector -> planner: Detection"); n == 0 {
+			t.Error("no planner heard that its input was silent")
+		}
+		// At the end each of the two planners hears that nothing more will come.
+		if a, b := s.count("closed detector -> planner: Detection"), s.count("recovered detector -> planner: Detection"); a != b+2 {
+			t.Errorf("%d closed, %d recovered", a, b)
+		}
+	})
+}
+
+func TestALimitIsReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, top, err := tell(t, func(name string, n int) error {
+			if name == "camera" {
+				return errTest
+			}
+			return nil
+		}, 20*time.Second, nil)
+		if !errors.Is(err, pool.ErrGaveUp) || !errors.Is(err, errTest) {
+			t.Fatal(err)
+		}
+		if s.count("camera") != 4 || s.count("camera init") != 4 || s.count("camera close") != 4 {
+			t.Errorf("%v", s.counts)
+		}
+		if top.Snapshot().Faults.Restarts < 3 {
+			t.Errorf("%+v", top.Snapshot().Faults)
+		}
+	})
+}
+
+func TestAttemptsAndDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, top, err := tell(t, func(name string, n int) error {
+			switch name {
+			case "camera":
+				time.Sleep(10 * time.Millisecond)
+			case "detector":
+				if n == 5 || n == 10 || n == 11 { // one that works at the second attempt, one that does not
+					return errTest
+				}
+			}
+			return nil
+		}, time.Second, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		letters := top.Morgue(0).letters
+		if len(letters) != 1 || s.count("letter") != 1 || top.Snapshot().Faults.DeadLetters != 1 {
+			t.Fatalf("%d letters", len(letters))
+		}
+		d := letters[0]
+		f, ok := DeadLetterCameraDetectorFrame(d)
+		if !ok || f.N != 9 || d.Attempts != 2 || !errors.Is(d.Err, errTest) || d.Processor != "detector" || d.Message != "Frame" {
+			t.Errorf("%+v %+v %v", d, f, ok)
+		}
+		if _, ok := DeadLetterApiDetectorQuery(d); ok {
+			t.Error("it is a query too")
+		}
+	})
+}
+
+func TestAskingOneThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers []string
+		_, _, err := tell(t, func(name string, n int) error {
+			switch {
+			case name == "camera":
+				time.Sleep(10 * time.Millisecond)
+			case name == "query" && n < 4: // the asker's come later
+				return errTest
+			}
+			return nil
+		}, 900*time.Millisecond, func(s *story, top *Topology) {
+			for range 2 {
+				a, err := top.Api().AskQuery(t.Context(), Query{[]string{"x", "y"}})
+				if err != nil {
+					answers = append(answers, err.Error())
+				} else {
+					answers = append(answers, strings.Repeat("n", a.N))
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"topo: the handler failed: it fails", "nn"}; !slices.Equal(answers, want) {
+			t.Errorf("%q", answers)
+		}
+	})
+}
