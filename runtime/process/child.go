@@ -309,7 +309,11 @@ func (c *Child) failed(err error) error {
 	}
 	c.kill(err)
 	c.await(endTimeout) // one that waits in the kernel cannot be killed: go on without it
-	return c.exitError()
+	exit := c.exitError()
+	if exit.Cause == nil {
+		exit.Cause = err // it had ended before it could be killed
+	}
+	return exit
 }
 
 // await waits for the end of the process.
@@ -325,10 +329,14 @@ func (c *Child) await(timeout time.Duration) bool {
 }
 
 // ended notes how the process ended. What it held is given back when the call that
-// is under way has read what is left.
+// is under way has read what is left, which is in the socket by now: who holds the
+// other end besides is not waited for.
 func (c *Child) ended(exit Exit) {
 	c.mu.Lock()
 	c.reaped, c.exit = true, exit
+	if c.cause == nil {
+		c.conn.SetReadDeadline(time.Now().Add(endTimeout))
+	}
 	c.mu.Unlock()
 	read := make(chan struct{})
 	go func() { c.output.Wait(); close(read) }()

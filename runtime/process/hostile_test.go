@@ -5,10 +5,13 @@ package process
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -60,6 +63,22 @@ var hostile = map[string]func(conn *os.File){
 		conn.Write(goodHello())
 		conn.Close()
 		hang()
+	},
+	"leaves": func(conn *os.File) {
+		conn.Write(goodHello())
+		frames := newFrames(conn)
+		frames.next(nil)
+		escaped := exec.Command("sleep", "1000")
+		escaped.ExtraFiles = []*os.File{conn}
+		escaped.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := escaped.Start(); err != nil {
+			panic(err)
+		}
+		var a AnswerBuilder
+		a.Reply(fmt.Append(nil, escaped.Process.Pid))
+		conn.Write(frame(frameAnswer, a.appendBody(nil, nil, true)...))
+		frames.next(nil)
+		os.Exit(3)
 	},
 	"deaf": func(conn *os.File) {
 		conn.Write(goodHello())
@@ -119,11 +138,26 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
+// TestTheConnectionIsHeld by a process that its own has started: its end is noticed
+// nevertheless.
+func TestTheConnectionIsHeld(t *testing.T) {
+	c := start(t, settings("leaves"))
+	pid, err := strconv.Atoi(string(ask(t, c, "").Reply))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	_, err = c.Call(1, 0, nil)
+	if e := exitOf(t, err); e.Exit.Code != 3 || !e.Exit.InCall {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestAnotherBuild refuses to work for a parent that has another plan.
 func TestAnotherBuild(t *testing.T) {
 	taken.Store("another", "a newer hash")
 	defer taken.Store("another", "other hash")
-	s := settings("camera")
+	s := settings("camera|exit 3") // which it does not come to
 	s.Topology, s.Hash = "another", "a newer hash"
 	_, err := Start(t.Context(), s)
 	if err == nil || !strings.Contains(err.Error(), `of another build: the hash of its plan is "other hash", not "a newer hash"`) {

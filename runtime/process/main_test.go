@@ -146,6 +146,10 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 		fmt.Println(strings.Repeat("0123456789", 1<<20))
 		return nil
 	},
+	"print-held": func(context.Context, string, *callOf) error {
+		fmt.Print("hold\n" + strings.Repeat("0123456789\n", 3000))
+		return nil
+	},
 	"environment": func(_ context.Context, rest string, c *callOf) error {
 		c.answer.Reply([]byte(os.Getenv(rest)))
 		return nil

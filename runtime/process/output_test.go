@@ -20,6 +20,7 @@ type collector struct {
 	mu    sync.Mutex
 	lines map[string][]string // by stream
 	attrs string              // of the last
+	held  chan struct{}       // until which a line "hold" is held up
 }
 
 func (c *collector) Enabled(context.Context, slog.Level) bool { return true }
@@ -35,6 +36,9 @@ type stream struct {
 }
 
 func (s *stream) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "hold" {
+		<-s.held
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := s.attrs[3].Value.String()
@@ -45,24 +49,35 @@ func (s *stream) Handle(_ context.Context, r slog.Record) error {
 
 // TestOutput has all that was printed before the process ended.
 func TestOutput(t *testing.T) {
-	seen := &collector{lines: make(map[string][]string)}
-	s := settings("camera|||print the end")
+	seen := &collector{lines: make(map[string][]string), held: make(chan struct{})}
+	s := settings("camera|||print-held")
 	s.Logger = slog.New(seen)
 	c := start(t, s)
 	ask(t, c, "print hello\tthere")
 	ask(t, c, "print-much")
-	if _, err := c.Close(); err != nil {
+	closed := make(chan error)
+	go func() { _, err := c.Close(); closed <- err }()
+	until(t, "the process has ended", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.reaped
+	})
+	close(seen.held)
+	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
 	out, errs := seen.lines["stdout"], seen.lines["stderr"]
-	if out[0] != "hello\tthere" || out[len(out)-1] != "the end" || strings.Join(errs, "") != "hello\ttherethe end" {
-		t.Errorf("%q … %q, %q", out[0], out[len(out)-1], errs)
+	if out[0] != "hello\tthere" || strings.Join(errs, "") != "hello\tthere" {
+		t.Errorf("%q, %q", out[0], errs)
 	}
-	long := strings.Join(out[1:len(out)-1], "")
+	if n := len(out) - 3001; n < 1 || out[n] != "hold" || out[n+3000] != "0123456789" {
+		t.Fatalf("%d lines, the last %q", len(out), out[len(out)-1])
+	}
+	long := strings.Join(out[1:len(out)-3001], "")
 	if long != strings.Repeat("0123456789", 1<<20) {
 		t.Errorf("a line of 10 MiB has %d bytes", len(long))
 	}
-	if want := fmt.Sprintf("[processor=camera|||print the end instance=1 pid=%d]", c.PID()); seen.attrs != want {
+	if want := fmt.Sprintf("[processor=camera|||print-held instance=1 pid=%d]", c.PID()); seen.attrs != want {
 		t.Errorf("%s, want %s", seen.attrs, want)
 	}
 }
