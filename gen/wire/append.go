@@ -44,8 +44,8 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		return []jen.Code{jen.For(jen.Id(e.i + " := range " + x)).Block(e.appendElem(f.Number, name, &f.Elem, x+"["+e.i+"]")...)}
 	case Map:
 		body := []jen.Code{e.begin(f.Number, name), jen.Id(e.entry + " := len(" + e.b + ")")}
-		body = append(body, apart(f.Key, e.appendElem(1, "key", f.Key, e.k))...)
-		body = append(body, apart(&f.Elem, e.appendElem(2, name, &f.Elem, e.v))...)
+		body = append(body, apart(f.Key, e.appendElem(1, name+".key", f.Key, e.k))...)
+		body = append(body, apart(&f.Elem, e.appendElem(2, name+".value", &f.Elem, e.v))...)
 		body = append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.entry+")"))
 		return []jen.Code{jen.For(jen.Id(e.k + ", " + e.v + " := range " + x)).Block(body...)}
 	}

@@ -47,9 +47,9 @@ func appendOrder(b []byte, m *Order) (_ []byte, err error) {
 	for k, v := range m.Prices {
 		b = append(b, 0x32, wire.Begin) // Prices = 6
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Prices.key = 1
 		b = wire.AppendString(b, k)
-		b = append(b, 0x10) // Prices = 2
+		b = append(b, 0x10) // Prices.value = 2
 		b = wire.AppendInt(b, v)
 		b = wire.End(b, entry)
 	}
@@ -711,9 +711,9 @@ func appendListsMapsItem(b []byte, m *map[string]int) (_ []byte, err error) {
 	for k, v := range *m {
 		b = append(b, 0x0a, wire.Begin) // value = 1
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // value.key = 1
 		b = wire.AppendString(b, k)
-		b = append(b, 0x10) // value = 2
+		b = append(b, 0x10) // value.value = 2
 		b = wire.AppendInt(b, v)
 		b = wire.End(b, entry)
 	}
@@ -829,40 +829,40 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 	for k, v := range m.Names {
 		b = append(b, 0x0a, wire.Begin) // Names = 1
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Names.key = 1
 		b = wire.AppendString(b, k)
-		b = append(b, 0x10) // Names = 2
+		b = append(b, 0x10) // Names.value = 2
 		b = wire.AppendBool(b, v)
 		b = wire.End(b, entry)
 	}
 	for k, v := range m.Ints {
 		b = append(b, 0x12, wire.Begin) // Ints = 2
 		entry := len(b)
-		b = append(b, 0x08) // key = 1
+		b = append(b, 0x08) // Ints.key = 1
 		b = wire.AppendInt(b, k)
-		b = append(b, 0x12) // Ints = 2
+		b = append(b, 0x12) // Ints.value = 2
 		b = wire.AppendString(b, v)
 		b = wire.End(b, entry)
 	}
 	for k, v := range m.Flags {
 		b = append(b, 0x1a, wire.Begin) // Flags = 3
 		entry := len(b)
-		b = append(b, 0x08) // key = 1
+		b = append(b, 0x08) // Flags.key = 1
 		b = wire.AppendBool(b, k)
-		b = append(b, 0x10) // Flags = 2
+		b = append(b, 0x10) // Flags.value = 2
 		b = wire.AppendUint(b, v)
 		b = wire.End(b, entry)
 	}
 	for k, v := range m.Lines {
 		b = append(b, 0x22, wire.Begin) // Lines = 4
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Lines.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // Lines = 2
+			b = append(b, 0x12, wire.Begin) // Lines.value = 2
 			at := len(b)
 			if b, err = appendLine(b, &v); err != nil {
-				return b, wire.Failed("Maps", "Lines", err)
+				return b, wire.Failed("Maps", "Lines.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -871,13 +871,13 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 	for k, v := range m.Pointers {
 		b = append(b, 0x2a, wire.Begin) // Pointers = 5
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Pointers.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // Pointers = 2
+			b = append(b, 0x12, wire.Begin) // Pointers.value = 2
 			at := len(b)
 			if b, err = appendLinePointer(b, &v); err != nil {
-				return b, wire.Failed("Maps", "Pointers", err)
+				return b, wire.Failed("Maps", "Pointers.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -886,13 +886,13 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 	for k, v := range m.Lists {
 		b = append(b, 0x32, wire.Begin) // Lists = 6
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Lists.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // Lists = 2
+			b = append(b, 0x12, wire.Begin) // Lists.value = 2
 			at := len(b)
 			if b, err = appendMapsListsItem(b, &v); err != nil {
-				return b, wire.Failed("Maps", "Lists", err)
+				return b, wire.Failed("Maps", "Lists.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -901,13 +901,13 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 	for k, v := range m.Nested {
 		b = append(b, 0x3a, wire.Begin) // Nested = 7
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Nested.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // Nested = 2
+			b = append(b, 0x12, wire.Begin) // Nested.value = 2
 			at := len(b)
 			if b, err = appendMapsNestedItem(b, &v); err != nil {
-				return b, wire.Failed("Maps", "Nested", err)
+				return b, wire.Failed("Maps", "Nested.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -916,19 +916,19 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 	for k, v := range m.Floats {
 		b = append(b, 0x42, wire.Begin) // Floats = 8
 		entry := len(b)
-		b = append(b, 0x09) // key = 1
+		b = append(b, 0x09) // Floats.key = 1
 		b = wire.AppendFloat64(b, k)
-		b = append(b, 0x10) // Floats = 2
+		b = append(b, 0x10) // Floats.value = 2
 		b = wire.AppendInt(b, v)
 		b = wire.End(b, entry)
 	}
 	for k, v := range m.Digests {
 		b = append(b, 0x4a, wire.Begin) // Digests = 9
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Digests.key = 1
 		b = wire.AppendBytes(b, k[:])
 		{
-			b = append(b, 0x12, wire.Begin) // Digests = 2
+			b = append(b, 0x12, wire.Begin) // Digests.value = 2
 			at := len(b)
 			b = wire.AppendDuration(b, v)
 			b = wire.End(b, at)
@@ -939,18 +939,18 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 		b = append(b, 0x52, wire.Begin) // Points = 10
 		entry := len(b)
 		{
-			b = append(b, 0x0a, wire.Begin) // key = 1
+			b = append(b, 0x0a, wire.Begin) // Points.key = 1
 			at := len(b)
 			if b, err = appendPoint(b, &k); err != nil {
-				return b, wire.Failed("Maps", "key", err)
+				return b, wire.Failed("Maps", "Points.key", err)
 			}
 			b = wire.End(b, at)
 		}
 		{
-			b = append(b, 0x12, wire.Begin) // Points = 2
+			b = append(b, 0x12, wire.Begin) // Points.value = 2
 			at := len(b)
 			if b, err = appendPoint(b, &v); err != nil {
-				return b, wire.Failed("Maps", "Points", err)
+				return b, wire.Failed("Maps", "Points.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -960,27 +960,27 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 		b = append(b, 0x5a, wire.Begin) // Addrs = 11
 		entry := len(b)
 		{
-			b = append(b, 0x0a, wire.Begin) // key = 1
+			b = append(b, 0x0a, wire.Begin) // Addrs.key = 1
 			at := len(b)
 			if b, err = k.AppendBinary(b); err != nil {
-				return b, wire.Failed("Maps", "key", err)
+				return b, wire.Failed("Maps", "Addrs.key", err)
 			}
 			b = wire.End(b, at)
 		}
-		b = append(b, 0x12) // Addrs = 2
+		b = append(b, 0x12) // Addrs.value = 2
 		b = wire.AppendBytes(b, v)
 		b = wire.End(b, entry)
 	}
 	for k, v := range m.Tree {
 		b = append(b, 0x62, wire.Begin) // Tree = 12
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Tree.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // Tree = 2
+			b = append(b, 0x12, wire.Begin) // Tree.value = 2
 			at := len(b)
 			if b, err = appendTree(b, &v, wire.DepthMax); err != nil {
-				return b, wire.Failed("Maps", "Tree", err)
+				return b, wire.Failed("Maps", "Tree.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -1211,9 +1211,9 @@ func appendMapsNestedItem(b []byte, m *map[string]float64) (_ []byte, err error)
 	for k, v := range *m {
 		b = append(b, 0x0a, wire.Begin) // value = 1
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // value.key = 1
 		b = wire.AppendString(b, k)
-		b = append(b, 0x11) // value = 2
+		b = append(b, 0x11) // value.value = 2
 		b = wire.AppendFloat64(b, v)
 		b = wire.End(b, entry)
 	}
@@ -1284,13 +1284,13 @@ func appendTree(b []byte, m *Tree, depth int) (_ []byte, err error) {
 	for k, v := range *m {
 		b = append(b, 0x0a, wire.Begin) // value = 1
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // value.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // value = 2
+			b = append(b, 0x12, wire.Begin) // value.value = 2
 			at := len(b)
 			if b, err = appendTree(b, &v, depth-1); err != nil {
-				return b, wire.Failed("Tree", "value", err)
+				return b, wire.Failed("Tree", "value.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -1790,13 +1790,13 @@ func appendNode(b []byte, m *Node, depth int) (_ []byte, err error) {
 	for k, v := range m.Named {
 		b = append(b, 0x22, wire.Begin) // Named = 4
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // Named.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // Named = 2
+			b = append(b, 0x12, wire.Begin) // Named.value = 2
 			at := len(b)
 			if b, err = appendNodePointer(b, &v, depth-1); err != nil {
-				return b, wire.Failed("Node", "Named", err)
+				return b, wire.Failed("Node", "Named.value", err)
 			}
 			b = wire.End(b, at)
 		}
@@ -1888,9 +1888,9 @@ func appendNumbered(b []byte, m *Numbered) (_ []byte, err error) {
 	for k, v := range m.E {
 		b = append(b, 0xa2, 0xff, 0xff, 0xff, 0x0f, wire.Begin) // E = 536870900
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // E.key = 1
 		b = wire.AppendString(b, k)
-		b = append(b, 0x10) // E = 2
+		b = append(b, 0x10) // E.value = 2
 		b = wire.AppendInt(b, v)
 		b = wire.End(b, entry)
 	}
@@ -2037,13 +2037,13 @@ func appendPlain(b []byte, m *map[string][]Order) (_ []byte, err error) {
 	for k, v := range *m {
 		b = append(b, 0x0a, wire.Begin) // value = 1
 		entry := len(b)
-		b = append(b, 0x0a) // key = 1
+		b = append(b, 0x0a) // value.key = 1
 		b = wire.AppendString(b, k)
 		{
-			b = append(b, 0x12, wire.Begin) // value = 2
+			b = append(b, 0x12, wire.Begin) // value.value = 2
 			at := len(b)
 			if b, err = appendPlainItem(b, &v); err != nil {
-				return b, wire.Failed("Plain", "value", err)
+				return b, wire.Failed("Plain", "value.value", err)
 			}
 			b = wire.End(b, at)
 		}

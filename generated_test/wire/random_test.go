@@ -44,6 +44,9 @@ var codecs = []codec{
 // nil: they arrive as nil.
 func draw(t *rapid.T, m any) { fill(t, reflect.ValueOf(m).Elem(), 4) }
 
+// onlyText keeps strings to UTF-8, which others ask for.
+var onlyText bool
+
 func fill(t *rapid.T, v reflect.Value, depth int) {
 	switch p := v.Addr().Interface().(type) {
 	case *time.Time:
@@ -73,6 +76,10 @@ func fill(t *rapid.T, v reflect.Value, depth int) {
 	case reflect.Complex64, reflect.Complex128:
 		v.SetComplex(complex(float64(rapid.Float32().Draw(t, "real")), float64(rapid.Float32().Draw(t, "imag"))))
 	case reflect.String:
+		if onlyText {
+			v.SetString(rapid.String().Draw(t, "text"))
+			return
+		}
 		v.SetString(string(rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "string")))
 	case reflect.Struct:
 		for i := range v.NumField() {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -102,7 +104,11 @@ func AppendInts[S ~[]E, E Signed](b []byte, s S) []byte {
 	b = append(b, Begin)
 	start := len(b)
 	for _, v := range s {
-		b = AppendInt(b, v)
+		x := protowire.EncodeZigZag(int64(v))
+		for ; x >= 0x80; x >>= 7 {
+			b = append(b, byte(x)|0x80)
+		}
+		b = append(b, byte(x))
 	}
 	return End(b, start)
 }
@@ -112,7 +118,11 @@ func AppendUints[S ~[]E, E Unsigned](b []byte, s S) []byte {
 	b = append(b, Begin)
 	start := len(b)
 	for _, v := range s {
-		b = AppendUint(b, v)
+		x := uint64(v)
+		for ; x >= 0x80; x >>= 7 {
+			b = append(b, byte(x)|0x80)
+		}
+		b = append(b, byte(x))
 	}
 	return End(b, start)
 }
@@ -120,17 +130,21 @@ func AppendUints[S ~[]E, E Unsigned](b []byte, s S) []byte {
 // AppendFloat32s appends a packed list with its length.
 func AppendFloat32s[S ~[]E, E ~float32](b []byte, s S) []byte {
 	b = AppendUint(b, uint64(len(s))*4)
-	for _, v := range s {
-		b = AppendFloat32(b, v)
+	b = slices.Grow(b, len(s)*4)
+	list := b[len(b) : len(b)+len(s)*4]
+	for i, v := range s {
+		binary.LittleEndian.PutUint32(list[i*4:], math.Float32bits(float32(v)))
 	}
-	return b
+	return b[:len(b)+len(list)]
 }
 
 // AppendFloat64s appends a packed list with its length.
 func AppendFloat64s[S ~[]E, E ~float64](b []byte, s S) []byte {
 	b = AppendUint(b, uint64(len(s))*8)
-	for _, v := range s {
-		b = AppendFloat64(b, v)
+	b = slices.Grow(b, len(s)*8)
+	list := b[len(b) : len(b)+len(s)*8]
+	for i, v := range s {
+		binary.LittleEndian.PutUint64(list[i*8:], math.Float64bits(float64(v)))
 	}
-	return b
+	return b[:len(b)+len(list)]
 }

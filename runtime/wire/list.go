@@ -1,6 +1,12 @@
 package wire
 
-import "slices"
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // Grow appends a zero element and returns it, with room for as many as follow.
 // The element's value was taken out of r before.
@@ -62,7 +68,7 @@ func Put[M ~map[K]V, K comparable, V any](r *Reader, m *M, k K, v V) {
 }
 
 // Left reports whether a packed list has more elements.
-func (r *Reader) Left() bool { return len(r.rest) > 0 }
+func (r *Reader) Left() bool { return r.at < len(r.b) }
 
 // varints counts the numbers of a packed list, each of which has one last byte.
 func varints(b []byte) int {
@@ -73,67 +79,106 @@ func varints(b []byte) int {
 	return count
 }
 
+// extend appends n elements, to be set, and returns them.
+func extend[S ~[]E, E any](s *S, n int) S {
+	at := len(*s)
+	*s = slices.Grow(*s, n)[:at+n]
+	return (*s)[at:]
+}
+
 // Bools reads a packed list.
 func Bools[S ~[]E, E ~bool](r *Reader, s *S) {
-	p := Read(r.Message())
-	list := slices.Grow(*s, varints(p.rest))
-	for p.Left() {
-		var v E
-		Bool(&p, &v)
-		list = append(list, v)
+	b := r.Message()
+	list, at := extend(s, varints(b)), 0
+	for i := 0; i < len(b); {
+		var x uint64
+		if x, i = varintAt(b, i); i < 0 {
+			r.Within(reason(i))
+			return
+		}
+		list[at] = x != 0
+		at++
 	}
-	*s = list
-	r.Within(p.End("", ""))
 }
 
 // Ints reads a packed list.
 func Ints[S ~[]E, E Signed](r *Reader, s *S) {
-	p := Read(r.Message())
-	list := slices.Grow(*s, varints(p.rest))
-	for p.Left() {
-		var v E
-		Int(&p, &v)
-		list = append(list, v)
+	b := r.Message()
+	list, at := extend(s, varints(b)), 0
+	for i := 0; i < len(b); {
+		x := uint64(b[i])
+		if i++; x >= 0x80 {
+			if i < len(b) && b[i] < 0x80 { // two bytes are worth a way of their own
+				x = x&0x7f | uint64(b[i])<<7
+				i++
+			} else if x, i = varintAt(b, i-1); i < 0 {
+				r.Within(reason(i))
+				return
+			}
+		}
+		v := protowire.DecodeZigZag(x)
+		if int64(E(v)) != v {
+			r.Within(ErrRange)
+			return
+		}
+		list[at] = E(v)
+		at++
 	}
-	*s = list
-	r.Within(p.End("", ""))
 }
 
 // Uints reads a packed list.
 func Uints[S ~[]E, E Unsigned](r *Reader, s *S) {
-	p := Read(r.Message())
-	list := slices.Grow(*s, varints(p.rest))
-	for p.Left() {
-		var v E
-		Uint(&p, &v)
-		list = append(list, v)
+	b := r.Message()
+	list, at := extend(s, varints(b)), 0
+	for i := 0; i < len(b); {
+		x := uint64(b[i])
+		if i++; x >= 0x80 {
+			if i < len(b) && b[i] < 0x80 { // two bytes are worth a way of their own
+				x = x&0x7f | uint64(b[i])<<7
+				i++
+			} else if x, i = varintAt(b, i-1); i < 0 {
+				r.Within(reason(i))
+				return
+			}
+		}
+		if uint64(E(x)) != x {
+			r.Within(ErrRange)
+			return
+		}
+		list[at] = E(x)
+		at++
 	}
-	*s = list
-	r.Within(p.End("", ""))
+}
+
+// varintAt reads the number at i and returns where it ends, or what is wrong.
+func varintAt(b []byte, i int) (x uint64, end int) {
+	x, n := protowire.ConsumeVarint(b[i:])
+	if n < 0 {
+		return 0, n
+	}
+	return x, i + n
 }
 
 // Float32s reads a packed list.
 func Float32s[S ~[]E, E ~float32](r *Reader, s *S) {
-	p := Read(r.Message())
-	list := slices.Grow(*s, len(p.rest)/4)
-	for p.Left() {
-		var v E
-		Float32(&p, &v)
-		list = append(list, v)
+	b := r.Message()
+	list := extend(s, len(b)/4)
+	for i := range list {
+		list[i] = E(math.Float32frombits(binary.LittleEndian.Uint32(b[i*4:])))
 	}
-	*s = list
-	r.Within(p.End("", ""))
+	if len(b)%4 != 0 {
+		r.Within(ErrTruncated)
+	}
 }
 
 // Float64s reads a packed list.
 func Float64s[S ~[]E, E ~float64](r *Reader, s *S) {
-	p := Read(r.Message())
-	list := slices.Grow(*s, len(p.rest)/8)
-	for p.Left() {
-		var v E
-		Float64(&p, &v)
-		list = append(list, v)
+	b := r.Message()
+	list := extend(s, len(b)/8)
+	for i := range list {
+		list[i] = E(math.Float64frombits(binary.LittleEndian.Uint64(b[i*8:])))
 	}
-	*s = list
-	r.Within(p.End("", ""))
+	if len(b)%8 != 0 {
+		r.Within(ErrTruncated)
+	}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -38,22 +39,22 @@ func Uint[T Unsigned](r *Reader, v *T) {
 
 // Float32 reads a float.
 func Float32[T ~float32](r *Reader, v *T) {
-	x, n := protowire.ConsumeFixed32(r.rest)
-	if n < 0 {
-		r.fail(reason(n))
+	if len(r.b)-r.at < 4 {
+		r.fail(ErrTruncated)
 		return
 	}
-	*v, r.rest = T(math.Float32frombits(x)), r.rest[n:]
+	*v = T(math.Float32frombits(binary.LittleEndian.Uint32(r.b[r.at:])))
+	r.at += 4
 }
 
 // Float64 reads a double.
 func Float64[T ~float64](r *Reader, v *T) {
-	x, n := protowire.ConsumeFixed64(r.rest)
-	if n < 0 {
-		r.fail(reason(n))
+	if len(r.b)-r.at < 8 {
+		r.fail(ErrTruncated)
 		return
 	}
-	*v, r.rest = T(math.Float64frombits(x)), r.rest[n:]
+	*v = T(math.Float64frombits(binary.LittleEndian.Uint64(r.b[r.at:])))
+	r.at += 8
 }
 
 // String reads a string, whatever its bytes.

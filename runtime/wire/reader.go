@@ -6,37 +6,32 @@ import "google.golang.org/protobuf/encoding/protowire"
 // and End tells the error.
 type Reader struct {
 	Tag   uint64 // of the field at hand: its number and how its value is written
-	rest  []byte
-	size  int // of the whole input
-	start int // of the last Message, or of what failed
+	b     []byte // never changed: storing a pointer costs more while memory is collected
+	at    int    // what comes next; the end after an error
+	start int    // of the last Message, or of what failed
 	err   error
 }
 
 // Read begins to read a message.
-func Read(b []byte) Reader { return Reader{rest: b, size: len(b)} }
+func Read(b []byte) Reader { return Reader{b: b} }
 
 // Next goes on to the next field, whose value is to be read then. It reports
 // whether there is one.
 func (r *Reader) Next() bool {
-	if len(r.rest) == 0 {
+	if r.at >= len(r.b) {
 		return false
 	}
-	if c := r.rest[0]; c < 0x80 {
-		r.Tag, r.rest = uint64(c), r.rest[1:]
+	if c := r.b[r.at]; c < 0x80 {
+		r.Tag = uint64(c)
+		r.at++
 		return true
 	}
 	return r.next()
 }
 
 func (r *Reader) next() bool {
-	tag, n := protowire.ConsumeVarint(r.rest)
-	if n < 0 {
-		r.Tag = 0
-		r.fail(reason(n))
-		return false
-	}
-	r.Tag, r.rest = tag, r.rest[n:]
-	return true
+	r.Tag = r.longVarint()
+	return r.err == nil
 }
 
 // Skip passes over the value of a field that the message does not have.
@@ -46,31 +41,30 @@ func (r *Reader) Skip() {
 		r.fail(ErrMalformed)
 		return
 	}
-	n := protowire.ConsumeFieldValue(protowire.Number(number), protowire.Type(r.Tag&7), r.rest)
+	n := protowire.ConsumeFieldValue(protowire.Number(number), protowire.Type(r.Tag&7), r.b[r.at:])
 	if n < 0 {
 		r.fail(reason(n))
 		return
 	}
-	r.rest = r.rest[n:]
+	r.at += n
 }
 
 // Message takes a value that has a length before it. It belongs to the input.
 func (r *Reader) Message() []byte {
 	n := r.varint()
-	if n > uint64(len(r.rest)) {
+	if n > uint64(len(r.b)-r.at) {
 		r.fail(ErrTruncated)
 		return nil
 	}
-	r.start = r.size - len(r.rest)
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
+	r.start = r.at
+	r.at += int(n)
+	return r.b[r.start:r.at:r.at]
 }
 
 // Within takes over the error of reading the last Message.
 func (r *Reader) Within(err error) {
 	if err != nil && r.err == nil {
-		r.err, r.rest = err, nil
+		r.err, r.at = err, len(r.b)
 	}
 }
 
@@ -94,27 +88,26 @@ func (r *Reader) failure(message, fields string) error {
 // fail ends the reading; the first reason counts.
 func (r *Reader) fail(err error) {
 	if r.err == nil {
-		r.err, r.start = err, r.size-len(r.rest)
+		r.err, r.start = err, r.at
 	}
-	r.rest = nil
+	r.at = len(r.b)
 }
 
 func (r *Reader) varint() uint64 {
-	if len(r.rest) > 0 && r.rest[0] < 0x80 {
-		v := uint64(r.rest[0])
-		r.rest = r.rest[1:]
-		return v
+	if r.at < len(r.b) && r.b[r.at] < 0x80 {
+		r.at++
+		return uint64(r.b[r.at-1])
 	}
 	return r.longVarint()
 }
 
 func (r *Reader) longVarint() uint64 {
-	v, n := protowire.ConsumeVarint(r.rest)
+	v, n := protowire.ConsumeVarint(r.b[r.at:])
 	if n < 0 {
 		r.fail(reason(n))
 		return 0
 	}
-	r.rest = r.rest[n:]
+	r.at += n
 	return v
 }
 
@@ -123,15 +116,12 @@ func (r *Reader) longVarint() uint64 {
 // alone: a length that leads beyond the end is not counted.
 func (r *Reader) run() int {
 	count := 0
-	for rest := r.rest; ; count++ {
-		tag, n := protowire.ConsumeVarint(rest)
-		if n < 0 || tag != r.Tag {
-			return count
+	ahead := Reader{b: r.b, at: r.at}
+	for ahead.Next() && ahead.Tag == r.Tag {
+		if ahead.Message(); ahead.err != nil {
+			break
 		}
-		rest = rest[n:]
-		if n = protowire.ConsumeFieldValue(1, protowire.BytesType, rest); n < 0 {
-			return count
-		}
-		rest = rest[n:]
+		count++
 	}
+	return count
 }

@@ -51,13 +51,13 @@ func appendB2(b_ []byte, m_ *b, depth_ int) (_ []byte, err_ error) {
 	for k, v_ := range m_.K {
 		b_ = append(b_, 0x1a, wire.Begin) // K = 3
 		entry_ := len(b_)
-		b_ = append(b_, 0x0a) // key = 1
+		b_ = append(b_, 0x0a) // K.key = 1
 		b_ = wire.AppendString(b_, k)
 		{
-			b_ = append(b_, 0x12, wire.Begin) // K = 2
+			b_ = append(b_, 0x12, wire.Begin) // K.value = 2
 			at := len(b_)
 			if b_, err_ = appendV(b_, &v_, depth_-1); err_ != nil {
-				return b_, wire.Failed("B", "K", err_)
+				return b_, wire.Failed("B", "K.value", err_)
 			}
 			b_ = wire.End(b_, at)
 		}
@@ -108,13 +108,13 @@ func appendM(b_ []byte, m_ *m, depth_ int) (_ []byte, err_ error) {
 	for k, v_ := range m_.At {
 		b_ = append(b_, 0x0a, wire.Begin) // At = 1
 		entry_ := len(b_)
-		b_ = append(b_, 0x0a) // key = 1
+		b_ = append(b_, 0x0a) // At.key = 1
 		b_ = wire.AppendString(b_, k)
 		{
-			b_ = append(b_, 0x12, wire.Begin) // At = 2
+			b_ = append(b_, 0x12, wire.Begin) // At.value = 2
 			at := len(b_)
 			if b_, err_ = appendVPointer(b_, &v_, depth_-1); err_ != nil {
-				return b_, wire.Failed("M", "At", err_)
+				return b_, wire.Failed("M", "At.value", err_)
 			}
 			b_ = wire.End(b_, at)
 		}

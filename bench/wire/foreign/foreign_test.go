@@ -1,0 +1,68 @@
+package foreign
+
+import (
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/bench/wire/pb"
+	"github.com/topogen/topogen/runtime/wire"
+)
+
+// TestMessages: a proto.Message is its own bytes, and nil stays nil.
+func TestMessages(t *testing.T) {
+	pose, line := &pb.Pose{X: 1}, &pb.Line{Item: "tea"}
+	m := &Envelope{
+		Name: "n", Order: &pb.Order{Account: "ann"}, Lines: []*pb.Line{line, nil, {}}, Twice: &pose,
+		Scans: map[string]*pb.Scan{"a": nil, "b": {Number: 3}},
+	}
+	m.Inside.Line = line
+	for _, m := range []*Envelope{m, {}} {
+		b, err := appendEnvelope(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := new(Envelope)
+		if err := consumeEnvelope(b, got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(m, got, protocmp.Transform()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestWhole: as the message of an edge it is exactly what protobuf writes.
+func TestWhole(t *testing.T) {
+	scan := &pb.Scan{Sensor: "front", Ranges: []float32{1, 2}}
+	b, err := appendScanPointer(nil, &scan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := new(pb.Scan)
+	if err := proto.Unmarshal(b, other); err != nil || !proto.Equal(other, scan) {
+		t.Errorf("protobuf reads %v, %v", other, err)
+	}
+	for _, want := range []*pb.Scan{scan, nil} {
+		if b, err = appendScanPointer(nil, &want); err != nil {
+			t.Fatal(err)
+		}
+		var got *pb.Scan
+		if err := consumeScanPointer(b, &got); err != nil || !proto.Equal(got, want) || (got == nil) != (want == nil) {
+			t.Errorf("%v became %v, %v", want, got, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	var e *wire.Error
+	if err := consumeEnvelope([]byte("\x12\x03\x0a\x05a"), new(Envelope)); !errors.As(err, &e) || e.Path != "Envelope.Order" || e.Offset != 2 {
+		t.Errorf("%v", err)
+	}
+	if _, err := appendEnvelope(nil, &Envelope{Lines: []*pb.Line{{Item: "\xff"}}}); !errors.As(err, &e) || e.Path != "Envelope.Lines" {
+		t.Errorf("%v", err)
+	}
+}
