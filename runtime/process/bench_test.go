@@ -3,6 +3,7 @@
 package process
 
 import (
+	"syscall"
 	"testing"
 )
 
@@ -17,6 +18,21 @@ func BenchmarkStart(b *testing.B) {
 		c.Kill()
 		<-c.Done()
 		b.StartTimer()
+	}
+}
+
+// BenchmarkBack is the time from kill -9 in a call to the answer of the next process.
+func BenchmarkBack(b *testing.B) {
+	for b.Loop() {
+		c, err := Start(b.Context(), settings("camera"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		ask(b, c, "echo back")
+		syscall.Kill(c.PID(), syscall.SIGKILL)
+		if _, err := c.Call(7, 1, nil); err == nil {
+			b.Fatal("it was not killed")
+		}
 	}
 }
 

@@ -68,7 +68,7 @@
 //   - main does not run in the process, nor what it would have set: flags are not
 //     parsed. The same is true of packages that only main imports, and of init
 //     functions of the generated package in files that the compiler sees later.
-//   - A call costs some 25 µs beyond its handler, a send of Serve the same, a start some
+//   - A call costs some 30 µs beyond its handler, a send of Serve the same, a start some
 //     3 ms beyond the constructor, on the machine where docs/explanation/processes.md
 //     measured them. A process needs five files in its parent and a thread.
 //   - topo.Alive is told at most each 10 ms.
