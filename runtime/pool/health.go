@@ -8,13 +8,6 @@ import (
 	"time"
 )
 
-// Killer is a Cell whose handlers run where they can be ended from outside: in a
-// process of their own.
-type Killer interface {
-	// Kill makes the call under way return an error, soon.
-	Kill()
-}
-
 // errHung is what an instance has failed with that was abandoned or killed.
 var errHung = errors.New("the call takes longer than the health timeout")
 
@@ -62,11 +55,7 @@ func (p *Pool) watchHealth(list []*watch) {
 // hung ends an instance whose call is overdue.
 func (p *Pool) hung(w *watch, life *Life, state uint64) {
 	u := w.unit
-	if k, ok := u.cell.(Killer); ok {
-		if w.killed.CompareAndSwap(false, true) {
-			u.proc.faults.healthCheckKills.Add(1)
-			k.Kill()
-		}
+	if w.killProcess() {
 		return
 	}
 	if !life.abandon(state) {

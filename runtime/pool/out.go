@@ -107,6 +107,9 @@ func (o *Out) Sent() error {
 	if !o.served {
 		return nil
 	}
+	if sent := o.unit.proc.pool.outside; sent != nil {
+		return sent()
+	}
 	o.unit.proc.pool.served(o)
 	return nil
 }

@@ -70,6 +70,7 @@ type Pool struct {
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
 	abandonedNow atomic.Int32 // goroutines that hang
 	faulty       bool         // some processor has faults to count
+	outside      func() error // in the process of an isolated instance: passes on what Serve has sent
 
 	mu       sync.Mutex
 	err      error
@@ -494,7 +495,13 @@ func (p *Pool) closeAll(err error) error {
 	}
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
-			if !u.started || u.home.Load().state.Load()&1 == 1 {
+			if u.home.Load().state.Load()&1 == 1 {
+				if w := u.watch(); w != nil {
+					w.killProcess()
+				}
+				continue
+			}
+			if !u.started {
 				continue
 			}
 			if err := p.guard(u, "Close", u.cell.Close); err != nil {

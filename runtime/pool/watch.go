@@ -60,12 +60,13 @@ type watch struct {
 	source    bool // its Ping or Serve counts in its group
 	stop      bool // it is to be stopped when Serve returns, or when it is made
 	failed    atomic.Bool
-	killed    atomic.Bool          // its process was, by the health check
-	lives     atomic.Pointer[Life] // life, for the health check
-	dueAt     int64                // when the supervisor wants to hear, 0: not
-	startBy   int64                // when making it has taken too long, 0: never
-	hangsTill int64                // under a Stepper: when a call that hangs is overdue
-	hangs     *runner              // whose call that is
+	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
+	killed    atomic.Bool             // its process was, by the health check
+	lives     atomic.Pointer[Life]    // life, for the health check
+	dueAt     int64                   // when the supervisor wants to hear, 0: not
+	startBy   int64                   // when making it has taken too long, 0: never
+	hangsTill int64                   // under a Stepper: when a call that hangs is overdue
+	hangs     *runner                 // whose call that is
 	making    *making
 	closed    chan struct{}                      // closed when Close of the one before has returned
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
@@ -78,8 +79,9 @@ type watch struct {
 // order is what the supervisor wants of an instance, or the answer of its maker.
 type order struct {
 	ChildEffect
-	at   int64   // of EffectWait
-	made *making // not nil: the instance is there, or not
+	at    int64   // of EffectWait
+	made  *making // not nil: the instance is there, or not
+	ended Process // not nil: that has ended
 }
 
 // making is the making of an instance, which may take too long.
@@ -202,13 +204,17 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 		return false
 	}
 	p.record(e)
+	then := u.proc.Watch.Then
+	if w.endsProcess(err) {
+		then = ThenStop
+	}
 	h := w.hand
 	if h == nil || l == nil {
-		if goesOn = u.proc.Watch.Then != ThenStop; l != nil { // a tick
+		if goesOn = then != ThenStop; l != nil { // a tick
 			u.proc.faults.dropped.Add(1)
 		}
 	} else {
-		goesOn = w.settle(e, u.proc.Watch.Then)
+		goesOn = w.settle(e, then)
 	}
 	if l != nil {
 		l.relist()
@@ -374,6 +380,10 @@ func (w *Worker) obey(u *Unit) {
 	for _, o := range orders {
 		if o.made != nil {
 			w.made(v, o.made)
+			continue
+		}
+		if o.ended != nil {
+			v.processEnded(o.ended)
 			continue
 		}
 		switch o.Kind {

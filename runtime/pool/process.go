@@ -1,0 +1,74 @@
+package pool
+
+import "fmt"
+
+// Process is what an instance runs in that is not a goroutine of this process.
+// process.Remote is one.
+type Process interface {
+	// Done is closed when it has ended.
+	Done() <-chan struct{}
+	// Ended says how: nil for an end of its own accord and in order.
+	Ended() error
+	// Ends reports whether err, of a call, means that it has ended, or is about to.
+	Ends(err error) bool
+	// Kill ends it, and makes the call under way return an error. Any goroutine may
+	// call it.
+	Kill()
+}
+
+// Attach says that the instance runs in a process. Its end is that of the
+// instance, also between calls, and the health check ends it.
+func (u *Unit) Attach(p Process) {
+	w, pool := u.watch(), u.proc.pool
+	w.process.Store(&p)
+	pool.running.Add(1)
+	go func() {
+		defer pool.running.Done()
+		select {
+		case <-p.Done():
+			pool.supervision.Lock()
+			w.orders = append(w.orders, order{ended: p})
+			pool.supervision.Unlock()
+			u.tell(controlOrder)
+		case <-pool.done:
+		}
+	}()
+}
+
+// processEnded is told that a process has ended. Where it did so in a call, that
+// has said so before.
+func (w *watch) processEnded(p Process) {
+	if now := w.process.Load(); w.phase != watchRunning || now == nil || *now != p {
+		return
+	}
+	if err := p.Ended(); err != nil {
+		w.end(w.failedHow(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
+		return
+	}
+	w.end(ChildEnded, nil)
+}
+
+// endsProcess reports whether an error of a call is that the process has ended.
+func (w *watch) endsProcess(err error) bool {
+	p := w.process.Load()
+	return p != nil && (*p).Ends(err)
+}
+
+// killProcess ends the process of the instance, if it has one.
+func (w *watch) killProcess() (has bool) {
+	p := w.process.Load()
+	if p == nil {
+		return false
+	}
+	if w.killed.CompareAndSwap(false, true) {
+		w.unit.proc.faults.healthCheckKills.Add(1)
+		(*p).Kill()
+	}
+	return true
+}
+
+// Isolated is the error for a constructor that an isolated processor was given.
+func Isolated(processor string) error {
+	return fmt.Errorf("pool: processor %q is isolated: in its process it is made by what the topology file names under new, "+
+		"or is the zero value; its field of Processors must be nil", processor)
+}
