@@ -1,0 +1,119 @@
+package process
+
+import (
+	"context"
+	"errors"
+)
+
+// Kinds of calls that generated code makes.
+const (
+	Receive            Kind = iota // a message of an edge
+	Ping                           // Ping
+	Finish                         // Finish
+	InputClosed                    // InputClosed, of the input that stands in place of the edge; the payload is its state
+	InputRecovered                 // InputRecovered, likewise
+	ProcessorRestarted             // ProcessorRestarted, of the processor that stands in place of the edge
+	AllInputsClosed                // AllInputsClosed
+)
+
+// Remote is an instance in a process, as the generated proxy of a processor calls
+// it. It is used in the turns of the instance.
+type Remote struct {
+	child *Child
+	b     []byte // of the payload
+}
+
+// Deliver takes a message that the process has sent: it checks it, and where put
+// is true it sends it on.
+type Deliver func(edge, instance int, payload []byte, put bool) error
+
+// StartRemote starts the process of an instance.
+func StartRemote(ctx context.Context, s Settings) (*Remote, error) {
+	c, err := Start(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Remote{child: c}, nil
+}
+
+// Buffer is empty, for the payload of the next call.
+func (r *Remote) Buffer() []byte { return r.b[:0] }
+
+// Call has the process handle a call, passes on what it has sent, and returns the
+// reply, which is valid until the next call. What it sends counts as a whole or
+// not at all.
+func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (reply []byte, err error) {
+	if cap(payload) > cap(r.b) {
+		r.b = payload
+	}
+	a, err := r.child.Call(kind, edge, payload)
+	if err != nil {
+		return nil, err
+	}
+	for _, put := range [...]bool{false, true} {
+		for s := range a.Sends() {
+			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
+				r.child.Kill() // it is no process of ours
+				return nil, errors.Join(ErrProtocol, err)
+			}
+		}
+	}
+	return a.Reply, a.Err
+}
+
+// Serve runs Serve in the process until ctx ends or Serve returns. Sent is called
+// after each message that was sent on.
+func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() error) error {
+	defer context.AfterFunc(ctx, r.child.Stop)()
+	err := r.child.Serve(func(edge, instance int, payload []byte) error {
+		if err := open(); err != nil {
+			return err
+		}
+		if err := deliver(edge, instance, payload, true); err != nil {
+			r.child.Kill()
+			return errors.Join(ErrProtocol, err)
+		}
+		return sent()
+	})
+	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
+		return nil
+	}
+	return err
+}
+
+// Cancel ends the contexts of the handlers when ctx ends.
+func (r *Remote) Cancel(ctx context.Context) { context.AfterFunc(ctx, r.child.Cancel) }
+
+// Close closes the instance and ends its process, where that has not ended before.
+func (r *Remote) Close() error {
+	if r == nil || r.child.Err() != nil {
+		return nil
+	}
+	_, err := r.child.Close()
+	return err
+}
+
+// Done, Ended, Ends and Kill make a Remote the pool.Process of its instance.
+func (r *Remote) Done() <-chan struct{} { return r.child.Done() }
+
+// Ended is nil where the process has ended of its own accord and in order.
+func (r *Remote) Ended() error {
+	err := r.child.Err()
+	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
+		return nil
+	}
+	return err
+}
+
+// Ends reports whether err says that the process has ended, or that it panicked
+// and is about to.
+func (r *Remote) Ends(err error) bool {
+	if _, ok := errors.AsType[*ExitError](err); ok || errors.Is(err, ErrProtocol) {
+		return true
+	}
+	e, ok := errors.AsType[*RemoteError](err)
+	return ok && e.Stack != nil
+}
+
+// Kill ends the process.
+func (r *Remote) Kill() { r.child.Kill() }
