@@ -37,7 +37,7 @@ func plan(open func(dir string) (disk, error), t Target) (*Changes, []spec.Findi
 		c.planFile(d, file)
 	}
 	for _, name := range t.Keep {
-		if t.nameFinding(name) == nil && t.folderFinding(d, name) == nil {
+		if t.nameFinding(name, false) == nil && t.folderFinding(d, name) == nil {
 			c.addFolder(name)
 		}
 	}
@@ -67,12 +67,14 @@ func (c *Changes) addFolder(name string) {
 }
 
 func (c *Changes) planFile(d disk, file File) {
-	if f := c.target.nameFinding(file.Name); f != nil {
+	if f := c.target.nameFinding(file.Name, file.Kept); f != nil {
 		c.refuse(Change{Name: file.Name}, f)
 		return
 	}
 	ch := Change{Name: file.Name, new: file.Body}
-	mustBeSealed(&c.target, file)
+	if !file.Kept {
+		mustBeSealed(&c.target, file)
+	}
 	// Equal but for case is the same file on some disks.
 	for _, other := range c.list {
 		if strings.EqualFold(other.Name, file.Name) {
@@ -102,6 +104,9 @@ func (c *Changes) planFile(d disk, file File) {
 		ch.Op = Unchanged
 	default:
 		ch.Op = Replace
+		if file.Kept {
+			break
+		}
 		if f := c.target.judge(d, file.Name, existing.content); f != nil {
 			c.refuse(ch, f)
 			return

@@ -39,7 +39,7 @@ func TestPlanFindsNothingToDo(t *testing.T) {
 			t.Errorf("%s: %v", name, ops(c))
 		}
 		if got := c.Outputs(); len(got) != 1 || string(got[0].Body) != content {
-			t.Errorf("%s: outputs %q", name, got)
+			t.Errorf("%s: outputs %+v", name, got)
 		}
 	}
 }

@@ -19,6 +19,9 @@ const FileBytesMax = 64 << 20
 type File struct {
 	Name string // slash path relative to the topology's folder, inside it
 	Body []byte // sealed content
+	// Kept says that the file is not sealed: it holds what must survive a build, people
+	// merge it, and it is never an orphan.
+	Kept bool
 }
 
 // Target is what one topology writes.
@@ -50,7 +53,7 @@ func (t *Target) label(name string) string {
 }
 
 // nameFinding checks an output's name by itself, before the disk is looked at.
-func (t *Target) nameFinding(name string) *spec.Finding {
+func (t *Target) nameFinding(name string, kept bool) *spec.Finding {
 	switch {
 	case name == "", strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }),
 		path.Clean(name) != name, !filepath.IsLocal(filepath.FromSlash(name)):
@@ -59,7 +62,7 @@ func (t *Target) nameFinding(name string) *spec.Finding {
 			Message:    fmt.Sprintf("output %q leaves the folder of %s", name, t.Source),
 			Suggestion: "name a file in the same folder or below it, with forward slashes and without ..",
 		}
-	case path.Ext(name) != ".go":
+	case path.Ext(name) != ".go" && !kept:
 		return &spec.Finding{
 			Code: "TG503", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
 			Message:    fmt.Sprintf("output %q is not a Go file", name),
