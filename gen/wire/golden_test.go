@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dave/jennifer/jen"
@@ -46,7 +47,7 @@ func named(names ...string) (list []wire.Named) {
 
 func load(t *testing.T, dir string, messages []wire.Named) (*types.Package, []wire.Input) {
 	t.Helper()
-	pkg, inputs, err := wire.Load(context.Background(), dir, messages)
+	pkg, inputs, err := wire.Load(context.Background(), dir, types.NewPackage("github.com/topogen/topogen/"+strings.TrimPrefix(dir, "../../"), ""), messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func load(t *testing.T, dir string, messages []wire.Named) (*types.Package, []wi
 func TestSample(t *testing.T) {
 	pkg, inputs := load(t, sample, roots())
 	schema, problems := wire.Build(pkg, inputs)
-	file := filepath.Join(sample, wire.FileName)
+	file := filepath.Join(sample, wire.FileName("topology.yml"))
 	old, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"go/types"
 	"slices"
@@ -19,10 +18,11 @@ type Named struct {
 }
 
 // Load finds the types of messages for whoever has not bound the topology by real
-// types: it loads the package in dir, which need not compile, and those that the
-// types mention.
-func Load(ctx context.Context, dir string, messages []Named, flags ...string) (*types.Package, []Input, error) {
-	paths := []string{"."}
+// types. It loads own, the package that the codecs are for, which need not compile
+// and need not be there, and those that the types mention; dir is a folder of the
+// module.
+func Load(ctx context.Context, dir string, own *types.Package, messages []Named, flags ...string) (*types.Package, []Input, error) {
+	paths := []string{own.Path()}
 	for _, m := range messages {
 		paths = m.Type.Imports(paths)
 	}
@@ -35,15 +35,14 @@ func Load(ctx context.Context, dir string, messages []Named, flags ...string) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &resolver{packages: make(map[string]*types.Package)}
+	r := &resolver{own: own, packages: make(map[string]*types.Package)}
 	for _, p := range list {
-		if r.packages[p.PkgPath] = p.Types; slices.Contains(paths, p.PkgPath) {
+		if p.Types == nil || len(p.GoFiles) == 0 {
 			continue
 		}
-		r.own = p.Types // "."
-	}
-	if r.own == nil {
-		return nil, nil, errors.New("no package was found in " + dir)
+		if r.packages[p.PkgPath] = p.Types; p.PkgPath == own.Path() {
+			r.own = p.Types
+		}
 	}
 	var inputs []Input
 	for _, m := range messages {
@@ -101,7 +100,10 @@ func (r *resolver) named(t plan.TypeRef) (types.Type, error) {
 	if !ok {
 		return nil, fmt.Errorf("type %s was not found", t)
 	}
-	if len(t.Args) == 0 {
+	generic, ok := name.Type().(interface{ TypeParams() *types.TypeParamList })
+	if want := ok && generic.TypeParams().Len() > 0; want != (len(t.Args) > 0) {
+		return nil, fmt.Errorf("type %s has other type arguments", t)
+	} else if !want {
 		return name.Type(), nil
 	}
 	var args []types.Type

@@ -21,7 +21,7 @@ func (p Problem) String() string {
 		text = p.Path + ": " + text
 	}
 	if p.Line > 0 {
-		text = fmt.Sprintf("%s:%d: %s", FileName, p.Line, text)
+		text = fmt.Sprintf("line %d: %s", p.Line, text)
 	}
 	return text
 }

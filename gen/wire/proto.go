@@ -14,7 +14,7 @@ import (
 type ProtoOptions struct {
 	Topology string    // its name, of which the package is made
 	Refused  []Problem // of the messages that cannot be encoded
-	Loose    bool      // some numbers are not kept in the file of numbers
+	Loose    string    // the file of numbers, where it does not keep all; "": it does
 }
 
 // Proto is the .proto that describes the messages of a schema to other programs.
@@ -31,8 +31,8 @@ func Proto(s *Schema, o ProtoOptions) []byte {
 	}
 	var b bytes.Buffer
 	b.WriteString("// The messages of a topology, as topogen proto prints them.\n")
-	if o.Loose {
-		fmt.Fprintf(&b, "// Numbers that %s does not keep, because nothing of them crosses a border, may change.\n", FileName)
+	if o.Loose != "" {
+		fmt.Fprintf(&b, "// Numbers that %s does not keep, because nothing of them crosses a border, may change.\n", line(o.Loose))
 	}
 	fmt.Fprintf(&b, "\nsyntax = \"proto3\";\n\npackage %s;\n", p.pkg)
 	if p.duration || p.timestamp {

@@ -104,11 +104,14 @@ func AppendInts[S ~[]E, E Signed](b []byte, s S) []byte {
 	b = append(b, Begin)
 	start := len(b)
 	for _, v := range s {
-		x := protowire.EncodeZigZag(int64(v))
-		for ; x >= 0x80; x >>= 7 {
-			b = append(b, byte(x)|0x80)
+		switch x := protowire.EncodeZigZag(int64(v)); {
+		case x < 1<<7:
+			b = append(b, byte(x))
+		case x < 1<<14:
+			b = append(b, byte(x)|0x80, byte(x>>7))
+		default:
+			b = protowire.AppendVarint(b, x)
 		}
-		b = append(b, byte(x))
 	}
 	return End(b, start)
 }
@@ -118,11 +121,14 @@ func AppendUints[S ~[]E, E Unsigned](b []byte, s S) []byte {
 	b = append(b, Begin)
 	start := len(b)
 	for _, v := range s {
-		x := uint64(v)
-		for ; x >= 0x80; x >>= 7 {
-			b = append(b, byte(x)|0x80)
+		switch x := uint64(v); {
+		case x < 1<<7:
+			b = append(b, byte(x))
+		case x < 1<<14:
+			b = append(b, byte(x)|0x80, byte(x>>7))
+		default:
+			b = protowire.AppendVarint(b, x)
 		}
-		b = append(b, byte(x))
 	}
 	return End(b, start)
 }
@@ -132,10 +138,11 @@ func AppendFloat32s[S ~[]E, E ~float32](b []byte, s S) []byte {
 	b = AppendUint(b, uint64(len(s))*4)
 	b = slices.Grow(b, len(s)*4)
 	list := b[len(b) : len(b)+len(s)*4]
-	for i, v := range s {
-		binary.LittleEndian.PutUint32(list[i*4:], math.Float32bits(float32(v)))
+	for i := 0; i < len(s) && len(list) >= 4; i++ { // so both need no check within
+		binary.LittleEndian.PutUint32(list, math.Float32bits(float32(s[i])))
+		list = list[4:]
 	}
-	return b[:len(b)+len(list)]
+	return b[:len(b)+len(s)*4]
 }
 
 // AppendFloat64s appends a packed list with its length.
@@ -143,8 +150,9 @@ func AppendFloat64s[S ~[]E, E ~float64](b []byte, s S) []byte {
 	b = AppendUint(b, uint64(len(s))*8)
 	b = slices.Grow(b, len(s)*8)
 	list := b[len(b) : len(b)+len(s)*8]
-	for i, v := range s {
-		binary.LittleEndian.PutUint64(list[i*8:], math.Float64bits(float64(v)))
+	for i := 0; i < len(s) && len(list) >= 8; i++ { // so both need no check within
+		binary.LittleEndian.PutUint64(list, math.Float64bits(float64(s[i])))
+		list = list[8:]
 	}
-	return b[:len(b)+len(list)]
+	return b[:len(b)+len(s)*8]
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -72,9 +73,12 @@ func (r *Reader) Left() bool { return r.at < len(r.b) }
 
 // varints counts the numbers of a packed list, each of which has one last byte.
 func varints(b []byte) int {
-	count := 0
+	count := len(b)
+	for ; len(b) >= 8; b = b[8:] {
+		count -= bits.OnesCount64(binary.LittleEndian.Uint64(b) & 0x8080808080808080)
+	}
 	for _, c := range b {
-		count += int(^c >> 7)
+		count -= int(c >> 7)
 	}
 	return count
 }
@@ -82,7 +86,11 @@ func varints(b []byte) int {
 // extend appends n elements, to be set, and returns them.
 func extend[S ~[]E, E any](s *S, n int) S {
 	at := len(*s)
-	*s = slices.Grow(*s, n)[:at+n]
+	if at == 0 && n > 0 {
+		*s = make(S, n) // slices.Grow would clear memory that is clear
+	} else {
+		*s = slices.Grow(*s, n)[:at+n]
+	}
 	return (*s)[at:]
 }
 
@@ -163,10 +171,16 @@ func varintAt(b []byte, i int) (x uint64, end int) {
 func Float32s[S ~[]E, E ~float32](r *Reader, s *S) {
 	b := r.Message()
 	list := extend(s, len(b)/4)
-	for i := range list {
-		list[i] = E(math.Float32frombits(binary.LittleEndian.Uint32(b[i*4:])))
+	for len(list) >= 4 && len(b) >= 16 { // four at once: most of the time would go into the loop
+		x, y := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		list[0], list[1] = E(math.Float32frombits(uint32(x))), E(math.Float32frombits(uint32(x>>32)))
+		list[2], list[3] = E(math.Float32frombits(uint32(y))), E(math.Float32frombits(uint32(y>>32)))
+		list, b = list[4:], b[16:]
 	}
-	if len(b)%4 != 0 {
+	for i := range list {
+		list[i], b = E(math.Float32frombits(binary.LittleEndian.Uint32(b))), b[4:]
+	}
+	if len(b) > 0 {
 		r.Within(ErrTruncated)
 	}
 }
@@ -175,10 +189,10 @@ func Float32s[S ~[]E, E ~float32](r *Reader, s *S) {
 func Float64s[S ~[]E, E ~float64](r *Reader, s *S) {
 	b := r.Message()
 	list := extend(s, len(b)/8)
-	for i := range list {
-		list[i] = E(math.Float64frombits(binary.LittleEndian.Uint64(b[i*8:])))
+	for i := 0; i < len(list) && len(b) >= 8; i++ { // so both need no check within
+		list[i], b = E(math.Float64frombits(binary.LittleEndian.Uint64(b))), b[8:]
 	}
-	if len(b)%8 != 0 {
+	if len(b) > 0 {
 		r.Within(ErrTruncated)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"context"
 	"flag"
 	"go/format"
+	"go/types"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 
@@ -46,7 +48,7 @@ func TestForeign(t *testing.T) {
 // codecs makes the codecs of messages for the package in dir.
 func codecs(t *testing.T, dir string, messages ...wire.Named) *wire.Schema {
 	t.Helper()
-	pkg, inputs, err := wire.Load(context.Background(), dir, messages)
+	pkg, inputs, err := wire.Load(context.Background(), dir, types.NewPackage(path.Join("github.com/topogen/topogen/bench/wire/make", dir), ""), messages)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"go/types"
 	"os"
 	"path/filepath"
 
@@ -22,7 +24,7 @@ func newProto(chosen *command) *cobra.Command {
 		Short: "Print the .proto of a topology's messages",
 		Long: `Print the .proto (proto3) that describes the messages of a topology as generated
 code writes them where they leave the process. Field numbers are those of struct
-tags, ` + "`topo:\"3\"`" + `, and of ` + wire.FileName + ` beside the topology. Nothing is
+tags, ` + "`topo:\"3\"`" + `, and of topology.wire.yml beside the topology. Nothing is
 written. Messages that cannot be encoded are named in a comment at the end, with
 the reason.`,
 		Example: `  topogen proto topology.yml >orders.proto
@@ -58,21 +60,26 @@ func (p Proto) run(ctx context.Context, s Streams) error {
 
 // protoOf is the .proto of a topology that binds.
 func protoOf(ctx context.Context, r gen.Result) ([]byte, error) {
-	output := filepath.Join(r.Dir, filepath.FromSlash(r.Topology.Output.Value))
-	pkg, inputs, err := wire.Load(ctx, filepath.Dir(output), messagesOf(r.Plan))
+	own := types.NewPackage(r.Plan.ImportPath, r.Plan.Package)
+	pkg, inputs, err := wire.Load(ctx, r.Dir, own, messagesOf(r.Plan))
 	if err != nil {
 		return nil, err
 	}
-	kept, err := os.ReadFile(filepath.Join(r.Dir, wire.FileName))
+	name := wire.FileName(r.Topology.File)
+	kept, err := os.ReadFile(filepath.Join(r.Dir, name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	schema, refused := wire.Build(pkg, inputs)
 	schema, now, wrong := wire.Assign(schema, kept)
 	if len(wrong) > 0 {
-		return nil, errors.New(wrong[0].String())
+		return nil, fmt.Errorf("%s: %s", name, wrong[0])
 	}
-	return wire.Proto(&schema, wire.ProtoOptions{Topology: r.Topology.Name.Value, Refused: refused, Loose: string(now) != string(kept)}), nil
+	options := wire.ProtoOptions{Topology: r.Topology.Name.Value, Refused: refused}
+	if string(now) != string(kept) {
+		options.Loose = name
+	}
+	return wire.Proto(&schema, options), nil
 }
 
 // messagesOf lists the messages of a plan, each once, in the order of its edges.
