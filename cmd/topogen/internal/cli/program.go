@@ -34,7 +34,11 @@ It runs until all sources are done. What waits, such as a Serve that listens, an
 external processor or nothing but timers, runs until an interrupt.
 
 An interrupt lets the program drain what is under way; a second one kills it. On a
-terminal a status line shows messages and rates. The exit code is the program's.`,
+terminal a status line shows messages and rates, restarts, broken inputs and
+instances that were given up. Where the file says what becomes of failures, each
+failure, restart and broken or recovered input is a line on stderr, ten a second at
+most, unless the program has a logger or an observer of its own. The exit code is
+the program's.`,
 		Example: `  topogen run topology.yml
   topogen run examples/wordcount/topology.yml -- ./docs README.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +61,7 @@ terminal a status line shows messages and rates. The exit code is the program's.
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "no status line, also on a terminal")
+	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "no status line, also on a terminal, and no lines about failures but the log's")
 	return cmd
 }
 
@@ -77,7 +81,7 @@ func (p Program) run(ctx context.Context, s Streams) error {
 	if waiting := unsent(result); waiting != "" && !p.Quiet {
 		fmt.Fprintf(s.Err, "topogen: package %s has no main that sends for %s: an interrupt will end it\n", result.Plan.Package, waiting)
 	}
-	code, err := launch.Run(ctx, programOf(result, p.Args), p.streams(s))
+	code, err := launch.Run(ctx, p.program(result), p.streams(s))
 	switch {
 	case errors.Is(err, launch.ErrCompile): // the go command has said what is wrong
 		return errFindings
@@ -113,7 +117,7 @@ func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 	return c.results[0], ctx.Err()
 }
 
-func programOf(result gen.Result, args []string) launch.Program {
+func (p Program) program(result gen.Result) launch.Program {
 	dir := packageDir(result)
 	edges := make([]string, len(result.Plan.Edges))
 	for i := range edges {
@@ -121,7 +125,8 @@ func programOf(result gen.Result, args []string) launch.Program {
 	}
 	return launch.Program{
 		Name: result.Plan.Name, Dir: dir, Package: result.Plan.Package, Import: result.Plan.ImportPath,
-		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: args,
+		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: p.Args,
+		Faults: result.Plan.FaultLog > 0 && !p.Quiet,
 	}
 }
 

@@ -25,9 +25,10 @@ type Program struct {
 	Wiring  string   // absolute path of the generated file that declares New
 	Edges   []string // "feed -> parser: Raw", by index
 	Args    []string
+	Faults  bool // its file says what becomes of failures
 }
 
-//go:embed *.tmpl
+//go:embed *.tmpl faults/faults.go
 var texts embed.FS
 
 // reportEvery is how often a program reports figures, and the status line changes.
@@ -39,6 +40,8 @@ type values struct {
 	Control int // is read: anything, or its end, says that the program is to drain
 	Status  int // figures are written to it
 	Every   int64
+
+	Together int64 // milliseconds
 }
 
 // layers are the files that are laid over the user's when a program is compiled.
@@ -68,10 +71,13 @@ func (l *layers) overlay() (path string, err error) {
 // to be compiled, as seen from there.
 func (v values) compose(l *layers) (target string, err error) {
 	if v.Package == "main" {
-		if v.Status == 0 {
+		if v.Status == 0 && !v.Faults {
 			return ".", nil
 		}
-		return ".", v.hook(l)
+		if err := v.hook(l); err != nil {
+			return "", err
+		}
+		return ".", v.faults(l, v.Dir)
 	}
 	folder := filepath.Join(v.Dir, "topogen-run")
 	for i := 2; exists(folder); i++ {
@@ -81,11 +87,27 @@ func (v values) compose(l *layers) (target string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return "./" + filepath.Base(folder), l.add(filepath.Join(folder, "main.go"), text)
+	if err := l.add(filepath.Join(folder, "main.go"), text); err != nil {
+		return "", err
+	}
+	return "./" + filepath.Base(folder), v.faults(l, folder)
 }
 
-// hook makes New of the user's own main report figures: the generated one gets
-// another name, and a New that calls it stands in a file of ours.
+// faults lays what says failures into the folder of package main.
+func (v values) faults(l *layers, folder string) error {
+	if !v.Faults {
+		return nil
+	}
+	text, err := texts.ReadFile("faults/faults.go")
+	if err != nil {
+		return err
+	}
+	text = bytes.Replace(text, []byte("\npackage faults\n"), []byte("\npackage main\n"), 1)
+	return l.add(filepath.Join(folder, "topogen_run_faults.go"), text)
+}
+
+// hook makes New of the user's own main report figures and failures: the generated
+// one gets another name, and a New that calls it stands in a file of ours.
 func (v values) hook(l *layers) error {
 	wiring, err := os.ReadFile(v.Wiring)
 	if err != nil {
@@ -120,7 +142,7 @@ func (v values) render(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Every = reportEvery.Milliseconds()
+	v.Every, v.Together = reportEvery.Milliseconds(), together.Milliseconds()
 	var text bytes.Buffer
 	err = t.ExecuteTemplate(&text, name, v)
 	return text.Bytes(), err

@@ -11,12 +11,17 @@ import (
 // figures are those of all edges at one time.
 type figures struct {
 	at              time.Time
-	received        []uint64 // by edge
-	queued, dropped uint64   // of all edges
+	received        []uint64  // by edge
+	queued, dropped uint64    // of all edges
+	faults          [4]uint64 // by faultWords
 }
 
-// parseFigures reads a line of a program: received, queued and dropped for each
-// edge. The program is not ours alone, so anything may stand in it.
+// faultWords are what a program counts of failures.
+var faultWords = [...]string{"restarts", "broken inputs", "recovered", "given up"}
+
+// parseFigures reads a line of a program: its faults, then received, queued and
+// dropped for each edge. The program is not ours alone, so anything may stand in
+// it.
 func parseFigures(line string, at time.Time) (figures, bool) {
 	f := figures{at: at}
 	for i, field := range strings.Fields(line) {
@@ -24,7 +29,11 @@ func parseFigures(line string, at time.Time) (figures, bool) {
 		if err != nil {
 			return f, false
 		}
-		switch i % 3 {
+		if i < len(f.faults) {
+			f.faults[i] = n
+			continue
+		}
+		switch (i - len(f.faults)) % 3 {
 		case 0:
 			f.received = append(f.received, n)
 		case 1:
@@ -56,6 +65,11 @@ func status(name string, edges []string, started time.Time, before, now figures)
 	}
 	if now.dropped > 0 {
 		text += "  " + short(float64(now.dropped)) + " dropped"
+	}
+	for i, n := range now.faults {
+		if n > 0 {
+			text += "  " + short(float64(n)) + " " + faultWords[i]
+		}
 	}
 	if seconds > 0 && len(before.received) == len(now.received) {
 		busiest, most := -1, uint64(0)

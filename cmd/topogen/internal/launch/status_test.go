@@ -16,8 +16,8 @@ func TestStatus(t *testing.T) {
 		return f
 	}
 	edges := []string{"feed -> parser: Line", "parser -> totals: Item"}
-	before := line("1000 10 0 500 0 0", 2*time.Second)
-	now := line("13000 10 0 2500 5 7", 4*time.Second)
+	before := line("0 0 0 0 1000 10 0 500 0 0", 2*time.Second)
+	now := line("0 0 0 0 13000 10 0 2500 5 7", 4*time.Second)
 	for _, c := range []struct {
 		name        string
 		before, now figures
@@ -25,8 +25,9 @@ func TestStatus(t *testing.T) {
 	}{
 		{"two readings", before, now, "words  4s  15.5k messages  7.00k/s  15 queued  7 dropped  feed -> parser: Line 6.00k/s"},
 		{"the first reading", before, before, "words  2s  1.50k messages  10 queued"},
-		{"nothing yet", figures{}, line("0 0 0 0 0 0", 0), "words  0s  0 messages"},
-		{"other edges than we know", line("1 0 0 1 0 0 1 0 0", 0), line("1 0 0 1 0 0 9 0 0", time.Second), "words  1s  11 messages  8/s"},
+		{"nothing yet", figures{}, line("0 0 0 0 0 0 0 0 0 0", 0), "words  0s  0 messages"},
+		{"other edges than we know", line("0 0 0 0 1 0 0 1 0 0 1 0 0", 0), line("0 0 0 0 1 0 0 1 0 0 9 0 0", time.Second), "words  1s  11 messages  8/s"},
+		{"failures", before, line("12 3 2 1 2000 10 0 500 0 0", 3*time.Second), "words  3s  2.50k messages  1.00k/s  10 queued  12 restarts  3 broken inputs  2 recovered  1 given up  feed -> parser: Line 1.00k/s"},
 	} {
 		if got := status("words", edges, start, c.before, c.now); got != c.want {
 			t.Errorf("%s: got  %q, want %q", c.name, got, c.want)
