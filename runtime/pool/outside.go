@@ -2,6 +2,10 @@ package pool
 
 import "github.com/topogen/topogen/runtime/queue"
 
+// OutsideCapacity is that of queues in the process of an isolated instance: they
+// hold what one call sends.
+const OutsideCapacity = 1 << 30
+
 // Outside stands for the pool in the process of an isolated instance: its sender
 // puts messages into links as everywhere, and generated code takes them out and
 // passes them on.

@@ -1,6 +1,9 @@
 package pool
 
-import "fmt"
+import (
+	"fmt"
+	"log/slog"
+)
 
 // Process is what an instance runs in that is not a goroutine of this process.
 // process.Remote is one.
@@ -71,4 +74,14 @@ func (w *watch) killProcess() (has bool) {
 func Isolated(processor string) error {
 	return fmt.Errorf("pool: processor %q is isolated: in its process it is made by what the topology file names under new, "+
 		"or is the zero value; its field of Processors must be nil", processor)
+}
+
+// Logger is where the pool of the instance logs.
+func (u *Unit) Logger() *slog.Logger { return u.proc.pool.log() }
+
+// Alive says that a call of the instance makes progress.
+func (u *Unit) Alive() {
+	if l := u.Life(); l != nil {
+		l.Alive()
+	}
 }
