@@ -30,11 +30,13 @@ type eventBox struct {
 	later   bool  // some of list wait for messages to be handled first
 }
 
-// post puts an event into the unit's box.
+// post puts an event into the unit's box. That an edge is closed is there once.
 func (u *Unit) post(e Event) {
 	b := &u.proc.boxes[u.index]
 	b.mu.Lock()
-	b.list = append(b.list, e)
+	if e.Kind != EventClosed || !slices.Contains(b.list, e) {
+		b.list = append(b.list, e)
+	}
 	b.mu.Unlock()
 	u.tell(controlEvent)
 }
@@ -81,7 +83,21 @@ func (p *Pool) closeOutputs(of func(proc *processor) bool) {
 		if e.From < 0 || !of(p.processors[e.From]) || p.processors[e.To].boxes == nil {
 			continue
 		}
+		e.closed.Store(true)
 		for _, u := range p.processors[e.To].units {
+			u.post(Event{EventClosed, i})
+		}
+	}
+}
+
+// tellClosed tells an instance that was made anew which edges are closed: the one
+// before was told, it was not.
+func (p *Pool) tellClosed(u *Unit) {
+	if u.proc.boxes == nil {
+		return
+	}
+	for i := range p.edges {
+		if e := &p.edges[i]; e.To == u.proc.index && e.closed.Load() {
 			u.post(Event{EventClosed, i})
 		}
 	}

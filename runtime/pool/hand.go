@@ -13,7 +13,8 @@ type Hand[M any] struct {
 
 // held is a Hand as a watch knows it.
 type held interface {
-	tried() (edge, attempts int)
+	of() (edge int)
+	tried() (attempts int)
 	repeat()
 	renew()
 	message() any
@@ -74,7 +75,8 @@ func (h *Hand[M]) Discard() {
 	u.watch().hand = nil
 }
 
-func (h *Hand[M]) tried() (int, int) { return int(h.edge), int(h.attempts) }
+func (h *Hand[M]) of() int    { return int(h.edge) }
+func (h *Hand[M]) tried() int { return int(h.attempts) }
 
 // repeat keeps the message for the next attempt, and until then the group from
 // finishing.

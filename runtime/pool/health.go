@@ -83,6 +83,7 @@ func (p *Pool) leaveBehind(w *watch) {
 	old.disarm()
 	solo.timers, old.timers = old.timers, nil
 	old.runq, u.queued = unitQueue{}, false
+	solo.arm()
 	p.mu.Lock()
 	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == old })
 	p.mu.Unlock()
@@ -125,7 +126,7 @@ func (w *watch) afterHang(r *runner) {
 	if w.hand != nil {
 		w.hand.renew()
 	}
-	w.settle(e, ThenStop)
+	w.settle(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.relist()
 	}
@@ -135,6 +136,9 @@ func (w *watch) afterHang(r *runner) {
 		(*cancel)()
 	}
 	u.out.settle()
+	if method == "Finish" { // as where it fails otherwise: nobody else will finish the group
+		u.proc.pool.finish(e)
+	}
 	w.end(ChildHung, e)
 }
 

@@ -1,7 +1,9 @@
 package pool
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -26,9 +28,17 @@ func (p *Pool) moved(u *Unit, from, to *Worker) {
 	}
 }
 
-// observe calls a method of the observer. Where it does not return Run ends, and
+// observe calls a method of the observer.
+func (p *Pool) observe(call func()) { p.foreign("observer", call) }
+
+// say logs what became of an instance or an input.
+func (p *Pool) say(level slog.Level, text string, attrs ...slog.Attr) {
+	p.foreign("logger", func() { p.log().LogAttrs(context.Background(), level, text, attrs...) })
+}
+
+// foreign calls what somebody else has made. Where it does not return Run ends, and
 // not the process, or a goroutine that the topology would wait for.
-func (p *Pool) observe(call func()) {
+func (p *Pool) foreign(who string, call func()) {
 	returned := false
 	defer func() {
 		if returned {
@@ -38,7 +48,7 @@ func (p *Pool) observe(call func()) {
 		if cause := recover(); cause != nil {
 			err = chain.OfPanic(cause)
 		}
-		p.finish(fmt.Errorf("pool: observer: %w\n%s", err, debug.Stack()))
+		p.finish(fmt.Errorf("pool: %s: %w\n%s", who, err, debug.Stack()))
 	}()
 	call()
 	returned = true

@@ -68,6 +68,7 @@ type Pool struct {
 	running  sync.WaitGroup
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
+	startsNobody bool         // the topology stops; guarded by supervision
 	abandonedNow atomic.Int32 // goroutines that hang
 	faulty       bool         // some processor has faults to count
 	outside      func() error // in the process of an isolated instance: passes on what Serve has sent
@@ -285,8 +286,8 @@ func (p *Pool) initAll() error {
 				u.started = false
 				if w := u.watch(); w == nil || p.spec.Supervisor == nil {
 					return err
-				} else {
-					w.end(ChildNotStarted, err)
+				} else if w.end(ChildNotStarted, err); p.ended.Load() {
+					return err
 				}
 			}
 		}
@@ -447,7 +448,11 @@ func (p *Pool) groupFinished() {
 // wait waits for the workers and returns what ended Run.
 func (p *Pool) wait() error {
 	gone := make(chan struct{})
-	go func() { p.running.Wait(); close(gone) }()
+	go func() {
+		p.running.Wait()
+		p.stopWakes()
+		close(gone)
+	}()
 	if p.err == nil {
 		<-gone
 	} else {

@@ -40,6 +40,7 @@ type processor struct {
 	boxes   []eventBox // of each instance, where Events
 	watches []*watch   // of each instance, where Watch is not nil
 	faults  *faults    // where one of the two is there
+	wakes   []wake     // of each instance, likewise
 }
 
 type edge struct {
@@ -47,4 +48,5 @@ type edge struct {
 	inCycle   bool
 	refused   atomic.Uint64 // sent to no instance: the id of its route was out of range
 	discarded atomic.Uint64 // of those taken: for an instance that has failed for good
+	closed    atomic.Bool   // nothing more will come: who hears what becomes of inputs was told, or will be
 }

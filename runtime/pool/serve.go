@@ -15,6 +15,9 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	}
 	ctx, cancel := context.WithCancel(p.serveCtx)
 	w.endServe.Store(&cancel)
+	if w.toStop() != 0 { // it was to stop when there was nothing yet to cancel
+		cancel()
+	}
 	if w.life != nil {
 		ctx = alive.With(ctx, w.life)
 	}
@@ -25,9 +28,8 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 func (w *watch) served(home *Worker, err error) {
 	(*w.endServe.Swap(nil))()
 	switch {
-	case w.stop:
-		w.stop = false
-		home.stopChild(w)
+	case w.toStop() != 0:
+		home.stopChild(w, w.toStop())
 	case err != nil:
 		p := w.unit.proc.pool
 		e := p.handlerError(w.unit, nil, "Serve", err)
@@ -51,6 +53,9 @@ func (p *Pool) served(o *Out) {
 	w := u.home.Load()
 	o.publish(w)
 	o.settle()
+	if u.proc.watches != nil && !w.inbox.empty() {
+		w.readNotes() // the supervisor may want it to end
+	}
 	for p.serveState() == nil && !u.isToStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
 			w.gateUp(u)
@@ -74,7 +79,7 @@ func (p *Pool) serveState() error {
 // isToStop reports whether the supervisor wants the instance to end.
 func (u *Unit) isToStop() bool {
 	w := u.watch()
-	return w != nil && w.stop
+	return w != nil && w.stop != 0
 }
 
 // parkServing is park for a worker whose goroutine is in a send of Serve: it

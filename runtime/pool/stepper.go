@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -288,7 +289,19 @@ func (s *Stepper) broken(r *runner, cause any) {
 	v.hangs = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
 	r.closing, r.calling = false, ""
 	v.hangsTill = v.life.since.Load() + int64(v.unit.proc.Watch.Timeout)
-	r.w.wakeAt(v.unit, v.hangsTill)
+	v.unit.wakeAt(v.hangsTill)
+}
+
+// wakeAt makes u's wake due; where it was before it is sooner now.
+func (s *Stepper) wakeAt(u *Unit, at int64) {
+	h := s.worker.timers
+	i := slices.IndexFunc(h, func(e timerEntry) bool { return e.kind == timerWake && e.unit == u })
+	if i < 0 {
+		s.worker.timers.push(timerEntry{at: at, unit: u, kind: timerWake})
+		return
+	}
+	h[i].at = at
+	h.up(i)
 }
 
 // endHang abandons a handler that hangs.
@@ -303,6 +316,7 @@ func (s *Stepper) endHang(v *watch) {
 	if r.closing {
 		v.unit.proc.group.leave(nil)
 	}
+	v.unit.tell(controlOrder) // what it was to do meanwhile
 }
 
 // awaitsTime reports whether the instance waits for the time to pass.
@@ -331,7 +345,7 @@ func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
 func (s *Stepper) resumable() []*Unit {
 	var units []*Unit
 	for _, u := range s.served {
-		if u.serving && (s.pool.stopping.Load() || !u.paused() && !u.proc.group.isFull()) {
+		if u.serving && (s.pool.stopping.Load() || u.isToStop() || !u.paused() && !u.proc.group.isFull()) {
 			units = append(units, u)
 		}
 	}
@@ -458,8 +472,8 @@ func (s *Stepper) only(u *Unit, what func()) {
 		s.worker.runq.drop(u)
 		u.queued = false
 	}
-	closing := u.closing
-	if closing {
+	r := s.runner
+	if r.closing = u.closing; r.closing {
 		u.proc.group.enter()
 	}
 	s.worker.hold.Store(0)
@@ -475,10 +489,13 @@ func (s *Stepper) only(u *Unit, what func()) {
 		what()
 		returned = true
 	}()
-	u.out.publish(s.worker)
-	u.out.settle()
-	s.worker.schedule(u)
-	if closing {
+	if v := u.watch(); v == nil || v.hangs == nil {
+		u.out.publish(s.worker)
+		u.out.settle()
+		s.worker.schedule(u)
+	}
+	if r.closing { // else who broke off has left, or hangs
+		r.closing = false
 		u.proc.group.leave(nil)
 	}
 	s.worker.readNotes()

@@ -42,7 +42,7 @@ type timerKind uint8
 const (
 	timerTick timerKind = iota
 	timerPing           // an idle Ping is due
-	timerWake           // the supervisor, or an input of the unit, waits for the time
+	timerWake           // under a Stepper: a unit's wake
 )
 
 // timerHeap is a binary heap, earliest first.
@@ -51,8 +51,13 @@ type timerHeap []timerEntry
 func (h *timerHeap) push(e timerEntry) {
 	*h = append(*h, e)
 	s := *h
-	for i := len(s) - 1; i > 0 && s[i].at < s[(i-1)/2].at; i = (i - 1) / 2 {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+	s.up(len(s) - 1)
+}
+
+// up moves an entry to its place that is earlier than where it stands.
+func (h timerHeap) up(i int) {
+	for ; i > 0 && h[i].at < h[(i-1)/2].at; i = (i - 1) / 2 {
+		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
 	}
 }
 
@@ -138,9 +143,6 @@ func (w *Worker) fireTimers() {
 			w.pingDue(e.unit)
 		case e.kind == timerPing:
 			e.unit.tell(controlPing)
-		case here:
-			w.woken(e.unit)
-			w.schedule(e.unit)
 		default:
 			e.unit.tell(controlTimer)
 		}

@@ -482,16 +482,15 @@ func (r *runner) survive(v *watch, e *HandlerError) {
 		(*cancel)()
 	}
 	u.out.served = false
-	v.settle(e, ThenStop)
+	v.settle(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.relist()
 	}
 	u.out.publish(r.w)
 	u.out.settle()
 	switch {
-	case served && v.stop:
-		v.stop = false
-		r.w.stopChild(v)
+	case served && v.toStop() != 0:
+		r.w.stopChild(v, v.toStop())
 	default:
 		v.end(v.failedHow(), e)
 	}

@@ -58,7 +58,7 @@ type watch struct {
 	suspended bool // out.full counts it
 	left      bool // its goroutine was abandoned: it needs a new sender
 	source    bool // its Ping or Serve counts in its group
-	stop      bool // it is to be stopped when Serve returns, or when it is made
+	stop      uint64 // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
 	failed    atomic.Bool
 	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
 	killed    atomic.Bool             // its process was, by the health check
@@ -73,13 +73,15 @@ type watch struct {
 
 	// Guarded by the pool's supervision.
 	orders   []order
-	stopping bool // EffectStop is not answered yet
+	stops    uint64 // counts EffectStop
+	stopping uint64 // the one that is not answered yet; 0: none
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
 type order struct {
 	ChildEffect
 	at    int64   // of EffectWait
+	stop  uint64  // of EffectStop: its number
 	made  *making // not nil: the instance is there, or not
 	ended Process // not nil: that has ended
 }
@@ -115,6 +117,7 @@ func (p *Pool) supervise() {
 		}
 		if proc.Events || proc.Watch != nil {
 			proc.faults = new(faults)
+			proc.wakes = make([]wake, len(proc.units))
 			p.faulty = true
 		}
 		for _, w := range proc.watches {
@@ -208,19 +211,12 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 	if w.endsProcess(err) {
 		then = ThenStop
 	}
-	h := w.hand
-	if h == nil || l == nil {
-		if goesOn = then != ThenStop; l != nil { // a tick
-			u.proc.faults.dropped.Add(1)
-		}
-	} else {
-		goesOn = w.settle(e, then)
-	}
+	goesOn = w.settle(l, e, then)
 	if l != nil {
 		l.relist()
 	}
 	if goesOn {
-		p.log().Warn("topogen: a handler has failed", slog.Any("error", e))
+		p.say(slog.LevelWarn, "topogen: a handler has failed", slog.Any("error", e))
 		return true
 	}
 	w.end(w.failedHow(), e)
@@ -235,19 +231,23 @@ func (w *watch) failedHow() ChildEventKind {
 	return ChildFailed
 }
 
-// settle decides what becomes of the message in hand, when its handler has
-// failed. It reports whether the instance goes on.
-func (w *watch) settle(e *HandlerError, then Then) (goesOn bool) {
+// settle decides what becomes of the message in hand, when a handler has failed
+// that was called for l. It reports whether the instance goes on. The hand is empty
+// for a tick, for which there is one attempt, and where the message was handled and
+// what was called for it after that has failed.
+func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	h := w.hand
 	w.hand = nil
-	if h != nil {
-		_, attempts := h.tried()
-		if then != ThenSkip && attempts < w.unit.proc.Watch.Attempts {
-			h.repeat()
-			w.repeating++
-		} else {
-			w.giveUpMessage(h, e)
+	switch proc := w.unit.proc; {
+	case h == nil:
+		if l != nil && proc.pool.edges[l.edge].From < 0 {
+			proc.faults.dropped.Add(1)
 		}
+	case then != ThenSkip && h.tried() < proc.Watch.Attempts:
+		h.repeat()
+		w.repeating++
+	default:
+		w.giveUpMessage(h, e)
 	}
 	return then != ThenStop
 }
@@ -256,10 +256,10 @@ func (w *watch) settle(e *HandlerError, then Then) (goesOn bool) {
 func (w *watch) giveUpMessage(h held, e *HandlerError) {
 	u := w.unit
 	p := u.proc.pool
-	edge, attempts := h.tried()
+	edge := h.of()
 	letter := topo.NewDeadLetter(topo.DeadLetter{
 		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
-		Edge: edge, Message: p.edges[edge].Message, Attempts: attempts, Err: e.Err,
+		Edge: edge, Message: p.edges[edge].Message, Attempts: h.tried(), Err: e.Err,
 	}, h.message())
 	h.drop(e.Err)
 	switch {
@@ -279,7 +279,7 @@ func (w *watch) end(kind ChildEventKind, err error) {
 	if kind != ChildEnded {
 		w.cause = err
 		w.shut()
-		p.log().Warn("topogen: an instance has failed", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", err))
+		p.say(slog.LevelWarn, "topogen: an instance has failed", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", err))
 		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
 	p.tellSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
@@ -293,7 +293,7 @@ func (w *watch) shut() {
 	u := w.unit
 	w.suspend()
 	w.phase = watchDown
-	w.dueAt = 0
+	w.dueAt, w.stop = 0, 0
 	u.ping, u.serving = pingNone, false
 	if !u.started {
 		return
@@ -307,7 +307,7 @@ func (w *watch) shut() {
 	u.proc.pool.aside(func() {
 		defer close(closed)
 		if err := u.proc.pool.guard(u, "Close", u.cell.Close); err != nil {
-			u.proc.pool.log().Warn("topogen: an instance that has ended cannot be closed", slog.Any("error", err))
+			u.proc.pool.say(slog.LevelWarn, "topogen: an instance that has ended cannot be closed", slog.Any("error", err))
 		}
 	})
 }
@@ -330,19 +330,42 @@ func (p *Pool) aside(call func()) {
 func (p *Pool) tellSupervisor(e ChildEvent) {
 	p.supervision.Lock()
 	defer p.supervision.Unlock()
-	if e.Kind != TopologyStopping {
-		switch w := p.processors[e.Child.Processor].watches[e.Child.Instance]; e.Kind {
-		case ChildStopped:
-			if !w.stopping {
-				return // it has ended otherwise meanwhile, which was the answer
-			}
-			w.stopping = false
-		case ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
-			w.stopping = false
-		}
+	p.tellLocked(e)
+}
+
+// tellStopped answers the EffectStop with that number, unless the instance has
+// ended otherwise meanwhile, which was the answer.
+func (w *watch) tellStopped(number uint64) {
+	p := w.unit.proc.pool
+	p.supervision.Lock()
+	defer p.supervision.Unlock()
+	if w.stopping == number {
+		p.tellLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
+	}
+}
+
+// toStop is the number of the EffectStop that is not answered yet; 0: none.
+func (w *watch) toStop() (number uint64) {
+	p := w.unit.proc.pool
+	p.supervision.Lock()
+	defer p.supervision.Unlock()
+	return w.stopping
+}
+
+func (p *Pool) tellLocked(e ChildEvent) {
+	switch e.Kind {
+	case TopologyStopping:
+		p.startsNobody = true
+	case ChildStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
+		p.processors[e.Child.Processor].watches[e.Child.Instance].stopping = 0
 	}
 	if p.spec.Supervisor == nil {
-		p.carryOut(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
+		switch e.Kind {
+		case ChildFailed, ChildHung, ChildNotStarted:
+			p.carryOut(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
+		case ChildEnded:
+			p.carryOut(ChildEffect{Kind: EffectDone, Child: e.Child})
+		}
 		return
 	}
 	for _, f := range p.spec.Supervisor.Step(time.Duration(p.clock()), e) {
@@ -360,9 +383,13 @@ func (p *Pool) carryOut(f ChildEffect) {
 	proc := p.processors[f.Child.Processor]
 	w := proc.watches[f.Child.Instance]
 	now := p.clock()
-	w.orders = append(w.orders, order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)})
+	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
 	if f.Kind == EffectStop {
-		w.stopping = true
+		w.stops++
+		o.stop, w.stopping = w.stops, w.stops
+	}
+	w.orders = append(w.orders, o)
+	if f.Kind == EffectStop {
 		if cancel := w.endServe.Load(); cancel != nil {
 			(*cancel)()
 		}
@@ -373,9 +400,13 @@ func (p *Pool) carryOut(f ChildEffect) {
 // obey does what the supervisor wants of u.
 func (w *Worker) obey(u *Unit) {
 	v := u.watch()
+	if v.hangs != nil {
+		return // as where the worker's goroutine hangs
+	}
 	w.pool.supervision.Lock()
 	orders := v.orders
 	v.orders = nil
+	startsNobody := w.pool.startsNobody
 	w.pool.supervision.Unlock()
 	for _, o := range orders {
 		if o.made != nil {
@@ -392,14 +423,20 @@ func (w *Worker) obey(u *Unit) {
 				v.shut()
 			}
 			v.dueAt = o.at
-			w.wakeAt(u, o.at)
+			u.wakeAt(o.at)
 		case EffectStart:
 			if v.phase == watchRunning {
 				v.shut()
 			}
-			w.make(v)
+			switch {
+			case v.phase == watchMaking: // one that had said its end has failed after all: it was told to start twice
+			case startsNobody: // since the order was given
+				w.pool.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
+			default:
+				w.make(v)
+			}
 		case EffectStop:
-			w.stopChild(v)
+			w.stopChild(v, o.stop)
 		case EffectDone:
 			if v.phase == watchRunning {
 				v.endSource() // it still handles what comes
@@ -412,10 +449,40 @@ func (w *Worker) obey(u *Unit) {
 	}
 }
 
-// wakeAt makes a control note of the unit due.
-func (w *Worker) wakeAt(u *Unit, at int64) {
-	w.timers.push(timerEntry{at: at, unit: u, kind: timerWake})
-	w.arm()
+// wake is when a unit is to look what it waits for is due. There is one for all
+// of it, so that none is left behind by what is not waited for any more.
+type wake struct {
+	at    int64       // 0: never
+	timer *time.Timer // under a Stepper its worker has an entry instead
+}
+
+// wakeAt has woken called at a time, or sooner.
+func (u *Unit) wakeAt(at int64) {
+	k := &u.proc.wakes[u.index]
+	if k.at != 0 && k.at <= at {
+		return
+	}
+	k.at = at
+	p := u.proc.pool
+	switch d := time.Duration(at - p.clock()); {
+	case p.stepper != nil:
+		p.stepper.wakeAt(u, at)
+	case k.timer == nil:
+		k.timer = time.AfterFunc(d, func() { u.tell(controlTimer) })
+	default:
+		k.timer.Reset(d)
+	}
+}
+
+// stopWakes stops timers, which hold on to all of the topology.
+func (p *Pool) stopWakes() {
+	for _, proc := range p.processors {
+		for i := range proc.wakes {
+			if timer := proc.wakes[i].timer; timer != nil {
+				timer.Stop()
+			}
+		}
+	}
 }
 
 // SetAlarm has Alarm called at a time since the beginning. A later call changes
@@ -425,40 +492,43 @@ func (u *Unit) SetAlarm(at time.Duration) {
 	if b.alarmAt == int64(at) {
 		return
 	}
-	sooner := b.alarmAt == 0 || int64(at) < b.alarmAt
 	b.alarmAt = int64(at)
-	if sooner {
-		u.home.Load().wakeAt(u, int64(at))
-	}
+	u.wakeAt(b.alarmAt)
 }
 
 // woken does what is due at a time that u waited for.
 func (w *Worker) woken(u *Unit) {
 	now := w.pool.clock()
-	if u.proc.boxes != nil {
-		switch b := &u.proc.boxes[u.index]; {
-		case b.alarmAt == 0:
-		case b.alarmAt <= now:
-			b.alarmAt = 0
-			u.asked |= askAlarm
-		default:
-			w.wakeAt(u, b.alarmAt)
+	k := &u.proc.wakes[u.index]
+	if k.at == 0 || k.at > now {
+		return
+	}
+	k.at = 0
+	due := func(at *int64) bool {
+		switch {
+		case *at == 0:
+			return false
+		case *at > now:
+			u.wakeAt(*at)
+			return false
 		}
+		*at = 0
+		return true
+	}
+	if u.proc.boxes != nil && due(&u.proc.boxes[u.index].alarmAt) {
+		u.asked |= askAlarm
 	}
 	v := u.watch()
 	if v == nil {
 		return
 	}
-	if v.dueAt != 0 && v.dueAt <= now {
-		v.dueAt = 0
+	if due(&v.dueAt) {
 		w.pool.tellSupervisor(ChildEvent{Kind: ChildDue, Child: v.child()})
 	}
-	if v.startBy != 0 && v.startBy <= now {
-		v.startBy = 0
+	if due(&v.startBy) {
 		w.startTooLong(v)
 	}
-	if v.hangsTill != 0 && v.hangsTill <= now {
-		v.hangsTill = 0
+	if due(&v.hangsTill) {
 		w.pool.stepper.endHang(v)
 	}
 }
@@ -466,6 +536,7 @@ func (w *Worker) woken(u *Unit) {
 var (
 	errNotRenewable = errors.New("pool: the instance cannot be made anew")
 	errStartup      = errors.New("pool: the constructor and Init take longer than the startup timeout")
+	errEnds         = errors.New("pool: the instance has come to its end")
 )
 
 // make makes another instance, on a goroutine of its own: a constructor may take
@@ -484,22 +555,25 @@ func (w *Worker) make(v *watch) {
 	}
 	if d := u.proc.Watch.Startup; d > 0 {
 		v.startBy = p.clock() + int64(d)
-		w.wakeAt(u, v.startBy)
+		u.wakeAt(v.startBy)
 	}
 	closed := v.closed
 	p.running.Add(1)
 	go func() {
+		m.err = errEnded // if the constructor ends this goroutine
+		defer func() {
+			p.supervision.Lock()
+			v.orders = append(v.orders, order{made: m})
+			p.supervision.Unlock()
+			u.tell(controlOrder)
+			if m.over.CompareAndSwap(false, true) {
+				p.running.Done()
+			}
+		}()
 		if closed != nil {
 			<-closed
 		}
 		m.adopt, m.err = p.renew(u)
-		p.supervision.Lock()
-		v.orders = append(v.orders, order{made: m})
-		p.supervision.Unlock()
-		u.tell(controlOrder)
-		if m.over.CompareAndSwap(false, true) {
-			p.running.Done()
-		}
 	}()
 }
 
@@ -528,7 +602,7 @@ func (w *Worker) startTooLong(v *watch) {
 	if v.phase != watchMaking || m == nil {
 		return
 	}
-	m.late, v.making, v.phase, v.stop = true, nil, watchDown, false
+	m.late, v.making, v.phase, v.stop = true, nil, watchDown, 0
 	p := w.pool
 	v.unit.proc.faults.healthCheckKills.Add(1)
 	v.unit.proc.faults.abandoned.Add(1)
@@ -554,8 +628,8 @@ func (w *Worker) made(v *watch, m *making) {
 	}
 	v.making, v.startBy = nil, 0
 	if m.err != nil {
-		v.phase, v.cause, v.stop = watchDown, m.err, false
-		p.log().Warn("topogen: an instance cannot be made anew", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", m.err))
+		v.phase, v.cause, v.stop = watchDown, m.err, 0
+		p.say(slog.LevelWarn, "topogen: an instance cannot be made anew", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", m.err))
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
@@ -579,36 +653,34 @@ func (w *Worker) made(v *watch, m *making) {
 		u.out.settle()
 	}
 	u.proc.faults.restarts.Add(1)
-	if v.stop {
-		v.stop = false
-		w.stopChild(v)
+	p.tellRestarted(u.proc)
+	p.tellClosed(u)
+	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
+	if v.stop != 0 {
+		w.stopChild(v, v.stop)
 		return
 	}
 	v.beginSource()
 	v.resume()
-	p.tellRestarted(u.proc)
-	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
 	p.tellSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
 	w.schedule(u)
 }
 
 // stopChild ends an instance that runs, as the supervisor wants.
-func (w *Worker) stopChild(v *watch) {
+func (w *Worker) stopChild(v *watch, number uint64) {
 	switch {
 	case v.phase == watchMaking, v.unit.out.served: // is seen to when that is over
-		v.stop = true
+		v.stop = number
 		return
 	case v.phase == watchRunning:
 		v.shut()
 	}
-	v.unit.serving = false
 	closed := v.closed
-	child := v.child()
 	w.pool.aside(func() {
 		if closed != nil {
 			<-closed
 		}
-		w.pool.tellSupervisor(ChildEvent{Kind: ChildStopped, Child: child})
+		v.tellStopped(number)
 	})
 }
 
@@ -667,7 +739,7 @@ func (w *Worker) giveUp(v *watch, err error) {
 	if err != nil {
 		v.cause = err
 	}
-	p.log().Error("topogen: an instance has failed for good", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", v.cause))
+	p.say(slog.LevelError, "topogen: an instance has failed for good", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", v.cause))
 	p.observeFault(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
 	p.mu.Lock()
 	p.failures = append(p.failures, fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
@@ -686,6 +758,9 @@ func (w *Worker) retire(v *watch) {
 		v.shut()
 	}
 	v.phase, v.making, v.startBy, v.dueAt = watchFailed, nil, 0, 0
+	if v.cause == nil {
+		v.cause = errEnds
+	}
 	if v.letter != nil {
 		v.letter = nil
 		u.proc.faults.dropped.Add(1)
