@@ -162,8 +162,8 @@ func (b *builder) messageLike(t types.Type) bool {
 // add begins a message; known says that there is nothing more to do.
 func (b *builder) add(t types.Type, at place, form Form, suffix string) (index int, known bool) {
 	id := strconv.Itoa(int(form)) + types.TypeString(t, nil)
-	if strings.Contains(id, "struct{") {
-		id += " " + at.key + at.name // each has numbers of its own
+	if _, named := types.Unalias(t).(*types.Named); !named && strings.Contains(id, "struct{") {
+		id += " " + at.key + at.name // each struct without a name has numbers of its own
 	}
 	if index, known = b.index[id]; known {
 		return index, true
@@ -275,6 +275,9 @@ func (b *builder) number(tag string, at place) (number int, tagged bool) {
 func (b *builder) field(t types.Type, at place) Field {
 	if e, ok := special(t); ok {
 		return Field{Elem: e}
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok { // what it is made of belongs to it, wherever it stands
+		at.name, at.key = nameOf(named), types.TypeString(named, b.qualifier)
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:

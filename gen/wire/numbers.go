@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,6 +199,10 @@ func (f *numbers) bytes() []byte {
 	return b.Bytes()
 }
 
+// numberLineForm is what all lines but comments are like. The key may hold almost
+// anything: a type argument may be a struct with tags.
+var numberLineForm = regexp.MustCompile(`^(.+): +(` + sumPrefix + `[0-9a-f]+|[0-9]+)((?: +#.*)?)$`)
+
 // parseNumbers reads the file. It is YAML of the simplest kind.
 func parseNumbers(text []byte) (*numbers, []Problem) {
 	f := &numbers{messages: make(map[string]*numbered)}
@@ -227,12 +232,13 @@ func parseNumbers(text []byte) (*numbers, []Problem) {
 				Suggestion: "keep the lines of both, give each field that is new a number of its own, and remove the lines with sums in between"})
 			return f, problems
 		}
-		body, tail := line, ""
-		if i := strings.Index(line, " #"); i >= 0 {
-			body, tail = strings.TrimRight(line[:i], " \t"), line[i:]
+		parts := numberLineForm.FindStringSubmatch(line)
+		if parts == nil {
+			wrong(number, "this is no line such as Order.Account: 3")
+			continue
 		}
-		key, value, ok := cutLast(body, ": ")
-		if sum, isSum := strings.CutPrefix(value, sumPrefix); ok && isSum {
+		key, value, tail := parts[1], parts[2], parts[3]
+		if sum, ok := strings.CutPrefix(value, sumPrefix); ok {
 			n := f.message(key)
 			if n.sumAt > 0 {
 				wrong(number, "there are two lines with the sum of %s; remove both", key)
@@ -241,15 +247,15 @@ func parseNumbers(text []byte) (*numbers, []Problem) {
 			comments = nil
 			continue
 		}
-		message, field, dotted := cutLast(key, ".")
-		value = strings.TrimSpace(value)
+		dot := strings.LastIndexByte(key, '.')
 		given, err := strconv.Atoi(value)
 		switch {
-		case !ok || !dotted || message == "" || field == "" || err != nil:
+		case dot <= 0 || dot == len(key)-1:
 			wrong(number, "this is no line such as Order.Account: 3")
-		case !usable(given):
+		case err != nil || !usable(given):
 			wrong(number, "%s is no field number: one is from 1 to %d, without %d to %d", value, numberMax, ownNumbersMin, ownNumbersMax)
 		default:
+			message, field := key[:dot], key[dot+1:]
 			n := f.message(message)
 			for _, l := range n.lines {
 				if l.field == field {
@@ -276,13 +282,4 @@ func parseNumbers(text []byte) (*numbers, []Problem) {
 		}
 	}
 	return f, problems
-}
-
-// cutLast cuts s around the last separator.
-func cutLast(s, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(s, separator)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(separator):], true
 }

@@ -98,7 +98,7 @@ func (r *randomTypes) structure(below, depth int) string {
 }
 
 var randomBasics = strings.Fields("bool int int8 int32 rune uint byte uint16 uintptr float32 float64 complex64 complex128 string " +
-	"[]byte [3]byte []Enum [0]int Enum Key Binary Text time.Time time.Duration struct{}")
+	"[]byte [3]byte []Enum [0]int Enum Key Binary Text time.Time time.Duration struct{} struct{A,B*int}")
 
 // any is a type that holds by value none but those below.
 func (r *randomTypes) any(below, depth int) string {
@@ -163,6 +163,11 @@ func TestRandomTypesCompile(t *testing.T) {
 		}
 		if _, again, wrong := wire.Assign(schema, numbers); len(wrong) > 0 || string(again) != string(numbers) {
 			t.Fatalf("%v\n%s", wrong, again)
+		}
+		for _, p := range problems {
+			if !strings.HasPrefix(p.Message, "a channel") && !strings.HasPrefix(p.Message, "a function") {
+				t.Fatalf("%s\n%s", p, source)
+			}
 		}
 		refused += len(problems)
 		made += len(schema.Messages)

@@ -470,7 +470,7 @@ func appendLists(b []byte, m *Lists) (_ []byte, err error) {
 	for i := range m.Matrix {
 		b = append(b, 0x8a, 0x01, wire.Begin) // Matrix = 17
 		at := len(b)
-		if b, err = appendListsMatrixItem(b, &m.Matrix[i]); err != nil {
+		if b, err = appendMatrixItem(b, &m.Matrix[i]); err != nil {
 			return b, wire.Failed("Lists", "Matrix", err)
 		}
 		b = wire.End(b, at)
@@ -596,7 +596,7 @@ func consumeLists(b []byte, m *Lists) error {
 		case 0x82:
 			r.Within(consumeInt(r.Message(), wire.Grow(&r, &m.Numbers)))
 		case 0x8a:
-			r.Within(consumeListsMatrixItem(r.Message(), wire.Grow(&r, &m.Matrix)))
+			r.Within(consumeMatrixItem(r.Message(), wire.Grow(&r, &m.Matrix)))
 		case 0x92:
 			r.Within(consumeListsMapsItem(r.Message(), wire.Grow(&r, &m.Maps)))
 		case 0x9a:
@@ -681,8 +681,8 @@ func consumeInt(b []byte, m **int) error {
 	return r.End("Int", "1 value")
 }
 
-// appendListsMatrixItem appends the fields of a message to b.
-func appendListsMatrixItem(b []byte, m *[]float64) (_ []byte, err error) {
+// appendMatrixItem appends the fields of a message to b.
+func appendMatrixItem(b []byte, m *[]float64) (_ []byte, err error) {
 	if len((*m)) != 0 {
 		b = append(b, 0x0a) // value = 1
 		b = wire.AppendFloat64s(b, (*m))
@@ -690,8 +690,8 @@ func appendListsMatrixItem(b []byte, m *[]float64) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeListsMatrixItem reads the fields of a message from b into a zero one.
-func consumeListsMatrixItem(b []byte, m *[]float64) error {
+// consumeMatrixItem reads the fields of a message from b into a zero one.
+func consumeMatrixItem(b []byte, m *[]float64) error {
 	r := wire.Read(b)
 	for r.Next() {
 		switch r.Tag {
@@ -703,7 +703,7 @@ func consumeListsMatrixItem(b []byte, m *[]float64) error {
 			r.Skip()
 		}
 	}
-	return r.End("ListsMatrixItem", "1 value")
+	return r.End("MatrixItem", "1 value")
 }
 
 // appendListsMapsItem appends the fields of a message to b.
