@@ -36,6 +36,13 @@ func DOT(g Graph) []byte {
 		}
 		fmt.Fprintf(&b, "  n%d [label=%s%s]\n", i, label, attr)
 	}
+	for i, group := range g.Groups {
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s\n    style=\"rounded,dashed\"\n    fontname=\"Helvetica\"\n    fontsize=10\n", i, dotText(group.title()))
+		for _, n := range group.Nodes {
+			fmt.Fprintf(&b, "    n%d\n", n)
+		}
+		b.WriteString("  }\n")
+	}
 	most := g.most()
 	for _, e := range g.Edges {
 		if !g.drawable(e) {
@@ -47,6 +54,9 @@ func DOT(g Graph) []byte {
 		}
 		if e.Reply != "" {
 			attr += ", dir=both, arrowtail=empty"
+		}
+		if e.DeadLetter {
+			attr += ", style=dashed"
 		}
 		fmt.Fprintf(&b, "  n%d -> n%d [label=%s%s]\n", e.From, e.To, dotText(edgeLines(e)...), attr)
 	}

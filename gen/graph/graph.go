@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,20 @@ type Graph struct {
 	Name  string
 	Nodes []Node
 	Edges []Edge
-	Load  *Load // nil: what nodes and edges have done is not known
+
+	Groups []Group // of processors that fail together
+	Load   *Load   // nil: what nodes and edges have done is not known
 }
+
+// Group is a group of processors that fail together.
+type Group struct {
+	Name     string
+	Strategy string
+	Nodes    []int // indices into Graph.Nodes
+}
+
+// title is what is written above a group.
+func (g Group) title() string { return g.Name + ", " + g.Strategy }
 
 // Node is a processor, or the source of a timer.
 type Node struct {
@@ -24,7 +37,23 @@ type Node struct {
 	Blocking  bool      // has goroutines of its own
 	External  bool      // messages come from outside
 	Timer     bool      // not a processor: "every 1s", drawn small
+	Isolated  bool      // in processes of its own
+	Group     string    // name of the group that it fails with; empty: none
+	Watch     *Watch    // nil where the file says nothing of failures
 	Load      *NodeLoad // nil where not known
+}
+
+// Watch is what the file says of failures of a processor, in its words.
+type Watch struct {
+	Restart     string // policy
+	MaxRestarts int    // 0: any number
+	Delay       time.Duration
+	MaxDelay    time.Duration // 0: none, as below
+	Window      time.Duration
+	Timeout     time.Duration // of a call
+	Startup     time.Duration
+	OnError     string
+	MaxAttempts int // 0: not said
 }
 
 // Edge carries one message type from a node to a node.
@@ -34,10 +63,16 @@ type Edge struct {
 	Reply    string    // name of the reply's type; empty: none
 	Note     string    // "key Account", "drop-oldest 64"; parts separated by ", "
 	Load     *EdgeLoad // nil where not known
+
+	DeadLetter   bool          // for messages that From cannot handle: the file has no such edge
+	InputTimeout time.Duration // 0: none
 }
 
-// tickName is the message of timers.
-const tickName = "Tick"
+// Names of messages that are not declared.
+const (
+	tickName       = "Tick"
+	deadLetterName = "DeadLetter"
+)
 
 // timerName is what a file calls a timer.
 func timerName(every time.Duration) string { return "every " + shortDuration(every.String()) }
@@ -47,7 +82,8 @@ const defaultCapacity = 1024
 
 // FromTopology returns the graph of a checked topology. The processors come
 // first, so a node's index is its ProcessorIndex; after them comes a node for
-// each timer. The edges are those of the file, in its order.
+// each timer. The edges are those of the file, in its order; after them comes one
+// for each processor whose dead letters go to another.
 func FromTopology(t *spec.Topology) Graph {
 	g := Graph{Name: t.Name.Value}
 	for _, p := range t.Processors {
@@ -61,7 +97,19 @@ func FromTopology(t *spec.Topology) Graph {
 			Instances: instances(p),
 			Blocking:  p.Blocking,
 			External:  p.External,
+			Isolated:  p.Isolation == spec.Process,
+			Watch:     watch(p),
 		})
+	}
+	for _, group := range t.Groups {
+		drawn := Group{Name: group.Name.Value, Strategy: string(group.Strategy), Nodes: group.Processors}
+		g.Groups = append(g.Groups, drawn)
+		for _, p := range group.Processors {
+			g.Nodes[p].Group = drawn.Name
+			if g.Nodes[p].Watch == nil {
+				g.Nodes[p].Watch = newWatch(t.Processors[p])
+			}
+		}
 	}
 	for _, e := range t.Edges {
 		edge := Edge{From: e.From, To: e.To, Message: e.Message.Value, Reply: e.Reply.Value}
@@ -72,9 +120,40 @@ func FromTopology(t *spec.Topology) Graph {
 		} else {
 			edge.Note = note(e)
 		}
+		if edge.InputTimeout = e.InputTimeout; edge.InputTimeout > 0 {
+			edge.Note = strings.TrimPrefix(edge.Note+", input timeout "+shortDuration(e.InputTimeout.String()), ", ")
+		}
 		g.Edges = append(g.Edges, edge)
 	}
+	for i, p := range t.Processors {
+		if to := p.OnError.DeadLetterTo; p.OnError.DeadLetter.Value != "" && to >= 0 {
+			g.Edges = append(g.Edges, Edge{From: i, To: to, Message: deadLetterName, DeadLetter: true})
+		}
+	}
 	return g
+}
+
+// watch is nil where a failure of the processor ends the topology, and no group
+// says otherwise.
+func watch(p spec.Processor) *Watch {
+	if !p.Restart.Given && !p.OnError.Given && p.Isolation != spec.Process && p.Health.Timeout == 0 && p.Health.StartupTimeout == 0 {
+		return nil
+	}
+	return newWatch(p)
+}
+
+func newWatch(p spec.Processor) *Watch {
+	return &Watch{
+		Restart:     string(p.Restart.Policy),
+		MaxRestarts: p.Restart.MaxRestarts,
+		Delay:       p.Restart.Delay,
+		MaxDelay:    p.Restart.MaxDelay,
+		Window:      p.Restart.Window,
+		Timeout:     p.Health.Timeout,
+		Startup:     p.Health.StartupTimeout,
+		OnError:     string(p.OnError.Then),
+		MaxAttempts: p.OnError.MaxAttempts,
+	}
 }
 
 // instances counts those of a processor; messages of an external one come from
@@ -137,6 +216,12 @@ func (g Graph) ends() (ends [][2]int, index []int) {
 		}
 	}
 	return ends, index
+}
+
+// watched reports whether the file says what becomes of failures.
+func (g Graph) watched() bool {
+	return slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Watch != nil || n.Group != "" || n.Isolated }) ||
+		slices.ContainsFunc(g.Edges, func(e Edge) bool { return e.DeadLetter })
 }
 
 // counts says in words what the graph holds.

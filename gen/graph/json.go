@@ -11,6 +11,14 @@ type jsonGraph struct {
 	Load  *jsonLoad  `json:"load,omitempty"`
 	Nodes []jsonNode `json:"nodes"`
 	Edges []jsonEdge `json:"edges"`
+
+	Groups []jsonGroup `json:"groups,omitempty"`
+}
+
+type jsonGroup struct {
+	Name     string `json:"name"`
+	Strategy string `json:"strategy"`
+	Nodes    []int  `json:"nodes"`
 }
 
 type jsonNode struct {
@@ -21,7 +29,22 @@ type jsonNode struct {
 	External  bool   `json:"external"`
 	Timer     bool   `json:"timer"`
 
-	Load *jsonNodeLoad `json:"load,omitempty"`
+	Isolated bool          `json:"isolated,omitempty"`
+	Group    string        `json:"group,omitempty"`
+	Watch    *jsonWatch    `json:"watch,omitempty"`
+	Load     *jsonNodeLoad `json:"load,omitempty"`
+}
+
+type jsonWatch struct {
+	Restart     string        `json:"restart"`
+	MaxRestarts int           `json:"max_restarts"`
+	Delay       time.Duration `json:"delay"` // nanoseconds, as below
+	MaxDelay    time.Duration `json:"max_delay"`
+	Window      time.Duration `json:"window"`
+	Timeout     time.Duration `json:"timeout"`
+	Startup     time.Duration `json:"startup_timeout"`
+	OnError     string        `json:"on_error"`
+	MaxAttempts int           `json:"max_attempts"`
 }
 
 type jsonEdge struct {
@@ -30,6 +53,9 @@ type jsonEdge struct {
 	Message string `json:"message"`
 	Reply   string `json:"reply"`
 	Note    string `json:"note"`
+
+	DeadLetter   bool          `json:"dead_letter,omitempty"`
+	InputTimeout time.Duration `json:"input_timeout,omitempty"` // nanoseconds
 
 	Load *jsonEdgeLoad `json:"load,omitempty"`
 }
@@ -46,6 +72,8 @@ type jsonNodeLoad struct {
 	Paused    float64 `json:"paused"`
 	PausedMax float64 `json:"paused_max"`
 	Received  uint64  `json:"received"`
+
+	Faults *FaultFigures `json:"faults,omitempty"`
 }
 
 type jsonEdgeLoad struct {
@@ -63,12 +91,21 @@ type jsonEdgeLoad struct {
 //	        blocking, external, timer
 //	edges   from, to (indices into nodes), message, reply, note
 //
-// All keys are always there. Names stay; later versions may add keys. A graph
-// with a load has also, under the key load:
+// All keys are always there. Names stay; later versions may add keys. Where the
+// file says what becomes of failures there are also:
+//
+//	groups  name, strategy, nodes (indices)
+//	nodes   isolated (true), group (its name), watch: restart, max_restarts (0:
+//	        any number), delay, max_delay, window, timeout, startup_timeout
+//	        (nanoseconds, 0: none), on_error, max_attempts (0: not said)
+//	edges   dead_letter (true), input_timeout (nanoseconds)
+//
+// A graph with a load has also, under the key load:
 //
 //	of the graph  time, elapsed (nanoseconds), workers
 //	of a node     busy, paused (shares of the time elapsed, the mean over the
-//	              instances), busy_max, paused_max (the highest), received
+//	              instances), busy_max, paused_max (the highest), received,
+//	              faults (those of the snapshot, where it has some)
 //	of an edge    capacity (of one queue; 0 for a timer), queues, len, sent, dropped
 func JSON(g Graph) []byte {
 	// The types mirror Graph so that renaming a field there renames nothing here.
@@ -77,13 +114,16 @@ func JSON(g Graph) []byte {
 		out.Nodes = append(out.Nodes, jsonNode{
 			Name: n.Name, Type: n.Type, Instances: n.Instances,
 			Blocking: n.Blocking, External: n.External, Timer: n.Timer,
-			Load: n.Load.json(),
+			Isolated: n.Isolated, Group: n.Group, Watch: (*jsonWatch)(n.Watch), Load: n.Load.json(),
 		})
+	}
+	for _, group := range g.Groups {
+		out.Groups = append(out.Groups, jsonGroup(group))
 	}
 	for _, e := range g.Edges {
 		out.Edges = append(out.Edges, jsonEdge{
 			From: e.From, To: e.To, Message: e.Message, Reply: e.Reply, Note: e.Note,
-			Load: (*jsonEdgeLoad)(e.Load),
+			DeadLetter: e.DeadLetter, InputTimeout: e.InputTimeout, Load: (*jsonEdgeLoad)(e.Load),
 		})
 	}
 	if g.Load != nil {
@@ -103,5 +143,5 @@ func (l *NodeLoad) json() *jsonNodeLoad {
 		return nil
 	}
 	part := func(thousandths int) float64 { return float64(thousandths) / 1000 }
-	return &jsonNodeLoad{part(l.Busy.Mean), part(l.Busy.Max), part(l.Paused.Mean), part(l.Paused.Max), l.Received}
+	return &jsonNodeLoad{part(l.Busy.Mean), part(l.Busy.Max), part(l.Paused.Mean), part(l.Paused.Max), l.Received, l.Faults}
 }

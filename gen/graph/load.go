@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,10 +19,11 @@ type Load struct {
 
 // NodeLoad is what a processor has done.
 type NodeLoad struct {
-	Busy     Spread // of the time elapsed, in handlers and sends
-	Paused   Spread // of the time elapsed, because what it sends to was full
-	Received uint64 // messages
-	Source   bool   // no edge leads to it
+	Busy     Spread        // of the time elapsed, in handlers and sends
+	Paused   Spread        // of the time elapsed, because what it sends to was full
+	Received uint64        // messages
+	Source   bool          // no edge leads to it
+	Faults   *FaultFigures // nil where the topology does not count them
 }
 
 // Spread is a share over the instances of a processor, in thousandths.
@@ -76,6 +78,7 @@ func (m *mismatches) processors(g Graph, t *spec.Topology, s *Snapshot) {
 		case want > 0:
 			g.Nodes[i].Load = figures.load(s.Elapsed)
 			g.Nodes[i].Load.Source = !fed[i]
+			g.Nodes[i].Load.Faults = figures.Faults
 		}
 	}
 	for _, p := range s.Processors {
@@ -144,7 +147,11 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 		e := &s.Edges[i]
 		left[e.ends()] = append(left[e.ends()], e)
 	}
-	for i, e := range t.Edges {
+	edges := t.Edges
+	for _, e := range g.Edges[len(t.Edges):] {
+		edges = append(slices.Clip(edges), letters(e, t))
+	}
+	for i, e := range edges {
 		k := ends{"", e.Every, t.Processors[e.To].Name.Value, g.Edges[i].Message}
 		if e.From >= 0 {
 			k.from = t.Processors[e.From].Name.Value
@@ -161,6 +168,11 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 		}
 		g.Edges[i].Load = l
 	}
+	for _, e := range t.Edges {
+		if k := replies(t, e); len(left[k]) > 0 { // drawn as the other end of e
+			left[k] = left[k][1:]
+		}
+	}
 	for _, e := range s.Edges {
 		k := e.ends()
 		for range left[k] {
@@ -168,6 +180,21 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 		}
 		delete(left, k)
 	}
+}
+
+// letters is the edge of dead letters as it would stand in the file.
+func letters(e Edge, t *spec.Topology) spec.Edge {
+	p := t.Processors[e.From]
+	return spec.Edge{From: e.From, To: e.To, Capacity: defaultCapacity, At: p.OnError.At, Pointer: p.OnError.Pointer}
+}
+
+// replies is the edge that the replies to messages of e take, where they do not
+// leave the topology.
+func replies(t *spec.Topology, e spec.Edge) ends {
+	if e.Reply.Value == "" || e.From < 0 || t.Processors[e.From].External {
+		return ends{}
+	}
+	return ends{from: t.Processors[e.To].Name.Value, to: t.Processors[e.From].Name.Value, message: e.Reply.Value}
 }
 
 // pairs counts the pairs of instances between which an edge may have a queue.
@@ -256,6 +283,33 @@ func (l *NodeLoad) lines() []string {
 	}
 	if received := l.received(); received != "" {
 		lines = append(lines, received+" received")
+	}
+	return append(lines, l.Faults.lines()...)
+}
+
+// lines is what is written about what went wrong.
+func (f *FaultFigures) lines() (lines []string) {
+	if f == nil {
+		return nil
+	}
+	for _, part := range []struct {
+		n         uint64
+		one, many string
+	}{
+		{f.Restarts, "restart", "restarts"},
+		{f.HealthCheckKills, "health check kill", "health check kills"},
+		{f.InputTimeouts, "input timeout", "input timeouts"},
+		{f.Abandoned, "abandoned", "abandoned"},
+		{f.DeadLetters, "dead letter", "dead letters"},
+		{f.Dropped, "dropped", "dropped"},
+	} {
+		switch part.n {
+		case 0:
+		case 1:
+			lines = append(lines, "1 "+part.one)
+		default:
+			lines = append(lines, amount(part.n)+" "+part.many)
+		}
 	}
 	return lines
 }

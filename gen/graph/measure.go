@@ -28,8 +28,9 @@ const (
 	clockRoom  = 18 // clock and distance to the text of a timer
 	badgeHigh  = 16
 	badgePad   = 6
-	badgeRoom  = 8 // before a badge
-	stackShift = 4 // between the cards of a box with several instances
+	badgeRoom  = 8  // before a badge
+	badgeMax   = 90 // widest text of a badge
+	stackShift = 4  // between the cards of a box with several instances
 
 	gaugeHigh = 6  // of the bar that shows what is busy and paused
 	gaugeRoom = 14 // for it, with what is above and below
@@ -43,12 +44,37 @@ const (
 // caption is the text of a box, cut to fit.
 type caption struct {
 	name, typ, count string
-	badges           []string
+	badges           []badge
 	load             []string // lines below
 }
 
+// badge is a mark beside a name.
+type badge struct {
+	text  string
+	class string // of the box
+	look  string // classes of the badge, beside badge
+}
+
+// marks are the badges of a node.
+func (n Node) marks() []badge {
+	var list []badge
+	if n.External {
+		list = append(list, badge{"external", "external", ""})
+	}
+	if n.Blocking {
+		list = append(list, badge{"blocking", "blocking", " wait"})
+	}
+	if n.Isolated {
+		list = append(list, badge{"process", "process", " apart"})
+	}
+	if n.Group != "" {
+		list = append(list, badge{badgeFont.fit(oneLine(n.Group), badgeMax), "grouped", " group"})
+	}
+	return list
+}
+
 func (n Node) caption() caption {
-	c := caption{name: nameFont.fit(oneLine(n.Name), textMax), badges: badges(n)}
+	c := caption{name: nameFont.fit(oneLine(n.Name), textMax), badges: n.marks()}
 	if n.Timer {
 		return caption{name: typeFont.fit(oneLine(n.Name), textMax)}
 	}
@@ -73,7 +99,7 @@ func (n Node) size() (w, h int) {
 	}
 	w = nameFont.width(c.name)
 	for _, b := range c.badges {
-		w += badgeRoom + badgeWidth(b)
+		w += badgeRoom + badgeWidth(b.text)
 	}
 	second := typeFont.width(c.typ)
 	if c.count != "" {

@@ -8,7 +8,8 @@ import (
 
 // Mermaid returns the graph as a Mermaid flowchart, for a fenced block of a
 // README. External processors are slanted, blocking ones have double sides,
-// timers are round; a reply gives an arrow both ends. A load colours the
+// timers are round; a reply gives an arrow both ends, dead letters a dotted line;
+// groups that fail together have a frame. A load colours the
 // processors and makes lines with more traffic thicker; comments say of which
 // time it is.
 func Mermaid(g Graph) []byte {
@@ -36,6 +37,13 @@ func Mermaid(g Graph) []byte {
 		}
 		fmt.Fprintf(&b, "  n%d%s\"%s\"%s\n", i, left, label, right)
 	}
+	for i, group := range g.Groups {
+		fmt.Fprintf(&b, "  subgraph g%d[\"%s\"]\n", i, mermaidText(group.title()))
+		for _, n := range group.Nodes {
+			fmt.Fprintf(&b, "    n%d\n", n)
+		}
+		b.WriteString("  end\n")
+	}
 	most, drawn := g.most(), 0
 	var styles strings.Builder
 	for i, n := range g.Nodes {
@@ -54,6 +62,9 @@ func Mermaid(g Graph) []byte {
 		arrow := "-->"
 		if e.Reply != "" {
 			arrow = "<-->"
+		}
+		if e.DeadLetter {
+			arrow = "-.->"
 		}
 		var lines []string
 		for _, line := range edgeLines(e) {
@@ -114,6 +125,9 @@ func badges(n Node) []string {
 	}
 	if n.Blocking {
 		words = append(words, "blocking")
+	}
+	if n.Isolated {
+		words = append(words, "process")
 	}
 	return words
 }

@@ -120,6 +120,7 @@ func tangle(nodes, edges int, seed uint64) Graph {
 		g.Nodes = append(g.Nodes, Node{
 			Name: fmt.Sprint("node", i), Type: []string{"", "T", "a/b.LongerType"}[r.IntN(3)],
 			Instances: r.IntN(4), Blocking: r.IntN(5) == 0, External: r.IntN(5) == 0, Timer: r.IntN(9) == 0,
+			Isolated: i%5 == 1, Group: []string{"", "core", "a-group-with-a-very-long-name"}[i%3],
 		})
 	}
 	for range edges {
@@ -127,6 +128,7 @@ func tangle(nodes, edges int, seed uint64) Graph {
 		e.Message = []string{"", "M", "Message", "AMessageWithALongName"}[r.IntN(4)]
 		e.Note = []string{"", "", "key A, drop-oldest 64", "broadcast"}[r.IntN(4)]
 		e.Reply = []string{"", "", "", "Answer"}[r.IntN(4)]
+		e.DeadLetter = e.Message == ""
 		g.Edges = append(g.Edges, e)
 	}
 	return g
@@ -180,6 +182,9 @@ func loaded(g Graph, seed uint64) Graph {
 			if r.IntN(2) == 0 {
 				n.Load.Paused = Spread{}
 			}
+			if n.Watch != nil || n.Isolated {
+				n.Load.Faults = &FaultFigures{Restarts: count(), Abandoned: 1, DeadLetters: count()}
+			}
 		}
 	}
 	for i := range g.Edges {
@@ -202,7 +207,7 @@ func hostile() Graph {
 	}
 	g := Graph{Name: names[1] + names[0] + names[2]}
 	for i, n := range names {
-		g.Nodes = append(g.Nodes, Node{Name: n, Type: n, Instances: i, Timer: i%5 == 4})
+		g.Nodes = append(g.Nodes, Node{Name: n, Type: n, Instances: i, Timer: i%5 == 4, Group: n, Isolated: true})
 		g.Edges = append(g.Edges, Edge{From: i, To: (i + 1) % len(names), Message: n, Reply: n, Note: n + ", " + n})
 	}
 	return g

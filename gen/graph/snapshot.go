@@ -22,6 +22,18 @@ type Snapshot struct {
 type ProcessorFigures struct {
 	Name      string            `json:"name"`
 	Instances []InstanceFigures `json:"instances"`
+	Faults    *FaultFigures     `json:"faults"` // nil where the file does not say what becomes of failures
+}
+
+// FaultFigures count what went wrong with a processor, and what was done about it.
+type FaultFigures struct {
+	Restarts                 uint64 `json:"restarts"`
+	HealthCheckKills         uint64 `json:"health_check_kills"`
+	InputTimeouts            uint64 `json:"input_timeouts"`
+	CircuitBreakerRecoveries uint64 `json:"circuit_breaker_recoveries"`
+	Abandoned                uint64 `json:"abandoned"`
+	DeadLetters              uint64 `json:"dead_letters"`
+	Dropped                  uint64 `json:"dropped"`
 }
 
 // InstanceFigures are those of one instance.

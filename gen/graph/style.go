@@ -1,5 +1,20 @@
 package graph
 
+// watchStyle is added where the file says what becomes of failures.
+const watchStyle = `.topogen .letters .line{stroke-dasharray:7 4}
+.topogen .process .box,.topogen .process .card{stroke-dasharray:9 3}
+.topogen .badge.apart{fill:#e6defa}
+.topogen .badge-text.apart{fill:#4b2c91}
+.topogen .badge.group{fill:#dbe3f1}
+.topogen .badge-text.group{fill:#26334d}
+@media (prefers-color-scheme:dark){
+.topogen .badge.apart{fill:#3b2d66}
+.topogen .badge-text.apart{fill:#d3c3ff}
+.topogen .badge.group{fill:#33415c}
+.topogen .badge-text.group{fill:#dbe3f1}
+}
+`
+
 // style is the look of pictures. Classes stand below the picture's own, so that
 // several pictures and other styles fit one page; plain values rather than CSS
 // variables, which librsvg and Inkscape do not know.

@@ -26,6 +26,9 @@ func draw(g Graph, l layout) []byte {
 		height += legend.h + margin
 	}
 	title, css := strings.TrimSpace("Topology "+name)+": "+g.counts(), style
+	if g.watched() {
+		css += watchStyle
+	}
 	if g.Load != nil {
 		title += "; " + g.Load.words()
 		css += loadStyle()
@@ -81,7 +84,7 @@ func (c *canvas) node(i int) {
 		class += " timer"
 	default:
 		for _, b := range text.badges {
-			class += " " + b
+			class += " " + b.class
 		}
 		if n.Load != nil {
 			class += fmt.Sprintf(" heat heat-%d", n.Load.heat())
@@ -116,13 +119,9 @@ func (c *canvas) node(i int) {
 	right := front.x + front.w - badgeRoom
 	for k := len(text.badges) - 1; k >= 0; k-- {
 		b := text.badges[k]
-		w := badgeWidth(b)
-		wait := ""
-		if b == "blocking" {
-			wait = " wait"
-		}
-		c.printf(`<rect class="badge%s" x="%d" y="%d" width="%d" height="%d" rx="8"/>`, wait, right-w, y-12, w, badgeHigh)
-		c.printf(`<text class="badge-text%s" x="%d" y="%d" text-anchor="middle">%s</text>`, wait, right-w/2, y, b)
+		w := badgeWidth(b.text)
+		c.printf(`<rect class="badge%s" x="%d" y="%d" width="%d" height="%d" rx="8"/>`, b.look, right-w, y-12, w, badgeHigh)
+		c.printf(`<text class="badge-text%s" x="%d" y="%d" text-anchor="middle">%s</text>`, b.look, right-w/2, y, xmlText(b.text))
 		right -= w + badgePad
 	}
 	if second {
@@ -144,6 +143,9 @@ func fullLines(n Node) []string {
 		lines = append(lines, fmt.Sprintf("%d instances", n.Instances))
 	}
 	lines = append(lines, badges(n)...)
+	if n.Group != "" {
+		lines = append(lines, "group "+n.Group)
+	}
 	if n.Load != nil {
 		lines = append(lines, n.Load.lines()...)
 	}
@@ -156,6 +158,9 @@ func (c *canvas) edge(i int) {
 	class := "edge"
 	if c.layout.back[i] {
 		class += " back"
+	}
+	if e.DeadLetter {
+		class += " letters"
 	}
 	extra := 0
 	if e.Load != nil {

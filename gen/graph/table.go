@@ -17,17 +17,24 @@ func Table(g Graph) []byte {
 		fmt.Fprintln(&b, g.Load.words())
 	}
 	fmt.Fprintln(&b)
-	rows := [][]string{{"processor", "type", "instances", "", "busy", "paused", "received"}}
+	rows := [][]string{{"processor", "type", "instances", "", "busy", "paused", "received", "restarts"}}
 	for _, n := range g.Nodes {
 		if n.Timer {
 			continue
 		}
-		row := []string{n.Name, shortType(n.Type), fmt.Sprint(max(n.Instances, 1)), strings.Join(badges(n), ", "), "", "", ""}
+		marks := badges(n)
+		if n.Group != "" {
+			marks = append(marks, "group "+n.Group)
+		}
+		row := []string{n.Name, shortType(n.Type), fmt.Sprint(max(n.Instances, 1)), strings.Join(marks, ", "), "", "", "", ""}
 		if n.External {
 			row[2] = ""
 		}
 		if l := n.Load; l != nil {
 			row[4], row[5], row[6] = l.Busy.String(), l.Paused.String(), l.received()
+			if l.Faults != nil {
+				row[7] = amount(l.Faults.Restarts)
+			}
 		}
 		rows = append(rows, row)
 	}
