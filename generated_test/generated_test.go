@@ -43,7 +43,7 @@ func cases(t testing.TB) []aCase {
 		t.Fatal(err)
 	}
 	var list []aCase
-	for _, pattern := range []string{"*/topology.yml", "testdata/*/topology.yml"} {
+	for _, pattern := range []string{"*/topology.yml", "scenarios/*/topology.yml", "testdata/*/topology.yml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func compare(t *testing.T, file string, got []byte) {
 
 // needTypes are the successes that syntax does not suffice for: what they name
 // lies in other packages, or bind has a warning, of which it then makes sure.
-var needTypes = []string{"construct", "foreign", "nothing"}
+var needTypes = []string{"construct", "foreign", "nothing", "scenarios/goroutine"}
 
 // TestSyntaxAlone generates the successes one by one without asking for types:
 // where that suffices, no process is started and the same files come out.

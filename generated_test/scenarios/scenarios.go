@@ -1,0 +1,221 @@
+package scenarios
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// All are the scenarios by name.
+var All = map[string]func(t *testing.T, h Theatre){
+	"restart recovers from failure":         RestartRecovers,
+	"limit reached":                         LimitReached,
+	"exhaustion marks it failed":            ExhaustionIsFailure,
+	"always restarts on clean exit":         AlwaysRestarts,
+	"window resets the counter":             WindowResets,
+	"input timeout delivers closed":         TimeoutCloses,
+	"health timeout kills the unresponsive": HangIsEnded,
+	"restarted is delivered downstream":     RestartIsTold,
+	"recovered after a broken input":        RecoveryHasData,
+	"health timeouts exhaust the budget":    HangsExhaust,
+	"planned stop reports clean":            StopIsClean,
+}
+
+// RestartRecovers: a processor that has failed, by an error and by a panic, is
+// there again, with the state of a new one.
+func RestartRecovers(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("limited", Work, Work, Fail, Work, Panic, Work)
+	p.await("limited: 1")
+	p.await("limited: 2")
+	p.await("limited: 1")
+	p.await("limited: 1")
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.faults("limited", pool.FaultFigures{Restarts: 2, Dropped: 2})
+}
+
+// LimitReached: after the last restart that it may have it is not restarted, and
+// what still comes for it is counted as dropped, while the others go on.
+func LimitReached(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("limited", Fail, Fail, Work, Fail, Work, Work)
+	p.await("limited: 1")
+	p.await("closed: limited -> witness: Report")
+	p.tell("limited", Work)
+	p.tell("sensor", Work)
+	p.await("sensor: 1")
+	if err := p.stop(); !errors.Is(err, pool.ErrGaveUp) {
+		t.Error(err)
+	}
+	p.faults("limited", pool.FaultFigures{Restarts: 2, Dropped: 3})
+	for _, e := range p.topology.Snapshot().Edges {
+		if e.To == "limited" && (e.Sent != 7 || e.Received != 4 || e.Dropped != 3 || e.Len != 0) {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// ExhaustionIsFailure: Run says that it has failed, and why.
+func ExhaustionIsFailure(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("limited", Fail, Fail, Fail)
+	p.await("closed: limited -> witness: Report")
+	err := p.stop()
+	var e *pool.HandlerError
+	if !errors.Is(err, pool.ErrGaveUp) || !errors.As(err, &e) || e.Processor != "limited" {
+		t.Error(err)
+	}
+	p.tale("limited", "restarted: limited", "restarted: limited", "closed: limited -> witness: Report")
+}
+
+// AlwaysRestarts: one that comes to a clean end is there again, each time after
+// the same delay.
+func AlwaysRestarts(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	for range 3 {
+		p.tell("batch", Work)
+		p.await("batch: 1")
+		ended := p.tell("batch", End)
+		p.took(ended, p.await("restarted: batch"), 200*time.Millisecond)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.faults("batch", pool.FaultFigures{Restarts: 3})
+}
+
+// WindowResets: when the window is over the restarts are counted anew.
+func WindowResets(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	for range 3 {
+		p.tell("windowed", Fail, Fail, Work)
+		p.await("windowed: 1")
+		p.pass(2*time.Second + p.Slack + time.Millisecond)
+	}
+	p.tell("windowed", Fail, Fail, Fail)
+	p.await("closed: windowed -> witness: Report")
+	if err := p.stop(); !errors.Is(err, pool.ErrGaveUp) {
+		t.Error(err)
+	}
+	p.faults("windowed", pool.FaultFigures{Restarts: 8, Dropped: 9})
+}
+
+// TimeoutCloses: who waits for an input hears that it is silent, at its deadline.
+func TimeoutCloses(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.pass(time.Second) // the deadline begins with the first message
+	p.tell("sensor", Work)
+	p.await("sensor: 1")
+	p.pass(300 * time.Millisecond)
+	p.tell("sensor", Work)
+	p.took(p.await("sensor: 2"), p.await("closed: sensor -> witness: Report"), 500*time.Millisecond)
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.tale("sensor", "sensor: 1", "sensor: 2", "closed: sensor -> witness: Report")
+	p.faults("witness", pool.FaultFigures{InputTimeouts: 1})
+}
+
+// HangIsEnded: one that does not answer is ended at its deadline, and restarted.
+func HangIsEnded(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("monitored", Work)
+	p.await("monitored: 1")
+	p.pass(2 * time.Second) // nothing to do is no reason
+	hangs := p.tell("monitored", Hang, Work)
+	p.took(hangs, p.await("restarted: monitored"), 500*time.Millisecond)
+	p.await("monitored: 1")
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.hangs("monitored", pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Dropped: 1})
+}
+
+// hangs is faults, where a goroutine that hangs is abandoned, and a process is not.
+func (p *play) hangs(processor string, want pool.FaultFigures) {
+	p.Helper()
+	if p.Abandons {
+		want.Abandoned = want.HealthCheckKills
+	}
+	p.faults(processor, want)
+}
+
+// RestartIsTold: each receiver hears of each restart once, though it has several
+// edges, or none from there but one.
+func RestartIsTold(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("limited", Fail, Work)
+	p.await("limited: 1")
+	p.await("restarted: limited")
+	p.await("restarted, to the bystander: limited")
+	p.tell("limited", Panic, Work)
+	p.await("limited: 1")
+	p.await("restarted: limited")
+	p.await("restarted, to the bystander: limited")
+	p.pass(time.Second)
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	told := p.texts(func(s string) bool { return s == "restarted: limited" || s == "restarted, to the bystander: limited" })
+	if len(told) != 4 {
+		t.Errorf("%q", told)
+	}
+}
+
+// RecoveryHasData: what comes after a silence is handled before its receiver hears
+// that the input has recovered; also when it comes from a new instance.
+func RecoveryHasData(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("sensor", Work)
+	p.await("closed: sensor -> witness: Report")
+	p.tell("sensor", Work)
+	p.await("recovered: sensor -> witness: Report")
+	p.tell("sensor", Fail)
+	p.await("restarted: sensor")
+	p.await("closed: sensor -> witness: Report")
+	p.tell("sensor", Work)
+	p.await("recovered: sensor -> witness: Report")
+	p.await("closed: sensor -> witness: Report")
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	const closed, recovered = "closed: sensor -> witness: Report", "recovered: sensor -> witness: Report"
+	p.tale("sensor", "sensor: 1", closed, "sensor: 2", recovered, "restarted: sensor", closed, "sensor: 1", recovered, closed)
+	p.faults("witness", pool.FaultFigures{InputTimeouts: 3, CircuitBreakerRecoveries: 2})
+}
+
+// HangsExhaust: hanging counts as failing does.
+func HangsExhaust(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	began := p.tell("monitored", Hang, Hang, Hang)
+	p.took(began, p.await("closed: monitored -> witness: Report"), 1500*time.Millisecond)
+	if err := p.stop(); !errors.Is(err, pool.ErrGaveUp) {
+		t.Error(err)
+	}
+	p.hangs("monitored", pool.FaultFigures{Restarts: 2, HealthCheckKills: 3, Dropped: 3})
+}
+
+// StopIsClean: a stop restarts nobody, not who waits for it, and not who always is;
+// what was accepted is handled, and Run returns nil.
+func StopIsClean(t *testing.T, h Theatre) {
+	p := h.begin(t)
+	p.tell("delayed", Fail)
+	p.tell("batch", Work, End)
+	p.await("batch: 1")
+	p.pass(100 * time.Millisecond)
+	p.tell("limited", Work)
+	p.tell("batch", Work)
+	before := p.clock()
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p.took(before, p.clock(), 0)
+	p.until("limited: 1", 1)
+	p.until("closed: all", 1)
+	p.faults("delayed", pool.FaultFigures{Dropped: 1})
+	p.faults("batch", pool.FaultFigures{})
+}
