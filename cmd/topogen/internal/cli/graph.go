@@ -29,8 +29,8 @@ reader's colour scheme is.
 
 --load names a file with the JSON of a Snapshot() of the running topology, - for
 stdin. It colours processors by the share of time in which they are busy, and says
-what they received, how long they were paused because a receiver was full, and
-what each edge sent, holds and dropped.`,
+what they received, how long they were paused because a receiver was full, what
+failures led to, and what each edge sent, holds and dropped.`,
 		Example: `  topogen graph topology.yml
   topogen graph topology.yml --format svg >topology.svg
   topogen graph topology.yml --format svg --load snapshot.json >load.svg`,

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/topogen/topogen/cmd/topogen/internal/launch"
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/plan"
 )
 
 // Program builds a topology and runs it.
@@ -127,6 +129,7 @@ func (p Program) program(result gen.Result) launch.Program {
 		Name: result.Plan.Name, Dir: dir, Package: result.Plan.Package, Import: result.Plan.ImportPath,
 		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: p.Args,
 		Faults: result.Plan.FaultLog > 0 && !p.Quiet,
+		Again:  slices.ContainsFunc(result.Plan.Processors, func(p plan.Processor) bool { return p.Watch != nil && p.Watch.Isolated }),
 	}
 }
 

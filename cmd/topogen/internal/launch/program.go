@@ -26,6 +26,7 @@ type Program struct {
 	Edges   []string // "feed -> parser: Raw", by index
 	Args    []string
 	Faults  bool // its file says what becomes of failures
+	Again   bool // it starts itself again, for instances in processes of their own
 }
 
 //go:embed *.tmpl faults/faults.go

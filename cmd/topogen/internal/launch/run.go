@@ -56,7 +56,8 @@ func Run(ctx context.Context, p Program, s Streams) (code int, err error) {
 	if err := child.start(binary); err != nil {
 		return 0, err
 	}
-	if runtime.GOOS != "windows" { // where a running program can be removed, nothing is left even if we are killed
+	// Where a running program can be removed, nothing is left even if we are killed.
+	if runtime.GOOS == "linux" || runtime.GOOS != "windows" && !p.Again {
 		os.RemoveAll(temp)
 	}
 	return child.wait(ctx, signals)
