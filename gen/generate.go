@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/topogen/topogen/gen/bind"
 	"github.com/topogen/topogen/gen/cache"
@@ -85,6 +86,9 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 	options := bind.Options{Imports: emit.Imports(), Verify: true}
 	for i := range results {
 		if t := results[i].Topology; t != nil {
+			if slices.ContainsFunc(t.Processors, func(p spec.Processor) bool { return p.Isolation == spec.Process }) {
+				options.Imports = append(emit.Imports(), emit.BorderImports()...)
+			}
 			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
 			of = append(of, i)
 			options.Cache = in[i].Cache
@@ -116,7 +120,7 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Find
 	if !b.PortsReady {
 		return nil
 	}
-	parts, err := emit.Emit(b.Plan, emit.Options{Wiring: b.Plan.Bound, Declared: b.Declares()})
+	parts, err := emit.Emit(b.Plan, emit.Options{Wiring: b.Plan.Bound, Declared: b.Declares(), Schema: b.Schema()})
 	if err != nil {
 		return []spec.Finding{r.internal(err)}
 	}
@@ -137,6 +141,10 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Find
 		name := path.Join(dir, f.Name)
 		source := write.SourceOf(name, filepath.Base(r.Topology.File))
 		r.Files = append(r.Files, write.File{Name: name, Body: write.Seal(source, hash, f.Body)})
+	}
+	if border := b.Border; border != nil && b.Plan.Bound {
+		r.Files = append(r.Files, write.File{Name: border.Name, Body: border.File, Kept: true})
+		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, border.Name))
 	}
 	if !b.Plan.Bound {
 		r.Keep = []string{wiring}

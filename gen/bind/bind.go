@@ -44,6 +44,7 @@ type Result struct {
 	Findings   []spec.Finding
 	Missing    []Missing
 	Messages   []Struct // types of messages that are not declared
+	Border     *Border  // nil: no message crosses to a process
 	Typed      bool     // bound by real types, not only by syntax
 
 	reporter *reporter

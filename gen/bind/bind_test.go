@@ -96,16 +96,18 @@ func newModule(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module example.com\n\ngo 1.26\n\nrequire github.com/topogen/topogen v0.0.0\n\nreplace github.com/topogen/topogen => ./topogen\n")
 	write(t, filepath.Join(dir, "topogen", "go.mod"), "module github.com/topogen/topogen\n\ngo 1.26\n")
-	files, err := filepath.Glob("../../runtime/topo/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal("the runtime is not there", err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, folder := range []string{"runtime/topo", "runtime/internal/alive"} { // and what it imports
+		files, err := filepath.Glob("../../" + folder + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal("the runtime is not there", err)
 		}
-		write(t, filepath.Join(dir, "topogen", "runtime", "topo", filepath.Base(file)), string(text))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, "topogen", filepath.FromSlash(folder), filepath.Base(file)), string(text))
+		}
 	}
 	return dir
 }

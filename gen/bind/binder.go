@@ -34,6 +34,7 @@ type binder struct {
 	context, tick, instance, deadLetter, index types.Type
 	messages                                   map[string]types.Type // by message name; nil where it was reported
 	portsReady                                 bool
+	crossing                                   *Border // nil: nothing crosses
 }
 
 // newBinder returns a binder for r's plan. A second one gets a plan of its own,
@@ -76,6 +77,7 @@ func (b *binder) bind() {
 		starts[i] = b.plan.Processors[i].External || b.processor(i)
 	}
 	b.groups()
+	b.border()
 	if !b.topology.Partial {
 		for _, f := range spec.Unreachable(b.topology, func(i int) bool { return starts[i] }) {
 			b.add(f)

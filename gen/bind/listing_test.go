@@ -122,7 +122,7 @@ func TestListingsAreRemembered(t *testing.T) {
 					t.Errorf("%s: %v", path, err)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" || len(got) != 3 {
+			if diff := cmp.Diff(want, got); diff != "" || len(got) != 4 {
 				t.Errorf("folders: (-listed +remembered)\n%s", diff)
 			}
 		})

@@ -59,6 +59,7 @@ func (r *Result) bindTypes(ctx context.Context) error {
 func (r *Result) take(b *binder) {
 	r.PortsReady = b.portsReady
 	r.Missing, r.Messages = b.missing, b.undeclared
+	r.Border = b.crossing
 	r.open = false
 }
 

@@ -141,6 +141,9 @@ func (p *part) carefulMerge(l *link) {
 // carefulHandle writes the method that calls the handler of the message in hand.
 func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	h := &handler{part: p, receive: q.receive(e), of: q}
+	if q.Isolated() {
+		h.receive = q.remoteReceive(e)
+	}
 	v, x, m, err, reply := p.v("l"), p.v("x"), p.v("m"), p.v("err"), p.v("reply")
 	hand := sel(v, e.hand())
 	body := []code{define(x, sel(v, "to"))}
@@ -148,7 +151,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
 	}
 	held := hand.Clone().Dot("Message").Call()
-	if q.Watch != nil && q.Watch.Attempts > 1 && h.Message == plan.ByPointer && !e.CloneAgain {
+	if q.Watch != nil && q.Watch.Attempts > 1 && h.Message == plan.ByPointer && !e.CloneAgain && !q.Isolated() {
 		held = hand.Clone().Dot("Copy").Call()
 	}
 	message := held
@@ -164,7 +167,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 		message = jen.Op("*").Add(message)
 	}
 	body = append(body, define(m, message))
-	if q.Track != nil {
+	if q.tracksHere() {
 		kept := id(m)
 		if h.Message == plan.ByPointer && !e.CloneAgain {
 			kept = jen.Op("*").Add(id(m))
@@ -223,7 +226,7 @@ func (p *part) outside(q *processor, method *plan.Method, message ...code) (befo
 	x, value, ctx, out, life := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("life")
 	passed := p.outArgument(q, method)
 	var args []code
-	if !q.Timed() {
+	if !q.CallsTimed() {
 		if method.Context {
 			args = append(args, sel(x, "Context").Call())
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 )
 
 // processorsPerPart is how many processors share a part: enough work to be worth
@@ -19,6 +20,8 @@ type Options struct {
 	// Declared reports whether the user's files declare a name at package level,
 	// so that imports and unexported names can keep clear of it. nil: none.
 	Declared func(name string) bool
+	// Schema says how messages are written that cross to processes; nil: none does.
+	Schema *wire.Schema
 }
 
 // File is a file in parts. Each part is a Go file by itself with the imports that
@@ -31,7 +34,7 @@ type File struct {
 // Emit makes the ports and, where asked for, the wiring. Parts are not formatted.
 // An error means that a name in the plan is none, which earlier stages exclude.
 func Emit(p *plan.Plan, o Options) ([]File, error) {
-	m, err := newModel(p, o.Declared)
+	m, err := newModel(p, o.Declared, o.Schema)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (p *part) inputMethods(q *processor) {
 	}
 	p.method(x, q.instance, "listen", nil, nil, body...)
 	became := func(which, state code) []code {
-		if q.Track == nil {
+		if !q.tracksHere() {
 			return nil
 		}
 		var cases []code
@@ -117,8 +117,8 @@ func (p *part) inputMethods(q *processor) {
 			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "SetAlarm").Call(id(at))))
 		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
 		turn := append([]code{sel(x, "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, became(id(q.inputType()).Call(id(i)), supervise("Broken"))...)
-		turn = append(turn, p.told(q, q.InputClosed, id(q.inputType()).Call(id(i)))...)
-		if q.InputClosed != nil && q.InputClosed.Error {
+		turn = append(turn, p.told(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
+		if m := q.closedHere(); m != nil && m.Error {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
 		}
 		p.doc("Alarm tells of inputs that are silent for too long.")
@@ -130,7 +130,7 @@ func (p *part) inputMethods(q *processor) {
 	}
 	if q.tracked() {
 		body = nil
-		recovered := append([]code{sel(x, "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.told(q, q.InputRecovered, id(i))...)
+		recovered := append([]code{sel(x, "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.told(q, q.here(q.InputRecovered), id(i))...)
 		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), sel(x, "Now").Call())).Block(recovered...))
 		if q.TimesInputs() {
 			body = append(body, sel(x, "wait").Call())
@@ -147,7 +147,7 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 	closed := []code{
 		define(i, id(q.inputType()).Call(jen.Qual("slices", "Index").Call(id(q.inputEdges).Index(jen.Op(":")), id("EdgeIndex").Call(sel(e, "Index"))))),
 	}
-	tellFirst, tellAll := p.told(q, q.InputClosed, id(i)), p.told(q, q.AllInputsClosed)
+	tellFirst, tellAll := p.told(q, q.closedHere(), id(i)), p.told(q, q.here(q.AllInputsClosed))
 	names := []Ident{"_", "_"}
 	if tellFirst != nil {
 		names[0] = first
@@ -170,7 +170,7 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 	}
 	cases := []code{jen.Case(pool("EventClosed")).Block(closed...)}
 	if q.ProcessorRestarted != nil {
-		cases = append(cases, jen.Case(pool("EventRestarted")).Block(p.told(q, q.ProcessorRestarted, id("ProcessorIndex").Call(sel(e, "Index")))...))
+		cases = append(cases, jen.Case(pool("EventRestarted")).Block(p.told(q, q.here(q.ProcessorRestarted), id("ProcessorIndex").Call(sel(e, "Index")))...))
 	}
 	p.doc("Event tells of an input that is closed for good, or whose sender was made anew.")
 	p.method(x, q.instance, "Event", []code{param(e, pool("Event"))}, []code{jen.Params(param(err, jen.Error()))},

@@ -16,14 +16,18 @@ func (p *part) instance(q *processor) {
 	if q.Watch != nil {
 		out = pointer(out)
 	}
-	fields := []code{pool("Unit"), id("out").Add(out), param("p", pointer(typeCode(q.typ)))}
-	if q.Watch != nil {
+	own := pointer(typeCode(q.typ))
+	if q.Isolated() {
+		own = ptr(q.remote)
+	}
+	fields := []code{pool("Unit"), id("out").Add(out), param("p", own)}
+	if q.Watch != nil && !q.Isolated() {
 		fields = append(fields, param("t", ptr("Topology")), param("construct", q.constructorType()))
 	}
 	if q.hears() {
 		fields = append(fields, param("inputs", supervise("Inputs")))
 	}
-	if q.Track != nil {
+	if q.tracksHere() {
 		fields = append(fields, param("in", ptr(q.trackerType())))
 	}
 	p.doc("%s is an instance of %s.", q.instance, q.Name)
@@ -43,7 +47,9 @@ func (p *part) maker(q *processor) {
 			id(err).Op("!=").Nil(),
 		).Block(jen.Return(id(err))),
 	}
-	if q.Watch != nil {
+	if q.Isolated() {
+		loop = append([]code{loop[0]}, p.newSender(q, id(t), false)...)
+	} else if q.Watch != nil {
 		loop = append(loop, jen.List(sel(x, "t"), sel(x, "construct")).Op("=").List(id(t), id(construct)))
 		loop = append(loop, p.newSender(q, id(t), false)...)
 	} else if q.sender != "" {
@@ -53,7 +59,7 @@ func (p *part) maker(q *processor) {
 	if q.Timed() && q.recorder != "" {
 		loop = append(loop, set(sel(x, "out", "life"), sel(x, "Life").Call()))
 	}
-	if q.Track != nil {
+	if q.tracksHere() {
 		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))), sel(x, "p", "Inputs").Call(sel(x, "in")))
 	}
 	for _, e := range q.timers {
@@ -62,11 +68,20 @@ func (p *part) maker(q *processor) {
 	p.doc("%s makes the instances of %s.", q.maker, q.Name)
 	params := []code{param(t, ptr("Topology")), param(construct, q.constructorType())}
 	p.add(jen.Func().Add(id(q.maker)).Params(params...).Params(param(err, jen.Error())).Block(
-		jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q))),
+		p.chosen(q),
 		define(instances, sel(t, q.field).Index(jen.Empty(), jen.Empty())),
 		jen.For(id(i).Op(":=").Range().Add(id(instances))).Block(loop...),
 		jen.Return(jen.Nil()),
 	))
+}
+
+// chosen writes which constructor makes instances.
+func (p *part) chosen(q *processor) code {
+	construct := p.v("construct")
+	if q.Isolated() {
+		return jen.If(id(construct).Op("!=").Nil()).Block(jen.Return(pool("Isolated").Call(jen.Lit(q.Name))))
+	}
+	return jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q)))
 }
 
 // joinerOf is the topology as what makes the links from q.
@@ -126,13 +141,13 @@ func (p *part) senderOf(q *processor) code {
 // lifecycle writes those methods of an instance that the processor's type has.
 func (p *part) lifecycle(q *processor) {
 	x, n, err, budget, ctx := p.v("x"), p.v("n"), p.v("err"), p.v("budget"), p.v("ctx")
-	if q.Init != nil || q.hears() {
+	if !q.Isolated() && (q.Init != nil || q.hears()) {
 		p.initMethod(q)
 	}
 	if q.Ping != nil {
-		before, call, after := p.outside(q, q.Ping)
+		before, call, after := p.outside(q, q.here(q.Ping))
 		turn := append(append(before, define(err, call)), after...)
-		if !q.Timed() {
+		if !q.CallsTimed() {
 			turn = []code{jen.If(define(err, call), id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err)))}
 		} else {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err))))
@@ -149,15 +164,15 @@ func (p *part) lifecycle(q *processor) {
 			p.method(x, q.instance, name, params, []code{jen.Error()}, body...)
 		}
 	}
-	if q.Serve != nil {
+	if q.Serve != nil && !q.Isolated() {
 		serve := *q.Serve
 		serve.Context = false // it has one of its own
 		method("Serve", []code{param(ctx, jen.Qual("context", "Context"))}, p.called(q, &serve, id(ctx)))
 	}
 	if q.Finish != nil {
-		method("Finish", nil, p.called(q, q.Finish))
+		method("Finish", nil, p.called(q, q.here(q.Finish)))
 	}
-	if q.Close != nil {
+	if q.Close != nil && !q.Isolated() {
 		method("Close", nil, []code{jen.Return(sel(x, "p", "Close").Call())})
 	}
 }
@@ -193,6 +208,9 @@ func (p *part) initMethod(q *processor) {
 func (p *part) ticker(q *processor, e *edge) {
 	t, tick, ok, n, err, x := p.v("t"), p.v("tick"), p.v("ok"), p.v("n"), p.v("err"), p.v("x")
 	h := &handler{part: p, receive: q.receive(e), of: q}
+	if q.Isolated() {
+		h.receive = q.remoteReceive(e)
+	}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
 	p.add(jen.Type().Add(id(e.ticker)).Struct(pool("Ticker"), param("to", ptr(q.instance))))
 	body := []code{
@@ -217,10 +235,14 @@ func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
 	if q.Watch != nil {
 		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(jen.Return(jen.Lit(1), jen.Nil())))
 	}
-	if q.Track != nil {
+	if q.tracksHere() {
 		body = append(body, sel(x, "in", q.input(e).ident, "Set").Call(id(tick)))
 	}
-	before, call, after := p.outside(q, &h.Method, id(tick))
+	argument := id(tick)
+	if h.Message == plan.ByPointer {
+		argument = ref(tick)
+	}
+	before, call, after := p.outside(q, &h.Method, argument)
 	if h.Error {
 		body = append(append(append(body, before...), set(id(err), call)), after...)
 		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Lit(1), id(err))))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 )
 
 // model is a plan with its names checked, and with names for what only the
@@ -17,6 +18,7 @@ type model struct {
 	edges      []*edge
 	links      []*link
 	tables     [2]Ident // of the processors' and the edges' names
+	border     *border  // nil: no processor is isolated
 }
 
 type processor struct {
@@ -42,6 +44,11 @@ type processor struct {
 	inputNames Ident      // that of their names
 	receives   []*receive // by edge, like Incoming
 	adapters   []*adapter
+
+	// Of an isolated one.
+	remote  Ident // what stands for an instance here
+	process Ident // the instance in its process, and
+	outside Ident // what makes its links
 }
 
 // edge is an edge as its link and its constant have it.
@@ -74,6 +81,7 @@ type link struct {
 	field    Ident // in the sender
 	getter   Ident // method of the sender: toParser
 	slow     Ident // of the getter, where there are many: joinParser
+	outside  Ident // its type in the process of an isolated sender
 }
 
 // many reports whether the receiver has several instances.
@@ -105,11 +113,11 @@ type adapter struct {
 	methods []string
 }
 
-func newModel(p *plan.Plan, declared func(string) bool) (*model, error) {
+func newModel(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*model, error) {
 	if _, err := ParseIdent(p.Package); err != nil {
 		return nil, err
 	}
-	scope, err := newScope(p, declared)
+	scope, err := newScope(p, declared, schema)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +150,7 @@ func newModel(p *plan.Plan, declared func(string) bool) (*model, error) {
 	}
 	m.nameLinks()
 	m.nameFields()
+	m.addBorder(schema)
 	return m, nil
 }
 

@@ -7,11 +7,14 @@ import (
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 )
 
 // Packages of the runtime that generated code imports.
 const (
 	runtimePath   = "github.com/topogen/topogen/runtime/"
+	processPath   = runtimePath + "process"
+	wirePath      = runtimePath + "wire"
 	poolPath      = runtimePath + "pool"
 	errtopPath    = runtimePath + "errtop"
 	queuePath     = runtimePath + "queue"
@@ -31,8 +34,8 @@ func Imports() []string { return slices.Clone(imported) }
 // variables are the names of parameters and variables in the output. No import
 // is called like one of them.
 var variables = []Ident{
-	"all", "at", "batch", "budget", "cancel", "construct", "ctx", "d", "e", "err", "first", "i", "in", "instances", "j", "k", "l",
-	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "processors", "r", "reply", "s", "seed", "t", "targets", "tick", "to", "x",
+	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "err", "failed", "first", "i", "in", "info", "instance", "instances", "j", "k", "l",
+	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processors", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "x",
 }
 
 // scope knows what names mean in the generated package, so that none is hidden
@@ -46,7 +49,7 @@ type scope struct {
 	order     []string          // of the import paths
 }
 
-func newScope(p *plan.Plan, declared func(string) bool) (*scope, error) {
+func newScope(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*scope, error) {
 	if declared == nil {
 		declared = func(string) bool { return false }
 	}
@@ -64,7 +67,14 @@ func newScope(p *plan.Plan, declared func(string) bool) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range append(Imports(), foreign...) {
+	own := Imports()
+	if schema != nil {
+		own = append(append(own, BorderImports()...), schema.Imports()...)
+		for _, name := range schema.Mentions() {
+			s.mentioned[mustIdent(name)] = true
+		}
+	}
+	for _, path := range append(own, foreign...) {
 		s.register(path)
 	}
 	return s, nil
@@ -91,7 +101,7 @@ func (s *scope) register(importPath string) {
 	if s.aliases[importPath] != "" {
 		return
 	}
-	own := slices.Contains(imported, importPath)
+	own := slices.Contains(imported, importPath) || slices.Contains(BorderImports(), importPath)
 	name := packageName(importPath)
 	alias := name
 	for i := 2; s.level[alias] || s.mentioned[alias] || s.declared(string(alias)) || !alias.free(); i++ {

@@ -18,6 +18,7 @@ func (m *model) wiring() []job {
 		p.topology()
 		p.construct()
 		p.methods()
+		p.crossings()
 	}}
 	return m.each(jobs, func(p *part, q *processor) {
 		if q.External {
@@ -180,7 +181,7 @@ func (p *part) spec() code {
 				fields = append(fields, key(name, jen.True()))
 			}
 		}
-		flag("Blocking", q.Blocking)
+		flag("Blocking", q.Blocking || q.Isolated())
 		flag("External", q.External)
 		flag("Ping", q.Ping != nil)
 		flag("Serve", q.Serve != nil)
@@ -270,6 +271,9 @@ func (p *part) methods() {
 			p.doc("%s is the sender of %s.", q.ident, q.Name)
 			method(q.ident, nil, []code{ptr(q.sender)}, ref(t, q.field))
 			continue
+		}
+		if q.Isolated() {
+			continue // it is in no memory of this process
 		}
 		p.doc("%s is an instance of %s, to be looked at before and after Run.", q.ident, q.Name)
 		method(q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(id(i)).Dot("p"))

@@ -18,7 +18,7 @@ func (p *part) watchOf(q *processor) code {
 	if w.Timeout > 0 {
 		fields = append(fields, key("Timeout", duration(w.Timeout)))
 	}
-	if w.Startup > 0 {
+	if w.Startup > 0 && !w.Isolated {
 		fields = append(fields, key("Startup", duration(w.Startup)))
 	}
 	return jen.Op("&").Add(pool("Watch")).Values(fields...)
@@ -87,7 +87,17 @@ func (p *part) watched(q *processor) {
 	if q.Watch == nil {
 		return
 	}
-	x, value, err, in, ctx, d := p.v("x"), p.v("p"), p.v("err"), p.v("in"), p.v("ctx"), p.v("d")
+	if q.Isolated() {
+		p.isolated(q)
+	} else {
+		p.renew(q)
+	}
+	p.letters(q)
+}
+
+// renew writes how an instance in this process is made anew.
+func (p *part) renew(q *processor) {
+	x, value, err, in, ctx := p.v("x"), p.v("p"), p.v("err"), p.v("in"), p.v("ctx")
 	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))
 	body := []code{
 		jen.List(id(value), id(err)).Op(":=").Add(pool("Construct")).Call(
@@ -117,9 +127,14 @@ func (p *part) watched(q *processor) {
 	p.doc("Renew makes another instance, to take the place of one that has ended.")
 	p.method(x, q.instance, "Renew", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Func().Params(), jen.Error()},
 		append(body, jen.Return(jen.Func().Params().Block(adopt...), jen.Nil()))...)
+}
+
+// letters writes how a message that cannot be handled is sent to where those go.
+func (p *part) letters(q *processor) {
 	if q.Watch.DeadLetter < 0 {
 		return
 	}
+	x, d := p.v("x"), p.v("d")
 	e := p.edges[q.Watch.DeadLetter]
 	get := sel(x, "out", e.link.getter)
 	var statements []code

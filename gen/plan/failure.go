@@ -66,6 +66,10 @@ func (p *Processor) Methods() (list []*Method) {
 // may take, in this process.
 func (p *Processor) Timed() bool { return p.Watch != nil && p.Watch.Timeout > 0 && !p.Watch.Isolated }
 
+// CallsTimed reports whether calls have a time that they may take, wherever they
+// run.
+func (p *Processor) CallsTimed() bool { return p.Watch != nil && p.Watch.Timeout > 0 }
+
 // TimesInputs reports whether an input of the processor has a timeout.
 func (p *Processor) TimesInputs() bool {
 	for _, in := range p.Inputs {
@@ -223,3 +227,24 @@ func (p *Plan) LeavesLetters(e int) bool {
 	w := p.Processors[edge.To].Watch
 	return edge.From >= 0 && w != nil && w.DeadLetter >= 0
 }
+
+// TickCrossing is what the ticks of timers are called where they cross to a
+// process: a message of the user's may be called Tick.
+const TickCrossing = "topo.Tick"
+
+// Crossing is what the edge's message is called where it crosses to a process.
+func (e *Edge) Crossing() string {
+	if e.From < 0 {
+		return TickCrossing
+	}
+	return e.Message
+}
+
+// Crosses reports whether messages of edge e cross to or from a process.
+func (p *Plan) Crosses(e int) bool {
+	edge := &p.Edges[e]
+	return p.Processors[edge.To].Isolated() || edge.From >= 0 && p.Processors[edge.From].Isolated() && !edge.DeadLetter
+}
+
+// Isolated reports whether the instances of the processor run in processes.
+func (p *Processor) Isolated() bool { return p.Watch != nil && p.Watch.Isolated }

@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"math"
@@ -17,6 +18,13 @@ func Hash(p *Plan) [32]byte {
 	h := sha256.New()
 	encode(h, reflect.ValueOf(p).Elem())
 	return [32]byte(h.Sum(nil))
+}
+
+// HashOf is the same of another plain value, shortened, as text.
+func HashOf(v any) string {
+	h := sha256.New()
+	encode(h, reflect.ValueOf(v))
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 func encode(h hash.Hash, v reflect.Value) {

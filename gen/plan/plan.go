@@ -17,6 +17,7 @@ type Plan struct {
 	Pool        Pool
 	Errors      *Errors       // nil: errors are not kept
 	Supervision *Supervision  // nil: a failure ends the topology
+	Wire        string        // hash of how messages cross to processes; "": none does
 	FaultLog    time.Duration // how often what went wrong is logged; 0: never
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
 }

@@ -21,6 +21,7 @@ const (
 type Remote struct {
 	child *Child
 	b     []byte // of the payload
+	over  bool   // a call has told that the process is about to end
 }
 
 // Deliver takes a message that the process has sent: it checks it, and where put
@@ -58,6 +59,7 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 			}
 		}
 	}
+	r.over = r.over || r.Ends(a.Err)
 	return a.Reply, a.Err
 }
 
@@ -89,8 +91,10 @@ func (r *Remote) Close() error {
 	if r == nil || r.child.Err() != nil {
 		return nil
 	}
-	_, err := r.child.Close()
-	return err
+	if _, err := r.child.Close(); !r.over {
+		return err
+	}
+	return nil
 }
 
 // Done, Ended, Ends and Kill make a Remote the pool.Process of its instance.

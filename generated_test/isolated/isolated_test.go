@@ -1,0 +1,114 @@
+package isolated
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+func run(t *testing.T, jobs []Job, act func(ctx context.Context, top *Topology, stop func())) (*Topology, error) {
+	t.Helper()
+	top, err := New(Processors{Feed: func(topo.Instance) (*Feed, error) { return &Feed{jobs}, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		act(ctx, top, cancel)
+		top.Api().Close()
+	}()
+	err = top.Run(ctx)
+	<-done
+	return top, err
+}
+
+func TestJobs(t *testing.T) {
+	var jobs []Job
+	for i := range 200 {
+		j := Job{ID: i, Tags: []string{"a", "b"}, At: time.Now()}
+		switch i {
+		case 50:
+			j.Do = "error"
+		case 100:
+			j.Do = "exit"
+		case 120:
+			j.Do = "panic"
+		case 150:
+			j.Do = "hang"
+		}
+		jobs = append(jobs, j)
+	}
+	top, err := run(t, jobs, func(ctx context.Context, top *Topology, stop func()) {
+		for ctx.Err() == nil && top.Snapshot().Edges[EdgeFeedWorkerJob].Received < 200 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		for i := range 10 {
+			a, err := top.Api().AskQuery(ctx, Query{i})
+			if err != nil || a.Process == os.Getpid() || a.Process == 0 {
+				t.Errorf("%+v %v", a, err)
+			}
+		}
+		if _, err := top.Api().AskQuery(ctx, Query{-1}); !errors.Is(err, topo.ErrFailed) {
+			t.Error(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		stop()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	seen := make(map[int]int)
+	for _, r := range top.Collector(0).results {
+		seen[r.ID]++
+		if r.ID < 1000 && (r.Value != 3*r.ID || len(r.Tags) != 2 || r.Process == os.Getpid()) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, j := range jobs {
+		want := 1
+		if j.Do != "" {
+			want = 0
+		}
+		if seen[j.ID] != want {
+			t.Errorf("job %d has %d results", j.ID, seen[j.ID])
+		}
+	}
+	t.Logf("%+v", top.Snapshot().Faults)
+	for _, d := range top.Morgue(0).letters {
+		j, _ := DeadLetterFeedWorkerJob(d)
+		t.Logf("%d %s: %d attempts: %.100v", j.ID, j.Do, d.Attempts, strings.ReplaceAll(d.Err.Error(), "\n", " "))
+	}
+}
+
+func TestKilledFromOutside(t *testing.T) {
+	_, err := run(t, nil, func(ctx context.Context, top *Topology, stop func()) {
+		a, err := top.Api().AskQuery(ctx, Query{1})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for range 5 {
+			if err := syscall.Kill(a.Process, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			b, err := top.Api().AskQuery(ctx, Query{1})
+			if err != nil || b.Process == a.Process {
+				t.Errorf("%+v %v", b, err)
+			}
+			a = b
+		}
+		stop()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
