@@ -3,6 +3,7 @@ package emit
 import (
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
 )
 
 // careful reports whether messages are handed to the processor one by one, each
@@ -255,9 +256,17 @@ func (p *part) told(q *processor, method *plan.Method, argument ...code) []code 
 		return nil
 	}
 	before, call, after := p.outside(q, method, argument...)
+	err := p.v("err")
 	statements := append(before, call)
-	if method.Error {
-		statements = append(before, set(id(p.v("err")), call))
+	switch {
+	case method.Error && q.goesOn():
+		statements = append(before, set(id(err), jen.Qual("errors", "Join").Call(id(err), call)))
+	case method.Error:
+		statements = append(before, set(id(err), call))
 	}
 	return append(statements, after...)
 }
+
+// goesOn reports whether an instance goes on after an error: it is told then what
+// else there is to be told.
+func (q *processor) goesOn() bool { return q.Watch != nil && q.Watch.Then != string(spec.Stop) }

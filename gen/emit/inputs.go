@@ -118,7 +118,7 @@ func (p *part) inputMethods(q *processor) {
 		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
 		turn := append([]code{sel(x, "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, became(id(q.inputType()).Call(id(i)), supervise("Broken"))...)
 		turn = append(turn, p.told(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
-		if m := q.closedHere(); m != nil && m.Error {
+		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
 		}
 		p.doc("Alarm tells of inputs that are silent for too long.")
@@ -166,7 +166,11 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 		closed = append(closed, jen.If(id(first)).Block(tellFirst...))
 	}
 	if tellAll != nil {
-		closed = append(closed, jen.If(id(all).Op("&&").Add(id(err)).Op("==").Nil()).Block(tellAll...))
+		due := id(all)
+		if !q.goesOn() {
+			due = row(due, jen.Op("&&"), id(err), jen.Op("=="), jen.Nil())
+		}
+		closed = append(closed, jen.If(due).Block(tellAll...))
 	}
 	cases := []code{jen.Case(pool("EventClosed")).Block(closed...)}
 	if q.ProcessorRestarted != nil {

@@ -54,10 +54,12 @@ func tell(t *testing.T, fails func(name string, n int) error, last time.Duration
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), last)
 	defer cancel()
+	var acting sync.WaitGroup
 	if act != nil {
-		go act(s, top)
+		acting.Go(func() { act(s, top) })
 	}
 	err = top.Run(ctx)
+	acting.Wait()
 	return s, top, err
 }
 

@@ -141,3 +141,21 @@ func (r *runner) events(u *Unit) {
 }
 
 var methodOf = [...]string{EventClosed: "InputClosed", EventRestarted: "ProcessorRestarted"}
+
+// closeTimers tells the units of a group that no tick will come any more.
+func (p *Pool) closeTimers(g *group) {
+	if !slices.ContainsFunc(g.units, func(u *Unit) bool { return u.proc.boxes != nil }) {
+		return
+	}
+	for i := range p.edges {
+		e := &p.edges[i]
+		to := p.processors[e.To]
+		if e.From >= 0 || to.group != g || to.boxes == nil {
+			continue
+		}
+		e.closed.Store(true)
+		for _, u := range to.units {
+			u.post(Event{EventClosed, i})
+		}
+	}
+}

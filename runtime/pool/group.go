@@ -112,6 +112,7 @@ func (g *group) beginClosing() {
 	g.phase = phaseClosing
 	g.turns.Add(uint64(len(g.units)) + 1)
 	g.mu.Unlock()
+	g.pool.closeTimers(g)
 	for _, u := range g.units {
 		u.tell(controlClosing)
 	}
