@@ -12,26 +12,41 @@ import (
 // whatever an instance can see of the contract's promises.
 type cell struct {
 	pool.Unit
-	out    pool.Out
+	*sender
+	*body
 	top    *topology
 	proc   *proc
 	index  int // of its processor
 	number int // among the instances
 
-	stamps stamps
-	pairs  []*pair[message] // by id of the receiving cell, made at the first message
-	over   []flooded        // block queues that were full after a send
-	from   map[int]*trail   // by sender: the last message that was handled
-	missed []uint64         // by edge: gaps in what was handled
-	got    []uint64         // by edge: what was handled
-	ticks  uint64
-	calls  int // that came before this one, Init apart
-	state  any // a hook's own
+	stamps  stamps
+	from    map[int]*trail // by sender: the last message that was handled
+	missed  []uint64       // by edge: gaps in what was handled
+	got     []uint64       // by edge: what was handled
+	ticks   uint64
+	attempt int // at the message that is handled, where the instance is watched
+	past    past
+}
+
+// sender is what an instance sends with. One that takes the place of an abandoned
+// one has another.
+type sender struct {
+	out   pool.Out
+	life  *pool.Life
+	pairs []*pair[message] // by id of the receiving cell, made at the first message
+	over  []flooded        // block queues that were full after a send
+}
+
+// body is the value of the processor's type: each that is made has its own.
+type body struct {
+	calls int // that came before this one, Init apart
+	state any // a hook's own
 
 	inside   atomic.Bool
 	inited   bool
 	finished bool
 	closed   bool
+	left     bool // its goroutine was abandoned
 	within   call // the call that runs
 }
 
@@ -48,12 +63,23 @@ const (
 	callServe
 	callFinish
 	callClose
+	callEvent
 )
 
 // flooded is a block queue that had reached its capacity after a send.
 type flooded struct {
 	lane   lane[message]
 	within bool // the group
+}
+
+// called calls a hook, as generated code does.
+func (c *cell) called(what call, hook func() error) error {
+	c.begin(what)
+	defer c.body.end() // not that of who takes its place
+	life := c.Enter()
+	err := hook()
+	life.Leave()
+	return err
 }
 
 // begin checks what holds when a call begins.
@@ -65,18 +91,18 @@ func (c *cell) begin(what call) {
 	if c.closed || c.inited != (what != callInit) {
 		c.violated("call %d: Init called %v, Close called %v", what, c.inited, c.closed)
 	}
-	if c.finished && what != callInternal && what != callClose {
+	if c.finished && what != callInternal && what != callClose && what != callEvent {
 		c.violated("call %d after Finish", what)
 	}
-	if what != callInit && what != callClose && what != callServe {
+	if what != callInit && what != callClose && what != callServe && what != callEvent {
 		c.checkRoom(what)
 	}
 }
 
-func (c *cell) end() {
-	c.calls++
-	c.within = callNone
-	c.inside.Store(false)
+func (b *body) end() {
+	b.calls++
+	b.within = callNone
+	b.inside.Store(false)
 }
 
 // checkRoom checks that no call that can be paused begins before the queues
@@ -105,7 +131,7 @@ func (c *cell) violated(format string, args ...any) {
 // an instance.
 func (c *cell) Init(ctx context.Context) error {
 	c.begin(callInit)
-	defer func() { c.end(); c.calls = 0 }()
+	defer func() { c.body.end(); c.calls = 0 }()
 	if c.proc.init != nil {
 		if err := c.proc.init(c, ctx); err != nil {
 			return err
@@ -127,32 +153,28 @@ func (c *cell) Ping(budget int) (n int, err error) {
 }
 
 func (c *cell) pinged() error {
-	c.begin(callPing)
-	defer c.end()
-	return c.proc.ping(c)
+	return c.called(callPing, func() error { return c.proc.ping(c) })
 }
 
 func (c *cell) Serve(ctx context.Context) error {
-	c.begin(callServe)
-	defer c.end()
-	return c.proc.serve(c, ctx)
+	return c.called(callServe, func() error { return c.proc.serve(c, ctx) })
 }
 
 func (c *cell) Finish() error {
-	c.begin(callFinish)
-	defer c.end()
 	if c.finished {
 		c.violated("Finish is called twice")
 	}
-	c.top.checkUpstream(c)
-	c.top.happened("Finish", c)
-	c.finished = true
-	return c.proc.finish(c)
+	return c.called(callFinish, func() error {
+		c.top.checkUpstream(c)
+		c.top.happened("Finish", c)
+		c.finished = true
+		return c.proc.finish(c)
+	})
 }
 
 func (c *cell) Close() error {
 	c.begin(callClose)
-	defer c.end()
+	defer c.body.end()
 	c.closed = true
 	c.top.happened("Close", c)
 	if c.proc.close == nil {
@@ -167,13 +189,24 @@ func (c *cell) received(m *message) error {
 	if m.origin < len(c.top.all) && c.top.group[c.top.all[m.origin].index] == c.top.group[c.index] {
 		what = callInternal
 	}
-	c.begin(what)
-	defer c.end()
-	c.accept(m)
-	if c.proc.receive == nil {
-		return nil
+	c.see(m)
+	return c.called(what, func() error {
+		if c.proc.receive == nil {
+			return nil
+		}
+		return c.proc.receive(c, m)
+	})
+}
+
+// see checks a message that is about to be handled, or to be handled again.
+func (c *cell) see(m *message) {
+	if c.attempt <= 1 {
+		c.accept(m)
+		return
 	}
-	return c.proc.receive(c, m)
+	if r := c.from[m.origin]; m.sum != m.checksum() || r == nil || m.seq != r.seq {
+		c.violated("attempt %d at %+v comes after another message", c.attempt, *m)
+	}
 }
 
 // accept checks that a message is whole, is for this cell, and comes behind all
@@ -203,7 +236,7 @@ func (c *cell) accept(m *message) {
 			m.seq, m.origin, r.seq, m.edge, m.lane, r.lane[m.edge])
 		return
 	}
-	if m.lane > 1 && r.lane[m.edge] == 0 && c.top.edges[m.edge].full == dropNewest && m.origin < len(c.top.all) {
+	if m.lane > 1 && r.lane[m.edge] == 0 && c.top.edges[m.edge].full == dropNewest && m.origin < len(c.top.all) && !c.top.faulty {
 		c.violated("edge %d drops the newest and has lost message 1 of sender %d", m.edge, m.origin)
 	}
 	c.missed[m.edge] += m.lane - r.lane[m.edge] - 1
@@ -232,16 +265,19 @@ func (k *clock) Drain(int) (n int, err error) {
 		return 0, nil
 	}
 	c := k.to
-	c.begin(callTick)
-	defer c.end()
+	if c.HasFailed() {
+		return 1, nil
+	}
 	if tick.N <= c.ticks && len(c.top.edges) == 1 {
 		c.violated("tick %d after tick %d", tick.N, c.ticks)
 	}
 	c.ticks++
-	if c.proc.tick == nil {
-		return 1, nil
-	}
-	return 1, c.proc.tick(c, tick)
+	return 1, c.called(callTick, func() error {
+		if c.proc.tick == nil {
+			return nil
+		}
+		return c.proc.tick(c, tick)
+	})
 }
 
 // send sends m along an edge to an instance, as a sender's method does.
@@ -254,6 +290,14 @@ type target struct{ edge, instance int }
 
 // sendAll sends m to several: to all or, where an edge of them fails, to none.
 func (c *cell) sendAll(m message, targets ...target) error {
+	return c.sendWith(c.sender, m, targets...)
+}
+
+// sendWith sends with the sender that the handler was given.
+func (c *cell) sendWith(s *sender, m message, targets ...target) error {
+	if s.life.Leave() {
+		defer s.life.Enter()
+	}
 	if err := c.out.Open(); err != nil {
 		return err
 	}
@@ -302,6 +346,8 @@ func (c *cell) sentFromServe() error {
 	err := c.out.Sent()
 	if err == nil && c.out.Open() == nil {
 		c.checkRoom(callServe)
+	} else {
+		c.over = nil // the next Serve begins anew, at whatever time
 	}
 	return err
 }
@@ -315,7 +361,7 @@ func (c *cell) lane(t target) lane[message] {
 	p := c.pairs[to.stamps.id]
 	if p == nil {
 		p = newPair(c.top, c.index, to, (*cell).received)
-		p.Join(p, &c.out, &to.Unit, p.heads()...)
+		p.Join(p, &c.sender.out, &to.Unit, p.heads()...)
 		c.pairs[to.stamps.id] = p
 	}
 	return p.lane(t.edge)

@@ -75,12 +75,12 @@ func (u *Unit) drainedFrom(edge int) bool {
 // is not silent, the instance is late.
 func (u *Unit) Waits(edge int) bool { return !u.drainedFrom(edge) }
 
-// closeOutputs tells who receives from the processors of a group, or from one of
-// them, that nothing more will come.
-func (p *Pool) closeOutputs(of func(proc *processor) bool) {
+// closeOutputs tells who receives along the edges that closed picks that nothing
+// more will come.
+func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 	for i := range p.edges {
 		e := &p.edges[i]
-		if e.From < 0 || !of(p.processors[e.From]) || p.processors[e.To].boxes == nil {
+		if e.From < 0 || !closed(e) || p.processors[e.To].boxes == nil {
 			continue
 		}
 		e.closed.Store(true)

@@ -3,6 +3,12 @@ package pool
 // Idle reports whether Run has begun and all workers sleep.
 func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
 
+// Ended reports whether Run has ended, or is about to.
+func Ended(p *Pool) bool { return p.ended.Load() }
+
+// EndedBy is what ended it, but for instances that have failed for good.
+func EndedBy(p *Pool) error { return p.err }
+
 // PlaceBy lets a function decide, in place of what was measured, at which worker
 // each instance is to be; -1 is one that cannot be placed.
 func PlaceBy(p *Pool, decide func(workers int, at []int) []int) {

@@ -62,6 +62,7 @@ func (x *External) close(to externalState) {
 	for _, g := range gates {
 		g.signal() // takes the lock: sends that were under way have ended or will see the state
 	}
+	x.pool.closeOutputs(func(e *edge) bool { return e.From == x.proc.index })
 	for _, g := range x.proc.group.down {
 		g.inputClosed()
 	}

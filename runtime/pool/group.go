@@ -157,7 +157,8 @@ func (g *group) leave(sent *Link) {
 	g.phase = phaseFinished
 	g.mu.Unlock()
 	if g.pool.faulty {
-		g.pool.closeOutputs(func(proc *processor) bool { return proc.group == g })
+		// Within the group they close with it, when there is nobody left to be told.
+		g.pool.closeOutputs(func(e *edge) bool { return g.pool.processors[e.From].group == g && !e.inCycle })
 	}
 	for _, d := range g.down {
 		d.inputClosed()

@@ -43,6 +43,9 @@ type Link struct {
 func (l *Link) Join(in Inlet, out *Out, to *Unit, heads ...*queue.Head) {
 	l.inlet, l.to, l.heads = in, to, heads
 	l.out = out
+	if before := l.predecessor(); before != nil {
+		l.inlet = &successor{in, l, before}
+	}
 	l.edge = int32(heads[0].Index())
 	l.ordered = len(heads) > 1
 	group := to.proc.group

@@ -11,6 +11,7 @@ type pair[T any] struct {
 	pool.Link
 	to     *cell
 	lanes  []lane[T]
+	hands  []hand[T] // of each lane, where the instance is watched
 	handle func(*cell, *T) error
 }
 
@@ -24,6 +25,8 @@ type lane[T any] interface {
 	// next hands the message with that number to handle. It returns false where
 	// the message was dropped meanwhile.
 	next(n uint64, handle func(*T) error) (bool, error)
+	// take takes the message with that number, likewise.
+	take(n uint64) (m T, ok bool)
 }
 
 func newPair[T any](top *topology, from int, to *cell, handle func(*cell, *T) error) *pair[T] {
@@ -45,6 +48,9 @@ func newPair[T any](top *topology, from int, to *cell, handle func(*cell, *T) er
 			l.Init(i, e.capacity, &p.Link)
 			p.lanes = append(p.lanes, l)
 		}
+	}
+	if to.proc.watch != nil {
+		p.hands = make([]hand[T], len(p.lanes))
 	}
 	return p
 }
@@ -84,6 +90,9 @@ func (p *pair[T]) number() uint64 {
 
 // Drain hands at most budget messages to the handler.
 func (p *pair[T]) Drain(budget int) (n int, err error) {
+	if p.hands != nil {
+		return p.carefully(budget)
+	}
 	if len(p.lanes) > 1 {
 		return p.merge(budget)
 	}
@@ -189,6 +198,12 @@ func (l *plainLane[T]) next(uint64, func(*T) error) (bool, error) {
 	panic("Drain takes a batch at a time")
 }
 
+func (l *plainLane[T]) take(uint64) (T, bool) {
+	m := *l.First()
+	l.Release(1)
+	return m, true
+}
+
 type numberedLane[T any] struct {
 	queue.Edge[queue.Numbered[T]]
 	full full
@@ -224,11 +239,18 @@ func (l *numberedLane[T]) next(_ uint64, handle func(*T) error) (bool, error) {
 	return true, err
 }
 
+func (l *numberedLane[T]) take(uint64) (T, bool) {
+	m := l.First().M
+	l.Release(1)
+	return m, true
+}
+
 type latestLane[T any] struct{ queue.Latest[T] }
 
-func (l *latestLane[T]) head() *queue.Head     { return &l.Head }
-func (l *latestLane[T]) put(n uint64, m T)     { l.Put(n, m) }
-func (l *latestLane[T]) first() (uint64, bool) { return l.First() }
+func (l *latestLane[T]) head() *queue.Head       { return &l.Head }
+func (l *latestLane[T]) put(n uint64, m T)       { l.Put(n, m) }
+func (l *latestLane[T]) first() (uint64, bool)   { return l.First() }
+func (l *latestLane[T]) take(n uint64) (T, bool) { return l.Take(n) }
 func (l *latestLane[T]) next(n uint64, handle func(*T) error) (bool, error) {
 	m, ok := l.Take(n)
 	if !ok {

@@ -166,6 +166,9 @@ func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
 	u.long = true // perhaps: the first turn is timed
 	out.unit = u
 	proc.units = append(proc.units, u)
+	if proc.Events {
+		proc.boxes = append(proc.boxes, eventBox{})
+	}
 	if proc.Watch != nil {
 		u.watchOver()
 	}

@@ -93,7 +93,11 @@ func TestRandomNaps(t *testing.T) {
 
 // start builds the topology, ready to be stopped.
 func (x *random) start(t *testing.T, stop func(), opts ...pool.Option) {
-	x.top = build(t, x.procs, x.edges, append(x.opts, opts...)...)
+	if x.failures == nil {
+		x.top = build(t, x.procs, x.edges, append(x.opts, opts...)...)
+	} else {
+		x.failures.build(t, x, opts...)
+	}
 	x.stop = stop
 	if x.shuffle != nil {
 		pool.PlaceBy(x.top.pool, func(workers int, at []int) []int {
@@ -139,6 +143,9 @@ func (x *random) runsOnTimer() bool {
 // judge checks how the topology ended.
 func (x *random) judge(t *testing.T, err error) bool {
 	t.Helper()
+	if x.failures != nil {
+		return x.failures.judge(t, x, err)
+	}
 	var handler *pool.HandlerError
 	switch {
 	case !x.failed.Load():
@@ -161,6 +168,9 @@ func runSeed(t *testing.T, x *random, seed uint64, workers int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	x.start(t, cancel, pool.Workers(workers), pool.Logger(slog.New(slog.DiscardHandler)))
+	if x.failures != nil {
+		defer time.AfterFunc(lastMax, cancel).Stop()
+	}
 	var senders sync.WaitGroup
 	for i, d := range x.top.doors {
 		if d == nil {
@@ -208,6 +218,9 @@ func (x *random) knock(ctx context.Context, g *guest, r *rand.Rand, out []int) b
 	switch {
 	case err == nil || errors.Is(err, topo.ErrFull):
 		return true
+	case x.failures != nil && errors.Is(err, topo.ErrFailed):
+		return true
+	case x.failures != nil && errors.Is(err, topo.ErrStopping):
 	case !errors.Is(err, topo.ErrStopping) || x.ending == endDone:
 		x.top.violated("guest %d: %v", g.id, err)
 	}
@@ -218,11 +231,18 @@ func (x *random) knock(ctx context.Context, g *guest, r *rand.Rand, out []int) b
 // trace.
 func step(t *testing.T, seed uint64) uint64 {
 	t.Helper()
-	x := draw(seed, true)
+	return stepOne(t, draw(seed, true), seed)
+}
+
+func stepOne(t *testing.T, x *random, seed uint64) uint64 {
+	t.Helper()
 	var s *pool.Stepper
 	due := false
 	x.start(t, func() { due = true })
 	s = x.top.pool.Stepper(seed)
+	if x.failures != nil {
+		x.failures.hang = s.Hang
+	}
 	trace := fnv.New64a()
 	s.Trace(func(step uint64, processor string, instance int) {
 		trace.Write([]byte(processor))
@@ -234,7 +254,7 @@ func step(t *testing.T, seed uint64) uint64 {
 		if n > stepsMax {
 			t.Fatalf("seed %d does not end: %s", seed, x.top.figures())
 		}
-		if due {
+		if due || x.failures != nil && n == lastMaxStep {
 			due = false
 			s.Stop()
 		}
@@ -245,7 +265,7 @@ func step(t *testing.T, seed uint64) uint64 {
 			visits = x.oneOf(t.Context(), visits, r)
 		}
 	}
-	if s.Err() == nil && !x.top.closed() {
+	if s.Err() == nil && !pool.Ended(x.top.pool) {
 		t.Errorf("seed %d: nothing is left to step, and it has not ended: %s", seed, x.top.figures())
 	}
 	if !x.judge(t, s.Err()) {

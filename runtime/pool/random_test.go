@@ -41,6 +41,8 @@ type random struct {
 	endAfter int64      // handler calls
 	failing  int        // processor whose handler fails
 
+	failures *failures // nil: handlers do not fail but to end it
+
 	top     *topology
 	calls   atomic.Int64
 	failed  atomic.Bool
@@ -67,6 +69,7 @@ type soul struct {
 	random *rand.Rand
 	left   int // messages that a source has yet to send
 	out    []int
+	made   int // instances before this one
 }
 
 // draw makes the topology of a seed. The workers' goroutines can be ended by
@@ -170,10 +173,12 @@ func (x *random) drawProcs(r *rand.Rand, seed uint64) {
 		}
 		p.blocking = r.IntN(10) == 0
 		p.init = func(c *cell, _ context.Context) error {
-			c.state = &soul{
-				random: rand.New(rand.NewPCG(seed, uint64(c.stamps.id)+2)),
-				left:   x.quota, out: c.top.outEdges(c.index),
+			s := &soul{left: x.quota, out: c.top.outEdges(c.index)}
+			if before, ok := c.past.state.(*soul); ok {
+				s.left, s.made = before.left, before.made+1
 			}
+			s.random = rand.New(rand.NewPCG(seed, uint64(c.stamps.id)+2+uint64(s.made)<<32))
+			c.state, c.past.state = s, s
 			return nil
 		}
 		p.receive, p.tick = x.receive, x.ticked
@@ -217,7 +222,13 @@ func (x *random) called(c *cell) error {
 	if x.naps && s.random.IntN(32) == 0 {
 		time.Sleep(time.Duration(s.random.Int64N(int64(napMax))))
 	}
-	if x.calls.Add(1) < x.endAfter {
+	n := x.calls.Add(1)
+	if x.failures != nil {
+		if err := x.failures.fail(c, s.random); err != nil {
+			return err
+		}
+	}
+	if n < x.endAfter {
 		return nil
 	}
 	switch x.ending {
@@ -265,6 +276,9 @@ func (x *random) receive(c *cell, m *message) error {
 		if err := x.emit(c, m.hops-1); err != nil {
 			return err
 		}
+	}
+	if x.failures != nil {
+		return x.failures.fail(c, s.random) // when it has sent
 	}
 	return nil
 }
@@ -317,7 +331,7 @@ func (x *random) serve(c *cell, _ context.Context) error {
 			return err
 		}
 		if err := x.emit(c, s.random.IntN(hopsMax)); err != nil {
-			if !errors.Is(err, topo.ErrStopping) || x.ending == endDone {
+			if !errors.Is(err, topo.ErrStopping) || x.ending == endDone && x.failures == nil {
 				c.violated("a send of Serve: %v", err)
 			}
 			return err

@@ -316,7 +316,24 @@ func (s *Stepper) endHang(v *watch) {
 	if r.closing {
 		v.unit.proc.group.leave(nil)
 	}
-	v.unit.tell(controlOrder) // what it was to do meanwhile
+}
+
+// heard returns the control bits that u hears. Of one that hangs nobody reads them
+// before it is abandoned.
+func (s *Stepper) heard(u *Unit, bits uint32) uint32 {
+	v := u.watch()
+	if v == nil || v.hangs == nil {
+		return bits
+	}
+	if bits&controlTimer != 0 {
+		s.worker.woken(u)
+	}
+	v.unheard |= bits &^ controlTimer
+	if v.hangs != nil {
+		return 0
+	}
+	bits, v.unheard = v.unheard, 0
+	return bits
 }
 
 // awaitsTime reports whether the instance waits for the time to pass.
@@ -435,8 +452,10 @@ func (s *Stepper) deliver(edge int) (bool, error) {
 }
 
 // nextEdge is the edge of the message that a link hands over next.
-func nextEdge(l *Link) (int, bool) {
-	if o, ok := l.inlet.(interface{ Next() (int, bool) }); ok {
+func nextEdge(l *Link) (int, bool) { return nextOf(l.inlet, l) }
+
+func nextOf(in Inlet, l *Link) (int, bool) {
+	if o, ok := in.(interface{ Next() (int, bool) }); ok {
 		return o.Next()
 	}
 	if l.empty() {

@@ -27,6 +27,12 @@ type proc struct {
 	serve   func(c *cell, ctx context.Context) error
 	finish  func(c *cell) error
 	close   func(c *cell) error
+
+	watch  *pool.Watch
+	make   func(c *cell, n int) error // what the n-th Renew of an instance does first
+	events bool
+	event  func(c *cell, what string) error
+	morgue int // edge along which dead letters go; 0: none
 }
 
 // full is what a full queue does.
@@ -51,6 +57,7 @@ type edge struct {
 	capacity int // 0: 1024
 	full     full
 	every    time.Duration
+	letters  bool // carries dead letters alone
 }
 
 // topology is what generated code is, for any processors and edges: it makes the
@@ -65,7 +72,10 @@ type topology struct {
 	all   []*cell   // by id
 	doors []*door   // by processor; nil where it is not external
 
-	mu         sync.Mutex
+	faulty bool // some processor is watched
+	figure []figures
+	mu     sync.Mutex
+
 	violations []string
 	events     []event
 	guests     []*guest
@@ -90,8 +100,14 @@ func build(t testing.TB, procs []proc, edges []edge, opts ...pool.Option) *topol
 }
 
 func construct(procs []proc, edges []edge, opts ...pool.Option) (*topology, error) {
-	top := &topology{procs: procs, edges: edges, group: groups(len(procs), edges)}
-	p, err := pool.New(top.spec(), opts...)
+	return constructWith(nil, procs, edges, opts...)
+}
+
+func constructWith(v pool.Supervisor, procs []proc, edges []edge, opts ...pool.Option) (*topology, error) {
+	top := &topology{procs: procs, edges: edges, group: groups(len(procs), edges), figure: make([]figures, len(procs))}
+	spec := top.spec()
+	spec.Supervisor = v
+	p, err := pool.New(spec, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +119,14 @@ func construct(procs []proc, edges []edge, opts ...pool.Option) (*topology, erro
 			continue
 		}
 		for j := range max(1, procs[i].instances) {
-			c := &cell{top: top, proc: &procs[i], index: i, number: j}
+			c := &cell{sender: new(sender), body: new(body), top: top, proc: &procs[i], index: i, number: j}
 			c.stamps.id = len(top.all)
 			top.cells[i] = append(top.cells[i], c)
 			top.all = append(top.all, c)
 			p.Adopt(i, c, &c.Unit, &c.out)
+			c.sender.life = c.Life()
+			c.past.bodies = append(c.past.bodies, c.body)
+			top.faulty = top.faulty || procs[i].watch != nil
 			for e := range edges {
 				if edges[e].to == i && edges[e].from == timer {
 					k := &clock{to: c, edge: e}
@@ -129,7 +148,7 @@ func (top *topology) spec() pool.Spec {
 	for i, p := range top.procs {
 		s.Processors = append(s.Processors, pool.Processor{
 			Name: top.name(i), Group: top.group[i], Blocking: p.blocking, External: p.external,
-			Ping: p.ping != nil, Serve: p.serve != nil, Finish: p.finish != nil,
+			Ping: p.ping != nil, Serve: p.serve != nil, Finish: p.finish != nil, Events: p.events, Watch: p.watch,
 		})
 	}
 	for i := range top.edges {
@@ -160,7 +179,7 @@ func (top *topology) tree() *tree.Tree[int, int] { return pool.TreeOf[int, int](
 // outEdges are the edges that lead from a processor.
 func (top *topology) outEdges(from int) (edges []int) {
 	for i := range top.edges {
-		if top.edges[i].from == from {
+		if top.edges[i].from == from && !top.edges[i].letters {
 			edges = append(edges, i)
 		}
 	}

@@ -294,6 +294,9 @@ func (r *runner) ping(u *Unit) {
 // answer calls what is asked for besides the handlers of messages. It reports
 // whether Ping may be called after that.
 func (r *runner) answer(u *Unit) (pings bool) {
+	if u.asked&askFinish != 0 && u.proc.boxes != nil {
+		u.asked |= askEvents // none is later than Finish
+	}
 	if u.asked&askEvents != 0 {
 		r.events(u)
 	}

@@ -55,9 +55,10 @@ type watch struct {
 	letter    *topo.DeadLetter
 	cause     error // why it ended
 	phase     watchPhase
-	suspended bool // out.full counts it
-	left      bool // its goroutine was abandoned: it needs a new sender
-	source    bool // its Ping or Serve counts in its group
+	suspended bool   // out.full counts it
+	left      bool   // its goroutine was abandoned: it needs a new sender
+	equipped  bool   // it was given one
+	source    bool   // its Ping or Serve counts in its group
 	stop      uint64 // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
 	failed    atomic.Bool
 	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
@@ -67,6 +68,7 @@ type watch struct {
 	startBy   int64                   // when making it has taken too long, 0: never
 	hangsTill int64                   // under a Stepper: when a call that hangs is overdue
 	hangs     *runner                 // whose call that is
+	unheard   uint32                  // control bits that came meanwhile
 	making    *making
 	closed    chan struct{}                      // closed when Close of the one before has returned
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
@@ -112,9 +114,6 @@ func (u *Unit) watchOver() {
 // supervise prepares what the watches of all instances have in common.
 func (p *Pool) supervise() {
 	for _, proc := range p.processors {
-		if proc.Events {
-			proc.boxes = make([]eventBox, len(proc.units))
-		}
 		if proc.Events || proc.Watch != nil {
 			proc.faults = new(faults)
 			proc.wakes = make([]wake, len(proc.units))
@@ -176,6 +175,7 @@ func (u *Unit) IsFresh() bool { return u.watch().left }
 func (u *Unit) Equip(out *Out) {
 	out.unit, out.full = u, 1 // suspended, as the one before
 	u.out = out
+	u.watch().equipped = true
 }
 
 // Now is the time since the beginning, for the deadlines of inputs.
@@ -400,9 +400,6 @@ func (p *Pool) carryOut(f ChildEffect) {
 // obey does what the supervisor wants of u.
 func (w *Worker) obey(u *Unit) {
 	v := u.watch()
-	if v.hangs != nil {
-		return // as where the worker's goroutine hangs
-	}
 	w.pool.supervision.Lock()
 	orders := v.orders
 	v.orders = nil
@@ -767,7 +764,7 @@ func (w *Worker) retire(v *watch) {
 	}
 	v.failed.Store(true)
 	if !slices.ContainsFunc(u.proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
-		p.closeOutputs(func(proc *processor) bool { return proc == u.proc })
+		p.closeOutputs(func(e *edge) bool { return e.From == u.proc.index })
 	}
 	v.resume()
 	v.endSource()

@@ -248,6 +248,9 @@ func (w *Worker) readControl(u *Unit) {
 		return
 	}
 	bits := u.control.Swap(0)
+	if w.stepped {
+		bits = w.pool.stepper.heard(u, bits)
+	}
 	if bits&controlPing != 0 {
 		w.pingDue(u)
 	}
