@@ -331,3 +331,21 @@ func segmentsOf[T any](e *Edge[T]) (n int) {
 	}
 	return n
 }
+
+// TestSealedMessagesTakeUpNoRoom: what was put and not published when an edge is
+// sealed counts as dropped, and a producer that waits for room is not held up by
+// it.
+func TestSealedMessagesTakeUpNoRoom(t *testing.T) {
+	e, _ := newEdge[int](2)
+	e.Put(1)
+	e.Publish(false)
+	e.Put(2)
+	e.Put(3)
+	e.Seal()
+	if e.Sent() != 3 || e.Dropped() != 2 || e.Len() != 1 || e.Depth() != 1 {
+		t.Errorf("sent %d, dropped %d, holds %d, depth %d", e.Sent(), e.Dropped(), e.Len(), e.Depth())
+	}
+	if e.Await() {
+		t.Error("it is down to half, and yet not")
+	}
+}

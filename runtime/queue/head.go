@@ -212,8 +212,13 @@ func (h *Head) Refuse() { h.refused.Add(1) }
 func (h *Head) RefuseMany(n uint64) { h.refused.Add(n) }
 
 // Seal counts what was put and not published as dropped: it never will be
-// published. Only the producer calls it, last of all.
-func (h *Head) Seal() { h.refused.Add(h.put() - h.published.Load()) }
+// published, and takes up no room. Only the producer calls it; it puts nothing
+// after that.
+func (h *Head) Seal() {
+	lost := h.put() - h.published.Load()
+	h.refused.Add(lost)
+	h.base -= lost
+}
 
 // take counts n messages as given to handlers.
 func (h *Head) take(n int) {
