@@ -31,6 +31,7 @@ type child struct {
 	state      state
 	cause      error // why it is down; nil where it ended cleanly or was to stop
 	inputsDone bool
+	handles    bool // it has ended cleanly and was told nothing since: it handles what comes, and may fail
 
 	count int           // restarts in the window
 	since time.Duration // its first

@@ -28,6 +28,7 @@ type part struct {
 	over       bool // EffectDone or EffectGiveUp
 	done       bool // the former
 	ended      bool // it said so, and lives
+	handles    bool // it said so, and was told nothing since
 	inputsDone bool
 }
 
@@ -82,7 +83,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 		case p.policy == Never:
 			return errors.New("it is never to be started")
 		}
-		p.order, p.ordered, p.over, p.ended = f.Kind, true, false, false
+		p.order, p.ordered, p.over, p.ended, p.handles = f.Kind, true, false, false, false
 		if f.Kind == pool.EffectStart {
 			return o.mayStart(p)
 		}
@@ -100,7 +101,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 				return fmt.Errorf("%v stops already", other.id)
 			}
 		}
-		p.order, p.ordered, p.over, p.ended = f.Kind, true, false, false
+		p.order, p.ordered, p.over, p.ended, p.handles = f.Kind, true, false, false, false
 	case pool.EffectDone, pool.EffectGiveUp:
 		if p.up || p.ordered && p.order != pool.EffectWait || p.over {
 			return errors.New("it is not down")
@@ -111,6 +112,9 @@ func (o *observer) saw(f pool.ChildEffect) error {
 			return errors.New("that is not how it ended")
 		}
 		p.over, p.done, p.ordered = true, f.Kind == pool.EffectDone, false
+		if p.handles && p.done {
+			p.up, p.ended = true, true
+		}
 	}
 	return nil
 }
@@ -156,10 +160,8 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 		}
 		ends := kind == pool.ChildEnded && !(p.ordered && p.order == pool.EffectStop || o.stops(p))
 		p.ordered, p.up, p.over, p.done, p.ended = false, false, false, false, false
+		p.handles = ends
 		o.step(t, kind, p)
-		if ends && p.done {
-			p.up, p.ended = true, true // it handles what comes
-		}
 	case what == 7:
 		p.inputsDone = true
 		o.step(t, pool.ChildInputsDone, p)
@@ -170,6 +172,7 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 			o.step(t, pool.ChildStopped, p)
 		}
 		if !p.up && !p.ordered {
+			p.handles = false
 			o.step(t, pool.ChildFailed, p)
 			o.step(t, pool.ChildEnded, p)
 		}

@@ -66,9 +66,9 @@ func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffe
 		if e.Err == nil && !(e.Kind == pool.ChildNotStarted && s.disabled(c)) {
 			e.Err = errUnknown
 		}
-		s.exited(c, e.Err)
+		s.exited(c, e.Err, false)
 	case pool.ChildEnded:
-		s.exited(c, nil)
+		s.exited(c, nil, true)
 	case pool.ChildStopped:
 		if c.state == stopping {
 			s.stopped(c)
@@ -100,22 +100,26 @@ func (s *Supervisor) child(id pool.Child) *child {
 	return &child{Processor: &Processor{}, id: id}
 }
 
-// exited hears that a child has ended, by cause or, where that is nil, cleanly.
-func (s *Supervisor) exited(c *child, cause error) {
+// exited hears that a child has ended, by cause or, where that is nil, cleanly. Ended:
+// it has said so itself, and may still handle what comes.
+func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	switch {
 	case c.state == done && cause == nil: // it has said so
 	case c.state == stopping, c.state.lives() && c.group.stops(c):
 		s.stopped(c) // whatever it ended by: it was to end
 	case c.state.lives():
 		c.cause = cause
+		c.handles = ended
 		s.decide(c)
+	case cause != nil:
+		c.handles = false
 	}
 }
 
 // stopped hears that a child is down that was to stop, to be started with the
 // others of its group.
 func (s *Supervisor) stopped(c *child) {
-	c.state, c.cause = down, nil
+	c.state, c.cause, c.handles = down, nil, false
 	if c.temporary() || s.disabled(c) {
 		s.letGo(c)
 	}
@@ -158,7 +162,7 @@ func (s *Supervisor) decide(c *child) {
 	c.count++
 	c.state = down
 	if d := min(c.backoff(c.count, s.random.Float64), math.MaxInt64-s.now); d > 0 {
-		c.state = waiting
+		c.state, c.handles = waiting, false
 		s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectWait, Child: c.id, Delay: d})
 	}
 	c.group.restart(c)
@@ -182,10 +186,13 @@ func (s *Supervisor) proceed(c *child) {
 func (s *Supervisor) start(c *child) {
 	if s.disabled(c) && !bug.On(bug.FlagSeenOnce) {
 		c.cause = nil // the policy had forgiven it
+		if c.handles {
+			c.state = done
+		}
 		s.letGo(c)
 		return
 	}
-	c.state = starting
+	c.state, c.handles = starting, false
 	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStart, Child: c.id})
 }
 
