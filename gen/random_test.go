@@ -33,7 +33,7 @@ func TestRandomTopologies(t *testing.T) {
 	}
 	accepted := 0
 	for seed := range uint64(rounds) {
-		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1))}
+		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1}
 		source := r.file()
 		path := filepath.Join(dir, "topology.yml")
 		_, findings := spec.Parse(path, []byte(source))
@@ -75,19 +75,22 @@ func TestRandomTopologies(t *testing.T) {
 // randomTopology is a topology in the making, and the Go it names.
 type randomTopology struct {
 	*rand.Rand
+	failures   bool // the file says what becomes of them
 	processors []randomProcessor
 	edges      []randomEdge
 }
 
 type randomProcessor struct {
-	external  bool
-	instances int
+	external, watched bool
+	instances         int
+	letters           int // who gets its dead letters; -1: nobody
 }
 
 type randomEdge struct {
 	from, to int // from is -1 for a timer
 	message  int
-	reply    int // -1: none
+	reply    int  // -1: none
+	silent   bool // it has a timeout
 }
 
 const randomMessages = 5
@@ -100,27 +103,55 @@ func (r *randomTopology) one(list ...string) string { return list[r.IntN(len(lis
 func (r *randomTopology) file() string {
 	var b strings.Builder
 	b.WriteString("version: 1\nname: random\nprocessors:\n")
-	for i := range 2 + r.IntN(5) {
-		p := randomProcessor{instances: 1}
-		options := ""
+	number := 2 + r.IntN(5)
+	for i := range number {
+		p := randomProcessor{instances: 1, letters: -1}
+		var options []string
 		switch {
 		case i > 0 && r.chance(20):
-			p.external, options = true, "external: true"
+			p.external, options = true, []string{"external: true"}
 		case r.chance(50):
 			p.instances = 2 + r.IntN(3)
-			options = fmt.Sprintf("instances: %d", p.instances)
+			options = append(options, fmt.Sprintf("instances: %d", p.instances))
 			if r.chance(20) {
-				options += ", blocking: true"
+				options = append(options, "blocking: true")
 			}
 		}
+		if r.failures && !p.external {
+			failures := r.watch(i, &p)
+			p.watched = failures != nil
+			options = append(options, failures...)
+		}
 		r.processors = append(r.processors, p)
-		fmt.Fprintf(&b, "  p%d: {%s}\n", i, options)
+		fmt.Fprintf(&b, "  p%d: {%s}\n", i, strings.Join(options, ", "))
 	}
 	b.WriteString("edges:\n")
 	for range 1 + r.IntN(8) {
 		r.edge(&b)
 	}
+	if r.failures && r.chance(30) {
+		r.processors[0].watched = true
+		fmt.Fprintf(&b, "groups:\n  all: {processors: [p0], strategy: %s, intensity: 3, period: 10s}\n", r.one("one-for-one", "one-for-all", "rest-for-one"))
+	}
 	return b.String()
+}
+
+// watch says what becomes of failures of processor i.
+func (r *randomTopology) watch(i int, p *randomProcessor) (options []string) {
+	if r.chance(40) {
+		options = append(options, "restart: "+r.one("on-failure", "always", "never", "{policy: on-failure, max_restarts: 3, delay: 1s, max_delay: 5s, window: 1h, jitter: 0.5}"))
+	}
+	if r.chance(30) {
+		options = append(options, "health: "+r.one("{timeout: 1s}", "{timeout: 2s, startup_timeout: 3s}"))
+	}
+	switch {
+	case i > 0 && r.chance(30) && !r.processors[0].external && r.processors[0].instances == 1:
+		p.letters = 0
+		options = append(options, fmt.Sprintf("on_error: {then: %s, max_attempts: %s, dead_letter: p0}", r.one("stop", "retry"), r.one("1", "3")))
+	case r.chance(40):
+		options = append(options, "on_error: "+r.one("stop", "skip", "retry", "{then: stop, max_attempts: 2}"))
+	}
+	return options
 }
 
 func (r *randomTopology) edge(b *strings.Builder) {
@@ -131,8 +162,10 @@ func (r *randomTopology) edge(b *strings.Builder) {
 	}
 	if r.chance(10) {
 		e.from = -1
+		options := r.silence()
+		e.silent = options != nil
 		r.edges = append(r.edges, e)
-		fmt.Fprintf(b, "  - every %ds -> p%d\n", len(r.edges), e.to)
+		fmt.Fprintf(b, "  - every %ds -> p%d: {%s}\n", len(r.edges), e.to, strings.Join(options, ", "))
 		return
 	}
 	options := []string{fmt.Sprintf("message: M%d", e.message)}
@@ -152,8 +185,22 @@ func (r *randomTopology) edge(b *strings.Builder) {
 			options = append(options, "timeout: 2s")
 		}
 	}
+	silence := r.silence()
+	e.silent = silence != nil
+	options = append(options, silence...)
 	r.edges = append(r.edges, e)
 	fmt.Fprintf(b, "  - p%d -> p%d: {%s}\n", e.from, e.to, strings.Join(options, ", "))
+}
+
+// silence says how long an edge may be silent.
+func (r *randomTopology) silence() (options []string) {
+	if r.failures && r.chance(40) {
+		options = append(options, "input_timeout: 1m")
+		if r.chance(50) {
+			options = append(options, "arm: start")
+		}
+	}
+	return options
 }
 
 // code writes types with handlers of random shapes.
@@ -175,6 +222,9 @@ func (r *randomTopology) code() string {
 func (r *randomTopology) processor(b *strings.Builder, i int) {
 	fmt.Fprintf(b, "\ntype P%d struct{}\n\n", i)
 	sends, receives, ticks := false, false, false
+	for _, p := range r.processors {
+		receives = receives || p.letters == i
+	}
 	for _, e := range r.edges {
 		sends = sends || e.from == i
 		receives = receives || e.to == i || e.from == i && e.reply >= 0
@@ -224,6 +274,14 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 	if ticks {
 		handler("ReceiveTick", "topo.Tick", "")
 	}
+	for _, p := range r.processors {
+		if p.letters == i {
+			handler("ReceiveDeadLetter", "topo.DeadLetter", "")
+		}
+	}
+	if r.hears(i) {
+		r.hearing(b, i, out)
+	}
 	switch {
 	case !receives && out != "" && r.chance(50):
 		fmt.Fprintf(b, "func (*P%d) Serve(ctx context.Context, %s) error { return nil }\n", i, out)
@@ -232,5 +290,40 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 	}
 	if r.chance(20) {
 		fmt.Fprintf(b, "func (P%d) Finish(%s) {}\nfunc (P%[1]d) Init(context.Context) error { return nil }\nfunc (P%[1]d) Close() error { return nil }\n", i, out)
+	}
+}
+
+// hears reports whether processor i can hear what becomes of its inputs.
+func (r *randomTopology) hears(i int) bool {
+	return slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.letters == i }) ||
+		slices.ContainsFunc(r.edges, func(e randomEdge) bool {
+			return e.to == i && (e.silent || e.from >= 0 && r.processors[e.from].watched) ||
+				e.from == i && e.reply >= 0 && r.processors[e.to].watched
+		})
+}
+
+// hearing writes the methods by which it does, or some of them.
+func (r *randomTopology) hearing(b *strings.Builder, i int, out string) {
+	for _, m := range []struct{ name, param string }{
+		{"InputClosed", fmt.Sprintf("in P%dInput", i)}, {"InputRecovered", fmt.Sprintf("in P%dInput", i)},
+		{"ProcessorRestarted", "p ProcessorIndex"}, {"AllInputsClosed", ""},
+	} {
+		if r.chance(30) {
+			continue
+		}
+		var params []string
+		if r.chance(30) {
+			params = append(params, "ctx context.Context")
+		}
+		if m.param != "" {
+			params = append(params, m.param)
+		}
+		if out != "" && r.chance(50) {
+			params = append(params, out)
+		}
+		fmt.Fprintf(b, "func (%sP%d) %s(%s) %s\n", r.one("*", ""), i, m.name, strings.Join(params, ", "), r.one("{}", "error { return nil }"))
+	}
+	if r.chance(50) {
+		fmt.Fprintf(b, "func (*P%d) Inputs(in *P%[1]dInputs) { _ = in.AnyClosed() }\n", i)
 	}
 }

@@ -117,7 +117,7 @@ var catalogueGoWarnings = []Explanation{
 	{
 		Code:   "TG411",
 		Title:  "a handler that is never called",
-		Reason: "The method is named as a handler is, and no edge to the processor carries such a message: its name is misspelt, or the edge is gone. Or each edge has a handler with a longer name, which wins.",
+		Reason: "The method is named as a handler is, and no edge to the processor carries such a message: its name is misspelt, or the edge is gone. Or each edge has a handler with a longer name, which wins. Or the method hears what becomes of inputs, as InputClosed does, and the file says nothing of that.",
 		Wrong:  "func (p *Parser) ReceiveRaws(m Raw) {}     // feed -> parser: Raw\n",
 		Right:  "func (p *Parser) ReceiveRaw(m Raw) {}\n",
 	},

@@ -45,6 +45,22 @@ func (b *binder) hears(s *subject) {
 	}
 }
 
+// unheard finds methods that would hear what becomes of inputs, if the file said
+// anything of it.
+func (b *binder) unheard(s *subject) {
+	for _, name := range []string{"InputClosed", "InputRecovered", "ProcessorRestarted", "AllInputsClosed"} {
+		f := b.method(s, name)
+		if f == nil || s.called[name] || !b.own(f.Pos()) {
+			continue
+		}
+		suggestion, why := "write input_timeout at one of its edges, or restart, health or on_error at what sends to it", "the file does not say what becomes of the inputs of"
+		if name == "ProcessorRestarted" {
+			suggestion, why = "write restart at what sends to it", "nothing is restarted that sends to"
+		}
+		b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
+	}
+}
+
 // takesTracker reports whether f is the method that takes the tracker. A method
 // Inputs of another form is the user's own affair.
 func (b *binder) takesTracker(f *types.Func, tracker types.Type) bool {
@@ -74,12 +90,14 @@ func (b *binder) canonicalHears(s *subject, name, param string) Method {
 	return Method{Name: name, Edge: -1, Signature: b.signature(s, name, params, "error")}
 }
 
-// attempts says which messages need a copy for each attempt at them.
+// attempts says which messages need a copy for each attempt at them: those that
+// are handled more than once, and those that become dead letters while a handler
+// that hangs still has them.
 func (b *binder) attempts() {
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]
 		w := b.plan.Processors[e.To].Watch
-		if w == nil || w.Attempts < 2 || e.From < 0 || e.DeadLetter || w.Isolated {
+		if w == nil || e.From < 0 || e.DeadLetter || w.Isolated || w.Attempts < 2 && !(w.Timeout > 0 && w.DeadLetter >= 0) {
 			continue
 		}
 		t := b.messages[e.Message]
@@ -94,9 +112,12 @@ func (b *binder) attempts() {
 		if e.CloneAgain = clone; clone || i >= len(b.topology.Edges) || b.topology.Edges[i].Shared {
 			continue
 		}
+		why := fmt.Sprintf("%q makes up to %d attempts at it, each with a copy of its own", b.plan.Processors[e.To].Name, w.Attempts)
+		if w.Attempts < 2 {
+			why = fmt.Sprintf("a handler of %q that hangs may still use it when it is a dead letter", b.plan.Processors[e.To].Name)
+		}
 		b.at("TG307", b.topology.Edges[i].Message,
 			fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", e.Message, b.typeText(t)),
-			"message %s holds pointers (%s), and %q makes up to %d attempts at it, each with a copy of its own%s",
-			e.Message, path, b.plan.Processors[e.To].Name, w.Attempts, problem)
+			"message %s holds pointers (%s), and %s%s", e.Message, path, why, problem)
 	}
 }

@@ -256,4 +256,5 @@ func (b *binder) warnings(s *subject) {
 			b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: no edge to processor %q carries such a message", name, s.Type.Name, s.Name)
 		}
 	}
+	b.unheard(s)
 }

@@ -1,0 +1,15 @@
+// Package far has a processor that cannot name the generated types.
+package far
+
+import "context"
+
+// Far hears only that all is closed.
+type Far struct{}
+
+func (Far) ReceiveName(string) {}
+
+// AllInputsClosed sends a page, by an interface of its own.
+func (Far) AllInputsClosed(_ context.Context, out interface{ SendNumbers(n []int) }) error {
+	out.SendNumbers([]int{7})
+	return nil
+}
