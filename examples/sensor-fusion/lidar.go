@@ -1,0 +1,20 @@
+package main
+
+import "github.com/topogen/topogen/runtime/topo"
+
+// Lidar has a driver that hangs: health notices, and leaves the call behind.
+type Lidar struct {
+	sensor
+	hang func()
+}
+
+func NewLidar(c SensorConfig) *Lidar {
+	return &Lidar{newSensor(c), func() { select {} }}
+}
+
+func (l *Lidar) ReceiveTick(t topo.Tick, out *LidarSender) {
+	if l.fails() {
+		l.hang()
+	}
+	out.SendPoints(Points(l.measure(t.Time)))
+}
