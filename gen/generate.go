@@ -143,7 +143,9 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Find
 		r.Files = append(r.Files, write.File{Name: name, Body: write.Seal(source, hash, f.Body)})
 	}
 	if border := b.Border; border != nil && b.Plan.Bound {
-		r.Files = append(r.Files, write.File{Name: border.Name, Body: border.File, Kept: true})
+		if len(border.File) > 0 { // else all numbers are fixed
+			r.Files = append(r.Files, write.File{Name: border.Name, Body: border.File, Kept: true})
+		}
 		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, border.Name))
 	}
 	if !b.Plan.Bound {

@@ -110,6 +110,22 @@ var catalogueGo = []Explanation{
 		Wrong:  "func (p *Pricing) ReceiveQuote(m Quote) error          // reply: Price\n",
 		Right:  "func (p *Pricing) ReceiveQuote(m Quote) (Price, error)\n",
 	},
+	{
+		Code:  "TG317",
+		Title: "a message that cannot cross to a process",
+		Reason: "With isolation: process messages are written as bytes. A channel, a function or an interface means nothing in another process, and fields of other packages that are not exported are out of reach. " +
+			"Leave such a field out with the tag topo:\"-\", or give its type MarshalBinary and UnmarshalBinary. Dead letters, which hold messages of any type, are handled in this process.",
+		Wrong: "type Order struct {\n\tAccount string\n\tDone    chan error\n}\n",
+		Right: "type Order struct {\n\tAccount string\n\tDone    chan error `topo:\"-\"`\n}\n",
+	},
+	{
+		Code:  "TG318",
+		Title: "the file of field numbers is not in order",
+		Reason: "topology.wire.yml holds the number of each field that crosses to a process; with another one, what was written before would be misread. So its lines stay as topogen wrote them, those of fields that are gone too. " +
+			"Where two branches have given numbers, keep the lines of both, give each new field a number of its own, and remove the line with the sum, which is written anew.",
+		Wrong: "Order: sum 2df8a6a5\nOrder.Account: 1\nOrder.Cents: 3      # was 2\n",
+		Right: "Order: sum 2df8a6a5\nOrder.Account: 1\nOrder.Cents: 2\n",
+	},
 }
 
 // catalogueGoWarnings explains what package gen warns of.

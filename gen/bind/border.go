@@ -1,9 +1,8 @@
 package bind
 
 import (
-	"errors"
-	"io/fs"
-	"os"
+	"fmt"
+	"go/token"
 	"path/filepath"
 	"strings"
 
@@ -12,15 +11,11 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// numbersBytesMax bounds the file of field numbers: a line for each field.
-const numbersBytesMax = 4 << 20
-
 // Border is what crosses to processes of isolated processors.
 type Border struct {
-	Schema wire.Schema
-	Roots  []string // of each root of the schema: what plan.Edge.Crossing calls it
-	Name   string   // of the file of field numbers, beside the topology file
-	File   []byte   // what it is to hold
+	Schema wire.Schema // its roots are called as plan.Edge.Crossing and replies are
+	Name   string      // of the file of field numbers, beside the topology file
+	File   []byte      // what it is to hold
 }
 
 // isolated reports whether some processor is.
@@ -61,8 +56,9 @@ func (b *binder) border() {
 			continue
 		}
 		if e.DeadLetter {
-			b.at("TG317", b.topology.Processors[e.From].OnError.DeadLetter, "let it run in a goroutine",
-				"dead letters of %q cannot cross to the process of %q: they hold messages of any type", b.plan.Processors[e.From].Name, b.plan.Processors[e.To].Name)
+			from, to := b.plan.Processors[e.From].Name, b.plan.Processors[e.To].Name
+			b.at("TG317", b.topology.Processors[e.From].OnError.DeadLetter, fmt.Sprintf("take \"isolation: process\" from %q", to),
+				"dead letters of %q cannot cross to the process of %q: they hold messages of any type", from, to)
 			continue
 		}
 		declared := i
@@ -80,64 +76,44 @@ func (b *binder) border() {
 		}
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
-	name := NumbersFile(b.topology.File)
-	old, err := readNumbers(filepath.Join(b.dir, name))
-	if err != nil {
-		b.at("TG318", spec.Text{}, "", "the file of field numbers cannot be read: %v", b.local(err.Error()))
-		return
+	b.refused(problems, at)
+	name := wire.FileName(b.topology.File)
+	old, problem := wire.ReadFile(filepath.Join(b.dir, name))
+	if problem != nil {
+		problems = []wire.Problem{*problem}
+	} else {
+		schema, old, problems = wire.Assign(schema, old)
 	}
-	schema, file, more := wire.Assign(schema, old)
-	for _, p := range append(problems, more...) {
-		b.borderProblem(p, name, at[p.Root])
+	for _, p := range problems {
+		b.add(p.Finding(filepath.Join(filepath.Dir(b.topology.File), name), old))
 	}
-	border := &Border{Schema: schema, Name: name, File: file}
-	for _, root := range schema.Roots {
-		border.Roots = append(border.Roots, root.Name)
-	}
-	b.crossing = border
+	b.crossing = &Border{Schema: schema, Name: name, File: old}
 	b.plan.Wire = plan.HashOf(schema)
 }
 
-// borderProblem reports why a message cannot be written, or what is wrong with the
-// numbers of its fields.
-func (b *binder) borderProblem(p wire.Problem, file string, at spec.Text) {
-	text := p.Message
-	if p.Path != "" {
-		text = p.Path + ": " + text
-	}
-	switch {
-	case p.Line > 0 || p.Root == "":
-		f := spec.NewFinding("TG318", filepath.Join(filepath.Dir(b.topology.File), file),
-			spec.Range{Line: max(p.Line, 1), Column: 1, EndLine: max(p.Line, 1), EndColumn: 2}, "", text, p.Suggestion)
-		b.add(f)
-	case p.Pos.IsValid() && b.own(p.Pos):
-		f := b.goFinding("TG317", b.fset.PositionFor(p.Pos, false), "it cannot cross to a process: "+text)
-		f.Suggestion = p.Suggestion
-		b.add(f)
-	default:
-		b.at("TG317", at, p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
+// refused reports why messages cannot be written: a field of this package once,
+// however many messages lead to it.
+func (b *binder) refused(problems []wire.Problem, at map[string]spec.Text) {
+	seen := make(map[token.Pos]bool)
+	for _, p := range problems {
+		text := p.Message
+		if p.Path != "" && p.Path != p.Root {
+			text = p.Path + ": " + text
+		}
+		switch {
+		case !p.Pos.IsValid() || !b.own(p.Pos):
+			b.at("TG317", at[p.Root], p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
+		case !seen[p.Pos]:
+			seen[p.Pos] = true
+			b.atGo("TG317", p.Pos, lastField(p.Path), p.Suggestion, "it cannot cross to a process: %s", text)
+		}
 	}
 }
 
-// NumbersFile is the base name of the file of field numbers that stands beside a
-// topology file.
-func NumbersFile(topology string) string {
-	base := filepath.Base(topology)
-	return strings.TrimSuffix(strings.TrimSuffix(base, ".yml"), ".yaml") + ".wire.yml"
-}
-
-func readNumbers(path string) ([]byte, error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > numbersBytesMax {
-		return nil, errors.New(filepath.Base(path) + " is no regular file, or too large")
-	}
-	return os.ReadFile(path)
+// lastField is the name of the field that a path ends with: Done of Order.Lines[].Done[key].
+func lastField(path string) string {
+	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
+	return name
 }
 
 // Schema says how messages are written that cross to processes; nil: none does.

@@ -85,6 +85,9 @@ func (p place) in(path, name string) place {
 }
 
 func (b *builder) fault(at place, suggestion, text string) Elem {
+	if at.path == "" && suggestion == leaveOut {
+		suggestion = "send a type that can" // it is the message itself
+	}
 	b.faults[at.message] = append(b.faults[at.message], fault{path: at.path, pos: at.pos, text: text, suggestion: suggestion})
 	return Elem{}
 }
@@ -213,6 +216,7 @@ func (b *builder) message(t types.Type, at place) int {
 	}
 	name := b.schema.Messages[index].Name
 	var fields []Field
+	tagged := make(map[int]string)
 	s := t.Underlying().(*types.Struct)
 	for i := range s.NumFields() {
 		f := s.Field(i)
@@ -229,6 +233,10 @@ func (b *builder) message(t types.Type, at place) int {
 		field := b.field(f.Type(), at)
 		field.Name = f.Name()
 		field.Number, field.Tagged = b.number(tag, at)
+		if other := tagged[field.Number]; field.Tagged && other != "" {
+			b.fault(at, "choose one that was never given", "its tag says "+tag+", and so does that of "+other)
+		}
+		tagged[field.Number] = f.Name()
 		fields = append(fields, field)
 	}
 	b.schema.Messages[index].Key, b.schema.Messages[index].Fields = key, fields
@@ -302,7 +310,7 @@ func (b *builder) field(t types.Type, at place) Field {
 		b.bounded(u.Key(), at)
 		key := b.elem(u.Key(), at.in("[key]", "Key"))
 		if key.Kind == Nested && b.schema.Messages[key.Message].Form == Pointer || isPointer(u.Key()) {
-			b.fault(at.in("[key]", ""), "", "a pointer is another one where it arrives: it cannot be a key")
+			b.fault(at.in("[key]", ""), "use what it points to, if that can be a key", "a pointer is another one where it arrives: it cannot be a key")
 		}
 		return Field{Label: Map, Key: &key, Elem: b.elem(u.Elem(), at.in("[]", "Item"))}
 	}

@@ -34,6 +34,8 @@ const numbersHead = `# The field numbers of messages that cross a border (docs/r
 // It returns what the file is to hold, which is old where nothing changes or
 // where anything is wrong. Neither old nor s is changed.
 func Assign(s Schema, old []byte) (Schema, []byte, []Problem) {
+	onDisk := old
+	old = bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")) // what git makes of a checkout on Windows
 	f, problems := parseNumbers(old)
 	s.Messages = slices.Clone(s.Messages)
 	for i := range s.Messages {
@@ -45,12 +47,12 @@ func Assign(s Schema, old []byte) (Schema, []byte, []Problem) {
 		problems = append(problems, f.message(m.Key).assign(m)...)
 	}
 	if len(problems) > 0 {
-		return s, old, problems
+		return s, onDisk, problems
 	}
 	if text := f.bytes(); !bytes.Equal(text, old) && (len(f.messages) > 0 || len(old) > 0) {
 		return s, text, nil
 	}
-	return s, old, nil
+	return s, onDisk, nil
 }
 
 // numbers is the content of the file.
@@ -105,11 +107,15 @@ func (n *numbered) assign(m *Message) (problems []Problem) {
 		case line != nil && line.number != field.Number:
 			problems = append(problems, Problem{Path: path, Line: line.at,
 				Message:    fmt.Sprintf("its tag says %d, and it has the number %d: what was written before would be misread", field.Number, line.number),
-				Suggestion: fmt.Sprintf("`topo:\"%d\"`", line.number)})
+				Suggestion: fmt.Sprintf("let it say `topo:\"%d\"`", line.number)})
 		case line == nil && owner[field.Number] != "":
-			problems = append(problems, Problem{Path: path,
-				Message:    fmt.Sprintf("its number %d is that of %s.%s, %s", field.Number, m.Key, owner[field.Number], whether(m, owner[field.Number])),
-				Suggestion: "choose one that was never given"})
+			problem := Problem{Path: path,
+				Message:    fmt.Sprintf("its tag says %d, the number of %s.%s, %s", field.Number, m.Key, owner[field.Number], whether(m, owner[field.Number])),
+				Suggestion: "choose one that was never given"}
+			if other := known[owner[field.Number]]; other != nil {
+				problem.Line = other.at
+			}
+			problems = append(problems, problem)
 		default:
 			give(field, field.Number)
 		}
@@ -203,83 +209,114 @@ func (f *numbers) bytes() []byte {
 // anything: a type argument may be a struct with tags.
 var numberLineForm = regexp.MustCompile(`^(.+): +(` + sumPrefix + `[0-9a-f]+|[0-9]+)((?: +#.*)?)$`)
 
-// parseNumbers reads the file. It is YAML of the simplest kind.
+// problemsMax bounds what is said of a file that is something else altogether.
+const problemsMax = 20
+
+// numbersParser reads the file line by line. It is YAML of the simplest kind.
+type numbersParser struct {
+	numbers
+	problems []Problem
+	comments []string // since the line before
+	at       int      // the line that is looked at
+	fields   map[string]int
+	given    map[string]int // lines by message and number, likewise
+}
+
 func parseNumbers(text []byte) (*numbers, []Problem) {
-	f := &numbers{messages: make(map[string]*numbered)}
-	var problems []Problem
-	wrong := func(at int, format string, args ...any) {
-		problems = append(problems, Problem{Line: at, Message: fmt.Sprintf(format, args...)})
-	}
-	var comments []string
+	p := &numbersParser{numbers: numbers{messages: make(map[string]*numbered)}, fields: make(map[string]int), given: make(map[string]int)}
 	text, ok := bytes.CutPrefix(text, []byte(numbersHead))
-	offset := 0
 	if ok {
-		offset = strings.Count(numbersHead, "\n")
+		p.at = strings.Count(numbersHead, "\n")
 	}
-	at := 0
 	for line := range strings.Lines(string(text)) {
-		at++
-		number := at + offset
-		line = strings.TrimRight(line, " \t\r\n")
-		switch {
-		case line == "":
-			continue
-		case strings.HasPrefix(line, "#"):
-			comments = append(comments, line)
-			continue
-		case strings.HasPrefix(line, "<<<<<<<"), strings.HasPrefix(line, "======="), strings.HasPrefix(line, ">>>>>>>"):
-			problems = append(problems, Problem{Line: number, Message: "two branches have given numbers",
-				Suggestion: "keep the lines of both, give each field that is new a number of its own, and remove the lines with sums in between"})
-			return f, problems
+		p.at++
+		if !p.line(strings.TrimRight(line, " \t\r\n")) || len(p.problems) == problemsMax {
+			break
 		}
-		parts := numberLineForm.FindStringSubmatch(line)
-		if parts == nil {
-			wrong(number, "this is no line such as Order.Account: 3")
-			continue
-		}
-		key, value, tail := parts[1], parts[2], parts[3]
-		if sum, ok := strings.CutPrefix(value, sumPrefix); ok {
-			n := f.message(key)
-			if n.sumAt > 0 {
-				wrong(number, "there are two lines with the sum of %s; remove both", key)
-			}
-			n.sum, n.sumAt, n.head = sum, number, comments
-			comments = nil
-			continue
-		}
-		dot := strings.LastIndexByte(key, '.')
-		given, err := strconv.Atoi(value)
-		switch {
-		case dot <= 0 || dot == len(key)-1:
-			wrong(number, "this is no line such as Order.Account: 3")
-		case err != nil || !usable(given):
-			wrong(number, "%s is no field number: one is from 1 to %d, without %d to %d", value, numberMax, ownNumbersMin, ownNumbersMax)
-		default:
-			message, field := key[:dot], key[dot+1:]
-			n := f.message(message)
-			for _, l := range n.lines {
-				if l.field == field {
-					wrong(number, "%s.%s has a number already, in line %d", message, field, l.at)
-				} else if l.number == given {
-					wrong(number, "%s.%s has the number %d already, in line %d", message, l.field, given, l.at)
-				}
-			}
-			n.lines = append(n.lines, numberLine{field: field, number: given, at: number, head: comments, tail: tail})
-		}
-		comments = nil
 	}
-	f.end = comments
-	if len(problems) > 0 {
-		return f, problems
+	p.end = p.comments
+	if len(p.problems) == 0 {
+		p.sums()
 	}
-	for _, key := range slices.Sorted(maps.Keys(f.messages)) {
-		n := f.messages[key]
+	return &p.numbers, p.problems
+}
+
+func (p *numbersParser) wrong(suggestion, format string, args ...any) {
+	p.problems = append(p.problems, Problem{Line: p.at, Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
+}
+
+// line reports whether it makes sense to look at the next one.
+func (p *numbersParser) line(line string) bool {
+	switch {
+	case line == "":
+		return true
+	case strings.HasPrefix(line, "#"):
+		p.comments = append(p.comments, line)
+		return true
+	case strings.HasPrefix(line, "<<<<<<<"), strings.HasPrefix(line, "|||||||"), strings.HasPrefix(line, "======="), strings.HasPrefix(line, ">>>>>>>"):
+		p.wrong("keep the lines of both, give each field that is new a number of its own, and remove the marks and the lines with sums between them",
+			"two branches have given numbers, and the merge has left its marks")
+		return false
+	}
+	parts := numberLineForm.FindStringSubmatch(line)
+	if parts == nil {
+		p.wrong(noLine, "this is no line such as Order.Account: 3")
+		return true
+	}
+	key, value, tail := parts[1], parts[2], parts[3]
+	if sum, ok := strings.CutPrefix(value, sumPrefix); ok {
+		p.sum(key, sum)
+	} else {
+		p.number(key, value, tail)
+	}
+	p.comments = nil
+	return true
+}
+
+const noLine = "remove it, or write it as a comment behind #; topogen keeps the numbers of fields in this file"
+
+func (p *numbersParser) sum(key, sum string) {
+	n := p.message(key)
+	if n.sumAt > 0 {
+		p.wrong("remove both", "%s has a sum already, in line %d", key, n.sumAt)
+		return
+	}
+	n.sum, n.sumAt, n.head = sum, p.at, p.comments
+}
+
+func (p *numbersParser) number(key, value, tail string) {
+	dot := strings.LastIndexByte(key, '.')
+	if dot <= 0 || dot == len(key)-1 {
+		p.wrong(noLine, "this is no line such as Order.Account: 3")
+		return
+	}
+	number, err := strconv.Atoi(value)
+	if err != nil || !usable(number) {
+		p.wrong("restore the one that topogen gave", "%s is no field number: one is from 1 to %d, without %d to %d", value, numberMax, ownNumbersMin, ownNumbersMax)
+		return
+	}
+	n := p.message(key[:dot])
+	used := fmt.Sprintf("%s: %d", n.key, number)
+	switch {
+	case p.fields[key] > 0:
+		p.wrong("remove one of the two", "%s has a number already, in line %d", key, p.fields[key])
+	case p.given[used] > 0:
+		p.wrong("give the one that is new the next number", "the number %d is given already, in line %d", number, p.given[used])
+	default:
+		p.fields[key], p.given[used] = p.at, p.at
+		n.lines = append(n.lines, numberLine{field: key[dot+1:], number: number, at: p.at, head: p.comments, tail: tail})
+	}
+}
+
+// sums holds the lines of each message against their sum.
+func (p *numbersParser) sums() {
+	for _, key := range slices.Sorted(maps.Keys(p.messages)) {
+		n := p.messages[key]
 		n.sort()
 		if n.sum != "" && n.sum != n.checksum() {
-			problems = append(problems, Problem{Path: key, Line: n.sumAt,
+			p.problems = append(p.problems, Problem{Path: key, Line: n.sumAt,
 				Message:    "its lines are not those that topogen wrote: a number was changed or removed, and what was written before would be misread",
 				Suggestion: "restore them; if you mean it, remove this line too"})
 		}
 	}
-	return f, problems
 }

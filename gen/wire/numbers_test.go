@@ -97,14 +97,16 @@ func TestNumbersFindings(t *testing.T) {
 		{"a line was removed", order("Account", "Cents", "Note"), edit("shop.Order.Cents: 2\n", ""), "its lines are not those that topogen wrote"},
 		{"that of a field which is gone, too", order("Account", "Cents"), edit("shop.Order.Note: 3\n", ""), "its lines are not those that topogen wrote"},
 		{"a field was renamed with its line, and the sum removed", order("Account", "Euros", "Note"), edit("Cents", "Euros", strings.Split(file[strings.Index(file, "shop.Order: "):], "\n")[0]+"\n", ""), ""},
-		{"a number stands twice", order("Account"), edit("Cents: 2", "Cents: 1"), "shop.Order.Account has the number 1 already"},
+		{"a number stands twice", order("Account"), edit("Cents: 2", "Cents: 1"), "the number 1 is given already, in line 6"},
 		{"a field stands twice", order("Account"), edit("Cents: 2", "Account: 2"), "shop.Order.Account has a number already"},
 		{"a tag says another number", order("Account:7", "Cents", "Note"), file, "its tag says 7, and it has the number 1"},
-		{"a tag says that of another field", order("Account", "Cents", "Note", "More:2"), file, "its number 2 is that of shop.Order.Cents, which is there too"},
-		{"a tag says that of a field which is gone", order("Account", "Note", "More:2"), file, "its number 2 is that of shop.Order.Cents, which is gone"},
-		{"two tags say the same", order("Account", "A:9", "B:9"), file, "its number 9 is that of shop.Order.A, which is there too"},
+		{"a tag says that of another field", order("Account", "Cents", "Note", "More:2"), file, "its tag says 2, the number of shop.Order.Cents, which is there too"},
+		{"a tag says that of a field which is gone", order("Account", "Note", "More:2"), file, "its tag says 2, the number of shop.Order.Cents, which is gone"},
+		{"two tags say the same", order("Account", "A:9", "B:9"), file, "its tag says 9, the number of shop.Order.A, which is there too"},
 		{"a merge", order("Account"), edit("shop.Order.Cents", "<<<<<<< ours\nshop.Order.Cents"), "two branches have given numbers"},
-		{"two sums", order("Account"), file + "shop.Order: sum 00000000\n", "there are two lines with the sum of shop.Order"},
+		{"its base too", order("Account"), edit("shop.Order.Cents", "||||||| base\nshop.Order.Cents"), "two branches have given numbers"},
+		{"a checkout on Windows", order("Account", "Cents", "Note"), edit("\n", "\r\n"), ""},
+		{"two sums", order("Account"), file + "shop.Order: sum 00000000\n", "shop.Order has a sum already, in line 5"},
 		{"something else", order("Account"), file + "shop\n", "this is no line such as Order.Account: 3"},
 		{"no number", order("Account"), file + "shop.Order.B: b\n", "this is no line such as Order.Account: 3"},
 		{"a wrong number", order("Account"), file + "shop.Order.B: 19000\n", "19000 is no field number"},
@@ -171,6 +173,36 @@ func TestNumbersStay(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNumbersOnWindows: a checkout with other line ends holds the same numbers, and
+// is written anew only where there are more.
+func TestNumbersOnWindows(t *testing.T) {
+	_, file := assign(t, order("Account"), "")
+	windows := strings.ReplaceAll(file, "\n", "\r\n")
+	if _, got := assign(t, order("Account"), windows); got != windows {
+		t.Errorf("%q became %q", windows, got)
+	}
+	_, want := assign(t, order("Account", "Cents"), file)
+	if _, got := assign(t, order("Account", "Cents"), windows); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestHostileNumbers: a file of the largest size is no reason to wait, and one of
+// something else is no flood of findings.
+func TestHostileNumbers(t *testing.T) {
+	var many, other strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&many, "shop.Order.F%d: %d\n", i, 20_000+i)
+		other.WriteString("- {a: &x [*x]}\n")
+	}
+	if s, _, problems := wire.Assign(order("Account"), []byte(many.String())); len(problems) > 0 || s.Messages[0].Fields[0].Number != 220_000 {
+		t.Errorf("%v, %v", s.Messages[0].Fields[0], problems)
+	}
+	if _, _, problems := wire.Assign(order("Account"), []byte(other.String())); len(problems) != 20 {
+		t.Errorf("%d problems", len(problems))
+	}
 }
 
 func FuzzNumbers(f *testing.F) {

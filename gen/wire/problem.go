@@ -1,8 +1,12 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"go/token"
+	"unicode/utf8"
+
+	"github.com/topogen/topogen/spec"
 )
 
 // Problem is why a message cannot be encoded, or what is wrong with its numbers.
@@ -16,12 +20,35 @@ type Problem struct {
 }
 
 func (p Problem) String() string {
-	text := p.Message
-	if p.Path != "" {
-		text = p.Path + ": " + text
-	}
+	text := p.text()
 	if p.Line > 0 {
 		text = fmt.Sprintf("line %d: %s", p.Line, text)
 	}
 	return text
+}
+
+func (p Problem) text() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
+// Finding is the problem as a finding in the file of numbers, which holds content.
+func (p Problem) Finding(file string, content []byte) spec.Finding {
+	at := spec.Range{}
+	if p.Line > 0 {
+		line := bytes.TrimRight(lineOf(content, p.Line), " \t\r\n")
+		at = spec.Range{Line: p.Line, Column: 1, EndLine: p.Line, EndColumn: max(2, utf8.RuneCount(line)+1)}
+	}
+	return spec.NewFinding("TG318", file, at, "", p.text(), p.Suggestion)
+}
+
+func lineOf(content []byte, number int) []byte {
+	for line := range bytes.Lines(content) {
+		if number--; number == 0 {
+			return line
+		}
+	}
+	return nil
 }

@@ -1,17 +1,5 @@
 package wire
 
-import (
-	"path/filepath"
-	"strings"
-)
-
-// FileName is the base name of the file of field numbers that stands beside a
-// topology file: topology.wire.yml.
-func FileName(topology string) string {
-	base := filepath.Base(topology)
-	return strings.TrimSuffix(strings.TrimSuffix(base, ".yml"), ".yaml") + ".wire.yml"
-}
-
 // Schema says how messages are written. It holds strings, numbers and slices
 // alone, so that the hash of a plan can take it in.
 type Schema struct {

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -188,6 +189,12 @@ func (j *job) look() *spec.Finding {
 	existing, f := t.look(j.disk, j.change.Name)
 	if f != nil || !existing.present {
 		return f
+	}
+	if j.change.kept {
+		if !bytes.Equal(existing.content, j.change.old) {
+			return t.cannotWrite(j.change.Name, "it was changed while the build ran", "run topogen build again")
+		}
+		return nil
 	}
 	if f := t.judge(j.disk, j.change.Name, existing.content); f != nil {
 		return f

@@ -81,6 +81,23 @@ func TestApplyWritesAllTopologiesOrNone(t *testing.T) {
 	wantTree(t, bad, bodies([]File{file}))
 }
 
+// TestApplyKeptFiles: a file that people edit too is written with the others, over
+// whatever stood there when it was looked at, and never removed.
+func TestApplyKeptFiles(t *testing.T) {
+	output := sealed("topology_gen.go", "package p\n")
+	kept := func(body string) File { return File{Name: "topology.wire.yml", Body: []byte(body), Kept: true} }
+	dir := folder(t, nil)
+	for _, body := range []string{"A.B: 1\n", "A.B: 1\nA.C: 2\n"} {
+		mustApply(t, mustPlan(t, dir, output, kept(body)))
+		wantTree(t, dir, bodies([]File{output, kept(body)}))
+	}
+	c := mustPlan(t, dir, output, kept("A.D: 3\n"))
+	put(t, dir, map[string]string{"topology.wire.yml": "A.E: 1\n"})
+	wantCodes(t, c.Apply(t.Context()), "TG503")
+	mustApply(t, mustPlan(t, dir, output))
+	wantTree(t, dir, map[string]string{output.Name: string(output.Body), "topology.wire.yml": "A.E: 1\n"})
+}
+
 func TestApplyRefusesTwoTopologiesWithOneOutput(t *testing.T) {
 	dir := folder(t, nil)
 	a := mustPlan(t, dir, sealed("x_gen.go", "package p\n"))

@@ -47,6 +47,7 @@ type Change struct {
 
 	old, new []byte // on disk, and what is wanted; nil where there is none
 	mode     fs.FileMode
+	kept     bool
 }
 
 // Changes is the difference between what a topology writes and what is on disk.

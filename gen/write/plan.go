@@ -71,7 +71,7 @@ func (c *Changes) planFile(d disk, file File) {
 		c.refuse(Change{Name: file.Name}, f)
 		return
 	}
-	ch := Change{Name: file.Name, new: file.Body}
+	ch := Change{Name: file.Name, new: file.Body, kept: file.Kept}
 	if !file.Kept {
 		mustBeSealed(&c.target, file)
 	}

@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"go/types"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -46,7 +43,7 @@ func (p Proto) run(ctx context.Context, s Streams) error {
 		if err := c.generate(ctx); err != nil || r.failed() {
 			return err
 		}
-		text, err = protoOf(ctx, c.results[0])
+		text, err = protoOf(ctx, r, c.results[0])
 		return err
 	})
 	if err == nil && !r.failed() {
@@ -59,21 +56,21 @@ func (p Proto) run(ctx context.Context, s Streams) error {
 }
 
 // protoOf is the .proto of a topology that binds.
-func protoOf(ctx context.Context, r gen.Result) ([]byte, error) {
+func protoOf(ctx context.Context, report *report, r gen.Result) ([]byte, error) {
 	own := types.NewPackage(r.Plan.ImportPath, r.Plan.Package)
 	pkg, inputs, err := wire.Load(ctx, r.Dir, own, messagesOf(r.Plan))
 	if err != nil {
 		return nil, err
 	}
 	name := wire.FileName(r.Topology.File)
-	kept, err := os.ReadFile(filepath.Join(r.Dir, name))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
+	kept, unread := wire.ReadFile(filepath.Join(r.Dir, name))
 	schema, refused := wire.Build(pkg, inputs)
 	schema, now, wrong := wire.Assign(schema, kept)
-	if len(wrong) > 0 {
-		return nil, fmt.Errorf("%s: %s", name, wrong[0])
+	if unread != nil {
+		wrong = []wire.Problem{*unread}
+	}
+	for _, p := range wrong {
+		report.add(p.Finding(filepath.Join(r.Dir, name), kept))
 	}
 	options := wire.ProtoOptions{Topology: r.Topology.Name.Value, Refused: refused}
 	if string(now) != string(kept) {
