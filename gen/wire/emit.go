@@ -96,7 +96,8 @@ func rt(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
 
 // function adds a declaration.
 func (e *emitter) function(comment, name string, params, results []jen.Code, body ...jen.Code) {
-	f := jen.Comment("// " + name + " " + comment).Line().Func().Id(name).Params(params...)
+	// Comment and Line would leave a space at the end of the comment.
+	f := jen.Id("// " + name + " " + comment + "\n").Func().Id(name).Params(params...)
 	if len(results) == 1 {
 		f.Add(results[0])
 	} else {

@@ -1,0 +1,28 @@
+package process
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/generated_test/scenarios"
+)
+
+// TestMain: a process with the race detector waits for a second before it ends,
+// unless it is told not to. Those of the instances inherit the variable.
+func TestMain(m *testing.M) {
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	os.Exit(m.Run())
+}
+
+// TestScenarios plays all of them with processes, in real time.
+func TestScenarios(t *testing.T) {
+	for name, scenario := range scenarios.All {
+		t.Run(name, func(t *testing.T) {
+			if name == "window resets the counter" && os.Getenv("CI") == "" {
+				t.Skip("it takes three windows")
+			}
+			scenario(t, scenarios.Theatre{Stage: stage, Slack: slack, Patience: time.Minute})
+		})
+	}
+}
