@@ -29,6 +29,7 @@ func TestForms(t *testing.T) {
 		"func _ (%s string) string {\nreturn \"\\\"// \" + `%s` + '\"'\n}",
 		"// _ is %s.\n//\n//\tcode %s\nfunc _ () {\n}",
 		"// _ is %s and %s.\nfunc _ () {\nf(1 * 2 , 3)\n}",
+		"// _ ends in %s and a space. \nfunc _ (%s int) {\n}",
 		"// # %s\n// - %s\nfunc _ () {\n}",
 		"var (\n%s = 1\nb = %s\n)",
 	}

@@ -137,10 +137,10 @@ func plainText(doc []byte) bool {
 }
 
 // plainLine reports whether a line of a comment is none of a list, a heading or
-// code, and has no quotes.
+// code, and has no quotes and no space at its end.
 func plainLine(line string) bool {
 	text, ok := strings.CutPrefix(line, "// ")
-	return ok && text != "" && isWord(text[0]) && !isDigit(text[0]) && !strings.Contains(text, "``") && !strings.Contains(text, "''")
+	return ok && text != "" && isWord(text[0]) && !isDigit(text[0]) && text == strings.TrimRight(text, " \t") && !strings.Contains(text, "``") && !strings.Contains(text, "''")
 }
 
 func writeDoc(b *bytes.Buffer, doc *ast.CommentGroup) {
