@@ -13,14 +13,17 @@ prints() { # each argument is a pattern of a line
 }
 
 # Until after the first failures of camera and gps.
-output=$(timeout 60 "$folder/sensor-fusion" -for 6s 2>&1)
+output=$(timeout 60 "$folder/sensor-fusion" -for 5500ms 2>&1)
 prints '^ +[0-9.]+ s  degraded   camera is silent$' '^ +[0-9.]+ s  [a-z]+ +camera was restarted$' '^ +[0-9.]+ s  [a-z]+ +camera is back after [0-9.]+ s$' \
 	'gps.* exited with code 3"$' '^ +[0-9.]+ s  [a-z]+ +gps is back after [0-9.]+ s$' \
 	'^camera +restarts 1, killed for hanging 0$' '^gps +restarts 1, ' '^mean error while degraded: +[0-9.]+ m$'
 
 # Until an interrupt.
 "$folder/sensor-fusion" >"$folder/out" 2>&1 &
-sleep 1
+for _ in $(seq 600); do
+	if [ -s "$folder/out" ]; then break; fi
+	sleep 0.1
+done
 kill -INT $!
 wait $!
 output=$(<"$folder/out")

@@ -1,45 +1,126 @@
 package main
 
 import (
-	"io"
+	"math"
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/supervise"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// stepped is the whole in virtual time, gps in its process included: a call of it is
-// one step. Lidar hangs as far as the topology can tell.
-func stepped(t *testing.T, change func(*Processors)) (*Topology, *pool.Stepper) {
-	t.Helper()
-	var stepper *pool.Stepper
-	processors := Processors{
-		Lidar: func(topo.Instance) (*Lidar, error) {
-			l := NewLidar(SensorConfig{Seed: 2, Noise: 0.1, FailsAfter: 75})
-			l.hang = func() { stepper.Hang() }
-			return l, nil
-		},
-	}
-	if change != nil {
-		change(&processors)
-	}
-	topology, err := New(processors)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stepper = topology.Stepper(1)
-	return topology, stepper
+// begin is a point in time of the tests.
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func after(d time.Duration) time.Time { return begin.Add(d) }
+
+// newTestFusion is one without a topology: a test sets what its tracker holds.
+func newTestFusion() *Fusion {
+	f := NewFusion(FusionConfig{Camera: 0.3, Lidar: 0.1, Gps: 1.5, Drift: 1, Jolt: 0.1})
+	f.Inputs(new(FusionInputs))
+	return f
 }
 
-func TestTheWhole(t *testing.T) {
-	topology, stepper := stepped(t, nil)
-	if err := stepper.Advance(12 * time.Second); err != nil {
-		t.Fatal(err)
+func near(t *testing.T, what string, got, want Vector) {
+	t.Helper()
+	if got.minus(want).length() > 1e-9 {
+		t.Errorf("%s is %v, want %v", what, got, want)
 	}
-	stepper.Stop()
-	if err := stepper.Run(); err != nil {
-		t.Fatal(err)
+}
+
+func TestTheMoreExactCountsMore(t *testing.T) {
+	f := newTestFusion()
+	f.in.Frame.Set(Frame{begin, Vector{0, 0}})
+	f.in.Points.Set(Points{begin, Vector{1, -2}})
+	place, weight := f.seen(begin)
+	near(t, "the place", place, Vector{0.9, -1.8}) // weights 1/0.09 and 1/0.01
+	if math.Abs(weight-(1/0.09+1/0.01)) > 1e-9 {
+		t.Errorf("the weight is %v", weight)
 	}
-	summarize(io.Discard, topology)
+}
+
+// What is old is carried on to now, and counts less.
+func TestTheOlderCountsLess(t *testing.T) {
+	f := newTestFusion()
+	f.state.Velocity = Vector{1, 0}
+	f.in.Points.Set(Points{begin, Vector{0, 0}})
+	f.in.Fix.Set(Fix{after(2 * time.Second), Vector{10, 0}})
+	place, _ := f.seen(after(2 * time.Second))
+	old, new := 1/(0.01+4), 1/(1.5*1.5)
+	near(t, "the place", place, Vector{(2*old + 10*new) / (old + new), 0})
+}
+
+func TestAccelerationsCarryOn(t *testing.T) {
+	f := newTestFusion()
+	r := RecordFusion()
+	f.in.Points.Set(Points{begin, Vector{3, 4}})
+	f.ReceiveTick(topo.Tick{Time: begin}, r.Sender())
+	for i := range 100 { // 2 m/s² for a second
+		f.ReceiveReading(Reading{after(time.Duration(i+1) * 10 * time.Millisecond), Vector{2, 0}})
+	}
+	near(t, "the velocity", f.state.Velocity, Vector{2, 0})
+	near(t, "the place", f.state.Position, Vector{3.99, 4}) // of steps of 10 ms, each with the velocity before it
+	if len(r.State) != 1 || r.State[0].Position != (Vector{3, 4}) {
+		t.Errorf("sent %v", r.State)
+	}
+}
+
+// A tick pulls the estimate a part of the way to where it was seen.
+func TestMeasurementsPull(t *testing.T) {
+	f := newTestFusion()
+	r := RecordFusion()
+	f.in.Points.Set(Points{begin, Vector{0, 0}})
+	f.ReceiveTick(topo.Tick{Time: begin}, r.Sender())
+	f.in.Points.Set(Points{after(fusePeriod), Vector{1, 0}})
+	f.ReceiveTick(topo.Tick{Time: after(fusePeriod)}, r.Sender())
+	// The lidar is as exact as the estimate: half of the way, and a sixth of the
+	// way in a period onto the velocity.
+	near(t, "the place", r.State[1].Position, Vector{0.5, 0})
+	near(t, "the velocity", r.State[1].Velocity, Vector{1.0 / 6 / fusePeriod.Seconds(), 0})
+}
+
+func TestNothingIsSentBeforeSomethingIsSeen(t *testing.T) {
+	f := newTestFusion()
+	r := RecordFusion()
+	f.ReceiveReading(Reading{begin, Vector{1, 1}})
+	f.ReceiveTick(topo.Tick{Time: begin}, r.Sender())
+	if len(r.State) != 0 {
+		t.Errorf("sent %v", r.State)
+	}
+}
+
+// What is sent when inputs fall silent, recover, and close for good.
+func TestSilence(t *testing.T) {
+	f := newTestFusion()
+	r := RecordFusion()
+	last := func() *State { return &r.State[len(r.State)-1] }
+
+	f.in.Fix.Set(Fix{begin, Vector{}})
+	f.in.Fix.Became(supervise.Broken)
+	f.InputClosed(FusionInputFix, r.Sender())
+	if m := last(); m.Mode() != Degraded || !m.Silent[FusionInputFix].Equal(begin) {
+		t.Errorf("without gps it is %+v", m)
+	}
+	f.in.Reading.Set(Reading{At: after(time.Second)})
+	f.in.Reading.Became(supervise.Broken)
+	f.InputClosed(FusionInputReading, r.Sender())
+	if m := last(); m.Mode() != Emergency || !m.Silent[FusionInputReading].Equal(after(time.Second)) {
+		t.Errorf("without imu it is %+v", m)
+	}
+	f.in.Reading.Set(Reading{At: after(2 * time.Second)})
+	f.InputRecovered(FusionInputReading, r.Sender())
+	if m := last(); m.Mode() != Degraded {
+		t.Errorf("with imu again it is %+v", m)
+	}
+	f.ProcessorRestarted(ProcessorGps)
+	f.in.Fix.Set(Fix{after(3 * time.Second), Vector{}})
+	f.InputRecovered(FusionInputFix, r.Sender())
+	if m := last(); m.Mode() != Healthy || m.Restarts[FusionInputFix] != 1 {
+		t.Errorf("with all again it is %+v", m)
+	}
+	f.in.Frame.Became(supervise.Closed)
+	f.InputClosed(FusionInputFrame, r.Sender())
+	if len(r.State) != 4 {
+		t.Errorf("at the end it sent %+v", last())
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -29,7 +30,10 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-const erase = "\r\x1b[K" // takes away the line that the cursor is in
+const (
+	erase = "\r\x1b[K"           // takes away the line that the cursor is in
+	cut   = "\x1b[?7l%s\x1b[?7h" // keeps a line in one line, however narrow the terminal
+)
 
 // Print prints a line that stays.
 func (s *Screen) Print(line string) { s.Write([]byte(line + "\n")) }
@@ -39,8 +43,11 @@ func (s *Screen) Rewrite(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.terminal {
-		s.line = line
-		io.WriteString(s.out, erase+line)
+		s.line = ""
+		if line != "" {
+			s.line = fmt.Sprintf(cut, line)
+		}
+		io.WriteString(s.out, erase+s.line)
 	}
 }
 

@@ -21,6 +21,7 @@ func NewStatus() *Status { return &Status{screen: stdout} }
 func (s *Status) ReceiveState(m State) {
 	if s.start.IsZero() {
 		s.start = m.At
+		s.tell(&m, "the robot knows where it is")
 	}
 	off := m.Position.minus(path(m.At)).length()
 	s.errors[m.Mode()].add(off)

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestTheWhole runs it step by step in virtual time, gps in its process included: to
+// the Stepper a call of that is a step like others. Twelve seconds take some
+// milliseconds, and each seed is another order of what happens at the same time.
+func TestTheWhole(t *testing.T) {
+	for seed := range uint64(3) {
+		var out bytes.Buffer
+		var stepper *pool.Stepper
+		topology, err := New(Processors{
+			Lidar: func(topo.Instance) (*Lidar, error) {
+				l := NewLidar(SensorConfig{Seed: 2, Noise: 0.1, FailsAfter: 75})
+				l.hang = func() { stepper.Hang() } // for good, as far as the topology can tell
+				return l, nil
+			},
+			Status: func(topo.Instance) (*Status, error) { return &Status{screen: &Screen{out: &out}}, nil },
+		}, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stepper = topology.Stepper(seed)
+		if err := stepper.Advance(12 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+		stepper.Stop()
+		if err := stepper.Run(); err != nil {
+			t.Fatal(err)
+		}
+		lines := out.String()
+		for _, want := range []string{
+			`degraded +camera is silent`, `camera was restarted`, `camera is back after 1\.[23] s`,
+			`camera is back after 2\.[45] s`, // the second delay is twice the first
+			`lidar is silent`, `lidar was restarted`, `lidar is back after 1\.[23] s`,
+			`emergency +imu is silent`, `imu is back after 0\.6 s`,
+			`gps is silent`, `gps was restarted`, `gps is back after 2\.[67] s`,
+		} {
+			if !regexp.MustCompile(`(?m)^ +[0-9.]+ s  .*` + want + "$").MatchString(lines) {
+				t.Errorf("seed %d: no line %q in\n%s", seed, want, lines)
+			}
+		}
+		faults := *topology.Snapshot().Faults
+		faults.Dropped = 0 // what the camera and the lidar had in hand
+		if want := (pool.FaultFigures{Restarts: 5, HealthCheckKills: 1, Abandoned: 1, InputTimeouts: 7, CircuitBreakerRecoveries: 7}); faults != want {
+			t.Errorf("seed %d: %+v", seed, faults)
+		}
+		for mode, most := range [modeCount]float64{Healthy: 0.3, Degraded: 0.5, Emergency: 0.3} {
+			if m := topology.Status(0).errors[mode]; m.count == 0 || m.sum/float64(m.count) > most {
+				t.Errorf("seed %d: the mean error while %v is %v of %d", seed, Mode(mode), m, m.count)
+			}
+		}
+	}
+}
+
+// TestKilledFromOutside runs it for real and kills the process of gps: the rest goes
+// on, and gps comes back.
+func TestKilledFromOutside(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("it takes three seconds")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	watch := &gpsWatch{Handler: slog.DiscardHandler, process: make(chan int, 2), back: cancel}
+	topology, err := New(Processors{
+		Status: func(topo.Instance) (*Status, error) { return &Status{screen: &Screen{out: t.Output()}}, nil },
+	}, pool.Logger(slog.New(watch)), pool.Observe(watch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		pid := <-watch.process
+		// Before the first fix its silence would be that of a slow start.
+		for topology.Snapshot().Edges[EdgeGpsFusionFix].Received == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		kill(t, pid)
+	}()
+	if err := topology.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !watch.recovered {
+		t.Error("gps did not come back")
+	}
+	faults := *topology.Snapshot().Processors[ProcessorGps].Faults
+	if want := (pool.FaultFigures{Restarts: 1}); faults != want {
+		t.Errorf("gps: %+v", faults)
+	}
+	if n := topology.Status(0).errors[Degraded].count; n == 0 {
+		t.Error("there was no time without gps")
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// gpsWatch finds the process of gps in the log, and ends the run when its input has
+// recovered.
+type gpsWatch struct {
+	slog.Handler
+	process   chan int
+	back      func()
+	recovered bool
+}
+
+func (w *gpsWatch) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs is called for each process, with its processor and its number.
+func (w *gpsWatch) WithAttrs(attrs []slog.Attr) slog.Handler {
+	for _, a := range attrs {
+		if a.Key == "pid" {
+			select {
+			case w.process <- int(a.Value.Int64()):
+			default: // one for each stream
+			}
+		}
+	}
+	return w
+}
+
+func (w *gpsWatch) InputRecovered(_ string, _ int, edge string) {
+	if edge == EdgeGpsFusionFix.String() {
+		w.recovered = true
+		w.back()
+	}
+}
+
+func (*gpsWatch) Moved(string, int, int, int)     {}
+func (*gpsWatch) Finished(string)                 {}
+func (*gpsWatch) Failed(string, int, error)       {}
+func (*gpsWatch) Restarted(string, int)           {}
+func (*gpsWatch) GaveUp(string, int, error)       {}
+func (*gpsWatch) InputBroken(string, int, string) {}
+
+// quiet keeps failures that are expected out of what a test prints.
+var quiet = pool.Logger(slog.New(slog.DiscardHandler))
+
+func TestScreen(t *testing.T) {
+	var out strings.Builder
+	s := &Screen{out: &out, terminal: true}
+	s.Rewrite("one")
+	s.Print("news")
+	s.Rewrite("two")
+	s.Rewrite("")
+	one, two := fmt.Sprintf(cut, "one"), fmt.Sprintf(cut, "two")
+	if want := erase + one + erase + "news\n" + one + erase + two + erase; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	out.Reset()
+	s = &Screen{out: &out}
+	s.Rewrite("one")
+	s.Print("news")
+	if out.String() != "news\n" {
+		t.Errorf("in a pipe: %q", out.String())
+	}
+}
