@@ -139,6 +139,13 @@ func (p *part) carefulMerge(l *link) {
 	))...))
 }
 
+// keeps reports whether a message is of use after a handler that has failed, or
+// hangs, had it: that one is given a copy.
+func (q *processor) keeps() bool {
+	w := q.Watch
+	return w != nil && !w.Isolated && (w.Attempts > 1 || w.DeadLetter >= 0 || w.Timeout > 0)
+}
+
 // carefulHandle writes the method that calls the handler of the message in hand.
 func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	h := &handler{part: p, receive: q.receive(e), of: q}
@@ -152,7 +159,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
 	}
 	held := hand.Clone().Dot("Message").Call()
-	if q.Watch != nil && q.Watch.Attempts > 1 && h.Message == plan.ByPointer && !e.CloneAgain && !q.Isolated() {
+	if q.keeps() && h.Message == plan.ByPointer && !e.CloneAgain {
 		held = hand.Clone().Dot("Copy").Call()
 	}
 	message := held

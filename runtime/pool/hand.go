@@ -4,7 +4,8 @@ package pool
 // what becomes of it when that fails. It is in no queue any more. Generated code
 // has one for each queue; the zero value is empty.
 type Hand[M any] struct {
-	m        *M // a handler that was abandoned may have kept it: then it is another one's
+	m        *M
+	lent     *M // a copy that the handler has; one that was abandoned keeps it
 	link     *Link
 	edge     int32
 	attempts int32
@@ -52,16 +53,18 @@ func (h *Hand[M]) Again() bool {
 func (h *Hand[M]) Message() *M { return h.m }
 
 // Copy is a copy of the message: what a handler does to it is not seen by the
-// next attempt.
+// next attempt, nor in a dead letter.
 func (h *Hand[M]) Copy() *M {
-	m := *h.m
-	return &m
+	if h.lent == nil {
+		h.lent = new(M)
+	}
+	*h.lent = *h.m
+	return h.lent
 }
 
 // Done empties the hand: the message was handled.
 func (h *Hand[M]) Done() {
-	var zero M
-	*h.m = zero
+	h.clear()
 	if w := h.link.to.watch(); w != nil {
 		w.hand = nil
 	}
@@ -85,9 +88,11 @@ func (h *Hand[M]) repeat() {
 	h.link.to.proc.group.enter()
 }
 
-// renew leaves the message that the handler was given to it, and goes on with a
-// copy.
-func (h *Hand[M]) renew() { h.m = h.Copy() }
+// renew leaves what the handler was given to it.
+func (h *Hand[M]) renew() {
+	m := *h.m
+	h.m, h.lent = &m, nil
+}
 
 func (h *Hand[M]) message() any {
 	if r, ok := any(h.m).(interface{ letter() any }); ok {
@@ -101,6 +106,14 @@ func (h *Hand[M]) drop(why error) {
 	if r, ok := any(h.m).(interface{ fail(error) }); ok {
 		r.fail(why)
 	}
+	h.clear()
+}
+
+// clear forgets what the message points to.
+func (h *Hand[M]) clear() {
 	var zero M
 	*h.m = zero
+	if h.lent != nil {
+		*h.lent = zero
+	}
 }
