@@ -33,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	options := &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: firstLine}
+	options := &slog.HandlerOptions{ReplaceAttr: firstLine}
 	topology, err := New(Processors{}, pool.Logger(slog.New(slog.NewTextHandler(stdout.log(), options))))
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestTheWhole(t *testing.T) {
 		}
 		faults := *topology.Snapshot().Faults
 		faults.Dropped = 0 // what the camera and the lidar had in hand
-		if want := (pool.FaultFigures{Restarts: 5, HealthCheckKills: 1, Abandoned: 1, InputTimeouts: 7, CircuitBreakerRecoveries: 7}); faults != want {
+		if want := (pool.FaultFigures{Restarts: 5, HealthCheckKills: 1, Abandoned: 1, InputTimeouts: 6, CircuitBreakerRecoveries: 6}); faults != want {
 			t.Errorf("seed %d: %+v", seed, faults)
 		}
 		for mode, most := range [modeCount]float64{Healthy: 0.3, Degraded: 0.5, Emergency: 0.3} {
