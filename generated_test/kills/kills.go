@@ -1,0 +1,259 @@
+// Package kills has processors in processes that write into a ledger what they do,
+// and do some of it badly.
+package kills
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// LedgerVariable names the file that all processes append to.
+const LedgerVariable = "KILLS_LEDGER"
+
+// Spins is how often a job goes around the cycle.
+const Spins = 3
+
+type Job struct{ ID int }
+
+type Spin struct {
+	ID, Hops int
+	Load     []byte
+}
+
+func (s Spin) Clone() Spin { return s }
+
+type (
+	Question struct{ ID int }
+	Verdict  struct{ ID int }
+	Note     struct{ ID int }
+	Result   struct{ ID int }
+	Sample   struct{ ID int }
+	Query    struct{ ID int }
+	Answer   struct{ ID, Process int }
+	Extra    struct{ Process, N int }
+	Beat     struct{ Process, N int }
+)
+
+// ledger is what a process writes into: a line for each thing that it begins.
+type ledger struct{ file *os.File }
+
+func open(in topo.Instance) (*ledger, error) {
+	file, err := os.OpenFile(os.Getenv(LedgerVariable), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{file}
+	return l, l.write("start "+in.Processor, in.Index)
+}
+
+func (l *ledger) write(what string, id int) error {
+	_, err := fmt.Fprintf(l.file, "%d %s %d\n", os.Getpid(), what, id)
+	return err
+}
+
+// once reports whether nothing with that name was there yet: what goes wrong does
+// so at the first attempt.
+func once(what string, id int) bool {
+	file, err := os.OpenFile(fmt.Sprintf("%s.%s.%d", os.Getenv(LedgerVariable), what, id), os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	file.Close()
+	return true
+}
+
+// misbehave is what a handler does at some messages.
+func (l *ledger) misbehave(id int) {
+	switch {
+	case id%100 == 20 && once("exit", id):
+		l.write("exit", id)
+		os.Exit(3)
+	case id%100 == 40 && once("panic", id):
+		l.write("panic", id)
+		panic("a fault")
+	case id%100 == 60 && once("crash", id):
+		l.write("crash", id)
+		go panic("elsewhere")
+		select {}
+	case id%300 == 280 && once("hang", id):
+		l.write("hang", id)
+		select {}
+	}
+}
+
+// Feed sends jobs until Enough.
+type Feed struct {
+	enough atomic.Bool
+	sent   int
+	done   chan struct{}
+}
+
+func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
+	defer close(f.done)
+	for !f.enough.Load() {
+		if err := out.SendJob(Job{f.sent}); err != nil {
+			return err
+		}
+		f.sent++
+	}
+	return nil
+}
+
+type Stage struct{ *ledger }
+
+func NewStage(in topo.Instance) (*Stage, error) {
+	l, err := open(in)
+	return &Stage{l}, err
+}
+
+func (s *Stage) ReceiveJob(m Job, out *StageSender) error {
+	if err := s.write("job", m.ID); err != nil {
+		return err
+	}
+	out.SendNote(Note(m))
+	spin := Spin{ID: m.ID}
+	if m.ID%50 == 0 { // more than a socket holds
+		spin.Load = make([]byte, 300<<10)
+	}
+	out.SendSpin(spin)
+	out.SendSample(Sample(m))
+	s.misbehave(m.ID)
+	return nil
+}
+
+func (s *Stage) ReceiveSpin(m Spin, out *StageSender) error {
+	if err := s.write(fmt.Sprint("spin", m.Hops), m.ID); err != nil {
+		return err
+	}
+	out.SendSample(Sample{m.ID})
+	if m.Hops < Spins {
+		out.SendSpin(m)
+	} else {
+		out.SendQuestion(Question{m.ID})
+	}
+	return nil
+}
+
+func (s *Stage) ReceiveVerdict(m Verdict, out *StageSender) error {
+	if err := s.write("verdict", m.ID); err != nil {
+		return err
+	}
+	out.SendSample(Sample(m))
+	out.SendResult(Result(m))
+	return nil
+}
+
+func (s *Stage) ReceiveExtra(m Extra, out *StageSender) { out.SendExtra(m) }
+func (s *Stage) ReceiveBeat(m Beat, out *StageSender)   { out.SendBeat(m) }
+func (s *Stage) ReceiveQuery(m Query) (Answer, error) {
+	return Answer{m.ID, os.Getpid()}, s.write("query", m.ID)
+}
+func (s *Stage) ReceiveTick(topo.Tick, *StageSender) error { return s.write("tick", 0) }
+
+type Turner struct{ *ledger }
+
+func NewTurner(in topo.Instance) (*Turner, error) {
+	l, err := open(in)
+	return &Turner{l}, err
+}
+
+func (t *Turner) ReceiveSpin(m Spin, out *TurnerSender) error {
+	m.Hops++
+	if err := t.write(fmt.Sprint("turn", m.Hops), m.ID); err != nil {
+		return err
+	}
+	out.SendSpin(m)
+	return nil
+}
+
+type Oracle struct{ *ledger }
+
+func NewOracle(in topo.Instance) (*Oracle, error) {
+	l, err := open(in)
+	return &Oracle{l}, err
+}
+
+func (o *Oracle) ReceiveQuestion(m Question) (Verdict, error) {
+	return Verdict(m), o.write("question", m.ID)
+}
+
+// Source sends numbers of its own, each time from 1.
+type Source struct{ *ledger }
+
+func NewSource(in topo.Instance) (*Source, error) {
+	l, err := open(in)
+	return &Source{l}, err
+}
+
+func (s *Source) Serve(ctx context.Context, out *SourceSender) error {
+	for n := 1; ctx.Err() == nil; n++ {
+		if err := s.write("extra", n); err != nil {
+			return err
+		}
+		if err := out.SendExtra(Extra{os.Getpid(), n}); err != nil {
+			return err
+		}
+		if err := s.write("taken", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pinger does the same by Ping.
+type Pinger struct {
+	*ledger
+	n int
+}
+
+func NewPinger(in topo.Instance) (*Pinger, error) {
+	l, err := open(in)
+	return &Pinger{l, 0}, err
+}
+
+func (p *Pinger) Ping(out *PingerSender) error {
+	p.n++
+	if err := p.write("beat", p.n); err != nil {
+		return err
+	}
+	out.SendBeat(Beat{os.Getpid(), p.n})
+	return nil
+}
+
+// Collector counts what comes.
+type Collector struct {
+	notes, results map[int]int
+	early          []int // results that came before their note
+	samples        int
+	extras         map[Extra]int
+	beats          map[Beat]int
+}
+
+func (c *Collector) ReceiveNote(m Note) { c.notes[m.ID]++ }
+func (c *Collector) ReceiveResult(m Result) {
+	if c.notes[m.ID] == 0 {
+		c.early = append(c.early, m.ID)
+	}
+	c.results[m.ID]++
+}
+func (c *Collector) ReceiveSample(Sample) { c.samples++ }
+func (c *Collector) ReceiveExtra(m Extra) { c.extras[m]++ }
+func (c *Collector) ReceiveBeat(m Beat)   { c.beats[m]++ }
+
+// Morgue has the jobs of dead letters.
+type Morgue struct {
+	jobs   map[int]int
+	others []topo.DeadLetter
+}
+
+func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) {
+	if spin, ok := DeadLetterStageTurnerSpin(d); ok {
+		m.jobs[spin.ID]++
+		return
+	}
+	m.others = append(m.others, d)
+}

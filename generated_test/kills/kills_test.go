@@ -1,0 +1,386 @@
+//go:build linux
+
+package kills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/process"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestMain: a process with the race detector waits for a second before it ends,
+// unless it is told not to.
+func TestMain(m *testing.M) {
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	os.Exit(m.Run())
+}
+
+// witness is the parent's own ledger: what the pool logs of failures.
+type witness struct {
+	mu         sync.Mutex
+	failed     []error // instances that had run
+	notStarted []error // that had not
+	others     []string
+}
+
+func (w *witness) Enabled(context.Context, slog.Level) bool { return true }
+func (w *witness) WithAttrs([]slog.Attr) slog.Handler       { return w }
+func (w *witness) WithGroup(string) slog.Handler            { return w }
+func (w *witness) Handle(_ context.Context, r slog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	r.Attrs(func(a slog.Attr) bool {
+		if e, ok := a.Value.Any().(error); ok {
+			err = e
+		}
+		return true
+	})
+	switch {
+	case r.Message == "topogen: an instance has failed":
+		w.failed = append(w.failed, err)
+	case r.Message == "topogen: an instance cannot be made anew":
+		w.notStarted = append(w.notStarted, err)
+	case r.Level > slog.LevelInfo:
+		w.others = append(w.others, fmt.Sprint(r.Message, " ", err))
+	}
+	return nil
+}
+
+// children are the processes that this one has started.
+func children(t *testing.T) (pids []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(files) == 0 {
+		t.Skip("this kernel does not list the children of a process")
+	}
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread may have ended
+		for _, word := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// line is one of the ledger.
+type line struct {
+	pid  int
+	what string
+	id   int
+}
+
+func readLedger(t *testing.T, path string) (lines []line) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range strings.Lines(string(text)) {
+		words := strings.Fields(s)
+		pid, err := strconv.Atoi(words[0])
+		id, err2 := strconv.Atoi(words[len(words)-1])
+		if err != nil || err2 != nil {
+			t.Fatalf("%q", s)
+		}
+		lines = append(lines, line{pid, strings.Join(words[1:len(words)-1], " "), id})
+	}
+	return lines
+}
+
+// TestKills kills processes at any moment, in calls, between them, while they
+// start, in Serve and in Ping, beside those that exit, panic, crash and hang by
+// themselves, and holds the ledgers against each other.
+func TestKills(t *testing.T) {
+	kills := 15
+	if os.Getenv("CI") != "" {
+		kills = 200
+	}
+	if text := os.Getenv("TOPOGEN_KILLS"); text != "" {
+		var err error
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "ledger")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(LedgerVariable, path)
+	w := new(witness)
+	feed := &Feed{done: make(chan struct{})}
+	top, err := New(Processors{
+		Feed: func(topo.Instance) (*Feed, error) { return feed, nil },
+		Collector: func(topo.Instance) (*Collector, error) {
+			return &Collector{notes: map[int]int{}, results: map[int]int{}, extras: map[Extra]int{}, beats: map[Beat]int{}}, nil
+		},
+		Morgue: func(topo.Instance) (*Morgue, error) { return &Morgue{jobs: map[int]int{}}, nil },
+	}, pool.Logger(slog.New(w)), pool.DrainTimeout(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- top.Run(ctx) }()
+
+	asked := make(chan int)
+	enough := make(chan struct{})
+	go func() { // as somebody outside
+		n := 0
+		defer func() { asked <- n }()
+		for {
+			a, err := top.Api().AskQuery(t.Context(), Query{n})
+			if err != nil || a.ID != n || a.Process == os.Getpid() {
+				t.Errorf("query %d: %+v %v", n, a, err)
+				return
+			}
+			n++
+			select {
+			case <-enough:
+				return
+			default:
+			}
+		}
+	}()
+
+	victims := make(map[int]bool)
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	for len(victims) < kills {
+		pause := time.Duration(random.IntN(int(20 * time.Millisecond)))
+		if len(victims)%50 == 10 { // time for a hang to be noticed
+			pause = time.Second
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("Run has ended: %v", err)
+		case <-time.After(pause):
+		}
+		list := children(t)
+		if len(list) == 0 {
+			continue
+		}
+		victim := list[random.IntN(len(list))]
+		if syscall.Kill(victim, syscall.SIGKILL) == nil {
+			victims[victim] = true
+		}
+	}
+	close(enough)
+	queries := <-asked
+	feed.enough.Store(true)
+	<-feed.done
+	settled(t, top, w, victims, path)
+	await(t, "all jobs are handled", func() bool {
+		s := top.Snapshot()
+		return int(s.Edges[EdgeStageCollectorResult].Received+s.Faults.DeadLetters) == feed.sent
+	})
+	stop() // the rest is drained, and nobody ends any more
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes %v are still there", left)
+	}
+	check(t, top, w, feed.sent, queries, victims, readLedger(t, path))
+}
+
+// settled waits until all that were killed were noticed and all that have failed
+// were made anew.
+func settled(t *testing.T, top *Topology, w *witness, victims map[int]bool, path string) {
+	t.Helper()
+	await(t, "all ends are noticed", func() bool {
+		noticed := w.blamed()
+		for _, l := range readLedger(t, path) {
+			if l.what == "panic" {
+				noticed[l.pid] = true // it has said so, and was about to end
+			}
+		}
+		for pid := range victims {
+			if !noticed[pid] {
+				return false
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return int(top.Snapshot().Faults.Restarts) == len(w.failed)
+	})
+}
+
+// await waits for a condition.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// blamed are the processes whose end was noticed as such.
+func (w *witness) blamed() map[int]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pids := make(map[int]bool)
+	for _, err := range slices.Concat(w.failed, w.notStarted) {
+		if exit, ok := errors.AsType[*process.ExitError](err); ok {
+			pids[exit.Exit.PID] = true
+		}
+	}
+	return pids
+}
+
+// check holds the ledgers against each other.
+func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims map[int]bool, lines []line) {
+	t.Helper()
+	if len(w.others) > 0 {
+		t.Errorf("%d other warnings, the first: %v", len(w.others), w.others[0])
+	}
+	count := make(map[string]map[int]int) // by what, of each number
+	by := make(map[int]map[string]int)    // by process, of what
+	for _, l := range lines {
+		if count[l.what] == nil {
+			count[l.what] = make(map[int]int)
+		}
+		count[l.what][l.id]++
+		if by[l.pid] == nil {
+			by[l.pid] = make(map[string]int)
+		}
+		by[l.pid][l.what]++
+	}
+
+	// In the topology each job arrives once, or is a dead letter.
+	c, m := top.Collector(0), top.Morgue(0)
+	for id := range jobs {
+		if c.notes[id] != 1 || c.results[id]+m.jobs[id] != 1 {
+			t.Errorf("job %d has %d notes, %d results, %d dead letters", id, c.notes[id], c.results[id], m.jobs[id])
+		}
+	}
+	if len(c.notes) != jobs || len(c.results)+len(m.jobs) != jobs || len(m.others) != 0 || len(c.early) != 0 {
+		t.Errorf("of %d jobs there are %d notes, %d results, %d and %d dead letters; before their note %v", jobs, len(c.notes), len(c.results), len(m.jobs), len(m.others), c.early)
+	}
+
+	// Effects outside happen at least once. More often only where a process has ended.
+	deaths := len(w.failed) + len(w.notStarted)
+	again := 0
+	atLeast := func(what string, id int) {
+		n := count[what][id]
+		again += max(n-1, 0)
+		if n == 0 && m.jobs[id] == 0 || strings.HasPrefix(what, "turn") && n > 2 {
+			t.Errorf("%s %d was begun %d times", what, id, n)
+		}
+	}
+	for id := range jobs {
+		for _, what := range []string{"job", "question", "verdict"} {
+			atLeast(what, id)
+		}
+		for hops := 1; hops <= Spins; hops++ {
+			atLeast(fmt.Sprint("spin", hops), id)
+			atLeast(fmt.Sprint("turn", hops), id)
+		}
+	}
+	for id := range queries {
+		atLeast("query", id)
+	}
+	if again > deaths {
+		t.Errorf("%d were begun again; %d processes have ended", again, deaths)
+	}
+
+	// What sends of itself: all that its process knows to be taken has come, and no more than that was begun.
+	for _, l := range lines {
+		switch l.what {
+		case "extra":
+			if n := c.extras[Extra{l.pid, l.id}]; n > 1 {
+				t.Errorf("%+v came %d times", l, n)
+			}
+		case "taken":
+			if c.extras[Extra{l.pid, l.id}] != 1 {
+				t.Errorf("%+v came %d times", l, c.extras[Extra{l.pid, l.id}])
+			}
+		}
+	}
+	for b, n := range c.beats {
+		if n != 1 || b.N > by[b.Process]["beat"] {
+			t.Errorf("%+v came %d times of %d", b, n, by[b.Process]["beat"])
+		}
+		if b.N > 1 && c.beats[Beat{b.Process, b.N - 1}] != 1 {
+			t.Errorf("the one before %+v has not come", b)
+		}
+	}
+	for pid, what := range by {
+		if n := what["extra"]; n > 0 && c.extras[Extra{pid, n}]+c.extras[Extra{pid, n - 1}] == 0 && n > 1 {
+			t.Errorf("of %d that process %d began to send the last two are missing", n, pid)
+		}
+		if n := what["beat"]; n > 1 && c.beats[Beat{pid, n - 1}] == 0 {
+			t.Errorf("of the %d beats of process %d the last two are missing", n, pid)
+		}
+	}
+
+	// Sent = handled + what a policy names, edge by edge.
+	s := top.Snapshot()
+	for i, e := range s.Edges {
+		if e.Sent != e.Received+e.Dropped || e.Len != 0 || e.Dropped > 0 && EdgeIndex(i) != EdgeStageCollectorSample && EdgeIndex(i) != EdgeEveryStage5ms {
+			t.Errorf("%+v", e)
+		}
+	}
+	if n := s.Edges[EdgeStageCollectorSample].Received; int(n) != c.samples {
+		t.Errorf("%d samples were received, of which %d came", n, c.samples)
+	}
+	if n := s.Edges[EdgeFeedStageJob].Received; int(n) != jobs {
+		t.Errorf("%d jobs were received of %d", n, jobs)
+	}
+
+	// The counters are what happened.
+	if int(s.Faults.Restarts) != len(w.failed) || int(s.Faults.DeadLetters) != len(m.jobs) || s.Faults.Abandoned != 0 {
+		t.Errorf("%+v; %d have failed, %d dead letters", *s.Faults, len(w.failed), len(m.jobs))
+	}
+	hung := 0
+	for _, err := range slices.Concat(w.failed, w.notStarted) {
+		var exit *process.ExitError
+		var remote *process.RemoteError
+		switch {
+		case errors.As(err, &exit):
+			own := by[exit.Exit.PID]
+			switch {
+			case errors.Is(err, process.ErrKilled):
+				hung++
+				if own["hang"] != 1 {
+					t.Errorf("it has not hung: %v", err)
+				}
+			case !victims[exit.Exit.PID] && own["exit"]+own["crash"] == 0:
+				t.Errorf("nobody has ended it: %v", err)
+			}
+		case errors.As(err, &remote) && remote.Stack != nil:
+		default:
+			t.Errorf("what is that: %v", err)
+		}
+	}
+	if int(s.Faults.HealthCheckKills) != hung {
+		t.Errorf("%+v; %d were killed that hung", *s.Faults, hung)
+	}
+	blamed := w.blamed()
+	for pid := range victims {
+		if !blamed[pid] && by[pid]["panic"] == 0 {
+			t.Errorf("the end of process %d was not noticed", pid)
+		}
+	}
+	t.Logf("%d killed, %d failed, %d not started, %d hung, %d jobs, %d queries, %d extras, %d beats, %d begun again, %d dead letters", len(victims), len(w.failed), len(w.notStarted), hung, jobs, queries, len(c.extras), len(c.beats), again, len(m.jobs))
+}
