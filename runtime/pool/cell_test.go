@@ -239,6 +239,9 @@ func (c *cell) accept(m *message) {
 	if m.lane > 1 && r.lane[m.edge] == 0 && c.top.edges[m.edge].full == dropNewest && m.origin < len(c.top.all) && !c.top.faulty {
 		c.violated("edge %d drops the newest and has lost message 1 of sender %d", m.edge, m.origin)
 	}
+	if c.past.closed[m.edge] {
+		c.violated("a message of edge %d, which is closed", m.edge)
+	}
 	c.missed[m.edge] += m.lane - r.lane[m.edge] - 1
 	c.got[m.edge]++
 	r.seq, r.lane[m.edge] = m.seq, m.lane

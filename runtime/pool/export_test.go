@@ -9,6 +9,16 @@ func Ended(p *Pool) bool { return p.ended.Load() }
 // EndedBy is what ended it, but for instances that have failed for good.
 func EndedBy(p *Pool) error { return p.err }
 
+// Making is how many instances of a processor were being made when it ended.
+func Making(p *Pool, processor int) (n int) {
+	for _, w := range p.processors[processor].watches {
+		if w.phase == watchMaking {
+			n++
+		}
+	}
+	return n
+}
+
 // PlaceBy lets a function decide, in place of what was measured, at which worker
 // each instance is to be; -1 is one that cannot be placed.
 func PlaceBy(p *Pool, decide func(workers int, at []int) []int) {

@@ -229,7 +229,7 @@ func (top *topology) checkFaults() {
 			lost += c.past.givenUp
 		}
 		if f.Restarts != uint64(seen.restarts) || f.DeadLetters != uint64(seen.letters) || f.DeadLetters+f.Dropped != uint64(lost) ||
-			f.Abandoned != uint64(seen.hangs+seen.late) || f.HealthCheckKills != f.Abandoned {
+			f.Abandoned > uint64(seen.hangs+seen.late) || f.Abandoned+uint64(pool.Making(top.pool, i)) < uint64(seen.hangs+seen.late) || f.HealthCheckKills != f.Abandoned {
 			top.violated("processor %s: %+v, seen %+v and %d messages given up", p.Name, *f, seen, lost)
 		}
 	}

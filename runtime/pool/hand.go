@@ -1,5 +1,7 @@
 package pool
 
+import "github.com/topogen/topogen/runtime/internal/bug"
+
 // Hand holds the message that an instance is handling, where the topology says
 // what becomes of it when that fails. It is in no queue any more. Generated code
 // has one for each queue; the zero value is empty.
@@ -45,7 +47,9 @@ func (h *Hand[M]) Again() bool {
 	w := u.watch()
 	w.hand = h
 	w.repeating--
-	u.proc.group.leave(nil) // its turn keeps the group from finishing now
+	if !bug.On(bug.AttemptForgotten) {
+		u.proc.group.leave(nil) // its turn keeps the group from finishing now
+	}
 	return true
 }
 
@@ -85,7 +89,9 @@ func (h *Hand[M]) tried() int { return int(h.attempts) }
 // finishing.
 func (h *Hand[M]) repeat() {
 	h.again = true
-	h.link.to.proc.group.enter()
+	if !bug.On(bug.AttemptForgotten) {
+		h.link.to.proc.group.enter()
+	}
 }
 
 // renew leaves what the handler was given to it.

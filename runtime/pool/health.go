@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // errHung is what an instance has failed with that was abandoned or killed.
@@ -127,7 +129,7 @@ func (w *watch) afterHang(r *runner) {
 		w.hand.renew()
 	}
 	w.settle(r.link, e, ThenStop)
-	if r.link != nil {
+	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
 		r.link.relist()
 	}
 	u.out.seal()

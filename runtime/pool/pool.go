@@ -17,7 +17,7 @@ import (
 )
 
 // abandonAfter is how long Run waits, on an error or when the drain timeout has
-// passed, for handlers that still run. One that does not return by then is left
+// passed, for handlers that still run, and in any case for constructors. One that does not return by then is left
 // behind, and its instance is not closed.
 const abandonAfter = time.Second
 
@@ -66,6 +66,7 @@ type Pool struct {
 	ended    atomic.Bool   // workers are to return
 	done     chan struct{} // closed with ended
 	running  sync.WaitGroup
+	makers   sync.WaitGroup // goroutines that make instances: nobody needs these after the end
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
 	startsNobody bool         // the topology stops; guarded by supervision
@@ -450,21 +451,22 @@ func (p *Pool) groupFinished() {
 
 // wait waits for the workers and returns what ended Run.
 func (p *Pool) wait() error {
-	gone := make(chan struct{})
+	gone, made := make(chan struct{}), make(chan struct{})
 	go func() {
 		p.running.Wait()
 		p.stopWakes()
 		close(gone)
+		p.makers.Wait()
+		close(made)
 	}()
 	if p.err == nil {
 		<-gone
-	} else {
-		timer := time.NewTimer(abandonAfter)
-		defer timer.Stop()
-		select {
-		case <-gone:
-		case <-timer.C:
-		}
+	}
+	timer := time.NewTimer(abandonAfter)
+	defer timer.Stop()
+	select {
+	case <-made:
+	case <-timer.C:
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

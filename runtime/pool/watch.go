@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -169,7 +170,7 @@ func (u *Unit) HasFailed() bool {
 
 // IsFresh reports, in adopt, whether the instance needs a new sender, since the
 // one before may still be used by a goroutine that was abandoned.
-func (u *Unit) IsFresh() bool { return u.watch().left }
+func (u *Unit) IsFresh() bool { return u.watch().left && !bug.On(bug.AbandonedSender) }
 
 // Equip gives the instance a new sender.
 func (u *Unit) Equip(out *Out) {
@@ -243,6 +244,7 @@ func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 		if l != nil && proc.pool.edges[l.edge].From < 0 {
 			proc.faults.dropped.Add(1)
 		}
+	case then == ThenStop && bug.On(bug.HandLost):
 	case then != ThenSkip && h.tried() < proc.Watch.Attempts:
 		h.repeat()
 		w.repeating++
@@ -266,6 +268,9 @@ func (w *watch) giveUpMessage(h held, e *HandlerError) {
 	case w.left: // there is no sender for it yet
 		w.letter = &letter
 	case u.cell.DeadLetter(letter):
+		if bug.On(bug.LetterTwice) {
+			u.cell.DeadLetter(letter)
+		}
 		u.proc.faults.deadLetters.Add(1)
 	default:
 		u.proc.faults.dropped.Add(1)
@@ -427,7 +432,7 @@ func (w *Worker) obey(u *Unit) {
 			}
 			switch {
 			case v.phase == watchMaking: // one that had said its end has failed after all: it was told to start twice
-			case startsNobody: // since the order was given
+			case startsNobody && !bug.On(bug.StartAfterStop): // since the order was given
 				w.pool.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
 			default:
 				w.make(v)
@@ -555,7 +560,7 @@ func (w *Worker) make(v *watch) {
 		u.wakeAt(v.startBy)
 	}
 	closed := v.closed
-	p.running.Add(1)
+	p.makers.Add(1)
 	go func() {
 		m.err = errEnded // if the constructor ends this goroutine
 		defer func() {
@@ -564,7 +569,7 @@ func (w *Worker) make(v *watch) {
 			p.supervision.Unlock()
 			u.tell(controlOrder)
 			if m.over.CompareAndSwap(false, true) {
-				p.running.Done()
+				p.makers.Done()
 			}
 		}()
 		if closed != nil {
@@ -607,7 +612,7 @@ func (w *Worker) startTooLong(v *watch) {
 		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
 	}
 	if m.over.CompareAndSwap(false, true) {
-		p.running.Done()
+		p.makers.Done()
 	}
 	err := p.handlerError(v.unit, nil, "Init", errStartup)
 	v.cause = err

@@ -287,11 +287,11 @@ func (w *Worker) readFaultControl(u *Unit, bits uint32) {
 	if bits&controlEvent != 0 {
 		u.asked |= askEvents
 	}
+	if bits&controlOrder != 0 {
+		w.obey(u) // first: what is there is not late, although the worker is
+	}
 	if bits&controlTimer != 0 {
 		w.woken(u)
-	}
-	if bits&controlOrder != 0 {
-		w.obey(u)
 	}
 }
 

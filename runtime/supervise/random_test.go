@@ -158,7 +158,7 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 		if p.ordered && p.order == pool.EffectStop || o.stops(p) {
 			p.failed = false // it was to stop
 		}
-		ends := kind == pool.ChildEnded && !(p.ordered && p.order == pool.EffectStop || o.stops(p))
+		ends := kind == pool.ChildEnded && !(p.ordered && p.order == pool.EffectStop)
 		p.ordered, p.up, p.over, p.done, p.ended = false, false, false, false, false
 		p.handles = ends
 		o.step(t, kind, p)

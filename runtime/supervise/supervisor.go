@@ -71,6 +71,7 @@ func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffe
 		s.exited(c, nil, true)
 	case pool.ChildStopped:
 		if c.state == stopping {
+			c.handles = false
 			s.stopped(c)
 		}
 	case pool.ChildStarted:
@@ -106,7 +107,8 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	switch {
 	case c.state == done && cause == nil: // it has said so
 	case c.state == stopping, c.state.lives() && c.group.stops(c):
-		s.stopped(c) // whatever it ended by: it was to end
+		c.handles = ended && c.state != stopping // else it has an order
+		s.stopped(c)                             // whatever it ended by: it was to end
 	case c.state.lives():
 		c.cause = cause
 		c.handles = ended
@@ -119,7 +121,7 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 // stopped hears that a child is down that was to stop, to be started with the
 // others of its group.
 func (s *Supervisor) stopped(c *child) {
-	c.state, c.cause, c.handles = down, nil, false
+	c.state, c.cause = down, nil
 	if c.temporary() || s.disabled(c) {
 		s.letGo(c)
 	}
@@ -186,9 +188,6 @@ func (s *Supervisor) proceed(c *child) {
 func (s *Supervisor) start(c *child) {
 	if s.disabled(c) && !bug.On(bug.FlagSeenOnce) {
 		c.cause = nil // the policy had forgiven it
-		if c.handles {
-			c.state = done
-		}
 		s.letGo(c)
 		return
 	}
@@ -222,7 +221,7 @@ func (s *Supervisor) letGo(c *child) {
 		s.giveUp(c, c.cause)
 		return
 	}
-	if c.state.lives() {
+	if c.state.lives() || c.handles {
 		c.state = done
 	} else {
 		c.state = gone

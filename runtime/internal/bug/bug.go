@@ -21,6 +21,14 @@ const (
 	OldWorkerWoken       Bug = "old-worker-woken"        // a note for an instance that moved ends where it was
 	LostInstance         Bug = "lost-instance"           // an instance that moved is told to nobody
 	CostGrows            Bug = "cost-grows"              // what an instance has cost is never forgotten
+	AbandonedSender      Bug = "abandoned-sender"        // a new instance gets the sender that an abandoned goroutine has
+	HandLost             Bug = "hand-lost"               // the message that an instance fails with is gone
+	LetterTwice          Bug = "letter-twice"            // a dead letter is sent twice
+	ToldForEachEdge      Bug = "told-for-each-edge"      // a restart is told for each edge, not for each receiver
+	StartAfterStop       Bug = "start-after-stop"        // an order to start is obeyed though the topology stops
+	ClosedTooEarly       Bug = "closed-too-early"        // that an input is closed is told before its last message
+	HungLinkForgotten    Bug = "hung-link-forgotten"     // what waits behind a message that a handler hangs in is not looked at again
+	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
 )
 
 // Those of package queue, whose tests catch them.
@@ -43,6 +51,7 @@ var InErrtop = []Bug{RestoreDropsNewest}
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,
+	AbandonedSender, HandLost, LetterTwice, ToldForEachEdge, StartAfterStop, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
 }
 
 // Variable is the environment variable that turns a bug on.
