@@ -168,7 +168,7 @@ func compare(t *testing.T, file string, got []byte) {
 
 // needTypes are the successes that syntax does not suffice for: what they name
 // lies in other packages, or bind has a warning, of which it then makes sure.
-var needTypes = []string{"construct", "foreign", "hearing", "isolated", "nothing", "scenarios/goroutine"}
+var needTypes = []string{"construct", "foreign", "hearing", "isolated", "kills", "nothing", "scenarios/goroutine", "scenarios/process"}
 
 // TestSyntaxAlone generates the successes one by one without asking for types:
 // where that suffices, no process is started and the same files come out.
