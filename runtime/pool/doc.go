@@ -29,4 +29,16 @@
 // goroutine is in an instance at any time. Accepted = handled + dropped +
 // queued, for each edge. A full queue pauses its sender and never a cycle, so
 // nothing deadlocks by its queues. A topology finishes upstream first.
+//
+// # Failures
+//
+// An error or a panic ends Run, unless the processor has a Watch. Then the
+// message in hand is handled again, becomes a dead letter, or is counted as
+// dropped, and what becomes of the instance is for the Supervisor to say, which
+// the pool tells of each end. A new instance takes over queues and links; while
+// there is none its messages wait, and when there will be none they are counted
+// as dropped. A call that hangs is abandoned: its goroutine keeps the sender, the
+// message and the worker that it has, the instance gets others, and the
+// goroutine ends when it comes back. Constructors and Close run beside the
+// workers, so that they hold up nobody.
 package pool
