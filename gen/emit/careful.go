@@ -21,17 +21,11 @@ func (q *processor) hears() bool {
 	return q.tracked() || q.InputClosed != nil || q.ProcessorRestarted != nil || q.AllInputsClosed != nil
 }
 
-// hand is the field of an inlet that holds the message which is being handled.
-func (e *edge) hand() Ident { return e.field + "Hand" }
-
-// handle is the method of an inlet that calls the handler.
-func (e *edge) handle() Ident { return "handle" + e.field.upper() }
-
 // carefulInlet writes the receiver's side of a link of a careful processor.
 func (p *part) carefulInlet(q *processor, l *link) {
 	fields := []code{id(l.name), param("to", ptr(q.instance))}
 	for _, e := range l.edges {
-		fields = append(fields, param(e.hand(), pool("Hand").Types(e.elementType())))
+		fields = append(fields, param(e.hand, pool("Hand").Types(e.elementType())))
 	}
 	if l.shared {
 		p.doc("%s hands an instance of %s the %s of one sender.", l.inlet, q.Name, l.edges[0].Message)
@@ -101,14 +95,14 @@ func (p *part) carefulDrain(l *link, e *edge) {
 	}
 	p.doc("Drain hands over messages one by one: what becomes of each is for the file to say.")
 	p.drainMethod(l,
-		jen.If(jen.Op("!").Add(sel(v, e.hand(), "Again")).Call()).Block(take...),
-		set(id(p.v("err")), sel(v, e.handle()).Call()),
+		jen.If(jen.Op("!").Add(sel(v, e.hand, "Again")).Call()).Block(take...),
+		set(id(p.v("err")), sel(v, e.handle).Call()),
 	)
 }
 
 func (p *part) intoHand(e *edge, m code) code {
 	v := p.v("l")
-	return sel(v, e.hand(), "Take").Call(ref(v, "Link"), sel(v, e.field, "Index").Call(), m)
+	return sel(v, e.hand, "Take").Call(ref(v, "Link"), sel(v, e.field, "Index").Call(), m)
 }
 
 // carefulMerge writes Drain for a link of several queues.
@@ -116,8 +110,8 @@ func (p *part) carefulMerge(l *link) {
 	v, o, m, ok, batch, err := p.v("l"), p.v("o"), p.v("m"), p.v("ok"), p.v("batch"), p.v("err")
 	var again, cases []code
 	for _, e := range l.edges {
-		handle := set(id(err), sel(v, e.handle()).Call())
-		again = append(again, jen.Case(sel(v, e.hand(), "Again").Call()).Block(handle))
+		handle := set(id(err), sel(v, e.handle).Call())
+		again = append(again, jen.Case(sel(v, e.hand, "Again").Call()).Block(handle))
 		if e.latest() {
 			cases = append(cases, jen.Case(id(e.constant)).Block(
 				jen.If(jen.List(id(m), id(ok)).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N")), id(ok)).Block(p.intoHand(e, id(m)), handle)))
@@ -153,7 +147,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 		h.receive = q.remoteReceive(e)
 	}
 	v, x, m, err, reply := p.v("l"), p.v("x"), p.v("m"), p.v("err"), p.v("reply")
-	hand := sel(v, e.hand())
+	hand := sel(v, e.hand)
 	body := []code{define(x, sel(v, "to"))}
 	if q.Watch != nil {
 		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
@@ -214,8 +208,8 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	}
 	body = append(body, hand.Clone().Dot("Done").Call())
 	body = append(body, p.received(q, e, nil)...)
-	p.doc("%s hands over the message in hand.", e.handle())
-	p.method(v, l.inlet, e.handle(), nil, []code{jen.Error()}, body...)
+	p.doc("%s hands over the message in hand.", e.handle)
+	p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, body...)
 }
 
 // received ends a handler's method: the input has something, which may mean that

@@ -58,6 +58,8 @@ type edge struct {
 	constant Ident // EdgeFeedParserRaw
 	field    Ident // its queue's, in the link
 	held     Ident // in the inlet: a message on loan that no queue holds
+	hand     Ident // in the inlet: the message that is being handled, and
+	handle   Ident // what calls its handler
 	from, to *processor
 	link     *link // nil for a timer
 	ask      *edge // of which this carries the replies
@@ -216,7 +218,7 @@ func (m *model) addLink(i int) error {
 		return err
 	}
 	// What the embedded parts and the outer struct declare is not free.
-	fields := names{"to": true}
+	fields := names{"to": true, "first": p.Sequenced}
 	for _, index := range p.Edges {
 		e := m.edges[index]
 		message, err := ParseIdent(e.Message)
@@ -228,9 +230,12 @@ func (m *model) addLink(i int) error {
 		}
 		e.link = l
 		e.field = fields.take(message.lower("Message"))
-		e.held = fields.take(e.field + "Held")
-		fields.take(e.hand())
 		l.edges = append(l.edges, e)
+	}
+	for _, e := range l.edges {
+		e.held = fields.take(e.field + "Held")
+		e.hand = fields.take(e.field + "Hand")
+		e.handle = fields.take("handle" + e.field.upper())
 	}
 	l.from.links = append(l.from.links, l)
 	l.to.inlets = append(l.to.inlets, l)

@@ -15,7 +15,14 @@ var (
 	parserInstance = 4
 	joiner         = 5
 	processorNames = pool + route + strconv + parserInstance
-	toInstance     = joiner + processorNames
+	toInstance     = joiner + processorNames + supervise + slices + errors + time + life + listen + letter
+	supervise      = 0
+	slices         = 0
+	errors         = 0
+	time           = 0
+	life           = 0
+	listen         = 0
+	letter         = 0
 )
 
 type (
@@ -29,6 +36,10 @@ type (
 	Out     struct{}
 	Context struct{ List []int }
 	Err     struct{}
+
+	LinkHand   struct{}
+	HandleLink struct{}
+	First      struct{}
 )
 
 func (c *Context) Clone() Context { return *c }
@@ -68,6 +79,9 @@ func (c *x) ReceiveSmall(m *m, out *TSender) error {
 	out.SendFunc(c)
 	out.SendTo(To{})
 	out.SendLink(Link{})
+	out.SendLinkHand(LinkHand{})
+	out.SendHandleLink(HandleLink{})
+	out.SendFirst(First{})
 	return nil
 }
 
@@ -75,9 +89,20 @@ func (r *X) ReceiveType(m l)        { r.n++ }
 func (r *X) ReceiveFunc(m *x) error { r.n++; return nil }
 func (r *X) ReceiveTo(*To)          { r.n++ }
 func (r *X) ReceiveLink(Link)       { r.n++ }
+
+func (r *X) ReceiveLinkHand(LinkHand)      { r.n++ }
+func (r *X) ReceiveHandleLink(*HandleLink) { r.n++ }
+func (r *X) ReceiveFirst(First) error      { r.n++; return nil }
+func (r *X) ReceiveTick(topo.Tick)         {}
+func (r *X) Inputs(x *XInputs)             {}
+func (r *X) InputClosed(x XInput) error    { return nil }
+
+func (r *X) ProcessorRestarted(x ProcessorIndex)       {}
+func (r *X) AllInputsClosed(context gocontext.Context) {}
 func (*Joiner) ReceiveLink(_ Link, out *JoinerSender) {
 	out.SendSender(Sender{})
 	out.SendOut(Out{})
+	out.SendFirst(First{})
 }
 
 type OutP struct{}
@@ -86,6 +111,7 @@ type LinkP struct{ n int }
 
 func (p *LinkP) ReceiveSender(*Sender) { p.n++ }
 func (p *LinkP) ReceiveOut(Out)        { p.n++ }
+func (p *LinkP) ReceiveFirst(*First)   { p.n++ }
 
 func (*OutP) ReceiveLink(_ Link, out *OutSender)            { out.SendSender(Sender{}) }
 func (*Recorder) ReceiveLink(_ *Link, out *RecorderSender)  { out.SendContext(Context{}) }
@@ -108,3 +134,5 @@ type ErrP struct{ n int }
 
 func (e *ErrP) ReceiveErr(m Err) (l, error) { e.n++; return l{}, nil }
 func (e *ErrP) ReceiveTick(t topo.Tick)     {}
+
+func (e *ErrP) ReceiveDeadLetter(topo.DeadLetter) {}

@@ -21,10 +21,10 @@ func TestRun(t *testing.T) {
 	if err := top.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if n := top.X(0).n; n != 4 {
+	if n := top.X(0).n; n != 7 {
 		t.Errorf("x: %d", n)
 	}
-	if n := top.Link(0).n + top.MakePool(0).n + top.Err(0).n; n != 4 {
+	if n := top.Link(0).n + top.MakePool(0).n + top.Err(0).n; n != 5 {
 		t.Errorf("link, make-pool and err: %d", n)
 	}
 	if in := top.StringEr(2).in; in.Index != 2 || in.Number != 3 {
