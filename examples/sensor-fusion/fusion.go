@@ -115,11 +115,15 @@ func (f *Fusion) gain(weight float64) float64 {
 
 func square(x float64) float64 { return x * x }
 
-// InputClosed says at once who is silent: whoever drives must not wait for the next
-// tick.
+// InputClosed says at once who has fallen silent: whoever drives must not wait for the
+// next tick. One that is closed for good, as all are when the program ends, has until
+// then.
 func (f *Fusion) InputClosed(in FusionInput, out *FusionSender) {
-	if at, silent := f.silent(in); silent {
-		f.state.Silent[in] = at
+	since, state := f.last(in)
+	if f.state.Silent[in].IsZero() {
+		f.state.Silent[in] = since
+	}
+	if state == supervise.Broken {
 		out.SendState(f.state)
 	}
 }
@@ -139,22 +143,21 @@ func (f *Fusion) ProcessorRestarted(p ProcessorIndex) {
 	}
 }
 
-// silent tells an input that may recover, and since when nothing comes, from one that
-// is closed for good, as all are when the program ends.
-func (f *Fusion) silent(in FusionInput) (since time.Time, silent bool) {
+// last is when a sensor's last message was made, and the state of its input.
+func (f *Fusion) last(in FusionInput) (at time.Time, state supervise.State) {
 	switch in {
 	case FusionInputFrame:
-		last, _ := f.in.Frame.Last()
-		return last.At, f.in.Frame.State() == supervise.Broken
+		m, _ := f.in.Frame.Last()
+		return m.At, f.in.Frame.State()
 	case FusionInputPoints:
-		last, _ := f.in.Points.Last()
-		return last.At, f.in.Points.State() == supervise.Broken
+		m, _ := f.in.Points.Last()
+		return m.At, f.in.Points.State()
 	case FusionInputReading:
-		last, _ := f.in.Reading.Last()
-		return last.At, f.in.Reading.State() == supervise.Broken
+		m, _ := f.in.Reading.Last()
+		return m.At, f.in.Reading.State()
 	case FusionInputFix:
-		last, _ := f.in.Fix.Last()
-		return last.At, f.in.Fix.State() == supervise.Broken
+		m, _ := f.in.Fix.Last()
+		return m.At, f.in.Fix.State()
 	}
-	return time.Time{}, false
+	return f.state.At, supervise.Closed // the ticks
 }

@@ -118,9 +118,14 @@ func TestSilence(t *testing.T) {
 	if m := last(); m.Mode() != Healthy || m.Restarts[FusionInputFix] != 1 {
 		t.Errorf("with all again it is %+v", m)
 	}
+	f.in.Frame.Set(Frame{after(3 * time.Second), Vector{}})
 	f.in.Frame.Became(supervise.Closed)
 	f.InputClosed(FusionInputFrame, r.Sender())
 	if len(r.State) != 4 {
 		t.Errorf("at the end it sent %+v", last())
+	}
+	f.ReceiveTick(topo.Tick{Time: after(4 * time.Second)}, r.Sender())
+	if m := last(); m.Mode() != Degraded || !m.Silent[FusionInputFrame].Equal(after(3*time.Second)) {
+		t.Errorf("without a camera for good it is %+v", m)
 	}
 }
