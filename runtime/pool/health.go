@@ -28,7 +28,7 @@ func (p *Pool) timed() (list []*watch) {
 // watchHealth looks after the calls of timed instances. It sleeps until the first
 // one could be overdue: a call that begins meanwhile is overdue later than that.
 func (p *Pool) watchHealth(list []*watch) {
-	defer p.running.Done()
+	defer p.runsNoMore()
 	defer p.failOnPanic("health check")
 	timer := time.NewTimer(0)
 	defer timer.Stop()

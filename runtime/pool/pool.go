@@ -66,6 +66,7 @@ type Pool struct {
 	ended    atomic.Bool   // workers are to return
 	done     chan struct{} // closed with ended
 	running  sync.WaitGroup
+	returns  atomic.Int64   // of those that run: what they did before is seen by who has loaded it
 	makers   sync.WaitGroup // goroutines that make instances: nobody needs these after the end
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
@@ -449,6 +450,13 @@ func (p *Pool) groupFinished() {
 	}
 }
 
+// runsNoMore is called at the end of a goroutine that runs handlers, or takes
+// instances from one that does.
+func (p *Pool) runsNoMore() {
+	p.returns.Add(1)
+	p.running.Done()
+}
+
 // wait waits for the workers and returns what ended Run.
 func (p *Pool) wait() error {
 	gone, made := make(chan struct{}), make(chan struct{})
@@ -467,6 +475,7 @@ func (p *Pool) wait() error {
 	select {
 	case <-made:
 	case <-timer.C:
+		p.returns.Load() // one still runs, and nobody has seen the end of the others
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -60,7 +60,7 @@ func (p *Pool) run(w *Worker) {
 		} else {
 			r.w.disarm()
 		}
-		p.running.Done()
+		p.runsNoMore()
 	}()
 	r.loop()
 	returned = true

@@ -56,11 +56,12 @@ type watch struct {
 	letter    *topo.DeadLetter
 	cause     error // why it ended
 	phase     watchPhase
-	suspended bool   // out.full counts it
-	left      bool   // its goroutine was abandoned: it needs a new sender
-	equipped  bool   // it was given one
-	source    bool   // its Ping or Serve counts in its group
-	stop      uint64 // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
+	suspended bool                // out.full counts it
+	left      bool                // its goroutine was abandoned: it needs a new sender
+	equipped  bool                // it was given one
+	source    bool                // its Ping or Serve counts in its group
+	stop      uint64              // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
+	out       atomic.Pointer[Out] // of the unit, for figures
 	failed    atomic.Bool
 	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
 	killed    atomic.Bool             // its process was, by the health check
@@ -109,6 +110,7 @@ func (u *Unit) watch() *watch {
 func (u *Unit) watchOver() {
 	w := &watch{unit: u, source: u.proc.Ping || u.proc.Serve}
 	u.proc.watches = append(u.proc.watches, w)
+	w.out.Store(u.out)
 	w.renewLife()
 }
 
@@ -175,8 +177,15 @@ func (u *Unit) IsFresh() bool { return u.watch().left && !bug.On(bug.AbandonedSe
 // Equip gives the instance a new sender.
 func (u *Unit) Equip(out *Out) {
 	out.unit, out.full = u, 1 // suspended, as the one before
+	paused := u.out.paused.Load()
+	if u.out.pauses {
+		paused += uint64(u.proc.pool.clock())
+	}
+	out.paused.StoreRelease(paused)
 	u.out = out
-	u.watch().equipped = true
+	w := u.watch()
+	w.equipped = true
+	w.out.Store(out)
 }
 
 // Now is the time since the beginning, for the deadlines of inputs.
@@ -267,6 +276,7 @@ func (w *watch) giveUpMessage(h held, e *HandlerError) {
 	switch {
 	case w.left: // there is no sender for it yet
 		w.letter = &letter
+		u.proc.group.enter() // until it is sent
 	case u.cell.DeadLetter(letter):
 		if bug.On(bug.LetterTwice) {
 			u.cell.DeadLetter(letter)
@@ -653,6 +663,7 @@ func (w *Worker) made(v *watch, m *making) {
 		}
 		u.out.publish(w)
 		u.out.settle()
+		u.proc.group.leave(nil)
 	}
 	u.proc.faults.restarts.Add(1)
 	p.tellRestarted(u.proc)
@@ -766,6 +777,7 @@ func (w *Worker) retire(v *watch) {
 	if v.letter != nil {
 		v.letter = nil
 		u.proc.faults.dropped.Add(1)
+		u.proc.group.leave(nil)
 	}
 	v.failed.Store(true)
 	if !slices.ContainsFunc(u.proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
