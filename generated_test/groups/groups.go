@@ -1,0 +1,55 @@
+// Package groups has processors that are restarted together.
+package groups
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Command tells an instance to fail, or not.
+type Command struct {
+	Instance int
+	Fail     bool
+}
+
+var errTold = errors.New("told to fail")
+
+// Journal is what became of the instances.
+type Journal struct {
+	mu   sync.Mutex
+	list []string
+}
+
+var journal Journal
+
+func (j *Journal) note(what string, in topo.Instance) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.list = append(j.list, fmt.Sprintf("%s %s/%d", what, in.Processor, in.Index))
+}
+
+// Member is an instance of any processor.
+type Member struct{ in topo.Instance }
+
+func NewMember(in topo.Instance) *Member { return &Member{in} }
+
+func (m *Member) Init() error {
+	journal.note("start", m.in)
+	return nil
+}
+
+func (m *Member) Close() error {
+	journal.note("stop", m.in)
+	return nil
+}
+
+func (m *Member) ReceiveCommand(c Command) error {
+	if c.Fail {
+		return errTold
+	}
+	journal.note("works", m.in)
+	return nil
+}
