@@ -1,0 +1,165 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+var errTold = errors.New("told to fail")
+
+// play runs one of the processors for a while in virtual time, and returns when
+// its items were sent.
+func play(t *testing.T, s *Script, last time.Duration) (at []time.Duration, faults pool.FaultFigures, err error) {
+	t.Helper()
+	s.begun, s.counts = time.Now(), make(map[string]int)
+	script = s
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), last)
+	defer cancel()
+	err = top.Run(ctx)
+	for _, item := range s.items {
+		at = append(at, item.At)
+	}
+	return at, *top.Snapshot().Faults, err
+}
+
+func wantItems(t *testing.T, got []time.Duration, want ...time.Duration) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("items at %v, want %v", got, want)
+	}
+}
+
+// TestBatches: one that has done its work is there again after a constant delay,
+// until the topology stops.
+func TestBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at, faults, err := play(t, &Script{who: "batch", serve: func(_ context.Context, send func() error, _ int) error { return send() }}, 3500*time.Millisecond)
+		if err != nil {
+			t.Error(err)
+		}
+		wantItems(t, at, 0, time.Second, 2*time.Second, 3*time.Second)
+		if faults != (pool.FaultFigures{Restarts: 3}) {
+			t.Errorf("%+v", faults)
+		}
+	})
+}
+
+// TestCleanEndsHaveALimit too, and the one behind the last restart is for good.
+func TestCleanEndsHaveALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at, faults, err := play(t, &Script{who: "limited", serve: func(_ context.Context, send func() error, _ int) error { return send() }}, time.Second)
+		if !errors.Is(err, pool.ErrGaveUp) {
+			t.Error(err)
+		}
+		wantItems(t, at, 0, 0, 0)
+		if faults.Restarts != 2 {
+			t.Errorf("%+v", faults)
+		}
+	})
+}
+
+// TestServeThatIsAlive by its sends, by topo.Alive, and by waiting for room, but
+// not by its promises.
+func TestServeThatIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 90 * time.Millisecond
+		forever := make(chan struct{})
+		at, faults, err := play(t, &Script{who: "server", serve: func(ctx context.Context, send func() error, n int) error {
+			for range 3 {
+				<-time.After(most)
+				if err := send(); err != nil {
+					return err
+				}
+				<-time.After(most)
+				topo.Alive(ctx)
+			}
+			if n == 1 {
+				<-forever
+			}
+			return nil
+		}}, 5*time.Second)
+		close(forever)
+		synctest.Wait()
+		if err != nil {
+			t.Error(err)
+		}
+		ms := time.Millisecond
+		wantItems(t, at, 90*ms, 270*ms, 450*ms, 730*ms, 910*ms, 1090*ms) // it is ended 100 ms after it last was alive
+		if faults != (pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Abandoned: 1}) {
+			t.Errorf("%+v", faults)
+		}
+	})
+}
+
+// TestPingThatHangs and fails is made anew; what it had sent was sent.
+func TestPingThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forever := make(chan struct{})
+		at, faults, err := play(t, &Script{who: "pinger", ping: func(ctx context.Context, send func() error, n int) error {
+			switch n {
+			case 2:
+				return errTold
+			case 4:
+				<-forever
+				return send() // which ends the goroutine
+			case 6:
+				return topo.Done
+			}
+			<-time.After(20 * time.Millisecond)
+			return send()
+		}}, 5*time.Second)
+		close(forever)
+		synctest.Wait()
+		if err != nil {
+			t.Error(err)
+		}
+		ms := time.Millisecond
+		wantItems(t, at, 20*ms, 40*ms, 160*ms)
+		if faults != (pool.FaultFigures{Restarts: 2, HealthCheckKills: 1, Abandoned: 1}) {
+			t.Errorf("%+v", faults)
+		}
+	})
+}
+
+// TestASlowStart is given up at its deadline, and one that fails counts as a
+// failure.
+func TestASlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forever := make(chan struct{})
+		defer close(forever)
+		at, faults, err := play(t, &Script{who: "slow",
+			make: func(n int) error {
+				if n == 2 {
+					<-forever
+				}
+				return nil
+			},
+			serve: func(_ context.Context, send func() error, n int) error {
+				if err := send(); err != nil {
+					return err
+				}
+				if n == 1 {
+					return errTold
+				}
+				return nil
+			}}, 5*time.Second)
+		if err != nil {
+			t.Error(err)
+		}
+		wantItems(t, at, 0, 100*time.Millisecond)
+		if faults != (pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Abandoned: 1}) {
+			t.Errorf("%+v", faults)
+		}
+	})
+}
