@@ -2,22 +2,26 @@ package gen_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/format"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/spec"
 )
 
 // TestRandomTopologies generates topologies of every combination of options,
 // with handlers of every shape. Whatever the file's checks accept must come out
-// whole and formatted, and Generate has type-checked all of it then.
+// whole and formatted, and Generate has type-checked all of it then; some with
+// isolated processors are compiled, too.
 func TestRandomTopologies(t *testing.T) {
 	rounds := 150
 	if os.Getenv("CI") == "" {
@@ -32,6 +36,7 @@ func TestRandomTopologies(t *testing.T) {
 		t.Fatal(err)
 	}
 	accepted := 0
+	var packages []string // for the compiler
 	for seed := range uint64(rounds) {
 		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1}
 		source := r.file()
@@ -46,7 +51,7 @@ func TestRandomTopologies(t *testing.T) {
 			t.Fatal(err)
 		}
 		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)})
-		if spec.HasErrors(findings) || len(result.Files) != 2 {
+		if spec.HasErrors(findings) || len(result.Files) < 2 {
 			var text strings.Builder
 			if err := spec.WriteText(&text, findings, nil, false); err != nil {
 				t.Fatal(err)
@@ -54,22 +59,42 @@ func TestRandomTopologies(t *testing.T) {
 			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
 		}
 		all, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source), Whole: true})
-		if spec.HasErrors(findings) || len(all.Files) != 2 {
+		if spec.HasErrors(findings) || len(all.Files) != len(result.Files) {
 			t.Fatalf("seed %d: what is left out does not compile: %v\n%s\n%s", seed, findings, source, code)
 		}
 		for i, f := range result.Files {
 			if !bytes.Equal(f.Body, all.Files[i].Body) {
 				t.Fatalf("seed %d: %s depends on how it is verified\n%s\n%s", seed, f.Name, f.Body, all.Files[i].Body)
 			}
+			if f.Kept {
+				continue
+			}
 			if formatted, err := format.Source(f.Body); err != nil || !bytes.Equal(formatted, f.Body) {
 				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s", seed, f.Name, err, source, f.Body)
 			}
 		}
+		if slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.isolated }) && len(packages) < min(6, rounds/10) {
+			packages = append(packages, keep(t, fmt.Sprintf("%s/seed%d", dir, seed), code, result.Files))
+		}
+	}
+	if out, err := exec.Command("go", append([]string{"build"}, packages...)...).CombinedOutput(); err != nil {
+		t.Errorf("go build: %v\n%s", err, out)
 	}
 	t.Logf("%d of %d were accepted", accepted, rounds)
 	if accepted < rounds/4 {
 		t.Errorf("only %d of %d topologies were accepted", accepted, rounds)
 	}
+}
+
+// keep writes a package and returns its folder.
+func keep(t *testing.T, dir, code string, files []write.File) string {
+	t.Helper()
+	for _, f := range append(files, write.File{Name: "code.go", Body: []byte(code)}) {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, f.Name), f.Body, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // randomTopology is a topology in the making, and the Go it names.
@@ -81,9 +106,9 @@ type randomTopology struct {
 }
 
 type randomProcessor struct {
-	external, watched bool
-	instances         int
-	letters           int // who gets its dead letters; -1: nobody
+	external, watched, isolated bool
+	instances                   int
+	letters                     int // who gets its dead letters; -1: nobody
 }
 
 type randomEdge struct {
@@ -121,6 +146,10 @@ func (r *randomTopology) file() string {
 			failures := r.watch(i, &p)
 			p.watched = failures != nil
 			options = append(options, failures...)
+			if p.isolated = r.chance(35); p.isolated {
+				p.watched = true
+				options = append(options, "isolation: process")
+			}
 		}
 		r.processors = append(r.processors, p)
 		fmt.Fprintf(&b, "  p%d: {%s}\n", i, strings.Join(options, ", "))
@@ -145,7 +174,7 @@ func (r *randomTopology) watch(i int, p *randomProcessor) (options []string) {
 		options = append(options, "health: "+r.one("{timeout: 1s}", "{timeout: 2s, startup_timeout: 3s}"))
 	}
 	switch {
-	case i > 0 && r.chance(30) && !r.processors[0].external && r.processors[0].instances == 1:
+	case i > 0 && r.chance(30) && !r.processors[0].external && !r.processors[0].isolated && r.processors[0].instances == 1:
 		p.letters = 0
 		options = append(options, fmt.Sprintf("on_error: {then: %s, max_attempts: %s, dead_letter: p0}", r.one("stop", "retry"), r.one("1", "3")))
 	case r.chance(40):
@@ -176,7 +205,11 @@ func (r *randomTopology) edge(b *strings.Builder) {
 		options = append(options, r.one("route: {id: ID}", "route: broadcast", "key: Raw", "key: On"))
 	}
 	if r.chance(50) {
-		options = append(options, "full: "+r.one("block", "drop-oldest", "drop-newest", "fail"))
+		full := []string{"block", "drop-oldest", "drop-newest", "fail"}
+		if r.processors[e.from].isolated {
+			full = full[:3]
+		}
+		options = append(options, "full: "+r.one(full...))
 	}
 	if r.chance(25) {
 		e.reply = r.IntN(randomMessages)

@@ -167,8 +167,9 @@ func compare(t *testing.T, file string, got []byte) {
 }
 
 // needTypes are the successes that syntax does not suffice for: what they name
-// lies in other packages, or bind has a warning, of which it then makes sure.
-var needTypes = []string{"construct", "foreign", "hearing", "isolated", "kills", "nothing", "scenarios/goroutine", "scenarios/process"}
+// lies in other packages, or bind has a warning, of which it then makes sure. What
+// crosses to a process always needs them.
+var needTypes = []string{"construct", "foreign", "hearing", "nothing", "scenarios/goroutine"}
 
 // TestSyntaxAlone generates the successes one by one without asking for types:
 // where that suffices, no process is started and the same files come out.
@@ -183,7 +184,7 @@ func TestSyntaxAlone(t *testing.T) {
 		}
 		t.Run(c.dir, func(t *testing.T) {
 			t.Setenv("PATH", "")
-			if slices.Contains(needTypes, c.dir) {
+			if slices.Contains(needTypes, c.dir) || bytes.Contains(c.input.Source, []byte("isolation: process")) {
 				t.Setenv("PATH", path)
 			}
 			result, findings := gen.Generate(t.Context(), c.input)

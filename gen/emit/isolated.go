@@ -266,18 +266,19 @@ func (p *part) deliver(q *processor) {
 			}
 			cases = append(cases, jen.Case(id(e.constant)).Block(
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),
-				jen.If(define(err, id(mustIdent(codec.Consume)).Call(id(p.v("payload")), ref(m))), id(err).Op("!=").Nil().Op("||").Op("!").Id("put")).Block(jen.Return(id(err))),
+				jen.If(define(err, id(mustIdent(codec.Consume)).Call(id(p.v("payload")), ref(m))), id(err).Op("!=").Nil().Op("||").Op("!").Add(id(p.v("put")))).Block(jen.Return(id(err))),
 				jen.If(id(i).Op("<").Lit(0).Op("||").Add(id(i)).Op(">=").Lit(e.to.Instances)).Block(jen.Return(sel(x, "out", "out", "NoInstance").Call(index(e.constant)))),
 				row(jen.Block(puts...)),
 				jen.Return(jen.Nil()),
 			))
 		}
 	}
-	params := []code{jen.Id("edge").Op(",").Add(param(i, jen.Int())), param(p.v("payload"), jen.Op("[]byte")), jen.Id("put").Bool()}
+	edge := p.v("edge")
+	params := []code{id(edge).Op(",").Add(param(i, jen.Int())), param(p.v("payload"), jen.Op("[]byte")), param(p.v("put"), jen.Bool())}
 	p.doc("deliver takes a message that the process has sent, and checks it; where put is true it sends it on.")
 	var body []code
 	if len(cases) > 0 {
-		body = append(body, jen.Switch(id("EdgeIndex").Call(jen.Id("edge"))).Block(cases...))
+		body = append(body, jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...))
 	}
 	p.method(x, q.instance, "deliver", params, []code{jen.Error()}, append(body, jen.Return(process("ErrProtocol")))...)
 }
@@ -360,7 +361,7 @@ func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen
 // handlerCall writes how the process handles a call.
 func (p *part) handlerCall(q *processor) {
 	c, err, m, a, reply, b := p.v("c"), p.v("err"), p.v("m"), p.v("a"), p.v("reply"), p.v("b")
-	payload, edge := p.v("payload"), jen.Id("edge")
+	payload, edge := p.v("payload"), id(p.v("edge"))
 	statement := func(method *plan.Method, call *jen.Statement) code {
 		if method.Error {
 			return set(id(err), call)
@@ -436,7 +437,7 @@ func (p *part) handlerCall(q *processor) {
 		return
 	}
 	kinds = append(kinds, jen.Default().Block(jen.Return(process("ErrProtocol"))))
-	body := []code{jen.Switch(jen.Id("kind")).Block(kinds...)}
+	body := []code{jen.Switch(id(p.v("kind"))).Block(kinds...)}
 	if q.sender != "" {
 		f := p.v("failed")
 		body = append(body, jen.If(define(f, sel(c, "flush").Call(jen.Func().Params(jen.Id("edge, instance").Int(), jen.Id("payload").Op("[]byte")).Error().Block(
@@ -446,7 +447,7 @@ func (p *part) handlerCall(q *processor) {
 	}
 	p.method(c, q.process, "Call",
 		[]code{
-			param(p.v("ctx"), jen.Qual("context", "Context")), jen.Id("kind").Add(process("Kind")), jen.Id("edge").Int(),
+			param(p.v("ctx"), jen.Qual("context", "Context")), param(p.v("kind"), process("Kind")), param(p.v("edge"), jen.Int()),
 			param(payload, jen.Op("[]byte")), param(a, pointer(process("AnswerBuilder"))),
 		},
 		[]code{jen.Params(param(err, jen.Error()))}, append(body, jen.Return(id(err)))...)
@@ -475,7 +476,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
 	}
 	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
-	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("b", jen.Op("[]byte"))))
+	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("buffer", jen.Op("[]byte"))))
 	params := p.joinParams(l)
 	params[0] = param("_", ptr(l.from.sender))
 	instance := jen.Lit(0)
@@ -500,8 +501,8 @@ func (p *part) outsideLink(q *processor, l *link) {
 		}
 		return []code{
 			jen.If(id(err).Op("==").Nil()).Block(
-				jen.List(sel(v, "b"), id(err)).Op("=").Add(id(mustIdent(codec.Append))).Call(sel(v, "b").Op("[:0]"), m)),
-			jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(p.v("send")).Call(index(e.constant), sel(v, "instance"), sel(v, "b")))),
+				jen.List(sel(v, "buffer"), id(err)).Op("=").Add(id(mustIdent(codec.Append))).Call(sel(v, "buffer").Op("[:0]"), m)),
+			jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(p.v("send")).Call(index(e.constant), sel(v, "instance"), sel(v, "buffer")))),
 		}
 	}
 	m, ok, number := p.v("m"), p.v("ok"), p.v("number")

@@ -34,8 +34,8 @@ func Imports() []string { return slices.Clone(imported) }
 // variables are the names of parameters and variables in the output. No import
 // is called like one of them.
 var variables = []Ident{
-	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "err", "failed", "first", "i", "in", "info", "instance", "instances", "j", "k", "l",
-	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processors", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "x",
+	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "i", "in", "info", "instance", "instances", "j", "k", "kind", "l",
+	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processors", "put", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "x",
 }
 
 // scope knows what names mean in the generated package, so that none is hidden

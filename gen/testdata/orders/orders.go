@@ -35,8 +35,9 @@ func (*Parser) ReceiveTick(topo.Tick)      {}
 
 type Audit struct{}
 
-func (*Audit) ReceiveRaw(m Raw)            {}
-func (*Audit) ReceiveOrder(m Order) Price  { return Price{} }
-func (*Audit) ReceivePrice(m Price)        {}
-func (*Audit) ReceiveBlob(m *Blob)         {}
-func (*Audit) ReceiveTick(topo.Tick) error { return nil }
+func (*Audit) ReceiveRaw(m Raw)                  {}
+func (*Audit) ReceiveOrder(m Order) Price        { return Price{} }
+func (*Audit) ReceivePrice(m Price)              {}
+func (*Audit) ReceiveBlob(m *Blob)               {}
+func (*Audit) ReceiveTick(topo.Tick) error       { return nil }
+func (*Audit) ReceiveDeadLetter(topo.DeadLetter) {}
