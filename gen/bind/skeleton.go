@@ -143,8 +143,8 @@ func (s *skeleton) inputs(p *plan.Plan, q *plan.Processor) {
 		constants = append(constants, input+in.Ident)
 		fmt.Fprintf(&s.body, "%s %sTracked[%s]\n", in.Ident, trackedPrefix, p.Edges[in.Edge].Type.Format(s.qualify))
 	}
-	fmt.Fprintf(&s.body, "}\nfunc (*%s) AnyClosed() bool\nfunc (*%s) Closed() []%s\nconst ( %s %s = iota; %s )\n",
-		tracker, tracker, input, constants[0], input, strings.Join(constants[1:], "; "))
+	fmt.Fprintf(&s.body, "}\nfunc (*%s) AnyClosed() bool\nfunc (*%s) State(%s) int\nfunc (*%s) Closed() []%s\nconst ( %s %s = iota; %s )\n",
+		tracker, tracker, input, tracker, input, constants[0], input, strings.Join(constants[1:], "; "))
 	if !s.tracks {
 		s.tracks = true
 		s.body.WriteString("type " + trackedPrefix + "Tracked[M any] struct{ _ [0]func() }\n")

@@ -57,7 +57,15 @@ func (p *part) inputPorts(q *processor) {
 	}
 	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")
 	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(either))
-	p.doc("Closed lists those inputs.")
+	var states []code
+	for _, i := range q.inputs {
+		states = append(states, jen.Case(id(i.constant)).Block(jen.Return(sel(in, i.ident, "State").Call())))
+	}
+	which := p.v("i")
+	p.doc("State is that of an input.")
+	p.method(in, q.trackerType(), "State", []code{param(which, id(q.inputType()))}, []code{supervise("State")},
+		jen.Switch(id(which)).Block(states...), jen.Return(supervise("Closed")))
+	p.doc("Closed lists the inputs along which nothing comes at present.")
 	p.method(in, q.trackerType(), "Closed", nil, []code{jen.Op("[]" + string(q.inputType()))}, append(closed, jen.Return(id(list)))...)
 }
 
@@ -163,7 +171,11 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 	}
 	closed = append(closed, became(id(i), supervise("Closed"))...)
 	if tellFirst != nil {
-		closed = append(closed, jen.If(id(first)).Block(tellFirst...))
+		tell := jen.If(id(first)).Block(tellFirst...)
+		if state := q.stateHere(); state != nil {
+			tell.Else().Block(p.told(q, state, id(i))...)
+		}
+		closed = append(closed, tell)
 	}
 	if tellAll != nil {
 		due := id(all)

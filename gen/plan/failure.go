@@ -179,7 +179,7 @@ func (b *builder) inputs() {
 		for _, e := range p.Incoming {
 			taken[spec.Exported(b.plan.Edges[e].Message)]++
 		}
-		seen := make(map[string]bool)
+		seen := map[string]bool{"AnyClosed": true, "Closed": true, "State": true} // methods of the tracker
 		for _, e := range p.Incoming {
 			edge := &b.plan.Edges[e]
 			in := Input{Edge: e, Ident: spec.Exported(edge.Message)}
