@@ -76,7 +76,8 @@ func TestAHangInFinishEndsRun(t *testing.T) {
 		forever := make(chan struct{})
 		defer close(forever)
 		procs := []proc{{watch: &pool.Watch{Timeout: time.Second}, finish: func(*cell) error { <-forever; return nil }}}
-		top := supervised(t, nil, procs, nil)
+		v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{Name: "p0", Instances: 1, Supervised: true, Policy: supervise.OnFailure}}})
+		top := supervised(t, v, procs, nil)
 		var e *pool.HandlerError
 		if err := top.run(t, t.Context()); !errors.As(err, &e) || e.Method != "Finish" {
 			t.Errorf("Run returns %v", err)
