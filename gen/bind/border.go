@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"path/filepath"
-	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/wire"
@@ -105,15 +104,9 @@ func (b *binder) refused(problems []wire.Problem, at map[string]spec.Text) {
 			b.at("TG317", at[p.Root], p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
 		case !seen[p.Pos]:
 			seen[p.Pos] = true
-			b.atGo("TG317", p.Pos, lastField(p.Path), p.Suggestion, "it cannot cross to a process: %s", text)
+			b.atGo("TG317", p.Pos, p.Field, p.Suggestion, "it cannot cross to a process: %s", text)
 		}
 	}
-}
-
-// lastField is the name of the field that a path ends with: Done of Order.Lines[].Done[key].
-func lastField(path string) string {
-	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
-	return name
 }
 
 // Schema says how messages are written that cross to processes; nil: none does.

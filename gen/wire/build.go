@@ -26,7 +26,7 @@ const (
 // Build makes the schema of messages for codecs that are to stand in pkg. A message
 // that has problems has no codec: its Root says -1.
 func Build(pkg *types.Package, inputs []Input) (Schema, []Problem) {
-	b := &builder{pkg: pkg, schema: Schema{Package: pkg.Path()}, index: make(map[string]int), names: make(map[string]bool), faults: make(map[int][]fault)}
+	b := &builder{pkg: pkg, schema: Schema{Package: pkg.Path()}, index: make(map[string]int), names: make(map[string]bool), faults: make(map[int][]fault), places: make(map[int][]mark)}
 	for _, in := range inputs {
 		b.schema.Roots = append(b.schema.Roots, Root{Name: in.Name, Message: b.root(in)})
 	}
@@ -59,12 +59,19 @@ type builder struct {
 	index  map[string]int // of messages, by type
 	names  map[string]bool
 	faults map[int][]fault // by message
+	places map[int][]mark  // of the fields of a message
+}
+
+// mark is where a field of the package stands; it is not valid for one of another.
+type mark struct {
+	pos  token.Pos
+	name string
 }
 
 // fault is why a message cannot be encoded.
 type fault struct {
 	path             string // from the message on: .Lines[]
-	pos              token.Pos
+	mark             mark
 	text, suggestion string
 	weak             bool // it says nothing where there is another
 }
@@ -72,10 +79,10 @@ type fault struct {
 // place is where in a message a type stands.
 type place struct {
 	message int
-	path    string    // from the message on
-	pos     token.Pos // of the field
-	name    string    // for what is made up for it: OrderLines
-	key     string    // of the file of numbers, for a struct without a name: Order.Lines
+	path    string // from the message on
+	mark    mark   // of the field
+	name    string // for what is made up for it: OrderLines
+	key     string // of the file of numbers, for a struct without a name: Order.Lines
 }
 
 func (p place) in(path, name string) place {
@@ -88,7 +95,7 @@ func (b *builder) fault(at place, suggestion, text string) Elem {
 	if at.path == "" && suggestion == leaveOut {
 		suggestion = "send a type that can" // it is the message itself
 	}
-	b.faults[at.message] = append(b.faults[at.message], fault{path: at.path, pos: at.pos, text: text, suggestion: suggestion})
+	b.faults[at.message] = append(b.faults[at.message], fault{path: at.path, mark: at.mark, text: text, suggestion: suggestion})
 	return Elem{}
 }
 
@@ -96,14 +103,17 @@ func (b *builder) fault(at place, suggestion, text string) Elem {
 func (b *builder) problems(root Root) (list []Problem) {
 	seen := make(map[int]bool)
 	var weak []Problem
-	var visit func(message int, path string)
-	visit = func(message int, path string) {
+	var visit func(message int, path string, from mark)
+	visit = func(message int, path string, from mark) { // from the nearest field of the package
 		if seen[message] {
 			return
 		}
 		seen[message] = true
 		for _, f := range b.faults[message] {
-			p := Problem{Root: root.Name, Path: path + f.path, Pos: f.pos, Message: f.text, Suggestion: f.suggestion}
+			if !f.mark.pos.IsValid() {
+				f.mark = from
+			}
+			p := Problem{Root: root.Name, Path: path + f.path, Pos: f.mark.pos, Field: f.mark.name, Message: f.text, Suggestion: f.suggestion}
 			if f.weak {
 				weak = append(weak, p)
 			} else {
@@ -112,26 +122,28 @@ func (b *builder) problems(root Root) (list []Problem) {
 		}
 		m := &b.schema.Messages[message]
 		if m.Form == Pointer {
-			visit(m.Of, path)
+			visit(m.Of, path, from)
 		}
 		for i := range m.Fields {
-			f := &m.Fields[i]
-			within := path
+			f, within, from := &m.Fields[i], path, from
+			if at := b.places[message]; at != nil && at[i].pos.IsValid() {
+				from = at[i]
+			}
 			if f.Name != "" {
 				within += "." + f.Name
 			}
 			if f.Key != nil && f.Key.Kind == Nested {
-				visit(f.Key.Message, within+"[key]")
+				visit(f.Key.Message, within+"[key]", from)
 			}
 			if f.Label >= Repeated {
 				within += "[]"
 			}
 			if f.Elem.Kind == Nested {
-				visit(f.Elem.Message, within)
+				visit(f.Elem.Message, within, from)
 			}
 		}
 	}
-	visit(root.Message, root.Name)
+	visit(root.Message, root.Name, mark{})
 	if len(list) == 0 {
 		return weak
 	}
@@ -184,7 +196,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	b.schema.Messages = append(b.schema.Messages, Message{Name: b.free(name + suffix), Form: form})
 	goType, why := b.goType(t)
 	if why != "" {
-		b.faults[index] = append(b.faults[index], fault{pos: at.pos, text: why, suggestion: "use a type with a name that is exported", weak: true})
+		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use a type with a name that is exported", weak: true})
 	}
 	b.schema.Messages[index].Type = goType
 	return index, false
@@ -224,11 +236,14 @@ func (b *builder) message(t types.Type, at place) int {
 		if f.Name() == "_" || tag == "-" {
 			continue
 		}
-		at := place{message: index, path: "." + f.Name(), pos: f.Pos(), name: name + spec.Exported(f.Name()), key: key + "." + f.Name()}
-		if !f.Exported() && f.Pkg() != nil && f.Pkg().Path() != b.pkg.Path() {
+		own := f.Pkg() == nil || f.Pkg().Path() == b.pkg.Path()
+		at := place{message: index, path: "." + f.Name(), name: name + spec.Exported(f.Name()), key: key + "." + f.Name()}
+		if own {
+			at.mark = mark{f.Pos(), f.Name()}
+		} else if !f.Exported() {
 			b.fault(at, "give the type MarshalBinary and UnmarshalBinary, or leave the field that holds it out: `topo:\"-\"`",
 				"an unexported field of package "+f.Pkg().Path())
-			continue
+			break // one says enough
 		}
 		field := b.field(f.Type(), at)
 		field.Name = f.Name()
@@ -238,6 +253,7 @@ func (b *builder) message(t types.Type, at place) int {
 		}
 		tagged[field.Number] = f.Name()
 		fields = append(fields, field)
+		b.places[index] = append(b.places[index], at.mark)
 	}
 	b.schema.Messages[index].Key, b.schema.Messages[index].Fields = key, fields
 	return index
@@ -249,7 +265,7 @@ func (b *builder) value(t types.Type, at place) int {
 	if known {
 		return index
 	}
-	within := place{message: index, pos: at.pos, name: b.schema.Messages[index].Name, key: at.key}
+	within := place{message: index, mark: at.mark, name: b.schema.Messages[index].Name, key: at.key}
 	field := b.field(t, within)
 	field.Number = 1
 	b.schema.Messages[index].Fields = []Field{field}

@@ -13,7 +13,8 @@ import (
 type Problem struct {
 	Root       string    // the topology's message; "" where the file of numbers is meant
 	Path       string    // Order.Lines[].Item; "" for the file as a whole
-	Pos        token.Pos // of the field in Go, where known
+	Pos        token.Pos // of the field in Go, or of the one of the package that leads to it
+	Field      string    // its name
 	Line       int       // in the file of numbers; 0: none
 	Message    string
 	Suggestion string

@@ -25,7 +25,10 @@ type Line struct {
 }
 
 // Receipt leads to Line too, which is reported once.
-type Receipt struct{ Lines [2]Line }
+type Receipt struct {
+	Lines [2]Line
+	Apart []other.Far
+}
 
 // Signal is no struct.
 type Signal chan int

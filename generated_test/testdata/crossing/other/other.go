@@ -4,4 +4,5 @@ package other
 type Far struct {
 	Name  string
 	state int
+	more  bool
 }
