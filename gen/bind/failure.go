@@ -3,9 +3,26 @@ package bind
 import (
 	"fmt"
 	"go/types"
+	"slices"
+	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
 )
+
+// The methods by which a processor hears what becomes of its inputs.
+const (
+	inputClosed        = "InputClosed"
+	inputRecovered     = "InputRecovered"
+	processorRestarted = "ProcessorRestarted"
+	allInputsClosed    = "AllInputsClosed"
+	inputs             = "Inputs" // takes the tracker
+)
+
+var hearing = []string{inputClosed, inputRecovered, processorRestarted, allInputsClosed}
+
+// misspeltMax is how many letters of a name may be wrong, or too many as in
+// OnInputClosed: with more it is a name of the user's own.
+const misspeltMax = 2
 
 // hears binds the methods by which a processor hears what becomes of its inputs.
 func (b *binder) hears(s *subject) {
@@ -21,10 +38,10 @@ func (b *binder) hears(s *subject) {
 		want form
 		to   **plan.Method
 	}{
-		{"InputClosed", form{message: input, text: s.Ident + "Input"}, &s.InputClosed},
-		{"InputRecovered", form{message: input, text: s.Ident + "Input"}, &s.InputRecovered},
-		{"ProcessorRestarted", form{message: b.index, text: "ProcessorIndex"}, &s.ProcessorRestarted},
-		{"AllInputsClosed", form{}, &s.AllInputsClosed},
+		{inputClosed, form{message: input, text: s.Ident + "Input", noun: "input"}, &s.InputClosed},
+		{inputRecovered, form{message: input, text: s.Ident + "Input", noun: "input"}, &s.InputRecovered},
+		{processorRestarted, form{message: b.index, text: "ProcessorIndex", noun: "index of the processor"}, &s.ProcessorRestarted},
+		{allInputsClosed, form{none: []types.Type{input, tracker}}, &s.AllInputsClosed},
 	}
 	for _, o := range list {
 		f := b.method(s, o.name)
@@ -39,39 +56,86 @@ func (b *binder) hears(s *subject) {
 			*o.to = &m
 		}
 	}
-	if f := b.method(s, "Inputs"); f != nil && b.takesTracker(f, tracker) {
-		s.called["Inputs"] = true
-		s.Track = &plan.Method{Name: "Inputs"}
+	b.track(s, tracker)
+}
+
+// track binds the method that takes the tracker. A method Inputs that has nothing
+// to do with it is the user's own affair.
+func (b *binder) track(s *subject, tracker types.Type) {
+	f := b.method(s, inputs)
+	if f == nil || !whole(f.Signature()) && b.unsure() || !mentions(f, tracker) {
+		return
 	}
+	s.called[inputs] = true
+	text := "*" + s.Ident + "Inputs"
+	want := form{message: types.NewPointer(tracker), value: true, text: text, noun: "tracker"}
+	want.canonical = Method{Name: inputs, Edge: -1, Signature: strings.TrimSpace(b.signature(s, inputs, []string{"in " + text}, ""))}
+	if m, ok := b.match(s, f, want); ok {
+		s.Track = &plan.Method{Name: m.Name}
+	}
+}
+
+// mentions reports whether f has a parameter of type t, or of one that leads there.
+func mentions(f *types.Func, t types.Type) bool {
+	for v := range f.Signature().Params().Variables() {
+		if leadsTo(v.Type(), t) {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo reports whether t is of one of the types, or a pointer to or a slice of it.
+func leadsTo(t types.Type, of ...types.Type) bool {
+	switch u := types.Unalias(t).(type) {
+	case *types.Pointer:
+		t = u.Elem()
+	case *types.Slice:
+		t = u.Elem()
+	}
+	return slices.ContainsFunc(of, func(o types.Type) bool { return types.Identical(t, o) })
 }
 
 // unheard finds methods that would hear what becomes of inputs, if the file said
 // anything of it.
 func (b *binder) unheard(s *subject) {
-	for _, name := range []string{"InputClosed", "InputRecovered", "ProcessorRestarted", "AllInputsClosed"} {
+	for _, name := range hearing {
 		f := b.method(s, name)
 		if f == nil || s.called[name] || !b.own(f.Pos()) {
 			continue
 		}
 		suggestion, why := "write input_timeout at one of its edges, or restart, health or on_error at what sends to it", "the file does not say what becomes of the inputs of"
-		if name == "ProcessorRestarted" {
+		if name == processorRestarted {
 			suggestion, why = "write restart at what sends to it", "nothing is restarted that sends to"
 		}
 		b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
 	}
 }
 
-// takesTracker reports whether f is the method that takes the tracker. A method
-// Inputs of another form is the user's own affair.
-func (b *binder) takesTracker(f *types.Func, tracker types.Type) bool {
-	sig := f.Signature()
-	if sig.Params().Len() != 1 || sig.Results().Len() != 0 {
-		return false
+// misspelt finds methods that are named nearly as one is that hears what becomes of
+// inputs, where that one is missing.
+func (b *binder) misspelt(s *subject) {
+	if s.Inputs == nil {
+		return
 	}
-	if !whole(sig) && b.unsure() {
-		return false
+	missing := slices.DeleteFunc(slices.Clone(hearing), func(name string) bool { return b.method(s, name) != nil })
+	tracker := b.checked.lookup(s.Ident + "Inputs")
+	tracks := tracker != nil && b.method(s, inputs) == nil
+	for f := range s.t.(*types.Named).Methods() {
+		if !f.Exported() || s.called[f.Name()] || !b.own(f.Pos()) {
+			continue
+		}
+		meant := b.near.to(f.Name(), missing)
+		if meant != "" && edits(strings.ToLower(f.Name()), strings.ToLower(meant)) > misspeltMax {
+			meant = ""
+		}
+		if tracks && mentions(f, tracker) {
+			meant = b.near.to(f.Name(), []string{inputs})
+		}
+		if meant != "" {
+			b.atGo("TG411", f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: processor %q hears of its inputs by other names", f.Name(), s.Type.Name, s.Name)
+		}
 	}
-	return types.Identical(sig.Params().At(0).Type(), types.NewPointer(tracker))
 }
 
 // canonicalHears is the form of such a method that we suggest.
@@ -80,7 +144,7 @@ func (b *binder) canonicalHears(s *subject, name, param string) Method {
 	switch param {
 	case "":
 	case "ProcessorIndex":
-		params = []string{"p " + param}
+		params = []string{"restarted " + param} // p may be the receiver
 	default:
 		params = []string{"in " + param}
 	}

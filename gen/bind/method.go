@@ -21,9 +21,11 @@ const (
 // ([ctx context.Context,] m M or *M [, out]) [Reply] [error].
 type form struct {
 	context   need
-	message   types.Type // nil: none
-	value     bool       // the message comes by value only
-	text      string     // the message's type in the user's words
+	message   types.Type   // nil: none
+	value     bool         // the message comes by value only
+	text      string       // the message's type in the user's words
+	noun      string       // what stands in the message's place; "": the message
+	none      []types.Type // what there is no parameter of, although it looks like it
 	out       need
 	reply     types.Type // nil: none
 	replyText string
@@ -69,6 +71,14 @@ func (f *form) describe(s *subject) string {
 		text = "(" + text + ")"
 	}
 	return strings.TrimRight("("+params+") "+text, " ")
+}
+
+// place names what the message's place is for.
+func (f *form) place() string {
+	if f.noun != "" {
+		return f.noun
+	}
+	return "message"
 }
 
 const contextParam = "ctx context.Context"
@@ -154,13 +164,13 @@ func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Meth
 	if want.message != nil {
 		switch {
 		case len(list) == 0:
-			return misfit("lacks the message")
+			return misfit("lacks the %s", want.place())
 		case types.Identical(list[0], want.message):
 			m.Message = plan.ByValue
 		case !want.value && types.Identical(list[0], types.NewPointer(want.message)):
 			m.Message = plan.ByPointer
 		default:
-			return misfit("takes %s where the message comes", b.typeText(list[0]))
+			return misfit("takes %s where the %s comes", b.typeText(list[0]), want.place())
 		}
 		list = list[1:]
 	}
@@ -169,6 +179,8 @@ func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Meth
 		return misfit("lacks the sender")
 	case len(list) == 0:
 		return nil
+	case leadsTo(list[0], want.none...):
+		return misfit("takes %s, but is not about one input", b.typeText(list[0]))
 	case len(list) > 1 || want.out == never:
 		return misfit("takes too many parameters")
 	case s.sender == nil:
@@ -197,7 +209,7 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 		return misfit("does not give an error last")
 	}
 	if len(list) > 0 {
-		if want.message != nil && want.reply == nil {
+		if want.message != nil && want.reply == nil && want.noun == "" {
 			return &mismatch{"TG316", "gives a result that the edge does not ask for"}
 		}
 		return misfit("gives too many results")

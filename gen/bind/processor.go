@@ -257,4 +257,5 @@ func (b *binder) warnings(s *subject) {
 		}
 	}
 	b.unheard(s)
+	b.misspelt(s)
 }
