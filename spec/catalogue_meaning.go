@@ -197,4 +197,12 @@ var catalogueWarnings = []Explanation{
 		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 10s, window: 1m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
 		Right: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 1s, window: 1m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
 	},
+	{
+		Code:  codeUsedUp,
+		Title: "restarts that one message uses up",
+		Reason: "With then: stop, which is the default, each attempt at a message that fails ends an instance, as does each that panics. Where a message has more attempts than there are restarts, a single one that fails each time " +
+			"uses them all up: the instance is given up, and the message is not the dead letter that it would be after its last attempt. In a process of its own a message has three attempts by default.",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {}\n  planner: {isolation: process, restart: {policy: on-failure, max_restarts: 2, window: 1m}}\nedges:\n  - camera -> planner: Frame\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  camera: {}\n  planner: {isolation: process, restart: {policy: on-failure, max_restarts: 5, window: 1m}}\nedges:\n  - camera -> planner: Frame\n",
+	},
 }

@@ -91,6 +91,23 @@ func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
 	}
 }
 
+// checkAttempts warns of processors whose restarts are used up by one message that
+// fails each time, before its attempts are.
+func (b *builder) checkAttempts() {
+	receives := b.receives()
+	for i := range b.topology.Processors {
+		p := &b.topology.Processors[i]
+		limit, attempts := p.Restart.MaxRestarts, p.Attempts()
+		if limit == 0 || attempts <= limit || p.OnError.Then != Stop || !receives[i] || p.Restart.Policy == Never || p.Restart.unreached() {
+			continue
+		}
+		f := b.entries[i].field("restart").Value.field("max_restarts")
+		b.found.add(codeUsedUp, f.Value.At, f.Value.Pointer,
+			fmt.Sprintf("a message that fails each time uses up max_restarts of %s, which is %d, before its %d attempts", quoted(p.Name.Value), limit, attempts),
+			fmt.Sprintf(`write "then: retry", or max_restarts of at least %d`, attempts))
+	}
+}
+
 // checkDeadLetters reports dead letters that do not come to rest.
 func (b *builder) checkDeadLetters() {
 	processors := b.topology.Processors

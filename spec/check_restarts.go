@@ -17,9 +17,9 @@ func (b *builder) checkRestarts() {
 		switch {
 		case !r.Given || r.Policy == Never:
 		case r.MaxRestarts > 0:
-			if least := r.least(); r.Window > 0 && least > r.Window.Seconds() {
+			if r.unreached() {
 				b.found.add(codeNotReached, r.At, r.Pointer, fmt.Sprintf("the delays of %d restarts are %.6g s or more, and with each window of %v counting begins anew: max_restarts is never reached",
-					r.MaxRestarts, least, r.Window), "write a longer window, or a lower max_delay")
+					r.MaxRestarts, r.least(), r.Window), "write a longer window, or a lower max_delay")
 			}
 		case grouped || constant:
 		case r.Delay == 0:
@@ -29,6 +29,10 @@ func (b *builder) checkRestarts() {
 		}
 	}
 }
+
+// unreached reports whether so many restarts take longer than the window in which
+// they are counted.
+func (r *Restart) unreached() bool { return r.Window > 0 && r.least() > r.Window.Seconds() }
 
 // least is the sum, in seconds, of the shortest delays that max_restarts restarts
 // can have.

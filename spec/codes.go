@@ -48,6 +48,7 @@ const (
 	codeUnlimited   = "TG404"
 	codeEarly       = "TG405"
 	codeNotReached  = "TG406"
+	codeUsedUp      = "TG407"
 )
 
 const ignoredPrefix = "x-" // keys that begin so belong to other tools

@@ -46,5 +46,6 @@ const (
 
 	defaultHealthCheckInterval = 5 * time.Second
 	defaultIntensity           = 1               // as in Erlang/OTP
+	defaultAttempts            = 3               // at a message, with retry and in a process
 	defaultPeriod              = 5 * time.Second // likewise
 )

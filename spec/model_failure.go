@@ -60,6 +60,17 @@ type OnError struct {
 	Pointer      string
 }
 
+// Attempts is how often the processor handles a message at most.
+func (p *Processor) Attempts() int {
+	switch {
+	case p.OnError.MaxAttempts > 0:
+		return p.OnError.MaxAttempts
+	case p.OnError.Then == Retry || p.Isolation == Process:
+		return defaultAttempts
+	}
+	return 1
+}
+
 // Strategy says which instances of a group are restarted with a failed one.
 type Strategy string
 

@@ -80,10 +80,6 @@ func (p *Processor) TimesInputs() bool {
 	return false
 }
 
-// defaultAttempts at a message where the file says retry, or where a process may
-// end for reasons that are not the message's.
-const defaultAttempts = 3
-
 // watches says which processors are watched.
 func (b *builder) watches() {
 	grouped := make(map[int]bool)
@@ -110,7 +106,7 @@ func watchOf(p *spec.Processor, grouped bool) *Watch {
 	if p.External || !p.Restart.Given && !grouped && !p.OnError.Given && !isolated && p.Health.Timeout == 0 && p.Health.StartupTimeout == 0 {
 		return nil
 	}
-	w := &Watch{
+	return &Watch{
 		Restarts:    p.Restart.Given || grouped,
 		Policy:      string(p.Restart.Policy),
 		MaxRestarts: p.Restart.MaxRestarts,
@@ -119,20 +115,13 @@ func watchOf(p *spec.Processor, grouped bool) *Watch {
 		Window:      p.Restart.Window,
 		Jitter:      p.Restart.Jitter,
 		Then:        string(p.OnError.Then),
-		Attempts:    p.OnError.MaxAttempts,
+		Attempts:    p.Attempts(),
 		DeadLetter:  -1,
 		Timeout:     p.Health.Timeout,
 		Startup:     p.Health.StartupTimeout,
 		Isolated:    isolated,
 		Memory:      p.Memory,
 	}
-	if w.Attempts == 0 {
-		w.Attempts = 1
-		if w.Then == string(spec.Retry) || isolated {
-			w.Attempts = defaultAttempts
-		}
-	}
-	return w
 }
 
 // deadLetters appends, for each processor that names where messages go that it
