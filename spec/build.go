@@ -236,7 +236,14 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 	return d
 }
 
+// durationHint says how to write a duration. Of a large number without a unit,
+// milliseconds were probably meant.
 func durationHint(text string) string {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= millisecondsMin {
+		if _, err := time.ParseDuration(text + "ms"); err == nil {
+			return `write a unit, such as "` + text + `ms"`
+		}
+	}
 	if d, err := time.ParseDuration(text + "s"); err == nil && d > 0 {
 		return `write a unit, such as "` + text + `s"`
 	}

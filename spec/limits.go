@@ -28,6 +28,7 @@ const (
 	typeMax         = 1000             // bytes of a Go type expression
 	typeDepthMax    = 32               // nesting of a Go type expression
 	arrayMax        = 1 << 30          // length of an array in a Go type expression
+	millisecondsMin = 50               // of numbers where a duration belongs
 	suggestCellsMax = 1 << 24          // steps that looking for similar names may take in one Parse: 0.1 s
 )
 

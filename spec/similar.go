@@ -1,13 +1,16 @@
 package spec
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // similar finds the name that was probably meant. A file with many wrong names
 // among many right ones must not buy much time with it: cells is what is left.
 type similar struct{ cells int }
 
 // to returns the candidate nearest to name, by edits of one letter and swaps of
-// two, or "" where none is near.
+// two, or else the only one that name shortens, or "" where none is near.
 func (s *similar) to(name string, candidates []string) string {
 	if len(name) > nameMax || s.cells < 0 {
 		return ""
@@ -25,7 +28,51 @@ func (s *similar) to(name string, candidates []string) string {
 			best, distance = c, d
 		}
 	}
+	if best == "" {
+		best = s.shortened(name, candidates)
+	}
 	return best
+}
+
+const shortenedMin = 3 // letters
+
+// shortened returns the only candidate that is name but for words, or for ends of
+// them: max_attempts for attempts, on-failure for on-fail.
+func (s *similar) shortened(name string, candidates []string) string {
+	only, words := "", wordsOf(name)
+	if len(name) < shortenedMin || len(words) == 0 {
+		return ""
+	}
+	for _, c := range candidates {
+		if len(c) > nameMax || len(c) <= len(name) {
+			continue
+		}
+		if s.cells -= 4 * len(c); s.cells < 0 { // taking it apart takes longer than a step
+			break
+		}
+		if !shortens(words, wordsOf(c)) {
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = c
+	}
+	return only
+}
+
+// shortens reports whether the words begin others, in their order.
+func shortens(words, of []string) bool {
+	for _, w := range of {
+		if len(words) > 0 && strings.HasPrefix(w, words[0]) {
+			words = words[1:]
+		}
+	}
+	return len(words) == 0
+}
+
+func wordsOf(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
 }
 
 // edits returns the distance of Damerau and Levenshtein (optimal string
