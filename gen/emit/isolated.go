@@ -68,6 +68,15 @@ func (q *processor) closedHere() *plan.Method {
 	return q.here(q.InputClosed)
 }
 
+// stateHere is the method that tells the tracker in a process what its user has
+// heard before.
+func (q *processor) stateHere() *plan.Method {
+	if !q.Isolated() || q.Track == nil || q.InputClosed == nil {
+		return nil
+	}
+	return &plan.Method{Name: "InputState", Error: true}
+}
+
 // tracksHere reports whether the tracker of the inputs is in this process.
 func (q *processor) tracksHere() bool { return q.Track != nil && !q.Isolated() }
 
@@ -143,7 +152,9 @@ func (p *part) remoteInstance(q *processor) {
 		jen.List(id(r), id(err)).Op(":=").Add(process("StartRemote")).Call(id(ctx), process("Settings").Add(lines(settings))),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
 		sel(r, "Cancel").Call(sel(x, "Context").Call()),
-		jen.Return(jen.Op("&").Add(id(q.remote)).Values(id(r), id(x)), jen.Nil()),
+		define(p.v("p"), jen.Op("&").Add(id(q.remote)).Values(id(r), id(x))),
+		sel(x, "Started").Call(id(p.v("p"))),
+		jen.Return(id(p.v("p")), jen.Nil()),
 	)
 	body := []code{}
 	if q.hears() {
@@ -231,6 +242,10 @@ func (p *part) remoteMethods(q *processor) {
 	if q.closedHere() != nil {
 		state := jen.Op("[]byte").Values(jen.Byte().Call(sel(r, "x", "inputs", "State").Call(jen.Int().Call(id(in)))))
 		simple("InputClosed", []code{param(in, id(q.inputType()))}, jen.Int().Call(id(in)), state)
+	}
+	if q.stateHere() != nil {
+		state := jen.Op("[]byte").Values(jen.Byte().Call(sel(r, "x", "inputs", "State").Call(jen.Int().Call(id(in)))))
+		simple("InputState", []code{param(in, id(q.inputType()))}, jen.Int().Call(id(in)), state)
 	}
 	if q.InputRecovered != nil {
 		simple("InputRecovered", []code{param(in, id(q.inputType()))}, jen.Int().Call(id(in)), jen.Nil())
@@ -426,6 +441,9 @@ func (p *part) handlerCall(q *processor) {
 	add("Finish", q.Finish, nil)
 	if len(q.inputs) > 0 {
 		add("InputClosed", q.InputClosed, became, id(q.inputType()).Call(edge))
+		if q.stateHere() != nil {
+			add("InputState", nil, became)
+		}
 		add("InputRecovered", q.InputRecovered, nil, id(q.inputType()).Call(edge))
 		add("ProcessorRestarted", q.ProcessorRestarted, nil, id("ProcessorIndex").Call(edge))
 		add("AllInputsClosed", q.AllInputsClosed, nil)

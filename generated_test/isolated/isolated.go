@@ -104,7 +104,16 @@ func (s *Source) Serve(ctx context.Context, out *SourceSender) error {
 type Collector struct {
 	results []Result
 	notes   []Note
+	parcels chan Parcel // nil: nobody looks
+	heard   []string
 }
+
+func (c *Collector) ReceiveParcel(p Parcel) {
+	if c.parcels != nil {
+		c.parcels <- p
+	}
+}
+func (c *Collector) ReceiveHeard(h Heard) { c.heard = append(c.heard, h.What) }
 
 func (c *Collector) ReceiveResult(r Result) { c.results = append(c.results, r) }
 func (c *Collector) ReceiveNote(n Note)     { c.notes = append(c.notes, n) }

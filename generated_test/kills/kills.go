@@ -92,6 +92,8 @@ type Feed struct {
 	done   chan struct{}
 }
 
+func NewFeed() *Feed { return &Feed{done: make(chan struct{})} }
+
 func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
 	defer close(f.done)
 	for !f.enough.Load() {
@@ -233,6 +235,10 @@ type Collector struct {
 	beats          map[Beat]int
 }
 
+func NewCollector() *Collector {
+	return &Collector{notes: make(map[int]int), results: make(map[int]int), extras: make(map[Extra]int), beats: make(map[Beat]int)}
+}
+
 func (c *Collector) ReceiveNote(m Note) { c.notes[m.ID]++ }
 func (c *Collector) ReceiveResult(m Result) {
 	if c.notes[m.ID] == 0 {
@@ -249,6 +255,8 @@ type Morgue struct {
 	jobs   map[int]int
 	others []topo.DeadLetter
 }
+
+func NewMorgue() *Morgue { return &Morgue{jobs: make(map[int]int)} }
 
 func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) {
 	if spin, ok := DeadLetterStageTurnerSpin(d); ok {

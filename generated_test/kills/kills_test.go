@@ -20,7 +20,6 @@ import (
 
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/process"
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // TestMain: a process with the race detector waits for a second before it ends,
@@ -127,14 +126,7 @@ func TestKills(t *testing.T) {
 	}
 	t.Setenv(LedgerVariable, path)
 	w := new(witness)
-	feed := &Feed{done: make(chan struct{})}
-	top, err := New(Processors{
-		Feed: func(topo.Instance) (*Feed, error) { return feed, nil },
-		Collector: func(topo.Instance) (*Collector, error) {
-			return &Collector{notes: map[int]int{}, results: map[int]int{}, extras: map[Extra]int{}, beats: map[Beat]int{}}, nil
-		},
-		Morgue: func(topo.Instance) (*Morgue, error) { return &Morgue{jobs: map[int]int{}}, nil },
-	}, pool.Logger(slog.New(w)), pool.DrainTimeout(time.Minute))
+	top, err := New(Processors{}, pool.Logger(slog.New(w)), pool.DrainTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +135,7 @@ func TestKills(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- top.Run(ctx) }()
 
+	feed := top.Feed(0)
 	asked := make(chan int)
 	enough := make(chan struct{})
 	go func() { // as somebody outside

@@ -71,6 +71,7 @@ type Pool struct {
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
 	startsNobody bool         // the topology stops; guarded by supervision
+	closed       bool         // Run is about to return; guarded by supervision
 	abandonedNow atomic.Int32 // goroutines that hang
 	faulty       bool         // some processor has faults to count
 	outside      func() error // in the process of an isolated instance: passes on what Serve has sent
@@ -116,6 +117,10 @@ func (p *Pool) build() {
 			p.groups = append(p.groups, &group{pool: p, index: len(p.groups), onTimer: true})
 		}
 		proc := &processor{Processor: *s, pool: p, index: i, group: p.groups[s.Group]}
+		if s.Events || s.Watch != nil {
+			proc.faults = new(faults) // here, as Snapshot may be asked before Run
+			p.faulty = true
+		}
 		p.processors = append(p.processors, proc)
 	}
 	p.edges = make([]edge, len(p.spec.Edges))
@@ -528,6 +533,7 @@ func (p *Pool) closeAll(err error) error {
 			}
 		}
 	}
+	p.endSpares()
 	return errors.Join(errs...)
 }
 

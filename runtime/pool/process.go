@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // Process is what an instance runs in that is not a goroutine of this process.
@@ -19,11 +20,63 @@ type Process interface {
 	Kill()
 }
 
+// Started says that a process was started that Attach is to take. One that nobody
+// takes is ended: another was started, the instance was given up, or Run has ended
+// meanwhile.
+func (u *Unit) Started(p Process) {
+	w, pool := u.watch(), u.proc.pool
+	pool.supervision.Lock()
+	defer pool.supervision.Unlock()
+	w.endSpare()
+	w.spare = p
+	if pool.closed {
+		w.endSpare()
+	}
+}
+
+// endSpare ends the process that was started and not taken, if there is one. The
+// caller holds the lock.
+func (w *watch) endSpare() (spare Process) {
+	spare, w.spare = w.spare, nil
+	if spare != nil {
+		spare.Kill()
+	}
+	return spare
+}
+
+// endSpares ends the processes that nobody will take any more.
+func (p *Pool) endSpares() {
+	p.supervision.Lock()
+	p.closed = true
+	var spares []Process
+	for _, proc := range p.processors {
+		for _, w := range proc.watches {
+			if spare := w.endSpare(); spare != nil {
+				spares = append(spares, spare)
+			}
+		}
+	}
+	p.supervision.Unlock()
+	late := time.After(abandonAfter)
+	for _, spare := range spares {
+		select {
+		case <-spare.Done():
+		case <-late:
+			return // it waits in the kernel
+		}
+	}
+}
+
 // Attach says that the instance runs in a process. Its end is that of the
 // instance, also between calls, and the health check ends it.
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	w.process.Store(&p)
+	pool.supervision.Lock()
+	if w.spare == p {
+		w.spare = nil
+	}
+	pool.supervision.Unlock()
 	pool.running.Add(1)
 	go func() {
 		defer pool.running.Done()
@@ -39,15 +92,18 @@ func (u *Unit) Attach(p Process) {
 }
 
 // processEnded is told that a process has ended. Where it did so in a call, that
-// has said so before.
+// has said so before; where it did so in Serve, that says it, or has.
 func (w *watch) processEnded(p Process) {
-	if now := w.process.Load(); w.phase != watchRunning || now == nil || *now != p {
+	if now := w.process.Load(); w.phase != watchRunning || now == nil || *now != p || w.unit.proc.Serve {
 		return
 	}
 	if err := p.Ended(); err != nil {
 		w.end(w.failedHow(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
 		return
 	}
+	u := w.unit
+	u.proc.pool.say(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
+	w.shut() // it can handle nothing more
 	w.end(ChildEnded, nil)
 }
 

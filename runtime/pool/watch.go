@@ -77,8 +77,9 @@ type watch struct {
 
 	// Guarded by the pool's supervision.
 	orders   []order
-	stops    uint64 // counts EffectStop
-	stopping uint64 // the one that is not answered yet; 0: none
+	stops    uint64  // counts EffectStop
+	stopping uint64  // the one that is not answered yet; 0: none
+	spare    Process // that was started and that nobody has taken yet
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
@@ -118,9 +119,7 @@ func (u *Unit) watchOver() {
 func (p *Pool) supervise() {
 	for _, proc := range p.processors {
 		if proc.Events || proc.Watch != nil {
-			proc.faults = new(faults)
 			proc.wakes = make([]wake, len(proc.units))
-			p.faulty = true
 		}
 		for _, w := range proc.watches {
 			w.renewContext()
@@ -635,6 +634,11 @@ func (w *Worker) made(v *watch, m *making) {
 	if v.making != m {
 		if m.late {
 			p.abandonedNow.Add(-1)
+		}
+		if v.making == nil {
+			p.supervision.Lock()
+			v.endSpare()
+			p.supervision.Unlock()
 		}
 		return
 	}

@@ -14,14 +14,16 @@ const (
 	InputRecovered                 // InputRecovered, likewise
 	ProcessorRestarted             // ProcessorRestarted, of the processor that stands in place of the edge
 	AllInputsClosed                // AllInputsClosed
+	InputState                     // nothing but the state, likewise, for a tracker
 )
 
 // Remote is an instance in a process, as the generated proxy of a processor calls
 // it. It is used in the turns of the instance.
 type Remote struct {
 	child *Child
-	b     []byte // of the payload
-	over  bool   // a call has told that the process is about to end
+	b     []byte      // of the payload
+	over  bool        // a call has told that the process is about to end
+	leave func() bool // ends what Cancel began
 }
 
 // Deliver takes a message that the process has sent: it checks it, and where put
@@ -83,12 +85,18 @@ func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() e
 	return err
 }
 
-// Cancel ends the contexts of the handlers when ctx ends.
-func (r *Remote) Cancel(ctx context.Context) { context.AfterFunc(ctx, r.child.Cancel) }
+// Cancel ends the contexts of the handlers when ctx ends, until Close.
+func (r *Remote) Cancel(ctx context.Context) { r.leave = context.AfterFunc(ctx, r.child.Cancel) }
 
 // Close closes the instance and ends its process, where that has not ended before.
 func (r *Remote) Close() error {
-	if r == nil || r.child.Err() != nil {
+	if r == nil {
+		return nil
+	}
+	if r.leave != nil {
+		defer r.leave()
+	}
+	if r.child.Err() != nil {
 		return nil
 	}
 	if _, err := r.child.Close(); !r.over {

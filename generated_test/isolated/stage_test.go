@@ -1,0 +1,181 @@
+package isolated
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestMain: a process with the race detector waits for a second before it ends,
+// unless it is told not to.
+func TestMain(m *testing.M) {
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	if os.Getenv("ISOLATED_PARENT") != "" {
+		beParent()
+	}
+	os.Exit(m.Run())
+}
+
+// play is a topology that runs.
+type play struct {
+	testing.TB
+	*Topology
+	parcels chan Parcel
+	log     *lockedBuffer
+	marks   string
+	stop    context.CancelFunc
+	ended   chan error
+	over    bool
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// begin runs the topology; script has pairs of what scriptOf is asked for and says.
+func begin(t testing.TB, drain time.Duration, script ...string) *play {
+	t.Helper()
+	p := &play{TB: t, parcels: make(chan Parcel, 10000), log: new(lockedBuffer), marks: filepath.Join(t.TempDir(), "marks"), ended: make(chan error, 1)}
+	t.Setenv("ISOLATED_MARKS", p.marks)
+	for pair := range slices.Chunk(script, 2) {
+		t.Setenv("ISOLATED_"+strings.ToUpper(pair[0]), pair[1])
+	}
+	top, err := New(Processors{
+		Collector: func(topo.Instance) (*Collector, error) { return &Collector{parcels: p.parcels}, nil },
+	}, pool.DrainTimeout(drain), pool.Logger(slog.New(slog.NewTextHandler(p.log, nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Topology = top
+	ctx, stop := context.WithCancel(t.Context())
+	p.stop = stop
+	go func() { p.ended <- top.Run(ctx) }()
+	t.Cleanup(func() {
+		if !p.over {
+			p.end()
+		}
+	})
+	p.pid(top.Api().AskOrderToSkipping) // it runs
+	return p
+}
+
+// end stops the topology and waits for it; nobody is left.
+func (p *play) end() error {
+	p.Helper()
+	p.stop()
+	return p.wait()
+}
+
+func (p *play) wait() error {
+	p.Helper()
+	p.over = true
+	select {
+	case err := <-p.ended:
+		p.nobodyLeft()
+		return err
+	case <-time.After(time.Minute):
+		p.Fatal("Run does not return")
+		return nil
+	}
+}
+
+func (p *play) nobodyLeft() {
+	p.Helper()
+	if left := children(p.TB); len(left) > 0 {
+		p.Errorf("processes %v are still there", left)
+	}
+}
+
+// children are the processes that this one has started, where the system lists them.
+func children(t testing.TB) (pids []int) {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for _, word := range strings.Fields(string(text)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+type asker func(context.Context, Order) (Outcome, error)
+
+// pid asks for the process; it is there.
+func (p *play) pid(ask asker) int {
+	p.Helper()
+	o, err := ask(p.Context(), Order{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return o.Process
+}
+
+// tell has it do something that fails.
+func (p *play) fails(ask asker, o Order) {
+	p.Helper()
+	if outcome, err := ask(p.Context(), o); !errors.Is(err, topo.ErrFailed) {
+		p.Errorf("%s: %+v, %v", o.Do, outcome, err)
+	}
+}
+
+func (p *play) marked() []string {
+	text, _ := os.ReadFile(p.marks)
+	return strings.Fields(strings.ReplaceAll(strings.ReplaceAll(string(text), " ", "-"), "\n", " "))
+}
+
+func (p *play) await(what string, holds func() bool) {
+	p.Helper()
+	await(p.TB, what, holds)
+}
+
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func (p *play) faults(processor ProcessorIndex) pool.FaultFigures {
+	return *p.Snapshot().Processors[processor].Faults
+}
+
+func isGone(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // a zombie of somebody else
+	return err == nil && strings.Contains(string(text), ") Z ")
+}
