@@ -3,6 +3,7 @@
 package topogen_test
 
 import (
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -74,17 +75,27 @@ func TestRuntimeHasTiers(t *testing.T) {
 	}
 }
 
-// TestLocalTopologyLinksLittle lists what a program from a local topology links.
+// TestLocalTopologyLinksLittle lists what programs from local topologies link:
+// tier 0, and whoever wants supervision its package. What talks to processes, and
+// protobuf's wire format, come with processes alone.
 func TestLocalTopologyLinksLittle(t *testing.T) {
-	linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./examples/wordcount")
-	for pkg := range linked {
-		tier, ok := tierOf(pkg)
-		if (!ok || tier > 0) && !slices.Contains(outsideOfTier0, pkg) && pkg != module+"examples/wordcount" {
-			t.Errorf("examples/wordcount links %s", pkg)
+	for program, more := range map[string][]string{
+		"examples/wordcount": nil,
+		"examples/batch":     {module + "runtime/supervise"},
+	} {
+		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
+		for pkg := range linked {
+			tier, ok := tierOf(pkg)
+			if (!ok || tier > 0) && !slices.Contains(outsideOfTier0, pkg) && !slices.Contains(more, pkg) && pkg != module+program {
+				t.Errorf("%s links %s", program, pkg)
+			}
 		}
-	}
-	if linked[module+"runtime/pool"] == nil {
-		t.Error("examples/wordcount does not link the pool: it was not generated")
+		for _, pkg := range append(more, module+"runtime/pool") {
+			if linked[pkg] == nil {
+				t.Errorf("%s does not link %s: it was not generated", program, pkg)
+			}
+		}
+		t.Logf("%s links %s", program, strings.Join(slices.Sorted(maps.Keys(linked)), " "))
 	}
 }
 
