@@ -145,7 +145,7 @@ func TestTemporary(t *testing.T) {
 		if !slices.Equal(list, []string{"stop temporary/0", "works one-c/0"}) {
 			t.Errorf("%q", list)
 		}
-		if f := top.Snapshot().Faults; f.Restarts != 0 || f.Dropped != 1 || top.Snapshot().Edges[EdgeApiTemporaryCommand].Dropped != 1 {
+		if f := top.Snapshot().Faults; f.Restarts != 0 || f.Dropped != 2 || f.GaveUp != 1 || top.Snapshot().Edges[EdgeApiTemporaryCommand].Dropped != 1 {
 			t.Errorf("%+v", f)
 		}
 	})

@@ -51,7 +51,7 @@ func LimitReached(t *testing.T, h Theatre) {
 	if err := p.stop(); !errors.Is(err, pool.ErrGaveUp) {
 		t.Error(err)
 	}
-	p.faults("limited", pool.FaultFigures{Restarts: 2, Dropped: 3})
+	p.faults("limited", pool.FaultFigures{Restarts: 2, Dropped: 6, GaveUp: 1})
 	for _, e := range p.topology.Snapshot().Edges {
 		if e.To == "limited" && (e.Sent != 7 || e.Received != 4 || e.Dropped != 3 || e.Len != 0) {
 			t.Errorf("%+v", e)
@@ -101,7 +101,7 @@ func WindowResets(t *testing.T, h Theatre) {
 	if err := p.stop(); !errors.Is(err, pool.ErrGaveUp) {
 		t.Error(err)
 	}
-	p.faults("windowed", pool.FaultFigures{Restarts: 8, Dropped: 9})
+	p.faults("windowed", pool.FaultFigures{Restarts: 8, Dropped: 9, GaveUp: 1})
 }
 
 // TimeoutCloses: who waits for an input hears that it is silent, at its deadline.
@@ -196,7 +196,7 @@ func HangsExhaust(t *testing.T, h Theatre) {
 	if err := p.stop(); !errors.Is(err, pool.ErrGaveUp) {
 		t.Error(err)
 	}
-	p.hangs("monitored", pool.FaultFigures{Restarts: 2, HealthCheckKills: 3, Dropped: 3})
+	p.hangs("monitored", pool.FaultFigures{Restarts: 2, HealthCheckKills: 3, Dropped: 3, GaveUp: 1})
 }
 
 // StopIsClean: a stop restarts nobody, not who waits for it, and not who always is;
@@ -217,5 +217,5 @@ func StopIsClean(t *testing.T, h Theatre) {
 	p.until("limited: 1", 1)
 	p.until("closed: all", 1)
 	p.faults("delayed", pool.FaultFigures{Dropped: 1})
-	p.faults("batch", pool.FaultFigures{})
+	p.faults("batch", pool.FaultFigures{Dropped: 1})
 }

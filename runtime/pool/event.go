@@ -22,22 +22,34 @@ type Event struct {
 }
 
 // eventBox holds the events that an instance has not yet been told of. Others put
-// them in; they are few, and none is lost.
+// them in; none is lost.
 type eventBox struct {
 	mu   sync.Mutex
-	list []Event
+	list []pendingEvent
 
 	// The unit's.
 	alarmAt int64 // when its Alarm is due
 	later   bool  // some of list wait for messages to be handled first
 }
 
+// pendingEvent is an event that is to be told so many times: who is made anew all
+// the time must not fill the memory of one that is late.
+type pendingEvent struct {
+	Event
+	times int
+}
+
+// eventsPerTurn bounds how many events are told before messages are handled again.
+const eventsPerTurn = 16
+
 // post puts an event into the unit's box. That an edge is closed is there once.
 func (u *Unit) post(e Event) {
 	b := &u.proc.boxes[u.index]
 	b.mu.Lock()
-	if e.Kind != EventClosed || !slices.Contains(b.list, e) {
-		b.list = append(b.list, e)
+	if at := slices.IndexFunc(b.list, func(p pendingEvent) bool { return p.Event == e }); at < 0 {
+		b.list = append(b.list, pendingEvent{e, 1})
+	} else if e.Kind != EventClosed {
+		b.list[at].times++
 	}
 	b.mu.Unlock()
 	u.tell(controlEvent)
@@ -49,14 +61,16 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 	b := &u.proc.boxes[u.index]
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.IndexFunc(b.list, func(e Event) bool {
+	at := slices.IndexFunc(b.list, func(e pendingEvent) bool {
 		return e.Kind != EventClosed || u.drainedFrom(e.Index) || bug.On(bug.ClosedTooEarly)
 	})
 	if at < 0 {
 		return e, false, len(b.list) > 0
 	}
-	e = b.list[at]
-	b.list = slices.Delete(b.list, at, at+1)
+	e = b.list[at].Event
+	if b.list[at].times--; b.list[at].times == 0 {
+		b.list = slices.Delete(b.list, at, at+1)
+	}
 	return e, true, len(b.list) > 0
 }
 
@@ -133,7 +147,7 @@ func (u *Unit) eventsLater() {
 
 // events tells u what became of its inputs.
 func (r *runner) events(u *Unit) {
-	for !u.paused() {
+	for n := 0; n < eventsPerTurn && !u.paused(); n++ {
 		e, ok, more := u.takeEvent()
 		if !ok {
 			u.asked &^= askEvents

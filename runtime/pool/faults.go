@@ -10,7 +10,7 @@ import (
 // faults counts what went wrong with a processor, and what was done about it.
 type faults struct {
 	restarts, healthCheckKills, inputTimeouts, circuitBreakerRecoveries atomic.Uint64
-	abandoned, deadLetters, dropped                                     atomic.Uint64
+	abandoned, deadLetters, dropped, gaveUp                             atomic.Uint64
 }
 
 // FaultFigures count what went wrong with a processor, or with all of them, and
@@ -22,7 +22,8 @@ type FaultFigures struct {
 	CircuitBreakerRecoveries uint64 `json:"circuit_breaker_recoveries"` // of those, where something came again
 	Abandoned                uint64 `json:"abandoned"`                  // handlers that hung and were left behind with their goroutine
 	DeadLetters              uint64 `json:"dead_letters"`               // messages that could not be handled
-	Dropped                  uint64 `json:"dropped"`                    // the same, where no dead_letter is named
+	Dropped                  uint64 `json:"dropped"`                    // the same, where no dead_letter is named, and what came for an instance that had failed for good
+	GaveUp                   uint64 `json:"gave_up"`                    // instances that failed for good
 }
 
 func (f *faults) figures() FaultFigures {
@@ -34,6 +35,7 @@ func (f *faults) figures() FaultFigures {
 		Abandoned:                f.abandoned.Load(),
 		DeadLetters:              f.deadLetters.Load(),
 		Dropped:                  f.dropped.Load(),
+		GaveUp:                   f.gaveUp.Load(),
 	}
 }
 
@@ -45,6 +47,7 @@ func (f *FaultFigures) add(g FaultFigures) {
 	f.Abandoned += g.Abandoned
 	f.DeadLetters += g.DeadLetters
 	f.Dropped += g.Dropped
+	f.GaveUp += g.GaveUp
 }
 
 // faultFigures are those of all processors.
@@ -94,22 +97,25 @@ func (p *Pool) observeFault(call func(FaultObserver)) {
 	}
 }
 
-// logFaults writes a line each interval, where there is something to say.
+// logFaults writes a line each interval, where there is something to say, and one
+// at the end where that is news.
 func (p *Pool) logFaults(every time.Duration) {
 	defer p.running.Done()
 	defer p.failOnPanic("log of faults")
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for {
+	var said FaultFigures
+	for over := false; !over; {
 		select {
 		case <-p.done:
-			return
+			over = true
 		case <-ticker.C:
 		}
 		f := p.faultFigures()
-		if f == (FaultFigures{}) {
+		if f == (FaultFigures{}) || over && f == said {
 			continue
 		}
+		said = f
 		p.log().LogAttrs(context.Background(), slog.LevelInfo, "fault tolerance stats",
 			slog.Uint64("restarts", f.Restarts),
 			slog.Uint64("health_check_kills", f.HealthCheckKills),
@@ -118,6 +124,27 @@ func (p *Pool) logFaults(every time.Duration) {
 			slog.Uint64("abandoned", f.Abandoned),
 			slog.Uint64("dead_letters", f.DeadLetters),
 			slog.Uint64("dropped", f.Dropped),
+			slog.Uint64("gave_up", f.GaveUp),
 		)
 	}
+}
+
+// errorAttrs describe an error of the unit for a log: the stack of a panic apart,
+// since it is long.
+func (u *Unit) errorAttrs(err error) []slog.Attr {
+	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
+	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
+		attrs = append(attrs, slog.String("stack", string(e.Stack)))
+	}
+	return attrs
+}
+
+// withoutStack is err as a line of a log shows it.
+func withoutStack(err error) error {
+	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
+		short := *e
+		short.Stack = nil
+		return &short
+	}
+	return err
 }

@@ -17,6 +17,8 @@ type past struct {
 	told    map[int]int // by processor: restarts that the instance heard of
 	closed  map[int]bool
 	givenUp int // messages of which the last attempt has failed
+	again   int // messages that wait for another attempt
+	refused int // messages that came when it had failed for good
 	state   any // the last one's
 	hung    atomic.Int64
 }
@@ -90,9 +92,8 @@ func (p *pair[T]) takeNext() (i int, ok bool) {
 func (p *pair[T]) attempt(i int) error {
 	h, c := &p.hands[i], p.to
 	if c.HasFailed() {
-		if edge := p.lanes[i].head().Index(); h.attempts > 0 {
-			c.got[edge]-- // it was seen, and is dropped all the same
-			c.missed[edge]++
+		if h.attempts == 0 {
+			c.past.refused++
 		}
 		h.Discard()
 		return nil
@@ -101,7 +102,9 @@ func (p *pair[T]) attempt(i int) error {
 	if h.attempts > c.proc.watch.Attempts {
 		c.violated("attempt %d at a message", h.attempts)
 	}
-	c.attempt = h.attempts
+	if c.attempt = h.attempts; c.attempt > 1 {
+		c.past.again--
+	}
 	m := h.Copy()
 	if err := p.call(m); err != nil {
 		return err
@@ -195,6 +198,8 @@ func (c *cell) lose(broken bool) {
 	case callReceive, callInternal:
 		if c.attempt >= w.Attempts || !broken && w.Then == pool.ThenSkip {
 			c.past.givenUp++
+		} else {
+			c.past.again++
 		}
 	}
 }
@@ -226,7 +231,9 @@ func (top *topology) checkFaults() {
 		f, seen := p.Faults, figures[i]
 		lost := 0
 		for _, c := range top.cells[i] {
-			lost += c.past.givenUp
+			if lost += c.past.givenUp; c.HasFailed() {
+				lost += c.past.again + c.past.refused // for good: there was none
+			}
 		}
 		if f.Restarts != uint64(seen.restarts) || f.DeadLetters != uint64(seen.letters) || f.DeadLetters+f.Dropped != uint64(lost) ||
 			f.Abandoned > uint64(seen.hangs+seen.late) || f.Abandoned+uint64(pool.Making(top.pool, i)) < uint64(seen.hangs+seen.late) || f.HealthCheckKills != f.Abandoned {

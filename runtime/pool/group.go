@@ -32,7 +32,8 @@ type group struct {
 	units   []*Unit  // in file order
 	down    []*group // that its edges lead to
 	full    atomic.Int32
-	onTimer bool // nothing but timers comes in: open until Run's context ends
+	givenUp atomic.Int32 // instances that have failed for good, and send no more
+	onTimer bool         // nothing but timers comes in: open until Run's context ends
 
 	// turns holds, while closing, who may still change the group's queues in its
 	// lower half (units in a turn or not yet told, and the finisher), and counts
@@ -44,6 +45,7 @@ type group struct {
 	open    int     // groups and external senders that may still send into it
 	sources int     // units whose Ping or Serve is not done
 	next    int     // the unit whose Finish is next
+	silent  bool    // its outputs are closed
 	waiting []*Unit // for room within the group
 	busy    *Link   // where messages were seen last
 }
@@ -160,11 +162,23 @@ func (g *group) leave(sent *Link) {
 		// Within the group they close with it, when there is nobody left to be told.
 		g.pool.closeOutputs(func(e *edge) bool { return g.pool.processors[e.From].group == g && !e.inCycle })
 	}
+	g.closeOutputs()
+	g.pool.finished(g)
+	g.pool.groupFinished()
+}
+
+// closeOutputs tells those that receive from the group that it sends no more, once.
+func (g *group) closeOutputs() {
+	g.mu.Lock()
+	closed := g.silent
+	g.silent = true
+	g.mu.Unlock()
+	if closed {
+		return
+	}
 	for _, d := range g.down {
 		d.inputClosed()
 	}
-	g.pool.finished(g)
-	g.pool.groupFinished()
 }
 
 // quiet reports whether all queues into the group's units are empty. It looks

@@ -77,9 +77,16 @@ func (h *Hand[M]) Done() {
 // Discard empties the hand of an instance that has failed for good.
 func (h *Hand[M]) Discard() {
 	u := h.link.to
+	w := u.watch()
+	w.hand = nil
+	if h.attempts > 1 { // it was given to the handler: that it failed there is known
+		h.attempts--
+		w.giveUpLast(h)
+		return
+	}
 	u.proc.pool.edges[h.edge].discarded.Add(1)
-	h.drop(u.watch().cause)
-	u.watch().hand = nil
+	u.proc.faults.dropped.Add(1)
+	h.drop(w.cause)
 }
 
 func (h *Hand[M]) of() int    { return int(h.edge) }

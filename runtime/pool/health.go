@@ -10,6 +10,11 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
+// lateFraction of a timeout is how late the health check may be and still believe
+// that the time has passed for others, too: not after a stop of the process, or a
+// sleep of the machine.
+const lateFraction = 4
+
 // errHung is what an instance has failed with that was abandoned or killed.
 var errHung = errors.New("the call takes longer than the health timeout")
 
@@ -32,17 +37,21 @@ func (p *Pool) watchHealth(list []*watch) {
 	defer p.failOnPanic("health check")
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for due := p.clock(); ; {
 		select {
 		case <-p.done:
 			return
 		case <-timer.C:
 		}
 		now := p.clock()
+		late := now - due
 		next := now + int64(time.Hour)
 		for _, w := range list {
 			timeout := int64(w.unit.proc.Watch.Timeout)
 			life := w.lives.Load()
+			if late > timeout/lateFraction {
+				life.Alive() // this process did not run for a while, and neither did the call
+			}
 			state, at, overdue := life.overdue(now, timeout)
 			if overdue {
 				p.hung(w, life, state)
@@ -50,6 +59,7 @@ func (p *Pool) watchHealth(list []*watch) {
 			}
 			next = min(next, at)
 		}
+		due = next
 		timer.Reset(time.Duration(next - p.clock()))
 	}
 }

@@ -304,7 +304,7 @@ func (r *runner) answer(u *Unit) (pings bool) {
 		u.asked &^= askAlarm
 		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
 	}
-	if u.asked&askFinish == 0 || u.paused() {
+	if u.asked&askFinish == 0 || u.asked&askEvents != 0 || u.paused() {
 		return true
 	}
 	r.finish(u)

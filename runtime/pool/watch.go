@@ -57,6 +57,7 @@ type watch struct {
 	cause     error // why it ended
 	phase     watchPhase
 	suspended bool                // out.full counts it
+	gaveUp    bool                // by the supervisor
 	left      bool                // its goroutine was abandoned: it needs a new sender
 	equipped  bool                // it was given one
 	source    bool                // its Ping or Serve counts in its group
@@ -85,10 +86,11 @@ type watch struct {
 // order is what the supervisor wants of an instance, or the answer of its maker.
 type order struct {
 	ChildEffect
-	at    int64   // of EffectWait
-	stop  uint64  // of EffectStop: its number
-	made  *making // not nil: the instance is there, or not
-	ended Process // not nil: that has ended
+	at     int64   // of EffectWait
+	stop   uint64  // of EffectStop: its number
+	silent bool    // it is gone, and sends no more
+	made   *making // not nil: the instance is there, or not
+	ended  Process // not nil: that has ended
 }
 
 // making is the making of an instance, which may take too long.
@@ -286,6 +288,18 @@ func (w *watch) giveUpMessage(h held, e *HandlerError) {
 	}
 }
 
+// giveUpLast gives up a message that would have been handled again, had the instance
+// not failed for good.
+func (w *watch) giveUpLast(h held) {
+	if w.left { // there is no sender any more
+		h.drop(w.cause)
+		w.unit.proc.faults.dropped.Add(1)
+	} else {
+		w.giveUpMessage(h, &HandlerError{Err: w.cause})
+	}
+	w.fallSilent()
+}
+
 // end is told that the instance has ended. Its owner calls it.
 func (w *watch) end(kind ChildEventKind, err error) {
 	u := w.unit
@@ -293,7 +307,7 @@ func (w *watch) end(kind ChildEventKind, err error) {
 	if kind != ChildEnded {
 		w.cause = err
 		w.shut()
-		p.say(slog.LevelWarn, "topogen: an instance has failed", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", err))
+		p.say(slog.LevelWarn, "topogen: an instance has failed", u.errorAttrs(err)...)
 		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
 	p.tellSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
@@ -422,6 +436,10 @@ func (w *Worker) obey(u *Unit) {
 	for _, o := range orders {
 		if o.made != nil {
 			w.made(v, o.made)
+			continue
+		}
+		if o.silent {
+			v.silenced()
 			continue
 		}
 		if o.ended != nil {
@@ -756,18 +774,52 @@ func (w *Worker) giveUp(v *watch, err error) {
 	if err != nil {
 		v.cause = err
 	}
-	p.say(slog.LevelError, "topogen: an instance has failed for good", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", v.cause))
+	p.say(slog.LevelError, "topogen: an instance has failed for good", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()),
+		slog.Any("error", withoutStack(v.cause)))
 	p.observeFault(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
 	p.mu.Lock()
 	p.failures = append(p.failures, fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
 	p.mu.Unlock()
+	u.proc.faults.gaveUp.Add(1)
+	v.gaveUp = true
 	w.retire(v)
+}
+
+// fallSilent is told that something has ended of which an instance that is gone
+// might have sent yet. When it is the last, its outputs are closed, behind the turn
+// in which that was sent.
+func (v *watch) fallSilent() {
+	if v.phase != watchFailed || v.repeating > 0 {
+		return
+	}
+	p := v.unit.proc.pool
+	p.supervision.Lock()
+	v.orders = append(v.orders, order{silent: true})
+	p.supervision.Unlock()
+	v.unit.tell(controlOrder)
+}
+
+// silenced closes the outputs of a processor of which nothing more will come. Where
+// all instances of a group were given up, who receives from them need not wait for
+// what still comes to them, and is discarded.
+func (v *watch) silenced() {
+	proc := v.unit.proc
+	if v.phase != watchFailed {
+		return // made anew with its group
+	}
+	v.failed.Store(true)
+	if !slices.ContainsFunc(proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
+		proc.pool.closeOutputs(func(e *edge) bool { return e.From == proc.index })
+	}
+	if v.gaveUp && int(proc.group.givenUp.Add(1)) == len(proc.group.units) {
+		proc.group.closeOutputs()
+	}
 }
 
 // retire is told that the instance is gone and that there will be no other. It
 // has turns again, in which its messages are discarded.
 func (w *Worker) retire(v *watch) {
-	u, p := v.unit, w.pool
+	u := v.unit
 	if v.phase == watchFailed {
 		return
 	}
@@ -783,10 +835,7 @@ func (w *Worker) retire(v *watch) {
 		u.proc.faults.dropped.Add(1)
 		u.proc.group.leave(nil)
 	}
-	v.failed.Store(true)
-	if !slices.ContainsFunc(u.proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
-		p.closeOutputs(func(e *edge) bool { return e.From == u.proc.index })
-	}
+	v.fallSilent()
 	v.resume()
 	v.endSource()
 	w.schedule(u)
