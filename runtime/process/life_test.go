@@ -265,3 +265,22 @@ func openFiles(t *testing.T) int {
 	}
 	return len(entries)
 }
+
+// TestOneThatLeftItsGroup is killed all the same.
+func TestOneThatLeftItsGroup(t *testing.T) {
+	c := start(t, settings("camera"))
+	over := make(chan error, 1)
+	go func() {
+		_, err := c.Call(1, 0, []byte("leave-group"))
+		over <- err
+	}()
+	until(t, "it has left", func() bool {
+		group, err := syscall.Getpgid(c.PID())
+		return err == nil && group != c.PID()
+	})
+	c.Kill()
+	if err := <-over; !errors.Is(err, ErrKilled) {
+		t.Error(err)
+	}
+	until(t, "it is gone", func() bool { return gone(c.PID()) })
+}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,14 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 	"goexit": func(context.Context, string, *callOf) error { runtime.Goexit(); return nil },
 	"crash":  func(context.Context, string, *callOf) error { go panic("elsewhere"); select {} },
 	"hang":   func(context.Context, string, *callOf) error { select {} },
+	"leave-group": func(context.Context, string, *callOf) error {
+		if group, err := syscall.Getpgid(os.Getppid()); err != nil {
+			return err
+		} else if err := syscall.Setpgid(0, group); err != nil {
+			return err
+		}
+		select {}
+	},
 	"spin": func(ctx context.Context, _ string, _ *callOf) error {
 		for ctx.Err() == nil {
 		}

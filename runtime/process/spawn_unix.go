@@ -97,6 +97,7 @@ func (c *Child) kill(cause error) {
 		c.cause = cause
 	}
 	syscall.Kill(-c.process.Pid, syscall.SIGKILL)
+	c.process.Kill()                    // it may have left its group
 	c.conn.SetDeadline(time.Unix(1, 0)) // a process that waits in the kernel does not go
 }
 
