@@ -17,6 +17,12 @@ type Border struct {
 	File   []byte      // what it is to hold
 }
 
+// crossing is where the file first makes a message cross.
+type crossing struct {
+	where    spec.Text
+	isolated string // the processor that runs in a process
+}
+
 // isolated reports whether some processor is.
 func isolated(p *plan.Plan) bool {
 	for i := range p.Processors {
@@ -34,8 +40,8 @@ func (b *binder) border() {
 		return
 	}
 	var inputs []wire.Input
-	at := make(map[string]spec.Text)
-	add := func(name string, where spec.Text) {
+	at := make(map[string]crossing)
+	add := func(name string, where crossing) {
 		if _, ok := at[name]; ok {
 			return
 		}
@@ -69,9 +75,13 @@ func (b *binder) border() {
 		if e.From < 0 {
 			where = spec.Text{At: file.At, Pointer: file.Pointer}
 		}
-		add(e.Crossing(), where)
+		isolated := &b.plan.Processors[e.To]
+		if isolated.Watch == nil || !isolated.Watch.Isolated {
+			isolated = &b.plan.Processors[e.From]
+		}
+		add(e.Crossing(), crossing{where, isolated.Name})
 		if e.Reply != "" {
-			add(e.Reply, file.Reply)
+			add(e.Reply, crossing{file.Reply, isolated.Name})
 		}
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
@@ -92,7 +102,7 @@ func (b *binder) border() {
 
 // refused reports why messages cannot be written: a field of this package once,
 // however many messages lead to it.
-func (b *binder) refused(problems []wire.Problem, at map[string]spec.Text) {
+func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 	seen := make(map[token.Pos]bool)
 	for _, p := range problems {
 		text := p.Message
@@ -101,10 +111,10 @@ func (b *binder) refused(problems []wire.Problem, at map[string]spec.Text) {
 		}
 		switch {
 		case !p.Pos.IsValid() || !b.own(p.Pos):
-			b.at("TG317", at[p.Root], p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
+			b.at("TG317", at[p.Root].where, p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
 		case !seen[p.Pos]:
 			seen[p.Pos] = true
-			b.atGo("TG317", p.Pos, p.Field, p.Suggestion, "it cannot cross to a process: %s", text)
+			b.atGo("TG317", p.Pos, p.Field, p.Suggestion, "it cannot cross to a process, and %q runs in one: %s", at[p.Root].isolated, text)
 		}
 	}
 }

@@ -104,9 +104,13 @@ func (p *part) asked(q *processor) []string {
 func (p *part) constructors() {
 	var fields []code
 	for _, q := range p.processors {
-		if !q.External {
-			fields = append(fields, param(q.ident, q.constructorType()))
+		if q.External {
+			continue
 		}
+		if q.Isolated() {
+			fields = append(fields, comment("%s must be nil: %s is made in a process of its own, out of reach of this one.", q.ident, q.Name)...)
+		}
+		fields = append(fields, param(q.ident, q.constructorType()))
 	}
 	p.doc("Processors says how instances are made. Where a field is nil, they are made by the function that %s names under new, or else are zero values.", p.plan.Source)
 	p.add(jen.Type().Id("Processors").Struct(fields...))
