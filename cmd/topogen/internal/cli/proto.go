@@ -79,7 +79,7 @@ func protoOf(ctx context.Context, report *report, r gen.Result) ([]byte, error) 
 	return wire.Proto(&schema, options), nil
 }
 
-// messagesOf lists the messages of a plan, each once, in the order of its edges.
+// messagesOf lists the messages that the file names, each once, in the order of its edges.
 func messagesOf(p *plan.Plan) (messages []wire.Named) {
 	seen := make(map[string]bool)
 	add := func(name string, t plan.TypeRef) {
@@ -90,7 +90,7 @@ func messagesOf(p *plan.Plan) (messages []wire.Named) {
 	}
 	for i := range p.Edges {
 		e := &p.Edges[i]
-		if e.From >= 0 {
+		if e.From >= 0 && !e.DeadLetter { // which crosses no border
 			add(e.Message, e.Type)
 		}
 		if e.Reply != "" {
