@@ -19,35 +19,42 @@ func (e *emitter) appendMessage(index int) {
 	case Foreign:
 		body = append(body, code("return", jen.Qual(protoPath, "MarshalOptions"), "{}.MarshalAppend("+e.b+", "+e.m+")"))
 	case Pointer:
-		body = append(body,
-			code("if *"+e.m+" == nil { return append("+e.b+",", rt("Nil"), "...), nil }"),
-			code("return ", e.call(m.Of, e.of[m.Of].Append, e.b, "*"+e.m)))
+		body = append(body, code("if *"+e.m+" == nil { return append("+e.b+",", rt("Nil"), "...), nil }"))
+		if m.Large {
+			body = append(body, e.charge("Pointer", "*"+e.m))
+		}
+		body = append(body, code("return ", e.call(m.Of, e.of[m.Of].Append, e.b, "*"+e.m)))
 	default:
 		for i := range m.Fields {
 			body = append(body, e.appendField(&m.Fields[i])...)
 		}
 		body = append(body, jen.Id("return "+e.b+", nil"))
 	}
-	e.function("appends the fields of a message to b.", e.of[index].Append, e.params(m, m.Recursive), e.results(), body...)
+	e.function("appends the fields of a message to b.", e.of[index].Append, e.params(m, true), e.results(), body...)
 }
 
 // appendField appends a field, unless it is zero.
 func (e *emitter) appendField(f *Field) []jen.Code {
 	x, name := e.access(f), f.name()
+	var charged []jen.Code
+	if f.Large {
+		label := map[Label]string{Optional: "Pointer", Repeated: "List", Map: "Map"}[f.Label]
+		charged = append(charged, e.charge(label, bare(x)))
+	}
 	switch f.Label {
 	case Optional:
-		return []jen.Code{jen.If(jen.Id(bare(x) + " != nil")).Block(e.appendElem(f.Number, name, &f.Elem, "(*"+x+")")...)}
+		return []jen.Code{jen.If(jen.Id(bare(x) + " != nil")).Block(append(charged, e.appendElem(f.Number, name, &f.Elem, "(*"+x+")")...)...)}
 	case Repeated, Array:
 		if f.Elem.Packed() {
 			return []jen.Code{jen.If(jen.Id("len(" + x + ") != 0")).Block(e.appendPacked(f, x)...)}
 		}
-		return []jen.Code{jen.For(jen.Id(e.i + " := range " + x)).Block(e.appendElem(f.Number, name, &f.Elem, x+"["+e.i+"]")...)}
+		return append(charged, jen.For(jen.Id(e.i+" := range "+x)).Block(e.appendElem(f.Number, name, &f.Elem, x+"["+e.i+"]")...))
 	case Map:
 		body := []jen.Code{e.begin(f.Number, name), jen.Id(e.entry + " := len(" + e.b + ")")}
 		body = append(body, apart(f.Key, e.appendElem(1, name+".key", f.Key, e.k))...)
 		body = append(body, apart(&f.Elem, e.appendElem(2, name+".value", &f.Elem, e.v))...)
 		body = append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.entry+")"))
-		return []jen.Code{jen.For(jen.Id(e.k + ", " + e.v + " := range " + x)).Block(body...)}
+		return append(charged, jen.For(jen.Id(e.k+", "+e.v+" := range "+x)).Block(body...))
 	}
 	body := e.appendElem(f.Number, name, &f.Elem, x)
 	switch f.Elem.Kind {
@@ -68,6 +75,11 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		body[len(body)-1] = code(e.b+" =", rt("EndOrDrop"), fmt.Sprintf("(%s, %s, %d)", e.b, e.at, n+1))
 	}
 	return apart(&f.Elem, body)
+}
+
+// charge takes what is large into account.
+func (e *emitter) charge(label, x string) jen.Code {
+	return code(rt("Charge"+label), "("+e.room+", "+x+")")
 }
 
 // apart puts what appends an element into a block where it has variables.

@@ -18,7 +18,8 @@ type Input struct {
 }
 
 const (
-	elementBytesMax = 4 << 10 // in Go; two bytes of input can ask for one element
+	elementBytesMax = 4 << 10 // in Go; it bounds the one element that there is no room for
+	largeBytes      = 128     // in Go; two bytes of input can ask for one element: above it they are charged
 	arrayLenMax     = 1 << 24 // elements; all of them are written each time
 	messagesMax     = 4 << 10 // more are no program, but a type that instantiates itself without end
 )
@@ -278,6 +279,7 @@ func (b *builder) pointer(t types.Type, p *types.Pointer, at place) int {
 	if !known {
 		of := b.message(p.Elem(), at)
 		b.schema.Messages[index].Of = of
+		b.schema.Messages[index].Large = large(p.Elem())
 	}
 	return index
 }
@@ -306,13 +308,13 @@ func (b *builder) field(t types.Type, at place) Field {
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
 		b.bounded(u.Elem(), at)
-		return Field{Label: Optional, Elem: b.elem(u.Elem(), at)}
+		return Field{Label: Optional, Elem: b.elem(u.Elem(), at), Large: large(u.Elem())}
 	case *types.Slice:
 		if isByte(u.Elem()) {
 			break
 		}
 		b.bounded(u.Elem(), at)
-		return Field{Label: Repeated, Elem: b.elem(u.Elem(), at.in("[]", "Item"))}
+		return Field{Label: Repeated, Elem: b.elem(u.Elem(), at.in("[]", "Item")), Large: large(u.Elem())}
 	case *types.Array:
 		if isByte(u.Elem()) {
 			break
@@ -328,7 +330,7 @@ func (b *builder) field(t types.Type, at place) Field {
 		if key.Kind == Nested && b.schema.Messages[key.Message].Form == Pointer || isPointer(u.Key()) {
 			b.fault(at.in("[key]", ""), "use what it points to, if that can be a key", "a pointer is another one where it arrives: it cannot be a key")
 		}
-		return Field{Label: Map, Key: &key, Elem: b.elem(u.Elem(), at.in("[]", "Item"))}
+		return Field{Label: Map, Key: &key, Elem: b.elem(u.Elem(), at.in("[]", "Item")), Large: large(u.Key(), u.Elem())}
 	}
 	return Field{Elem: b.elem(t, at)}
 }
@@ -339,6 +341,15 @@ func (b *builder) bounded(t types.Type, at place) {
 		b.fault(at, "let it hold slices in place of arrays",
 			"an element takes more than "+strconv.Itoa(elementBytesMax)+" bytes of memory, which two bytes of a hostile message could ask for")
 	}
+}
+
+// large reports whether what is made for two bytes of input takes many more.
+func large(together ...types.Type) bool {
+	sum := int64(0)
+	for _, t := range together {
+		sum += size(t, largeBytes)
+	}
+	return sum > largeBytes
 }
 
 // elem is the element that a type is by itself: what no element can be goes
@@ -389,16 +400,20 @@ func (b *builder) elem(t types.Type, at place) Elem {
 
 const leaveOut = "leave the field out: `topo:\"-\"`"
 
-// recursion finds the messages that can hold themselves.
+// recursion finds the messages that can hold themselves, and those that can hold
+// what is large.
 func (b *builder) recursion() {
 	next := make([][]int, len(b.schema.Messages))
+	large := make([]bool, len(next))
 	for i := range b.schema.Messages {
 		m := &b.schema.Messages[i]
 		if m.Form == Pointer {
 			next[i] = append(next[i], m.Of)
+			large[i] = m.Large
 		}
 		for j := range m.Fields {
 			f := &m.Fields[j]
+			large[i] = large[i] || f.Large
 			if f.Key != nil && f.Key.Kind == Nested {
 				next[i] = append(next[i], f.Key.Message)
 			}
@@ -410,14 +425,16 @@ func (b *builder) recursion() {
 	for i := range next {
 		seen := make([]bool, len(next))
 		stack := slices.Clone(next[i])
-		for len(stack) > 0 && !seen[i] {
+		charged := large[i]
+		for len(stack) > 0 {
 			at := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
 			if !seen[at] {
 				seen[at] = true
+				charged = charged || large[at]
 				stack = append(stack, next[at]...)
 			}
 		}
-		b.schema.Messages[i].Recursive = seen[i]
+		b.schema.Messages[i].Recursive, b.schema.Messages[i].Charged = seen[i], charged
 	}
 }

@@ -18,13 +18,15 @@ func (e *emitter) consumeMessage(index int) {
 	case Foreign:
 		body = append(body, code("return", jen.Qual(protoPath, "UnmarshalOptions"), "{Merge: true}.Unmarshal("+e.b+", "+e.m+")"))
 	case Pointer:
-		body = append(body,
-			code("if", rt("IsNil"), "("+e.b+") { return nil }"),
-			code("return ", e.call(m.Of, e.of[m.Of].Consume, e.b, code(rt("New"), "("+e.m+")"))))
+		body = append(body, code("if", rt("IsNil"), "("+e.b+") { return nil }"))
+		if m.Large {
+			body = append(body, code("if !", e.charge("Pointer", "*"+e.m), "{ return", rt("ErrSparse"), "}"))
+		}
+		body = append(body, code("return ", e.call(m.Of, e.of[m.Of].Consume, e.b, code(rt("New"), "("+e.m+")"))))
 	default:
 		body = append(body, e.consumeFields(m)...)
 	}
-	e.function("reads the fields of a message from b into a zero one.", e.of[index].Consume, e.params(m, m.Recursive), []jen.Code{jen.Error()}, body...)
+	e.function("reads the fields of a message from b into a zero one.", e.of[index].Consume, e.params(m, true), []jen.Code{jen.Error()}, body...)
 }
 
 func (e *emitter) consumeFields(m *Message) (body []jen.Code) {
@@ -32,7 +34,7 @@ func (e *emitter) consumeFields(m *Message) (body []jen.Code) {
 	for i := range m.Fields {
 		f := &m.Fields[i]
 		index := ""
-		if f.Label == Array {
+		if f.Label == Array || f.Label == Repeated && f.Large && f.Elem.Kind == Nested {
 			index = fmt.Sprintf("%s%d", e.i, f.Number)
 			body = append(body, jen.Id("var "+index+" int"))
 		}
@@ -45,14 +47,19 @@ func (e *emitter) consumeFields(m *Message) (body []jen.Code) {
 		jen.Return(jen.Id(fmt.Sprintf("%s.End(%q, %q)", e.r, m.Name, fieldNames(m)))))
 }
 
-// consumeField makes the cases of a field; index counts the elements of an array.
+// consumeField makes the cases of a field; index counts the elements of an array, or
+// those of a list that are charged ahead.
 func (e *emitter) consumeField(f *Field, index string) []jen.Code {
 	x := e.access(f)
 	single, list := tag(f.Number, f.Elem.form()), tag(f.Number, bytesForm)
 	one := func(body ...jen.Code) jen.Code { return e.caseOf(single, body...) }
 	switch f.Label {
 	case Optional:
-		return []jen.Code{one(e.consumeElem(e.r, &f.Elem, "", code(rt("New"), "("+address(x)+")")))}
+		to := code(rt("New"), "("+address(x)+")")
+		if f.Large {
+			to = code(rt("NewLarge"), "(&"+e.r+", "+e.room+", "+address(x)+")")
+		}
+		return []jen.Code{one(e.consumeElem(e.r, &f.Elem, "", to))}
 	case Repeated:
 		if f.Elem.Packed() {
 			return []jen.Code{
@@ -60,7 +67,7 @@ func (e *emitter) consumeField(f *Field, index string) []jen.Code {
 				one(e.consumeElem(e.r, &f.Elem, "", code(rt("More"), "("+address(x)+")"))),
 			}
 		}
-		return []jen.Code{one(e.consumeList(f, x))}
+		return []jen.Code{one(e.consumeList(f, x, index))}
 	case Array:
 		at := func(r string) jen.Code { return code(rt("At"), "(&"+r+", "+x+"[:], &"+index+")") }
 		next := e.consumeElem(e.r, &f.Elem, "", at(e.r))
@@ -112,18 +119,28 @@ func slice(x string, to jen.Code) jen.Code {
 }
 
 // consumeList reads one element of a slice that is not packed.
-func (e *emitter) consumeList(f *Field, x string) jen.Code {
+func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	switch f.Elem.Kind {
 	case Nested: // its bytes are taken out before it is made room for
+		if f.Large {
+			return e.consumeElem(e.r, &f.Elem, "", code(rt("GrowLarge"), "(&"+e.r+", "+e.room+", "+address(x)+", &"+index+")"))
+		}
 		return e.consumeElem(e.r, &f.Elem, "", code(rt("Grow"), "(&"+e.r+", "+address(x)+")"))
 	case String:
 		return code(rt("Strings"), "(&"+e.r+", "+address(x)+")")
+	}
+	if f.Large {
+		return e.consumeElem(e.r, &f.Elem, "", code(rt("MoreLarge"), "(&"+e.r+", "+e.room+", "+address(x)+")"))
 	}
 	return e.consumeElem(e.r, &f.Elem, "", code(rt("More"), "("+address(x)+")"))
 }
 
 // consumeEntry reads one pair of a map.
 func (e *emitter) consumeEntry(f *Field, x string) []jen.Code {
+	put := code(rt("Put"), "(&"+e.r+", "+address(x)+", "+e.k+", "+e.v+")")
+	if f.Large {
+		put = code(rt("PutLarge"), "(&"+e.r+", "+e.room+", "+address(x)+", "+e.k+", "+e.v+")")
+	}
 	return []jen.Code{
 		code(e.k+", "+e.v+" :=", rt("Pair"), "("+x+")"),
 		code(e.p+" :=", rt("Read"), "("+e.r+".Message())"),
@@ -133,6 +150,6 @@ func (e *emitter) consumeEntry(f *Field, x string) []jen.Code {
 			jen.Default().Block(jen.Id(e.p+".Skip()")),
 		)),
 		jen.Id(e.r + ".Within(" + e.p + `.End("", "1 key 2 value"))`),
-		code(rt("Put"), "(&"+e.r+", "+address(x)+", "+e.k+", "+e.v+")"),
+		put,
 	}
 }

@@ -35,7 +35,7 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 	}
 	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages))}
 	e.b, e.m, e.r, e.err, e.k, e.v = names.Local("b"), names.Local("m"), names.Local("r"), names.Local("err"), names.Local("k"), names.Local("v")
-	e.p, e.i, e.at, e.entry, e.depth = names.Local("p"), names.Local("i"), names.Local("at"), names.Local("entry"), names.Local("depth")
+	e.p, e.i, e.at, e.entry, e.depth, e.room = names.Local("p"), names.Local("i"), names.Local("at"), names.Local("entry"), names.Local("depth"), names.Local("room")
 	roots := make(map[int]bool)
 	for _, root := range s.Roots {
 		roots[root.Message] = true
@@ -50,7 +50,7 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 			continue
 		}
 		codecs[i] = e.of[root.Message]
-		if m := &s.Messages[root.Message]; m.Recursive {
+		if m := &s.Messages[root.Message]; m.Recursive || m.Charged {
 			if _, ok := shallow[root.Message]; !ok {
 				shallow[root.Message] = Codec{names.Top(codecs[i].Append + "Whole"), names.Top(codecs[i].Consume + "Whole")}
 				e.whole(root.Message, shallow[root.Message])
@@ -73,7 +73,7 @@ type emitter struct {
 	declarations []jen.Code
 	current      *Message
 
-	b, m, r, err, k, v, p, i, at, entry, depth string
+	b, m, r, err, k, v, p, i, at, entry, depth, room string
 }
 
 // code is pieces of Go one after the other: text as it stands, and what imports
@@ -107,10 +107,13 @@ func (e *emitter) function(comment, name string, params, results []jen.Code, bod
 }
 
 // params are those of a message's functions.
-func (e *emitter) params(m *Message, deep bool) []jen.Code {
+func (e *emitter) params(m *Message, inner bool) []jen.Code {
 	list := []jen.Code{jen.Id(e.b + " []byte"), code(e.m+" *", goCode(m.Type))}
-	if deep {
+	if inner && m.Recursive {
 		list = append(list, jen.Id(e.depth+" int"))
+	}
+	if inner && m.Charged {
+		list = append(list, code(e.room+" *", rt("Room")))
 	}
 	return list
 }
@@ -119,13 +122,23 @@ func (e *emitter) results() []jen.Code {
 	return []jen.Code{jen.Id("_ []byte"), jen.Id(e.err + " error")}
 }
 
-// whole writes the functions that begin with a message which can hold itself.
+// whole writes the functions that begin with a message which can hold itself, or
+// what is large.
 func (e *emitter) whole(index int, c Codec) {
 	m := &e.schema.Messages[index]
-	e.function("appends a message to b.", c.Append, e.params(m, false), []jen.Code{jen.Id("[]byte"), jen.Id("error")},
-		code("return "+e.of[index].Append+"("+e.b+", "+e.m+",", rt("DepthMax"), ")"))
-	e.function("reads a message, into a zero one.", c.Consume, e.params(m, false), []jen.Code{jen.Id("error")},
-		code("return "+e.of[index].Consume+"("+e.b+", "+e.m+",", rt("DepthMax"), ")"))
+	e.current = &Message{} // a call of m is one from outside
+	appends, consumes := e.call(index, e.of[index].Append, e.b, e.m), e.call(index, e.of[index].Consume, e.b, e.m)
+	write, read := []jen.Code{code("return ", appends)}, []jen.Code{code("return ", consumes)}
+	if m.Charged {
+		write = []jen.Code{
+			code(e.at+", "+e.room+" := len("+e.b+"),", rt("Room"), "(0)"),
+			code(e.b+", "+e.err+" := ", appends),
+			code("return "+e.b+",", rt("Paid"), fmt.Sprintf("(%q, %s, len(%s)-%s, %s)", m.Name, e.room, e.b, e.at, e.err)),
+		}
+		read = []jen.Code{code(e.room+" :=", rt("RoomFor"), "(len("+e.b+"))"), code("return ", consumes)}
+	}
+	e.function("appends a message to b.", c.Append, e.params(m, false), []jen.Code{jen.Id("[]byte"), jen.Id("error")}, write...)
+	e.function("reads a message, into a zero one.", c.Consume, e.params(m, false), []jen.Code{jen.Id("error")}, read...)
 }
 
 // call is a call of a message's function from within the current one.
@@ -143,6 +156,13 @@ func (e *emitter) call(index int, function string, args ...any) *jen.Statement {
 		c.Op(", " + e.depth + " - 1")
 	default:
 		c.Op(",").Add(rt("DepthMax"))
+	}
+	switch {
+	case !e.schema.Messages[index].Charged:
+	case e.current.Charged:
+		c.Op(", " + e.room)
+	default:
+		c.Op(", &" + e.room)
 	}
 	return c.Op(")")
 }

@@ -26,7 +26,7 @@ const sample = "../../generated_test/wire"
 
 // roots are the messages of a topology that has the sample.
 func roots() []wire.Named {
-	list := named("Order", "Scalars", "Lists", "Maps", "Pointers", "Nested", "Node", "Numbered")
+	list := named("Order", "Scalars", "Lists", "Maps", "Pointers", "Nested", "Node", "Numbered", "Sparse")
 	line := plan.TypeRef{Name: "Line"}
 	page := plan.TypeRef{Import: "github.com/topogen/topogen/generated_test/wire/other", Name: "Page", Args: []plan.TypeRef{{Kind: plan.Pointer, Elem: &line}}}
 	return append(list,

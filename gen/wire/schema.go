@@ -23,6 +23,8 @@ type Message struct {
 	Fields    []Field // of Struct and Value
 	Of        int     // of Pointer: the message that it leads to
 	Recursive bool    // it can hold itself
+	Large     bool    // of Pointer: what it leads to is large
+	Charged   bool    // it can hold what is large
 	Gone      []Gone  // numbers that nothing may use again
 }
 
@@ -50,6 +52,7 @@ type Field struct {
 	Label  Label
 	Elem   Elem
 	Key    *Elem // of maps
+	Large  bool  // an element, a pair, or what the pointer leads to is large
 }
 
 // Label is how often an element occurs.

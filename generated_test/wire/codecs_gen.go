@@ -18,6 +18,19 @@ func consumeNodeWhole(b []byte, m *Node) error {
 	return consumeNode(b, m, wire.DepthMax)
 }
 
+// appendSparseWhole appends a message to b.
+func appendSparseWhole(b []byte, m *Sparse) ([]byte, error) {
+	at, room := len(b), wire.Room(0)
+	b, err := appendSparse(b, m, wire.DepthMax, &room)
+	return b, wire.Paid("Sparse", room, len(b)-at, err)
+}
+
+// consumeSparseWhole reads a message, into a zero one.
+func consumeSparseWhole(b []byte, m *Sparse) error {
+	room := wire.RoomFor(len(b))
+	return consumeSparse(b, m, wire.DepthMax, &room)
+}
+
 // appendOrder appends the fields of a message to b.
 func appendOrder(b []byte, m *Order) (_ []byte, err error) {
 	if m.Account != "" {
@@ -1948,6 +1961,535 @@ func consumeNumbered(b []byte, m *Numbered) error {
 		}
 	}
 	return r.End("Numbered", "7 A 536870901 B 100 C 3000 D 536870900 E 18999 F 536870902 G")
+}
+
+// appendSparse appends the fields of a message to b.
+func appendSparse(b []byte, m *Sparse, depth int, room *wire.Room) (_ []byte, err error) {
+	if depth == 0 {
+		return b, wire.ErrDeep
+	}
+	if m.N != 0 {
+		b = append(b, 0x08) // N = 1
+		b = wire.AppendInt(b, m.N)
+	}
+	wire.ChargeList(room, m.Items)
+	for i := range m.Items {
+		b = append(b, 0x12, wire.Begin) // Items = 2
+		at := len(b)
+		if b, err = appendBig(b, &m.Items[i]); err != nil {
+			return b, wire.Failed("Sparse", "Items", err)
+		}
+		b = wire.End(b, at)
+	}
+	for i := range m.Pointers {
+		b = append(b, 0x1a, wire.Begin) // Pointers = 3
+		at := len(b)
+		if b, err = appendWidePointer(b, &m.Pointers[i], room); err != nil {
+			return b, wire.Failed("Sparse", "Pointers", err)
+		}
+		b = wire.End(b, at)
+	}
+	wire.ChargeList(room, m.Words)
+	for i := range m.Words {
+		b = append(b, 0x22, wire.Begin) // Words = 4
+		at := len(b)
+		if b, err = appendSparseWordsItem(b, &m.Words[i]); err != nil {
+			return b, wire.Failed("Sparse", "Words", err)
+		}
+		b = wire.End(b, at)
+	}
+	wire.ChargeMap(room, m.Map)
+	for k, v := range m.Map {
+		b = append(b, 0x2a, wire.Begin) // Map = 5
+		entry := len(b)
+		b = append(b, 0x08) // Map.key = 1
+		b = wire.AppendInt(b, k)
+		{
+			b = append(b, 0x12, wire.Begin) // Map.value = 2
+			at := len(b)
+			if b, err = appendWide(b, &v); err != nil {
+				return b, wire.Failed("Sparse", "Map.value", err)
+			}
+			b = wire.End(b, at)
+		}
+		b = wire.End(b, entry)
+	}
+	wire.ChargeMap(room, m.Keys)
+	for k, v := range m.Keys {
+		b = append(b, 0x32, wire.Begin) // Keys = 6
+		entry := len(b)
+		{
+			b = append(b, 0x0a, wire.Begin) // Keys.key = 1
+			at := len(b)
+			if b, err = appendSparseKeysKey(b, &k); err != nil {
+				return b, wire.Failed("Sparse", "Keys.key", err)
+			}
+			b = wire.End(b, at)
+		}
+		b = append(b, 0x12) // Keys.value = 2
+		b = wire.AppendString(b, v)
+		b = wire.End(b, entry)
+	}
+	if m.One != nil {
+		wire.ChargePointer(room, m.One)
+		b = append(b, 0x3a, wire.Begin) // One = 7
+		at := len(b)
+		if b, err = appendWide(b, m.One); err != nil {
+			return b, wire.Failed("Sparse", "One", err)
+		}
+		b = wire.End(b, at)
+	}
+	if m.Array != nil {
+		wire.ChargePointer(room, m.Array)
+		b = append(b, 0x42, wire.Begin) // Array = 8
+		at := len(b)
+		if b, err = appendSparseArray(b, m.Array); err != nil {
+			return b, wire.Failed("Sparse", "Array", err)
+		}
+		b = wire.End(b, at)
+	}
+	if m.Blob != nil {
+		wire.ChargePointer(room, m.Blob)
+		b = append(b, 0x4a) // Blob = 9
+		b = wire.AppendBytes(b, (*m.Blob)[:])
+	}
+	if m.Next != nil {
+		wire.ChargePointer(room, m.Next)
+		b = append(b, 0x52, wire.Begin) // Next = 10
+		at := len(b)
+		if b, err = appendSparse(b, m.Next, depth-1, room); err != nil {
+			return b, wire.Failed("Sparse", "Next", err)
+		}
+		b = wire.End(b, at)
+	}
+	for i := range m.Inner {
+		b = append(b, 0x5a, wire.Begin) // Inner = 11
+		at := len(b)
+		if b, err = appendSparseInnerItem(b, &m.Inner[i], room); err != nil {
+			return b, wire.Failed("Sparse", "Inner", err)
+		}
+		b = wire.End(b, at)
+	}
+	wire.ChargeList(room, m.Again)
+	for i := range m.Again {
+		b = append(b, 0x62, wire.Begin) // Again = 12
+		at := len(b)
+		if b, err = appendWide(b, &m.Again[i]); err != nil {
+			return b, wire.Failed("Sparse", "Again", err)
+		}
+		b = wire.End(b, at)
+	}
+	return b, nil
+}
+
+// consumeSparse reads the fields of a message from b into a zero one.
+func consumeSparse(b []byte, m *Sparse, depth int, room *wire.Room) error {
+	if depth == 0 {
+		return wire.ErrDeep
+	}
+	var i2 int
+	var i4 int
+	var i12 int
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x08:
+			wire.Int(&r, &m.N)
+		case 0x12:
+			r.Within(consumeBig(r.Message(), wire.GrowLarge(&r, room, &m.Items, &i2)))
+		case 0x1a:
+			r.Within(consumeWidePointer(r.Message(), wire.Grow(&r, &m.Pointers), room))
+		case 0x22:
+			r.Within(consumeSparseWordsItem(r.Message(), wire.GrowLarge(&r, room, &m.Words, &i4)))
+		case 0x2a:
+			k, v := wire.Pair(m.Map)
+			p := wire.Read(r.Message())
+			for p.Next() {
+				switch p.Tag {
+				case 0x08:
+					wire.Int(&p, &k)
+				case 0x12:
+					p.Within(consumeWide(p.Message(), &v))
+				default:
+					p.Skip()
+				}
+			}
+			r.Within(p.End("", "1 key 2 value"))
+			wire.PutLarge(&r, room, &m.Map, k, v)
+		case 0x32:
+			k, v := wire.Pair(m.Keys)
+			p := wire.Read(r.Message())
+			for p.Next() {
+				switch p.Tag {
+				case 0x0a:
+					p.Within(consumeSparseKeysKey(p.Message(), &k))
+				case 0x12:
+					wire.String(&p, &v)
+				default:
+					p.Skip()
+				}
+			}
+			r.Within(p.End("", "1 key 2 value"))
+			wire.PutLarge(&r, room, &m.Keys, k, v)
+		case 0x3a:
+			r.Within(consumeWide(r.Message(), wire.NewLarge(&r, room, &m.One)))
+		case 0x42:
+			r.Within(consumeSparseArray(r.Message(), wire.NewLarge(&r, room, &m.Array)))
+		case 0x4a:
+			wire.Array(&r, wire.NewLarge(&r, room, &m.Blob)[:])
+		case 0x52:
+			r.Within(consumeSparse(r.Message(), wire.NewLarge(&r, room, &m.Next), depth-1, room))
+		case 0x5a:
+			r.Within(consumeSparseInnerItem(r.Message(), wire.Grow(&r, &m.Inner), room))
+		case 0x62:
+			r.Within(consumeWide(r.Message(), wire.GrowLarge(&r, room, &m.Again, &i12)))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("Sparse", "1 N 2 Items 3 Pointers 4 Words 5 Map 6 Keys 7 One 8 Array 9 Blob 10 Next 11 Inner 12 Again")
+}
+
+// appendBig appends the fields of a message to b.
+func appendBig(b []byte, m *Big) (_ []byte, err error) {
+	if len(m.A) != 0 {
+		b = append(b, 0x0a) // A = 1
+		b = wire.AppendInts(b, m.A[:])
+	}
+	return b, nil
+}
+
+// consumeBig reads the fields of a message from b into a zero one.
+func consumeBig(b []byte, m *Big) error {
+	var i1 int
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			p := wire.Read(r.Message())
+			for p.Left() {
+				wire.Int(&p, wire.At(&p, m.A[:], &i1))
+			}
+			r.Within(p.End("", ""))
+		case 0x08:
+			wire.Int(&r, wire.At(&r, m.A[:], &i1))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("Big", "1 A")
+}
+
+// appendWidePointer appends the fields of a message to b.
+func appendWidePointer(b []byte, m **Wide, room *wire.Room) (_ []byte, err error) {
+	if *m == nil {
+		return append(b, wire.Nil...), nil
+	}
+	wire.ChargePointer(room, *m)
+	return appendWide(b, *m)
+}
+
+// consumeWidePointer reads the fields of a message from b into a zero one.
+func consumeWidePointer(b []byte, m **Wide, room *wire.Room) error {
+	if wire.IsNil(b) {
+		return nil
+	}
+	if !wire.ChargePointer(room, *m) {
+		return wire.ErrSparse
+	}
+	return consumeWide(b, wire.New(m))
+}
+
+// appendWide appends the fields of a message to b.
+func appendWide(b []byte, m *Wide) (_ []byte, err error) {
+	{
+		b = append(b, 0x0a, wire.Begin) // A = 1
+		at := len(b)
+		if b, err = appendHalf(b, &m.A); err != nil {
+			return b, wire.Failed("Wide", "A", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	{
+		b = append(b, 0x12, wire.Begin) // B = 2
+		at := len(b)
+		if b, err = appendHalf(b, &m.B); err != nil {
+			return b, wire.Failed("Wide", "B", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	{
+		b = append(b, 0x1a, wire.Begin) // C = 3
+		at := len(b)
+		if b, err = appendHalf(b, &m.C); err != nil {
+			return b, wire.Failed("Wide", "C", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	{
+		b = append(b, 0x22, wire.Begin) // D = 4
+		at := len(b)
+		if b, err = appendHalf(b, &m.D); err != nil {
+			return b, wire.Failed("Wide", "D", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	return b, nil
+}
+
+// consumeWide reads the fields of a message from b into a zero one.
+func consumeWide(b []byte, m *Wide) error {
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			r.Within(consumeHalf(r.Message(), &m.A))
+		case 0x12:
+			r.Within(consumeHalf(r.Message(), &m.B))
+		case 0x1a:
+			r.Within(consumeHalf(r.Message(), &m.C))
+		case 0x22:
+			r.Within(consumeHalf(r.Message(), &m.D))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("Wide", "1 A 2 B 3 C 4 D")
+}
+
+// appendHalf appends the fields of a message to b.
+func appendHalf(b []byte, m *Half) (_ []byte, err error) {
+	{
+		b = append(b, 0x0a, wire.Begin) // A = 1
+		at := len(b)
+		if b, err = appendEight(b, &m.A); err != nil {
+			return b, wire.Failed("Half", "A", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	{
+		b = append(b, 0x12, wire.Begin) // B = 2
+		at := len(b)
+		if b, err = appendEight(b, &m.B); err != nil {
+			return b, wire.Failed("Half", "B", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	{
+		b = append(b, 0x1a, wire.Begin) // C = 3
+		at := len(b)
+		if b, err = appendEight(b, &m.C); err != nil {
+			return b, wire.Failed("Half", "C", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	{
+		b = append(b, 0x22, wire.Begin) // D = 4
+		at := len(b)
+		if b, err = appendEight(b, &m.D); err != nil {
+			return b, wire.Failed("Half", "D", err)
+		}
+		b = wire.EndOrDrop(b, at, 2)
+	}
+	return b, nil
+}
+
+// consumeHalf reads the fields of a message from b into a zero one.
+func consumeHalf(b []byte, m *Half) error {
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			r.Within(consumeEight(r.Message(), &m.A))
+		case 0x12:
+			r.Within(consumeEight(r.Message(), &m.B))
+		case 0x1a:
+			r.Within(consumeEight(r.Message(), &m.C))
+		case 0x22:
+			r.Within(consumeEight(r.Message(), &m.D))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("Half", "1 A 2 B 3 C 4 D")
+}
+
+// appendEight appends the fields of a message to b.
+func appendEight(b []byte, m *Eight) (_ []byte, err error) {
+	if m.A != 0 {
+		b = append(b, 0x08) // A = 1
+		b = wire.AppendInt(b, m.A)
+	}
+	if m.B != 0 {
+		b = append(b, 0x10) // B = 2
+		b = wire.AppendInt(b, m.B)
+	}
+	if m.C != 0 {
+		b = append(b, 0x18) // C = 3
+		b = wire.AppendInt(b, m.C)
+	}
+	if m.D != 0 {
+		b = append(b, 0x20) // D = 4
+		b = wire.AppendInt(b, m.D)
+	}
+	if m.E != 0 {
+		b = append(b, 0x28) // E = 5
+		b = wire.AppendInt(b, m.E)
+	}
+	if m.F != 0 {
+		b = append(b, 0x30) // F = 6
+		b = wire.AppendInt(b, m.F)
+	}
+	if m.G != 0 {
+		b = append(b, 0x38) // G = 7
+		b = wire.AppendInt(b, m.G)
+	}
+	if m.H != 0 {
+		b = append(b, 0x40) // H = 8
+		b = wire.AppendInt(b, m.H)
+	}
+	return b, nil
+}
+
+// consumeEight reads the fields of a message from b into a zero one.
+func consumeEight(b []byte, m *Eight) error {
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x08:
+			wire.Int(&r, &m.A)
+		case 0x10:
+			wire.Int(&r, &m.B)
+		case 0x18:
+			wire.Int(&r, &m.C)
+		case 0x20:
+			wire.Int(&r, &m.D)
+		case 0x28:
+			wire.Int(&r, &m.E)
+		case 0x30:
+			wire.Int(&r, &m.F)
+		case 0x38:
+			wire.Int(&r, &m.G)
+		case 0x40:
+			wire.Int(&r, &m.H)
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("Eight", "1 A 2 B 3 C 4 D 5 E 6 F 7 G 8 H")
+}
+
+// appendSparseWordsItem appends the fields of a message to b.
+func appendSparseWordsItem(b []byte, m *[40]string) (_ []byte, err error) {
+	for i := range *m {
+		b = append(b, 0x0a) // value = 1
+		b = wire.AppendString(b, (*m)[i])
+	}
+	return b, nil
+}
+
+// consumeSparseWordsItem reads the fields of a message from b into a zero one.
+func consumeSparseWordsItem(b []byte, m *[40]string) error {
+	var i1 int
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			wire.String(&r, wire.At(&r, (*m)[:], &i1))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("SparseWordsItem", "1 value")
+}
+
+// appendSparseKeysKey appends the fields of a message to b.
+func appendSparseKeysKey(b []byte, m *[20]int) (_ []byte, err error) {
+	if len((*m)) != 0 {
+		b = append(b, 0x0a) // value = 1
+		b = wire.AppendInts(b, (*m)[:])
+	}
+	return b, nil
+}
+
+// consumeSparseKeysKey reads the fields of a message from b into a zero one.
+func consumeSparseKeysKey(b []byte, m *[20]int) error {
+	var i1 int
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			p := wire.Read(r.Message())
+			for p.Left() {
+				wire.Int(&p, wire.At(&p, (*m)[:], &i1))
+			}
+			r.Within(p.End("", ""))
+		case 0x08:
+			wire.Int(&r, wire.At(&r, (*m)[:], &i1))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("SparseKeysKey", "1 value")
+}
+
+// appendSparseArray appends the fields of a message to b.
+func appendSparseArray(b []byte, m *[200]int64) (_ []byte, err error) {
+	if len((*m)) != 0 {
+		b = append(b, 0x0a) // value = 1
+		b = wire.AppendInts(b, (*m)[:])
+	}
+	return b, nil
+}
+
+// consumeSparseArray reads the fields of a message from b into a zero one.
+func consumeSparseArray(b []byte, m *[200]int64) error {
+	var i1 int
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			p := wire.Read(r.Message())
+			for p.Left() {
+				wire.Int(&p, wire.At(&p, (*m)[:], &i1))
+			}
+			r.Within(p.End("", ""))
+		case 0x08:
+			wire.Int(&r, wire.At(&r, (*m)[:], &i1))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("SparseArray", "1 value")
+}
+
+// appendSparseInnerItem appends the fields of a message to b.
+func appendSparseInnerItem(b []byte, m *struct{ Items []Wide }, room *wire.Room) (_ []byte, err error) {
+	wire.ChargeList(room, m.Items)
+	for i := range m.Items {
+		b = append(b, 0x0a, wire.Begin) // Items = 1
+		at := len(b)
+		if b, err = appendWide(b, &m.Items[i]); err != nil {
+			return b, wire.Failed("SparseInnerItem", "Items", err)
+		}
+		b = wire.End(b, at)
+	}
+	return b, nil
+}
+
+// consumeSparseInnerItem reads the fields of a message from b into a zero one.
+func consumeSparseInnerItem(b []byte, m *struct{ Items []Wide }, room *wire.Room) error {
+	var i1 int
+	r := wire.Read(b)
+	for r.Next() {
+		switch r.Tag {
+		case 0x0a:
+			r.Within(consumeWide(r.Message(), wire.GrowLarge(&r, room, &m.Items, &i1)))
+		default:
+			r.Skip()
+		}
+	}
+	return r.End("SparseInnerItem", "1 Items")
 }
 
 // appendName appends the fields of a message to b.

@@ -180,6 +180,32 @@ type Node struct {
 	Named    map[string]*Node
 }
 
+// Sparse has large elements of all sorts, each of which two bytes can name.
+type Sparse struct {
+	N        int
+	Items    []Big
+	Pointers []*Wide
+	Words    [][40]string
+	Map      map[int]Wide
+	Keys     map[[20]int]string
+	One      *Wide
+	Array    *[200]int64
+	Blob     *[200]byte
+	Next     *Sparse
+	Inner    []struct{ Items []Wide }
+	Again    []Wide
+}
+
+// Big takes a kilobyte, and is never written in less than 128 bytes.
+type Big struct{ A [128]int64 }
+
+// Wide takes a kilobyte, and where it is zero it is empty.
+type (
+	Wide  struct{ A, B, C, D Half }
+	Half  struct{ A, B, C, D Eight }
+	Eight struct{ A, B, C, D, E, F, G, H int64 }
+)
+
 // Numbered has numbers of its own, some of two bytes and more.
 type Numbered struct {
 	A string `topo:"7"`

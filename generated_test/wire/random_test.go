@@ -35,6 +35,7 @@ var codecs = []codec{
 	of("Nested", appendNested, consumeNested),
 	of("Node", appendNodeWhole, consumeNodeWhole),
 	of("Numbered", appendNumbered, consumeNumbered),
+	of("Sparse", appendSparseWhole, consumeSparseWhole),
 	of("Text", appendName, consumeName),
 	of("Page", appendPageLinePointer, consumePageLinePointer),
 	of("Plain", appendPlain, consumePlain),

@@ -26,14 +26,14 @@
 //
 // Appending into a buffer with room allocates nothing. Reading never panics,
 // whatever the bytes, and leaves an [*Error] that says where it stopped. What it
-// allocates is bounded by the length of the input times what the largest element
-// of the message's type takes: a length is held against the bytes that are left
-// before anything is made for it, an element takes two bytes at least (one where
-// it is packed), and the compiler refuses elements above a limit. What refers to
-// itself is followed [DepthMax] deep, in both directions.
+// allocates is bounded by a multiple of the length of the input that is the same
+// for all types: a length is held against the bytes that are left before anything
+// is made for it, an element takes two bytes at least (one where it is packed), and
+// those that are large for two bytes are charged against the message's [Room].
+// Appending fails where reading would. What refers to itself is followed [DepthMax] deep, in both directions.
 //
 // # Limits
 //
 // After an error the message holds what was read until then. Methods of users'
-// own (UnmarshalBinary) make their own promises.
+// own (UnmarshalBinary, those of a proto.Message) make their own promises.
 package wire

@@ -19,6 +19,7 @@ var (
 	ErrMalformed = errors.New("this is not the wire format of protobuf")
 	ErrRange     = errors.New("the value does not fit into its Go type")
 	ErrLength    = errors.New("the array of the Go type has another length")
+	ErrSparse    = errors.New("its large elements are too many for so few bytes")
 	ErrDeep      = fmt.Errorf("it is nested more than %d deep", DepthMax)
 )
 

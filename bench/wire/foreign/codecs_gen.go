@@ -8,13 +8,40 @@ import (
 	proto "google.golang.org/protobuf/proto"
 )
 
+// appendEnvelopeWhole appends a message to b.
+func appendEnvelopeWhole(b []byte, m *Envelope) ([]byte, error) {
+	at, room := len(b), wire.Room(0)
+	b, err := appendEnvelope(b, m, &room)
+	return b, wire.Paid("Envelope", room, len(b)-at, err)
+}
+
+// consumeEnvelopeWhole reads a message, into a zero one.
+func consumeEnvelopeWhole(b []byte, m *Envelope) error {
+	room := wire.RoomFor(len(b))
+	return consumeEnvelope(b, m, &room)
+}
+
+// appendScanPointerWhole appends a message to b.
+func appendScanPointerWhole(b []byte, m **pb.Scan) ([]byte, error) {
+	at, room := len(b), wire.Room(0)
+	b, err := appendScanPointer(b, m, &room)
+	return b, wire.Paid("ScanPointer", room, len(b)-at, err)
+}
+
+// consumeScanPointerWhole reads a message, into a zero one.
+func consumeScanPointerWhole(b []byte, m **pb.Scan) error {
+	room := wire.RoomFor(len(b))
+	return consumeScanPointer(b, m, &room)
+}
+
 // appendEnvelope appends the fields of a message to b.
-func appendEnvelope(b []byte, m *Envelope) (_ []byte, err error) {
+func appendEnvelope(b []byte, m *Envelope, room *wire.Room) (_ []byte, err error) {
 	if m.Name != "" {
 		b = append(b, 0x0a) // Name = 1
 		b = wire.AppendString(b, m.Name)
 	}
 	if m.Order != nil {
+		wire.ChargePointer(room, m.Order)
 		b = append(b, 0x12, wire.Begin) // Order = 2
 		at := len(b)
 		if b, err = appendOrder(b, m.Order); err != nil {
@@ -38,7 +65,7 @@ func appendEnvelope(b []byte, m *Envelope) (_ []byte, err error) {
 		{
 			b = append(b, 0x12, wire.Begin) // Scans.value = 2
 			at := len(b)
-			if b, err = appendScanPointer(b, &v); err != nil {
+			if b, err = appendScanPointer(b, &v, room); err != nil {
 				return b, wire.Failed("Envelope", "Scans.value", err)
 			}
 			b = wire.End(b, at)
@@ -65,14 +92,14 @@ func appendEnvelope(b []byte, m *Envelope) (_ []byte, err error) {
 }
 
 // consumeEnvelope reads the fields of a message from b into a zero one.
-func consumeEnvelope(b []byte, m *Envelope) error {
+func consumeEnvelope(b []byte, m *Envelope, room *wire.Room) error {
 	r := wire.Read(b)
 	for r.Next() {
 		switch r.Tag {
 		case 0x0a:
 			wire.String(&r, &m.Name)
 		case 0x12:
-			r.Within(consumeOrder(r.Message(), wire.New(&m.Order)))
+			r.Within(consumeOrder(r.Message(), wire.NewLarge(&r, room, &m.Order)))
 		case 0x1a:
 			r.Within(consumeLinePointer(r.Message(), wire.Grow(&r, &m.Lines)))
 		case 0x22:
@@ -83,7 +110,7 @@ func consumeEnvelope(b []byte, m *Envelope) error {
 				case 0x0a:
 					wire.String(&p, &k)
 				case 0x12:
-					p.Within(consumeScanPointer(p.Message(), &v))
+					p.Within(consumeScanPointer(p.Message(), &v, room))
 				default:
 					p.Skip()
 				}
@@ -138,17 +165,21 @@ func consumeLine(b []byte, m *pb.Line) error {
 }
 
 // appendScanPointer appends the fields of a message to b.
-func appendScanPointer(b []byte, m **pb.Scan) (_ []byte, err error) {
+func appendScanPointer(b []byte, m **pb.Scan, room *wire.Room) (_ []byte, err error) {
 	if *m == nil {
 		return append(b, wire.Nil...), nil
 	}
+	wire.ChargePointer(room, *m)
 	return appendScan(b, *m)
 }
 
 // consumeScanPointer reads the fields of a message from b into a zero one.
-func consumeScanPointer(b []byte, m **pb.Scan) error {
+func consumeScanPointer(b []byte, m **pb.Scan, room *wire.Room) error {
 	if wire.IsNil(b) {
 		return nil
+	}
+	if !wire.ChargePointer(room, *m) {
+		return wire.ErrSparse
 	}
 	return consumeScan(b, wire.New(m))
 }

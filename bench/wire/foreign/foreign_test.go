@@ -21,12 +21,12 @@ func TestMessages(t *testing.T) {
 	}
 	m.Inside.Line = line
 	for _, m := range []*Envelope{m, {}} {
-		b, err := appendEnvelope(nil, m)
+		b, err := appendEnvelopeWhole(nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := new(Envelope)
-		if err := consumeEnvelope(b, got); err != nil {
+		if err := consumeEnvelopeWhole(b, got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(m, got, protocmp.Transform()); diff != "" {
@@ -38,7 +38,7 @@ func TestMessages(t *testing.T) {
 // TestWhole: as the message of an edge it is exactly what protobuf writes.
 func TestWhole(t *testing.T) {
 	scan := &pb.Scan{Sensor: "front", Ranges: []float32{1, 2}}
-	b, err := appendScanPointer(nil, &scan)
+	b, err := appendScanPointerWhole(nil, &scan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +47,11 @@ func TestWhole(t *testing.T) {
 		t.Errorf("protobuf reads %v, %v", other, err)
 	}
 	for _, want := range []*pb.Scan{scan, nil} {
-		if b, err = appendScanPointer(nil, &want); err != nil {
+		if b, err = appendScanPointerWhole(nil, &want); err != nil {
 			t.Fatal(err)
 		}
 		var got *pb.Scan
-		if err := consumeScanPointer(b, &got); err != nil || !proto.Equal(got, want) || (got == nil) != (want == nil) {
+		if err := consumeScanPointerWhole(b, &got); err != nil || !proto.Equal(got, want) || (got == nil) != (want == nil) {
 			t.Errorf("%v became %v, %v", want, got, err)
 		}
 	}
@@ -59,10 +59,10 @@ func TestWhole(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	var e *wire.Error
-	if err := consumeEnvelope([]byte("\x12\x03\x0a\x05a"), new(Envelope)); !errors.As(err, &e) || e.Path != "Envelope.Order" || e.Offset != 2 {
+	if err := consumeEnvelopeWhole([]byte("\x12\x03\x0a\x05a"), new(Envelope)); !errors.As(err, &e) || e.Path != "Envelope.Order" || e.Offset != 2 {
 		t.Errorf("%v", err)
 	}
-	if _, err := appendEnvelope(nil, &Envelope{Lines: []*pb.Line{{Item: "\xff"}}}); !errors.As(err, &e) || e.Path != "Envelope.Lines" {
+	if _, err := appendEnvelopeWhole(nil, &Envelope{Lines: []*pb.Line{{Item: "\xff"}}}); !errors.As(err, &e) || e.Path != "Envelope.Lines" {
 		t.Errorf("%v", err)
 	}
 }

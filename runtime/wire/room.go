@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// Room is the memory that large elements of a message may still take: those of
+// lists and maps, and what pointers lead to, whose Go type is large for the two
+// bytes that one can be written in. Each is charged before it is made, against one
+// Room for the whole message. Appending charges the same, from 0 down, so that
+// whatever is written can be read.
+type Room int64
+
+const (
+	roomMin     = 1 << 20 // so that a small message may be as sparse as it likes
+	roomPerByte = 64      // an element of 128 bytes, which is not charged, takes as much
+)
+
+// RoomFor is the room of a message that is written in n bytes.
+func RoomFor(n int) Room { return max(roomMin, roomPerByte*Room(n)) }
+
+// take charges n elements and reports whether there was room.
+func take[E any](room *Room, n int) bool {
+	var zero E
+	*room -= Room(n) * Room(unsafe.Sizeof(zero))
+	return *room >= 0
+}
+
+// ChargeList charges the elements of a list that is written.
+func ChargeList[S ~[]E, E any](room *Room, s S) { take[E](room, len(s)) }
+
+// ChargeMap charges the pairs of a map that is written.
+func ChargeMap[M ~map[K]V, K comparable, V any](room *Room, m M) {
+	take[K](room, len(m))
+	take[V](room, len(m))
+}
+
+// ChargePointer charges what a pointer leads to, and reports whether there was
+// room for it, which only a reader asks.
+func ChargePointer[P ~*T, T any](room *Room, _ P) bool { return take[T](room, 1) }
+
+// Paid ends the writing of a message in n bytes: err, or ErrSparse where a reader
+// would not have had the room that was charged.
+func Paid(message string, room Room, n int, err error) error {
+	if err == nil && RoomFor(n)+room < 0 {
+		return Failed(message, "", ErrSparse)
+	}
+	return err
+}
+
+// GrowLarge is Grow for large elements. ahead counts those that are charged
+// already: of elements that follow each other, all are before there is memory for
+// them.
+func GrowLarge[S ~[]E, E any](r *Reader, room *Room, s *S, ahead *int) *E {
+	if *ahead > 0 {
+		*ahead--
+		return More(s)
+	}
+	if len(*s) == cap(*s) {
+		*ahead = r.run()
+	}
+	if !take[E](room, 1+*ahead) {
+		r.Within(ErrSparse)
+		return new(E)
+	}
+	*s = slices.Grow(*s, 1+*ahead)
+	return More(s)
+}
+
+// MoreLarge is More for large elements.
+func MoreLarge[S ~[]E, E any](r *Reader, room *Room, s *S) *E {
+	if !take[E](room, 1) {
+		r.Within(ErrSparse)
+		return new(E)
+	}
+	return More(s)
+}
+
+// NewLarge is New for what is large.
+func NewLarge[P ~*T, T any](r *Reader, room *Room, p *P) *T {
+	if *p == nil && !ChargePointer(room, *p) {
+		r.Within(ErrSparse)
+	}
+	return New(p)
+}
+
+// PutLarge is Put for large keys or values. It makes no room for pairs that follow:
+// they are not charged yet.
+func PutLarge[M ~map[K]V, K comparable, V any](r *Reader, room *Room, m *M, k K, v V) {
+	if r.err != nil {
+		return
+	}
+	if !take[K](room, 1) || !take[V](room, 1) {
+		r.Within(ErrSparse)
+		return
+	}
+	if *m == nil {
+		*m = make(M)
+	}
+	(*m)[k] = v
+}
