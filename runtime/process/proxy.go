@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"log/slog"
 )
 
 // Kinds of calls that generated code makes.
@@ -36,6 +37,11 @@ func StartRemote(ctx context.Context, s Settings) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	logger := s.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.Info("topogen: an instance runs in a process", slog.String("processor", s.Processor), slog.Int("instance", s.Instance), slog.Int("pid", c.PID()))
 	return &Remote{child: c}, nil
 }
 

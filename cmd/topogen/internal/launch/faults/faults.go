@@ -82,6 +82,7 @@ func topogenLine(r slog.Record) string {
 	r.Attrs(func(a slog.Attr) bool {
 		text := a.Value.String()
 		switch {
+		case a.Key == "stack": // it is long, and for logs
 		case a.Key == "error":
 			why = ": " + text
 			if strings.HasPrefix(text, "processor ") {
