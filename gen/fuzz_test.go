@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -52,8 +53,9 @@ func FuzzGenerate(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	known := cache.Open(f.TempDir()) // where real types are needed, the go command is asked once
 	f.Fuzz(func(t *testing.T, source []byte) {
-		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source, Whole: true})
+		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source, Whole: true, Cache: known})
 		for _, finding := range findings {
 			if strings.Contains(finding.Message, "would be generated") {
 				t.Fatalf("%s\n%s", finding.Message, source)
