@@ -298,6 +298,22 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
+// TestStopsWhileStarting: a process that starts while the topology ends, ends too.
+func TestStopsWhileStarting(t *testing.T) {
+	rounds := 10
+	if os.Getenv("CI") != "" {
+		rounds = 30
+	}
+	for i := range rounds {
+		p := begin(t, 10*time.Second)
+		syscall.Kill(p.pid(p.Api().AskOrderToFailing), syscall.SIGKILL)
+		<-time.After(time.Duration(i%10) * time.Millisecond)
+		if err := p.end(); err != nil && !errors.Is(err, pool.ErrGaveUp) { // the topology has stopped before the end was noticed
+			t.Error(err)
+		}
+	}
+}
+
 // TestErrorEndsAll: an error that ends Run leaves no process behind.
 func TestErrorEndsAll(t *testing.T) {
 	p := begin(t, 10*time.Second)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -48,9 +47,7 @@ func TestJobs(t *testing.T) {
 		jobs = append(jobs, j)
 	}
 	top, err := run(t, jobs, func(ctx context.Context, top *Topology, stop func()) {
-		for ctx.Err() == nil && top.Snapshot().Edges[EdgeFeedWorkerJob].Received < 200 {
-			time.Sleep(10 * time.Millisecond)
-		}
+		await(t, "all are handled", func() bool { return top.Snapshot().Edges[EdgeFeedWorkerJob].Received == 200 })
 		for i := range 10 {
 			a, err := top.Api().AskQuery(ctx, Query{i})
 			if err != nil || a.Process == os.Getpid() || a.Process == 0 {
@@ -60,7 +57,10 @@ func TestJobs(t *testing.T) {
 		if _, err := top.Api().AskQuery(ctx, Query{-1}); !errors.Is(err, topo.ErrFailed) {
 			t.Error(err)
 		}
-		time.Sleep(200 * time.Millisecond)
+		await(t, "it ticks", func() bool {
+			a, err := top.Api().AskQuery(ctx, Query{1})
+			return err != nil || a.Ticks > 3
+		})
 		stop()
 	})
 	if err != nil {
@@ -82,10 +82,14 @@ func TestJobs(t *testing.T) {
 			t.Errorf("job %d has %d results", j.ID, seen[j.ID])
 		}
 	}
-	t.Logf("%+v", top.Snapshot().Faults)
+	// Two errors, an exit, a panic and a hang end a process each, at each of two attempts.
+	if f := *top.Snapshot().Processors[ProcessorWorker].Faults; f.Restarts != 10 || f.HealthCheckKills != 2 || f.DeadLetters != 5 {
+		t.Errorf("%+v", f)
+	}
 	for _, d := range top.Morgue(0).letters {
-		j, _ := DeadLetterFeedWorkerJob(d)
-		t.Logf("%d %s: %d attempts: %.100v", j.ID, j.Do, d.Attempts, strings.ReplaceAll(d.Err.Error(), "\n", " "))
+		if j, ok := DeadLetterFeedWorkerJob(d); ok && (j.Do == "" || d.Attempts != 2 || len(j.Tags) != 2) {
+			t.Errorf("%+v: %+v", j, d)
+		}
 	}
 }
 

@@ -161,7 +161,7 @@ func TestKills(t *testing.T) {
 	for len(victims) < kills {
 		pause := time.Duration(random.IntN(int(20 * time.Millisecond)))
 		if len(victims)%50 == 10 { // time for a hang to be noticed
-			pause = time.Second
+			pause = 2 * time.Second
 		}
 		select {
 		case err := <-ended:
@@ -366,8 +366,12 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 			t.Errorf("what is that: %v", err)
 		}
 	}
-	if int(s.Faults.HealthCheckKills) != hung {
-		t.Errorf("%+v; %d were killed that hung", *s.Faults, hung)
+	hangs := 0 // of which some were killed from outside, some of these by both
+	for _, own := range by {
+		hangs += own["hang"]
+	}
+	if n := int(s.Faults.HealthCheckKills); n < hung || n > hangs {
+		t.Errorf("%+v; of %d that hung %d were killed", *s.Faults, hangs, hung)
 	}
 	blamed := w.blamed()
 	for pid := range victims {

@@ -1,0 +1,79 @@
+package isolated
+
+import (
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// benched is a topology that runs and says nothing.
+func benched(b *testing.B) *Topology {
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- top.Run(b.Context()) }()
+	b.Cleanup(func() { <-ended })
+	if _, err := top.Api().AskOrderToSkipping(b.Context(), Order{}); err != nil {
+		b.Fatal(err)
+	}
+	return top
+}
+
+// BenchmarkAsk is the time of a question from outside, and of the answer, of a
+// handler in a process.
+func BenchmarkAsk(b *testing.B) {
+	ask := benched(b).Api().AskOrderToSkipping
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ask(b.Context(), Order{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMessages is the time of a message that waits in a queue, and of the one
+// that its handler sends.
+func BenchmarkMessages(b *testing.B) {
+	top := benched(b)
+	before := top.Snapshot().Edges[EdgeSkippingCollectorParcel].Received
+	b.ReportAllocs()
+	b.ResetTimer()
+	limit := make(chan struct{}, 64)
+	for range b.N {
+		limit <- struct{}{}
+		go func() {
+			top.Api().AskOrderToSkipping(b.Context(), Order{Do: "parcel"})
+			<-limit
+		}()
+	}
+	await(b, "all is handled", func() bool {
+		return top.Snapshot().Edges[EdgeSkippingCollectorParcel].Received-before == uint64(b.N)
+	})
+}
+
+// BenchmarkBack is the time from kill -9 until the next process has handled a
+// message.
+func BenchmarkBack(b *testing.B) {
+	ask := benched(b).Api().AskOrderToSkipping
+	worst := time.Duration(0)
+	for b.Loop() {
+		o, err := ask(b.Context(), Order{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		syscall.Kill(o.Process, syscall.SIGKILL)
+		for before := o.Process; o.Process == before; {
+			if o, err = ask(b.Context(), Order{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		worst = max(worst, time.Since(began))
+	}
+	b.ReportMetric(float64(worst)/1e6, "worst-ms")
+}
