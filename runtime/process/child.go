@@ -16,7 +16,8 @@ const (
 	startupTimeout = 10 * time.Second       // by default: an Init may load a model
 	closeTimeout   = 5 * time.Second        // by default: Close flushes
 	endTimeout     = time.Second            // for a process that closed its connection, or was killed, to be gone
-	outputTimeout  = 100 * time.Millisecond // for the rest of the output: who holds it open is no child of ours
+	outputTimeout  = 100 * time.Millisecond // without a line of the rest of the output: who holds it open is no child of ours
+	outputTurns    = 20                     // of that at most, for an output without end
 )
 
 // Settings say which instance a process is to be, and how it is kept.
@@ -41,7 +42,8 @@ type Child struct {
 	control  *os.File // a pipe
 	done     chan struct{}
 	output   sync.WaitGroup
-	pipes    []*os.File // what it prints
+	lines    atomic.Uint64 // of it that were logged
+	pipes    []*os.File    // what it prints
 
 	inUse  sync.Mutex // held by a call: the connection stays open
 	frames frames
@@ -341,11 +343,21 @@ func (c *Child) ended(exit Exit) {
 	read := make(chan struct{})
 	go func() { c.output.Wait(); close(read) }()
 	timer := time.NewTimer(outputTimeout)
-	select {
-	case <-read:
-	case <-timer.C:
+	defer timer.Stop()
+	lines := c.lines.Load()
+	for turn := 0; turn < outputTurns; turn++ {
+		select {
+		case <-read:
+			turn = outputTurns
+		case <-timer.C:
+			if now := c.lines.Load(); now == lines {
+				turn = outputTurns
+			} else {
+				lines = now
+				timer.Reset(outputTimeout)
+			}
+		}
 	}
-	timer.Stop()
 	closeAll(c.pipes)
 	c.control.Close()
 	close(c.done)

@@ -29,7 +29,7 @@
 //   - A process that has ended is noticed, in a call and between calls (Done), with its
 //     exit code or signal; it is reaped, and its connection, pipes and goroutines are
 //     given back, without anybody calling Close. What it printed until then has been
-//     logged, unless the logger took longer than 100 ms for it.
+//     logged, unless the logger took longer than 100 ms for a line.
 //   - Kill ends it whatever it does, with everything that it started in its process
 //     group. A call under way returns, also where the process waits in the kernel and
 //     does not go.

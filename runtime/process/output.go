@@ -24,6 +24,7 @@ func (c *Child) logOutput(r io.Reader, stream string) {
 			attrs = append(attrs, slog.Bool("cut", true)) // the line goes on in the next record
 		}
 		logger.LogAttrs(context.Background(), slog.LevelInfo, line, attrs...)
+		c.lines.Add(1)
 	})
 }
 
