@@ -174,6 +174,9 @@ func TestMemory(t *testing.T) {
 // TestHealth: a call that takes too long ends the process, but not while it says
 // that it is alive.
 func TestHealth(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	p := begin(t, 10*time.Second)
 	ask := p.Api().AskOrderToAlways
 	before := p.pid(ask)
@@ -283,6 +286,9 @@ func TestInterruptDrains(t *testing.T) {
 // TestGivesUp: when the drain timeout has passed handlers are told by their
 // context, and who does not listen is killed.
 func TestGivesUp(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	p := begin(t, 200*time.Millisecond)
 	hangs, waits := p.pid(p.Api().AskOrderToSkipping), p.pid(p.Api().AskOrderToFailing)
 	go p.Api().AskOrderToSkipping(t.Context(), Order{Do: "hang"})
@@ -300,6 +306,9 @@ func TestGivesUp(t *testing.T) {
 
 // TestStopsWhileStarting: a process that starts while the topology ends, ends too.
 func TestStopsWhileStarting(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	rounds := 10
 	if os.Getenv("CI") != "" {
 		rounds = 30
@@ -370,6 +379,9 @@ func TestStartFails(t *testing.T) {
 // TestWhatCannotBeWritten is an error of the handler, or of the send, and no end
 // of a process.
 func TestWhatCannotBeWritten(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	p := begin(t, 10*time.Second, "serves_serve", "odd")
 	ask := p.Api().AskOrderToSkipping
 	pid := p.pid(ask)
@@ -465,6 +477,9 @@ func TestTwoTopologies(t *testing.T) {
 
 // TestNothingLeaks over many restarts.
 func TestNothingLeaks(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"math"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -65,6 +66,9 @@ func drawUnknown(t *rapid.T) []byte {
 // TestTruncated: a part of a message is an error, unless it ends where a field
 // does.
 func TestTruncated(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 
 // TestScenarios plays all of them with processes, in real time.
 func TestScenarios(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
 	for name, scenario := range scenarios.All {
 		t.Run(name, func(t *testing.T) {
 			if name == "window resets the counter" && os.Getenv("CI") == "" {
