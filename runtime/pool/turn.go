@@ -154,11 +154,13 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		w.letGoOn()
 	}
 	pings := u.ping == pingActive
+	handles := true
 	if u.asked != 0 {
 		pings = r.answer(u) && pings
+		handles = !u.paused() // it may have failed, or filled a queue
 	}
 	switch {
-	case u.paused(): // an instance that has just failed, or filled a queue
+	case !handles:
 	case w.stepped:
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
@@ -244,7 +246,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.reportRoom(r.w)
 		}
 		if !more {
-			if u.proc.boxes != nil {
+			if u.hears {
 				u.eventsLater()
 			}
 			return // what is published from now on is announced on its own
