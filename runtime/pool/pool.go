@@ -175,7 +175,6 @@ func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
 	proc.units = append(proc.units, u)
 	if proc.Events {
 		proc.boxes = append(proc.boxes, eventBox{})
-		u.hears = true
 	}
 	if proc.Watch != nil {
 		u.watchOver()

@@ -246,7 +246,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.reportRoom(r.w)
 		}
 		if !more {
-			if u.hears {
+			if u.proc.boxes != nil {
 				u.eventsLater()
 			}
 			return // what is published from now on is announced on its own

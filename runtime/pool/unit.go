@@ -93,7 +93,6 @@ type Unit struct {
 	serving   bool  // Serve runs, or is to run
 	asked     uint8 // what to call besides the handlers of messages
 	due       uint8 // control bits that wait for its turn, where it is in the run queue
-	hears     bool  // of its inputs: it has a box
 	started   bool  // Init was called and Close was not
 }
 
