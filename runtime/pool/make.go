@@ -1,0 +1,167 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
+)
+
+var (
+	errNotRenewable = errors.New("pool: the instance cannot be made anew")
+	errStartup      = errors.New("pool: the constructor and Init take longer than the startup timeout")
+	errEnds         = errors.New("pool: the instance has come to its end")
+)
+
+// make makes another instance, on a goroutine of its own: a constructor may take
+// long.
+func (w *Worker) make(v *watch) {
+	u := v.unit
+	p := w.pool
+	v.phase = watchMaking
+	m := new(making)
+	v.making = m
+	if p.stepper != nil {
+		m.adopt, m.err = p.renew(u)
+		v.orders = append(v.orders, order{made: m})
+		u.tell(controlOrder)
+		return
+	}
+	if d := u.proc.Watch.Startup; d > 0 {
+		v.startBy = p.clock() + int64(d)
+		u.wakeAt(v.startBy)
+	}
+	closed := v.closed
+	p.makers.Add(1)
+	go func() {
+		m.err = errEnded // if the constructor ends this goroutine
+		defer func() {
+			p.supervision.Lock()
+			v.orders = append(v.orders, order{made: m})
+			p.supervision.Unlock()
+			u.tell(controlOrder)
+			if m.over.CompareAndSwap(false, true) {
+				p.makers.Done()
+			}
+		}()
+		if closed != nil {
+			<-closed
+		}
+		m.adopt, m.err = p.renew(u)
+	}()
+}
+
+// renew makes another value for u.
+func (p *Pool) renew(u *Unit) (adopt func(), err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
+			e.Stack = debug.Stack()
+			p.record(e)
+			err = e
+		}
+	}()
+	adopt, err = u.cell.Renew(p.handlerCtx)
+	if err != nil {
+		e := p.handlerError(u, nil, "Init", err)
+		p.record(e)
+		return nil, e
+	}
+	return adopt, nil
+}
+
+// startTooLong gives up an instance that is being made.
+func (w *Worker) startTooLong(v *watch) {
+	m := v.making
+	if v.phase != watchMaking || m == nil {
+		return
+	}
+	m.late, v.making, v.phase, v.stop = true, nil, watchDown, 0
+	p := w.pool
+	v.unit.proc.faults.healthCheckKills.Add(1)
+	v.unit.proc.faults.abandoned.Add(1)
+	if p.abandonedNow.Add(1) > abandonedMax {
+		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
+	}
+	if m.over.CompareAndSwap(false, true) {
+		p.makers.Done()
+	}
+	err := p.handlerError(v.unit, nil, "Init", errStartup)
+	v.cause = err
+	p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
+}
+
+// made is told that an instance was made, or could not be.
+func (w *Worker) made(v *watch, m *making) {
+	p, u := w.pool, v.unit
+	if v.making != m {
+		if m.late {
+			p.abandonedNow.Add(-1)
+		}
+		if v.making == nil {
+			p.supervision.Lock()
+			v.endSpare()
+			p.supervision.Unlock()
+		}
+		return
+	}
+	v.making, v.startBy = nil, 0
+	if m.err != nil {
+		v.phase, v.cause, v.stop = watchDown, m.err, 0
+		p.say(slog.LevelWarn, "topogen: an instance cannot be made anew", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", m.err))
+		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
+		return
+	}
+	if v.left {
+		v.renewLife()
+	}
+	m.adopt()
+	v.killed.Store(false)
+	v.failed.Store(false)
+	v.left, v.phase = false, watchRunning
+	u.started = true
+	if v.letter != nil {
+		letter := *v.letter
+		v.letter = nil
+		if u.cell.DeadLetter(letter) {
+			u.proc.faults.deadLetters.Add(1)
+		} else {
+			u.proc.faults.dropped.Add(1)
+		}
+		u.out.publish(w)
+		u.out.settle()
+		u.proc.group.leave(nil)
+	}
+	u.proc.faults.restarts.Add(1)
+	p.tellRestarted(u.proc)
+	p.tellClosed(u)
+	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
+	if v.stop != 0 {
+		w.stopChild(v, v.stop)
+		return
+	}
+	v.beginSource()
+	v.resume()
+	p.tellSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
+	w.schedule(u)
+}
+
+// stopChild ends an instance that runs, as the supervisor wants.
+func (w *Worker) stopChild(v *watch, number uint64) {
+	switch {
+	case v.phase == watchMaking, v.unit.out.served: // is seen to when that is over
+		v.stop = number
+		return
+	case v.phase == watchRunning:
+		v.shut()
+	}
+	closed := v.closed
+	w.pool.aside(func() {
+		if closed != nil {
+			<-closed
+		}
+		v.tellStopped(number)
+	})
+}

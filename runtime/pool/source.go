@@ -1,0 +1,47 @@
+package pool
+
+// pingDone is told that Ping has said Done, or is not to be called any more since
+// the topology stops.
+func (w *watch) pingDone() {
+	u := w.unit
+	switch {
+	case u.proc.pool.stopping.Load():
+		u.ping = pingNone
+		if u.proc.Ping {
+			w.endSource()
+		}
+	case u.ping != pingNone:
+		u.ping = pingNone
+		w.end(ChildEnded, nil)
+	}
+}
+
+// beginSource lets a new instance send of itself, unless the topology stops or its
+// group has finished.
+func (w *watch) beginSource() {
+	u := w.unit
+	if !u.proc.Ping && !u.proc.Serve {
+		return
+	}
+	if u.proc.pool.stopping.Load() {
+		w.endSource()
+		return
+	}
+	if !w.source {
+		w.source = u.proc.group.sourceBegins()
+	}
+	if w.source {
+		u.serving = u.proc.Serve
+		if u.proc.Ping {
+			u.ping, u.idleExp = pingActive, 0
+		}
+	}
+}
+
+// endSource is told that the instance will send no more of itself.
+func (w *watch) endSource() {
+	if w.source {
+		w.source = false
+		w.unit.proc.group.sourceDone()
+	}
+}

@@ -1,0 +1,101 @@
+package pool
+
+import (
+	"log/slog"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// erred decides what an error of a handler does. It reports whether the instance
+// goes on.
+func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool) {
+	p := r.w.pool
+	e := p.handlerError(u, l, method, err)
+	w := u.watch()
+	if w == nil {
+		p.fail(e)
+		return false
+	}
+	p.record(e)
+	then := u.proc.Watch.Then
+	if w.endsProcess(err) {
+		then = ThenStop
+	}
+	goesOn = w.settle(l, e, then)
+	if l != nil {
+		l.relist()
+	}
+	if goesOn {
+		p.say(slog.LevelWarn, "topogen: a handler has failed", slog.Any("error", e))
+		return true
+	}
+	w.end(w.failedHow(), e)
+	return false
+}
+
+// failedHow is whether the instance has failed of itself, or was killed.
+func (w *watch) failedHow() ChildEventKind {
+	if w.killed.Load() {
+		return ChildHung
+	}
+	return ChildFailed
+}
+
+// settle decides what becomes of the message in hand, when a handler has failed
+// that was called for l. It reports whether the instance goes on. The hand is empty
+// for a tick, for which there is one attempt, and where the message was handled and
+// what was called for it after that has failed.
+func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
+	h := w.hand
+	w.hand = nil
+	switch proc := w.unit.proc; {
+	case h == nil:
+		if l != nil && proc.pool.edges[l.edge].From < 0 {
+			proc.faults.dropped.Add(1)
+		}
+	case then == ThenStop && bug.On(bug.HandLost):
+	case then != ThenSkip && h.tried() < proc.Watch.Attempts:
+		h.repeat()
+		w.repeating++
+	default:
+		w.giveUpMessage(h, e)
+	}
+	return then != ThenStop
+}
+
+// giveUpMessage makes a dead letter of a message, or counts it as dropped.
+func (w *watch) giveUpMessage(h held, e *HandlerError) {
+	u := w.unit
+	p := u.proc.pool
+	edge := h.of()
+	letter := topo.NewDeadLetter(topo.DeadLetter{
+		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
+		Edge: edge, Message: p.edges[edge].Message, Attempts: h.tried(), Err: e.Err,
+	}, h.message())
+	h.drop(e.Err)
+	switch {
+	case w.left: // there is no sender for it yet
+		w.letter = &letter
+		u.proc.group.enter() // until it is sent
+	case u.cell.DeadLetter(letter):
+		if bug.On(bug.LetterTwice) {
+			u.cell.DeadLetter(letter)
+		}
+		u.proc.faults.deadLetters.Add(1)
+	default:
+		u.proc.faults.dropped.Add(1)
+	}
+}
+
+// giveUpLast gives up a message that would have been handled again, had the instance
+// not failed for good.
+func (w *watch) giveUpLast(h held) {
+	if w.left { // there is no sender any more
+		h.drop(w.cause)
+		w.unit.proc.faults.dropped.Add(1)
+	} else {
+		w.giveUpMessage(h, &HandlerError{Err: w.cause})
+	}
+	w.fallSilent()
+}
