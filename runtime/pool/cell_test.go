@@ -64,6 +64,7 @@ const (
 	callFinish
 	callClose
 	callEvent
+	callWoken
 )
 
 // flooded is a block queue that had reached its capacity after a send.
@@ -91,7 +92,7 @@ func (c *cell) begin(what call) {
 	if c.closed || c.inited != (what != callInit) {
 		c.violated("call %d: Init called %v, Close called %v", what, c.inited, c.closed)
 	}
-	if c.finished && what != callInternal && what != callClose && what != callEvent {
+	if c.finished && what != callInternal && what != callClose && what != callEvent && what != callWoken {
 		c.violated("call %d after Finish", what)
 	}
 	if what != callInit && what != callClose && what != callServe && what != callEvent {
@@ -116,7 +117,7 @@ func (c *cell) checkRoom(what call) {
 			continue
 		}
 		kept = append(kept, f)
-		if !f.within || what == callPing || what == callReceive || what == callTick {
+		if !f.within || what == callPing || what == callReceive || what == callTick || what == callWoken {
 			c.violated("call %d though the queue of edge %d holds %d of %d", what, h.Index(), depth, capacity)
 		}
 	}
@@ -158,6 +159,14 @@ func (c *cell) pinged() error {
 
 func (c *cell) Serve(ctx context.Context) error {
 	return c.called(callServe, func() error { return c.proc.serve(c, ctx) })
+}
+
+func (c *cell) Woken() error {
+	if c.proc.woken == nil {
+		c.violated("Woken, and nobody has called Wake")
+		return nil
+	}
+	return c.called(callWoken, func() error { return c.proc.woken(c) })
 }
 
 func (c *cell) Finish() error {

@@ -34,7 +34,7 @@ var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps
 type HandlerError struct {
 	Processor string // name in the topology
 	Instance  int
-	Method    string // "Receive", "Ping", "Serve", "Finish", "Init", "Close"
+	Method    string // "Receive", "Ping", "Serve", "Finish", "Woken", "Init", "Close"
 	Edge      string // "parser -> pricing: Order"; "" where none is involved
 	Message   string // name of the message type; likewise
 	Err       error
@@ -141,6 +141,9 @@ func (p *Pool) drainError() error {
 		}
 	}
 	for _, proc := range p.processors {
+		if n := proc.owed.Load(); n > 0 {
+			fmt.Fprintf(&b, "\n\tprocessor %q: %d answers owed", proc.Name, n)
+		}
 		for _, u := range proc.units {
 			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())

@@ -37,10 +37,11 @@ type processor struct {
 	struck  atomic.Int32 // instances that left the pool because a handler hung
 	first   int          // the rebalancer's number of its first instance
 	warned  atomic.Bool
-	boxes   []eventBox // of each instance, where Events
-	watches []*watch   // of each instance, where Watch is not nil
-	faults  *faults    // where one of the two is there
-	wakes   []wake     // of each instance, likewise
+	owed    atomic.Int64 // Owe without Paid yet
+	boxes   []eventBox   // of each instance, where Events
+	watches []*watch     // of each instance, where Watch is not nil
+	faults  *faults      // where one of the two is there
+	wakes   []wake       // of each instance, likewise
 }
 
 type edge struct {

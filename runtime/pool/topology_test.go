@@ -26,6 +26,7 @@ type proc struct {
 	ping    func(c *cell) error
 	serve   func(c *cell, ctx context.Context) error
 	finish  func(c *cell) error
+	woken   func(c *cell) error
 	close   func(c *cell) error
 
 	watch  *pool.Watch

@@ -306,6 +306,9 @@ func (r *runner) answer(u *Unit) (pings bool) {
 		u.asked &^= askAlarm
 		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
 	}
+	if u.asked&askWoken != 0 {
+		r.woken(u)
+	}
 	if u.asked&askFinish == 0 || u.asked&askEvents != 0 || u.paused() {
 		return true
 	}

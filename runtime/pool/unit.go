@@ -21,6 +21,8 @@ type Cell interface {
 	Event(e Event) error
 	// Alarm is called in a turn when the time has come that SetAlarm asked for.
 	Alarm(now time.Duration) error
+	// Woken is called in a turn after Wake.
+	Woken() error
 	// Renew makes another value of the processor's type, on any goroutine; adopt
 	// puts it in the place of the one before. It is called where the processor has
 	// a Watch.
@@ -50,6 +52,7 @@ const (
 	controlTimer                      // a time that the unit waited for may have come
 	controlOrder                      // the supervisor has decided something
 	controlEvent                      // something became of an input
+	controlWake                       // call Woken
 )
 
 type pingState uint8
@@ -75,6 +78,7 @@ type Unit struct {
 	control atomic.Uint32
 	goal    atomic.Int32  // a worker, for controlMove
 	moves   atomic.Uint32 // times that it changed workers
+	wokens  bool          // Woken waits for room within the group
 	busy    count.Count   // nanoseconds in turns, from samples
 	cost    int64         // the same since the rebalancer looked, half of it forgotten each time
 
@@ -103,6 +107,7 @@ func (u *Unit) Finish() error               { return nil }
 func (u *Unit) Close() error                { return nil }
 func (u *Unit) Event(Event) error           { return nil }
 func (u *Unit) Alarm(time.Duration) error   { return nil }
+func (u *Unit) Woken() error                { return nil }
 
 func (u *Unit) Renew(context.Context) (func(), error) { return nil, errNotRenewable }
 func (u *Unit) DeadLetter(topo.DeadLetter) bool       { return false }
@@ -112,6 +117,7 @@ const (
 	askFinish uint8 = 1 << iota
 	askEvents       // there are some
 	askAlarm        // its time has come
+	askWoken        // somebody called Wake
 )
 
 // Index is the instance's index among those of its processor.

@@ -267,8 +267,8 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlFinish != 0 {
 		u.asked |= askFinish
 	}
-	if bits&(controlTimer|controlOrder|controlEvent) != 0 {
-		w.readFaultControl(u, bits)
+	if bits&(controlTimer|controlOrder|controlEvent|controlWake) != 0 {
+		w.readRareControl(u, bits)
 	}
 	if due := bits & (controlSolo | controlMove); due != 0 {
 		if u.queued {
@@ -282,8 +282,11 @@ func (w *Worker) readControl(u *Unit) {
 	w.schedule(u)
 }
 
-// readFaultControl does what control bits of supervision say.
-func (w *Worker) readFaultControl(u *Unit, bits uint32) {
+// readRareControl does what control bits of supervision say, and of Wake.
+func (w *Worker) readRareControl(u *Unit, bits uint32) {
+	if bits&controlWake != 0 {
+		u.asked |= askWoken
+	}
 	if bits&controlEvent != 0 {
 		u.asked |= askEvents
 	}
@@ -322,6 +325,10 @@ func (w *Worker) leaves(u *Unit, due uint32) bool {
 // ungate makes the links ready again that a full group held back.
 func (w *Worker) ungate(u *Unit) {
 	u.waitsGate = false
+	if u.wokens {
+		u.wokens = false
+		u.asked |= askWoken
+	}
 	for l := u.gated; l != nil; l = u.gated {
 		u.gated = l.nextReady
 		u.ready.push(l)

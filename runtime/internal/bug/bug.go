@@ -29,6 +29,8 @@ const (
 	ClosedTooEarly       Bug = "closed-too-early"        // that an input is closed is told before its last message
 	HungLinkForgotten    Bug = "hung-link-forgotten"     // what waits behind a message that a handler hangs in is not looked at again
 	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
+	OwedForgotten        Bug = "owed-forgotten"          // a group finishes while an instance owes an answer
+	WakeLost             Bug = "wake-lost"               // who is woken while its group is full is not told of room
 )
 
 // Those of package queue, whose tests catch them.
@@ -52,6 +54,7 @@ var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,
 	AbandonedSender, HandLost, LetterTwice, ToldForEachEdge, StartAfterStop, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
+	OwedForgotten, WakeLost,
 }
 
 // Variable is the environment variable that turns a bug on.
