@@ -1,9 +1,6 @@
 package transport
 
-import (
-	"container/heap"
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // Faults says what a [Network] does to messages.
 type Faults struct {
@@ -85,7 +82,7 @@ func (n *Network[M]) delay() int64 {
 
 func (n *Network[M]) fly(at int64, from, to int, m M) {
 	n.sequence++
-	heap.Push(&n.flights, flight[M]{at: at, sequence: n.sequence, link: link{from, to}, message: m})
+	n.flights.push(flight[M]{at: at, sequence: n.sequence, link: link{from, to}, message: m})
 }
 
 // Next is when the next message arrives. It may turn out to be lost there, see
@@ -101,7 +98,7 @@ func (n *Network[M]) Next() (at int64, ok bool) {
 // false where there is none.
 func (n *Network[M]) Deliver(now int64) (from, to int, m M, ok bool) {
 	for len(n.flights) > 0 && n.flights[0].at <= now {
-		f := heap.Pop(&n.flights).(flight[M])
+		f := n.flights.pop()
 		if n.isCut(f.from, f.to) {
 			n.counts.Lost++
 			continue
@@ -150,20 +147,42 @@ type flight[M any] struct {
 	message M
 }
 
-// flights is a heap: what arrives first, and of one time what was sent first, is
-// at the front.
+func (f *flight[M]) before(o *flight[M]) bool {
+	return f.at < o.at || f.at == o.at && f.sequence < o.sequence
+}
+
+// flights is a binary heap: what arrives first, and of one time what was sent
+// first, is at the front.
 type flights[M any] []flight[M]
 
-func (f flights[M]) Len() int      { return len(f) }
-func (f flights[M]) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
-func (f flights[M]) Less(i, j int) bool {
-	return f[i].at < f[j].at || f[i].at == f[j].at && f[i].sequence < f[j].sequence
+func (f *flights[M]) push(x flight[M]) {
+	h := append(*f, x)
+	*f = h
+	i := len(h) - 1
+	for i > 0 && x.before(&h[(i-1)/2]) {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	h[i] = x
 }
-func (f *flights[M]) Push(x any) { *f = append(*f, x.(flight[M])) }
-func (f *flights[M]) Pop() any {
-	last := len(*f) - 1
-	x := (*f)[last]
-	(*f)[last] = flight[M]{}
-	*f = (*f)[:last]
-	return x
+
+func (f *flights[M]) pop() flight[M] {
+	h := *f
+	first, last := h[0], h[len(h)-1]
+	h[len(h)-1] = flight[M]{}
+	h = h[:len(h)-1]
+	*f = h
+	for i := 0; len(h) > 0; {
+		child := 2*i + 1
+		if child+1 < len(h) && h[child+1].before(&h[child]) {
+			child++
+		}
+		if child >= len(h) || last.before(&h[child]) {
+			h[i] = last
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	return first
 }
