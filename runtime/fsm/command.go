@@ -1,0 +1,68 @@
+package fsm
+
+import "fmt"
+
+// entryVersion is the first byte of an entry's data. Then come the proposer's time
+// and the commands.
+const entryVersion = 1
+
+// The kinds of commands. All but commandOpen have a sequence and a floor; the two
+// with an update end with its length and its bytes.
+const (
+	commandOpen = iota + 1
+	commandUpdate
+	commandAdd
+	commandCommit
+	commandRevert
+)
+
+type command struct {
+	kind     byte
+	client   uint64 // of commandOpen: the nonce
+	sequence uint64
+	floor    uint64
+	update   []byte
+}
+
+// reader reads what hostile bytes may be in place of.
+type reader struct {
+	b   []byte
+	err error
+}
+
+// entry reads what an entry begins with.
+func (r *reader) entry() (now int64) {
+	if v := r.byte(); v != entryVersion && r.err == nil {
+		r.fail("version %d of an entry; this program knows %d", v, entryVersion)
+	}
+	return r.int()
+}
+
+// next reads a command; false at the end, and where r.err says why.
+func (r *reader) next(c *command) bool {
+	if len(r.b) == 0 || r.err != nil {
+		return false
+	}
+	c.kind = r.byte()
+	c.client = r.uint()
+	c.sequence, c.floor, c.update = 0, 0, nil
+	if c.kind != commandOpen {
+		c.sequence = r.uint()
+		c.floor = c.sequence - uint64(r.int())
+	}
+	switch c.kind {
+	case commandUpdate, commandAdd:
+		c.update = r.bytes()
+	case commandOpen, commandCommit, commandRevert:
+	default:
+		r.fail("command of kind %d", c.kind)
+	}
+	return r.err == nil
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+	}
+	r.b = nil
+}

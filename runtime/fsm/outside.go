@@ -1,0 +1,84 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"math"
+)
+
+// Status says how a processor stands.
+type Status struct {
+	Running                          bool
+	Cleaned, Applied, Committed, End uint64 // the machine's borders
+}
+
+// Status returns how the processor stands.
+func (p *Processor[S, U, P]) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{Running: p.running() == nil}
+	s.Cleaned, s.Applied, s.Committed, s.End = p.machine.Borders()
+	return s
+}
+
+// Propose applies an update behind all that came before it, and commits these and
+// it. The error says why it was not applied: that of the update, or one of this
+// package; or the context's, where it had ended before. The outcome is always known.
+func (p *Processor[S, U, P]) Propose(ctx context.Context, update U) (Applied, error) {
+	if err := ctx.Err(); err != nil {
+		return Applied{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.running(); err != nil {
+		return Applied{}, err
+	}
+	applied, err := p.propose(&update)
+	if err != nil {
+		p.failed = err
+		p.wake()
+		return Applied{}, err
+	}
+	return applied, applied.Err
+}
+
+// Read calls f with the state, behind all that was committed before. f keeps no
+// pointer into the state and changes nothing in it. Before Start and after Close it
+// can be read too.
+func (p *Processor[S, U, P]) Read(ctx context.Context, f func(*S)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p.machine.State())
+	return nil
+}
+
+// running says why nothing can be proposed, if so.
+func (p *Processor[S, U, P]) running() error {
+	switch {
+	case p.closed || p.failed != nil:
+		return ErrStopped
+	case p.host == nil:
+		return ErrNotRunning
+	}
+	return nil
+}
+
+// propose applies all that waits, and then one update, which it commits with them.
+// An error is that of another update, or a panic, for which the instance fails.
+func (p *Processor[S, U, P]) propose(update P) (Applied, error) {
+	if _, err := p.machine.Apply(math.MaxInt); err != nil {
+		return Applied{}, err
+	}
+	err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
+	if errors.Is(err, ErrPanicked) {
+		return Applied{}, err
+	}
+	if err != nil {
+		err, _ = rejected(err)
+		return Applied{Err: err}, nil
+	}
+	return Applied{Index: p.machine.end()}, nil
+}

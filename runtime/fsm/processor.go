@@ -1,0 +1,162 @@
+package fsm
+
+import (
+	"context"
+	"sync"
+)
+
+// updatesPerTurn bounds what a turn applies of [Updates], so that the other
+// instances of a worker need not wait long.
+const updatesPerTurn = 1024
+
+// Host is what a processor asks of the pool that it runs in.
+type Host interface {
+	Owe()          // in a turn: the topology does not finish before as many calls of Paid
+	Paid()         // in a turn
+	Wake()         // from any goroutine: Answer is called in a turn, soon
+	Stepped() bool // the whole topology runs in one goroutine
+}
+
+// Answers is how a processor sends along its edges to its controller.
+type Answers[U any] interface {
+	Outcome(Outcome[U])
+	Upcoming(Upcoming[U])
+}
+
+// Processor is a [Machine] as a processor of a topology: what `kind: fsm` is
+// without a log. Generated code calls Start, the Receive methods, Answer and Close,
+// in turns of its instance. Propose, Read and Status are for any goroutine, and not
+// from within an update or the function of a Read.
+type Processor[S, U any, P Updater[S, U]] struct {
+	mu      sync.Mutex // held by whoever is in the machine: a turn, or somebody from outside
+	machine Machine[S, U, P]
+	host    Host // nil before Start
+	closed  bool
+	answers []answer[U] // not sent yet
+	owes    bool        // Owe was called, and Paid was not
+	woken   bool        // Wake was called, and Answer was not
+	failed  error       // a panic in somebody else's goroutine, for which the instance has to fail
+}
+
+type answer[U any] struct {
+	outcome  Outcome[U]
+	upcoming *Upcoming[U] // nil: it is an outcome
+}
+
+// Start makes the processor ready, with the pool that it runs in.
+func (p *Processor[S, U, P]) Start(_ context.Context, host Host) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.host = host
+	return nil
+}
+
+// Close ends it. What it holds can still be read.
+func (p *Processor[S, U, P]) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return nil
+}
+
+// ReceiveProposal applies an update behind all that came before it, and commits
+// these and it. The outcome is sent by Answer. An error is that of an earlier
+// update, or a panic; the message may be given again.
+func (p *Processor[S, U, P]) ReceiveProposal(_ context.Context, m *Proposal[U]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	update := m.Update
+	applied, err := p.propose(&update)
+	if err != nil {
+		return err
+	}
+	p.answer(answer[U]{outcome: Outcome[U]{Proposer: m.Proposer, Update: update, Applied: applied}})
+	return nil
+}
+
+// ReceiveUpdates adds updates. Answer applies them.
+func (p *Processor[S, U, P]) ReceiveUpdates(_ context.Context, m *Updates[U]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.machine.Add(m.Updates...)
+	p.turn()
+	return nil
+}
+
+// ReceiveCommit commits all updates that have come.
+func (p *Processor[S, U, P]) ReceiveCommit(context.Context, *Commit) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.machine.Commit()
+	p.machine.Cleanup()
+	return nil
+}
+
+// ReceiveGetUpcoming answers with the updates that are not committed.
+func (p *Processor[S, U, P]) ReceiveGetUpcoming(_ context.Context, m *GetUpcoming) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer(answer[U]{upcoming: &Upcoming[U]{Proposer: m.Proposer, Updates: p.machine.Upcoming()}})
+	return nil
+}
+
+// ReceiveRevert drops and undoes what is not committed. After an error the message
+// may be given again.
+func (p *Processor[S, U, P]) ReceiveRevert(context.Context, *Revert) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.machine.Revert()
+}
+
+// Answer sends what is to be sent, and applies updates: as many as a turn should,
+// and asks for another where some are left.
+func (p *Processor[S, U, P]) Answer(to Answers[U]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.woken = false
+	for i := range p.answers {
+		if a := &p.answers[i]; a.upcoming != nil {
+			to.Upcoming(*a.upcoming)
+		} else {
+			to.Outcome(a.outcome)
+		}
+	}
+	clear(p.answers)
+	p.answers = p.answers[:0]
+	if err := p.failed; err != nil {
+		p.failed = nil
+		return err
+	}
+	if _, err := p.machine.Apply(updatesPerTurn); err != nil {
+		return err
+	}
+	if p.machine.applied < p.machine.end() {
+		p.wake()
+	} else if p.owes {
+		p.owes = false
+		p.host.Paid()
+	}
+	return nil
+}
+
+// answer keeps an answer for the next turn.
+func (p *Processor[S, U, P]) answer(a answer[U]) {
+	p.answers = append(p.answers, a)
+	p.turn()
+}
+
+// turn asks for a turn, before which the topology does not finish.
+func (p *Processor[S, U, P]) turn() {
+	if !p.owes {
+		p.owes = true
+		p.host.Owe()
+	}
+	p.wake()
+}
+
+func (p *Processor[S, U, P]) wake() {
+	if !p.woken {
+		p.woken = true
+		p.host.Wake()
+	}
+}
