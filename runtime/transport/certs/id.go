@@ -1,0 +1,104 @@
+package certs
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Limits of names, those of SPIFFE.
+const (
+	domainBytesMax = 255  // the trust domain
+	nameBytesMax   = 2048 // all of it
+)
+
+// ID is whom a certificate is for: a node of a topology, or an operator of it.
+type ID struct {
+	TrustDomain string // lower case letters, digits, '.', '-' and '_'
+	Topology    string // as the names below: letters, digits, '.', '-' and '_'
+	Node        string // the name of the node, or
+	Operator    string // that of the operator
+}
+
+// String is the name in a certificate.
+func (id ID) String() string { return id.url().String() }
+
+func (id ID) url() *url.URL {
+	path := "/" + id.Topology + "/" + id.Node
+	if id.Operator != "" {
+		path = "/" + id.Topology + "/operator/" + id.Operator
+	}
+	return &url.URL{Scheme: "spiffe", Host: id.TrustDomain, Path: path}
+}
+
+// Check says what is wrong with a name.
+func (id ID) Check() error {
+	if err := CheckTrustDomain(id.TrustDomain); err != nil {
+		return err
+	}
+	if err := checkName("topology", id.Topology); err != nil {
+		return err
+	}
+	what, name := "node", id.Node
+	if id.Operator != "" {
+		what, name = "operator", id.Operator
+	}
+	switch {
+	case id.Node != "" && id.Operator != "":
+		return errors.New("a certificate is for a node or for an operator")
+	case len(id.String()) > nameBytesMax:
+		return fmt.Errorf("the name has %d bytes, at most %d are allowed", len(id.String()), nameBytesMax)
+	}
+	return checkName(what, name)
+}
+
+// CheckTrustDomain says what is wrong with the name of a trust domain.
+func CheckTrustDomain(name string) error {
+	if name == "" || len(name) > domainBytesMax || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) || r >= 'A' && r <= 'Z' }) {
+		return fmt.Errorf("%q is no trust domain: want lower case letters, digits, '.', '-' and '_', as in example.org", name)
+	}
+	return nil
+}
+
+// CheckNode says what is wrong with the name of a node.
+func CheckNode(name string) error { return checkName("node", name) }
+
+func checkName(what, name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
+		return fmt.Errorf("%q is no name of a %s: want letters, digits, '.', '-' and '_'", name, what)
+	}
+	return nil
+}
+
+func inName(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_'
+}
+
+// Parse reads a name of the form spiffe://DOMAIN/TOPOLOGY/NODE or
+// spiffe://DOMAIN/TOPOLOGY/operator/NAME.
+func Parse(name string) (ID, error) {
+	rest, ok := strings.CutPrefix(name, "spiffe://")
+	if !ok || len(name) > nameBytesMax {
+		return ID{}, fmt.Errorf("%.100q is no name of a node: want spiffe://DOMAIN/TOPOLOGY/NODE", name)
+	}
+	var id ID
+	switch parts := strings.Split(rest, "/"); {
+	case len(parts) == 3:
+		id = ID{TrustDomain: parts[0], Topology: parts[1], Node: parts[2]}
+	case len(parts) == 4 && parts[2] == "operator":
+		id = ID{TrustDomain: parts[0], Topology: parts[1], Operator: parts[3]}
+	default:
+		return ID{}, fmt.Errorf("%.100q is no name of a node: want spiffe://DOMAIN/TOPOLOGY/NODE", name)
+	}
+	return id, id.Check()
+}
+
+// Of is whom a certificate is for. It does not ask who has signed it.
+func Of(c *x509.Certificate) (ID, error) {
+	if len(c.URIs) != 1 {
+		return ID{}, fmt.Errorf("the certificate of %.100q has %d URIs: want one, spiffe://DOMAIN/TOPOLOGY/NODE", c.Subject.CommonName, len(c.URIs))
+	}
+	return Parse(c.URIs[0].String())
+}
