@@ -1,7 +1,5 @@
 package fsm
 
-import "fmt"
-
 // entryVersion is the first byte of an entry's data. Then come the proposer's time
 // and the commands.
 const entryVersion = 1
@@ -24,15 +22,9 @@ type command struct {
 	update   []byte
 }
 
-// reader reads what hostile bytes may be in place of.
-type reader struct {
-	b   []byte
-	err error
-}
-
 // entry reads what an entry begins with.
 func (r *reader) entry() (now int64) {
-	if v := r.byte(); v != entryVersion && r.err == nil {
+	if v := r.byte(); v != entryVersion {
 		r.fail("version %d of an entry; this program knows %d", v, entryVersion)
 	}
 	return r.int()
@@ -40,7 +32,7 @@ func (r *reader) entry() (now int64) {
 
 // next reads a command; false at the end, and where r.err says why.
 func (r *reader) next(c *command) bool {
-	if len(r.b) == 0 || r.err != nil {
+	if len(r.b) == 0 {
 		return false
 	}
 	c.kind = r.byte()
@@ -58,11 +50,4 @@ func (r *reader) next(c *command) bool {
 		r.fail("command of kind %d", c.kind)
 	}
 	return r.err == nil
-}
-
-func (r *reader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
-	}
-	r.b = nil
 }

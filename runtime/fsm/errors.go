@@ -72,10 +72,10 @@ func (e *NotLeader) Error() string {
 // Is reports whether target is [ErrNotLeader].
 func (e *NotLeader) Is(target error) bool { return target == ErrNotLeader }
 
-// PanicError is the panic of an update.
+// PanicError is the panic of an update. What a session remembers of it is the text.
 type PanicError struct {
 	Value any
-	Stack []byte // of the call that is answered; nil where the result was kept
+	Stack []byte
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanicked, e.Value) }

@@ -24,6 +24,8 @@ type Machine[S, U any, P Updater[S, U]] struct {
 	cleaned   uint64 // the number of log[0]
 	applied   uint64
 	committed uint64
+	logged    bool  // entries of a log say where and when updates happen
+	now       int64 // else: the time of the last, where updates ask for it
 }
 
 // State returns the state, which is the machine's: whoever changes it changes what
@@ -127,8 +129,9 @@ func (m *Machine[S, U, P]) update(p P, e Entry) (err error) {
 		}
 	}()
 	if t, ok := any(p).(timed[S]); ok {
-		if e.Time == 0 {
-			e.Time = time.Now().UnixNano()
+		if !m.logged {
+			m.now = max(m.now, time.Now().UnixNano())
+			e.Time = m.now
 		}
 		return t.UpdateAt(&m.state, e)
 	}

@@ -1,6 +1,23 @@
 package fsm
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// reader reads entries and snapshots, in place of which anything may have come.
+// After an error it reads zeros from an empty input.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+	}
+	r.b = nil
+}
 
 func (r *reader) byte() byte {
 	if len(r.b) == 0 {
@@ -13,6 +30,15 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) uint() uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		v := r.b[0]
+		r.b = r.b[1:]
+		return uint64(v)
+	}
+	return r.long()
+}
+
+func (r *reader) long() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
 		r.fail("no number")
@@ -23,18 +49,25 @@ func (r *reader) uint() uint64 {
 }
 
 func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.fail("no number")
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
+	v := r.uint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
 // bytes reads a length and what it is the length of, which is part of the input.
-func (r *reader) bytes() []byte {
-	n := r.uint()
+func (r *reader) bytes() []byte { return r.take(r.uint()) }
+
+// sized is bytes with a length of four bytes.
+func (r *reader) sized() []byte {
+	if len(r.b) < 4 {
+		r.fail("ends too early")
+		return nil
+	}
+	n := binary.LittleEndian.Uint32(r.b)
+	r.b = r.b[4:]
+	return r.take(uint64(n))
+}
+
+func (r *reader) take(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.fail("%d bytes of %d", len(r.b), n)
 		return nil

@@ -31,6 +31,9 @@ func rejected(err error) (error, bool) {
 	if r, ok := err.(*rejection); ok {
 		return r.err, true
 	}
+	if errors.Is(err, ErrPanicked) {
+		return err, false // whatever it panicked with
+	}
 	_, ok := errors.AsType[*rejection](err)
 	return err, ok
 }

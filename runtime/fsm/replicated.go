@@ -1,42 +1,227 @@
 package fsm
 
-// Options are the limits of a [Replicated]. Sessions, Window, Results and Upcoming
-// are part of what entries mean: they are the same on every replica, and as long as
-// the log lives.
-type Options struct {
-	Sessions  int // clients that are remembered; default SessionsDefault
-	Window    int // sequences from a client's floor on that it may use; default WindowDefault
-	Results   int // results that are remembered, of all clients; default ResultsDefault
-	Upcoming  int // updates that are not committed; default UpcomingDefault
-	ReplayMax int // entries between two checkpoints, see Replicated; default ReplayDefault
-}
+import (
+	"errors"
+	"fmt"
+)
 
-// Replicated applies the entries of a log to a state.
+// Replicated is a state to which the entries of a log are applied, with the
+// sessions of those who propose them: the same entries make the same of it on every
+// replica. One goroutine at a time may use it.
+//
+// It keeps a checkpoint, which is the encoded state, and the entries since, so that
+// after an update that fails or panics the state can be made anew without it.
 type Replicated[S, U any, P Updater[S, U]] struct {
-	state Codec[S]
+	stateCodec  Codec[S]
+	updateCodec Codec[U]
+	options     Options
+
+	machine  *Machine[S, U, P]
+	sessions sessions
+	index    uint64 // of the last entry
+	now      int64  // its time
+	replay   replay
+	broken   error // nothing can be applied any more
+
+	command command // that is being looked at
+	update  U       // that is being applied
 }
 
-// NewReplicated returns one with the zero state, before any entry.
+// NewReplicated returns one with a zero state, before any entry.
 func NewReplicated[S, U any, P Updater[S, U]](state Codec[S], update Codec[U], o Options) *Replicated[S, U, P] {
-	return &Replicated[S, U, P]{state: state}
+	r := &Replicated[S, U, P]{
+		stateCodec: state, updateCodec: update, options: o.withDefaults(),
+		machine: &Machine[S, U, P]{logged: true},
+	}
+	r.replay.limit(0, r.options.ReplayMax)
+	return r
 }
 
-// Apply applies the commands of an entry.
+// Apply applies the commands of an entry, which lies behind the last. data is kept
+// for a while and must not change. Where result is not nil, it is called for each
+// command in order, as soon as the command was applied, or was found to be one that
+// had been: then with what came of it at that time.
+//
+// After an error other than [ErrApplied] nothing can be applied any more but a
+// snapshot: data is no [Batch] of this version, or Update is not deterministic.
 func (r *Replicated[S, U, P]) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a Applied)) error {
-	panic("not yet")
+	if r.broken != nil {
+		return r.broken
+	}
+	if index <= r.index {
+		return fmt.Errorf("%w: entry %d, after %d", ErrApplied, index, r.index)
+	}
+	if err := r.apply(index, term, data, result); err != nil {
+		r.broken = fmt.Errorf("entry %d: %w", index, err)
+		return r.broken
+	}
+	return nil
 }
 
-// AppendSnapshot appends all that is to be known after the last entry.
-func (r *Replicated[S, U, P]) AppendSnapshot(b []byte) ([]byte, error) { panic("not yet") }
+func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func(uint64, uint64, Applied)) error {
+	if index > indexMax {
+		return fmt.Errorf("%w: the index is too large", ErrDamaged)
+	}
+	r.index = index
+	if len(data) == 0 {
+		return nil // of the log's own
+	}
+	in := reader{b: data}
+	r.now = max(r.now, in.entry())
+	r.replay.add(logged{index: index, now: r.now, commands: in.b})
+	e := Entry{Index: index, Time: r.now}
+	for c := &r.command; in.next(c); e.Position++ {
+		if e.Position == CommandsMax {
+			return fmt.Errorf("%w: more than %d commands", ErrDamaged, CommandsMax)
+		}
+		a, err := r.run(c, e, term)
+		if err != nil {
+			return err
+		}
+		if result != nil {
+			result(c.client, c.sequence, a)
+		}
+	}
+	r.command = command{} // it refers to data
+	if in.err == nil && r.replay.long() {
+		r.checkpoint(position(index+1, 0))
+	}
+	return in.err
+}
 
-// Restore replaces everything by a snapshot; after an error nothing has changed.
-func (r *Replicated[S, U, P]) Restore(b []byte) error { panic("not yet") }
+// run applies a command, unless its session says that it was before, or cannot say
+// that it was not. The error is one that ends everything.
+func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, error) {
+	at := position(e.Index, e.Position)
+	if c.kind == commandOpen {
+		r.sessions.open(at, r.options.Sessions)
+		return Applied{Index: e.Index, Term: term, Client: at}, nil
+	}
+	a := Applied{Index: e.Index, Term: term}
+	s := r.sessions.find(c.client)
+	if s == nil {
+		a.Err = ErrSessionExpired
+		r.replay.skip(at)
+		return a, nil
+	}
+	r.sessions.raise(s, c.floor)
+	i, done := s.find(c.sequence)
+	switch {
+	case c.sequence < s.floor:
+		a.Err = ErrStale
+	case c.sequence-s.floor >= uint64(r.options.Window):
+		a.Err = ErrWindow
+	case done:
+		a = s.kept()[i].applied()
+	default:
+		known := result{sequence: c.sequence, index: e.Index, term: term}
+		failed, err := r.do(c, e)
+		if err != nil {
+			return a, err
+		}
+		if failed != nil {
+			a.Err, known.failure = failed, newFailure(failed)
+			r.replay.skip(at)
+		}
+		r.sessions.keep(s, i, known, r.options.Results)
+		return a, nil
+	}
+	r.replay.skip(at)
+	return a, nil
+}
 
-// View calls f with the state.
-func (r *Replicated[S, U, P]) View(f func(*S)) { panic("not yet") }
+// do does what a command says. Where it fails, nothing has changed. The second
+// error is one that ends everything.
+func (r *Replicated[S, U, P]) do(c *command, e Entry) (failed, err error) {
+	switch c.kind {
+	case commandCommit:
+		r.machine.Commit()
+		r.machine.Cleanup()
+		return nil, nil
+	case commandAdd:
+		if len(r.machine.log) >= r.options.Upcoming {
+			return ErrTooMany, nil
+		}
+	}
+	failed, err = r.redo(r.machine, c, e)
+	if failed == nil || err != nil {
+		return nil, err
+	}
+	failed, clean := rejected(failed)
+	if clean && c.kind != commandRevert {
+		return failed, nil
+	}
+	return failed, r.restore(position(e.Index, e.Position))
+}
 
-// Applied returns the index of the last entry.
-func (r *Replicated[S, U, P]) Applied() uint64 { return 0 }
+// redo does what a command says to a machine: r's own, or one that is made anew.
+// The second error is one that ends everything.
+func (r *Replicated[S, U, P]) redo(m *Machine[S, U, P], c *command, e Entry) (failed, err error) {
+	switch c.kind {
+	case commandUpdate:
+		if err := r.consume(c.update); err != nil {
+			return nil, err
+		}
+		return m.propose(&r.update, e), nil
+	case commandAdd:
+		if err := r.consume(c.update); err != nil {
+			return nil, err
+		}
+		m.Add(r.update)
+		if err := m.step(e); err != nil {
+			m.truncate(m.applied)
+			return err, nil
+		}
+	case commandCommit:
+		m.Commit()
+		m.Cleanup()
+	case commandRevert:
+		return m.Revert(), nil
+	}
+	return nil, nil
+}
 
-// Upcoming returns copies of the updates that are not committed.
-func (r *Replicated[S, U, P]) Upcoming() []U { return nil }
+// consume decodes an update into r.update.
+func (r *Replicated[S, U, P]) consume(b []byte) error {
+	var zero U
+	r.update = zero
+	if err := r.updateCodec.consume(b, &r.update); err != nil {
+		return fmt.Errorf("%w: update: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
+// View calls f with the state, which f does not change, and keeps no pointer into.
+func (r *Replicated[S, U, P]) View(f func(*S)) { f(r.machine.State()) }
+
+// Applied returns the index of the last entry; 0 before the first.
+func (r *Replicated[S, U, P]) Applied() uint64 { return r.index }
+
+// Upcoming returns copies of the updates that were added and are not committed,
+// oldest first; see the message of that name.
+func (r *Replicated[S, U, P]) Upcoming() []U { return r.machine.Upcoming() }
+
+// Sessions returns how many clients are remembered.
+func (r *Replicated[S, U, P]) Sessions() int { return len(r.sessions.of) }
+
+// position is that of a command in the log.
+func position(index uint64, in int) uint64 { return index<<positionBits | uint64(in) }
+
+// append and consume are the codec's own, with a panic made an error.
+func (c Codec[T]) append(b []byte, v *T) (_ []byte, err error) {
+	defer recovered(&err)
+	return c.Append(b, v)
+}
+
+func (c Codec[T]) consume(b []byte, v *T) (err error) {
+	defer recovered(&err)
+	return c.Consume(b, v)
+}
+
+var errCodecPanicked = errors.New("codec panicked")
+
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = fmt.Errorf("%w: %v", errCodecPanicked, value)
+	}
+}
