@@ -1,0 +1,273 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Disk is a simulated disk that holds one log. It loses what was not synced, and
+// fails and hangs when told to. The same seed and calls give the same results. It
+// starts no goroutines, so that a log in mode Interval syncs when Sync is called.
+type Disk struct {
+	mu       sync.Mutex
+	rng      *rand.Rand
+	made     bool
+	id       Identity
+	records  []diskRecord
+	durable  int      // how many of the records survive a crash
+	log      *diskLog // the one that is open
+	failSync bool
+	lies     bool
+	hung     bool
+	flipped  bool
+}
+
+// diskRecord is one of a state, an entry and a snapshot.
+type diskRecord struct {
+	state    *hardState
+	entry    *raftpb.Entry
+	snapshot *raftpb.Snapshot
+}
+
+// The errors of a simulated disk.
+var (
+	errCrashed  = errors.New("wal: the simulated machine has crashed")
+	errFailSync = errors.New("wal: the simulated disk fails a sync")
+)
+
+// NewDisk returns an empty disk.
+func NewDisk(seed uint64) *Disk {
+	return &Disk{rng: rand.New(rand.NewPCG(seed, 0))}
+}
+
+// Open opens the disk's log, as the function [Open] does with one in files. It does
+// not look at Interval and Logger.
+func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o, err := o.withDefaults()
+	switch {
+	case err != nil:
+		return nil, Stored{}, err
+	case d.log != nil:
+		return nil, Stored{}, fmt.Errorf("wal: the simulated disk is %w", ErrInUse)
+	case d.made && d.id != id:
+		return nil, Stored{}, &IdentityError{Dir: "the simulated disk", Got: d.id, Want: id}
+	case d.flipped:
+		return nil, Stored{}, &DamageError{File: "the simulated disk", Offset: d.rng.Int64N(int64(len(d.records))*64 + 64), Reason: "a bit has flipped"}
+	}
+	stored, shape, err := d.read()
+	if err != nil {
+		return nil, Stored{}, err
+	}
+	stored.Fresh = !d.made
+	d.made, d.id = true, id
+	d.log = &diskLog{disk: d, sync: o.Sync, shape: shape}
+	return d.log, stored, nil
+}
+
+func (d *Disk) read() (Stored, shape, error) {
+	var c contents
+	var newest *raftpb.Snapshot
+	for _, r := range d.records {
+		switch {
+		case r.state != nil:
+			c.state = *r.state
+		case r.entry != nil:
+			if err := c.entry(r.entry); err != nil {
+				return Stored{}, shape{}, fmt.Errorf("wal: the simulated disk: %w", err)
+			}
+		default:
+			c.snapshot(positionOf(r.snapshot), true)
+			newest = r.snapshot
+		}
+	}
+	c.state = c.settled()
+	s := Stored{State: c.state.proto(), Entries: append([]*raftpb.Entry(nil), c.entries...)}
+	if newest != nil {
+		s.Snapshot = proto.CloneOf(newest)
+	}
+	return s, c.shape, nil
+}
+
+func positionOf(s *raftpb.Snapshot) position {
+	return position{s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()}
+}
+
+// Crash is a power failure: what was not synced is lost, but for the first records
+// of it, as many as chance has it. Every call of the open log returns an error.
+func (d *Disk) Crash() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	kept := d.durable
+	if n := len(d.records) - d.durable; n > 0 {
+		kept += d.rng.IntN(n + 1)
+	}
+	clear(d.records[kept:])
+	d.records, d.durable = d.records[:kept], kept
+	d.failSync, d.hung = false, false
+	if d.log != nil {
+		d.log.err = errCrashed
+		d.log = nil
+	}
+}
+
+// FailSync makes the next sync fail, once. What it was to sync is not durable.
+func (d *Disk) FailSync() { d.set(func() { d.failSync = true }) }
+
+// Hang says that the disk hangs, or does no more. It is for the owner of the
+// simulation to look at [Disk.Hung] and not to call a log whose disk hangs: calls
+// do not wait.
+func (d *Disk) Hang(hung bool) { d.set(func() { d.hung = hung }) }
+
+// Hung reports whether the disk hangs.
+func (d *Disk) Hung() (hung bool) {
+	d.set(func() { hung = d.hung })
+	return hung
+}
+
+// Flip flips a bit of what is on the disk: the log cannot be opened any more.
+func (d *Disk) Flip() { d.set(func() { d.flipped = true }) }
+
+// Lie makes syncs return as ever, but nothing durable, as some disks do.
+func (d *Disk) Lie(lies bool) { d.set(func() { d.lies = lies }) }
+
+func (d *Disk) set(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}
+
+// flush is a sync, under the lock.
+func (d *Disk) flush() error {
+	if d.failSync {
+		d.failSync = false
+		return errFailSync
+	}
+	if !d.lies {
+		d.durable = len(d.records)
+	}
+	return nil
+}
+
+// diskLog is the log of a Disk, whose lock guards it.
+type diskLog struct {
+	disk  *Disk
+	sync  Sync
+	shape shape
+	err   error // final
+}
+
+func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error {
+	return l.do(func(d *Disk) error {
+		b, err := newBatch(&l.shape, state, entries)
+		if err != nil {
+			return err
+		}
+		if b.changed {
+			d.records = append(d.records, diskRecord{state: &b.state})
+		}
+		for _, e := range b.entries {
+			d.records = append(d.records, diskRecord{entry: e})
+		}
+		l.shape.add(b)
+		if sync && l.sync == Always {
+			return d.flush()
+		}
+		return nil
+	})
+}
+
+func (l *diskLog) SaveSnapshot(s *raftpb.Snapshot) error {
+	return l.do(func(d *Disk) error {
+		at, err := newSnapshot(&l.shape, s)
+		if err != nil {
+			return err
+		}
+		l.shape.state = l.shape.state.raised(at)
+		l.shape.snapshot(at, true)
+		d.records = append(d.records, diskRecord{state: new(l.shape.state)}, diskRecord{snapshot: proto.CloneOf(s)})
+		if err := d.flush(); err != nil || d.lies {
+			return err
+		}
+		d.compact()
+		return nil
+	})
+}
+
+// compact removes what is older than the older of the newest two snapshots.
+func (d *Disk) compact() {
+	snapshots := 0
+	for i := len(d.records) - 1; i > 0; i-- {
+		if d.records[i].snapshot == nil {
+			continue
+		}
+		if snapshots++; snapshots == snapshotsKept {
+			d.compactTo(positionOf(d.records[i].snapshot), i)
+			return
+		}
+	}
+}
+
+// compactTo drops from the records before the older snapshot at i those that it
+// holds, and what was replaced.
+func (d *Disk) compactTo(older position, i int) {
+	var c contents
+	for _, r := range d.records[:i] {
+		switch {
+		case r.state != nil:
+			c.state = *r.state
+		case r.entry != nil:
+			_ = c.entry(r.entry) // was checked when it was saved
+		default:
+			c.snapshot(positionOf(r.snapshot), true)
+		}
+	}
+	c.snapshot(older, true)
+	kept := []diskRecord{{state: new(c.state)}, d.records[i]}
+	for _, e := range c.entries {
+		kept = append(kept, diskRecord{entry: e})
+	}
+	d.records = append(kept, d.records[i+1:]...)
+	d.durable = len(d.records)
+}
+
+func (l *diskLog) Sync() error {
+	return l.do(func(d *Disk) error { return d.flush() })
+}
+
+func (l *diskLog) Close() error {
+	l.disk.mu.Lock()
+	defer l.disk.mu.Unlock()
+	if l.disk.log != l {
+		return nil
+	}
+	l.disk.log = nil
+	err := l.err
+	if err == nil {
+		err = l.disk.flush()
+	}
+	l.err = ErrClosed
+	return err
+}
+
+// do calls f unless the log has failed, and keeps its error.
+func (l *diskLog) do(f func(*Disk) error) error {
+	l.disk.mu.Lock()
+	defer l.disk.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	err := f(l.disk)
+	if err != nil && !errors.Is(err, ErrInvalid) {
+		l.err = fmt.Errorf("%w: %w", ErrFailed, err)
+		return l.err
+	}
+	return err
+}

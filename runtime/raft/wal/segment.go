@@ -1,0 +1,224 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// segment is a file of the log.
+type segment struct {
+	path       string
+	seq, index uint64 // of its name: its number, and the index of its first entry
+}
+
+const segmentSuffix = ".wal"
+
+// segments lists the files of a log in order. Names of another form are no files
+// of ours, but for those that end as ours do.
+func segments(dir string) ([]segment, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []segment
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), segmentSuffix) {
+			continue
+		}
+		s := segment{path: filepath.Join(dir, e.Name())}
+		if _, err := fmt.Sscanf(e.Name(), "%016x-%016x"+segmentSuffix, &s.seq, &s.index); err != nil || e.Name() != s.name() {
+			return nil, &DamageError{File: s.path, Reason: "no segment of a log has such a name"}
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b segment) int { return strings.Compare(a.path, b.path) })
+	for i, s := range all {
+		if i > 0 && s.seq != all[i-1].seq+1 {
+			return nil, &DamageError{File: s.path, Reason: fmt.Sprintf("segment %d follows segment %d: others are missing", s.seq, all[i-1].seq)}
+		}
+	}
+	return all, nil
+}
+
+func (s segment) name() string {
+	return fmt.Sprintf("%016x-%016x%s", s.seq, s.index, segmentSuffix)
+}
+
+// errFlawed is a place at which a segment does not go on as it should.
+type errFlawed struct {
+	offset int64
+	reason string
+}
+
+func (e *errFlawed) Error() string { return e.reason }
+
+func flawed(offset int64, format string, args ...any) error {
+	return &errFlawed{offset, fmt.Sprintf(format, args...)}
+}
+
+// segmentReader reads a segment's records and checks their frames and checksums.
+type segmentReader struct {
+	file   *os.File
+	size   int64
+	offset int64  // of the next frame
+	crc    uint32 // after the last record
+	chain  bool   // crc is known: what a checksum record must say
+	count  int    // of records
+	buf    []byte // what was read of the file and is not used, from offset on
+	all    []byte // what buf is a part of
+	read   int64  // offset of the end of buf
+}
+
+// readBytes is what is read at once: few calls, and little memory.
+const readBytes = 256 << 10
+
+func openSegment(path string, crc uint32, chain bool) (*segmentReader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("wal: %s is not a regular file", path)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return &segmentReader{file: file, size: info.Size(), crc: crc, chain: chain}, nil
+}
+
+func (r *segmentReader) close() { _ = r.file.Close() }
+
+// next returns the next record; its data is valid until the next call. The error is
+// io.EOF at the end, behind which there are at most zeros, and an *errFlawed where
+// there is no right record.
+func (r *segmentReader) next() (rec record, length int64, err error) {
+	left := r.size - r.offset
+	if left == 0 {
+		return rec, 0, io.EOF
+	}
+	b, err := r.peek(min(left, wordBytes))
+	if err != nil {
+		return rec, 0, err
+	}
+	if left < wordBytes {
+		if allZero(b) {
+			return rec, 0, io.EOF
+		}
+		return rec, 0, flawed(r.offset, "the file ends in a length")
+	}
+	word := binary.LittleEndian.Uint64(b)
+	if word == 0 {
+		return rec, 0, r.end()
+	}
+	n, padding, ok := frameLength(word)
+	switch {
+	case !ok:
+		return rec, 0, flawed(r.offset, "the length is not one: %#x", word)
+	case n+padding > left-wordBytes:
+		return rec, 0, flawed(r.offset, "the file ends in a record of %d bytes", n)
+	}
+	length = wordBytes + n + padding
+	if b, err = r.peek(length); err != nil {
+		return rec, 0, err
+	}
+	if rec, err = parseRecord(b[wordBytes : wordBytes+n]); err != nil {
+		return rec, 0, flawed(r.offset, "%v", err)
+	}
+	if !allZero(b[wordBytes+n:]) {
+		return rec, 0, flawed(r.offset, "the padding is not zero")
+	}
+	if err := r.verify(rec); err != nil {
+		return rec, 0, err
+	}
+	r.offset += length
+	r.buf = r.buf[length:]
+	r.count++
+	return rec, length, nil
+}
+
+// verify checks the record's checksum and place: a segment begins with the checksum
+// of those before it, and the identity.
+func (r *segmentReader) verify(rec record) error {
+	switch {
+	case (r.count == 0) != (rec.kind == typeChecksum), (r.count == 1) != (rec.kind == typeMetadata):
+		return flawed(r.offset, "record %d of the file is of the kind %v", r.count, rec.kind)
+	case r.count == 0 && r.chain && rec.crc != r.crc:
+		return flawed(r.offset, "the segment before ends with checksum %08x, this one begins with %08x", r.crc, rec.crc)
+	case r.count == 0:
+		r.crc = rec.crc
+		return nil
+	}
+	crc := crc32.Update(r.crc, castagnoli, rec.data)
+	if crc != rec.crc {
+		return flawed(r.offset, "the checksum is %08x, that of what is there %08x", rec.crc, crc)
+	}
+	r.crc = crc
+	return nil
+}
+
+// end looks whether there is nothing but zeros.
+func (r *segmentReader) end() error {
+	for at := r.offset; at < r.size; {
+		b, err := r.peekAt(at, min(r.size-at, readBytes))
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(b, func(c byte) bool { return c != 0 }); i >= 0 {
+			return flawed(r.offset, "the log ends here, but there is something at %d", at+int64(i))
+		}
+		at += int64(len(b))
+	}
+	return io.EOF
+}
+
+// peek returns the next n bytes.
+func (r *segmentReader) peek(n int64) ([]byte, error) {
+	if int64(len(r.buf)) >= n {
+		return r.buf[:n], nil
+	}
+	if int64(len(r.all)) < n {
+		all := make([]byte, max(n, min(readBytes, r.size)))
+		copy(all, r.buf)
+		r.all, r.buf = all, all[:len(r.buf)]
+	} else {
+		copy(r.all, r.buf)
+		r.buf = r.all[:len(r.buf)]
+	}
+	m, err := r.file.ReadAt(r.all[len(r.buf):], r.read)
+	r.read += int64(m)
+	r.buf = r.all[:len(r.buf)+m]
+	if int64(len(r.buf)) >= n {
+		return r.buf[:n], nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = fmt.Errorf("wal: %s became shorter while it was read", r.file.Name())
+	}
+	return nil, err
+}
+
+// peekAt returns n bytes from elsewhere.
+func (r *segmentReader) peekAt(at, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := r.file.ReadAt(b, at); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

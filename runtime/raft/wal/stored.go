@@ -1,0 +1,93 @@
+package wal
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// contents is a shape with its entries.
+type contents struct {
+	shape
+	entries []*raftpb.Entry
+}
+
+func (c *contents) entry(e *raftpb.Entry) error {
+	base := c.base.index
+	if err := c.shape.entry(e.GetIndex(), e.GetTerm()); err != nil {
+		return err
+	}
+	if c.base.index != base {
+		c.entries = c.entries[:0]
+	}
+	at := e.GetIndex() - c.base.index - 1
+	clear(c.entries[at:])
+	c.entries = append(c.entries[:at], e)
+	return nil
+}
+
+func (c *contents) snapshot(at position, present bool) {
+	base := c.base.index
+	c.shape.snapshot(at, present)
+	if c.base.index == base && len(c.entries) == int(c.last-c.base.index) {
+		return
+	}
+	kept := int(c.last - c.base.index)
+	gone := len(c.entries) - kept
+	clear(c.entries[:gone])
+	c.entries = c.entries[gone:]
+}
+
+// batch is what one call saves, checked against what is there.
+type batch struct {
+	state   hardState
+	changed bool // the state is another than before
+	entries []*raftpb.Entry
+}
+
+// newBatch checks what is to be saved behind s. It changes nothing.
+func newBatch(s *shape, state *raftpb.HardState, entries []*raftpb.Entry) (batch, error) {
+	b := batch{state: s.state, entries: entries}
+	if !raft.IsEmptyHardState(state) {
+		b.state = hardState{state.GetTerm(), state.GetVote(), state.GetCommit()}
+		b.changed = b.state != s.state
+	}
+	for i, e := range entries {
+		var err error
+		switch {
+		case e == nil:
+			err = fmt.Errorf("entry number %d is nil", i)
+		case e.GetIndex() == 0 || e.GetTerm() == 0:
+			err = fmt.Errorf("an entry has index %d and term %d", e.GetIndex(), e.GetTerm())
+		case i == 0:
+			err = s.check(e.GetIndex(), e.GetTerm())
+		case e.GetIndex() != entries[i-1].GetIndex()+1:
+			err = fmt.Errorf("entry %d follows entry %d", e.GetIndex(), entries[i-1].GetIndex())
+		}
+		if err != nil {
+			return batch{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return b, nil
+}
+
+// add takes a batch into the shape, which newBatch has checked it against.
+func (s *shape) add(b batch) {
+	s.state = b.state
+	for _, e := range b.entries {
+		_ = s.entry(e.GetIndex(), e.GetTerm()) // checked
+	}
+}
+
+// newSnapshot checks a snapshot that is to be saved behind s.
+func newSnapshot(s *shape, snapshot *raftpb.Snapshot) (position, error) {
+	at := position{snapshot.GetMetadata().GetIndex(), snapshot.GetMetadata().GetTerm()}
+	switch {
+	case at.index == 0 || at.term == 0:
+		return at, fmt.Errorf("%w: a snapshot has index %d and term %d", ErrInvalid, at.index, at.term)
+	case at.index <= s.base.index:
+		return at, fmt.Errorf("%w: a snapshot at %d is not newer than the one at %d", ErrInvalid, at.index, s.base.index)
+	}
+	return at, nil
+}
