@@ -1,0 +1,242 @@
+package fsm_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/runtime/fsm"
+	"pgregory.net/rapid"
+)
+
+type replicated = fsm.Replicated[tape, note, *note]
+
+// TestReplicasAreEqual gives random entries to a naive model and to three
+// replicas: one that only applies, one that makes snapshots now and then, and one
+// that is made anew from an older snapshot and the entries since.
+func TestReplicasAreEqual(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newReplicas(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"entry":    func(t *rapid.T) { x.entry(t, rapid.IntRange(0, 5).Draw(t, "commands")) },
+			"entries":  func(t *rapid.T) { x.entry(t, rapid.IntRange(0, 5).Draw(t, "commands")) },
+			"large":    func(t *rapid.T) { x.entry(t, rapid.IntRange(0, 120).Draw(t, "commands")) },
+			"snapshot": x.snapshot,
+			"keep":     x.keep,
+			"restart":  x.restart,
+			"install":  x.install,
+			"":         x.check,
+		})
+		x.equalSnapshots(t)
+	})
+}
+
+// replicas are of one log.
+type replicas struct {
+	options                       fsm.Options
+	model                         naive
+	plain, snapshooter, restarted *replicated
+	log                           []logEntry // at index, but for those that are left out
+	index                         uint64
+	kept                          []byte // a snapshot
+	keptAt                        int    // how long the log was
+	clients                       []uint64
+	orders                        []order // that were given
+	next                          map[uint64]uint64
+	value                         int64
+	batch                         fsm.Batch
+}
+
+type logEntry struct {
+	index, term uint64
+	data        []byte
+}
+
+func newReplicas(t *rapid.T) *replicas {
+	o := fsm.Options{
+		Sessions:  rapid.IntRange(1, 4).Draw(t, "sessions"),
+		Window:    rapid.IntRange(1, 5).Draw(t, "window"),
+		Results:   rapid.IntRange(5, 12).Draw(t, "results"),
+		Upcoming:  rapid.IntRange(1, 5).Draw(t, "upcoming"),
+		ReplayMax: rapid.IntRange(1, 20).Draw(t, "replay"),
+	}
+	x := &replicas{options: o, model: naive{options: o}, next: make(map[uint64]uint64), clients: []uint64{0, 1 << 20}}
+	x.plain, x.snapshooter, x.restarted = x.new(), x.new(), x.new()
+	return x
+}
+
+func (x *replicas) new() *replicated {
+	return fsm.NewReplicated[tape, note](tapeCodec, noteCodec, x.options)
+}
+
+// entry makes an entry and gives it to all.
+func (x *replicas) entry(t *rapid.T, commands int) {
+	x.index += rapid.Uint64Range(1, 3).Draw(t, "further")
+	x.batch.Reset(0)
+	orders := make([]order, commands)
+	for i := range orders {
+		orders[i] = x.order(t)
+		orders[i].append(&x.batch)
+	}
+	e := logEntry{index: x.index, term: rapid.Uint64Range(1, 300).Draw(t, "term"), data: bytes.Clone(x.batch.Bytes())}
+	if rapid.IntRange(0, 20).Draw(t, "empty") == 0 {
+		e.data, orders = nil, nil
+	}
+	x.log = append(x.log, e)
+
+	var want []outcome
+	x.model.entry, x.model.term = fsm.Entry{Index: e.index}, e.term
+	for i := range orders {
+		want = append(want, x.model.run(&orders[i]))
+		x.model.entry.Position++
+	}
+	for _, r := range []*replicated{x.plain, x.snapshooter, x.restarted} {
+		got := x.apply(t, r, e)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("entry %d: results (-model +replica):\n%s", e.index, diff)
+		}
+	}
+	for _, o := range want {
+		if o.Opened != 0 {
+			x.clients = append(x.clients, o.Opened)
+		}
+	}
+}
+
+func (x *replicas) apply(t *rapid.T, r *replicated, e logEntry) (results []outcome) {
+	err := r.Apply(e.index, e.term, e.data, func(client, sequence uint64, a fsm.Applied) {
+		results = append(results, outcomeOf(client, sequence, a))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// order is a command: one that opens a session, one that was given before, or
+// another, whose sequence follows the client's last or lies near it.
+func (x *replicas) order(t *rapid.T) order {
+	switch c := rapid.IntRange(0, 9).Draw(t, "order"); {
+	case c == 0:
+		return order{kind: open, client: rapid.Uint64().Draw(t, "nonce")}
+	case c <= 2 && len(x.orders) > 0:
+		recent := x.orders[max(0, len(x.orders)-12):]
+		o := rapid.SampledFrom(recent).Draw(t, "again")
+		if rapid.Bool().Draw(t, "raised") {
+			o.floor++
+		}
+		return o
+	}
+	recent := x.clients[max(0, len(x.clients)-5):]
+	client := rapid.SampledFrom(recent).Draw(t, "client")
+	x.value++
+	o := order{
+		kind:     rapid.SampledFrom([]kind{update, update, update, add, add, add, commit, revert}).Draw(t, "kind"),
+		client:   client,
+		sequence: uint64(max(0, int64(x.next[client])+rapid.Int64Range(-2, 2).Draw(t, "near"))),
+		note:     note{value: x.value, how: rapid.SampledFrom([]how{well, well, well, rejects, rejectsWrapped, fails, panics, failsRevert, panicsRevert}).Draw(t, "how")},
+	}
+	o.floor = o.sequence - min(o.sequence, rapid.Uint64Range(0, uint64(x.options.Window)).Draw(t, "floor"))
+	x.next[client]++
+	x.orders = append(x.orders, o)
+	return o
+}
+
+func (o *order) append(b *fsm.Batch) {
+	encoded, _ := noteCodec.Append(nil, &o.note)
+	switch o.kind {
+	case open:
+		b.Open(o.client)
+	case update:
+		b.Update(o.client, o.sequence, o.floor, encoded)
+	case add:
+		b.Add(o.client, o.sequence, o.floor, encoded)
+	case commit:
+		b.Commit(o.client, o.sequence, o.floor)
+	case revert:
+		b.Revert(o.client, o.sequence, o.floor)
+	}
+}
+
+func (x *replicas) snapshot(t *rapid.T) { snapshotOf(t, x.snapshooter) }
+
+// keep keeps a snapshot to start again from.
+func (x *replicas) keep(t *rapid.T) { x.kept, x.keptAt = snapshotOf(t, x.restarted), len(x.log) }
+
+// restart gives the log to a replica from a snapshot, also the entries that the
+// snapshot holds.
+func (x *replicas) restart(t *rapid.T) {
+	x.restarted = x.new()
+	if x.kept != nil {
+		if err := x.restarted.Restore(x.kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range x.log[:x.keptAt] {
+		if err := x.restarted.Apply(e.index, e.term, e.data, nil); !errors.Is(err, fsm.ErrApplied) {
+			t.Fatalf("entry %d is in the snapshot, and was applied: %v", e.index, err)
+		}
+	}
+	for _, e := range x.log[x.keptAt:] {
+		x.apply(t, x.restarted, e)
+	}
+}
+
+// install gives a replica that has got further, or nowhere, another's snapshot.
+func (x *replicas) install(t *rapid.T) {
+	if rapid.Bool().Draw(t, "new") {
+		x.snapshooter = x.new()
+	}
+	if err := x.snapshooter.Restore(snapshotOf(t, x.restarted)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func snapshotOf(t *rapid.T, r *replicated) []byte {
+	b, err := r.AppendSnapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (x *replicas) check(t *rapid.T) {
+	for name, r := range map[string]*replicated{"plain": x.plain, "snapshooter": x.snapshooter, "restarted": x.restarted} {
+		r.View(func(s *tape) {
+			if !slices.Equal(s.values, x.model.values) {
+				t.Fatalf("%s: state %v, want %v", name, s.values, x.model.values)
+			}
+		})
+		if got := r.Upcoming(); !slices.Equal(got, x.model.upcoming) {
+			t.Fatalf("%s: upcoming %v, want %v", name, got, x.model.upcoming)
+		}
+		if r.Applied() != x.index || r.Sessions() != len(x.model.sessions) {
+			t.Fatalf("%s: at %d with %d sessions, want %d with %d", name, r.Applied(), r.Sessions(), x.index, len(x.model.sessions))
+		}
+	}
+	x.appliedOnce(t)
+}
+
+// appliedOnce does not trust the model: no value stands twice on the tape.
+func (x *replicas) appliedOnce(t *rapid.T) {
+	x.restarted.View(func(s *tape) {
+		seen := make(map[int64]bool)
+		for _, v := range s.values {
+			if seen[v] || v == spoiled {
+				t.Fatalf("%d was applied twice: %v", v, s.values)
+			}
+			seen[v] = true
+		}
+	})
+}
+
+func (x *replicas) equalSnapshots(t *rapid.T) {
+	want := snapshotOf(t, x.plain)
+	for name, r := range map[string]*replicated{"snapshooter": x.snapshooter, "restarted": x.restarted} {
+		if got := snapshotOf(t, r); !bytes.Equal(got, want) {
+			t.Fatalf("%s: snapshot\n%q\nwant\n%q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package fsm_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// tape is a state that shows which updates were applied to it, in which order.
+type tape struct {
+	values  []int64
+	trouble *trouble // of a machine in memory, where a failure may pass
+}
+
+// trouble makes updates and reverts fail that otherwise would not.
+type trouble struct{ left int }
+
+// note is an update that puts a value on the tape.
+type note struct {
+	value int64
+	how   how
+	at    fsm.Entry // set by stamped.UpdateAt; what Update leaves in the update is in the snapshot
+}
+
+// how an update ends.
+type how byte
+
+const (
+	well how = iota
+	rejects
+	rejectsWrapped
+	fails        // after half of its change
+	panics       // likewise
+	failsRevert  // well, but to undo it fails, after half of its change
+	panicsRevert // likewise
+	hows
+)
+
+var (
+	errRejected = errors.New("rejected")
+	errFailed   = errors.New("failed")
+)
+
+// spoiled is what an update leaves that fails after half of its change.
+const spoiled = -1
+
+func (n *note) Update(t *tape) error {
+	if t.trouble != nil && t.trouble.left > 0 {
+		t.trouble.left--
+		return fails.end(n)
+	}
+	switch n.how {
+	case rejects, rejectsWrapped:
+		return n.how.end(n)
+	case fails, panics:
+		t.values = append(t.values, spoiled)
+		return n.how.end(n)
+	}
+	t.values = append(t.values, n.value)
+	return nil
+}
+
+func (n *note) Revert(t *tape) error {
+	last := len(t.values) - 1
+	switch {
+	case t.trouble != nil && t.trouble.left > 0:
+		t.trouble.left--
+		return panics.end(n)
+	case last < 0 || t.values[last] != n.value:
+		return fmt.Errorf("%d is undone, and the tape ends with %v", n.value, t.values)
+	case n.how == failsRevert || n.how == panicsRevert:
+		t.values[last] = spoiled
+		return (n.how - failsRevert + fails).end(n)
+	}
+	t.values = slices.Delete(t.values, last, last+1)
+	return nil
+}
+
+func (h how) end(n *note) error {
+	err := fmt.Errorf("%w: %d", errFailed, n.value)
+	switch h {
+	case rejects:
+		return fsm.Reject(errRejected)
+	case rejectsWrapped:
+		return fmt.Errorf("wrapped: %w", fsm.Reject(errRejected))
+	case panics:
+		panic(fsm.Reject(err)) // a panic is none that changed nothing, whatever it says
+	}
+	return err
+}
+
+var tapeCodec = fsm.Codec[tape]{
+	Append: func(b []byte, t *tape) ([]byte, error) {
+		for _, v := range t.values {
+			b = binary.AppendVarint(b, v)
+		}
+		return b, nil
+	},
+	Consume: func(b []byte, t *tape) error {
+		for len(b) > 0 {
+			v, n := binary.Varint(b)
+			if n <= 0 {
+				return errors.New("no number")
+			}
+			t.values, b = append(t.values, v), b[n:]
+		}
+		return nil
+	},
+}
+
+var noteCodec = fsm.Codec[note]{
+	Append: func(b []byte, n *note) ([]byte, error) {
+		b = binary.AppendVarint(append(b, byte(n.how)), n.value)
+		b = binary.AppendUvarint(b, n.at.Index)
+		b = binary.AppendVarint(b, int64(n.at.Position))
+		return binary.AppendVarint(b, n.at.Time), nil
+	},
+	Consume: func(b []byte, n *note) error {
+		if len(b) == 0 || b[0] >= byte(hows) {
+			return errors.New("no note")
+		}
+		n.how, b = how(b[0]), b[1:]
+		var numbers [4]int64
+		for i := range numbers {
+			var size int
+			if i == 1 {
+				var v uint64
+				v, size = binary.Uvarint(b)
+				numbers[i] = int64(v)
+			} else {
+				numbers[i], size = binary.Varint(b)
+			}
+			if size <= 0 {
+				return errors.New("no number")
+			}
+			b = b[size:]
+		}
+		n.value = numbers[0]
+		n.at = fsm.Entry{Index: uint64(numbers[1]), Position: int(numbers[2]), Time: numbers[3]}
+		if len(b) > 0 {
+			return errors.New("too long")
+		}
+		return nil
+	},
+}
