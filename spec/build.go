@@ -42,6 +42,22 @@ var processorKeys = setters[Processor]{
 	"isolation": func(b *builder, p *Processor, v *Value) { p.Isolation = Isolation(v.Text) },
 	"memory":    func(b *builder, p *Processor, v *Value) { p.Memory = b.bytes(v) },
 	"on_error":  func(b *builder, p *Processor, v *Value) { b.onError(&p.OnError, v) },
+
+	"kind":       ofMachine(func(_ *builder, m *Machine, v *Value) { m.Kind, m.At, m.Pointer = MachineKind(v.Text), v.At, v.Pointer }),
+	"state":      ofMachine(func(_ *builder, m *Machine, v *Value) { m.State = v.text() }),
+	"update":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Update = v.text() }),
+	"controller": ofMachine(func(_ *builder, m *Machine, v *Value) { m.Controller = v.text() }),
+	"log":        ofMachine((*builder).log),
+	"raft":       ofMachine((*builder).raft),
+	"transport":  ofMachine(func(b *builder, m *Machine, v *Value) { b.replication(m).ByController = v.Text == byController }),
+
+	"group":            ofRaft("group"),
+	"peers":            ofRaft("peers"),
+	"election_timeout": ofRaft("election_timeout"),
+	"heartbeat":        ofRaft("heartbeat"),
+	"insecure":         ofRaft("insecure"),
+	"tls":              ofRaft("tls"),
+	"trust_domain":     ofRaft("trust_domain"),
 }
 
 var edgeKeys = setters[Edge]{
@@ -139,6 +155,7 @@ func (b *builder) build(root *Value) {
 			}
 		}
 	}
+	b.machines()
 	b.policies()
 }
 
@@ -160,6 +177,7 @@ func (b *builder) processors(t *Topology, v *Value) {
 			p.At.EndLine, p.At.EndColumn = end.EndLine, end.EndColumn
 		}
 		set(b, processorKeys, &p, f.Value)
+		b.machine(&p)
 		b.checkOptions(&p, f.Value)
 		b.entries = append(b.entries, f.Value)
 		b.named[f.Key.Value] = i
@@ -299,6 +317,15 @@ func (b *builder) whole() *Topology {
 			} else {
 				o.DeadLetter, o.DeadLetterTo = Text{}, -1
 			}
+		}
+	}
+	for i := range kept.Processors {
+		if m := kept.Processors[i].Machine; m != nil && m.ControllerTo >= 0 {
+			n := *m
+			if n.ControllerTo = indices[m.ControllerTo]; b.found.broken[t.Processors[m.ControllerTo].Pointer] {
+				n.ControllerTo = -1
+			}
+			kept.Processors[i].Machine = &n
 		}
 	}
 	kept.Groups = b.wholeGroups(indices)

@@ -40,7 +40,7 @@ func TestExamplesOfTheCatalogue(t *testing.T) {
 
 // ownEntries are the findings that this package makes.
 func ownEntries() []Explanation {
-	return slices.Concat(catalogueSyntax, catalogueMeaning, catalogueWarnings)
+	return slices.Concat(catalogueSyntax, catalogueMeaning, catalogueMachines, catalogueWarnings)
 }
 
 // TestCatalogueIsWhole checks that each code of this package has an entry, a case

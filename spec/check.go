@@ -14,6 +14,7 @@ func (b *builder) check() {
 	b.checkTypes()
 	b.checkEdges()
 	b.checkFailures()
+	b.checkMachines()
 	b.checkGenerated()
 	if len(b.found.broken) == 0 {
 		b.checkGraph()
@@ -83,11 +84,12 @@ var onlyOwn = map[string]string{
 
 // checkOptions reports options that a processor cannot have together.
 func (b *builder) checkOptions(p *Processor, v *Value) {
+	b.checkKind(p, v)
 	for _, f := range v.Fields {
 		name := f.Key.Value
 		reason, own := onlyOwn[name]
 		switch {
-		case own && p.External:
+		case own && p.External && p.Machine == nil:
 			b.found.addText(codeExternalHas, f.Key, fmt.Sprintf("the external processor %s has no %s: %s", quoted(p.Name.Value), name, reason), "leave it out")
 		case name == "with" && p.New.Pointer == "" && !b.found.broken[p.Pointer]:
 			b.found.addText(codeNoEffect, f.Key, "with is given to the new function, and this processor has none", "name it: new: New"+p.Ident)

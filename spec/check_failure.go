@@ -8,7 +8,7 @@ func (b *builder) checkFailures() {
 	receives := b.receives()
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
-		if p.External { // each of these keys has a finding
+		if p.External || p.Machine != nil { // each of these keys has a finding
 			continue
 		}
 		b.checkRestart(p, b.entries[i])
@@ -157,6 +157,10 @@ func (b *builder) checkRound(from int, visited []int) {
 func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 	if b.topology.Processors[processor].External {
 		b.found.addText(codeMember, name, quoted(name.Value)+" is external: nothing of it can fail", "leave it out")
+		return false
+	}
+	if b.isMachine(processor) {
+		b.found.addText(codeMember, name, quoted(name.Value)+" is a machine, which is not made anew", "leave it out")
 		return false
 	}
 	switch other, ok := b.groupOf[processor]; {

@@ -46,6 +46,10 @@ func (b *builder) checkGenerated() {
 		of := " of processor " + quoted(p.Name.Value)
 		names.add(b, "Processor"+p.Ident, claim{what: "the index" + of}, p.Name)
 		methods.add(b, p.Ident, claim{what: "the method for processor " + quoted(p.Name.Value)}, p.Name)
+		if p.Machine != nil {
+			b.claimMachine(names, &p)
+			continue
+		}
 		if sends[i] || p.External {
 			names.add(b, p.Ident+"Sender", claim{what: "the sender" + of}, p.Name)
 		}
@@ -74,17 +78,37 @@ func localType(expr, otherwise string) string {
 	return ""
 }
 
+// claimMachine claims what is generated for a machine.
+func (b *builder) claimMachine(names claims, p *Processor) {
+	of := " of processor " + quoted(p.Name.Value)
+	names.add(b, p.Ident, claim{what: "the machine" + of}, p.Name)
+	names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
+	if p.Machine.Log != nil || p.Machine.Raft != nil {
+		names.add(b, "New"+p.Ident, claim{what: "the constructor" + of}, p.Name)
+	}
+	for _, m := range p.Machine.Messages() {
+		names.add(b, p.Ident+m.Name, claim{what: "the message " + m.Name + of}, p.Name)
+	}
+}
+
 func (b *builder) claimMessages(names claims) {
-	types := map[string]string{}
+	types, ours := map[string]string{}, map[string]bool{}
+	for _, p := range b.topology.Processors {
+		if p.Machine != nil {
+			for _, m := range p.Machine.Messages() {
+				ours[p.Ident+m.Name] = true // others may carry it too
+			}
+		}
+	}
 	for _, m := range b.topology.Messages {
 		types[m.Name.Value] = m.Type.Value
 	}
 	for _, e := range b.topology.Edges {
 		for _, m := range []Text{e.Message, e.Reply} {
-			if m.Value == "" || b.found.broken[e.Pointer] {
+			if m.Value == "" || b.found.broken[e.Pointer] || e.Implied {
 				continue
 			}
-			if local := localType(types[m.Value], m.Value); local != "" {
+			if local := localType(types[m.Value], m.Value); local != "" && !ours[local] {
 				names.add(b, local, claim{what: "the type of message " + quoted(m.Value), own: true}, m)
 			}
 		}

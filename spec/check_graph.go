@@ -24,7 +24,7 @@ func (b *builder) checkGraph() {
 		touched[from], touched[to] = true, true
 	}
 	for i, p := range t.Processors {
-		if !touched[i] {
+		if !touched[i] && p.Machine == nil {
 			b.found.addText(codeNoEdges, p.Name, "no edge begins or ends at "+quoted(p.Name.Value), "")
 		}
 	}
@@ -202,7 +202,7 @@ func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
 		next[from] = append(next[from], to)
 	}
 	for i, p := range t.Processors {
-		if p.External || starts(i) {
+		if p.External || p.Machine != nil && p.Machine.ControllerTo < 0 || starts(i) {
 			reach(i)
 		}
 	}

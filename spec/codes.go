@@ -41,6 +41,13 @@ const (
 	codeMaxDelay      = "TG218"
 	codeDeadLetter    = "TG219"
 	codeIsolatedFails = "TG220"
+	codeKindHas       = "TG221"
+	codeController    = "TG222"
+	codeMachineEdge   = "TG223"
+	codePeers         = "TG224"
+	codeUnsafeSync    = "TG225"
+	codeElection      = "TG226"
+	codeShared        = "TG227"
 
 	codeNoEdges     = "TG401"
 	codeUnreachable = "TG402"

@@ -79,12 +79,22 @@ An example with most of what there is:
 
 And one that says what follows when processors fail:
 
-` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-failures/input.yml")), "\n") + "\n```\n")
+` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-failures/input.yml")), "\n") + "\n```" + `
+
+And state machines:
+
+` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-machines/input.yml")), "\n") + "\n```\n")
 	for _, section := range []struct{ title, pointer, text string }{
 		{"The file", "", "The keys of the file, in any order."},
 		{"processors", "/$defs/processor", "A mapping from names to these keys. A name is letters and digits joined by `-` or `_`, at most 100 characters, and no word of Go. " +
 			"In Go it is in camel case, without initialisms: `line-parser` and `line_parser` are `LineParser`, `http-api` is `HttpApi`; two names must not become the same, nor differ only by case. " +
-			"A processor without options is written `{}`. An external processor has no other key."},
+			"A processor without options is written `{}`. An external processor has no other key. One with a `kind` is a machine of the runtime: kind fsm has state and update, and perhaps controller, log and raft; " +
+			"kind raft has controller, peers and log, and perhaps the other keys of [raft](#raft) and transport. It has none of the others, and its edges are not declared."},
+		{"log", "/$defs/log", "A mapping of these keys. A machine with a log is `blocking`: it waits for its disk on a goroutine of its own. Two machines keep no log in one folder."},
+		{"raft", "/$defs/raft", "A mapping of these keys. With raft there is a log, whose sync is `always`. Which of its peers a program is, where its log stands and its certificates are given when it starts, too: " +
+			"by the environment, and by a function for `New<Machine>`; see [generated code](generated-code.md). A processor of kind raft has these keys itself."},
+		{"peers", "/$defs/peers", "A mapping from the names of the nodes to their addresses."},
+		{"tls", "/$defs/tls", "A mapping of these keys, for files. Without it a node listens on this machine alone, unless `insecure: true` stands there."},
 		{"restart", "/$defs/restart/anyOf/1", "A policy alone, such as `restart: on-failure`, or a mapping of these keys. A panic, an error with `then: stop` and a call that takes longer than `health` allows are failures; " +
 			"Serve that returns nil, Ping that says `topo.Done` and exit code 0 are clean ends. An instance that failed and has no restart ends the topology; one of a group, and one whose restarts are used up, does not. " +
 			"What is of no effect, such as a delay of restarts that there are not, is a finding."},
@@ -177,7 +187,7 @@ func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
 func resolved(t *testing.T, property map[string]any) map[string]any {
 	t.Helper()
 	switch reference, _ := property["$ref"].(string); reference {
-	case "#/$defs/arm", "#/$defs/input_timeout":
+	case "#/$defs/arm", "#/$defs/input_timeout", "#/$defs/election_timeout", "#/$defs/heartbeat", "#/$defs/insecure":
 		return definition(t, strings.TrimPrefix(reference, "#"))
 	}
 	return property
@@ -209,6 +219,14 @@ func valueOf(t *testing.T, property map[string]any) string {
 			return "word or [mapping](#on_error)"
 		case "memory":
 			return "bytes, or such as `512MiB`"
+		case "log", "raft", "peers", "tls":
+			return "[mapping](#" + name + ")"
+		case "group_name", "trust_domain":
+			return "name"
+		case "election_timeout", "heartbeat":
+			return "duration"
+		case "insecure":
+			return "`true` or `false`"
 		case "field":
 			return "field path or method"
 		default:

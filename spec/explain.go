@@ -48,6 +48,7 @@ var catalogue = func() map[string]Explanation {
 	}{
 		{Error, catalogueSyntax},
 		{Error, catalogueMeaning},
+		{Error, catalogueMachines},
 		{Error, catalogueGo},
 		{Warning, catalogueWarnings},
 		{Warning, catalogueGoWarnings},

@@ -17,19 +17,23 @@ const (
 	workersMax      = 1 << 12 // more threads than any machine has processors
 	batchMax        = 1 << 16 // a longer batch starves the other queues of a worker
 	everyMin        = time.Microsecond
-	topMax          = 1 << 12          // records of errors: keeps their file below 70 MB
-	dumpEveryMin    = time.Millisecond // faster than disks sync
-	timeoutMin      = time.Millisecond // the lateness of a timeout is tens of them
-	restartsMax     = 1_000_000        // of restarts, attempts and intensities: more is unlimited
-	memoryMin       = 16 << 20         // a Go program with a pool needs 10 MiB
-	memoryMax       = 1 << 50          // more than any machine has
-	findingsMax     = 1000             // more help nobody; the count of the others is told
-	nameMax         = 100              // characters: names of files and identifiers are made from names
-	typeMax         = 1000             // bytes of a Go type expression
-	typeDepthMax    = 32               // nesting of a Go type expression
-	arrayMax        = 1 << 30          // length of an array in a Go type expression
-	millisecondsMin = 50               // of numbers where a duration belongs
-	suggestCellsMax = 1 << 24          // steps that looking for similar names may take in one Parse: 0.1 s
+	topMax          = 1 << 12               // records of errors: keeps their file below 70 MB
+	heartbeatMin    = 10 * time.Millisecond // less is of the order of a sync of a disk
+	syncIntervalMin = time.Millisecond      // faster than disks sync
+	peersMax        = 9                     // more make each commit slower and lose no more nodes than anybody loses at once
+	electionFactor  = 5                     // heartbeats in an election timeout at least: one that is late unseats nobody
+	dumpEveryMin    = time.Millisecond      // faster than disks sync
+	timeoutMin      = time.Millisecond      // the lateness of a timeout is tens of them
+	restartsMax     = 1_000_000             // of restarts, attempts and intensities: more is unlimited
+	memoryMin       = 16 << 20              // a Go program with a pool needs 10 MiB
+	memoryMax       = 1 << 50               // more than any machine has
+	findingsMax     = 1000                  // more help nobody; the count of the others is told
+	nameMax         = 100                   // characters: names of files and identifiers are made from names
+	typeMax         = 1000                  // bytes of a Go type expression
+	typeDepthMax    = 32                    // nesting of a Go type expression
+	arrayMax        = 1 << 30               // length of an array in a Go type expression
+	millisecondsMin = 50                    // of numbers where a duration belongs
+	suggestCellsMax = 1 << 24               // steps that looking for similar names may take in one Parse: 0.1 s
 )
 
 // What a key has when the file leaves it out. The schema says the same.
@@ -44,6 +48,11 @@ const (
 	defaultKeep         = 10 * time.Minute
 	defaultDumpEvery    = time.Second
 	formatVersion       = 1
+
+	defaultElectionTimeout = time.Second
+	defaultHeartbeat       = 100 * time.Millisecond
+	defaultSyncInterval    = 10 * time.Millisecond
+	defaultSnapshotEvery   = 100_000
 
 	defaultHealthCheckInterval = 5 * time.Second
 	defaultIntensity           = 1               // as in Erlang/OTP

@@ -52,8 +52,9 @@ type Processor struct {
 	Isolation Isolation // Goroutine by default
 	Memory    int64     // bytes; of a process of its own; 0: not said
 	OnError   OnError
-	At        Range  // of the whole entry
-	Pointer   string // "/processors/parser"
+	Machine   *Machine // nil: a Go type of the user's
+	At        Range    // of the whole entry
+	Pointer   string   // "/processors/parser"
 }
 
 // Full says what happens to a message for a queue that is full.
@@ -103,6 +104,9 @@ type Edge struct {
 
 	InputTimeout time.Duration // 0: none
 	ArmAtStart   bool          // arm: start; else the first message arms it
+
+	Implied  bool // between a machine and its controller: not in the file
+	Optional bool // its receiver needs no handler
 
 	At      Range  // of the key "a -> b"
 	Pointer string // "/edges/3"

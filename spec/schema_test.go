@@ -42,6 +42,9 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 		"/$defs/health":                         keysOf(healthKeys),
 		"/$defs/on_error/anyOf/1":               keysOf(onErrorKeys),
 		"/$defs/group":                          keysOf(groupKeys),
+		"/$defs/log":                            keysOf(logKeys),
+		"/$defs/raft":                           keysOf(raftKeys),
+		"/$defs/tls":                            keysOf(tlsKeys),
 		"/$defs/route/anyOf/1":                  keysOf(routeKeys),
 		"/$defs/route/anyOf/1/properties/range": keysOf(rangeKeys),
 	} {
@@ -64,7 +67,22 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
 	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\nerrors: {path: errors.pb}\ngroups: {g: {processors: [a]}}\n")
 	p, e := topology.Processors[0], topology.Edges[0]
+	machine := parseClean(t, `version: 1
+name: machines
+processors:
+  a: {}
+  m: {kind: raft, controller: a, peers: {n1: "127.0.0.1:1"}, log: {path: log}}
+edges: []
+`).Processors[1].Machine
 	model := map[string]any{
+		"/$defs/processor/properties/transport":          map[bool]string{false: "grpc", true: byController}[machine.Raft.ByController],
+		"/$defs/log/properties/sync":                     machine.Log.Sync,
+		"/$defs/log/properties/interval":                 machine.Log.Interval,
+		"/$defs/log/properties/snapshot_every":           machine.Log.SnapshotEvery,
+		"/$defs/raft/properties/forward":                 machine.Raft.Forward,
+		"/$defs/election_timeout":                        machine.Raft.ElectionTimeout,
+		"/$defs/heartbeat":                               machine.Raft.Heartbeat,
+		"/$defs/insecure":                                machine.Raft.Insecure,
 		"/properties/output":                             topology.Output.Value,
 		"/properties/messages":                           topology.Messages,
 		"/properties/pool/properties/workers":            topology.Pool.Workers,

@@ -55,7 +55,7 @@ func (c *schemaChecker) unknownKeys(v violation) {
 			c.found.addText(codeTimerHas, f.Key, "a timer has no "+name, "leave it out")
 			continue
 		}
-		suggestion := "the keys here are " + enumerate(known, "and")
+		suggestion := "the keys here are " + enumerate(shownKeys(v, known), "and")
 		if len(known) == 1 {
 			suggestion = "the only key here is " + known[0]
 		}
@@ -65,6 +65,18 @@ func (c *schemaChecker) unknownKeys(v violation) {
 		}
 		c.found.addText(codeUnknownKey, f.Key, "unknown key "+quoted(name), suggestion)
 	}
+}
+
+// shownKeys are those of the known keys that a suggestion lists: of a processor
+// those of its kind.
+func shownKeys(v violation, known []string) []string {
+	if !v.in("processor") {
+		return known
+	}
+	if f := v.at.value.field("kind"); f != nil && machineKeys[MachineKind(f.Value.Text)] != nil {
+		return slices.Sorted(slices.Values(machineKeys[MachineKind(f.Value.Text)]))
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name != "kind" && ofMachines(name) })
 }
 
 func (c *schemaChecker) missingKeys(v violation) {
@@ -83,6 +95,8 @@ func missingHint(name string) string {
 		return `write "version: 1"`
 	case "message":
 		return "name the message that the edge carries"
+	case "peers":
+		return `name each node with its address: {n1: "127.0.0.1:7101"}`
 	case "edges":
 		return `write "edges: []" if there are none`
 	}

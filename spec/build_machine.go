@@ -1,0 +1,138 @@
+package spec
+
+var logKeys = setters[Log]{
+	"path":           func(b *builder, l *Log, v *Value) { l.Path = b.logPath(v) },
+	"sync":           func(b *builder, l *Log, v *Value) { l.Sync = Sync(v.Text) },
+	"interval":       func(b *builder, l *Log, v *Value) { l.Interval = b.duration(v, syncIntervalMin) },
+	"snapshot_every": func(b *builder, l *Log, v *Value) { l.SnapshotEvery = v.integer() },
+}
+
+var raftKeys = setters[Replication]{
+	"group":            func(b *builder, r *Replication, v *Value) { r.Group = v.text() },
+	"peers":            (*builder).peers,
+	"election_timeout": func(b *builder, r *Replication, v *Value) { r.ElectionTimeout = b.duration(v, 1) },
+	"heartbeat":        func(b *builder, r *Replication, v *Value) { r.Heartbeat = b.duration(v, heartbeatMin) },
+	"forward":          func(b *builder, r *Replication, v *Value) { r.Forward = v.boolean() },
+	"insecure":         func(b *builder, r *Replication, v *Value) { r.Insecure = v.boolean() },
+	"tls":              func(b *builder, r *Replication, v *Value) { r.TLS = new(TLS); set(b, tlsKeys, r.TLS, v) },
+	"trust_domain":     func(b *builder, r *Replication, v *Value) { r.TrustDomain = v.text() },
+}
+
+var tlsKeys = setters[TLS]{
+	"cert": func(b *builder, t *TLS, v *Value) { t.Cert = v.text() },
+	"key":  func(b *builder, t *TLS, v *Value) { t.Key = v.text() },
+	"ca":   func(b *builder, t *TLS, v *Value) { t.CA = v.text() },
+}
+
+// ofMachine sets a key of a machine, before it is known of which kind that is.
+func ofMachine(set func(b *builder, m *Machine, v *Value)) func(*builder, *Processor, *Value) {
+	return func(b *builder, p *Processor, v *Value) {
+		if p.Machine == nil {
+			p.Machine = &Machine{ControllerTo: -1}
+		}
+		set(b, p.Machine, v)
+	}
+}
+
+// ofRaft sets a key that a processor of kind raft has itself, and one of kind fsm
+// under raft.
+func ofRaft(name string) func(*builder, *Processor, *Value) {
+	return ofMachine(func(b *builder, m *Machine, v *Value) {
+		raftKeys[name](b, b.replication(m), v)
+	})
+}
+
+func (b *builder) replication(m *Machine) *Replication {
+	if m.Raft == nil {
+		m.Raft = &Replication{ElectionTimeout: defaultElectionTimeout, Heartbeat: defaultHeartbeat, Forward: true}
+	}
+	return m.Raft
+}
+
+const byController = "controller"
+
+func (b *builder) peers(r *Replication, v *Value) {
+	for _, f := range v.Fields {
+		if !b.found.exact[f.Value.Pointer] {
+			r.Peers = append(r.Peers, Peer{Name: f.Key, Address: f.Value.text()})
+		}
+	}
+}
+
+func (b *builder) log(m *Machine, v *Value) {
+	m.Log = &Log{Sync: SyncAlways, Interval: defaultSyncInterval, SnapshotEvery: defaultSnapshotEvery, At: v.At, Pointer: v.Pointer}
+	set(b, logKeys, m.Log, v)
+}
+
+func (b *builder) raft(m *Machine, v *Value) {
+	r := b.replication(m)
+	r.At, r.Pointer = v.At, v.Pointer
+	set(b, raftKeys, r, v)
+}
+
+// machine fills in what the file does not say of a machine.
+func (b *builder) machine(p *Processor) {
+	m := p.Machine
+	if m == nil || m.Kind == "" {
+		return
+	}
+	p.External = false // which has a finding
+	if m.Kind == Raft {
+		r := b.replication(m)
+		if r.Pointer == "" {
+			r.At, r.Pointer = p.At, p.Pointer
+		}
+	}
+	if m.Raft != nil && m.Raft.Group.Value == "" {
+		m.Raft.Group = p.Name
+	}
+	if m.Log != nil || m.Raft != nil {
+		p.Blocking = true // it waits for the disk
+	}
+}
+
+// machines finds the controllers and appends the edges between each and its machine.
+func (b *builder) machines() {
+	t := b.topology
+	for i := range t.Processors {
+		m := t.Processors[i].Machine
+		if m == nil || m.Controller.Pointer == "" || m.Kind == "" || b.found.exact[m.Controller.Pointer] {
+			continue
+		}
+		m.ControllerTo = b.reference(m.Controller, m.Controller.Pointer, b.receivers)
+		if m.ControllerTo < 0 {
+			m.ControllerTo = -1
+		} else if b.checkController(i, m) {
+			b.join(i, m)
+		}
+	}
+}
+
+// join appends the edges between a machine and its controller.
+func (b *builder) join(machine int, m *Machine) {
+	t := b.topology
+	p, c := &t.Processors[machine], &t.Processors[m.ControllerTo]
+	at := func(name string) Text { return Text{Value: name, At: m.Controller.At, Pointer: m.Controller.Pointer} }
+	for _, message := range m.Messages() {
+		e := Edge{
+			From: machine, To: m.ControllerTo, FromText: at(p.Name.Value), ToText: at(c.Name.Value),
+			Message: at(p.Ident + message.Name), Capacity: defaultCapacity, Full: Block,
+			At: m.Controller.At, Pointer: m.Controller.Pointer, Implied: true, Optional: message.Optional,
+		}
+		switch {
+		case message.ToMachine:
+			e.From, e.To, e.FromText, e.ToText = e.To, e.From, e.ToText, e.FromText
+		case c.Instances == 1:
+		case message.Answers:
+			e.Route = Route{Kind: RouteID, Field: at(Proposer), At: m.Controller.At, Pointer: m.Controller.Pointer}
+		default:
+			e.Route = Route{Kind: RouteRange, Count: 1, At: m.Controller.At, Pointer: m.Controller.Pointer}
+		}
+		t.Edges = append(t.Edges, e)
+		b.options = append(b.options, nil)
+	}
+}
+
+// Proposer is the field of what a machine is asked, and answers, that holds the
+// instance of its controller.
+const Proposer = "Proposer"

@@ -1,0 +1,250 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// machineKeys are the keys that processors of each kind have; "": one of the user's.
+var machineKeys = map[MachineKind][]string{
+	FSM:  {"kind", "state", "update", "controller", "log", "raft"},
+	Raft: {"kind", "controller", "log", "group", "peers", "election_timeout", "heartbeat", "transport", "insecure", "tls", "trust_domain"},
+}
+
+// wantedKeys are those of them that cannot be left out.
+var wantedKeys = map[MachineKind][]string{
+	FSM:  {"state", "update"},
+	Raft: {"controller", "peers", "log"},
+}
+
+// checkKind reports keys that do not go with the kind of a processor, and those
+// that it lacks.
+func (b *builder) checkKind(p *Processor, entry *Value) {
+	m := p.Machine
+	if m == nil || b.found.exact[p.Pointer+"/kind"] {
+		return
+	}
+	known := machineKeys[m.Kind]
+	for _, f := range entry.Fields {
+		name := f.Key.Value
+		if processorKeys[name] == nil || slices.Contains(known, name) {
+			continue
+		}
+		switch {
+		case m.Kind != "":
+			b.found.addText(codeKindHas, f.Key, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), b.otherwise(m, name))
+		case ofMachines(name):
+			b.found.addText(codeKindHas, f.Key, fmt.Sprintf("%s has no kind, and %s belongs to one", quoted(p.Name.Value), name), kindOf(name))
+		}
+	}
+	for _, name := range wantedKeys[m.Kind] {
+		if entry.field(name) == nil {
+			b.found.add(codeMissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), wantedHint[name])
+		}
+	}
+	if m.Kind != "" {
+		b.checkLog(p, entry)
+		b.checkReplication(p, entry)
+	}
+}
+
+// ofMachines reports whether only machines have a key.
+func ofMachines(name string) bool {
+	return slices.Contains(machineKeys[FSM], name) || slices.Contains(machineKeys[Raft], name)
+}
+
+var wantedHint = map[string]string{
+	"state":      "name the type of the state",
+	"update":     "name the type of what changes the state",
+	"controller": "name the processor that gets the committed entries",
+	"peers":      missingHint("peers"),
+	"log":        "say where it is kept: {path: ./log}",
+}
+
+// otherwise says what to write instead of a key that a machine does not have.
+func (b *builder) otherwise(m *Machine, name string) string {
+	switch {
+	case m.Kind == FSM && slices.Contains(machineKeys[Raft], name) && raftKeys[name] != nil:
+		return "write it under raft"
+	case slices.Contains(machineKeys[FSM], name):
+		return "write \"kind: fsm\", or leave it out"
+	}
+	return "leave it out"
+}
+
+// kindOf says which kind has a key.
+func kindOf(name string) string {
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(machineKeys)) {
+		if slices.Contains(machineKeys[kind], name) {
+			kinds = append(kinds, fmt.Sprintf("\"kind: %s\"", kind))
+		}
+	}
+	return "write " + strings.Join(kinds, " or ") + ", or leave it out"
+}
+
+// logPath reads the path of a log's folder.
+func (b *builder) logPath(v *Value) Text {
+	t := v.text()
+	if strings.ContainsFunc(t.Value, unicode.IsControl) {
+		b.found.addText(codeForm, t, quoted(t.Value)+" has control characters", `name a folder, such as "./log"`)
+	}
+	return t
+}
+
+// checkLog reports what a log cannot be.
+func (b *builder) checkLog(p *Processor, entry *Value) {
+	m := p.Machine
+	log := entry.field("log")
+	if m.Log == nil || b.found.exact[m.Log.Pointer] {
+		if raft := entry.field("raft"); raft != nil && m.Kind == FSM && log == nil {
+			b.found.add(codeMissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and no log: what a node has promised it must not forget", wantedHint["log"])
+		}
+		return
+	}
+	if m.Log.Sync != SyncInterval && !b.found.broken[m.Log.Pointer+"/sync"] {
+		b.idle(log.Value, fmt.Sprintf("sync is %s", m.Log.Sync), `write "sync: interval", or leave it out`, "interval")
+	}
+	if sync := log.Value.field("sync"); m.Replicated() && m.Log.Sync != SyncAlways && sync != nil && !b.found.exact[sync.Value.Pointer] {
+		b.found.add(codeUnsafeSync, sync.Value.At, sync.Value.Pointer, fmt.Sprintf("with sync: %s a node that falls down forgets what it has promised to others", m.Log.Sync), "write always, or leave it out")
+	}
+}
+
+// checkReplication reports what a group of nodes cannot be.
+func (b *builder) checkReplication(p *Processor, entry *Value) {
+	m := p.Machine
+	r := m.Raft
+	if r == nil {
+		return
+	}
+	options := entry
+	if m.Kind == FSM {
+		raft := entry.field("raft")
+		if raft == nil || b.found.exact[raft.Value.Pointer] {
+			return
+		}
+		options = raft.Value
+	}
+	b.checkPeers(r, options)
+	if least := electionFactor * r.Heartbeat; r.ElectionTimeout < least {
+		f := options.field("election_timeout")
+		if f == nil {
+			f = options.field("heartbeat")
+		}
+		if f != nil && !b.found.exact[f.Value.Pointer] {
+			b.found.add(codeElection, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout is %v, less than %d heartbeats of %v: one that is late would unseat a leader", r.ElectionTimeout, electionFactor, r.Heartbeat),
+				fmt.Sprintf("write an election_timeout of at least %v", least))
+		}
+	}
+	switch {
+	case r.ByController:
+		b.idle(options, "the controller carries the messages", `write "transport: grpc", or leave it out`, "insecure", "tls", "trust_domain")
+	case r.TLS != nil:
+		b.idle(options, "there is tls", "leave one of them out", "insecure")
+	}
+}
+
+// checkPeers reports nodes that are one, too many, or cannot be reached.
+func (b *builder) checkPeers(r *Replication, options *Value) {
+	f := options.field("peers")
+	if f == nil || b.found.exact[f.Value.Pointer] {
+		return
+	}
+	if len(f.Value.Fields) > peersMax {
+		over := f.Value.Fields[peersMax].Key
+		b.found.addText(codePeers, over, fmt.Sprintf("a group has at most %d nodes that vote; this one is beyond", peersMax), "leave it out: nodes that only follow are added while the group runs")
+	}
+	seen := map[string]Text{}
+	for _, peer := range r.Peers {
+		at := peer.Address
+		host, port, err := net.SplitHostPort(at.Value)
+		switch first, twice := seen[at.Value]; {
+		case r.ByController: // the controller knows what it means
+		case err != nil || host == "" || port == "":
+			b.found.addText(codePeers, at, quoted(at.Value)+" is no address of a host and a port", `write such as "127.0.0.1:7101"`)
+		case twice:
+			b.found.addText(codePeers, at, fmt.Sprintf("%s has the address of %s", quoted(peer.Name.Value), quoted(first.Value)), "give each node an address of its own")
+		}
+		seen[at.Value] = peer.Name
+	}
+}
+
+// checkController reports a processor that cannot control a machine.
+func (b *builder) checkController(machine int, m *Machine) bool {
+	c := &b.topology.Processors[m.ControllerTo]
+	name := quoted(m.Controller.Value)
+	switch {
+	case m.ControllerTo == machine:
+		b.found.addText(codeController, m.Controller, name+" cannot control itself", "name another processor")
+	case c.External:
+		b.found.addText(codeController, m.Controller, name+" is external and receives no answers", "leave the controller out: (*Topology)."+b.topology.Processors[machine].Ident+" proposes from outside")
+	case c.Machine != nil && c.Machine.Kind != "":
+		b.found.addText(codeController, m.Controller, name+" is a machine itself", "name a processor of your own")
+	case c.Isolation == Process:
+		b.found.addText(codeController, m.Controller, name+" runs in a process of its own, which answers of a machine do not cross to", `take "isolation: process" from it`)
+	default:
+		return true
+	}
+	return false
+}
+
+// checkMachines reports machines that would write to one folder or be one group,
+// and what names a machine and cannot.
+func (b *builder) checkMachines() {
+	logs, groups := map[string]Text{}, map[string]Text{}
+	for i := range b.topology.Processors {
+		p := &b.topology.Processors[i]
+		m := p.Machine
+		if m == nil || m.Kind == "" {
+			continue
+		}
+		if m.Log != nil {
+			b.checkShared(logs, p, m.Log.Path, "keeps its log in")
+		}
+		if m.Raft != nil {
+			b.checkShared(groups, p, m.Raft.Group, "is the group")
+		}
+	}
+	for i := range b.topology.Edges {
+		e := &b.topology.Edges[i]
+		for _, end := range []struct {
+			processor int
+			name      Text
+		}{{e.From, e.FromText}, {e.To, e.ToText}} {
+			if !e.Implied && b.isMachine(end.processor) {
+				b.found.add(codeMachineEdge, end.name.At, e.Pointer, fmt.Sprintf("%s is a machine: its edges lead from and to its controller, and the file does not declare them", quoted(end.name.Value)),
+					"leave this one out, and let the controller send")
+			}
+		}
+	}
+	for from, to := range b.topology.deadLetters() {
+		if name := b.topology.Processors[from].OnError.DeadLetter; b.isMachine(to) {
+			b.found.addText(codeMachineEdge, name, quoted(name.Value)+" is a machine, which takes no dead letters", "name a processor of your own")
+		}
+	}
+}
+
+func (b *builder) isMachine(processor int) bool {
+	if processor < 0 {
+		return false
+	}
+	m := b.topology.Processors[processor].Machine
+	return m != nil && m.Kind != ""
+}
+
+// checkShared reports a folder, or a group, of two machines.
+func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, does string) {
+	if what.Value == "" || b.found.exact[what.Pointer] {
+		return
+	}
+	first, ok := seen[what.Value]
+	if !ok {
+		seen[what.Value] = p.Name
+		return
+	}
+	b.found.addText(codeShared, what, fmt.Sprintf("%s %s %s, as %s does", quoted(p.Name.Value), does, quoted(what.Value), quoted(first.Value)), "give each machine its own")
+}
