@@ -74,10 +74,17 @@ func (p *Processor[S, U, P]) ReceiveProposal(_ context.Context, m *Proposal[U]) 
 	return nil
 }
 
-// ReceiveUpdates adds updates. Answer applies them.
+// ReceiveUpdates adds updates. Answer applies them; but so many that they would
+// become ever more are applied here, and an error is then that of an earlier update:
+// the message may be given again.
 func (p *Processor[S, U, P]) ReceiveUpdates(_ context.Context, m *Updates[U]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if wait := p.machine.end() - p.machine.applied; wait > updatesPerTurn {
+		if _, err := p.machine.Apply(int(wait - updatesPerTurn)); err != nil {
+			return err
+		}
+	}
 	p.machine.Add(m.Updates...)
 	p.turn()
 	return nil

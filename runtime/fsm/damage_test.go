@@ -1,0 +1,341 @@
+package fsm_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// hostile is a log of one entry for fuzzing, and what came of it.
+func hostile() (entry, snapshot []byte) {
+	r := newTape()
+	var b fsm.Batch
+	b.Open(9)
+	for i := range 12 {
+		encoded, _ := noteCodec.Append(nil, &note{value: int64(i), how: how(i) % hows})
+		b.Update(1<<20, uint64(i)+1, 1, encoded)
+		b.Add(1<<20, uint64(i)+101, 1, encoded)
+	}
+	b.Commit(1<<20, 50, 1)
+	b.Revert(1<<20, 51, 1)
+	b.Add(1<<20, 52, 3, []byte{0, 2, 0, 0, 0})
+	entry = b.Bytes()
+	if err := r.Apply(1, 1, entry, nil); err != nil {
+		panic(err)
+	}
+	snapshot, err := r.AppendSnapshot(nil)
+	if err != nil {
+		panic(err)
+	}
+	return entry, snapshot
+}
+
+func newTape() *replicated {
+	return fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{})
+}
+
+// FuzzApply applies anything. It is refused for good or makes a state that a
+// snapshot holds.
+func FuzzApply(f *testing.F) {
+	entry, _ := hostile()
+	f.Add(entry)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, entry []byte) {
+		r := newTape()
+		var err error
+		bounded(t, len(entry), func() { err = r.Apply(1, 1, entry, func(uint64, uint64, fsm.Applied) {}) })
+		if err != nil {
+			if !errors.Is(err, fsm.ErrDamaged) {
+				t.Fatalf("%v is no damage", err)
+			}
+			if again := r.Apply(2, 1, nil, nil); again != err {
+				t.Fatalf("after %v: %v", err, again)
+			}
+			return
+		}
+		b, err := r.AppendSnapshot(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restoredIs(t, b, b)
+	})
+}
+
+// FuzzRestore restores anything. It is refused, and nothing has changed, or what it
+// makes writes a snapshot that restores to the same.
+func FuzzRestore(f *testing.F) {
+	_, snapshot := hostile()
+	f.Add(snapshot)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := newTape()
+		entry, before := hostile()
+		if err := r.Apply(1, 1, entry, nil); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		bounded(t, len(b), func() { err = r.Restore(b) })
+		after, failure := r.AppendSnapshot(nil)
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		if err == nil {
+			restoredIs(t, after, after)
+		} else if !errors.Is(err, fsm.ErrDamaged) || !bytes.Equal(before, after) {
+			t.Fatalf("%v: the snapshot was\n%q\nand is\n%q", err, before, after)
+		}
+	})
+}
+
+func restoredIs(t *testing.T, b, want []byte) {
+	t.Helper()
+	r := newTape()
+	if err := r.Restore(b); err != nil {
+		t.Fatalf("own snapshot: %v", err)
+	}
+	if got, err := r.AppendSnapshot(nil); err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("restored %q, want %q (%v)", got, want, err)
+	}
+}
+
+// bounded fails where f allocates more than a multiple of the length of its input.
+// What opens a session has three bytes and takes two hundred.
+func bounded(t *testing.T, length int, f func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	if n, most := after.TotalAlloc-before.TotalAlloc, uint64(400*length+1<<20); n > most {
+		t.Fatalf("%d bytes made it allocate %d", length, n)
+	}
+}
+
+// TestCutSnapshots are refused at any length, but for the state's own sake.
+func TestCutSnapshots(t *testing.T) {
+	_, snapshot := hostile()
+	r := newTape()
+	if err := r.Restore(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	state := 0
+	r.View(func(s *tape) {
+		b, _ := tapeCodec.Append(nil, s)
+		state = len(b)
+	})
+	for n := range len(snapshot) - state {
+		if err := newTape().Restore(snapshot[:n]); !errors.Is(err, fsm.ErrDamaged) {
+			t.Fatalf("%d bytes of %d: %v", n, len(snapshot), err)
+		}
+	}
+}
+
+// TestDamage refuses each with its reason.
+func TestDamage(t *testing.T) {
+	good := newTape()
+	if err := good.Apply(5, 1, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		index uint64
+		entry []byte
+		want  error
+	}{
+		{"another version", 6, []byte{9, 0}, fsm.ErrDamaged},
+		{"no time", 6, []byte{1}, fsm.ErrDamaged},
+		{"unknown command", 6, []byte{1, 0, 77, 1}, fsm.ErrDamaged},
+		{"long length", 6, append([]byte{1, 0, 2, 1, 1, 0}, 0xff, 0xff, 0xff, 0xff, 0x0f), fsm.ErrDamaged},
+		{"number without end", 6, append([]byte{1, 0}, bytes.Repeat([]byte{0xff}, 20)...), fsm.ErrDamaged},
+		{"index beyond all", 1 << 50, nil, fsm.ErrDamaged},
+		{"applied before", 5, nil, fsm.ErrApplied},
+		{"applied long before", 1, nil, fsm.ErrApplied},
+	} {
+		r := newTape()
+		b, _ := good.AppendSnapshot(nil)
+		if err := r.Restore(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Apply(c.index, 1, c.entry, nil); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if _, err := r.AppendSnapshot(nil); (err == nil) != (c.want == fsm.ErrApplied) {
+			t.Errorf("%s: a snapshot of what is left: %v", c.name, err)
+		}
+		if err := r.Restore(b); err != nil {
+			t.Errorf("%s: another's snapshot does not help: %v", c.name, err)
+		}
+	}
+}
+
+// TestTooManyCommands for the positions of an entry.
+func TestTooManyCommands(t *testing.T) {
+	var b fsm.Batch
+	for range fsm.CommandsMax {
+		b.Commit(1, 1, 1)
+	}
+	entry := bytes.Clone(b.Bytes())
+	if err := newTape().Apply(1, 1, entry, nil); err != nil || b.Len() != fsm.CommandsMax {
+		t.Errorf("%d commands: %v", b.Len(), err)
+	}
+	if err := newTape().Apply(1, 1, append(entry, entry[2:6]...), nil); !errors.Is(err, fsm.ErrDamaged) {
+		t.Errorf("one more: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("one more in a batch")
+		}
+	}()
+	b.Commit(1, 1, 1)
+}
+
+// TestOtherLimits: a snapshot made under others is refused.
+func TestOtherLimits(t *testing.T) {
+	_, snapshot := hostile()
+	for _, o := range []fsm.Options{{Sessions: 3}, {Window: 3}, {Results: 5000}, {Upcoming: 3}} {
+		if err := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, o).Restore(snapshot); !errors.Is(err, fsm.ErrDamaged) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if err := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{ReplayMax: 3}).Restore(snapshot); err != nil {
+		t.Errorf("how much is replayed is a replica's own: %v", err)
+	}
+}
+
+// TestCodecsThatFail, or panic, end what they were called for.
+func TestCodecsThatFail(t *testing.T) {
+	broken := false
+	state := fsm.Codec[tape]{
+		Append: func(b []byte, s *tape) ([]byte, error) {
+			if broken {
+				return nil, errFailed
+			}
+			return tapeCodec.Append(b, s)
+		},
+		Consume: tapeCodec.Consume,
+	}
+	update := fsm.Codec[note]{Append: noteCodec.Append, Consume: func(b []byte, n *note) error {
+		if len(b) == 0 {
+			panic("empty")
+		}
+		return noteCodec.Consume(b, n)
+	}}
+	r := fsm.NewReplicated[tape, note](state, update, fsm.Options{ReplayMax: 2})
+	var b fsm.Batch
+	b.Open(0)
+	if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
+		t.Fatal(err)
+	}
+	// A state that cannot be encoded goes on, from the checkpoint that is there.
+	broken = true
+	for i := range uint64(20) {
+		b = fsm.Batch{}
+		encoded, _ := noteCodec.Append(nil, &note{value: int64(i), how: map[bool]how{true: fails, false: well}[i%5 == 4]})
+		b.Update(1<<20, i+1, i+1, encoded)
+		if err := r.Apply(i+2, 1, b.Bytes(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.View(func(s *tape) {
+		if len(s.values) != 16 {
+			t.Errorf("state %v", s.values)
+		}
+	})
+	if _, err := r.AppendSnapshot(nil); !errors.Is(err, errFailed) {
+		t.Errorf("snapshot: %v", err)
+	}
+	b = fsm.Batch{}
+	b.Update(1<<20, 99, 99, nil)
+	if err := r.Apply(99, 1, b.Bytes(), nil); !errors.Is(err, fsm.ErrDamaged) {
+		t.Errorf("an update that cannot be decoded: %v", err)
+	}
+}
+
+// TestDivergence: an update that looks at more than the state is found where it is
+// applied again.
+func TestDivergence(t *testing.T) {
+	calls := 0
+	r := fsm.NewReplicated[*int, moody](
+		fsm.Codec[*int]{
+			Append:  func(b []byte, s **int) ([]byte, error) { return b, nil },
+			Consume: func(b []byte, s **int) error { *s = &calls; return nil },
+		},
+		fsm.Codec[moody]{
+			Append:  func(b []byte, u *moody) ([]byte, error) { return append(b, byte(*u)), nil },
+			Consume: func(b []byte, u *moody) error { *u = moody(b[0]); return nil },
+		}, fsm.Options{})
+	b, _ := r.AppendSnapshot(nil)
+	if err := r.Restore(b); err != nil {
+		t.Fatal(err)
+	}
+	var batch fsm.Batch
+	batch.Open(0)
+	batch.Update(1<<20, 1, 1, []byte{1})
+	batch.Update(1<<20, 2, 1, []byte{0})
+	if err := r.Apply(1, 1, batch.Bytes(), nil); !errors.Is(err, fsm.ErrDiverged) || !errors.Is(err, errFailed) {
+		t.Errorf("%v", err)
+	}
+}
+
+// moody is well the first time only; 0 always fails.
+type moody byte
+
+func (m *moody) Update(calls **int) error {
+	if **calls++; *m == 0 || **calls > 1 {
+		return errFailed
+	}
+	return nil
+}
+
+func (m *moody) Revert(**int) error { return nil }
+
+// TestManyThatFail do not replay the whole entry each.
+func TestManyThatFail(t *testing.T) {
+	var applied int
+	state := fsm.Codec[int]{
+		Append:  func(b []byte, s *int) ([]byte, error) { return binary.AppendVarint(b, int64(*s)), nil },
+		Consume: func(b []byte, s *int) error { v, _ := binary.Varint(b); *s = int(v); return nil },
+	}
+	r := fsm.NewReplicated[int, counted](state, fsm.Codec[counted]{
+		Append:  func(b []byte, u *counted) ([]byte, error) { return b, nil },
+		Consume: func(b []byte, u *counted) error { *u = counted{applied: &applied, fails: len(b) > 0}; return nil },
+	}, fsm.Options{})
+	var b fsm.Batch
+	b.Open(0)
+	const n = 4000
+	for i := range uint64(n) {
+		b.Update(1<<20, 2*i+1, 2*i+1, nil)
+		b.Update(1<<20, 2*i+2, 2*i+2, []byte("fails"))
+	}
+	if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
+		t.Fatal(err)
+	}
+	r.View(func(s *int) {
+		if *s != n {
+			t.Errorf("state %d, want %d", *s, n)
+		}
+	})
+	if applied > 100*n {
+		t.Errorf("%d updates applied %d times", 2*n, applied)
+	}
+}
+
+type counted struct {
+	applied *int
+	fails   bool
+}
+
+func (c *counted) Update(s *int) error {
+	*c.applied++
+	*s++
+	if c.fails {
+		return fmt.Errorf("half done: %w", errFailed)
+	}
+	return nil
+}
+
+func (c *counted) Revert(*int) error { return nil }

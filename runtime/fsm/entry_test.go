@@ -1,0 +1,212 @@
+package fsm_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// stamped is a note that puts down when and where it happens, and leaves in itself
+// what its revert needs.
+type stamped struct{ note }
+
+func (n *stamped) UpdateAt(t *tape, e fsm.Entry) error {
+	n.at = e
+	t.values = append(t.values, int64(e.Index), int64(e.Position), e.Time)
+	if n.how == fails {
+		return errFailed
+	}
+	return nil
+}
+
+func (n *stamped) Update(*tape) error { panic("it has UpdateAt") }
+
+func (n *stamped) Revert(t *tape) error {
+	last := len(t.values) - 3
+	if !slices.Equal(t.values[last:], []int64{int64(n.at.Index), int64(n.at.Position), n.at.Time}) {
+		return errFailed
+	}
+	t.values = t.values[:last]
+	return nil
+}
+
+var stampedCodec = fsm.Codec[stamped]{
+	Append:  func(b []byte, n *stamped) ([]byte, error) { return noteCodec.Append(b, &n.note) },
+	Consume: func(b []byte, n *stamped) error { return noteCodec.Consume(b, &n.note) },
+}
+
+// TestTimeOfEntries goes with the proposers' clocks and never back, is the same
+// when an update is applied again, and in a snapshot.
+func TestTimeOfEntries(t *testing.T) {
+	newOne := func() *fsm.Replicated[tape, stamped, *stamped] {
+		return fsm.NewReplicated[tape, stamped](tapeCodec, stampedCodec, fsm.Options{})
+	}
+	r := newOne()
+	apply := func(index uint64, now int64, notes ...note) {
+		t.Helper()
+		var b fsm.Batch
+		b.Reset(now)
+		b.Open(0)
+		for i, n := range notes {
+			encoded, _ := noteCodec.Append(nil, &n)
+			b.Add(index<<20, uint64(i)+1, 1, encoded)
+		}
+		if err := r.Apply(index, 1, b.Bytes(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(want ...int64) {
+		t.Helper()
+		r.View(func(s *tape) {
+			if !slices.Equal(want, s.values) {
+				t.Errorf("state %v, want %v", s.values, want)
+			}
+		})
+	}
+	apply(1, 100, note{})
+	apply(2, 50, note{}, note{how: fails}, note{})
+	want(1, 1, 100, 2, 1, 100, 2, 3, 100)
+	b, err := r.AppendSnapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = newOne()
+	if err := r.Restore(b); err != nil {
+		t.Fatal(err)
+	}
+	apply(3, 70, note{})
+	want(1, 1, 100, 2, 1, 100, 2, 3, 100, 3, 1, 100)
+	var batch fsm.Batch
+	batch.Open(0)
+	batch.Revert(4<<20, 1, 1)
+	if err := r.Apply(4, 1, batch.Bytes(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want()
+}
+
+// TestTimeInMemory is the clock's, and never goes back.
+func TestTimeInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m fsm.Machine[tape, stamped, *stamped]
+		m.Add(stamped{}, stamped{})
+		begin := time.Now().UnixNano()
+		for range 2 {
+			if _, err := m.Apply(1); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if diff := cmp.Diff([]int64{1, 0, begin, 2, 0, begin + 1e9}, m.State().values); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestFirstAnswerIsTheError itself, and a later one what is remembered of it, also
+// after a restart.
+func TestFirstAnswerIsTheError(t *testing.T) {
+	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{})
+	var b fsm.Batch
+	b.Open(7)
+	for i, how := range []how{rejects, fails, panics} {
+		encoded, _ := noteCodec.Append(nil, &note{how: how})
+		b.Update(1<<20, uint64(i)+1, 1, encoded)
+	}
+	var got []error
+	results := func(_, sequence uint64, a fsm.Applied) {
+		if sequence > 0 {
+			got = append(got, a.Err)
+		}
+	}
+	for index := range uint64(2) {
+		if err := r.Apply(index+1, 1, b.Bytes(), results); err != nil {
+			t.Fatal(err)
+		}
+		snapshot, err := r.AppendSnapshot(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Restore(snapshot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, again := got[:3], got[3:]
+	if first[0] != errRejected || !errors.Is(first[1], errFailed) || !errors.Is(first[2], fsm.ErrPanicked) {
+		t.Errorf("first %v", first)
+	}
+	for i := range again {
+		if again[i].Error() != first[i].Error() || errors.Is(again[i], fsm.ErrPanicked) != (i == 2) {
+			t.Errorf("again %v, and first %v", again[i], first[i])
+		}
+	}
+}
+
+// TestLongErrors are remembered in part.
+func TestLongErrors(t *testing.T) {
+	r := fsm.NewReplicated[string, verbose](stringCodec, verboseCodec, fsm.Options{})
+	var b fsm.Batch
+	b.Open(0)
+	b.Update(1<<20, 1, 1, bytes.Repeat([]byte("x"), 1<<20))
+	b.Update(1<<20, 2, 1, nil)
+	for index := range uint64(2) {
+		if err := r.Apply(index+1, 1, b.Bytes(), func(_, sequence uint64, a fsm.Applied) {
+			if a.Err != nil && index == 1 && len(a.Err.Error()) > 1000 {
+				t.Errorf("%d bytes are remembered", len(a.Err.Error()))
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := r.AppendSnapshot(nil); err != nil || len(s) > 1000 {
+		t.Errorf("a snapshot of %d bytes, %v", len(s), err)
+	}
+}
+
+// verbose is an update that is rejected with itself as the error; an empty one with
+// an error that panics.
+type verbose string
+
+func (v *verbose) Update(*string) error { return fsm.Reject(v) }
+func (v *verbose) Revert(*string) error { return nil }
+func (v *verbose) Error() string {
+	if *v == "" {
+		panic("no text")
+	}
+	return string(*v)
+}
+
+var (
+	stringCodec = fsm.Codec[string]{
+		Append:  func(b []byte, s *string) ([]byte, error) { return append(b, *s...), nil },
+		Consume: func(b []byte, s *string) error { *s = strings.Clone(string(b)); return nil },
+	}
+	verboseCodec = fsm.Codec[verbose]{
+		Append:  func(b []byte, v *verbose) ([]byte, error) { return append(b, *v...), nil },
+		Consume: func(b []byte, v *verbose) error { *v = verbose(b); return nil },
+	}
+)
+
+// TestApplyAllocatesNothing where the codec does not, once what it uses has grown.
+func TestApplyAllocatesNothing(t *testing.T) {
+	u := newUpdates(3, 1000)
+	for range 200 {
+		u.apply(t, u.entry(1))
+	}
+	entries := make([][]byte, 101)
+	for i := range entries {
+		entries[i] = u.entry(1)
+	}
+	i := 0
+	allocs := testing.AllocsPerRun(len(entries)-1, func() { u.apply(t, entries[i]); i++ })
+	if allocs > 1 { // an entry; that many entries are remembered grows now and then
+		t.Errorf("%v allocations for an entry of 1000 updates", allocs)
+	}
+}
