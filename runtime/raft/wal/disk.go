@@ -66,6 +66,9 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 	if err != nil {
 		return nil, Stored{}, err
 	}
+	if !d.lies {
+		d.durable = len(d.records)
+	}
 	stored.Fresh = !d.made
 	d.made, d.id = true, id
 	d.log = &diskLog{disk: d, sync: o.Sync, shape: shape}
@@ -187,7 +190,7 @@ func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 func (l *diskLog) SaveSnapshot(s *raftpb.Snapshot) error {
 	return l.do(func(d *Disk) error {
 		at, err := newSnapshot(&l.shape, s)
-		if err != nil {
+		if err != nil || at == l.shape.base {
 			return err
 		}
 		l.shape.state = l.shape.state.raised(at)

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
@@ -22,16 +25,38 @@ type fileLog struct {
 	lock        *fileutil.LockedFile
 	snapshotter *snap.Snapshotter
 
-	mu      sync.Mutex
-	wal     *etcdwal.WAL
-	shape   shape
-	scratch []*raftpb.Entry
-	err     error // final
+	mu        sync.Mutex
+	wal       *etcdwal.WAL
+	shape     shape
+	stated    bool       // the engine has been given a state, which begins each segment
+	snapshots []position // those there are, the oldest first
+	entries   []*raftpb.Entry
+	tail      tailSync // in all modes but Always
+	err       error    // final
 
-	stop, stopped chan struct{} // of the goroutine that syncs at intervals
+	stop    chan struct{} // closed by Close, in mode Interval
+	stopped chan struct{}
 }
 
-func (l *fileLog) start() {}
+func newFileLog(dir string, o Options, lock *fileutil.LockedFile) *fileLog {
+	return &fileLog{
+		dir: dir, options: o, lock: lock,
+		snapshotter: snap.New(zap.NewNop(), filepath.Join(dir, snapshotDir)),
+		tail:        tailSync{dir: filepath.Join(dir, segmentsDir), fsync: fdatasync},
+	}
+}
+
+// start begins to sync as the mode says. All that there is has been synced.
+func (l *fileLog) start() {
+	if l.options.Sync == Always { // the engine does
+		return
+	}
+	l.wal.SetUnsafeNoFsync()
+	if l.options.Sync == Interval {
+		l.stop, l.stopped = make(chan struct{}), make(chan struct{})
+		go l.syncAtIntervals()
+	}
+}
 
 func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error {
 	return l.do(func() error {
@@ -39,78 +64,161 @@ func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 		if err != nil {
 			return err
 		}
-		return l.save(b, sync)
+		if err := l.save(b, sync); err != nil {
+			return err
+		}
+		l.shape.add(b)
+		return nil
 	})
 }
 
 // save writes the state first: what it says about entries is a hint, and so a
 // record that a crash has left incomplete has, mostly, nothing behind it.
 func (l *fileLog) save(b batch, sync bool) error {
-	if b.changed {
-		if err := l.wal.Save(b.state.proto(), nil); err != nil {
-			return err
-		}
+	if err := l.saveState(b.state); err != nil {
+		return err
 	}
 	if len(b.entries) > 0 {
-		if err := l.wal.Save(nil, l.withData(b.entries)); err != nil {
+		if err := l.wal.Save(nil, l.withData(b.entries)); err != nil { // the engine syncs entries
 			return err
 		}
 	}
-	l.shape.add(b)
-	if sync {
+	switch {
+	case l.options.Sync != Always:
+		return l.written(b.entries)
+	case sync && len(b.entries) == 0:
 		return l.wal.Sync()
 	}
 	return nil
 }
 
+func (l *fileLog) saveState(state hardState) error {
+	if l.stated && state == l.shape.state {
+		return nil
+	}
+	l.stated = true
+	return l.wal.Save(state.proto(), nil)
+}
+
 // withData gives every entry its data field; see entryRecord.
 func (l *fileLog) withData(entries []*raftpb.Entry) []*raftpb.Entry {
-	l.scratch = append(l.scratch[:0], entries...)
-	for i, e := range l.scratch {
+	clear(l.entries)
+	l.entries = append(l.entries[:0], entries...)
+	for i, e := range l.entries {
 		if e.Data == nil {
-			l.scratch[i] = &raftpb.Entry{Type: e.Type, Term: e.Term, Index: e.Index, Data: []byte{}}
+			l.entries[i] = &raftpb.Entry{Type: e.Type, Term: e.Term, Index: e.Index, Data: []byte{}}
 		}
 	}
-	return l.scratch
+	return l.entries
 }
 
 func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
 	return l.do(func() error {
 		at, err := newSnapshot(&l.shape, s)
-		if err != nil {
+		if err != nil || at == l.shape.base {
 			return err
 		}
 		if err := l.snapshotter.SaveSnap(s); err != nil {
 			return err
 		}
-		if err := syncDir(filepath.Join(l.dir, snapshotDir)); err != nil {
+		if err := syncDir(filepath.Join(l.dir, snapshotDir)); err != nil { // which the engine does not
 			return err
 		}
 		state := l.shape.state.raised(at)
-		if err := l.wal.Save(state.proto(), nil); err != nil {
+		if err := l.saveState(state); err != nil {
 			return err
 		}
-		if err := l.wal.SaveSnapshot(&walpb.Snapshot{Index: &at.index, Term: &at.term, ConfState: raftpb.EnsureConfState(s.GetMetadata().GetConfState())}); err != nil {
+		members := raftpb.EnsureConfState(proto.CloneOf(s.GetMetadata().GetConfState()))
+		if err := l.wal.SaveSnapshot(&walpb.Snapshot{Index: &at.index, Term: &at.term, ConfState: members}); err != nil {
+			return err
+		}
+		if err := l.flush(); err != nil {
 			return err
 		}
 		l.shape.state = state
 		l.shape.snapshot(at, true)
+		l.snapshots = append(l.snapshots, at)
+		l.release()
 		return nil
 	})
 }
 
-func (l *fileLog) Sync() error { return l.do(l.wal.Sync) }
+// release removes snapshots and segments that nobody needs. What cannot be removed
+// now is tried again with the next snapshot.
+func (l *fileLog) release() {
+	if len(l.snapshots) < snapshotsKept {
+		return
+	}
+	l.snapshots = l.snapshots[len(l.snapshots)-snapshotsKept:]
+	if err := errors.Join(l.removeSnapshots(), l.removeSegments(l.snapshots[0].index)); err != nil {
+		l.options.Logger.Warn("what a log does not need any more cannot be removed", "log", l.dir, "error", err)
+	}
+}
 
-func (l *fileLog) syncAll() error { return l.wal.Sync() }
+// removeSegments removes those whose entries are all older than index. The first
+// that stays holds the record of the snapshot at index.
+func (l *fileLog) removeSegments(index uint64) error {
+	if err := l.wal.ReleaseLockTo(index); err != nil {
+		return err
+	}
+	all, err := segments(filepath.Join(l.dir, segmentsDir))
+	if err != nil {
+		return err
+	}
+	for i := 1; i < len(all) && all[i].index < index; i++ {
+		if err := os.Remove(all[i-1].path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeSnapshots removes the files of all snapshots but those that are kept, also
+// those that a crash has left.
+func (l *fileLog) removeSnapshots() error {
+	files, err := snapshotFiles(filepath.Join(l.dir, snapshotDir))
+	if err != nil {
+		return err
+	}
+	kept := l.snapshots[max(0, len(l.snapshots)-snapshotsKept):]
+	for _, f := range files {
+		if !containsPosition(kept, f.at) {
+			if err := os.Remove(f.path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func containsPosition(all []position, at position) bool {
+	for _, p := range all {
+		if p == at {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *fileLog) Sync() error { return l.do(l.flush) }
 
 func (l *fileLog) Close() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if errors.Is(l.err, ErrClosed) {
+		l.mu.Unlock()
 		return nil
 	}
-	err := errors.Join(l.err, l.wal.Close(), l.lock.Close())
+	err := l.err
+	if err == nil {
+		err = l.flush()
+	}
 	l.err = ErrClosed
+	err = errors.Join(err, l.wal.Close(), l.tail.close(), l.lock.Close())
+	l.mu.Unlock()
+	if l.stop != nil {
+		close(l.stop)
+		<-l.stopped
+	}
 	return err
 }
 

@@ -1,8 +1,20 @@
 package wal
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
+
+// nameMax bounds the names of an identity, which stand at the head of each segment.
+const nameMax = 1 << 10
+
+func (id Identity) check() error {
+	if len(id.Topology) > nameMax || len(id.Group) > nameMax {
+		return fmt.Errorf("wal: a name of an identity has more than %d bytes", nameMax)
+	}
+	return nil
+}
 
 // appendIdentity appends the message {string topology = 1; string group = 2; uint64
 // node = 3}.

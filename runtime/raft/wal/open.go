@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 )
@@ -40,6 +39,9 @@ func Open(dir string, id Identity, o Options) (_ Log, _ Stored, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, Stored{}, err
 	}
+	if err := id.check(); err != nil {
+		return nil, Stored{}, err
+	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, Stored{}, err
@@ -49,7 +51,7 @@ func Open(dir string, id Identity, o Options) (_ Log, _ Stored, err error) {
 			_ = lock.Close()
 		}
 	}()
-	l := &fileLog{dir: dir, options: o, lock: lock, snapshotter: snap.New(zap.NewNop(), filepath.Join(dir, snapshotDir))}
+	l := newFileLog(dir, o, lock)
 	stored, err := l.open(id)
 	if err != nil {
 		return nil, Stored{}, explained(dir, err)
@@ -101,11 +103,16 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 	if len(all) == 0 {
 		return l.create(id)
 	}
+	if l.options.Sync != Always {
+		if all, err = l.dropHeadless(all); err != nil {
+			return Stored{}, err
+		}
+	}
 	stored, err := l.read(all, id)
 	if err != nil {
 		return Stored{}, err
 	}
-	if err := l.removeStraySnapshots(); err != nil {
+	if err := l.removeSnapshots(); err != nil {
 		return Stored{}, err
 	}
 	// The engine must read before it writes. It reads from the last segment whose
@@ -118,6 +125,41 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 		return Stored{}, errors.Join(err, l.wal.Close())
 	}
 	return stored, l.syncAll()
+}
+
+// syncAll makes durable what was read: the process before this one may have been
+// killed between a write and its sync.
+func (l *fileLog) syncAll() error {
+	end := l.tail.bytes
+	if err := errors.Join(l.tail.follow(), syncDir(l.tail.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
+		return err
+	}
+	l.tail.bytes = end + headMax
+	return l.tail.sync()
+}
+
+// dropHeadless removes segments at the end that hold no record: in the modes that
+// call it a new segment is there before it is synced, but what is before it is
+// synced earlier.
+func (l *fileLog) dropHeadless(all []segment) ([]segment, error) {
+	for len(all) > 1 {
+		last := all[len(all)-1]
+		r, err := openSegment(last.path, 0, false)
+		if err != nil {
+			return nil, err
+		}
+		empty, err := r.empty()
+		r.close()
+		if err != nil || !empty {
+			return all, err
+		}
+		l.options.Logger.Warn("the log ends in a segment without records, which is removed", "file", last.path)
+		if err := errors.Join(os.Remove(last.path), syncDir(l.tail.dir)); err != nil {
+			return nil, err
+		}
+		all = all[:len(all)-1]
+	}
+	return all, nil
 }
 
 // clean removes what a crash has left half made.
@@ -153,7 +195,7 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 	if l.wal, err = etcdwal.Create(zap.NewNop(), filepath.Join(l.dir, segmentsDir), appendIdentity(nil, id)); err != nil {
 		return Stored{}, err
 	}
-	return Stored{State: l.shape.state.proto(), Fresh: true}, syncDir(l.dir)
+	return Stored{State: l.shape.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll())
 }
 
 // read reads and checks all records.
@@ -168,7 +210,7 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
 	}
 	c := contents{shape: shape{unknown: all[0].seq > 0}}
 	var arena arena
-	err = scan(all, func(r scanned) error {
+	end, err := scan(all, func(r scanned) error {
 		switch r.kind {
 		case typeMetadata:
 			got, ok := parseIdentity(r.data)
@@ -197,12 +239,16 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
 			}
 			_, is := present[at]
 			c.snapshot(at, is)
+			if is && !containsPosition(l.snapshots, at) {
+				l.snapshots = append(l.snapshots, at)
+			}
 		}
 		return nil
-	}, func(cut Cut) error { return l.cut(cut) })
+	}, l.cut)
 	if err != nil {
 		return Stored{}, err
 	}
+	l.tail.bytes = end
 	if c.missing || c.unknown {
 		return Stored{}, &DamageError{
 			File:   snapshotPath(filepath.Join(l.dir, snapshotDir), c.base),
@@ -241,12 +287,6 @@ func (l *fileLog) cut(c Cut) error {
 	return file.Sync()
 }
 
-// removeStraySnapshots removes files that a crash has left while they were written,
-// or before those of older snapshots were removed.
-func (l *fileLog) removeStraySnapshots() error {
-	return nil
-}
-
 // Cut is an incomplete record at the end of a log.
 type Cut struct {
 	File   string
@@ -263,14 +303,15 @@ type scanned struct {
 	length int64
 }
 
-// scan reads all records of the segments, in order. What visit returns becomes a
+// scan reads all records of the segments, in order, and returns where they end in
+// the last. What visit returns becomes a
 // DamageError, if it is none and no IdentityError.
-func scan(all []segment, visit func(scanned) error, torn func(Cut) error) error {
+func scan(all []segment, visit func(scanned) error, torn func(Cut) error) (end int64, _ error) {
 	crc, chain := uint32(0), false
 	for i, s := range all {
 		r, err := openSegment(s.path, crc, chain)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		err = scanSegment(r, visit)
 		var flaw *errFlawed
@@ -288,13 +329,13 @@ func scan(all []segment, visit func(scanned) error, torn func(Cut) error) error 
 				}
 			}
 		}
-		crc, chain = r.crc, true
+		crc, chain, end = r.crc, true, r.offset
 		r.close()
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return end, nil
 }
 
 func scanSegment(r *segmentReader, visit func(scanned) error) error {

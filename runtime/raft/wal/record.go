@@ -16,9 +16,9 @@ import (
 // checksum does not cover cannot change without being noticed.
 const (
 	wordBytes   = 8
-	sectorBytes = 512 // what a disk writes as a whole, at the least
-	recordMin   = 4   // type and checksum
-	recordMax   = 1 << 30
+	sectorBytes = 512      // what a disk writes as a whole, at the least
+	recordMin   = 4        // type and checksum
+	recordMax   = 64 << 20 // frames of the transport are shorter
 )
 
 // recordType is the type of a record, as etcd numbers them.

@@ -39,6 +39,10 @@ func (c *contents) snapshot(at position, present bool) {
 	c.entries = c.entries[gone:]
 }
 
+// entryMax bounds the data of an entry: what is longer is taken for damage when it
+// is read.
+const entryMax = recordMax - 64 // the heads of entry and record
+
 // batch is what one call saves, checked against what is there.
 type batch struct {
 	state   hardState
@@ -60,6 +64,8 @@ func newBatch(s *shape, state *raftpb.HardState, entries []*raftpb.Entry) (batch
 			err = fmt.Errorf("entry number %d is nil", i)
 		case e.GetIndex() == 0 || e.GetTerm() == 0:
 			err = fmt.Errorf("an entry has index %d and term %d", e.GetIndex(), e.GetTerm())
+		case len(e.GetData()) > entryMax:
+			err = fmt.Errorf("entry %d has %d bytes, more than %d", e.GetIndex(), len(e.GetData()), entryMax)
 		case i == 0:
 			err = s.check(e.GetIndex(), e.GetTerm())
 		case e.GetIndex() != entries[i-1].GetIndex()+1:
@@ -80,13 +86,14 @@ func (s *shape) add(b batch) {
 	}
 }
 
-// newSnapshot checks a snapshot that is to be saved behind s.
+// newSnapshot checks a snapshot that is to be saved behind s. The one that is there
+// may be saved again, which changes nothing.
 func newSnapshot(s *shape, snapshot *raftpb.Snapshot) (position, error) {
 	at := position{snapshot.GetMetadata().GetIndex(), snapshot.GetMetadata().GetTerm()}
 	switch {
 	case at.index == 0 || at.term == 0:
 		return at, fmt.Errorf("%w: a snapshot has index %d and term %d", ErrInvalid, at.index, at.term)
-	case at.index <= s.base.index:
+	case at.index <= s.base.index && at != s.base:
 		return at, fmt.Errorf("%w: a snapshot at %d is not newer than the one at %d", ErrInvalid, at.index, s.base.index)
 	}
 	return at, nil

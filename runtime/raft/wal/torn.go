@@ -1,6 +1,189 @@
 package wal
 
-// torn says whether a flaw is what a crash leaves of the last record.
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// What a crash leaves of a write. The space behind the end is zero, and a disk
+// writes each sector as a whole, or not, in any order. So of records that were not
+// synced, any sectors may be missing, which is to say zero; or the file ends among
+// them. A sector that is there is right. That is what tells a torn write from
+// damage: where a record fails its checksum, some sector of it must be zero, all
+// that is there must fit together, and it must not be that one bit makes all of it
+// right. And there must be no record behind it: what is behind a synced record was
+// written later.
+
+// tornMax bounds what is looked at behind a flaw, which is in memory then: more
+// than a segment and the largest record.
+const tornMax = 256 << 20
+
+// torn says whether the flaw at r.offset is what a crash leaves of the last record.
 func (r *segmentReader) torn(flaw *errFlawed) (Cut, bool, error) {
-	return Cut{}, false, nil
+	if r.size-r.offset > tornMax {
+		return Cut{}, false, nil
+	}
+	rest, err := r.peekAt(r.offset, r.size-r.offset)
+	if err != nil {
+		return Cut{}, false, err
+	}
+	t := tail{rest, r.offset, r.crc}
+	if !t.torn() && !bug.On(bug.TornAnywhere) {
+		return Cut{}, false, nil
+	}
+	used := len(rest)
+	for used > 0 && rest[used-1] == 0 {
+		used--
+	}
+	return Cut{File: r.file.Name(), Offset: r.offset, Bytes: int64(used), Reason: flaw.reason}, true, nil
+}
+
+// empty reports whether the file holds no record.
+func (r *segmentReader) empty() (bool, error) {
+	if r.size > tornMax {
+		return false, nil
+	}
+	b, err := r.peekAt(0, r.size)
+	return err == nil && !tail{b: b}.record(0, false), err
+}
+
+// tail is what follows the last right record.
+type tail struct {
+	b      []byte // up to the end of the file
+	offset int64  // of its first byte in the file
+	crc    uint32 // of all before
+}
+
+func (t tail) torn() bool {
+	if len(t.b) < wordBytes {
+		return true // the file ends in a length
+	}
+	word := binary.LittleEndian.Uint64(t.b)
+	if word == 0 {
+		return t.tornHead()
+	}
+	n, padding, ok := frameLength(word)
+	if !ok {
+		return false
+	}
+	end := wordBytes + int(n)
+	known := t.known(min(end, len(t.b)))
+	h, err := parseHeader(t.b[wordBytes:known])
+	headed := err == nil
+	switch {
+	case err != nil && err != errCut:
+		return false
+	case headed && (h.length+h.data != int(n) || h.kind == typeChecksum || h.kind == typeMetadata):
+		return false
+	case end > len(t.b):
+		return true // the file ends in the record
+	case known == end:
+		return false // nothing is missing
+	case headed && t.oneBit(h, t.b[wordBytes+h.length:end]):
+		return false
+	}
+	after := min(end+int(padding), len(t.b))
+	return !t.from(after).record(h.crc, headed)
+}
+
+// tornHead is torn where the length is zero: its sector is missing.
+func (t tail) tornHead() bool {
+	first := t.sector(0, len(t.b))
+	return allZero(t.b[:first]) && !t.lengthFlipped() && !t.from(first).record(0, false)
+}
+
+// lengthFlipped reports whether the length is zero because one bit of it is.
+func (t tail) lengthFlipped() bool {
+	for n := wordBytes; n <= min(recordMax, len(t.b)-wordBytes); n *= 2 {
+		rec, err := parseRecord(t.b[wordBytes : wordBytes+n])
+		if err == nil && crc32.Update(t.crc, castagnoli, rec.data) == rec.crc {
+			return true
+		}
+	}
+	return false
+}
+
+// from is the tail without its first n bytes.
+func (t tail) from(n int) tail {
+	return tail{b: t.b[n:], offset: t.offset + int64(n)}
+}
+
+// sector returns where the sector that holds b[at] ends, but not more than end.
+func (t tail) sector(at, end int) int {
+	return min(end, at+sectorBytes-int((t.offset+int64(at))%sectorBytes))
+}
+
+// known returns where the first missing sector of the record that ends at end
+// begins, or end.
+func (t tail) known(end int) int {
+	for at := wordBytes; at < end; {
+		next := t.sector(at, end)
+		shared := at == wordBytes && (t.offset+wordBytes)%sectorBytes != 0 // with the length, which is there
+		if !shared && allZero(t.b[at:next]) {
+			return at
+		}
+		at = next
+	}
+	return end
+}
+
+// oneBit reports whether the checksum fits the data, or does if one bit of either
+// is flipped. The checksum is linear: what flipping a bit does to it depends on how
+// many bits follow, and on nothing else.
+func (t tail) oneBit(h header, data []byte) bool {
+	syndrome := h.crc ^ crc32.Update(t.crc, castagnoli, data)
+	if bits.OnesCount32(syndrome) <= 1 {
+		return true
+	}
+	var deltas [8]uint32
+	for i := range deltas {
+		deltas[i] = castagnoli[1<<i]
+	}
+	for range data {
+		for i, d := range deltas {
+			if d == syndrome {
+				return true
+			}
+			deltas[i] = castagnoli[d&0xff] ^ d>>8
+		}
+	}
+	return false
+}
+
+// record reports whether there is a record in the tail. Its checksum is looked at
+// where that of the record before is known (seeded); where it is not, a record is
+// one that has all its sectors.
+func (t tail) record(seed uint32, seeded bool) bool {
+	for at := 0; at+wordBytes <= len(t.b); {
+		rec, end, ok := t.frame(at)
+		if !ok {
+			at, seeded = at+wordBytes, false
+			continue
+		}
+		if seeded && crc32.Update(seed, castagnoli, rec.data) == rec.crc || !seeded && t.from(at).known(end-at) == end-at {
+			return true
+		}
+		seed, seeded = rec.crc, true
+		at = end + -end&(wordBytes-1)
+	}
+	return false
+}
+
+// frame returns the record that begins at b[at], and where it ends.
+func (t tail) frame(at int) (record, int, bool) {
+	word := binary.LittleEndian.Uint64(t.b[at:])
+	if word == 0 {
+		return record{}, 0, false
+	}
+	n, padding, ok := frameLength(word)
+	left := len(t.b) - at - wordBytes
+	if !ok || n+padding > int64(left) {
+		return record{}, 0, false
+	}
+	end := at + wordBytes + int(n)
+	rec, err := parseRecord(t.b[at+wordBytes : end])
+	return rec, end, err == nil
 }
