@@ -1,30 +1,27 @@
 package fsm
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// replay is what the state can be made anew from: a checkpoint, and the entries
+// replay is what the state can be made anew from: a checkpoint, and the commands
 // since.
 type replay struct {
 	checkpoint []byte   // a machine's snapshot; nil: the zero machine
-	from       uint64   // position of the first command that is not in it
-	entries    []logged // that hold commands from there on
-	skipped    []uint64 // positions of those that changed nothing, ascending
+	entries    []logged // what came after it
+	skipped    []uint64 // positions of the commands among them that changed nothing, ascending
 	bytes      int      // in entries
 
 	entriesMax, bytesMax int // where the checkpoint should move on
 }
 
+// logged is an entry, or what of it is not in the checkpoint.
 type logged struct {
-	index    uint64
-	now      int64
+	first    Entry // where commands begin
 	commands []byte
 }
 
-// redoneMax is how many commands may be done again for an update that fails, before
-// the checkpoint moves on: many that fail would do them again and again.
+// redoneMax is how many commands may be gone through again for an update that fails,
+// before the checkpoint moves on: many that fail would go through them again and
+// again.
 const redoneMax = 64
 
 func (p *replay) add(e logged) {
@@ -42,23 +39,19 @@ func (p *replay) limit(state, entriesMax int) {
 	p.entriesMax, p.bytesMax = entriesMax, max(replayBytesMin, 2*state)
 }
 
-// moveOn forgets what lies before from, which a new checkpoint holds.
-func (p *replay) moveOn(checkpoint []byte, from uint64, entriesMax int) {
-	p.checkpoint, p.from = checkpoint, from
-	p.entries = slices.DeleteFunc(p.entries, func(e logged) bool { return e.index < from>>positionBits })
-	p.bytes = 0
-	for _, e := range p.entries {
-		p.bytes += len(e.commands)
-	}
-	n, _ := slices.BinarySearch(p.skipped, from)
-	p.skipped = slices.Delete(p.skipped, 0, n)
+// moveOn goes on from a new checkpoint, which holds all that came. What then is left
+// of the last entry is added again.
+func (p *replay) moveOn(checkpoint []byte, entriesMax int) {
+	p.checkpoint = checkpoint
+	clear(p.entries)
+	p.entries, p.skipped, p.bytes = p.entries[:0], p.skipped[:0], 0
 	p.limit(len(checkpoint), entriesMax)
 }
 
-// checkpoint moves the checkpoint on to where the machine stands: before the
-// command at from. A state that cannot be encoded does not end everything: that is
-// told to those who ask for a snapshot.
-func (r *Replicated[S, U, P]) checkpoint(from uint64) {
+// checkpoint moves the checkpoint on to where the machine stands, which is before
+// what is left of the last entry. A state that cannot be encoded does not end
+// everything: that is told to those who ask for a snapshot.
+func (r *Replicated[S, U, P]) checkpoint(left logged) {
 	size := len(r.replay.checkpoint)
 	b, err := r.machine.AppendSnapshot(make([]byte, 0, size+size/8), r.stateCodec, r.updateCodec)
 	if err != nil {
@@ -66,10 +59,14 @@ func (r *Replicated[S, U, P]) checkpoint(from uint64) {
 		r.replay.bytesMax *= 2
 		return
 	}
-	r.replay.moveOn(b, from, r.options.ReplayMax)
+	r.replay.moveOn(b, r.options.ReplayMax)
+	if len(left.commands) > 0 {
+		r.replay.add(left)
+	}
 }
 
-// restore makes the machine anew, as it was before the command at a position.
+// restore makes the machine anew, as it was before the command at a position, which
+// has failed and is the last that was looked at.
 func (r *Replicated[S, U, P]) restore(to uint64) error {
 	m := &Machine[S, U, P]{logged: true}
 	if b := r.replay.checkpoint; b != nil {
@@ -77,35 +74,34 @@ func (r *Replicated[S, U, P]) restore(to uint64) error {
 			return fmt.Errorf("%w: own checkpoint: %w", ErrDiverged, err)
 		}
 	}
-	n, err := r.replayTo(m, to)
+	left, n, err := r.replayTo(m, to)
 	if err != nil {
 		return err
 	}
 	r.machine = m
 	if n > redoneMax {
-		r.checkpoint(to)
+		r.checkpoint(left)
 	}
 	return nil
 }
 
-// replayTo does the commands since the checkpoint again that changed something, up
-// to a position.
-func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (n int, err error) {
+// replayTo does the commands since the checkpoint again, up to a position, but for
+// those that changed nothing. It returns what is left of the last entry, and how many
+// commands it went through.
+func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (left logged, n int, err error) {
 	skipped := r.replay.skipped
 	var c command
-	for _, logged := range r.replay.entries {
-		in := reader{b: logged.commands}
-		e := Entry{Index: logged.index, Time: logged.now}
-		for ; in.next(&c); e.Position++ {
+	for _, entry := range r.replay.entries {
+		in := reader{b: entry.commands}
+		for e := entry.first; ; e.Position++ {
+			left = logged{e, in.b}
 			at := position(e.Index, e.Position)
-			if at >= to {
-				return n, nil
+			if at == to || !in.next(&c) {
+				break
 			}
+			n++
 			if len(skipped) > 0 && skipped[0] == at {
 				skipped = skipped[1:]
-				continue
-			}
-			if at < r.replay.from {
 				continue
 			}
 			failed, err := r.redo(m, &c, e)
@@ -113,10 +109,9 @@ func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (n int, e
 				err = fmt.Errorf("%w: entry %d, command %d: %w", ErrDiverged, e.Index, e.Position, failed)
 			}
 			if err != nil {
-				return n, err
+				return left, n, err
 			}
-			n++
 		}
 	}
-	return n, nil
+	return left, n, nil
 }

@@ -68,8 +68,8 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 	}
 	in := reader{b: data}
 	r.now = max(r.now, in.entry())
-	r.replay.add(logged{index: index, now: r.now, commands: in.b})
 	e := Entry{Index: index, Time: r.now}
+	r.replay.add(logged{e, in.b})
 	for c := &r.command; in.next(c); e.Position++ {
 		if e.Position == CommandsMax {
 			return fmt.Errorf("%w: more than %d commands", ErrDamaged, CommandsMax)
@@ -84,7 +84,7 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 	}
 	r.command = command{} // it refers to data
 	if in.err == nil && r.replay.long() {
-		r.checkpoint(position(index+1, 0))
+		r.checkpoint(logged{})
 	}
 	return in.err
 }

@@ -87,7 +87,7 @@ func (r *Replicated[S, U, P]) AppendSnapshot(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.replay.moveOn(append(r.replay.checkpoint[:0], b[start:]...), position(r.index+1, 0), r.options.ReplayMax)
+	r.replay.moveOn(append(r.replay.checkpoint[:0], b[start:]...), r.options.ReplayMax)
 	return b, nil
 }
 
@@ -121,7 +121,7 @@ func (r *Replicated[S, U, P]) Restore(b []byte) error {
 		r.index = 0
 	}
 	r.replay = replay{}
-	r.replay.moveOn(bytes.Clone(in.b), position(index+1, 0), r.options.ReplayMax)
+	r.replay.moveOn(bytes.Clone(in.b), r.options.ReplayMax)
 	return nil
 }
 
