@@ -1,0 +1,114 @@
+package grpc
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// budget is what all assemblies of a transport may hold.
+type budget struct {
+	left atomic.Int64
+}
+
+func (b *budget) take(n int) bool {
+	if b.left.Add(-int64(n)) >= 0 {
+		return true
+	}
+	b.left.Add(int64(n))
+	return false
+}
+
+func (b *budget) give(n int) { b.left.Add(int64(n)) }
+
+// assemblies puts large messages together, for one stream: at most one for each
+// group, and not more together than one message may have.
+type assemblies struct {
+	budget  *budget
+	max     uint64               // of all that are under way together
+	open    map[uint64]*assembly // by group
+	open64  uint64               // their sizes together
+	refused func()               // a message is dropped, since the budget is used up
+}
+
+type assembly struct {
+	size    uint64
+	came    uint64
+	data    []byte
+	dropped bool // the budget was used up: what still comes is let fall
+}
+
+func newAssemblies(b *budget, most uint64, refused func()) *assemblies {
+	return &assemblies{budget: b, max: most, open: make(map[uint64]*assembly), refused: refused}
+}
+
+// add takes a chunk and returns the message that it completes. An error says that
+// the peer does not keep to the protocol.
+func (a *assemblies) add(c chunk) (payload []byte, err error) {
+	m, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	if !m.dropped && !a.grow(m, len(c.data)) {
+		a.budget.give(cap(m.data))
+		m.data, m.dropped = nil, true
+		a.refused()
+	}
+	if !m.dropped {
+		m.data = append(m.data, c.data...)
+	}
+	m.came += uint64(len(c.data))
+	if m.came < m.size {
+		return nil, nil
+	}
+	delete(a.open, c.group)
+	a.open64 -= m.size
+	a.budget.give(cap(m.data)) // it is the receiver's now
+	return m.data, nil
+}
+
+// find returns the message that a chunk belongs to.
+func (a *assemblies) find(c chunk) (*assembly, error) {
+	m := a.open[c.group]
+	switch {
+	case m == nil && c.offset == 0 && c.size > 0:
+		if c.size > a.max || c.size > a.max-a.open64 {
+			return nil, fmt.Errorf("a message of %d bytes beside others of %d: at most %d are taken", c.size, a.open64, a.max)
+		}
+		m = &assembly{size: c.size}
+		a.open[c.group] = m
+		a.open64 += c.size
+	case m == nil:
+		return nil, fmt.Errorf("a chunk at %d of a message of %d bytes that has not begun", c.offset, c.size)
+	case c.size != m.size || c.offset != m.came:
+		return nil, fmt.Errorf("a chunk at %d of %d bytes, where the one at %d of %d is next", c.offset, c.size, m.came, m.size)
+	}
+	if len(c.data) == 0 || uint64(len(c.data)) > m.size-m.came {
+		return nil, fmt.Errorf("a chunk of %d bytes, where 1 to %d are left", len(c.data), m.size-m.came)
+	}
+	return m, nil
+}
+
+// grow makes room for n more bytes, twice as much as before, so that memory is
+// taken for what has come and not for what was announced.
+func (a *assemblies) grow(m *assembly, n int) bool {
+	if cap(m.data)-len(m.data) >= n {
+		return true
+	}
+	room := int(min(m.size, uint64(max(2*cap(m.data), reassemblyGrowing, len(m.data)+n))))
+	if !a.budget.take(room) {
+		return false
+	}
+	data := append(make([]byte, 0, room), m.data...)
+	a.budget.give(cap(m.data) + cap(data) - room)
+	m.data = data
+	return true
+}
+
+// end lets go what has not been completed.
+func (a *assemblies) end() {
+	for _, m := range a.open {
+		a.budget.give(cap(m.data))
+	}
+	clear(a.open)
+	a.open64 = 0
+}

@@ -1,0 +1,165 @@
+package grpc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// certificates reads the files of a TLS again when they change. It compares what
+// they hold: times and sizes miss a change that comes quickly after another.
+type certificates struct {
+	files  TLS
+	want   certs.ID // whom the certificate must be for
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	seen    [sha256.Size]byte // of what was read last, good or not
+	current *credential
+	changed func() // is called when current is another
+}
+
+// credential is what one reading of the files has given.
+type credential struct {
+	pair    tls.Certificate
+	roots   *x509.CertPool
+	id      certs.ID
+	expires time.Time
+}
+
+// load reads the files for the first time.
+func load(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) {
+	c := &certificates{files: files, want: want, logger: logger, changed: func() {}}
+	parts, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	if c.current, err = c.parse(parts); err != nil {
+		return nil, err
+	}
+	c.seen = digest(parts)
+	return c, nil
+}
+
+// get returns what is to be used now. Where the files have changed and do not fit
+// together, since somebody is about to write them perhaps, it is what it was.
+func (c *certificates) get() *credential {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	parts, err := c.read()
+	seen := digest(parts)
+	if err != nil {
+		seen = sha256.Sum256([]byte(err.Error()))
+	}
+	if seen == c.seen {
+		return c.current
+	}
+	c.seen = seen
+	var fresh *credential
+	if err == nil {
+		fresh, err = c.parse(parts)
+	}
+	if err != nil {
+		c.logger.Warn("transport: the certificates cannot be used as they are now; those from before stay in use", "error", err)
+		return c.current
+	}
+	c.current = fresh
+	c.logger.Info("transport: certificates read again", "certificate", c.files.Cert, "expires", fresh.expires)
+	c.changed()
+	return fresh
+}
+
+// read reads certificate, key and authorities.
+func (c *certificates) read() (parts [3][]byte, err error) {
+	for i, name := range []string{c.files.Cert, c.files.Key, c.files.CA} {
+		if parts[i], err = readFile(name); err != nil {
+			return parts, err
+		}
+	}
+	return parts, nil
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, certificateBytes+1))
+	if err == nil && len(b) > certificateBytes {
+		err = fmt.Errorf("%s has more than %d bytes: it is no file of certificates", name, certificateBytes)
+	}
+	return b, err
+}
+
+func digest(parts [3][]byte) [sha256.Size]byte {
+	var all bytes.Buffer
+	for _, p := range parts {
+		sum := sha256.Sum256(p)
+		all.Write(sum[:])
+	}
+	return sha256.Sum256(all.Bytes())
+}
+
+// parse checks that the files fit together and are this node's.
+func (c *certificates) parse(parts [3][]byte) (*credential, error) {
+	pair, err := tls.X509KeyPair(parts[0], parts[1])
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", c.files.Cert, c.files.Key, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(parts[2]) {
+		return nil, fmt.Errorf("%s holds no certificate", c.files.CA)
+	}
+	fresh := &credential{pair: pair, roots: roots}
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if fresh.id, fresh.expires, err = fresh.verify(pair.Certificate, usage); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.files.Cert, err)
+		}
+	}
+	if c.want != (certs.ID{}) && fresh.id != c.want {
+		return nil, fmt.Errorf("%s is for %s, this is %s", c.files.Cert, fresh.id, c.want)
+	}
+	return fresh, nil
+}
+
+// verify checks a chain of certificates against the authorities and returns whom
+// it is for, and until when.
+func (c *credential) verify(chain [][]byte, usage x509.ExtKeyUsage) (id certs.ID, expires time.Time, err error) {
+	if len(chain) == 0 {
+		return id, expires, fmt.Errorf("no certificate")
+	}
+	between := x509.NewCertPool()
+	var leaf *x509.Certificate
+	for i, der := range chain {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return id, expires, err
+		}
+		if i == 0 {
+			leaf = cert
+		} else {
+			between.AddCert(cert)
+		}
+	}
+	chains, err := leaf.Verify(x509.VerifyOptions{Roots: c.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		return id, expires, err
+	}
+	for _, cert := range chains[0] {
+		if expires.IsZero() || cert.NotAfter.Before(expires) {
+			expires = cert.NotAfter
+		}
+	}
+	id, err = certs.Of(leaf)
+	return id, expires, err
+}

@@ -1,0 +1,36 @@
+package grpc
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+)
+
+// codec hands frames over as the bytes that they are: a mem.BufferSlice is sent, a
+// *[]byte is received.
+type codec struct{}
+
+// codecName is in the content type, application/grpc+topogen.
+const codecName = "topogen"
+
+func init() { encoding.RegisterCodecV2(codec{}) }
+
+func (codec) Name() string { return codecName }
+
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	b, ok := v.(mem.BufferSlice)
+	if !ok {
+		return nil, fmt.Errorf("transport: %T is no frame", v)
+	}
+	return b, nil
+}
+
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("transport: a frame cannot be read into %T", v)
+	}
+	*b = data.Materialize() // a copy: payloads belong to their receivers
+	return nil
+}

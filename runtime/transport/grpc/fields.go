@@ -1,0 +1,85 @@
+package grpc
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// fields reads a message field by field, without copying. After an error next
+// says that there are no more.
+type fields struct {
+	rest   []byte
+	number protowire.Number
+	kind   protowire.Type
+	err    error
+}
+
+func fieldsOf(b []byte) fields { return fields{rest: b} }
+
+// next begins a field, whose value has to be taken by one of the methods below.
+func (f *fields) next() bool {
+	if f.err != nil || len(f.rest) == 0 {
+		return false
+	}
+	number, kind, n := protowire.ConsumeTag(f.rest)
+	f.number, f.kind = number, kind
+	return f.took(n)
+}
+
+func (f *fields) varint() uint64 {
+	if !f.is(protowire.VarintType) {
+		return 0
+	}
+	v, n := protowire.ConsumeVarint(f.rest)
+	f.took(n)
+	return v
+}
+
+func (f *fields) fixed64() uint64 {
+	if !f.is(protowire.Fixed64Type) {
+		return 0
+	}
+	v, n := protowire.ConsumeFixed64(f.rest)
+	f.took(n)
+	return v
+}
+
+func (f *fields) bytes() []byte {
+	if !f.is(protowire.BytesType) {
+		return nil
+	}
+	v, n := protowire.ConsumeBytes(f.rest)
+	f.took(n)
+	return v[:len(v):len(v)] // what is appended must not run into the next
+}
+
+func (f *fields) text() string {
+	s := string(f.bytes())
+	if f.err == nil && !utf8.ValidString(s) {
+		f.err = fmt.Errorf("field %d is no valid UTF-8", f.number)
+	}
+	return s
+}
+
+func (f *fields) skip() {
+	f.took(protowire.ConsumeFieldValue(f.number, f.kind, f.rest))
+}
+
+func (f *fields) is(kind protowire.Type) bool {
+	if f.err == nil && f.kind != kind {
+		f.err = fmt.Errorf("field %d has wire type %d, want %d", f.number, f.kind, kind)
+	}
+	return f.err == nil
+}
+
+// took goes on behind n bytes.
+func (f *fields) took(n int) bool {
+	if n < 0 {
+		f.err = protowire.ParseError(n)
+		return false
+	}
+	f.rest = f.rest[n:]
+	return true
+}

@@ -1,0 +1,105 @@
+package grpc
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// helloKey is the metadata that holds a Hello. gRPC writes what ends in -bin in
+// base64.
+const helloKey = "topogen-hello-bin"
+
+// hello is what each end says first.
+type hello struct {
+	protocol        uint64
+	topology        string
+	version         string
+	trustDomain     string
+	node, to        string
+	incarnation     uint64
+	messageBytesMax uint64
+}
+
+func (h *hello) metadata() metadata.MD { return metadata.Pairs(helloKey, string(h.append(nil))) }
+
+func (h *hello) append(b []byte) []byte {
+	b = appendNumber(b, 1, h.protocol)
+	b = appendText(b, 2, h.topology)
+	b = appendText(b, 3, h.version)
+	b = appendText(b, 4, h.trustDomain)
+	b = appendText(b, 5, h.node)
+	b = appendText(b, 6, h.to)
+	b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), h.incarnation)
+	return appendNumber(b, 8, h.messageBytesMax)
+}
+
+func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
+}
+
+func appendText(b []byte, field protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
+}
+
+// helloOf reads the hello among metadata.
+func helloOf(md metadata.MD) (h hello, err error) {
+	values := md.Get(helloKey)
+	if len(values) != 1 {
+		return h, fmt.Errorf("%d times %s in the metadata: this is no node of a topology", len(values), helloKey)
+	}
+	if len(values[0]) > helloBytesMax {
+		return h, fmt.Errorf("a hello of %d bytes, at most %d are expected", len(values[0]), helloBytesMax)
+	}
+	fields := fieldsOf([]byte(values[0]))
+	for fields.next() {
+		switch fields.number {
+		case 1:
+			h.protocol = fields.varint()
+		case 2:
+			h.topology = fields.text()
+		case 3:
+			h.version = fields.text()
+		case 4:
+			h.trustDomain = fields.text()
+		case 5:
+			h.node = fields.text()
+		case 6:
+			h.to = fields.text()
+		case 7:
+			h.incarnation = fields.fixed64()
+		case 8:
+			h.messageBytesMax = fields.varint()
+		default:
+			fields.skip()
+		}
+	}
+	if fields.err != nil {
+		return h, fmt.Errorf("a damaged hello: %w", fields.err)
+	}
+	return h, nil
+}
+
+// fits says why two ends do not belong together. What they say of themselves is
+// quoted in part, since it may be anything.
+func (h *hello) fits(other *hello) error {
+	switch {
+	case other.protocol != h.protocol:
+		return fmt.Errorf("it speaks version %d of the transport's protocol, this is version %d", other.protocol, h.protocol)
+	case other.topology != h.topology:
+		return fmt.Errorf("it is of topology %.100q, this is %q", other.topology, h.topology)
+	case other.trustDomain != h.trustDomain:
+		return fmt.Errorf("it is of trust domain %.100q, this is %q", other.trustDomain, h.trustDomain)
+	case other.version != h.version:
+		return fmt.Errorf("its messages are of version %.100q, here they are of %q", other.version, h.version)
+	case other.node == "":
+		return errors.New("it has no name")
+	case other.to != h.node:
+		return fmt.Errorf("it wants to talk to %.100q, this is %q", other.to, h.node)
+	case other.node == h.node:
+		return fmt.Errorf("it has the name of this node, %q: two processes run with one identity", h.node)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package grpc
+
+import "time"
+
+// Limits of what goes over the wire. Both ends rely on them: they change with
+// protocol alone.
+const (
+	protocol          = 1                     // the version of transport.proto
+	frameMessagesMax  = 512                   // so many take less long than a round trip in one machine
+	frameBytes        = 256 << 10             // likewise: no more is added to a frame of that size
+	chunkBytes        = 1 << 20               // a heartbeat waits for that much of a snapshot: 8 ms at 1 Gbit/s
+	frameBytesMax     = chunkBytes + 64<<10   // the largest message that goes whole, and what frames it
+	helloBytesMax     = 4 << 10               // four names and some numbers
+	headerBytesMax    = 4*helloBytesMax + 512 // gRPC's own headers, and a hello in base64 with room to say no
+	streamsMax        = 64                    // of one connection: a peer needs two, operators some more
+	peerStreamsMax    = 4                     // of one peer: one, and its successor while that is made
+	connectionsMax    = 1024                  // those of peers and operators, and of strangers until they have spoken
+	strangersMax      = 64                    // nodes that are connected and not in the configuration: they are about to join
+	certificateBytes  = 1 << 20               // of a file of certificates
+	metadataNameBytes = 255                   // of a name in a hello
+)
+
+// Defaults of the configuration.
+const (
+	messageBytesMax = 512 << 20 // a snapshot
+	queueMessages   = 16384     // some milliseconds of a busy group
+	queueBytes      = 64 << 20  // as many messages of 4 KiB
+	pollInterval    = 10 * time.Second
+)
+
+// Times.
+const (
+	handshakeTimeout  = 5 * time.Second        // from the dial to the listener's hello: more than four losses of a packet
+	frameTimeout      = 10 * time.Second       // a peer that takes no frame for so long is not there
+	finishTimeout     = 5 * time.Second        // a stream whose successor stands is given so long to arrive
+	clientPing        = 10 * time.Second       // gRPC's least; a lost connection is found by what is sent, too
+	serverPing        = 3 * time.Second        // a node that restarts after a power failure waits so long, and
+	pingTimeout       = 3 * time.Second        // so long, until its former self is known to be gone
+	idleTimeout       = 5 * time.Minute        // a connection without streams ends
+	backoffMin        = 50 * time.Millisecond  // a node that restarts is dialled soon after
+	backoffMax        = 1 * time.Second        // an election timeout: who comes back is found within
+	steady            = 1 * time.Second        // a stream that stood so long has nothing to do with failures before
+	renewMin          = 500 * time.Millisecond // between attempts to renew a stream
+	noticeInterval    = time.Minute            // the same is logged that often
+	noticesMax        = 256                    // different things that are remembered as logged
+	tcpKeepAlive      = 5 * time.Second        // of idle connections
+	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
+	connWindowBytes   = 2 * windowBytes        // of a connection: a stream and its successor
+	transferBuffer    = 64 << 10               // of reads and writes of a connection: a system call for each
+	largeWaitingMax   = 64                     // messages in chunks that wait for one peer
+	frameOverhead     = 64                     // what frames a chunk, at most
+	reassemblyGrowing = 4 << 20                // what the first chunk of a message makes room for
+)

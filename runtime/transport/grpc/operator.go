@@ -1,0 +1,53 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// Dial makes a connection for an operator to the services of a node, see
+// Config.Register. The certificate is the operator's; the node must be one of the
+// topology and the trust domain that it names. Without TLS the node is whoever
+// listens there.
+func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
+	secure := insecure.NewCredentials()
+	if files != nil {
+		c, err := load(*files, certs.ID{}, slog.Default())
+		if err != nil {
+			return nil, fmt.Errorf("transport: %w", err)
+		}
+		secure = &operatorEnd{newSecured(c, func(net.Conn, error) {})}
+	}
+	return gogrpc.NewClient("passthrough:///"+address,
+		gogrpc.WithTransportCredentials(secure),
+		gogrpc.WithContextDialer((&dialer{}).dial),
+		gogrpc.WithNoProxy(),
+		gogrpc.WithDisableServiceConfig(),
+	)
+}
+
+// operatorEnd checks besides that a node of the operator's topology was reached.
+type operatorEnd struct{ *secured }
+
+func (o *operatorEnd) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := o.secured.ClientHandshake(ctx, authority, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, other := o.certificates.get().id, info.(identity).id
+	if other.Node == "" || other.Topology != own.Topology || other.TrustDomain != own.TrustDomain {
+		conn.Close()
+		return nil, nil, fmt.Errorf("reached %s, which is no node of topology %q in %q", other, own.Topology, own.TrustDomain)
+	}
+	return conn, info, nil
+}
+
+func (o *operatorEnd) Clone() credentials.TransportCredentials { return o }

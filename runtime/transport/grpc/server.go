@@ -1,0 +1,157 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	gogrpcpeer "google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+const (
+	serviceName = "topogen.transport.v1.Transport"
+	methodCarry = "/" + serviceName + "/Carry"
+)
+
+// service is that of transport.proto.
+var service = gogrpc.ServiceDesc{
+	ServiceName: serviceName,
+	HandlerType: (*carrier)(nil),
+	Streams: []gogrpc.StreamDesc{{
+		StreamName:    "Carry",
+		Handler:       func(server any, stream gogrpc.ServerStream) error { return server.(carrier).carry(stream) },
+		ClientStreams: true,
+		ServerStreams: true,
+	}},
+	Metadata: "transport.proto",
+}
+
+type carrier interface {
+	carry(stream gogrpc.ServerStream) error
+}
+
+func (t *Transport) newServer() *gogrpc.Server {
+	credentials := insecure.NewCredentials()
+	if t.certificates != nil {
+		credentials = newSecured(t.certificates, func(conn net.Conn, err error) {
+			t.refuse(conn.RemoteAddr(), "TLS", fmt.Errorf("TLS: %w", err))
+		})
+	}
+	server := gogrpc.NewServer(
+		gogrpc.Creds(credentials),
+		gogrpc.ConnectionTimeout(handshakeTimeout),
+		gogrpc.MaxRecvMsgSize(frameBytesMax),
+		gogrpc.MaxConcurrentStreams(streamsMax),
+		gogrpc.MaxHeaderListSize(headerBytesMax),
+		gogrpc.StaticStreamWindowSize(windowBytes),
+		gogrpc.StaticConnWindowSize(connWindowBytes),
+		gogrpc.ReadBufferSize(transferBuffer),
+		gogrpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTimeout, Time: serverPing, Timeout: pingTimeout}),
+		gogrpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPing / 2, PermitWithoutStream: true}),
+		gogrpc.WaitForHandlers(true),
+		gogrpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *gogrpc.UnaryServerInfo, handler gogrpc.UnaryHandler) (any, error) {
+			if err := t.operatorOnly(ctx, info.FullMethod); err != nil {
+				return nil, err
+			}
+			return handler(ctx, request)
+		}),
+		gogrpc.ChainStreamInterceptor(func(server any, stream gogrpc.ServerStream, info *gogrpc.StreamServerInfo, handler gogrpc.StreamHandler) error {
+			if info.FullMethod != methodCarry {
+				if err := t.operatorOnly(stream.Context(), info.FullMethod); err != nil {
+					return err
+				}
+			}
+			return handler(server, stream)
+		}),
+	)
+	server.RegisterService(&service, t)
+	if t.config.Register != nil {
+		t.config.Register(server)
+	}
+	return server
+}
+
+// Caller is who has called a service, according to the certificate. Without TLS
+// there is none, and ok is false.
+func Caller(ctx context.Context) (id certs.ID, ok bool) {
+	who, ok := callerOf(ctx)
+	return who.id, ok
+}
+
+func callerOf(ctx context.Context) (who identity, ok bool) {
+	p, ok := gogrpcpeer.FromContext(ctx)
+	if !ok {
+		return who, false
+	}
+	who, ok = p.AuthInfo.(identity)
+	return who, ok
+}
+
+// operatorOnly refuses whoever is no operator of this topology.
+func (t *Transport) operatorOnly(ctx context.Context, method string) error {
+	if t.certificates == nil {
+		return nil
+	}
+	id, _ := Caller(ctx)
+	if id.Operator != "" && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
+		return nil
+	}
+	err := fmt.Errorf("%s is no operator of topology %q in %q, and may not call %.100s", id, t.config.Topology, t.config.TrustDomain, method)
+	t.refuse(addressOf(ctx), "operator "+id.String(), err)
+	return status.Error(codes.PermissionDenied, err.Error())
+}
+
+// addressOf is where a call comes from.
+func addressOf(ctx context.Context) net.Addr {
+	if p, ok := gogrpcpeer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr
+	}
+	return &net.TCPAddr{}
+}
+
+// limitConnections refuses connections beyond so many.
+func limitConnections(l net.Listener, most int64, refused func(net.Addr)) net.Listener {
+	return &limitedListener{Listener: l, most: most, refused: refused}
+}
+
+type limitedListener struct {
+	net.Listener
+	most    int64
+	open    atomic.Int64
+	refused func(net.Addr)
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= l.most {
+			return &limitedConn{Conn: conn, done: func() { l.open.Add(-1) }}, nil
+		}
+		l.open.Add(-1)
+		l.refused(conn.RemoteAddr())
+		conn.Close()
+	}
+}
+
+type limitedConn struct {
+	net.Conn
+	once sync.Once
+	done func()
+}
+
+func (c *limitedConn) Close() error {
+	c.once.Do(c.done)
+	return c.Conn.Close()
+}

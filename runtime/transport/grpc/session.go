@@ -1,0 +1,215 @@
+package grpc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// session is what comes from a peer: one stream, and for a moment its successor.
+// Its fields belong to the transport's lock, all but receiving.
+type session struct {
+	receiving   sync.Mutex // one frame at a time, whatever the stream
+	streams     int
+	incarnation uint64
+	since       time.Time
+	address     net.Addr
+}
+
+// carry serves a stream of a peer.
+func (t *Transport) carry(stream gogrpc.ServerStream) error {
+	address := addressOf(stream.Context())
+	other, expires, err := t.greeted(stream)
+	if err != nil {
+		t.refuse(address, fmt.Sprintf("hello %.100q", other.node), err)
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	p, err := t.enter(&other, address)
+	if err != nil {
+		t.refuse(address, "enter "+other.node, err)
+		return status.Error(codes.AlreadyExists, err.Error())
+	}
+	if p == nil {
+		return status.Error(codes.Unavailable, errClosed.Error())
+	}
+	defer t.leave(p)
+	if err := stream.SendHeader(t.hello(other.node).metadata()); err != nil {
+		t.running.Done()
+		return err
+	}
+
+	var expired <-chan time.Time
+	if !expires.IsZero() {
+		timer := time.NewTimer(time.Until(expires))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	done := make(chan error, 1)
+	go func() { // ends with the stream, and that with this call
+		done <- t.receive(p, stream)
+		t.running.Done()
+	}()
+	select {
+	case err := <-done:
+		return t.ended(p, address, err)
+	case <-expired:
+		t.notices.tell(slog.LevelWarn, "expired "+p.name, "ended the stream of a peer: a certificate has expired", "peer", p.name, "expired", expires)
+		return status.Error(codes.Unavailable, errExpired.Error())
+	case <-t.ctx.Done():
+		return status.Error(codes.Unavailable, errClosed.Error())
+	}
+}
+
+// greeted checks who calls, by certificate and hello.
+func (t *Transport) greeted(stream gogrpc.ServerStream) (other hello, expires time.Time, err error) {
+	who, ok := callerOf(stream.Context())
+	if t.certificates != nil {
+		switch id := who.id; {
+		case !ok:
+			return other, expires, errors.New("a connection without TLS")
+		case id.TrustDomain != t.config.TrustDomain:
+			return other, expires, fmt.Errorf("%s is of another trust domain than this node, %q", id, t.config.TrustDomain)
+		case id.Topology != t.config.Topology:
+			return other, expires, fmt.Errorf("%s is of another topology than this node, %q", id, t.config.Topology)
+		case id.Node == "":
+			return other, expires, fmt.Errorf("%s is no node", id)
+		}
+	}
+	headers, _ := metadata.FromIncomingContext(stream.Context())
+	if other, err = helloOf(headers); err != nil {
+		return other, expires, err
+	}
+	if t.certificates != nil && other.node != who.id.Node {
+		return other, expires, fmt.Errorf("%s says that it is %.100q", who.id, other.node)
+	}
+	if err := certs.CheckNode(other.node); err != nil || len(other.node) > metadataNameBytes {
+		return other, expires, fmt.Errorf("%.100q is no name of a node", other.node)
+	}
+	if err := t.hello(other.node).fits(&other); err != nil {
+		return other, expires, fmt.Errorf("%q: %w", other.node, err)
+	}
+	return other, who.expires, nil
+}
+
+// enter admits a stream of a peer, unless another process of that name is
+// connected. It returns nil if the transport is closed.
+func (t *Transport) enter(other *hello, address net.Addr) (*peer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, nil
+	}
+	p := t.peers[other.node]
+	switch {
+	case p == nil && t.strangers() >= strangersMax:
+		return nil, fmt.Errorf("%q is not in the configuration, and %d others that are not are connected", other.node, strangersMax)
+	case p != nil && p.streams > 0 && p.incarnation != other.incarnation:
+		return nil, fmt.Errorf("another process is connected as %q, from %s, since %s: two run with one identity, or the other is about to end",
+			other.node, p.address, p.since.UTC().Format(time.RFC3339))
+	case p != nil && p.streams >= peerStreamsMax:
+		return nil, fmt.Errorf("%q has %d streams already", other.node, p.streams)
+	}
+	p = t.peer(other.node)
+	p.streams++
+	p.incarnation, p.since, p.address = other.incarnation, time.Now(), address
+	if p.link != nil {
+		p.link.sign.ring()
+	}
+	t.running.Add(1) // for its receive
+	return p, nil
+}
+
+// strangers is how many nodes are connected that nothing is sent to; t is locked.
+func (t *Transport) strangers() (n int) {
+	for _, p := range t.peers {
+		if p.link == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *Transport) leave(p *peer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.streams--
+	t.forget(p)
+}
+
+// ended says how a stream has ended.
+func (t *Transport) ended(p *peer, address net.Addr, err error) error {
+	switch {
+	case err == io.EOF:
+		return nil
+	case status.Code(err) == codes.Canceled || status.Code(err) == codes.Unavailable:
+		return err // the connection is lost, or the peer has ended it
+	}
+	p.count.Refused.Add(1)
+	if st, ok := status.FromError(err); ok {
+		err = errors.New(st.Message())
+	}
+	t.notices.tell(slog.LevelError, "frame "+p.name, "ended the stream of a peer: it does not keep to the protocol",
+		"peer", p.name, "address", address.String(), "error", err)
+	return status.Errorf(codes.InvalidArgument, "a frame that cannot be read: %.500v", err)
+}
+
+// receive gives what comes along a stream to the handlers.
+func (t *Transport) receive(p *peer, stream gogrpc.ServerStream) error {
+	in := &inbox{transport: t, peer: p}
+	in.large = newAssemblies(&t.assembling, uint64(t.config.MessageBytesMax), in.tooMuch)
+	defer in.large.end()
+	for {
+		var b []byte
+		if err := stream.RecvMsg(&b); err != nil {
+			return err
+		}
+		if err := in.frame(b); err != nil {
+			return err
+		}
+	}
+}
+
+// inbox is the receiver of a stream.
+type inbox struct {
+	transport *Transport
+	peer      *peer
+	large     *assemblies
+}
+
+func (in *inbox) frame(b []byte) error {
+	in.peer.receiving.Lock()
+	defer in.peer.receiving.Unlock()
+	if in.transport.ctx.Err() != nil {
+		return errClosed
+	}
+	return readFrame(b, in)
+}
+
+func (in *inbox) messages(group uint64, payloads [][]byte) {
+	in.transport.handlers.Receive(in.peer.name, group, payloads, &in.peer.count)
+}
+
+func (in *inbox) chunk(c chunk) error {
+	payload, err := in.large.add(c)
+	if payload != nil {
+		in.messages(c.group, [][]byte{payload})
+	}
+	return err
+}
+
+func (in *inbox) tooMuch() {
+	in.peer.count.Refused.Add(1)
+	in.transport.notices.tell(slog.LevelError, "assembly "+in.peer.name, "dropped a large message: those that are coming already use up ReassemblyBytesMax",
+		"peer", in.peer.name, "limit", in.transport.config.ReassemblyBytesMax)
+}

@@ -1,0 +1,81 @@
+package grpc
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// identity is what TLS has found out about the other end of a connection.
+type identity struct {
+	credentials.TLSInfo
+	id      certs.ID
+	expires time.Time // of the first certificate of either end
+}
+
+// secured is TLS 1.3 with certificates of both ends. It checks that an authority
+// that is trusted has signed them and that they are for a node or an operator; for
+// which, whoever uses the connection checks, so that it can say so to the other.
+type secured struct {
+	credentials.TransportCredentials // of the zero configuration, for what is the same for all
+	certificates                     *certificates
+	refused                          func(conn net.Conn, err error)
+}
+
+func newSecured(c *certificates, refused func(net.Conn, error)) *secured {
+	return &secured{TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), certificates: c, refused: refused}
+}
+
+// config is that of one handshake.
+func (s *secured) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
+	own := s.certificates.get()
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		NextProtos:             []string{"h2"},
+		Certificates:           []tls.Certificate{own.pair},
+		ClientAuth:             tls.RequireAnyClientCert,
+		InsecureSkipVerify:     true, // VerifyConnection does it, by names that are no hosts
+		SessionTicketsDisabled: true, // each connection is checked anew
+		VerifyConnection: func(state tls.ConnectionState) (err error) {
+			chain := make([][]byte, len(state.PeerCertificates))
+			for i, c := range state.PeerCertificates {
+				chain[i] = c.Raw
+			}
+			found.id, found.expires, err = own.verify(chain, usage)
+			if own.expires.Before(found.expires) {
+				found.expires = own.expires
+			}
+			return err
+		},
+	}
+}
+
+func (s *secured) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	var found identity
+	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
+	if err != nil {
+		s.refused(raw, err)
+		return nil, nil, err
+	}
+	found.TLSInfo = info.(credentials.TLSInfo)
+	return conn, found, nil
+}
+
+func (s *secured) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	var found identity
+	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageClientAuth, &found)).ServerHandshake(raw)
+	if err != nil {
+		s.refused(raw, err)
+		return nil, nil, err
+	}
+	found.TLSInfo = info.(credentials.TLSInfo)
+	return conn, found, nil
+}
+
+func (s *secured) Clone() credentials.TransportCredentials { return s }

@@ -1,0 +1,260 @@
+package grpc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	gogrpc "google.golang.org/grpc"
+
+	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// Transport is a node's connections to the others, a [transport.Transport].
+type Transport struct {
+	config       Config
+	incarnation  uint64
+	address      net.Addr
+	server       *gogrpc.Server
+	certificates *certificates // nil without TLS
+	notices      *notices
+	handlers     transport.Handlers
+	own          transport.Counters // of what no peer is known to have caused
+	assembling   budget
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup // all goroutines of the transport itself
+
+	mu     sync.RWMutex
+	closed bool
+	peers  map[string]*peer
+	gone   transport.Traffic // of peers that are forgotten
+}
+
+var _ transport.Transport = (*Transport)(nil)
+
+// peer is all that there is about another node. It is kept as long as something
+// is sent to it or comes from it.
+type peer struct {
+	name  string
+	count transport.Counters
+	link  *link // nil: no address
+	session
+}
+
+// Listen begins to listen and to connect to the peers. The error says what is
+// wrong with the configuration, the certificates or the address.
+func Listen(c Config) (*Transport, error) {
+	t, err := listen(c)
+	if err != nil {
+		return nil, fmt.Errorf("transport: %w", err)
+	}
+	return t, nil
+}
+
+func listen(c Config) (*Transport, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	t := &Transport{config: c, notices: newNotices(c.Logger), peers: make(map[string]*peer), incarnation: random()}
+	t.assembling.give(c.ReassemblyBytesMax)
+	if c.TLS != nil {
+		want := certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Node: c.Node}
+		var err error
+		if t.certificates, err = load(*c.TLS, want, c.Logger); err != nil {
+			return nil, err
+		}
+		t.certificates.changed = t.renew
+	}
+	listener, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	t.address = listener.Addr()
+	if c.Insecure {
+		c.Logger.Warn("transport: no TLS: whoever reaches this address may say anything", "address", t.address.String())
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.server = t.newServer()
+	t.running.Go(func() {
+		if err := t.server.Serve(limitConnections(listener, connectionsMax, t.tooMany)); err != nil && t.ctx.Err() == nil {
+			c.Logger.Error("transport: no more connections are taken", "error", err)
+		}
+	})
+	if t.certificates != nil {
+		t.running.Go(t.poll)
+	}
+	for name, address := range c.Peers {
+		t.SetPeer(name, address)
+	}
+	return t, nil
+}
+
+func random() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Addr is where the transport listens.
+func (t *Transport) Addr() net.Addr { return t.address }
+
+// Send is [transport.Transport]'s.
+func (t *Transport) Send(to string, messages ...transport.Message) {
+	t.mu.RLock()
+	p := t.peers[to]
+	var l *link
+	if p != nil {
+		l = p.link
+	}
+	t.mu.RUnlock()
+	switch {
+	case l != nil:
+		p.count.Dropped.Add(uint64(l.queue.add(messages)))
+	case p != nil:
+		p.count.Dropped.Add(uint64(len(messages)))
+	default:
+		t.own.Dropped.Add(uint64(len(messages)))
+	}
+}
+
+// Handle is [transport.Transport]'s.
+func (t *Transport) Handle(group uint64, receive func(from string, payloads [][]byte)) {
+	t.handlers.Set(group, receive)
+}
+
+// SetPeer is [transport.Transport]'s. Where the address is another, what waits is
+// dropped and counted. This node's own name is passed over.
+func (t *Transport) SetPeer(name, address string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || name == t.config.Node {
+		return
+	}
+	p := t.peer(name)
+	if p.link != nil {
+		if p.link.address == address {
+			return
+		}
+		p.link.cancel()
+	}
+	p.link = newLink(t, p, address)
+	t.running.Go(p.link.run)
+}
+
+// RemovePeer is [transport.Transport]'s. The peer's own stream to this node is not
+// ended: whether it may still speak is for those to know who listen to it.
+func (t *Transport) RemovePeer(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.peers[name]; p != nil && p.link != nil {
+		p.link.cancel()
+		p.link = nil
+		t.forget(p)
+	}
+}
+
+// peer returns what is known about a node; t is locked.
+func (t *Transport) peer(name string) *peer {
+	if t.peers[name] == nil {
+		t.peers[name] = &peer{name: name}
+	}
+	return t.peers[name]
+}
+
+// forget forgets a peer that nothing goes to and nothing comes from, all but what
+// it has counted; t is locked. What is counted a moment later is lost.
+func (t *Transport) forget(p *peer) {
+	if p.link == nil && p.streams == 0 && t.peers[p.name] == p {
+		t.gone.Add(p.count.Traffic())
+		delete(t.peers, p.name)
+	}
+}
+
+// Stats is [transport.Transport]'s.
+func (t *Transport) Stats() transport.Stats {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var s transport.Stats
+	s.Traffic = t.gone
+	s.Traffic.Add(t.own.Traffic())
+	for _, name := range slices.Sorted(maps.Keys(t.peers)) {
+		p := t.peers[name]
+		one := transport.PeerStats{Name: name, Traffic: p.count.Traffic()}
+		if p.link != nil {
+			one.Connected, one.Queued = p.link.connected.Load(), p.link.queue.waiting()
+		}
+		s.Traffic.Add(one.Traffic)
+		s.Peers = append(s.Peers, one)
+	}
+	return s
+}
+
+// Close is [transport.Transport]'s. It waits for calls of services, too.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.cancel()
+	t.server.Stop()
+	t.running.Wait()
+	return nil
+}
+
+// poll looks whether the certificates have changed.
+func (t *Transport) poll() {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-t.ctx.Done():
+			return
+		case <-ticker.C:
+			t.certificates.get()
+		}
+	}
+}
+
+// renew has all streams to peers made anew.
+func (t *Transport) renew() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, p := range t.peers {
+		if p.link != nil {
+			p.link.renewal.ring()
+		}
+	}
+}
+
+// hello is what this node says to another.
+func (t *Transport) hello(to string) *hello {
+	return &hello{
+		protocol: protocol, topology: t.config.Topology, version: t.config.Version, trustDomain: t.config.TrustDomain,
+		node: t.config.Node, to: to, incarnation: t.incarnation, messageBytesMax: uint64(t.config.MessageBytesMax),
+	}
+}
+
+// refuse counts a connection or a call of nobody that is known, and logs it, once
+// a minute for each machine and reason.
+func (t *Transport) refuse(address net.Addr, reason string, err error) {
+	t.own.Refused.Add(1)
+	host, _, splitErr := net.SplitHostPort(address.String())
+	if splitErr != nil {
+		host = address.String()
+	}
+	t.notices.tell(slog.LevelError, "refused "+host+" "+reason, "refused a connection", "address", address.String(), "error", err)
+}
+
+func (t *Transport) tooMany(address net.Addr) {
+	t.own.Refused.Add(1)
+	t.notices.tell(slog.LevelError, "too many", "refused a connection: there are too many", "address", address.String(), "limit", connectionsMax)
+}
