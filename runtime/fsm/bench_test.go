@@ -163,3 +163,36 @@ func BenchmarkBatch(b *testing.B) {
 		batch.Update(1<<40, uint64(i+1), uint64(max(i, 10)-9), encoded)
 	}
 }
+
+// BenchmarkMachine applies updates in memory, a thousand between two commits.
+func BenchmarkMachine(b *testing.B) {
+	var m fsm.Machine[bank, transfer, *transfer]
+	some := make([]transfer, 1000)
+	for i := range some {
+		some[i] = transfer{uint32(i), uint32(i+1) % accounts, 1}
+	}
+	b.ReportAllocs()
+	for done := 0; done < b.N; done += len(some) {
+		m.Add(some...)
+		m.Commit()
+		if _, err := m.Apply(len(some)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPropose proposes from outside to a processor in memory.
+func BenchmarkPropose(b *testing.B) {
+	var p fsm.Processor[bank, transfer, *transfer]
+	if err := p.Start(b.Context(), newHost()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := p.Propose(b.Context(), transfer{1, 2, 0}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

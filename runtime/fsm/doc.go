@@ -1,3 +1,92 @@
-// Package fsm keeps a state that changes by updates only: the state machine of
+// Package fsm keeps a state that only updates change: the state machine of
 // rast.md 2.15.
+//
+// A user writes the state, and an update that can be applied and undone:
+//
+//	type Accounts struct{ Cents map[string]int64 }
+//
+//	type Transfer struct {
+//		From, To string
+//		Cents    int64
+//	}
+//
+//	func (t *Transfer) Update(a *Accounts) error {
+//		if a.Cents[t.From] < t.Cents {
+//			return fsm.Reject(ErrNoMoney) // nothing was changed
+//		}
+//		a.Cents[t.From] -= t.Cents
+//		a.Cents[t.To] += t.Cents
+//		return nil
+//	}
+//
+//	func (t *Transfer) Revert(a *Accounts) error { … }
+//
+// Three types apply them. [Machine] is a list of updates with its borders.
+// [Processor] is a Machine as a processor of a topology, which is what `kind: fsm`
+// is in memory. [Replicated] is what the entries of a log are applied to, on one
+// disk or on several machines: runtime/raft has the log. An entry is built by a
+// [Batch].
+//
+// # Machine
+//
+// Updates are added, applied in order, committed, and forgotten when they are both
+// applied and committed. What is not committed can be reverted, newest first. An
+// update that fails stays the next to be applied. So far rast.md; in these it is
+// mended: adding does not commit, reverting stops at the committed border and drops
+// what it undoes, and nothing is forgotten before it was applied.
+//
+// # Proposals
+//
+// A proposal is an update with an answer, [Applied]: it is applied behind all that
+// came before it and committed with these, or has changed nothing and the answer
+// holds the error. What the error tells about that, [OutcomeKnown] says. In memory
+// nothing undoes half of an update: an Update that returns an error must have left
+// the state as it was, and one that panics fails the instance. With a log it is
+// undone, see below.
+//
+// # Exactly once
+//
+// With a log, each command has a client, a number in the client's sequence, and the
+// floor below which the client waits for no result. A [Replicated] applies each
+// (client, sequence) once, over restarts and however often it stands in the log, and
+// answers the others with the result of the first. It remembers so many sessions
+// and results (see [Options]); who was used longest ago, by the log, is forgotten
+// first, and gets [ErrSessionExpired] from then on. A client that may have been
+// forgotten opens another session, and knows that it does not know what became of
+// what it was waiting for.
+//
+// # Updates that fail
+//
+// With a log an update is applied once, on each replica. [Reject] says that it has
+// changed nothing. After another error, or a panic, the state is made anew: from the
+// encoded state of the last checkpoint, and the commands since, without the one that
+// has failed. The checkpoint moves on with each snapshot, after [Options].ReplayMax
+// entries, and when the entries have twice the bytes of the state. So the memory
+// that this takes is about three times the encoded state, and 8 MiB; and an update
+// that fails without Reject costs as much as decoding the state.
+//
+// # Guarantees
+//
+// The same entries make the same state, sessions and snapshots on every replica,
+// wherever each has made snapshots, and started from one, as long as Update and
+// the codecs are deterministic and what a codec reads is what it wrote.
+//
+// Entries and snapshots may hold anything: they are refused with [ErrDamaged], or
+// applied. What they make a Replicated allocate is a multiple of their length,
+// beside what the codecs do. Restore is all or nothing.
+//
+// Apply allocates nothing for an update that succeeds, when what it uses has grown,
+// beside what the codec and Update do.
+//
+// # Limits
+//
+// None of this has a lock, but for Processor; no goroutine and no file. An entry
+// holds [CommandsMax] commands, and the indices of entries end at 2^44. Of an error
+// 256 bytes of text are remembered: the first answer is the error itself, a repeated
+// one matches [ErrPanicked] and [ErrTooMany], and no error of the user's.
+//
+// Time goes with the proposers' clocks and never back: a clock that is far ahead
+// holds it until the others have come up.
+//
+// In memory, what is neither committed nor reverted is bounded by nothing.
 package fsm

@@ -26,6 +26,7 @@ type Machine[S, U any, P Updater[S, U]] struct {
 	committed uint64
 	logged    bool  // entries of a log say where and when updates happen
 	now       int64 // else: the time of the last, where updates ask for it
+	untimed   bool  // updates have no UpdateAt, which takes long to find out
 }
 
 // State returns the state, which is the machine's: whoever changes it changes what
@@ -128,14 +129,23 @@ func (m *Machine[S, U, P]) update(p P, e Entry) (err error) {
 			err = panicked(value)
 		}
 	}()
-	if t, ok := any(p).(timed[S]); ok {
-		if !m.logged {
-			m.now = max(m.now, time.Now().UnixNano())
-			e.Time = m.now
-		}
-		return t.UpdateAt(&m.state, e)
+	if m.untimed {
+		return p.Update(&m.state)
 	}
-	return p.Update(&m.state)
+	return m.updateAt(p, e)
+}
+
+func (m *Machine[S, U, P]) updateAt(p P, e Entry) error {
+	t, ok := any(p).(timed[S])
+	if !ok {
+		m.untimed = true
+		return p.Update(&m.state)
+	}
+	if !m.logged {
+		m.now = max(m.now, time.Now().UnixNano())
+		e.Time = m.now
+	}
+	return t.UpdateAt(&m.state, e)
 }
 
 func (m *Machine[S, U, P]) undo(p P) (err error) {

@@ -70,7 +70,11 @@ func (s *session) keep(i int, r result) {
 		s.results = slices.Delete(s.results, 0, s.head)
 		s.head = 0
 	}
-	s.results = slices.Insert(s.results, s.head+i, r)
+	if i += s.head; i == len(s.results) {
+		s.results = append(s.results, r)
+	} else {
+		s.results = slices.Insert(s.results, i, r)
+	}
 }
 
 // sessions is the table of all clients. Who was used longest ago is forgotten

@@ -1,0 +1,72 @@
+package fsm_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// shelf is a state: how many of each thing there are.
+type shelf map[string]int
+
+// take is an update of it.
+type take struct {
+	thing string
+	n     int
+}
+
+var errNotEnough = errors.New("not enough of it")
+
+func (t *take) Update(s *shelf) error {
+	if (*s)[t.thing] < t.n {
+		return fsm.Reject(errNotEnough)
+	}
+	(*s)[t.thing] -= t.n
+	return nil
+}
+
+func (t *take) Revert(s *shelf) error {
+	(*s)[t.thing] += t.n
+	return nil
+}
+
+// Two updates are applied, the second is undone since only the first was
+// committed.
+func ExampleMachine() {
+	var m fsm.Machine[shelf, take, *take]
+	*m.State() = shelf{"apples": 5}
+	m.Add(take{"apples", 1})
+	m.Commit()
+	m.Add(take{"apples", 3})
+	m.Apply(10)
+	fmt.Println(*m.State(), len(m.Upcoming()), "upcoming")
+	m.Revert()
+	fmt.Println(*m.State(), len(m.Upcoming()), "upcoming")
+	// Output:
+	// map[apples:1] 1 upcoming
+	// map[apples:4] 0 upcoming
+}
+
+// An entry opens a session, the next one holds an update twice, as it does when the
+// first answer was lost.
+func ExampleReplicated() {
+	r := fsm.NewReplicated[bank, transfer](bankCodec, transferCodec, fsm.Options{})
+	var b fsm.Batch
+	var client uint64
+	b.Open(42)
+	r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { client = a.Client })
+
+	update, _ := transferCodec.Append(nil, &transfer{from: 1, to: 2, cents: 300})
+	var next fsm.Batch // the bytes of the first are the log's
+	next.Update(client, 1, 1, update)
+	next.Update(client, 1, 1, update)
+	r.Apply(2, 1, next.Bytes(), func(_, sequence uint64, a fsm.Applied) {
+		fmt.Println("sequence", sequence, "applied at entry", a.Index, "with", a.Err)
+	})
+	r.View(func(s *bank) { fmt.Println(s.cents[2]-s.cents[1], "more") })
+	// Output:
+	// sequence 1 applied at entry 2 with <nil>
+	// sequence 1 applied at entry 2 with <nil>
+	// 600 more
+}
