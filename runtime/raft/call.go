@@ -1,0 +1,129 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// call is a proposal or a read that a goroutine waits for. Calls are used again,
+// so that one costs no allocation.
+type call struct {
+	node   *Node
+	answer chan struct{} // room for one
+	a      fsm.Applied
+	data   []byte
+	phase  atomic.Uint32
+
+	// The node's goroutine's.
+	number   uint64
+	answered bool
+}
+
+const (
+	callWaits uint32 = iota
+	callAnswered
+	callLeft // who asked has gone
+)
+
+var calls = sync.Pool{New: func() any { return &call{answer: make(chan struct{}, 1)} }}
+
+func (c *call) proposed(number uint64) { c.number = number }
+
+// Done is called on the node's goroutine.
+func (c *call) Done(a fsm.Applied) {
+	c.a, c.answered = a, true
+	if c.node != nil {
+		<-c.node.slots
+	}
+	if c.phase.CompareAndSwap(callWaits, callAnswered) {
+		c.answer <- struct{}{}
+	}
+}
+
+// release gives back a call that nobody else knows any more.
+func (c *call) release() {
+	c.node, c.a, c.answered = nil, fsm.Applied{}, false
+	c.phase.Store(callWaits)
+	calls.Put(c)
+}
+
+// propose waits for a slot and then for the answer. data belongs to the call.
+func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error) {
+	if err := n.acquire(ctx); err != nil {
+		c.release()
+		return fsm.Applied{}, err
+	}
+	c.node = n
+	if err := n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{kind, c.data, c}) }); err != nil {
+		<-n.slots
+		c.release()
+		return fsm.Applied{}, err
+	}
+	return n.await(ctx, c, func(core *Core) bool { return core.Abandon(c.number) })
+}
+
+// await waits for the answer to a call. Who stops waiting leaves the call to the
+// node, whose goroutine may be waiting for its disk.
+func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (mayApply bool)) (fsm.Applied, error) {
+	select {
+	case <-c.answer:
+	case <-ctx.Done():
+		if c.phase.CompareAndSwap(callWaits, callLeft) {
+			_ = n.put(func(b *inbox) {
+				b.calls = append(b.calls, func(core *Core) {
+					if !c.answered && c.node != nil {
+						abandon(core)
+						<-n.slots
+					}
+				})
+			})
+			return fsm.Applied{}, fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
+		}
+		<-c.answer
+	}
+	a := c.a
+	c.release()
+	return a, a.Err
+}
+
+// acquire takes a slot for a proposal.
+func (n *Node) acquire(ctx context.Context) error {
+	select {
+	case n.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case n.slots <- struct{}{}:
+		return nil
+	case <-n.done:
+		return n.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", fsm.ErrTooMany, ctx.Err())
+	}
+}
+
+// read waits until the state machine holds all that was committed before, and
+// calls f while nothing changes it.
+func (n *Node) read(ctx context.Context, f func()) error {
+	c := calls.Get().(*call)
+	if err := n.put(func(b *inbox) { b.reads = append(b.reads, c) }); err != nil {
+		c.release()
+		return err
+	}
+	if _, err := n.await(ctx, c, func(*Core) bool { return false }); err != nil {
+		if errors.Is(err, fsm.ErrUnknown) && ctx.Err() != nil {
+			return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
+		}
+		return err
+	}
+	n.state.RLock()
+	defer n.state.RUnlock()
+	f()
+	return nil
+}

@@ -1,0 +1,142 @@
+package raft
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+const (
+	defaultHeartbeat = 100 * time.Millisecond // far above a round trip and a sync within a data centre
+	defaultElection  = time.Second            // ten heartbeats: some may be lost
+	alone            = "alone"                // name of the only node, where the file names none
+)
+
+// Config says where a machine is kept. Generated code fills it from the topology
+// file; FromEnvironment and the program may change it before [New].
+type Config struct {
+	Topology string // name in the file
+	Group    string // of the machines that are one; default: the processor's name
+
+	Node  string            // which of Peers this is; no need of it where there are none
+	Peers map[string]string // the first members, name to host:port; empty: one disk alone
+	Join  bool              // this node is added to a group that exists; Peers are some of its members
+
+	Dir           string        // folder of the log; with Peers a folder below it, named like the node
+	Sync          wal.Sync      // wal.Always, and nothing else with Peers
+	SyncInterval  time.Duration // for wal.Interval
+	SnapshotEvery uint64        // entries; 0: 100,000
+
+	ElectionTimeout time.Duration // without word from a leader; 0: 1s. The next comes at up to twice of it
+	Heartbeat       time.Duration // 0: 100 ms
+	Forward         bool          // a follower passes proposals on to the leader; else it answers with fsm.NotLeader
+
+	// How nodes know each other: files of a certificate, its key and the authority's
+	// certificate, see package transport/grpc. Without them a node listens on
+	// loopback addresses alone, unless Insecure says otherwise.
+	TLSCert, TLSKey, TLSCA string
+	TrustDomain            string
+	Insecure               bool
+
+	Transport transport.Transport // in place of gRPC; the caller closes it
+	Log       wal.Log             // in place of the folder, with Stored; for tests
+	Stored    wal.Stored
+	Logger    *slog.Logger // nil: slog.Default()
+
+	sessions int // kept at once; 0: the default of package fsm
+}
+
+// Environment variables that FromEnvironment heeds.
+const (
+	VariableNode     = "TOPOGEN_NODE"
+	VariableDir      = "TOPOGEN_RAFT_DIR"      // in place of log.path; with the group's name below it
+	VariablePeers    = "TOPOGEN_RAFT_PEERS"    // n1=host:port,n2=host:port
+	VariableJoin     = "TOPOGEN_RAFT_JOIN"     // true or false
+	VariableCert     = "TOPOGEN_RAFT_TLS_CERT" // files
+	VariableKey      = "TOPOGEN_RAFT_TLS_KEY"
+	VariableCA       = "TOPOGEN_RAFT_TLS_CA"
+	VariableTrust    = "TOPOGEN_RAFT_TRUST_DOMAIN"
+	VariableInsecure = "TOPOGEN_RAFT_INSECURE" // true or false
+)
+
+// FromEnvironment changes c where an environment variable says so. A malformed
+// one is an error.
+func (c *Config) FromEnvironment() error {
+	text := func(name string, v *string) {
+		if s := os.Getenv(name); s != "" {
+			*v = s
+		}
+	}
+	text(VariableNode, &c.Node)
+	text(VariableCert, &c.TLSCert)
+	text(VariableKey, &c.TLSKey)
+	text(VariableCA, &c.TLSCA)
+	text(VariableTrust, &c.TrustDomain)
+	if dir := os.Getenv(VariableDir); dir != "" {
+		c.Dir = filepath.Join(dir, c.Group)
+	}
+	for name, v := range map[string]*bool{VariableJoin: &c.Join, VariableInsecure: &c.Insecure} {
+		if s := os.Getenv(name); s != "" {
+			b, err := strconv.ParseBool(s)
+			if err != nil {
+				return fmt.Errorf("raft: %s=%q is neither true nor false", name, s)
+			}
+			*v = b
+		}
+	}
+	if s := os.Getenv(VariablePeers); s != "" && len(c.Peers) > 0 {
+		c.Peers = map[string]string{}
+		for pair := range strings.SplitSeq(s, ",") {
+			name, address, ok := strings.Cut(strings.TrimSpace(pair), "=")
+			if !ok || name == "" || address == "" || c.Peers[name] != "" {
+				return fmt.Errorf("raft: %s: %q is not name=host:port, or is there twice", VariablePeers, pair)
+			}
+			c.Peers[name] = address
+		}
+	}
+	return nil
+}
+
+// check completes c, and says what is wrong with it.
+func (c *Config) check() error {
+	c.ElectionTimeout = cmp.Or(c.ElectionTimeout, defaultElection)
+	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(c.Peers)), ", ")
+	_, listed := c.Peers[c.Node]
+	switch {
+	case len(c.Peers) == 0 && c.Join:
+		return errors.New("raft: to join a group, Peers must say where some of its members are")
+	case len(c.Peers) == 0:
+		c.Node = cmp.Or(c.Node, alone)
+	case c.Node == "":
+		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", names, VariableNode)
+	case !listed:
+		return fmt.Errorf("raft: %q is none of the nodes %s", c.Node, names)
+	case c.Sync != wal.Always:
+		return errors.New("raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too")
+	}
+	switch {
+	case c.Dir == "" && c.Log == nil:
+		return errors.New("raft: Config.Dir is missing: the folder of the log")
+	case c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat:
+		return fmt.Errorf("raft: an election timeout of %v is less than two heartbeats of %v", c.ElectionTimeout, c.Heartbeat)
+	}
+	if len(c.Peers) > 0 {
+		c.Dir = filepath.Join(c.Dir, c.Node)
+	}
+	return nil
+}

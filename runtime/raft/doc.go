@@ -1,0 +1,39 @@
+// Package raft keeps a state machine on disk, or on several machines, by etcd's
+// implementation of the RAFT consensus (rast.md 2.15 and 2.16; Ongaro's thesis).
+//
+//	m, err := raft.New[Accounts, Transfer](raft.Config{
+//		Topology: "bank", Group: "ledger", Node: "n1",
+//		Peers: map[string]string{"n1": "10.0.0.1:7101", "n2": "10.0.0.2:7101", "n3": "10.0.0.3:7101"},
+//		Dir:   "/var/lib/bank",
+//	}, states, updates)
+//	…
+//	err = m.Start(ctx, nil)
+//	applied, err := m.Propose(ctx, Transfer{From: "ann", To: "bob", Cents: 100})
+//	err = m.Read(ctx, func(a *Accounts) { balance = a.Cents["bob"] })
+//
+// [Core] is a node as a function: ticks, messages, proposals and reads in,
+// [Effects] out; no goroutine, no clock, no disk. [Node] drives one with a log
+// ([github.com/topogen/topogen/runtime/raft/wal]) and a transport. [Machine] is
+// the typed layer that generated code and users touch.
+//
+// # Guarantees
+//
+// An update that was acknowledged survives every crash of fewer than half of the
+// members, and is applied once on each, in one order. A read sees all that was
+// acknowledged before it began, on whatever member it runs. What is proposed is
+// repeated until it is answered, and a session keeps what was applied from being
+// applied again. With Sync other than wal.Always, which one member alone may have,
+// a crash of the machine loses what was not written yet.
+//
+// All of it rests on one order: entries and votes are durable before a message
+// tells of them, and what is applied was committed before. A failed write ends the
+// node; nothing is written again to a file whose sync has failed.
+//
+// # Limits
+//
+// A log that was lost must not come back under the name that it had: remove the
+// member and add another. Names of members are never given again. The state is
+// kept in memory, and a snapshot of it is made between two entries, while which
+// the node does not answer: with states of more than some hundred MB, an
+// election timeout of several seconds is right.
+package raft

@@ -1,0 +1,115 @@
+package raft
+
+import "github.com/topogen/topogen/runtime/fsm"
+
+// foreign are updates in sessions that are not the node's own: their clients
+// number them, and may propose them again at another node.
+type foreign struct {
+	list map[sessionKey]*foreignUpdate
+	keys []sessionKey // to be proposed
+
+	sentTick int64
+}
+
+// sessionKey names an update; with sequence 0 it opens a session, and client is a
+// number at random.
+type sessionKey struct{ client, sequence uint64 }
+
+// foreignUpdate is one that was proposed here and not answered. Several may wait
+// for it: a client that asks again, while its first question is on its way.
+type foreignUpdate struct {
+	floor   uint64
+	data    []byte
+	waiters []Waiter
+	sent    bool
+}
+
+func (f *foreign) add(client, sequence, floor uint64, data []byte, w Waiter) {
+	if f.list == nil {
+		f.list = make(map[sessionKey]*foreignUpdate)
+	}
+	key := sessionKey{client, sequence}
+	if u := f.list[key]; u != nil {
+		u.waiters = append(u.waiters, w)
+		return
+	}
+	f.list[key] = &foreignUpdate{floor: floor, data: data, waiters: []Waiter{w}}
+	f.keys = append(f.keys, key)
+}
+
+// answer passes on a result.
+func (f *foreign) answer(client, sequence uint64, a fsm.Applied) {
+	key := sessionKey{client, sequence}
+	u := f.list[key]
+	if u == nil {
+		return
+	}
+	delete(f.list, key)
+	for _, w := range u.waiters {
+		w.Done(a)
+	}
+}
+
+// abandon forgets one that waits. It reports whether the update may have been
+// proposed.
+func (f *foreign) abandon(client, sequence uint64, w Waiter) (sent bool) {
+	key := sessionKey{client, sequence}
+	u := f.list[key]
+	if u == nil {
+		return true
+	}
+	for i := range u.waiters {
+		if u.waiters[i] == w {
+			u.waiters = append(u.waiters[:i], u.waiters[i+1:]...)
+			break
+		}
+	}
+	if len(u.waiters) == 0 {
+		delete(f.list, key)
+	}
+	return u.sent
+}
+
+// batch fills b with what is to be proposed, and returns how many keys it took.
+func (f *foreign) batch(b *fsm.Batch, now int64) (n int) {
+	b.Reset(now)
+	for ; n < len(f.keys) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
+		switch key := f.keys[n]; {
+		case f.list[key] == nil:
+		case key.sequence == 0:
+			b.Open(key.client)
+		default:
+			b.Update(key.client, key.sequence, f.list[key].floor, f.list[key].data)
+		}
+	}
+	return n
+}
+
+// proposed is told that what batch took is on its way.
+func (f *foreign) proposed(n int, tick int64) {
+	f.sentTick = tick
+	for _, key := range f.keys[:n] {
+		if u := f.list[key]; u != nil {
+			u.sent = true
+		}
+	}
+	f.keys = f.keys[n:]
+}
+
+// again has all that is not answered proposed once more.
+func (f *foreign) again() {
+	f.keys = f.keys[:0]
+	for key := range f.list {
+		f.keys = append(f.keys, key)
+	}
+	sortKeys(f.keys) // a run is to be the same again
+}
+
+// fail ends all of them.
+func (f *foreign) fail(err error) {
+	f.again()
+	for _, key := range f.keys {
+		f.answer(key.client, key.sequence, fsm.Applied{Err: err})
+	}
+	f.keys = nil
+}

@@ -1,0 +1,50 @@
+package raft
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// LogLevel is slog's.
+type LogLevel = slog.Level
+
+// logger passes on what the engine says. Its panics are what the engine calls
+// where its state is impossible; Core.caught turns them into ErrEngine.
+type logger struct {
+	log func(level LogLevel, text string)
+}
+
+func (l logger) say(level LogLevel, text string) {
+	if l.log != nil {
+		l.log(level, text)
+	}
+}
+
+func (l logger) Debug(v ...any)                 {}
+func (l logger) Debugf(format string, v ...any) {}
+func (l logger) Info(v ...any)                  { l.say(slog.LevelDebug, fmt.Sprint(v...)) }
+func (l logger) Warning(v ...any)               { l.say(slog.LevelWarn, fmt.Sprint(v...)) }
+func (l logger) Error(v ...any)                 { l.say(slog.LevelError, fmt.Sprint(v...)) }
+func (l logger) Fatal(v ...any)                 { panic(fmt.Sprint(v...)) }
+func (l logger) Panic(v ...any)                 { panic(fmt.Sprint(v...)) }
+
+func (l logger) Infof(format string, v ...any) {
+	if l.log != nil {
+		l.say(slog.LevelDebug, fmt.Sprintf(format, v...))
+	}
+}
+
+func (l logger) Warningf(format string, v ...any) {
+	if l.log != nil {
+		l.say(slog.LevelWarn, fmt.Sprintf(format, v...))
+	}
+}
+
+func (l logger) Errorf(format string, v ...any) {
+	if l.log != nil {
+		l.say(slog.LevelError, fmt.Sprintf(format, v...))
+	}
+}
+
+func (l logger) Fatalf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }
+func (l logger) Panicf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }

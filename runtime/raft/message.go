@@ -1,0 +1,67 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// ErrMessage: a peer has sent what no node of this group sends.
+var ErrMessage = errors.New("raft: not a message of a peer")
+
+// ErrLogLost: a peer knows that this node has saved entries that its log does not
+// hold. The disk was exchanged or emptied. The node must not take part any more,
+// since it may have promised what it forgot: remove it and add another.
+var ErrLogLost = errors.New("raft: the log of this node is shorter than what it has promised")
+
+// Message is one to a peer.
+type Message struct {
+	To uint64
+	*pb.Message
+}
+
+// promises reports whether a message says that something was written. Such a one
+// is sent when it was. What a leader tells of its own log promises nothing until
+// a majority has it, so it may travel while the leader's disk writes.
+func promises(m *pb.Message) bool {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgProp, pb.MsgReadIndex:
+		return false
+	}
+	return true
+}
+
+// checkMessage looks at a message before the engine does, which trusts its
+// peers: from is who has sent it according to the transport.
+func (c *Core) checkMessage(from uint64, m *pb.Message) error {
+	if m.GetFrom() != from || m.GetTo() != c.id {
+		return fmt.Errorf("%w: from %x to %x, came from %x to %x", ErrMessage, m.GetFrom(), m.GetTo(), from, c.id)
+	}
+	switch m.GetType() {
+	case pb.MsgApp:
+		index := m.GetIndex()
+		for _, e := range m.Entries {
+			if index++; e.GetIndex() != index || e.GetTerm() > m.GetTerm() || e.GetTerm() == 0 {
+				return fmt.Errorf("%w: its entries do not follow each other", ErrMessage)
+			}
+		}
+	case pb.MsgSnap:
+		meta := m.GetSnapshot().GetMetadata()
+		if meta.GetIndex() == 0 || len(meta.GetConfState().GetVoters()) == 0 || meta.GetTerm() > m.GetTerm() {
+			return fmt.Errorf("%w: a snapshot without an index or members", ErrMessage)
+		}
+		if _, _, err := readSnapshot(m.GetSnapshot().GetData()); err != nil {
+			return fmt.Errorf("%w: %w", ErrMessage, err)
+		}
+	case pb.MsgHeartbeat:
+		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
+			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved", ErrLogLost, last, m.GetCommit())
+		}
+	case pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
+		pb.MsgProp, pb.MsgReadIndex, pb.MsgReadIndexResp, pb.MsgTimeoutNow, pb.MsgTransferLeader:
+	default:
+		return fmt.Errorf("%w: %v", ErrMessage, m.GetType())
+	}
+	return nil
+}

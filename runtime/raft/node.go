@@ -1,0 +1,461 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+const (
+	inboxMessagesMax = 8192      // from peers, not yet looked at; more are dropped, and sent again
+	inboxBytesMax    = 256 << 20 // and their bytes; one snapshot above it is taken nevertheless
+)
+
+// StateMachine is what a node applies committed entries to; *fsm.Replicated is
+// one. It is called by one goroutine at a time.
+type StateMachine interface {
+	// Apply takes the data of an entry, and calls result for each command in it. An
+	// error says that the entry is damaged, and ends the node.
+	Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error
+	// AppendSnapshot appends all that Restore needs.
+	AppendSnapshot(b []byte) ([]byte, error)
+	// Restore takes the place of all that was applied.
+	Restore(b []byte) error
+}
+
+// NodeConfig is what a Node is made of. Log, Machine and Transport are the
+// node's from then on; it closes Log.
+type NodeConfig struct {
+	Core      CoreConfig
+	Log       wal.Log
+	Machine   StateMachine
+	Transport transport.Transport // nil: there are no others
+	Group     uint64              // of the messages in the transport
+	Tick      time.Duration
+	Logger    *slog.Logger
+}
+
+// Node drives a Core, in one goroutine.
+type Node struct {
+	config NodeConfig
+	core   *Core
+	logger *slog.Logger
+	ticks  <-chan time.Time
+
+	// state is held for writing while the state machine changes.
+	state sync.RWMutex
+
+	inbox  inbox
+	wake   chan struct{}
+	slots  chan struct{} // one for each proposal under way
+	status atomic.Pointer[Status]
+
+	stop    chan struct{}
+	stopped sync.Once
+	done    chan struct{}
+	err     error // why the node has ended; set before done is closed
+
+	outgoing map[uint64][]transport.Message
+	order    []uint64 // its keys, in the order of the first message
+}
+
+// inbox is what waits for the node's goroutine.
+type inbox struct {
+	mu        sync.Mutex
+	messages  []incoming
+	bytes     int
+	dropped   uint64
+	proposals []proposal
+	reads     []Waiter
+	calls     []func(*Core)
+	closed    bool
+}
+
+type incoming struct {
+	from uint64
+	*pb.Message
+	bytes int
+}
+
+type proposal struct {
+	kind Kind
+	data []byte
+	w    numbered
+}
+
+// numbered is a Waiter that is told the number of its proposal, for Abandon.
+type numbered interface {
+	Waiter
+	proposed(number uint64)
+}
+
+// errNodeStopped ends what waits for a node that was told to stop.
+var errNodeStopped = fmt.Errorf("raft: the node was closed: %w", fsm.ErrStopped)
+
+// StartNode starts a node. stored is what the log held when it was opened.
+func StartNode(c NodeConfig) (*Node, error) {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Tick <= 0 {
+		return nil, errors.New("raft: a node needs a tick")
+	}
+	n := &Node{
+		config: c, logger: c.Logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		outgoing: make(map[uint64][]transport.Message),
+	}
+	if err := n.prepare(); err != nil {
+		return nil, err
+	}
+	n.slots = make(chan struct{}, n.core.config.PendingMax)
+	n.publish()
+	if t := c.Transport; t != nil {
+		n.learnPeers(n.core.members.list())
+		t.Handle(c.Group, n.receive)
+	}
+	go n.run()
+	return n, nil
+}
+
+// prepare makes the core and the state machine what the log says.
+func (n *Node) prepare() (err error) {
+	c := &n.config.Core
+	c.Log = func(level LogLevel, text string) {
+		n.logger.Log(context.Background(), level, text, slog.String("node", c.Name))
+	}
+	if c.Now == nil {
+		c.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	if c.Stored.Snapshot == nil && !c.Join {
+		state, err := n.config.Machine.AppendSnapshot(nil)
+		if err != nil {
+			return fmt.Errorf("raft: the first snapshot: %w", err)
+		}
+		if c.Stored.Snapshot, err = Bootstrap(c.Peers, state); err != nil {
+			return err
+		}
+		c.Stored.State = BootstrapState()
+		if err := n.config.Log.Save(c.Stored.State, nil, true); err != nil {
+			return err
+		}
+		if err := n.config.Log.SaveSnapshot(c.Stored.Snapshot); err != nil {
+			return err
+		}
+	}
+	if c.Stored.Snapshot != nil {
+		state, err := SnapshotMachine(c.Stored.Snapshot)
+		if err != nil {
+			return err
+		}
+		if err := n.config.Machine.Restore(state); err != nil {
+			return fmt.Errorf("raft: the snapshot at %d: %w", c.Stored.Snapshot.GetMetadata().GetIndex(), err)
+		}
+	}
+	n.core, err = NewCore(*c)
+	c.Stored = wal.Stored{} // the core holds what it needs of it
+	return err
+}
+
+// receive takes what a peer has sent. It runs on goroutines of the transport.
+func (n *Node) receive(from string, payloads [][]byte) {
+	id := MemberID(from)
+	for _, b := range payloads {
+		m := new(pb.Message)
+		if err := proto.Unmarshal(b, m); err != nil {
+			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", from), slog.Any("error", err))
+			continue
+		}
+		n.inbox.mu.Lock()
+		if n.inbox.closed || len(n.inbox.messages) >= inboxMessagesMax || n.inbox.bytes > inboxBytesMax {
+			n.inbox.dropped++
+		} else {
+			n.inbox.messages = append(n.inbox.messages, incoming{id, m, len(b)})
+			n.inbox.bytes += len(b)
+		}
+		n.inbox.mu.Unlock()
+	}
+	n.awake()
+}
+
+func (n *Node) awake() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put adds to the inbox, unless the node has ended.
+func (n *Node) put(add func(*inbox)) error {
+	n.inbox.mu.Lock()
+	if n.inbox.closed {
+		n.inbox.mu.Unlock()
+		<-n.done
+		return n.err
+	}
+	add(&n.inbox)
+	n.inbox.mu.Unlock()
+	n.awake()
+	return nil
+}
+
+// run is the node's goroutine.
+func (n *Node) run() {
+	defer close(n.done)
+	ticker := time.NewTicker(n.config.Tick)
+	defer ticker.Stop()
+	var box inbox
+	if len(n.core.members) == 1 && n.core.members[n.core.id].ID != 0 {
+		_ = n.core.Campaign() // there is nobody to wait for
+	}
+	for n.core.Err() == nil {
+		tick := false
+		select {
+		case <-n.stop:
+			n.end(errNodeStopped)
+			return
+		case <-ticker.C:
+			tick = true
+		case <-n.wake:
+		}
+		n.inbox.swap(&box)
+		n.take(&box)
+		if tick {
+			_ = n.core.Tick()
+		}
+		if err := n.work(); err != nil {
+			n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", err))
+			n.end(err)
+			return
+		}
+		n.publish()
+	}
+	n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", n.core.Err()))
+	n.end(n.core.Err())
+}
+
+// swap empties the inbox into box, and gives it box's slices.
+func (b *inbox) swap(box *inbox) {
+	clear(box.messages)
+	clear(box.proposals)
+	clear(box.reads)
+	clear(box.calls)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages, box.messages = box.messages[:0], b.messages
+	b.proposals, box.proposals = box.proposals[:0], b.proposals
+	b.reads, box.reads = box.reads[:0], b.reads
+	b.calls, box.calls = box.calls[:0], b.calls
+	b.bytes = 0
+}
+
+// take hands the core what has come.
+func (n *Node) take(box *inbox) {
+	for _, m := range box.messages {
+		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
+			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
+		}
+	}
+	for _, p := range box.proposals {
+		number, err := n.core.Propose(p.kind, p.data, p.w)
+		if err != nil {
+			p.w.Done(fsm.Applied{Err: err})
+			continue
+		}
+		p.w.proposed(number)
+	}
+	for _, w := range box.reads {
+		if err := n.core.Read(w); err != nil {
+			w.Done(fsm.Applied{Err: err})
+		}
+	}
+	for _, call := range box.calls {
+		call(n.core)
+	}
+}
+
+// work carries out all effects, in the order that all safety rests on.
+func (n *Node) work() error {
+	for n.core.HasEffects() {
+		e := n.core.Effects()
+		n.send(e.Early)
+		if e.Snapshot != nil {
+			if err := n.config.Log.SaveSnapshot(e.Snapshot); err != nil {
+				return err
+			}
+		}
+		if e.State != nil || len(e.Entries) > 0 {
+			if err := n.config.Log.Save(e.State, e.Entries, e.Sync); err != nil {
+				return err
+			}
+		}
+		n.send(e.Late)
+		if err := n.apply(&e); err != nil {
+			return err
+		}
+		if e.Members != nil {
+			n.learnPeers(e.Members)
+		}
+		for _, w := range e.Reads {
+			w.Done(fsm.Applied{})
+		}
+		if err := n.core.Advance(); err != nil {
+			return err
+		}
+		if n.core.WantsSnapshot() {
+			if _, err := n.snapshot(); err != nil {
+				return err
+			}
+		}
+	}
+	return n.core.Err()
+}
+
+// apply changes the state machine.
+func (n *Node) apply(e *Effects) error {
+	if e.Snapshot == nil && len(e.Apply) == 0 {
+		return nil
+	}
+	n.state.Lock()
+	defer n.state.Unlock()
+	if e.Snapshot != nil {
+		state, err := SnapshotMachine(e.Snapshot)
+		if err != nil {
+			return err
+		}
+		if err := n.config.Machine.Restore(state); err != nil {
+			return fmt.Errorf("raft: the leader's snapshot at %d: %w", e.Snapshot.GetMetadata().GetIndex(), err)
+		}
+	}
+	for _, entry := range e.Apply {
+		if err := n.config.Machine.Apply(entry.GetIndex(), entry.GetTerm(), entry.Data, n.core.Result); err != nil {
+			return fmt.Errorf("raft: entry %d: %w", entry.GetIndex(), err)
+		}
+	}
+	return nil
+}
+
+// snapshot takes one, and forgets what it holds of the log.
+func (n *Node) snapshot() (index uint64, err error) {
+	s, err := n.core.Snapshot(n.config.Machine.AppendSnapshot)
+	if err != nil {
+		return 0, err
+	}
+	if err := n.config.Log.SaveSnapshot(s); err != nil {
+		return 0, err
+	}
+	n.core.Compact(s)
+	return s.GetMetadata().GetIndex(), nil
+}
+
+// send hands messages to the transport, all for one peer at once.
+func (n *Node) send(list []Message) {
+	if len(list) == 0 || n.config.Transport == nil {
+		return
+	}
+	for _, m := range list {
+		payload, err := proto.Marshal(m.Message)
+		if err != nil {
+			n.logger.Error("raft: a message cannot be written", slog.Any("error", err))
+			continue
+		}
+		if len(n.outgoing[m.To]) == 0 {
+			n.order = append(n.order, m.To)
+		}
+		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload})
+	}
+	for _, to := range n.order {
+		if member, ok := n.core.members[to]; ok {
+			n.config.Transport.Send(member.Name, n.outgoing[to]...)
+		}
+		clear(n.outgoing[to])
+		n.outgoing[to] = n.outgoing[to][:0]
+	}
+	n.order = n.order[:0]
+}
+
+// learnPeers tells the transport where the members are.
+func (n *Node) learnPeers(list []Member) {
+	t := n.config.Transport
+	if t == nil {
+		return
+	}
+	for _, m := range list {
+		switch {
+		case m.ID == n.core.id:
+		case m.Removed:
+			t.RemovePeer(m.Name)
+		case m.Address != "":
+			t.SetPeer(m.Name, m.Address)
+		}
+	}
+}
+
+// end ends all that wait for the node.
+func (n *Node) end(err error) {
+	if n.config.Transport != nil {
+		n.config.Transport.Handle(n.config.Group, nil)
+	}
+	n.err = err
+	n.core.Fail(err)
+	n.inbox.mu.Lock()
+	n.inbox.closed = true
+	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
+	n.inbox.proposals, n.inbox.reads, n.inbox.calls, n.inbox.messages = nil, nil, nil, nil
+	n.inbox.mu.Unlock()
+	n.take(&rest) // the core refuses all of it
+	if closed := n.config.Log.Close(); closed != nil && errors.Is(err, errNodeStopped) {
+		n.err = closed
+	}
+	n.publish()
+}
+
+// Close stops the node: what waits for it ends with an error, its log is closed.
+// It returns the error that the node had ended with before, if any.
+func (n *Node) Close() error {
+	n.stopped.Do(func() { close(n.stop) })
+	<-n.done
+	if errors.Is(n.err, errNodeStopped) {
+		return nil
+	}
+	return n.err
+}
+
+// Done is closed when the node has ended; Err says why.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err is why the node has ended, once Done is closed.
+func (n *Node) Err() error {
+	select {
+	case <-n.done:
+		return n.err
+	default:
+		return nil
+	}
+}
+
+// do calls a function with the core, on the node's goroutine, and waits for it.
+func (n *Node) do(ctx context.Context, call func(*Core)) error {
+	called := make(chan struct{})
+	if err := n.put(func(b *inbox) {
+		b.calls = append(b.calls, func(c *Core) { call(c); close(called) })
+	}); err != nil {
+		return err
+	}
+	select {
+	case <-called:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

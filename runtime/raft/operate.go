@@ -1,0 +1,159 @@
+package raft
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/topogen/topogen/runtime/transport/grpc"
+)
+
+// The operators' service has one method, whose request and answer are JSON in a
+// google.protobuf.StringValue, so that any gRPC client can call it.
+const (
+	operateService = "topogen.raft.Operators"
+	operateMethod  = "/" + operateService + "/Operate"
+	operateTimeMax = time.Minute // of one command: a snapshot of a large state takes its time
+)
+
+// Command is what an operator asks of a node.
+type Command struct {
+	Do      string   // "status", "snapshot", "transfer" or "change"
+	Group   string   `json:",omitempty"` // "": the only one
+	To      string   `json:",omitempty"` // of "transfer": the new leader
+	Changes []Change `json:",omitempty"` // of "change"
+}
+
+// Report answers a Command.
+type Report struct {
+	Groups   []GroupStatus `json:",omitempty"` // of "status"
+	Snapshot uint64        `json:",omitempty"` // of "snapshot": the index up to which it holds the log
+}
+
+// GroupStatus is the status of a node in a group.
+type GroupStatus struct {
+	Group string
+	Status
+}
+
+// operators serves the nodes that share a listener.
+type operators struct {
+	mu    sync.Mutex
+	nodes map[string]*Node // by group
+}
+
+func newOperators() *operators { return &operators{nodes: map[string]*Node{}} }
+
+func (o *operators) register(r gogrpc.ServiceRegistrar) {
+	r.RegisterService(&gogrpc.ServiceDesc{
+		ServiceName: operateService,
+		HandlerType: (*any)(nil),
+		Methods:     []gogrpc.MethodDesc{{MethodName: "Operate", Handler: o.handle}},
+	}, o)
+}
+
+func (o *operators) handle(_ any, ctx context.Context, decode func(any) error, _ gogrpc.UnaryServerInterceptor) (any, error) {
+	var request wrapperspb.StringValue
+	if err := decode(&request); err != nil {
+		return nil, err
+	}
+	var c Command
+	d := json.NewDecoder(strings.NewReader(request.GetValue()))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "the command: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, operateTimeMax)
+	defer cancel()
+	report, err := o.operate(ctx, c)
+	if err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	b, err := json.Marshal(report)
+	if err != nil {
+		return nil, err
+	}
+	return wrapperspb.String(string(b)), nil
+}
+
+// operate does what a command says.
+func (o *operators) operate(ctx context.Context, c Command) (r Report, err error) {
+	o.mu.Lock()
+	nodes := maps.Clone(o.nodes)
+	o.mu.Unlock()
+	groups := slices.Sorted(maps.Keys(nodes))
+	if c.Do == "status" && c.Group == "" {
+		for _, g := range groups {
+			r.Groups = append(r.Groups, GroupStatus{g, nodes[g].Status()})
+		}
+		return r, nil
+	}
+	if c.Group == "" && len(groups) == 1 {
+		c.Group = groups[0]
+	}
+	n := nodes[c.Group]
+	if n == nil {
+		return r, fmt.Errorf("no group %q here; there is: %s", c.Group, strings.Join(groups, ", "))
+	}
+	switch c.Do {
+	case "status":
+		r.Groups = []GroupStatus{{c.Group, n.Status()}}
+	case "snapshot":
+		r.Snapshot, err = n.Snapshot(ctx)
+	case "transfer":
+		err = n.TransferLeader(ctx, c.To)
+	case "change":
+		err = n.ChangeMembers(ctx, c.Changes...)
+	default:
+		err = fmt.Errorf("no command %q", c.Do)
+	}
+	return r, err
+}
+
+// serve lets operators reach a node, until the function that it returns is called.
+func (o *operators) serve(group string, n *Node) (end func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.nodes[group] = n
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.nodes, group)
+	}
+}
+
+// Operate sends a command to the node that listens on an address. files are those
+// of an operator's certificate; nil: none.
+func Operate(ctx context.Context, address string, files *grpc.TLS, c Command) (r Report, err error) {
+	conn, err := grpc.Dial(address, files)
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = conn.Close() }()
+	b, err := json.Marshal(c)
+	if err != nil {
+		return r, err
+	}
+	var answer wrapperspb.StringValue
+	if err := conn.Invoke(ctx, operateMethod, wrapperspb.String(string(b)), &answer); err != nil {
+		if s, ok := status.FromError(err); ok && s.Code() == codes.FailedPrecondition {
+			return r, errors.New(s.Message())
+		}
+		return r, fmt.Errorf("raft: %s: %w", address, err)
+	}
+	if err := json.Unmarshal([]byte(answer.GetValue()), &r); err != nil {
+		return r, fmt.Errorf("raft: the answer of %s: %w", address, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,182 @@
+package raft
+
+import (
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+const (
+	batchBytesMax    = 1 << 20 // of one entry, where one command alone does not take more: an entry travels as a whole
+	batchCommandsMax = 1 << 16 // in one entry, so that applying one does not keep the node from its peers for long
+)
+
+// Waiter is told of the end of what it asked for, once, on the goroutine that
+// drives the Core.
+type Waiter interface {
+	Done(a fsm.Applied)
+}
+
+// Kind is what a command does to the state machine.
+type Kind uint8
+
+const (
+	Update Kind = iota // one update: added, applied and committed
+	Add                // rast.md 2.15: one update, applied and not committed
+	Commit             // commits all that were added
+	Revert             // undoes what was added and not committed
+)
+
+// command is one that was proposed and not answered.
+type command struct {
+	kind   Kind
+	done   bool // answered, or nobody waits any more
+	sent   bool
+	data   []byte
+	waiter Waiter
+}
+
+// pending are the commands of this node's own session. Their sequence numbers
+// follow each other, so they stand in a ring. What the log may have lost is
+// proposed again; the session keeps it from being applied twice.
+type pending struct {
+	ring   []command
+	floor  uint64 // the oldest one not answered
+	next   uint64 // the one after the newest
+	unsent uint64 // the oldest one that is to be proposed
+
+	client  uint64 // number of the session; 0: none yet
+	opening bool   // a command that opens one was proposed
+	nonce   uint64 // of that one
+
+	sentTerm  uint64 // where the newest was proposed, and when
+	sentTick  int64
+	waitTicks int64 // before all is proposed again
+}
+
+// newPending makes one that holds at most n commands, a power of two.
+func newPending(n int, nonce uint64) pending {
+	return pending{ring: make([]command, n), floor: 1, next: 1, unsent: 1, nonce: nonce}
+}
+
+func (p *pending) at(sequence uint64) *command { return &p.ring[sequence%uint64(len(p.ring))] }
+
+// full reports whether there is no room for another.
+func (p *pending) full() bool { return p.next-p.floor >= uint64(len(p.ring)) }
+
+func (p *pending) len() int { return int(p.next - p.floor) }
+
+// add takes a command and returns its sequence number.
+func (p *pending) add(kind Kind, data []byte, w Waiter) uint64 {
+	*p.at(p.next) = command{kind: kind, data: data, waiter: w}
+	p.next++
+	return p.next - 1
+}
+
+// abandon forgets who waits. It reports whether the command may have been
+// proposed, so that its outcome is not known.
+func (p *pending) abandon(sequence uint64) (sent bool) {
+	if sequence < p.floor || sequence >= p.next {
+		return true
+	}
+	c := p.at(sequence)
+	sent = c.sent
+	c.finish()
+	p.settle()
+	return sent
+}
+
+func (c *command) finish() { c.done, c.data, c.waiter = true, nil, nil }
+
+// settle moves the floor over what is answered.
+func (p *pending) settle() {
+	for p.floor < p.next && p.at(p.floor).done {
+		p.floor++
+	}
+	p.unsent = max(p.unsent, p.floor)
+}
+
+// isOpen reports whether somebody waits for a command of the session.
+func (p *pending) isOpen(sequence uint64) bool {
+	return sequence >= p.floor && sequence < p.next && !p.at(sequence).done
+}
+
+// answer passes on the result of a command of the session.
+func (p *pending) answer(sequence uint64, a fsm.Applied) {
+	if !p.isOpen(sequence) {
+		return
+	}
+	c := p.at(sequence)
+	w := c.waiter
+	c.finish()
+	p.settle()
+	p.waitTicks = 0
+	w.Done(a)
+}
+
+// expired forgets the session. What was proposed in it may have been applied, or
+// not: nothing tells any more.
+func (p *pending) expired(why error) {
+	p.client, p.opening = 0, false
+	for s := p.floor; s < p.next; s++ {
+		if c := p.at(s); c.sent && !c.done {
+			w := c.waiter
+			c.finish()
+			w.Done(fsm.Applied{Err: why})
+		}
+	}
+	p.settle()
+}
+
+// again has all that is not answered proposed once more.
+func (p *pending) again() {
+	p.opening = false
+	p.unsent = p.floor
+}
+
+// batch fills b with commands that are to be proposed, and returns the sequence
+// behind the last; 0: there is nothing to propose.
+func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
+	b.Reset(now)
+	if p.client == 0 {
+		if p.opening || p.floor == p.next {
+			return 0
+		}
+		b.Open(p.nonce)
+		return p.unsent
+	}
+	s := p.unsent
+	for ; s < p.next && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; s++ {
+		c := p.at(s)
+		if c.done {
+			continue
+		}
+		switch c.kind {
+		case Update:
+			b.Update(p.client, s, p.floor, c.data)
+		case Add:
+			b.Add(p.client, s, p.floor, c.data)
+		case Commit:
+			b.Commit(p.client, s, p.floor)
+		case Revert:
+			b.Revert(p.client, s, p.floor)
+		}
+	}
+	if b.Len() == 0 {
+		p.unsent = s
+		return 0
+	}
+	return s
+}
+
+// proposed is told that what batch gave is on its way.
+func (p *pending) proposed(upTo, term uint64, tick int64) {
+	if p.client == 0 {
+		p.opening = true
+	}
+	for s := p.unsent; s < upTo; s++ {
+		p.at(s).sent = true
+	}
+	p.unsent, p.sentTerm, p.sentTick = upTo, term, tick
+}
+
+// waits reports whether something was proposed and is not answered.
+func (p *pending) waits() bool { return p.opening || p.floor < p.unsent }

@@ -1,0 +1,58 @@
+package raft_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// seeds is how many the environment variable TOPOGEN_SEEDS asks for; first is the
+// one of TOPOGEN_SEED, which is run alone.
+func seeds(n uint64) (first, end uint64) {
+	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
+		return s, s + 1
+	}
+	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
+		n = s
+	}
+	return 0, n
+}
+
+// TestRandomFaults runs groups whose nodes crash, pause, lose messages and disks'
+// unsynced bytes, change members and leaders, and holds what clients saw against
+// what there is in the end.
+func TestRandomFaults(t *testing.T) {
+	n := uint64(20)
+	if os.Getenv("CI") != "" {
+		n = 300
+	}
+	counts := map[string]int{}
+	first, end := seeds(n)
+	for seed := first; seed < end; seed++ {
+		w, err := simulate(t, seed)
+		if err != nil {
+			t.Fatalf("seed %d: %v\nagain: TOPOGEN_SEED=%d go test -run %s ./runtime/raft", seed, err, seed, t.Name())
+		}
+		for what, n := range w.counts {
+			counts[what] += n
+		}
+	}
+	t.Logf("%d seeds:%s", end-first, sortedCounts(counts))
+}
+
+// TestTheSameSeedGivesTheSameRun compares traces.
+func TestTheSameSeedGivesTheSameRun(t *testing.T) {
+	for seed := range uint64(3) {
+		a, err := simulate(t, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := simulate(t, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.trace != b.trace {
+			t.Errorf("seed %d: two runs differ", seed)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package raft
+
+import (
+	"encoding/binary"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// reads are those that wait until the node has applied all that was committed
+// when they began (Ongaro's thesis, 6.4: ReadIndex). All that begin in one turn
+// share one round to the majority.
+type reads struct {
+	waiting []Waiter // no round has begun since they came
+	rounds  []round  // in order
+	number  uint64
+}
+
+// round is one question to the majority.
+type round struct {
+	number  uint64
+	term    uint64
+	tick    int64
+	index   uint64 // to be applied before; 0: not known yet
+	waiters []Waiter
+}
+
+const readKeyBytes = 16
+
+// readKey tells the rounds of all starts of all nodes apart, by the start's nonce:
+// an answer may still be on its way to a node that was started anew since.
+func readKey(nonce, number uint64) []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, readKeyBytes), nonce)
+	return binary.BigEndian.AppendUint64(b, number)
+}
+
+// begin makes a round of all that wait.
+func (r *reads) begin(nonce, term uint64, tick int64) (key []byte) {
+	r.number++
+	r.rounds = append(r.rounds, round{number: r.number, term: term, tick: tick, waiters: r.waiting})
+	r.waiting = nil
+	return readKey(nonce, r.number)
+}
+
+// answered is told the index of a round.
+func (r *reads) answered(nonce uint64, key []byte, index uint64) {
+	if len(key) != readKeyBytes || binary.BigEndian.Uint64(key) != nonce {
+		return
+	}
+	number := binary.BigEndian.Uint64(key[8:])
+	for i := range r.rounds {
+		if r.rounds[i].number == number {
+			r.rounds[i].index = max(index, 1)
+		}
+	}
+}
+
+// ready takes out those that may read, when all up to an index is applied.
+func (r *reads) ready(applied uint64, list []Waiter) []Waiter {
+	rest := r.rounds[:0]
+	for _, o := range r.rounds {
+		if o.index != 0 && o.index <= applied {
+			list = append(list, o.waiters...)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	clear(r.rounds[len(rest):])
+	r.rounds = rest
+	return list
+}
+
+// again puts back those whose round may be lost.
+func (r *reads) again(lost func(*round) bool) {
+	rest := r.rounds[:0]
+	for i := range r.rounds {
+		if o := &r.rounds[i]; o.index == 0 && lost(o) {
+			r.waiting = append(r.waiting, o.waiters...)
+		} else {
+			rest = append(rest, *o)
+		}
+	}
+	clear(r.rounds[len(rest):])
+	r.rounds = rest
+}
+
+// fail ends all of them.
+func (r *reads) fail(err error) {
+	list := r.waiting
+	for _, o := range r.rounds {
+		list = append(list, o.waiters...)
+	}
+	*r = reads{number: r.number}
+	for _, w := range list {
+		w.Done(fsm.Applied{Err: err})
+	}
+}

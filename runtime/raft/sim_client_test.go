@@ -1,0 +1,382 @@
+package raft_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// lists is the state of the simulation: lists of the numbers of what was appended.
+type lists struct{ items [3][]uint64 }
+
+func (l *lists) clone() *lists {
+	c := new(lists)
+	for i := range l.items {
+		c.items[i] = slices.Clone(l.items[i])
+	}
+	return c
+}
+
+func (l *lists) equal(o *lists) bool {
+	for i := range l.items {
+		if !slices.Equal(l.items[i], o.items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// appendTo appends a number to a list; where length is not -1, only if the list
+// has that length. A number divisible by 17 panics half way, one divisible by 13
+// fails half way.
+type appendTo struct {
+	list   int
+	number uint64
+	length int
+}
+
+var errOtherLength = errors.New("another length")
+var errHalfWay = errors.New("half way")
+
+func (a *appendTo) Update(l *lists) error {
+	if a.length >= 0 && len(l.items[a.list]) != a.length {
+		return fsm.Reject(errOtherLength)
+	}
+	l.items[a.list] = append(l.items[a.list], a.number)
+	switch {
+	case a.number%17 == 0:
+		panic("half way")
+	case a.number%13 == 0:
+		return errHalfWay
+	}
+	return nil
+}
+
+func (a *appendTo) Revert(l *lists) error {
+	l.items[a.list] = l.items[a.list][:len(l.items[a.list])-1]
+	return nil
+}
+
+var listsCodec = fsm.Codec[lists]{
+	Append: func(b []byte, l *lists) ([]byte, error) {
+		for _, list := range l.items {
+			b = protowire.AppendVarint(b, uint64(len(list)))
+			for _, v := range list {
+				b = protowire.AppendVarint(b, v)
+			}
+		}
+		return b, nil
+	},
+	Consume: func(b []byte, l *lists) error {
+		next := func() uint64 {
+			v, n := protowire.ConsumeVarint(b)
+			if n < 0 {
+				b = nil
+				return 0
+			}
+			b = b[n:]
+			return v
+		}
+		for i := range l.items {
+			for range next() {
+				l.items[i] = append(l.items[i], next())
+			}
+		}
+		return nil
+	},
+}
+
+var appendCodec = fsm.Codec[appendTo]{
+	Append: func(b []byte, a *appendTo) ([]byte, error) {
+		b = protowire.AppendVarint(b, uint64(a.list))
+		b = protowire.AppendVarint(b, a.number)
+		return protowire.AppendVarint(b, uint64(a.length+1)), nil
+	},
+	Consume: func(b []byte, a *appendTo) error {
+		var v [3]uint64
+		for i := range v {
+			x, n := protowire.ConsumeVarint(b)
+			if n < 0 {
+				return errors.New("too short")
+			}
+			v[i], b = x, b[n:]
+		}
+		if v[0] > 2 {
+			return errors.New("no such list")
+		}
+		a.list, a.number, a.length = int(v[0]), v[1], int(v[2])-1
+		return nil
+	},
+}
+
+// history is what clients have seen.
+type history struct {
+	operations []porcupine.Operation
+	acked      map[uint64]bool // numbers that are in a list for sure
+	refused    map[uint64]bool // that are in none
+	last       uint64
+}
+
+// input and output of an operation, for porcupine.
+type input struct {
+	read   bool
+	number uint64 // that is appended
+	length int
+	list   int
+}
+
+type output struct {
+	unknown bool
+	refused bool // an append whose condition did not hold
+	items   string
+}
+
+var model = porcupine.Model{
+	Partition: func(list []porcupine.Operation) (parts [][]porcupine.Operation) {
+		parts = make([][]porcupine.Operation, 3)
+		for _, o := range list {
+			i := o.Input.(input).list
+			parts[i] = append(parts[i], o)
+		}
+		return parts
+	},
+	Init: func() any { return "" },
+	Step: func(state, in, out any) (bool, any) {
+		i, o, s := in.(input), out.(output), state.(string)
+		n := len(s) / 8
+		switch {
+		case i.read:
+			return o.unknown || o.items == s, s
+		case o.unknown: // porcupine may place it at the end of time, where nobody sees it
+			if i.length >= 0 && n != i.length {
+				return true, s
+			}
+			return true, s + packed(i.number)
+		case o.refused:
+			return i.length >= 0 && n != i.length, s
+		}
+		return i.length < 0 || n == i.length, s + packed(i.number)
+	},
+}
+
+func packed(list ...uint64) string {
+	var b []byte
+	for _, v := range list {
+		b = append(b, byte(v>>56), byte(v>>48), byte(v>>40), byte(v>>32), byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+	}
+	return string(b)
+}
+
+// client asks for one thing after the other, each at some node.
+type client struct {
+	w        *world
+	number   int
+	asked    *asked
+	next     int64  // when it asks again
+	session  uint64 // of its own; 0: it uses the node's
+	sequence uint64
+}
+
+// asked is what a client waits for. It is a raft.Waiter.
+type asked struct {
+	c        *client
+	n        *node
+	core     *raft.Core
+	in       input
+	began    int64
+	deadline int64
+	proposal uint64
+	session  uint64
+	opens    bool
+	done     bool
+	tries    int
+}
+
+func (c *client) busy() bool { return c.asked != nil }
+
+func (c *client) step() {
+	if a := c.asked; a != nil {
+		if c.w.now >= a.deadline {
+			a.giveUp()
+		}
+		return
+	}
+	if c.w.now < c.next || c.w.quiet {
+		return
+	}
+	rng := c.w.rng
+	n := c.w.nodes[rng.IntN(len(c.w.nodes))]
+	if !n.up() {
+		return
+	}
+	a := &asked{c: c, n: n, core: n.core, began: c.w.now, deadline: c.w.now + 20 + rng.Int64N(8*electionTime)}
+	a.in = input{list: rng.IntN(3), length: -1}
+	n.stirred = true
+	var err error
+	c.asked = a
+	switch {
+	case rng.IntN(3) == 0:
+		a.in.read = true
+		err = n.core.Read(a)
+	case c.number == 0 && c.session == 0:
+		a.opens = true
+		err = n.core.OpenSession(rng.Uint64()|1, a)
+	default:
+		c.w.history.last++
+		a.in.number = c.w.history.last
+		if rng.IntN(3) == 0 {
+			n.machine.View(func(l *lists) { a.in.length = len(l.items[a.in.list]) })
+		}
+		if c.number == 0 {
+			a.session = c.session
+			c.sequence++
+		}
+		err = a.propose()
+	}
+	if err != nil && c.asked == a {
+		a.Done(fsm.Applied{Err: err})
+	}
+}
+
+// propose asks for the append, in the client's own session or the node's.
+func (a *asked) propose() (err error) {
+	a.tries++
+	data, _ := appendCodec.Append(nil, &appendTo{a.in.list, a.in.number, a.in.length})
+	if a.session != 0 {
+		return a.core.ProposeAs(a.session, a.c.sequence, a.c.sequence, data, a)
+	}
+	a.proposal, err = a.core.Propose(raft.Update, data, a)
+	return err
+}
+
+// giveUp ends the client's patience. One with a session of its own asks another
+// node for the same.
+func (a *asked) giveUp() {
+	c := a.c
+	live := a.n.core == a.core
+	if a.session != 0 && !a.in.read {
+		if live {
+			a.core.AbandonAs(a.session, c.sequence, a)
+		}
+		a.deadline = c.w.now + 50
+		if n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]; n.up() {
+			c.w.count("asked again")
+			a.n, a.core, n.stirred = n, n.core, true
+			if a.propose() == nil {
+				a.deadline += c.w.rng.Int64N(8 * electionTime)
+			}
+		}
+		return
+	}
+	known := false
+	if !a.in.read && !a.opens && live {
+		known = !a.core.Abandon(a.proposal)
+	}
+	if known {
+		a.Done(fsm.Applied{Err: fsm.ErrTooMany})
+	} else {
+		a.Done(fsm.Applied{Err: fsm.ErrUnknown})
+	}
+}
+
+// Done is told the answer.
+func (a *asked) Done(r fsm.Applied) {
+	c := a.c
+	w := c.w
+	if a.done || c.asked != a {
+		return
+	}
+	if a.session != 0 && !a.in.read && a.tries > 0 && r.Err != nil && (errors.Is(r.Err, fsm.ErrUnknown) || errors.Is(r.Err, fsm.ErrNotLeader) || errors.Is(r.Err, fsm.ErrTooMany)) {
+		a.deadline = w.now + 10 // it asks another
+		return
+	}
+	a.done, c.asked = true, nil
+	c.next = w.now + w.rng.Int64N(40)
+	w.note("answer", c.number, a.in.number, fmt.Sprint(r.Err))
+	if a.opens {
+		if r.Err == nil {
+			c.session, c.sequence = r.Client, 0
+			w.count("session opened")
+		}
+		return
+	}
+	out := output{}
+	switch {
+	case a.in.read:
+		out.unknown = r.Err != nil
+		if r.Err == nil && a.n.core == a.core {
+			a.n.machine.View(func(l *lists) { out.items = packed(l.items[a.in.list]...) })
+			w.count("read")
+		} else {
+			return
+		}
+	case r.Err == nil:
+		w.history.put(&w.history.acked, a.in.number)
+		w.count("append")
+	case errors.Is(r.Err, errOtherLength) || r.Err.Error() == errOtherLength.Error():
+		out.refused = true
+		w.history.put(&w.history.refused, a.in.number)
+		w.count("append refused")
+	case errors.Is(r.Err, fsm.ErrSessionExpired) && a.session != 0:
+		c.session = 0
+		out.unknown = true
+	case !fsm.OutcomeKnown(r.Err):
+		out.unknown = true
+		w.count("outcome unknown")
+	default: // it has failed half way, or was never proposed
+		w.history.put(&w.history.refused, a.in.number)
+		w.count("append failed")
+		return
+	}
+	end := w.now
+	if out.unknown {
+		end = chaosTime + quietTime + 1
+	}
+	w.history.operations = append(w.history.operations, porcupine.Operation{
+		ClientId: len(w.history.operations), Input: a.in, Output: out, Call: a.began, Return: end,
+	})
+}
+
+func (h *history) put(set *map[uint64]bool, number uint64) {
+	if *set == nil {
+		*set = map[uint64]bool{}
+	}
+	(*set)[number] = true
+}
+
+// check holds the history against the lists at the end.
+func (h *history) check(w *world, end *lists) {
+	found := map[uint64]int{}
+	for _, list := range end.items {
+		for _, v := range list {
+			found[v]++
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(found)) {
+		if found[v] > 1 {
+			w.fail("%d was applied %d times", v, found[v])
+		}
+		if h.refused[v] {
+			w.fail("%d was refused, and is there", v)
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(h.acked)) {
+		if found[v] == 0 {
+			w.fail("%d was acknowledged, and is lost", v)
+		}
+	}
+	switch result := porcupine.CheckOperationsTimeout(model, h.operations, 20*time.Second); result {
+	case porcupine.Illegal:
+		w.fail("the history of %d operations is not linearizable", len(h.operations))
+	case porcupine.Unknown:
+		w.count("porcupine gave up")
+	}
+}

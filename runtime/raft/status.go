@@ -1,0 +1,77 @@
+package raft
+
+import (
+	"cmp"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+)
+
+// Status is what a node knows of itself and its group.
+type Status struct {
+	Node     string
+	ID       uint64
+	Role     string // "leader", "follower", "candidate", "pre-candidate", "learner"; "stopped" when the node has ended
+	Leader   string // as far as this node knows; "": none
+	Term     uint64
+	Commit   uint64 // index up to which a majority has the log
+	Applied  uint64 // index up to which the state machine has it
+	First    uint64 // index of the oldest entry in memory
+	Last     uint64 // index of the newest
+	Snapshot uint64 // index of the last snapshot
+	Pending  int    // proposals of this node that wait for an answer
+	Members  []MemberStatus
+}
+
+// MemberStatus is a member as a node sees it; Match and Active are known to a
+// leader alone.
+type MemberStatus struct {
+	Member
+	Match  uint64 // index up to which it is known to have the log
+	Active bool   // it was heard of lately
+}
+
+// Status is the Core's. It allocates.
+func (c *Core) Status() Status {
+	b := c.node.BasicStatus()
+	s := Status{
+		Node: c.config.Name, ID: c.id, Leader: c.members[b.Lead].Name, Term: b.GetTerm(), Commit: b.GetCommit(),
+		Applied: c.applied, First: c.memory.first + 1, Last: c.memory.last(),
+		Snapshot: c.memory.snapshot.GetMetadata().GetIndex(), Pending: c.pending.len() + len(c.foreign.list),
+	}
+	switch b.RaftState {
+	case raft.StateLeader:
+		s.Role = "leader"
+	case raft.StateCandidate:
+		s.Role = "candidate"
+	case raft.StatePreCandidate:
+		s.Role = "pre-candidate"
+	default:
+		s.Role = "follower"
+		if c.members[c.id].Learner {
+			s.Role = "learner"
+		}
+	}
+	if c.err != nil {
+		s.Role, s.Leader = "stopped", ""
+	}
+	progress := c.node.Status().Progress
+	for _, m := range c.members {
+		p := progress[m.ID]
+		s.Members = append(s.Members, MemberStatus{Member: m, Match: p.Match, Active: p.RecentActive || m.ID == c.id})
+	}
+	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// publish lets others see who leads. All other figures are asked for.
+func (n *Node) publish() {
+	b := n.core.node.BasicStatus()
+	old := n.status.Load()
+	ended := n.core.err != nil
+	if old != nil && old.Term == b.GetTerm() && old.Leader == n.core.members[b.Lead].Name && (old.Role == "leader") == (b.RaftState == raft.StateLeader) && !ended {
+		return
+	}
+	s := n.core.Status()
+	n.status.Store(&s)
+}
