@@ -87,7 +87,12 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 	for i := range results {
 		if t := results[i].Topology; t != nil {
 			if slices.ContainsFunc(t.Processors, func(p spec.Processor) bool { return p.Isolation == spec.Process }) {
-				options.Imports = append(emit.Imports(), emit.BorderImports()...)
+				options.Imports = append(options.Imports, emit.BorderImports()...)
+			}
+			for _, p := range t.Processors {
+				if m := p.Machine; m != nil {
+					options.Imports = append(options.Imports, emit.MachineImports(m.Log != nil || m.Raft != nil)...)
+				}
 			}
 			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
 			of = append(of, i)

@@ -117,7 +117,7 @@ func (b *builder) join(machine int, m *Machine) {
 		e := Edge{
 			From: machine, To: m.ControllerTo, FromText: at(p.Name.Value), ToText: at(c.Name.Value),
 			Message: at(p.Ident + message.Name), Capacity: defaultCapacity, Full: Block,
-			At: m.Controller.At, Pointer: m.Controller.Pointer, Implied: true, Optional: message.Optional,
+			At: m.Controller.At, Pointer: m.Controller.Pointer, Implied: true, Optional: message.Optional, Shared: true,
 		}
 		switch {
 		case message.ToMachine:

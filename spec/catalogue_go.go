@@ -40,7 +40,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   "TG306",
 		Title:  "the type of a message is not found",
-		Reason: "A message names a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name.",
+		Reason: "A message, and the state and the update of a machine, name a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name.",
 		Wrong:  "edges:\n  - feed -> parser: Raw      # and no type Raw in the package\n",
 		Right:  "type Raw struct{ Line string }\n",
 	},
@@ -125,6 +125,22 @@ var catalogueGo = []Explanation{
 			"Where two branches have given numbers, keep the lines of both, give each new field a number of its own, and remove the line with the sum, which is written anew.",
 		Wrong: "Order: sum 2df8a6a5\nOrder.Account: 1\nOrder.Cents: 3      # was 2\n",
 		Right: "Order: sum 2df8a6a5\nOrder.Account: 1\nOrder.Cents: 2\n",
+	},
+	{
+		Code:  "TG319",
+		Title: "an update that cannot change its state",
+		Reason: "The update type of a machine, or a pointer to it, has the methods Update(*State) error and Revert(*State) error. Update depends on nothing but the update and the state, so that it comes to the same on every host; " +
+			"Revert undoes it. topogen build --scaffold writes stubs.",
+		Wrong: "func (t *Transfer) Update(a Accounts) {}     // and no method Revert\n",
+		Right: "func (t *Transfer) Update(a *Accounts) error { a.Cents += t.Cents; return nil }\nfunc (t *Transfer) Revert(a *Accounts) error { a.Cents -= t.Cents; return nil }\n",
+	},
+	{
+		Code:  "TG320",
+		Title: "a state or an update that cannot be kept in a log",
+		Reason: "A machine with a log writes its updates, and now and then its state, as bytes. A channel, a function or an interface means nothing when it is read again, and fields of other packages that are not exported are out of reach. " +
+			"Leave such a field out with the tag topo:\"-\", if it can be made anew from the others, or give its type MarshalBinary and UnmarshalBinary.",
+		Wrong: "type Accounts struct {\n\tCents map[string]int64\n\tlock  chan struct{}\n}\n",
+		Right: "type Accounts struct {\n\tCents map[string]int64\n}\n",
 	},
 }
 

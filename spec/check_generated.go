@@ -67,6 +67,16 @@ func (b *builder) checkGenerated() {
 	b.checkMethods(names)
 }
 
+// typeOf is the type expression that messages give to a name, or "".
+func (b *builder) typeOf(name string) string {
+	for _, m := range b.topology.Messages {
+		if m.Name.Value == name {
+			return m.Type.Value
+		}
+	}
+	return ""
+}
+
 // localType returns the name of a type in this package, or "".
 func localType(expr, otherwise string) string {
 	if expr == "" {
@@ -85,6 +95,11 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 	names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
 	if p.Machine.Log != nil || p.Machine.Raft != nil {
 		names.add(b, "New"+p.Ident, claim{what: "the constructor" + of}, p.Name)
+	}
+	for _, t := range []Text{p.Machine.State, p.Machine.Update} {
+		if local := localType(b.typeOf(t.Value), t.Value); local != "" {
+			names.add(b, local, claim{what: "the type " + quoted(t.Value), own: true}, t)
+		}
 	}
 	for _, m := range p.Machine.Messages() {
 		names.add(b, p.Ident+m.Name, claim{what: "the message " + m.Name + of}, p.Name)

@@ -32,6 +32,7 @@ type binder struct {
 	types      map[*types.Scope][]string // what typeNames found
 
 	context, tick, instance, deadLetter, index types.Type
+	kept                                       map[string]types.Type // states and updates of machines, by name
 	messages                                   map[string]types.Type // by message name; nil where it was reported
 	portsReady                                 bool
 	crossing                                   *Border // nil: nothing crosses
@@ -52,6 +53,7 @@ func newBinder(r *Result, c *checked) *binder {
 		declared: r.root.source.declared(),
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
+		kept:     make(map[string]types.Type),
 		listed:   make(map[string]bool),
 		types:    make(map[*types.Scope][]string),
 	}
@@ -62,6 +64,7 @@ func (b *binder) bind() {
 	before := b.errors()
 	b.names()
 	b.runtime()
+	b.machines()
 	b.messageTypes()
 	if b.doubt {
 		return // types will tell, and all that follows would be done twice
@@ -71,6 +74,7 @@ func (b *binder) bind() {
 	}
 	b.ownership()
 	b.attempts()
+	b.proposers()
 	b.portsReady = b.errors() == before
 	starts := make([]bool, len(b.plan.Processors))
 	for i := range b.plan.Processors {

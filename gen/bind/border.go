@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"path/filepath"
+	"slices"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/wire"
@@ -20,7 +21,8 @@ type Border struct {
 // crossing is where the file first makes a message cross.
 type crossing struct {
 	where    spec.Text
-	isolated string // the processor that runs in a process
+	isolated string // the processor that runs in a process, or
+	machine  string // that keeps it in a log
 }
 
 // isolated reports whether some processor is.
@@ -33,10 +35,16 @@ func isolated(p *plan.Plan) bool {
 	return false
 }
 
-// border finds how the messages are written that cross to processes. It needs
-// real types: what a message is made of matters to the last field.
+// keeps reports whether some machine has a log.
+func keeps(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Processors, func(q plan.Processor) bool { return q.Machine != nil && q.Machine.Kept() && q.Machine.State != "" })
+}
+
+// border finds how the messages are written that cross to processes, and what
+// machines keep. It needs real types: what a message is made of matters to the last
+// field.
 func (b *binder) border() {
-	if !isolated(b.plan) || b.loader == nil && b.unsure() {
+	if !isolated(b.plan) && !keeps(b.plan) || b.loader == nil && b.unsure() {
 		return
 	}
 	var inputs []wire.Input
@@ -48,6 +56,8 @@ func (b *binder) border() {
 		t := b.messages[name]
 		if name == plan.TickCrossing {
 			t = b.tick
+		} else if t == nil {
+			t = b.kept[name]
 		}
 		if t == nil {
 			return // has a finding of its own
@@ -79,9 +89,16 @@ func (b *binder) border() {
 		if isolated.Watch == nil || !isolated.Watch.Isolated {
 			isolated = &b.plan.Processors[e.From]
 		}
-		add(e.Crossing(), crossing{where, isolated.Name})
+		add(e.Crossing(), crossing{where: where, isolated: isolated.Name})
 		if e.Reply != "" {
-			add(e.Reply, crossing{file.Reply, isolated.Name})
+			add(e.Reply, crossing{where: file.Reply, isolated: isolated.Name})
+		}
+	}
+	for i := range b.plan.Processors {
+		if m := b.plan.Processors[i].Machine; m != nil && m.Kept() && m.State != "" {
+			file := b.topology.Processors[i].Machine
+			add(m.State, crossing{where: file.State, machine: b.plan.Processors[i].Name})
+			add(m.Update, crossing{where: file.Update, machine: b.plan.Processors[i].Name})
 		}
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
@@ -109,7 +126,14 @@ func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 		if p.Path != "" && p.Path != p.Root {
 			text = p.Path + ": " + text
 		}
+		from := at[p.Root]
 		switch {
+		case from.machine != "" && (!p.Pos.IsValid() || !b.own(p.Pos)):
+			b.at("TG320", from.where, p.Suggestion, "%q cannot be kept in a log: %s", p.Root, text)
+		case from.machine != "" && !seen[p.Pos]:
+			seen[p.Pos] = true
+			b.atGo("TG320", p.Pos, p.Field, p.Suggestion, "it cannot be kept in a log, and %q has one: %s", from.machine, text)
+		case from.machine != "":
 		case !p.Pos.IsValid() || !b.own(p.Pos):
 			b.at("TG317", at[p.Root].where, p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
 		case !seen[p.Pos]:

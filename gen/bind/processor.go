@@ -26,6 +26,9 @@ type subject struct {
 // processor binds one processor: its type, its methods, its constructor. It
 // reports whether the processor may send before anything was sent to it.
 func (b *binder) processor(i int) (starts bool) {
+	if b.plan.Processors[i].Machine != nil {
+		return b.machine(i)
+	}
 	s := &subject{
 		Processor: &b.plan.Processors[i],
 		index:     i,
@@ -53,7 +56,9 @@ func (b *binder) processor(i int) (starts bool) {
 				s.missing.New = b.canonicalNew(s)
 			}
 			for _, e := range s.Incoming {
-				b.missingReceive(s, e)
+				if !b.plan.Edges[e].Optional {
+					b.missingReceive(s, e)
+				}
 			}
 			if s.Source() {
 				s.missing.Methods = append(s.missing.Methods, b.canonicalOptional(s, "Ping"))
@@ -138,7 +143,9 @@ func (b *binder) receive(s *subject, e int) {
 		want.reply, want.replyText = b.messages[edge.Reply], edge.ReplyType.Format(b.qualifier)
 	}
 	if f == nil {
-		b.missingReceive(s, e)
+		if !edge.Optional {
+			b.missingReceive(s, e)
+		}
 		return
 	}
 	s.called[f.Name()] = true

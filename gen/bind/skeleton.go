@@ -24,6 +24,8 @@ const (
 	deadLetterName  = "_topogen_dead_letter"
 	trackedPrefix   = "_topogen_"
 	indexName       = "_topogen_index" // of processors
+	statePrefix     = "_topogen_state_"
+	updatePrefix    = "_topogen_update_"
 )
 
 // skeleton is a Go file with what the binder needs of the generated ones: the
@@ -76,6 +78,15 @@ func newSkeleton(p *plan.Plan) *skeleton {
 		if q := &p.Processors[i]; !q.External {
 			declare(processorPrefix+strconv.Itoa(i), q.Type.Format(s.qualify))
 		}
+	}
+	for i := range p.Processors {
+		if m := p.Processors[i].Machine; m != nil && m.State != "" {
+			declare(statePrefix+strconv.Itoa(i), m.StateType.Format(s.qualify))
+			declare(updatePrefix+strconv.Itoa(i), m.UpdateType.Format(s.qualify))
+		}
+	}
+	for _, a := range p.Aliases {
+		declare(a.Name, a.Type.Format(s.qualify))
 	}
 	for i := range p.Processors {
 		s.sender(p, &p.Processors[i])

@@ -152,6 +152,14 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	if q.Watch != nil {
 		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
 	}
+	if h.name == "" { // nobody handles it
+		if q.Watch == nil {
+			body = nil
+		}
+		p.doc("%s forgets the message in hand.", e.handle)
+		p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, append(append(body, hand.Clone().Dot("Done").Call()), p.forgotten(q, e)...)...)
+		return
+	}
 	held := hand.Clone().Dot("Message").Call()
 	if q.keeps() && h.Message == plan.ByPointer && !e.CloneAgain {
 		held = hand.Clone().Dot("Copy").Call()
@@ -210,6 +218,14 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	body = append(body, p.received(q, e, nil)...)
 	p.doc("%s hands over the message in hand.", e.handle)
 	p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, body...)
+}
+
+// forgotten ends the method of a message that nobody handles.
+func (p *part) forgotten(q *processor, e *edge) []code {
+	if !q.tracked() {
+		return []code{jen.Return(jen.Nil())}
+	}
+	return []code{jen.Return(sel(p.v("l"), "to", "received").Call(id(q.input(e).constant)))}
 }
 
 // received ends a handler's method: the input has something, which may mean that

@@ -23,6 +23,9 @@ func (p *part) standard(q *processor) code {
 	function := func(body ...code) code {
 		return jen.Func().Params(instance).Params(pointer(typeCode(q.typ)), jen.Error()).Block(body...)
 	}
+	if name := q.Constructor(); name != "" {
+		return function(jen.Return(id(mustIdent(name)).Call()))
+	}
 	if c == nil {
 		return pool("Zero").Types(typeCode(q.typ))
 	}

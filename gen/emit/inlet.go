@@ -253,6 +253,9 @@ func (h *handler) batch(batch, until code) []code {
 
 // handle writes the call for one element of the queue.
 func (h *handler) handle(element *jen.Statement) []code {
+	if h.name == "" { // nobody handles it
+		return nil
+	}
 	message := element.Clone()
 	if h.edge.requests() {
 		message.Dot("Message")

@@ -140,6 +140,9 @@ func (p *part) senderOf(q *processor) code {
 
 // lifecycle writes those methods of an instance that the processor's type has.
 func (p *part) lifecycle(q *processor) {
+	if q.Machine != nil {
+		p.machine(q)
+	}
 	x, n, err, budget, ctx := p.v("x"), p.v("n"), p.v("err"), p.v("budget"), p.v("ctx")
 	if !q.Isolated() && (q.Init != nil || q.hears()) {
 		p.initMethod(q)

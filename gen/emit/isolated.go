@@ -17,6 +17,7 @@ func process(name Ident) *jen.Statement { return jen.Qual(processPath, string(na
 
 // border is what the output has for processors in processes.
 type border struct {
+	isolated     bool                  // some processor is; else machines keep what the codecs write
 	codecs       map[string]wire.Codec // by plan.Edge.Crossing, and by name of replies
 	declarations []jen.Code
 	link         Ident // what a link that leads out of a process is
@@ -28,7 +29,10 @@ func (m *model) addBorder(s *wire.Schema) {
 	if s == nil {
 		return
 	}
-	b := &border{codecs: make(map[string]wire.Codec), link: m.scope.top("outsideLink"), make: m.scope.top("newProcess")}
+	b := &border{codecs: make(map[string]wire.Codec), isolated: slices.ContainsFunc(m.processors, func(q *processor) bool { return q.Isolated() })}
+	if b.isolated {
+		b.link, b.make = m.scope.top("outsideLink"), m.scope.top("newProcess")
+	}
 	codecs, declarations := wire.Emit(s, wire.Names{
 		Top:   func(name string) string { return string(m.scope.top(mustIdent(name))) },
 		Local: func(name string) string { return string(m.scope.local(mustIdent(name))) },
@@ -87,13 +91,16 @@ func (q *processor) remoteReceive(e *edge) *receive {
 	return &receive{edge: e, name: name, Method: plan.Method{Name: string(name), Message: plan.ByPointer, Reply: user.Reply, Error: true}}
 }
 
-// crossings writes what all isolated processors share.
+// crossings writes the codecs, and what all isolated processors share.
 func (p *part) crossings() {
 	if p.border == nil {
 		return
 	}
 	for _, d := range p.border.declarations {
 		p.add(d)
+	}
+	if !p.border.isolated {
+		return
 	}
 	info := p.v("info")
 	var cases []code

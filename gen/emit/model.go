@@ -171,7 +171,7 @@ func (m *model) addProcessor(i int) error {
 	switch {
 	case p.HasSender():
 		q.sender, q.recorder = ident+"Sender", ident+"Recorder"
-	case replies:
+	case replies, len(p.Sends) > 0: // a machine's
 		q.sender = m.scope.top(local + "Sender")
 	}
 	if len(p.Outgoing) > 0 {
@@ -302,7 +302,9 @@ func (m *model) addMethods(q *processor) error {
 			return err
 		}
 		s := &send{Send: p, name: name, field: Ident(strings.TrimPrefix(string(name), "Send"))}
-		s.field = recorded.take(s.field)
+		if !s.Proposes { // another one sends it, and is recorded
+			s.field = recorded.take(s.field)
+		}
 		if p.Ask != "" {
 			if s.ask, err = ParseIdent(p.Ask); err != nil {
 				return err
@@ -312,7 +314,7 @@ func (m *model) addMethods(q *processor) error {
 			s.edges = append(s.edges, m.edges[e])
 		}
 		first := slices.IndexFunc(q.sends, func(other *send) bool { return other.Message == s.Message })
-		if s.whole = first < 0; !s.whole && len(q.sends[first].edges) == 1 {
+		if s.whole = first < 0; !s.whole && !s.Proposes && len(q.sends[first].edges) == 1 {
 			s.same = q.sends[first]
 		}
 		q.sends = append(q.sends, s)

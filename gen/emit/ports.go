@@ -6,6 +6,9 @@ import "github.com/dave/jennifer/jen"
 func (m *model) ports() []job {
 	jobs := []job{(*part).indices}
 	return m.each(jobs, func(p *part, q *processor) {
+		if q.Machine != nil {
+			p.aliases(q)
+		}
 		for _, l := range q.links {
 			if l.first {
 				p.link(l)

@@ -13,6 +13,9 @@ func (p *part) recorder(q *processor) {
 	r := p.v("r")
 	fields := []code{id("sender").Add(id(q.sender)), jen.Line()}
 	for _, sent := range q.sends {
+		if sent.Proposes {
+			continue
+		}
 		field := id(sent.field).Index().Add(typeCode(sent.Type))
 		if sent.whole {
 			field = remark(field, "all of them")
@@ -38,7 +41,10 @@ func (p *part) port(q *processor) {
 	var methods []code
 	seen := make(names)
 	for _, r := range q.receives {
-		if r.name == "" {
+		switch {
+		case r.name == "" && r.edge.Optional:
+			continue
+		case r.name == "":
 			r = p.canonical(q, r.edge)
 		}
 		if !seen[r.name] && r.writable() {

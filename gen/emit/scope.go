@@ -14,6 +14,7 @@ import (
 const (
 	runtimePath   = "github.com/topogen/topogen/runtime/"
 	processPath   = runtimePath + "process"
+	walPath       = plan.Raft + "/wal"
 	wirePath      = runtimePath + "wire"
 	poolPath      = runtimePath + "pool"
 	errtopPath    = runtimePath + "errtop"
@@ -74,7 +75,7 @@ func newScope(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*s
 			s.mentioned[mustIdent(name)] = true
 		}
 	}
-	for _, path := range append(own, foreign...) {
+	for _, path := range append(append(own, machineImports(p)...), foreign...) {
 		s.register(path)
 	}
 	return s, nil
@@ -84,6 +85,10 @@ func newScope(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*s
 // that the plan has.
 func (s *scope) mention(p *plan.Plan) (paths []string, err error) {
 	w := &typeWalk{scope: s}
+	for i := range p.Aliases {
+		w.name("", p.Aliases[i].Name)
+		w.typeRef(&p.Aliases[i].Type)
+	}
 	for i := range p.Processors {
 		w.processor(&p.Processors[i])
 	}
@@ -101,7 +106,7 @@ func (s *scope) register(importPath string) {
 	if s.aliases[importPath] != "" {
 		return
 	}
-	own := slices.Contains(imported, importPath) || slices.Contains(BorderImports(), importPath)
+	own := slices.Contains(imported, importPath) || slices.Contains(BorderImports(), importPath) || slices.Contains(keptImports, importPath)
 	name := packageName(importPath)
 	alias := name
 	for i := 2; s.level[alias] || s.mentioned[alias] || s.declared(string(alias)) || !alias.free(); i++ {
@@ -192,6 +197,11 @@ func (w *typeWalk) processor(p *plan.Processor) {
 	for _, m := range p.Methods() {
 		if m != nil && m.OutType != nil {
 			w.typeRef(m.OutType)
+		}
+	}
+	if p.Machine != nil {
+		for i := range p.Machine.Answers {
+			w.typeRef(&p.Machine.Answers[i].Type)
 		}
 	}
 	if c := p.New; c != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/topogen/topogen/spec"
 )
 
 // sender writes the sender of a processor of the pool.
@@ -16,6 +18,8 @@ func (p *part) sender(q *processor) {
 	if q.recorder != "" {
 		fields = append(fields, param("recorder", ptr(q.recorder)))
 		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
+	} else if q.Machine != nil {
+		p.doc("%s sends the answers of %s.", q.sender, q.Name)
 	} else {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
@@ -79,6 +83,10 @@ func (p *part) send(q *processor, sent *send) {
 	if sent.Error {
 		results = []code{jen.Error()}
 	}
+	if sent.Proposes {
+		p.propose(q, sent)
+		return
+	}
 	if sent.same != nil {
 		p.doc("%s is %s: no other edge carries the message.", sent.name, sent.same.name)
 		c := sel(s, sent.same.name).Call(id(m))
@@ -89,7 +97,11 @@ func (p *part) send(q *processor, sent *send) {
 		return
 	}
 	p.sendDoc(q, sent)
-	body := append(p.record(q, sent), p.timedSend(q)...)
+	var body []code
+	if sent.Proposer {
+		body = append(body, set(sel(m, spec.Proposer), sel(s, "out", "Index").Call()))
+	}
+	body = append(append(body, p.record(q, sent)...), p.timedSend(q)...)
 	if q.Source() {
 		err := p.v("err")
 		body = append(body, jen.If(define(err, sel(s, "out", "Open").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
@@ -107,13 +119,16 @@ func (p *part) send(q *processor, sent *send) {
 
 // record writes what a sender of a recorder does.
 func (p *part) record(q *processor, sent *send) []code {
+	if q.recorder == "" {
+		return nil
+	}
 	s, r, m := p.v("s"), p.v("r"), p.v("m")
 	var body []code
 	note := func(field Ident) {
 		body = append(body, set(sel(r, field), jen.Append(sel(r, field), id(m))))
 	}
 	for _, other := range q.sends {
-		if other.Message == sent.Message && (other.whole || sent.whole || other == sent) {
+		if other.Message == sent.Message && !other.Proposes && (other.whole || sent.whole || other == sent) {
 			note(other.field)
 		}
 	}
@@ -147,6 +162,9 @@ func (p *part) sendDoc(q *processor, sent *send) {
 		doc += " Where the queue is full it returns topo.ErrFull."
 	}
 	doc += sent.keyDoc()
+	if sent.Proposer {
+		doc += " It fills in Proposer, so that the answer comes to this instance."
+	}
 	if sent.Error && q.Source() && q.Serve != nil {
 		doc += " It waits while a queue is full and returns topo.ErrStopping when the topology stops."
 	}

@@ -25,6 +25,9 @@ func (m *model) wiring() []job {
 			p.joiner(q)
 			return
 		}
+		if q.Constructor() != "" {
+			p.machineConstructor(q)
+		}
 		p.instance(q)
 		p.maker(q)
 		for _, a := range q.adapters {
@@ -81,6 +84,9 @@ func (p *part) asked(q *processor) []string {
 	var order []Ident
 	edges := make(map[Ident][]string)
 	for _, r := range q.receives {
+		if r.name == "" { // it need not have it
+			continue
+		}
 		if edges[r.name] == nil {
 			order = append(order, r.name)
 		}
@@ -186,6 +192,7 @@ func (p *part) spec() code {
 			}
 		}
 		flag("Blocking", q.Blocking || q.Isolated())
+		flag("Stays", q.Machine != nil && q.Machine.Controller < 0)
 		flag("External", q.External)
 		flag("Ping", q.Ping != nil)
 		flag("Serve", q.Serve != nil)
@@ -278,6 +285,11 @@ func (p *part) methods() {
 		}
 		if q.Isolated() {
 			continue // it is in no memory of this process
+		}
+		if q.Machine != nil {
+			p.doc("%s is the machine %s.", q.ident, q.Name)
+			method(q.ident, nil, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(jen.Lit(0)).Dot("p"))
+			continue
 		}
 		p.doc("%s is an instance of %s, to be looked at before and after Run.", q.ident, q.Name)
 		method(q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(id(i)).Dot("p"))

@@ -113,7 +113,10 @@ func (b *builder) processors() {
 			Blocking:  p.Blocking,
 			External:  p.External,
 		}
-		if !p.External {
+		switch {
+		case p.Machine != nil:
+			b.machine(len(b.plan.Processors), &q)
+		case !p.External:
 			q.Type = b.processorType(p)
 		}
 		b.plan.Processors = append(b.plan.Processors, q)
@@ -155,6 +158,7 @@ func (b *builder) edges() {
 			ReplyEdge: -1,
 			ReplyOf:   -1,
 			Timeout:   e.Timeout,
+			Optional:  e.Optional,
 		}
 		to := b.plan.Processors[e.To].Ident
 		if e.Every > 0 {
@@ -188,6 +192,7 @@ func (b *builder) edges() {
 		to := &b.plan.Processors[e.To]
 		to.Incoming = append(to.Incoming, i)
 	}
+	b.machineReceives()
 }
 
 // replyEdge is the edge that carries the replies of edge ask. The asked message

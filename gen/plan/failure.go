@@ -161,7 +161,7 @@ const deadLetterCapacity = 1024
 func (b *builder) inputs() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
-		if p.External || !b.hears(p) {
+		if p.External || p.Machine != nil || !b.hears(p) {
 			continue
 		}
 		taken := make(map[string]int)

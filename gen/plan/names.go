@@ -41,6 +41,9 @@ func (p *Plan) Names() []Name {
 			continue
 		}
 		names = append(names, Name{q.Ident + "Processor", "the interface", i, -1})
+		if name := q.Constructor(); name != "" {
+			names = append(names, Name{name, "the constructor", i, -1})
+		}
 		if q.Inputs != nil {
 			names = append(names,
 				Name{q.Ident + "Inputs", "the tracker of the inputs", i, -1},
@@ -54,6 +57,9 @@ func (p *Plan) Names() []Name {
 				Name{"Record" + q.Ident, "the recorder's constructor", i, -1},
 				Name{q.Ident + "Recorder", "the recorder", i, -1})
 		}
+	}
+	for _, a := range p.Aliases {
+		names = append(names, Name{a.Name, a.What, a.Processor, -1})
 	}
 	for i, e := range p.Edges {
 		names = append(names, Name{"Edge" + e.Ident, "the index", -1, i})
@@ -77,7 +83,7 @@ func (p *Plan) NameText(n Name) string {
 
 // HasSender reports whether a sender is generated for p. A processor that only
 // replies has none.
-func (p *Processor) HasSender() bool { return p.External || len(p.Sends) > 0 }
+func (p *Processor) HasSender() bool { return p.External || len(p.Sends) > 0 && p.Machine == nil }
 
 // EdgeText is edge i in the words of the file: feed -> parser: Raw.
 func (p *Plan) EdgeText(i int) string {
@@ -94,12 +100,12 @@ func (p *Plan) EdgeText(i int) string {
 func (b *builder) checkNames() {
 	users := make(map[string]string)
 	for i := range b.plan.Processors {
-		if p := &b.plan.Processors[i]; !p.External && p.Type.Import == "" {
+		if p := &b.plan.Processors[i]; !p.External && p.Type.Import == "" && p.Machine == nil {
 			users[p.Type.Name] = "the type of processor " + p.Name
 		}
 	}
 	for i := range b.plan.Edges {
-		if e := &b.plan.Edges[i]; e.From >= 0 && e.Type.Kind == Named && e.Type.Import == "" {
+		if e := &b.plan.Edges[i]; e.From >= 0 && e.Type.Kind == Named && e.Type.Import == "" && !b.plan.aliased(e.Type.Name) {
 			users[e.Type.Name] = "the type of message " + e.Message
 		}
 	}

@@ -19,6 +19,7 @@ type Plan struct {
 	Supervision *Supervision  // nil: a failure ends the topology
 	Wire        string        // hash of how messages cross to processes; "": none does
 	FaultLog    time.Duration // how often what went wrong is logged; 0: never
+	Aliases     []Alias       // of machines
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
 }
 
@@ -88,6 +89,8 @@ type Processor struct {
 	Track                                                            *Method // takes the tracker of its inputs
 
 	New *Constructor // nil: the zero value
+
+	Machine *Machine // nil: the type is the user's
 }
 
 // Source reports whether nothing comes in: only Ping or Serve make it act, and
@@ -104,6 +107,9 @@ type Send struct {
 	Clone   bool   // the message is cloned for all receivers but the last
 	Error   bool   // it returns an error (a full: fail edge, or the sender of a source or external)
 	Ask     string // the Ask method beside it ("" for none); external, single edge with reply
+
+	Proposes bool // it makes the message, of Type, which is a machine's update
+	Proposer bool // it fills in the field Proposer: the instance that a machine's answer goes to
 }
 
 // Method is how a method of the processor's type is called.
@@ -235,6 +241,7 @@ type Edge struct {
 	InCycle    bool // both ends in one group
 	Pointerful bool // the message's type holds pointers
 	DeadLetter bool // implied: carries messages that could not be handled
+	Optional   bool // the receiver needs no handler: without one the message is forgotten
 	CloneAgain bool // each attempt at the message gets a Clone of it
 }
 

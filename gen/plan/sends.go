@@ -23,12 +23,30 @@ func (b *builder) sends() {
 		for _, message := range order {
 			edges := byMessage[message]
 			p.Sends = append(p.Sends, b.send(p, message, "", edges))
+			if p.Machine != nil {
+				continue // nobody but the runtime uses its sender
+			}
 			for _, e := range edges {
 				to := b.plan.Processors[b.plan.Edges[e].To].Ident
 				p.Sends = append(p.Sends, b.send(p, message, "To"+to, []int{e}))
 			}
+			for _, e := range edges {
+				b.propose(p, e)
+			}
 		}
 	}
+}
+
+// propose adds the method that makes a proposal of an update.
+func (b *builder) propose(p *Processor, e int) {
+	edge := &b.plan.Edges[e]
+	to := &b.plan.Processors[edge.To]
+	if m := to.Machine; m == nil || m.UpdateType.Name == "" || edge.Message != to.Ident+"Proposal" {
+		return
+	}
+	s := b.send(p, edge.Message, "To"+to.Ident, []int{e})
+	s.Name, s.Type, s.Proposes = "ProposeTo"+to.Ident, to.Machine.UpdateType, true
+	p.Sends = append(p.Sends, s)
 }
 
 func (b *builder) send(p *Processor, message, suffix string, edges []int) Send {

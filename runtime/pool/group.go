@@ -33,7 +33,7 @@ type group struct {
 	down    []*group // that its edges lead to
 	full    atomic.Int32
 	givenUp atomic.Int32 // instances that have failed for good, and send no more
-	onTimer bool         // nothing but timers comes in: open until Run's context ends
+	onTimer bool         // nothing but timers comes in, or it is used from outside: open until Run's context ends
 
 	// turns holds, while closing, who may still change the group's queues in its
 	// lower half (units in a turn or not yet told, and the finisher), and counts

@@ -387,3 +387,33 @@ func TestSteppedIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestStays: an instance that is used from outside keeps its topology open until
+// the context ends, and no longer, whether others have come to their end or not.
+func TestStays(t *testing.T) {
+	for name, procs := range map[string][]proc{
+		"alone":         {{stays: true}},
+		"with others":   {feed(0, 3, 1), {}, {stays: true, finish: func(*cell) error { return nil }}},
+		"with an input": {feed(0, 3, 1), {stays: true, finish: func(*cell) error { return nil }}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var edges []edge
+				if len(procs) > 1 {
+					edges = []edge{{from: 0, to: 1}}
+				}
+				top := build(t, procs, edges)
+				ctx, cancel := context.WithTimeout(t.Context(), answerAfter)
+				defer cancel()
+				began := time.Now()
+				if err := top.run(t, ctx); err != nil {
+					t.Error(err)
+				}
+				top.check(t, true)
+				if took := time.Since(began); took != answerAfter {
+					t.Errorf("Run takes %v", took)
+				}
+			})
+		})
+	}
+}

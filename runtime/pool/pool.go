@@ -124,13 +124,14 @@ func (p *Pool) build() {
 		p.processors = append(p.processors, proc)
 	}
 	p.edges = make([]edge, len(p.spec.Edges))
-	members := make([]int, len(p.groups))
+	members, stays := make([]int, len(p.groups)), make([]bool, len(p.groups))
 	for _, proc := range p.processors {
 		members[proc.Group]++
 		proc.group.cyclic = members[proc.Group] > 1
 		if proc.Ping || proc.Serve {
 			proc.group.onTimer = false
 		}
+		stays[proc.Group] = stays[proc.Group] || proc.Stays
 	}
 	timed := make([]bool, len(p.groups))
 	joined := make(map[[2]*group]bool)
@@ -155,7 +156,7 @@ func (p *Pool) build() {
 		}
 	}
 	for i, g := range p.groups {
-		g.onTimer = g.onTimer && timed[i]
+		g.onTimer = g.onTimer && timed[i] || stays[i]
 		if g.onTimer {
 			g.open++ // closed by stop
 		}

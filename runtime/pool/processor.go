@@ -15,6 +15,7 @@ type Processor struct {
 	Ping     bool // has the method
 	Serve    bool
 	Finish   bool
+	Stays    bool   // it is used from outside: its group is open until Run's context ends
 	Events   bool   // hears what becomes of its inputs
 	Watch    *Watch // nil: an instance that fails ends the topology
 }

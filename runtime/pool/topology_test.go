@@ -19,6 +19,7 @@ type proc struct {
 	instances int // 0: one
 	external  bool
 	blocking  bool
+	stays     bool
 
 	init    func(c *cell, ctx context.Context) error
 	receive func(c *cell, m *message) error
@@ -148,7 +149,7 @@ func (top *topology) spec() pool.Spec {
 	s := pool.Spec{Name: "test", Batch: 256, DrainTimeout: time.Minute}
 	for i, p := range top.procs {
 		s.Processors = append(s.Processors, pool.Processor{
-			Name: top.name(i), Group: top.group[i], Blocking: p.blocking, External: p.external,
+			Name: top.name(i), Group: top.group[i], Blocking: p.blocking, External: p.external, Stays: p.stays,
 			Ping: p.ping != nil, Serve: p.serve != nil, Finish: p.finish != nil, Events: p.events, Watch: p.watch,
 		})
 	}

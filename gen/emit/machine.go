@@ -1,0 +1,156 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// keptImports are the packages that output imports where there are machines.
+var keptImports = []string{plan.FSM, plan.Raft, walPath}
+
+// MachineImports lists the packages that generated files import besides where there
+// are machines; kept: some have a log.
+func MachineImports(kept bool) []string {
+	if kept {
+		return append(slices.Clone(keptImports), wirePath)
+	}
+	return []string{plan.FSM}
+}
+
+func machineImports(p *plan.Plan) []string {
+	if len(p.Aliases) == 0 {
+		return nil
+	}
+	return MachineImports(slices.ContainsFunc(p.Processors, func(q plan.Processor) bool { return q.Machine != nil && q.Machine.Kept() }))
+}
+
+func fsm(name Ident) *jen.Statement  { return jen.Qual(plan.FSM, string(name)) }
+func raft(name Ident) *jen.Statement { return jen.Qual(plan.Raft, string(name)) }
+
+// aliases names the types of a machine and of its messages.
+func (p *part) aliases(q *processor) {
+	m := q.Machine
+	switch {
+	case m.State != "":
+		p.doc("%s keeps the state %s, which %s changes.", q.ident, m.State, m.Update)
+	default:
+		p.doc("%s agrees with its peers on what is committed.", q.ident)
+	}
+	var messages []code
+	for _, a := range p.plan.Aliases {
+		if a.Processor != q.index {
+			continue
+		}
+		alias := id(mustIdent(a.Name)).Op("=").Add(typeCode(a.Type))
+		if a.Name == q.Ident {
+			p.add(jen.Type().Add(alias))
+		} else {
+			messages = append(messages, alias)
+		}
+	}
+	if len(messages) > 0 {
+		p.doc("What %s is asked by %s, and answers.", q.Name, p.processors[m.Controller].Name)
+		p.add(jen.Type().Defs(messages...))
+	}
+}
+
+// propose writes the method that makes a proposal of an update.
+func (p *part) propose(q *processor, sent *send) {
+	s, m := p.v("s"), p.v("m")
+	machine := sent.edges[0].to
+	proposal := id(mustIdent(sent.Message))
+	call := sel(s, mustIdent("Send"+sent.Message+"To"+machine.Ident)).Call(proposal.Values(key("Update", id(m))))
+	var results []code
+	if sent.Error {
+		call, results = jen.Return(call), []code{jen.Error()}
+	}
+	p.doc("%s asks %s to apply and commit an update. What became of it comes back to this instance as a %sOutcome.", sent.name, machine.Name, machine.Ident)
+	p.short(s, q.sender, sent.name, []code{param(m, typeCode(sent.Type))}, results, call)
+}
+
+// machine writes how an instance joins the runtime's machine and the pool.
+func (p *part) machine(q *processor) {
+	x, ctx, m := p.v("x"), p.v("ctx"), p.v("m")
+	p.short(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
+		jen.Return(sel(x, "p", "Start").Call(id(ctx), ref(x, "Unit"))))
+	p.doc("Woken sends what %s has to answer.", q.Name)
+	p.short(x, q.instance, "Woken", nil, []code{jen.Error()}, jen.Return(sel(x, "p", "Answer").Call(id(x))))
+	for _, a := range q.Machine.Answers {
+		name := mustIdent(a.Name)
+		if a.Send == "" {
+			p.add(jen.Func().Params(ptr(q.instance)).Add(id(name)).Params(typeCode(a.Type)).Add(oneLine(jen.Empty())))
+			continue
+		}
+		p.short(x, q.instance, name, []code{param(m, typeCode(a.Type))}, nil, sel(x, "out", mustIdent(a.Send)).Call(id(m)))
+	}
+}
+
+// machineConstructor writes the function that makes a machine with a log.
+func (p *part) machineConstructor(q *processor) {
+	m := q.Machine
+	name, c, o, opts, err := mustIdent(q.Constructor()), p.v("c"), p.v("o"), p.v("opts"), p.v("err")
+	make := raft("NewProcessor").Call(id(c))
+	if m.State != "" {
+		make = raft("New").Types(typeCode(m.StateType), typeCode(m.UpdateType), pointer(typeCode(m.UpdateType))).Call(id(c), p.codec(m.State, m.StateType), p.codec(m.Update, m.UpdateType))
+	}
+	p.doc("%s makes %s as %s describes it. The environment goes before the file, see raft.Config, and opts go before both: they say which node this is.", name, q.Name, p.plan.Source)
+	p.add(jen.Func().Add(id(name)).Params(id(opts).Op("...").Func().Params(pointer(raft("Config")))).Params(ptr(q.ident), jen.Error()).Block(
+		define(c, raft("Config").Add(lines(p.raftConfig(q)))),
+		jen.If(define(err, sel(c, "FromEnvironment").Call()), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
+		jen.For(jen.List(jen.Id("_"), id(o)).Op(":=").Range().Add(id(opts))).Block(id(o).Call(ref(c))),
+		jen.Return(make),
+	))
+}
+
+// codec is how values of a type are written and read.
+func (p *part) codec(name string, t plan.TypeRef) code {
+	codec := p.border.codecs[name]
+	return fsm("Codec").Types(typeCode(t)).Values(key("Append", id(mustIdent(codec.Append))), key("Consume", id(mustIdent(codec.Consume))))
+}
+
+// raftConfig is what the file says of a machine with a log.
+func (p *part) raftConfig(q *processor) (fields []code) {
+	m := q.Machine
+	add := func(name string, value code) { fields = append(fields, key(name, value)) }
+	add("Topology", jen.Lit(p.plan.Name))
+	if m.Raft != nil {
+		add("Group", jen.Lit(m.Raft.Group))
+	} else {
+		add("Group", jen.Lit(q.Name))
+	}
+	if m.Log != nil {
+		add("Dir", jen.Lit(m.Log.Path))
+		add("Sync", jen.Qual(walPath, map[string]string{"always": "Always", "interval": "Interval", "none": "None"}[m.Log.Sync]))
+		if m.Log.Sync == "interval" {
+			add("SyncInterval", duration(m.Log.Interval))
+		}
+		add("SnapshotEvery", jen.Lit(m.Log.SnapshotEvery))
+	}
+	r := m.Raft
+	if r == nil {
+		return fields
+	}
+	var peers []code
+	for _, peer := range r.Peers {
+		peers = append(peers, jen.Lit(peer.Name).Op(":").Lit(peer.Address))
+	}
+	add("Peers", jen.Map(jen.String()).String().Add(lines(peers)))
+	add("ElectionTimeout", duration(r.ElectionTimeout))
+	add("Heartbeat", duration(r.Heartbeat))
+	if m.State != "" {
+		add("Forward", jen.Lit(r.Forward))
+	}
+	for _, text := range []struct{ name, value string }{
+		{"TLSCert", r.Cert}, {"TLSKey", r.Key}, {"TLSCA", r.CA}, {"TrustDomain", r.TrustDomain},
+	} {
+		if text.value != "" {
+			add(text.name, jen.Lit(text.value))
+		}
+	}
+	if r.Insecure {
+		add("Insecure", jen.True())
+	}
+	return fields
+}

@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Packages of the runtime that hold machines.
+const (
+	FSM  = "github.com/topogen/topogen/runtime/fsm"
+	Raft = "github.com/topogen/topogen/runtime/raft"
+)
+
+// Alias is a name in the generated package for a type of the runtime.
+type Alias struct {
+	Name      string
+	Type      TypeRef
+	What      string // "the message Outcome", for findings
+	Processor int    // whose it is
+}
+
+// Machine is a processor whose type the runtime brings. That type's methods are
+// known, so that bind does not look for them.
+type Machine struct {
+	Kind       string // "fsm", "raft"
+	Runtime    TypeRef
+	State      string // the name of its type, as that of a message; "" of a raft
+	Update     string // likewise
+	StateType  TypeRef
+	UpdateType TypeRef
+	Controller int // -1: none
+	Log        *Log
+	Raft       *Replication
+	Answers    []Answer // what it gives to its controller
+}
+
+// Answer is a message from a machine.
+type Answer struct {
+	Name string  // of the runtime's type, and of the method that sends it
+	Type TypeRef // the runtime's
+	Send string  // the sender's method; "": nobody gets it
+}
+
+// Log says where a machine keeps what happens to it.
+type Log struct {
+	Path          string
+	Sync          string // "always", "interval", "none"
+	Interval      time.Duration
+	SnapshotEvery int
+}
+
+// Replication says with whom a machine agrees.
+type Replication struct {
+	Group           string
+	Peers           []Peer
+	ElectionTimeout time.Duration
+	Heartbeat       time.Duration
+	Forward         bool
+	ByController    bool
+	Insecure        bool
+	TrustDomain     string
+	Cert, Key, CA   string
+}
+
+// Peer is a node of a group.
+type Peer struct{ Name, Address string }
+
+// Kept reports whether the machine has a log: then its values are written as bytes.
+func (m *Machine) Kept() bool { return m.Log != nil || m.Raft != nil }
+
+// Constructor is the function that makes a machine which has a log.
+func (p *Processor) Constructor() string {
+	if p.Machine == nil || !p.Machine.Kept() {
+		return ""
+	}
+	return "New" + p.Ident
+}
+
+// machine takes over what the file says of a machine, and names its types.
+func (b *builder) machine(i int, q *Processor) {
+	f := b.topology.Processors[i].Machine
+	m := &Machine{
+		Kind: string(f.Kind), State: f.State.Value, Update: f.Update.Value, Controller: f.ControllerTo, Log: logOf(f.Log), Raft: replicationOf(f.Raft),
+	}
+	switch {
+	case f.Kind == spec.Raft:
+		m.Runtime = TypeRef{Import: Raft, Name: "Processor"}
+	default:
+		m.StateType, m.UpdateType = b.message(m.State), b.message(m.Update)
+		m.Runtime = TypeRef{Import: FSM, Name: "Processor"}
+		if m.Kept() {
+			m.Runtime = TypeRef{Import: Raft, Name: "Machine"}
+		}
+		m.Runtime.Args = []TypeRef{m.StateType, m.UpdateType, {Kind: Pointer, Elem: &m.UpdateType}}
+	}
+	q.Machine, q.Type = m, TypeRef{Name: q.Ident}
+	q.Close = &Method{Name: "Close", Error: true}
+	b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident, m.Runtime, "the machine", i})
+	known := make(map[string]bool)
+	for _, message := range f.Messages() {
+		t := m.typeOf(message)
+		if !message.ToMachine {
+			a := Answer{Name: message.Name, Type: t}
+			if m.Controller >= 0 {
+				a.Send = "Send" + q.Ident + message.Name
+			}
+			m.Answers = append(m.Answers, a)
+		}
+		if m.Controller >= 0 && !known[message.Name] {
+			known[message.Name] = true
+			b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident + message.Name, t, "the message " + message.Name, i})
+		}
+	}
+	if f.Kind == spec.FSM && f.Replicated() { // what a log of several hosts does not have is asked of it nevertheless
+		m.Answers = append(m.Answers, Answer{Name: "Upcoming", Type: m.typeOf(spec.MachineMessage{Name: "Upcoming", OfUpdate: true})})
+	}
+}
+
+// typeOf is the runtime's type of a message.
+func (m *Machine) typeOf(message spec.MachineMessage) TypeRef {
+	t := TypeRef{Import: FSM, Name: message.Name}
+	if m.Kind == string(spec.Raft) {
+		t.Import = Raft
+	}
+	if message.OfUpdate {
+		t.Args = []TypeRef{m.UpdateType}
+	}
+	return t
+}
+
+func logOf(l *spec.Log) *Log {
+	if l == nil {
+		return nil
+	}
+	return &Log{Path: l.Path.Value, Sync: string(l.Sync), Interval: l.Interval, SnapshotEvery: l.SnapshotEvery}
+}
+
+func replicationOf(r *spec.Replication) *Replication {
+	if r == nil {
+		return nil
+	}
+	p := &Replication{
+		Group: r.Group.Value, ElectionTimeout: r.ElectionTimeout, Heartbeat: r.Heartbeat, Forward: r.Forward,
+		ByController: r.ByController, Insecure: r.Insecure, TrustDomain: r.TrustDomain.Value,
+	}
+	if t := r.TLS; t != nil {
+		p.Cert, p.Key, p.CA = t.Cert.Value, t.Key.Value, t.CA.Value
+	}
+	for _, peer := range r.Peers {
+		p.Peers = append(p.Peers, Peer{peer.Name.Value, peer.Address.Value})
+	}
+	return p
+}
+
+// machineReceives says by which methods machines take their messages: those of the
+// runtime's types.
+func (b *builder) machineReceives() {
+	for i := range b.plan.Processors {
+		p := &b.plan.Processors[i]
+		if p.Machine == nil {
+			continue
+		}
+		for _, e := range p.Incoming {
+			name := "Receive" + b.plan.Edges[e].Message[len(p.Ident):]
+			p.Receives = append(p.Receives, Receive{e, Method{Name: name, Context: true, Message: ByPointer, Error: true}})
+		}
+	}
+}
+
+// aliased reports whether a name of this package is one that the generated files
+// give to a type of the runtime.
+func (p *Plan) aliased(name string) bool {
+	for _, a := range p.Aliases {
+		if a.Name == name {
+			return true
+		}
+	}
+	return false
+}

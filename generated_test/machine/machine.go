@@ -1,0 +1,140 @@
+// Package machine has state machines in memory: one whose controller has several
+// instances and handles its answers, and one whose controller does not.
+package machine
+
+import (
+	"errors"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Order is what a client wants.
+type Order struct {
+	From, To string
+	Cents    int64
+}
+
+// Accounts is what the ledger knows.
+type Accounts struct{ Cents map[string]int64 }
+
+// Transfer changes it.
+type Transfer struct {
+	From, To string
+	Cents    int64
+}
+
+// ErrNoMoney is what a transfer ends with that an account has not enough for.
+var ErrNoMoney = errors.New("no money")
+
+// Update moves money. The account "" has any amount.
+func (t *Transfer) Update(a *Accounts) error {
+	if a.Cents == nil {
+		a.Cents = make(map[string]int64)
+	}
+	if t.From != "" && a.Cents[t.From] < t.Cents {
+		return fsm.Reject(ErrNoMoney)
+	}
+	a.Cents[t.From] -= t.Cents
+	a.Cents[t.To] += t.Cents
+	return nil
+}
+
+// Revert moves it back.
+func (t *Transfer) Revert(a *Accounts) error {
+	a.Cents[t.From] += t.Cents
+	a.Cents[t.To] -= t.Cents
+	return nil
+}
+
+const orders = 1000
+
+// Clients gives each account some money and has it spent, more than there is.
+type Clients struct{ sent int }
+
+var names = []string{"ann", "bob", "cid", "dee", "eve", "fay", "gus"}
+
+func (c *Clients) Ping(out *ClientsSender) error {
+	if c.sent == orders {
+		return topo.Done
+	}
+	from := names[c.sent%len(names)]
+	o := Order{From: from, To: names[(c.sent*3+1)%len(names)], Cents: int64(c.sent % 50)}
+	if c.sent < len(names) {
+		o = Order{To: from, Cents: 100}
+	}
+	c.sent++
+	if c.sent%10 == 0 {
+		if err := out.SendText("note"); err != nil {
+			return err
+		}
+	}
+	return out.SendOrder(o)
+}
+
+// Bank proposes transfers, and at its end asks for what is upcoming.
+type Bank struct {
+	Asked, Applied, Rejected int
+	Upcoming                 [][]Transfer
+	Wrong                    []string
+	asked                    map[Transfer]int
+}
+
+func (b *Bank) ReceiveOrder(m *Order, out *BankSender) {
+	if b.asked == nil {
+		b.asked = make(map[Transfer]int)
+	}
+	t := Transfer(*m)
+	b.Asked++
+	b.asked[t]++
+	out.ProposeToLedger(t)
+}
+
+// ReceiveLedgerOutcome counts answers. Each is for a transfer that this instance
+// has proposed.
+func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome) {
+	if b.asked[m.Update] == 0 {
+		b.Wrong = append(b.Wrong, m.Update.From+" to "+m.Update.To)
+	}
+	b.asked[m.Update]--
+	switch {
+	case m.Err == nil:
+		b.Applied++
+	case errors.Is(m.Err, ErrNoMoney):
+		b.Rejected++
+	default:
+		b.Wrong = append(b.Wrong, m.Err.Error())
+	}
+}
+
+func (b *Bank) ReceiveLedgerUpcoming(m *LedgerUpcoming) {
+	b.Upcoming = append(b.Upcoming, m.Updates)
+}
+
+// Finish tries the messages of rast.md 2.15: updates that are reverted, updates that
+// are committed, and none that is left.
+func (b *Bank) Finish(out *BankSender) {
+	gift := LedgerUpdates{Updates: []Transfer{{To: "zoe", Cents: 1}, {To: "zoe", Cents: 2}}}
+	out.SendLedgerUpdates(gift)
+	out.SendLedgerGetUpcoming(LedgerGetUpcoming{Proposer: 99}) // which the sender knows better
+	out.SendLedgerRevert(LedgerRevert{})
+	out.SendLedgerGetUpcoming(LedgerGetUpcoming{})
+	out.SendLedgerUpdates(gift)
+	out.SendLedgerCommit(LedgerCommit{})
+	out.SendLedgerGetUpcoming(LedgerGetUpcoming{})
+}
+
+// Quiet proposes and hears nothing of it.
+type Quiet struct{}
+
+func (Quiet) ReceiveText(m Text, out *QuietSender) { out.ProposeToNotes(Note(m)) }
+
+// Text is a message, Note what keeps it, Count how many there are.
+type (
+	Text  string
+	Note  string
+	Count int
+)
+
+func (*Note) Update(n *Count) error { *n++; return nil }
+func (*Note) Revert(n *Count) error { *n--; return nil }

@@ -1,0 +1,109 @@
+package machine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+func build(t *testing.T, opts ...pool.Option) *Topology {
+	t.Helper()
+	top, err := New(Processors{}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+// check checks that each transfer was answered once, to the instance that proposed
+// it, that no money has come or gone, and that the updates of Finish had their turn.
+func check(t *testing.T, top *Topology) {
+	t.Helper()
+	asked, applied := 0, 0
+	for i := range 3 {
+		b := top.Bank(i)
+		asked, applied = asked+b.Asked, applied+b.Applied
+		if len(b.Wrong) > 0 || b.Applied+b.Rejected != b.Asked {
+			t.Errorf("instance %d: asked for %d, %d applied, %d rejected, wrong: %q", i, b.Asked, b.Applied, b.Rejected, b.Wrong)
+		}
+		// Other instances add theirs meanwhile, so that what comes from here stands in it.
+		if len(b.Upcoming) != 3 {
+			t.Errorf("instance %d has heard %d times what is upcoming, not 3 times", i, len(b.Upcoming))
+		}
+	}
+	if asked != orders || applied == 0 || applied == orders {
+		t.Errorf("%d transfers, %d applied", asked, applied)
+	}
+	var got Accounts
+	if err := top.Ledger().Read(t.Context(), func(a *Accounts) { got = *a }); err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, cents := range got.Cents {
+		sum += cents
+	}
+	if sum != 0 || got.Cents["zoe"] < 3 || got.Cents["zoe"]%3 != 0 {
+		t.Errorf("the sum is %d: %v", sum, got.Cents)
+	}
+	var notes Count
+	if err := top.Notes().Read(t.Context(), func(n *Count) { notes = *n }); err != nil || notes != orders/10 {
+		t.Errorf("%d notes, %v", notes, err)
+	}
+	if e := top.Tree().Edge(EdgeLedgerBankLedgerOutcome); e.Sent() != orders || e.Received() != orders {
+		t.Errorf("%d outcomes were sent, %d received", e.Sent(), e.Received())
+	}
+	if e := top.Tree().Edge(EdgeNotesQuietNotesOutcome); e.Sent() != orders/10 || e.Received() != orders/10 {
+		t.Errorf("%d outcomes of notes were sent, %d taken", e.Sent(), e.Received())
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		top := build(t, pool.Workers(workers))
+		if _, err := top.Ledger().Propose(t.Context(), Transfer{}); !errors.Is(err, fsm.ErrNotRunning) {
+			t.Errorf("before Run, Propose returns %v", err)
+		}
+		if err := top.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check(t, top)
+		if _, err := top.Ledger().Propose(t.Context(), Transfer{}); !errors.Is(err, fsm.ErrStopped) {
+			t.Errorf("after Run, Propose returns %v", err)
+		}
+	}
+}
+
+// TestStepper runs in one goroutine: a seed gives the same trace each time.
+func TestStepper(t *testing.T) {
+	for seed := range uint64(20) {
+		var traces [2][]string
+		for i := range traces {
+			top := build(t)
+			s := top.Stepper(seed)
+			s.Trace(func(_ uint64, processor string, _ int) { traces[i] = append(traces[i], processor) })
+			if err := s.Run(); err != nil {
+				t.Fatal(err)
+			}
+			check(t, top)
+		}
+		if !slices.Equal(traces[0], traces[1]) {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+	}
+}
+
+// TestRecorder: the test of a handler sees what it proposes.
+func TestRecorder(t *testing.T) {
+	r := RecordBank()
+	var b Bank
+	b.ReceiveOrder(&Order{From: "ann", To: "bob", Cents: 3}, r.Sender())
+	want := []LedgerProposal{{Update: Transfer{"ann", "bob", 3}}}
+	if diff := cmp.Diff(want, r.LedgerProposal); diff != "" {
+		t.Error(diff)
+	}
+}

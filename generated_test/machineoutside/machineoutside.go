@@ -1,0 +1,23 @@
+// Package machineoutside has a state machine that is used from outside alone, with
+// a state that has no name of its own.
+package machineoutside
+
+import "errors"
+
+// Add adds to the sum.
+type Add int64
+
+// ErrNegative is an error that changes nothing.
+var ErrNegative = errors.New("negative")
+
+// Update adds, by a value receiver.
+func (a Add) Update(sum *int64) error {
+	if a < 0 {
+		return ErrNegative
+	}
+	*sum += int64(a)
+	return nil
+}
+
+// Revert takes it back.
+func (a Add) Revert(sum *int64) error { *sum -= int64(a); return nil }
