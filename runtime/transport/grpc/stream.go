@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -204,11 +203,7 @@ func (s *stream) why(err error) error {
 	if failure := s.handshake.Load(); failure != nil {
 		return fmt.Errorf("%w: TLS: %w", errRefused, *failure)
 	}
-	err = readable(err)
-	if strings.Contains(err.Error(), "remote error: tls: ") {
-		return fmt.Errorf("%w: the peer does not accept this node's certificate: %w", errRefused, err)
-	}
-	return err
+	return readable(err)
 }
 
 func (s *stream) credentials(c *certificates) credentials.TransportCredentials {

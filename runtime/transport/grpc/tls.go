@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -56,6 +58,9 @@ func (s *secured) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
 	}
 }
 
+// ClientHandshake waits for the first byte that the listener sends after the
+// handshake: in TLS 1.3 it is only then that the dialler knows its certificate to
+// be accepted, and what it had written before might hide why it was not.
 func (s *secured) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
@@ -63,8 +68,40 @@ func (s *secured) ClientHandshake(ctx context.Context, authority string, raw net
 		s.refused(raw, err)
 		return nil, nil, err
 	}
+	begun := &begun{Conn: conn}
+	if err := begun.begin(); err != nil {
+		s.refused(raw, fmt.Errorf("the peer does not accept this node's certificate: %w", err))
+		conn.Close()
+		return nil, nil, err
+	}
 	found.TLSInfo = info.(credentials.TLSInfo)
-	return conn, found, nil
+	return begun, found, nil
+}
+
+// begun is a connection whose first byte has been read.
+type begun struct {
+	net.Conn
+	first []byte
+}
+
+func (b *begun) begin() error {
+	b.first = make([]byte, 1)
+	if err := b.Conn.SetReadDeadline(time.Now().Add(handshakeTimeout)); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(b.Conn, b.first); err != nil {
+		return err
+	}
+	return b.Conn.SetReadDeadline(time.Time{})
+}
+
+func (b *begun) Read(p []byte) (n int, err error) {
+	if len(b.first) == 0 {
+		return b.Conn.Read(p)
+	}
+	n = copy(p, b.first)
+	b.first = b.first[n:]
+	return n, nil
 }
 
 func (s *secured) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {

@@ -135,9 +135,9 @@ func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
 		t.Errorf("%d sent, %+v", sent+2, s)
 	}
 
-	// Started again at the same place, it is found again.
+	// Started again at the same place, it is found as soon as it speaks.
 	c := none.config(t, "n2")
-	c.Address = address
+	c.Address, c.Peers = address, map[string]string{"n1": a.Addr().String()}
 	b = start(t, c)
 	b.Handle(ledger, func(_ string, payloads [][]byte) { received.Add(int64(len(payloads))) })
 	await(t, "a message arrives", func() bool {

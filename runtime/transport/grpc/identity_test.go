@@ -1,0 +1,330 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// TestStrangersAreRefused: who does not belong gets nothing through, and both ends
+// say why, once.
+func TestStrangersAreRefused(t *testing.T) {
+	p := newPKI(t)
+	foreign := newPKI(t) // another authority, of the same name
+	other, err := certs.NewAuthority("example.com", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	abroad := &pki{t: t, dir: t.TempDir(), ca: other}
+	// Both trust both authorities, so that it is the name alone that does not fit.
+	abroad.write("ca.crt", append(append([]byte(nil), other.Cert...), p.ca.Cert...))
+	trusting := func(c *Config) {
+		p.write("both.crt", append(append([]byte(nil), other.Cert...), p.ca.Cert...))
+		c.TLS.CA = p.dir + "/both.crt"
+	}
+	for name, test := range map[string]struct {
+		listener     func(c *Config)
+		dialler      func() Config
+		here, there  string // what listener and dialler log
+		withoutCerts bool
+	}{
+		"topology": {
+			dialler: func() Config {
+				c := p.config(t, "n2")
+				c.Topology = "shop"
+				c.TLS = p.issue("shop", certs.ID{TrustDomain: "example.org", Topology: "shop", Node: "n2"}, time.Hour)
+				return c
+			},
+			here:  `spiffe://example.org/shop/n2 is of another topology than this node, \"bank\"`,
+			there: `reached spiffe://example.org/bank/n1, want spiffe://example.org/shop/n1`,
+		},
+		"trust domain": {
+			listener: trusting,
+			dialler: func() Config {
+				c := p.config(t, "n2")
+				c.TrustDomain = "example.com"
+				c.TLS = abroad.issue("n2", certs.ID{TrustDomain: "example.com", Topology: "bank", Node: "n2"}, time.Hour)
+				return c
+			},
+			here:  `spiffe://example.com/bank/n2 is of another trust domain than this node, \"example.org\"`,
+			there: `reached spiffe://example.org/bank/n1, want spiffe://example.com/bank/n1`,
+		},
+		"authority": {
+			dialler: func() Config { return foreign.config(t, "n2") },
+			here:    `TLS: remote error: tls: bad certificate`,
+			there:   `TLS: x509: certificate signed by unknown authority`,
+		},
+		"authority of the dialler": {
+			dialler: func() Config {
+				c := foreign.config(t, "n2")
+				foreign.write("both.crt", append(append([]byte(nil), foreign.ca.Cert...), p.ca.Cert...))
+				c.TLS.CA = foreign.dir + "/both.crt"
+				return c
+			},
+			here:  `TLS: `,
+			there: `the peer does not accept this node's certificate`,
+		},
+		"version": {
+			dialler: func() Config {
+				c := p.config(t, "n2")
+				c.Version = "2"
+				return c
+			},
+			here:  `its messages are of version \"2\", here they are of \"1\"`,
+			there: `its messages are of version \"2\", here they are of \"1\"`,
+		},
+		"plain to TLS": {
+			dialler: func() Config { return (*pki)(nil).config(t, "n2") },
+			here:    `TLS: tls: first record does not look like a TLS handshake`,
+			there:   `error reading server preface`,
+		},
+		"topology without TLS": {
+			withoutCerts: true,
+			dialler: func() Config {
+				c := (*pki)(nil).config(t, "n2")
+				c.Topology = "shop"
+				return c
+			},
+			here:  `it is of topology \"shop\", this is \"bank\"`,
+			there: `it is of topology \"shop\", this is \"bank\"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var here, there logged
+			c := p.config(t, "n1")
+			if test.withoutCerts {
+				c = (*pki)(nil).config(t, "n1")
+			}
+			if test.listener != nil {
+				test.listener(&c)
+			}
+			c.Logger = here.logger()
+			a := start(t, c)
+			y := newTally(t)
+			a.Handle(ledger, y.receive)
+			c = test.dialler()
+			c.Logger = there.logger()
+			b := start(t, c)
+			b.SetPeer("n1", a.Addr().String())
+			await(t, "several attempts", func() bool {
+				b.Send("n1", number(0))
+				return a.Stats().Refused >= 3
+			})
+			if n := here.count("ERROR", test.here); n != 1 {
+				t.Errorf("the listener says %d times %q:\n%s", n, test.here, here.String())
+			}
+			if n := there.count(test.there); n != 1 {
+				t.Errorf("the dialler says %d times %q:\n%s", n, test.there, there.String())
+			}
+			if s := a.Stats(); s.Received+s.Unclaimed != 0 || y.from("n2") != 0 {
+				t.Errorf("something came through: %+v", s)
+			}
+			if s := b.Stats(); s.Sent != 0 || s.Dropped == 0 || connected(b, a) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestWrongNodeIsRefused: the dialler checks that it reached whom it wanted, even
+// if that one would talk to it.
+func TestWrongNodeIsRefused(t *testing.T) {
+	both(t, func(t *testing.T, p *pki) {
+		var here, there logged
+		c := p.config(t, "n1")
+		c.Logger = here.logger()
+		a := start(t, c)
+		c = p.config(t, "n2")
+		c.Logger = there.logger()
+		b := start(t, c)
+		b.SetPeer("n3", a.Addr().String()) // it is n1 that listens there
+		await(t, "both say so", func() bool {
+			return here.count("ERROR", `wants to talk to \"n3\", this is \"n1\"`) == 1 && there.count("ERROR", "refused", "n3", "n1") == 1
+		})
+		b.Send("n3", number(0))
+		if s := b.Stats(); s.Sent != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestOneIdentityTwice: of two processes of one name the second is refused while
+// the first is connected.
+func TestOneIdentityTwice(t *testing.T) {
+	both(t, func(t *testing.T, p *pki) {
+		var here, there logged
+		c := p.config(t, "n1")
+		c.Logger = here.logger()
+		a := start(t, c)
+		y := newTally(t)
+		a.Handle(ledger, y.receive)
+		first := start(t, p.config(t, "n2"))
+		meet(t, a, first)
+		first.Send("n1", number(0))
+		await(t, "it arrives", func() bool { return y.from("n2") == 1 })
+
+		c = p.config(t, "n2")
+		c.Logger = there.logger()
+		c.Peers = map[string]string{"n1": a.Addr().String()}
+		second := start(t, c)
+		await(t, "both say so", func() bool {
+			return here.count("ERROR", `another process is connected as \"n2\"`) == 1 &&
+				there.count("ERROR", `another process is connected as \"n2\"`) == 1
+		})
+		second.Send("n1", number(7))
+		first.Send("n1", number(1))
+		await(t, "the first goes on", func() bool { return y.from("n2") == 2 })
+		first.Close()
+		await(t, "the second takes its place", func() bool { return connected(second, a) })
+		second.Send("n1", number(2))
+		await(t, "it arrives", func() bool { return y.from("n2") == 3 })
+	})
+}
+
+// raw is a client that says what it likes.
+func raw(t *testing.T, a *Transport, files *TLS, md metadata.MD) (gogrpc.ClientStream, error) {
+	t.Helper()
+	connection, err := Dial(a.Addr().String(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	ctx := t.Context()
+	if md != nil {
+		ctx = metadata.NewOutgoingContext(ctx, md)
+	}
+	return connection.NewStream(ctx, &service.Streams[0], methodCarry, gogrpc.CallContentSubtype(codecName))
+}
+
+// refusal is the status that a stream ends with.
+func refusal(t *testing.T, s gogrpc.ClientStream, err error) error {
+	t.Helper()
+	if err == nil {
+		err = s.RecvMsg(new([]byte))
+	}
+	if err == nil {
+		t.Fatal("an answer to nonsense")
+	}
+	return err
+}
+
+// TestWrongMetadata: a hello that is missing, damaged, doubled or lies.
+func TestWrongMetadata(t *testing.T) {
+	p := newPKI(t)
+	a := start(t, p.config(t, "n1"))
+	files := p.issue("n2", node("n2"), time.Hour)
+	good := func() *hello {
+		return &hello{protocol: protocol, topology: "bank", version: "1", trustDomain: "example.org", node: "n2", to: "n1", incarnation: 1, messageBytesMax: 1 << 20}
+	}
+	lie := func(change func(h *hello)) metadata.MD {
+		h := good()
+		change(h)
+		return h.metadata()
+	}
+	for want, md := range map[string]metadata.MD{
+		"0 times topogen-hello-bin": nil,
+		"2 times topogen-hello-bin": metadata.Join(good().metadata(), good().metadata()),
+		"damaged hello":             metadata.Pairs(helloKey, "\xff\xff"),
+		"a hello of 5000 bytes":     metadata.Pairs(helloKey, strings.Repeat("a", 5000)),
+		"no valid UTF-8":            lie(func(h *hello) { h.topology = "\xff" }),
+		"version 2 of the":          lie(func(h *hello) { h.protocol = 2 }),
+		"of topology":               lie(func(h *hello) { h.topology = "shop" }),
+		"of trust domain":           lie(func(h *hello) { h.trustDomain = "example.com" }),
+		"of version":                lie(func(h *hello) { h.version = "" }),
+		"says that it is":           lie(func(h *hello) { h.node = "n3" }),
+		"wants to talk to":          lie(func(h *hello) { h.to = "" }),
+	} {
+		s, err := raw(t, a, files, md)
+		err = refusal(t, s, err)
+		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %q", err, want)
+		}
+	}
+	// Headers beyond all bounds are refused before they are read.
+	s, err := raw(t, a, files, metadata.Pairs(helloKey, strings.Repeat("a", 1<<20)))
+	refusal(t, s, err)
+	s, err = raw(t, a, files, good().metadata())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if headers, err := s.Header(); err != nil || len(headers.Get(helloKey)) != 1 {
+		t.Errorf("the right hello: %v, %v", headers, err)
+	}
+
+	// Without TLS a node may meet itself, or a name that is none.
+	a = start(t, (*pki)(nil).config(t, "n1"))
+	for want, name := range map[string]string{"two processes run with one identity": "n1", "is no name of a node": "n/1"} {
+		s, err := raw(t, a, nil, lie(func(h *hello) { h.node, h.trustDomain = name, "" }))
+		if err := refusal(t, s, err); !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %q", err, want)
+		}
+	}
+}
+
+// echo is a service with one method that says who calls it.
+func echo(r gogrpc.ServiceRegistrar) {
+	r.RegisterService(&gogrpc.ServiceDesc{
+		ServiceName: "test.Echo",
+		HandlerType: (*any)(nil),
+		Methods: []gogrpc.MethodDesc{{MethodName: "Who", Handler: func(server any, ctx context.Context, decode func(any) error, intercept gogrpc.UnaryServerInterceptor) (any, error) {
+			var request emptypb.Empty
+			if err := decode(&request); err != nil {
+				return nil, err
+			}
+			return intercept(ctx, &request, &gogrpc.UnaryServerInfo{Server: server, FullMethod: "/test.Echo/Who"}, func(ctx context.Context, _ any) (any, error) {
+				id, ok := Caller(ctx)
+				return nil, status.Error(codes.OK+codes.DataLoss, fmt.Sprint("you are ", id, ok))
+			})
+		}}},
+	}, nil)
+}
+
+// TestOperators: a second service is for operators of this topology alone, and
+// theirs is no node's certificate.
+func TestOperators(t *testing.T) {
+	p := newPKI(t)
+	c := p.config(t, "n1")
+	c.Register = echo
+	a := start(t, c)
+	who := func(files *TLS) error {
+		connection, err := Dial(a.Addr().String(), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		return connection.Invoke(t.Context(), "/test.Echo/Who", &emptypb.Empty{}, &emptypb.Empty{})
+	}
+	ann := p.issue("ann", certs.ID{TrustDomain: "example.org", Topology: "bank", Operator: "ann"}, time.Hour)
+	for want, files := range map[string]*TLS{
+		"you are spiffe://example.org/bank/operator/ann true":       ann,
+		"spiffe://example.org/bank/n2 is no operator of topology":   p.issue("n2", node("n2"), time.Hour),
+		"reached spiffe://example.org/bank/n1, which is no node of": p.issue("eve", certs.ID{TrustDomain: "example.org", Topology: "shop", Operator: "eve"}, time.Hour),
+		"error reading server preface":                              nil,
+	} {
+		if err := who(files); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %q", err, want)
+		}
+	}
+	s, err := raw(t, a, ann, (&hello{protocol: protocol, topology: "bank", version: "1", trustDomain: "example.org", node: "ann", to: "n1"}).metadata())
+	if err := refusal(t, s, err); !strings.Contains(err.Error(), "spiffe://example.org/bank/operator/ann is no node") {
+		t.Error(err)
+	}
+
+	// Without TLS, on this machine, there is nobody to ask.
+	c = (*pki)(nil).config(t, "n1")
+	c.Register = echo
+	a = start(t, c)
+	if err := who(nil); err == nil || !strings.Contains(err.Error(), "false") {
+		t.Error(err)
+	}
+}
