@@ -51,7 +51,7 @@ var catalogueMachines = []Explanation{
 		Code:   codeShared,
 		Title:  "machines that would be one",
 		Reason: "Two machines would keep their logs in one folder, or be one group for their peers. Each has a folder of its own, and a group, which is by default called after the processor.",
-		Wrong:  "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank, log: {path: ./log}}\n  orders: {kind: fsm, state: Orders, update: Order, controller: bank, log: {path: ./log}}\nedges:\n  - every 1s -> bank\n",
-		Right:  "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank, log: {path: ./log/ledger}}\n  orders: {kind: fsm, state: Orders, update: Order, controller: bank, log: {path: ./log/orders}}\nedges:\n  - every 1s -> bank\n",
+		Wrong:  "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank, log: {path: ./log}}\n  orders: {kind: fsm, state: Book, update: Order, controller: bank, log: {path: ./log}}\nedges:\n  - every 1s -> bank\n",
+		Right:  "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank, log: {path: ./log/ledger}}\n  orders: {kind: fsm, state: Book, update: Order, controller: bank, log: {path: ./log/orders}}\nedges:\n  - every 1s -> bank\n",
 	},
 }
