@@ -278,7 +278,7 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		m = proto.Clone(m).(*pb.Message)
 		m.LogTerm, m.Index = new(uint64(math.MaxInt64)), new(uint64(math.MaxInt64))
 	}
-	if bug.On(bug.TailCutAtTermChange) && m.GetTerm() > c.node.BasicStatus().GetTerm() && m.GetType() != pb.MsgPreVote {
+	if bug.On(bug.TailCutAtTermChange) && m.GetTerm() > c.node.BasicStatus().GetTerm() && (m.GetType() == pb.MsgVote || m.GetType() == pb.MsgApp) {
 		return c.cutTail(m)
 	}
 	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again
@@ -288,13 +288,12 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 // cutTail is a deliberate bug: what RAST's UpdateTerm does.
 func (c *Core) cutTail(m *pb.Message) (err error) {
 	status := c.node.BasicStatus()
-	if c.HasEffects() || status.GetCommit() <= c.memory.first {
-		return nil // as if the message was lost
-	}
-	c.memory.truncate(status.GetCommit() + 1)
-	c.memory.state = status.HardState
-	if err := c.start(); err != nil {
-		return err
+	if !c.node.HasReady() && status.GetCommit() >= c.memory.first && c.conf != nil {
+		c.memory.truncate(status.GetCommit() + 1)
+		c.memory.state, c.memory.conf = status.HardState, c.conf
+		if err := c.start(); err != nil {
+			return err
+		}
 	}
 	_ = c.node.Step(m)
 	return nil

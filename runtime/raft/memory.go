@@ -12,9 +12,10 @@ import (
 // what was handed out stays as it is.
 type memory struct {
 	state    *pb.HardState
-	snapshot *pb.Snapshot // never nil
-	first    uint64       // index of the entry before entries[0]
-	term     uint64       // and its term
+	snapshot *pb.Snapshot  // never nil
+	conf     *pb.ConfState // the members when the engine starts
+	first    uint64        // index of the entry before entries[0]
+	term     uint64        // and its term
 	entries  []*pb.Entry
 	bytes    uint64 // of the data in entries
 
@@ -36,6 +37,9 @@ func (m *memory) restore(s *pb.Snapshot) {
 	}
 	m.snapshot, m.first, m.term = s, s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()
 	m.entries, m.bytes = nil, 0
+	if m.conf = s.GetMetadata().GetConfState(); m.conf == nil {
+		m.conf = new(pb.ConfState)
+	}
 }
 
 // append puts entries behind what is there; from their first index on they
@@ -84,11 +88,7 @@ func (m *memory) last() uint64 { return m.first + uint64(len(m.entries)) }
 
 // InitialState is called once, when the engine starts.
 func (m *memory) InitialState() (*pb.HardState, *pb.ConfState, error) {
-	conf := m.snapshot.GetMetadata().GetConfState()
-	if conf == nil {
-		conf = new(pb.ConfState)
-	}
-	return m.state, conf, nil
+	return m.state, m.conf, nil
 }
 
 // Entries are those from lo on, before hi, as many as take no more than bytesMax,
