@@ -167,7 +167,44 @@ func TestDamage(t *testing.T) {
 			t.Errorf("%s: a snapshot of what is left: %v", c.name, err)
 		}
 		if err := r.Restore(b); err != nil {
+			t.Errorf("%s: another's snapshot: %v", c.name, err)
+		}
+		if err := r.Apply(6, 1, nil, nil); err != nil {
 			t.Errorf("%s: another's snapshot does not help: %v", c.name, err)
+		}
+	}
+}
+
+// TestDamagedSessions refuses what no log can have led to.
+func TestDamagedSessions(t *testing.T) {
+	const client, index = 3<<20 | 1, 7
+	type numbers = []uint64
+	for _, c := range []struct {
+		name     string
+		sessions numbers
+		ok       bool
+	}{
+		{"as it should be", numbers{2, client, 5, 2 /**/, 0, 4, 1, 0 /**/, 9, 7, 1, 0 /**/, client + 1, 1, 0}, true},
+		{"more than are allowed", numbers{10_001}, false},
+		{"a client twice", numbers{2, client, 5, 0, client, 6, 0}, false},
+		{"a client of a later entry", numbers{1, 8 << 20, 5, 0}, false},
+		{"client 0", numbers{1, 0, 5, 0}, false},
+		{"floor 0", numbers{1, client, 0, 0}, false},
+		{"a sequence twice", numbers{1, client, 5, 2, 3, 4, 1, 0, 3, 4, 1, 0}, false},
+		{"sequences that descend", numbers{1, client, 5, 2, 3, 4, 1, 0, 2, 4, 1, 0}, false},
+		{"a sequence outside of the window", numbers{1, client, 5, 1, 4096, 4, 1, 0}, false},
+		{"a sequence beyond all numbers", numbers{1, client, 1<<64 - 2, 1, 4, 4, 1, 0}, false},
+		{"a result of entry 0", numbers{1, client, 5, 1, 3, 0, 1, 0}, false},
+		{"a result of a later entry", numbers{1, client, 5, 1, 3, 8, 1, 0}, false},
+		{"an unknown failure", numbers{1, client, 5, 1, 3, 4, 1, 9, 0}, false},
+	} {
+		b := []byte{1}
+		for _, v := range append(numbers{10_000, 4096, 1 << 20, 1 << 20, index, 0}, c.sessions...) {
+			b = binary.AppendUvarint(b, v)
+		}
+		b = append(b, 1, 0, 0, 0, 0) // a machine without updates, and an empty tape
+		if err := newTape().Restore(b); (err == nil) != c.ok || err != nil && !errors.Is(err, fsm.ErrDamaged) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

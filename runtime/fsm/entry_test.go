@@ -110,6 +110,51 @@ func TestTimeInMemory(t *testing.T) {
 	})
 }
 
+// TestRevertFails: that the newest can be undone and the next cannot is no revert,
+// whatever its error says.
+func TestRevertFails(t *testing.T) {
+	for _, how := range []how{failsRevert, panicsRevert, rejectsRevert} {
+		r := newTape()
+		var b fsm.Batch
+		b.Open(0)
+		notes := []note{{value: 1}, {value: 2, how: how}, {value: 3}}
+		for i := range notes {
+			encoded, _ := noteCodec.Append(nil, &notes[i])
+			b.Add(1<<20, uint64(i)+1, 1, encoded)
+		}
+		b.Revert(1<<20, 4, 1)
+		var err error
+		if err := r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { err = a.Err }); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil || !slices.Equal(r.Upcoming(), notes) {
+			t.Errorf("%d: %v, and %v are upcoming", how, err, r.Upcoming())
+		}
+		r.View(func(s *tape) {
+			if !slices.Equal(s.values, []int64{1, 2, 3}) {
+				t.Errorf("%d: state %v", how, s.values)
+			}
+		})
+	}
+}
+
+// TestFewResults: no limit forgets the client that is being answered.
+func TestFewResults(t *testing.T) {
+	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{Results: 1, Window: 4})
+	var b fsm.Batch
+	b.Open(0)
+	for i := range uint64(4) {
+		b.Commit(1<<20, i+1, 1)
+	}
+	if err := r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) {
+		if a.Err != nil {
+			t.Error(a.Err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestFirstAnswerIsTheError itself, and a later one what is remembered of it, also
 // after a restart.
 func TestFirstAnswerIsTheError(t *testing.T) {

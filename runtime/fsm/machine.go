@@ -73,7 +73,7 @@ func (m *Machine[S, U, P]) Commit() { m.committed = m.end() }
 // Upcoming returns copies of the updates that are not committed, oldest first; see
 // the message of that name.
 func (m *Machine[S, U, P]) Upcoming() []U {
-	return clones(m.log[min(m.committed-m.cleaned, uint64(len(m.log))):])
+	return clones(m.log[m.committed-m.cleaned:])
 }
 
 // Revert drops the updates that are not committed, newest first, and undoes those
@@ -92,14 +92,13 @@ func (m *Machine[S, U, P]) Revert() error {
 		m.applied--
 		m.truncate(m.applied)
 	}
-	m.committed = min(m.committed, m.end())
 	m.Cleanup()
 	return nil
 }
 
 // truncate forgets the updates from number end on.
 func (m *Machine[S, U, P]) truncate(end uint64) {
-	m.log = slices.Delete(m.log, int(min(end, m.end())-m.cleaned), len(m.log))
+	m.log = slices.Delete(m.log, int(end-m.cleaned), len(m.log))
 }
 
 // Cleanup forgets the updates that are both applied and committed. Apply does it

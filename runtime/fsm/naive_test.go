@@ -151,6 +151,8 @@ func (x *naive) do(o *order) error {
 			switch failed := fmt.Errorf("%w: %d", errFailed, n.value); n.how {
 			case failsRevert:
 				return failed
+			case rejectsRevert:
+				return errRejected
 			case panicsRevert:
 				return &fsm.PanicError{Value: failed}
 			}

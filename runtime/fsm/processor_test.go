@@ -229,6 +229,10 @@ func TestPanicFromOutside(t *testing.T) {
 	if err := p.Answer(h); !errors.Is(err, fsm.ErrPanicked) {
 		t.Errorf("answer: %v", err)
 	}
+	// Who lets the instance go on nevertheless has said so in the file.
+	if _, err := p.Propose(t.Context(), note{value: 2}); err != nil {
+		t.Errorf("propose after the failure: %v", err)
+	}
 }
 
 // TestFromManyGoroutines proposes and reads beside the turns. Run with -race.

@@ -136,7 +136,7 @@ func (x *replicas) order(t *rapid.T) order {
 		kind:     rapid.SampledFrom([]kind{update, update, update, add, add, add, commit, revert}).Draw(t, "kind"),
 		client:   client,
 		sequence: uint64(max(0, int64(x.next[client])+rapid.Int64Range(-2, 2).Draw(t, "near"))),
-		note:     note{value: x.value, how: rapid.SampledFrom([]how{well, well, well, rejects, rejectsWrapped, fails, panics, failsRevert, panicsRevert}).Draw(t, "how")},
+		note:     note{value: x.value, how: rapid.SampledFrom([]how{well, well, well, rejects, rejectsWrapped, fails, panics, failsRevert, panicsRevert, rejectsRevert}).Draw(t, "how")},
 	}
 	o.floor = o.sequence - min(o.sequence, rapid.Uint64Range(0, uint64(x.options.Window)).Draw(t, "floor"))
 	x.next[client]++

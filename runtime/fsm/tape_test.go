@@ -36,6 +36,7 @@ const (
 	panics       // likewise
 	failsRevert  // well, but to undo it fails, after half of its change
 	panicsRevert // likewise
+	rejectsRevert
 	hows
 )
 
@@ -71,6 +72,8 @@ func (n *note) Revert(t *tape) error {
 		return panics.end(n)
 	case last < 0 || t.values[last] != n.value:
 		return fmt.Errorf("%d is undone, and the tape ends with %v", n.value, t.values)
+	case n.how == rejectsRevert:
+		return rejects.end(n)
 	case n.how == failsRevert || n.how == panicsRevert:
 		t.values[last] = spoiled
 		return (n.how - failsRevert + fails).end(n)
@@ -119,7 +122,7 @@ var noteCodec = fsm.Codec[note]{
 		return binary.AppendVarint(b, n.at.Time), nil
 	},
 	Consume: func(b []byte, n *note) error {
-		if len(b) == 0 || b[0] >= byte(hows) {
+		if len(b) == 0 || b[0] >= byte(hows) || *n != (note{}) {
 			return errors.New("no note")
 		}
 		n.how, b = how(b[0]), b[1:]
