@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,8 +117,8 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 		return Stored{}, err
 	}
 	// The engine must read before it writes. It reads from the last segment whose
-	// index is not above the one it is given: that is the last one.
-	last := &walpb.Snapshot{Index: new(all[len(all)-1].index), Term: new(uint64(0))}
+	// index is not above the one it is given, and keeps the entries above it: none.
+	last := &walpb.Snapshot{Index: new(uint64(math.MaxUint64)), Term: new(uint64(0))}
 	if l.wal, err = etcdwal.Open(zap.NewNop(), wals, last); err != nil {
 		return Stored{}, err
 	}
@@ -281,7 +282,8 @@ func (l *fileLog) cut(c Cut) error {
 	if err := file.Truncate(c.Offset); err != nil {
 		return err
 	}
-	if err := file.Truncate(info.Size()); err != nil { // zeros, as before the record
+	size := info.Size() + -info.Size()&(wordBytes-1) // the engine reads words
+	if err := file.Truncate(size); err != nil {      // zeros, as before the record
 		return err
 	}
 	return file.Sync()
