@@ -42,7 +42,7 @@ var (
 type CoreConfig struct {
 	Name           string            // of this node
 	Peers          map[string]string // of a new group, this node among them: name to address; ignored where Stored has a snapshot
-	Join           bool              // the group exists: wait to be added to it
+	Join           bool              // the group exists: wait to be added to it by one of Peers
 	ElectionTicks  int               // without word from a leader before an election; default 10
 	HeartbeatTicks int               // from one word of the leader to the next; default 1
 	Forward        bool              // a follower passes proposals on; else it answers with the leader
@@ -126,7 +126,14 @@ func NewCore(c CoreConfig) (*Core, error) {
 			return nil, err
 		}
 		n.members.apply(list)
-	case !c.Join:
+	case c.Join: // until a leader tells who the members are
+		known, err := makeMembers(c.Peers)
+		if err != nil {
+			return nil, err
+		}
+		delete(known, n.id)
+		n.members = known
+	default:
 		return nil, errors.New("raft: the log of a new node begins with the snapshot that Bootstrap makes")
 	}
 	n.memory = newMemory(s, c.Stored.State, c.Stored.Entries)

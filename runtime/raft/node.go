@@ -312,10 +312,10 @@ func (n *Node) work() error {
 		if err := n.core.Advance(); err != nil {
 			return err
 		}
-		if n.core.WantsSnapshot() {
-			if _, err := n.snapshot(); err != nil {
-				return err
-			}
+	}
+	if n.core.WantsSnapshot() {
+		if _, err := n.snapshot(); err != nil {
+			return err
 		}
 	}
 	return n.core.Err()

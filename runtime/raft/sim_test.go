@@ -232,9 +232,9 @@ func (n *node) run() {
 			n.stop(err)
 			return
 		}
-		if n.core.WantsSnapshot() && !n.takeSnapshot() {
-			return
-		}
+	}
+	if n.core.WantsSnapshot() && !n.takeSnapshot() {
+		return
 	}
 	if err := n.core.Err(); err != nil {
 		n.stop(err)

@@ -1,0 +1,254 @@
+package raft_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+type machine = raft.Machine[lists, appendTo, *appendTo]
+
+// open starts a machine that lives as long as the test.
+func open(t *testing.T, c raft.Config) *machine {
+	t.Helper()
+	m, err := tryOpen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+func tryOpen(c raft.Config) (*machine, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Topology, c.Group = "test", "lists"
+	m, err := raft.New[lists, appendTo](c, listsCodec, appendCodec)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Start(context.Background(), nil)
+}
+
+// freeAddresses are n addresses of loopback where nobody listens.
+func freeAddresses(t *testing.T, n int) (list []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		list = append(list, l.Addr().String())
+	}
+	return list
+}
+
+// group starts three machines that talk by gRPC over loopback.
+func group(t *testing.T) (ms []*machine, configs []raft.Config) {
+	t.Helper()
+	addresses := freeAddresses(t, 3)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	dir := t.TempDir()
+	for _, name := range slices.Sorted(maps.Keys(peers)) {
+		c := raft.Config{Node: name, Peers: maps.Clone(peers), Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true}
+		configs = append(configs, c)
+		ms = append(ms, open(t, c))
+	}
+	return ms, configs
+}
+
+func items(t *testing.T, m *machine) (list []uint64) {
+	t.Helper()
+	if err := m.Read(t.Context(), func(l *lists) { list = slices.Clone(l.items[0]) }); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestOneDisk closes a machine and opens it again, in each mode of sync.
+func TestOneDisk(t *testing.T) {
+	for _, sync := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
+		t.Run(sync.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			var want []uint64
+			for start := range uint64(4) {
+				m := open(t, raft.Config{Dir: dir, Sync: sync, SnapshotEvery: 7})
+				if got := items(t, m); !slices.Equal(got, want) {
+					t.Fatalf("start %d: %v, want %v", start, got, want)
+				}
+				for i := range uint64(10) {
+					number := (100*start+i)*13*17 + 1
+					if _, err := m.Propose(t.Context(), appendTo{0, number, -1}); err != nil {
+						t.Fatal(err)
+					}
+					want = append(want, number)
+				}
+				if _, err := m.Propose(t.Context(), appendTo{0, 13, -1}); err == nil || err.Error() != errHalfWay.Error() {
+					t.Errorf("an update that fails: %v", err)
+				}
+				if err := m.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); !errors.Is(err, fsm.ErrStopped) {
+					t.Errorf("after Close: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestThreeNodes proposes at all of them at once, and reads at all of them.
+func TestThreeNodes(t *testing.T) {
+	ms, configs := group(t)
+	var all sync.WaitGroup
+	for i, m := range ms {
+		for j := range 8 {
+			all.Go(func() {
+				for k := range 10 {
+					number := uint64(1000000*i+10000*j+k)*13*17 + 1
+					if _, err := m.Propose(t.Context(), appendTo{0, number, -1}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	want := items(t, ms[0])
+	if len(want) != 3*8*10 {
+		t.Errorf("%d updates, want %d", len(want), 3*8*10)
+	}
+	for i, m := range ms[1:] {
+		if got := items(t, m); !slices.Equal(got, want) {
+			t.Errorf("machine %d holds another list", i+2)
+		}
+	}
+	leader, _ := ms[0].Leader()
+	for i, c := range configs {
+		if c.Node == leader {
+			continue
+		}
+		if err := ms[0].TransferLeader(t.Context(), c.Node); err != nil && ms[0].Status().Role == "leader" {
+			t.Errorf("transfer: %v", err)
+		}
+		if err := ms[i].Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := ms[(i+1)%3].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Errorf("with two of three: %v", err)
+		}
+		ms[i] = open(t, c)
+		if got := items(t, ms[i]); len(got) != len(want)+1 {
+			t.Errorf("who came back reads %d updates, want %d", len(got), len(want)+1)
+		}
+		break
+	}
+}
+
+// TestSessionsOverNodes asks two nodes for the same.
+func TestSessionsOverNodes(t *testing.T) {
+	ms, _ := group(t)
+	session, err := ms[0].OpenSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sequence := range uint64(5) {
+		a, err := ms[0].ProposeAs(t.Context(), session, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := ms[1].ProposeAs(t.Context(), session, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+		if err != nil || a != b {
+			t.Errorf("%v and %v, %v", a, b, err)
+		}
+	}
+	if got := items(t, ms[2]); len(got) != 5 {
+		t.Errorf("%d updates, want 5", len(got))
+	}
+	if _, err := ms[2].ProposeAs(t.Context(), session+1, 1, appendTo{0, 1, -1}); !errors.Is(err, fsm.ErrSessionExpired) {
+		t.Errorf("no session: %v", err)
+	}
+}
+
+// TestMembersChange adds a fourth, promotes it, and removes one.
+func TestMembersChange(t *testing.T) {
+	ms, configs := group(t)
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	c := configs[0]
+	c.Node, c.Join = "n4", true
+	c.Peers = maps.Clone(c.Peers)
+	c.Peers["n4"] = freeAddresses(t, 1)[0]
+	joined := open(t, c)
+	change := func(list ...raft.Change) {
+		t.Helper()
+		for {
+			leader, _ := ms[1].Leader()
+			for i := range configs {
+				if configs[i].Node != leader {
+					continue
+				}
+				err := ms[i].ChangeMembers(t.Context(), list...)
+				if err == nil {
+					return
+				}
+				if !errors.Is(err, fsm.ErrNotLeader) && !errors.Is(err, fsm.ErrUnknown) {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	change(raft.Change{Kind: raft.AddLearner, Name: "n4", Address: c.Peers["n4"]})
+	if got := items(t, joined); len(got) != 1 {
+		t.Errorf("who joined reads %v", got)
+	}
+	change(raft.Change{Kind: raft.Promote, Name: "n4"})
+	gone := "n3"
+	if leader, _ := ms[1].Leader(); leader == gone {
+		gone = "n1"
+	}
+	change(raft.Change{Kind: raft.Remove, Name: gone})
+	for i := range configs {
+		if configs[i].Node == gone {
+			continue
+		}
+		err := ms[i].ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: gone, Address: "127.0.0.1:1"})
+		if err == nil {
+			t.Errorf("%s is taken again", gone)
+		}
+	}
+}
+
+// TestConfigsThatAreWrong says what is wrong with each.
+func TestConfigsThatAreWrong(t *testing.T) {
+	peers := map[string]string{"n1": "127.0.0.1:1", "n2": "127.0.0.1:2"}
+	for _, c := range []struct {
+		config raft.Config
+		want   string
+	}{
+		{raft.Config{}, "raft: Config.Dir is missing: the folder of the log"},
+		{raft.Config{Dir: "x", Peers: peers}, "raft: which node is this: n1, n2? Set TOPOGEN_NODE, or Config.Node"},
+		{raft.Config{Dir: "x", Peers: peers, Node: "n3"}, `raft: "n3" is none of the nodes n1, n2`},
+		{raft.Config{Dir: "x", Peers: peers, Node: "n1", Sync: wal.None}, "raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too"},
+		{raft.Config{Dir: "x", Heartbeat: time.Second}, "raft: an election timeout of 1s is less than two heartbeats of 1s"},
+		{raft.Config{Dir: "x", Join: true}, "raft: to join a group, Peers must say where some of its members are"},
+	} {
+		if _, err := tryOpen(c.config); fmt.Sprint(err) != c.want {
+			t.Errorf("%+v:\n%v\nwant %s", c.config, err, c.want)
+		}
+	}
+}
