@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -58,10 +59,10 @@ func ExampleReplicated() {
 	r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { client = a.Client })
 
 	update, _ := transferCodec.Append(nil, &transfer{from: 1, to: 2, cents: 300})
-	var next fsm.Batch // the bytes of the first are the log's
-	next.Update(client, 1, 1, update)
-	next.Update(client, 1, 1, update)
-	r.Apply(2, 1, next.Bytes(), func(_, sequence uint64, a fsm.Applied) {
+	b.Reset(time.Now().UnixNano())
+	b.Update(client, 1, 1, update)
+	b.Update(client, 1, 1, update)
+	r.Apply(2, 1, b.Bytes(), func(_, sequence uint64, a fsm.Applied) {
 		fmt.Println("sequence", sequence, "applied at entry", a.Index, "with", a.Err)
 	})
 	r.View(func(s *bank) { fmt.Println(s.cents[2]-s.cents[1], "more") })

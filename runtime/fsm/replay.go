@@ -7,16 +7,16 @@ import "fmt"
 type replay struct {
 	checkpoint []byte   // a machine's snapshot; nil: the zero machine
 	entries    []logged // what came after it
+	commands   []byte   // of the entries, one after another
 	skipped    []uint64 // positions of the commands among them that changed nothing, ascending
-	bytes      int      // in entries
 
 	entriesMax, bytesMax int // where the checkpoint should move on
 }
 
 // logged is an entry, or what of it is not in the checkpoint.
 type logged struct {
-	first    Entry // where commands begin
-	commands []byte
+	first      Entry // where its commands begin
+	begin, end int   // in the commands of all
 }
 
 // redoneMax is how many commands may be gone through again for an update that fails,
@@ -24,14 +24,16 @@ type logged struct {
 // again.
 const redoneMax = 64
 
-func (p *replay) add(e logged) {
-	p.entries = append(p.entries, e)
-	p.bytes += len(e.commands)
+// add keeps a copy of the commands that begin at first.
+func (p *replay) add(first Entry, commands []byte) {
+	begin := len(p.commands)
+	p.commands = append(p.commands, commands...)
+	p.entries = append(p.entries, logged{first, begin, len(p.commands)})
 }
 
 func (p *replay) skip(at uint64) { p.skipped = append(p.skipped, at) }
 
-func (p *replay) long() bool { return len(p.entries) >= p.entriesMax || p.bytes > p.bytesMax }
+func (p *replay) long() bool { return len(p.entries) >= p.entriesMax || len(p.commands) > p.bytesMax }
 
 // limit says how much may come until the next checkpoint: by bytes twice the state,
 // so that making checkpoints costs a fraction of what applying the entries does.
@@ -43,8 +45,7 @@ func (p *replay) limit(state, entriesMax int) {
 // of the last entry is added again.
 func (p *replay) moveOn(checkpoint []byte, entriesMax int) {
 	p.checkpoint = checkpoint
-	clear(p.entries)
-	p.entries, p.skipped, p.bytes = p.entries[:0], p.skipped[:0], 0
+	p.entries, p.commands, p.skipped = p.entries[:0], p.commands[:0], p.skipped[:0]
 	p.limit(len(checkpoint), entriesMax)
 }
 
@@ -59,9 +60,10 @@ func (r *Replicated[S, U, P]) checkpoint(left logged) {
 		r.replay.bytesMax *= 2
 		return
 	}
+	commands := r.replay.commands[left.begin:left.end]
 	r.replay.moveOn(b, r.options.ReplayMax)
-	if len(left.commands) > 0 {
-		r.replay.add(left)
+	if len(commands) > 0 {
+		r.replay.add(left.first, commands) // moves them to the front
 	}
 }
 
@@ -92,9 +94,9 @@ func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (left log
 	skipped := r.replay.skipped
 	var c command
 	for _, entry := range r.replay.entries {
-		in := reader{b: entry.commands}
+		in := reader{b: r.replay.commands[entry.begin:entry.end]}
 		for e := entry.first; ; e.Position++ {
-			left = logged{e, in.b}
+			left = logged{e, entry.end - len(in.b), entry.end}
 			at := position(e.Index, e.Position)
 			if at == to || !in.next(&c) {
 				break

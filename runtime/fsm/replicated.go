@@ -37,10 +37,10 @@ func NewReplicated[S, U any, P Updater[S, U]](state Codec[S], update Codec[U], o
 	return r
 }
 
-// Apply applies the commands of an entry, which lies behind the last. data is kept
-// for a while and must not change. Where result is not nil, it is called for each
-// command in order, as soon as the command was applied, or was found to be one that
-// had been: then with what came of it at that time.
+// Apply applies the commands of an entry, which lies behind the last. Nothing of data
+// is kept. Where result is not nil, it is called for each command in order, as soon
+// as the command was applied, or was found to be one that had been: then with what
+// came of it at that time.
 //
 // After an error other than [ErrApplied] nothing can be applied any more but a
 // snapshot: data is no [Batch] of this version, or Update is not deterministic.
@@ -69,7 +69,7 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 	in := reader{b: data}
 	r.now = max(r.now, in.entry())
 	e := Entry{Index: index, Time: r.now}
-	r.replay.add(logged{e, in.b})
+	r.replay.add(e, in.b)
 	for c := &r.command; in.next(c); e.Position++ {
 		if e.Position == CommandsMax {
 			return fmt.Errorf("%w: more than %d commands", ErrDamaged, CommandsMax)

@@ -47,6 +47,7 @@ type replicas struct {
 	next                          map[uint64]uint64
 	value                         int64
 	batch                         fsm.Batch
+	lent                          []byte
 }
 
 type logEntry struct {
@@ -106,7 +107,8 @@ func (x *replicas) entry(t *rapid.T, commands int) {
 }
 
 func (x *replicas) apply(t *rapid.T, r *replicated, e logEntry) (results []outcome) {
-	err := r.Apply(e.index, e.term, e.data, func(client, sequence uint64, a fsm.Applied) {
+	x.lent = append(x.lent[:0], e.data...) // which nobody may keep
+	err := r.Apply(e.index, e.term, x.lent, func(client, sequence uint64, a fsm.Applied) {
 		results = append(results, outcomeOf(client, sequence, a))
 	})
 	if err != nil {
