@@ -34,6 +34,7 @@ type credential struct {
 	roots   *x509.CertPool
 	id      certs.ID
 	expires time.Time
+	digest  [sha256.Size]byte // of the files
 }
 
 // load reads the files for the first time.
@@ -46,7 +47,7 @@ func load(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) 
 	if c.current, err = c.parse(parts); err != nil {
 		return nil, err
 	}
-	c.seen = digest(parts)
+	c.seen = c.current.digest
 	return c, nil
 }
 
@@ -64,6 +65,9 @@ func (c *certificates) get() *credential {
 		return c.current
 	}
 	c.seen = seen
+	if seen == c.current.digest { // as it was, after something that could not be used
+		return c.current
+	}
 	var fresh *credential
 	if err == nil {
 		fresh, err = c.parse(parts)
@@ -120,7 +124,7 @@ func (c *certificates) parse(parts [3][]byte) (*credential, error) {
 	if !roots.AppendCertsFromPEM(parts[2]) {
 		return nil, fmt.Errorf("%s holds no certificate", c.files.CA)
 	}
-	fresh := &credential{pair: pair, roots: roots}
+	fresh := &credential{pair: pair, roots: roots, digest: digest(parts)}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		if fresh.id, fresh.expires, err = fresh.verify(pair.Certificate, usage); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.files.Cert, err)

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -229,3 +230,5 @@ func goroutines() (n int, stacks string) {
 	}
 	return n, stacks
 }
+
+func base64Of(b []byte) string { return base64.RawStdEncoding.EncodeToString(b) }

@@ -40,7 +40,7 @@ const (
 	backoffMin        = 50 * time.Millisecond  // a node that restarts is dialled soon after
 	backoffMax        = 1 * time.Second        // an election timeout: who comes back is found within
 	steady            = 1 * time.Second        // a stream that stood so long has nothing to do with failures before
-	renewMin          = 500 * time.Millisecond // between attempts to renew a stream
+	renewMin          = 100 * time.Millisecond // between attempts to renew a stream
 	noticeInterval    = time.Minute            // the same is logged that often
 	noticesMax        = 256                    // different things that are remembered as logged
 	tcpKeepAlive      = 5 * time.Second        // of idle connections

@@ -67,12 +67,12 @@ func (o *outbox) activate() {
 		busy := slices.ContainsFunc(o.active, func(l *largeMessage) bool { return l.Group == m.Group })
 		tooLarge := len(m.Payload) > o.most // for this peer, whose limit is lower
 		switch {
-		case busy:
-			i++
-			continue
 		case tooLarge:
 			o.count.Dropped.Add(1)
 			o.queue.done(m)
+		case busy:
+			i++
+			continue
 		case o.bytes+len(m.Payload) > o.most:
 			return // those behind it do not overtake it for ever
 		default:

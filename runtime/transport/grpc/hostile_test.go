@@ -1,0 +1,383 @@
+package grpc
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// pair is a node that has an honest peer, to see that hostile ones do it no harm.
+func pair(t *testing.T, p *pki, change func(c *Config)) (a *Transport, log *logged, alive func()) {
+	t.Helper()
+	log = new(logged)
+	c := p.config(t, "n1")
+	c.Logger = log.logger()
+	if change != nil {
+		change(&c)
+	}
+	a = start(t, c)
+	b := start(t, p.config(t, "n2"))
+	y := newTally(t)
+	a.Handle(ledger, y.receive)
+	meet(t, a, b)
+	next := uint64(0)
+	return a, log, func() {
+		t.Helper()
+		b.Send("n1", number(next))
+		next++
+		await(t, "the honest peer gets through", func() bool { return y.from("n2") == next })
+		if s := b.Stats(); s.Dropped != 0 {
+			t.Errorf("the honest peer: %+v", s)
+		}
+	}
+}
+
+// evil is a stream of a peer that has a right hello, and sends what it likes.
+func evil(t *testing.T, a *Transport, files *TLS) gogrpc.ClientStream {
+	t.Helper()
+	h := &hello{protocol: protocol, topology: "bank", version: "1", trustDomain: a.config.TrustDomain, node: "evil", to: "n1", incarnation: 1}
+	var stream gogrpc.ClientStream
+	await(t, "it is let in", func() bool { // its former self may not yet be gone
+		s, err := raw(t, a, files, h.metadata())
+		if err != nil {
+			return false
+		}
+		headers, err := s.Header()
+		stream = s
+		return err == nil && len(headers.Get(helloKey)) == 1
+	})
+	return stream
+}
+
+func evilFiles(p *pki) *TLS {
+	if p == nil {
+		return nil
+	}
+	return p.issue("evil", node("evil"), time.Hour)
+}
+
+// TestHostileFrames: each ends the stream that it came on, is counted, and harms
+// nobody else.
+func TestHostileFrames(t *testing.T) {
+	both(t, func(t *testing.T, p *pki) {
+		a, log, alive := pair(t, p, func(c *Config) { c.MessageBytesMax = 8 << 20 })
+		files := evilFiles(p)
+		head := func(c chunk) []byte { return append(appendChunkHead(nil, &c), c.data...) }
+		mb := make([]byte, chunkBytes)
+		many := make([]transport.Message, frameMessagesMax+1)
+		empty := bytes.Repeat([]byte{tagMessages, 0}, frameMessagesMax+1)
+		for name, test := range map[string]struct {
+			frames [][]byte
+			want   string
+		}{
+			"garbage":             {[][]byte{[]byte("GET / HTTP/1.1\r\n\r\n")}, "cannot be read"},
+			"a length of 4 GiB":   {[][]byte{{tagMessages, 0xff, 0xff, 0xff, 0xff, 0x0f}}, "cannot be read"},
+			"half a message":      {[][]byte{{tagMessages, 10, tagGroup, 1}}, "cannot be read"},
+			"a wrong type":        {[][]byte{{1 << 3, 7}}, "wire type"},
+			"a wrong type within": {[][]byte{{tagMessages, 2, 1 << 3, 7}}, "wire type"},
+			"too many payloads":   {[][]byte{appendMessages(nil, many)}, "more than 512 messages"},
+			"too many of nothing": {[][]byte{empty}, "more than 512 messages"},
+			"too large":           {[][]byte{make([]byte, frameBytesMax+1)}, "larger than max"},
+			"a message too large": {[][]byte{head(chunk{size: 1 << 40, data: mb})}, "at most 8388608 are taken"},
+			"two messages too large together": {[][]byte{
+				head(chunk{group: 1, size: 5 << 20, data: mb}), head(chunk{group: 2, size: 5 << 20, data: mb}),
+			}, "beside others of 5242880"},
+			"a chunk from the middle": {[][]byte{head(chunk{size: 4 << 20, offset: 1 << 20, data: mb})}, "has not begun"},
+			"a chunk left out": {[][]byte{
+				head(chunk{size: 4 << 20, data: mb}), head(chunk{size: 4 << 20, offset: 2 << 20, data: mb}),
+			}, "is next"},
+			"another size": {[][]byte{
+				head(chunk{size: 4 << 20, data: mb}), head(chunk{size: 3 << 20, offset: 1 << 20, data: mb}),
+			}, "is next"},
+			"more than announced": {[][]byte{head(chunk{size: 10, data: mb})}, "are left"},
+			"an empty chunk":      {[][]byte{head(chunk{size: 10})}, "are left"},
+			"a chunk of nothing":  {[][]byte{head(chunk{})}, "has not begun"},
+		} {
+			before := a.Stats().Refused
+			s := evil(t, a, files)
+			for _, frame := range test.frames {
+				if err := s.SendMsg(mem.BufferSlice{mem.SliceBuffer(frame)}); err != nil && err != io.EOF {
+					t.Error(err)
+				}
+			}
+			err := refusal(t, s, nil)
+			if code := status.Code(err); code != codes.InvalidArgument && code != codes.ResourceExhausted || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: %v\nwant %q", name, err, test.want)
+			}
+			if n := a.Stats().Refused; n != before+1 {
+				t.Errorf("%s: %d refused, want one", name, n-before)
+			}
+			alive()
+		}
+		if n := log.count("ERROR", "does not keep to the protocol", "peer=evil"); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, log)
+		}
+		await(t, "nothing is left of what had come", func() bool {
+			return a.assembling.left.Load() == int64(a.config.ReassemblyBytesMax)
+		})
+	})
+}
+
+// TestRandomFrames: whatever comes, it neither ends the node nor uses up memory.
+func TestRandomFrames(t *testing.T) {
+	var none *pki
+	a, _, alive := pair(t, none, nil)
+	rng := rand.New(rand.NewPCG(1, 1))
+	good := appendMessages(nil, []transport.Message{{Group: 6, Payload: make([]byte, 9)}, {Group: 7, Payload: make([]byte, 50)}})
+	good = append(good, appendChunkHead(nil, &chunk{group: 3, size: 100, data: make([]byte, 50)})...)
+	for range 50 {
+		s := evil(t, a, nil)
+		for range 20 {
+			b := bytes.Clone(good)
+			for range 1 + rng.IntN(4) {
+				b[rng.IntN(len(b))] = byte(rng.Uint32())
+			}
+			if s.SendMsg(mem.BufferSlice{mem.SliceBuffer(b[:rng.IntN(len(b))])}) != nil {
+				break
+			}
+		}
+		s.CloseSend()
+		s.RecvMsg(new([]byte))
+	}
+	alive()
+}
+
+// TestAssemblyIsBounded: what is announced costs nothing, what comes costs what it
+// is, and beyond the bound for all together it is dropped, not kept.
+func TestAssemblyIsBounded(t *testing.T) {
+	var none *pki
+	a, log, alive := pair(t, none, func(c *Config) { c.MessageBytesMax, c.ReassemblyBytesMax = 64<<20, 12<<20 })
+	s := evil(t, a, nil)
+	send := func(c chunk) {
+		t.Helper()
+		if err := s.SendMsg(mem.BufferSlice{mem.SliceBuffer(appendChunkHead(nil, &c)), mem.SliceBuffer(c.data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mb := make([]byte, chunkBytes)
+	for i := range uint64(20) {
+		send(chunk{group: 1, size: 20 << 20, offset: i << 20, data: mb})
+	}
+	await(t, "it is counted", func() bool { return a.Stats().Refused == 1 })
+	if log.count("ERROR", "ReassemblyBytesMax") != 1 {
+		t.Error(log)
+	}
+	if a.Stats().Unclaimed != 0 {
+		t.Error("it arrived")
+	}
+	// The stream stands, and what fits arrives.
+	for i := range uint64(6) {
+		send(chunk{group: 1, size: 6 << 20, offset: i << 20, data: mb})
+	}
+	await(t, "the next one arrives", func() bool { return a.Stats().Unclaimed == 1 })
+	alive()
+}
+
+// TestLyingLengths: frames of HTTP/2 and of gRPC by hand, of up to 4 GiB length.
+func TestLyingLengths(t *testing.T) {
+	p := newPKI(t)
+	a, _, alive := pair(t, p, nil)
+	cert, err := tls.LoadX509KeyPair(evilFiles(p).Cert, evilFiles(p).Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 20 {
+		conn, err := tls.Dial("tcp", a.Addr().String(), &tls.Config{Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, http2.ClientPreface)
+		f := http2.NewFramer(conn, conn)
+		f.WriteSettings()
+		h := &hello{protocol: protocol, topology: "bank", version: "1", trustDomain: "example.org", node: "evil", to: "n1", incarnation: 1}
+		var block bytes.Buffer
+		headers := hpack.NewEncoder(&block)
+		for _, field := range [][2]string{
+			{":method", "POST"}, {":scheme", "https"}, {":path", methodCarry}, {":authority", "n1"}, {"te", "trailers"},
+			{"content-type", "application/grpc+topogen"}, {helloKey, base64Of(h.append(nil))},
+		} {
+			headers.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+		}
+		f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true})
+		f.WriteData(1, false, binary.BigEndian.AppendUint32([]byte{0}, 1<<32-1)) // a gRPC message of 4 GiB
+		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		for ended := false; !ended; { // by the trailers, or a reset
+			frame, err := f.ReadFrame()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch frame := frame.(type) {
+			case *http2.HeadersFrame:
+				ended = frame.StreamEnded()
+			case *http2.RSTStreamFrame:
+				ended = true
+			}
+		}
+		conn.Write(bytes.Repeat([]byte{0xff}, 1<<16)) // a frame of HTTP/2 of 16 MiB
+		io.Copy(io.Discard, conn)                     // the node ends the connection
+		conn.Close()
+	}
+	alive()
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 256<<20 {
+		t.Errorf("20 frames that lie about their length have cost %d bytes", grown)
+	}
+	if a.Stats().Refused < 20 {
+		t.Errorf("%+v", a.Stats())
+	}
+}
+
+// TestStrangersOnTheWire: connections that say nothing, or nonsense, before or
+// after the handshake.
+func TestStrangersOnTheWire(t *testing.T) {
+	both(t, func(t *testing.T, p *pki) {
+		a, _, alive := pair(t, p, nil)
+		say := func(conn net.Conn, b []byte) {
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			conn.Write(b)
+			if n, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
+				t.Errorf("%q: still open after %d bytes: %v", b[:min(len(b), 20)], n, err)
+			}
+			conn.Close()
+		}
+		for _, text := range []string{
+			"GET / HTTP/1.1\r\nHost: n1\r\n\r\n",
+			"\x16\x03\x01\xff\xff" + strings.Repeat("\xff", 1<<16),
+			http2.ClientPreface + strings.Repeat("\xff", 1<<16),
+			strings.Repeat("\x00", 1<<16),
+		} {
+			conn, err := net.Dial("tcp", a.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			say(conn, []byte(text))
+			if p == nil {
+				continue
+			}
+			// With TLS, but without a certificate, and an old version of it.
+			for _, config := range []*tls.Config{{InsecureSkipVerify: true}, {InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}} {
+				if conn, err := tls.Dial("tcp", a.Addr().String(), config); err == nil {
+					say(conn, []byte(text))
+				}
+			}
+		}
+		alive()
+		if p != nil && a.Stats().Refused == 0 {
+			t.Error("nothing was refused")
+		}
+	})
+}
+
+// TestSilentConnectionsEnd: who says nothing is let go after the time for
+// handshakes, and there are never more than so many.
+func TestSilentConnectionsEnd(t *testing.T) {
+	long(t)
+	p := newPKI(t)
+	a, log, alive := pair(t, p, nil)
+	var open []net.Conn
+	for range connectionsMax + 100 {
+		conn, err := net.Dial("tcp", a.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, conn)
+	}
+	await(t, "those beyond the limit are refused", func() bool { return a.Stats().Refused >= 100 })
+	if log.count("there are too many") != 1 {
+		t.Error(log)
+	}
+	alive()
+	var ended sync.WaitGroup
+	for _, conn := range open {
+		ended.Go(func() {
+			conn.SetReadDeadline(time.Now().Add(handshakeTimeout + 10*time.Second))
+			if _, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
+				t.Error("still open")
+			}
+			conn.Close()
+		})
+	}
+	ended.Wait()
+	alive()
+	b := start(t, p.config(t, "n4"))
+	b.SetPeer("n1", a.Addr().String())
+	await(t, "there is room again", func() bool { return connected(b, a) })
+}
+
+// TestManyStrangers: nodes that are not in the configuration may connect, up to a
+// number, and are forgotten when they go.
+func TestManyStrangers(t *testing.T) {
+	var none *pki
+	a, _, alive := pair(t, none, nil)
+	var streams []gogrpc.ClientStream
+	join := func(i int) error {
+		h := &hello{protocol: protocol, topology: "bank", version: "1", node: fmt.Sprintf("x%d", i), to: "n1", incarnation: 1}
+		s, err := raw(t, a, nil, h.metadata())
+		if err != nil {
+			return err
+		}
+		if headers, err := s.Header(); err == nil && len(headers.Get(helloKey)) == 1 {
+			streams = append(streams, s)
+			return nil
+		}
+		return s.RecvMsg(new([]byte))
+	}
+	for i := range strangersMax {
+		if err := join(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := join(strangersMax); err == nil || !strings.Contains(err.Error(), "is not in the configuration") {
+		t.Errorf("%v", err)
+	}
+	alive()
+	if n := len(a.Stats().Peers); n != strangersMax+1 {
+		t.Errorf("%d peers", n)
+	}
+	for _, s := range streams {
+		s.CloseSend()
+	}
+	await(t, "they are forgotten", func() bool { return len(a.Stats().Peers) == 1 })
+	if err := join(strangersMax); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPeerThatTakesNothing: whoever does not answer, or answers nonsense, is left.
+func TestPeerThatTakesNothing(t *testing.T) {
+	long(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	var log logged
+	c := (*pki)(nil).config(t, "n1")
+	c.Logger = log.logger()
+	a := start(t, c)
+	a.SetPeer("n2", silent.Addr().String())
+	await(t, "it gives up", func() bool {
+		a.Send("n2", number(0))
+		return log.count("WARN", "no answer within 5s") == 1 && a.Stats().Dropped > 0
+	})
+}

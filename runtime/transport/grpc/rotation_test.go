@@ -1,0 +1,195 @@
+package grpc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+// traffic sends numbers from one node to another until stopped, never more than a
+// window ahead of what has arrived, and says how many it has sent.
+func traffic(a *Transport, to string, y *tally) (stop func() uint64) {
+	var stopped atomic.Bool
+	done := make(chan uint64)
+	go func() {
+		n := uint64(0)
+		for !stopped.Load() {
+			if n-y.from(a.config.Node) > 1000 {
+				<-time.After(50 * time.Microsecond)
+				continue
+			}
+			a.Send(to, number(n))
+			n++
+		}
+		done <- n
+	}()
+	return func() uint64 {
+		stopped.Store(true)
+		return <-done
+	}
+}
+
+// since is when the last stream of a peer has come to a node.
+func since(n *Transport, of string) time.Time {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.peers[of].since
+}
+
+// TestRotationUnderLoad: certificates of both ends and their authority are
+// replaced again and again while messages go both ways, and none is lost.
+func TestRotationUnderLoad(t *testing.T) {
+	p := newPKI(t)
+	var logA, logB logged
+	ca, cb := p.config(t, "n1"), p.config(t, "n2")
+	ca.Logger, cb.Logger = logA.logger(), logB.logger()
+	a, b := start(t, ca), start(t, cb)
+	ya, yb := newTally(t), newTally(t)
+	a.Handle(ledger, ya.receive)
+	b.Handle(ledger, yb.receive)
+	meet(t, a, b)
+	stopA, stopB := traffic(a, "n2", yb), traffic(b, "n1", ya)
+
+	const rounds = 10
+	for round := range rounds {
+		if round == rounds/2 { // a new authority, which both trust before anybody uses it
+			old := p.ca.Cert
+			next, err := certs.NewAuthority("example.org", time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.ca = next
+			p.write("ca.crt", append(append([]byte(nil), old...), next.Cert...))
+			a.certificates.get() // as the poll does
+			b.certificates.get()
+		}
+		at, bt := since(b, "n1"), since(a, "n2")
+		p.issue("n1", node("n1"), time.Hour)
+		a.certificates.get()
+		p.issue("n2", node("n2"), time.Hour)
+		b.certificates.get()
+		await(t, "both have new streams", func() bool { return since(b, "n1").After(at) && since(a, "n2").After(bt) })
+		before := ya.from("n2") + yb.from("n1")
+		await(t, "messages go on", func() bool { return ya.from("n2")+yb.from("n1") > before+1000 })
+	}
+	sentA, sentB := stopA(), stopB()
+	await(t, "all have arrived", func() bool { return yb.from("n1") == sentA && ya.from("n2") == sentB })
+	for _, n := range []*Transport{a, b} {
+		if s := n.Stats(); s.Dropped+s.Refused+s.Unclaimed != 0 || s.Sent != s.Peers[0].Sent {
+			t.Errorf("%+v", s)
+		}
+	}
+	if n := logA.count("certificates read again"); n < rounds {
+		t.Errorf("read %d times:\n%s", n, &logA)
+	}
+	if n := logA.count("ERROR") + logB.count("ERROR"); n > 0 {
+		t.Errorf("%s\n%s", &logA, &logB)
+	}
+	t.Logf("%d messages over %d rotations", sentA+sentB, rounds)
+}
+
+// TestBadFilesChangeNothing: half of a file, a key of another certificate, another
+// node's, none: what was read before stays in use, and it is said once.
+func TestBadFilesChangeNothing(t *testing.T) {
+	p := newPKI(t)
+	var log logged
+	files := p.issue("n1", node("n1"), time.Hour)
+	c, err := load(*files, node("n1"), log.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.changed = func() { t.Error("the streams are made anew, for nothing") }
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(p.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	become := func(name string) func() {
+		return func() { p.write("n1.crt", read(name+".crt")); p.write("n1.key", read(name+".key")) }
+	}
+	cert, key, ca := read("n1.crt"), read("n1.key"), read("ca.crt")
+	p.issue("other", node("n1"), time.Hour)
+	p.issue("n3", node("n3"), time.Hour)
+	p.issue("old", node("n1"), -time.Minute)
+	first := c.get()
+	for want, change := range map[string]func(){
+		"any PEM data in certificate input":              func() { p.write("n1.crt", cert[:len(cert)/2]) },
+		"any PEM data in key input":                      func() { p.write("n1.key", nil) },
+		"no such file":                                   func() { os.Remove(files.Key) },
+		"private key does not match":                     func() { p.write("n1.key", read("other.key")) },
+		"is for spiffe://example.org/bank/n3, this is s": become("n3"),
+		"certificate has expired":                        become("old"),
+		"signed by unknown authority":                    func() { p.write("ca.crt", newPKI(t).ca.Cert) },
+		"holds no certificate":                           func() { p.write("ca.crt", []byte("?")) },
+		"has more than 1048576 bytes":                    func() { p.write("ca.crt", make([]byte, certificateBytes+1)) },
+	} {
+		change()
+		for range 3 {
+			if c.get() != first {
+				t.Errorf("%s: taken", want)
+			}
+		}
+		if n := log.count("WARN", "those from before stay in use", want); n != 1 {
+			t.Errorf("%d warnings, want one with %q:\n%s", n, want, &log)
+		}
+		p.write("n1.crt", cert)
+		p.write("n1.key", key)
+		p.write("ca.crt", ca)
+		if c.get() != first {
+			t.Error("the same files again are others")
+		}
+	}
+	changed := 0
+	c.changed = func() { changed++ }
+	become("other")()
+	if c.get() == first || c.get() != c.current || changed != 1 || log.count("INFO", "certificates read again") != 1 {
+		t.Errorf("a new certificate: changed %d times\n%s", changed, &log)
+	}
+}
+
+// TestStreamsAreRenewed: before a certificate expires a stream with a new one has
+// taken its place; where there is none, the stream ends when it expires, at both
+// ends.
+func TestStreamsAreRenewed(t *testing.T) {
+	long(t)
+	p := newPKI(t)
+	const life = 4 * time.Second
+	var here, there logged
+	ca, cb := p.config(t, "n1"), p.config(t, "n2")
+	cb.TLS = p.issue("n2", node("n2"), life)
+	ca.Logger, cb.Logger = here.logger(), there.logger()
+	a, b := start(t, ca), start(t, cb)
+	ya := newTally(t)
+	a.Handle(ledger, ya.receive)
+	meet(t, a, b)
+	stop := traffic(b, "n1", ya)
+	for range 2 { // somebody renews in good time; the nodes find out by themselves
+		at, bt := since(b, "n1"), since(a, "n2")
+		p.issue("n2", node("n2"), life)
+		await(t, "new streams", func() bool { return since(b, "n1").After(at) && since(a, "n2").After(bt) })
+	}
+	sent := stop()
+	await(t, "all have arrived", func() bool { return ya.from("n2") == sent })
+	if s := b.Stats(); s.Dropped != 0 || s.Refused != 0 || there.count("expired") != 0 {
+		t.Errorf("%+v\n%s", s, &there)
+	}
+
+	// Now nobody renews.
+	await(t, "the stream ends", func() bool { return !connected(b, a) && there.count("expired") > 0 })
+	await(t, "it is refused", func() bool {
+		b.Send("n1", number(sent))
+		return b.Stats().Dropped > 0
+	})
+	if !strings.Contains(there.String(), "expired") {
+		t.Error(&there)
+	}
+	p.issue("n2", node("n2"), time.Hour)
+	await(t, "it is let in again", func() bool { return connected(b, a) })
+}
