@@ -19,38 +19,42 @@ const positionBits = 20
 type Batch struct {
 	data []byte
 	n    int
+	last command // but for its update
 }
 
 // Reset empties the batch. now is the proposer's wall clock in Unix nanoseconds.
 func (b *Batch) Reset(now int64) {
 	b.data = binary.AppendVarint(append(b.data[:0], entryVersion), now)
-	b.n = 0
+	b.n, b.last = 0, command{}
 }
 
 // Open opens a session. Its result has nonce in place of the client, and the
 // sequence 0; the client's number is in [Applied].
-func (b *Batch) Open(nonce uint64) { b.command(commandOpen, nonce) }
+func (b *Batch) Open(nonce uint64) {
+	b.command(command{kind: commandOpen, client: nonce})
+	b.data = binary.AppendUvarint(append(b.data, commandOpen), nonce)
+}
 
 // Update applies an update and commits it, and with it those added before it.
 func (b *Batch) Update(client, sequence, floor uint64, update []byte) {
-	b.ordered(commandUpdate, client, sequence, floor)
+	b.ordered(command{commandUpdate, client, sequence, floor, nil})
 	b.bytes(update)
 }
 
 // Add applies an update and does not commit it.
 func (b *Batch) Add(client, sequence, floor uint64, update []byte) {
-	b.ordered(commandAdd, client, sequence, floor)
+	b.ordered(command{commandAdd, client, sequence, floor, nil})
 	b.bytes(update)
 }
 
 // Commit commits what was added.
 func (b *Batch) Commit(client, sequence, floor uint64) {
-	b.ordered(commandCommit, client, sequence, floor)
+	b.ordered(command{commandCommit, client, sequence, floor, nil})
 }
 
 // Revert undoes and drops what is not committed.
 func (b *Batch) Revert(client, sequence, floor uint64) {
-	b.ordered(commandRevert, client, sequence, floor)
+	b.ordered(command{commandRevert, client, sequence, floor, nil})
 }
 
 // Len returns the number of commands.
@@ -64,13 +68,19 @@ func (b *Batch) Bytes() []byte {
 	return b.data
 }
 
-func (b *Batch) ordered(kind byte, client, sequence, floor uint64) {
-	b.command(kind, client)
-	b.data = binary.AppendUvarint(b.data, sequence)
-	b.data = binary.AppendVarint(b.data, int64(sequence-floor)) // mostly small
+func (b *Batch) ordered(c command) {
+	last := b.last
+	b.command(c)
+	if c.client == last.client && c.floor == last.floor && c.sequence == last.sequence+1 {
+		b.data = append(b.data, c.kind|commandFollows)
+		return
+	}
+	b.data = binary.AppendUvarint(append(b.data, c.kind), c.client)
+	b.data = binary.AppendUvarint(b.data, c.sequence)
+	b.data = binary.AppendVarint(b.data, int64(c.sequence-c.floor)) // mostly small
 }
 
-func (b *Batch) command(kind byte, client uint64) {
+func (b *Batch) command(c command) {
 	if b.n == CommandsMax {
 		panic("fsm: batch is full")
 	}
@@ -78,7 +88,7 @@ func (b *Batch) command(kind byte, client uint64) {
 		b.Reset(0)
 	}
 	b.n++
-	b.data = binary.AppendUvarint(append(b.data, kind), client)
+	b.last = c
 }
 
 func (b *Batch) bytes(v []byte) {

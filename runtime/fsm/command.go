@@ -14,6 +14,10 @@ const (
 	commandRevert
 )
 
+// commandFollows, beside the kind, stands for the client and the floor of the
+// command before, and the sequence after that one's: so are most.
+const commandFollows = 0x80
+
 type command struct {
 	kind     byte
 	client   uint64 // of commandOpen: the nonce
@@ -30,16 +34,21 @@ func (r *reader) entry() (now int64) {
 	return r.int()
 }
 
-// next reads a command; false at the end, and where r.err says why.
+// next reads a command, where c is the one before; false at the end, and where r.err
+// says why.
 func (r *reader) next(c *command) bool {
 	if len(r.b) == 0 {
 		return false
 	}
-	c.kind = r.byte()
-	c.client = r.uint()
-	c.sequence, c.floor, c.update = 0, 0, nil
-	if c.kind != commandOpen {
-		c.sequence = r.uint()
+	c.kind, c.update = r.byte(), nil
+	switch {
+	case c.kind&commandFollows != 0 && c.kind != commandFollows|commandOpen:
+		c.kind &^= commandFollows
+		c.sequence++
+	case c.kind == commandOpen:
+		c.client, c.sequence, c.floor = r.uint(), 0, 0
+	default:
+		c.client, c.sequence = r.uint(), r.uint()
 		c.floor = c.sequence - uint64(r.int())
 	}
 	switch c.kind {

@@ -70,7 +70,8 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 	r.now = max(r.now, in.entry())
 	e := Entry{Index: index, Time: r.now}
 	r.replay.add(e, in.b)
-	for c := &r.command; in.next(c); e.Position++ {
+	c := &r.command
+	for *c = (command{}); in.next(c); e.Position++ {
 		if e.Position == CommandsMax {
 			return fmt.Errorf("%w: more than %d commands", ErrDamaged, CommandsMax)
 		}
@@ -82,7 +83,7 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 			result(c.client, c.sequence, a)
 		}
 	}
-	r.command = command{} // it refers to data
+	c.update = nil // it refers to data
 	if in.err == nil && r.replay.long() {
 		r.checkpoint(logged{})
 	}
