@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -35,10 +38,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":  code,
-			"keep":  keep,
-			"bytes": content,
-			"size":  size,
+			"code":        code,
+			"keep":        keep,
+			"bytes":       content,
+			"size":        size,
+			"savelog":     savelog,
+			"flip":        flip,
+			"certificate": certificate,
 		},
 	})
 }
@@ -97,6 +103,27 @@ func size(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), nil, 0o666))
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
+
+// certificate PATH URI DAYS: checks PATH.crt and PATH.key against ca.crt beside
+// them, whom they are for, and how long.
+func certificate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: certificate PATH URI DAYS")
+	}
+	path := ts.MkAbs(args[0])
+	pair, err := tls.LoadX509KeyPair(path+".crt", path+".key")
+	ts.Check(err)
+	ca, err := os.ReadFile(filepath.Join(filepath.Dir(path), "ca.crt"))
+	ts.Check(err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: roots})
+	ts.Check(err)
+	days := strconv.FormatFloat(time.Until(pair.Leaf.NotAfter).Hours()/24, 'f', 0, 64)
+	if got := pair.Leaf.URIs[0].String(); got != args[1] || days != args[2] {
+		ts.Fatalf("for %s, %s days", got, days)
+	}
 }
 
 func TestMain(m *testing.M) {
