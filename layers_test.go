@@ -76,12 +76,14 @@ func TestRuntimeHasTiers(t *testing.T) {
 }
 
 // TestLocalTopologyLinksLittle lists what programs from local topologies link:
-// tier 0, and whoever wants supervision its package. What talks to processes, and
+// tier 0, whoever wants supervision its package, and whoever keeps a state in memory
+// that of machines. What talks to processes, and
 // protobuf's wire format, come with processes alone.
 func TestLocalTopologyLinksLittle(t *testing.T) {
 	for program, more := range map[string][]string{
-		"examples/wordcount": nil,
-		"examples/batch":     {module + "runtime/supervise"},
+		"examples/wordcount":            nil,
+		"examples/batch":                {module + "runtime/supervise"},
+		"generated_test/machineoutside": {module + "runtime/fsm"},
 	} {
 		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
 		for pkg := range linked {
@@ -96,6 +98,23 @@ func TestLocalTopologyLinksLittle(t *testing.T) {
 			}
 		}
 		t.Logf("%s links %s", program, strings.Join(slices.Sorted(maps.Keys(linked)), " "))
+	}
+}
+
+// engines are the modules that a log on disk and several hosts stand on.
+var engines = []string{"go.etcd.io/", "google.golang.org/grpc", "google.golang.org/protobuf", "go.uber.org/zap"}
+
+// TestCompilerLinksNoEngine: what generates code for machines knows of them by name
+// alone.
+func TestCompilerLinksNoEngine(t *testing.T) {
+	linked := list(t, "{{.ImportPath}}", "-deps", "./cmd/topogen")
+	for pkg := range linked {
+		if slices.ContainsFunc(engines, func(e string) bool { return strings.HasPrefix(pkg, e) }) || strings.HasPrefix(pkg, module+"runtime/raft") {
+			t.Errorf("cmd/topogen links %s", pkg)
+		}
+	}
+	if linked[module+"gen/emit"] == nil {
+		t.Error("cmd/topogen links no emitter: something else was listed")
 	}
 }
 

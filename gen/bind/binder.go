@@ -169,6 +169,9 @@ func (b *binder) messageTypes() {
 	pointerful := make(map[string]bool)
 	for index, name := range b.root.skeleton.messages {
 		m := mentions[name]
+		if b.ofUnknownUpdate(m.ref) {
+			continue // the update's finding says it all
+		}
 		alias := messagePrefix + strconv.Itoa(index)
 		b.messages[name] = b.resolve("TG306", "message "+strconv.Quote(name), alias, m.ref, m.at)
 		pointerful[name] = b.pointers(b.messages[name]) != ""

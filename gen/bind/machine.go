@@ -3,8 +3,10 @@ package bind
 import (
 	"fmt"
 	"go/types"
+	"slices"
 	"strconv"
 
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -29,11 +31,23 @@ func (b *binder) machines() {
 	}
 }
 
+// ofUnknownUpdate reports whether a type is a machine's message whose update type
+// is wrong.
+func (b *binder) ofUnknownUpdate(t plan.TypeRef) bool {
+	for _, a := range b.plan.Aliases {
+		m := b.plan.Processors[a.Processor].Machine
+		if a.Name == t.Name && t.Import == "" && m.Update != "" && b.kept[m.Update] == nil && len(a.Type.Args) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // updater reports what an update type lacks.
 func (b *binder) updater(i int, state, update types.Type) {
 	m := b.plan.Processors[i].Machine
 	f := b.topology.Processors[i].Machine
-	missing := Missing{Processor: i, Type: m.UpdateType.Name, Import: m.UpdateType.Import}
+	missing := Missing{Processor: i, Update: true, Type: m.UpdateType.Name, Import: m.UpdateType.Import}
 	text := m.StateType.Format(b.qualifier)
 	for _, name := range []string{"Update", "Revert"} {
 		method := Method{Name: name, Edge: -1, Imports: m.StateType.Imports(nil)}
@@ -56,7 +70,10 @@ func (b *binder) updater(i int, state, update types.Type) {
 			}
 		}
 	}
-	if len(missing.Methods) > 0 && (update != nil || b.listed[m.UpdateType.Name]) {
+	twice := slices.ContainsFunc(b.missing, func(other Missing) bool {
+		return other.Update && other.Type == missing.Type && other.Import == missing.Import
+	})
+	if len(missing.Methods) > 0 && !twice && (update != nil || b.listed[m.UpdateType.Name]) {
 		b.missing = append(b.missing, missing)
 	}
 }

@@ -21,6 +21,7 @@ type Missing struct {
 	Declare   bool         // the type itself is not declared
 	New       *Constructor // that new: names; nil where it is declared
 	Methods   []Method     // that edges ask for
+	Update    bool         // it is the update type of a machine, without which there are no ports
 }
 
 // Method is a method in canonical form, as the package's own files write it.

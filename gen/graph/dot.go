@@ -26,6 +26,8 @@ func DOT(g Graph) []byte {
 			styles = "rounded,dashed"
 		case n.Blocking:
 			attr = ", peripheries=2"
+		case n.Machine != nil:
+			styles, attr = "solid", ", shape=cylinder"
 		}
 		if n.Load != nil {
 			styles = "rounded,filled"

@@ -40,6 +40,7 @@ type Node struct {
 	Isolated  bool      // in processes of its own
 	Group     string    // name of the group that it fails with; empty: none
 	Watch     *Watch    // nil where the file says nothing of failures
+	Machine   *Machine  // nil: a processor of the user's
 	Load      *NodeLoad // nil where not known
 }
 
@@ -64,6 +65,8 @@ type Edge struct {
 	Note     string    // "key Account", "drop-oldest 64"; parts separated by ", "
 	Load     *EdgeLoad // nil where not known
 
+	Implied      bool          // between a machine and its controller: the file has no such edge, as below
+	Aside        bool          // not in pictures, which have one pair of edges for a machine
 	DeadLetter   bool          // for messages that From cannot handle: the file has no such edge
 	InputTimeout time.Duration // 0: none
 }
@@ -100,6 +103,9 @@ func FromTopology(t *spec.Topology) Graph {
 			Isolated:  p.Isolation == spec.Process,
 			Watch:     watch(p),
 		})
+		if p.Machine != nil {
+			g.Nodes[len(g.Nodes)-1].ofMachine(p)
+		}
 	}
 	for _, group := range t.Groups {
 		drawn := Group{Name: group.Name.Value, Strategy: string(group.Strategy), Nodes: group.Processors}
@@ -117,6 +123,8 @@ func FromTopology(t *spec.Topology) Graph {
 			edge.From = len(g.Nodes)
 			edge.Message = tickName
 			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every), Timer: true})
+		} else if edge.Implied = e.Implied; e.Implied {
+			edge.Aside = isAside(t, e)
 		} else {
 			edge.Note = note(e)
 		}
@@ -202,8 +210,11 @@ func shortDuration(s string) string {
 	return s
 }
 
-// drawable reports whether both ends of an edge are nodes.
-func (g Graph) drawable(e Edge) bool {
+// drawable reports whether an edge is part of a picture.
+func (g Graph) drawable(e Edge) bool { return g.joins(e) && !e.Aside }
+
+// joins reports whether both ends of an edge are nodes.
+func (g Graph) joins(e Edge) bool {
 	return e.From >= 0 && e.From < len(g.Nodes) && e.To >= 0 && e.To < len(g.Nodes)
 }
 

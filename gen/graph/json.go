@@ -32,6 +32,7 @@ type jsonNode struct {
 	Isolated bool          `json:"isolated,omitempty"`
 	Group    string        `json:"group,omitempty"`
 	Watch    *jsonWatch    `json:"watch,omitempty"`
+	Machine  *jsonMachine  `json:"machine,omitempty"`
 	Load     *jsonNodeLoad `json:"load,omitempty"`
 }
 
@@ -47,6 +48,14 @@ type jsonWatch struct {
 	MaxAttempts int           `json:"max_attempts"`
 }
 
+type jsonMachine struct {
+	Kind  string `json:"kind"`
+	Log   string `json:"log"`
+	Sync  string `json:"sync"`
+	Group string `json:"group"`
+	Peers int    `json:"peers"`
+}
+
 type jsonEdge struct {
 	From    int    `json:"from"`
 	To      int    `json:"to"`
@@ -54,6 +63,7 @@ type jsonEdge struct {
 	Reply   string `json:"reply"`
 	Note    string `json:"note"`
 
+	Implied      bool          `json:"implied,omitempty"`
 	DeadLetter   bool          `json:"dead_letter,omitempty"`
 	InputTimeout time.Duration `json:"input_timeout,omitempty"` // nanoseconds
 
@@ -100,6 +110,12 @@ type jsonEdgeLoad struct {
 //	        (nanoseconds, 0: none), on_error, max_attempts (0: not said)
 //	edges   dead_letter (true), input_timeout (nanoseconds)
 //
+// Where there are machines of the runtime there are also:
+//
+//	nodes   machine: kind (fsm, raft), log (its folder, "": in memory), sync, group
+//	        ("": one node alone), peers (how many)
+//	edges   implied (true): between a machine and its controller
+//
 // A graph with a load has also, under the key load:
 //
 //	of the graph  time, elapsed (nanoseconds), workers
@@ -114,7 +130,7 @@ func JSON(g Graph) []byte {
 		out.Nodes = append(out.Nodes, jsonNode{
 			Name: n.Name, Type: n.Type, Instances: n.Instances,
 			Blocking: n.Blocking, External: n.External, Timer: n.Timer,
-			Isolated: n.Isolated, Group: n.Group, Watch: (*jsonWatch)(n.Watch), Load: n.Load.json(),
+			Isolated: n.Isolated, Group: n.Group, Watch: (*jsonWatch)(n.Watch), Machine: (*jsonMachine)(n.Machine), Load: n.Load.json(),
 		})
 	}
 	for _, group := range g.Groups {
@@ -123,7 +139,7 @@ func JSON(g Graph) []byte {
 	for _, e := range g.Edges {
 		out.Edges = append(out.Edges, jsonEdge{
 			From: e.From, To: e.To, Message: e.Message, Reply: e.Reply, Note: e.Note,
-			DeadLetter: e.DeadLetter, InputTimeout: e.InputTimeout, Load: (*jsonEdgeLoad)(e.Load),
+			Implied: e.Implied, DeadLetter: e.DeadLetter, InputTimeout: e.InputTimeout, Load: (*jsonEdgeLoad)(e.Load),
 		})
 	}
 	if g.Load != nil {

@@ -67,6 +67,9 @@ func (n Node) marks() []badge {
 	if n.Isolated {
 		list = append(list, badge{"process", "process", " apart"})
 	}
+	for _, word := range n.Machine.words() {
+		list = append(list, badge{word, "machine", " kept"})
+	}
 	if n.Group != "" {
 		list = append(list, badge{badgeFont.fit(oneLine(n.Group), badgeMax), "grouped", " group"})
 	}

@@ -8,7 +8,7 @@ import (
 
 // Mermaid returns the graph as a Mermaid flowchart, for a fenced block of a
 // README. External processors are slanted, blocking ones have double sides,
-// timers are round; a reply gives an arrow both ends, dead letters a dotted line;
+// machines are cylinders, timers are round; a reply gives an arrow both ends, dead letters a dotted line;
 // groups that fail together have a frame. A load colours the
 // processors and makes lines with more traffic thicker; comments say of which
 // time it is.
@@ -27,6 +27,8 @@ func Mermaid(g Graph) []byte {
 			left, right = "[/", "/]"
 		case n.Blocking:
 			left, right = "[[", "]]"
+		case n.Machine != nil:
+			left, right = "[(", ")]"
 		}
 		label := mermaidText(n.Name)
 		if !n.Timer {
@@ -129,7 +131,7 @@ func badges(n Node) []string {
 	if n.Isolated {
 		words = append(words, "process")
 	}
-	return words
+	return append(words, n.Machine.words()...)
 }
 
 // mermaidText escapes a text for a quoted Mermaid label. Mermaid knows no

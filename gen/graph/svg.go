@@ -29,6 +29,9 @@ func draw(g Graph, l layout) []byte {
 	if g.watched() {
 		css += watchStyle
 	}
+	if g.machines() {
+		css += machineStyle
+	}
 	if g.Load != nil {
 		title += "; " + g.Load.words()
 		css += loadStyle()
@@ -84,7 +87,9 @@ func (c *canvas) node(i int) {
 		class += " timer"
 	default:
 		for _, b := range text.badges {
-			class += " " + b.class
+			if !strings.HasSuffix(class, " "+b.class) {
+				class += " " + b.class
+			}
 		}
 		if n.Load != nil {
 			class += fmt.Sprintf(" heat heat-%d", n.Load.heat())
@@ -104,7 +109,11 @@ func (c *canvas) node(i int) {
 		c.printf(`<rect class="card" x="%d" y="%d" width="%d" height="%d" rx="7"/>`,
 			r.x+stackShift, r.y+stackShift, front.w, front.h)
 	}
-	c.printf(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="7"/>`, front.x, front.y, front.w, front.h)
+	if n.Machine != nil {
+		c.drum(front)
+	} else {
+		c.printf(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="7"/>`, front.x, front.y, front.w, front.h)
+	}
 	// Many edges may have made the box higher than its text.
 	top := front.y + (front.h-text.high()-text.loadHigh())/2
 	x, y := front.x+boxPad, top+text.high()/2+5

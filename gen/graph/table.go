@@ -42,7 +42,7 @@ func Table(g Graph) []byte {
 	fmt.Fprintln(&b)
 	rows = [][]string{{"edge", "message", "", "sent", "queued", "dropped"}}
 	for _, e := range g.Edges {
-		if !g.drawable(e) {
+		if !g.joins(e) {
 			continue
 		}
 		message := e.Message

@@ -168,6 +168,12 @@ func (b *builder) machineReceives() {
 	}
 }
 
+// OfMachine reports whether edge e leads from or to a machine.
+func (p *Plan) OfMachine(e int) bool {
+	edge := &p.Edges[e]
+	return p.Processors[edge.To].Machine != nil || edge.From >= 0 && p.Processors[edge.From].Machine != nil
+}
+
 // aliased reports whether a name of this package is one that the generated files
 // give to a type of the runtime.
 func (p *Plan) aliased(name string) bool {

@@ -20,7 +20,8 @@ func newProto(chosen *command) *cobra.Command {
 		Use:   "proto FILE",
 		Short: "Print the .proto of a topology's messages",
 		Long: `Print the .proto (proto3) that describes the messages of a topology as generated
-code writes them where they leave the process. Field numbers are those of struct
+code writes them where they leave the process, and of states and updates that
+machines keep in logs. Field numbers are those of struct
 tags, ` + "`topo:\"3\"`" + `, and of topology.wire.yml beside the topology. Nothing is
 written. Messages that cannot be encoded are named in a comment at the end, with
 the reason.`,
@@ -79,7 +80,8 @@ func protoOf(ctx context.Context, report *report, r gen.Result) ([]byte, error) 
 	return wire.Proto(&schema, options), nil
 }
 
-// messagesOf lists the messages that the file names, each once, in the order of its edges.
+// messagesOf lists the messages that the file names, each once, in the order of its edges, and then
+// what machines keep in their logs.
 func messagesOf(p *plan.Plan) (messages []wire.Named) {
 	seen := make(map[string]bool)
 	add := func(name string, t plan.TypeRef) {
@@ -90,11 +92,20 @@ func messagesOf(p *plan.Plan) (messages []wire.Named) {
 	}
 	for i := range p.Edges {
 		e := &p.Edges[i]
+		if p.OfMachine(i) { // nor does this
+			continue
+		}
 		if e.From >= 0 && !e.DeadLetter { // which crosses no border
 			add(e.Message, e.Type)
 		}
 		if e.Reply != "" {
 			add(e.Reply, e.ReplyType)
+		}
+	}
+	for i := range p.Processors {
+		if m := p.Processors[i].Machine; m != nil && m.Kept() && m.State != "" {
+			add(m.State, m.StateType)
+			add(m.Update, m.UpdateType)
 		}
 	}
 	return messages

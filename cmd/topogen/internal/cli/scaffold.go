@@ -18,8 +18,8 @@ import (
 )
 
 // scaffold writes what is missing into new files, compiles again and says what
-// was written: first the types of messages, without which there are no ports,
-// then a stub for each missing processor or method, which mention these.
+// was written: first the types of messages and what updates of machines lack,
+// without which there are no ports, then a stub for each missing processor or method, which mention these.
 func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 	for _, add := range []func() ([]string, error){c.scaffoldMessages, c.scaffoldStubs} {
 		written, err := add()
@@ -43,16 +43,24 @@ func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 	return nil
 }
 
-// scaffoldMessages declares the types of messages.
+// scaffoldMessages declares the types of messages, and writes stubs for updates.
 func (c *compilation) scaffoldMessages() ([]string, error) {
 	var written []string
 	for _, result := range c.results {
-		if len(result.Messages) == 0 || result.Topology.Partial {
+		if result.Plan == nil || result.Topology.Partial {
+			continue
+		}
+		updates, err := writeStubs(result, true)
+		written = append(written, updates...)
+		if err != nil {
+			return written, err
+		}
+		if len(result.Messages) == 0 {
 			continue
 		}
 		file := templates.StubFile{Package: result.Plan.Package}
 		for _, m := range result.Messages {
-			file.Structs = append(file.Structs, templates.Struct{Name: m.Name, What: "a message of topology " + result.Topology.Name.Value, Fields: m.Fields})
+			file.Structs = append(file.Structs, templates.Struct{Name: m.Name, What: whatIs(result, m.Name), Fields: m.Fields})
 		}
 		path, err := createStubs(result, "messages", file)
 		if err != nil {
@@ -63,6 +71,18 @@ func (c *compilation) scaffoldMessages() ([]string, error) {
 	return written, nil
 }
 
+// whatIs says what a type that is missing is for.
+func whatIs(result gen.Result, name string) string {
+	for _, p := range result.Plan.Processors {
+		if m := p.Machine; m != nil && m.State == name {
+			return "the state of " + p.Name
+		} else if m != nil && m.Update == name {
+			return "what changes the state of " + p.Name
+		}
+	}
+	return "a message of topology " + result.Topology.Name.Value
+}
+
 // scaffoldStubs writes stubs for topologies whose ports are right.
 func (c *compilation) scaffoldStubs() ([]string, error) {
 	var written []string
@@ -70,16 +90,26 @@ func (c *compilation) scaffoldStubs() ([]string, error) {
 		if result.Plan == nil || len(result.Files) == 0 {
 			continue
 		}
-		for _, missing := range result.Missing {
-			if missing.Import != "" { // another package: its files are not ours to add to
-				continue
-			}
-			path, err := createStubs(result, stubStem(missing.Type), stubsOf(result, missing))
-			if err != nil {
-				return written, err
-			}
-			written = append(written, path)
+		stubs, err := writeStubs(result, false)
+		written = append(written, stubs...)
+		if err != nil {
+			return written, err
 		}
+	}
+	return written, nil
+}
+
+// writeStubs writes stubs for what processors lack, or for what their updates do.
+func writeStubs(result gen.Result, updates bool) (written []string, err error) {
+	for _, missing := range result.Missing {
+		if missing.Import != "" || missing.Update != updates { // another package's files are not ours to add to
+			continue
+		}
+		path, err := createStubs(result, stubStem(missing.Type), stubsOf(result, missing))
+		if err != nil {
+			return written, err
+		}
+		written = append(written, path)
 	}
 	return written, nil
 }

@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/topogen/topogen/spec"
+)
+
+// Machine is what the file says of a machine of the runtime.
+type Machine struct {
+	Kind  string // "fsm", "raft"
+	Log   string // the folder; empty: in memory
+	Sync  string // of the log
+	Group string // of the nodes; empty: one alone
+	Peers int
+}
+
+// ofMachine makes n the node of a machine.
+func (n *Node) ofMachine(p spec.Processor) {
+	m := &Machine{Kind: string(p.Machine.Kind)}
+	n.Type, n.Blocking = "", false // which goes without saying
+	if p.Machine.Kind == spec.FSM {
+		n.Type = p.Machine.State.Value + ", " + p.Machine.Update.Value
+	}
+	if l := p.Machine.Log; l != nil {
+		m.Log, m.Sync = l.Path.Value, string(l.Sync)
+	}
+	if r := p.Machine.Raft; r != nil {
+		m.Group, m.Peers = r.Group.Value, len(r.Peers)
+	}
+	n.Machine = m
+}
+
+// words are what marks a machine: fsm, log, raft ×3.
+func (m *Machine) words() []string {
+	if m == nil {
+		return nil
+	}
+	var words []string
+	if m.Kind == string(spec.FSM) {
+		words = append(words, m.Kind)
+	}
+	if m.Log != "" {
+		words = append(words, "log")
+	}
+	if m.Group != "" {
+		words = append(words, fmt.Sprintf("raft ×%d", m.Peers))
+	}
+	return words
+}
+
+// isAside reports whether an edge of a machine is left out of pictures: they have
+// its proposals and their outcomes, or what else stands first each way.
+func isAside(t *spec.Topology, e spec.Edge) bool {
+	first := slices.IndexFunc(t.Edges, func(other spec.Edge) bool { return other.Implied && other.From == e.From && other.To == e.To })
+	return t.Edges[first].Message.Value != e.Message.Value
+}
+
+// capHigh is how far the ends of a machine's box are curved.
+const capHigh = 5
+
+// drum draws the box of a machine: a cylinder.
+func (c *canvas) drum(r rect) {
+	c.printf(`<path class="box" d="M%d %da%d %d 0 0 1 %d 0v%da%d %d 0 0 1 %d 0z"/>`,
+		r.x, r.y+capHigh, r.w/2, capHigh, r.w, r.h-2*capHigh, r.w/2, capHigh, -r.w)
+	c.printf(`<path class="rim" d="M%d %da%d %d 0 0 0 %d 0"/>`, r.x, r.y+capHigh, r.w/2, capHigh, r.w)
+}
+
+// machineStyle is added where there are machines.
+const machineStyle = `.topogen .machine .box{fill:#eef0fb;stroke:#5b5fb0}
+.topogen .rim{fill:none;stroke:#5b5fb0;stroke-width:1.1}
+.topogen .badge.kept{fill:#dcdcf7}
+.topogen .badge-text.kept{fill:#3a3d8f}
+@media (prefers-color-scheme:dark){
+.topogen .machine .box{fill:#1e2040;stroke:#8084d8}
+.topogen .rim{stroke:#8084d8}
+.topogen .badge.kept{fill:#34376e}
+.topogen .badge-text.kept{fill:#cfd1ff}
+}
+`
+
+func (g Graph) machines() bool {
+	return slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Machine != nil })
+}
