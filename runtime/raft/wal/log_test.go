@@ -1,13 +1,37 @@
 package wal_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
+
+// segmentBytes is small, so that the tests have many segments.
+const segmentBytes = 4 << 10
+
+func TestMain(m *testing.M) {
+	if do := children[os.Getenv(childVariable)]; do != nil {
+		do()
+		return
+	}
+	etcdwal.SegmentSizeBytes = segmentBytes
+	debug.SetGCPercent(1000) // the engine makes a buffer of a megabyte for each log
+	os.Exit(m.Run())
+}
 
 var own = wal.Identity{Topology: "bank", Group: "ledger", Node: 1}
 
@@ -23,36 +47,270 @@ func state(term, vote, commit uint64) *raftpb.HardState {
 	return &raftpb.HardState{Term: &term, Vote: &vote, Commit: &commit}
 }
 
-func TestWhatWasSavedIsThere(t *testing.T) {
-	for name, open := range map[string]func() (wal.Log, wal.Stored, error){
-		"files": opener(filepath.Join(t.TempDir(), "log")),
-		"disk": func() func() (wal.Log, wal.Stored, error) {
-			d := wal.NewDisk(1)
-			return func() (wal.Log, wal.Stored, error) { return d.Open(own, wal.Options{}) }
-		}(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, s, err := open()
-			if err != nil || !s.Fresh || s.Snapshot != nil || len(s.Entries) > 0 {
-				t.Fatal(s, err)
-			}
-			if err := l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, ""), entry(2, 1, "two")}, true); err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			l, s, err = open()
-			if err != nil || s.Fresh || s.State.GetTerm() != 1 || len(s.Entries) != 2 || string(s.Entries[1].GetData()) != "two" {
-				t.Fatal(s, err)
-			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-		})
+func snapshot(index, term uint64, data string) *raftpb.Snapshot {
+	return &raftpb.Snapshot{
+		Data:     []byte(data),
+		Metadata: &raftpb.SnapshotMetadata{Index: &index, Term: &term, ConfState: &raftpb.ConfState{Voters: []uint64{1}, AutoLeave: new(false)}},
 	}
 }
 
-func opener(dir string) func() (wal.Log, wal.Stored, error) {
-	return func() (wal.Log, wal.Stored, error) { return wal.Open(dir, own, wal.Options{}) }
+func open(t *testing.T, dir string, o wal.Options) (wal.Log, wal.Stored) {
+	t.Helper()
+	l, s, err := wal.Open(dir, own, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, s
+}
+
+// reopened closes the log, and opens it again.
+func reopened(t *testing.T, l wal.Log, dir string) (wal.Log, wal.Stored) {
+	t.Helper()
+	must(t, l.Close())
+	return open(t, dir, wal.Options{})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// diff compares what is stored. An entry may have no type, which says that it is an
+// ordinary one.
+func diff(want, got wal.Stored) string {
+	if proto.Equal(want.Snapshot, got.Snapshot) && proto.Equal(want.State, got.State) && slices.EqualFunc(want.Entries, got.Entries, sameEntry) {
+		return ""
+	}
+	want.Fresh, got.Fresh = false, false
+	return "it differs:" + cmp.Diff(want, got, protocmp.Transform())
+}
+
+func sameEntry(a, b *raftpb.Entry) bool {
+	return a.GetIndex() == b.GetIndex() && a.GetTerm() == b.GetTerm() && a.GetType() == b.GetType() && bytes.Equal(a.GetData(), b.GetData())
+}
+
+// inMemory is a directory whose syncs take no time, where there is one: for tests
+// that open a log thousands of times.
+func inMemory(t interface {
+	Helper()
+	Cleanup(func())
+	TempDir() string
+}) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func TestFresh(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	l, s := open(t, dir, wal.Options{})
+	if !s.Fresh || s.Snapshot != nil || len(s.Entries) > 0 || s.State == nil {
+		t.Errorf("%+v", s)
+	}
+	l, s = reopened(t, l, dir)
+	if s.Fresh {
+		t.Error("fresh again")
+	}
+	must(t, l.Close())
+	must(t, l.Close())
+	if err := l.Save(state(1, 1, 0), nil, true); !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("a closed log saves: %v", err)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := open(t, dir, wal.Options{})
+	must(t, l.Close())
+	for _, other := range []wal.Identity{
+		{Topology: "shop", Group: own.Group, Node: own.Node},
+		{Topology: own.Topology, Group: "", Node: own.Node},
+		{Topology: own.Topology, Group: own.Group, Node: 2},
+	} {
+		_, _, err := wal.Open(dir, other, wal.Options{})
+		if !errors.Is(err, wal.ErrIdentity) || !strings.Contains(err.Error(), own.String()) || !strings.Contains(err.Error(), other.String()) {
+			t.Errorf("%v opens it: %v", other, err)
+		}
+	}
+	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Group: strings.Repeat("g", 2000)}, wal.Options{}); err == nil {
+		t.Error("an identity of any length is taken")
+	}
+}
+
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := open(t, dir, wal.Options{})
+	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+	child := start(t, "open", dir)
+	if line := child.line(t); !strings.Contains(line, "in use by another process") {
+		t.Error(line)
+	}
+	must(t, l.Close())
+	child = start(t, "open", dir)
+	if line := child.line(t); line != "opened" {
+		t.Error(line)
+	}
+}
+
+func TestWrongDirectories(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, path := range []string{file, filepath.Join(file, "log"), filepath.Join(dir, "missing", "log")} {
+		if _, _, err := wal.Open(path, own, wal.Options{}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestLeftovers: what a crash has left of files that were being made does no harm.
+func TestLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	making := filepath.Join(dir, "wal.tmp")
+	must(t, os.Mkdir(making, 0o700))
+	must(t, os.WriteFile(filepath.Join(making, "0000000000000000-0000000000000000.wal"), []byte("half"), 0o600))
+	l, _ := open(t, dir, wal.Options{})
+	must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, "a")}, true))
+	must(t, l.Close())
+	must(t, os.WriteFile(filepath.Join(dir, "wal", "0.tmp"), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "snap", "0000000000000001-0000000000000001.snap"), []byte("half"), 0o600))
+	l, s := open(t, dir, wal.Options{})
+	if len(s.Entries) != 1 || s.Snapshot != nil {
+		t.Errorf("%+v", s)
+	}
+	if left := files(t, dir, "snap", "*"); len(left) > 0 {
+		t.Error(left)
+	}
+	must(t, l.Close())
+}
+
+func files(t *testing.T, parts ...string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(parts...))
+	must(t, err)
+	return all
+}
+
+func TestInvalid(t *testing.T) {
+	dir := t.TempDir()
+	files, _ := open(t, filepath.Join(dir, "log"), wal.Options{})
+	disk, _, err := wal.NewDisk(1).Open(own, wal.Options{})
+	must(t, err)
+	for name, l := range map[string]wal.Log{"files": files, "disk": disk} {
+		must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, ""), entry(2, 1, "b")}, true))
+		must(t, l.SaveSnapshot(snapshot(1, 1, "s")))
+		for _, entries := range [][]*raftpb.Entry{
+			{nil},
+			{{}},
+			{entry(3, 0, "")},
+			{entry(4, 1, "")},
+			{entry(1, 1, "")},
+			{entry(3, 1, ""), entry(5, 1, "")},
+			{{Index: new(uint64(3)), Term: new(uint64(1)), Data: make([]byte, 64<<20)}},
+		} {
+			if err := l.Save(nil, entries, true); !errors.Is(err, wal.ErrInvalid) {
+				t.Errorf("%s saves %v: %v", name, entries, err)
+			}
+		}
+		for _, s := range []*raftpb.Snapshot{nil, {}, snapshot(1, 2, ""), snapshot(0, 1, "")} {
+			if err := l.SaveSnapshot(s); !errors.Is(err, wal.ErrInvalid) {
+				t.Errorf("%s saves %v: %v", name, s, err)
+			}
+		}
+		must(t, l.SaveSnapshot(snapshot(1, 1, "s"))) // is there
+		must(t, l.Save(nil, []*raftpb.Entry{entry(3, 1, "c")}, true))
+		must(t, l.Close())
+	}
+}
+
+// TestRelease: two snapshots stay, and what is needed since the older one.
+func TestRelease(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := open(t, dir, wal.Options{})
+	const snapshots, each = 10, 100
+	for i := range uint64(snapshots * each) {
+		must(t, l.Save(state(1, 1, i), []*raftpb.Entry{entry(i+1, 1, fmt.Sprintf("data of %d", i+1))}, true))
+		if (i+1)%each == 0 {
+			must(t, l.SaveSnapshot(snapshot(i+1, 1, fmt.Sprintf("up to %d", i+1))))
+		}
+	}
+	segments, snaps := files(t, dir, "wal", "*.wal"), files(t, dir, "snap", "*")
+	if len(segments) > 10 || len(snaps) != 2 {
+		t.Errorf("%d segments, %d snapshots", len(segments), len(snaps))
+	}
+	l, s := reopened(t, l, dir)
+	if s.Snapshot.GetMetadata().GetIndex() != snapshots*each || len(s.Entries) > 0 || s.State.GetCommit() != snapshots*each {
+		t.Errorf("%+v", s)
+	}
+	must(t, l.Close())
+
+	// Who removes the newest has the older one, and the entries since.
+	must(t, os.Remove(snaps[1]))
+	l, s = open(t, dir, wal.Options{})
+	if s.Snapshot.GetMetadata().GetIndex() != (snapshots-1)*each || len(s.Entries) != each {
+		t.Errorf("%+v, %d entries", s.Snapshot, len(s.Entries))
+	}
+	must(t, l.Close())
+
+	// Without both it is not the log any more.
+	must(t, os.Remove(snaps[0]))
+	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrDamaged) || !strings.Contains(err.Error(), ".snap") {
+		t.Error(err)
+	}
+}
+
+// TestMissingSegment: a segment that is gone is found by the others.
+func TestMissingSegment(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := open(t, dir, wal.Options{})
+	for i := range uint64(300) {
+		must(t, l.Save(state(1, 1, i), []*raftpb.Entry{entry(i+1, 1, "some data")}, true))
+	}
+	must(t, l.Close())
+	segments := files(t, dir, "wal", "*.wal")
+	if len(segments) < 4 {
+		t.Fatal(segments)
+	}
+	for i, name := range segments[:len(segments)-1] {
+		must(t, os.Rename(name, filepath.Join(dir, "aside")))
+		if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrDamaged) {
+			t.Errorf("without segment %d: %v", i, err)
+		}
+		must(t, os.Rename(filepath.Join(dir, "aside"), name))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "wal", "x.wal"), nil, 0o600))
+	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrDamaged) {
+		t.Error(err)
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "wal")))
+	must(t, os.WriteFile(filepath.Join(dir, "snap", "0000000000000001-0000000000000001.snap"), nil, 0o600))
+	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrDamaged) {
+		t.Error(err)
+	}
+}
+
+// TestReplacedBySnapshot: a snapshot that the log does not lead to replaces it.
+func TestReplacedBySnapshot(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := open(t, dir, wal.Options{})
+	must(t, l.Save(state(1, 1, 1), []*raftpb.Entry{entry(1, 1, "a"), entry(2, 1, "b"), entry(3, 1, "c")}, true))
+	must(t, l.SaveSnapshot(snapshot(2, 5, "s")))
+	l, s := reopened(t, l, dir)
+	if want := (wal.Stored{Snapshot: snapshot(2, 5, "s"), State: state(5, 0, 2)}); diff(want, s) != "" {
+		t.Error(diff(want, s))
+	}
+	must(t, l.Save(nil, []*raftpb.Entry{entry(3, 5, "d")}, true))
+	l, s = reopened(t, l, dir)
+	if want := (wal.Stored{Snapshot: snapshot(2, 5, "s"), State: state(5, 0, 2), Entries: []*raftpb.Entry{entry(3, 5, "d")}}); diff(want, s) != "" {
+		t.Error(diff(want, s))
+	}
+	must(t, l.Close())
 }

@@ -216,7 +216,7 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
 		case typeMetadata:
 			got, ok := parseIdentity(r.data)
 			if !ok {
-				return errors.New("the identity is not one")
+				return errNotOne(r.kind)
 			}
 			if got != id {
 				return &IdentityError{Dir: l.dir, Got: got, Want: id}
@@ -224,19 +224,19 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
 		case typeEntry:
 			e, ok := parseEntry(r.data)
 			if !ok {
-				return errors.New("the entry is not one")
+				return errNotOne(r.kind)
 			}
 			return c.entry(arena.entry(e))
 		case typeState:
 			s, ok := parseState(r.data)
 			if !ok {
-				return errors.New("the state is not one")
+				return errNotOne(r.kind)
 			}
 			c.state = s
 		case typeSnapshot:
 			at, ok := parseSnapshot(r.data)
 			if !ok {
-				return errors.New("the snapshot is not one")
+				return errNotOne(r.kind)
 			}
 			_, is := present[at]
 			c.snapshot(at, is)
@@ -251,10 +251,7 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
 	}
 	l.tail.bytes = end
 	if c.missing || c.unknown {
-		return Stored{}, &DamageError{
-			File:   snapshotPath(filepath.Join(l.dir, snapshotDir), c.base),
-			Reason: fmt.Sprintf("the file is missing, and the log begins behind index %d", c.base.index),
-		}
+		return Stored{}, missingSnapshot(l.dir, &c.shape)
 	}
 	c.state = c.settled()
 	l.shape = c.shape
@@ -363,5 +360,5 @@ func scanSegment(r *segmentReader, visit func(scanned) error) error {
 	}
 }
 
-// errStop is for who wants no more.
-var errStop = errors.New("stop")
+// errStop ends a scan.
+var errStop = errors.New("no more")

@@ -109,10 +109,7 @@ func (r *segmentReader) next() (rec record, length int64, err error) {
 	if err != nil {
 		return rec, 0, err
 	}
-	if left < wordBytes {
-		if allZero(b) {
-			return rec, 0, io.EOF
-		}
+	if left < wordBytes { // which the engine does not go on behind, zero or not
 		return rec, 0, flawed(r.offset, "the file ends in a length")
 	}
 	word := binary.LittleEndian.Uint64(b)

@@ -78,15 +78,14 @@ func (t tail) torn() bool {
 		return false
 	case headed && (h.length+h.data != int(n) || h.kind == typeChecksum || h.kind == typeMetadata):
 		return false
-	case end > len(t.b):
+	case end+int(padding) > len(t.b):
 		return true // the file ends in the record
 	case known == end:
 		return false // nothing is missing
 	case headed && t.oneBit(h, t.b[wordBytes+h.length:end]):
 		return false
 	}
-	after := min(end+int(padding), len(t.b))
-	return !t.from(after).record(h.crc, headed)
+	return !t.from(end+int(padding)).record(h.crc, headed)
 }
 
 // tornHead is torn where the length is zero: its sector is missing.

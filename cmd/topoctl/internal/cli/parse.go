@@ -62,8 +62,7 @@ Data goes to stdout, words to stderr. Exit codes: 0 all right, 2 wrong usage,
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newErrors(chosen), newCerts(chosen), newVersion(chosen))
-	root.AddCommand(newLog(chosen))
+	root.AddCommand(newErrors(chosen), newLog(chosen), newCerts(chosen), newVersion(chosen))
 	return root
 }
 

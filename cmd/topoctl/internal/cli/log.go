@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// LogDump prints the records of a log.
+type LogDump struct{ Dir string }
+
+// LogVerify checks a log.
+type LogVerify struct{ Dir string }
+
+func newLog(chosen *command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "log",
+		Short: "Look into the log of a state machine",
+		Long: `Look into the log that a state machine keeps on disk. Nothing of it is changed,
+and the node that it belongs to may go on meanwhile; what it is writing then may
+seem incomplete.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(cmd.ErrOrStderr())
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return errNoCommand
+		},
+	}
+	cmd.AddCommand(newLogDump(chosen), newLogVerify(chosen))
+	return cmd
+}
+
+func newLogDump(chosen *command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "dump PATH",
+		Short: "Print the records of a log, a line each",
+		Long: `Print the records of the log in the directory PATH, a line each: file, offset and
+length in it, type, term and index, and how much data an entry has. The files of
+snapshots come last. The index of a state is that of the last committed entry.
+
+Where the log is damaged, the error after the last right record says where.`,
+		Example: `  topoctl log dump ledger
+  topoctl log dump ledger | grep ' entry ' | tail -1`,
+		Args: oneOf("the directory of the log"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			*chosen = LogDump{args[0]}
+			return nil
+		},
+	}
+}
+
+func newLogVerify(chosen *command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify PATH",
+		Short: "Check every bit of a log, and say what it holds",
+		Long: `Check the log in the directory PATH as the node does when it starts, and the
+older snapshot too, and say what it holds. An incomplete record at the end is what
+a crash leaves; the node cuts it off. Anything else that is not as it was written
+is damage: exit code 3, with file and offset.`,
+		Example: `  topoctl log verify ledger`,
+		Args:    oneOf("the directory of the log"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			*chosen = LogVerify{args[0]}
+			return nil
+		},
+	}
+}
+
+func (l LogDump) run(_ context.Context, s Streams) error {
+	const layout = "%-43s %10s %10s %-13s %8s %12s  %s"
+	w := bufio.NewWriter(s.Out)
+	line := func(columns ...any) error {
+		_, err := fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(layout, columns...), " "))
+		return err
+	}
+	headed := false
+	_, err := wal.Dump(l.Dir, func(r wal.Record) error {
+		if !headed {
+			headed = true
+			if err := line("FILE", "OFFSET", "LENGTH", "TYPE", "TERM", "INDEX", "WHAT"); err != nil {
+				return err
+			}
+		}
+		term, index, what := "-", "-", r.Detail
+		if r.Term > 0 {
+			term, index = strconv.FormatUint(r.Term, 10), strconv.FormatUint(r.Index, 10)
+		}
+		if r.Bytes > 0 || r.Type == "entry" {
+			what = fmt.Sprintf("%d bytes", r.Bytes)
+			if r.Detail != "" {
+				what += ", " + r.Detail
+			}
+		}
+		return line(oneLine(inside(l.Dir, r.File)), strconv.FormatInt(r.Offset, 10), strconv.FormatInt(r.Length, 10), r.Type, term, index, oneLine(what))
+	})
+	if flushErr := w.Flush(); flushErr != nil {
+		return flushErr
+	}
+	return logError(l.Dir, err)
+}
+
+func (l LogVerify) run(_ context.Context, s Streams) error {
+	r, err := wal.Verify(l.Dir)
+	if err != nil {
+		return logError(l.Dir, err)
+	}
+	w := bufio.NewWriter(s.Out)
+	fmt.Fprintf(w, "identity  %s\n", oneLine(r.Identity.String()))
+	fmt.Fprintf(w, "files     %d of segments, %d of snapshots; %d records\n", r.Segments, r.Snapshots, r.Records)
+	if r.Snapshot > 0 {
+		fmt.Fprintf(w, "snapshot  at %d\n", r.Snapshot)
+	}
+	if r.First > 0 {
+		fmt.Fprintf(w, "entries   %d to %d\n", r.First, r.Last)
+	}
+	fmt.Fprintf(w, "state     term %d, committed up to %d\n", r.Term, r.Commit)
+	if c := r.Cut; c != nil {
+		fmt.Fprintf(w, "cut       %s at offset %d: %d bytes of an incomplete record, which the node cuts off (%s)\n",
+			oneLine(inside(l.Dir, c.File)), c.Offset, c.Bytes, oneLine(c.Reason))
+	}
+	return w.Flush()
+}
+
+// inside is the name of a file in a directory, as a path from there.
+func inside(dir, file string) string {
+	if name, err := filepath.Rel(dir, file); err == nil {
+		return name
+	}
+	return file
+}
+
+// logError says what is wrong with a log, and what to do.
+func logError(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if damage, ok := errors.AsType[*wal.DamageError](err); ok {
+		return fmt.Errorf("%s is damaged at offset %d: %s\nThe node does not start with it. Keep a copy; a node of a group may join again with an empty directory.",
+			oneLine(damage.File), damage.Offset, oneLine(damage.Reason))
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	advice := ""
+	if errors.Is(err, fs.ErrNotExist) {
+		advice = "\nName the directory of a log: the path that the topology gives it."
+	}
+	return fmt.Errorf("cannot read the log in %s: %s%s", oneLine(dir), oneLine(err.Error()), advice)
+}

@@ -1,0 +1,199 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Record is a record of a log, or the file of a snapshot, for people to read.
+type Record struct {
+	File   string
+	Offset int64  // of its frame
+	Length int64  // of its frame
+	Type   string // identity, checksum, entry, state, snapshot; snapshot file, incomplete
+	Index  uint64 // of an entry or snapshot; the commit index of a state
+	Term   uint64 // of an entry, state or snapshot
+	Bytes  int    // of an entry's data or a snapshot file's
+	Detail string // what else there is: the identity, who was voted for, what is wrong with an incomplete record
+}
+
+// Report says what a log holds.
+type Report struct {
+	Identity  Identity
+	Segments  int
+	Snapshots int    // files
+	Records   uint64 // in the segments
+	Entries   uint64 // in the segments, also those that were replaced later
+	First     uint64 // index of the first entry behind the newest snapshot that is there; 0: none
+	Last      uint64 // index of the last entry, or of the snapshot
+	Snapshot  uint64 // index of the newest snapshot
+	Term      uint64 // of the state that a node begins with
+	Commit    uint64 // likewise
+	Cut       *Cut   // what opening the log will cut off
+}
+
+// Verify reads a whole log and checks it as [Open] does. It changes nothing and
+// locks nothing: where a node writes the log meanwhile, the end may seem
+// incomplete. It needs little memory, however large the log is.
+func Verify(dir string) (Report, error) { return Dump(dir, func(Record) error { return nil }) }
+
+// Dump calls visit for each record of a log, in order, and for each file of a
+// snapshot. An error of visit ends it. All is checked as Verify does, so that what
+// is before the damage is told before the damage is.
+func Dump(dir string, visit func(Record) error) (Report, error) {
+	d := dump{visit: visit, dir: dir, present: make(map[position]snapshotFile)}
+	err := d.run()
+	switch {
+	case d.stopped != nil:
+		err = d.stopped
+	case err != nil && !errors.Is(err, ErrDamaged):
+		err = fmt.Errorf("wal: cannot read the log in %s: %w", dir, err)
+	}
+	return d.report, err
+}
+
+type dump struct {
+	dir     string
+	visit   func(Record) error
+	stopped error // of visit
+	report  Report
+	shape   shape
+	present map[position]snapshotFile
+}
+
+func (d *dump) run() error {
+	files, err := snapshotFiles(filepath.Join(d.dir, snapshotDir))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		d.present[f.at] = f
+	}
+	all, err := segments(filepath.Join(d.dir, segmentsDir))
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("there are no segments: %w", os.ErrNotExist)
+	}
+	d.report.Segments, d.report.Snapshots = len(all), len(files)
+	d.shape.unknown = all[0].seq > 0
+	if _, err := scan(all, d.record, d.torn); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := d.snapshotFile(f); err != nil {
+			return err
+		}
+	}
+	return d.finish()
+}
+
+func (d *dump) tell(r Record) error {
+	if d.stopped = d.visit(r); d.stopped != nil {
+		return errStop
+	}
+	return nil
+}
+
+func (d *dump) record(s scanned) error {
+	d.report.Records++
+	r := Record{File: s.file, Offset: s.offset, Length: s.length, Type: s.kind.String()}
+	switch s.kind {
+	case typeMetadata:
+		id, ok := parseIdentity(s.data)
+		if !ok {
+			return errNotOne(s.kind)
+		}
+		d.report.Identity, r.Detail = id, id.String()
+	case typeEntry:
+		e, ok := parseEntry(s.data)
+		if !ok {
+			return errNotOne(s.kind)
+		}
+		d.report.Entries++
+		r.Index, r.Term, r.Bytes, r.Detail = e.index, e.term, len(e.data), entryDetail(e)
+		if err := d.shape.entry(e.index, e.term); err != nil {
+			return err
+		}
+	case typeState:
+		h, ok := parseState(s.data)
+		if !ok {
+			return errNotOne(s.kind)
+		}
+		r.Index, r.Term = h.commit, h.term
+		if h.vote != 0 {
+			r.Detail = fmt.Sprintf("vote for %x", h.vote)
+		}
+		d.shape.state = h
+	case typeSnapshot:
+		at, ok := parseSnapshot(s.data)
+		if !ok {
+			return errNotOne(s.kind)
+		}
+		r.Index, r.Term = at.index, at.term
+		_, present := d.present[at]
+		if at.index > 0 && !present {
+			r.Detail = "its file is not there any more"
+		}
+		d.shape.snapshot(at, present)
+	}
+	return d.tell(r)
+}
+
+func errNotOne(kind recordType) error { return fmt.Errorf("the %v is not one", kind) }
+
+func entryDetail(e entryRecord) string {
+	if e.kind == 0 {
+		return ""
+	}
+	return "change of members"
+}
+
+func (d *dump) torn(c Cut) error {
+	d.report.Cut = &c
+	return d.tell(Record{File: c.File, Offset: c.Offset, Length: c.Bytes, Type: "incomplete", Detail: c.Reason})
+}
+
+// snapshotFile checks those that a node may begin with. One that the log does not
+// know of was being written when the node crashed.
+func (d *dump) snapshotFile(f snapshotFile) error {
+	r := Record{File: f.path, Type: "snapshot file", Index: f.at.index, Term: f.at.term}
+	if info, err := os.Stat(f.path); err == nil {
+		r.Length = info.Size()
+	}
+	s, err := f.read()
+	switch {
+	case err == nil:
+		r.Bytes = len(s.GetData())
+	case errors.Is(err, ErrDamaged) && f.at.index > d.shape.base.index:
+		r.Detail = "not complete, and not needed"
+	default:
+		return err
+	}
+	return d.tell(r)
+}
+
+func (d *dump) finish() error {
+	s := &d.shape
+	if s.missing || s.unknown {
+		return missingSnapshot(d.dir, s)
+	}
+	state := s.settled()
+	d.report.Term, d.report.Commit = state.term, state.commit
+	d.report.Snapshot, d.report.Last = s.base.index, s.last
+	if s.last > s.base.index {
+		d.report.First = s.base.index + 1
+	}
+	return nil
+}
+
+// missingSnapshot says that the log does not begin with a snapshot that is there.
+func missingSnapshot(dir string, s *shape) error {
+	return &DamageError{
+		File:   snapshotPath(filepath.Join(dir, snapshotDir), s.base),
+		Reason: fmt.Sprintf("the file is missing, and the log begins behind index %d", s.base.index),
+	}
+}

@@ -1,0 +1,68 @@
+package wal_test
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// mount makes a file system in memory, where this process may.
+func mount(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	flags := uintptr(0)
+	options, readOnly := strings.CutSuffix(options, ",ro")
+	if readOnly {
+		flags = syscall.MS_RDONLY
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+		t.Skipf("needs the right to mount: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// TestFullDisk: an error that is final, and what was acknowledged is there.
+func TestFullDisk(t *testing.T) {
+	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
+		t.Run(mode.String(), func(t *testing.T) {
+			dir := mount(t, "size=256k")
+			l, _ := open(t, dir, wal.Options{Sync: mode})
+			acknowledged := uint64(0)
+			var failure error
+			for failure == nil {
+				e := entry(acknowledged+1, 1, dataOf(acknowledged+1))
+				if failure = l.Save(state(1, 1, acknowledged), []*raftpb.Entry{e}, true); failure == nil {
+					acknowledged++
+				}
+			}
+			if !errors.Is(failure, wal.ErrFailed) || !errors.Is(failure, syscall.ENOSPC) || acknowledged < 50 {
+				t.Errorf("after %d entries: %v", acknowledged, failure)
+			}
+			for _, err := range []error{l.Save(state(2, 1, 1), nil, false), l.SaveSnapshot(snapshot(1, 1, "")), l.Sync(), l.Close()} {
+				if !errors.Is(err, wal.ErrFailed) {
+					t.Errorf("it goes on: %v", err)
+				}
+			}
+			must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=512k"))
+			l, s := open(t, dir, wal.Options{Sync: mode})
+			if uint64(len(s.Entries)) < acknowledged {
+				t.Errorf("%d were acknowledged, %d are there", acknowledged, len(s.Entries))
+			}
+			must(t, l.Save(nil, []*raftpb.Entry{entry(uint64(len(s.Entries))+1, 1, "more")}, true))
+			must(t, l.Close())
+		})
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := mount(t, "size=1m,ro")
+	if _, _, err := wal.Open(dir, own, wal.Options{}); err == nil || !strings.Contains(err.Error(), "read-only") || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+}
