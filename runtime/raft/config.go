@@ -50,6 +50,7 @@ type Config struct {
 	Insecure               bool
 
 	Transport transport.Transport // in place of gRPC; the caller closes it
+	Carried   bool                // for NewProcessor: the controller carries messages to other nodes
 	Log       wal.Log             // in place of the folder, with Stored; for tests
 	Stored    wal.Stored
 	Logger    *slog.Logger // nil: slog.Default()

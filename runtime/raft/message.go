@@ -15,6 +15,9 @@ var ErrMessage = errors.New("raft: not a message of a peer")
 // since it may have promised what it forgot: remove it and add another.
 var ErrLogLost = errors.New("raft: the log of this node is shorter than what it has promised")
 
+// entryBytesMax bounds an entry: a batch, and the largest update behind it.
+const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
+
 // Message is one to a peer.
 type Message struct {
 	To uint64
@@ -32,6 +35,9 @@ func promises(m *pb.Message) bool {
 	return true
 }
 
+// entryTypes are those that nodes make.
+var entryTypes = map[pb.EntryType]bool{pb.EntryNormal: true, pb.EntryConfChangeV2: true}
+
 // checkMessage looks at a message before the engine does, which trusts its
 // peers: from is who has sent it according to the transport.
 func (c *Core) checkMessage(from uint64, m *pb.Message) error {
@@ -44,6 +50,9 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		for _, e := range m.Entries {
 			if index++; e.GetIndex() != index || e.GetTerm() > m.GetTerm() || e.GetTerm() == 0 {
 				return fmt.Errorf("%w: its entries do not follow each other", ErrMessage)
+			}
+			if !entryTypes[e.GetType()] {
+				return fmt.Errorf("%w: an entry of type %v", ErrMessage, e.GetType())
 			}
 		}
 	case pb.MsgSnap:
@@ -58,8 +67,25 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
 			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved", ErrLogLost, last, m.GetCommit())
 		}
+	case pb.MsgProp:
+		for _, e := range m.Entries {
+			if !entryTypes[e.GetType()] || len(e.Data) > entryBytesMax {
+				return fmt.Errorf("%w: a proposal of type %v, %d bytes", ErrMessage, e.GetType(), len(e.Data))
+			}
+		}
+		if len(m.Entries) == 0 {
+			return fmt.Errorf("%w: a proposal of nothing", ErrMessage)
+		}
+	case pb.MsgReadIndex:
+		if len(m.Entries) != 1 {
+			return fmt.Errorf("%w: a read without a key", ErrMessage)
+		}
+	case pb.MsgReadIndexResp:
+		if len(m.Entries) != 1 {
+			return fmt.Errorf("%w: the answer to a read without its key", ErrMessage)
+		}
 	case pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
-		pb.MsgProp, pb.MsgReadIndex, pb.MsgReadIndexResp, pb.MsgTimeoutNow, pb.MsgTransferLeader:
+		pb.MsgTimeoutNow, pb.MsgTransferLeader:
 	default:
 		return fmt.Errorf("%w: %v", ErrMessage, m.GetType())
 	}

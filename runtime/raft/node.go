@@ -54,7 +54,8 @@ type Node struct {
 	ticks  <-chan time.Time
 
 	// state is held for writing while the state machine changes.
-	state sync.RWMutex
+	state   sync.RWMutex
+	applied func() // called when it has; nil: nobody wants to know
 
 	inbox  inbox
 	wake   chan struct{}
@@ -328,6 +329,9 @@ func (n *Node) apply(e *Effects) error {
 	}
 	n.state.Lock()
 	defer n.state.Unlock()
+	if n.applied != nil {
+		defer n.applied()
+	}
 	if e.Snapshot != nil {
 		state, err := SnapshotMachine(e.Snapshot)
 		if err != nil {
@@ -429,6 +433,14 @@ func (n *Node) Close() error {
 		return nil
 	}
 	return n.err
+}
+
+// onApply has a function called when the state machine has changed. It must not
+// wait for anything.
+func (n *Node) onApply(f func()) {
+	n.state.Lock()
+	defer n.state.Unlock()
+	n.applied = f
 }
 
 // Done is closed when the node has ended; Err says why.

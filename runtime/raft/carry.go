@@ -1,0 +1,88 @@
+package raft
+
+import (
+	"slices"
+	"sync"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// carriedMax bounds what waits for the controller to carry it; what is beyond is
+// lost, as on any network.
+const carriedMax = 4096
+
+// carried is a transport whose messages the controller of a Processor carries
+// (rast.md 2.16: RAFTCoreMP talks to its TController alone).
+type carried struct {
+	node string
+	wake func()
+
+	mu      sync.Mutex
+	receive func(from string, payloads [][]byte)
+	list    []any
+	stats   transport.Stats
+}
+
+// Send hands messages to the controller, at its next turn.
+func (c *carried) Send(to string, messages ...transport.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range messages {
+		m := new(pb.Message)
+		if len(c.list) >= carriedMax || proto.Unmarshal(o.Payload, m) != nil {
+			continue
+		}
+		if v := typed(c.node, to, m); v != nil {
+			c.list = append(c.list, v)
+		}
+	}
+	c.wake()
+}
+
+// take returns what waits for the controller.
+func (c *carried) take() (list []any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list = slices.Clone(c.list)
+	clear(c.list)
+	c.list = c.list[:0]
+	return list
+}
+
+// bring hands a message of a peer to the node.
+func (c *carried) bring(v any) error {
+	from, m, err := untyped(v)
+	if err != nil {
+		return err
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	receive := c.receive
+	c.mu.Unlock()
+	if receive != nil {
+		receive(from, [][]byte{b})
+	}
+	return nil
+}
+
+func (c *carried) Handle(_ uint64, receive func(from string, payloads [][]byte)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.receive = receive
+}
+
+func (c *carried) SetPeer(name, address string) {}
+func (c *carried) RemovePeer(name string)       {}
+func (c *carried) Close() error                 { return nil }
+
+func (c *carried) Stats() transport.Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stats
+}

@@ -1,0 +1,211 @@
+package raft_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// stage is a pool with one instance: a Processor, whose controller carries
+// messages to the other stages. It runs in one goroutine.
+type stage struct {
+	t       *testing.T
+	p       *raft.Processor
+	wake    chan struct{}
+	others  map[string]*stage
+	answers chan any
+
+	mu    sync.Mutex
+	inbox []any
+}
+
+func (s *stage) Owe()          {}
+func (s *stage) Paid()         {}
+func (s *stage) Stepped() bool { return false }
+func (s *stage) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *stage) MasterInfo(m raft.MasterInfo)             { s.answers <- m }
+func (s *stage) NextEntry(m raft.NextEntry)               { s.answers <- m }
+func (s *stage) Answer(m raft.Answer)                     { s.answers <- m }
+func (s *stage) RequestVote(m raft.RequestVote)           { s.bring(m.To, &m) }
+func (s *stage) ResponseVote(m raft.ResponseVote)         { s.bring(m.To, &m) }
+func (s *stage) Masterbeat(m raft.Masterbeat)             { s.bring(m.To, &m) }
+func (s *stage) FollowerResponse(m raft.FollowerResponse) { s.bring(m.To, &m) }
+func (s *stage) InstallSnapshot(m raft.InstallSnapshot)   { s.bring(m.To, &m) }
+
+func (s *stage) bring(to string, m any) {
+	if o := s.others[to]; o != nil {
+		o.tell(m)
+	}
+}
+
+// tell has the stage hand a message to its processor.
+func (s *stage) tell(m any) {
+	s.mu.Lock()
+	s.inbox = append(s.inbox, m)
+	s.mu.Unlock()
+	s.Wake()
+}
+
+func (s *stage) run(ctx context.Context) {
+	for {
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		list := s.inbox
+		s.inbox = nil
+		s.mu.Unlock()
+		for _, m := range list {
+			if err := s.receive(ctx, m); err != nil {
+				s.t.Error(err)
+			}
+		}
+		if err := s.p.Answer(s); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func (s *stage) receive(ctx context.Context, m any) error {
+	switch m := m.(type) {
+	case *raft.RequestVote:
+		return s.p.ReceiveRequestVote(ctx, m)
+	case *raft.ResponseVote:
+		return s.p.ReceiveResponseVote(ctx, m)
+	case *raft.Masterbeat:
+		return s.p.ReceiveMasterbeat(ctx, m)
+	case *raft.FollowerResponse:
+		return s.p.ReceiveFollowerResponse(ctx, m)
+	case *raft.InstallSnapshot:
+		return s.p.ReceiveInstallSnapshot(ctx, m)
+	case *raft.MasterCommit:
+		return s.p.ReceiveMasterCommit(ctx, m)
+	case *raft.GetMasterInfo:
+		return s.p.ReceiveGetMasterInfo(ctx, m)
+	case *raft.GetNextEntry:
+		return s.p.ReceiveGetNextEntry(ctx, m)
+	case *raft.MarkApplied:
+		return s.p.ReceiveMarkApplied(ctx, m)
+	case *raft.TransferLeader:
+		return s.p.ReceiveTransferLeader(ctx, m)
+	case *raft.Read:
+		return s.p.ReceiveRead(ctx, m)
+	}
+	return fmt.Errorf("no message: %T", m)
+}
+
+// ask tells the stage something and waits for the answer.
+func ask[A any](s *stage, m any) A {
+	s.t.Helper()
+	s.tell(m)
+	for {
+		select {
+		case v := <-s.answers:
+			if a, ok := v.(A); ok {
+				return a
+			}
+			s.t.Fatalf("%T is answered with %+v", m, v)
+		case <-s.t.Context().Done():
+			s.t.Fatal("no answer")
+		}
+	}
+}
+
+// stages starts three Processors whose controllers carry their messages.
+func stages(t *testing.T) []*stage {
+	ctx, cancel := context.WithCancel(t.Context())
+	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
+	all := map[string]*stage{}
+	dir := t.TempDir()
+	var list []*stage
+	var done sync.WaitGroup
+	for i := range 3 {
+		s := &stage{t: t, wake: make(chan struct{}, 1), others: all, answers: make(chan any, 100)}
+		var err error
+		name := fmt.Sprintf("n%d", i+1)
+		s.p, err = raft.NewProcessor(raft.Config{
+			Topology: "test", Group: "log", Node: name, Peers: peers, Dir: dir, Carried: true, Forward: true,
+			Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, SnapshotEvery: 10,
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = s
+		list = append(list, s)
+	}
+	for _, s := range list {
+		if err := s.p.Start(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+		done.Go(func() { s.run(ctx) })
+	}
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+		for _, s := range list {
+			if err := s.p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return list
+}
+
+// TestTheCoreOfRast commits transactions at each node and takes them at each, over
+// the messages of rast.md 2.16 alone.
+func TestTheCoreOfRast(t *testing.T) {
+	list := stages(t)
+	for i := range 30 {
+		a := ask[raft.Answer](list[i%3], &raft.MasterCommit{Proposer: 2, Request: uint64(i), Data: fmt.Append(nil, i)})
+		if a.Err != nil || a.Proposer != 2 || a.Request != uint64(i) {
+			t.Fatalf("transaction %d: %+v", i, a)
+		}
+	}
+	for n, s := range list {
+		if a := ask[raft.Answer](s, &raft.Read{Request: 7}); a.TransactionID != 30 || a.Err != nil {
+			t.Errorf("node %d reads %+v, want transaction 30", n+1, a)
+		}
+		for i := range 30 {
+			e := ask[raft.NextEntry](s, &raft.GetNextEntry{Proposer: 1})
+			if e.TransactionID != uint64(i+1) || string(e.Data) != fmt.Sprint(i) || e.Proposer != 1 {
+				t.Fatalf("node %d, entry %d: %+v", n+1, i+1, e)
+			}
+			s.tell(&raft.MarkApplied{TransactionID: e.TransactionID})
+		}
+		s.tell(&raft.MarkApplied{TransactionID: 30, State: []byte("thirty")})
+	}
+	masters := 0
+	for _, s := range list {
+		m := ask[raft.MasterInfo](s, &raft.GetMasterInfo{})
+		if m.IsMaster {
+			masters++
+		}
+		if m.TransactionID != 30 || m.Master == "" {
+			t.Errorf("%+v", m)
+		}
+	}
+	if masters != 1 {
+		t.Errorf("%d masters", masters)
+	}
+	list[0].tell(&raft.GetNextEntry{}) // answered when there is one
+	if a := ask[raft.Answer](list[1], &raft.MasterCommit{Data: []byte("last")}); a.Err != nil {
+		t.Error(a.Err)
+	}
+	if e := (<-list[0].answers).(raft.NextEntry); e.TransactionID != 31 || string(e.Data) != "last" {
+		t.Errorf("%+v", e)
+	}
+}

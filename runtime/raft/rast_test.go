@@ -1,0 +1,85 @@
+package raft
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
+)
+
+// TestMessagesOfRastHoldAll turns messages of the engine into those of rast.md and
+// back: nothing is lost.
+func TestMessagesOfRastHoldAll(t *testing.T) {
+	number := rapid.Uint64()
+	bytes := rapid.SliceOfN(rapid.Byte(), 1, 8)
+	entries := func(t *rapid.T) (list []*pb.Entry) {
+		for range rapid.IntRange(0, 3).Draw(t, "entries") {
+			list = append(list, &pb.Entry{
+				Index: new(number.Draw(t, "index")), Term: new(number.Draw(t, "term")),
+				Type: pb.EntryConfChangeV2.Enum(), Data: bytes.Draw(t, "data"),
+			})
+		}
+		return list
+	}
+	n := func(t *rapid.T, name string) *uint64 { return new(number.Draw(t, name)) }
+	yes := func(t *rapid.T, name string) *bool { return new(rapid.Bool().Draw(t, name)) }
+	kinds := map[pb.MessageType]func(*rapid.T, *pb.Message){
+		pb.MsgVote: func(t *rapid.T, m *pb.Message) {
+			m.Index, m.LogTerm, m.Context = n(t, "i"), n(t, "l"), bytes.Draw(t, "c")
+		},
+		pb.MsgPreVote:     func(t *rapid.T, m *pb.Message) { m.Index, m.LogTerm = n(t, "i"), n(t, "l") },
+		pb.MsgVoteResp:    func(t *rapid.T, m *pb.Message) { m.Reject = yes(t, "r") },
+		pb.MsgPreVoteResp: func(t *rapid.T, m *pb.Message) { m.Reject = yes(t, "r") },
+		pb.MsgApp: func(t *rapid.T, m *pb.Message) {
+			m.Index, m.LogTerm, m.Commit, m.Entries = n(t, "i"), n(t, "l"), n(t, "c"), entries(t)
+		},
+		pb.MsgHeartbeat:     func(t *rapid.T, m *pb.Message) { m.Commit, m.Context = n(t, "c"), bytes.Draw(t, "x") },
+		pb.MsgTimeoutNow:    func(*rapid.T, *pb.Message) {},
+		pb.MsgReadIndexResp: func(t *rapid.T, m *pb.Message) { m.Index, m.Entries = n(t, "i"), entries(t) },
+		pb.MsgAppResp: func(t *rapid.T, m *pb.Message) {
+			m.Index, m.Reject, m.RejectHint, m.LogTerm = n(t, "i"), yes(t, "r"), n(t, "h"), n(t, "l")
+		},
+		pb.MsgHeartbeatResp:  func(t *rapid.T, m *pb.Message) { m.Context = bytes.Draw(t, "x") },
+		pb.MsgProp:           func(t *rapid.T, m *pb.Message) { m.Entries = entries(t) },
+		pb.MsgReadIndex:      func(t *rapid.T, m *pb.Message) { m.Entries = entries(t) },
+		pb.MsgTransferLeader: func(*rapid.T, *pb.Message) {},
+		pb.MsgSnap: func(t *rapid.T, m *pb.Message) {
+			m.Snapshot = &pb.Snapshot{Data: bytes.Draw(t, "d"), Metadata: &pb.SnapshotMetadata{
+				Index: n(t, "i"), Term: n(t, "st"), ConfState: &pb.ConfState{Voters: []uint64{*n(t, "v")}, AutoLeave: yes(t, "a")},
+			}}
+		},
+	}
+	for kind, fill := range kinds {
+		t.Run(kind.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				m := &pb.Message{Type: kind.Enum(), From: new(MemberID("a")), To: new(MemberID("b")), Term: n(t, "term")}
+				fill(t, m)
+				from, back, err := untyped(typed("a", "b", m))
+				if err != nil || from != "a" {
+					t.Fatal(from, err)
+				}
+				if d := cmp.Diff(plain(m), plain(back), protocmp.Transform()); d != "" {
+					t.Fatal(d)
+				}
+			})
+		})
+	}
+}
+
+// plain is m with its zero values left out, as the wire knows no difference.
+func plain(m *pb.Message) *pb.Message {
+	number := func(v **uint64) {
+		if *v != nil && **v == 0 {
+			*v = nil
+		}
+	}
+	for _, v := range []**uint64{&m.Index, &m.LogTerm, &m.Commit, &m.RejectHint, &m.Term} {
+		number(v)
+	}
+	if m.Reject != nil && !*m.Reject {
+		m.Reject = nil
+	}
+	return m
+}
