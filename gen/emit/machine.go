@@ -149,6 +149,9 @@ func (p *part) raftConfig(q *processor) (fields []code) {
 			add(text.name, jen.Lit(text.value))
 		}
 	}
+	if r.ByController {
+		add("Carried", jen.True())
+	}
 	if r.Insecure {
 		add("Insecure", jen.True())
 	}

@@ -1,11 +1,96 @@
 package machinelog
 
 import (
+	"context"
+	"errors"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/topogen/topogen/generated_test/machinelog/model"
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
 )
+
+// run runs the topology in a folder until all answers are there and use has
+// returned.
+func run(t *testing.T, dir string, use func(ctx context.Context, top *Topology)) {
+	t.Helper()
+	var answers atomic.Int64
+	all := make(chan struct{})
+	in := func(c *raft.Config) { c.Dir, c.Peers, c.TLSCert, c.TLSKey, c.TLSCA = dir+"/"+c.Group, nil, "", "", "" }
+	top, err := New(Processors{
+		Ledger:  func(topo.Instance) (*Ledger, error) { return NewLedger(in) },
+		Journal: func(topo.Instance) (*Journal, error) { return NewJournal(in) },
+		Bank: func(topo.Instance) (*Bank, error) {
+			return &Bank{heard: func(m *LedgerOutcome) {
+				if m.Err != nil {
+					t.Errorf("%v: %v", m.Update, m.Err)
+				}
+				if answers.Add(1) == transfers {
+					close(all)
+				}
+			}}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- top.Run(ctx) }()
+	select {
+	case <-all:
+		use(ctx, top)
+		cancel()
+	case err := <-ended:
+		t.Fatalf("Run returns %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Run returns %v", err)
+	}
+}
+
+// TestOnADisk runs twice in the same folder: what was answered is still there.
+func TestOnADisk(t *testing.T) {
+	dir := t.TempDir()
+	for times := range 2 {
+		run(t, dir, func(ctx context.Context, top *Topology) {
+			err := top.Ledger().Read(ctx, func(a *Accounts) {
+				var sum int64
+				for _, cents := range a.Cents {
+					sum += cents
+				}
+				if want := int64(transfers * (times + 1)); sum != want || int64(a.count) != want || a.Last == nil {
+					t.Errorf("the sum is %d, %d transfers, the last is %v; want %d", sum, a.count, a.Last, want)
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			_, err = top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
+			for errors.Is(err, fsm.ErrNotLeader) { // it has only begun
+				_, err = top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if err := top.Journal().Read(ctx, func(p *Pages) {
+				if len(*p) != times+1 {
+					t.Errorf("the journal is %v", *p)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
+		t.Errorf("the folder holds %v, %v", list, err)
+	}
+}
 
 // TestWhichNode: the file says who the nodes are, and not which of them this is.
 func TestWhichNode(t *testing.T) {

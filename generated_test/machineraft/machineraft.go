@@ -1,0 +1,104 @@
+// Package machineraft has processors of kind raft: their controllers apply what is
+// committed.
+package machineraft
+
+import (
+	"errors"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Command is what clients want.
+type Command struct {
+	Key  string
+	Data []byte
+}
+
+const commands = 50
+
+// Clients sends commands, and then waits until all is done that is waited for.
+type Clients struct {
+	sent int
+	done func() bool
+}
+
+func (c *Clients) Ping(out *ClientsSender) error {
+	if c.sent == commands {
+		if c.done() {
+			return topo.Done
+		}
+		return topo.Idle
+	}
+	c.sent++
+	if c.sent == 1 {
+		if err := out.SendCarriedResponseVote(CarriedResponseVote{From: "n2", To: "n1"}); err != nil {
+			return err
+		}
+	}
+	return out.SendCommand(Command{Key: string(rune('a' + c.sent%5)), Data: []byte{byte(c.sent)}})
+}
+
+// Replica has its commands committed; its first instance applies those of all.
+type Replica struct {
+	index   int
+	asked   map[uint64][]byte // by request
+	wrong   func(format string, args ...any)
+	applied func(data []byte)
+	state   []byte
+	last    uint64
+	begun   bool
+}
+
+func (r *Replica) ReceiveCommand(m *Command, out *ReplicaSender) {
+	request := uint64(len(r.asked))
+	r.asked[request] = m.Data
+	out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: request, Data: m.Data})
+}
+
+// ReceiveTick begins to ask for entries.
+func (r *Replica) ReceiveTick(_ topo.Tick, out *ReplicaSender) {
+	if r.index == 0 && !r.begun {
+		r.begun = true
+		out.SendConsensusGetNextEntry(ConsensusGetNextEntry{Proposer: 9}) // which the sender knows better
+	}
+}
+
+func (r *Replica) ReceiveConsensusAnswer(m *ConsensusAnswer, out *ReplicaSender) {
+	switch {
+	case m.Proposer != r.index:
+		r.wrong("instance %d gets the answer of %d", r.index, m.Proposer)
+	case errors.Is(m.Err, fsm.ErrNotLeader): // it has only begun
+		out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: m.Request, Data: r.asked[m.Request]})
+	case m.Err != nil:
+		r.wrong("request %d: %v", m.Request, m.Err)
+	}
+}
+
+func (r *Replica) ReceiveConsensusNextEntry(m *ConsensusNextEntry, out *ReplicaSender) {
+	if m.Proposer != r.index || m.TransactionID != r.last+1 {
+		r.wrong("instance %d gets entry %d for %d behind %d", r.index, m.TransactionID, m.Proposer, r.last)
+	}
+	r.last = m.TransactionID
+	r.state = append(r.state, m.Data...)
+	r.applied(m.Data)
+	out.SendConsensusMarkApplied(ConsensusMarkApplied{TransactionID: r.last, State: r.state})
+	out.SendConsensusGetNextEntry(ConsensusGetNextEntry{})
+}
+
+// Carrier brings nothing anywhere: its node finds nobody.
+type Carrier struct{ asked func() }
+
+func (c *Carrier) ReceiveCarriedRequestVote(m *CarriedRequestVote) {
+	if m.From == "n1" && m.To == "n2" {
+		c.asked()
+	}
+}
+
+func (*Carrier) ReceiveCarriedResponseVote(m CarriedResponseVote, out *CarrierSender) {
+	out.SendCarriedResponseVote(m)
+}
+
+func (*Carrier) ReceiveCarriedMasterbeat(*CarriedMasterbeat)             {}
+func (*Carrier) ReceiveCarriedFollowerResponse(*CarriedFollowerResponse) {}
+func (*Carrier) ReceiveCarriedInstallSnapshot(*CarriedInstallSnapshot)   {}
