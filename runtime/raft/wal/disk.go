@@ -66,6 +66,7 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 	if err != nil {
 		return nil, Stored{}, err
 	}
+	d.records = append(d.records, diskRecord{state: new(shape.state)})
 	if !d.lies {
 		d.durable = len(d.records)
 	}

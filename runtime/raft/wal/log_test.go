@@ -80,11 +80,15 @@ func must(t *testing.T, err error) {
 // diff compares what is stored. An entry may have no type, which says that it is an
 // ordinary one.
 func diff(want, got wal.Stored) string {
-	if proto.Equal(want.Snapshot, got.Snapshot) && proto.Equal(want.State, got.State) && slices.EqualFunc(want.Entries, got.Entries, sameEntry) {
+	if same(want, got) {
 		return ""
 	}
 	want.Fresh, got.Fresh = false, false
 	return "it differs:" + cmp.Diff(want, got, protocmp.Transform())
+}
+
+func same(a, b wal.Stored) bool {
+	return proto.Equal(a.Snapshot, b.Snapshot) && proto.Equal(a.State, b.State) && slices.EqualFunc(a.Entries, b.Entries, sameEntry)
 }
 
 func sameEntry(a, b *raftpb.Entry) bool {
@@ -93,11 +97,7 @@ func sameEntry(a, b *raftpb.Entry) bool {
 
 // inMemory is a directory whose syncs take no time, where there is one: for tests
 // that open a log thousands of times.
-func inMemory(t interface {
-	Helper()
-	Cleanup(func())
-	TempDir() string
-}) string {
+func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
 	if err != nil {

@@ -85,7 +85,7 @@ func (s *shape) entry(index, term uint64) error {
 // entries tell the same.
 func (s *shape) snapshot(at position, present bool) {
 	switch known := s.base.term != 0 || s.base.index == 0; {
-	case at.index == 0:
+	case at.index == 0, s.unknown && !present: // the log may begin far behind it
 		return
 	case s.unknown:
 	case at.index < s.base.index, known && at.index == s.base.index:

@@ -1,0 +1,223 @@
+package wal_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// model is what a log should hold, kept as plainly as can be. It is a value: what
+// it points to does not change.
+type model struct {
+	snapshot *raftpb.Snapshot
+	state    *raftpb.HardState
+	entries  []*raftpb.Entry // behind the snapshot
+}
+
+func (m model) base() uint64 { return m.snapshot.GetMetadata().GetIndex() }
+
+func (m model) last() uint64 { return m.base() + uint64(len(m.entries)) }
+
+func (m model) term(index uint64) uint64 {
+	switch {
+	case index == m.base():
+		return m.snapshot.GetMetadata().GetTerm()
+	case index < m.base() || index > m.last():
+		return 0
+	}
+	return m.entries[index-m.base()-1].GetTerm()
+}
+
+func (m model) withState(s *raftpb.HardState) model {
+	m.state = s
+	return m
+}
+
+func (m model) withEntry(e *raftpb.Entry) model {
+	n := e.GetIndex() - m.base() - 1
+	m.entries = append(m.entries[:n:n], e)
+	return m
+}
+
+func (m model) withSnapshot(s *raftpb.Snapshot) model {
+	index, term := s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()
+	if m.term(index) == term {
+		m.entries = m.entries[index-m.base():]
+	} else {
+		m.entries = nil
+	}
+	m.snapshot = s
+	vote := m.state.GetVote()
+	if term > m.state.GetTerm() {
+		vote = 0
+	}
+	m.state = state(max(term, m.state.GetTerm()), vote, max(index, m.state.GetCommit()))
+	return m
+}
+
+// stored is what a log that holds this begins with.
+func (m model) stored() wal.Stored {
+	term, vote := m.state.GetTerm(), m.state.GetVote()
+	if last := m.term(m.last()); last > term {
+		term, vote = last, 0
+	}
+	return wal.Stored{Snapshot: m.snapshot, State: state(term, vote, min(m.state.GetCommit(), m.last())), Entries: m.entries}
+}
+
+// machine compares a log with the model.
+type machine struct {
+	open  func(wal.Options) (wal.Log, wal.Stored, error)
+	log   wal.Log
+	sync  wal.Sync
+	model model
+	past  []model // what a crash may leave, the last is what there is; of a simulated disk
+	term  uint64
+}
+
+func (m *machine) reopen(t *rapid.T) {
+	m.sync = wal.Sync(rapid.IntRange(0, 2).Draw(t, "mode"))
+	l, s, err := m.open(wal.Options{Sync: m.sync})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.log = l
+	i := slices.IndexFunc(m.past, func(p model) bool { return same(p.stored(), s) })
+	if i < 0 {
+		t.Fatalf("none of the %d that it may be, the last of which\n%s", len(m.past), diff(m.past[len(m.past)-1].stored(), s))
+	}
+	m.model = m.past[i]
+	m.model.state = s.State // settled
+	m.past = []model{m.model}
+}
+
+// did notes a step that a crash may come before.
+func (m *machine) did(now model) {
+	m.model = now
+	m.past = append(m.past, now)
+}
+
+func (m *machine) synced() { m.past = m.past[len(m.past)-1:] }
+
+func (m *machine) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"save":     m.save,
+		"append":   m.save,
+		"snapshot": m.snapshot,
+		"sync": func(t *rapid.T) {
+			if err := m.log.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			m.synced()
+		},
+		"close": func(t *rapid.T) {
+			if err := m.log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			m.synced()
+			m.reopen(t)
+		},
+	}
+}
+
+func (m *machine) save(t *rapid.T) {
+	first := rapid.Uint64Range(m.model.base()+1, m.model.last()+1).Draw(t, "first")
+	if rapid.Bool().Draw(t, "append") {
+		first = m.model.last() + 1
+	}
+	m.term = max(m.term, m.model.term(m.model.last())) + rapid.Uint64Range(0, 1).Draw(t, "term")
+	m.term = max(m.term, 1)
+	var entries []*raftpb.Entry
+	for i := range rapid.Uint64Range(0, 5).Draw(t, "entries") {
+		data := rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "data")
+		if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
+			data = make([]byte, rapid.IntRange(500, 6000).Draw(t, "length"))
+		}
+		entries = append(entries, &raftpb.Entry{Type: raftpb.EntryType(i % 3).Enum(), Index: new(first + i), Term: new(m.term), Data: data})
+	}
+	var s *raftpb.HardState
+	if rapid.Bool().Draw(t, "state") {
+		s = state(m.term, rapid.Uint64Range(0, 3).Draw(t, "vote"), rapid.Uint64Range(m.model.base(), m.model.last()).Draw(t, "commit"))
+	}
+	sync := rapid.Bool().Draw(t, "synced")
+	if err := m.log.Save(s, entries, sync); err != nil {
+		t.Fatal(err)
+	}
+	if s != nil {
+		m.did(m.model.withState(s))
+	}
+	for _, e := range entries {
+		m.did(m.model.withEntry(e))
+	}
+	if sync && m.sync == wal.Always {
+		m.synced()
+	}
+}
+
+func (m *machine) snapshot(t *rapid.T) {
+	index := rapid.Uint64Range(m.model.base()+1, m.model.last()+3).Draw(t, "index")
+	term := m.model.term(index)
+	if term == 0 || rapid.IntRange(0, 4).Draw(t, "other") == 0 {
+		m.term++
+		term = m.term
+	}
+	s := snapshot(index, term, fmt.Sprint(index))
+	if err := m.log.SaveSnapshot(s); err != nil {
+		t.Fatal(err)
+	}
+	m.did(m.model.withSnapshot(s))
+	m.synced()
+}
+
+// TestFilesAreTheModel saves, replaces, takes snapshots, closes and opens.
+func TestFilesAreTheModel(t *testing.T) {
+	root := inMemory(t)
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp(root, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := machine{past: []model{{state: state(0, 0, 0)}}}
+		m.open = func(o wal.Options) (wal.Log, wal.Stored, error) { return wal.Open(dir, own, o) }
+		m.reopen(t)
+		t.Repeat(m.actions())
+		if err := m.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wal.Verify(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestDiskIsTheModel does the same, and crashes besides.
+func TestDiskIsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		disk := wal.NewDisk(rapid.Uint64().Draw(t, "seed"))
+		m := machine{past: []model{{state: state(0, 0, 0)}}}
+		m.open = func(o wal.Options) (wal.Log, wal.Stored, error) { return disk.Open(own, o) }
+		m.reopen(t)
+		actions := m.actions()
+		actions["crash"] = func(t *rapid.T) {
+			disk.Crash()
+			if err := m.log.Save(state(9, 0, 0), nil, true); err == nil {
+				t.Fatal("a log goes on after a crash")
+			}
+			m.reopen(t)
+		}
+		actions["fail"] = func(t *rapid.T) {
+			disk.FailSync()
+			if m.log.Sync() == nil || m.log.Sync() == nil || m.log.Save(nil, nil, true) == nil {
+				t.Fatal("a log goes on after a sync that failed")
+			}
+			disk.Crash()
+			m.reopen(t)
+		}
+		t.Repeat(actions)
+	})
+}
