@@ -85,7 +85,10 @@ var simPeers = 3
 
 // newWorld makes a group of three or five nodes, and one or two more machines
 // that may be added to it.
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64) *world { return newWorldOf(t, seed, 4) }
+
+// newWorldOf is newWorld with a number of clients.
+func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 	cryptotest.SetGlobalRandom(t, seed) // the engine draws its election timeouts there
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), leaders: map[uint64]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
@@ -103,7 +106,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	for _, n := range w.nodes[:members] {
 		n.start()
 	}
-	for i := range 4 {
+	for i := range clients {
 		w.clients = append(w.clients, &client{w: w, number: i})
 	}
 	return w
@@ -203,7 +206,7 @@ func (n *node) stop(err error) {
 	if errors.Is(err, raft.ErrRemoved) {
 		n.gone, n.member = true, false
 	} else if errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) {
-		n.w.fail("%s: %v", n.name, err)
+		n.w.fail("%s: %w", n.name, err)
 	}
 	n.crash("node stopped")
 	if n.gone {
@@ -342,15 +345,15 @@ func (n *node) takeSnapshot() bool {
 
 // look holds the node's view against the others': one leader a term.
 func (n *node) look() {
-	s := n.core.Status()
-	if s.Role != "leader" {
+	term, leads := n.core.Leads()
+	if !leads {
 		return
 	}
-	if other, ok := n.w.leaders[s.Term]; ok && other != n.id {
-		n.w.fail("term %d has two leaders", s.Term)
+	if other, ok := n.w.leaders[term]; ok && other != n.id {
+		n.w.fail("term %d has two leaders", term)
 	}
-	if _, ok := n.w.leaders[s.Term]; !ok {
-		n.w.leaders[s.Term] = n.id
+	if _, ok := n.w.leaders[term]; !ok {
+		n.w.leaders[term] = n.id
 		n.w.count("leader")
 	}
 }

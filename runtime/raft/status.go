@@ -64,6 +64,12 @@ func (c *Core) Status() Status {
 	return s
 }
 
+// Leads is the term, and whether the node takes itself for its leader.
+func (c *Core) Leads() (term uint64, leads bool) {
+	b := c.node.BasicStatus()
+	return b.GetTerm(), b.RaftState == raft.StateLeader
+}
+
 // publish lets others see who leads. All other figures are asked for.
 func (n *Node) publish() {
 	b := n.core.node.BasicStatus()

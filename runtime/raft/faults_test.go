@@ -1,0 +1,286 @@
+package raft_test
+
+import (
+	"errors"
+	"testing"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// calmWorld is a group of three in which nothing happens that a test does not do.
+func calmWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	for ; ; seed++ {
+		w := newWorldOf(t, seed, 0)
+		w.quiet = true
+		if len(w.nodes) == simPeers+2 {
+			w.until("a leader", func() bool { return w.leader() != nil })
+			return w
+		}
+	}
+}
+
+// until runs the world until something holds.
+func (w *world) until(what string, holds func() bool) {
+	w.t.Helper()
+	for end := w.now + 1000*electionTime; !holds(); w.step() {
+		if w.failure != nil {
+			w.t.Fatal(w.failure)
+		}
+		if w.now > end {
+			w.t.Fatalf("no %s:%s", what, w.describe())
+		}
+	}
+}
+
+// pass lets some time pass.
+func (w *world) pass(time int64) {
+	for end := w.now + time; w.now < end; {
+		w.step()
+	}
+}
+
+// leader is the one of the highest term.
+func (w *world) leader() (leader *node) {
+	var highest uint64
+	for _, n := range w.nodes {
+		if n.core == nil {
+			continue
+		}
+		if term, leads := n.core.Leads(); leads && term > highest {
+			highest, leader = term, n
+		}
+	}
+	return leader
+}
+
+// others are the members but one.
+func (w *world) others(not *node) (list []*node) {
+	for _, n := range w.nodes {
+		if n != not && n.member {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// reply is a waiter that keeps its answer.
+type reply struct {
+	done bool
+	fsm.Applied
+}
+
+func (r *reply) Done(a fsm.Applied) { r.done, r.Applied = true, a }
+
+// propose asks a node for an append of a number, and does not wait.
+func (n *node) propose(number uint64) *reply {
+	r := new(reply)
+	data, _ := appendCodec.Append(nil, &appendTo{0, number, -1})
+	if _, err := n.core.Propose(raft.Update, data, r); err != nil {
+		r.Done(fsm.Applied{Err: err})
+	}
+	n.stirred = true
+	return r
+}
+
+// appended waits until a node that takes it has appended a number.
+func (w *world) appended(n *node, number uint64) {
+	w.t.Helper()
+	r := n.propose(number)
+	w.until("answer", func() bool { return r.done })
+	if r.Err != nil {
+		w.t.Fatal(r.Err)
+	}
+}
+
+// TestCutOffForAHundredTimeouts brings back a node that heard of nobody: the
+// leader stays, in its term.
+func TestCutOffForAHundredTimeouts(t *testing.T) {
+	w := calmWorld(t, 1)
+	leader := w.leader()
+	cut := w.others(leader)[0]
+	w.net.Isolate(cut.number)
+	w.appended(leader, 1)
+	before, _ := leader.core.Leads()
+	w.pass(100 * electionTime)
+	w.net.Heal()
+	w.until("all applied", func() bool { return cut.machine.Applied() == leader.machine.Applied() })
+	w.pass(10 * electionTime)
+	if after, leads := leader.core.Leads(); !leads || after != before {
+		t.Errorf("the leader of term %d is now of term %d and leads: %t", before, after, leads)
+	}
+}
+
+// TestAPausedLeaderReads pauses a leader that a read was asked of, while the others
+// elect another and go on.
+func TestAPausedLeaderReads(t *testing.T) {
+	w := calmWorld(t, 2)
+	old := w.leader()
+	w.appended(old, 1)
+	old.asleep = w.now + 30*electionTime
+	w.until("another leader", func() bool { return w.leader() != old })
+	w.appended(w.leader(), 2)
+	read := new(reply)
+	if err := old.core.Read(read); err != nil { // asked after 2 was acknowledged
+		t.Fatal(err)
+	}
+	old.inbox, old.stirred, old.asleep = nil, true, 0 // it wakes, and has heard of nothing
+	if _, leads := old.core.Leads(); !leads {
+		t.Fatal("it does not take itself for the leader any more: the test shows nothing")
+	}
+	w.until("answer to the read", func() bool { return read.done })
+	old.machine.View(func(l *lists) {
+		if len(l.items[0]) != 2 {
+			t.Errorf("a read sees %v after 2 was acknowledged", l.items[0])
+		}
+	})
+}
+
+// TestALostLogIsNoticed empties the disk of a node, which comes back under its
+// name.
+func TestALostLogIsNoticed(t *testing.T) {
+	w := calmWorld(t, 3)
+	leader := w.leader()
+	lost := w.others(leader)[0]
+	for i := range uint64(5) {
+		w.appended(leader, 1+i)
+	}
+	w.until("all applied", func() bool { return lost.machine.Applied() == leader.machine.Applied() })
+	lost.crash("crash")
+	lost.disk, lost.restart = wal.NewDisk(99), 0
+	lost.start()
+	for range 100 * electionTime {
+		w.now++
+		w.step()
+		if w.failure != nil {
+			break
+		}
+	}
+	if !errors.Is(w.failure, raft.ErrLogLost) {
+		t.Errorf("it ends with %v", w.failure)
+	}
+}
+
+// TestADamagedLogIsRefused flips a bit.
+func TestADamagedLogIsRefused(t *testing.T) {
+	w := calmWorld(t, 4)
+	n := w.others(w.leader())[0]
+	n.crash("crash")
+	n.disk.Flip()
+	n.restart = 0
+	_, _, err := n.disk.Open(wal.Identity{Topology: "simulation", Group: "lists", Node: n.id}, wal.Options{})
+	if !errors.Is(err, wal.ErrDamaged) {
+		t.Errorf("it opens with %v", err)
+	}
+}
+
+// TestAFailedSyncEndsTheNode and what it had not answered has no known outcome.
+func TestAFailedSyncEndsTheNode(t *testing.T) {
+	w := calmWorld(t, 5)
+	leader := w.leader()
+	w.appended(leader, 1)
+	leader.disk.FailSync()
+	r := leader.propose(2)
+	w.until("answer", func() bool { return r.done })
+	if !errors.Is(r.Err, fsm.ErrUnknown) {
+		t.Errorf("its proposal ends with %v", r.Err)
+	}
+	w.until("another leader", func() bool { return w.leader() != nil && w.leader() != leader })
+	w.appended(w.leader(), 3)
+}
+
+// TestARemovedMemberStays out: it may not come back under its name, and what it
+// sends is not heard.
+func TestARemovedMemberStays(t *testing.T) {
+	w := calmWorld(t, 6)
+	w.until("leader has its term's entry", func() bool { return w.leader() != nil && w.leader().machine != nil && w.newest >= 0 })
+	leader := w.leader()
+	w.appended(leader, 1)
+	gone := w.others(leader)[0]
+	change := func(kind raft.ChangeKind, name string) error {
+		r := new(reply)
+		if err := leader.core.ChangeMembers([]raft.Change{{Kind: kind, Name: name}}, r); err != nil {
+			return err
+		}
+		leader.stirred = true
+		w.until("change", func() bool { return r.done })
+		return r.Err
+	}
+	if err := change(raft.Remove, gone.name); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []raft.ChangeKind{raft.AddLearner, raft.AddVoter, raft.Promote, raft.Remove} {
+		if err := change(kind, gone.name); !errors.Is(err, raft.ErrMembers) {
+			t.Errorf("change %d of who was removed: %v", kind, err)
+		}
+	}
+	term, _ := leader.core.Leads()
+	err := leader.core.Step(gone.id, &pb.Message{Type: pb.MsgVote.Enum(), From: new(gone.id), To: new(leader.id), Term: new(term + 5)})
+	if !errors.Is(err, raft.ErrMessage) {
+		t.Errorf("it is heard: %v", err)
+	}
+}
+
+// TestRefusedMessages are those that no peer of this group sends. None ends the
+// node.
+func TestRefusedMessages(t *testing.T) {
+	w := calmWorld(t, 7)
+	n, peer := w.nodes[0], w.nodes[1].id
+	for what, m := range map[string]*pb.Message{
+		"of another":           {Type: pb.MsgApp.Enum(), From: new(peer + 1), To: new(n.id), Term: new(uint64(9))},
+		"to another":           {Type: pb.MsgApp.Enum(), From: new(peer), To: new(peer), Term: new(uint64(9))},
+		"local":                {Type: pb.MsgHup.Enum(), From: new(peer), To: new(n.id)},
+		"entries with a gap":   {Type: pb.MsgApp.Enum(), From: new(peer), To: new(n.id), Term: new(uint64(9)), Index: new(uint64(1)), Entries: []*pb.Entry{{Index: new(uint64(5)), Term: new(uint64(9))}}},
+		"entry without a term": {Type: pb.MsgApp.Enum(), From: new(peer), To: new(n.id), Term: new(uint64(9)), Index: new(uint64(1)), Entries: []*pb.Entry{{Index: new(uint64(2))}}},
+		"entry of the future":  {Type: pb.MsgApp.Enum(), From: new(peer), To: new(n.id), Term: new(uint64(9)), Index: new(uint64(1)), Entries: []*pb.Entry{{Index: new(uint64(2)), Term: new(uint64(10))}}},
+		"entry of a kind":      {Type: pb.MsgApp.Enum(), From: new(peer), To: new(n.id), Term: new(uint64(9)), Index: new(uint64(1)), Entries: []*pb.Entry{{Index: new(uint64(2)), Term: new(uint64(9)), Type: pb.EntryConfChange.Enum()}}},
+		"empty snapshot":       {Type: pb.MsgSnap.Enum(), From: new(peer), To: new(n.id), Term: new(uint64(9)), Snapshot: &pb.Snapshot{}},
+		"empty proposal":       {Type: pb.MsgProp.Enum(), From: new(peer), To: new(n.id)},
+		"read without a key":   {Type: pb.MsgReadIndex.Enum(), From: new(peer), To: new(n.id)},
+		"empty read answer":    {Type: pb.MsgReadIndexResp.Enum(), From: new(peer), To: new(n.id), Term: new(uint64(9))},
+		"nothing":              {},
+	} {
+		if err := n.core.Step(peer, m); !errors.Is(err, raft.ErrMessage) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if n.core.Err() != nil {
+		t.Error(n.core.Err())
+	}
+}
+
+// FuzzStep gives a node what a peer that was taken over may send. It may end the
+// node, which then says so; it must not panic.
+func FuzzStep(f *testing.F) {
+	f.Add(int32(3), uint64(2), uint64(1), uint64(1), uint64(1), []byte("x"))
+	f.Add(int32(7), uint64(9), uint64(9), uint64(9), uint64(9), []byte{})
+	f.Fuzz(func(t *testing.T, kind int32, term, index, logTerm, commit uint64, data []byte) {
+		w := newWorldOf(t, 1, 0)
+		w.quiet = true
+		n, peer := w.nodes[0], w.nodes[1].id
+		m := &pb.Message{
+			Type: pb.MessageType(kind).Enum(), From: new(peer), To: new(n.id), Term: new(term), Index: new(index),
+			LogTerm: new(logTerm), Commit: new(commit), Context: data,
+			Entries: []*pb.Entry{{Index: new(index + 1), Term: new(logTerm), Data: data}},
+			Snapshot: &pb.Snapshot{Data: data, Metadata: &pb.SnapshotMetadata{
+				Index: new(index), Term: new(logTerm), ConfState: &pb.ConfState{Voters: []uint64{peer, n.id}},
+			}},
+		}
+		if n.core.Step(peer, m) != nil {
+			return
+		}
+		for n.core.HasEffects() {
+			e := n.core.Effects()
+			if n.apply(&e) != nil {
+				return
+			}
+			if n.core.Advance() != nil {
+				return
+			}
+		}
+	})
+}
