@@ -1,0 +1,104 @@
+package wal_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+func TestVerify(t *testing.T) {
+	d := smallLog(t, entry(7, 2, strings.Repeat("seven", 300)))
+	r, err := wal.Verify(d.dir)
+	must(t, err)
+	if want := (wal.Report{
+		Identity: own, Segments: 2, Snapshots: 1, Records: r.Records, Entries: 7,
+		First: 3, Last: 7, Snapshot: 2, Term: 2, Commit: 5,
+	}); r != want {
+		t.Errorf("%+v", r)
+	}
+	if _, err := wal.Verify(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+
+	// What is cut off when it is opened.
+	content := d.files[d.last(t)]
+	end := len(strings.TrimRight(string(content), "\x00"))
+	clear(content[end-512:])
+	must(t, os.WriteFile(d.last(t), content, 0o600))
+	r, err = wal.Verify(d.dir)
+	must(t, err)
+	if r.Cut == nil || r.Cut.File != d.last(t) || r.Last != 6 || r.Cut.Bytes < 500 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestDumpEnds(t *testing.T) {
+	d := smallLog(t)
+	enough := errors.New("enough")
+	n := 0
+	_, err := wal.Dump(d.dir, func(r wal.Record) error {
+		if n++; n == 3 {
+			return enough
+		}
+		if filepath.Dir(r.File) != filepath.Join(d.dir, "wal") || r.Length == 0 || r.Type == "" {
+			t.Errorf("%+v", r)
+		}
+		return nil
+	})
+	if err != enough || n != 3 {
+		t.Error(n, err)
+	}
+}
+
+// FuzzSegment: whatever stands in a file, it is read in bounded memory, and without
+// a panic; and what opens can be gone on with.
+func FuzzSegment(f *testing.F) {
+	root, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
+	if err != nil {
+		root = f.TempDir()
+	}
+	f.Cleanup(func() { _ = os.RemoveAll(root) })
+	dir := filepath.Join(root, "log")
+	l, _, err := wal.Open(dir, own, wal.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	err = errors.Join(l.Save(state(1, 1, 1), []*raftpb.Entry{entry(1, 1, "one"), entry(2, 1, strings.Repeat("two", 500))}, true), l.Close())
+	if err != nil {
+		f.Fatal(err)
+	}
+	name := filepath.Join(dir, "wal", "0000000000000000-0000000000000000.wal")
+	right, err := os.ReadFile(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(right)
+	f.Add(right[:1000])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, content []byte) {
+		must(t, os.WriteFile(name, content, 0o600))
+		_, verifyErr := wal.Verify(dir)
+		l, s, err := wal.Open(dir, own, wal.Options{})
+		if (err == nil) != (verifyErr == nil) && !errors.Is(err, wal.ErrIdentity) {
+			t.Fatalf("it opens: %v, and is right: %v", err, verifyErr)
+		}
+		if err != nil {
+			return
+		}
+		last := s.Snapshot.GetMetadata().GetIndex() + uint64(len(s.Entries))
+		must(t, l.Save(nil, []*raftpb.Entry{entry(last+1, s.State.GetTerm()+1, "more")}, true))
+		must(t, l.Close())
+		l, s, err = wal.Open(dir, own, wal.Options{})
+		must(t, err)
+		if n := len(s.Entries); n == 0 || s.Entries[n-1].GetIndex() != last+1 {
+			t.Fatal("what was saved is not there")
+		}
+		must(t, l.Close())
+	})
+}

@@ -1,0 +1,138 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// watched is a log whose syncs are noted: what the file held when it was synced.
+type watched struct {
+	*fileLog
+	synced []string // names and contents
+	fail   error
+}
+
+func newWatched(t *testing.T, o Options) *watched {
+	t.Helper()
+	l, _, err := Open(filepath.Join(t.TempDir(), "log"), Identity{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{fileLog: l.(*fileLog)}
+	w.tail.fsync = func(f *os.File) error {
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			return err
+		}
+		w.synced = append(w.synced, filepath.Base(f.Name())+string(b))
+		return errors.Join(w.fail, fdatasync(f))
+	}
+	return w
+}
+
+func (w *watched) save(t *testing.T, index uint64, data string) {
+	t.Helper()
+	e := &raftpb.Entry{Index: &index, Term: new(uint64(1)), Data: []byte(data)}
+	if err := w.Save(nil, []*raftpb.Entry{e}, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has reports whether a sync was of a file that held the text.
+func (w *watched) has(text string) bool {
+	for _, s := range w.synced {
+		if strings.Contains(s, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestInterval: in the bubble time passes only when all wait.
+func TestInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, Options{Sync: Interval, Interval: time.Second})
+		w.save(t, 1, "first")
+		if len(w.synced) > 0 {
+			t.Errorf("%d syncs", len(w.synced))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(w.synced) != 1 || !w.has("first") {
+			t.Errorf("%d syncs", len(w.synced))
+		}
+		time.Sleep(time.Minute) // nothing to sync
+		w.save(t, 2, "second")
+		if err := w.Close(); err != nil || len(w.synced) != 2 || !w.has("second") {
+			t.Error(len(w.synced), err)
+		}
+	})
+}
+
+func TestIntervalFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, Options{Sync: Interval, Interval: time.Second})
+		w.fail = errors.New("the disk is gone")
+		w.save(t, 1, "first")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.fail = nil
+		for range 2 {
+			if err := w.Save(&raftpb.HardState{Term: new(uint64(1))}, nil, false); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "the disk is gone") {
+				t.Error(err)
+			}
+		}
+		if err := w.Close(); !errors.Is(err, ErrFailed) || len(w.synced) != 1 {
+			t.Errorf("%d syncs, %v", len(w.synced), err)
+		}
+	})
+}
+
+func TestNone(t *testing.T) {
+	w := newWatched(t, Options{Sync: None})
+	w.save(t, 1, "first")
+	if len(w.synced) > 0 {
+		t.Error("it syncs")
+	}
+	if err := w.Sync(); err != nil || !w.has("first") {
+		t.Error("it does not sync when it is told to", err)
+	}
+	w.save(t, 2, "second")
+	s := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1))}}
+	if err := w.SaveSnapshot(s); err != nil || !w.has("second") {
+		t.Error("a snapshot is not durable", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSegmentsAreSynced: a segment is synced as soon as there is one after it.
+func TestSegmentsAreSynced(t *testing.T) {
+	for _, mode := range []Sync{Interval, None} {
+		w := newWatched(t, Options{Sync: mode, Interval: time.Hour})
+		before := []segment{{}}
+		for i := uint64(1); len(before) < 5; i++ {
+			w.save(t, i, fmt.Sprintf("entry %03d", i))
+			all, err := segments(w.tail.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 1 && len(all) > len(before) && (!w.has(before[len(before)-1].name()) || !w.has(fmt.Sprintf("entry %03d", i-1))) {
+				t.Errorf("%v: there is a segment %d, but the one before is not synced", mode, all[len(all)-1].seq)
+			}
+			before, w.synced = all, nil
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
