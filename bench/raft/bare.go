@@ -1,0 +1,283 @@
+package raft
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	etcd "go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/grpc"
+)
+
+const bareGroup = 1 // of messages in the transport
+
+// bareLoops are three loops around the engine, with as little as there can be: no
+// types, no sessions, no snapshots; a peer is trusted, and who asks twice is
+// counted twice.
+type bareLoops struct {
+	loops   []*bareLoop
+	leader  *bareLoop
+	waiters []chan struct{} // of the callers, each with room for one
+}
+
+// bareLoop is one of them.
+type bareLoop struct {
+	id      uint64
+	batched bool
+	waiters []chan struct{} // nil but where commands are proposed
+	log     wal.Log
+	link    transport.Transport
+	storage *etcd.MemoryStorage
+	node    *etcd.RawNode
+	n       uint64 // the state
+	leads   atomic.Bool
+
+	mu        sync.Mutex
+	messages  []*pb.Message
+	proposals [][]byte
+	wake      chan struct{}
+	stop      chan struct{}
+	done      chan struct{}
+	err       error // set before done is closed
+}
+
+func bare(dir string, callers int) (Group, error)        { return openBare(dir, callers, false) }
+func bareBatched(dir string, callers int) (Group, error) { return openBare(dir, callers, true) }
+
+func openBare(dir string, callers int, batched bool) (Group, error) {
+	peers, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	g := &bareLoops{waiters: make([]chan struct{}, callers)}
+	for i := range g.waiters {
+		g.waiters[i] = make(chan struct{}, 1)
+	}
+	for i, name := range names {
+		l := &bareLoop{
+			id: uint64(i + 1), batched: batched,
+			wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		}
+		if i == 0 {
+			l.waiters = g.waiters
+		}
+		if err := l.open(dir, name, peers); err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+		g.loops = append(g.loops, l)
+		go l.run()
+	}
+	g.leader = g.loops[0]
+	g.leader.receive("", [][]byte{must(proto.Marshal(&pb.Message{Type: pb.MsgHup.Enum()}))})
+	if err := until("leader", g.leader.leads.Load); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (l *bareLoop) open(dir, name string, peers map[string]string) (err error) {
+	quiet := slog.New(slog.DiscardHandler)
+	if l.link, err = grpc.Listen(grpc.Config{
+		Node: name, Topology: "bare", Version: "1", Address: peers[name], Peers: peers, Logger: quiet,
+	}); err != nil {
+		return err
+	}
+	if l.log, _, err = wal.Open(filepath.Join(dir, name), wal.Identity{Topology: "bare", Group: "bare", Node: l.id}, wal.Options{}); err != nil {
+		return err
+	}
+	members := &pb.ConfState{}
+	for i := range names {
+		members.Voters = append(members.Voters, uint64(i+1))
+	}
+	first := &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: members}}
+	l.storage = etcd.NewMemoryStorage()
+	if err := errors.Join(l.storage.ApplySnapshot(first), l.log.SaveSnapshot(first)); err != nil {
+		return err
+	}
+	l.node, err = etcd.NewRawNode(&etcd.Config{
+		ID: l.id, ElectionTick: int(election / heartbeat), HeartbeatTick: 1, Storage: l.storage, Applied: 1,
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, MaxUncommittedEntriesSize: 1 << 30,
+		CheckQuorum: true, PreVote: true, Logger: &etcd.DefaultLogger{Logger: discard},
+	})
+	l.link.Handle(bareGroup, l.receive)
+	return err
+}
+
+// receive runs on goroutines of the transport.
+func (l *bareLoop) receive(_ string, payloads [][]byte) {
+	for _, b := range payloads {
+		m := new(pb.Message)
+		if proto.Unmarshal(b, m) != nil {
+			continue
+		}
+		l.mu.Lock()
+		l.messages = append(l.messages, m)
+		l.mu.Unlock()
+	}
+	l.ring()
+}
+
+func (l *bareLoop) ring() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Propose gives the loop a command that begins with the caller's number.
+func (g *bareLoops) Propose(ctx context.Context, caller int) error {
+	l := g.leader
+	command := make([]byte, commandBytes)
+	binary.LittleEndian.PutUint64(command, uint64(caller))
+	l.mu.Lock()
+	l.proposals = append(l.proposals, command)
+	l.mu.Unlock()
+	l.ring()
+	select {
+	case <-g.waiters[caller]:
+		return nil
+	case <-l.done:
+		return fmt.Errorf("the loop has ended: %w", l.err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *bareLoop) run() {
+	defer close(l.done)
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	var messages []*pb.Message
+	var proposals [][]byte
+	for {
+		select {
+		case <-l.stop:
+			l.err = io.EOF
+			return
+		case <-ticker.C:
+			l.node.Tick()
+		case <-l.wake:
+		}
+		clear(messages)
+		clear(proposals)
+		l.mu.Lock()
+		l.messages, messages = messages[:0], l.messages
+		l.proposals, proposals = proposals[:0], l.proposals
+		l.mu.Unlock()
+		for _, m := range messages {
+			if m.GetType() == pb.MsgHup {
+				_ = l.node.Campaign()
+			} else {
+				_ = l.node.Step(m) // what it refuses is late
+			}
+		}
+		if l.err = l.propose(proposals); l.err != nil {
+			return
+		}
+		for l.node.HasReady() {
+			if l.err = l.work(l.node.Ready()); l.err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (l *bareLoop) propose(commands [][]byte) error {
+	if len(commands) == 0 {
+		return nil
+	}
+	if l.batched {
+		var all []byte
+		for _, c := range commands {
+			all = append(all, c...)
+		}
+		return l.node.Propose(all)
+	}
+	entries := make([]*pb.Entry, len(commands))
+	for i, c := range commands {
+		entries[i] = &pb.Entry{Data: c}
+	}
+	return l.node.Step(&pb.Message{Type: pb.MsgProp.Enum(), From: &l.id, Entries: entries})
+}
+
+// work does what the engine asks for: a leader's entries travel while its own disk
+// writes them.
+func (l *bareLoop) work(ready etcd.Ready) error {
+	leads := l.node.BasicStatus().RaftState == etcd.StateLeader
+	l.leads.Store(leads)
+	if leads {
+		l.send(ready.Messages)
+	}
+	if len(ready.Entries) > 0 || !etcd.IsEmptyHardState(ready.HardState) {
+		if err := l.log.Save(ready.HardState, ready.Entries, ready.MustSync); err != nil {
+			return err
+		}
+	}
+	if !leads {
+		l.send(ready.Messages)
+	}
+	if !etcd.IsEmptyHardState(ready.HardState) {
+		if err := l.storage.SetHardState(ready.HardState); err != nil {
+			return err
+		}
+	}
+	if err := l.storage.Append(ready.Entries); err != nil {
+		return err
+	}
+	for _, e := range ready.CommittedEntries {
+		l.apply(e.Data)
+	}
+	l.node.Advance(ready)
+	return nil
+}
+
+func (l *bareLoop) send(messages []*pb.Message) {
+	for _, m := range messages {
+		payload, err := proto.Marshal(m)
+		if err != nil {
+			panic(err) // it is the engine's
+		}
+		l.link.Send(names[m.GetTo()-1], transport.Message{Group: bareGroup, Payload: payload})
+	}
+}
+
+func (l *bareLoop) apply(commands []byte) {
+	for ; len(commands) >= commandBytes; commands = commands[commandBytes:] {
+		l.n++
+		if l.waiters != nil {
+			l.waiters[binary.LittleEndian.Uint64(commands)] <- struct{}{}
+		}
+	}
+}
+
+func (g *bareLoops) Close() error {
+	var failed error
+	for _, l := range g.loops {
+		close(l.stop)
+		<-l.done
+		if !errors.Is(l.err, io.EOF) {
+			failed = errors.Join(failed, l.err)
+		}
+		failed = errors.Join(failed, l.link.Close(), l.log.Close())
+	}
+	return failed
+}

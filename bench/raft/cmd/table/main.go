@@ -1,0 +1,85 @@
+// Command table has replicated state machines take turns, and prints how many
+// times as fast as each other they are, and which goals hold. Run it in the folder
+// of the bench module:
+//
+//	go run ./raft/cmd/table
+//	go run ./raft/cmd/table -rounds 3 -only 'propose|restart' -subjects 'topogen|bare' -callers 64
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/bench/raft"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	rounds := flag.Int("rounds", 7, "how often subjects take turns")
+	duration := flag.Duration("run", 400*time.Millisecond, "of one subject in one round")
+	dir := flag.String("dir", "", "a folder on the disk to measure; default: that of temporary files")
+	only := flag.String("only", "", "a regular expression: propose, local, election, restart")
+	wanted := flag.String("subjects", "", "a regular expression")
+	callers := flag.String("callers", "1,64,1024", "numbers of proposers")
+	flag.Parse()
+	parts, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	names, err := regexp.Compile(*wanted)
+	if err != nil {
+		return err
+	}
+	numbers, err := parseNumbers(*callers)
+	if err != nil {
+		return err
+	}
+	if *rounds < 1 {
+		return fmt.Errorf("-rounds must be at least 1, not %d", *rounds)
+	}
+	t := table{effort: raft.Effort{Rounds: *rounds, Run: *duration, Dir: *dir}}
+	for _, s := range raft.Subjects() {
+		if names.MatchString(s.Name) {
+			t.subjects = append(t.subjects, s)
+		}
+	}
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{
+		{"propose", func() error { return t.proposals(numbers) }},
+		{"local", t.local},
+		{"election", t.election},
+		{"restart", t.restart},
+	} {
+		if !parts.MatchString(part.name) {
+			continue
+		}
+		if err := part.run(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return t.printGoals()
+}
+
+func parseNumbers(list string) (numbers []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-callers: %q is no number of proposers", text)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}

@@ -1,0 +1,102 @@
+package raft
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+const (
+	commandBytes = 64
+	heartbeat    = 100 * time.Millisecond // of all subjects
+	election     = time.Second
+	patience     = 20 * time.Second // for a leader, and for an answer: more is an error and not a figure
+)
+
+// Group is three replicas that run.
+type Group interface {
+	// Propose returns when a command was applied. caller is below the number that
+	// the group was opened for; each waits for its answer before it asks again.
+	Propose(ctx context.Context, caller int) error
+	Close() error
+}
+
+// Subject is a way to replicate a counter.
+type Subject struct {
+	Name string
+	Open func(dir string, callers int) (Group, error)
+}
+
+// Subjects are all; the first is what goals are about.
+func Subjects() []Subject {
+	return []Subject{
+		{"topogen-grpc", overGRPC},
+		{"topogen-memory", overMemory},
+		{"bare", bare},
+		{"bare-batched", bareBatched},
+		{"hashicorp", hashicorp},
+		{"etcd", etcdServer},
+	}
+}
+
+var names = []string{"n1", "n2", "n3"}
+
+// counter is the state of our machine, and count its update.
+type (
+	counter struct{ n uint64 }
+	count   [commandBytes]byte
+)
+
+func (*count) Update(c *counter) error { c.n++; return nil }
+func (*count) Revert(c *counter) error { c.n--; return nil }
+
+var errLength = errors.New("wrong length")
+
+var counterCodec = fsm.Codec[counter]{
+	Append: func(b []byte, c *counter) ([]byte, error) { return binary.LittleEndian.AppendUint64(b, c.n), nil },
+	Consume: func(b []byte, c *counter) error {
+		if len(b) != 8 {
+			return errLength
+		}
+		c.n = binary.LittleEndian.Uint64(b)
+		return nil
+	},
+}
+
+var countCodec = fsm.Codec[count]{
+	Append: func(b []byte, c *count) ([]byte, error) { return append(b, c[:]...), nil },
+	Consume: func(b []byte, c *count) error {
+		if copy(c[:], b) != commandBytes {
+			return errLength
+		}
+		return nil
+	},
+}
+
+// until waits for a condition that a group reaches by itself.
+func until(what string, reached func() bool) error {
+	for began := time.Now(); !reached(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			return fmt.Errorf("no %s within %v", what, patience)
+		}
+	}
+	return nil
+}
+
+// freeAddresses are addresses of loopback where nobody listens.
+func freeAddresses(n int) (list []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }()
+		list = append(list, l.Addr().String())
+	}
+	return list, nil
+}
