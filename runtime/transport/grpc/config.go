@@ -49,7 +49,7 @@ func (c *Config) complete() error {
 		return err
 	}
 	if c.TLS != nil && c.Insecure {
-		return errors.New("Insecure and TLS are both set: want one of them")
+		return errors.New("both Insecure and TLS are set: want one of them")
 	}
 	for _, n := range []struct {
 		name  string
@@ -100,7 +100,7 @@ func checkText(what, text string) error {
 func (c *Config) open() (net.Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", c.Address)
 	if err != nil {
-		return nil, fmt.Errorf("Address: %w", err)
+		return nil, fmt.Errorf("the address %q: %w", c.Address, err)
 	}
 	if c.loopbackOnly() && !address.IP.IsLoopback() {
 		return nil, fmt.Errorf("%w: %q can be reached from other machines: set TLS (topoctl certs makes certificates for development), or listen on 127.0.0.1, or set Insecure", ErrInsecure, c.Address)

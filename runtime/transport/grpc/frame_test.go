@@ -56,7 +56,7 @@ func TestOutboxAndBack(t *testing.T) {
 		connect()
 		small, large := map[uint64][]int{}, map[uint64][]int{} // by group: which are still to come, by their first byte
 		sent, arrived := 0, 0
-		for i := range rapid.IntRange(1, 40).Draw(t, "bursts") {
+		for i := range rapid.IntRange(1, 10).Draw(t, "bursts") {
 			for range rapid.IntRange(0, 700).Draw(t, "messages") {
 				m := transport.Message{Group: uint64(rapid.IntRange(0, 2).Draw(t, "group")), Payload: []byte{byte(sent), byte(sent >> 8)}}
 				if q.add([]transport.Message{m}) == 0 {
@@ -65,7 +65,7 @@ func TestOutboxAndBack(t *testing.T) {
 				}
 			}
 			if rapid.Bool().Draw(t, "large") {
-				m := transport.Message{Group: uint64(i % 3), Payload: make([]byte, rapid.IntRange(chunkBytes+1, 4*chunkBytes).Draw(t, "size"))}
+				m := transport.Message{Group: uint64(i % 3), Payload: make([]byte, rapid.IntRange(chunkBytes+1, 5*chunkBytes/2).Draw(t, "size"))}
 				m.Payload[0] = byte(i)
 				if q.add([]transport.Message{m}) == 0 {
 					large[m.Group] = append(large[m.Group], i)

@@ -118,7 +118,7 @@ func TestStrangersAreRefused(t *testing.T) {
 			b.SetPeer("n1", a.Addr().String())
 			await(t, "several attempts", func() bool {
 				b.Send("n1", number(0))
-				return a.Stats().Refused >= 3
+				return a.Stats().Refused >= 2
 			})
 			if n := here.count("ERROR", test.here); n != 1 {
 				t.Errorf("the listener says %d times %q:\n%s", n, test.here, here.String())

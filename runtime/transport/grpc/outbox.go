@@ -91,10 +91,9 @@ func (o *outbox) frame() outgoing {
 	}
 	n, size := frameOf(o.small[o.next:])
 	messages := o.small[o.next : o.next+n]
-	pool := mem.DefaultBufferPool()
-	b := pool.Get(size)
+	b := frames.Get(size)
 	*b = appendMessages((*b)[:0], messages)
-	return outgoing{buffers: mem.BufferSlice{mem.NewBuffer(b, pool)}, messages: messages}
+	return outgoing{buffers: mem.BufferSlice{mem.NewBuffer(b, frames)}, messages: messages}
 }
 
 func (o *outbox) chunkFrame() outgoing {

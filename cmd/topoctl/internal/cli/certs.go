@@ -156,5 +156,5 @@ func (c *Certs) authority(now time.Time) (a *certs.Authority, made bool, err err
 }
 
 func (c *Certs) wrongAuthority(err error) error {
-	return fmt.Errorf("the authority in %s cannot be used: %w\nName another folder, or remove ca.crt and ca.key there, and all that they have signed.", oneLine(c.Dir), err)
+	return fmt.Errorf("the authority in %s cannot be used: %w\nName another folder, or remove ca.crt and ca.key there, and all that they have signed", oneLine(c.Dir), err)
 }
