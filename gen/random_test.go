@@ -38,7 +38,7 @@ func TestRandomTopologies(t *testing.T) {
 	accepted := 0
 	var packages []string // for the compiler
 	for seed := range uint64(rounds) {
-		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1}
+		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1, machines: seed%3 == 0, logs: os.Getenv("CI") != ""}
 		source := r.file()
 		path := filepath.Join(dir, "topology.yml")
 		_, findings := spec.Parse(path, []byte(source))
@@ -73,7 +73,7 @@ func TestRandomTopologies(t *testing.T) {
 				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s", seed, f.Name, err, source, f.Body)
 			}
 		}
-		if slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.isolated }) && len(packages) < min(6, rounds/10) {
+		if slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.isolated || p.machines > 0 }) && len(packages) < min(6, rounds/10) {
 			packages = append(packages, keep(t, fmt.Sprintf("%s/seed%d", dir, seed), code, result.Files))
 		}
 	}
@@ -101,6 +101,8 @@ func keep(t *testing.T, dir, code string, files []write.File) string {
 type randomTopology struct {
 	*rand.Rand
 	failures   bool // the file says what becomes of them
+	machines   bool // there are some
+	logs       bool // of which some have a log, whose packages take long to load
 	processors []randomProcessor
 	edges      []randomEdge
 }
@@ -109,6 +111,7 @@ type randomProcessor struct {
 	external, watched, isolated bool
 	instances                   int
 	letters                     int // who gets its dead letters; -1: nobody
+	machines                    int // that it controls
 }
 
 type randomEdge struct {
@@ -154,6 +157,9 @@ func (r *randomTopology) file() string {
 		r.processors = append(r.processors, p)
 		fmt.Fprintf(&b, "  p%d: {%s}\n", i, strings.Join(options, ", "))
 	}
+	if r.machines {
+		r.machine(&b)
+	}
 	b.WriteString("edges:\n")
 	for range 1 + r.IntN(8) {
 		r.edge(&b)
@@ -163,6 +169,30 @@ func (r *randomTopology) file() string {
 		fmt.Fprintf(&b, "groups:\n  all: {processors: [p0], strategy: %s, intensity: 3, period: 10s}\n", r.one("one-for-one", "one-for-all", "rest-for-one"))
 	}
 	return b.String()
+}
+
+// machine writes machines, whose controllers are called after them: of processor 2
+// the first is p2m0.
+func (r *randomTopology) machine(b *strings.Builder) {
+	for range 1 + r.IntN(2) {
+		i := r.IntN(len(r.processors))
+		p := &r.processors[i]
+		if p.external || p.isolated {
+			continue
+		}
+		options := ""
+		if !r.logs {
+		} else if r.chance(15) {
+			options = fmt.Sprintf(", log: {path: p%dm%d, sync: %s}", i, p.machines, r.one("always", "none", "interval"))
+		} else if r.chance(15) {
+			options = fmt.Sprintf(", log: {path: p%dm%d}, raft: {peers: {n1: \"127.0.0.1:1\"}}", i, p.machines)
+		}
+		fmt.Fprintf(b, "  p%dm%d: {kind: fsm, state: State, update: Change, controller: p%[1]d%[3]s}\n", i, p.machines, options)
+		p.machines++
+	}
+	if r.chance(30) {
+		b.WriteString("  alone: {kind: fsm, state: State, update: Change}\n")
+	}
 }
 
 // watch says what becomes of failures of processor i.
@@ -243,6 +273,10 @@ func (r *randomTopology) code() string {
 	for i := range randomMessages {
 		fmt.Fprintf(&b, "\ntype M%d struct {\n\tID   int\n\tName string\n\tRaw  []byte\n\tOn   bool\n\tSub  *Sub\n}\n\nfunc (m M%[1]d) Clone() M%[1]d { return m }\nfunc (m *M%[1]d) Sum() uint8  { return 0 }\n", i)
 	}
+	if r.machines {
+		b.WriteString("\ntype State struct{ All map[string]M0 }\n\ntype Change struct{ M *M1 }\n\n" +
+			"func (Change) Update(*State) error { return nil }\nfunc (*Change) Revert(*State) error { return nil }\n")
+	}
 	for i, p := range r.processors {
 		if !p.external {
 			r.processor(&b, i)
@@ -254,7 +288,7 @@ func (r *randomTopology) code() string {
 
 func (r *randomTopology) processor(b *strings.Builder, i int) {
 	fmt.Fprintf(b, "\ntype P%d struct{}\n\n", i)
-	sends, receives, ticks := false, false, false
+	sends, receives, ticks := r.processors[i].machines > 0, r.processors[i].machines > 0, false
 	for _, p := range r.processors {
 		receives = receives || p.letters == i
 	}
@@ -310,6 +344,12 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 	for _, p := range r.processors {
 		if p.letters == i {
 			handler("ReceiveDeadLetter", "topo.DeadLetter", "")
+		}
+	}
+	for n := range r.processors[i].machines {
+		if r.chance(60) { // else they are forgotten
+			message := fmt.Sprintf("P%dm%dOutcome", i, n)
+			handler("Receive"+message, message, "")
 		}
 	}
 	if r.hears(i) {

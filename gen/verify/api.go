@@ -25,13 +25,17 @@ func known() types.Importer { return apiPackages() }
 // apiPackages are shared: nothing changes them.
 var apiPackages = sync.OnceValue(func() importer {
 	ready := make(importer)
-	for _, path := range emit.Imports() {
+	for _, path := range declared() {
 		if _, err := ready.load(path); err != nil {
 			panic(fmt.Sprintf("verify: %v", err)) // it is part of the program
 		}
 	}
 	return ready
 })
+
+// declared are the packages in api: all but those of processes, logs and several
+// hosts, where types are always real ones.
+func declared() []string { return append(emit.Imports(), emit.MachineImports(false)...) }
 
 type importer map[string]*types.Package
 

@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
-
-	"github.com/topogen/topogen/gen/emit"
 )
 
 // TestAPI holds api against the real packages: whatever it declares, they do.
 func TestAPI(t *testing.T) {
-	list, err := packages.Load(&packages.Config{Mode: packages.LoadTypes}, emit.Imports()...)
+	list, err := packages.Load(&packages.Config{Mode: packages.LoadTypes}, declared()...)
 	if err != nil {
 		t.Fatal(err)
 	}
