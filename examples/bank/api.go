@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+const bodyBytesMax = 1 << 10 // of a request: two names of 64 bytes, of which JSON may write each byte with six
+
+// transferRequest is the body of POST /transfers. With a session and a sequence the
+// same request can be made again, at any node, and is carried out once.
+type transferRequest struct {
+	Session  uint64 `json:"session,string,omitempty"`
+	Sequence uint64 `json:"sequence,omitempty"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Cents    int64  `json:"cents"`
+}
+
+// receipt says where in the log a transfer stands.
+type receipt struct {
+	Index uint64 `json:"index"`
+	Term  uint64 `json:"term"`
+}
+
+type session struct {
+	Session uint64 `json:"session,string"`
+}
+
+// balances are those of the accounts whose names have a prefix.
+type balances struct {
+	Accounts map[string]int64 `json:"accounts"`
+	Total    int64            `json:"total"`
+}
+
+// status is what a node knows; of the bank, what it knows without asking others.
+type status struct {
+	Node    string  `json:"node"`
+	Role    string  `json:"role"`
+	Leader  string  `json:"leader"`
+	Term    uint64  `json:"term"`
+	Applied uint64  `json:"applied"`
+	Total   int64   `json:"total"`
+	Audit   Figures `json:"audit"`
+}
+
+// failure is the body of every answer but those with a status of 2xx.
+type failure struct {
+	Error string `json:"error"`
+	Known bool   `json:"known"` // nothing has changed by this request, nor will it
+}
+
+type api struct {
+	ledger *Ledger
+	out    *ApiSender
+}
+
+// newHandler serves
+//
+//	POST /sessions           opens a session
+//	POST /transfers          makes a transfer
+//	GET  /balances?prefix=P  what is in accounts now, whichever node is asked
+//	GET  /status             of this node
+func newHandler(t *Topology) http.Handler {
+	a := &api{t.Ledger(), t.Api()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /sessions", a.openSession)
+	mux.HandleFunc("POST /transfers", a.transfer)
+	mux.HandleFunc("GET /balances", a.balances)
+	mux.HandleFunc("GET /status", a.status)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
+		mux.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func (a *api) openSession(w http.ResponseWriter, r *http.Request) {
+	number, err := a.ledger.OpenSession(r.Context())
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, http.StatusCreated, session{number})
+}
+
+func (a *api) transfer(w http.ResponseWriter, r *http.Request) {
+	var q transferRequest
+	in := json.NewDecoder(r.Body)
+	in.DisallowUnknownFields()
+	if err := in.Decode(&q); err != nil {
+		answer(w, http.StatusBadRequest, failure{"the body is no transfer: " + err.Error(), true})
+		return
+	}
+	t := Transfer{q.From, q.To, q.Cents}
+	err := t.check()
+	if err == nil && (q.Session == 0) != (q.Sequence == 0) {
+		err = errors.New("a session and a sequence go together")
+	}
+	if err != nil {
+		answer(w, http.StatusBadRequest, failure{err.Error(), true})
+		return
+	}
+	var applied fsm.Applied
+	if q.Session != 0 {
+		applied, err = a.ledger.ProposeAs(r.Context(), q.Session, q.Sequence, t)
+	} else {
+		applied, err = a.ledger.Propose(r.Context(), t)
+	}
+	_ = a.out.SendEntry(r.Context(), Entry{t, outcome(err)}) // audit does not count who comes while the node stops
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, http.StatusOK, receipt{applied.Index, applied.Term})
+}
+
+func (a *api) balances(w http.ResponseWriter, r *http.Request) {
+	prefix := r.FormValue("prefix")
+	b := balances{Accounts: make(map[string]int64)}
+	err := a.ledger.Read(r.Context(), func(s *Accounts) {
+		for name, cents := range s.Cents {
+			if strings.HasPrefix(name, prefix) {
+				b.Accounts[name] = cents
+				b.Total += cents
+			}
+		}
+	})
+	if err != nil {
+		answer(w, http.StatusServiceUnavailable, failure{err.Error(), true})
+		return
+	}
+	answer(w, http.StatusOK, b)
+}
+
+func (a *api) status(w http.ResponseWriter, r *http.Request) {
+	figures, err := a.out.AskInquiry(r.Context(), Inquiry{})
+	if err != nil {
+		answer(w, http.StatusServiceUnavailable, failure{err.Error(), true})
+		return
+	}
+	s := a.ledger.Status()
+	b := status{Node: s.Node, Role: s.Role, Leader: s.Leader, Term: s.Term, Applied: s.Applied, Audit: figures}
+	_ = a.ledger.Stale(func(s *Accounts) { b.Total = s.Total() }) // it is stopping
+	answer(w, http.StatusOK, b)
+}
+
+// refuse answers for a proposal that has failed, and says whether that tells what
+// became of it. The ledger's own refusals are told apart by what they are not: a
+// request that is made again is answered with the text of the first answer alone.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusConflict
+	switch {
+	case errors.Is(err, fsm.ErrSessionExpired), errors.Is(err, fsm.ErrStale), errors.Is(err, fsm.ErrWindow):
+		code = http.StatusGone
+	case !fsm.OutcomeKnown(err):
+		code = http.StatusGatewayTimeout
+	case errors.Is(err, fsm.ErrNotLeader), errors.Is(err, fsm.ErrTooMany), errors.Is(err, fsm.ErrNotRunning), errors.Is(err, fsm.ErrStopped):
+		code = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	answer(w, code, failure{err.Error(), fsm.OutcomeKnown(err)})
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // fails only where the client has gone
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	pollEvery = 100 * time.Millisecond // of the state of the nodes
+	lineEvery = 5 * time.Second        // from one line to the next where there is no terminal
+)
+
+// demonstrate runs a bank and its clients, kills its leaders, and says at the end
+// whether the bank has kept its books. The error says what is wrong.
+func demonstrate(ctx context.Context, s *screen, o options) (err error) {
+	dir := o.dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "bank"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	} else if err = os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	c, err := newCluster(dir, o.nodes, o.alone)
+	if err != nil {
+		return err
+	}
+	c.environ = o.environ
+	defer c.stop()
+	for _, n := range c.nodes {
+		if err := c.start(ctx, n); err != nil {
+			return err
+		}
+	}
+	w := newWatch(s, c, o)
+	if err := w.open(ctx); err != nil {
+		return err
+	}
+	err = w.run(ctx, o)
+	s.draw("")
+	return errors.Join(err, w.conclude())
+}
+
+// open brings in the money.
+func (w *watch) open(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := w.load.open(ctx); err != nil {
+		return err
+	}
+	b, err := w.reader.balances(ctx, "")
+	w.total = b.Total // with -dir there may have been some before
+	w.load.began = time.Now()
+	return err
+}
+
+// run goes on until the time is over, an interrupt, or something is wrong.
+func (w *watch) run(ctx context.Context, o options) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if o.last > 0 {
+		timer := time.AfterFunc(o.last, func() { cancel(nil) })
+		defer timer.Stop()
+	}
+	checked := make(chan struct{})
+	go func() {
+		w.verdict.check(w.load.rounds)
+		close(checked)
+	}()
+	others := make(chan struct{}, 3)
+	watched, unwatch := context.WithCancel(ctx)
+	for _, f := range []func(context.Context) error{w.poll, w.audit, func(ctx context.Context) error { return w.kill(ctx, o) }} {
+		go func() {
+			if err := f(watched); err != nil {
+				cancel(err)
+			}
+			others <- struct{}{}
+		}()
+	}
+	go func() {
+		select {
+		case err := <-w.cluster.ended:
+			cancel(err)
+		case <-watched.Done():
+		}
+	}()
+	failed := w.load.run(ctx)
+	w.took = time.Since(w.load.began)
+	cause := context.Cause(ctx)
+	unwatch()
+	for range 3 {
+		<-others
+	}
+	<-checked
+	if cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return failed
+}
+
+// conclude compares the nodes and prints what came of it all.
+func (w *watch) conclude() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	s, l := w.screen, w.load
+	seconds := w.took.Seconds()
+	s.print("%d transfers in %.1f s, %.0f/s; %d refused, %d reads; %d requests made again, %d of unknown outcome",
+		l.transfers.Load(), seconds, float64(l.transfers.Load())/seconds, l.refused.Load(), l.reads.Load(), l.retries.Load(), l.unknown.Load())
+	if list := w.recovered(); len(list) > 0 {
+		s.print("%d kills; the next transfer was booked %v later (median), %v at most",
+			w.kills, list[len(list)/2].Round(time.Millisecond), list[len(list)-1].Round(time.Millisecond))
+	}
+	err := w.compare(ctx)
+	if err == nil {
+		s.print("total %d, as at the beginning, and the same at each node", w.total)
+	}
+	v := &w.verdict
+	if v.failed != nil {
+		return errors.Join(err, v.failed)
+	}
+	s.print("porcupine: %d operations in %d rounds: linearizable", v.operations, v.rounds)
+	return err
+}
+
+// compare asks each node for the balances. Standing orders go on meanwhile.
+func (w *watch) compare(ctx context.Context) error {
+	var first balances
+	for _, n := range w.cluster.nodes {
+		url := n.serves()
+		if url == "" {
+			continue // it was killed, and the time was over
+		}
+		c := w.load.newClient(0)
+		c.urls = func() []string { return []string{url} }
+		b, err := c.balances(ctx, "")
+		if err != nil {
+			return fmt.Errorf("%s cannot be read: %w", n.name, err)
+		}
+		if b.Total != w.total {
+			return fmt.Errorf("the total at %s is %d; it was %d at the beginning", n.name, b.Total, w.total)
+		}
+		if first.Accounts == nil {
+			first = b
+		}
+		for branch, city := range cities {
+			if got, want := centsOf(branch, b), centsOf(branch, first); got != want {
+				return fmt.Errorf("%s holds %v at %s, and %v elsewhere", city, got, n.name, want)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// watch looks at a bank under load, and kills its leaders.
+type watch struct {
+	screen  *screen
+	cluster *cluster
+	load    *load
+	reader  *client
+	total   int64 // of all accounts, for ever
+	verdict verdict
+	took    time.Duration
+
+	mu       sync.Mutex
+	states   []status // of the nodes, as far as they answer
+	balances balances
+	kills    int
+	killed   time.Time // when; zero: transfers have succeeded since
+	term     uint64    // of the leader that was killed
+	gaps     []time.Duration
+}
+
+func newWatch(s *screen, c *cluster, o options) *watch {
+	w := &watch{screen: s, cluster: c, states: make([]status, len(c.nodes))}
+	w.load = &load{
+		http: newHTTPClient(o.clients * len(cities)), urls: c.urls, clients: o.clients, began: time.Now(),
+		rounds: make(chan *round, len(cities)), booked: w.booked,
+	}
+	w.reader = w.load.newClient(0)
+	return w
+}
+
+// booked sees each transfer that succeeds. The first of a later term than that of a
+// leader that was killed ends the time without one.
+func (w *watch) booked(r receipt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.killed.IsZero() && r.Term > w.term {
+		w.gaps = append(w.gaps, time.Since(w.killed))
+		w.killed = time.Time{}
+	}
+}
+
+// recovered are the times from a kill to the next transfer, ascending.
+func (w *watch) recovered() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(slices.Values(w.gaps))
+}
+
+// poll asks the nodes how they are, and shows it.
+func (w *watch) poll(ctx context.Context) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	shown, before := time.Now(), int64(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		for i, n := range w.cluster.nodes {
+			w.ask(ctx, i, n)
+		}
+		w.screen.draw(w.block())
+		if took := time.Since(shown); took >= lineEvery && !w.screen.terminal {
+			now := w.load.transfers.Load()
+			w.screen.print("%s", w.line(float64(now-before)/took.Seconds()))
+			shown, before = time.Now(), now
+		}
+	}
+}
+
+// ask asks a node for its status. Who does not answer at once has none.
+func (w *watch) ask(ctx context.Context, i int, n *node) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var s status
+	if url := n.serves(); url == "" || w.reader.attempt(ctx, http.MethodGet, url+"/status", nil, &s) != nil {
+		s = status{Node: n.name}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.states[i] = s
+}
+
+// leader is the index of the node that leads; -1: none that we know of.
+func (w *watch) leader() (at int, term uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at = -1
+	for i, s := range w.states {
+		if s.Role == "leader" && s.Term > term {
+			at, term = i, s.Term
+		}
+	}
+	return at, term
+}
+
+// audit reads the total again and again.
+func (w *watch) audit(ctx context.Context) error {
+	c := w.load.newClient(1)
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		b, err := c.balances(ctx, "")
+		if err != nil {
+			return nil // the time is over
+		}
+		w.mu.Lock()
+		w.balances = b
+		w.mu.Unlock()
+		if b.Total != w.total {
+			return fmt.Errorf("the total is %d; it was %d at the beginning", b.Total, w.total)
+		}
+	}
+}
+
+// kill kills the leader, and starts it again, again and again.
+func (w *watch) kill(ctx context.Context, o options) error {
+	if o.every == 0 {
+		return nil
+	}
+	ticker := time.NewTicker(o.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		at, term := w.leader()
+		if at < 0 {
+			continue
+		}
+		n := w.cluster.nodes[at]
+		w.mu.Lock()
+		w.kills++
+		w.killed, w.term = time.Now(), term
+		w.mu.Unlock()
+		n.kill()
+		w.screen.print("%6.1f s  %s, leader of term %d, is killed", time.Since(w.load.began).Seconds(), n.name, term)
+		select {
+		case <-ctx.Done(): // it is started nevertheless: all are compared at the end
+		case <-time.After(o.down):
+		}
+		if err := w.cluster.start(context.WithoutCancel(ctx), n); err != nil {
+			return err
+		}
+		w.screen.print("%6.1f s  %s is back", time.Since(w.load.began).Seconds(), n.name)
+	}
+}
+
+// line is the state in one line.
+func (w *watch) line(rate float64) string {
+	at, term := w.leader()
+	leader := "nobody"
+	if at >= 0 {
+		leader = w.cluster.nodes[at].name
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("%6.1f s  total %d; %s leads, term %d; %.0f transfers/s, %d kills, %d retries",
+		time.Since(w.load.began).Seconds(), w.balances.Total, leader, term, rate, w.kills, w.load.retries.Load())
+}
+
+// block is the state on a terminal.
+func (w *watch) block() string {
+	var b strings.Builder
+	took := time.Since(w.load.began).Seconds()
+	fmt.Fprintln(&b, w.line(float64(w.load.transfers.Load())/took))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, s := range w.states {
+		if s.Role == "" {
+			s.Role = "down"
+		}
+		fmt.Fprintf(&b, "  %-3s %-13s term %-5d applied %d\n", w.cluster.nodes[i].name, s.Role, s.Term, s.Applied)
+	}
+	for branch, city := range cities {
+		fmt.Fprintf(&b, "  %-7s", city)
+		for owner, cents := range centsOf(branch, w.balances) {
+			fmt.Fprintf(&b, " %s %5d ", owners[owner], cents)
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.String()
+}
