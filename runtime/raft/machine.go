@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -79,6 +80,11 @@ func (m *Machine[S, U, P]) Start(_ context.Context, host fsm.Host) error {
 func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, err error) {
 	log, stored := c.Log, c.Stored
 	if log == nil {
+		if len(c.Peers) > 0 {
+			if err := makeFolder(filepath.Dir(c.Dir)); err != nil {
+				return nil, nil, fmt.Errorf("raft: the folder of the log: %w", err)
+			}
+		}
 		id := wal.Identity{Topology: c.Topology, Group: c.Group, Node: MemberID(c.Node)}
 		log, stored, err = wal.Open(c.Dir, id, wal.Options{Sync: c.Sync, Interval: c.SyncInterval, Logger: c.Logger})
 		if err != nil {
@@ -332,7 +338,7 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 }
 
 // TransferLeader makes another member the leader, and returns when it is, or ctx
-// ends.
+// ends. A node that does not lead may ask for itself alone.
 func (m *Machine[S, U, P]) TransferLeader(ctx context.Context, to string) error {
 	n, err := m.running()
 	if err != nil {
@@ -356,7 +362,10 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 		}); e != nil {
 			return e
 		}
-		if leads || err != nil {
+		switch {
+		case errors.Is(err, ErrMembers):
+			return fmt.Errorf("%w: %s has no vote", ErrMembers, to)
+		case leads || err != nil:
 			return err
 		}
 		asked = true

@@ -63,13 +63,24 @@ func (o *operators) register(r gogrpc.ServiceRegistrar) {
 	}, o)
 }
 
-func (o *operators) handle(_ any, ctx context.Context, decode func(any) error, _ gogrpc.UnaryServerInterceptor) (any, error) {
-	var request wrapperspb.StringValue
-	if err := decode(&request); err != nil {
+// handle is called by the server, and calls what it puts in between: that refuses
+// whoever is no operator.
+func (o *operators) handle(_ any, ctx context.Context, decode func(any) error, between gogrpc.UnaryServerInterceptor) (any, error) {
+	request := new(wrapperspb.StringValue)
+	if err := decode(request); err != nil {
 		return nil, err
 	}
+	answer := func(ctx context.Context, _ any) (any, error) { return o.answer(ctx, request.GetValue()) }
+	if between == nil {
+		return answer(ctx, request)
+	}
+	return between(ctx, request, &gogrpc.UnaryServerInfo{Server: o, FullMethod: operateMethod}, answer)
+}
+
+// answer does what a command in JSON says.
+func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	var c Command
-	d := json.NewDecoder(strings.NewReader(request.GetValue()))
+	d := json.NewDecoder(strings.NewReader(request))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "the command: %v", err)

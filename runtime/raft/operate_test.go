@@ -1,0 +1,123 @@
+package raft_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/transport/certs"
+	"github.com/topogen/topogen/runtime/transport/grpc"
+)
+
+// roles are the machines by who leads, once somebody does.
+func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) {
+	t.Helper()
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range ms {
+		if m.Status().Role == "leader" {
+			leader = m
+		} else {
+			followers = append(followers, m)
+		}
+	}
+	if leader == nil || len(followers) != len(ms)-1 {
+		t.Fatalf("%d followers", len(followers))
+	}
+	return leader, followers
+}
+
+// TestTransferLeader: the leader gives way to anybody, others ask for themselves.
+func TestTransferLeader(t *testing.T) {
+	ms, _ := group(t)
+	leader, followers := roles(t, ms)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	a, b := followers[0].Status().Node, followers[1].Status().Node
+	if err := followers[0].TransferLeader(ctx, b); !errors.Is(err, fsm.ErrNotLeader) {
+		t.Errorf("a follower asks for another: %v", err)
+	}
+	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) {
+		t.Errorf("for one that there is not: %v", err)
+	}
+	if err := leader.TransferLeader(ctx, a); err != nil {
+		t.Error(err)
+	}
+	if err := followers[1].TransferLeader(ctx, b); err != nil {
+		t.Error(err)
+	}
+	if got := followers[1].Status().Role; got != "leader" {
+		t.Errorf("who has asked for itself is a %s", got)
+	}
+}
+
+// TestOperators: with TLS a node takes orders from operators of its topology alone.
+func TestOperators(t *testing.T) {
+	dir := t.TempDir()
+	ca, err := certs.NewAuthority("example.org", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := func(id certs.ID) grpc.TLS {
+		id.TrustDomain = "example.org"
+		pair, err := ca.Issue(id, time.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, id.Topology+id.Node+id.Operator)
+		for end, b := range map[string][]byte{".crt": pair.Cert, ".key": pair.Key, ".ca": ca.Cert} {
+			if err := os.WriteFile(name+end, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return grpc.TLS{Cert: name + ".crt", Key: name + ".key", CA: name + ".ca"}
+	}
+	own := files(certs.ID{Topology: "test", Node: "n1"})
+	address := freeAddresses(t, 1)[0]
+	m := open(t, raft.Config{
+		Node: "n1", Peers: map[string]string{"n1": address}, Dir: filepath.Join(dir, "log"),
+		TLSCert: own.Cert, TLSKey: own.Key, TLSCA: own.CA, TrustDomain: "example.org",
+	})
+	items(t, m)
+	for _, c := range []struct {
+		who     string
+		id      certs.ID
+		allowed bool
+	}{
+		{"an operator", certs.ID{Topology: "test", Operator: "ann"}, true},
+		{"a node", certs.ID{Topology: "test", Node: "n2"}, false},
+		{"an operator of another topology", certs.ID{Topology: "other", Operator: "ann"}, false},
+	} {
+		tls := files(c.id)
+		for _, do := range []string{"status", "snapshot"} {
+			r, err := raft.Operate(t.Context(), address, &tls, raft.Command{Do: do})
+			if (err == nil) != c.allowed || !c.allowed && (r.Groups != nil || r.Snapshot != 0) {
+				t.Errorf("%s, %s: %+v, %v", c.who, do, r, err)
+			}
+		}
+	}
+	if r, err := raft.Operate(t.Context(), address, nil, raft.Command{Do: "status"}); err == nil {
+		t.Errorf("somebody without a certificate: %+v", r)
+	}
+}
+
+// TestTheFolderOfNodes is made, in one that is there.
+func TestTheFolderOfNodes(t *testing.T) {
+	dir := t.TempDir()
+	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")}
+	items(t, open(t, c))
+	if _, err := os.Stat(filepath.Join(dir, "log", "n1", "wal")); err != nil {
+		t.Error(err)
+	}
+	c.Peers = map[string]string{"n1": freeAddresses(t, 1)[0]}
+	c.Dir = filepath.Join(dir, "not", "there")
+	if _, err := tryOpen(c); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in one that is not there: %v", err)
+	}
+}
