@@ -45,6 +45,10 @@ func TestScripts(t *testing.T) {
 			"savelog":     savelog,
 			"flip":        flip,
 			"certificate": certificate,
+			"machines":    machines,
+			"joins":       joins,
+			"second":      second,
+			"listening":   listening,
 		},
 	})
 }

@@ -44,12 +44,14 @@ func parse(args []string, s Streams) (command, error) {
 func newRoot(chosen *command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "topoctl",
-		Short: "Read what running topologies leave behind",
-		Long: `topoctl reads what running topologies leave behind.
+		Short: "Operate running topologies, and read what they leave behind",
+		Long: `topoctl operates running topologies, and reads what they leave behind.
 
 Data goes to stdout, words to stderr. Exit codes: 0 all right, 2 wrong usage,
 3 anything else.`,
-		Example:       `  topoctl errors errors.pb           # which errors, how often, when last`,
+		Example: `  topoctl errors errors.pb                        # which errors, how often, when last
+  topoctl log verify ledger                       # is the log of a state machine whole
+  topoctl raft status --addr 10.0.0.1:7101        # who leads`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Args stays nil: so cobra suggests commands for one that there is not.
@@ -62,7 +64,7 @@ Data goes to stdout, words to stderr. Exit codes: 0 all right, 2 wrong usage,
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newErrors(chosen), newLog(chosen), newCerts(chosen), newVersion(chosen))
+	root.AddCommand(newErrors(chosen), newLog(chosen), newRaft(chosen), newCerts(chosen), newVersion(chosen))
 	return root
 }
 

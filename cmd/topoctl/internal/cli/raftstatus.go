@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// RaftStatus prints what a node knows of its groups.
+type RaftStatus struct {
+	Node
+	Format string // "text" or "json"
+}
+
+func newRaftStatus(chosen *command, n *Node) *cobra.Command {
+	format := "text"
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Print what a node knows of its groups",
+		Long: `Print what a node knows of its groups, a line each: its role, the leader as far as
+it knows, the term, the last entry of its log, up to which entry a majority has
+it, up to which its state machine has it and its last snapshot holds it, and how
+many proposals of this node wait for an answer.`,
+		Example: `  topoctl raft status --addr 10.0.0.1:7101
+  topoctl raft status --addr 10.0.0.1:7101 --cert operator-ann.crt --key operator-ann.key --ca ca.crt
+  topoctl raft status --addr 10.0.0.1:7101 --format json | jq -r '.[0].leader'`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			*chosen = RaftStatus{*n, format}
+			return n.check()
+		},
+	}
+	cmd.Flags().Var(choice{&format, []string{"text", "json"}}, "format", "what to print")
+	return cmd
+}
+
+func (r RaftStatus) run(ctx context.Context, s Streams) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	report, err := r.operate(ctx, raft.Command{Do: "status"})
+	if err != nil {
+		return err
+	}
+	if r.Format == "json" {
+		list := make([]groupObject, len(report.Groups))
+		for i, g := range report.Groups {
+			list[i] = newGroupObject(g)
+		}
+		return printJSON(s.Out, list)
+	}
+	t := table{{"GROUP", "NODE", "ROLE", "LEADER", "TERM", "LAST", "COMMIT", "APPLIED", "SNAPSHOT", "PENDING"}}
+	for _, g := range report.Groups {
+		t = append(t, []string{
+			g.Group, g.Node, g.Role, orNone(g.Leader), number(g.Term), number(g.Last), number(g.Commit),
+			number(g.Applied), number(g.Snapshot), strconv.Itoa(g.Pending),
+		})
+	}
+	return t.print(s.Out)
+}
+
+// groupObject is a group in json.
+type groupObject struct {
+	Group    string         `json:"group"`
+	Node     string         `json:"node"`
+	Role     string         `json:"role"`
+	Leader   *string        `json:"leader"` // null: none is known
+	Term     uint64         `json:"term"`
+	First    uint64         `json:"first"`
+	Last     uint64         `json:"last"`
+	Commit   uint64         `json:"commit"`
+	Applied  uint64         `json:"applied"`
+	Snapshot uint64         `json:"snapshot"`
+	Pending  int            `json:"pending"`
+	Members  []memberObject `json:"members"`
+}
+
+// memberObject is a member in json.
+type memberObject struct {
+	Name    string  `json:"name"`
+	ID      string  `json:"id"` // a number that a double does not hold
+	Address string  `json:"address"`
+	Kind    string  `json:"kind"`
+	Match   *uint64 `json:"match"`  // null: only the leader knows
+	Active  *bool   `json:"active"` // likewise
+}
+
+func newGroupObject(g raft.GroupStatus) groupObject {
+	o := groupObject{
+		Group: g.Group, Node: g.Node, Role: g.Role, Term: g.Term, First: g.First, Last: g.Last, Commit: g.Commit,
+		Applied: g.Applied, Snapshot: g.Snapshot, Pending: g.Pending, Members: []memberObject{},
+	}
+	if g.Leader != "" {
+		o.Leader = &g.Leader
+	}
+	for _, m := range g.Members {
+		object := memberObject{Name: m.Name, ID: strconv.FormatUint(m.ID, 10), Address: m.Address, Kind: kindOf(m)}
+		if g.Role == "leader" && !m.Removed {
+			object.Match, object.Active = &m.Match, &m.Active
+		}
+		o.Members = append(o.Members, object)
+	}
+	return o
+}
+
+// kindOf says what a member is.
+func kindOf(m raft.MemberStatus) string {
+	switch {
+	case m.Removed:
+		return "removed"
+	case m.Learner:
+		return "learner"
+	}
+	return "voter"
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// orNone is a text, or what stands for none.
+func orNone(s string) string {
+	if s == "" {
+		return unknown
+	}
+	return s
+}
+
+// table is lines of columns, the first of them the head.
+type table [][]string
+
+// print writes the columns below each other, two spaces apart.
+func (t table) print(w io.Writer) error {
+	widths := make([]int, len(t[0]))
+	for _, row := range t {
+		for i, text := range row {
+			row[i] = oneLine(text)
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	b := bufio.NewWriter(w)
+	for _, row := range t {
+		var line strings.Builder
+		for i, text := range row {
+			fmt.Fprintf(&line, "%-*s  ", widths[i], text)
+		}
+		fmt.Fprintln(b, strings.TrimRight(line.String(), " "))
+	}
+	return b.Flush()
+}
+
+// printJSON writes a value, with codes in its strings in place of what does not
+// print.
+func printJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(plainJSON(b.String()))
+	return err
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// sum is a state, and plus an update of it.
+type (
+	sum  struct{ n uint64 }
+	plus struct{ n uint64 }
+)
+
+func (p *plus) Update(s *sum) error { s.n += p.n; return nil }
+func (p *plus) Revert(s *sum) error { s.n -= p.n; return nil }
+
+// numberCodec is that of a type which is a number.
+func numberCodec[T any](of func(*T) *uint64) fsm.Codec[T] {
+	return fsm.Codec[T]{
+		Append: func(b []byte, v *T) ([]byte, error) { return protowire.AppendVarint(b, *of(v)), nil },
+		Consume: func(b []byte, v *T) error {
+			number, n := protowire.ConsumeVarint(b)
+			*of(v) = number
+			return protowire.ParseError(n)
+		},
+	}
+}
+
+type machine = raft.Machine[sum, plus, *plus]
+
+// machines DIR NODE…: starts nodes of group ledger of topology bank, which live as
+// long as the script, and waits until one leads. In a variable of its name there is
+// where each listens; $FOLLOWER is one that does not lead, $LEADER who does. Where
+// certs/NODE.crt is, they have TLS.
+func machines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: machines DIR NODE…")
+	}
+	peers := map[string]string{}
+	for i, address := range freeAddresses(ts, len(args)-1) {
+		peers[args[i+1]] = address
+	}
+	group := "ledger"
+	nodes := map[string]*machine{}
+	for name, address := range peers {
+		nodes[name] = node(ts, raft.Config{Group: group, Dir: ts.MkAbs(args[0]), Node: name, Peers: peers})
+		ts.Setenv(name, address)
+	}
+	leader := ""
+	for _, m := range nodes { // an update waits for a leader
+		_, err := m.Propose(context.Background(), plus{1})
+		ts.Check(err)
+	}
+	for name, m := range nodes {
+		if m.Status().Role == "leader" {
+			leader = name
+		}
+	}
+	for name := range nodes {
+		if name != leader {
+			ts.Setenv("FOLLOWER", name)
+			ts.Setenv("FOLLOWERS_ADDRESS", peers[name])
+		}
+	}
+	ts.Setenv("LEADER", leader)
+	ts.Setenv("LEADERS_ADDRESS", peers[leader])
+}
+
+// joins DIR NODE: starts a node that is to be added to the group of n1, and sets
+// the variable of its name.
+func joins(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: joins DIR NODE")
+	}
+	address := freeAddresses(ts, 1)[0]
+	peers := map[string]string{"n1": ts.Getenv("n1"), args[1]: address}
+	node(ts, raft.Config{Group: "ledger", Dir: ts.MkAbs(args[0]), Node: args[1], Peers: peers, Join: true})
+	ts.Setenv(args[1], address)
+}
+
+// second DIR GROUP NODE: starts another machine of a node that is there.
+func second(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: second DIR GROUP NODE")
+	}
+	peers := map[string]string{args[2]: ts.Getenv(args[2])}
+	m := node(ts, raft.Config{Group: args[1], Dir: ts.MkAbs(args[0]), Node: args[2], Peers: peers})
+	_, err := m.Propose(context.Background(), plus{1})
+	ts.Check(err)
+}
+
+func node(ts *testscript.TestScript, c raft.Config) *machine {
+	c.Topology, c.Forward, c.Logger = "bank", true, slog.New(slog.DiscardHandler)
+	c.Heartbeat, c.ElectionTimeout = 50*time.Millisecond, 500*time.Millisecond
+	cert := filepath.Join(ts.MkAbs("certs"), c.Node)
+	if found, _ := filepath.Glob(cert + ".crt"); len(found) > 0 {
+		c.TLSCert, c.TLSKey, c.TLSCA = cert+".crt", cert+".key", filepath.Join(ts.MkAbs("certs"), "ca.crt")
+		c.TrustDomain = "example.org"
+	}
+	m, err := raft.New[sum, plus](c, numberCodec(func(s *sum) *uint64 { return &s.n }), numberCodec(func(p *plus) *uint64 { return &p.n }))
+	ts.Check(err)
+	ts.Defer(func() { _ = m.Close() })
+	ts.Check(m.Start(context.Background(), nil))
+	return m
+}
+
+// listening NAME ANSWER: sets the variable NAME to an address where somebody says
+// ANSWER and hangs up; without it says nothing.
+func listening(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: listening NAME [ANSWER]")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if len(args) == 2 {
+				fmt.Fprintln(conn, args[1])
+				_ = conn.Close()
+			}
+		}
+	}()
+}
+
+// freeAddresses are n addresses of loopback where nobody listens.
+func freeAddresses(ts *testscript.TestScript, n int) (list []string) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		defer func() { _ = l.Close() }()
+		list = append(list, l.Addr().String())
+	}
+	return list
+}
