@@ -98,7 +98,7 @@ func dataOf(index uint64) string {
 // TestKilledProcess: a process that is killed at any moment loses nothing that was
 // saved, whatever the mode.
 func TestKilledProcess(t *testing.T) {
-	rounds := 2
+	rounds := 1
 	if os.Getenv("CI") != "" {
 		rounds = 25
 	}

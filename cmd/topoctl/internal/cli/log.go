@@ -146,8 +146,8 @@ func logError(dir string, err error) error {
 		return nil
 	}
 	if damage, ok := errors.AsType[*wal.DamageError](err); ok {
-		return fmt.Errorf("%s is damaged at offset %d: %s\nThe node does not start with it. Keep a copy; a node of a group may join again with an empty directory.",
-			oneLine(damage.File), damage.Offset, oneLine(damage.Reason))
+		const advice = "\nThe node does not start with it. Keep a copy; a node of a group may join again with an empty directory."
+		return fmt.Errorf("%s is damaged at offset %d: %s%s", oneLine(damage.File), damage.Offset, oneLine(damage.Reason), advice)
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
