@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 // watched is a log whose syncs are noted: what the file held when it was synced.
 type watched struct {
 	*fileLog
+	mu     sync.Mutex
 	synced []string // names and contents
 	fail   error
 }
@@ -32,6 +34,8 @@ func newWatched(t *testing.T, o Options) *watched {
 		if err != nil {
 			return err
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.synced = append(w.synced, filepath.Base(f.Name())+string(b))
 		return errors.Join(w.fail, fdatasync(f))
 	}
@@ -46,8 +50,16 @@ func (w *watched) save(t *testing.T, index uint64, data string) {
 	}
 }
 
+func (w *watched) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.synced)
+}
+
 // has reports whether a sync was of a file that held the text.
 func (w *watched) has(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, s := range w.synced {
 		if strings.Contains(s, text) {
 			return true
@@ -61,18 +73,18 @@ func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, Options{Sync: Interval, Interval: time.Second})
 		w.save(t, 1, "first")
-		if len(w.synced) > 0 {
-			t.Errorf("%d syncs", len(w.synced))
+		if w.count() > 0 {
+			t.Errorf("%d syncs", w.count())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if len(w.synced) != 1 || !w.has("first") {
-			t.Errorf("%d syncs", len(w.synced))
+		if w.count() != 1 || !w.has("first") {
+			t.Errorf("%d syncs", w.count())
 		}
 		time.Sleep(time.Minute) // nothing to sync
 		w.save(t, 2, "second")
-		if err := w.Close(); err != nil || len(w.synced) != 2 || !w.has("second") {
-			t.Error(len(w.synced), err)
+		if err := w.Close(); err != nil || w.count() != 2 || !w.has("second") {
+			t.Error(w.count(), err)
 		}
 	})
 }
@@ -90,8 +102,8 @@ func TestIntervalFails(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := w.Close(); !errors.Is(err, ErrFailed) || len(w.synced) != 1 {
-			t.Errorf("%d syncs, %v", len(w.synced), err)
+		if err := w.Close(); !errors.Is(err, ErrFailed) || w.count() != 1 {
+			t.Errorf("%d syncs, %v", w.count(), err)
 		}
 	})
 }
@@ -99,7 +111,7 @@ func TestIntervalFails(t *testing.T) {
 func TestNone(t *testing.T) {
 	w := newWatched(t, Options{Sync: None})
 	w.save(t, 1, "first")
-	if len(w.synced) > 0 {
+	if w.count() > 0 {
 		t.Error("it syncs")
 	}
 	if err := w.Sync(); err != nil || !w.has("first") {
