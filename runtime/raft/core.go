@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	messageBytesMax     = 1 << 20   // of entries in one message: a slow follower is not swamped
+	messageBytesMax     = 512 << 10 // of entries in one message: below what a transport cuts in pieces
 	inflightMax         = 256       // messages on the way to a follower: the engine's own advice
 	inflightBytesMax    = 64 << 20  // and their bytes
 	uncommittedBytesMax = 256 << 20 // of entries that no majority has: a leader without followers must not fill its memory
@@ -445,25 +445,43 @@ func (c *Core) see() {
 	p := &c.pending
 	leads := s.RaftState == raft.StateLeader
 	patience := int64(retryTimeouts * c.config.ElectionTicks)
-	if p.waitTicks == 0 {
-		p.waitTicks = patience
+	if changed {
+		c.failChanges(fmt.Errorf("%w: the leader has changed", fsm.ErrUnknown))
 	}
 	switch {
+	case !leads && !c.config.Forward:
+		c.handBack(patience)
 	case changed:
 		p.again()
 		c.foreign.again()
-		c.failChanges(fmt.Errorf("%w: the leader has changed", fsm.ErrUnknown))
 	case leads: // what it has proposed in this term is in its log
-	case p.waits() && c.tick-p.sentTick >= p.waitTicks:
-		p.waitTicks = min(2*p.waitTicks, retryTicksMax)
-		p.again()
-	}
-	if !leads && c.tick-c.foreign.sentTick >= patience {
-		c.foreign.again()
+	default:
+		if p.waitTicks == 0 {
+			p.waitTicks = patience
+		}
+		if p.waits() && c.tick-p.sentTick >= p.waitTicks {
+			p.waitTicks = min(2*p.waitTicks, retryTicksMax)
+			p.again()
+		}
+		if c.tick-c.foreign.sentTick >= patience {
+			c.foreign.again()
+		}
 	}
 	c.reads.again(func(o *round) bool {
 		return o.term != c.term || !leads && c.tick-o.tick >= patience
 	})
+}
+
+// handBack gives back what a node that leads no more, and passes nothing on, cannot
+// propose: at once what it has not proposed, and later what was not answered.
+func (c *Core) handBack(patience int64) {
+	other := &fsm.NotLeader{Leader: c.members[c.leader].Name}
+	var sent error
+	if c.tick-max(c.pending.sentTick, c.foreign.sentTick) >= patience {
+		sent = fmt.Errorf("%w: %w", fsm.ErrUnknown, other)
+	}
+	c.pending.fail(other, sent)
+	c.foreign.fail(other, sent)
 }
 
 // propose hands to the engine what waits for it, where there is a leader.
@@ -648,19 +666,9 @@ func (c *Core) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
-	for s := c.pending.floor; s < c.pending.next; s++ {
-		if m := c.pending.at(s); !m.done {
-			w, sent := m.waiter, m.sent
-			m.finish()
-			if sent {
-				w.Done(fsm.Applied{Err: fmt.Errorf("%w: %w", fsm.ErrUnknown, err)})
-			} else {
-				w.Done(fsm.Applied{Err: err})
-			}
-		}
-	}
-	c.pending.settle()
-	c.foreign.fail(fmt.Errorf("%w: %w", fsm.ErrUnknown, err))
+	unknown := fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
+	c.pending.fail(err, unknown)
+	c.foreign.fail(err, unknown)
 	c.reads.fail(err)
-	c.failChanges(fmt.Errorf("%w: %w", fsm.ErrUnknown, err))
+	c.failChanges(unknown)
 }

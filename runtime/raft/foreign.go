@@ -1,6 +1,11 @@
 package raft
 
-import "github.com/topogen/topogen/runtime/fsm"
+import (
+	"maps"
+	"slices"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
 
 // foreign are updates in sessions that are not the node's own: their clients
 // number them, and may propose them again at another node.
@@ -105,11 +110,20 @@ func (f *foreign) again() {
 	sortKeys(f.keys) // a run is to be the same again
 }
 
-// fail ends all of them.
-func (f *foreign) fail(err error) {
-	f.again()
-	for _, key := range f.keys {
-		f.answer(key.client, key.sequence, fsm.Applied{Err: err})
+// fail ends those that were not proposed, and those that were; nil: they stay.
+func (f *foreign) fail(unsent, sent error) {
+	if len(f.list) == 0 {
+		return
 	}
-	f.keys = nil
+	keys := slices.Collect(maps.Keys(f.list))
+	sortKeys(keys)
+	for _, key := range keys {
+		err := unsent
+		if f.list[key].sent {
+			err = sent
+		}
+		if err != nil {
+			f.answer(key.client, key.sequence, fsm.Applied{Err: err})
+		}
+	}
 }

@@ -30,6 +30,7 @@ type command struct {
 	kind   Kind
 	done   bool // answered, or nobody waits any more
 	sent   bool
+	doubt  bool // an earlier one may be in the log, unseen
 	data   []byte
 	waiter Waiter
 }
@@ -112,16 +113,42 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	w.Done(a)
 }
 
-// expired forgets the session. What was proposed in it may have been applied, or
-// not: nothing tells any more.
+// expired begins another session, where others were used since this one was. What
+// was proposed once, and is not answered, stands behind that in the log, if at
+// all, and is not applied there: it is proposed again in the new session. What was
+// proposed twice may have been applied the first time: nothing tells any more.
 func (p *pending) expired(why error) {
 	p.client, p.opening = 0, false
 	for s := p.floor; s < p.next; s++ {
-		if c := p.at(s); c.sent && !c.done {
+		switch c := p.at(s); {
+		case c.done:
+		case c.doubt:
 			w := c.waiter
 			c.finish()
 			w.Done(fsm.Applied{Err: why})
+		default:
+			c.sent = false
 		}
+	}
+	p.settle()
+	p.unsent = p.floor
+}
+
+// fail ends the commands that were not proposed, and those that were; nil: they
+// stay.
+func (p *pending) fail(unsent, sent error) {
+	for s := p.floor; s < p.next; s++ {
+		c := p.at(s)
+		err := unsent
+		if c.sent || c.doubt {
+			err = sent
+		}
+		if c.done || err == nil {
+			continue
+		}
+		w := c.waiter
+		c.finish()
+		w.Done(fsm.Applied{Err: err})
 	}
 	p.settle()
 }
@@ -129,6 +156,10 @@ func (p *pending) expired(why error) {
 // again has all that is not answered proposed once more.
 func (p *pending) again() {
 	p.opening = false
+	for s := p.floor; s < p.unsent; s++ {
+		c := p.at(s)
+		c.doubt = c.sent
+	}
 	p.unsent = p.floor
 }
 

@@ -226,7 +226,7 @@ func (c *client) step() {
 	case rng.IntN(3) == 0:
 		a.in.read = true
 		err = n.core.Read(a)
-	case c.number == 0 && c.session == 0:
+	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // so many that others are forgotten
 		a.opens = true
 		err = n.core.OpenSession(rng.Uint64()|1, a)
 	default:
@@ -294,7 +294,7 @@ func (a *asked) Done(r fsm.Applied) {
 	if a.done || c.asked != a {
 		return
 	}
-	if a.session != 0 && !a.in.read && a.tries > 0 && r.Err != nil && (errors.Is(r.Err, fsm.ErrUnknown) || errors.Is(r.Err, fsm.ErrNotLeader) || errors.Is(r.Err, fsm.ErrTooMany)) {
+	if a.session != 0 && !a.in.read && r.Err != nil && r.Index == 0 && !errors.Is(r.Err, fsm.ErrSessionExpired) { // here it was not applied, or that is not known
 		a.deadline = w.now + 10 // it asks another
 		return
 	}
@@ -328,6 +328,7 @@ func (a *asked) Done(r fsm.Applied) {
 	case errors.Is(r.Err, fsm.ErrSessionExpired) && a.session != 0:
 		c.session = 0
 		out.unknown = true
+		w.count("session expired")
 	case !fsm.OutcomeKnown(r.Err):
 		out.unknown = true
 		w.count("outcome unknown")

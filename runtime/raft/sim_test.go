@@ -31,17 +31,18 @@ const (
 
 // world is the whole of a simulation.
 type world struct {
-	t       *testing.T
-	rng     *rand.Rand
-	now     int64
-	net     *transport.Network[*pb.Message]
-	nodes   []*node
-	clients []*client
-	history history
-	quiet   bool // no more faults
-	trace   uint64
-	counts  map[string]int
-	failure error
+	t        *testing.T
+	rng      *rand.Rand
+	now      int64
+	net      *transport.Network[*pb.Message]
+	nodes    []*node
+	clients  []*client
+	history  history
+	quiet    bool // no more faults
+	sessions int  // that a state machine remembers
+	trace    uint64
+	counts   map[string]int
+	failure  error
 
 	leaders map[uint64]uint64 // term -> id
 	log     map[uint64]entry  // index -> what was applied there
@@ -94,6 +95,7 @@ func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), leaders: map[uint64]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
 	}
 	w.net = transport.NewNetwork[*pb.Message](rand.New(rand.NewPCG(seed, 2)), transport.Faults{DelayMin: 1, DelayMax: 5})
+	w.sessions = 7 + w.rng.IntN(8)
 	members := simPeers
 	if w.rng.IntN(4) == 0 {
 		members = 5
@@ -149,7 +151,7 @@ func (n *node) start() {
 		return
 	}
 	n.log, n.starts = log, n.starts+1
-	n.machine = fsm.NewReplicated[lists, appendTo](listsCodec, appendCodec, fsm.Options{Sessions: 40})
+	n.machine = fsm.NewReplicated[lists, appendTo](listsCodec, appendCodec, fsm.Options{Sessions: n.w.sessions})
 	join := n.number >= len(n.w.nodes)-2 && len(n.w.nodes) > simPeers
 	if stored.Snapshot == nil && !join {
 		state, err := n.machine.AppendSnapshot(nil)
@@ -433,7 +435,7 @@ func (w *world) settled() bool {
 		}
 		s := n.core.Status()
 		leader = leader || s.Role == "leader"
-		if s.Pending > 0 || n.machine.Applied() < w.newest && w.isMember(n) {
+		if (s.Pending > 0 || n.machine.Applied() < w.newest) && w.isMember(n) { // who was removed, and cut off, does not hear of it
 			return false
 		}
 	}
