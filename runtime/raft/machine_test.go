@@ -252,3 +252,97 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutAMajority loses two of three: what is proposed then has no known
+// outcome, and reads get no answer.
+func TestWithoutAMajority(t *testing.T) {
+	ms, _ := group(t)
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range ms[1:] {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := ms[0].Propose(ctx, appendTo{0, 2, -1}); !errors.Is(err, fsm.ErrUnknown) || fsm.OutcomeKnown(err) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a proposal: %v", err)
+	}
+	if err := ms[0].Read(ctx, func(*lists) { t.Error("read") }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a read: %v", err)
+	}
+	var got []uint64
+	if err := ms[0].Stale(func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 1 {
+		t.Errorf("a stale read: %v, %v", got, err)
+	}
+}
+
+// TestAFollowerAnswersWithTheLeader, where it does not pass on.
+func TestAFollowerAnswersWithTheLeader(t *testing.T) {
+	addresses := freeAddresses(t, 3)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	dir := t.TempDir()
+	ms := map[string]*machine{}
+	for name := range peers {
+		ms[name] = open(t, raft.Config{Node: name, Peers: peers, Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond})
+	}
+	if err := ms["n1"].Read(t.Context(), func(*lists) {}); err != nil { // there is a leader
+		t.Fatal(err)
+	}
+	leader, _ := ms["n1"].Leader()
+	for name, m := range ms {
+		_, err := m.Propose(t.Context(), appendTo{0, 1, -1})
+		var other *fsm.NotLeader
+		switch {
+		case name == leader && err != nil:
+			t.Errorf("the leader: %v", err)
+		case name != leader && (!errors.As(err, &other) || !fsm.OutcomeKnown(err) || other.Leader != "" && other.Leader != leader):
+			t.Errorf("a follower: %v", err)
+		}
+	}
+}
+
+// TestGroupsShareATransport runs two groups on the same three addresses.
+func TestGroupsShareATransport(t *testing.T) {
+	addresses := freeAddresses(t, 3)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	dir := t.TempDir()
+	for i, groupName := range []string{"left", "right"} {
+		for name := range peers {
+			m, err := raft.New[lists, appendTo](raft.Config{
+				Topology: "test", Group: groupName, Node: name, Peers: peers, Dir: dir + "/" + groupName, Forward: true,
+				Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+			}, listsCodec, appendCodec)
+			if err == nil {
+				err = m.Start(t.Context(), nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = m.Close() })
+			if name == "n2" {
+				defer func() {
+					if _, err := m.Propose(t.Context(), appendTo{0, uint64(i + 1), -1}); err != nil {
+						t.Error(err)
+					}
+					if err := m.Read(t.Context(), func(l *lists) {
+						if !slices.Equal(l.items[0], []uint64{uint64(i + 1)}) {
+							t.Errorf("group %s holds %v", groupName, l.items[0])
+						}
+					}); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+		}
+	}
+	r, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status"})
+	if err != nil || len(r.Groups) != 2 {
+		t.Errorf("an operator sees %+v, %v", r, err)
+	}
+	if _, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status", Group: "middle"}); err == nil || err.Error() != `no group "middle" here; there is: left, right` {
+		t.Errorf("another group: %v", err)
+	}
+}
