@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -241,9 +242,9 @@ func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, doe
 	if what.Value == "" || b.found.exact[what.Pointer] {
 		return
 	}
-	first, ok := seen[what.Value]
+	first, ok := seen[path.Clean(what.Value)] // which leaves a name as it is
 	if !ok {
-		seen[what.Value] = p.Name
+		seen[path.Clean(what.Value)] = p.Name
 		return
 	}
 	b.found.addText(codeShared, what, fmt.Sprintf("%s %s %s, as %s does", quoted(p.Name.Value), does, quoted(what.Value), quoted(first.Value)), "give each machine its own")

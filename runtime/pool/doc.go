@@ -30,6 +30,14 @@
 // queued, for each edge. A full queue pauses its sender and never a cycle, so
 // nothing deadlocks by its queues. A topology finishes upstream first.
 //
+// # Answers from elsewhere
+//
+// An instance may have goroutines of its own, which wait for disks and other
+// machines. Such a one calls Unit.Wake, and Woken is called in a turn, where the
+// instance sends what it has. Unit.Owe keeps the topology from finishing before
+// Unit.Paid: what is owed counts like a message in a queue, and neither is a
+// source.
+//
 // # Failures
 //
 // An error or a panic ends Run, unless the processor has a Watch. Then the
