@@ -123,6 +123,7 @@ func (c *Config) check() error {
 		return errors.New("raft: to join a group, Peers must say where some of its members are")
 	case len(c.Peers) == 0:
 		c.Node = cmp.Or(c.Node, alone)
+		c.Forward = true // there is no other to be asked: a proposal waits until the node leads
 	case c.Node == "":
 		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", names, VariableNode)
 	case !listed:

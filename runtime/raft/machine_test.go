@@ -346,3 +346,27 @@ func TestGroupsShareATransport(t *testing.T) {
 		t.Errorf("another group: %v", err)
 	}
 }
+
+// TestAddressesChange moves a group to other ports between two starts.
+func TestAddressesChange(t *testing.T) {
+	ms, configs := group(t)
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range ms {
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addresses := freeAddresses(t, 3)
+	for i, c := range configs {
+		c.Peers = map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+		ms[i] = open(t, c)
+	}
+	if _, err := ms[1].Propose(t.Context(), appendTo{0, 2, -1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := items(t, ms[2]); !slices.Equal(got, []uint64{1, 2}) {
+		t.Errorf("it holds %v", got)
+	}
+}

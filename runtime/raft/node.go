@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,6 +68,7 @@ type Node struct {
 	done    chan struct{}
 	err     error // why the node has ended; set before done is closed
 
+	crowded  bool // there is more than one who proposes
 	outgoing map[uint64][]transport.Message
 	order    []uint64 // its keys, in the order of the first message
 }
@@ -228,6 +230,9 @@ func (n *Node) run() {
 		case <-ticker.C:
 			tick = true
 		case <-n.wake:
+			if n.crowded && n.inbox.proposes() {
+				runtime.Gosched() // others who were just answered ask again, too: all go under one sync
+			}
 		}
 		n.inbox.swap(&box)
 		n.take(&box)
@@ -260,12 +265,22 @@ func (b *inbox) swap(box *inbox) {
 	b.bytes = 0
 }
 
+// proposes reports whether there are proposals.
+func (b *inbox) proposes() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.proposals) > 0
+}
+
 // take hands the core what has come.
 func (n *Node) take(box *inbox) {
 	for _, m := range box.messages {
 		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
 			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
 		}
+	}
+	if len(box.proposals) > 0 {
+		n.crowded = n.core.pending.len()+len(box.proposals) > 1
 	}
 	for _, p := range box.proposals {
 		number, err := n.core.Propose(p.kind, p.data, p.w)
@@ -388,7 +403,8 @@ func (n *Node) send(list []Message) {
 	n.order = n.order[:0]
 }
 
-// learnPeers tells the transport where the members are.
+// learnPeers tells the transport where the members are: as this node was told when
+// it started, since addresses change, else as whoever added them said.
 func (n *Node) learnPeers(list []Member) {
 	t := n.config.Transport
 	if t == nil {
@@ -399,6 +415,8 @@ func (n *Node) learnPeers(list []Member) {
 		case m.ID == n.core.id:
 		case m.Removed:
 			t.RemovePeer(m.Name)
+		case n.config.Core.Peers[m.Name] != "":
+			t.SetPeer(m.Name, n.config.Core.Peers[m.Name])
 		case m.Address != "":
 			t.SetPeer(m.Name, m.Address)
 		}

@@ -121,3 +121,13 @@ func TestTheFolderOfNodes(t *testing.T) {
 		t.Errorf("in one that is not there: %v", err)
 	}
 }
+
+// TestAProposalAtOnce: a machine on one disk takes proposals as soon as it is started.
+func TestAProposalAtOnce(t *testing.T) {
+	for range 5 {
+		m := open(t, raft.Config{Dir: t.TempDir()})
+		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Error(err)
+		}
+	}
+}
