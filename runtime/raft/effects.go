@@ -1,0 +1,161 @@
+package raft
+
+import (
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// Effects is what the driver does, in the order of the fields.
+type Effects struct {
+	Early    []Message     // to be sent at once: they promise nothing
+	Snapshot *pb.Snapshot  // to be saved, nil for none; the state machine is restored from SnapshotMachine(it) before Apply
+	State    *pb.HardState // to be saved with the entries, nil for none
+	Entries  []*pb.Entry   // to be saved
+	Sync     bool          // State and Entries must be durable before Late is sent
+	Late     []Message     // to be sent then
+	Apply    []*pb.Entry   // committed: for the state machine, in order
+	Reads    []Waiter      // may read when all that is applied
+	Members  []Member      // all of them, where they have changed
+}
+
+// HasEffects reports whether there is something to do.
+func (c *Core) HasEffects() bool {
+	if c.err != nil {
+		return false
+	}
+	c.see()
+	c.propose()
+	return c.err == nil && (c.node.HasReady() || c.readable())
+}
+
+// readable reports whether reads wait for nothing but the driver.
+func (c *Core) readable() bool {
+	for i := range c.reads.rounds {
+		if o := &c.reads.rounds[i]; o.index != 0 && o.index <= c.applied {
+			return true
+		}
+	}
+	return false
+}
+
+// Effects is what is to be done now. The driver calls Advance when it is.
+func (c *Core) Effects() Effects {
+	e := &c.effects
+	*e = Effects{Early: e.Early[:0], Late: e.Late[:0], Apply: e.Apply[:0], Reads: e.Reads[:0]}
+	if c.err != nil {
+		return *e
+	}
+	defer c.caught(new(error))
+	c.inEffects = true
+	rd := c.node.Ready()
+	c.ready = rd
+	for _, m := range rd.Messages {
+		if m.GetType() == pb.MsgSnap {
+			c.snapshots[m.GetTo()] = c.tick
+		}
+		if promises(m) && !bug.On(bug.AcknowledgedBeforeSync) {
+			e.Late = append(e.Late, Message{m.GetTo(), m})
+		} else {
+			e.Early = append(e.Early, Message{m.GetTo(), m})
+		}
+	}
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		e.Snapshot = rd.Snapshot
+		c.install(rd.Snapshot)
+	}
+	if !raft.IsEmptyHardState(rd.HardState) {
+		e.State = rd.HardState
+	}
+	e.Entries, e.Sync = rd.Entries, rd.MustSync
+	committed := rd.CommittedEntries
+	if bug.On(bug.AppliedBeforeCommit) {
+		committed = c.early(rd)
+	}
+	for _, entry := range committed {
+		c.commit(entry)
+	}
+	for _, r := range rd.ReadStates {
+		c.reads.answered(c.config.Nonce, r.RequestCtx, r.Index)
+	}
+	e.Reads = c.reads.ready(c.applied, e.Reads)
+	return *e
+}
+
+// early is a deliberate bug: what is saved counts as committed.
+func (c *Core) early(rd raft.Ready) (list []*pb.Entry) {
+	for _, entry := range slices.Concat(rd.CommittedEntries, rd.Entries) {
+		if entry.GetIndex() == c.applied+uint64(len(list))+1 {
+			list = append(list, entry)
+		}
+	}
+	return list
+}
+
+// commit takes a committed entry: what changes the members is the Core's.
+func (c *Core) commit(entry *pb.Entry) {
+	c.applied = entry.GetIndex()
+	if entry.GetType() == pb.EntryNormal {
+		if len(entry.Data) > 0 {
+			c.effects.Apply = append(c.effects.Apply, entry)
+		}
+		return
+	}
+	c.change(entry)
+}
+
+// install takes a leader's snapshot.
+func (c *Core) install(s *pb.Snapshot) {
+	list, _, err := readSnapshot(s.GetData()) // checked when it came
+	if err != nil {
+		c.err = err
+		return
+	}
+	c.members = members{}
+	c.members.apply(list)
+	c.conf = s.GetMetadata().GetConfState()
+	c.applied = s.GetMetadata().GetIndex()
+	c.effects.Members = c.members.list()
+	c.pending.again() // results of what was proposed may lie within: the session has them
+	c.foreign.again()
+}
+
+// Advance tells that the Effects were carried out.
+func (c *Core) Advance() (err error) {
+	if c.err != nil || !c.inEffects {
+		return c.err
+	}
+	defer c.caught(&err)
+	c.inEffects = false
+	rd := c.ready
+	c.ready = raft.Ready{}
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		c.memory.restore(rd.Snapshot)
+	}
+	if !raft.IsEmptyHardState(rd.HardState) {
+		c.memory.state = rd.HardState
+	}
+	c.memory.append(rd.Entries)
+	c.node.Advance(rd)
+	if c.removed {
+		c.err = ErrRemoved
+	}
+	return c.err
+}
+
+// Fail ends all that wait, when the node stops.
+func (c *Core) Fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+	unknown := fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
+	c.pending.fail(err, unknown)
+	c.foreign.fail(err, unknown)
+	c.reads.fail(err)
+	c.failChanges(unknown)
+}

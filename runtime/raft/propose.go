@@ -1,0 +1,200 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// Propose asks for a command in the node's own session; w is told its result. An
+// update's bytes belong to the Core until then. The number is for Abandon. It
+// fails, with nothing proposed, where too many wait, or where the node is no
+// leader and does not pass on.
+func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err error) {
+	switch {
+	case c.err != nil:
+		return 0, c.err
+	case c.pending.full():
+		return 0, fsm.ErrTooMany
+	}
+	if err := c.refuses(); err != nil {
+		return 0, err
+	}
+	return c.pending.add(kind, update, w), nil
+}
+
+// Full reports whether Propose would return fsm.ErrTooMany.
+func (c *Core) Full() bool { return c.pending.full() }
+
+// refuses says why a proposal cannot be taken here.
+func (c *Core) refuses() error {
+	if c.config.Forward {
+		return nil
+	}
+	s := c.node.BasicStatus()
+	if s.RaftState == raft.StateLeader {
+		return nil
+	}
+	return &fsm.NotLeader{Leader: c.members[s.Lead].Name}
+}
+
+// ProposeAs asks for an update in a session that fsm.Batch.Open has opened, under
+// a number of the client's own. floor is the lowest whose result the client still
+// wants.
+func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter) error {
+	switch {
+	case c.err != nil:
+		return c.err
+	case len(c.foreign.list) >= c.config.PendingMax:
+		return fsm.ErrTooMany
+	}
+	if err := c.refuses(); err != nil {
+		return err
+	}
+	c.foreign.add(client, sequence, floor, update, w)
+	return nil
+}
+
+// OpenSession asks for a session; w is told its client's number. nonce is drawn
+// at random and tells this call from all others.
+func (c *Core) OpenSession(nonce uint64, w Waiter) error { return c.ProposeAs(nonce, 0, 0, nil, w) }
+
+// Abandon forgets who waits for a proposal. It reports whether that may be
+// applied nevertheless.
+func (c *Core) Abandon(number uint64) (mayApply bool) { return c.pending.abandon(number) }
+
+// AbandonAs is Abandon for ProposeAs.
+func (c *Core) AbandonAs(client, sequence uint64, w Waiter) (mayApply bool) {
+	return c.foreign.abandon(client, sequence, w)
+}
+
+// Result takes a result of the state machine.
+func (c *Core) Result(client, sequence uint64, a fsm.Applied) {
+	p := &c.pending
+	switch {
+	case sequence == 0 && client == p.nonce:
+		if p.client == 0 && a.Err == nil {
+			p.client, p.opening = a.Client, false
+		}
+	case client != p.client:
+		c.foreign.answer(client, sequence, a)
+	case errors.Is(a.Err, fsm.ErrSessionExpired) && p.isOpen(sequence):
+		p.expired(a.Err)
+	default:
+		p.answer(sequence, a)
+	}
+}
+
+// Read tells w when the state machine holds all that was committed when Read was
+// called.
+func (c *Core) Read(w Waiter) error {
+	if c.err != nil {
+		return c.err
+	}
+	c.reads.waiting = append(c.reads.waiting, w)
+	return nil
+}
+
+// TransferLeader asks for another leader: the leader for anybody, others for
+// themselves. Whether it came about is seen by who leads.
+func (c *Core) TransferLeader(to uint64) (err error) {
+	if c.err != nil {
+		return c.err
+	}
+	defer c.caught(&err)
+	leads := c.node.BasicStatus().RaftState == raft.StateLeader
+	switch m, ok := c.members[to]; {
+	case !ok || m.Removed || m.Learner:
+		return fmt.Errorf("%w: %x has no vote", ErrMembers, to)
+	case c.leader == raft.None, !leads && to != c.id: // the engine would speak in the name of another
+		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
+	}
+	c.node.TransferLeader(to)
+	return nil
+}
+
+// see looks whether the leader has changed, and what may be lost by that or by
+// time.
+func (c *Core) see() {
+	s := c.node.BasicStatus()
+	changed := s.GetTerm() != c.term || s.Lead != c.leader
+	c.term, c.leader = s.GetTerm(), s.Lead
+	if c.leader == raft.None {
+		return
+	}
+	p := &c.pending
+	leads := s.RaftState == raft.StateLeader
+	patience := int64(retryTimeouts * c.config.ElectionTicks)
+	if changed {
+		c.failChanges(fmt.Errorf("%w: the leader has changed", fsm.ErrUnknown))
+	}
+	switch {
+	case !leads && !c.config.Forward:
+		c.handBack(patience)
+	case changed:
+		p.again()
+		c.foreign.again()
+	case leads: // what it has proposed in this term is in its log
+	default:
+		if p.waitTicks == 0 {
+			p.waitTicks = patience
+		}
+		if p.waits() && c.tick-p.sentTick >= p.waitTicks {
+			p.waitTicks = min(2*p.waitTicks, retryTicksMax)
+			p.again()
+		}
+		if c.tick-c.foreign.sentTick >= patience {
+			c.foreign.again()
+		}
+	}
+	c.reads.again(func(o *round) bool {
+		return o.term != c.term || !leads && c.tick-o.tick >= patience
+	})
+}
+
+// handBack gives back what a node that leads no more, and passes nothing on, cannot
+// propose: at once what it has not proposed, and later what was not answered.
+func (c *Core) handBack(patience int64) {
+	other := &fsm.NotLeader{Leader: c.members[c.leader].Name}
+	var sent error
+	if c.tick-max(c.pending.sentTick, c.foreign.sentTick) >= patience {
+		sent = fmt.Errorf("%w: %w", fsm.ErrUnknown, other)
+	}
+	c.pending.fail(other, sent)
+	c.foreign.fail(other, sent)
+}
+
+// propose hands to the engine what waits for it, where there is a leader.
+func (c *Core) propose() {
+	if c.leader == raft.None || c.err != nil {
+		return
+	}
+	defer c.caught(new(error))
+	for {
+		upTo := c.pending.batch(&c.batch, c.config.Now())
+		if upTo == 0 || c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
+			break
+		}
+		c.pending.proposed(upTo, c.term, c.tick)
+	}
+	for len(c.foreign.keys) > 0 {
+		n := c.foreign.batch(&c.batch, c.config.Now())
+		if c.batch.Len() > 0 && c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
+			break
+		}
+		c.foreign.proposed(n, c.tick)
+	}
+	if len(c.reads.waiting) > 0 {
+		key := c.reads.begin(c.config.Nonce, c.term, c.tick)
+		if bug.On(bug.ReadFromMasterInfo) && c.leader == c.id {
+			c.reads.answered(c.config.Nonce, key, 1)
+			return
+		}
+		c.node.ReadIndex(key)
+	}
+}
