@@ -26,10 +26,8 @@ const (
 
 // cluster are the processes of a bank, children of this one.
 type cluster struct {
-	dir     string
-	alone   bool
-	environ []string // besides this process's own
-
+	dir   string
+	alone bool
 	nodes []*node
 	ended chan error // one that nobody has told to
 }
@@ -37,7 +35,7 @@ type cluster struct {
 // node is a member of the bank, whose process comes and goes.
 type node struct {
 	name    string
-	environ []string
+	environ []string // besides this process's own
 
 	mu      sync.Mutex
 	url     string // "": it does not serve
@@ -135,7 +133,7 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 	if c.alone {
 		p.Args = append(p.Args, "-alone")
 	}
-	p.Env = append(append(os.Environ(), n.environ...), c.environ...)
+	p.Env = append(os.Environ(), n.environ...)
 	p.Stderr = log
 	stdin, err := p.StdinPipe()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func demonstrate(ctx context.Context, s *screen, o options) (err error) {
 		if dir, err = os.MkdirTemp("", "bank"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	} else if err = os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -29,24 +30,51 @@ func demonstrate(ctx context.Context, s *screen, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	c.environ = o.environ
 	defer c.stop()
-	for _, n := range c.nodes {
-		if err := c.start(ctx, n); err != nil {
-			return err
+	_, err = watchCluster(ctx, s, c, o)
+	return err
+}
+
+// watchCluster is demonstrate on a cluster that has not been started. An interrupt
+// before the clients begin ends it without a word.
+func watchCluster(ctx context.Context, s *screen, c *cluster, o options) (w *watch, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-c.ended:
+			cancel(err)
+		case <-ctx.Done():
 		}
-	}
-	w := newWatch(s, c, o)
+	}()
+	w = newWatch(s, c, o)
+	defer w.load.http.CloseIdleConnections() // nodes that stop wait for those
 	if err := w.open(ctx); err != nil {
-		return err
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return w, unlessCanceled(err)
 	}
 	err = w.run(ctx, o)
 	s.draw("")
-	return errors.Join(err, w.conclude())
+	return w, errors.Join(err, w.conclude())
 }
 
-// open brings in the money.
-func (w *watch) open(ctx context.Context) (err error) {
+// unlessCanceled is an error that is not the wish of who looks on.
+func unlessCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// open starts the nodes and brings in the money.
+func (w *watch) open(ctx context.Context) error {
+	for _, n := range w.cluster.nodes {
+		if err := w.cluster.start(ctx, n); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := w.load.open(ctx); err != nil {
@@ -66,40 +94,20 @@ func (w *watch) run(ctx context.Context, o options) error {
 		timer := time.AfterFunc(o.last, func() { cancel(nil) })
 		defer timer.Stop()
 	}
-	checked := make(chan struct{})
-	go func() {
-		w.verdict.check(w.load.rounds)
-		close(checked)
-	}()
-	others := make(chan struct{}, 3)
-	watched, unwatch := context.WithCancel(ctx)
+	var others sync.WaitGroup
 	for _, f := range []func(context.Context) error{w.poll, w.audit, func(ctx context.Context) error { return w.kill(ctx, o) }} {
-		go func() {
-			if err := f(watched); err != nil {
+		others.Go(func() {
+			if err := f(ctx); err != nil {
 				cancel(err)
 			}
-			others <- struct{}{}
-		}()
+		})
 	}
-	go func() {
-		select {
-		case err := <-w.cluster.ended:
-			cancel(err)
-		case <-watched.Done():
-		}
-	}()
-	failed := w.load.run(ctx)
+	others.Go(func() { w.verdict.check(w.load.rounds) })
+	err := w.load.run(ctx)
 	w.took = time.Since(w.load.began)
-	cause := context.Cause(ctx)
-	unwatch()
-	for range 3 {
-		<-others
-	}
-	<-checked
-	if cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	return failed
+	cancel(err)
+	others.Wait()
+	return unlessCanceled(context.Cause(ctx))
 }
 
 // conclude compares the nodes and prints what came of it all.

@@ -24,7 +24,6 @@ type options struct {
 	down    time.Duration // from a kill to the start
 	clients int           // of each branch
 	dir     string        // "": a temporary one
-	environ []string      // of the nodes, besides this process's own
 }
 
 func main() {
@@ -40,11 +39,12 @@ func main() {
 	child := flag.Bool("child", false, "with -serve: end when stdin ends, and not by an interrupt")
 	flag.Parse()
 
-	ctx, stop := context.Background(), func() {}
+	ctx := context.Background()
 	if *child {
 		signal.Ignore(os.Interrupt) // meant for the parent, which tells its children
 		ctx = untilParentEnds(ctx, os.Stdin)
 	} else {
+		var stop func()
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	}

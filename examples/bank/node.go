@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -81,5 +83,10 @@ func serve(ctx context.Context, listener net.Listener, topology *Topology) error
 	}
 	topology.Api().Close()
 	stop()
-	return errors.Join(err, <-ran)
+	if e := <-ran; errors.Is(e, pool.ErrDrainTimeout) {
+		slog.Warn("a standing order was under way, and there was no majority any more", "error", e)
+	} else {
+		err = errors.Join(err, e)
+	}
+	return err
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestMain lets this executable be the program, which is what a cluster of a test
+// starts.
+func TestMain(m *testing.M) {
+	const program = "BANK_PROGRAM"
+	if os.Getenv(program) != "" {
+		main()
+		return
+	}
+	os.Setenv(program, "true")
+	os.Exit(m.Run())
+}
+
+// TestTransfers: a transfer moves what is there or changes nothing, and Revert brings
+// back what was, up to the last account.
+func TestTransfers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SampledFrom([]string{"", "ann", "bob", "cid", strings.Repeat("x", nameMax+1)})
+		cents := rapid.OneOf(rapid.Int64Range(-1, 300), rapid.SampledFrom([]int64{centsMax, centsMax + 1, 1 << 62}))
+		var a Accounts
+		for range rapid.IntRange(1, 30).Draw(t, "transfers") {
+			m := Transfer{names.Draw(t, "from"), names.Draw(t, "to"), cents.Draw(t, "cents")}
+			before, total := maps.Clone(a.Cents), a.Total()
+			if err := m.Update(&a); err != nil {
+				if !maps.Equal(a.Cents, before) {
+					t.Fatalf("%+v is refused, %v, and makes %v of %v", m, err, a.Cents, before)
+				}
+				continue
+			}
+			if m.From != "" && m.To != "" && a.Total() != total {
+				t.Fatalf("%+v makes a total of %d of %d", m, a.Total(), total)
+			}
+			for name, c := range a.Cents {
+				if c <= 0 || name == "" || len(name) > nameMax {
+					t.Fatalf("%+v: %q has %d", m, name, c)
+				}
+			}
+			after := maps.Clone(a.Cents)
+			if err := m.Revert(&a); err != nil || !maps.Equal(a.Cents, before) {
+				t.Fatalf("%+v and back makes %v of %v, %v", m, a.Cents, before, err)
+			}
+			if err := m.Update(&a); err != nil || !maps.Equal(a.Cents, after) {
+				t.Fatalf("%+v again makes %v, and made %v, %v", m, a.Cents, after, err)
+			}
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	rich := Accounts{Cents: map[string]int64{"ann": balanceMax, "bob": 5}}
+	full := Accounts{Cents: make(map[string]int64)}
+	for i := range accountsMax {
+		full.Cents[strings.Repeat("a", i%nameMax+1)+string(rune('b'+i/nameMax))] = 2
+	}
+	some := slices.Collect(maps.Keys(full.Cents))[0]
+	for _, c := range []struct {
+		a    Accounts
+		m    Transfer
+		want error
+	}{
+		{rich, Transfer{"bob", "cid", 6}, ErrFunds},
+		{rich, Transfer{"cid", "bob", 1}, ErrFunds},
+		{rich, Transfer{"bob", "ann", 1}, ErrBalance},
+		{rich, Transfer{"bob", "bob", 1}, ErrTransfer},
+		{full, Transfer{some, "zoe", 1}, ErrAccounts},
+	} {
+		if err := c.m.Update(&c.a); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c.m, err, c.want)
+		}
+	}
+}
+
+// One handler by itself: a recorder takes the place of the topology.
+func TestTeller(t *testing.T) {
+	there, back := Transfer{tenant, landlord, 1}, Transfer{landlord, tenant, 1}
+	r := RecordTeller()
+	var teller Teller
+	teller.ReceiveTick(topo.Tick{}, r.Sender())
+	teller.ReceiveTick(topo.Tick{}, r.Sender()) // the first is still under way
+	teller.ReceiveLedgerOutcome(&LedgerOutcome{Update: there}, r.Sender())
+	teller.ReceiveTick(topo.Tick{}, r.Sender())
+	teller.ReceiveLedgerOutcome(&LedgerOutcome{Update: there, Applied: fsm.Applied{Err: ErrFunds}}, r.Sender())
+	teller.ReceiveTick(topo.Tick{}, r.Sender())
+	teller.ReceiveLedgerOutcome(&LedgerOutcome{Update: back, Applied: fsm.Applied{Err: fsm.ErrUnknown}}, r.Sender())
+	if want := []LedgerProposal{{Update: there}, {Update: there}, {Update: back}}; !slices.Equal(r.LedgerProposal, want) {
+		t.Errorf("it proposes %v, want %v", r.LedgerProposal, want)
+	}
+	if want := []Entry{{there, Booked}, {there, Refused}, {back, Unknown}}; !slices.Equal(r.Entry, want) {
+		t.Errorf("it tells %v, want %v", r.Entry, want)
+	}
+}
+
+// The whole in one goroutine and in virtual time, without a disk: the teller asks,
+// the ledger refuses, as nobody has any money, and audit hears of it.
+func TestTheWholeInOneGoroutine(t *testing.T) {
+	for seed := range uint64(3) {
+		topology, err := newBank(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stepper := topology.Stepper(seed)
+		if err := stepper.Advance(time.Second); err != nil {
+			t.Fatal(err)
+		}
+		stepper.Stop()
+		if err := stepper.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := topology.Audit(0).figures, (Figures{Refused: 10}); got != want {
+			t.Errorf("seed %d: audit has %+v, want %+v", seed, got, want)
+		}
+	}
+}
+
+// TestWhichNode: the file says who the nodes are, and not which of them this is.
+func TestWhichNode(t *testing.T) {
+	if _, err := newBank(false); err == nil || !strings.Contains(err.Error(), raft.VariableNode) {
+		t.Errorf("it begins as nobody: %v", err)
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// takesLong skips a test where nobody has asked for it.
+func takesLong(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
+}
+
+// lasts is how long a demonstration runs in a test: TOPOGEN_BANK says otherwise.
+func lasts(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("TOPOGEN_BANK")
+	if text == "" {
+		return 10 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// demo is a cluster in a folder of the test's.
+func demo(t *testing.T, nodes int, alone bool) *cluster {
+	t.Helper()
+	c, err := newCluster(t.TempDir(), nodes, alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.stop)
+	return c
+}
+
+// TestKills kills leaders with SIGKILL under load: none of what was answered is lost
+// or done twice, and all is linearizable. So it is with one process and its log.
+func TestKills(t *testing.T) {
+	takesLong(t)
+	for name, alone := range map[string]bool{"three nodes": false, "one disk": true} {
+		t.Run(name, func(t *testing.T) {
+			c := demo(t, 3, alone)
+			w, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{
+				alone: alone, last: lasts(t), every: 2 * time.Second, down: 300 * time.Millisecond, clients: 3,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := w.load.unknown.Load(); n > 0 {
+				t.Errorf("the outcome of %d transfers is unknown", n)
+			}
+			if len(w.gaps) == 0 || w.verdict.operations < 100 {
+				t.Errorf("%d kills were overcome, %d operations", len(w.gaps), w.verdict.operations)
+			}
+		})
+	}
+}
+
+// TestANodeThatEndsByItself ends the demonstration, with the reason.
+func TestANodeThatEndsByItself(t *testing.T) {
+	takesLong(t)
+	c := demo(t, 1, true)
+	go func() {
+		for c.nodes[0].serves() == "" {
+			time.Sleep(time.Millisecond)
+		}
+		_ = c.nodes[0].process.Process.Kill() // nobody of the cluster
+	}()
+	_, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{alone: true, last: time.Minute, clients: 1})
+	if err == nil {
+		t.Error("it is not noticed")
+	}
+}
+
+// TestAFolderOfAnotherBank: the nodes of a folder stay as many as they were.
+func TestAFolderOfAnotherBank(t *testing.T) {
+	dir := t.TempDir()
+	first, err := newCluster(dir, 3, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := newCluster(dir, 3, false)
+	if err != nil || strings.Join(again.nodes[1].environ, " ") != strings.Join(first.nodes[1].environ, " ") {
+		t.Errorf("the addresses change: %v, %v", again, err)
+	}
+	if _, err := newCluster(dir, 5, false); err == nil {
+		t.Error("it has five nodes now")
+	}
+}
+
+// TestNothingIsLeftBehind: after an interrupt there is neither a folder nor a
+// process; after the program was killed there is no process.
+func TestNothingIsLeftBehind(t *testing.T) {
+	takesLong(t)
+	for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
+		executable, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		var out strings.Builder
+		p := exec.Command(executable, "-kill", "300ms", "-down", "100ms", "-clients", "1")
+		p.Env = append(os.Environ(), "TMPDIR="+dir)
+		stdout, err := p.StdoutPipe()
+		if err == nil {
+			err = p.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Process.Kill() })
+		var addresses []string
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			fmt.Fprintln(&out, lines.Text())
+			if addresses == nil && strings.HasSuffix(lines.Text(), "is back") {
+				addresses = addressesIn(dir)
+				if err := p.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		err = p.Wait()
+		if len(addresses) != 3 {
+			t.Fatalf("nodes at %v, %v:\n%s", addresses, err, out.String())
+		}
+		if signal == os.Interrupt {
+			if list, _ := os.ReadDir(dir); err != nil || len(list) > 0 || !strings.Contains(out.String(), ": linearizable") {
+				t.Errorf("it ends with %v, leaves %v, and says:\n%s", err, list, out.String())
+			}
+		}
+		for _, a := range addresses {
+			for listens(a) {
+				if signal == os.Interrupt {
+					t.Fatalf("a process still listens on %s", a)
+				}
+				time.Sleep(10 * time.Millisecond) // it hears of the end of its parent
+			}
+		}
+	}
+}
+
+// addressesIn are those of the nodes of a bank in a folder below dir.
+func addressesIn(dir string) (list []string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "bank*", "peers"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for pair := range strings.SplitSeq(string(text), ",") {
+			_, address, _ := strings.Cut(pair, "=")
+			list = append(list, address)
+		}
+	}
+	return list
+}
+
+func listens(address string) bool {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// logsHold counts how often a text stands in the logs of the nodes: least and most.
+func logsHold(t *testing.T, c *cluster, text string) (least, most int) {
+	t.Helper()
+	for i, n := range c.nodes {
+		b, err := os.ReadFile(c.logOf(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := bytes.Count(b, []byte(text))
+		if most = max(most, count); i == 0 || count < least {
+			least = count
+		}
+	}
+	return least, most
+}
+
+// await waits for a condition, as long as ctx lives.
+func await(ctx context.Context, what string, met func() bool) error {
+	for !met() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no %s: %w", what, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
