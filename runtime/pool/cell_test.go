@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
@@ -167,6 +168,10 @@ func (c *cell) Woken() error {
 		return nil
 	}
 	return c.called(callWoken, func() error { return c.proc.woken(c) })
+}
+
+func (c *cell) Alarm(time.Duration) error {
+	return c.called(callEvent, func() error { return c.proc.alarm(c) })
 }
 
 func (c *cell) Finish() error {

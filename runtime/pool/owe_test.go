@@ -417,3 +417,47 @@ func TestStays(t *testing.T) {
 		})
 	}
 }
+
+// TestAlarmWhenThereIsRoom: an alarm is not lost where the event that is told before
+// it, in the same turn, fills a queue.
+func TestAlarmWhenThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alarms := 0
+		top := build(t, []proc{
+			{external: true},
+			{external: true},
+			{
+				events: true,
+				receive: func(c *cell, m *message) error {
+					c.SetAlarm(c.Now() + time.Millisecond)
+					time.Sleep(10 * time.Millisecond) // the alarm is due, and door 1 is closed
+					return nil
+				},
+				event: func(c *cell, _ string) error {
+					for range 4 {
+						if err := c.send(2, 0, message{}); err != nil {
+							return err
+						}
+					}
+					return nil
+				},
+				alarm: func(*cell) error { alarms++; return nil },
+			},
+			{blocking: true, receive: func(*cell, *message) error { time.Sleep(time.Second); return nil }},
+		}, []edge{{from: 0, to: 2}, {from: 1, to: 2}, {from: 2, to: 3, capacity: 2}}, pool.Workers(1))
+		result := top.start(t.Context())
+		if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+		top.doors[1].Close()
+		time.Sleep(time.Minute)
+		if alarms != 1 {
+			t.Errorf("%d alarms, not one", alarms)
+		}
+		top.doors[0].Close()
+		if err := top.result(t, result); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -28,6 +28,7 @@ type proc struct {
 	serve   func(c *cell, ctx context.Context) error
 	finish  func(c *cell) error
 	woken   func(c *cell) error
+	alarm   func(c *cell) error
 	close   func(c *cell) error
 
 	watch  *pool.Watch

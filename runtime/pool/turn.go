@@ -302,7 +302,7 @@ func (r *runner) answer(u *Unit) (pings bool) {
 	if u.asked&askEvents != 0 {
 		r.events(u)
 	}
-	if u.asked&askAlarm != 0 {
+	if u.asked&askAlarm != 0 && !u.paused() { // an event may have filled a queue: later, then
 		u.asked &^= askAlarm
 		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
 	}
