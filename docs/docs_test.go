@@ -89,7 +89,10 @@ func download() error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	program := fmt.Sprintf("package orders\n\nimport _ %q\n", topogen+"/runtime/route") // imports what is not ours
+	program := "package orders\n" // imports what is not ours
+	for _, name := range []string{"route", "raft"} {
+		program += fmt.Sprintf("\nimport _ %q\n", topogen+"/runtime/"+name)
+	}
 	if err := os.WriteFile(filepath.Join(root, "orders.go"), []byte(program), 0o666); err != nil {
 		return err
 	}

@@ -7,8 +7,9 @@ import (
 
 // page is a Markdown file as a script: its blocks of code in order.
 type page struct {
-	path   string // relative to the repository
-	module string // the module that the script begins in; "" for an empty folder
+	path   string   // relative to the repository
+	module string   // the module that the script begins in; "" for an empty folder
+	ports  []string // of loopback in its text, in whose place free ones are used
 	blocks []block
 	lines  []string
 }
@@ -40,6 +41,9 @@ func parsePage(path string, src []byte) (*page, error) {
 		line := p.lines[i]
 		if module, ok := strings.CutPrefix(line, "<!-- module: "); ok {
 			p.module = strings.TrimSuffix(module, " -->")
+		}
+		if ports, ok := strings.CutPrefix(line, "<!-- ports: "); ok {
+			p.ports = strings.Fields(strings.TrimSuffix(ports, " -->"))
 		}
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		info, ok := strings.CutPrefix(line[len(indent):], "```")

@@ -9,6 +9,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,10 +29,12 @@ import (
 type script struct {
 	*testing.T
 	page    *page
-	root    string   // the folder of the script
-	dir     string   // where it is now
-	parts   int      // Go blocks that are not files
-	replace []change // what -update writes into the page
+	root    string            // the folder of the script
+	dir     string            // where it is now
+	parts   int               // Go blocks that are not files
+	free    *strings.Replacer // puts free ports in place of those of the page
+	told    *strings.Replacer // the reverse
+	replace []change          // what -update writes into the page
 }
 
 // change is output of a page that is no longer what a command prints.
@@ -43,6 +46,7 @@ type change struct {
 func (s *script) run() {
 	s.root = s.TempDir()
 	s.dir = filepath.Join(s.root, "work")
+	s.choosePorts()
 	if err := os.Mkdir(s.dir, 0o777); err != nil {
 		s.Fatal(err)
 	}
@@ -55,6 +59,22 @@ func (s *script) run() {
 	for _, b := range s.page.blocks {
 		s.block(b)
 	}
+}
+
+// choosePorts finds a free port for each of the page's: several runs of a page on a
+// machine would meet otherwise.
+func (s *script) choosePorts() {
+	var free, told []string
+	for _, port := range s.page.ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer l.Close()
+		chosen := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+		free, told = append(free, port, chosen), append(told, chosen, port)
+	}
+	s.free, s.told = strings.NewReplacer(free...), strings.NewReplacer(told...)
 }
 
 // writeModule writes a go.mod as `go get -tool` makes it, without asking.
@@ -99,7 +119,7 @@ func (s *script) block(b block) {
 		if s.inRepository() {
 			s.Fatalf("%s:%d: the script would write into the repository", s.page.path, b.line)
 		}
-		s.write(filepath.Join(s.dir, name), b.text)
+		s.write(filepath.Join(s.dir, name), s.free.Replace(b.text))
 	}
 	switch b.language {
 	case "console":
@@ -191,7 +211,7 @@ func (s *script) known(c command) {
 // command runs one command where the script is, and notes where it is afterwards.
 func (s *script) command(text string) (out string, code int) {
 	at := filepath.Join(s.root, "at")
-	cmd := exec.Command("bash", "-c", text+"\ncode=$?\npwd >"+at+"\nexit $code")
+	cmd := exec.Command("bash", "-c", s.free.Replace(text)+"\ncode=$?\npwd >"+at+"\nexit $code")
 	cmd.Dir = s.dir
 	cmd.Env = append(environment(s.root), "PWD="+s.dir)
 	var output bytes.Buffer
@@ -205,7 +225,7 @@ func (s *script) command(text string) (out string, code int) {
 	if dir, err := os.ReadFile(at); err == nil {
 		s.dir = strings.TrimSpace(string(dir))
 	}
-	return output.String(), code
+	return s.told.Replace(output.String()), code
 }
 
 // goCode compiles a block that is no file as a package of its own: a package
