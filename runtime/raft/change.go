@@ -45,8 +45,8 @@ func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
 	if status.RaftState != raft.StateLeader {
 		return &fsm.NotLeader{Leader: c.members[status.Lead].Name}
 	}
-	if len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 {
-		return fmt.Errorf("%w: another change is being made", ErrMembers)
+	if len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 || c.asked.nonce != 0 {
+		return errOtherChange
 	}
 	singles, list, err := c.members.plan(changes)
 	if err != nil {
@@ -59,7 +59,51 @@ func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
 		return fmt.Errorf("%w: %w", ErrMembers, err)
 	}
 	c.changes[nonce] = w
+	c.asked = asked{nonce, status.GetTerm()}
 	return nil
+}
+
+var errOtherChange = fmt.Errorf("%w: another change is being made", ErrMembers)
+
+// asked is a change that the engine was asked for, in a term.
+type asked struct{ nonce, term uint64 }
+
+// refused looks for what was asked for among the entries that the engine has made
+// since. It puts another in the place of a change that it does not take, because it
+// has not applied one before, or what it found when it became the leader.
+func (c *Core) refused(entries []*pb.Entry) {
+	a := c.asked
+	c.asked = asked{}
+	if a.nonce == 0 {
+		return
+	}
+	if term, leads := c.Leads(); !leads || term != a.term {
+		return // it may be on its way, nobody knows
+	}
+	for _, e := range entries {
+		var change pb.ConfChangeV2
+		if e.GetType() == pb.EntryConfChangeV2 && proto.Unmarshal(e.Data, &change) == nil &&
+			len(change.Context) >= nonceBytes && binary.BigEndian.Uint64(change.Context) == a.nonce {
+			return
+		}
+	}
+	if w := c.changes[a.nonce]; w != nil {
+		delete(c.changes, a.nonce)
+		w.Done(fsm.Applied{Err: errOtherChange})
+	}
+}
+
+// gone reports whether a node was a member and is none any more. In joint consensus
+// who leaves still has a vote.
+func (c *Core) gone(id uint64) bool {
+	return c.members[id].Removed && !slices.Contains(c.conf.GetVotersOutgoing(), id)
+}
+
+// seeRemoved looks whether the node itself was removed.
+func (c *Core) seeRemoved() {
+	if c.gone(c.id) && !c.removed {
+		c.removed, c.removedTick = true, c.tick
+	}
 }
 
 // plan is what the engine is told, and how the members will be.
@@ -130,8 +174,10 @@ func (c *Core) change(entry *pb.Entry) {
 	}
 	c.conf = c.node.ApplyConfChange(&change)
 	c.memory.changed = entry.GetIndex()
-	if len(change.Context) < nonceBytes {
-		return // the end of joint consensus, which the engine proposes itself
+	if len(change.Context) < nonceBytes { // the end of joint consensus, which the engine proposes itself
+		c.effects.Members = c.members.list()
+		c.seeRemoved()
+		return
 	}
 	list, err := readMembers(change.Context[nonceBytes:])
 	if err != nil {
@@ -140,9 +186,7 @@ func (c *Core) change(entry *pb.Entry) {
 	}
 	c.members.apply(list)
 	c.effects.Members = c.members.list()
-	if c.members[c.id].Removed {
-		c.removed = true
-	}
+	c.seeRemoved()
 	nonce := binary.BigEndian.Uint64(change.Context)
 	if w := c.changes[nonce]; w != nil {
 		delete(c.changes, nonce)

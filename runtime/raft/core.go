@@ -24,6 +24,7 @@ const (
 	snapshotTicksMax    = 100       // after which one that was sent is taken for lost
 	retryTimeouts       = 2         // election timeouts without an answer, after which a command is proposed again
 	retryTicksMax       = 1 << 12   // the wait doubles up to here
+	removedTimeouts     = 4         // election timeouts that one who was removed stays, as the others may need its vote to hear of that
 )
 
 // Errors of a node.
@@ -80,19 +81,21 @@ type Core struct {
 	foreign      foreign
 	reads        reads
 	changes      map[uint64]Waiter // changes of members, by their nonce
+	asked        asked             // the newest, until it stands in the log
 	changeNumber uint64
 	batch        fsm.Batch
 
-	tick      int64
-	term      uint64 // as seen at the last Effects
-	leader    uint64
-	applied   uint64
-	snapshots map[uint64]int64 // ticks when they were sent
-	effects   Effects
-	ready     raft.Ready
-	inEffects bool
-	removed   bool
-	err       error // final
+	tick        int64
+	term        uint64 // as seen at the last Effects
+	leader      uint64
+	applied     uint64
+	snapshots   map[uint64]int64 // ticks when they were sent
+	effects     Effects
+	ready       raft.Ready
+	inEffects   bool
+	removed     bool
+	removedTick int64 // when it saw that
+	err         error // final
 }
 
 // NewCore makes the node that a log holds. A new node of a new group has a
@@ -126,6 +129,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 	n.conf = s.GetMetadata().GetConfState()
 	n.applied = s.GetMetadata().GetIndex()
 	n.pending = newPending(c.PendingMax, c.Nonce)
+	n.seeRemoved()
 	if err := n.start(); err != nil {
 		return nil, err
 	}
@@ -208,7 +212,10 @@ func (c *Core) Tick() (err error) {
 	c.tick++
 	c.node.Tick()
 	c.forgetSnapshots()
-	return nil
+	if c.removed && c.tick-c.removedTick >= int64(removedTimeouts*c.config.ElectionTicks) {
+		c.err = ErrRemoved
+	}
+	return c.err
 }
 
 // Campaign begins an election without waiting for the timeout.
@@ -228,7 +235,7 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		return c.err
 	}
 	defer c.caught(&err)
-	if c.members[from].Removed {
+	if c.gone(from) {
 		return fmt.Errorf("%w: %q was removed", ErrMessage, c.members[from].Name)
 	}
 	if err := c.checkMessage(from, m); err != nil {

@@ -73,6 +73,7 @@ func (c *Core) Effects() Effects {
 		e.State = rd.HardState
 	}
 	e.Entries, e.Sync = rd.Entries, rd.MustSync
+	c.refused(rd.Entries)
 	committed := rd.CommittedEntries
 	if bug.On(bug.AppliedBeforeCommit) {
 		committed = c.early(rd)
@@ -121,6 +122,7 @@ func (c *Core) install(s *pb.Snapshot) {
 	c.conf = s.GetMetadata().GetConfState()
 	c.applied = s.GetMetadata().GetIndex()
 	c.effects.Members = c.members.list()
+	c.seeRemoved()
 	c.pending.again() // results of what was proposed may lie within: the session has them
 	c.foreign.again()
 }
@@ -142,9 +144,6 @@ func (c *Core) Advance() (err error) {
 	}
 	c.memory.append(rd.Entries)
 	c.node.Advance(rd)
-	if c.removed {
-		c.err = ErrRemoved
-	}
 	return c.err
 }
 

@@ -69,7 +69,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {
-			if !entryTypes[e.GetType()] || len(e.Data) > entryBytesMax {
+			if e.GetType() != pb.EntryNormal || len(e.Data) > entryBytesMax { // who leads changes the members
 				return fmt.Errorf("%w: a proposal of type %v, %d bytes", ErrMessage, e.GetType(), len(e.Data))
 			}
 		}

@@ -413,7 +413,7 @@ func (n *Node) learnPeers(list []Member) {
 	for _, m := range list {
 		switch {
 		case m.ID == n.core.id:
-		case m.Removed:
+		case n.core.gone(m.ID):
 			t.RemovePeer(m.Name)
 		case n.config.Core.Peers[m.Name] != "":
 			t.SetPeer(m.Name, n.config.Core.Peers[m.Name])

@@ -30,7 +30,8 @@ type command struct {
 	kind   Kind
 	done   bool // answered, or nobody waits any more
 	sent   bool
-	doubt  bool // an earlier one may be in the log, unseen
+	doubt  bool  // an earlier one may be in the log, unseen
+	tick   int64 // when it was proposed last
 	data   []byte
 	waiter Waiter
 }
@@ -107,9 +108,11 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	}
 	c := p.at(sequence)
 	w := c.waiter
+	if !c.doubt { // else it may be the answer to the first of two: nothing shows that the wait was too long
+		p.waitTicks = 0
+	}
 	c.finish()
 	p.settle()
-	p.waitTicks = 0
 	w.Done(a)
 }
 
@@ -204,7 +207,8 @@ func (p *pending) proposed(upTo, term uint64, tick int64) {
 		p.opening = true
 	}
 	for s := p.unsent; s < upTo; s++ {
-		p.at(s).sent = true
+		c := p.at(s)
+		c.sent, c.tick = true, tick
 	}
 	p.unsent, p.sentTerm, p.sentTick = upTo, term, tick
 }

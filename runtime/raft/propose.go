@@ -37,7 +37,7 @@ func (c *Core) refuses() error {
 		return nil
 	}
 	s := c.node.BasicStatus()
-	if s.RaftState == raft.StateLeader {
+	if s.RaftState == raft.StateLeader || s.Lead == raft.None { // without a leader it waits for one
 		return nil
 	}
 	return &fsm.NotLeader{Leader: c.members[s.Lead].Name}

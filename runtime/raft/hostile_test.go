@@ -1,0 +1,168 @@
+package raft_test
+
+import (
+	"errors"
+	"testing"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// forwarding is a calm world, and a follower in it that passes proposals on.
+func forwarding(t *testing.T, seed uint64) (w *world, follower, leader *node) {
+	t.Helper()
+	for ; ; seed++ {
+		w = calmWorld(t, seed)
+		leader = w.leader()
+		w.appended(leader, 1)
+		for _, n := range w.others(leader) {
+			if r := n.propose(2); r.Err == nil {
+				w.until("answer", func() bool { return r.done })
+				return w, n, leader
+			}
+		}
+	}
+}
+
+// lose loses what a node sends to another in the next moment.
+func (w *world) lose(from, to *node) {
+	w.net.Cut(from.number, to.number, true)
+	w.step()
+	w.net.Cut(from.number, to.number, false)
+}
+
+// TestALostProposalOnABusyFollower is proposed again, although others are proposed
+// all the time.
+func TestALostProposalOnABusyFollower(t *testing.T) {
+	w, n, leader := forwarding(t, 20)
+	lost := n.propose(3)
+	w.lose(n, leader)
+	for number := uint64(4); number < 34 && !lost.done; number++ {
+		n.propose(number)
+		w.pass(5 * tickTime)
+	}
+	if !lost.done || lost.Err != nil {
+		t.Errorf("after 15 election timeouts it is answered: %t, with %v", lost.done, lost.Err)
+	}
+}
+
+// TestALostUpdateOfAClient is the same for the sessions of clients.
+func TestALostUpdateOfAClient(t *testing.T) {
+	w, n, leader := forwarding(t, 30)
+	session := new(reply)
+	if err := n.core.OpenSession(77, session); err != nil {
+		t.Fatal(err)
+	}
+	n.stirred = true
+	w.until("session", func() bool { return session.done })
+	var all [30]reply
+	for i := range all {
+		data, _ := appendCodec.Append(nil, &appendTo{0, uint64(3 + i), -1})
+		if err := n.core.ProposeAs(session.Client, uint64(1+i), 1, data, &all[i]); err != nil {
+			t.Fatal(err)
+		}
+		n.stirred = true
+		if i == 0 {
+			w.lose(n, leader)
+		}
+		w.pass(5 * tickTime)
+	}
+	if lost := &all[0]; !lost.done || lost.Err != nil {
+		t.Errorf("after 15 election timeouts it is answered: %t, with %v", lost.done, lost.Err)
+	}
+}
+
+// change asks a leader for changes, and does not wait.
+func (n *node) change(changes ...raft.Change) *reply {
+	r := new(reply)
+	if err := n.core.ChangeMembers(changes, r); err != nil {
+		r.Done(fsm.Applied{Err: err})
+	}
+	n.stirred = true
+	return r
+}
+
+// TestAChangeBehindAnother which nobody waits for any more is refused, and does not
+// wait for ever.
+func TestAChangeBehindAnother(t *testing.T) {
+	w := calmWorld(t, 40)
+	leader := w.leader()
+	w.appended(leader, 1)
+	first := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n4"})
+	leader.core.AbandonChange(first)
+	second := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5"})
+	w.until("answer", func() bool { return second.done })
+	if !errors.Is(second.Err, raft.ErrMembers) || !fsm.OutcomeKnown(second.Err) {
+		t.Errorf("it ends with %v", second.Err)
+	}
+	w.pass(electionTime)
+	third := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5"})
+	w.until("answer", func() bool { return third.done })
+	if third.Err != nil {
+		t.Errorf("later it ends with %v", third.Err)
+	}
+}
+
+// TestMostMembersAreReplaced at once, the leader among them: those who leave are
+// needed until all know.
+func TestMostMembersAreReplaced(t *testing.T) {
+	w := calmWorld(t, 41)
+	leader := w.leader()
+	w.appended(leader, 1)
+	others := w.others(leader)
+	for _, n := range w.nodes[len(w.nodes)-2:] {
+		n.member = true
+		n.start()
+	}
+	r := leader.change(
+		raft.Change{Kind: raft.AddVoter, Name: "n4"}, raft.Change{Kind: raft.AddVoter, Name: "n5"},
+		raft.Change{Kind: raft.Remove, Name: leader.name}, raft.Change{Kind: raft.Remove, Name: others[0].name},
+	)
+	w.until("answer", func() bool { return r.done })
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	w.until("leader of the new members", func() bool {
+		l := w.leader()
+		return l != nil && l != leader && l != others[0]
+	})
+	w.appended(w.leader(), 2)
+	w.until("end of those who left", func() bool { return leader.gone })
+}
+
+// TestTheLeaderOfTwoIsRemoved and what it tells the other of that is lost.
+func TestTheLeaderOfTwoIsRemoved(t *testing.T) {
+	w := calmWorld(t, 42)
+	leader := w.leader()
+	w.appended(leader, 1)
+	others := w.others(leader)
+	r := leader.change(raft.Change{Kind: raft.Remove, Name: others[0].name})
+	w.until("answer", func() bool { return r.done })
+	other := others[1]
+	w.until("all applied", func() bool { return other.machine.Applied() >= 1 && other.core.Status().Applied == leader.core.Status().Applied })
+	last := other.core.Status().Last
+	r = leader.change(raft.Change{Kind: raft.Remove, Name: leader.name})
+	w.until("entry at the other", func() bool { return other.core.Status().Last > last })
+	w.net.Cut(leader.number, other.number, true)
+	w.until("answer", func() bool { return r.done })
+	w.pass(tickTime)
+	w.net.Cut(leader.number, other.number, false)
+	w.until("another leader", func() bool { return w.leader() == other })
+	w.appended(other, 2)
+}
+
+// TestAPeerProposesMembers which no node does: members are changed by the leader.
+func TestAPeerProposesMembers(t *testing.T) {
+	w := calmWorld(t, 43)
+	leader := w.leader()
+	peer := w.others(leader)[0].id
+	err := leader.core.Step(peer, &pb.Message{
+		Type: pb.MsgProp.Enum(), From: new(peer), To: new(leader.id),
+		Entries: []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Data: []byte("garbage")}},
+	})
+	if !errors.Is(err, raft.ErrMessage) {
+		t.Errorf("it is taken: %v", err)
+	}
+}
