@@ -3,6 +3,7 @@ package raft
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/topogen/topogen/runtime/fsm"
@@ -19,8 +20,10 @@ type inTopology[S, U any, P fsm.Updater[S, U]] struct {
 	outcomes  []*ask[S, U, P] // answered, not sent on yet
 	upcoming  []fsm.Upcoming[U]
 	sending   []*ask[S, U, P] // Answer's, used again
-	idle      sync.Cond       // with answering: open is 0
+	idle      sync.Cond       // with answering: open has become less
 	open      int             // commands of rast.md 2.15 that were not answered
+	settled   int             // groups of them that were, and Paid was not called for
+	spare     []*group        // used again
 	failed    error           // of one of them
 
 	batch fsm.Batch // under a Stepper
@@ -32,7 +35,27 @@ type ask[S, U any, P fsm.Updater[S, U]] struct {
 	t       *inTopology[S, U, P]
 	outcome fsm.Outcome[U]
 	data    []byte
-	silent  bool // one of rast.md 2.15: it has no outcome
+}
+
+// group are the commands of one message of rast.md 2.15, which has no outcome.
+type group struct {
+	settle func(*group)
+	list   []proposal
+	data   []byte // of all of them
+	left   int    // not answered
+	err    error  // of the first that failed
+}
+
+func (g *group) proposed(uint64) {}
+
+// Done is called on the node's goroutine.
+func (g *group) Done(r fsm.Applied) {
+	if r.Err != nil && g.err == nil {
+		g.err = r.Err
+	}
+	if g.left--; g.left == 0 {
+		g.settle(g)
+	}
 }
 
 func (a *ask[S, U, P]) proposed(uint64) {}
@@ -43,22 +66,7 @@ func (a *ask[S, U, P]) Done(r fsm.Applied) {
 	if n := t.m.node; n != nil {
 		<-n.slots
 	}
-	t.answering.Lock()
-	a.outcome.Applied = r
-	t.outcomes = append(t.outcomes, a)
-	if a.silent {
-		if t.open--; t.open == 0 {
-			t.idle.Broadcast()
-		}
-		if r.Err != nil && t.failed == nil {
-			t.failed = r.Err
-		}
-	}
-	first := len(t.outcomes) == 1
-	t.answering.Unlock()
-	if first {
-		t.host.Wake()
-	}
+	a.answered(r)
 }
 
 // ReceiveProposal proposes what the controller asks for.
@@ -70,24 +78,9 @@ func (t *inTopology[S, U, P]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 		a.answered(fsm.Applied{Err: err})
 		return nil
 	}
-	return t.propose(ctx, Update, a)
-}
-
-// answered is Done for one that never reached a node.
-func (a *ask[S, U, P]) answered(r fsm.Applied) {
-	t := a.t
-	t.answering.Lock()
-	a.outcome.Applied = r
-	t.outcomes = append(t.outcomes, a)
-	t.answering.Unlock()
-	t.host.Wake()
-}
-
-// propose hands a to the node, when there is room.
-func (t *inTopology[S, U, P]) propose(ctx context.Context, kind Kind, a *ask[S, U, P]) error {
 	t.host.Owe()
 	if t.host.Stepped() {
-		return t.step(kind, a)
+		return t.step(Update, a.data, a)
 	}
 	n, err := t.m.running()
 	if err != nil {
@@ -96,16 +89,76 @@ func (t *inTopology[S, U, P]) propose(ctx context.Context, kind Kind, a *ask[S, 
 	if err := n.acquire(ctx); err != nil {
 		return err
 	}
-	if a.silent {
-		t.answering.Lock()
-		t.open++
-		t.answering.Unlock()
+	return n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{Update, a.data, a}) })
+}
+
+// answered is Done for one that never reached a node.
+func (a *ask[S, U, P]) answered(r fsm.Applied) {
+	t := a.t
+	t.answering.Lock()
+	a.outcome.Applied = r
+	t.outcomes = append(t.outcomes, a)
+	first := len(t.outcomes) == 1
+	t.answering.Unlock()
+	if first {
+		t.host.Wake()
 	}
-	return n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{kind, a.data, a}) })
+}
+
+// newGroup returns an empty one.
+func (t *inTopology[S, U, P]) newGroup() *group {
+	t.answering.Lock()
+	defer t.answering.Unlock()
+	n := len(t.spare)
+	if n == 0 {
+		return &group{settle: t.settle}
+	}
+	g := t.spare[n-1]
+	t.spare = t.spare[:n-1]
+	return g
+}
+
+// settle takes a group that was answered.
+func (t *inTopology[S, U, P]) settle(g *group) {
+	t.answering.Lock()
+	if t.failed == nil {
+		t.failed = g.err
+	}
+	t.open -= len(g.list)
+	t.settled++
+	clear(g.list)
+	g.list, g.data, g.err = g.list[:0], g.data[:0], nil
+	t.spare = append(t.spare, g)
+	t.idle.Broadcast()
+	t.answering.Unlock()
+	t.host.Wake()
+}
+
+// propose hands the commands of a group to the node, when there is room.
+func (t *inTopology[S, U, P]) propose(ctx context.Context, g *group) error {
+	g.left = len(g.list)
+	t.host.Owe()
+	if t.host.Stepped() {
+		t.open += len(g.list)
+		for i := range g.list {
+			if err := t.step(g.list[i].kind, g.list[i].data, g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	n, err := t.m.running()
+	if err != nil {
+		return err
+	}
+	if err := t.await(ctx, max(0, cap(n.slots)-len(g.list)), len(g.list)); err != nil {
+		return err
+	}
+	return n.put(func(b *inbox) { b.proposals = append(b.proposals, g.list...) })
 }
 
 // step is what a proposal comes to under a Stepper: it is applied at once.
-func (t *inTopology[S, U, P]) step(kind Kind, a *ask[S, U, P]) error {
+func (t *inTopology[S, U, P]) step(kind Kind, data []byte, w Waiter) error {
 	const client = 1 << 20 // the session that the first command of the first entry opens
 	if t.index == 0 {
 		t.index = 1
@@ -119,9 +172,9 @@ func (t *inTopology[S, U, P]) step(kind Kind, a *ask[S, U, P]) error {
 	t.batch.Reset(0)
 	switch sequence := t.index; kind {
 	case Update:
-		t.batch.Update(client, sequence, sequence, a.data)
+		t.batch.Update(client, sequence, sequence, data)
 	case Add:
-		t.batch.Add(client, sequence, sequence, a.data)
+		t.batch.Add(client, sequence, sequence, data)
 	case Commit:
 		t.batch.Commit(client, sequence, sequence)
 	case Revert:
@@ -131,39 +184,52 @@ func (t *inTopology[S, U, P]) step(kind Kind, a *ask[S, U, P]) error {
 	if err := t.m.machine.Apply(t.index, 1, t.batch.Bytes(), func(_, _ uint64, r fsm.Applied) { result = r }); err != nil {
 		return err
 	}
-	a.answered(result)
+	w.Done(result)
 	return nil
 }
 
 // ReceiveUpdates adds updates: applied, and not yet committed.
-func (t *inTopology[S, U, P]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) error {
-	for i := range m.Updates {
-		data, err := t.m.encode(nil, &m.Updates[i])
-		if err != nil {
-			return err
+func (t *inTopology[S, U, P]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) (err error) {
+	for updates := range slices.Chunk(m.Updates, groupMax) {
+		g := t.newGroup()
+		for i := range updates {
+			begin := len(g.data)
+			if g.data, err = t.m.encode(g.data, &updates[i]); err != nil {
+				return err
+			}
+			g.list = append(g.list, proposal{Add, g.data[begin:len(g.data):len(g.data)], g})
 		}
-		if err := t.propose(ctx, Add, &ask[S, U, P]{t: t, data: data, silent: true}); err != nil {
+		if err := t.propose(ctx, g); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// groupMax is how many commands wait for the others to be answered, at most.
+const groupMax = 256
+
 // ReceiveCommit commits all that was added.
 func (t *inTopology[S, U, P]) ReceiveCommit(ctx context.Context, _ *fsm.Commit) error {
-	return t.propose(ctx, Commit, &ask[S, U, P]{t: t, silent: true})
+	return t.proposeOne(ctx, Commit)
 }
 
 // ReceiveRevert undoes what was added and not committed.
 func (t *inTopology[S, U, P]) ReceiveRevert(ctx context.Context, _ *fsm.Revert) error {
-	return t.propose(ctx, Revert, &ask[S, U, P]{t: t, silent: true})
+	return t.proposeOne(ctx, Revert)
+}
+
+func (t *inTopology[S, U, P]) proposeOne(ctx context.Context, kind Kind) error {
+	g := t.newGroup()
+	g.list = append(g.list, proposal{kind, nil, g})
+	return t.propose(ctx, g)
 }
 
 // ReceiveGetUpcoming answers with what was added and not committed. It waits
 // until all that came before is applied.
 func (t *inTopology[S, U, P]) ReceiveGetUpcoming(ctx context.Context, m *fsm.GetUpcoming) error {
 	t.host.Owe()
-	if err := t.quiet(ctx); err != nil {
+	if err := t.await(ctx, 0, 0); err != nil {
 		return err
 	}
 	u := fsm.Upcoming[U]{Proposer: m.Proposer}
@@ -181,35 +247,40 @@ func (t *inTopology[S, U, P]) ReceiveGetUpcoming(ctx context.Context, m *fsm.Get
 	return nil
 }
 
-// quiet waits until no command of rast.md 2.15 is under way.
-func (t *inTopology[S, U, P]) quiet(ctx context.Context) error {
+// await waits until no more than so many commands of rast.md 2.15 are under way,
+// and counts others to them.
+func (t *inTopology[S, U, P]) await(ctx context.Context, most, more int) error {
 	t.answering.Lock()
 	defer t.answering.Unlock()
-	t.idle.L = &t.answering
-	defer context.AfterFunc(ctx, func() {
-		t.answering.Lock()
-		defer t.answering.Unlock()
-		t.idle.Broadcast()
-	})()
-	for t.open > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
+	if t.open > most {
+		t.idle.L = &t.answering
+		defer context.AfterFunc(ctx, func() {
+			t.answering.Lock()
+			defer t.answering.Unlock()
+			t.idle.Broadcast()
+		})()
+		for t.open > most {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t.idle.Wait()
 		}
-		t.idle.Wait()
 	}
+	t.open += more
 	return nil
 }
 
 // Answer sends what was answered. It returns the error that has ended the node.
 func (t *inTopology[S, U, P]) Answer(to fsm.Answers[U]) error {
 	t.answering.Lock()
-	list, upcoming, failed := t.outcomes, t.upcoming, t.failed
-	t.outcomes, t.upcoming, t.failed = t.sending[:0], nil, nil
+	list, upcoming, settled, failed := t.outcomes, t.upcoming, t.settled, t.failed
+	t.outcomes, t.upcoming, t.settled, t.failed = t.sending[:0], nil, 0, nil
 	t.answering.Unlock()
+	for range settled {
+		t.host.Paid()
+	}
 	for _, a := range list {
-		if !a.silent {
-			to.Outcome(a.outcome)
-		}
+		to.Outcome(a.outcome)
 		t.host.Paid()
 	}
 	clear(list)
