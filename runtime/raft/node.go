@@ -121,7 +121,7 @@ func StartNode(c NodeConfig) (*Node, error) {
 	if err := n.prepare(); err != nil {
 		return nil, err
 	}
-	n.slots = make(chan struct{}, n.core.config.PendingMax)
+	n.slots = make(chan struct{}, n.core.config.PendingMax/2) // the other half is for groups of commands
 	n.publish()
 	if t := c.Transport; t != nil {
 		n.learnPeers(n.core.members.list())
