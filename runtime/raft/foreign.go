@@ -14,6 +14,7 @@ type foreign struct {
 	keys []sessionKey // to be proposed
 
 	sentTick int64
+	looked   int64 // tick of the last look for late ones
 }
 
 // sessionKey names an update; with sequence 0 it opens a session, and client is a
@@ -27,6 +28,7 @@ type foreignUpdate struct {
 	data    []byte
 	waiters []Waiter
 	sent    bool
+	tick    int64 // when it was proposed last
 }
 
 func (f *foreign) add(client, sequence, floor uint64, data []byte, w Waiter) {
@@ -95,10 +97,25 @@ func (f *foreign) proposed(n int, tick int64) {
 	f.sentTick = tick
 	for _, key := range f.keys[:n] {
 		if u := f.list[key]; u != nil {
-			u.sent = true
+			u.sent, u.tick = true, tick
 		}
 	}
 	f.keys = f.keys[n:]
+}
+
+// late has what was proposed too long ago proposed once more.
+func (f *foreign) late(tick, patience int64) {
+	if f.looked == tick || len(f.keys) > 0 { // the engine takes none at the moment
+		return
+	}
+	f.looked = tick
+	for key, u := range f.list {
+		if u.sent && tick-u.tick >= patience {
+			f.keys = append(f.keys, key)
+			u.tick = tick
+		}
+	}
+	sortKeys(f.keys) // a run is to be the same again
 }
 
 // again has all that is not answered proposed once more.

@@ -141,7 +141,9 @@ func TestTheLeaderOfTwoIsRemoved(t *testing.T) {
 	r := leader.change(raft.Change{Kind: raft.Remove, Name: others[0].name})
 	w.until("answer", func() bool { return r.done })
 	other := others[1]
-	w.until("all applied", func() bool { return other.machine.Applied() >= 1 && other.core.Status().Applied == leader.core.Status().Applied })
+	w.until("all applied", func() bool {
+		return other.machine.Applied() >= 1 && other.core.Status().Applied == leader.core.Status().Applied
+	})
 	last := other.core.Status().Last
 	r = leader.change(raft.Change{Kind: raft.Remove, Name: leader.name})
 	w.until("entry at the other", func() bool { return other.core.Status().Last > last })

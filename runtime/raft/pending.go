@@ -108,11 +108,12 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	}
 	c := p.at(sequence)
 	w := c.waiter
-	if !c.doubt { // else it may be the answer to the first of two: nothing shows that the wait was too long
-		p.waitTicks = 0
-	}
+	first := !c.doubt // else it may be late, and another wait as short may be too short
 	c.finish()
 	p.settle()
+	if first || p.floor == p.next {
+		p.waitTicks = 0
+	}
 	w.Done(a)
 }
 
@@ -213,5 +214,11 @@ func (p *pending) proposed(upTo, term uint64, tick int64) {
 	p.unsent, p.sentTerm, p.sentTick = upTo, term, tick
 }
 
-// waits reports whether something was proposed and is not answered.
-func (p *pending) waits() bool { return p.opening || p.floor < p.unsent }
+// waits reports whether something was proposed and is not answered, and when the
+// oldest was proposed last: what comes behind a lost one must not hide it.
+func (p *pending) waits() (since int64, waits bool) {
+	if p.floor < p.unsent {
+		return p.at(p.floor).tick, true
+	}
+	return p.sentTick, p.opening
+}

@@ -144,13 +144,11 @@ func (c *Core) see() {
 		if p.waitTicks == 0 {
 			p.waitTicks = patience
 		}
-		if p.waits() && c.tick-p.sentTick >= p.waitTicks {
+		if since, waits := p.waits(); waits && c.tick-since >= p.waitTicks {
 			p.waitTicks = min(2*p.waitTicks, retryTicksMax)
 			p.again()
 		}
-		if c.tick-c.foreign.sentTick >= patience {
-			c.foreign.again()
-		}
+		c.foreign.late(c.tick, patience)
 	}
 	c.reads.again(func(o *round) bool {
 		return o.term != c.term || !leads && c.tick-o.tick >= patience

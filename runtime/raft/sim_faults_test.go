@@ -131,6 +131,8 @@ type changeWaiter struct {
 func (c *changeWaiter) Done(a fsm.Applied) {
 	if a.Err == nil {
 		c.w.count("members changed")
+	} else if errors.Is(a.Err, raft.ErrMembers) {
+		c.w.count("change refused")
 	} else if !errors.Is(a.Err, fsm.ErrUnknown) {
 		c.w.fail("a change of the members: %v", a.Err)
 	}
