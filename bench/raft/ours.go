@@ -6,9 +6,12 @@ import (
 	"log/slog"
 	"maps"
 
+	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
 )
+
+const topology, group = "bench", "counter"
 
 type machine = raft.Machine[counter, count, *count]
 
@@ -79,14 +82,17 @@ func openOurs(dir string, peers map[string]string, link func(name string) (trans
 }
 
 // openMachine starts one.
-func openMachine(c raft.Config) (*machine, error) {
-	c.Topology, c.Group = "bench", "counter"
+func openMachine(c raft.Config) (*machine, error) { return openMachineIn(c, nil) }
+
+// openMachineIn starts one as a processor in a topology's pool.
+func openMachineIn(c raft.Config, host fsm.Host) (*machine, error) {
+	c.Topology, c.Group = topology, group
 	c.Logger = slog.New(slog.DiscardHandler)
 	m, err := raft.New[counter, count](c, counterCodec, countCodec)
 	if err != nil {
 		return nil, err
 	}
-	return m, m.Start(context.Background(), nil)
+	return m, m.Start(context.Background(), host)
 }
 
 func (g *ours) Propose(ctx context.Context, _ int) error {

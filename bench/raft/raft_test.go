@@ -2,8 +2,12 @@ package raft
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
 // proposers are the numbers that goals name.
@@ -53,5 +57,74 @@ func TestSubjectsApplyAll(t *testing.T) {
 	}
 	if _, err := SyncRate(t.TempDir(), time.Millisecond); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkAlone applies updates on one disk: from callers that wait, and in a
+// topology.
+func BenchmarkAlone(b *testing.B) {
+	for _, sync := range []wal.Sync{wal.Always, wal.None} {
+		for _, way := range Ways() {
+			b.Run(fmt.Sprintf("%v/%s", sync, way.Name), func(b *testing.B) {
+				a, err := OpenAlone(b.TempDir(), sync, way.inTopology)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer func() {
+					if err := a.Close(); err != nil {
+						b.Error(err)
+					}
+				}()
+				b.ReportAllocs()
+				b.ResetTimer()
+				if err := way.feed(a, b.N); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if n, err := a.Applied(); err != nil || n != uint64(b.N) {
+					b.Errorf("%d updates, %v, want %d", n, err, b.N)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkElection kills the leader once an iteration.
+func BenchmarkElection(b *testing.B) {
+	timeouts, err := Elections(b.TempDir(), b.N)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(measure.Median(timeouts), "timeouts")
+}
+
+// BenchmarkRestart opens a log of a million entries once an iteration.
+func BenchmarkRestart(b *testing.B) {
+	const entries = 1_000_000
+	dir := filepath.Join(b.TempDir(), "log")
+	if err := MakeLog(dir, entries); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Restart(dir, entries); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestFiguresOfOne: elections and restarts do what is measured of them.
+func TestFiguresOfOne(t *testing.T) {
+	if v, err := Elections(t.TempDir(), 1); err != nil || len(v) != 1 || v[0] < 0.5 {
+		t.Errorf("elections: %v, %v", v, err)
+	}
+	const entries = 1000
+	dir := filepath.Join(t.TempDir(), "log")
+	if err := MakeLog(dir, entries); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := Restart(dir, entries); err != nil {
+			t.Error(err)
+		}
 	}
 }

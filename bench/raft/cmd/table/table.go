@@ -31,6 +31,7 @@ const (
 	restartSeconds  = 2
 	electionRounds  = 20
 	restartEntries  = 1_000_000
+	restartRounds   = 5
 )
 
 type table struct {

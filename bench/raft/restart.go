@@ -1,0 +1,82 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// MakeLog makes a log as a machine alone in its group would leave it: a snapshot,
+// and behind it so many entries of one update each.
+func MakeLog(dir string, entries int) (err error) {
+	const node, term, each = "alone", 1, 10_000
+	id := wal.Identity{Topology: topology, Group: group, Node: raft.MemberID(node)}
+	log, _, err := wal.Open(dir, id, wal.Options{Sync: wal.None})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	state, err := fsm.NewReplicated[counter, count](counterCodec, countCodec, fsm.Options{}).AppendSnapshot(nil)
+	if err != nil {
+		return err
+	}
+	first, err := raft.Bootstrap(map[string]string{node: ""}, state)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(log.Save(raft.BootstrapState(), nil, true), log.SaveSnapshot(first)); err != nil {
+		return err
+	}
+	var batch fsm.Batch
+	var update count
+	var client uint64
+	var list []*pb.Entry
+	index := first.GetMetadata().GetIndex()
+	for i := range entries + 1 {
+		index++
+		batch.Reset(int64(index))
+		if i == 0 {
+			batch.Open(1)
+			client = index << 20 // as package fsm numbers it
+		} else {
+			batch.Update(client, uint64(i), uint64(i), update[:])
+		}
+		data := append([]byte(nil), batch.Bytes()...)
+		list = append(list, &pb.Entry{Index: new(index), Term: new(uint64(term)), Data: data})
+		if len(list) == each || i == entries {
+			state := &pb.HardState{Term: new(uint64(term)), Vote: new(id.Node), Commit: new(index)}
+			if err := log.Save(state, list, true); err != nil {
+				return err
+			}
+			list = list[:0]
+		}
+	}
+	return log.Sync()
+}
+
+// Restart opens a machine on a log that MakeLog has made, and says how long it
+// takes until all of it can be read.
+func Restart(dir string, entries int) (took time.Duration, err error) {
+	began := time.Now()
+	m, err := openMachine(raft.Config{Dir: dir, SnapshotEvery: 1 << 40}) // the next start finds the same
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	var n uint64
+	if err := m.Read(context.Background(), func(c *counter) { n = c.n }); err != nil {
+		return 0, err
+	}
+	took = time.Since(began)
+	if n != uint64(entries) {
+		return 0, fmt.Errorf("%d updates came back, of %d", n, entries)
+	}
+	return took, nil
+}
