@@ -55,7 +55,13 @@ func (c *Core) Effects() Effects {
 	c.inEffects = true
 	rd := c.node.Ready()
 	c.ready = rd
+	// Where there is one voter alone, the engine answers reads at once, even before it
+	// has committed what its log holds from before a crash.
+	behind := c.leader == c.id && c.reads.committed != c.term
 	for _, m := range rd.Messages {
+		if behind && m.GetType() == pb.MsgReadIndexResp {
+			m.Index = new(max(m.GetIndex(), c.memory.last()))
+		}
 		if m.GetType() == pb.MsgSnap {
 			c.snapshots[m.GetTo()] = c.tick
 		}
@@ -82,6 +88,9 @@ func (c *Core) Effects() Effects {
 		c.commit(entry)
 	}
 	for _, r := range rd.ReadStates {
+		if behind {
+			r.Index = max(r.Index, c.memory.last())
+		}
 		c.reads.answered(c.config.Nonce, r.RequestCtx, r.Index)
 	}
 	e.Reads = c.reads.ready(c.applied, e.Reads)
@@ -100,7 +109,7 @@ func (c *Core) early(rd raft.Ready) (list []*pb.Entry) {
 
 // commit takes a committed entry: what changes the members is the Core's.
 func (c *Core) commit(entry *pb.Entry) {
-	c.applied = entry.GetIndex()
+	c.applied, c.reads.committed = entry.GetIndex(), entry.GetTerm()
 	if entry.GetType() == pb.EntryNormal {
 		if len(entry.Data) > 0 {
 			c.effects.Apply = append(c.effects.Apply, entry)

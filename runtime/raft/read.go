@@ -13,6 +13,8 @@ type reads struct {
 	waiting []Waiter // no round has begun since they came
 	rounds  []round  // in order
 	number  uint64
+
+	committed uint64 // term of the newest committed entry
 }
 
 // round is one question to the majority.
