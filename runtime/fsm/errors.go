@@ -89,4 +89,20 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-func panicked(value any) error { return &PanicError{Value: value, Stack: debug.Stack()} }
+func panicked(value any) error {
+	if err, ok := value.(error); ok && !sound(err) {
+		value = fmt.Sprint(value) // which takes care of what panics
+	}
+	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// sound reports whether errors.Is can look at an error without a panic: a nil
+// pointer may be an error, too, whose methods do not expect that.
+func sound(err error) (is bool) {
+	defer func() { is = recover() == nil }()
+	_ = errors.Is(err, errNone)
+	return true
+}
+
+// errNone is no other error.
+var errNone = errors.New("none")

@@ -126,6 +126,8 @@ func (m *Machine[S, U, P]) update(p P, e Entry) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicked(value)
+		} else if err != nil && !sound(err) {
+			err = panicked(err)
 		}
 	}()
 	if m.untimed {
@@ -151,6 +153,8 @@ func (m *Machine[S, U, P]) undo(p P) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicked(value)
+		} else if err != nil && !sound(err) {
+			err = panicked(err)
 		}
 	}()
 	return p.Revert(&m.state)

@@ -1,0 +1,68 @@
+package fsm_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// hollow is an error whose methods panic, as those of many a nil pointer do.
+type hollow struct{ cause error }
+
+func (h *hollow) Error() string { return h.cause.Error() }
+func (h *hollow) Unwrap() error { return h.cause }
+
+type hollowState struct{ n int }
+
+// hollowUpdate fails half way with a nil pointer that is an error nevertheless.
+type hollowUpdate struct{ panics bool }
+
+func (u *hollowUpdate) Update(s *hollowState) error {
+	s.n++
+	var err *hollow
+	if u.panics {
+		panic(err)
+	}
+	return err
+}
+
+func (*hollowUpdate) Revert(*hollowState) error { return nil }
+
+// TestErrorsThatPanic end their proposal, and not the node: every replica would end
+// at the same entry, at each start again.
+func TestErrorsThatPanic(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		t.Run(fmt.Sprint(panics), func(t *testing.T) {
+			r := fsm.NewReplicated[hollowState, hollowUpdate](
+				fsm.Codec[hollowState]{
+					Append:  func(b []byte, s *hollowState) ([]byte, error) { return append(b, byte(s.n)), nil },
+					Consume: func(b []byte, s *hollowState) error { s.n = int(b[0]); return nil },
+				},
+				fsm.Codec[hollowUpdate]{
+					Append:  func(b []byte, u *hollowUpdate) ([]byte, error) { return b, nil },
+					Consume: func(_ []byte, u *hollowUpdate) error { u.panics = panics; return nil },
+				}, fsm.Options{})
+			var b fsm.Batch
+			b.Open(1)
+			if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
+				t.Fatal(err)
+			}
+			b.Reset(0)
+			b.Update(1<<20, 1, 1, nil)
+			var got fsm.Applied
+			if err := r.Apply(2, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { got = a }); err != nil {
+				t.Fatal(err)
+			}
+			if !errors.Is(got.Err, fsm.ErrPanicked) || errors.Is(got.Err, fsm.ErrUnknown) || got.Err.Error() == "" {
+				t.Errorf("it ends with %v", got.Err)
+			}
+			r.View(func(s *hollowState) {
+				if s.n != 0 {
+					t.Errorf("the state is %d", s.n)
+				}
+			})
+		})
+	}
+}
