@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,7 +69,8 @@ type Node struct {
 	done    chan struct{}
 	err     error // why the node has ended; set before done is closed
 
-	crowded  bool // there is more than one who proposes
+	crowded  bool      // there is more than one who proposes
+	held     []Message // see hold
 	outgoing map[uint64][]transport.Message
 	order    []uint64 // its keys, in the order of the first message
 }
@@ -222,6 +224,7 @@ func (n *Node) run() {
 		_ = n.core.Campaign() // there is nobody to wait for
 	}
 	for n.core.Err() == nil {
+		n.release()
 		tick := false
 		select {
 		case <-n.stop:
@@ -304,7 +307,10 @@ func (n *Node) take(box *inbox) {
 func (n *Node) work() error {
 	for n.core.HasEffects() {
 		e := n.core.Effects()
-		n.send(e.Early)
+		n.send(n.hold(e.Early))
+		if e.Sync {
+			n.sendHeld() // it would wait for the disk
+		}
 		if e.Snapshot != nil {
 			if err := n.config.Log.SaveSnapshot(e.Snapshot); err != nil {
 				return err
@@ -375,6 +381,42 @@ func (n *Node) snapshot() (index uint64, err error) {
 	}
 	n.core.Compact(s)
 	return s.GetMetadata().GetIndex(), nil
+}
+
+// hold keeps back what tells a follower of a commit and nothing else: who is
+// answered by that commit may ask for the next at once, and what brings a follower
+// the next tells it of the commit, too. It returns the others.
+func (n *Node) hold(list []Message) []Message {
+	others := list[:0]
+	for _, m := range list {
+		if m.GetType() == pb.MsgApp {
+			n.held = slices.DeleteFunc(n.held, func(h Message) bool { return h.To == m.To })
+			if len(m.Entries) == 0 {
+				n.held = append(n.held, m)
+				continue
+			}
+		}
+		others = append(others, m)
+	}
+	return others
+}
+
+// release sends what is held, unless there are proposals that may stand in for it.
+// Those who were just answered get to run before.
+func (n *Node) release() {
+	if len(n.held) == 0 {
+		return
+	}
+	runtime.Gosched()
+	if !n.inbox.proposes() {
+		n.sendHeld()
+	}
+}
+
+func (n *Node) sendHeld() {
+	n.send(n.held)
+	clear(n.held)
+	n.held = n.held[:0]
 }
 
 // send hands messages to the transport, all for one peer at once.
