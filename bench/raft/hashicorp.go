@@ -7,6 +7,7 @@ import (
 	stdlog "log"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,7 +20,7 @@ var discard = stdlog.New(io.Discard, "", 0)
 // hashiGroup is hashicorp/raft three times.
 type hashiGroup struct {
 	nodes  []*hashiraft.Raft
-	leader *hashiraft.Raft
+	leader atomic.Pointer[hashiraft.Raft]
 	close  []func() error
 }
 
@@ -41,14 +42,10 @@ func hashicorp(dir string, _ int) (Group, error) {
 	if err := g.open(dir); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	return g, until("leader", func() bool {
-		for _, n := range g.nodes {
-			if n.State() == hashiraft.Leader {
-				g.leader = n
-			}
-		}
-		return g.leader != nil
-	})
+	if err := until("leader", g.findLeader); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
 }
 
 func (g *hashiGroup) open(dir string) error {
@@ -76,7 +73,7 @@ func (g *hashiGroup) open(dir string) error {
 		c := hashiraft.DefaultConfig()
 		c.LocalID = servers[i].ID
 		c.Logger = hclog.NewNullLogger()
-		c.HeartbeatTimeout, c.ElectionTimeout = election, election
+		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = election, election, election
 		c.MaxAppendEntries, c.BatchApplyCh = 1024, true // what makes it fastest with many proposers
 		c.SnapshotThreshold, c.SnapshotInterval = 1<<40, time.Hour
 		snapshots := hashiraft.NewInmemSnapshotStore()
@@ -92,8 +89,31 @@ func (g *hashiGroup) open(dir string) error {
 	return nil
 }
 
-func (g *hashiGroup) Propose(context.Context, int) error {
-	return g.leader.Apply(make([]byte, commandBytes), patience).Error()
+// Propose looks for another leader where there is one: with few processors and
+// many callers a lease may run out.
+func (g *hashiGroup) Propose(ctx context.Context, _ int) error {
+	for {
+		err := g.leader.Load().Apply(make([]byte, commandBytes), patience).Error()
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return err
+		case !errors.Is(err, hashiraft.ErrNotLeader) && !errors.Is(err, hashiraft.ErrLeadershipLost):
+			return err
+		}
+		if err := until("leader", g.findLeader); err != nil {
+			return err
+		}
+	}
+}
+
+func (g *hashiGroup) findLeader() bool {
+	for _, n := range g.nodes {
+		if n.State() == hashiraft.Leader {
+			g.leader.Store(n)
+			return true
+		}
+	}
+	return false
 }
 
 func (g *hashiGroup) Close() error {
