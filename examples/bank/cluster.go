@@ -41,14 +41,15 @@ type node struct {
 	url     string // "": it does not serve
 	process *exec.Cmd
 	stdin   io.Closer // its end tells the process to end
-	told    bool
 	exited  chan struct{}
+	told    bool // to end
+	over    bool // it has ended
 }
 
 // newCluster plans a bank of so many nodes. The nodes of a folder keep the addresses
 // that they had at first, which stand in their logs.
 func newCluster(dir string, count int, alone bool) (*cluster, error) {
-	c := &cluster{dir: dir, alone: alone, ended: make(chan error, count)}
+	c := &cluster{dir: dir, alone: alone, ended: make(chan error, 1)}
 	if alone {
 		c.nodes = []*node{{name: "alone", environ: []string{raft.VariableDir + "=" + dir}}}
 		return c, nil
@@ -156,7 +157,8 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 		close(exited)
 	}()
 	n.mu.Lock()
-	n.process, n.stdin, n.told, n.exited = p, stdin, false, exited
+	n.process, n.stdin, n.exited = p, stdin, exited
+	n.told, n.over = false, false
 	n.mu.Unlock()
 
 	timer := time.NewTimer(startTimeout)
@@ -177,8 +179,11 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 		return err
 	}
 	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.over {
+		return errors.New("it has ended")
+	}
 	n.url = url
-	n.mu.Unlock()
 	return nil
 }
 
@@ -188,10 +193,14 @@ func (c *cluster) await(n *node, p *exec.Cmd) {
 	err := p.Wait()
 	n.mu.Lock()
 	serving, told := n.url != "", n.told
-	n.url = ""
+	n.url, n.over = "", true
 	n.mu.Unlock()
-	if serving && !told {
-		c.ended <- fmt.Errorf("%s has ended by itself: %v; its log ends with: %s", n.name, err, c.lastWords(n))
+	if !serving || told {
+		return
+	}
+	select {
+	case c.ended <- fmt.Errorf("%s has ended by itself: %v; its log ends with: %s", n.name, err, c.lastWords(n)):
+	default: // one is enough
 	}
 }
 

@@ -32,7 +32,7 @@ func (b *wrongBank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked++
-	now := b.asked > 100 && b.asked%50 == 0
+	now := b.asked > 100 && b.asked%20 == 0
 	switch r.URL.Path {
 	case "/sessions":
 		b.sessions++
@@ -99,7 +99,7 @@ func TestTheVerdictBites(t *testing.T) {
 		l := &load{
 			http: newHTTPClient(20), urls: func() []string { return []string{server.URL} }, clients: 2, began: time.Now(),
 			rounds: make(chan *round), booked: func(receipt) {
-				if booked.Add(1) == 1000 {
+				if booked.Add(1) == 400 {
 					cancel()
 				}
 			},
@@ -119,7 +119,7 @@ func TestTheVerdictBites(t *testing.T) {
 		<-checked
 		server.Close()
 		switch {
-		case wrong == "" && (v.failed != nil || v.operations < 1000):
+		case wrong == "" && (v.failed != nil || v.operations < 400):
 			t.Errorf("%d operations of a bank that is right: %v", v.operations, v.failed)
 		case wrong != "" && v.failed == nil:
 			t.Errorf("%s: not found among %d operations", wrong, v.operations)

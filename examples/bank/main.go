@@ -21,6 +21,7 @@ type options struct {
 	alone   bool
 	last    time.Duration // how long it lasts; 0: until an interrupt
 	every   time.Duration // between kills; 0: nobody is killed
+	any     bool          // kill anybody, not the leader alone, at random times
 	down    time.Duration // from a kill to the start
 	clients int           // of each branch
 	dir     string        // "": a temporary one
@@ -32,6 +33,7 @@ func main() {
 	flag.BoolVar(&o.alone, "alone", false, "one process with a log and without raft")
 	flag.DurationVar(&o.last, "for", 0, "how long to run (default until an interrupt)")
 	flag.DurationVar(&o.every, "kill", 3*time.Second, "time between two kills of the leader; 0: none is killed")
+	flag.BoolVar(&o.any, "any", false, "kill any node, leader or not, at random times around that of -kill")
 	flag.DurationVar(&o.down, "down", time.Second, "time from a kill to the next start")
 	flag.IntVar(&o.clients, "clients", 4, "clients of each of the eight branches")
 	flag.StringVar(&o.dir, "dir", "", "folder of logs (default a temporary one)")

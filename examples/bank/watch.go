@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -130,39 +131,59 @@ func (w *watch) audit(ctx context.Context) error {
 	}
 }
 
-// kill kills the leader, and starts it again, again and again.
+// kill kills the leader, or anybody, and starts it again, again and again.
 func (w *watch) kill(ctx context.Context, o options) error {
-	if o.every == 0 {
-		return nil
-	}
-	ticker := time.NewTicker(o.every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+	for o.every > 0 {
+		wait := o.every
+		if o.any {
+			wait = wait/2 + rand.N(wait)
 		}
-		at, term := w.leader()
+		if !pause(ctx, wait) {
+			return nil
+		}
+		leader, term := w.leader()
+		at := leader
+		if o.any {
+			at = rand.IntN(len(w.cluster.nodes))
+		}
 		if at < 0 {
 			continue
 		}
 		n := w.cluster.nodes[at]
 		w.mu.Lock()
 		w.kills++
-		w.killed, w.term = time.Now(), term
+		if at == leader {
+			w.killed, w.term = time.Now(), term
+		}
 		w.mu.Unlock()
 		n.kill()
-		w.screen.print("%6.1f s  %s, leader of term %d, is killed", time.Since(w.load.began).Seconds(), n.name, term)
-		select {
-		case <-ctx.Done(): // it is started nevertheless: all are compared at the end
-		case <-time.After(o.down):
+		if at == leader {
+			w.tell("%s, leader of term %d, is killed", n.name, term)
+		} else {
+			w.tell("%s is killed", n.name)
 		}
+		pause(ctx, o.down)
+		// Even if the time is over: all are compared at the end.
 		if err := w.cluster.start(context.WithoutCancel(ctx), n); err != nil {
 			return err
 		}
-		w.screen.print("%6.1f s  %s is back", time.Since(w.load.began).Seconds(), n.name)
+		w.tell("%s is back", n.name)
 	}
+	return nil
+}
+
+// pause waits, and reports whether ctx still lives then.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return ctx.Err() == nil
+}
+
+// tell prints what has happened, and when.
+func (w *watch) tell(format string, a ...any) {
+	w.screen.print("%6.1f s  %s", time.Since(w.load.began).Seconds(), fmt.Sprintf(format, a...))
 }
 
 // line is the state in one line.
