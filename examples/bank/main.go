@@ -20,7 +20,7 @@ type options struct {
 	nodes   int
 	alone   bool
 	last    time.Duration // how long it lasts; 0: until an interrupt
-	every   time.Duration // between kills; 0: nobody is killed
+	every   time.Duration // from a start to the next kill; 0: nobody is killed
 	any     bool          // kill anybody, not the leader alone, at random times
 	down    time.Duration // from a kill to the start
 	clients int           // of each branch
@@ -32,7 +32,7 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 3, "processes of the bank, 1 to 9")
 	flag.BoolVar(&o.alone, "alone", false, "one process with a log and without raft")
 	flag.DurationVar(&o.last, "for", 0, "how long to run (default until an interrupt)")
-	flag.DurationVar(&o.every, "kill", 3*time.Second, "time between two kills of the leader; 0: none is killed")
+	flag.DurationVar(&o.every, "kill", 3*time.Second, "time from a start to the next kill of a leader; 0: none is killed")
 	flag.BoolVar(&o.any, "any", false, "kill any node, leader or not, at random times around that of -kill")
 	flag.DurationVar(&o.down, "down", time.Second, "time from a kill to the next start")
 	flag.IntVar(&o.clients, "clients", 4, "clients of each of the eight branches")
@@ -48,7 +48,9 @@ func main() {
 	} else {
 		var stop func()
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+		// A second interrupt ends the program at once; but timeout(1) and some shells
+		// send the first twice.
+		context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	}
 	var err error
 	switch {

@@ -83,11 +83,15 @@ func (w *watch) poll(ctx context.Context) error {
 
 // ask asks a node for its status. Who does not answer at once has none.
 func (w *watch) ask(ctx context.Context, i int, n *node) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	soon, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	var s status
-	if url := n.serves(); url == "" || w.reader.attempt(ctx, http.MethodGet, url+"/status", nil, &s) != nil {
+	url := n.serves()
+	if url == "" || w.reader.attempt(soon, http.MethodGet, url+"/status", nil, &s) != nil {
 		s = status{Node: n.name}
+	}
+	if ctx.Err() != nil {
+		return // that is why there is no answer
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
