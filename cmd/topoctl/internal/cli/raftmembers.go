@@ -66,8 +66,8 @@ group can bear the loss of one node less: add-learner and promote are better.`, 
 		},
 		{
 			raft.Remove, "remove NAME", "Remove a node for good",
-			`Remove the node NAME for good: it stops when it hears of that, and its name is
-never given again.`, "is removed from", false,
+			`Remove the node NAME for good: its name is never given again. Stop its process
+then, since the others may have left it behind before it heard of that.`, "is removed from", false,
 		},
 	} {
 		change := &cobra.Command{
