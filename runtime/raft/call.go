@@ -13,7 +13,7 @@ import (
 // call is a proposal or a read that a goroutine waits for. Calls are used again,
 // so that one costs no allocation.
 type call struct {
-	node   *Node
+	slots  chan struct{} // where it has one; nil: nowhere
 	answer chan struct{} // room for one
 	a      fsm.Applied
 	data   []byte
@@ -37,8 +37,8 @@ func (c *call) proposed(number uint64) { c.number = number }
 // Done is called on the node's goroutine.
 func (c *call) Done(a fsm.Applied) {
 	c.a, c.answered = a, true
-	if c.node != nil {
-		<-c.node.slots
+	if c.slots != nil {
+		<-c.slots
 	}
 	if c.phase.CompareAndSwap(callWaits, callAnswered) {
 		c.answer <- struct{}{}
@@ -47,7 +47,7 @@ func (c *call) Done(a fsm.Applied) {
 
 // release gives back a call that nobody else knows any more.
 func (c *call) release() {
-	c.node, c.a, c.answered = nil, fsm.Applied{}, false
+	c.slots, c.a, c.answered = nil, fsm.Applied{}, false
 	c.phase.Store(callWaits)
 	calls.Put(c)
 }
@@ -58,7 +58,7 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 		c.release()
 		return fsm.Applied{}, err
 	}
-	c.node = n
+	c.slots = n.slots
 	if err := n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{kind, c.data, c}) }); err != nil {
 		<-n.slots
 		c.release()
@@ -76,9 +76,9 @@ func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (mayApply
 		if c.phase.CompareAndSwap(callWaits, callLeft) {
 			_ = n.put(func(b *inbox) {
 				b.calls = append(b.calls, func(core *Core) {
-					if !c.answered && c.node != nil {
+					if !c.answered {
 						abandon(core)
-						<-n.slots
+						<-c.slots
 					}
 				})
 			})
@@ -92,14 +92,16 @@ func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (mayApply
 }
 
 // acquire takes a slot for a proposal.
-func (n *Node) acquire(ctx context.Context) error {
+func (n *Node) acquire(ctx context.Context) error { return n.room(ctx, n.slots) }
+
+func (n *Node) room(ctx context.Context, slots chan struct{}) error {
 	select {
-	case n.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case n.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	case <-n.done:
 		return n.err
@@ -111,12 +113,17 @@ func (n *Node) acquire(ctx context.Context) error {
 // read waits until the state machine holds all that was committed before, and
 // calls f while nothing changes it.
 func (n *Node) read(ctx context.Context, f func()) error {
+	if err := n.room(ctx, n.asking); err != nil {
+		return err
+	}
 	c := calls.Get().(*call)
+	c.slots = n.asking
 	if err := n.put(func(b *inbox) { b.reads = append(b.reads, c) }); err != nil {
+		<-n.asking
 		c.release()
 		return err
 	}
-	if _, err := n.await(ctx, c, func(*Core) bool { return false }); err != nil {
+	if _, err := n.await(ctx, c, func(core *Core) bool { core.AbandonRead(c); return false }); err != nil {
 		if errors.Is(err, fsm.ErrUnknown) && ctx.Err() != nil {
 			return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
 		}

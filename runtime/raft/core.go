@@ -23,7 +23,7 @@ const (
 	snapshotBytes       = 256 << 20 // of entries, after which a snapshot is taken before its time
 	snapshotTicksMax    = 100       // after which one that was sent is taken for lost
 	retryTimeouts       = 2         // election timeouts without an answer, after which a command is proposed again
-	retryTicksMax       = 1 << 12   // the wait doubles up to here
+	retryTicksMax       = 1 << 8    // the wait doubles up to here
 	removedTimeouts     = 4         // election timeouts that one who was removed stays, as the others may need its vote to hear of that
 )
 
@@ -90,6 +90,7 @@ type Core struct {
 	leader      uint64
 	applied     uint64
 	snapshots   map[uint64]int64 // ticks when they were sent
+	notBefore   uint64           // index: a snapshot has failed
 	effects     Effects
 	ready       raft.Ready
 	inEffects   bool
@@ -145,7 +146,7 @@ func (c *CoreConfig) setDefaults() {
 	set(&c.ElectionTicks, 10)
 	set(&c.HeartbeatTicks, 1)
 	set(&c.PendingMax, 4096)
-	for n := 1; ; n *= 2 {
+	for n := 2; ; n *= 2 {
 		if n >= c.PendingMax {
 			c.PendingMax = n
 			break

@@ -93,7 +93,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 	}
 	leave = func() error { return nil }
 	link := c.Transport
-	var shared *listener
+	var shared *shared
 	if link == nil && len(c.Peers) > 0 {
 		if shared, err = listen(c); err != nil {
 			_ = log.Close()
@@ -237,7 +237,7 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence uint64, data []by
 	if err := n.acquire(ctx); err != nil {
 		return fsm.Applied{}, err
 	}
-	c := &call{node: n, answer: make(chan struct{}, 1)} // not from the pool: the core compares waiters
+	c := &call{slots: n.slots, answer: make(chan struct{}, 1)} // not from the pool: the core compares waiters
 	if err := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) {
 			if err := core.ProposeAs(client, sequence, sequence, data, c); err != nil {
@@ -388,16 +388,20 @@ func (m *Machine[S, U, P]) Snapshot(ctx context.Context) (index uint64, err erro
 
 // Snapshot takes a snapshot now.
 func (n *Node) Snapshot(ctx context.Context) (index uint64, err error) {
-	var failed error
-	err = n.do(ctx, func(c *Core) {
-		if c.applied == c.memory.snapshot.GetMetadata().GetIndex() {
-			index = c.applied
-			return
+	type taken struct {
+		index uint64
+		err   error
+	}
+	answer := make(chan taken, 1) // nobody may wait any more
+	if err := n.do(ctx, func(c *Core) {
+		at := taken{index: c.applied}
+		if c.applied != c.memory.snapshot.GetMetadata().GetIndex() {
+			at.index, at.err = n.snapshot()
 		}
-		index, failed = n.snapshot()
-		if failed != nil {
-			c.err = failed // the log may be half written
-		}
-	})
-	return index, errors.Join(err, failed)
+		answer <- at
+	}); err != nil {
+		return 0, err
+	}
+	at := <-answer
+	return at.index, at.err
 }

@@ -22,6 +22,7 @@ import (
 const (
 	inboxMessagesMax = 8192      // from peers, not yet looked at; more are dropped, and sent again
 	inboxBytesMax    = 256 << 20 // and their bytes; one snapshot above it is taken nevertheless
+	readsMax         = 1 << 14   // under way; others wait until there is room, as they do with proposals
 )
 
 // StateMachine is what a node applies committed entries to; *fsm.Replicated is
@@ -62,6 +63,7 @@ type Node struct {
 	inbox  inbox
 	wake   chan struct{}
 	slots  chan struct{} // one for each proposal under way
+	asking chan struct{} // one for each read that a goroutine waits for
 	status atomic.Pointer[Status]
 
 	stop    chan struct{}
@@ -85,6 +87,7 @@ type inbox struct {
 	reads     []Waiter
 	calls     []func(*Core)
 	closed    bool
+	err       error // why
 }
 
 type incoming struct {
@@ -124,6 +127,7 @@ func StartNode(c NodeConfig) (*Node, error) {
 		return nil, err
 	}
 	n.slots = make(chan struct{}, n.core.config.PendingMax/2) // the other half is for groups of commands
+	n.asking = make(chan struct{}, readsMax)
 	n.publish()
 	if t := c.Transport; t != nil {
 		n.learnPeers(n.core.members.list())
@@ -143,6 +147,9 @@ func (n *Node) prepare() (err error) {
 		c.Now = func() int64 { return time.Now().UnixNano() }
 	}
 	if c.Stored.Snapshot == nil && !c.Join {
+		if c.Stored.State.GetTerm() > BootstrapState().GetTerm() {
+			return errors.New("raft: the log is of a node that was about to join a group: Config.Join is missing")
+		}
 		state, err := n.config.Machine.AppendSnapshot(nil)
 		if err != nil {
 			return fmt.Errorf("raft: the first snapshot: %w", err)
@@ -204,9 +211,8 @@ func (n *Node) awake() {
 func (n *Node) put(add func(*inbox)) error {
 	n.inbox.mu.Lock()
 	if n.inbox.closed {
-		n.inbox.mu.Unlock()
-		<-n.done
-		return n.err
+		defer n.inbox.mu.Unlock()
+		return n.inbox.err
 	}
 	add(&n.inbox)
 	n.inbox.mu.Unlock()
@@ -337,7 +343,7 @@ func (n *Node) work() error {
 	}
 	if n.core.WantsSnapshot() {
 		if _, err := n.snapshot(); err != nil {
-			return err
+			n.logger.Error("raft: there is no snapshot, and the log grows", slog.Any("error", err))
 		}
 	}
 	return n.core.Err()
@@ -370,13 +376,17 @@ func (n *Node) apply(e *Effects) error {
 	return nil
 }
 
-// snapshot takes one, and forgets what it holds of the log.
+// snapshot takes one, and forgets what it holds of the log. A state that cannot be
+// written is no reason to end: it can be used, and all others would end, too.
 func (n *Node) snapshot() (index uint64, err error) {
+	n.state.RLock()
 	s, err := n.core.Snapshot(n.config.Machine.AppendSnapshot)
+	n.state.RUnlock()
 	if err != nil {
 		return 0, err
 	}
 	if err := n.config.Log.SaveSnapshot(s); err != nil {
+		n.core.err = err // the log may be half written
 		return 0, err
 	}
 	n.core.Compact(s)
@@ -473,7 +483,7 @@ func (n *Node) end(err error) {
 	n.err = err
 	n.core.Fail(err)
 	n.inbox.mu.Lock()
-	n.inbox.closed = true
+	n.inbox.closed, n.inbox.err = true, err
 	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
 	n.inbox.proposals, n.inbox.reads, n.inbox.calls, n.inbox.messages = nil, nil, nil, nil
 	n.inbox.mu.Unlock()

@@ -3,6 +3,7 @@ package raft
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/topogen/topogen/runtime/fsm"
@@ -174,7 +175,9 @@ func (w *pledge) Done(a fsm.Applied) {
 	}
 	w.answer.Applied = a
 	if w.read {
+		m.node.state.RLock() // ReceiveMarkApplied changes it
 		m.machine.View(func(l *walList) { w.answer.TransactionID = l.last() })
+		m.node.state.RUnlock()
 	}
 	w.p.put(w.answer)
 }
@@ -351,9 +354,9 @@ func (p *Processor) next(to Answers) {
 		case after >= l.last():
 			e.TransactionID = 0
 		case after < l.base:
-			e.TransactionID, e.State = l.base, l.state
+			e.TransactionID, e.State = l.base, slices.Clone(l.state)
 		default:
-			e.Data = l.list[after-l.base]
+			e.Data = slices.Clone(l.list[after-l.base]) // the controller's own
 		}
 	})
 	if e.TransactionID == 0 {

@@ -100,6 +100,9 @@ func (c *Core) Read(w Waiter) error {
 	return nil
 }
 
+// AbandonRead forgets who waits for a read.
+func (c *Core) AbandonRead(w Waiter) { c.reads.abandon(w) }
+
 // TransferLeader asks for another leader: the leader for anybody, others for
 // themselves. Whether it came about is seen by who leads.
 func (c *Core) TransferLeader(to uint64) (err error) {

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -83,6 +84,15 @@ func (r *reads) again(lost func(*round) bool) {
 	}
 	clear(r.rounds[len(rest):])
 	r.rounds = rest
+}
+
+// abandon forgets one.
+func (r *reads) abandon(w Waiter) {
+	is := func(other Waiter) bool { return other == w }
+	for i := range r.rounds {
+		r.rounds[i].waiters = slices.DeleteFunc(r.rounds[i].waiters, is)
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, is)
 }
 
 // fail ends all of them.

@@ -60,7 +60,7 @@ func SnapshotMachine(s *pb.Snapshot) ([]byte, error) {
 // WantsSnapshot reports whether enough was applied since the last snapshot.
 func (c *Core) WantsSnapshot() bool {
 	since := c.applied - c.memory.snapshot.GetMetadata().GetIndex()
-	return c.err == nil && since > 0 && (since >= c.config.SnapshotEvery || c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax)
+	return c.err == nil && since > 0 && c.applied >= c.notBefore && (since >= c.config.SnapshotEvery || c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax)
 }
 
 // Snapshot makes a snapshot of what is applied; appendState appends the state
@@ -75,6 +75,7 @@ func (c *Core) Snapshot(appendState func([]byte) ([]byte, error)) (*pb.Snapshot,
 	}
 	data, err := appendState(appendSnapshotHead(nil, c.members.list()))
 	if err != nil {
+		c.notBefore = c.applied + max(c.config.SnapshotEvery/8, 1)
 		return nil, fmt.Errorf("raft: a snapshot at %d: %w", c.applied, err)
 	}
 	return &pb.Snapshot{

@@ -1,0 +1,284 @@
+package raft_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// stallingLog is a log whose disk can be made to hang.
+type stallingLog struct {
+	wal.Log
+	hangs atomic.Pointer[chan struct{}]
+}
+
+func (l *stallingLog) wait() {
+	if c := l.hangs.Load(); c != nil {
+		<-*c
+	}
+}
+
+func (l *stallingLog) Save(s *pb.HardState, e []*pb.Entry, sync bool) error {
+	l.wait()
+	return l.Log.Save(s, e, sync)
+}
+
+func (l *stallingLog) SaveSnapshot(s *pb.Snapshot) error {
+	l.wait()
+	return l.Log.SaveSnapshot(s)
+}
+
+// stalling opens a machine alone, whose disk hangs until the function that hang
+// returns is called.
+func stalling(t *testing.T) (m *machine, hang func() (free func())) {
+	t.Helper()
+	id := wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("alone")}
+	log, stored, err := wal.NewDisk(1).Open(id, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &stallingLog{Log: log}
+	m = open(t, raft.Config{Log: l, Stored: stored, Heartbeat: 10 * time.Millisecond, ElectionTimeout: 100 * time.Millisecond})
+	return m, func() func() {
+		c := make(chan struct{})
+		l.hangs.Store(&c)
+		free := sync.OnceFunc(func() { l.hangs.Store(nil); close(c) })
+		t.Cleanup(free)
+		return free
+	}
+}
+
+// TestASnapshotNobodyWaitsFor is taken while who asked for it has gone.
+func TestASnapshotNobodyWaitsFor(t *testing.T) {
+	m, hang := stalling(t)
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		free := hang()
+		go func() { cancel(); free() }()
+		if _, err := m.Snapshot(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReadsWithoutAMajority and with little patience leave nothing behind.
+func TestReadsWithoutAMajority(t *testing.T) {
+	ms, _ := group(t)
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range ms[1:] {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for leads := true; leads; _, leads = ms[0].Leader() {
+		runtime.Gosched()
+	}
+	used := func() uint64 {
+		var s runtime.MemStats
+		_ = ms[0].Status() // all that was given up is given up
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	read := func(n int) {
+		for range n {
+			if err := ms[0].Read(impatient, func(*lists) {}); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+	}
+	read(20_000)
+	before := used()
+	read(40_000)
+	if after := used(); after > before+3<<20 {
+		t.Errorf("%d bytes are in use, %d before", after, before)
+	}
+}
+
+var errNoCode = errors.New("no code for that")
+
+// TestAStateThatCannotBeWritten ends nobody: it can be applied to and read.
+func TestAStateThatCannotBeWritten(t *testing.T) {
+	codec := listsCodec
+	var fails atomic.Bool
+	codec.Append = func(b []byte, l *lists) ([]byte, error) {
+		if fails.Load() {
+			return nil, errNoCode
+		}
+		return listsCodec.Append(b, l)
+	}
+	m, err := raft.New[lists, appendTo](raft.Config{
+		Topology: "test", Group: "lists", Dir: t.TempDir(), SnapshotEvery: 5, Logger: slog.New(slog.DiscardHandler),
+	}, codec, appendCodec)
+	if err == nil {
+		err = m.Start(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.Close() }()
+	propose := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	propose(1)
+	fails.Store(true)
+	if _, err := m.Snapshot(t.Context()); !errors.Is(err, errNoCode) {
+		t.Errorf("a snapshot: %v", err)
+	}
+	propose(30)
+	at := m.Status().Snapshot
+	fails.Store(false)
+	propose(30)
+	if m.Status().Snapshot <= at {
+		t.Error("there is no snapshot when one is possible again")
+	}
+}
+
+// TestTwoGroupsOfOneName in one process would take each other's messages.
+func TestTwoGroupsOfOneName(t *testing.T) {
+	ms, configs := group(t)
+	c := configs[0]
+	c.Dir = t.TempDir()
+	if m, err := tryOpen(c); err == nil {
+		_ = m.Close()
+		t.Error("the second is started")
+	}
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Error(err)
+	}
+	if err := ms[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	ms[0] = open(t, configs[0])
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 2, -1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAMemberOfAnotherGroup is removed from one group, and stays in another on the
+// same transport.
+func TestAMemberOfAnotherGroup(t *testing.T) {
+	addresses := freeAddresses(t, 3)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	dir := t.TempDir()
+	groups := map[string]map[string]*machine{"left": {}, "right": {}}
+	for name, ms := range groups {
+		for node := range peers {
+			m, err := raft.New[lists, appendTo](raft.Config{
+				Topology: "test", Group: name, Node: node, Peers: maps.Clone(peers), Dir: dir + "/" + name, Forward: true,
+				Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+			}, listsCodec, appendCodec)
+			if err == nil {
+				err = m.Start(t.Context(), nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = m.Close() })
+			ms[node] = m
+		}
+		if _, err := ms["n1"].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, right := groups["left"], groups["right"]
+	for {
+		leader, _ := left["n1"].Leader()
+		if leader == "n3" {
+			_ = left["n3"].TransferLeader(t.Context(), "n1")
+			continue
+		}
+		if m := left[leader]; m != nil && m.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: "n3"}) == nil {
+			break
+		}
+	}
+	for _, name := range []string{"n1", "n2"} { // both have heard of it
+		if err := left[name].Read(t.Context(), func(*lists) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := right["n1"].Propose(ctx, appendTo{0, 2, -1}); err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	if err := right["n3"].Read(ctx, func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 2 {
+		t.Errorf("in the other group it reads %v, %v", got, err)
+	}
+}
+
+// TestMarkAppliedWhileASnapshotIsTaken has the controller let go of transactions
+// while the node writes them, and reads how many there are.
+func TestMarkAppliedWhileASnapshotIsTaken(t *testing.T) {
+	list := stages(t)
+	s := list[0]
+	for i := range 100 {
+		if a := ask[raft.Answer](s, &raft.MasterCommit{Request: uint64(i), Data: fmt.Append(nil, i)}); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		s.tell(&raft.Read{})
+		s.tell(&raft.MarkApplied{TransactionID: uint64(i + 1), State: fmt.Append(nil, i)})
+		for {
+			if a, ok := (<-s.answers).(raft.Answer); ok {
+				if a.Err != nil {
+					t.Fatal(a.Err)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestAMachineThatWasAboutToJoin does not begin a group of its own.
+func TestAMachineThatWasAboutToJoin(t *testing.T) {
+	disk := wal.NewDisk(1)
+	id := wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("n1")}
+	log, _, err := disk.Open(id, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Save(&pb.HardState{Term: new(uint64(7)), Vote: new(uint64(5)), Commit: new(uint64(0))}, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, stored, err := disk.Open(id, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Log: log, Stored: stored}
+	if m, err := tryOpen(c); err == nil {
+		_ = m.Close()
+		t.Error("it forgets the vote that it gave, and begins a group")
+	}
+}
