@@ -6,6 +6,9 @@
 //	go test -bench . -benchtime 200ms      each by itself
 //	go run ./cmd/table                     interleaved, into docs/explanation/speed.md
 //
+// Package raft below measures replicated state machines beside other engines, and
+// package wire messages beside protobuf's.
+//
 // Topologies below topologies/ are generated as a user's would be; `go generate
 // ./...` makes them anew.
 package bench

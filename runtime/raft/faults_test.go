@@ -197,7 +197,6 @@ func TestAFailedSyncEndsTheNode(t *testing.T) {
 // sends is not heard.
 func TestARemovedMemberStays(t *testing.T) {
 	w := calmWorld(t, 6)
-	w.until("leader has its term's entry", func() bool { return w.leader() != nil && w.leader().machine != nil && w.newest >= 0 })
 	leader := w.leader()
 	w.appended(leader, 1)
 	gone := w.others(leader)[0]

@@ -54,7 +54,6 @@ type Node struct {
 	config NodeConfig
 	core   *Core
 	logger *slog.Logger
-	ticks  <-chan time.Time
 
 	// state is held for writing while the state machine changes.
 	state   sync.RWMutex
