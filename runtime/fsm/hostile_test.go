@@ -66,3 +66,26 @@ func TestErrorsThatPanic(t *testing.T) {
 		})
 	}
 }
+
+// pretender is an update that fails with an error of this package's, of which a
+// client would think that it says something about its session.
+type pretender struct{ hollowUpdate }
+
+func (*pretender) Update(*hollowState) error { return fsm.Reject(fsm.ErrSessionExpired) }
+
+// TestErrorsThatPretend are the update's own.
+func TestErrorsThatPretend(t *testing.T) {
+	r := fsm.NewReplicated[hollowState, pretender](
+		fsm.Codec[hollowState]{},
+		fsm.Codec[pretender]{Consume: func([]byte, *pretender) error { return nil }}, fsm.Options{})
+	var b fsm.Batch
+	b.Open(1)
+	b.Update(1<<20, 1, 1, nil)
+	var got fsm.Applied
+	if err := r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { got = a }); err != nil {
+		t.Fatal(err)
+	}
+	if got.Err == nil || !fsm.OutcomeKnown(got.Err) || got.Err.Error() != fsm.ErrSessionExpired.Error() {
+		t.Errorf("it ends with %v", got.Err)
+	}
+}

@@ -122,6 +122,9 @@ func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, er
 		}
 		if failed != nil {
 			a.Err, known.failure = failed, newFailure(failed)
+			if !OutcomeKnown(failed) {
+				a.Err = known.failure // which only says so
+			}
 			r.replay.skip(at)
 		}
 		r.sessions.keep(s, i, known, r.options.Results)

@@ -168,3 +168,21 @@ func TestAPeerProposesMembers(t *testing.T) {
 		t.Errorf("it is taken: %v", err)
 	}
 }
+
+// TestAClientInSessionsOfNodes asks for updates in sessions that others have opened,
+// with the highest number that there is. Those of nodes go on in another.
+func TestAClientInSessionsOfNodes(t *testing.T) {
+	w, n, leader := forwarding(t, 50)
+	number := uint64(300)
+	for index := range w.newest + 1 {
+		if err := leader.core.ProposeAs(index<<20, 1<<62, 1<<62, []byte{0, 100, 0}, new(reply)); err != nil && !errors.Is(err, fsm.ErrSessionExpired) {
+			t.Fatal(err)
+		}
+	}
+	leader.stirred = true
+	w.until("answers", func() bool { return leader.core.Status().Pending == 0 })
+	for _, node := range []*node{n, leader, n, leader} {
+		number++
+		w.appended(node, number)
+	}
+}

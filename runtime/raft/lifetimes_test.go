@@ -282,3 +282,20 @@ func TestAMachineThatWasAboutToJoin(t *testing.T) {
 		t.Error("it forgets the vote that it gave, and begins a group")
 	}
 }
+
+// TestGroupsOfOneTransportAgree: a group that is to have TLS does not run without it
+// because another has made the transport.
+func TestGroupsOfOneTransportAgree(t *testing.T) {
+	_, configs := group(t)
+	c := configs[0]
+	c.Topology, c.Group, c.Dir, c.Logger = "test", "secret", t.TempDir(), slog.New(slog.DiscardHandler)
+	c.TLSCert, c.TLSKey, c.TLSCA = "a.pem", "b.pem", "c.pem"
+	m, err := raft.New[lists, appendTo](c, listsCodec, appendCodec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Start(t.Context(), nil) == nil {
+		_ = m.Close()
+		t.Error("it runs without TLS")
+	}
+}

@@ -23,6 +23,7 @@ var listeners = struct {
 type listener struct {
 	*grpc.Transport
 	key       grpc.Config // what all who share it must agree in
+	files     grpc.TLS    // likewise
 	operators *operators
 
 	mu     sync.Mutex
@@ -75,13 +76,13 @@ func listen(c *Config) (_ *shared, err error) {
 		if files != (grpc.TLS{}) {
 			config.TLS = &files
 		}
-		l = &listener{key: key, operators: newOperators(), groups: map[string]bool{}, wanted: map[string]map[string]bool{}}
+		l = &listener{key: key, files: files, operators: newOperators(), groups: map[string]bool{}, wanted: map[string]map[string]bool{}}
 		config.Register = l.operators.register
 		if l.Transport, err = grpc.Listen(config); err != nil {
 			return nil, err
 		}
 		listeners.byAddress[key.Address] = l
-	} else if l.key.Node != key.Node || l.key.Topology != key.Topology || l.key.TrustDomain != key.TrustDomain || l.key.Insecure != key.Insecure {
+	} else if l.key.Node != key.Node || l.key.Topology != key.Topology || l.key.TrustDomain != key.TrustDomain || l.key.Insecure != key.Insecure || l.files != files {
 		return nil, fmt.Errorf("raft: node %q already listens on %s, with another configuration", l.key.Node, key.Address)
 	}
 	if l.groups[c.Group] {

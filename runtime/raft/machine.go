@@ -253,7 +253,8 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence uint64, data []by
 
 // Read calls f with the state, as it is after all updates that were acknowledged
 // before Read was called, on whatever node. f runs on this node while no update
-// does; it must not change the state, nor keep what it points to.
+// does, not even the node's own next ones: it is to be quick, must not change the
+// state, nor keep what it points to, nor call the machine.
 func (m *Machine[S, U, P]) Read(ctx context.Context, f func(*S)) error {
 	n, err := m.running()
 	if err != nil {

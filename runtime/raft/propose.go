@@ -50,6 +50,8 @@ func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter
 	switch {
 	case c.err != nil:
 		return c.err
+	case client == c.pending.client && sequence != 0:
+		return fsm.ErrSessionExpired // no client has opened that
 	case len(c.foreign.list) >= c.config.PendingMax:
 		return fsm.ErrTooMany
 	}
@@ -83,7 +85,9 @@ func (c *Core) Result(client, sequence uint64, a fsm.Applied) {
 		}
 	case client != p.client:
 		c.foreign.answer(client, sequence, a)
-	case errors.Is(a.Err, fsm.ErrSessionExpired) && p.isOpen(sequence):
+	case !p.isOpen(sequence):
+		c.foreign.answer(client, sequence, a)
+	case errors.Is(a.Err, fsm.ErrSessionExpired), errors.Is(a.Err, fsm.ErrStale): // stale: a client has used the node's session
 		p.expired(a.Err)
 	default:
 		p.answer(sequence, a)
