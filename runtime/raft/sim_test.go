@@ -82,9 +82,9 @@ type inboxMessage struct {
 	m    *pb.Message
 }
 
-var simPeers = 3
+const simPeers = 3 // in most runs
 
-// newWorld makes a group of three or five nodes, and one or two more machines
+// newWorld makes a group of three, five or one nodes, and one or two more machines
 // that may be added to it.
 func newWorld(t *testing.T, seed uint64) *world { return newWorldOf(t, seed, 4) }
 
@@ -97,8 +97,11 @@ func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 	w.net = transport.NewNetwork[*pb.Message](rand.New(rand.NewPCG(seed, 2)), transport.Faults{DelayMin: 1, DelayMax: 5})
 	w.sessions = 7 + w.rng.IntN(8)
 	members := simPeers
-	if w.rng.IntN(4) == 0 {
+	switch w.rng.IntN(8) {
+	case 0, 1:
 		members = 5
+	case 2:
+		members = 1
 	}
 	for i := range members + 2 {
 		n := &node{w: w, name: fmt.Sprintf("n%d", i+1), number: i, disk: wal.NewDisk(seed + uint64(i)<<32), member: i < members}
@@ -152,7 +155,7 @@ func (n *node) start() {
 	}
 	n.log, n.starts = log, n.starts+1
 	n.machine = fsm.NewReplicated[lists, appendTo](listsCodec, appendCodec, fsm.Options{Sessions: n.w.sessions})
-	join := n.number >= len(n.w.nodes)-2 && len(n.w.nodes) > simPeers
+	join := n.number >= len(n.w.nodes)-2
 	if stored.Snapshot == nil && !join {
 		state, err := n.machine.AppendSnapshot(nil)
 		if err != nil {
