@@ -186,3 +186,25 @@ func TestAClientInSessionsOfNodes(t *testing.T) {
 		w.appended(node, number)
 	}
 }
+
+// TestAReadNobodyWaitsFor is forgotten.
+func TestAReadNobodyWaitsFor(t *testing.T) {
+	w := calmWorld(t, 60)
+	n := w.leader()
+	w.net.Isolate(n.number)
+	w.pass(10 * electionTime)
+	gone, begun, stays := new(reply), new(reply), new(reply)
+	for _, r := range []*reply{gone, begun, stays} {
+		if err := n.core.Read(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.core.AbandonRead(gone)
+	w.net.Heal()
+	w.until("a question to the majority", func() bool { return n.core.Status().Leader != "" })
+	n.core.AbandonRead(begun)
+	w.until("answer", func() bool { return stays.done })
+	if stays.Err != nil || gone.done || begun.done {
+		t.Errorf("%v; those that were given up are answered: %t, %t", stays.Err, gone.done, begun.done)
+	}
+}
