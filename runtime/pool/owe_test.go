@@ -452,6 +452,7 @@ func TestAlarmWhenThereIsRoom(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		top.doors[1].Close()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if alarms != 1 {
 			t.Errorf("%d alarms, not one", alarms)
 		}

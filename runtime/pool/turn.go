@@ -158,6 +158,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 	if u.asked != 0 {
 		pings = r.answer(u) && pings
 		handles = !u.paused() // it may have failed, or filled a queue
+		w = r.w               // and its worker may have been taken from it
 	}
 	switch {
 	case !handles:
