@@ -31,6 +31,10 @@
 //
 // # Limits
 //
+// All first members must be started with the same Peers: a node that was told of
+// others would count other majorities, and nothing notices. Members that hold a
+// valid certificate are trusted: one that was taken over can end the others.
+//
 // A log that was lost must not come back under the name that it had: remove the
 // member and add another. Names of members are never given again. The state is
 // kept in memory, and a snapshot of it is made between two entries, while which
