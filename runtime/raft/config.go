@@ -15,6 +15,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 const (
@@ -46,7 +47,7 @@ type Config struct {
 	// certificate, see package transport/grpc. Without them a node listens on
 	// loopback addresses alone, unless Insecure says otherwise.
 	TLSCert, TLSKey, TLSCA string
-	TrustDomain            string
+	TrustDomain            string // that their certificates name; default with TLS: Topology
 	Insecure               bool
 
 	Transport transport.Transport // in place of gRPC; the caller closes it
@@ -55,7 +56,8 @@ type Config struct {
 	Stored    wal.Stored
 	Logger    *slog.Logger // nil: slog.Default()
 
-	sessions int // kept at once; 0: the default of package fsm
+	above    string // with Peers: the folder that Dir is in, as the caller has named it
+	sessions int    // kept at once; 0: the default of package fsm
 }
 
 // Environment variables that FromEnvironment heeds.
@@ -137,8 +139,38 @@ func (c *Config) check() error {
 	case c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat:
 		return fmt.Errorf("raft: an election timeout of %v is less than two heartbeats of %v", c.ElectionTimeout, c.Heartbeat)
 	}
-	if len(c.Peers) > 0 {
-		c.Dir = filepath.Join(c.Dir, c.Node)
+	if len(c.Peers) == 0 {
+		return nil
+	}
+	c.above, c.Dir = c.Dir, filepath.Join(c.Dir, c.Node)
+	if c.Transport != nil {
+		return nil
+	}
+	return c.checkTLS()
+}
+
+// checkTLS completes what nodes show each other, and says what is wrong with it.
+func (c *Config) checkTLS() error {
+	var missing []string
+	for _, f := range []struct{ file, name string }{
+		{c.TLSCert, VariableCert + " (Config.TLSCert)"},
+		{c.TLSKey, VariableKey + " (Config.TLSKey)"},
+		{c.TLSCA, VariableCA + " (Config.TLSCA)"},
+	} {
+		if f.file == "" {
+			missing = append(missing, f.name)
+		}
+	}
+	switch len(missing) {
+	case 3:
+		return nil // no TLS
+	case 0:
+	default:
+		return fmt.Errorf("raft: TLS is half set: there is no %s", strings.Join(missing, ", no "))
+	}
+	c.TrustDomain = cmp.Or(c.TrustDomain, c.Topology)
+	if err := certs.CheckTrustDomain(c.TrustDomain); err != nil {
+		return fmt.Errorf("raft: trust_domain, or %s, whose default is the name of the topology: %w", VariableTrust, err)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -80,10 +79,8 @@ func (m *Machine[S, U, P]) Start(_ context.Context, host fsm.Host) error {
 func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, err error) {
 	log, stored := c.Log, c.Stored
 	if log == nil {
-		if len(c.Peers) > 0 {
-			if err := makeFolder(filepath.Dir(c.Dir)); err != nil {
-				return nil, nil, fmt.Errorf("raft: the folder of the log: %w", err)
-			}
+		if err := prepareFolder(c); err != nil {
+			return nil, nil, err
 		}
 		id := wal.Identity{Topology: c.Topology, Group: c.Group, Node: MemberID(c.Node)}
 		log, stored, err = wal.Open(c.Dir, id, wal.Options{Sync: c.Sync, Interval: c.SyncInterval, Logger: c.Logger})

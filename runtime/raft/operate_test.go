@@ -60,12 +60,12 @@ func TestTransferLeader(t *testing.T) {
 // TestOperators: with TLS a node takes orders from operators of its topology alone.
 func TestOperators(t *testing.T) {
 	dir := t.TempDir()
-	ca, err := certs.NewAuthority("example.org", time.Now())
+	ca, err := certs.NewAuthority("test", time.Now()) // the name of the topology: the default
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := func(id certs.ID) grpc.TLS {
-		id.TrustDomain = "example.org"
+		id.TrustDomain = "test"
 		pair, err := ca.Issue(id, time.Now(), time.Hour)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestOperators(t *testing.T) {
 	address := freeAddresses(t, 1)[0]
 	m := open(t, raft.Config{
 		Node: "n1", Peers: map[string]string{"n1": address}, Dir: filepath.Join(dir, "log"),
-		TLSCert: own.Cert, TLSKey: own.Key, TLSCA: own.CA, TrustDomain: "example.org",
+		TLSCert: own.Cert, TLSKey: own.Key, TLSCA: own.CA,
 	})
 	items(t, m)
 	for _, c := range []struct {

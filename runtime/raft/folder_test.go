@@ -1,0 +1,75 @@
+package raft_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// TestALogOfOtherKindIsNotPassedOver: a machine does not begin anew beside the log
+// that it had before `raft` was added to the file or taken out of it.
+func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
+	for _, above := range []string{"one", "several"} {
+		t.Chdir(t.TempDir())
+		alone := raft.Config{Dir: "./stock"}
+		node := raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}}
+		first, second := alone, node
+		want := "raft: ./stock holds the log of a machine on one disk, which several do not take over; name another path, or move it away"
+		if above == "several" {
+			first, second = node, alone
+			want = "raft: ./stock holds the log of a node among several, in n1, which a machine on one disk does not take over; name another path, or move it away"
+		}
+		for range 2 { // the second time there is a log of the kind
+			m := open(t, first)
+			items(t, m)
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := tryOpen(second); fmt.Sprint(err) != want {
+			t.Errorf("over the log of %s:\n%v\nwant %s", above, err, want)
+		}
+		if err := os.Rename("stock", "away"); err != nil {
+			t.Fatal(err)
+		}
+		items(t, open(t, second))
+	}
+}
+
+// TestTLSOfAConfig completes what nodes show each other, or says what is wrong.
+func TestTLSOfAConfig(t *testing.T) {
+	const (
+		cert = "TOPOGEN_RAFT_TLS_CERT (Config.TLSCert)"
+		key  = "TOPOGEN_RAFT_TLS_KEY (Config.TLSKey)"
+		ca   = "TOPOGEN_RAFT_TLS_CA (Config.TLSCA)"
+	)
+	for _, c := range []struct {
+		topology      string
+		cert, key, ca string
+		domain        string
+		want          string // after "raft: "; "": nothing is wrong
+	}{
+		{topology: "Bank"},
+		{topology: "Bank", cert: "c", want: "TLS is half set: there is no " + key + ", no " + ca},
+		{topology: "Bank", cert: "c", key: "k", want: "TLS is half set: there is no " + ca},
+		{topology: "Bank", key: "k", ca: "a", want: "TLS is half set: there is no " + cert},
+		{topology: "bank", cert: "c", key: "k", ca: "a"},
+		{topology: "Bank", cert: "c", key: "k", ca: "a", domain: "example.org"},
+		{topology: "Bank", cert: "c", key: "k", ca: "a", want: `trust_domain, or TOPOGEN_RAFT_TRUST_DOMAIN, whose default is the name of the topology: "Bank" is no trust domain: want lower case letters, digits, '.', '-' and '_', as in example.org`},
+	} {
+		_, err := raft.New[lists, appendTo](raft.Config{
+			Topology: c.topology, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:1"}, Dir: filepath.Join(t.TempDir(), "log"),
+			TLSCert: c.cert, TLSKey: c.key, TLSCA: c.ca, TrustDomain: c.domain,
+		}, listsCodec, appendCodec)
+		want := "<nil>"
+		if c.want != "" {
+			want = "raft: " + c.want
+		}
+		if fmt.Sprint(err) != want {
+			t.Errorf("%+v:\n%v\nwant %s", c, err, want)
+		}
+	}
+}
