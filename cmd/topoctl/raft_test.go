@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	gogrpc "google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -130,12 +132,32 @@ func listening(ts *testscript.TestScript, neg bool, args []string) {
 			if err != nil {
 				return
 			}
+			defer func() { _ = conn.Close() }() // not before: what nobody holds is closed by the collector
 			if len(args) == 2 {
 				fmt.Fprintln(conn, args[1])
 				_ = conn.Close()
 			}
 		}
 	}()
+}
+
+// operators NAME ANSWER: sets the variable NAME to an address where whatever is asked
+// of a node has that answer.
+func operators(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: operators NAME ANSWER")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[0], l.Addr().String())
+	s := gogrpc.NewServer(gogrpc.UnknownServiceHandler(func(_ any, stream gogrpc.ServerStream) error {
+		if err := stream.RecvMsg(new(wrapperspb.StringValue)); err != nil {
+			return err
+		}
+		return stream.SendMsg(wrapperspb.String(args[1]))
+	}))
+	ts.Defer(s.Stop)
+	go func() { _ = s.Serve(l) }()
 }
 
 // freeAddresses are n addresses of loopback where nobody listens.

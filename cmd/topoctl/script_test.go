@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"joins":       joins,
 			"second":      second,
 			"listening":   listening,
+			"operators":   operators,
 		},
 	})
 }

@@ -2,6 +2,7 @@ package raft_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -160,7 +161,7 @@ func TestALostLogIsNoticed(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(w.failure, raft.ErrLogLost) {
+	if !errors.Is(w.failure, raft.ErrLogLost) || !strings.HasSuffix(w.failure.Error(), "Remove this member from the group, and add another under a new name") {
 		t.Errorf("it ends with %v", w.failure)
 	}
 }

@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -287,5 +289,53 @@ func TestGroupsOfOneTransportAgree(t *testing.T) {
 	if m.Start(t.Context(), nil) == nil {
 		_ = m.Close()
 		t.Error("it runs without TLS")
+	}
+}
+
+// nobody is who a machine answers in a topology.
+type nobody struct{}
+
+func (nobody) Outcome(fsm.Outcome[appendTo])   {}
+func (nobody) Upcoming(fsm.Upcoming[appendTo]) {}
+
+// TestAnErrorIsToldOnce: who was told by Answer why the machine has ended is not told
+// again by Close, and the log says it once.
+func TestAnErrorIsToldOnce(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		disk := wal.NewDisk(1)
+		log, stored, err := disk.Open(wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("alone")}, wal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var logged bytes.Buffer
+		m, err := raft.New[lists, appendTo](raft.Config{
+			Topology: "test", Group: "lists", Log: log, Stored: stored, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+		}, listsCodec, appendCodec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := &stage{wake: make(chan struct{}, 1)}
+		if err := m.Start(t.Context(), host); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+		disk.FailSync()
+		if _, err := m.Propose(t.Context(), appendTo{0, 2, -1}); err == nil {
+			t.Fatal("the disk has not failed")
+		}
+		<-host.wake
+		if answers {
+			if err := m.Answer(nobody{}); !errors.Is(err, wal.ErrFailed) {
+				t.Errorf("Answer: %v", err)
+			}
+		}
+		if err := m.Close(); (err == nil) != answers {
+			t.Errorf("Close: %v, when Answer has told it: %t", err, answers)
+		}
+		if n := strings.Count(logged.String(), wal.ErrFailed.Error()); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, &logged)
+		}
 	}
 }

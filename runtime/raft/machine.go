@@ -138,7 +138,7 @@ func nonce() uint64 {
 }
 
 // Close stops the machine. What waits for it ends with an error. It returns the
-// error that had ended the machine before, if any.
+// error that had ended the machine before, if any, unless Answer has.
 func (m *Machine[S, U, P]) Close() error {
 	m.mu.Lock()
 	node, leave := m.node, m.leave
@@ -355,14 +355,14 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 		if e := n.do(ctx, func(c *Core) {
 			leads = c.leader == MemberID(to)
 			if !leads && !asked {
-				err = c.TransferLeader(MemberID(to))
+				if err = c.TransferLeader(MemberID(to)); errors.Is(err, ErrMembers) {
+					err = c.members.noVote(to)
+				}
 			}
 		}); e != nil {
 			return e
 		}
 		switch {
-		case errors.Is(err, ErrMembers):
-			return fmt.Errorf("%w: %s has no vote", ErrMembers, to)
 		case leads || err != nil:
 			return err
 		}

@@ -216,6 +216,21 @@ func TestMembersChange(t *testing.T) {
 	if got := items(t, joined); len(got) != 1 {
 		t.Errorf("who joined reads %v", got)
 	}
+	for { // the leader may change
+		leader, _ := ms[1].Leader()
+		at := slices.IndexFunc(configs, func(c raft.Config) bool { return c.Node == leader })
+		if at < 0 {
+			continue
+		}
+		err := ms[at].TransferLeader(t.Context(), "n4")
+		if errors.Is(err, fsm.ErrNotLeader) {
+			continue
+		}
+		if fmt.Sprint(err) != "raft: n4 is a learner, which has no vote; promote it before" {
+			t.Errorf("a learner is to lead: %v", err)
+		}
+		break
+	}
 	change(raft.Change{Kind: raft.Promote, Name: "n4"})
 	gone := "n3"
 	if leader, _ := ms[1].Leader(); leader == gone {
@@ -368,5 +383,10 @@ func TestAddressesChange(t *testing.T) {
 	}
 	if got := items(t, ms[2]); !slices.Equal(got, []uint64{1, 2}) {
 		t.Errorf("it holds %v", got)
+	}
+	for i, member := range ms[0].Status().Members {
+		if member.Address != addresses[i] {
+			t.Errorf("%s is shown at %s, and is at %s", member.Name, member.Address, addresses[i])
+		}
 	}
 }

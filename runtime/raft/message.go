@@ -65,7 +65,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		}
 	case pb.MsgHeartbeat:
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
-			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved", ErrLogLost, last, m.GetCommit())
+			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved. Remove this member from the group, and add another under a new name", ErrLogLost, last, m.GetCommit())
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {

@@ -68,12 +68,14 @@ type Node struct {
 	stop    chan struct{}
 	stopped sync.Once
 	done    chan struct{}
-	err     error // why the node has ended; set before done is closed
+	told    atomic.Bool // Err has said why the node has ended
+	err     error       // why the node has ended; set before done is closed
 
-	crowded  bool      // there is more than one who proposes
-	held     []Message // see hold
-	outgoing map[uint64][]transport.Message
-	order    []uint64 // its keys, in the order of the first message
+	leaderless leaderless
+	crowded    bool      // there is more than one who proposes
+	held       []Message // see hold
+	outgoing   map[uint64][]transport.Message
+	order      []uint64 // its keys, in the order of the first message
 }
 
 // inbox is what waits for the node's goroutine.
@@ -253,6 +255,9 @@ func (n *Node) run() {
 			return
 		}
 		n.publish()
+		if tick {
+			n.watch()
+		}
 	}
 	n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", n.core.Err()))
 	n.end(n.core.Err())
@@ -285,7 +290,9 @@ func (n *Node) take(box *inbox) {
 	for _, m := range box.messages {
 		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
 			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
+			continue
 		}
+		n.leaderless.hear(m.from)
 	}
 	if len(box.proposals) > 0 {
 		n.crowded = n.core.pending.len()+len(box.proposals) > 1
@@ -494,11 +501,11 @@ func (n *Node) end(err error) {
 }
 
 // Close stops the node: what waits for it ends with an error, its log is closed.
-// It returns the error that the node had ended with before, if any.
+// It returns the error that the node had ended with before, if any, unless Err has.
 func (n *Node) Close() error {
 	n.stopped.Do(func() { close(n.stop) })
 	<-n.done
-	if errors.Is(n.err, errNodeStopped) {
+	if errors.Is(n.err, errNodeStopped) || n.told.Load() {
 		return nil
 	}
 	return n.err
@@ -519,6 +526,7 @@ func (n *Node) Done() <-chan struct{} { return n.done }
 func (n *Node) Err() error {
 	select {
 	case <-n.done:
+		n.told.Store(true)
 		return n.err
 	default:
 		return nil

@@ -43,7 +43,7 @@ func TestTransferLeader(t *testing.T) {
 	if err := followers[0].TransferLeader(ctx, b); !errors.Is(err, fsm.ErrNotLeader) {
 		t.Errorf("a follower asks for another: %v", err)
 	}
-	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) {
+	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) || err.Error() != "raft: no member n9; there are n1, n2, n3" {
 		t.Errorf("for one that there is not: %v", err)
 	}
 	if err := leader.TransferLeader(ctx, a); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/raft/v3"
 
@@ -123,6 +124,26 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	}
 	c.node.TransferLeader(to)
 	return nil
+}
+
+// noLeader is an ErrMembers that says why a node cannot be the leader.
+type noLeader struct{ why string }
+
+func (e *noLeader) Error() string { return "raft: " + e.why }
+func (e *noLeader) Unwrap() error { return ErrMembers }
+
+// noVote says why a node cannot be the leader, where it has no vote.
+func (m members) noVote(name string) error {
+	if o, ok := m[MemberID(name)]; ok && !o.Removed {
+		return &noLeader{name + " is a learner, which has no vote; promote it before"}
+	}
+	var names []string
+	for _, o := range m.list() {
+		if !o.Removed {
+			names = append(names, o.Name)
+		}
+	}
+	return &noLeader{fmt.Sprintf("no member %s; there are %s", name, strings.Join(names, ", "))}
 }
 
 // see looks whether the leader has changed, and what may be lost by that or by

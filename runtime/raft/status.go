@@ -58,6 +58,9 @@ func (c *Core) Status() Status {
 	progress := c.node.Status().Progress
 	for _, m := range c.members {
 		p := progress[m.ID]
+		if !m.Removed { // the address in force, as in Node.learnPeers
+			m.Address = cmp.Or(c.config.Peers[m.Name], m.Address)
+		}
 		s.Members = append(s.Members, MemberStatus{Member: m, Match: p.Match, Active: p.RecentActive || m.ID == c.id})
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.Name, b.Name) })

@@ -24,6 +24,9 @@ type Node struct {
 	Key     string
 	CA      string
 	Timeout time.Duration
+
+	asked  string // address of a node that has sent this on to Addr; "": none has
+	sentTo string // the leader, as that node knows
 }
 
 // RaftTransfer makes another node the leader.
@@ -137,10 +140,13 @@ func (n *Node) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	text, advice := err.Error(), ""
+	text, advice, who := err.Error(), "", oneLine(n.Addr)
 	if errors.As(err, &refused) {
 		s := refused.GRPCStatus()
 		text = s.Message()
+		if n.asked != "" {
+			who = fmt.Sprintf("asked %s, was sent on to the leader %s at %s", oneLine(n.asked), oneLine(n.sentTo), who)
+		}
 		switch s.Code() {
 		case codes.Unavailable:
 			text = "cannot reach the node: " + reason(text)
@@ -153,7 +159,7 @@ func (n *Node) explain(err error) error {
 			advice = "\nIs this the address of a node with state machines?"
 		}
 	}
-	return fmt.Errorf("%s: %s%s", oneLine(n.Addr), oneLine(strings.TrimSpace(text)), advice)
+	return fmt.Errorf("%s: %s%s", who, oneLine(strings.TrimSpace(text)), advice)
 }
 
 // reason is why there is no connection, in gRPC's words without its frame.
@@ -197,7 +203,7 @@ func (n *Node) leader(ctx context.Context) (Node, error) {
 	}
 	for _, m := range g.Members {
 		if m.Name == g.Leader && g.Leader != "" {
-			other.Addr = m.Address
+			other.Addr, other.asked, other.sentTo = m.Address, n.Addr, m.Name
 			return other, nil
 		}
 	}
