@@ -57,7 +57,7 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 		return nil, Stored{}, err
 	case d.log != nil:
 		return nil, Stored{}, fmt.Errorf("wal: the simulated disk is %w", ErrInUse)
-	case d.made && d.id != id:
+	case d.made && !d.id.same(id):
 		return nil, Stored{}, &IdentityError{Dir: "the simulated disk", Got: d.id, Want: id}
 	case d.flipped:
 		return nil, Stored{}, &DamageError{File: "the simulated disk", Offset: d.rng.Int64N(int64(len(d.records))*64 + 64), Reason: "a bit has flipped"}
@@ -174,11 +174,15 @@ func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 		if err != nil {
 			return err
 		}
-		if b.changed {
-			d.records = append(d.records, diskRecord{state: &b.state})
+		before := b.before()
+		if before != l.shape.state {
+			d.records = append(d.records, diskRecord{state: &before})
 		}
 		for _, e := range b.entries {
 			d.records = append(d.records, diskRecord{entry: e})
+		}
+		if before != b.state {
+			d.records = append(d.records, diskRecord{state: &b.state})
 		}
 		l.shape.add(b)
 		if sync && l.sync == Always {
@@ -196,7 +200,7 @@ func (l *diskLog) SaveSnapshot(s *raftpb.Snapshot) error {
 		}
 		l.shape.state = l.shape.state.raised(at)
 		l.shape.snapshot(at, true)
-		d.records = append(d.records, diskRecord{state: new(l.shape.state)}, diskRecord{snapshot: proto.CloneOf(s)})
+		d.records = append(d.records, diskRecord{snapshot: proto.CloneOf(s)}, diskRecord{state: new(l.shape.state)})
 		if err := d.flush(); err != nil || d.lies {
 			return err
 		}

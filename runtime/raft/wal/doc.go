@@ -34,9 +34,11 @@
 //
 // # When the disk is damaged
 //
-// A node of a group may begin anew with an empty directory, under a new name. Where
-// the newest snapshot's file is damaged, remove it: the older one and the entries
-// since it are there, and nothing is lost.
+// Keep a copy. Where the newest snapshot's file is damaged, remove it: the older one
+// and the entries since it are there, and nothing is lost. Else a node of a group is
+// removed from it, and another added under a new name. Never start a node under its
+// old name with an empty directory: what it has acknowledged is missing there, and
+// the group may lose it. A log on one disk alone comes back from a backup.
 //
 // # Limits
 //

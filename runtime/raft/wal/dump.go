@@ -72,11 +72,17 @@ func (d *dump) run() error {
 		d.present[f.at] = f
 	}
 	all, err := segments(filepath.Join(d.dir, segmentsDir))
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	if len(all) == 0 && len(files) > 0 {
+		return missingSegments(d.dir)
+	}
 	if len(all) == 0 {
-		return fmt.Errorf("there are no segments: %w", os.ErrNotExist)
+		if _, err := os.Stat(d.dir); err != nil {
+			return err
+		}
+		return ErrNoLog
 	}
 	d.report.Segments, d.report.Snapshots = len(all), len(files)
 	d.shape.unknown = all[0].seq > 0
@@ -107,7 +113,7 @@ func (d *dump) record(s scanned) error {
 		if !ok {
 			return errNotOne(s.kind)
 		}
-		d.report.Identity, r.Detail = id, id.String()
+		d.report.Identity, r.Detail = id, fmt.Sprintf("%v, id %x", id, id.Node)
 	case typeEntry:
 		e, ok := parseEntry(s.data)
 		if !ok {
@@ -125,7 +131,7 @@ func (d *dump) record(s scanned) error {
 		}
 		r.Index, r.Term = h.commit, h.term
 		if h.vote != 0 {
-			r.Detail = fmt.Sprintf("vote for %x", h.vote)
+			r.Detail = d.vote(h.vote)
 		}
 		d.shape.state = h
 	case typeSnapshot:
@@ -141,6 +147,15 @@ func (d *dump) record(s scanned) error {
 		d.shape.snapshot(at, present)
 	}
 	return d.tell(r)
+}
+
+// vote names who was voted for, where it is the node itself: the log does not hold
+// the names of others.
+func (d *dump) vote(id uint64) string {
+	if own := d.report.Identity; id == own.Node && own.Name != "" {
+		return fmt.Sprintf("vote for %s, id %x", own.node(), id)
+	}
+	return fmt.Sprintf("vote for id %x", id)
 }
 
 func errNotOne(kind recordType) error { return fmt.Errorf("the %v is not one", kind) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,10 @@ func TestVerify(t *testing.T) {
 	}); r != want {
 		t.Errorf("%+v", r)
 	}
-	if _, err := wal.Verify(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := wal.Verify(filepath.Join(d.dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := wal.Verify(t.TempDir()); !errors.Is(err, wal.ErrNoLog) {
 		t.Error(err)
 	}
 
@@ -35,6 +39,49 @@ func TestVerify(t *testing.T) {
 	must(t, err)
 	if r.Cut == nil || r.Cut.File != d.last(t) || r.Last != 6 || r.Cut.Bytes < 500 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestSnapshotsAlone are what is left of a log, and not a folder without one.
+func TestSnapshotsAlone(t *testing.T) {
+	d := smallLog(t)
+	must(t, os.RemoveAll(filepath.Join(d.dir, "wal")))
+	_, verifyErr := wal.Verify(d.dir)
+	_, _, openErr := wal.Open(d.dir, own, wal.Options{})
+	for _, err := range []error{verifyErr, openErr} {
+		damage, is := errors.AsType[*wal.DamageError](err)
+		if !is || damage.File != filepath.Join(d.dir, "wal") || !strings.Contains(damage.Reason, "the log is missing") {
+			t.Error(err)
+		}
+	}
+	if !strings.Contains(openErr.Error(), `"topoctl log verify `+d.dir+`"`) {
+		t.Errorf("nothing says what to do: %v", openErr)
+	}
+}
+
+// TestFind: logs of a group, of groups, and no deeper; and what is none.
+func TestFind(t *testing.T) {
+	root := inMemory(t)
+	for _, name := range []string{"stock/n2", "stock/n1", "ledger", "a/b/c", "[x/n1"} {
+		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
+		l, _ := open(t, filepath.Join(root, name), wal.Options{})
+		must(t, l.Close())
+	}
+	must(t, os.MkdirAll(filepath.Join(root, "empty", "wal"), 0o700))
+	for dir, want := range map[string][]string{
+		root:                          {"[x/n1", "ledger", "stock/n1", "stock/n2"},
+		filepath.Join(root, "stock"):  {"stock/n1", "stock/n2"},
+		filepath.Join(root, "empty"):  nil,
+		filepath.Join(root, "ledger"): nil,
+		filepath.Join(root, "none"):   nil,
+	} {
+		got := wal.Find(dir)
+		for i, name := range want {
+			want[i] = filepath.Join(root, name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
 	}
 }
 

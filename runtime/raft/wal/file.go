@@ -72,14 +72,19 @@ func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 	})
 }
 
-// save writes the state first: what it says about entries is a hint, and so a
-// record that a crash has left incomplete has, mostly, nothing behind it.
+// save writes the state first, so that a record that a crash has left incomplete
+// has, mostly, nothing behind it.
 func (l *fileLog) save(b batch, sync bool) error {
-	if err := l.saveState(b.state); err != nil {
+	before := b.before()
+	if err := l.saveState(before); err != nil {
 		return err
 	}
 	if len(b.entries) > 0 {
-		if err := l.wal.Save(nil, l.withData(b.entries)); err != nil { // the engine syncs entries
+		var behind *raftpb.HardState
+		if before != b.state {
+			behind = b.state.proto()
+		}
+		if err := l.wal.Save(behind, l.withData(b.entries)); err != nil { // the engine syncs entries
 			return err
 		}
 	}
@@ -124,12 +129,12 @@ func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
 		if err := syncDir(filepath.Join(l.dir, snapshotDir)); err != nil { // which the engine does not
 			return err
 		}
-		state := l.shape.state.raised(at)
-		if err := l.saveState(state); err != nil {
-			return err
-		}
 		members := raftpb.EnsureConfState(proto.CloneOf(s.GetMetadata().GetConfState()))
 		if err := l.wal.SaveSnapshot(&walpb.Snapshot{Index: &at.index, Term: &at.term, ConfState: members}); err != nil {
+			return err
+		}
+		state := l.shape.state.raised(at)
+		if err := l.saveState(state); err != nil { // not before: without the snapshot what stands there would be committed
 			return err
 		}
 		if err := l.flush(); err != nil {

@@ -2,6 +2,8 @@ package wal
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -10,37 +12,73 @@ import (
 const nameMax = 1 << 10
 
 func (id Identity) check() error {
-	if len(id.Topology) > nameMax || len(id.Group) > nameMax {
+	if len(id.Topology) > nameMax || len(id.Group) > nameMax || len(id.Name) > nameMax {
 		return fmt.Errorf("wal: a name of an identity has more than %d bytes", nameMax)
 	}
 	return nil
 }
 
+// same reports whether it is the same log's: names are for people.
+func (id Identity) same(other Identity) bool {
+	id.Name = other.Name
+	return id == other
+}
+
+// node is the node's name, or its id as the engine writes it, where nobody gave one.
+// Names that would not be one word of a line are quoted.
+func (id Identity) node() string {
+	if id.Name == "" {
+		return fmt.Sprintf("node %x", id.Node)
+	}
+	if quoted := strconv.Quote(id.Name); quoted != `"`+id.Name+`"` || strings.Contains(id.Name, " ") {
+		return quoted
+	}
+	return id.Name
+}
+
 // appendIdentity appends the message {string topology = 1; string group = 2; uint64
-// node = 3}.
+// node = 3; string name = 4}, the last only where there is one.
 func appendIdentity(b []byte, id Identity) []byte {
 	b = protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), id.Topology)
 	b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), id.Group)
-	return protowire.AppendVarint(protowire.AppendTag(b, 3, protowire.VarintType), id.Node)
+	b = protowire.AppendVarint(protowire.AppendTag(b, 3, protowire.VarintType), id.Node)
+	if id.Name == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, 4, protowire.BytesType), id.Name)
 }
 
 func parseIdentity(b []byte) (id Identity, ok bool) {
 	for i, text := range []*string{&id.Topology, &id.Group} {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 || number != protowire.Number(i+1) || kind != protowire.BytesType {
+		if *text, b, ok = parseText(b, protowire.Number(i+1)); !ok {
 			return id, false
 		}
-		v, m := protowire.ConsumeBytes(b[n:])
-		if m < 0 {
-			return id, false
-		}
-		*text, b = string(v), b[n+m:]
 	}
 	number, kind, n := protowire.ConsumeTag(b)
 	if n < 0 || number != 3 || kind != protowire.VarintType {
 		return id, false
 	}
 	v, m := protowire.ConsumeVarint(b[n:])
-	id.Node = v
-	return id, m > 0 && n+m == len(b)
+	if m < 0 {
+		return id, false
+	}
+	id.Node, b = v, b[n+m:]
+	if len(b) == 0 {
+		return id, true
+	}
+	id.Name, b, ok = parseText(b, 4)
+	return id, ok && id.Name != "" && len(b) == 0
+}
+
+// parseText parses the field of a number, and returns what is behind it.
+func parseText(b []byte, want protowire.Number) (text string, rest []byte, ok bool) {
+	number, kind, n := protowire.ConsumeTag(b)
+	if n < 0 || number != want || kind != protowire.BytesType {
+		return "", nil, false
+	}
+	v, m := protowire.ConsumeBytes(b[n:])
+	if m < 0 {
+		return "", nil, false
+	}
+	return string(v), b[n+m:], true
 }

@@ -38,10 +38,11 @@ type Identity struct {
 	Topology string
 	Group    string
 	Node     uint64
+	Name     string // of the node, for people: logs are told apart by the others
 }
 
 func (id Identity) String() string {
-	return fmt.Sprintf("node %d of group %q in topology %q", id.Node, id.Group, id.Topology)
+	return fmt.Sprintf("%s (group %q, topology %q)", id.node(), id.Group, id.Topology)
 }
 
 // Stored is what a log held when it was opened. Nothing of it is kept by the log.
@@ -79,7 +80,7 @@ func (s Sync) String() string {
 type Options struct {
 	Sync     Sync
 	Interval time.Duration // between syncs in mode Interval; default 10 ms
-	Logger   *slog.Logger  // told of cut tails and slow syncs; default none
+	Logger   *slog.Logger  // told of new logs, cut tails and slow syncs; default none
 }
 
 // intervalDefault is what a person does not notice, and a disk has many of.
@@ -105,6 +106,7 @@ func (o Options) withDefaults() (Options, error) {
 var (
 	ErrFailed   = errors.New("wal: the log has failed")             // an earlier call has; open it again
 	ErrClosed   = errors.New("wal: the log is closed")              // by Close
+	ErrNoLog    = errors.New("there is no log in it")               // for Verify and Dump; Open would make one
 	ErrInUse    = errors.New("in use by another process")           // or by another log of this one
 	ErrIdentity = errors.New("the log of another")                  // its identity is not the one asked for
 	ErrDamaged  = errors.New("damaged")                             // every *DamageError
@@ -133,7 +135,10 @@ type IdentityError struct {
 }
 
 func (e *IdentityError) Error() string {
-	return fmt.Sprintf("wal: %s is the log of %v, not of %v", e.Dir, e.Got, e.Want)
+	if e.Got.Group != e.Want.Group || e.Got.Topology != e.Want.Topology {
+		return fmt.Sprintf("wal: %s is the log of %v, not of %v", e.Dir, e.Got, e.Want)
+	}
+	return fmt.Sprintf("wal: %s is the log of %v, not of %s; TOPOGEN_NODE says which node this is", e.Dir, e.Got, e.Want.node())
 }
 
 // Is makes every IdentityError match [ErrIdentity].

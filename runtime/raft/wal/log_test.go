@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var own = wal.Identity{Topology: "bank", Group: "ledger", Node: 1}
+var own = wal.Identity{Topology: "bank", Group: "ledger", Node: 0x1f, Name: "n1"}
 
 func entry(index, term uint64, data string) *raftpb.Entry {
 	e := &raftpb.Entry{Index: &index, Term: &term}
@@ -109,13 +110,21 @@ func inMemory(t *testing.T) string {
 
 func TestFresh(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	l, s := open(t, dir, wal.Options{})
+	var told bytes.Buffer
+	o := wal.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}
+	l, s := open(t, dir, o)
+	for _, want := range []string{`level=INFO msg="a new log begins"`, "folder=" + dir, `identity="n1 (group \"ledger\", topology \"bank\")"`} {
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("%s is not told: %s", want, &told)
+		}
+	}
 	if !s.Fresh || s.Snapshot != nil || len(s.Entries) > 0 || s.State == nil {
 		t.Errorf("%+v", s)
 	}
-	l, s = reopened(t, l, dir)
-	if s.Fresh {
-		t.Error("fresh again")
+	told.Reset()
+	must(t, l.Close())
+	if l, s = open(t, dir, o); s.Fresh || told.Len() > 0 {
+		t.Errorf("fresh again: %s", &told)
 	}
 	must(t, l.Close())
 	must(t, l.Close())
@@ -128,15 +137,34 @@ func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Close())
-	for _, other := range []wal.Identity{
-		{Topology: "shop", Group: own.Group, Node: own.Node},
-		{Topology: own.Topology, Group: "", Node: own.Node},
-		{Topology: own.Topology, Group: own.Group, Node: 2},
+	const whose = ` is the log of n1 (group "ledger", topology "bank"), not of `
+	for want, other := range map[string]wal.Identity{
+		`n1 (group "ledger", topology "shop")`:          {Topology: "shop", Group: own.Group, Node: own.Node, Name: "n1"},
+		`n1 (group "", topology "bank")`:                {Topology: own.Topology, Group: "", Node: own.Node, Name: "n1"},
+		`n3; TOPOGEN_NODE says which node this is`:      {Topology: own.Topology, Group: own.Group, Node: 0x2f, Name: "n3"},
+		`"n 3\n"; TOPOGEN_NODE says which node this is`: {Topology: own.Topology, Group: own.Group, Node: 0x2f, Name: "n 3\n"},
+		`node 2f; TOPOGEN_NODE says which node this is`: {Topology: own.Topology, Group: own.Group, Node: 0x2f},
 	} {
 		_, _, err := wal.Open(dir, other, wal.Options{})
-		if !errors.Is(err, wal.ErrIdentity) || !strings.Contains(err.Error(), own.String()) || !strings.Contains(err.Error(), other.String()) {
+		if !errors.Is(err, wal.ErrIdentity) || err.Error() != "wal: "+dir+whose+want {
 			t.Errorf("%v opens it: %v", other, err)
 		}
+	}
+	nameless := own
+	nameless.Name = "" // as in logs that were made before there were names
+	l, _, err := wal.Open(dir, nameless, wal.Options{})
+	must(t, err)
+	must(t, l.Close())
+	old := t.TempDir()
+	l, _, err = wal.Open(old, nameless, wal.Options{})
+	must(t, err)
+	l, _ = reopened(t, l, old)
+	must(t, l.Close())
+	if r, err := wal.Verify(old); err != nil || r.Identity != nameless {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Name: strings.Repeat("n", 2000)}, wal.Options{}); err == nil {
+		t.Error("a name of any length is taken")
 	}
 	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Group: strings.Repeat("g", 2000)}, wal.Options{}); err == nil {
 		t.Error("an identity of any length is taken")

@@ -148,12 +148,19 @@ func (m *machine) save(t *rapid.T) {
 	if err := m.log.Save(s, entries, sync); err != nil {
 		t.Fatal(err)
 	}
+	after := m.model.state
 	if s != nil {
-		m.did(m.model.withState(s))
+		after = s
 	}
+	before := after // what it calls committed is there already
+	if len(entries) > 0 {
+		before = state(after.GetTerm(), after.GetVote(), min(after.GetCommit(), first-1))
+	}
+	m.did(m.model.withState(before))
 	for _, e := range entries {
 		m.did(m.model.withEntry(e))
 	}
+	m.did(m.model.withState(after))
 	if sync && m.sync == wal.Always {
 		m.synced()
 	}

@@ -66,7 +66,9 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("wal: %s is a file; name the directory of a log", dir)
 	} else if errors.Is(err, os.ErrNotExist) {
-		if err := os.Mkdir(dir, 0o700); err != nil {
+		if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(filepath.Clean(dir)), cause(err))
+		} else if err != nil {
 			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
 		}
 		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
@@ -78,17 +80,34 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		return nil, fmt.Errorf("wal: %s is %w", dir, ErrInUse)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("wal: cannot write in %s: %w", dir, err)
+		return nil, fmt.Errorf("wal: cannot write in %s: %w", dir, cause(err))
 	}
 	return lock, nil
 }
 
-// explained says which log it is about, where an error does not.
+// explained says which log it is about, where an error does not, and who knows what
+// to do about damage.
 func explained(dir string, err error) error {
-	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrIdentity) {
+	path, isPath := errors.AsType[*os.PathError](err)
+	switch {
+	case errors.Is(err, ErrIdentity):
 		return err
+	case errors.Is(err, ErrDamaged):
+		return fmt.Errorf("wal: %w; \"topoctl log verify %s\" says what to do", err, dir)
+	case isPath && errors.Is(err, os.ErrPermission) && path.Op == "mkdir":
+		return fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(path.Path), path.Err)
+	case isPath && errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("wal: cannot open %s: %w", path.Path, path.Err)
 	}
 	return fmt.Errorf("wal: cannot open the log in %s: %w", dir, err)
+}
+
+// cause is what the system says, without the calls and paths on the way.
+func cause(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // open reads what is there, or makes it, and has the engine go on behind it.
@@ -188,8 +207,9 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 		return Stored{}, err
 	}
 	if len(files) > 0 {
-		return Stored{}, &DamageError{File: filepath.Join(l.dir, segmentsDir), Reason: "there are snapshots, but the log is missing"}
+		return Stored{}, missingSegments(l.dir)
 	}
+	l.options.Logger.Info("a new log begins", "folder", l.dir, "identity", id.String())
 	if err := os.MkdirAll(snaps, 0o700); err != nil {
 		return Stored{}, err
 	}
@@ -197,6 +217,11 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 		return Stored{}, err
 	}
 	return Stored{State: l.shape.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll())
+}
+
+// missingSegments says that there are only snapshots.
+func missingSegments(dir string) error {
+	return &DamageError{File: filepath.Join(dir, segmentsDir), Reason: "there are snapshots, but the log is missing"}
 }
 
 // read reads and checks all records.
@@ -218,7 +243,7 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
 			if !ok {
 				return errNotOne(r.kind)
 			}
-			if got != id {
+			if !got.same(id) {
 				return &IdentityError{Dir: l.dir, Got: got, Want: id}
 			}
 		case typeEntry:

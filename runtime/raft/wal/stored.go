@@ -46,8 +46,18 @@ const entryMax = recordMax - 64 // the heads of entry and record
 // batch is what one call saves, checked against what is there.
 type batch struct {
 	state   hardState
-	changed bool // the state is another than before
 	entries []*raftpb.Entry
+}
+
+// before is the state as it is written before the entries. It calls none of these
+// committed: should they not survive a crash, those that stood in their place
+// before would be.
+func (b batch) before() hardState {
+	state := b.state
+	if len(b.entries) > 0 {
+		state.commit = min(state.commit, b.entries[0].GetIndex()-1)
+	}
+	return state
 }
 
 // newBatch checks what is to be saved behind s. It changes nothing.
@@ -55,7 +65,6 @@ func newBatch(s *shape, state *raftpb.HardState, entries []*raftpb.Entry) (batch
 	b := batch{state: s.state, entries: entries}
 	if !raft.IsEmptyHardState(state) {
 		b.state = hardState{state.GetTerm(), state.GetVote(), state.GetCommit()}
-		b.changed = b.state != s.state
 	}
 	for i, e := range entries {
 		var err error
