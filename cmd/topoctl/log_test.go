@@ -20,11 +20,11 @@ func savelog(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	entries, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
-	l, _, err := wal.Open(ts.MkAbs(args[0]), wal.Identity{Topology: "bank", Group: "ledger\x1b[2J", Node: 1}, wal.Options{Sync: wal.None})
+	l, _, err := wal.Open(ts.MkAbs(args[0]), wal.Identity{Topology: "bank", Group: "ledger\x1b[2J", Node: 0x1f, Name: "n1"}, wal.Options{Sync: wal.None})
 	ts.Check(err)
 	for i := range entries {
 		e := &raftpb.Entry{Index: new(i + 1), Term: new(uint64(3)), Data: fmt.Appendf(nil, "update %d", i+1)}
-		ts.Check(l.Save(&raftpb.HardState{Term: new(uint64(3)), Vote: new(uint64(1)), Commit: new(i)}, []*raftpb.Entry{e}, true))
+		ts.Check(l.Save(&raftpb.HardState{Term: new(uint64(3)), Vote: new(uint64(0x1f)), Commit: new(i)}, []*raftpb.Entry{e}, true))
 		if i == 1 {
 			s := &raftpb.Snapshot{Data: []byte("state"), Metadata: &raftpb.SnapshotMetadata{Index: new(i + 1), Term: new(uint64(3))}}
 			ts.Check(l.SaveSnapshot(s))

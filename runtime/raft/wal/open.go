@@ -187,12 +187,16 @@ func (l *fileLog) clean() error {
 	if err := os.RemoveAll(filepath.Join(l.dir, makingDir)); err != nil {
 		return err
 	}
-	halves, err := filepath.Glob(filepath.Join(l.dir, segmentsDir, "*.tmp"))
-	if err != nil {
+	wals := filepath.Join(l.dir, segmentsDir)
+	all, err := os.ReadDir(wals)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, name := range halves {
-		if err := os.Remove(name); err != nil {
+	for _, e := range all {
+		if filepath.Ext(e.Name()) != ".tmp" {
+			continue
+		}
+		if err := os.Remove(filepath.Join(wals, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,9 +14,10 @@ import (
 // TestWithoutPermission: what the system says, and of what, once.
 func TestWithoutPermission(t *testing.T) {
 	dir := t.TempDir()
+	must(t, os.Chmod(filepath.Dir(dir), 0o755)) // anybody may look
 	for name, c := range map[string]struct {
 		make func() error // what there is in dir/NAME
-		want string       // behind dir
+		want string
 	}{
 		"missing": {func() error { return nil }, "wal: cannot write in " + dir + ": permission denied"},
 		"closed": {
@@ -24,16 +26,9 @@ func TestWithoutPermission(t *testing.T) {
 		},
 		"locked": {
 			func() error {
-				if err := os.Mkdir(filepath.Join(dir, "locked"), 0o700); err != nil {
-					return err
-				}
-				if err := os.WriteFile(filepath.Join(dir, "locked", "lock"), nil, 0o600); err != nil {
-					return err
-				}
-				if err := os.Chmod(filepath.Join(dir, "locked", "lock"), 0o666); err != nil {
-					return err
-				}
-				return os.Chmod(filepath.Join(dir, "locked"), 0o555)
+				locked := filepath.Join(dir, "locked")
+				lock := filepath.Join(locked, "lock")
+				return errors.Join(os.Mkdir(locked, 0o700), os.WriteFile(lock, nil, 0o600), os.Chmod(lock, 0o666), os.Chmod(locked, 0o555))
 			},
 			"wal: cannot write in " + filepath.Join(dir, "locked") + ": permission denied",
 		},

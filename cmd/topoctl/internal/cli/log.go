@@ -116,7 +116,7 @@ func (l LogVerify) run(_ context.Context, s Streams) error {
 		return logError(l.Dir, err)
 	}
 	w := bufio.NewWriter(s.Out)
-	fmt.Fprintf(w, "identity  %s\n", oneLine(r.Identity.String()))
+	fmt.Fprintf(w, "identity  %s, id %x\n", oneLine(r.Identity.String()), r.Identity.Node)
 	fmt.Fprintf(w, "files     %d of segments, %d of snapshots; %d records\n", r.Segments, r.Snapshots, r.Records)
 	if r.Snapshot > 0 {
 		fmt.Fprintf(w, "snapshot  at %d\n", r.Snapshot)
@@ -140,21 +140,47 @@ func inside(dir, file string) string {
 	return file
 }
 
+// damageAdvice does not lose updates: a node that begins with an empty directory under
+// its old name has forgotten what it acknowledged.
+const damageAdvice = `
+The node does not start with it. Keep a copy.
+On several machines: "topoctl raft members remove NAME", then add another node under
+a new name, with TOPOGEN_RAFT_JOIN=true. Never start a node under its old name with
+an empty directory: acknowledged updates may be lost.
+On one disk alone: restore a backup.`
+
 // logError says what is wrong with a log, and what to do.
 func logError(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if damage, ok := errors.AsType[*wal.DamageError](err); ok {
-		const advice = "\nThe node does not start with it. Keep a copy; a node of a group may join again with an empty directory."
-		return fmt.Errorf("%s is damaged at offset %d: %s%s", oneLine(damage.File), damage.Offset, oneLine(damage.Reason), advice)
+		return fmt.Errorf("%s is damaged at offset %d: %s%s", oneLine(damage.File), damage.Offset, oneLine(damage.Reason), damageAdvice)
+	}
+	if errors.Is(err, wal.ErrNoLog) {
+		err = wal.ErrNoLog
+		if logs := wal.Find(dir); len(logs) > 0 {
+			return fmt.Errorf("%s is no log: %s", oneLine(dir), oneLine(nameOne(dir, logs)))
+		}
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
 	advice := ""
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, wal.ErrNoLog) {
 		advice = "\nName the directory of a log: the path that the topology gives it."
 	}
 	return fmt.Errorf("cannot read the log in %s: %s%s", oneLine(dir), oneLine(err.Error()), advice)
+}
+
+// nameOne tells the logs below a directory.
+func nameOne(dir string, logs []string) string {
+	names := make([]string, len(logs))
+	for i, log := range logs {
+		names[i] = inside(dir, log)
+	}
+	if len(logs) == 1 {
+		return fmt.Sprintf("there is a log of %s in it: name %s", names[0], logs[0])
+	}
+	return fmt.Sprintf("there are logs of %s in it: name one of them, %s", strings.Join(names, ", "), logs[0])
 }
