@@ -168,7 +168,7 @@ func compare(t *testing.T, file string, got []byte) {
 
 // needTypes are the successes that syntax does not suffice for: what they name
 // lies in other packages, or bind has a warning, of which it then makes sure. What
-// crosses to a process always needs them.
+// crosses to a process, and what a machine keeps, always needs them.
 var needTypes = []string{"construct", "foreign", "hearing", "nothing", "scenarios/goroutine"}
 
 // TestSyntaxAlone generates the successes one by one without asking for types:
@@ -184,7 +184,8 @@ func TestSyntaxAlone(t *testing.T) {
 		}
 		t.Run(c.dir, func(t *testing.T) {
 			t.Setenv("PATH", "")
-			if slices.Contains(needTypes, c.dir) || bytes.Contains(c.input.Source, []byte("isolation: process")) {
+			crosses := bytes.Contains(c.input.Source, []byte("isolation: process")) || bytes.Contains(c.input.Source, []byte("kind: "))
+			if crosses || slices.Contains(needTypes, c.dir) {
 				t.Setenv("PATH", path)
 			}
 			result, findings := gen.Generate(t.Context(), c.input)
