@@ -46,6 +46,7 @@ func (c *schemaChecker) report(v violation) {
 func (c *schemaChecker) unknownKeys(v violation) {
 	properties, _ := v.schema["properties"].(map[string]any)
 	known := slices.Sorted(maps.Keys(properties))
+	shown := enumerate(shownKeys(v, known), "and") // once: there may be as many unknown keys as a file holds
 	for _, f := range v.at.value.Fields {
 		name := f.Key.Value
 		if _, ok := properties[name]; ok || c.found.exact[f.Key.Pointer] {
@@ -55,7 +56,7 @@ func (c *schemaChecker) unknownKeys(v violation) {
 			c.found.addText(codeTimerHas, f.Key, "a timer has no "+name, "leave it out")
 			continue
 		}
-		suggestion := "the keys here are " + enumerate(shownKeys(v, known), "and")
+		suggestion := "the keys here are " + shown
 		if len(known) == 1 {
 			suggestion = "the only key here is " + known[0]
 		}
