@@ -6,23 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
-)
-
-const (
-	inboxMessagesMax = 8192      // from peers, not yet looked at; more are dropped, and sent again
-	inboxBytesMax    = 256 << 20 // and their bytes; one snapshot above it is taken nevertheless
-	readsMax         = 1 << 14   // under way; others wait until there is room, as they do with proposals
 )
 
 // StateMachine is what a node applies committed entries to; *fsm.Replicated is
@@ -76,37 +66,6 @@ type Node struct {
 	held       []Message // see hold
 	outgoing   map[uint64][]transport.Message
 	order      []uint64 // its keys, in the order of the first message
-}
-
-// inbox is what waits for the node's goroutine.
-type inbox struct {
-	mu        sync.Mutex
-	messages  []incoming
-	bytes     int
-	dropped   uint64
-	proposals []proposal
-	reads     []Waiter
-	calls     []func(*Core)
-	closed    bool
-	err       error // why
-}
-
-type incoming struct {
-	from uint64
-	*pb.Message
-	bytes int
-}
-
-type proposal struct {
-	kind Kind
-	data []byte
-	w    numbered
-}
-
-// numbered is a Waiter that is told the number of its proposal, for Abandon.
-type numbered interface {
-	Waiter
-	proposed(number uint64)
 }
 
 // errNodeStopped ends what waits for a node that was told to stop.
@@ -180,47 +139,6 @@ func (n *Node) prepare() (err error) {
 	return err
 }
 
-// receive takes what a peer has sent. It runs on goroutines of the transport.
-func (n *Node) receive(from string, payloads [][]byte) {
-	id := MemberID(from)
-	for _, b := range payloads {
-		m := new(pb.Message)
-		if err := proto.Unmarshal(b, m); err != nil {
-			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", from), slog.Any("error", err))
-			continue
-		}
-		n.inbox.mu.Lock()
-		if n.inbox.closed || len(n.inbox.messages) >= inboxMessagesMax || n.inbox.bytes > inboxBytesMax {
-			n.inbox.dropped++
-		} else {
-			n.inbox.messages = append(n.inbox.messages, incoming{id, m, len(b)})
-			n.inbox.bytes += len(b)
-		}
-		n.inbox.mu.Unlock()
-	}
-	n.awake()
-}
-
-func (n *Node) awake() {
-	select {
-	case n.wake <- struct{}{}:
-	default:
-	}
-}
-
-// put adds to the inbox, unless the node has ended.
-func (n *Node) put(add func(*inbox)) error {
-	n.inbox.mu.Lock()
-	if n.inbox.closed {
-		defer n.inbox.mu.Unlock()
-		return n.inbox.err
-	}
-	add(&n.inbox)
-	n.inbox.mu.Unlock()
-	n.awake()
-	return nil
-}
-
 // run is the node's goroutine.
 func (n *Node) run() {
 	defer close(n.done)
@@ -261,58 +179,6 @@ func (n *Node) run() {
 	}
 	n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", n.core.Err()))
 	n.end(n.core.Err())
-}
-
-// swap empties the inbox into box, and gives it box's slices.
-func (b *inbox) swap(box *inbox) {
-	clear(box.messages)
-	clear(box.proposals)
-	clear(box.reads)
-	clear(box.calls)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.messages, box.messages = box.messages[:0], b.messages
-	b.proposals, box.proposals = box.proposals[:0], b.proposals
-	b.reads, box.reads = box.reads[:0], b.reads
-	b.calls, box.calls = box.calls[:0], b.calls
-	b.bytes = 0
-}
-
-// proposes reports whether there are proposals.
-func (b *inbox) proposes() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.proposals) > 0
-}
-
-// take hands the core what has come.
-func (n *Node) take(box *inbox) {
-	for _, m := range box.messages {
-		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
-			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
-			continue
-		}
-		n.leaderless.hear(m.from)
-	}
-	if len(box.proposals) > 0 {
-		n.crowded = n.core.pending.len()+len(box.proposals) > 1
-	}
-	for _, p := range box.proposals {
-		number, err := n.core.Propose(p.kind, p.data, p.w)
-		if err != nil {
-			p.w.Done(fsm.Applied{Err: err})
-			continue
-		}
-		p.w.proposed(number)
-	}
-	for _, w := range box.reads {
-		if err := n.core.Read(w); err != nil {
-			w.Done(fsm.Applied{Err: err})
-		}
-	}
-	for _, call := range box.calls {
-		call(n.core)
-	}
 }
 
 // work carries out all effects, in the order that all safety rests on.
@@ -399,88 +265,6 @@ func (n *Node) snapshot() (index uint64, err error) {
 	return s.GetMetadata().GetIndex(), nil
 }
 
-// hold keeps back what tells a follower of a commit and nothing else: who is
-// answered by that commit may ask for the next at once, and what brings a follower
-// the next tells it of the commit, too. It returns the others.
-func (n *Node) hold(list []Message) []Message {
-	others := list[:0]
-	for _, m := range list {
-		if m.GetType() == pb.MsgApp {
-			n.held = slices.DeleteFunc(n.held, func(h Message) bool { return h.To == m.To })
-			if len(m.Entries) == 0 {
-				n.held = append(n.held, m)
-				continue
-			}
-		}
-		others = append(others, m)
-	}
-	return others
-}
-
-// release sends what is held, unless there are proposals that may stand in for it.
-// Those who were just answered get to run before.
-func (n *Node) release() {
-	if len(n.held) == 0 {
-		return
-	}
-	runtime.Gosched()
-	if !n.inbox.proposes() {
-		n.sendHeld()
-	}
-}
-
-func (n *Node) sendHeld() {
-	n.send(n.held)
-	clear(n.held)
-	n.held = n.held[:0]
-}
-
-// send hands messages to the transport, all for one peer at once.
-func (n *Node) send(list []Message) {
-	if len(list) == 0 || n.config.Transport == nil {
-		return
-	}
-	for _, m := range list {
-		payload, err := proto.Marshal(m.Message)
-		if err != nil {
-			n.logger.Error("raft: a message cannot be written", slog.Any("error", err))
-			continue
-		}
-		if len(n.outgoing[m.To]) == 0 {
-			n.order = append(n.order, m.To)
-		}
-		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload})
-	}
-	for _, to := range n.order {
-		if member, ok := n.core.members[to]; ok {
-			n.config.Transport.Send(member.Name, n.outgoing[to]...)
-		}
-		clear(n.outgoing[to])
-		n.outgoing[to] = n.outgoing[to][:0]
-	}
-	n.order = n.order[:0]
-}
-
-// learnPeers tells the transport where the members are: as this node was told when
-// it started, since addresses change, else as whoever added them said.
-func (n *Node) learnPeers(list []Member) {
-	t := n.config.Transport
-	if t == nil {
-		return
-	}
-	for _, m := range list {
-		switch {
-		case m.ID == n.core.id:
-		case n.core.gone(m.ID):
-			t.RemovePeer(m.Name)
-		case n.config.Core.Peers[m.Name] != "":
-			t.SetPeer(m.Name, n.config.Core.Peers[m.Name])
-		case m.Address != "":
-			t.SetPeer(m.Name, m.Address)
-		}
-	}
-}
-
 // end ends all that wait for the node.
 func (n *Node) end(err error) {
 	if n.config.Transport != nil {
@@ -530,21 +314,5 @@ func (n *Node) Err() error {
 		return n.err
 	default:
 		return nil
-	}
-}
-
-// do calls a function with the core, on the node's goroutine, and waits for it.
-func (n *Node) do(ctx context.Context, call func(*Core)) error {
-	called := make(chan struct{})
-	if err := n.put(func(b *inbox) {
-		b.calls = append(b.calls, func(c *Core) { call(c); close(called) })
-	}); err != nil {
-		return err
-	}
-	select {
-	case <-called:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

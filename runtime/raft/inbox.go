@@ -1,0 +1,159 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+const (
+	inboxMessagesMax = 8192      // from peers, not yet looked at; more are dropped, and sent again
+	inboxBytesMax    = 256 << 20 // and their bytes; one snapshot above it is taken nevertheless
+	readsMax         = 1 << 14   // under way; others wait until there is room, as they do with proposals
+)
+
+// inbox is what waits for the node's goroutine.
+type inbox struct {
+	mu        sync.Mutex
+	messages  []incoming
+	bytes     int
+	dropped   uint64
+	proposals []proposal
+	reads     []Waiter
+	calls     []func(*Core)
+	closed    bool
+	err       error // why
+}
+
+type incoming struct {
+	from uint64
+	*pb.Message
+	bytes int
+}
+
+type proposal struct {
+	kind Kind
+	data []byte
+	w    numbered
+}
+
+// numbered is a Waiter that is told the number of its proposal, for Abandon.
+type numbered interface {
+	Waiter
+	proposed(number uint64)
+}
+
+// receive takes what a peer has sent. It runs on goroutines of the transport.
+func (n *Node) receive(from string, payloads [][]byte) {
+	id := MemberID(from)
+	for _, b := range payloads {
+		m := new(pb.Message)
+		if err := proto.Unmarshal(b, m); err != nil {
+			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", from), slog.Any("error", err))
+			continue
+		}
+		n.inbox.mu.Lock()
+		if n.inbox.closed || len(n.inbox.messages) >= inboxMessagesMax || n.inbox.bytes > inboxBytesMax {
+			n.inbox.dropped++
+		} else {
+			n.inbox.messages = append(n.inbox.messages, incoming{id, m, len(b)})
+			n.inbox.bytes += len(b)
+		}
+		n.inbox.mu.Unlock()
+	}
+	n.awake()
+}
+
+func (n *Node) awake() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put adds to the inbox, unless the node has ended.
+func (n *Node) put(add func(*inbox)) error {
+	n.inbox.mu.Lock()
+	if n.inbox.closed {
+		defer n.inbox.mu.Unlock()
+		return n.inbox.err
+	}
+	add(&n.inbox)
+	n.inbox.mu.Unlock()
+	n.awake()
+	return nil
+}
+
+// swap empties the inbox into box, and gives it box's slices.
+func (b *inbox) swap(box *inbox) {
+	clear(box.messages)
+	clear(box.proposals)
+	clear(box.reads)
+	clear(box.calls)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages, box.messages = box.messages[:0], b.messages
+	b.proposals, box.proposals = box.proposals[:0], b.proposals
+	b.reads, box.reads = box.reads[:0], b.reads
+	b.calls, box.calls = box.calls[:0], b.calls
+	b.bytes = 0
+}
+
+// proposes reports whether there are proposals.
+func (b *inbox) proposes() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.proposals) > 0
+}
+
+// take hands the core what has come.
+func (n *Node) take(box *inbox) {
+	for _, m := range box.messages {
+		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
+			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
+			continue
+		}
+		n.leaderless.hear(m.from)
+	}
+	if len(box.proposals) > 0 {
+		n.crowded = n.core.pending.len()+len(box.proposals) > 1
+	}
+	for _, p := range box.proposals {
+		number, err := n.core.Propose(p.kind, p.data, p.w)
+		if err != nil {
+			p.w.Done(fsm.Applied{Err: err})
+			continue
+		}
+		p.w.proposed(number)
+	}
+	for _, w := range box.reads {
+		if err := n.core.Read(w); err != nil {
+			w.Done(fsm.Applied{Err: err})
+		}
+	}
+	for _, call := range box.calls {
+		call(n.core)
+	}
+}
+
+// do calls a function with the core, on the node's goroutine, and waits for it.
+func (n *Node) do(ctx context.Context, call func(*Core)) error {
+	called := make(chan struct{})
+	if err := n.put(func(b *inbox) {
+		b.calls = append(b.calls, func(c *Core) { call(c); close(called) })
+	}); err != nil {
+		return err
+	}
+	select {
+	case <-called:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

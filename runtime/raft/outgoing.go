@@ -1,0 +1,94 @@
+package raft
+
+import (
+	"log/slog"
+	"runtime"
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// hold keeps back what tells a follower of a commit and nothing else: who is
+// answered by that commit may ask for the next at once, and what brings a follower
+// the next tells it of the commit, too. It returns the others.
+func (n *Node) hold(list []Message) []Message {
+	others := list[:0]
+	for _, m := range list {
+		if m.GetType() == pb.MsgApp {
+			n.held = slices.DeleteFunc(n.held, func(h Message) bool { return h.To == m.To })
+			if len(m.Entries) == 0 {
+				n.held = append(n.held, m)
+				continue
+			}
+		}
+		others = append(others, m)
+	}
+	return others
+}
+
+// release sends what is held, unless there are proposals that may stand in for it.
+// Those who were just answered get to run before.
+func (n *Node) release() {
+	if len(n.held) == 0 {
+		return
+	}
+	runtime.Gosched()
+	if !n.inbox.proposes() {
+		n.sendHeld()
+	}
+}
+
+func (n *Node) sendHeld() {
+	n.send(n.held)
+	clear(n.held)
+	n.held = n.held[:0]
+}
+
+// send hands messages to the transport, all for one peer at once.
+func (n *Node) send(list []Message) {
+	if len(list) == 0 || n.config.Transport == nil {
+		return
+	}
+	for _, m := range list {
+		payload, err := proto.Marshal(m.Message)
+		if err != nil {
+			n.logger.Error("raft: a message cannot be written", slog.Any("error", err))
+			continue
+		}
+		if len(n.outgoing[m.To]) == 0 {
+			n.order = append(n.order, m.To)
+		}
+		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload})
+	}
+	for _, to := range n.order {
+		if member, ok := n.core.members[to]; ok {
+			n.config.Transport.Send(member.Name, n.outgoing[to]...)
+		}
+		clear(n.outgoing[to])
+		n.outgoing[to] = n.outgoing[to][:0]
+	}
+	n.order = n.order[:0]
+}
+
+// learnPeers tells the transport where the members are: as this node was told when
+// it started, since addresses change, else as whoever added them said.
+func (n *Node) learnPeers(list []Member) {
+	t := n.config.Transport
+	if t == nil {
+		return
+	}
+	for _, m := range list {
+		switch {
+		case m.ID == n.core.id:
+		case n.core.gone(m.ID):
+			t.RemovePeer(m.Name)
+		case n.config.Core.Peers[m.Name] != "":
+			t.SetPeer(m.Name, n.config.Core.Peers[m.Name])
+		case m.Address != "":
+			t.SetPeer(m.Name, m.Address)
+		}
+	}
+}
