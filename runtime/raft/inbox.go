@@ -23,7 +23,6 @@ type inbox struct {
 	mu        sync.Mutex
 	messages  []incoming
 	bytes     int
-	dropped   uint64
 	proposals []proposal
 	reads     []Waiter
 	calls     []func(*Core)
@@ -59,9 +58,7 @@ func (n *Node) receive(from string, payloads [][]byte) {
 			continue
 		}
 		n.inbox.mu.Lock()
-		if n.inbox.closed || len(n.inbox.messages) >= inboxMessagesMax || n.inbox.bytes > inboxBytesMax {
-			n.inbox.dropped++
-		} else {
+		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
 			n.inbox.messages = append(n.inbox.messages, incoming{id, m, len(b)})
 			n.inbox.bytes += len(b)
 		}

@@ -29,9 +29,6 @@ func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err e
 	return c.pending.add(kind, update, w), nil
 }
 
-// Full reports whether Propose would return fsm.ErrTooMany.
-func (c *Core) Full() bool { return c.pending.full() }
-
 // refuses says why a proposal cannot be taken here.
 func (c *Core) refuses() error {
 	if c.config.Forward {
