@@ -120,7 +120,9 @@ func (p *part) renew(q *processor) {
 		}
 		body = append(body, jen.If(define(err, sel(value, "Init").Call(args...)), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
 	}
-	adopt = append(adopt, jen.If(sel(x, "IsFresh").Call()).Block(append(p.newSender(q, sel(x, "t"), true), sel(x, "Equip").Call(p.outOf(q)))...))
+	if q.exchangesSender() {
+		adopt = append(adopt, jen.If(sel(x, "IsFresh").Call()).Block(p.freshSender(q)))
+	}
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
@@ -153,22 +155,39 @@ func (p *part) letters(q *processor) {
 	p.method(x, q.instance, "DeadLetter", []code{param(d, topo("DeadLetter"))}, []code{jen.Bool()}, append(statements, jen.Return(jen.True()))...)
 }
 
-// newSender gives a watched instance a sender; alive: the instance has a Life.
-func (p *part) newSender(q *processor, t code, alive bool) []code {
+// exchangesSender reports whether a new instance of the processor gets a new
+// sender, since an abandoned handler may have kept the one before.
+func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "" }
+
+// newSender gives a watched instance a sender.
+func (p *part) newSender(q *processor, t code) []code {
 	out := sel(p.v("x"), "out")
 	if q.sender == "" {
 		return []code{set(out, jen.New(pool("Out")))}
 	}
 	fields := []code{key("links", id(q.joiner).Values(t))}
-	if alive && q.Timed() && q.recorder != "" {
-		fields = append(fields, key("life", sel(p.v("x"), "Life").Call()))
+	if q.exchangesSender() {
+		fields = append([]code{key("out", jen.New(pool("Out")))}, fields...)
 	}
 	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
+}
+
+// freshSender gives a new instance a sender with its own life, and with the links
+// of the one before.
+func (p *part) freshSender(q *processor) code {
+	out := sel(p.v("x"), "out")
+	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("links", sel(p.v("x"), "out", "links")), key("life", sel(p.v("x"), "Life").Call())}
+	for _, l := range q.links {
+		fields = append(fields, key(string(l.field), sel(p.v("x"), "out", l.field)))
+	}
+	return set(out, jen.Op("&").Add(id(q.sender)).Add(lines(fields)))
 }
 
 // outOf is the pool's part of an instance's sender.
 func (p *part) outOf(q *processor) code {
 	switch {
+	case q.exchangesSender():
+		return sel(p.v("x"), "out", "out")
 	case q.sender != "":
 		return ref(p.v("x"), "out", "out")
 	case q.Watch != nil:

@@ -24,6 +24,9 @@ var (
 	ErrGaveUp = errors.New("pool: an instance has failed for good")
 	// ErrAbandoned: more handlers hang at once than a process should hold on to.
 	ErrAbandoned = errors.New("pool: too many handlers hang")
+	// ErrHung: a call took longer than the health timeout of its processor allows.
+	// It is the cause of the context of a call that was abandoned.
+	ErrHung = errors.New("pool: the call takes longer than the health timeout")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
 )
