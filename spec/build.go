@@ -96,6 +96,7 @@ var poolKeys = setters[Pool]{
 	"batch":         func(b *builder, p *Pool, v *Value) { p.Batch = v.integer() },
 	"rebalance":     func(b *builder, p *Pool, v *Value) { p.Rebalance = b.duration(v, 0) },
 	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout = b.duration(v, 0) },
+	"cycle_limit":   func(b *builder, p *Pool, v *Value) { p.CycleLimit = v.integer() },
 }
 
 var errorsKeys = setters[Errors]{

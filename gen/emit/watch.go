@@ -21,8 +21,23 @@ func (p *part) watchOf(q *processor) code {
 	if w.Startup > 0 && !w.Isolated {
 		fields = append(fields, key("Startup", duration(w.Startup)))
 	}
+	if w.Shutdown > 0 {
+		fields = append(fields, key("Shutdown", duration(w.Shutdown)))
+	}
+	if w.RetryDelay > 0 {
+		fields = append(fields, key("Delay", duration(w.RetryDelay)))
+	}
+	if w.RetryMaxDelay > 0 {
+		fields = append(fields, key("MaxDelay", duration(w.RetryMaxDelay)))
+	}
+	if w.RetryJitter > 0 {
+		fields = append(fields, key("Jitter", fraction(w.RetryJitter)))
+	}
 	return jen.Op("&").Add(pool("Watch")).Values(fields...)
 }
+
+// fraction is a number from 0 to 1 as Go.
+func fraction(f float64) code { return jen.Op(strconv.FormatFloat(f, 'g', -1, 64)) }
 
 // supervisor makes what decides about instances that end.
 func (p *part) supervisor() code {
@@ -58,7 +73,7 @@ func (p *part) supervisor() code {
 			}
 		}
 		if w.Jitter > 0 {
-			fields = append(fields, key("Jitter", jen.Op(strconv.FormatFloat(w.Jitter, 'g', -1, 64))))
+			fields = append(fields, key("Jitter", fraction(w.Jitter)))
 		}
 		processors = append(processors, jen.Values(fields...))
 	}

@@ -30,6 +30,7 @@ type Spec struct {
 	Batch        int
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
+	CycleLimit   int                      // messages that one queue within a cycle may hold; 0: the larger of 262,144 and 16 times its capacity
 	Errors       func() (Recorder, error) // opens what Run records errors with; may be nil
 	Supervisor   Supervisor               // of the processors that have a Watch
 	FaultLog     time.Duration            // how often what went wrong is logged; 0: never

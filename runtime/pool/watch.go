@@ -26,6 +26,12 @@ type Watch struct {
 	Attempts int           // at a message, at least 1
 	Timeout  time.Duration // of a call; 0: none
 	Startup  time.Duration // of constructor and Init, when it is made anew; 0: none
+	Shutdown time.Duration // of the call that runs when the instance is stopped with a failed sibling; 0: none
+
+	// With ThenRetry: how long the second attempt at a message waits, and each
+	// further one twice as long, but at most MaxDelay. 0: at once, and no limit.
+	Delay, MaxDelay time.Duration
+	Jitter          float64 // 0 to 1: the part of the delay that is drawn
 }
 
 // phase of a watched instance
