@@ -151,6 +151,9 @@ func (p *Pool) drainError() error {
 			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
 			}
+			if w := u.watch(); w != nil && w.repeating.Load() > 0 {
+				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
+			}
 		}
 	}
 	return fmt.Errorf("%w after %v%s", ErrDrainTimeout, p.options.drainTimeout, b.String())

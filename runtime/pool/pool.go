@@ -71,7 +71,6 @@ type Pool struct {
 	makers   sync.WaitGroup // goroutines that make instances: nobody needs these after the end
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
-	startsNobody bool         // the topology stops; guarded by supervision
 	closed       bool         // Run is about to return; guarded by supervision
 	abandonedNow atomic.Int32 // goroutines that hang
 	faulty       bool         // some processor has faults to count
@@ -381,9 +380,7 @@ func (p *Pool) schedule() {
 // stop closes everything that comes from outside; the rest is drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
-	if p.faulty {
-		p.tellSupervisor(ChildEvent{Kind: TopologyStopping})
-	}
+	p.sourcesDone()
 	p.stopServe()
 	for _, x := range p.externals {
 		x.stop()
@@ -392,6 +389,9 @@ func (p *Pool) stop() {
 		for _, u := range proc.units {
 			if proc.Ping {
 				u.tell(controlStop)
+			}
+			if proc.Serve && u.watch() != nil {
+				u.tell(controlStop) // it may be down
 			}
 			if proc.Serve {
 				u.home.Load().rouse()

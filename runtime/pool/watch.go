@@ -52,7 +52,7 @@ type watch struct {
 	ctx       context.Context         // of its handlers, where it is timed
 	cancel    context.CancelCauseFunc // ends ctx
 	hand      held                    // what its handler was given last
-	repeating int                     // messages that are to be handled again
+	repeating atomic.Int32            // messages that are to be handled again
 	letter    *topo.DeadLetter
 	cause     error // why it ended
 	phase     watchPhase
@@ -75,10 +75,11 @@ type watch struct {
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
 
 	// Guarded by the pool's supervision.
-	orders   []order
-	stops    uint64  // counts EffectStop
-	stopping uint64  // the one that is not answered yet; 0: none
-	spare    Process // that was started and that nobody has taken yet
+	orders     []order
+	inputsDone bool    // the supervisor was told: the instance is not to be started again
+	stops      uint64  // counts EffectStop
+	stopping   uint64  // the one that is not answered yet; 0: none
+	spare      Process // that was started and that nobody has taken yet
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
