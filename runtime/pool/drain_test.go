@@ -146,3 +146,37 @@ func TestSourcesAreNotRestartedWhileDraining(t *testing.T) {
 		})
 	}
 }
+
+// TestATickIsNotWorthARestart: when the topology stops, a tick waits for an instance
+// that is down, or the instance fails in the next one. Run returns without delay,
+// and counts the tick.
+func TestATickIsNotWorthARestart(t *testing.T) {
+	for _, fails := range []uint64{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			procs := []proc{{watch: &pool.Watch{Attempts: 1}, tick: func(_ *cell, tick topo.Tick) error {
+				if tick.N == fails {
+					<-ctx.Done()
+					return errFailed
+				}
+				return nil
+			}}}
+			if fails == 1 {
+				procs[0].tick = func(*cell, topo.Tick) error { return errFailed }
+			}
+			v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
+				Name: "p0", Instances: 1, Supervised: true, Policy: supervise.OnFailure, Delay: time.Hour,
+			}}})
+			top := supervised(t, v, procs, []edge{{from: timer, to: 0, every: time.Second}}, pool.Workers(1))
+			began := time.Now()
+			err := top.run(t, ctx)
+			if took := time.Since(began); err != nil && !errors.Is(err, pool.ErrGaveUp) || took > 3*time.Second {
+				t.Errorf("after %v Run returns %v", took, err)
+			}
+			if f := top.pool.Snapshot().Edges[0]; f.Sent != f.Received+f.Dropped || f.Len != 0 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}

@@ -33,6 +33,7 @@ func (w *watch) shut() {
 	u.ping, u.serving = pingNone, false
 	if u.proc.pool.stopping.Load() {
 		w.endSource() // the next one will not be asked for messages
+		w.dropTicks()
 	}
 	if !u.started {
 		return

@@ -339,7 +339,7 @@ func (p *Pool) stop() {
 			if proc.Ping {
 				u.tell(controlStop)
 			}
-			if proc.Serve && u.watch() != nil {
+			if !proc.Ping && u.watch() != nil {
 				u.tell(controlStop) // it may be down
 			}
 			if proc.Serve {

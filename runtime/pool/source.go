@@ -10,6 +10,9 @@ func (w *watch) pingDone() {
 		if u.proc.Ping || w.phase != watchRunning { // Serve that runs returns
 			w.endSource()
 		}
+		if w.phase != watchRunning {
+			w.dropTicks()
+		}
 	case u.ping != pingNone:
 		u.ping = pingNone
 		w.end(ChildEnded, nil)
@@ -44,4 +47,22 @@ func (w *watch) endSource() {
 		w.source = false
 		w.unit.proc.group.sourceDone()
 	}
+}
+
+// dropTicks drops the ticks that wait for an instance which is down when the
+// topology stops. They are not worth a restart, for which Run would wait.
+func (w *watch) dropTicks() {
+	u := w.unit
+	g := u.proc.group
+	g.enter()
+	defer g.leave(nil)
+	w.dropping = true
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		if edge := &u.proc.pool.edges[l.edge]; edge.From < 0 && !l.empty() {
+			if n, _ := l.inlet.Drain(1); n > 0 {
+				edge.discarded.Add(uint64(n))
+			}
+		}
+	}
+	w.dropping = false
 }

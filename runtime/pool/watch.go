@@ -59,6 +59,7 @@ type watch struct {
 	phase     watchPhase
 	suspended bool   // out.full counts it
 	gaveUp    bool   // by the supervisor
+	dropping  bool   // its ticks
 	left      bool   // its goroutine was abandoned: it needs a new sender
 	source    bool   // its Ping or Serve counts in its group
 	stop      uint64 // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
@@ -184,7 +185,7 @@ func (u *Unit) Enter() *Life {
 // discarded.
 func (u *Unit) HasFailed() bool {
 	w := u.watch()
-	return w != nil && w.phase == watchFailed
+	return w != nil && (w.phase == watchFailed || w.dropping)
 }
 
 // IsFresh reports, in adopt, whether the instance needs a new sender, since an
