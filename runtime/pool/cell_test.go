@@ -350,7 +350,7 @@ func (c *cell) put(t target, m message) {
 	h := l.head()
 	switch capacity := uint64(h.Capacity()); c.top.edges[t.edge].full {
 	case block:
-		if h.Depth() >= capacity {
+		if h.Depth() == capacity { // then once, and not for each message of a burst
 			c.over = append(c.over, flooded{l, c.top.group[c.index] == c.top.group[to.index]})
 		}
 	case dropNewest, fail:

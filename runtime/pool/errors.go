@@ -16,8 +16,8 @@ var (
 	// everything was handled. The error says what was left on each edge. Beside it
 	// are the failures of handlers that came back only then.
 	ErrDrainTimeout = errors.New("pool: drain timeout")
-	// ErrCycleGrows: a cycle made more messages than it took, until it held
-	// sixteen times its capacities.
+	// ErrCycleGrows: a queue within a cycle has reached its limit, as the cycle sends
+	// more messages than it handles. The setting cycle_limit raises it.
 	ErrCycleGrows = errors.New("pool: a cycle grows without end")
 	// ErrGaveUp: an instance has failed for good, and the rest went on to its end.
 	// The error wraps why.

@@ -242,11 +242,11 @@ func TestCycleThatGrowsEndsRun(t *testing.T) {
 			return errors.Join(c.send(edge, 0, message{}), c.send(edge, 0, message{}))
 		}
 	}
-	const capacity = 32
+	const capacity, limit = 32, 512
 	for _, stepped := range []bool{true, false} {
 		top := build(t, []proc{
 			feed(0, 1, 1), {name: "left", receive: double(1)}, {name: "right", receive: double(2)},
-		}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: capacity}, {from: 2, to: 1, capacity: capacity}})
+		}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: capacity}, {from: 2, to: 1, capacity: capacity}}, pool.CycleLimit(limit))
 		var err error
 		if stepped {
 			err = top.pool.Stepper(1).Run()
@@ -256,7 +256,7 @@ func TestCycleThatGrowsEndsRun(t *testing.T) {
 		if !errors.Is(err, pool.ErrCycleGrows) {
 			t.Fatalf("Run returns %v", err)
 		}
-		for _, want := range []string{"left -> right: M1", "right -> left: M2", "capacity 32"} {
+		for _, want := range []string{"left -> right: M1", "right -> left: M2", "the limit is 512"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("the error does not say %q: %v", want, err)
 			}
@@ -266,7 +266,7 @@ func TestCycleThatGrowsEndsRun(t *testing.T) {
 		for _, f := range top.pool.Snapshot().Edges[1:] {
 			held += f.Len
 		}
-		if held > 16*2*capacity+2*2*256 { // and what two batches of the default length send
+		if held > 2*limit+2*2*256 { // and what two batches of the default length send
 			t.Errorf("Run ended when the cycle held %d messages", held)
 		}
 	}

@@ -7,12 +7,27 @@ import (
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/queue"
 )
 
-// cycleFactorMax bounds a cycle: nobody in it is ever paused by it, so a cycle
-// that makes more messages than it takes would fill the memory. Sixteen times
-// its capacities is far more than a burst and far less than a machine.
-const cycleFactorMax = 16
+const (
+	// cycleLimitMin is how many messages a queue within a cycle may hold, where no
+	// setting says otherwise. No member of a cycle is ever paused by it, so one that
+	// sends more messages than it handles would fill the memory. A large finite burst,
+	// such as all links of one page, is to pass.
+	cycleLimitMin = 1 << 18
+	// cycleFactor is the same in capacities of the queue, where those are large.
+	cycleFactor = 16
+)
+
+// cycleLimit is how many messages a queue within a cycle may hold.
+func (p *Pool) cycleLimit(h *queue.Head) uint64 {
+	capacity := uint64(h.Capacity())
+	if limit := uint64(p.options.cycleLimit); limit > 0 {
+		return max(limit, capacity)
+	}
+	return max(cycleLimitMin, cycleFactor*capacity)
+}
 
 type phase uint8
 
@@ -220,32 +235,25 @@ func (g *group) finishNext() {
 	g.leave(nil)
 }
 
-// checkGrowth ends Run where the group's queues hold too much.
-func (g *group) checkGrowth() {
-	var held, capacity int
-	lengths := make([]int, len(g.pool.edges))
+// grows ends Run: a queue of a link within the group holds so many messages that
+// the cycle seems to send more than it handles.
+func (g *group) grows(l *Link, h *queue.Head, depth uint64) {
+	p := g.pool
+	lengths := make([]int, len(p.edges))
 	for _, u := range g.units {
-		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
-			if !l.inCycle {
-				continue
-			}
-			for _, h := range l.heads {
-				held += h.Len()
-				capacity += h.Capacity()
+		for in := u.inlinks.Load(); in != nil; in = in.nextIn {
+			for _, h := range in.heads {
 				lengths[h.Index()] += h.Len()
 			}
 		}
 	}
-	if held <= cycleFactorMax*capacity {
-		return
-	}
 	var b strings.Builder
-	for i := range g.pool.edges {
-		e := &g.pool.edges[i]
-		if e.inCycle && g.pool.processors[e.From].group == g {
-			fmt.Fprintf(&b, "\n\t%s: %d messages, capacity %d a queue", g.pool.edgeName(i), lengths[i], e.Capacity)
+	for i := range p.edges {
+		if e := &p.edges[i]; e.inCycle && p.processors[e.From].group == g {
+			fmt.Fprintf(&b, "\n\t%s: %d messages in all its queues", p.edgeName(i), lengths[i])
 		}
 	}
-	g.pool.fail(fmt.Errorf("%w: %d messages, more than %d times the capacities of its queues (%d):%s",
-		ErrCycleGrows, held, cycleFactorMax, capacity, b.String()))
+	p.fail(fmt.Errorf("%w: the queue of %s (instance %d to %d) holds %d messages, the limit is %d. "+
+		"Where the cycle is finite, raise the limit: cycle_limit in the section pool of the topology file, TOPOGEN_CYCLE_LIMIT, or pool.CycleLimit. The cycle:%s",
+		ErrCycleGrows, p.edgeName(h.Index()), l.From(), l.to.index, depth, p.cycleLimit(h), b.String()))
 }

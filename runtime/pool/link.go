@@ -108,8 +108,10 @@ func (l *Link) Filled(h *queue.Head) {
 }
 
 func (l *Link) Overfull(h *queue.Head) {
-	if l.inCycle && h.Depth() > cycleFactorMax*uint64(h.Capacity()) {
-		l.to.proc.group.checkGrowth()
+	if l.inCycle {
+		if depth := h.Depth(); depth >= l.to.proc.pool.cycleLimit(h) {
+			l.to.proc.group.grows(l, h, depth)
+		}
 	}
 }
 

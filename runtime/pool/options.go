@@ -16,6 +16,7 @@ type options struct {
 	batch        int
 	rebalance    time.Duration
 	drainTimeout time.Duration
+	cycleLimit   int
 	observer     Observer
 	logger       *slog.Logger
 	errors       func() (Recorder, error)
@@ -74,6 +75,20 @@ func DrainTimeout(d time.Duration) Option {
 	}
 }
 
+// CycleLimit sets how many messages one queue within a cycle may hold before Run
+// ends with ErrCycleGrows; 0: the larger of 262,144 and 16 times its capacity. A
+// limit below the capacity of a queue is that capacity. Environment:
+// TOPOGEN_CYCLE_LIMIT.
+func CycleLimit(messages int) Option {
+	return func(o *options) error {
+		if messages < 0 {
+			return fmt.Errorf("pool: cycle limit must not be negative, got %d", messages)
+		}
+		o.cycleLimit = messages
+		return nil
+	}
+}
+
 // Observe makes o hear of what the pool does of its own accord.
 func Observe(o Observer) Option {
 	return func(opt *options) error { opt.observer = o; return nil }
@@ -93,6 +108,7 @@ var environment = []struct {
 	{"TOPOGEN_BATCH", number(Batch)},
 	{"TOPOGEN_REBALANCE", duration(Rebalance)},
 	{"TOPOGEN_DRAIN_TIMEOUT", duration(DrainTimeout)},
+	{"TOPOGEN_CYCLE_LIMIT", number(CycleLimit)},
 }
 
 func number(option func(int) Option) func(string) (Option, error) {

@@ -89,7 +89,8 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
 	p.options = options{
 		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
-		errors: spec.Errors,
+		cycleLimit: spec.CycleLimit,
+		errors:     spec.Errors,
 	}
 	if err := p.options.apply(opts); err != nil {
 		return nil, err
