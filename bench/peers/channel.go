@@ -229,6 +229,35 @@ func ChannelAsk(n, goroutines int) {
 	close(questions)
 }
 
+// ChannelAskBusy asks n questions while pairs of goroutines pass balls to and fro,
+// which keeps all processors busy.
+func ChannelAskBusy(n, pairs int) {
+	over := make(chan struct{})
+	var players sync.WaitGroup
+	for range pairs {
+		there, back := make(chan Message, capacity), make(chan Message, capacity)
+		players.Go(func() {
+			for m := range there {
+				back <- m
+			}
+		})
+		players.Go(func() {
+			defer close(there)
+			for m := (Message{}); ; m = <-back {
+				select {
+				case <-over:
+					return
+				default:
+					there <- m
+				}
+			}
+		})
+	}
+	ChannelAsk(n, 1)
+	close(over)
+	players.Wait()
+}
+
 //go:noinline
 func reply(m *Message) Message { return Message{m.N + 1} }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/topogen/topogen/bench/measure"
 	"github.com/topogen/topogen/bench/peers"
 	"github.com/topogen/topogen/bench/topologies/ask"
+	"github.com/topogen/topogen/bench/topologies/busy"
 	"github.com/topogen/topogen/bench/topologies/door"
 	"github.com/topogen/topogen/bench/topologies/fanin"
 	"github.com/topogen/topogen/bench/topologies/hop"
@@ -194,7 +195,14 @@ func asks() (list []Contest) {
 			},
 		})
 	}
-	return list
+	return append(list, Contest{
+		Name: "ask-busy", title: "Ask, while all workers are busy", unit: "call",
+		note: "One caller, while eight pairs of instances, or of goroutines, pass a ball to and fro without end.",
+		Contenders: []measure.Contender{
+			{Name: ours, Run: func(n int) error { return busy.Run(n) }},
+			sure(channels, func(n int) { peers.ChannelAskBusy(n, busy.Pairs) }),
+		},
+	})
 }
 
 const (

@@ -3,6 +3,14 @@ package pool
 // Idle reports whether Run has begun and all workers sleep.
 func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
 
+// Yields is how often the workers have let other goroutines run.
+func Yields(p *Pool) (n uint64) {
+	for _, w := range p.workers {
+		n += w.yields
+	}
+	return n
+}
+
 // Ended reports whether Run has ended, or is about to.
 func Ended(p *Pool) bool { return p.ended.Load() }
 

@@ -145,3 +145,18 @@ func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestBusyWorkersYield: workers that always have something to do let other
+// goroutines run some thousand times a second.
+func TestBusyWorkersYield(t *testing.T) {
+	const messages = 200_000
+	top := build(t, []proc{feed(0, messages, 1), {}}, []edge{{from: 0, to: 1}}, pool.Workers(1))
+	top.runWhole(t)
+	busy := time.Duration(0)
+	for _, p := range top.pool.Snapshot().Processors {
+		busy += p.Instances[0].Busy
+	}
+	if yields, most := pool.Yields(top.pool), uint64(busy/(100*time.Microsecond)); yields < most/10 || yields == 0 {
+		t.Errorf("%d yields in %v of work", yields, busy)
+	}
+}

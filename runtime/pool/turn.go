@@ -15,6 +15,7 @@ const (
 	sampleTurnsMin  = 32                     // from one turn that is timed to the next of a worker that is
 	sampleTurnsMax  = 95                     // the distance is drawn, so that it is everybody's in turn
 	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
+	yieldNanos      = 100_000                // in turns, then goroutines that wait for the processor run: callers of Ask, Serve, timers
 	donateLooksMax  = 16                     // at instances of a long run queue
 	longNanosMin    = 10_000                 // a turn whose clock readings are a hundredth of it
 	sampleNanosMax  = 200_000                // of a turn that stands for others: a longer one had no processor for a while
@@ -69,6 +70,11 @@ func (p *Pool) run(w *Worker) {
 func (r *runner) loop() {
 	for {
 		w := r.w
+		if w.spent > yieldNanos {
+			w.spent = 0
+			w.yields++
+			runtime.Gosched() // else the scheduler takes the processor only after 10 ms
+		}
 		if !w.inbox.empty() {
 			w.readNotes()
 		}
@@ -100,6 +106,7 @@ func (r *runner) turn(u *Unit) {
 	if u.paused() {
 		return // since it was queued, in its own turn; it is queued again when there is room
 	}
+	r.w.spent += uint64(u.turnNanos)
 	turns := r.w.weigh(u)
 	if turns > 0 || u.closing {
 		r.observedTurn(u, turns)

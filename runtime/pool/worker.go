@@ -40,6 +40,8 @@ type Worker struct {
 	firing   atomic.Bool // timed is in the inbox
 	woke     bool        // another worker, since it last gave way
 	runner   *runner     // whose goroutine it is
+	spent    uint64      // nanoseconds in turns since it last let others run, estimated
+	yields   uint64      // times that it let others run
 	turns    int32       // until one is timed
 	distance int32       // turns between the one that was timed and that one
 	measures bool        // the costs of instances and links, for the rebalancer
