@@ -16,6 +16,7 @@ type options struct {
 	batch        int
 	rebalance    time.Duration
 	drainTimeout time.Duration
+	messageLimit int
 	observer     Observer
 	logger       *slog.Logger
 	errors       func() (Recorder, error)
@@ -93,6 +94,7 @@ var environment = []struct {
 	{"TOPOGEN_BATCH", number(Batch)},
 	{"TOPOGEN_REBALANCE", duration(Rebalance)},
 	{"TOPOGEN_DRAIN_TIMEOUT", duration(DrainTimeout)},
+	{"TOPOGEN_MESSAGE_LIMIT", size(MessageLimit)},
 }
 
 func number(option func(int) Option) func(string) (Option, error) {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -65,17 +66,18 @@ func (a *Answer) decode(body []byte) error {
 type AnswerBuilder struct {
 	sends, reply []byte
 	replied      bool
-	tooLarge     bool
+	limit        int // of all messages together; 0: the default
+	size         int // that the sent ones count
 }
 
 // Send adds a message to an instance of the receiver of an edge. It copies the
-// payload. When a call sends more than FrameMax in all, it fails with ErrTooLarge.
+// payload. When a call returns more than Info.MessageLimit in all, it fails with
+// ErrTooLarge.
 func (a *AnswerBuilder) Send(edge, instance int, payload []byte) {
-	if len(a.sends)+len(payload) > FrameMax {
-		a.tooLarge = true
-		return
+	a.size += len(payload) + messageOverhead
+	if a.size <= a.limitOrDefault() {
+		a.sends = appendSized(appendNumber(appendNumber(a.sends, edge), instance), payload)
 	}
-	a.sends = appendSized(appendNumber(appendNumber(a.sends, edge), instance), payload)
 }
 
 // Reply sets the reply. It copies the payload.
@@ -85,9 +87,23 @@ func (a *AnswerBuilder) Reply(payload []byte) {
 
 func (a *AnswerBuilder) reset() {
 	if cap(a.sends) > keepMax || cap(a.reply) > keepMax {
-		*a = AnswerBuilder{}
+		*a = AnswerBuilder{limit: a.limit}
 	}
-	a.sends, a.replied, a.tooLarge = a.sends[:0], false, false
+	a.sends, a.replied, a.size = a.sends[:0], false, 0
+}
+
+func (a *AnswerBuilder) limitOrDefault() int { return cmp.Or(a.limit, MessageLimitDefault) }
+
+// err is ErrTooLarge where the messages are more than an answer may hold.
+func (a *AnswerBuilder) err() error {
+	size := a.size
+	if a.replied {
+		size += len(a.reply) + messageOverhead
+	}
+	if size > a.limitOrDefault() {
+		return fmt.Errorf("what the call sends and answers is %w", tooLarge(size, a.limitOrDefault()))
+	}
+	return nil
 }
 
 // appendBody appends the body of the answer to a call that returned err; kept says

@@ -31,6 +31,9 @@ type Settings struct {
 	// topo.Alive, or by a send of Serve. It is called on the goroutine of the call;
 	// nil is nobody.
 	OnAlive func()
+	// OnLate is called when the process is killed since it has not started within
+	// StartupTimeout. It is called on the goroutine of Start; nil is nobody.
+	OnLate func()
 }
 
 // Child is the process of an instance, as its parent sees it. Call, Serve and
@@ -69,6 +72,7 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 	}
 	s.StartupTimeout = cmp.Or(s.StartupTimeout, startupTimeout)
 	s.CloseTimeout = cmp.Or(s.CloseTimeout, closeTimeout)
+	s.MessageLimit = cmp.Or(s.MessageLimit, MessageLimitDefault)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -84,17 +88,21 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 	if err := c.spawn(); err != nil {
 		return nil, fmt.Errorf("process: %s[%d] could not be started: %w", s.Processor, s.Instance, err)
 	}
-	c.frames = newFrames(c.conn)
+	c.frames = newFrames(c.conn, s.MessageLimit)
 	late := time.AfterFunc(s.StartupTimeout, func() { c.kill(fmt.Errorf("%w: %v", ErrStartup, s.StartupTimeout)) })
 	defer late.Stop()
 	defer context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })()
-	if err := c.hello(); err != nil {
-		return nil, err
-	}
-	if late.Stop() && ctx.Err() == nil {
+	err := c.hello()
+	if err == nil && late.Stop() && ctx.Err() == nil {
 		return c, nil
 	}
-	return nil, c.failed(ErrStartup) // it said hello when it was being killed
+	if err == nil {
+		err = c.failed(ErrStartup) // it said hello when it was being killed
+	}
+	if errors.Is(err, ErrStartup) && s.OnLate != nil {
+		s.OnLate()
+	}
+	return nil, err
 }
 
 func (c *Child) hello() error {
@@ -147,6 +155,9 @@ func (c *Child) exitError() *ExitError {
 // now, an *ExitError, and nothing came of the call; or it is ErrTooLarge, and the
 // process does not know of the call. What the handler returned is in the answer.
 func (c *Child) Call(kind Kind, edge int, payload []byte) (*Answer, error) {
+	if err := fits(payload, c.settings.MessageLimit); err != nil {
+		return nil, err
+	}
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
 	err := c.write(frameCall, func(b []byte) []byte {
@@ -277,7 +288,7 @@ func empty(b []byte) []byte { return b }
 
 func (c *Child) write(kind frameKind, body func([]byte) []byte) error {
 	c.out = body(begin(c.out, kind))
-	if err := end(c.out); err != nil {
+	if err := end(c.out, c.settings.MessageLimit); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(c.out)

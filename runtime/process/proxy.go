@@ -52,7 +52,7 @@ func (r *Remote) Buffer() []byte { return r.b[:0] }
 // reply, which is valid until the next call. What it sends counts as a whole or
 // not at all.
 func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (reply []byte, err error) {
-	if cap(payload) > cap(r.b) {
+	if cap(payload) > cap(r.b) && cap(payload) <= keepMax {
 		r.b = payload
 	}
 	a, err := r.child.Call(kind, edge, payload)
@@ -111,7 +111,7 @@ func (r *Remote) Close() error {
 	return nil
 }
 
-// Done, Ended, Ends and Kill make a Remote the pool.Process of its instance.
+// Done, Ended, Ends, Refuses and Kill make a Remote the pool.Process of its instance.
 func (r *Remote) Done() <-chan struct{} { return r.child.Done() }
 
 // Ended is nil where the process has ended of its own accord and in order.
@@ -131,6 +131,16 @@ func (r *Remote) Ends(err error) bool {
 	}
 	e, ok := errors.AsType[*RemoteError](err)
 	return ok && e.Stack != nil
+}
+
+// Refuses reports whether err says that a message could not be given to the process,
+// by a fault of the message: the handler was not called.
+func (r *Remote) Refuses(err error) bool {
+	if _, ok := errors.AsType[*EncodeError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*RemoteError](err)
+	return ok && e.Is(ErrDecode)
 }
 
 // Kill ends the process.

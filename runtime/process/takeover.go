@@ -72,7 +72,8 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 		os.Exit(exitRefused)
 	}
 	ignoreStopSignals()
-	i := &instance{info: me.info, conn: conn, frames: newFrames(conn)}
+	i := &instance{info: me.info, conn: conn, frames: newFrames(conn, me.info.MessageLimit)}
+	i.answer.limit = me.info.MessageLimit
 	i.ctx, i.cancel = context.WithCancel(alive.With(context.Background(), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.obey(control)
@@ -181,25 +182,27 @@ func (i *instance) call(h Handler, body []byte) {
 	kind, edge := Kind(f.byte()), f.number()
 	i.answer.reset()
 	err := i.guard(frameAnswer, func() error { return h.Call(i.ctx, kind, edge, f.rest, &i.answer) })
-	if i.answer.tooLarge {
-		err = fmt.Errorf("the handler sent %w", ErrTooLarge)
+	if large := i.answer.err(); large != nil && isKept(err) {
+		err = large
 	}
 	i.respond(err)
 }
 
 // respond sends the answer to the call under way.
 func (i *instance) respond(err error) {
-	kept := err == nil || err == topo.Done || err == topo.Idle // what the handler sent
-	if !kept {
-		found, _ := chain.Sort(err, topo.Done, topo.Idle)
-		kept = found != nil
-	}
+	kept := isKept(err)
 	i.busy.Store(false)
-	tooLarge := i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
-	if tooLarge != nil {
-		i.write(frameAnswer, func(b []byte) []byte { return append(appendError(b, tooLarge, nil), 0) })
-	}
+	i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
 	i.answer.reset()
+}
+
+// isKept reports whether what a handler has sent is sent, where it returns err.
+func isKept(err error) bool {
+	if err == nil || err == topo.Done || err == topo.Idle {
+		return true
+	}
+	found, _ := chain.Sort(err, topo.Done, topo.Idle)
+	return found != nil
 }
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
@@ -232,6 +235,9 @@ func (i *instance) guard(kind frameKind, method func() error) error {
 
 // send is what Serve sends by.
 func (i *instance) send(edge, instance int, payload []byte) error {
+	if err := fits(payload, i.info.MessageLimit); err != nil {
+		return err
+	}
 	i.sending.Lock()
 	defer i.sending.Unlock()
 	if !i.serving.Load() {
@@ -263,7 +269,7 @@ func (i *instance) write(kind frameKind, body func([]byte) []byte) error {
 	i.writing.Lock()
 	defer i.writing.Unlock()
 	i.out = body(begin(i.out, kind))
-	if err := end(i.out); err != nil {
+	if err := end(i.out, i.info.MessageLimit); err != nil {
 		return err
 	}
 	if _, err := i.conn.Write(i.out); err != nil {

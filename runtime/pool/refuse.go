@@ -1,0 +1,22 @@
+package pool
+
+import "fmt"
+
+// Refuse counts a message from outside that cannot be sent along an edge, as one
+// that was dropped, and says which edge that is.
+func (x *External) Refuse(edge int, err error) error {
+	x.pool.edges[edge].refused.Add(1)
+	return fmt.Errorf("pool: edge %s: %w", x.pool.edgeName(edge), err)
+}
+
+// refuses reports whether an error of a call says that the message in hand could not
+// be given to the process of the instance. That is no failure of the instance, and
+// no attempt at the message.
+func (w *watch) refuses(err error) bool {
+	p := w.process.Load()
+	return p != nil && (*p).Refuses(err)
+}
+
+// CountKill counts a start of the instance's process that took too long, for which
+// the process was killed.
+func (u *Unit) CountKill() { u.proc.faults.healthCheckKills.Add(1) }
