@@ -76,15 +76,19 @@ func fits(payload []byte, limit int) error {
 // Encode has a codec append a message to the memory of b. The codec may stop when
 // what it returns is longer than the limit that it is given. The error is an
 // *EncodeError, also where a method of the message panics.
-func Encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([]byte, error)) (_ []byte, err error) {
+func Encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([]byte, error)) ([]byte, error) {
+	if cap(b) > keepMax {
+		b = nil
+	}
+	return encode(what, b, limit, codec)
+}
+
+func encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([]byte, error)) (_ []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = &EncodeError{what, chain.OfPanic(cause)}
 		}
 	}()
-	if cap(b) > keepMax {
-		b = nil
-	}
 	b, err = codec(b[:0], limit)
 	if errors.Is(err, wire.ErrLarge) {
 		err = tooLarge(0, limit)
@@ -97,19 +101,18 @@ func Encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([
 	return b, nil
 }
 
-// scratch has buffers for Check.
+// scratch has buffers for Check. The collector takes those that nobody uses, so
+// large ones are not held for good.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // Check encodes a message as Encode does, to see whether that can be done.
 func Check(limit int, codec func(b []byte, limit int) ([]byte, error)) error {
 	buffer := scratch.Get().(*[]byte)
-	b, err := Encode("", *buffer, limit, codec)
+	b, err := encode("", *buffer, limit, codec)
 	if err == nil {
 		*buffer = b
 	}
-	if cap(*buffer) <= keepMax {
-		scratch.Put(buffer)
-	}
+	scratch.Put(buffer)
 	return err
 }
 
