@@ -37,6 +37,7 @@ type Pool struct {
 	Batch        int
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
+	MessageLimit int64 // 0: the runtime's default
 }
 
 // TypeRef is a Go type as the generated package writes it.

@@ -52,7 +52,7 @@ func (o *Odd) UnmarshalBinary(b []byte) error {
 }
 
 const (
-	limit = 1 << 20   // message_limit, in the tests
+	limit = 1 << 20   // message_limit of the file
 	deep  = 100_000   // elements of a list, far more than a codec follows
 	chunk = limit / 4 // bytes of a load that fits
 )

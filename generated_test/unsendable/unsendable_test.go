@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // begin runs the topology until end is called, which returns the error of Run.
 func begin(t *testing.T) (top *Topology, end func() error) {
 	t.Helper()
-	top, err := New(Processors{}, pool.MessageLimit(limit), pool.Logger(slog.New(slog.DiscardHandler)))
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
