@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -106,6 +107,21 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 	},
 	"reply-much": func(_ context.Context, rest string, c *callOf) error {
 		c.answer.Reply(make([]byte, MessageLimitDefault+1))
+		return nil
+	},
+	"hold": func(ctx context.Context, _ string, _ *callOf) error {
+		held = append(held, hold.Begin(ctx))
+		return nil
+	},
+	"release": func(_ context.Context, rest string, _ *callOf) error {
+		held[0]()
+		held[0]() // counts once
+		held = held[1:]
+		return returned(rest)
+	},
+	"release-later": func(_ context.Context, _ string, _ *callOf) error {
+		time.AfterFunc(time.Millisecond, held[0])
+		held = held[1:]
 		return nil
 	},
 	"return-sizes": func(_ context.Context, rest string, c *callOf) error {
@@ -208,6 +224,9 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 		return nil
 	},
 }
+
+// held is what an instance in its process has to release.
+var held []func()
 
 // returned is an error by its name.
 func returned(name string) error {

@@ -130,6 +130,37 @@ func TestMessageLimit(t *testing.T) {
 	}
 }
 
+// TestHolds: each answer says what the instance holds, with an error too, and a call
+// of kind Held says it when a goroutine has released in the meantime.
+func TestHolds(t *testing.T) {
+	r := &Remote{child: start(t, settings("camera"))}
+	call := func(kind Kind, script string) error {
+		_, err := r.Call(kind, 0, []byte(script), func(int, int, []byte, bool) error { return nil })
+		return err
+	}
+	for _, step := range []struct {
+		script string
+		want   int
+	}{
+		{"echo on", 0}, {"hold", 1}, {"hold", 2}, {"echo on", 2}, {"send a b", 2}, {"return no", 2}, {"release no", 1}, {"hold", 2}, {"release", 1}, {"release-later", 1},
+	} {
+		call(Receive, step.script)
+		if r.Holds() > step.want || r.Holds() < step.want && step.script != "release-later" {
+			t.Errorf("%s: it holds %d, want %d", step.script, r.Holds(), step.want)
+		}
+	}
+	until(t, "it has released", func() bool {
+		if err := call(Held, "exit 3"); err != nil { // what no handler does
+			t.Fatal(err)
+		}
+		return r.Holds() == 0
+	})
+	call(Receive, "hold")
+	if call(Receive, "exit 3"); r.Holds() != 0 {
+		t.Errorf("a process that is gone holds %d", r.Holds())
+	}
+}
+
 func TestPanics(t *testing.T) {
 	for script, want := range map[string]string{"panic of pain": "panic: of pain", "goexit": "the call ended its goroutine"} {
 		c := start(t, settings("camera"))

@@ -16,6 +16,7 @@ const (
 	ProcessorRestarted             // ProcessorRestarted, of the processor that stands in place of the edge
 	AllInputsClosed                // AllInputsClosed
 	InputState                     // nothing but the state, likewise, for a tracker
+	Held                           // nothing: the answer says what the instance holds; no handler is called
 )
 
 // Remote is an instance in a process, as the generated proxy of a processor calls
@@ -23,6 +24,7 @@ const (
 type Remote struct {
 	child *Child
 	b     []byte      // of the payload
+	holds int         // of the last answer
 	over  bool        // a call has told that the process is about to end
 	leave func() bool // ends what Cancel began
 }
@@ -57,8 +59,10 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 	}
 	a, err := r.child.Call(kind, edge, payload)
 	if err != nil {
+		r.holds = 0 // the process is gone, or goes
 		return nil, err
 	}
+	r.holds = a.Holds
 	for _, put := range [...]bool{false, true} {
 		for s := range a.Sends() {
 			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
@@ -90,6 +94,10 @@ func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() e
 	}
 	return err
 }
+
+// Holds is how many holds of the instance were not released when the last call
+// ended. A call of kind Held brings it up to date.
+func (r *Remote) Holds() int { return r.holds }
 
 // Cancel ends the contexts of the handlers when ctx ends, until Close.
 func (r *Remote) Cancel(ctx context.Context) { r.leave = context.AfterFunc(ctx, r.child.Cancel) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/internal/alive"
 	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // Kind says what a call is. The generated code of both ends knows what it means;
-// this package does not look at it.
+// this package looks for Held alone.
 type Kind uint8
 
 // Handler is an instance in its process. One method runs at a time, on one
@@ -74,7 +75,7 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	ignoreStopSignals()
 	i := &instance{info: me.info, conn: conn, frames: newFrames(conn, me.info.MessageLimit)}
 	i.answer.limit = me.info.MessageLimit
-	i.ctx, i.cancel = context.WithCancel(alive.With(context.Background(), i))
+	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.obey(control)
 	go i.run(hash, newHandler) // not here: init is locked to its thread, and a switch to it is slow
@@ -101,7 +102,8 @@ type instance struct {
 	busy    atomic.Bool  // a call is under way: the parent reads
 	told    atomic.Int64 // when Alive was told last, since begin
 	serving atomic.Bool
-	sending sync.Mutex // one send of Serve at a time
+	holds   atomic.Int32 // begun and not released
+	sending sync.Mutex   // one send of Serve at a time
 	writing sync.Mutex
 	out     []byte // guarded by writing
 }
@@ -181,6 +183,10 @@ func (i *instance) call(h Handler, body []byte) {
 	f := fields{rest: body}
 	kind, edge := Kind(f.byte()), f.number()
 	i.answer.reset()
+	if kind == Held {
+		i.respond(nil)
+		return
+	}
 	err := i.guard(frameAnswer, func() error { return h.Call(i.ctx, kind, edge, f.rest, &i.answer) })
 	if large := i.answer.err(); large != nil && isKept(err) {
 		err = large
@@ -191,6 +197,7 @@ func (i *instance) call(h Handler, body []byte) {
 // respond sends the answer to the call under way.
 func (i *instance) respond(err error) {
 	kept := isKept(err)
+	i.answer.holds = int(i.holds.Load())
 	i.busy.Store(false)
 	i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
 	i.answer.reset()
@@ -252,6 +259,12 @@ func (i *instance) send(edge, instance int, payload []byte) error {
 	_, taken := i.next()
 	f := fields{rest: taken}
 	return f.error()
+}
+
+// Hold counts what the instance holds, for the answers of calls.
+func (i *instance) Hold() (release func()) {
+	i.holds.Add(1)
+	return sync.OnceFunc(func() { i.holds.Add(-1) })
 }
 
 // Alive is called by topo.Alive.
