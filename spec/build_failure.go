@@ -136,7 +136,7 @@ var (
 type amount struct {
 	min, max        int64
 	little, much    string
-	atLeast, atMost string // "" where nobody would want to know
+	atLeast, atMost string // as a user writes them; "": not told
 }
 
 var (

@@ -160,7 +160,8 @@ type entry struct {
 	request code // what enters the queue in place of the message; nil: the message
 }
 
-// statements: see whether the message can be encoded where it has to be, find the links, lock them all where all have room, put, unlock.
+// statements: see whether the message can be encoded where it must be, find the
+// links, lock them all where all have room, put, unlock.
 func (d *entry) statements() []code {
 	edges := slices.Clone(d.sent.edges)
 	slices.SortFunc(edges, func(a, b *edge) int { return cmp.Compare(a.to.index, b.to.index) })

@@ -36,7 +36,7 @@ func (m *model) addBorder(s *wire.Schema) {
 	codecs, declarations := wire.Emit(s, wire.Names{
 		Top:   func(name string) string { return string(m.scope.top(mustIdent(name))) },
 		Local: func(name string) string { return string(m.scope.local(mustIdent(name))) },
-		// What machines keep has no limit, and is nobody's but theirs.
+		// Only messages have a limit: the state of a machine may be larger.
 		Bounded: b.isolated,
 	})
 	for i, root := range s.Roots {

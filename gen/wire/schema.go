@@ -130,8 +130,8 @@ const (
 func (e *Elem) Packed() bool { return e.Kind <= Float }
 
 // growing tells the messages that can be written in far more bytes than they take
-// in memory: those that can hold themselves, or have elements which may share
-// theirs.
+// in memory: a message can hold itself, or it has elements that may share their
+// memory.
 func (s *Schema) growing() []bool {
 	grows := make([]bool, len(s.Messages))
 	nested := func(e *Elem) bool { return e != nil && e.Kind == Nested && grows[e.Message] }

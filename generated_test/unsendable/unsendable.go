@@ -1,5 +1,5 @@
 // Package unsendable has messages that cannot always be encoded: lists that
-// contain themselves, lists without end, codecs that fail, and what is too large.
+// contain themselves, very long lists, codecs that fail, and large texts.
 package unsendable
 
 import (
@@ -26,7 +26,7 @@ type Answer struct {
 	Parcel           *Parcel
 }
 
-// Task says which parcel is to be sent.
+// Task names the parcel that Inside sends.
 type Task struct{ Make string }
 
 // Odd has a codec that fails.

@@ -17,8 +17,8 @@ import (
 )
 
 // TestMain: a process with the race detector waits for a second before it ends,
-// unless it is told not to. What has no bound is to fail here, and not to take the
-// memory of others.
+// unless it is told not to. The memory limit makes the collector work before an
+// encoding without a bound takes the memory of other tests.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	debug.SetMemoryLimit(1 << 30)
@@ -108,7 +108,7 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// TestARefusedMessageReachesNobody: neither those that take it as it is.
+// TestARefusedMessageReachesNobody: a receiver in this process does not get it either.
 func TestARefusedMessageReachesNobody(t *testing.T) {
 	top, end := begin(t)
 	if err := top.Api().SendParcel(t.Context(), parcel("cycle")); !errors.Is(err, process.ErrEncode) {

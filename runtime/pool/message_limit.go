@@ -15,8 +15,8 @@ const (
 
 // MessageLimit sets how many bytes the encoding of a message may have that goes to
 // the process of an instance, and all messages together that one call of its handler
-// returns. Each message counts 16 bytes besides. Environment: TOPOGEN_MESSAGE_LIMIT,
-// in bytes or with KiB, MiB or GiB.
+// returns. Each message counts 16 bytes more than its encoding. Environment:
+// TOPOGEN_MESSAGE_LIMIT, in bytes or with KiB, MiB or GiB.
 func MessageLimit(bytes int) Option {
 	return func(o *options) error {
 		if bytes < messageLimitMin || bytes > messageLimitMax {

@@ -10,8 +10,8 @@ func (x *External) Refuse(edge int, err error) error {
 }
 
 // refuses reports whether an error of a call says that the message in hand could not
-// be given to the process of the instance. That is no failure of the instance, and
-// no attempt at the message.
+// be given to the process of the instance. Neither a failure of the instance nor an
+// attempt at the message is counted then.
 func (w *watch) refuses(err error) bool {
 	p := w.process.Load()
 	return p != nil && (*p).Refuses(err)

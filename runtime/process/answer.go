@@ -44,7 +44,7 @@ func (f *fields) send() Send {
 	return Send{Edge: f.number(), Instance: f.number(), Payload: f.sized()}
 }
 
-// What follows the error of an answer.
+// Bits of the byte behind the error of an answer: these parts follow.
 const (
 	answerReply = 1 << iota
 	answerHolds

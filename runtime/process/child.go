@@ -31,8 +31,8 @@ type Settings struct {
 	// topo.Alive, or by a send of Serve. It is called on the goroutine of the call;
 	// nil is nobody.
 	OnAlive func()
-	// OnLate is called when the process is killed since it has not started within
-	// StartupTimeout. It is called on the goroutine of Start; nil is nobody.
+	// OnLate, if not nil, is called on the goroutine of Start after the process was
+	// killed because it had not started within StartupTimeout.
 	OnLate func()
 }
 
@@ -152,11 +152,11 @@ func (c *Child) exitError() *ExitError {
 
 // Call has the process handle a call and waits for the answer, which is valid
 // until the next call. An error is that of a process that is gone, or is killed
-// now, an *ExitError, and nothing came of the call; or it is ErrTooLarge, and the
+// now, an *ExitError, and nothing came of the call; or it is an *EncodeError, and the
 // process does not know of the call. What the handler returned is in the answer.
 func (c *Child) Call(kind Kind, edge int, payload []byte) (*Answer, error) {
 	if err := fits(payload, c.settings.MessageLimit); err != nil {
-		return nil, err
+		return nil, &EncodeError{Err: err}
 	}
 	c.inUse.Lock()
 	defer c.inUse.Unlock()

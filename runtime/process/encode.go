@@ -17,7 +17,7 @@ const (
 	MessageLimitMin     = 64 << 10 // below it errors would be larger than messages
 	MessageLimitMax     = 1 << 30  // sizes are 31 bits, and a frame has more than messages
 
-	messageOverhead = 16 // bytes that each message counts besides: empty ones have to be bounded, too
+	messageOverhead = 16 // bytes that each message counts in addition: empty messages need a bound as well
 )
 
 var (
@@ -32,11 +32,11 @@ var (
 )
 
 // EncodeError is the error for a message that cannot be encoded. It matches
-// ErrEncode, and wraps the reason: a [*wire.Error], one that matches ErrTooLarge, or
-// what a method of the message panicked with. The message is at fault, and not its
+// ErrEncode, and wraps the reason: a [*wire.Error], an error that matches ErrTooLarge,
+// or the panic of a method of the message. The message is at fault, and not its
 // receiver.
 type EncodeError struct {
-	What string // the message: "camera -> detector: Frame"; "" where others say so
+	What string // the message: "camera -> detector: Frame"; "" if the caller names it
 	Err  error
 }
 
@@ -56,7 +56,7 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 
 func (e *EncodeError) Is(target error) bool { return target == ErrEncode }
 
-// tooLarge is the error for a size, 0 where nobody knows how large it would be.
+// tooLarge is the error for a message of size bytes; 0: the size is not known.
 func tooLarge(size, limit int) error {
 	is := ""
 	if size > 0 {
@@ -101,8 +101,8 @@ func encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([
 	return b, nil
 }
 
-// scratch has buffers for Check. The collector takes those that nobody uses, so
-// large ones are not held for good.
+// scratch has buffers for Check. The garbage collector empties it, so large buffers
+// are kept for a short time only.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // Check encodes a message as Encode does, to see whether that can be done.

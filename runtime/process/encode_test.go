@@ -54,7 +54,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestLargeBuffersAreNotKept: one large message does not hold memory for good.
+// TestLargeBuffersAreNotKept: after a large message its memory is given back.
 func TestLargeBuffersAreNotKept(t *testing.T) {
 	large := make([]byte, 0, keepMax+1)
 	if b, err := Encode("", large, MessageLimitDefault, appends(1, nil)); cap(b) > keepMax || err != nil {
@@ -73,7 +73,7 @@ func TestCheckAllocatesNothing(t *testing.T) {
 		}
 	}
 	check()
-	if n := testing.AllocsPerRun(1000, check); n >= 1 { // the pool may be emptied meanwhile
+	if n := testing.AllocsPerRun(1000, check); n >= 1 { // the collector may empty the pool during the test
 		t.Errorf("%v allocations", n)
 	}
 }

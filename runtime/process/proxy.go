@@ -59,7 +59,9 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 	}
 	a, err := r.child.Call(kind, edge, payload)
 	if err != nil {
-		r.holds = 0 // the process is gone, or goes
+		if r.Ends(err) {
+			r.holds = 0
+		}
 		return nil, err
 	}
 	r.holds = a.Holds
