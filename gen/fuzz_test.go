@@ -32,9 +32,9 @@ func topologyOf(edges ...string) []byte {
 func failing(source []byte) []byte {
 	return []byte(strings.NewReplacer(
 		"feed: {}", "feed: {isolation: process, restart: on-failure}",
-		"instances: 2", "instances: 2, isolation: process, memory: 64MiB, restart: {policy: always, delay: 1s, max_delay: 5s, window: 1h, max_restarts: 3, jitter: 0.1}, health: {timeout: 1s, startup_timeout: 2s}, on_error: {then: retry, max_attempts: 3, dead_letter: audit}",
+		"instances: 2", "instances: 2, isolation: process, memory: 64MiB, restart: {policy: always, delay: 1s, max_delay: 5s, window: 1h, max_restarts: 3, jitter: 0.1}, health: {timeout: 1s, startup_timeout: 2s}, on_error: {then: retry, max_attempts: 3, delay: 1s, max_delay: 5s, jitter: 0.1, dead_letter: audit}",
 		"audit: {}", "audit: {on_error: skip}",
-		"edges:\n", "health_check_interval: 1s\ngroups: {g: {processors: [feed, parser], strategy: rest-for-one, intensity: 3, period: 5s}}\nedges:\n",
+		"edges:\n", "health_check_interval: 1s\ngroups: {g: {processors: [feed, parser], strategy: rest-for-one, intensity: 3, period: 5s, shutdown: 1s}}\npool: {cycle_limit: 1000}\nedges:\n",
 	).Replace(string(source)))
 }
 

@@ -166,7 +166,7 @@ func (r *randomTopology) file() string {
 	}
 	if r.failures && r.chance(30) {
 		r.processors[0].watched = true
-		fmt.Fprintf(&b, "groups:\n  all: {processors: [p0], strategy: %s, intensity: 3, period: 10s}\n", r.one("one-for-one", "one-for-all", "rest-for-one"))
+		fmt.Fprintf(&b, "groups:\n  all: {processors: [p0], strategy: %s, intensity: 3, period: 10s}\n", r.one("one-for-one", "one-for-all", "one-for-all, shutdown: 20ms", "rest-for-one"))
 	}
 	return b.String()
 }
@@ -208,7 +208,7 @@ func (r *randomTopology) watch(i int, p *randomProcessor) (options []string) {
 		p.letters = 0
 		options = append(options, fmt.Sprintf("on_error: {then: %s, max_attempts: %s, dead_letter: p0}", r.one("stop", "retry"), r.one("1", "3")))
 	case r.chance(40):
-		options = append(options, "on_error: "+r.one("stop", "skip", "retry", "{then: stop, max_attempts: 2}"))
+		options = append(options, "on_error: "+r.one("stop", "skip", "retry", "{then: stop, max_attempts: 2}", "{then: retry, delay: 10ms, max_delay: 1s, jitter: 0.5}"))
 	}
 	return options
 }

@@ -97,6 +97,7 @@ var poolKeys = setters[Pool]{
 	"rebalance":     func(b *builder, p *Pool, v *Value) { p.Rebalance = b.duration(v, 0) },
 	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout = b.duration(v, 0) },
 	"message_limit": func(b *builder, p *Pool, v *Value) { p.MessageLimit = b.bytes(v, messageBytes) },
+	"cycle_limit":   func(b *builder, p *Pool, v *Value) { p.CycleLimit = v.integer() },
 }
 
 var errorsKeys = setters[Errors]{

@@ -25,6 +25,9 @@ var healthKeys = setters[Health]{
 var onErrorKeys = setters[OnError]{
 	"then":         func(b *builder, o *OnError, v *Value) { o.Then = Then(v.Text) },
 	"max_attempts": func(b *builder, o *OnError, v *Value) { o.MaxAttempts = v.integer() },
+	"delay":        func(b *builder, o *OnError, v *Value) { o.Delay = b.duration(v, 0) },
+	"max_delay":    func(b *builder, o *OnError, v *Value) { o.MaxDelay = b.duration(v, 1) },
+	"jitter":       func(b *builder, o *OnError, v *Value) { o.Jitter = v.number() },
 	"dead_letter":  func(b *builder, o *OnError, v *Value) { o.DeadLetter = v.text() },
 }
 
@@ -33,6 +36,7 @@ var groupKeys = setters[Group]{
 	"strategy":   func(b *builder, g *Group, v *Value) { g.Strategy = Strategy(v.Text) },
 	"intensity":  func(b *builder, g *Group, v *Value) { g.Intensity = v.integer() },
 	"period":     func(b *builder, g *Group, v *Value) { g.Period = b.duration(v, timeoutMin) },
+	"shutdown":   func(b *builder, g *Group, v *Value) { g.Shutdown = b.duration(v, timeoutMin) },
 }
 
 // restart reads a policy alone, or a mapping.
@@ -72,11 +76,12 @@ func (b *builder) deadLetters(processors []Processor) {
 func (b *builder) groups(t *Topology, v *Value) {
 	for _, f := range v.Fields {
 		g := Group{
-			Name: f.Key, Strategy: OneForOne, Intensity: defaultIntensity, Period: defaultPeriod,
+			Name: f.Key, Strategy: OneForOne, Intensity: defaultIntensity, Period: defaultPeriod, Shutdown: defaultShutdown,
 			At: f.Key.At, Pointer: f.Key.Pointer,
 		}
 		set(b, groupKeys, &g, f.Value)
 		b.checkIntensity(&g, f.Value)
+		b.checkShutdown(&g, f.Value)
 		t.Groups = append(t.Groups, g)
 	}
 }

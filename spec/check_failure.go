@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // checkFailures reports what a file says about failures and cannot be, or is of
 // no effect.
@@ -59,9 +62,16 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 		b.idle(options, "the policy is never", `write "policy: on-failure", or leave it out`, "max_restarts", "delay", "max_delay", "window", "jitter")
 	case r.Delay == 0:
 		b.idle(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
-	case r.MaxDelay > 0 && r.MaxDelay < r.Delay:
+	default:
+		b.checkDelays(options, r.Delay, r.MaxDelay)
+	}
+}
+
+// checkDelays reports a longest delay below the first.
+func (b *builder) checkDelays(options *Value, delay, longest time.Duration) {
+	if longest > 0 && longest < delay {
 		f := options.field("max_delay")
-		b.found.add(codeMaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay is below delay, which is %v", r.Delay), "write at least as much; the same makes all delays equal")
+		b.found.add(codeMaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay is below delay, which is %v", delay), "write at least as much; the same makes all delays equal")
 	}
 }
 
@@ -79,6 +89,7 @@ func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
 	}
 	_, grouped := b.groupOf[processor]
 	options, restart := entry.field("on_error").Value, `write "restart: on-failure", "then: skip" or "then: retry"`
+	b.checkRetryDelay(o, options, receives || b.found.broken["/edges"])
 	switch {
 	case !receives && !b.found.broken["/edges"]:
 		b.idle(options, "the processor receives no message", "leave it out", "max_attempts", "dead_letter")
@@ -88,6 +99,27 @@ func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
 		b.idle(options, "there is no next instance for a second attempt", restart, "max_attempts")
 	case o.Then == Stop && p.Restart.Policy == Never:
 		b.idle(options, "the first error ends the topology", restart, "max_attempts", "dead_letter")
+	}
+}
+
+// retryDelays are the keys of on_error that say when a message has its next attempt.
+var retryDelays = []string{"delay", "max_delay", "jitter"}
+
+// checkRetryDelay reports delays of retries that have no effect.
+func (b *builder) checkRetryDelay(o *OnError, options *Value, receives bool) {
+	switch {
+	case !receives:
+		b.idle(options, "the processor receives no message", "leave it out", retryDelays...)
+	case o.Then == Skip:
+		b.idle(options, "skip gives a message up at once", `write "then: retry", or leave it out`, retryDelays...)
+	case o.Then == Stop:
+		b.idle(options, "after an error the instance ends, and the next attempt waits for its restart", `write "then: retry", or the same key under restart`, retryDelays...)
+	case o.MaxAttempts == 1:
+		b.idle(options, "there is no second attempt", "write max_attempts of at least 2, or leave it out", retryDelays...)
+	case o.Delay == 0:
+		b.idle(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
+	default:
+		b.checkDelays(options, o.Delay, o.MaxDelay)
 	}
 }
 
@@ -183,6 +215,13 @@ func (b *builder) checkIntensity(g *Group, v *Value) {
 		b.found.add(codeMissingKey, intensity.Key.At, g.Pointer, "the intensity has no period: it is a number of restarts in a time", `write "period: `+g.Period.String()+`"`)
 	case intensity == nil && period != nil:
 		b.found.add(codeMissingKey, period.Key.At, g.Pointer, "the period has no intensity: it is a time for a number of restarts", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
+	}
+}
+
+// checkShutdown reports a limit for a stop that the strategy does not have.
+func (b *builder) checkShutdown(g *Group, v *Value) {
+	if g.Strategy == OneForOne && !b.found.broken[g.Pointer+"/strategy"] {
+		b.idle(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or leave it out`, "shutdown")
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	edgesMax        = 1 << 16 // edge indices fit 16 bits
 	instancesMax    = 1 << 20 // of one processor; a pair of instances has a queue
 	capacityMax     = 1 << 24 // messages in one queue: at 64 bytes each, 1 GiB
+	cycleLimitMax   = 1 << 30 // messages in one queue of a cycle: at 64 bytes each, 64 GiB
 	workersMax      = 1 << 12 // more threads than any machine has processors
 	batchMax        = 1 << 16 // a longer batch starves the other queues of a worker
 	everyMin        = time.Microsecond
@@ -59,5 +60,6 @@ const (
 	defaultHealthCheckInterval = 5 * time.Second
 	defaultIntensity           = 1               // as in Erlang/OTP
 	defaultAttempts            = 3               // at a message, with retry and in a process
-	defaultPeriod              = 5 * time.Second // likewise
+	defaultPeriod              = 5 * time.Second // as in Erlang/OTP
+	defaultShutdown            = 5 * time.Second // as in Erlang/OTP
 )

@@ -51,11 +51,14 @@ const (
 
 // OnError is what becomes of a message whose handler fails.
 type OnError struct {
-	Then         Then // Stop by default
-	Given        bool // the file says on_error
-	MaxAttempts  int  // 0: not said
-	DeadLetter   Text // the name of a processor, "" for none
-	DeadLetterTo int  // its index, -1 for none
+	Then         Then          // Stop by default
+	Given        bool          // the file says on_error
+	MaxAttempts  int           // 0: not said
+	Delay        time.Duration // before the second attempt, doubled for each further one; 0: none
+	MaxDelay     time.Duration // 0: none
+	Jitter       float64       // 0 to 1: the part of the delay that is drawn
+	DeadLetter   Text          // the name of a processor, "" for none
+	DeadLetterTo int           // its index, -1 for none
 	At           Range
 	Pointer      string
 }
@@ -87,6 +90,7 @@ type Group struct {
 	Strategy   Strategy      // OneForOne by default
 	Intensity  int           // restarts within Period that are not too many; 1 by default
 	Period     time.Duration // 5s by default
+	Shutdown   time.Duration // 5s by default; of a member that is stopped with a failed one
 	At         Range         // of the name
 	Pointer    string        // "/groups/sensors"
 }

@@ -100,7 +100,7 @@ edges:
   - line-parser -> line-parser: {message: C, route: local, full: fail}
   - line-parser -> line-parser: {message: D, route: broadcast, full: drop-newest}
   - every 1m30s -> line-parser: {route: {range: {offset: 0, count: 1}}}
-pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, message_limit: 256MiB}
+pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, message_limit: 256MiB, cycle_limit: 1000000}
 `)
 	want := &Topology{
 		File: "topology.yml", Name: text("every"), Output: text("topology_gen.go"),
@@ -121,7 +121,7 @@ pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, message_limit: 25
 			{Message: text("D"), Route: Route{Kind: RouteBroadcast}, Capacity: 1024, Full: DropNewest},
 			{From: -1, Every: 90 * time.Second, Route: Route{Kind: RouteRange, Count: 1}, Capacity: 1024, Full: Block},
 		},
-		Pool:                Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute, MessageLimit: 256 << 20},
+		Pool:                Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute, MessageLimit: 256 << 20, CycleLimit: 1_000_000},
 		HealthCheckInterval: 5 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, values); diff != "" {
@@ -135,14 +135,14 @@ version: 1
 name: robot
 health_check_interval: 2s
 groups:
-  sensors: {processors: [lidar, camera], strategy: rest-for-one, intensity: 3, period: 1m}
+  sensors: {processors: [lidar, camera], strategy: rest-for-one, intensity: 3, period: 1m, shutdown: 2s}
   others: {processors: [planner]}
 processors:
   camera: {restart: always, health: {timeout: 30s, startup_timeout: 10s}, isolation: process, memory: 512MiB}
   lidar: {on_error: skip}
   planner:
     restart: {max_restarts: 3, delay: 500ms, max_delay: 30s, window: 1m, jitter: 0.2}
-    on_error: {then: retry, max_attempts: 3, dead_letter: morgue}
+    on_error: {then: retry, max_attempts: 3, delay: 20ms, max_delay: 2s, jitter: 0.5, dead_letter: morgue}
   morgue: {restart: {policy: on-failure, delay: 1s, jitter: 1}}
 edges:
   - camera -> planner: {message: Frame, input_timeout: 5s}
@@ -155,8 +155,8 @@ edges:
 		File: "topology.yml", Name: text("robot"), Output: text("topology_gen.go"),
 		HealthCheckInterval: 2 * second,
 		Groups: []Group{
-			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute},
-			{Name: text("others"), Processors: []int{2}, Strategy: OneForOne, Intensity: 1, Period: 5 * second},
+			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute, Shutdown: 2 * second},
+			{Name: text("others"), Processors: []int{2}, Strategy: OneForOne, Intensity: 1, Period: 5 * second, Shutdown: 5 * second},
 		},
 		Processors: []Processor{
 			{Name: text("camera"), Ident: "Camera", Instances: 1, Restart: Restart{Policy: Always, Given: true},
@@ -165,7 +165,7 @@ edges:
 				OnError: OnError{Then: Skip, Given: true, DeadLetterTo: -1}},
 			{Name: text("planner"), Ident: "Planner", Instances: 1, Isolation: Goroutine,
 				Restart: Restart{Policy: OnFailure, Given: true, MaxRestarts: 3, Delay: second / 2, MaxDelay: 30 * second, Window: minute, Jitter: 0.2},
-				OnError: OnError{Then: Retry, Given: true, MaxAttempts: 3, DeadLetter: text("morgue"), DeadLetterTo: 3}},
+				OnError: OnError{Then: Retry, Given: true, MaxAttempts: 3, Delay: second / 50, MaxDelay: 2 * second, Jitter: 0.5, DeadLetter: text("morgue"), DeadLetterTo: 3}},
 			{Name: text("morgue"), Ident: "Morgue", Instances: 1, Isolation: Goroutine,
 				Restart: Restart{Policy: OnFailure, Given: true, Delay: second, Jitter: 1}, OnError: none},
 		},

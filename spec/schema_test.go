@@ -89,6 +89,7 @@ edges: []
 		"/properties/pool/properties/batch":              topology.Pool.Batch,
 		"/properties/pool/properties/rebalance":          topology.Pool.Rebalance,
 		"/properties/pool/properties/drain_timeout":      topology.Pool.DrainTimeout,
+		"/properties/pool/properties/cycle_limit":        topology.Pool.CycleLimit,
 		"/properties/errors/properties/top":              topology.Errors.Top,
 		"/properties/errors/properties/keep":             topology.Errors.Keep,
 		"/properties/errors/properties/dump_every":       topology.Errors.DumpEvery,
@@ -106,9 +107,12 @@ edges: []
 		"/$defs/restart/anyOf/1/properties/delay":        p.Restart.Delay,
 		"/$defs/restart/anyOf/1/properties/jitter":       p.Restart.Jitter,
 		"/$defs/on_error/anyOf/1/properties/then":        p.OnError.Then,
+		"/$defs/on_error/anyOf/1/properties/delay":       p.OnError.Delay,
+		"/$defs/on_error/anyOf/1/properties/jitter":      p.OnError.Jitter,
 		"/$defs/group/properties/strategy":               topology.Groups[0].Strategy,
 		"/$defs/group/properties/intensity":              topology.Groups[0].Intensity,
 		"/$defs/group/properties/period":                 topology.Groups[0].Period,
+		"/$defs/group/properties/shutdown":               topology.Groups[0].Shutdown,
 		"/$defs/arm":                                     map[bool]string{false: "first-message", true: armAtStart}[e.ArmAtStart],
 	}
 	found := map[string]bool{}
@@ -164,6 +168,7 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 		"/$defs/processor/properties/instances/maximum":                   float64(instancesMax),
 		"/$defs/edge/anyOf/1/properties/capacity/maximum":                 float64(capacityMax),
 		"/properties/pool/properties/workers/maximum":                     float64(workersMax),
+		"/properties/pool/properties/cycle_limit/maximum":                 float64(cycleLimitMax),
 		"/properties/errors/properties/top/maximum":                       float64(topMax),
 		"/properties/pool/properties/batch/maximum":                       float64(batchMax),
 		"/$defs/name/maxLength":                                           float64(nameMax),

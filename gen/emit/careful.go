@@ -137,7 +137,7 @@ func (p *part) carefulMerge(l *link) {
 // hangs, had it: that one is given a copy.
 func (q *processor) keeps() bool {
 	w := q.Watch
-	return w != nil && !w.Isolated && (w.Attempts > 1 || w.DeadLetter >= 0 || w.Timeout > 0)
+	return w != nil && !w.Isolated && (w.Attempts > 1 || w.DeadLetter >= 0 || w.Abandons())
 }
 
 // carefulHandle writes the method that calls the handler of the message in hand.

@@ -58,8 +58,11 @@ func (p *part) joining(l *link) {
 		instance = id(i)
 	}
 	out := ref(s, "out")
-	if l.from.External {
+	switch {
+	case l.from.External:
 		out = jen.Nil()
+	case l.from.exchangesSender():
+		out = sel(s, "out")
 	}
 	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, "t", l.to.field)).Index(instance))))}
 	join := []code{id(v), out, ref(v, "to", "Unit")}

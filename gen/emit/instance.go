@@ -22,7 +22,7 @@ func (p *part) instance(q *processor) {
 	}
 	fields := []code{pool("Unit"), id("out").Add(out), param("p", own)}
 	if q.Watch != nil && !q.Isolated() {
-		fields = append(fields, param("t", ptr("Topology")), param("construct", q.constructorType()))
+		fields = append(fields, param("construct", q.constructorType()))
 	}
 	if q.hears() {
 		fields = append(fields, param("inputs", supervise("Inputs")))
@@ -48,15 +48,15 @@ func (p *part) maker(q *processor) {
 		).Block(jen.Return(id(err))),
 	}
 	if q.Isolated() {
-		loop = append([]code{loop[0]}, p.newSender(q, id(t), false)...)
+		loop = append([]code{loop[0]}, p.newSender(q, id(t))...)
 	} else if q.Watch != nil {
-		loop = append(loop, jen.List(sel(x, "t"), sel(x, "construct")).Op("=").List(id(t), id(construct)))
-		loop = append(loop, p.newSender(q, id(t), false)...)
+		loop = append(loop, set(sel(x, "construct"), id(construct)))
+		loop = append(loop, p.newSender(q, id(t))...)
 	} else if q.sender != "" {
 		loop = append(loop, set(sel(x, "out", "links"), p.joinerOf(q)))
 	}
 	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), p.outOf(q)))
-	if q.Timed() && q.recorder != "" {
+	if q.exchangesSender() {
 		loop = append(loop, set(sel(x, "out", "life"), sel(x, "Life").Call()))
 	}
 	if q.tracksHere() {

@@ -236,7 +236,7 @@ func (p *part) remoteInstance(q *processor) {
 		return
 	}
 	serve := sel(x, "p", "Remote", "Serve")
-	if q.Watch.Timeout == 0 {
+	if !q.CallsTimed() {
 		p.short(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
 			jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), sel(x, "out", "out", "Sent"))))
 		return

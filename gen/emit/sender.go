@@ -11,8 +11,12 @@ import (
 
 // sender writes the sender of a processor of the pool.
 func (p *part) sender(q *processor) {
+	out := pool("Out")
+	if q.exchangesSender() {
+		out = pointer(out)
+	}
 	fields := []code{
-		id("out").Add(pool("Out")),
+		id("out").Add(out),
 		id("links").Add(id(q.linker)),
 	}
 	if q.recorder != "" {
@@ -23,7 +27,7 @@ func (p *part) sender(q *processor) {
 	} else {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
-	if q.Timed() && q.recorder != "" {
+	if q.exchangesSender() {
 		fields = append(fields, param("life", pointer(pool("Life"))))
 	}
 	for _, l := range q.links {

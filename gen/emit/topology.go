@@ -228,6 +228,9 @@ func (p *part) spec() code {
 	if limit := p.plan.Pool.MessageLimit; limit > 0 {
 		fields = append(fields, key("MessageLimit", jen.Lit(int(limit))))
 	}
+	if limit := p.plan.Pool.CycleLimit; limit > 0 {
+		fields = append(fields, key("CycleLimit", jen.Lit(limit)))
+	}
 	if p.plan.Errors != nil {
 		fields = append(fields, key("Errors", p.errors(p.plan.Errors)))
 	}

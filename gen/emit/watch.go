@@ -21,8 +21,23 @@ func (p *part) watchOf(q *processor) code {
 	if w.Startup > 0 && !w.Isolated {
 		fields = append(fields, key("Startup", duration(w.Startup)))
 	}
+	if w.Shutdown > 0 {
+		fields = append(fields, key("Shutdown", duration(w.Shutdown)))
+	}
+	if w.RetryDelay > 0 {
+		fields = append(fields, key("Delay", duration(w.RetryDelay)))
+	}
+	if w.RetryMaxDelay > 0 {
+		fields = append(fields, key("MaxDelay", duration(w.RetryMaxDelay)))
+	}
+	if w.RetryJitter > 0 {
+		fields = append(fields, key("Jitter", fraction(w.RetryJitter)))
+	}
 	return jen.Op("&").Add(pool("Watch")).Values(fields...)
 }
+
+// fraction is a number from 0 to 1 as Go.
+func fraction(f float64) code { return jen.Op(strconv.FormatFloat(f, 'g', -1, 64)) }
 
 // supervisor makes what decides about instances that end.
 func (p *part) supervisor() code {
@@ -58,7 +73,7 @@ func (p *part) supervisor() code {
 			}
 		}
 		if w.Jitter > 0 {
-			fields = append(fields, key("Jitter", jen.Op(strconv.FormatFloat(w.Jitter, 'g', -1, 64))))
+			fields = append(fields, key("Jitter", fraction(w.Jitter)))
 		}
 		processors = append(processors, jen.Values(fields...))
 	}
@@ -120,7 +135,9 @@ func (p *part) renew(q *processor) {
 		}
 		body = append(body, jen.If(define(err, sel(value, "Init").Call(args...)), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
 	}
-	adopt = append(adopt, jen.If(sel(x, "IsFresh").Call()).Block(append(p.newSender(q, sel(x, "t"), true), sel(x, "Equip").Call(p.outOf(q)))...))
+	if q.exchangesSender() {
+		adopt = append(adopt, jen.If(sel(x, "IsFresh").Call()).Block(p.freshSender(q)))
+	}
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
@@ -153,22 +170,39 @@ func (p *part) letters(q *processor) {
 	p.method(x, q.instance, "DeadLetter", []code{param(d, topo("DeadLetter"))}, []code{jen.Bool()}, append(statements, jen.Return(jen.True()))...)
 }
 
-// newSender gives a watched instance a sender; alive: the instance has a Life.
-func (p *part) newSender(q *processor, t code, alive bool) []code {
+// exchangesSender reports whether a new instance of the processor gets a new
+// sender, since an abandoned handler may have kept the one before.
+func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "" }
+
+// newSender gives a watched instance a sender.
+func (p *part) newSender(q *processor, t code) []code {
 	out := sel(p.v("x"), "out")
 	if q.sender == "" {
 		return []code{set(out, jen.New(pool("Out")))}
 	}
 	fields := []code{key("links", id(q.joiner).Values(t))}
-	if alive && q.Timed() && q.recorder != "" {
-		fields = append(fields, key("life", sel(p.v("x"), "Life").Call()))
+	if q.exchangesSender() {
+		fields = append([]code{key("out", jen.New(pool("Out")))}, fields...)
 	}
 	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
+}
+
+// freshSender gives a new instance a sender with its own life, and with the links
+// of the one before.
+func (p *part) freshSender(q *processor) code {
+	out := sel(p.v("x"), "out")
+	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("links", sel(p.v("x"), "out", "links")), key("life", sel(p.v("x"), "Life").Call())}
+	for _, l := range q.links {
+		fields = append(fields, key(string(l.field), sel(p.v("x"), "out", l.field)))
+	}
+	return set(out, jen.Op("&").Add(id(q.sender)).Add(lines(fields)))
 }
 
 // outOf is the pool's part of an instance's sender.
 func (p *part) outOf(q *processor) code {
 	switch {
+	case q.exchangesSender():
+		return sel(p.v("x"), "out", "out")
 	case q.sender != "":
 		return ref(p.v("x"), "out", "out")
 	case q.Watch != nil:

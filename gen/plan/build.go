@@ -41,6 +41,7 @@ func Build(t *spec.Topology, pkg Package) (*Plan, []spec.Finding) {
 				Rebalance:    t.Pool.Rebalance,
 				DrainTimeout: t.Pool.DrainTimeout,
 				MessageLimit: t.Pool.MessageLimit,
+				CycleLimit:   t.Pool.CycleLimit,
 			},
 		},
 	}

@@ -25,20 +25,24 @@ type RestartGroup struct {
 
 // Watch says what becomes of instances of a processor that fail.
 type Watch struct {
-	Restarts    bool   // the file says restart, or the processor is in a group
-	Policy      string // "never", "on-failure", "always"
-	MaxRestarts int
-	Delay       time.Duration
-	MaxDelay    time.Duration
-	Window      time.Duration
-	Jitter      float64
-	Then        string // "stop", "skip", "retry"
-	Attempts    int
-	DeadLetter  int // the edge that takes messages which cannot be handled; -1
-	Timeout     time.Duration
-	Startup     time.Duration
-	Isolated    bool // in a process of its own
-	Memory      int64
+	Restarts      bool   // the file says restart, or the processor is in a group
+	Policy        string // "never", "on-failure", "always"
+	MaxRestarts   int
+	Delay         time.Duration
+	MaxDelay      time.Duration
+	Window        time.Duration
+	Jitter        float64
+	Then          string // "stop", "skip", "retry"
+	Attempts      int
+	RetryDelay    time.Duration // with retry, before the second attempt at a message; 0: none
+	RetryMaxDelay time.Duration
+	RetryJitter   float64
+	DeadLetter    int // the edge that takes messages which cannot be handled; -1
+	Timeout       time.Duration
+	Startup       time.Duration
+	Shutdown      time.Duration // when it is stopped with a failed sibling; 0: no strategy does that
+	Isolated      bool          // in a process of its own
+	Memory        int64
 }
 
 // Input is an edge to a processor that can hear what becomes of it.
@@ -64,11 +68,14 @@ func (p *Processor) Methods() (list []*Method) {
 
 // Timed reports whether calls of the processor's handlers have a time that they
 // may take, in this process.
-func (p *Processor) Timed() bool { return p.Watch != nil && p.Watch.Timeout > 0 && !p.Watch.Isolated }
+func (p *Processor) Timed() bool { return p.CallsTimed() && !p.Watch.Isolated }
 
 // CallsTimed reports whether calls have a time that they may take, wherever they
-// run.
-func (p *Processor) CallsTimed() bool { return p.Watch != nil && p.Watch.Timeout > 0 }
+// run: always, or when the instance is stopped with a failed sibling.
+func (p *Processor) CallsTimed() bool { return p.Watch != nil && p.Watch.Abandons() }
+
+// Abandons reports whether a call that takes too long is given up.
+func (w *Watch) Abandons() bool { return w.Timeout > 0 || w.Shutdown > 0 }
 
 // TimesInputs reports whether an input of the processor has a timeout.
 func (p *Processor) TimesInputs() bool {
@@ -83,10 +90,14 @@ func (p *Processor) TimesInputs() bool {
 // watches says which processors are watched.
 func (b *builder) watches() {
 	grouped := make(map[int]bool)
+	shutdown := make(map[int]time.Duration)
 	s := new(Supervision)
 	for _, g := range b.topology.Groups {
 		for _, p := range g.Processors {
 			grouped[p] = true
+			if g.Strategy != spec.OneForOne {
+				shutdown[p] = g.Shutdown
+			}
 		}
 		s.Groups = append(s.Groups, RestartGroup{
 			Name: g.Name.Value, Processors: g.Processors, Strategy: string(g.Strategy), Intensity: g.Intensity, Period: g.Period,
@@ -94,6 +105,7 @@ func (b *builder) watches() {
 	}
 	for i := range b.topology.Processors {
 		if w := watchOf(&b.topology.Processors[i], grouped[i]); w != nil {
+			w.Shutdown = shutdown[i]
 			b.plan.Processors[i].Watch = w
 			b.plan.Supervision, b.plan.FaultLog = s, b.topology.HealthCheckInterval
 		}
@@ -107,20 +119,23 @@ func watchOf(p *spec.Processor, grouped bool) *Watch {
 		return nil
 	}
 	return &Watch{
-		Restarts:    p.Restart.Given || grouped,
-		Policy:      string(p.Restart.Policy),
-		MaxRestarts: p.Restart.MaxRestarts,
-		Delay:       p.Restart.Delay,
-		MaxDelay:    p.Restart.MaxDelay,
-		Window:      p.Restart.Window,
-		Jitter:      p.Restart.Jitter,
-		Then:        string(p.OnError.Then),
-		Attempts:    p.Attempts(),
-		DeadLetter:  -1,
-		Timeout:     p.Health.Timeout,
-		Startup:     p.Health.StartupTimeout,
-		Isolated:    isolated,
-		Memory:      p.Memory,
+		Restarts:      p.Restart.Given || grouped,
+		Policy:        string(p.Restart.Policy),
+		MaxRestarts:   p.Restart.MaxRestarts,
+		Delay:         p.Restart.Delay,
+		MaxDelay:      p.Restart.MaxDelay,
+		Window:        p.Restart.Window,
+		Jitter:        p.Restart.Jitter,
+		Then:          string(p.OnError.Then),
+		Attempts:      p.Attempts(),
+		RetryDelay:    p.OnError.Delay,
+		RetryMaxDelay: p.OnError.MaxDelay,
+		RetryJitter:   p.OnError.Jitter,
+		DeadLetter:    -1,
+		Timeout:       p.Health.Timeout,
+		Startup:       p.Health.StartupTimeout,
+		Isolated:      isolated,
+		Memory:        p.Memory,
 	}
 }
 

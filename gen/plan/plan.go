@@ -38,6 +38,7 @@ type Pool struct {
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
 	MessageLimit int64 // 0: the runtime's default
+	CycleLimit   int   // messages in one queue within a cycle; 0: chosen by the runtime
 }
 
 // TypeRef is a Go type as the generated package writes it.

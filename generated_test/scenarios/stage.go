@@ -143,7 +143,10 @@ func (p *play) stop() error {
 		return <-p.ended
 	}
 	p.stepper.Stop()
-	return p.stepper.Run()
+	before := p.stepper.Now()
+	err := p.stepper.Run()
+	p.steps += p.stepper.Now().Sub(before)
+	return err
 }
 
 // took checks that something came a time after something else.

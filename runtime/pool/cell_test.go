@@ -32,7 +32,7 @@ type cell struct {
 // sender is what an instance sends with. One that takes the place of an abandoned
 // one has another.
 type sender struct {
-	out   pool.Out
+	out   *pool.Out
 	life  *pool.Life
 	pairs []*pair[message] // by id of the receiving cell, made at the first message
 	over  []flooded        // block queues that were full after a send
@@ -378,7 +378,7 @@ func (c *cell) lane(t target) lane[message] {
 	p := c.pairs[to.stamps.id]
 	if p == nil {
 		p = newPair(c.top, c.index, to, (*cell).received)
-		p.Join(p, &c.sender.out, &to.Unit, p.heads()...)
+		p.Join(p, c.sender.out, &to.Unit, p.heads()...)
 		c.pairs[to.stamps.id] = p
 	}
 	return p.lane(t.edge)

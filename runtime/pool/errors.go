@@ -24,6 +24,9 @@ var (
 	ErrGaveUp = errors.New("pool: an instance has failed for good")
 	// ErrAbandoned: more handlers hang at once than a process should hold on to.
 	ErrAbandoned = errors.New("pool: too many handlers hang")
+	// ErrHung: a call took longer than the health timeout of its processor allows.
+	// It is the cause of the context of a call that was abandoned.
+	ErrHung = errors.New("pool: the call takes longer than the health timeout")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
 )
@@ -147,6 +150,9 @@ func (p *Pool) drainError() error {
 		for _, u := range proc.units {
 			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
+			}
+			if w := u.watch(); w != nil && w.repeating.Load() > 0 {
+				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
 			}
 		}
 	}

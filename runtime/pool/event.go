@@ -76,7 +76,7 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 
 // drainedFrom reports whether no message of an edge waits.
 func (u *Unit) drainedFrom(edge int) bool {
-	if w := u.watch(); w != nil && w.repeating > 0 { // of whatever edge
+	if w := u.watch(); w != nil && w.repeating.Load() > 0 { // of whatever edge
 		return false
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {

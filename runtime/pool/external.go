@@ -208,7 +208,7 @@ func (x *External) NoInstance(edge int) error { return x.pool.noInstance(edge) }
 
 // NoInstance counts a message whose route names no instance.
 func (o *Out) NoInstance(edge int) error {
-	if o.unit == nil || o.unit.proc.pool.edges == nil { // a recorder's, or in a process of its own
+	if o == nil || o.unit == nil || o.unit.proc.pool.edges == nil { // a recorder's, or in a process of its own
 		return topo.ErrNoInstance
 	}
 	return o.unit.proc.pool.noInstance(edge)

@@ -137,9 +137,9 @@ func (c *cell) adopt() {
 	}
 	b := &body{inited: true}
 	if c.IsFresh() {
-		s := &sender{life: c.Life()}
-		c.sender = s
-		c.Equip(&s.out)
+		s := *c.sender
+		s.life = c.Life()
+		c.sender = &s
 	}
 	c.body = b
 	c.past.bodies = append(c.past.bodies, b)

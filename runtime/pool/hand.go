@@ -47,7 +47,7 @@ func (h *Hand[M]) Again() bool {
 	u := h.link.to
 	w := u.watch()
 	w.hand = h
-	w.repeating--
+	w.repeating.Add(-1)
 	if !bug.On(bug.AttemptForgotten) {
 		u.proc.group.leave(nil) // its turn keeps the group from finishing now
 	}

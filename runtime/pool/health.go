@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -14,9 +13,6 @@ import (
 // that the time has passed for others, too: not after a stop of the process, or a
 // sleep of the machine.
 const lateFraction = 4
-
-// errHung is what an instance has failed with that was abandoned or killed.
-var errHung = errors.New("the call takes longer than the health timeout")
 
 // timed lists the instances whose calls are timed.
 func (p *Pool) timed() (list []*watch) {
@@ -133,7 +129,7 @@ func (p *Pool) takeHung(u *Unit) *Worker {
 func (w *watch) afterHang(r *runner) {
 	u := w.unit
 	method := r.method()
-	e := u.proc.pool.handlerError(u, r.link, method, errHung)
+	e := u.proc.pool.handlerError(u, r.link, method, ErrHung)
 	u.proc.pool.record(e)
 	if w.hand != nil {
 		w.hand.renew()
@@ -142,7 +138,8 @@ func (w *watch) afterHang(r *runner) {
 	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
 		r.link.relist()
 	}
-	u.out.seal()
+	w.cancel(ErrHung)
+	u.out.publish(nil) // what it has sent was accepted; its goroutine is in the user's code, and does not come back from there
 	u.out.served = false
 	if cancel := w.endServe.Swap(nil); cancel != nil {
 		(*cancel)()

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/internal/count"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -32,7 +33,7 @@ type Link struct {
 	edge int32 // the receiver's: edge of the message that is being handled
 	hops int64 // the receiver's: turns since the rebalancer looked, from samples, half of them forgotten each time
 
-	number uint64        // the sender's: number of the next message
+	number count.Count   // the sender's: number of the next message; expose reads it
 	bound  atomic.Uint64 // numbers below it are visible
 
 	readyNote, roomNote note
@@ -43,9 +44,6 @@ type Link struct {
 func (l *Link) Join(in Inlet, out *Out, to *Unit, heads ...*queue.Head) {
 	l.inlet, l.to, l.heads = in, to, heads
 	l.out = out
-	if before := l.predecessor(); before != nil {
-		l.inlet = &successor{in, l, before}
-	}
 	l.edge = int32(heads[0].Index())
 	l.ordered = len(heads) > 1
 	group := to.proc.group
@@ -67,8 +65,9 @@ func (l *Link) From() int { return int(l.out.unit.index) }
 
 // Number returns the number of the next message of an ordered link.
 func (l *Link) Number() uint64 {
-	l.number++
-	return l.number - 1
+	n := l.number.Own()
+	l.number.StoreRelease(n + 1)
+	return n
 }
 
 // Bound is the number below which all messages are visible: the receiver takes
@@ -84,7 +83,8 @@ func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 func (l *Link) Touched(*queue.Head) {
 	if l.out != nil && !l.dirty {
 		l.dirty = true
-		l.nextDirty, l.out.dirty = l.out.dirty, l
+		l.nextDirty = l.out.dirty.Own()
+		l.out.dirty.StoreRelease(l)
 	}
 }
 
@@ -121,12 +121,37 @@ func (l *Link) publish(w *Worker) {
 		h.Publish(local)
 	}
 	if l.ordered {
-		l.bound.Store(l.number)
+		l.bound.Store(l.number.Own())
 	}
 	if local {
 		w.makeReady(l)
 	} else {
 		l.notify(w)
+	}
+}
+
+// expose makes visible what was put, on any goroutine but the sender's. Where
+// messages are numbered, it is all of them or none: the last number may be that of
+// a message which is not yet in its queue.
+func (l *Link) expose() {
+	written := make([]uint64, len(l.heads))
+	number, sum := l.number.Load(), uint64(0)
+	for i, h := range l.heads {
+		written[i] = h.Written()
+		sum += written[i]
+	}
+	if l.ordered && (sum != number || l.number.Load() != number) {
+		return
+	}
+	exposed := false
+	for i, h := range l.heads {
+		exposed = h.Expose(written[i]) || exposed
+	}
+	if l.ordered {
+		l.bound.Store(number)
+	}
+	if exposed {
+		l.notify(nil)
 	}
 }
 

@@ -157,6 +157,7 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
 	defer u.home.Store(solo)   // the handler's goroutine waits for it, even if the observer ends this one
+	u.out.expose()             // what finished calls have sent need not wait for this one
 	p.moved(u, w, solo)
 	return u
 }

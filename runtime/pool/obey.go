@@ -31,6 +31,9 @@ func (w *watch) shut() {
 	w.phase = watchDown
 	w.dueAt, w.stop = 0, 0
 	u.ping, u.serving = pingNone, false
+	if u.proc.pool.stopping.Load() {
+		w.endSource() // the next one will not be asked for messages
+	}
 	if !u.started {
 		return
 	}
@@ -90,8 +93,8 @@ func (w *watch) toStop() (number uint64) {
 
 func (p *Pool) tellLocked(e ChildEvent) {
 	switch e.Kind {
-	case TopologyStopping:
-		p.startsNobody = true
+	case ChildInputsDone:
+		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
 	case ChildStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
 		p.processors[e.Child.Processor].watches[e.Child.Instance].stopping = 0
 	}
@@ -139,7 +142,7 @@ func (w *Worker) obey(u *Unit) {
 	w.pool.supervision.Lock()
 	orders := v.orders
 	v.orders = nil
-	startsNobody := w.pool.startsNobody
+	inputsDone := v.inputsDone
 	w.pool.supervision.Unlock()
 	for _, o := range orders {
 		if o.made != nil {
@@ -167,7 +170,7 @@ func (w *Worker) obey(u *Unit) {
 			}
 			switch {
 			case v.phase == watchMaking: // one that had said its end has failed after all: it was told to start twice
-			case startsNobody && !bug.On(bug.StartAfterStop): // since the order was given
+			case inputsDone && !bug.On(bug.StartAfterInputs): // since the order was given
 				w.pool.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
 			default:
 				w.make(v)

@@ -136,7 +136,7 @@ func (p *Pool) Snapshot() Snapshot {
 }
 
 func (u *Unit) figures(now int64) InstanceFigures {
-	paused := int64(u.outNow().paused.Load())
+	paused := int64(u.out.paused.Load())
 	if paused < 0 {
 		paused = max(0, paused+now)
 	}
@@ -153,14 +153,6 @@ func (u *Unit) figures(now int64) InstanceFigures {
 		}
 	}
 	return f
-}
-
-// outNow is the unit's sender, which a watched unit may exchange meanwhile.
-func (u *Unit) outNow() *Out {
-	if w := u.watch(); w != nil {
-		return w.out.Load()
-	}
-	return u.out
 }
 
 func (p *Pool) edgeFigures(i int) EdgeFigures {

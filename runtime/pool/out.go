@@ -10,17 +10,17 @@ import (
 // goroutine that is in the instance.
 type Out struct {
 	unit   *Unit
-	dirty  *Link          // links with unpublished messages
-	filled queue.HeadList // queues that became full since the last settle
-	full   int32          // full queues that lead out of the group
-	served bool           // Serve runs: each send publishes and waits
-	pauses bool           // some queue is full, and paused says so
-	paused count.Count    // nanoseconds in which some queue was full; while one is, less the time of now
+	dirty  count.Pointer[Link] // links with unpublished messages; expose reads it
+	filled queue.HeadList      // queues that became full since the last settle
+	full   int32               // full queues that lead out of the group
+	served bool                // Serve runs: each send publishes and waits
+	pauses bool                // some queue is full, and paused says so
+	paused count.Count         // nanoseconds in which some queue was full; while one is, less the time of now
 }
 
 // Index is the index of the instance that sends.
 func (o *Out) Index() int {
-	if o.unit == nil {
+	if o == nil || o.unit == nil {
 		return 0 // a recorder's sender
 	}
 	return int(o.unit.index)
@@ -29,8 +29,8 @@ func (o *Out) Index() int {
 // publish makes everything visible that was sent since the last time. It
 // returns a link within the group that carried some of it, if any.
 func (o *Out) publish(w *Worker) (within *Link) {
-	dirty := o.dirty
-	o.dirty = nil
+	dirty := o.dirty.Own()
+	o.dirty.StoreRelease(nil)
 	for l := dirty; l != nil; l = l.nextDirty {
 		l.dirty = false
 		l.publish(w)
@@ -41,20 +41,13 @@ func (o *Out) publish(w *Worker) (within *Link) {
 	return within
 }
 
-// seal ends the use of a sender whose goroutine was abandoned. What it has sent and
-// not published counts as dropped, but for what queues that drop the oldest show
-// at once.
-func (o *Out) seal() {
-	for l := o.dirty; l != nil; l = l.nextDirty {
-		for _, h := range l.heads {
-			h.Seal()
-		}
-		if l.ordered {
-			l.bound.Store(l.number)
-		}
-		l.notify(nil)
+// expose makes visible what the instance has sent, while the goroutine that it runs
+// on is in a handler and may go on sending. Until that is over it does not publish:
+// the caller has taken its worker, and it waits to hear where it runs now.
+func (o *Out) expose() {
+	for l := o.dirty.Load(); l != nil; l = l.nextDirty {
+		l.expose()
 	}
-	o.dirty = nil
 }
 
 // settle asks the receivers of full queues to report room.

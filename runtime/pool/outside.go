@@ -42,6 +42,6 @@ func (l *Link) Flush() {
 		h.Publish(true)
 	}
 	if l.ordered {
-		l.bound.Store(l.number)
+		l.bound.Store(l.number.Own())
 	}
 }

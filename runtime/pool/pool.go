@@ -32,6 +32,7 @@ type Spec struct {
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
 	MessageLimit int                      // see the option; 0: 64 MiB
+	CycleLimit   int                      // messages that one queue within a cycle may hold; 0: the larger of 262,144 and 16 times its capacity
 	Errors       func() (Recorder, error) // opens what Run records errors with; may be nil
 	Supervisor   Supervisor               // of the processors that have a Watch
 	FaultLog     time.Duration            // how often what went wrong is logged; 0: never
@@ -72,7 +73,6 @@ type Pool struct {
 	makers   sync.WaitGroup // goroutines that make instances: nobody needs these after the end
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
-	startsNobody bool         // the topology stops; guarded by supervision
 	closed       bool         // Run is about to return; guarded by supervision
 	abandonedNow atomic.Int32 // goroutines that hang
 	faulty       bool         // some processor has faults to count
@@ -383,9 +383,7 @@ func (p *Pool) schedule() {
 // stop closes everything that comes from outside; the rest is drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
-	if p.faulty {
-		p.tellSupervisor(ChildEvent{Kind: TopologyStopping})
-	}
+	p.sourcesDone()
 	p.stopServe()
 	for _, x := range p.externals {
 		x.stop()
@@ -394,6 +392,9 @@ func (p *Pool) stop() {
 		for _, u := range proc.units {
 			if proc.Ping {
 				u.tell(controlStop)
+			}
+			if proc.Serve && u.watch() != nil {
+				u.tell(controlStop) // it may be down
 			}
 			if proc.Serve {
 				u.home.Load().rouse()

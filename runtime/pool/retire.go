@@ -30,7 +30,7 @@ func (w *Worker) giveUp(v *watch, err error) {
 // might have sent yet. When it is the last, its outputs are closed, behind the turn
 // in which that was sent.
 func (v *watch) fallSilent() {
-	if v.phase != watchFailed || v.repeating > 0 {
+	if v.phase != watchFailed || v.repeating.Load() > 0 {
 		return
 	}
 	p := v.unit.proc.pool
@@ -80,6 +80,26 @@ func (w *Worker) retire(v *watch) {
 	v.resume()
 	v.endSource()
 	w.schedule(u)
+}
+
+// sourcesDone tells the supervisor, when the topology stops, that an instance
+// without inputs has nothing left to do: it is not started again. Others are while
+// messages wait for them.
+func (p *Pool) sourcesDone() {
+	if p.spec.Supervisor == nil {
+		return
+	}
+	receives := make([]bool, len(p.processors))
+	for i := range p.edges {
+		receives[p.edges[i].To] = true
+	}
+	for _, proc := range p.processors {
+		for _, w := range proc.watches {
+			if !receives[proc.index] {
+				p.tellSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+			}
+		}
+	}
 }
 
 // inputsDone tells the supervisor that all inputs of a group's instances are

@@ -7,7 +7,7 @@ func (w *watch) pingDone() {
 	switch {
 	case u.proc.pool.stopping.Load():
 		u.ping = pingNone
-		if u.proc.Ping {
+		if u.proc.Ping || w.phase != watchRunning { // Serve that runs returns
 			w.endSource()
 		}
 	case u.ping != pingNone:

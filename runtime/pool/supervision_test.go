@@ -42,9 +42,9 @@ func supervised(t testing.TB, v pool.Supervisor, procs []proc, edges []edge, opt
 	return top
 }
 
-// TestAnOrderToStartIsNotObeyedWhenTheTopologyStops: it was given before, and the
+// TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone: it was given before, and the
 // topology stops before the worker comes to it.
-func TestAnOrderToStartIsNotObeyedWhenTheTopologyStops(t *testing.T) {
+func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	a, b := pool.Child{Processor: 0}, pool.Child{Processor: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	stopping := make(chan struct{})
@@ -52,8 +52,10 @@ func TestAnOrderToStartIsNotObeyedWhenTheTopologyStops(t *testing.T) {
 		switch e.Kind {
 		case pool.ChildFailed:
 			return []pool.ChildEffect{{Kind: pool.EffectGiveUp, Child: b, Err: errRandom}, {Kind: pool.EffectStart, Child: a}}
-		case pool.TopologyStopping:
-			close(stopping)
+		case pool.ChildInputsDone:
+			if e.Child == a {
+				close(stopping)
+			}
 		case pool.ChildNotStarted:
 			return []pool.ChildEffect{{Kind: pool.EffectDone, Child: e.Child}}
 		}
@@ -66,7 +68,7 @@ func TestAnOrderToStartIsNotObeyedWhenTheTopologyStops(t *testing.T) {
 	}
 	top := supervised(t, v, procs, nil, pool.Workers(1), pool.Observe(hearsFaults{gaveUp: func() { cancel(); <-stopping }}))
 	if err := top.run(t, ctx); !errors.Is(err, pool.ErrGaveUp) || made {
-		t.Errorf("Run returns %v; made anew %v", err, made)
+		t.Errorf("Run returns %v; made %v", err, made)
 	}
 }
 

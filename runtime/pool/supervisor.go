@@ -19,15 +19,14 @@ type Child struct{ Processor, Instance int }
 type ChildEventKind uint8
 
 const (
-	ChildFailed      ChildEventKind = iota // by an error, a panic, or the death of its process; it does not run any more
-	ChildHung                              // it did not answer in time; it was abandoned or killed
-	ChildEnded                             // Serve returned nil, Ping said Done, its process ended with code 0; it may still handle what comes, and fail
-	ChildStopped                           // as EffectStop asked
-	ChildStarted                           // as EffectStart asked: it runs
-	ChildNotStarted                        // its constructor or Init failed, or took too long
-	ChildDue                               // the delay of an EffectWait has passed
-	ChildInputsDone                        // all its inputs are closed and drained, or what it sends along is closed: it is not to be started again
-	TopologyStopping                       // nobody is to be started again; Child says nothing
+	ChildFailed     ChildEventKind = iota // by an error, a panic, or the death of its process; it does not run any more
+	ChildHung                             // it did not answer in time; it was abandoned or killed
+	ChildEnded                            // Serve returned nil, Ping said Done, its process ended with code 0; it may still handle what comes, and fail
+	ChildStopped                          // as EffectStop asked
+	ChildStarted                          // as EffectStart asked: it runs
+	ChildNotStarted                       // its constructor or Init failed, or took too long
+	ChildDue                              // the delay of an EffectWait has passed
+	ChildInputsDone                       // its inputs are closed and drained, or it has none and the topology stops: it is not to be started again
 )
 
 // ChildEvent is something that happened to an instance.

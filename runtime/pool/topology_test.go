@@ -122,11 +122,11 @@ func constructWith(v pool.Supervisor, procs []proc, edges []edge, opts ...pool.O
 			continue
 		}
 		for j := range max(1, procs[i].instances) {
-			c := &cell{sender: new(sender), body: new(body), top: top, proc: &procs[i], index: i, number: j}
+			c := &cell{sender: &sender{out: new(pool.Out)}, body: new(body), top: top, proc: &procs[i], index: i, number: j}
 			c.stamps.id = len(top.all)
 			top.cells[i] = append(top.cells[i], c)
 			top.all = append(top.all, c)
-			p.Adopt(i, c, &c.Unit, &c.out)
+			p.Adopt(i, c, &c.Unit, c.out)
 			c.sender.life = c.Life()
 			c.past.bodies = append(c.past.bodies, c.body)
 			top.faulty = top.faulty || procs[i].watch != nil

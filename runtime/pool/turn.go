@@ -159,6 +159,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		pings = r.answer(u) && pings
 		handles = !u.paused() // it may have failed, or filled a queue
 		w = r.w               // and its worker may have been taken from it
+		r.publishAlone(u)
 	}
 	switch {
 	case !handles:
@@ -172,6 +173,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		r.receive(u, l)
 	}
 	if pings && u.ping == pingActive && !u.paused() {
+		r.publishAlone(u)
 		r.ping(u)
 	}
 	if !bug.On(bug.PublishAfterHandOver) {
@@ -181,6 +183,13 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		u.out.settle()
 	}
 	return sent
+}
+
+// publishAlone publishes before the next call of a turn where that may take long.
+func (r *runner) publishAlone(u *Unit) {
+	if r.w.index < 0 {
+		u.out.publish(r.w)
+	}
 }
 
 // letGoOn ends what held the handlers of the turn before.
@@ -474,6 +483,7 @@ func (r *runner) crashed(cause any) (goesOn bool) {
 		p.fail(err)
 		if r.inCall {
 			r.leaveOrFollow(u)
+			u.out.publish(r.w) // nobody handles it any more, but it was sent
 		}
 		return false
 	}

@@ -63,7 +63,7 @@ func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	case then == ThenStop && bug.On(bug.HandLost):
 	case then != ThenSkip && h.tried() < proc.Watch.Attempts:
 		h.repeat()
-		w.repeating++
+		w.repeating.Add(1)
 	default:
 		w.giveUpMessage(h, e)
 	}

@@ -26,6 +26,12 @@ type Watch struct {
 	Attempts int           // at a message, at least 1
 	Timeout  time.Duration // of a call; 0: none
 	Startup  time.Duration // of constructor and Init, when it is made anew; 0: none
+	Shutdown time.Duration // of the call that runs when the instance is stopped with a failed sibling; 0: none
+
+	// With ThenRetry: how long the second attempt at a message waits, and each
+	// further one twice as long, but at most MaxDelay. 0: at once, and no limit.
+	Delay, MaxDelay time.Duration
+	Jitter          float64 // 0 to 1: the part of the delay that is drawn
 }
 
 // phase of a watched instance
@@ -42,20 +48,19 @@ const (
 // where the instance is at home, but for the orders and the atomics.
 type watch struct {
 	unit      *Unit
-	life      *Life           // nil where nothing is timed
-	ctx       context.Context // of its handlers, where it is timed
-	hand      held            // what its handler was given last
-	repeating int             // messages that are to be handled again
+	life      *Life                   // nil where nothing is timed
+	ctx       context.Context         // of its handlers, where it is timed
+	cancel    context.CancelCauseFunc // ends ctx
+	hand      held                    // what its handler was given last
+	repeating atomic.Int32            // messages that are to be handled again
 	letter    *topo.DeadLetter
 	cause     error // why it ended
 	phase     watchPhase
-	suspended bool                // out.full counts it
-	gaveUp    bool                // by the supervisor
-	left      bool                // its goroutine was abandoned: it needs a new sender
-	equipped  bool                // it was given one
-	source    bool                // its Ping or Serve counts in its group
-	stop      uint64              // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
-	out       atomic.Pointer[Out] // of the unit, for figures
+	suspended bool   // out.full counts it
+	gaveUp    bool   // by the supervisor
+	left      bool   // its goroutine was abandoned: it needs a new sender
+	source    bool   // its Ping or Serve counts in its group
+	stop      uint64 // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
 	failed    atomic.Bool
 	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
 	killed    atomic.Bool             // its process was, by the health check
@@ -70,10 +75,11 @@ type watch struct {
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
 
 	// Guarded by the pool's supervision.
-	orders   []order
-	stops    uint64  // counts EffectStop
-	stopping uint64  // the one that is not answered yet; 0: none
-	spare    Process // that was started and that nobody has taken yet
+	orders     []order
+	inputsDone bool    // the supervisor was told: the instance is not to be started again
+	stops      uint64  // counts EffectStop
+	stopping   uint64  // the one that is not answered yet; 0: none
+	spare      Process // that was started and that nobody has taken yet
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
@@ -106,7 +112,6 @@ func (u *Unit) watch() *watch {
 func (u *Unit) watchOver() {
 	w := &watch{unit: u, source: u.proc.Ping || u.proc.Serve}
 	u.proc.watches = append(u.proc.watches, w)
-	w.out.Store(u.out)
 	w.renewLife()
 }
 
@@ -133,10 +138,11 @@ func (w *watch) renewLife() {
 	w.renewContext()
 }
 
-// renewContext makes the context of handlers one that knows of the life.
+// renewContext makes the context of handlers one that knows of the life, and that
+// ends when the goroutine is abandoned.
 func (w *watch) renewContext() {
 	if w.life != nil {
-		w.ctx = alive.With(w.unit.proc.pool.handlerCtx, w.life)
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.proc.pool.handlerCtx, w.life))
 	}
 }
 
@@ -164,23 +170,11 @@ func (u *Unit) HasFailed() bool {
 	return w != nil && w.phase == watchFailed
 }
 
-// IsFresh reports, in adopt, whether the instance needs a new sender, since the
-// one before may still be used by a goroutine that was abandoned.
+// IsFresh reports, in adopt, whether the instance needs a new sender, since an
+// abandoned goroutine has the one before. The new one has the new life of the
+// instance, and the same Out and links: a goroutine that was abandoned ends before
+// it touches those.
 func (u *Unit) IsFresh() bool { return u.watch().left && !bug.On(bug.AbandonedSender) }
-
-// Equip gives the instance a new sender.
-func (u *Unit) Equip(out *Out) {
-	out.unit, out.full = u, 1 // suspended, as the one before
-	paused := u.out.paused.Load()
-	if u.out.pauses {
-		paused += uint64(u.proc.pool.clock())
-	}
-	out.paused.StoreRelease(paused)
-	u.out = out
-	w := u.watch()
-	w.equipped = true
-	w.out.Store(out)
-}
 
 // Now is the time since the beginning, for the deadlines of inputs.
 func (u *Unit) Now() time.Duration { return time.Duration(u.proc.pool.clock()) }

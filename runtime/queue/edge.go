@@ -46,17 +46,6 @@ func (e *Edge[T]) Init(index int, capacity int, l Listener) {
 	e.list = e
 }
 
-// Put appends m; it becomes visible with the next Publish. It is as small as it
-// is so that it is inlined; a call of another generic method, which takes a
-// dictionary along, would already be too much.
-func (e *Edge[T]) Put(m T) {
-	if e.pos == e.limit {
-		e.due()
-	}
-	e.buf[e.pos] = m
-	e.pos++
-}
-
 // Offer appends m unless the queue is full; then m counts as dropped.
 func (e *Edge[T]) Offer(m T) {
 	if !e.Room() {
@@ -78,7 +67,9 @@ func (e *Edge[T]) grow() int {
 	} else {
 		e.last.next = s
 	}
-	e.base, e.pos = e.put(), 0
+	put := e.put()
+	e.setPos(0) // first: who reads both sees no more than was put
+	e.base.StoreRelease(put)
 	e.last, e.buf = s, s.buf
 	return len(s.buf)
 }

@@ -332,20 +332,39 @@ func segmentsOf[T any](e *Edge[T]) (n int) {
 	return n
 }
 
-// TestSealedMessagesTakeUpNoRoom: what was put and not published when an edge is
-// sealed counts as dropped, and a producer that waits for room is not held up by
-// it.
-func TestSealedMessagesTakeUpNoRoom(t *testing.T) {
-	e, _ := newEdge[int](2)
-	e.Put(1)
-	e.Publish(false)
-	e.Put(2)
-	e.Put(3)
-	e.Seal()
-	if e.Sent() != 3 || e.Dropped() != 2 || e.Len() != 1 || e.Depth() != 1 {
-		t.Errorf("sent %d, dropped %d, holds %d, depth %d", e.Sent(), e.Dropped(), e.Len(), e.Depth())
+// TestExpose: another goroutine makes messages visible while the producer goes on
+// to put and to publish. What is visible stays so, and is whole.
+func TestExpose(t *testing.T) {
+	const n = 20_000
+	e, _ := newEdge[int](n)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range n {
+			e.Put(i)
+			if i%100 == 0 {
+				e.Publish(false)
+			}
+		}
+	}()
+	go func() {
+		for e.Published() < n {
+			e.Expose(e.Written())
+			runtime.Gosched()
+		}
+	}()
+	for next := 0; next < n; {
+		for _, got := range e.Peek(64) {
+			if got != next {
+				t.Fatalf("got %d, want %d", got, next)
+			}
+			next++
+			e.Release(1)
+		}
+		runtime.Gosched()
 	}
-	if e.Await() {
-		t.Error("it is down to half, and yet not")
+	<-done
+	if e.Expose(n - 1) {
+		t.Error("what is visible was exposed again")
 	}
 }

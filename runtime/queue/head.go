@@ -29,15 +29,15 @@ type segmentList interface {
 // what is counted and what is visible. Positions count messages from the first
 // one: those put, those published, those taken.
 type Head struct {
-	// The producer's.
-	pos      int    // in the current segment, of the next put
-	limit    int    // a put at this place takes the slow path
-	stop     int    // the limit behind the first put after a publish
-	base     uint64 // messages put before the current segment
-	seen     uint64 // the producer's copy of taken
+	// The producer's. Expose reads pos and base, on any goroutine.
+	pos      uintptr     // in the current segment, of the next put
+	limit    uintptr     // a put at this place takes the slow path
+	stop     uintptr     // the limit behind the first put after a publish
+	base     count.Count // messages put before the current segment
+	seen     uint64      // the producer's copy of taken
 	listener Listener
 	list     segmentList
-	end      int // of the current segment
+	end      uintptr // of the current segment
 	capacity uint64
 	full     bool
 	asked    bool // room was asked for since the queue became full
@@ -75,7 +75,7 @@ func (h *Head) Index() int { return int(h.index) }
 func (h *Head) Capacity() int { return int(h.capacity) }
 
 // put counts the messages put.
-func (h *Head) put() uint64 { return h.base + uint64(h.pos) }
+func (h *Head) put() uint64 { return h.base.Own() + uint64(h.pos) }
 
 // due does what is due at limit: tell of the first message since the last
 // publish, tell that the queue is full, go on to the next segment.
@@ -95,14 +95,14 @@ func (h *Head) due() {
 		h.listener.Filled(h)
 	}
 	if h.pos == h.end {
-		h.end = h.list.grow()
+		h.end = uintptr(h.list.grow())
 		if h.full {
 			h.listener.Overfull(h)
 		}
 	}
 	h.stop = h.end
 	if !h.full { // look again at the message that may fill the queue
-		h.stop = int(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.seen)))
+		h.stop = uintptr(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.seen)))
 	}
 	h.limit = h.stop
 }
@@ -157,7 +157,8 @@ func (h *Head) SetLocal(local bool) {
 func (h *Head) Drained() {
 	h.full, h.asked = false, false
 	h.seen = h.taken.Load()
-	h.limit, h.stop = h.pos, h.pos
+	h.limit = h.pos
+	h.stop = h.limit
 }
 
 // IsAwaited reports whether the producer waits for room.
@@ -199,6 +200,9 @@ func (h *Head) Empty() bool { return h.Len() == 0 }
 // Sent counts the messages that were sent: published, or refused.
 func (h *Head) Sent() uint64 { return h.refused.Load() + h.published.Load() }
 
+// Published counts the messages that are visible, or were.
+func (h *Head) Published() uint64 { return h.published.Load() }
+
 // Taken counts the messages that were given to handlers.
 func (h *Head) Taken() uint64 { return h.taken.Load() }
 
@@ -211,13 +215,27 @@ func (h *Head) Refuse() { h.refused.Add(1) }
 // RefuseMany counts n messages that were sent and not put.
 func (h *Head) RefuseMany(n uint64) { h.refused.Add(n) }
 
-// Seal counts what was put and not published as dropped: it never will be
-// published, and takes up no room. Only the producer calls it; it puts nothing
-// after that.
-func (h *Head) Seal() {
-	lost := h.put() - h.published.Load()
-	h.refused.Add(lost)
-	h.base -= lost
+// Written counts the messages put. Any goroutine may ask: the messages that it is
+// told of are complete.
+func (h *Head) Written() uint64 {
+	for {
+		base := h.base.Load()
+		put := base + uint64(atomic.LoadUintptr(&h.pos))
+		if h.base.Load() == base { // else the producer went on to another segment
+			return put
+		}
+	}
+}
+
+// Expose makes the first put messages visible, on any goroutine while the producer
+// goes on: its own Publish never takes back what is visible.
+func (h *Head) Expose(put uint64) (exposed bool) {
+	for published := h.published.Load(); published < put; published = h.published.Load() {
+		if h.published.CompareAndSwap(published, put) {
+			return true
+		}
+	}
+	return false
 }
 
 // take counts n messages as given to handlers.

@@ -43,8 +43,8 @@ func (q *Latest[T]) Put(n uint64, m T) {
 	}
 	q.ring[(q.start+q.count)%len(q.ring)] = Numbered[T]{n, m}
 	q.count++
-	q.base++
-	q.published.Store(q.base)
+	q.base.StoreRelease(q.base.Own() + 1)
+	q.published.Store(q.base.Own())
 }
 
 // grow makes room step by step, so that a quiet queue stays small.

@@ -21,8 +21,8 @@ func (s *Slot[T]) Offer(m T) bool {
 		return false
 	}
 	s.value = m
-	s.base++
-	s.published.Store(s.base)
+	s.base.StoreRelease(s.base.Own() + 1)
+	s.published.Store(s.base.Own())
 	s.held.Store(true)
 	return true
 }

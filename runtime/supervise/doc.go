@@ -24,8 +24,7 @@
 // group the intensity is looked at between limit and delay. Restarts and delays
 // are counted for each child by itself.
 //
-// No child is started after [pool.TopologyStopping], nor after its
-// [pool.ChildInputsDone]. There is never more than one order under way for a
+// No child is started after its [pool.ChildInputsDone]. There is never more than one order under way for a
 // child. The others of a group are stopped one by one, last first, and all of
 // them have stopped before the first is started; each is started when the one
 // before runs. That is how an Erlang/OTP supervisor does it, and the tests retell

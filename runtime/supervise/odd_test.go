@@ -17,7 +17,7 @@ func TestWhoIsNotThere(t *testing.T) {
 		Groups:     []Group{{Name: "g", Processors: []int{-1, 7, 0}, Strategy: Strategy(9), Intensity: 1, Period: time.Second}},
 	}
 	for _, id := range []pool.Child{{Processor: -1}, {Processor: 2}, {Processor: 1}, {Instance: -1}, {Instance: 1}} {
-		for kind := range pool.TopologyStopping + 2 { // and one that is none
+		for kind := range pool.ChildInputsDone + 2 { // and one that is none
 			effects := New(spec).Step(0, pool.ChildEvent{Kind: kind, Child: id, Err: errBoom})
 			switch kind {
 			case pool.ChildFailed, pool.ChildHung, pool.ChildNotStarted:

@@ -39,7 +39,6 @@ type observer struct {
 	grouped  bool
 	parts    []*part
 	now      time.Duration
-	stopping bool
 	ended    bool
 }
 
@@ -78,7 +77,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 		switch {
 		case p.up || p.ordered:
 			return errors.New("it is not down")
-		case o.stopping || p.inputsDone:
+		case p.inputsDone:
 			return errors.New("it is not to be started any more")
 		case p.policy == Never:
 			return errors.New("it is never to be started")
@@ -93,7 +92,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 			return errors.New("it does not run")
 		case !o.grouped || o.strategy == OneForOne:
 			return errors.New("nobody is to stop for another")
-		case o.stopping || p.inputsDone:
+		case p.inputsDone:
 			return errors.New("it would not come back")
 		}
 		for _, other := range o.parts {
@@ -107,7 +106,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 			return errors.New("it is not down")
 		}
 		// One that was to be started and is not any more is forgiven its failure.
-		forgiven := p.failed && (o.stopping || p.inputsDone)
+		forgiven := p.failed && p.inputsDone
 		if gaveUp := f.Kind == pool.EffectGiveUp; !errors.Is(f.Err, ErrLimit) && p.failed != gaveUp && (gaveUp || !forgiven) {
 			return errors.New("that is not how it ended")
 		}
@@ -213,9 +212,6 @@ func TestRandomEvents(t *testing.T) {
 		o.s = New(spec)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch what := rapid.IntRange(0, 100).Draw(t, "what"); {
-			case what == 0 && !o.stopping:
-				o.stopping = true
-				o.step(t, pool.TopologyStopping, nil)
 			case what < 10:
 				o.now++
 			default:

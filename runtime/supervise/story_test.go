@@ -77,7 +77,6 @@ func retell(story string, line func([]string) ([]string, error)) (string, error)
 //	processor NAME [instances=N] [restart=never|on-failure|always] [max_restarts=N] [delay=D] [max_delay=D] [window=D] [jitter=F]
 //	group NAME STRATEGY [intensity=N] [period=D] PROCESSOR...
 //	TIME fails|hangs|ends|stopped|started|not-started|due|inputs-done CHILD [the error]
-//	TIME stopping
 //
 // where CHILD is NAME or NAME/INSTANCE.
 type cast struct {
@@ -93,7 +92,7 @@ var (
 var eventWords = map[string]pool.ChildEventKind{
 	"fails": pool.ChildFailed, "hangs": pool.ChildHung, "ends": pool.ChildEnded, "stopped": pool.ChildStopped,
 	"started": pool.ChildStarted, "not-started": pool.ChildNotStarted, "due": pool.ChildDue,
-	"inputs-done": pool.ChildInputsDone, "stopping": pool.TopologyStopping,
+	"inputs-done": pool.ChildInputsDone,
 }
 
 func newCast() func([]string) ([]string, error) {

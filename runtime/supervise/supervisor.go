@@ -15,7 +15,6 @@ type Supervisor struct {
 	children [][]child // by processor and instance
 	groups   []group
 	random   *rand.Rand
-	stopping bool // nobody is started any more
 	ended    bool // the topology ends: nothing is answered any more
 
 	// Of the step that is being taken:
@@ -56,14 +55,10 @@ func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffe
 		return nil
 	}
 	s.now, s.effects = now, nil
-	if e.Kind == pool.TopologyStopping {
-		s.stop()
-		return s.effects
-	}
 	c := s.child(e.Child)
 	switch e.Kind {
 	case pool.ChildFailed, pool.ChildHung, pool.ChildNotStarted:
-		if e.Err == nil && !(e.Kind == pool.ChildNotStarted && s.disabled(c)) {
+		if e.Err == nil && !(e.Kind == pool.ChildNotStarted && c.inputsDone) {
 			e.Err = errUnknown
 		}
 		s.exited(c, e.Err, false)
@@ -122,7 +117,7 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 // others of its group.
 func (s *Supervisor) stopped(c *child) {
 	c.state, c.cause = down, nil
-	if c.temporary() || s.disabled(c) {
+	if c.temporary() || c.inputsDone {
 		s.letGo(c)
 	}
 }
@@ -139,8 +134,8 @@ func (s *Supervisor) decide(c *child) {
 		s.letGo(c)
 		return
 	}
-	// Disabled or not.
-	if s.disabled(c) {
+	// Whether there is anything left for it to do.
+	if c.inputsDone {
 		s.letGo(c)
 		return
 	}
@@ -170,9 +165,6 @@ func (s *Supervisor) decide(c *child) {
 	c.group.restart(c)
 }
 
-// disabled reports whether a child is not to be started any more.
-func (s *Supervisor) disabled(c *child) bool { return s.stopping || c.inputsDone }
-
 // proceed gives the orders that are due after something happened to c.
 func (s *Supervisor) proceed(c *child) {
 	switch {
@@ -184,28 +176,15 @@ func (s *Supervisor) proceed(c *child) {
 	}
 }
 
-// start starts a child that is down, unless that is disabled.
+// start starts a child that is down, unless there is nothing left for it to do.
 func (s *Supervisor) start(c *child) {
-	if s.disabled(c) && !bug.On(bug.FlagSeenOnce) {
+	if c.inputsDone && !bug.On(bug.FlagSeenOnce) {
 		c.cause = nil // the policy had forgiven it
 		s.letGo(c)
 		return
 	}
 	c.state, c.handles = starting, false
 	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStart, Child: c.id})
-}
-
-// stop hears that the topology stops: what is down stays down.
-func (s *Supervisor) stop() {
-	s.stopping = true
-	for i := range s.groups {
-		s.groups[i].emptying = false
-	}
-	for i := range s.children {
-		for j := range s.children[i] {
-			s.lookAgain(&s.children[i][j])
-		}
-	}
 }
 
 // lookAgain lets a child go at once that was to be started, and is not any more.

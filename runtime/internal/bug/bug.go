@@ -25,7 +25,7 @@ const (
 	HandLost             Bug = "hand-lost"               // the message that an instance fails with is gone
 	LetterTwice          Bug = "letter-twice"            // a dead letter is sent twice
 	ToldForEachEdge      Bug = "told-for-each-edge"      // a restart is told for each edge, not for each receiver
-	StartAfterStop       Bug = "start-after-stop"        // an order to start is obeyed though the topology stops
+	StartAfterInputs     Bug = "start-after-inputs"      // an order to start is obeyed though the inputs are done since
 	ClosedTooEarly       Bug = "closed-too-early"        // that an input is closed is told before its last message
 	HungLinkForgotten    Bug = "hung-link-forgotten"     // what waits behind a message that a handler hangs in is not looked at again
 	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
@@ -53,7 +53,7 @@ var InErrtop = []Bug{RestoreDropsNewest}
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,
-	AbandonedSender, HandLost, LetterTwice, ToldForEachEdge, StartAfterStop, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
+	AbandonedSender, HandLost, LetterTwice, ToldForEachEdge, StartAfterInputs, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
 	OwedForgotten, WakeLost,
 }
 

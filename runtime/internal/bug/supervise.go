@@ -2,7 +2,7 @@ package bug
 
 // Those of package supervise, whose tests catch them.
 const (
-	FlagSeenOnce      Bug = "flag-seen-once"      // who waits for its delay is started though the topology stops
+	FlagSeenOnce      Bug = "flag-seen-once"      // a child that waits for its delay is started though its inputs are done
 	WindowNeverEnds   Bug = "window-never-ends"   // restarts are never forgotten
 	ExponentNotCapped Bug = "exponent-not-capped" // a delay doubles more than sixteen times
 	StartsTooEarly    Bug = "starts-too-early"    // the first of a group starts before all have stopped

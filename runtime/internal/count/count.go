@@ -9,13 +9,9 @@
 package count
 
 import (
-	"runtime"
 	"sync/atomic"
-
-	"github.com/topogen/topogen/runtime/internal/race"
+	"unsafe"
 )
-
-const keepsOrder = runtime.GOARCH == "amd64" && !race.Enabled
 
 // Count is a number with one writer; the zero value is zero.
 type Count struct {
@@ -29,17 +25,21 @@ func (c *Count) Load() uint64 { return atomic.LoadUint64(&c.n) }
 // Store sets the count before anything that the caller reads from then on.
 func (c *Count) Store(n uint64) { atomic.StoreUint64(&c.n, n) }
 
-// StoreRelease sets the count; what the caller reads from then on may be read
-// before that.
-func (c *Count) StoreRelease(n uint64) {
-	if keepsOrder {
-		c.n = n
-	} else {
-		atomic.StoreUint64(&c.n, n)
-	}
-}
+// Own returns the count to its writer, who needs no order.
+func (c *Count) Own() uint64 { return c.n }
 
 // CompareAndSwap sets the count where it is still the one expected.
 func (c *Count) CompareAndSwap(old, n uint64) bool {
 	return atomic.CompareAndSwapUint64(&c.n, old, n)
 }
+
+// Pointer is a pointer with one writer; the zero value is nil.
+type Pointer[T any] struct{ p *T }
+
+// Load returns the pointer; what was written before it was stored is seen.
+func (p *Pointer[T]) Load() *T {
+	return (*T)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&p.p))))
+}
+
+// Own returns the pointer to its writer, who needs no order.
+func (p *Pointer[T]) Own() *T { return p.p }

@@ -1,0 +1,17 @@
+//go:build !amd64 || race
+
+package count
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// StoreRelease sets the count; what the caller reads from then on may be read
+// before that.
+func (c *Count) StoreRelease(n uint64) { atomic.StoreUint64(&c.n, n) }
+
+// StoreRelease sets the pointer, as that of a Count.
+func (p *Pointer[T]) StoreRelease(to *T) {
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(to))
+}

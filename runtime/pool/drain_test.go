@@ -1,0 +1,148 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/supervise"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestRestartsGoOnWhileDraining: messages are queued when the context ends, and the
+// handler fails now and then, by an error, a panic or a hang. What is queued is
+// handled by restarted instances, whether a restart was pending at the end of the
+// context or not, and whether restarts are delayed or not.
+func TestRestartsGoOnWhileDraining(t *testing.T) {
+	const messages = 100
+	for name, pending := range map[string]bool{"the first failure comes later": false, "a restart is pending": true} {
+		for _, delay := range []time.Duration{0, time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				forever := make(chan struct{})
+				defer close(forever)
+				handled, calls := 0, 0
+				procs := []proc{{external: true}, {
+					watch: &pool.Watch{Attempts: 3, Timeout: time.Second},
+					receive: func(c *cell, _ *message) error {
+						calls++
+						if calls == 1 && pending || calls == 2 && !pending {
+							cancel()
+						}
+						switch {
+						case calls == 1 && pending, calls%30 == 10:
+							return errFailed
+						case calls%30 == 20:
+							panic(errFailed)
+						case calls%30 == 0:
+							c.body.left = true
+							c.past.hung.Add(1) // the last touch
+							<-forever
+						}
+						handled++
+						return nil
+					},
+				}}
+				v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{}, {
+					Name: "p1", Instances: 1, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: 20, Delay: delay, MaxDelay: delay,
+				}}})
+				top := supervised(t, v, procs, []edge{{from: 0, to: 1}}, pool.Workers(1))
+				for range messages {
+					if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := top.run(t, ctx); err != nil || handled != messages {
+					t.Errorf("%s, delay %v: %d of %d messages were handled, %v", name, delay, handled, messages, err)
+				}
+				if f := top.pool.Snapshot(); f.Edges[0].Received != messages || f.Faults.Restarts < 9 {
+					t.Errorf("%s, delay %v: %+v, %+v", name, delay, f.Edges[0], f.Faults)
+				}
+				top.report(t)
+			})
+		}
+	}
+}
+
+// TestWhatADrainCannotHandleIsReported: the restarts are used up, or the next one
+// would come too late. What is left is counted, and Run says so.
+func TestWhatADrainCannotHandleIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit int
+		delay time.Duration
+		want  error
+		text  string
+	}{
+		"restarts are used up": {limit: 2, want: pool.ErrGaveUp},
+		"a restart is too late": {delay: time.Hour, want: pool.ErrDrainTimeout, text: "p0 -> p1: M0: 9 messages left\n\t" +
+			`processor "p1", instance 0: a message waits for its next attempt`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			procs := []proc{{external: true}, {
+				watch:   &pool.Watch{Attempts: 100},
+				receive: func(*cell, *message) error { cancel(); return errFailed },
+			}}
+			v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{}, {
+				Name: "p1", Instances: 1, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: c.limit, Delay: c.delay,
+			}}})
+			top := supervised(t, v, procs, []edge{{from: 0, to: 1}}, pool.Workers(1), pool.DrainTimeout(3*time.Second))
+			for range 10 {
+				if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := top.run(t, ctx); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: Run returns %v", name, err)
+			}
+			if f := top.pool.Snapshot().Edges[0]; f.Sent != 10 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		})
+	}
+}
+
+// TestSourcesAreNotRestartedWhileDraining: the context has ended, so they would
+// have nothing to do. That Serve fails then is still reported.
+func TestSourcesAreNotRestartedWhileDraining(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy supervise.Policy
+		proc   proc
+		want   error
+	}{
+		"Serve ends":        {policy: supervise.Always, proc: proc{serve: func(_ *cell, ctx context.Context) error { <-ctx.Done(); return nil }}},
+		"Serve fails":       {policy: supervise.OnFailure, proc: proc{serve: func(_ *cell, ctx context.Context) error { <-ctx.Done(); return errFailed }}, want: pool.ErrGaveUp},
+		"Serve waits":       {policy: supervise.OnFailure, proc: proc{serve: func(*cell, context.Context) error { return errFailed }}},
+		"Ping idles":        {policy: supervise.Always, proc: proc{ping: func(*cell) error { return topo.Idle }}},
+		"Ping waits":        {policy: supervise.OnFailure, proc: proc{ping: func(*cell) error { return errFailed }}},
+		"Ping waits, ended": {policy: supervise.Always, proc: proc{ping: func(*cell) error { return topo.Done }}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			c.proc.watch = &pool.Watch{Attempts: 1}
+			c.proc.make = func(*cell, int) error {
+				if ctx.Err() != nil {
+					t.Errorf("%s: an instance is made", name)
+				}
+				return nil
+			}
+			v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
+				Name: "p0", Instances: 1, Supervised: true, Policy: c.policy, Delay: time.Hour,
+			}, {}}})
+			top := supervised(t, v, []proc{c.proc, {}}, []edge{{from: 0, to: 1}}, pool.Workers(1))
+			began := time.Now()
+			if err := top.run(t, ctx); !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("%s: Run returns %v", name, err)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("%s: Run takes %v", name, took)
+			}
+		})
+	}
+}
