@@ -176,8 +176,14 @@ func (p *part) lifecycle(q *processor) {
 		method("Finish", nil, p.called(q, q.here(q.Finish)))
 	}
 	if q.Close != nil && !q.Isolated() {
-		method("Close", nil, []code{jen.Return(sel(x, "p", "Close").Call())})
+		p.closer(q)
 	}
+}
+
+// closer writes the method that returns Close of the value that the instance has.
+func (p *part) closer(q *processor) {
+	x := p.v("x")
+	p.short(x, q.instance, "Closer", nil, []code{jen.Func().Params().Error()}, jen.Return(sel(x, "p", "Close")))
 }
 
 // initMethod writes Init.

@@ -221,7 +221,7 @@ func (p *part) remoteInstance(q *processor) {
 			sel(x, "Attach").Call(sel(x, "p"))),
 		jen.Return(id(err)))
 	p.method(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, body...)
-	p.short(x, q.instance, "Close", nil, []code{jen.Error()}, jen.Return(sel(x, "p", "Close").Call()))
+	p.closer(q)
 	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "Attach").Call(id(r))}
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())

@@ -63,7 +63,6 @@ const (
 	callPing
 	callServe
 	callFinish
-	callClose
 	callEvent
 	callWoken
 )
@@ -93,10 +92,10 @@ func (c *cell) begin(what call) {
 	if c.closed || c.inited != (what != callInit) {
 		c.violated("call %d: Init called %v, Close called %v", what, c.inited, c.closed)
 	}
-	if c.finished && what != callInternal && what != callClose && what != callEvent && what != callWoken {
+	if c.finished && what != callInternal && what != callEvent && what != callWoken {
 		c.violated("call %d after Finish", what)
 	}
-	if what != callInit && what != callClose && what != callServe && what != callEvent {
+	if what != callInit && what != callServe && what != callEvent {
 		c.checkRoom(what)
 	}
 }
@@ -186,15 +185,23 @@ func (c *cell) Finish() error {
 	})
 }
 
-func (c *cell) Close() error {
-	c.begin(callClose)
-	defer c.body.end()
-	c.closed = true
-	c.top.happened("Close", c)
-	if c.proc.close == nil {
-		return nil
+func (c *cell) Closer() func() error {
+	b := c.body
+	if b.closed || !b.inited {
+		c.violated("Close: Init called %v, Close called %v", b.inited, b.closed)
 	}
-	return c.proc.close(c)
+	b.closed = true
+	return func() error {
+		if !b.inside.CompareAndSwap(false, true) {
+			c.violated("Close while call %d runs", b.within)
+		}
+		defer b.inside.Store(false)
+		c.top.happened("Close", c)
+		if c.proc.close == nil {
+			return nil
+		}
+		return c.proc.close(c)
+	}
 }
 
 // received hands a message to the hook after it has checked it.

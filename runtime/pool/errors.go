@@ -27,9 +27,14 @@ var (
 	// ErrHung: a call took longer than the health timeout of its processor allows.
 	// It is the cause of the context of a call that was abandoned.
 	ErrHung = errors.New("pool: the call takes longer than the health timeout")
+	// ErrCloseHangs: Close of an instance took longer than its health timeout or,
+	// where it has none, the drain timeout. It was left behind.
+	ErrCloseHangs = errors.New("pool: Close has not returned in time")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
 )
+
+var errInitHangs = errors.New("pool: Init has not returned since the context ended")
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 

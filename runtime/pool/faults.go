@@ -11,6 +11,8 @@ import (
 type faults struct {
 	restarts, healthCheckKills, inputTimeouts, circuitBreakerRecoveries atomic.Uint64
 	abandoned, deadLetters, dropped, gaveUp                             atomic.Uint64
+
+	said [sayKinds]repeated
 }
 
 // FaultFigures count what went wrong with a processor, or with all of them, and
@@ -127,16 +129,6 @@ func (p *Pool) logFaults(every time.Duration) {
 			slog.Uint64("gave_up", f.GaveUp),
 		)
 	}
-}
-
-// errorAttrs describe an error of the unit for a log: the stack of a panic apart,
-// since it is long.
-func (u *Unit) errorAttrs(err error) []slog.Attr {
-	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
-	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
-		attrs = append(attrs, slog.String("stack", string(e.Stack)))
-	}
-	return attrs
 }
 
 // withoutStack is err as a line of a log shows it.

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -70,12 +69,9 @@ func (p *Pool) hung(w *watch, life *Life, state uint64) {
 		return // it has come back
 	}
 	u.proc.faults.healthCheckKills.Add(1)
-	u.proc.faults.abandoned.Add(1)
-	if p.abandonedNow.Add(1) > abandonedMax {
-		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
-		return
+	if p.leftBehind(u) {
+		p.leaveBehind(w)
 	}
-	p.leaveBehind(w)
 }
 
 // leaveBehind takes an instance from the goroutine that hangs in it. That will

@@ -1,10 +1,11 @@
 package pool
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/topogen/topogen/runtime/internal/chain"
 )
@@ -24,16 +25,17 @@ func (w *Worker) make(v *watch) {
 	m := new(making)
 	v.making = m
 	if p.stepper != nil {
-		m.adopt, m.err = p.renew(u)
+		m.adopt, m.err = p.renew(p.handlerCtx, u)
 		v.orders = append(v.orders, order{made: m})
 		u.tell(controlOrder)
 		return
 	}
+	closed, ctx := v.closed, p.handlerCtx
 	if d := u.proc.Watch.Startup; d > 0 {
 		v.startBy = p.clock() + int64(d)
 		u.wakeAt(v.startBy)
+		ctx = m.begin(ctx)
 	}
-	closed := v.closed
 	p.makers.Add(1)
 	go func() {
 		m.err = errEnded // if the constructor ends this goroutine
@@ -46,15 +48,31 @@ func (w *Worker) make(v *watch) {
 				p.makers.Done()
 			}
 		}()
-		if closed != nil {
-			<-closed
+		if isOpen(closed) {
+			grace := time.NewTimer(closeGrace)
+			defer grace.Stop()
+			select {
+			case <-closed:
+			case <-grace.C:
+			}
 		}
-		m.adopt, m.err = p.renew(u)
+		m.began.Store(max(1, p.clock())) // not the 0 that says otherwise
+		m.adopt, m.err = p.renew(ctx, u)
 	}()
 }
 
+// isOpen reports whether something is still to come from a channel.
+func isOpen(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return c != nil
+	}
+}
+
 // renew makes another value for u.
-func (p *Pool) renew(u *Unit) (adopt func(), err error) {
+func (p *Pool) renew(ctx context.Context, u *Unit) (adopt func(), err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
@@ -63,7 +81,7 @@ func (p *Pool) renew(u *Unit) (adopt func(), err error) {
 			err = e
 		}
 	}()
-	adopt, err = u.cell.Renew(p.handlerCtx)
+	adopt, err = u.cell.Renew(ctx)
 	if err != nil {
 		e := p.handlerError(u, nil, "Init", err)
 		p.record(e)
@@ -78,13 +96,20 @@ func (w *Worker) startTooLong(v *watch) {
 	if v.phase != watchMaking || m == nil {
 		return
 	}
+	began, now := m.began.Load(), w.pool.clock()
+	if began == 0 {
+		began = now
+	}
+	if by := began + int64(v.unit.proc.Watch.Startup); now < by {
+		v.startBy = by // it has waited for Close of the one before
+		v.unit.wakeAt(by)
+		return
+	}
 	m.late, v.making, v.phase, v.stop = true, nil, watchDown, 0
+	m.giveUp()
 	p := w.pool
 	v.unit.proc.faults.healthCheckKills.Add(1)
-	v.unit.proc.faults.abandoned.Add(1)
-	if p.abandonedNow.Add(1) > abandonedMax {
-		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
-	}
+	p.leftBehind(v.unit)
 	if m.over.CompareAndSwap(false, true) {
 		p.makers.Done()
 	}
@@ -98,7 +123,7 @@ func (w *Worker) made(v *watch, m *making) {
 	p, u := w.pool, v.unit
 	if v.making != m {
 		if m.late {
-			p.abandonedNow.Add(-1)
+			p.cameBack()
 		}
 		if v.making == nil {
 			p.supervision.Lock()
@@ -110,7 +135,7 @@ func (w *Worker) made(v *watch, m *making) {
 	v.making, v.startBy = nil, 0
 	if m.err != nil {
 		v.phase, v.cause, v.stop = watchDown, m.err, 0
-		p.say(slog.LevelWarn, "topogen: an instance cannot be made anew", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", m.err))
+		p.sayOften(u, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", m.err)
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}

@@ -15,7 +15,7 @@ func (w *watch) end(kind ChildEventKind, err error) {
 	if kind != ChildEnded {
 		w.cause = err
 		w.shut()
-		p.say(slog.LevelWarn, "topogen: an instance has failed", u.errorAttrs(err)...)
+		p.sayOften(u, sayFailed, slog.LevelWarn, "topogen: an instance has failed", err)
 		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
 	p.tellSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
@@ -41,14 +41,7 @@ func (w *watch) shut() {
 	if w.left {
 		return
 	}
-	closed := make(chan struct{})
-	w.closed = closed
-	u.proc.pool.aside(func() {
-		defer close(closed)
-		if err := u.proc.pool.guard(u, "Close", u.cell.Close); err != nil {
-			u.proc.pool.say(slog.LevelWarn, "topogen: an instance that has ended cannot be closed", slog.Any("error", err))
-		}
-	})
+	w.closed = u.proc.pool.closeBeside(u)
 }
 
 // aside calls something that may take long, on a goroutine of its own. Under a

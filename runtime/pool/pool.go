@@ -80,10 +80,10 @@ type Pool struct {
 
 	mu       sync.Mutex
 	err      error
-	failures []error         // of instances that have failed for good
-	late     []*HandlerError // that came when Run had ended
-	unclosed int             // groups that have not finished
-	solos    []*Worker       // outside the pool
+	failures errorList // of instances that have failed for good
+	late     errorList // of handlers that came back when Run had ended
+	unclosed int       // groups that have not finished
+	solos    []*Worker // outside the pool
 }
 
 // New makes a pool of the instances in spec. Nothing runs before Run.
@@ -208,8 +208,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	if p.options.errors == nil {
 		return p.runOnce(ctx)
 	}
-	r, err := p.options.errors()
+	r, err := p.openErrors()
 	if err != nil {
+		p.finish(err) // callers from outside wait for the end of Run
 		return err
 	}
 	if r == nil {
@@ -225,9 +226,20 @@ func (p *Pool) Run(ctx context.Context) error {
 	return err
 }
 
+// openErrors opens what Run records errors with.
+func (p *Pool) openErrors() (r Recorder, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("pool: opening what errors are recorded with: %w\n%s", chain.OfPanic(cause), debug.Stack())
+		}
+	}()
+	return p.options.errors()
+}
+
 func (p *Pool) runOnce(ctx context.Context) error {
 	p.prepare(ctx)
 	defer p.abandon()
+	defer p.sayRest()
 	if err := p.initBefore(ctx); err != nil {
 		p.finish(err)
 		return p.closeAll(err)
@@ -262,69 +274,6 @@ func (p *Pool) prepare(ctx context.Context) {
 			p.unclosed++
 		}
 	}
-}
-
-// initBefore calls Init, and gives up the drain timeout after the end of ctx: an
-// Init may wait for what never comes.
-func (p *Pool) initBefore(ctx context.Context) error {
-	inited, late := make(chan struct{}), make(chan struct{})
-	unwatch := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(p.options.drainTimeout)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			close(late)
-			p.abandon()
-		case <-inited:
-		}
-	})
-	defer unwatch()
-	err := p.initAll()
-	close(inited)
-	select {
-	case <-late:
-		if err != nil {
-			return fmt.Errorf("%w after %v: %w", ErrDrainTimeout, p.options.drainTimeout, err)
-		}
-	default:
-	}
-	return err
-}
-
-// initAll calls Init in file order.
-func (p *Pool) initAll() error {
-	for _, proc := range p.processors {
-		for _, u := range proc.units {
-			u.started = true
-			if err := p.guard(u, "Init", func() error { return u.cell.Init(p.handlerCtx) }); err != nil {
-				u.started = false
-				if w := u.watch(); w == nil || p.spec.Supervisor == nil {
-					return err
-				} else if w.end(ChildNotStarted, err); p.ended.Load() {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// guard calls a method outside a turn and turns its panic into an error.
-func (p *Pool) guard(u *Unit, method string, call func() error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			e := p.handlerError(u, nil, method, chain.OfPanic(cause))
-			e.Stack = debug.Stack()
-			p.record(e)
-			err = e
-		}
-	}()
-	if err := call(); err != nil {
-		e := p.handlerError(u, nil, method, err)
-		p.record(e)
-		return e
-	}
-	return nil
 }
 
 // start lets the workers go.
@@ -430,7 +379,10 @@ func (p *Pool) finish(err error) {
 	defer p.mu.Unlock()
 	if p.ended.Load() {
 		if e, ok := err.(*HandlerError); ok {
-			p.late = append(p.late, e)
+			// A handler whose context has ended may say just that.
+			if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
+				p.late.add(e)
+			}
 		}
 		return
 	}
@@ -490,56 +442,6 @@ func (p *Pool) wait() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.result()
-}
-
-// result is what Run returns: what ended it, and what has failed for good before.
-func (p *Pool) result() error {
-	if len(p.failures) == 0 {
-		return p.withFailures()
-	}
-	return errors.Join(append([]error{p.withFailures()}, p.failures...)...)
-}
-
-// withFailures is what ended Run: beside a drain timeout the failures of
-// handlers that came back only then. It may be theirs that there was one.
-func (p *Pool) withFailures() error {
-	if errors.Unwrap(p.err) != ErrDrainTimeout {
-		return p.err
-	}
-	all := []error{p.err}
-	for _, e := range p.late {
-		// A handler whose context has ended may say just that.
-		if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
-			all = append(all, e)
-		}
-	}
-	return errors.Join(all...)
-}
-
-// closeAll calls Close in reverse order, but not where a call still runs.
-func (p *Pool) closeAll(err error) error {
-	errs := []error{err}
-	for _, w := range p.workers {
-		p.take(w, w.state.Load())
-	}
-	for _, proc := range slices.Backward(p.processors) {
-		for _, u := range slices.Backward(proc.units) {
-			if u.home.Load().state.Load()&1 == 1 {
-				if w := u.watch(); w != nil {
-					w.killProcess()
-				}
-				continue
-			}
-			if !u.started {
-				continue
-			}
-			if err := p.guard(u, "Close", u.cell.Close); err != nil {
-				errs = append(errs, err)
-			}
-		}
-	}
-	p.endSpares()
-	return errors.Join(errs...)
 }
 
 func (p *Pool) log() *slog.Logger {

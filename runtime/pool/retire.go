@@ -15,11 +15,10 @@ func (w *Worker) giveUp(v *watch, err error) {
 	if err != nil {
 		v.cause = err
 	}
-	p.say(slog.LevelError, "topogen: an instance has failed for good", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()),
-		slog.Any("error", withoutStack(v.cause)))
+	p.sayOften(u, sayGaveUp, slog.LevelError, "topogen: an instance has failed for good", withoutStack(v.cause))
 	p.observeFault(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
 	p.mu.Lock()
-	p.failures = append(p.failures, fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
+	p.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
 	p.mu.Unlock()
 	u.proc.faults.gaveUp.Add(1)
 	v.gaveUp = true

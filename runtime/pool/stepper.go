@@ -158,7 +158,7 @@ func (s *Stepper) begin() {
 	}
 	s.begun = true
 	s.pool.prepare(context.Background())
-	if err := s.pool.initAll(); err != nil {
+	if err := s.pool.initAll(nil); err != nil {
 		s.pool.finish(err)
 		s.end()
 		return
@@ -180,6 +180,7 @@ func (s *Stepper) end() {
 		c.stop()
 	}
 	s.err = s.pool.closeAll(s.pool.result())
+	s.pool.sayRest()
 	s.pool.abandon()
 }
 

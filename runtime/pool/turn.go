@@ -51,7 +51,7 @@ func (p *Pool) run(w *Worker) {
 	defer func() {
 		cause := recover()
 		if !returned && r.isGone() {
-			p.abandonedNow.Add(-1)
+			p.cameBack()
 			return
 		}
 		if !returned && (cause != nil || !r.w.vacant) && r.crashed(cause) {

@@ -16,7 +16,9 @@ type Cell interface {
 	Ping(budget int) (n int, err error)
 	Serve(ctx context.Context) error
 	Finish() error
-	Close() error
+	// Closer returns Close of the value that the instance has now; nil: it has none.
+	// It is called on the worker's goroutine, and what it returns on another.
+	Closer() (close func() error)
 	// Event tells the processor what became of its inputs.
 	Event(e Event) error
 	// Alarm is called in a turn when the time has come that SetAlarm asked for.
@@ -104,7 +106,7 @@ func (u *Unit) Init(context.Context) error  { return nil }
 func (u *Unit) Ping(int) (int, error)       { return 0, nil }
 func (u *Unit) Serve(context.Context) error { return nil }
 func (u *Unit) Finish() error               { return nil }
-func (u *Unit) Close() error                { return nil }
+func (u *Unit) Closer() func() error        { return nil }
 func (u *Unit) Event(Event) error           { return nil }
 func (u *Unit) Alarm(time.Duration) error   { return nil }
 func (u *Unit) Woken() error                { return nil }

@@ -33,7 +33,7 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 		l.relist()
 	}
 	if goesOn {
-		p.say(slog.LevelWarn, "topogen: a handler has failed", slog.Any("error", e))
+		p.sayOften(u, sayHandler, slog.LevelWarn, "topogen: a handler has failed", e)
 		return true
 	}
 	w.end(w.failedHow(), e)
@@ -54,7 +54,10 @@ func (w *watch) failedHow() ChildEventKind {
 // what was called for it after that has failed.
 func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	h := w.hand
-	w.hand = nil
+	w.hand, w.attempted = nil, 1
+	if h != nil {
+		w.attempted = h.tried()
+	}
 	switch proc := w.unit.proc; {
 	case h == nil:
 		if l != nil && proc.pool.edges[l.edge].From < 0 {

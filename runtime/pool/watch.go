@@ -53,6 +53,7 @@ type watch struct {
 	cancel    context.CancelCauseFunc // ends ctx
 	hand      held                    // what its handler was given last
 	repeating atomic.Int32            // messages that are to be handled again
+	attempted int                     // attempts at the message that was settled last
 	letter    *topo.DeadLetter
 	cause     error // why it ended
 	phase     watchPhase
@@ -71,7 +72,7 @@ type watch struct {
 	hangs     *runner                 // whose call that is
 	unheard   uint32                  // control bits that came meanwhile
 	making    *making
-	closed    chan struct{}                      // closed when Close of the one before has returned
+	closed    <-chan struct{}                    // closed when Close of the one before has returned
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
 
 	// Guarded by the pool's supervision.
@@ -94,10 +95,26 @@ type order struct {
 
 // making is the making of an instance, which may take too long.
 type making struct {
-	over  atomic.Bool // somebody has taken it off the pool's count
-	late  bool        // it took too long
-	adopt func()
-	err   error
+	cancel context.CancelCauseFunc // ends the context of Init; nil: there is no limit
+	began  atomic.Int64            // when the constructor was called; 0: it waits for Close of the instance before
+	over   atomic.Bool             // somebody has taken it off the pool's count
+	late   bool                    // it took too long
+	adopt  func()
+	err    error
+}
+
+// begin returns the context of an Init that may take too long. It lives on when
+// Init has returned, as what Init opens with it does.
+func (m *making) begin(ctx context.Context) context.Context {
+	ctx, m.cancel = context.WithCancelCause(ctx)
+	return ctx
+}
+
+// giveUp tells an Init that hangs.
+func (m *making) giveUp() {
+	if m.cancel != nil {
+		m.cancel(errStartup)
+	}
 }
 
 // watch is what the pool knows of a watched instance; nil for another one.
