@@ -16,11 +16,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestMain: a process with the race detector waits for a second before it ends,
-// unless it is told not to. The memory limit makes the collector work before an
-// encoding without a bound takes the memory of other tests.
+// TestMain: without a bound an encoding would take the memory of other tests.
 func TestMain(m *testing.M) {
-	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	debug.SetMemoryLimit(1 << 30)
 	os.Exit(m.Run())
 }

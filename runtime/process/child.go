@@ -25,7 +25,7 @@ type Settings struct {
 	Info
 	Memory         int64         // limit of the resident size in bytes; 0: none
 	StartupTimeout time.Duration // for the constructor and Init; 0: 10 s
-	CloseTimeout   time.Duration // for Close of the instance; 0: 5 s
+	CloseTimeout   time.Duration // for Close of the instance and the end of the process, to which 1 s is added; 0: 5 s
 	Logger         *slog.Logger  // of what the process prints; nil: slog.Default()
 	// OnAlive is called whenever the process shows progress during a call: by
 	// topo.Alive, or by a send of Serve. It is called on the goroutine of the call;
@@ -231,13 +231,13 @@ func (c *Child) tell(told *atomic.Bool, what byte) {
 func (c *Child) Kill() { c.kill(ErrKilled) }
 
 // Close calls Close of the instance, in the process, and waits until that has
-// ended, at most Settings.CloseTimeout; then it is killed. The error is that of
+// ended, at most 1 s longer than Settings.CloseTimeout; then it is killed. The error is that of
 // Close of the instance, or, an *ExitError, says that the process did not end in
 // order, or before.
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
-	late := time.AfterFunc(c.settings.CloseTimeout, func() { c.kill(ErrClose) })
+	late := time.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
 	defer late.Stop()
 	err := c.write(frameClose, empty)
 	if err == nil {
@@ -247,7 +247,7 @@ func (c *Child) Close() (Exit, error) {
 		err = c.failed(err)
 		return c.exitError().Exit, err
 	}
-	c.await(c.settings.CloseTimeout + endTimeout)
+	c.await(c.settings.CloseTimeout + 2*endTimeout)
 	exit := c.exitError()
 	if c.answer.Err == nil && !exit.Exit.Clean() {
 		return exit.Exit, exit

@@ -1,6 +1,9 @@
 package pool
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Refuse counts a message from outside that cannot be sent along an edge, as one
 // that was dropped, and says which edge that is.
@@ -16,6 +19,19 @@ func (w *watch) refuses(err error) bool {
 	p := w.process.Load()
 	return p != nil && (*p).Refuses(err)
 }
+
+// process is what the unit runs in, nil for a goroutine of this process.
+func (u *Unit) process() Process {
+	if w := u.watch(); w != nil {
+		if p := w.process.Load(); p != nil {
+			return *p
+		}
+	}
+	return nil
+}
+
+// CloseTimeout is how long Close of the unit may take.
+func (u *Unit) CloseTimeout() time.Duration { return u.proc.pool.closeTimeout(u) }
 
 // CountKill counts a start of the instance's process that took too long, for which
 // the process was killed.
