@@ -40,7 +40,7 @@ var processorKeys = setters[Processor]{
 	"restart":   func(b *builder, p *Processor, v *Value) { b.restart(&p.Restart, v) },
 	"health":    func(b *builder, p *Processor, v *Value) { b.health(&p.Health, v) },
 	"isolation": func(b *builder, p *Processor, v *Value) { p.Isolation = Isolation(v.Text) },
-	"memory":    func(b *builder, p *Processor, v *Value) { p.Memory = b.bytes(v) },
+	"memory":    func(b *builder, p *Processor, v *Value) { p.Memory = b.bytes(v, processMemory) },
 	"on_error":  func(b *builder, p *Processor, v *Value) { b.onError(&p.OnError, v) },
 
 	"kind":       ofMachine(func(_ *builder, m *Machine, v *Value) { m.Kind, m.At, m.Pointer = MachineKind(v.Text), v.At, v.Pointer }),
@@ -96,6 +96,7 @@ var poolKeys = setters[Pool]{
 	"batch":         func(b *builder, p *Pool, v *Value) { p.Batch = v.integer() },
 	"rebalance":     func(b *builder, p *Pool, v *Value) { p.Rebalance = b.duration(v, 0) },
 	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout = b.duration(v, 0) },
+	"message_limit": func(b *builder, p *Pool, v *Value) { p.MessageLimit = b.bytes(v, messageBytes) },
 	"cycle_limit":   func(b *builder, p *Pool, v *Value) { p.CycleLimit = v.integer() },
 }
 

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -138,8 +137,20 @@ var (
 	byteUnits = map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 )
 
+// amount bounds an amount of memory, and says what is wrong with one outside.
+type amount struct {
+	min, max        int64
+	little, much    string
+	atLeast, atMost string // as a user writes them; "": not told
+}
+
+var (
+	processMemory = amount{memoryMin, memoryMax, "is too little for a process", "is more than any machine has", "16MiB", ""}
+	messageBytes  = amount{messageLimitMin, messageLimitMax, "is too little for messages", "is more than a message may have", "64KiB", "1GiB"}
+)
+
 // bytes reads an amount of memory: a number of bytes, or one with a unit.
-func (b *builder) bytes(v *Value) int64 {
+func (b *builder) bytes(v *Value, of amount) int64 {
 	if v.Kind != String {
 		return int64(v.integer())
 	}
@@ -152,10 +163,14 @@ func (b *builder) bytes(v *Value) int64 {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	unit := byteUnits[v.Text[len(digits):]]
 	switch {
-	case err != nil || n > memoryMax/unit:
-		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is more than any machine has", "")
-	case n*unit < memoryMin:
-		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too little for a process", fmt.Sprintf("write at least %dMiB", memoryMin>>20))
+	case err != nil || n > of.max/unit:
+		suggestion := ""
+		if of.atMost != "" {
+			suggestion = "write at most " + of.atMost
+		}
+		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.much, suggestion)
+	case n*unit < of.min:
+		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.little, "write at least "+of.atLeast)
 	}
 	return n * unit
 }

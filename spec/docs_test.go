@@ -217,7 +217,7 @@ func valueOf(t *testing.T, property map[string]any) string {
 			return "[mapping](#health)"
 		case "on_error":
 			return "word or [mapping](#on_error)"
-		case "memory":
+		case "memory", "message_limit":
 			return "bytes, or such as `512MiB`"
 		case "log", "raft", "peers", "tls":
 			return "[mapping](#" + name + ")"

@@ -28,6 +28,8 @@ const (
 	restartsMax     = 1_000_000             // of restarts, attempts and intensities: more is unlimited
 	memoryMin       = 16 << 20              // a Go program with a pool needs 10 MiB
 	memoryMax       = 1 << 50               // more than any machine has
+	messageLimitMin = 64 << 10              // bytes: below it an error would be larger than a message
+	messageLimitMax = 1 << 30               // bytes: sizes in frames of the runtime are 31 bits
 	findingsMax     = 1000                  // more help nobody; the count of the others is told
 	nameMax         = 100                   // characters: names of files and identifiers are made from names
 	typeMax         = 1000                  // bytes of a Go type expression

@@ -118,6 +118,7 @@ type Pool struct {
 	Batch        int           // 256 by default
 	Rebalance    time.Duration // 5s by default; 0: never
 	DrainTimeout time.Duration // 10s by default
+	MessageLimit int64         // bytes of a message to or from a process; 0: the runtime's default
 	CycleLimit   int           // messages in one queue within a cycle; 0: chosen by the runtime
 }
 

@@ -100,7 +100,7 @@ edges:
   - line-parser -> line-parser: {message: C, route: local, full: fail}
   - line-parser -> line-parser: {message: D, route: broadcast, full: drop-newest}
   - every 1m30s -> line-parser: {route: {range: {offset: 0, count: 1}}}
-pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, cycle_limit: 1000000}
+pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, message_limit: 256MiB, cycle_limit: 1000000}
 `)
 	want := &Topology{
 		File: "topology.yml", Name: text("every"), Output: text("topology_gen.go"),
@@ -121,7 +121,7 @@ pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, cycle_limit: 1000
 			{Message: text("D"), Route: Route{Kind: RouteBroadcast}, Capacity: 1024, Full: DropNewest},
 			{From: -1, Every: 90 * time.Second, Route: Route{Kind: RouteRange, Count: 1}, Capacity: 1024, Full: Block},
 		},
-		Pool:                Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute, CycleLimit: 1_000_000},
+		Pool:                Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute, MessageLimit: 256 << 20, CycleLimit: 1_000_000},
 		HealthCheckInterval: 5 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, values); diff != "" {

@@ -160,12 +160,20 @@ type entry struct {
 	request code // what enters the queue in place of the message; nil: the message
 }
 
-// statements: find the links, lock them all where all have room, put, unlock.
+// statements: see whether the message can be encoded where it must be, find the
+// links, lock them all where all have room, put, unlock.
 func (d *entry) statements() []code {
 	edges := slices.Clone(d.sent.edges)
 	slices.SortFunc(edges, func(a, b *edge) int { return cmp.Compare(a.to.index, b.to.index) })
 	single := len(edges) == 1 && !edges[0].spread()
-	var find, puts []code
+	var check, find, puts []code
+	for _, e := range edges {
+		if e.to.Isolated() {
+			err := d.v("err")
+			check = append(check, jen.If(define(err, sel(d.v("s"), "links", e.fits()).Call(d.message)), id(err).Op("!=").Nil()).Block(
+				jen.Return(sel(d.v("s"), "door", "Refuse").Call(index(e.constant), id(err)))))
+		}
+	}
 	number := 0
 	for i, e := range edges {
 		b, a := d.edge(e, single, i == len(edges)-1)
@@ -190,7 +198,7 @@ func (d *entry) statements() []code {
 		}
 		return sel(d.v("s"), "door", method).Call(append(args, all)...)
 	}
-	body := append(find, jen.If(define(err, door("Lock", id(ctx))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
+	body := append(append(check, find...), jen.If(define(err, door("Lock", id(ctx))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	body = append(body, puts...)
 	body = append(body, door("Commit"))
 	if single && edges[0].offers() && d.request != nil {

@@ -47,6 +47,7 @@ func (p *part) joiner(q *processor) {
 	for _, l := range q.links {
 		p.joining(l)
 	}
+	p.fitting(q)
 }
 
 // joining writes the method that makes a link.

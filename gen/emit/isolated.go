@@ -36,6 +36,8 @@ func (m *model) addBorder(s *wire.Schema) {
 	codecs, declarations := wire.Emit(s, wire.Names{
 		Top:   func(name string) string { return string(m.scope.top(mustIdent(name))) },
 		Local: func(name string) string { return string(m.scope.local(mustIdent(name))) },
+		// Only messages have a limit: the state of a machine may be larger.
+		Bounded: b.isolated,
 	})
 	for i, root := range s.Roots {
 		b.codecs[root.Name] = codecs[i]
@@ -120,6 +122,52 @@ func (p *part) crossings() {
 	p.add(jen.Type().Add(id(p.border.link)).Interface(jen.Id("flush").Params(p.sendParam()).Error()))
 }
 
+// encode encodes what pointer leads to into the memory of buffer. An error calls it
+// what: "" where others say which message it is.
+func (p *part) encode(codec wire.Codec, what string, buffer, limit, pointer code) *jen.Statement {
+	return process("Encode").Call(jen.Lit(what), buffer, limit, p.encoder(codec, pointer))
+}
+
+// encoder is the codec of a message, as a function.
+func (p *part) encoder(codec wire.Codec, pointer code) code {
+	b, limit := p.v("b"), p.v("limit")
+	args, name := []code{id(b), pointer}, id("_")
+	if codec.Bounded {
+		args, name = append(args, id(limit)), id(limit)
+	}
+	return jen.Func().Params(param(b, jen.Op("[]byte")), name.Int()).Params(jen.Op("[]byte"), jen.Error()).Block(
+		jen.Return(id(mustIdent(codec.Append)).Call(args...)))
+}
+
+// fits is the method by which an external sender learns whether a message can cross
+// to the process of e's receiver. The ports, which know nothing of codecs, call it.
+func (e *edge) fits() Ident { return "fits" + mustIdent(e.Ident) }
+
+// arrow is e as errors name it, like the pool does.
+func (e *edge) arrow() string { return e.from.Name + " -> " + e.to.Name + ": " + e.Message }
+
+// border lists the edges to processes from the external processor q.
+func (q *processor) border() (list []*edge) {
+	for _, l := range q.links {
+		for _, e := range l.edges {
+			if q.External && e.to.Isolated() {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// fitting writes the methods of q's joiner that say whether messages can cross.
+func (p *part) fitting(q *processor) {
+	j, m := p.v("j"), p.v("m")
+	for _, e := range q.border() {
+		p.doc("%s reports why a message cannot cross to the process of %s, if so.", e.fits(), e.to.Name)
+		p.add(jen.Func().Params(id(j).Add(id(q.joiner))).Add(id(e.fits())).Params(param(m, typeCode(e.Type))).Error().Block(
+			jen.Return(process("Check").Call(sel(j, "t", "pool", "MessageLimit").Call(), p.encoder(p.border.codecs[e.Crossing()], ref(m))))))
+	}
+}
+
 // sendParam is the function that takes a message out of a process.
 func (p *part) sendParam() code {
 	return param(p.v("send"), jen.Func().Params(jen.Id("edge, instance").Int(), jen.Id("payload").Op("[]byte")).Error())
@@ -141,8 +189,9 @@ func (p *part) remoteInstance(q *processor) {
 	x, r, err, ctx := p.v("x"), p.v("r"), p.v("err"), p.v("ctx")
 	info := process("Info").Values(
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
-		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "Index").Call()), key("Instances", jen.Lit(q.Instances)))
-	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call())}
+		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "Index").Call()), key("Instances", jen.Lit(q.Instances)),
+		key("MessageLimit", sel(x, "MessageLimit").Call()))
+	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill"))}
 	if q.Watch.Memory > 0 {
 		settings = append(settings, key("Memory", jen.Lit(int(q.Watch.Memory))))
 	}
@@ -217,7 +266,7 @@ func (p *part) remoteMethods(q *processor) {
 		remote := q.remoteReceive(e)
 		codec := p.border.codecs[e.Crossing()]
 		encode := []code{
-			jen.List(id(b), id(err)).Op(":=").Add(id(mustIdent(codec.Append))).Call(sel(r, "Buffer").Call(), id(m)),
+			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "Buffer").Call(), sel(r, "x", "MessageLimit").Call(), id(m))),
 		}
 		call := sel(r, "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
 		p.doc("%s has the process handle a message.", remote.name)
@@ -396,7 +445,8 @@ func (p *part) handlerCall(q *processor) {
 		codec := p.border.codecs[e.Crossing()]
 		body := []code{
 			jen.Var().Add(id(m)).Add(typeCode(e.Type)),
-			jen.If(set(id(err), id(mustIdent(codec.Consume)).Call(id(payload), ref(m))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
+			jen.If(set(id(err), id(mustIdent(codec.Consume)).Call(id(payload), ref(m))), id(err).Op("!=").Nil()).Block(
+				jen.Return(process("Undecodable").Call(id(err)))),
 		}
 		if q.Track != nil {
 			body = append(body, sel(c, "in", q.input(e).ident, "Set").Call(id(m)))
@@ -410,10 +460,10 @@ func (p *part) handlerCall(q *processor) {
 			body = append(body, statement(&r.Method, call))
 		} else {
 			answer := p.border.codecs[e.Reply]
-			give := []code{
-				jen.List(sel(c, "b"), id(err)).Op("=").Add(id(mustIdent(answer.Append))).Call(sel(c, "b").Op("[:0]"), ref(reply)),
-				sel(a, "Reply").Call(sel(c, "b")),
-			}
+			give := []code{jen.If(
+				jen.List(sel(c, "b"), id(err)).Op("=").Add(p.encode(answer, "the answer "+e.Reply, sel(c, "b"), sel(c, "info", "MessageLimit"), ref(reply))),
+				id(err).Op("==").Nil(),
+			).Block(sel(a, "Reply").Call(sel(c, "b")))}
 			body = append(body, jen.Var().Add(id(reply)).Add(typeCode(e.ReplyType)))
 			if r.Error {
 				body = append(body, jen.If(jen.List(id(reply), id(err)).Op("=").Add(call), id(err).Op("==").Nil()).Block(give...))
@@ -501,14 +551,14 @@ func (p *part) outsideLink(q *processor, l *link) {
 		p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
 	}
 	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
-	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("buffer", jen.Op("[]byte"))))
+	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte"))))
 	params := p.joinParams(l)
 	params[0] = param("_", ptr(l.from.sender))
 	instance := jen.Lit(0)
 	if l.many() {
 		instance = id(i)
 	}
-	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance)))}
+	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance), key("limit", sel(c, "c", "info", "MessageLimit"))))}
 	var heads []code
 	for _, e := range l.edges {
 		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "Link")))
@@ -526,7 +576,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		}
 		return []code{
 			jen.If(id(err).Op("==").Nil()).Block(
-				jen.List(sel(v, "buffer"), id(err)).Op("=").Add(id(mustIdent(codec.Append))).Call(sel(v, "buffer").Op("[:0]"), m)),
+				jen.List(sel(v, "buffer"), id(err)).Op("=").Add(p.encode(codec, e.arrow(), sel(v, "buffer"), sel(v, "limit"), m))),
 			jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(p.v("send")).Call(index(e.constant), sel(v, "instance"), sel(v, "buffer")))),
 		}
 	}

@@ -107,7 +107,13 @@ func (p *part) machineConstructor(q *processor) {
 // codec is how values of a type are written and read.
 func (p *part) codec(name string, t plan.TypeRef) code {
 	codec := p.border.codecs[name]
-	return fsm("Codec").Types(typeCode(t)).Values(key("Append", id(mustIdent(codec.Append))), key("Consume", id(mustIdent(codec.Consume))))
+	appends := id(mustIdent(codec.Append))
+	if codec.Bounded {
+		b, m := p.v("b"), p.v("m")
+		appends = jen.Func().Params(param(b, jen.Op("[]byte")), param(m, pointer(typeCode(t)))).Params(jen.Op("[]byte"), jen.Error()).Block(
+			jen.Return(id(mustIdent(codec.Append)).Call(id(b), id(m), jen.Qual(wirePath, "NoLimit"))))
+	}
+	return fsm("Codec").Types(typeCode(t)).Values(key("Append", appends), key("Consume", id(mustIdent(codec.Consume))))
 }
 
 // raftConfig is what the file says of a machine with a log.

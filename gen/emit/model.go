@@ -218,7 +218,7 @@ func (m *model) addLink(i int) error {
 		return err
 	}
 	// What the embedded parts and the outer struct declare is not free.
-	fields := names{"to": true, "first": p.Sequenced, "instance": true, "buffer": true, "flush": true}
+	fields := names{"to": true, "first": p.Sequenced, "instance": true, "limit": true, "buffer": true, "flush": true}
 	for _, index := range p.Edges {
 		e := m.edges[index]
 		message, err := ParseIdent(e.Message)

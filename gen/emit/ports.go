@@ -95,6 +95,9 @@ func (p *part) linker(q *processor) {
 	for _, l := range q.links {
 		methods = append(methods, id(l.getter).Params(p.joinParams(l)...).Add(ptr(l.name)))
 	}
+	for _, e := range q.border() {
+		methods = append(methods, id(e.fits()).Params(param(p.v("m"), typeCode(e.Type))).Error())
+	}
 	p.doc("%s makes the links from an instance of %s, each when the first message is sent.", q.linker, q.Name)
 	p.add(jen.Type().Add(id(q.linker)).Interface(methods...))
 }

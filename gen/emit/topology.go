@@ -225,6 +225,9 @@ func (p *part) spec() code {
 		key("Rebalance", duration(p.plan.Pool.Rebalance)),
 		key("DrainTimeout", duration(p.plan.Pool.DrainTimeout)),
 	}
+	if limit := p.plan.Pool.MessageLimit; limit > 0 {
+		fields = append(fields, key("MessageLimit", jen.Lit(int(limit))))
+	}
 	if limit := p.plan.Pool.CycleLimit; limit > 0 {
 		fields = append(fields, key("CycleLimit", jen.Lit(limit)))
 	}

@@ -40,6 +40,7 @@ func Build(t *spec.Topology, pkg Package) (*Plan, []spec.Finding) {
 				Batch:        t.Pool.Batch,
 				Rebalance:    t.Pool.Rebalance,
 				DrainTimeout: t.Pool.DrainTimeout,
+				MessageLimit: t.Pool.MessageLimit,
 				CycleLimit:   t.Pool.CycleLimit,
 			},
 		},

@@ -37,7 +37,8 @@ type Pool struct {
 	Batch        int
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
-	CycleLimit   int // messages in one queue within a cycle; 0: chosen by the runtime
+	MessageLimit int64 // 0: the runtime's default
+	CycleLimit   int   // messages in one queue within a cycle; 0: chosen by the runtime
 }
 
 // TypeRef is a Go type as the generated package writes it.

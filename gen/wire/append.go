@@ -14,6 +14,9 @@ func (e *emitter) appendMessage(index int) {
 	var body []jen.Code
 	if m.Recursive {
 		body = append(body, code("if "+e.depth+" == 0 { return "+e.b+",", rt("ErrDeep"), "}"))
+		if e.grows[index] {
+			body = append(body, e.tooLarge(rt("ErrLarge")))
+		}
 	}
 	switch m.Form {
 	case Foreign:
@@ -23,14 +26,14 @@ func (e *emitter) appendMessage(index int) {
 		if m.Large {
 			body = append(body, e.charge("Pointer", "*"+e.m))
 		}
-		body = append(body, code("return ", e.call(m.Of, e.of[m.Of].Append, e.b, "*"+e.m)))
+		body = append(body, code("return ", e.callAppend(m.Of, e.b, "*"+e.m)))
 	default:
 		for i := range m.Fields {
 			body = append(body, e.appendField(&m.Fields[i])...)
 		}
 		body = append(body, jen.Id("return "+e.b+", nil"))
 	}
-	e.function("appends the fields of a message to b.", e.of[index].Append, e.params(m, true), e.results(), body...)
+	e.function("appends the fields of a message to b.", e.of[index].Append, e.appendParams(index, true), e.results(), body...)
 }
 
 // appendField appends a field, unless it is zero.
@@ -48,13 +51,13 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		if f.Elem.Packed() {
 			return []jen.Code{jen.If(jen.Id("len(" + x + ") != 0")).Block(e.appendPacked(f, x)...)}
 		}
-		return append(charged, jen.For(jen.Id(e.i+" := range "+x)).Block(e.appendElem(f.Number, name, &f.Elem, x+"["+e.i+"]")...))
+		return append(charged, jen.For(jen.Id(e.i+" := range "+x)).Block(e.bounded(name, e.appendElem(f.Number, name, &f.Elem, x+"["+e.i+"]"))...))
 	case Map:
 		body := []jen.Code{e.begin(f.Number, name), jen.Id(e.entry + " := len(" + e.b + ")")}
 		body = append(body, apart(f.Key, e.appendElem(1, name+".key", f.Key, e.k))...)
 		body = append(body, apart(&f.Elem, e.appendElem(2, name+".value", &f.Elem, e.v))...)
 		body = append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.entry+")"))
-		return append(charged, jen.For(jen.Id(e.k+", "+e.v+" := range "+x)).Block(body...))
+		return append(charged, jen.For(jen.Id(e.k+", "+e.v+" := range "+x)).Block(e.bounded(name, body)...))
 	}
 	body := e.appendElem(f.Number, name, &f.Elem, x)
 	switch f.Elem.Kind {
@@ -75,6 +78,16 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		body[len(body)-1] = code(e.b+" =", rt("EndOrDrop"), fmt.Sprintf("(%s, %s, %d)", e.b, e.at, n+1))
 	}
 	return apart(&f.Elem, body)
+}
+
+// bounded puts the limit before what appends an element of a list or a map. Elements
+// may share their memory, so what is small in memory may have no end here.
+func (e *emitter) bounded(name string, body []jen.Code) []jen.Code {
+	if !e.names.Bounded {
+		return body
+	}
+	failure := code(rt("Failed"), fmt.Sprintf("(%q, %q,", e.current.Name, name), rt("ErrLarge"), ")")
+	return append([]jen.Code{e.tooLarge(failure)}, body...)
 }
 
 // charge takes what is large into account.
@@ -141,7 +154,7 @@ func (e *emitter) appendElem(number int, name string, el *Elem, x string) []jen.
 	case Binary:
 		body = append(body, code("if "+e.b+", "+e.err+" = "+x+".AppendBinary("+e.b+")", failed))
 	case Nested:
-		body = append(body, code("if "+e.b+", "+e.err+" =", e.call(el.Message, e.of[el.Message].Append, e.b, address(x)), failed))
+		body = append(body, code("if "+e.b+", "+e.err+" =", e.callAppend(el.Message, e.b, address(x)), failed))
 	}
 	return append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.at+")"))
 }

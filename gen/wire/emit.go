@@ -14,13 +14,23 @@ type Names struct {
 	// Local returns the name of a variable that hides nothing which Schema.Mentions
 	// lists; nil: the one that it is given.
 	Local func(name string) string
+	// Bounded gives functions a limit on what they append, where a message can be
+	// written in far more bytes than it takes in memory.
+	Bounded bool
 }
 
 // Codec is what a root's functions are called:
 //
 //	func appendOrder(b []byte, m *Order) ([]byte, error)
 //	func consumeOrder(b []byte, m *Order) error
-type Codec struct{ Append, Consume string }
+//
+// A bounded codec fails once b is longer than limit:
+//
+//	func appendOrder(b []byte, m *Order, limit int) ([]byte, error)
+type Codec struct {
+	Append, Consume string
+	Bounded         bool
+}
 
 // Emit makes the functions of a schema. Codecs stand in the order of its Roots;
 // the codec of a root that cannot be encoded is empty. Each declaration stands by
@@ -33,15 +43,19 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 	if names.Local == nil {
 		names.Local = same
 	}
-	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages))}
+	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages)), grows: make([]bool, len(s.Messages))}
+	if names.Bounded {
+		e.grows = s.growing()
+	}
 	e.b, e.m, e.r, e.err, e.k, e.v = names.Local("b"), names.Local("m"), names.Local("r"), names.Local("err"), names.Local("k"), names.Local("v")
 	e.p, e.i, e.at, e.entry, e.depth, e.room = names.Local("p"), names.Local("i"), names.Local("at"), names.Local("entry"), names.Local("depth"), names.Local("room")
+	e.limit = names.Local("limit")
 	roots := make(map[int]bool)
 	for _, root := range s.Roots {
 		roots[root.Message] = true
 	}
 	for i := range s.Messages {
-		e.of[i] = Codec{names.Top("append" + s.Messages[i].Name), names.Top("consume" + s.Messages[i].Name)}
+		e.of[i] = Codec{Append: names.Top("append" + s.Messages[i].Name), Consume: names.Top("consume" + s.Messages[i].Name)}
 	}
 	codecs = make([]Codec, len(s.Roots))
 	shallow := make(map[int]Codec)
@@ -52,11 +66,12 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 		codecs[i] = e.of[root.Message]
 		if m := &s.Messages[root.Message]; m.Recursive || m.Charged {
 			if _, ok := shallow[root.Message]; !ok {
-				shallow[root.Message] = Codec{names.Top(codecs[i].Append + "Whole"), names.Top(codecs[i].Consume + "Whole")}
+				shallow[root.Message] = Codec{Append: names.Top(codecs[i].Append + "Whole"), Consume: names.Top(codecs[i].Consume + "Whole")}
 				e.whole(root.Message, shallow[root.Message])
 			}
 			codecs[i] = shallow[root.Message]
 		}
+		codecs[i].Bounded = e.grows[root.Message]
 	}
 	for i := range s.Messages {
 		e.appendMessage(i)
@@ -70,10 +85,11 @@ type emitter struct {
 	schema       *Schema
 	names        Names
 	of           []Codec // by message
+	grows        []bool  // by message: appending it has a limit
 	declarations []jen.Code
 	current      *Message
 
-	b, m, r, err, k, v, p, i, at, entry, depth, room string
+	b, m, r, err, k, v, p, i, at, entry, depth, room, limit string
 }
 
 // code is pieces of Go one after the other: text as it stands, and what imports
@@ -106,7 +122,7 @@ func (e *emitter) function(comment, name string, params, results []jen.Code, bod
 	e.declarations = append(e.declarations, f.Block(body...))
 }
 
-// params are those of a message's functions.
+// params are those of a message's functions, but for the limit.
 func (e *emitter) params(m *Message, inner bool) []jen.Code {
 	list := []jen.Code{jen.Id(e.b + " []byte"), code(e.m+" *", goCode(m.Type))}
 	if inner && m.Recursive {
@@ -122,12 +138,26 @@ func (e *emitter) results() []jen.Code {
 	return []jen.Code{jen.Id("_ []byte"), jen.Id(e.err + " error")}
 }
 
+// appendParams are those of a message's function that appends.
+func (e *emitter) appendParams(index int, inner bool) []jen.Code {
+	list := e.params(&e.schema.Messages[index], inner)
+	if e.grows[index] {
+		list = append(list, jen.Id(e.limit+" int"))
+	}
+	return list
+}
+
+// tooLarge leaves the function where what was appended is beyond the limit.
+func (e *emitter) tooLarge(failure jen.Code) jen.Code {
+	return code("if len("+e.b+") > "+e.limit+" { return "+e.b+",", failure, "}")
+}
+
 // whole writes the functions that begin with a message which can hold itself, or
 // what is large.
 func (e *emitter) whole(index int, c Codec) {
 	m := &e.schema.Messages[index]
 	e.current = &Message{} // a call of m is one from outside
-	appends, consumes := e.call(index, e.of[index].Append, e.b, e.m), e.call(index, e.of[index].Consume, e.b, e.m)
+	appends, consumes := e.callAppend(index, e.b, e.m), e.call(index, e.of[index].Consume, e.b, e.m)
 	write, read := []jen.Code{code("return ", appends)}, []jen.Code{code("return ", consumes)}
 	if m.Charged {
 		write = []jen.Code{
@@ -137,12 +167,26 @@ func (e *emitter) whole(index int, c Codec) {
 		}
 		read = []jen.Code{code(e.room+" :=", rt("RoomFor"), "(len("+e.b+"))"), code("return ", consumes)}
 	}
-	e.function("appends a message to b.", c.Append, e.params(m, false), []jen.Code{jen.Id("[]byte"), jen.Id("error")}, write...)
+	e.function("appends a message to b.", c.Append, e.appendParams(index, false), []jen.Code{jen.Id("[]byte"), jen.Id("error")}, write...)
 	e.function("reads a message, into a zero one.", c.Consume, e.params(m, false), []jen.Code{jen.Id("error")}, read...)
+}
+
+// callAppend is a call of the function that appends a message, from within the
+// current one.
+func (e *emitter) callAppend(index int, b, m string) *jen.Statement {
+	c := e.open(index, e.of[index].Append, b, m)
+	if e.grows[index] {
+		c.Op(", " + e.limit)
+	}
+	return c.Op(")")
 }
 
 // call is a call of a message's function from within the current one.
 func (e *emitter) call(index int, function string, args ...any) *jen.Statement {
+	return e.open(index, function, args...).Op(")")
+}
+
+func (e *emitter) open(index int, function string, args ...any) *jen.Statement {
 	c := code(function + "(")
 	for i, a := range args {
 		if i > 0 {
@@ -164,7 +208,7 @@ func (e *emitter) call(index int, function string, args ...any) *jen.Statement {
 	default:
 		c.Op(", &" + e.room)
 	}
-	return c.Op(")")
+	return c
 }
 
 // access is a field of the message: m.Lines, or *m where the message is its only

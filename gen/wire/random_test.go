@@ -171,13 +171,15 @@ func TestRandomTypesCompile(t *testing.T) {
 		}
 		refused += len(problems)
 		made += len(schema.Messages)
-		text := render(t, pkg.Name(), &schema, wire.Names{})
-		codecs, err := parser.ParseFile(fset, "codecs.go", text, 0)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if _, err := config.Check("example.com/random", fset, []*ast.File{file, codecs}, nil); err != nil {
-			t.Fatalf("%v\n%s\n%s", err, source, text)
+		for _, bounded := range []bool{false, true} {
+			text := render(t, pkg.Name(), &schema, wire.Names{Bounded: bounded})
+			codecs, err := parser.ParseFile(fset, "codecs.go", text, 0)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if _, err := config.Check("example.com/random", fset, []*ast.File{file, codecs}, nil); err != nil {
+				t.Fatalf("%v\n%s\n%s", err, source, text)
+			}
 		}
 	})
 	t.Logf("%d messages, %d problems", made, refused)

@@ -129,6 +129,29 @@ const (
 // Packed reports whether a list of e has one tag for all.
 func (e *Elem) Packed() bool { return e.Kind <= Float }
 
+// growing tells the messages that can be written in far more bytes than they take
+// in memory: a message can hold itself, or it has elements that may share their
+// memory.
+func (s *Schema) growing() []bool {
+	grows := make([]bool, len(s.Messages))
+	nested := func(e *Elem) bool { return e != nil && e.Kind == Nested && grows[e.Message] }
+	for changed := true; changed; {
+		changed = false
+		for i := range s.Messages {
+			m := &s.Messages[i]
+			now := m.Recursive || m.Form == Pointer && grows[m.Of]
+			for j := range m.Fields {
+				f := &m.Fields[j]
+				now = now || f.Label >= Repeated && (f.Label == Map || !f.Elem.Packed()) || nested(f.Key) || nested(&f.Elem)
+			}
+			if now && !grows[i] {
+				grows[i], changed = true, true
+			}
+		}
+	}
+	return grows
+}
+
 // Imports lists the import paths that the codecs mention, each once, in order.
 func (s *Schema) Imports() []string {
 	seen := map[string]bool{runtimePath: true}

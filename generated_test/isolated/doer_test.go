@@ -385,23 +385,26 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	p := begin(t, 10*time.Second, "serves_serve", "odd")
 	ask := p.Api().AskOrderToSkipping
 	pid := p.pid(ask)
-	for _, o := range []Order{{Do: "odd-reply"}, {Do: "odd-parcel"}, {Do: "parcel", Size: process.FrameMax + 1}, {Load: strings.Repeat("x", process.FrameMax)}} {
+	if _, err := ask(t.Context(), Order{Load: strings.Repeat("x", process.MessageLimitDefault)}); !errors.Is(err, process.ErrTooLarge) || errors.Is(err, topo.ErrFailed) {
+		t.Error(err)
+	}
+	for _, o := range []Order{{Do: "odd-reply"}, {Do: "odd-parcel"}, {Do: "parcel", Size: process.MessageLimitDefault + 1}} {
 		p.fails(ask, o)
 		if now := p.pid(ask); now != pid {
 			t.Errorf("%s: process %d in place of %d", o.Do, now, pid)
 		}
 	}
-	if f := p.faults(ProcessorSkipping); f.Restarts != 0 || f.Dropped != 4 {
+	if f := p.faults(ProcessorSkipping); f.Restarts != 0 || f.Dropped != 3 {
 		t.Errorf("%+v", f)
 	}
-	if o, err := ask(t.Context(), Order{Do: "parcel", Size: process.FrameMax - 1000}); err != nil {
+	if o, err := ask(t.Context(), Order{Do: "parcel", Size: process.MessageLimitDefault - 1000}); err != nil {
 		t.Errorf("%+v %v", o, err)
 	}
 	served := 0
 	p.await("Serve has gone on", func() bool {
 		select {
 		case parcel := <-p.parcels:
-			if parcel.From == "skipping" && len(parcel.Load) != process.FrameMax-1000 {
+			if parcel.From == "skipping" && len(parcel.Load) != process.MessageLimitDefault-1000 {
 				t.Errorf("%s sent %d, %d bytes", parcel.From, parcel.Process, len(parcel.Load))
 			}
 			if parcel.From == "serves" && parcel.Process == -1 {

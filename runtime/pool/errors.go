@@ -28,7 +28,7 @@ var (
 	// It is the cause of the context of a call that was abandoned.
 	ErrHung = errors.New("pool: the call takes longer than the health timeout")
 	// ErrCloseHangs: Close of an instance took longer than its health timeout or,
-	// where it has none, the drain timeout. It was left behind.
+	// where it has none, the drain timeout. It was left behind, or its process killed.
 	ErrCloseHangs = errors.New("pool: Close has not returned in time")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")

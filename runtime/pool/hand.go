@@ -18,6 +18,7 @@ type Hand[M any] struct {
 type held interface {
 	of() (edge int)
 	tried() (attempts int)
+	untry()
 	repeat()
 	renew()
 	message() any
@@ -91,6 +92,9 @@ func (h *Hand[M]) Discard() {
 
 func (h *Hand[M]) of() int    { return int(h.edge) }
 func (h *Hand[M]) tried() int { return int(h.attempts) }
+
+// untry takes back an attempt: no handler was called.
+func (h *Hand[M]) untry() { h.attempts-- }
 
 // repeat keeps the message for the next attempt, and until then the group from
 // finishing.

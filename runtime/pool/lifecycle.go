@@ -177,10 +177,10 @@ func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
 	}
 	var over atomic.Bool
 	p.running.Add(1)
-	timeout := p.closeTimeout(u)
+	timeout, in := p.closeTimeout(u), u.process()
 	timer := time.AfterFunc(timeout, func() {
 		if over.CompareAndSwap(false, true) {
-			failed(p.closeHangs(u, timeout))
+			failed(p.closeHangs(u, in, timeout))
 			p.running.Done()
 		}
 	})
@@ -202,10 +202,15 @@ func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
 	return closed
 }
 
-// closeHangs is the error for a Close that is left behind.
-func (p *Pool) closeHangs(u *Unit, timeout time.Duration) error {
+// closeHangs is the error for a Close that is left behind, or whose process is killed.
+func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
 	e := p.handlerError(u, nil, "Close", fmt.Errorf("%w: %v", ErrCloseHangs, timeout))
 	p.record(e)
+	if in != nil {
+		in.Kill()             // no goroutine is abandoned, and the health check has no part in it
+		p.abandonedNow.Add(1) // until Close has returned, which is soon
+		return e
+	}
 	p.leftBehind(u)
 	return e
 }
@@ -283,7 +288,7 @@ func (c *closing) close(u *Unit) {
 	}
 	timeout := p.closeTimeout(u)
 	if !c.caller.call(timeout, func() { p.guard(&err, u, "Close", closer) }, p.cameBack) {
-		c.failed(p.closeHangs(u, timeout))
+		c.failed(p.closeHangs(u, u.process(), timeout))
 		return
 	}
 	c.failed(err)

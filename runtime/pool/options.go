@@ -17,6 +17,7 @@ type options struct {
 	rebalance    time.Duration
 	drainTimeout time.Duration
 	cycleLimit   int
+	messageLimit int
 	observer     Observer
 	logger       *slog.Logger
 	errors       func() (Recorder, error)
@@ -109,6 +110,7 @@ var environment = []struct {
 	{"TOPOGEN_REBALANCE", duration(Rebalance)},
 	{"TOPOGEN_DRAIN_TIMEOUT", duration(DrainTimeout)},
 	{"TOPOGEN_CYCLE_LIMIT", number(CycleLimit)},
+	{"TOPOGEN_MESSAGE_LIMIT", size(MessageLimit)},
 }
 
 func number(option func(int) Option) func(string) (Option, error) {

@@ -34,6 +34,23 @@ func TestFileEnvironmentOption(t *testing.T) {
 	}
 }
 
+// TestMessageLimit has a default, and is read as memory is in a topology file.
+func TestMessageLimit(t *testing.T) {
+	spec := build(t, []proc{{}}, nil).spec()
+	for text, want := range map[string]int{"": 64 << 20, "65536": 64 << 10, "100KiB": 100 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30} {
+		t.Setenv("TOPOGEN_MESSAGE_LIMIT", text)
+		p, err := pool.New(spec)
+		if err != nil || p.MessageLimit() != want {
+			t.Errorf("%q: %d, %v", text, p.MessageLimit(), err)
+		}
+	}
+	t.Setenv("TOPOGEN_MESSAGE_LIMIT", "")
+	spec.MessageLimit = 1 << 20
+	if p, err := pool.New(spec); err != nil || p.MessageLimit() != 1<<20 {
+		t.Errorf("%d, %v", p.MessageLimit(), err)
+	}
+}
+
 // TestMalformedEnvironmentIsAnErrorOfNew, which names the variable and its text.
 func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
 	for name, texts := range map[string][]string{
@@ -41,6 +58,7 @@ func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
 		"TOPOGEN_BATCH":         {"0", "x", "-3", "65537"},
 		"TOPOGEN_REBALANCE":     {"5", "soon", "-1s"},
 		"TOPOGEN_DRAIN_TIMEOUT": {"10", "-1ms", "1 s"},
+		"TOPOGEN_MESSAGE_LIMIT": {"1", "-1MiB", "1 MiB", "1MB", "2GiB", "5000000000GiB", "much"},
 	} {
 		for _, text := range texts {
 			t.Run(name+"="+text, func(t *testing.T) {
@@ -53,7 +71,7 @@ func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"TOPOGEN_WORKERS": "2", "TOPOGEN_BATCH": "65536", "TOPOGEN_REBALANCE": "0s", "TOPOGEN_DRAIN_TIMEOUT": "1m30s",
+		"TOPOGEN_WORKERS": "2", "TOPOGEN_BATCH": "65536", "TOPOGEN_REBALANCE": "0s", "TOPOGEN_DRAIN_TIMEOUT": "1m30s", "TOPOGEN_MESSAGE_LIMIT": "1GiB",
 	} {
 		t.Setenv(name, text)
 	}
@@ -63,6 +81,7 @@ func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	for name, option := range map[string]pool.Option{
 		"workers": pool.Workers(-1), "batch": pool.Batch(0), "rebalance": pool.Rebalance(-1), "drain": pool.DrainTimeout(-time.Second),
+		"no message": pool.MessageLimit(0), "huge messages": pool.MessageLimit(1<<30 + 1),
 	} {
 		if _, err := construct([]proc{{}}, nil, option); err == nil {
 			t.Errorf("%s: New takes it", name)

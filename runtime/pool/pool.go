@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type Spec struct {
 	Batch        int
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
+	MessageLimit int                      // see the option; 0: 64 MiB
 	CycleLimit   int                      // messages that one queue within a cycle may hold; 0: the larger of 262,144 and 16 times its capacity
 	Errors       func() (Recorder, error) // opens what Run records errors with; may be nil
 	Supervisor   Supervisor               // of the processors that have a Watch
@@ -89,8 +91,9 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
 	p.options = options{
 		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
-		cycleLimit: spec.CycleLimit,
-		errors:     spec.Errors,
+		cycleLimit:   spec.CycleLimit,
+		messageLimit: cmp.Or(spec.MessageLimit, messageLimitDefault),
+		errors:       spec.Errors,
 	}
 	if err := p.options.apply(opts); err != nil {
 		return nil, err

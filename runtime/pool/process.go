@@ -15,6 +15,9 @@ type Process interface {
 	Ended() error
 	// Ends reports whether err, of a call, means that it has ended, or is about to.
 	Ends(err error) bool
+	// Refuses reports whether err, of a call, means that the message is at fault: it
+	// could not be given to the process, and no handler was called.
+	Refuses(err error) bool
 	// Kill ends it, and makes the call under way return an error. Any goroutine may
 	// call it.
 	Kill()

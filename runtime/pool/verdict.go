@@ -22,6 +22,12 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 	if w.endsProcess(err) {
 		then = ThenStop
 	}
+	if w.refuses(err) {
+		then = ThenSkip
+		if w.hand != nil {
+			w.hand.untry()
+		}
+	}
 	goesOn = w.settle(l, e, then)
 	if l != nil {
 		l.relist()

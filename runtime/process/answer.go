@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -14,6 +15,8 @@ type Answer struct {
 	// Reply is what AnswerBuilder.Reply was given; nil where it was not called. It
 	// is valid until the next call.
 	Reply []byte
+	// Holds is how many holds of the instance were not released when the call ended.
+	Holds int
 	sends []byte
 }
 
@@ -41,19 +44,29 @@ func (f *fields) send() Send {
 	return Send{Edge: f.number(), Instance: f.number(), Payload: f.sized()}
 }
 
-// decode reads the body of an answer: an error; whether there is a reply, and the
-// reply; sends until the end.
+// Bits of the byte behind the error of an answer: these parts follow.
+const (
+	answerReply = 1 << iota
+	answerHolds
+)
+
+// decode reads the body of an answer: an error; what follows; the reply, the number
+// of holds; sends until the end.
 func (a *Answer) decode(body []byte) error {
 	f := fields{rest: body}
 	*a = Answer{Err: f.error()}
-	if f.byte() != 0 {
+	follows := f.byte()
+	if follows&answerReply != 0 {
 		a.Reply = f.sized()
+	}
+	if follows&answerHolds != 0 {
+		a.Holds = f.number()
 	}
 	a.sends = f.rest
 	for len(f.rest) > 0 {
 		f.send()
 	}
-	if f.broken {
+	if f.broken || a.Holds < 0 {
 		*a = Answer{}
 		return fmt.Errorf("%w: an answer that ends too early", ErrProtocol)
 	}
@@ -65,17 +78,19 @@ func (a *Answer) decode(body []byte) error {
 type AnswerBuilder struct {
 	sends, reply []byte
 	replied      bool
-	tooLarge     bool
+	holds        int // of the instance, now
+	limit        int // of all messages together; 0: the default
+	size         int // that the sent ones count
 }
 
 // Send adds a message to an instance of the receiver of an edge. It copies the
-// payload. When a call sends more than FrameMax in all, it fails with ErrTooLarge.
+// payload. When a call returns more than Info.MessageLimit in all, it fails with
+// ErrTooLarge.
 func (a *AnswerBuilder) Send(edge, instance int, payload []byte) {
-	if len(a.sends)+len(payload) > FrameMax {
-		a.tooLarge = true
-		return
+	a.size += len(payload) + messageOverhead
+	if a.size <= a.limitOrDefault() {
+		a.sends = appendSized(appendNumber(appendNumber(a.sends, edge), instance), payload)
 	}
-	a.sends = appendSized(appendNumber(appendNumber(a.sends, edge), instance), payload)
 }
 
 // Reply sets the reply. It copies the payload.
@@ -85,19 +100,42 @@ func (a *AnswerBuilder) Reply(payload []byte) {
 
 func (a *AnswerBuilder) reset() {
 	if cap(a.sends) > keepMax || cap(a.reply) > keepMax {
-		*a = AnswerBuilder{}
+		*a = AnswerBuilder{limit: a.limit}
 	}
-	a.sends, a.replied, a.tooLarge = a.sends[:0], false, false
+	a.sends, a.replied, a.size, a.holds = a.sends[:0], false, 0, 0
+}
+
+func (a *AnswerBuilder) limitOrDefault() int { return cmp.Or(a.limit, MessageLimitDefault) }
+
+// err is ErrTooLarge where the messages are more than an answer may hold.
+func (a *AnswerBuilder) err() error {
+	size := a.size
+	if a.replied {
+		size += len(a.reply) + messageOverhead
+	}
+	if size > a.limitOrDefault() {
+		return fmt.Errorf("what the call sends and answers is %w", tooLarge(size, a.limitOrDefault()))
+	}
+	return nil
 }
 
 // appendBody appends the body of the answer to a call that returned err; kept says
 // whether what it sent is to be sent nevertheless.
 func (a *AnswerBuilder) appendBody(b []byte, err error, kept bool) []byte {
 	b = appendError(b, err, nil)
+	follows := byte(0)
 	if a.replied && err == nil {
-		b = appendSized(append(b, 1), a.reply)
-	} else {
-		b = append(b, 0)
+		follows |= answerReply
+	}
+	if a.holds > 0 {
+		follows |= answerHolds
+	}
+	b = append(b, follows)
+	if follows&answerReply != 0 {
+		b = appendSized(b, a.reply)
+	}
+	if follows&answerHolds != 0 {
+		b = appendNumber(b, a.holds)
 	}
 	if kept {
 		b = append(b, a.sends...)

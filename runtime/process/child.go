@@ -25,12 +25,15 @@ type Settings struct {
 	Info
 	Memory         int64         // limit of the resident size in bytes; 0: none
 	StartupTimeout time.Duration // for the constructor and Init; 0: 10 s
-	CloseTimeout   time.Duration // for Close of the instance; 0: 5 s
+	CloseTimeout   time.Duration // for Close of the instance and the end of the process, to which 1 s is added; 0: 5 s
 	Logger         *slog.Logger  // of what the process prints; nil: slog.Default()
 	// OnAlive is called whenever the process shows progress during a call: by
 	// topo.Alive, or by a send of Serve. It is called on the goroutine of the call;
 	// nil is nobody.
 	OnAlive func()
+	// OnLate, if not nil, is called on the goroutine of Start after the process was
+	// killed because it had not started within StartupTimeout.
+	OnLate func()
 }
 
 // Child is the process of an instance, as its parent sees it. Call, Serve and
@@ -69,6 +72,7 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 	}
 	s.StartupTimeout = cmp.Or(s.StartupTimeout, startupTimeout)
 	s.CloseTimeout = cmp.Or(s.CloseTimeout, closeTimeout)
+	s.MessageLimit = cmp.Or(s.MessageLimit, MessageLimitDefault)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -84,17 +88,21 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 	if err := c.spawn(); err != nil {
 		return nil, fmt.Errorf("process: %s[%d] could not be started: %w", s.Processor, s.Instance, err)
 	}
-	c.frames = newFrames(c.conn)
+	c.frames = newFrames(c.conn, s.MessageLimit)
 	late := time.AfterFunc(s.StartupTimeout, func() { c.kill(fmt.Errorf("%w: %v", ErrStartup, s.StartupTimeout)) })
 	defer late.Stop()
 	defer context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })()
-	if err := c.hello(); err != nil {
-		return nil, err
-	}
-	if late.Stop() && ctx.Err() == nil {
+	err := c.hello()
+	if err == nil && late.Stop() && ctx.Err() == nil {
 		return c, nil
 	}
-	return nil, c.failed(ErrStartup) // it said hello when it was being killed
+	if err == nil {
+		err = c.failed(ErrStartup) // it said hello when it was being killed
+	}
+	if errors.Is(err, ErrStartup) && s.OnLate != nil {
+		s.OnLate()
+	}
+	return nil, err
 }
 
 func (c *Child) hello() error {
@@ -144,9 +152,12 @@ func (c *Child) exitError() *ExitError {
 
 // Call has the process handle a call and waits for the answer, which is valid
 // until the next call. An error is that of a process that is gone, or is killed
-// now, an *ExitError, and nothing came of the call; or it is ErrTooLarge, and the
+// now, an *ExitError, and nothing came of the call; or it is an *EncodeError, and the
 // process does not know of the call. What the handler returned is in the answer.
 func (c *Child) Call(kind Kind, edge int, payload []byte) (*Answer, error) {
+	if err := fits(payload, c.settings.MessageLimit); err != nil {
+		return nil, &EncodeError{Err: err}
+	}
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
 	err := c.write(frameCall, func(b []byte) []byte {
@@ -220,13 +231,13 @@ func (c *Child) tell(told *atomic.Bool, what byte) {
 func (c *Child) Kill() { c.kill(ErrKilled) }
 
 // Close calls Close of the instance, in the process, and waits until that has
-// ended, at most Settings.CloseTimeout; then it is killed. The error is that of
+// ended, at most 1 s longer than Settings.CloseTimeout; then it is killed. The error is that of
 // Close of the instance, or, an *ExitError, says that the process did not end in
 // order, or before.
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
-	late := time.AfterFunc(c.settings.CloseTimeout, func() { c.kill(ErrClose) })
+	late := time.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
 	defer late.Stop()
 	err := c.write(frameClose, empty)
 	if err == nil {
@@ -236,7 +247,7 @@ func (c *Child) Close() (Exit, error) {
 		err = c.failed(err)
 		return c.exitError().Exit, err
 	}
-	c.await(c.settings.CloseTimeout + endTimeout)
+	c.await(c.settings.CloseTimeout + 2*endTimeout)
 	exit := c.exitError()
 	if c.answer.Err == nil && !exit.Exit.Clean() {
 		return exit.Exit, exit
@@ -277,7 +288,7 @@ func empty(b []byte) []byte { return b }
 
 func (c *Child) write(kind frameKind, body func([]byte) []byte) error {
 	c.out = body(begin(c.out, kind))
-	if err := end(c.out); err != nil {
+	if err := end(c.out, c.settings.MessageLimit); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(c.out)

@@ -41,12 +41,17 @@
 //   - Errors of package topo and of package context keep their identity, both ways.
 //     Of others the text is left, of panics the stack too.
 //
-// A process cannot harm its parent by what it sends: a frame is at most [FrameMax],
-// memory is allocated as bytes arrive and not as they are announced, an answer is
-// checked before it is given out, and what it prints is logged in lines of at most
-// 8 KiB without control characters. The indices in a Send are its own words: check
-// them. It runs as the same user, though: this is isolation from faults, not from
-// malice.
+// A message that cannot be encoded is an error of its sender, an [EncodeError], and
+// is not given to the process. A call whose messages are larger than
+// Info.MessageLimit fails with an error, and the process goes on. Both ends stop
+// encoding at the limit.
+//
+// A process cannot harm its parent by what it sends: the messages of a frame have at
+// most Info.MessageLimit bytes, memory is allocated as bytes arrive and not as they
+// are announced, an answer is checked before it is given out, and what it prints is
+// logged in lines of at most 8 KiB without control characters. The indices in a Send
+// are its own words: check them. It runs as the same user, though: this is isolation
+// from faults, not from malice.
 //
 // # The process
 //

@@ -9,23 +9,15 @@ import (
 	"slices"
 )
 
-// FrameMax is the size of the largest frame, in bytes, both ways: a larger one is
-// a fault, or would be copied for longer than a handler should wait.
-const FrameMax = 64 << 20
-
 const (
-	headerSize = 5        // the size of the body, big endian, and the kind of frame
-	chunk      = 64 << 10 // what is allocated before anything of a body has come
-	keepMax    = 1 << 20  // buffers above this size are not kept for the next frame
+	headerSize = 5         // the size of the body, big endian, and the kind of frame
+	chunk      = 64 << 10  // what is allocated before anything of a body has come
+	keepMax    = 1 << 20   // buffers above this size are not kept for the next frame
+	frameRoom  = 256 << 10 // in a frame, beside messages: an error, its stack, numbers
 )
 
-var (
-	// ErrTooLarge: a payload, or all that one handler call sent, is larger than
-	// FrameMax. Nothing of it was sent; the process goes on.
-	ErrTooLarge = errors.New("process: larger than a frame may be")
-	// ErrProtocol: the process sent something that no process of this version does.
-	ErrProtocol = errors.New("process: broke the protocol")
-)
+// ErrProtocol: the process sent something that no process of this version does.
+var ErrProtocol = errors.New("process: broke the protocol")
 
 // frameKind says what is in a frame. The body of most is described where it is
 // written.
@@ -52,19 +44,24 @@ func begin(buf []byte, kind frameKind) []byte {
 	return append(buf[:0], 0, 0, 0, 0, byte(kind))
 }
 
-func end(frame []byte) error {
+func end(frame []byte, limit int) error {
 	size := len(frame) - headerSize
-	if size > FrameMax {
-		return fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
+	if size > limit+frameRoom {
+		return tooLarge(size, limit)
 	}
 	binary.BigEndian.PutUint32(frame, uint32(size))
 	return nil
 }
 
 // frames reads frames from whoever sends them, who may be hostile.
-type frames struct{ r *bufio.Reader }
+type frames struct {
+	r     *bufio.Reader
+	limit int // of the messages in a frame
+}
 
-func newFrames(r io.Reader) frames { return frames{bufio.NewReaderSize(r, chunk)} }
+func newFrames(r io.Reader, limit int) frames {
+	return frames{bufio.NewReaderSize(r, chunk), limit}
+}
 
 // header reads the kind and the size of the next frame; io.EOF says that there is
 // none.
@@ -77,7 +74,7 @@ func (f frames) header() (frameKind, int, error) {
 		return 0, 0, err
 	}
 	kind, size := frameKind(header[4]), binary.BigEndian.Uint32(header)
-	if size > FrameMax {
+	if int64(size) > int64(f.limit+frameRoom) {
 		return 0, 0, fmt.Errorf("%w: a frame of %d bytes", ErrProtocol, size)
 	}
 	_, err = f.r.Discard(headerSize)

@@ -11,7 +11,7 @@ import (
 // frame is a frame as it is sent.
 func frame(kind frameKind, body ...byte) []byte {
 	b := append(begin(nil, kind), body...)
-	if err := end(b); err != nil {
+	if err := end(b, MessageLimitDefault); err != nil {
 		panic(err)
 	}
 	return b
@@ -21,10 +21,10 @@ func frame(kind frameKind, body ...byte) []byte {
 func TestClaimsAreNotBelieved(t *testing.T) {
 	for _, sent := range []int{0, 1, 3 * chunk} {
 		input := append(frame(frameAnswer), make([]byte, sent)...)
-		input[0], input[1] = FrameMax>>24, 0xFF&(FrameMax>>16)
+		input[0], input[1] = MessageLimitDefault>>24, 0xFF&(MessageLimitDefault>>16)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := newFrames(bytes.NewReader(input)).next(nil)
+		_, _, err := newFrames(bytes.NewReader(input), MessageLimitDefault).next(nil)
 		runtime.ReadMemStats(&after)
 		if err != io.ErrUnexpectedEOF {
 			t.Errorf("%d bytes: %v", sent, err)
@@ -44,7 +44,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
 	f.Add(append(frame(frameHello, appendHello(nil, "hash", nil, nil)...), frame(frameAlive)...))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		frames := newFrames(bytes.NewReader(input))
+		frames := newFrames(bytes.NewReader(input), MessageLimitDefault)
 		var buf []byte
 		for total := 0; ; {
 			_, body, err := frames.next(buf)

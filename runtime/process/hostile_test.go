@@ -22,7 +22,7 @@ func goodHello() []byte { return frame(frameHello, appendHello(nil, "hash", nil,
 func afterHello(answer ...byte) func(*os.File) {
 	return func(conn *os.File) {
 		conn.Write(goodHello())
-		newFrames(conn).next(nil)
+		newFrames(conn, MessageLimitDefault).next(nil)
 		conn.Write(answer)
 		io.Copy(io.Discard, conn)
 	}
@@ -66,7 +66,7 @@ var hostile = map[string]func(conn *os.File){
 	},
 	"leaves": func(conn *os.File) {
 		conn.Write(goodHello())
-		frames := newFrames(conn)
+		frames := newFrames(conn, MessageLimitDefault)
 		frames.next(nil)
 		escaped := exec.Command("sleep", "1000")
 		escaped.ExtraFiles = []*os.File{conn}
@@ -127,7 +127,7 @@ func TestDeaf(t *testing.T) {
 	c := start(t, settings("deaf"))
 	called := make(chan error)
 	go func() {
-		_, err := c.Call(1, 0, make([]byte, FrameMax/2))
+		_, err := c.Call(1, 0, make([]byte, MessageLimitDefault/2))
 		called <- err
 	}()
 	c.Stop()
@@ -181,7 +181,7 @@ func TestHostileVariable(t *testing.T) {
 	}{
 		"empty":    {"", nil, "it was not set by this version"},
 		"garbage":  {"1\nx", nil, "it was not set by this version"},
-		"version":  {"2" + good[1:], nil, "it was not set by this version"},
+		"version":  {"3" + good[1:], nil, "it was not set by this version"},
 		"parent":   {settings("camera").value(1, nil), nil, "process 1 is not the parent"},
 		"number":   {strings.Replace(good, "\n3\n", "\nthree\n", 1), nil, "three"},
 		"instance": {strings.Replace(good, "\n1\n2", "\n2\n2", 1), nil, "there is no instance 2 of 2"},

@@ -13,7 +13,7 @@ import (
 const variable = "TOPOGEN_PROCESS"
 
 // version is of the protocol: of everything that is in frames and in the variable.
-const version = 1
+const version = 2
 
 // nameMax bounds the names in the variable, in bytes.
 const nameMax = 1000
@@ -26,6 +26,7 @@ type Info struct {
 	ProcessorIndex int
 	Instance       int // 0 … Instances-1
 	Instances      int
+	MessageLimit   int // bytes of a message, and of all that one call returns; 0: MessageLimitDefault
 }
 
 func (i Info) check() error {
@@ -37,6 +38,9 @@ func (i Info) check() error {
 	if i.ProcessorIndex < 0 || i.Instance < 0 || i.Instance >= i.Instances {
 		return fmt.Errorf("process: there is no instance %d of %d of processor %d", i.Instance, i.Instances, i.ProcessorIndex)
 	}
+	if i.MessageLimit != 0 && (i.MessageLimit < MessageLimitMin || i.MessageLimit > MessageLimitMax) {
+		return fmt.Errorf("process: the message limit must be between %d and %d bytes, got %d", MessageLimitMin, MessageLimitMax, i.MessageLimit)
+	}
 	return nil
 }
 
@@ -45,7 +49,7 @@ func (i Info) check() error {
 func (i Info) value(parent int, inherited []int) string {
 	lines := []string{
 		strconv.Itoa(version), strconv.Itoa(parent), strings.Trim(fmt.Sprint(inherited), "[]"),
-		i.Topology, i.Hash, i.Processor, strconv.Itoa(i.ProcessorIndex), strconv.Itoa(i.Instance), strconv.Itoa(i.Instances),
+		i.Topology, i.Hash, i.Processor, strconv.Itoa(i.ProcessorIndex), strconv.Itoa(i.Instance), strconv.Itoa(i.Instances), strconv.Itoa(i.MessageLimit),
 	}
 	return strings.Join(lines, "\n")
 }
@@ -53,7 +57,7 @@ func (i Info) value(parent int, inherited []int) string {
 // parseValue reads the variable, which anybody may have set.
 func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	lines := strings.Split(value, "\n")
-	if lines[0] != strconv.Itoa(version) || len(lines) != 9 {
+	if lines[0] != strconv.Itoa(version) || len(lines) != 10 {
 		return i, 0, nil, errors.New("it was not set by this version")
 	}
 	number := func(text string) (n int) {
@@ -72,7 +76,7 @@ func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	}
 	i = Info{
 		Topology: lines[3], Hash: lines[4], Processor: lines[5],
-		ProcessorIndex: number(lines[6]), Instance: number(lines[7]), Instances: number(lines[8]),
+		ProcessorIndex: number(lines[6]), Instance: number(lines[7]), Instances: number(lines[8]), MessageLimit: number(lines[9]),
 	}
 	if err == nil {
 		err = i.check()

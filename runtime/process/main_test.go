@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -100,12 +101,44 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 	},
 	"send-much": func(_ context.Context, rest string, c *callOf) error {
 		for range 3 {
-			c.answer.Send(0, 0, make([]byte, FrameMax/3+1))
+			c.answer.Send(0, 0, make([]byte, MessageLimitDefault/3+1))
 		}
 		return nil
 	},
 	"reply-much": func(_ context.Context, rest string, c *callOf) error {
-		c.answer.Reply(make([]byte, FrameMax+1))
+		c.answer.Reply(make([]byte, MessageLimitDefault+1))
+		return nil
+	},
+	"hold": func(ctx context.Context, _ string, _ *callOf) error {
+		held = append(held, hold.Begin(ctx))
+		return nil
+	},
+	"release": func(_ context.Context, rest string, _ *callOf) error {
+		held[0]()
+		held[0]() // counts once
+		held = held[1:]
+		return returned(rest)
+	},
+	"release-later": func(_ context.Context, _ string, _ *callOf) error {
+		time.AfterFunc(time.Millisecond, held[0])
+		held = held[1:]
+		return nil
+	},
+	"return-sizes": func(_ context.Context, rest string, c *callOf) error {
+		for _, word := range strings.Fields(rest) {
+			n, _ := strconv.Atoi(word)
+			c.answer.Send(0, 0, make([]byte, n))
+		}
+		return nil
+	},
+	"done-above": func(_ context.Context, rest string, c *callOf) error {
+		n, _ := strconv.Atoi(rest)
+		c.answer.Send(0, 0, make([]byte, n))
+		return topo.Done
+	},
+	"reply-size": func(_ context.Context, rest string, c *callOf) error {
+		n, _ := strconv.Atoi(rest)
+		c.answer.Reply(make([]byte, n))
 		return nil
 	},
 	"return": func(_ context.Context, rest string, _ *callOf) error { return returned(rest) },
@@ -192,6 +225,9 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 	},
 }
 
+// held is what an instance in its process has to release.
+var held []func()
+
 // returned is an error by its name.
 func returned(name string) error {
 	for _, s := range sentinels {
@@ -207,6 +243,9 @@ func returned(name string) error {
 
 // Serve sends numbers where no script says otherwise.
 func (s *scripted) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
+	if s.script(2) == "send-above" {
+		return send(0, 0, make([]byte, s.info.MessageLimit))
+	}
 	if script := s.script(2); script != "" {
 		return do(ctx, script, nil)
 	}

@@ -29,7 +29,7 @@ func TestCall(t *testing.T) {
 	if a.Reply != nil {
 		t.Errorf("a reply to a call that has none: %q", a.Reply)
 	}
-	large := "echo " + strings.Repeat("x", FrameMax/8)
+	large := "echo " + strings.Repeat("x", MessageLimitDefault/8)
 	if a := ask(t, c, large); !bytes.HasSuffix(a.Reply, []byte(large[5:])) {
 		t.Errorf("a large answer has %d bytes", len(a.Reply))
 	}
@@ -79,7 +79,7 @@ func TestErrorsKeepWhatTheyAre(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	c := start(t, settings("camera"))
-	if _, err := c.Call(1, 1, make([]byte, FrameMax)); !errors.Is(err, ErrTooLarge) {
+	if _, err := c.Call(1, 1, make([]byte, MessageLimitDefault)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a large payload: %v", err)
 	}
 	for _, script := range []string{"send-much", "reply-much"} {
@@ -89,6 +89,75 @@ func TestTooLarge(t *testing.T) {
 	}
 	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
 		t.Errorf("it does not go on: %q", a.Reply)
+	}
+}
+
+// TestMessageLimit: a smaller one holds for both ends, for a message and for a call.
+func TestMessageLimit(t *testing.T) {
+	s := settings("camera||send-above")
+	s.MessageLimit = MessageLimitMin
+	c := start(t, s)
+	largest := MessageLimitMin - messageOverhead
+	if _, err := c.Call(1, 1, make([]byte, largest+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large message: %v", err)
+	}
+	for script, fits := range map[string]bool{
+		fmt.Sprint("return-sizes ", largest):                                        true,
+		fmt.Sprint("return-sizes ", largest+1):                                      false,
+		fmt.Sprint("return-sizes 0 ", largest-messageOverhead):                      true, // an empty message counts, too
+		fmt.Sprint("return-sizes 0 ", largest-messageOverhead+1):                    false,
+		fmt.Sprint("return-sizes", strings.Repeat(" 0", 1+largest/messageOverhead)): true,
+		fmt.Sprint("return-sizes", strings.Repeat(" 0", 2+largest/messageOverhead)): false,
+		fmt.Sprint("reply-size ", largest):                                          true,
+		fmt.Sprint("reply-size ", largest+1):                                        false,
+		fmt.Sprint("done-above ", largest+1):                                        false,
+	} {
+		if a := ask(t, c, script); errors.Is(a.Err, ErrTooLarge) == fits || fits && a.Err != nil {
+			t.Errorf("%.40s: %v", script, a.Err)
+		}
+	}
+	if err := c.Serve(nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large message of Serve: %v", err)
+	}
+	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
+		t.Errorf("it does not go on: %q", a.Reply)
+	}
+	for _, limit := range []int{-1, 1, MessageLimitMin - 1, MessageLimitMax + 1} {
+		s.MessageLimit = limit
+		if _, err := Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), fmt.Sprint(limit)) {
+			t.Errorf("a limit of %d: %v", limit, err)
+		}
+	}
+}
+
+// TestHolds: each answer says what the instance holds, with an error too, and a call
+// of kind Held says it when a goroutine has released in the meantime.
+func TestHolds(t *testing.T) {
+	r := &Remote{child: start(t, settings("camera"))}
+	call := func(kind Kind, script string) error {
+		_, err := r.Call(kind, 0, []byte(script), func(int, int, []byte, bool) error { return nil })
+		return err
+	}
+	for _, step := range []struct {
+		script string
+		want   int
+	}{
+		{"echo on", 0}, {"hold", 1}, {"hold", 2}, {"echo on", 2}, {"send a b", 2}, {"return no", 2}, {"release no", 1}, {"hold", 2}, {"release", 1}, {"release-later", 1},
+	} {
+		call(Receive, step.script)
+		if r.Holds() > step.want || r.Holds() < step.want && step.script != "release-later" {
+			t.Errorf("%s: it holds %d, want %d", step.script, r.Holds(), step.want)
+		}
+	}
+	until(t, "it has released", func() bool {
+		if err := call(Held, "exit 3"); err != nil { // what no handler does
+			t.Fatal(err)
+		}
+		return r.Holds() == 0
+	})
+	call(Receive, "hold")
+	if call(Receive, "exit 3"); r.Holds() != 0 {
+		t.Errorf("a process that is gone holds %d", r.Holds())
 	}
 }
 

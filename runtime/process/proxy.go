@@ -16,6 +16,7 @@ const (
 	ProcessorRestarted             // ProcessorRestarted, of the processor that stands in place of the edge
 	AllInputsClosed                // AllInputsClosed
 	InputState                     // nothing but the state, likewise, for a tracker
+	Held                           // nothing: the answer says what the instance holds; no handler is called
 )
 
 // Remote is an instance in a process, as the generated proxy of a processor calls
@@ -23,6 +24,7 @@ const (
 type Remote struct {
 	child *Child
 	b     []byte      // of the payload
+	holds int         // of the last answer
 	over  bool        // a call has told that the process is about to end
 	leave func() bool // ends what Cancel began
 }
@@ -52,13 +54,17 @@ func (r *Remote) Buffer() []byte { return r.b[:0] }
 // reply, which is valid until the next call. What it sends counts as a whole or
 // not at all.
 func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (reply []byte, err error) {
-	if cap(payload) > cap(r.b) {
+	if cap(payload) > cap(r.b) && cap(payload) <= keepMax {
 		r.b = payload
 	}
 	a, err := r.child.Call(kind, edge, payload)
 	if err != nil {
+		if r.Ends(err) {
+			r.holds = 0
+		}
 		return nil, err
 	}
+	r.holds = a.Holds
 	for _, put := range [...]bool{false, true} {
 		for s := range a.Sends() {
 			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
@@ -91,6 +97,10 @@ func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() e
 	return err
 }
 
+// Holds is how many holds of the instance were not released when the last call
+// ended. A call of kind Held brings it up to date.
+func (r *Remote) Holds() int { return r.holds }
+
 // Cancel ends the contexts of the handlers when ctx ends, until Close.
 func (r *Remote) Cancel(ctx context.Context) { r.leave = context.AfterFunc(ctx, r.child.Cancel) }
 
@@ -111,7 +121,7 @@ func (r *Remote) Close() error {
 	return nil
 }
 
-// Done, Ended, Ends and Kill make a Remote the pool.Process of its instance.
+// Done, Ended, Ends, Refuses and Kill make a Remote the pool.Process of its instance.
 func (r *Remote) Done() <-chan struct{} { return r.child.Done() }
 
 // Ended is nil where the process has ended of its own accord and in order.
@@ -131,6 +141,16 @@ func (r *Remote) Ends(err error) bool {
 	}
 	e, ok := errors.AsType[*RemoteError](err)
 	return ok && e.Stack != nil
+}
+
+// Refuses reports whether err says that a message could not be given to the process,
+// by a fault of the message: the handler was not called.
+func (r *Remote) Refuses(err error) bool {
+	if _, ok := errors.AsType[*EncodeError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*RemoteError](err)
+	return ok && e.Is(ErrDecode)
 }
 
 // Kill ends the process.

@@ -15,7 +15,7 @@ const textMax = 64 << 10 // bytes of an error's text, and of a stack: it is read
 // is part of the protocol.
 var sentinels = []error{
 	topo.Done, topo.Idle, topo.ErrFull, topo.ErrStopping, topo.ErrClosed, topo.ErrNoInstance,
-	context.Canceled, context.DeadlineExceeded, ErrTooLarge,
+	context.Canceled, context.DeadlineExceeded, ErrTooLarge, ErrEncode, ErrDecode,
 }
 
 // RemoteError is an error of a handler, or its panic, as it comes out of its

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // spawn starts the process and the goroutines that look after it.
@@ -106,6 +108,10 @@ func (c *Child) environment() []string {
 	set := []string{variable + "=" + c.settings.value(os.Getpid(), inheritable())}
 	if c.settings.Memory > 0 { // the collector works harder before the limit is reached
 		set = append(set, "GOMEMLIMIT="+strconv.FormatInt(c.settings.Memory/100*85, 10))
+	}
+	if sanitizer := os.Getenv("GORACE"); race.Enabled && !strings.Contains(sanitizer, "atexit_sleep_ms") {
+		// By default the race detector waits for a second at the end of each process.
+		set = append(set, "GORACE="+strings.TrimSpace(sanitizer+" atexit_sleep_ms=0"))
 	}
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return slices.ContainsFunc(set, func(s string) bool {

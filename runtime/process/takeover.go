@@ -14,6 +14,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/internal/alive"
 	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // Kind says what a call is. The generated code of both ends knows what it means;
-// this package does not look at it.
+// this package looks for Held alone.
 type Kind uint8
 
 // Handler is an instance in its process. One method runs at a time, on one
@@ -72,8 +73,9 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 		os.Exit(exitRefused)
 	}
 	ignoreStopSignals()
-	i := &instance{info: me.info, conn: conn, frames: newFrames(conn)}
-	i.ctx, i.cancel = context.WithCancel(alive.With(context.Background(), i))
+	i := &instance{info: me.info, conn: conn, frames: newFrames(conn, me.info.MessageLimit)}
+	i.answer.limit = me.info.MessageLimit
+	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.obey(control)
 	go i.run(hash, newHandler) // not here: init is locked to its thread, and a switch to it is slow
@@ -100,7 +102,8 @@ type instance struct {
 	busy    atomic.Bool  // a call is under way: the parent reads
 	told    atomic.Int64 // when Alive was told last, since begin
 	serving atomic.Bool
-	sending sync.Mutex // one send of Serve at a time
+	holds   atomic.Int32 // begun and not released
+	sending sync.Mutex   // one send of Serve at a time
 	writing sync.Mutex
 	out     []byte // guarded by writing
 }
@@ -180,26 +183,33 @@ func (i *instance) call(h Handler, body []byte) {
 	f := fields{rest: body}
 	kind, edge := Kind(f.byte()), f.number()
 	i.answer.reset()
+	if kind == Held {
+		i.respond(nil)
+		return
+	}
 	err := i.guard(frameAnswer, func() error { return h.Call(i.ctx, kind, edge, f.rest, &i.answer) })
-	if i.answer.tooLarge {
-		err = fmt.Errorf("the handler sent %w", ErrTooLarge)
+	if large := i.answer.err(); large != nil && isKept(err) {
+		err = large
 	}
 	i.respond(err)
 }
 
 // respond sends the answer to the call under way.
 func (i *instance) respond(err error) {
-	kept := err == nil || err == topo.Done || err == topo.Idle // what the handler sent
-	if !kept {
-		found, _ := chain.Sort(err, topo.Done, topo.Idle)
-		kept = found != nil
-	}
+	kept := isKept(err)
+	i.answer.holds = int(i.holds.Load())
 	i.busy.Store(false)
-	tooLarge := i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
-	if tooLarge != nil {
-		i.write(frameAnswer, func(b []byte) []byte { return append(appendError(b, tooLarge, nil), 0) })
-	}
+	i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
 	i.answer.reset()
+}
+
+// isKept reports whether what a handler has sent is sent, where it returns err.
+func isKept(err error) bool {
+	if err == nil || err == topo.Done || err == topo.Idle {
+		return true
+	}
+	found, _ := chain.Sort(err, topo.Done, topo.Idle)
+	return found != nil
 }
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
@@ -232,6 +242,9 @@ func (i *instance) guard(kind frameKind, method func() error) error {
 
 // send is what Serve sends by.
 func (i *instance) send(edge, instance int, payload []byte) error {
+	if err := fits(payload, i.info.MessageLimit); err != nil {
+		return err
+	}
 	i.sending.Lock()
 	defer i.sending.Unlock()
 	if !i.serving.Load() {
@@ -246,6 +259,12 @@ func (i *instance) send(edge, instance int, payload []byte) error {
 	_, taken := i.next()
 	f := fields{rest: taken}
 	return f.error()
+}
+
+// Hold counts what the instance holds, for the answers of calls.
+func (i *instance) Hold() (release func()) {
+	i.holds.Add(1)
+	return sync.OnceFunc(func() { i.holds.Add(-1) })
 }
 
 // Alive is called by topo.Alive.
@@ -263,7 +282,7 @@ func (i *instance) write(kind frameKind, body func([]byte) []byte) error {
 	i.writing.Lock()
 	defer i.writing.Unlock()
 	i.out = body(begin(i.out, kind))
-	if err := end(i.out); err != nil {
+	if err := end(i.out, i.info.MessageLimit); err != nil {
 		return err
 	}
 	if _, err := i.conn.Write(i.out); err != nil {

@@ -12,8 +12,8 @@ type DeadLetter struct {
 	Instance  int
 	Edge      int    // index of the edge that it came along
 	Message   string // name of the message
-	Attempts  int    // at least 1
-	Err       error  // of the last attempt
+	Attempts  int    // 0: it could not be encoded for the process of its receiver
+	Err       error  // of the last attempt, or why there was none
 
 	message any
 }

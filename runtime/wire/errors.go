@@ -3,11 +3,19 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
+
+// NoLimit is for bounded codecs where nothing bounds what they append.
+const NoLimit = math.MaxInt
+
+// pathMax bounds the path of an Error, in bytes: of a list that contains itself it
+// would name each round.
+const pathMax = 200
 
 // DepthMax is how deep a message may hold messages of its own type: beyond it a
 // pointer leads in a circle, or the bytes are hostile.
@@ -21,6 +29,7 @@ var (
 	ErrLength    = errors.New("the array of the Go type has another length")
 	ErrSparse    = errors.New("its large elements are too many for so few bytes")
 	ErrDeep      = fmt.Errorf("it is nested more than %d deep", DepthMax)
+	ErrLarge     = errors.New("it is larger than its limit")
 )
 
 // Error says where reading or writing a message failed, and why.
@@ -55,6 +64,9 @@ func place(message, field string, offset int, err error) error {
 		e.Err = inner.Err
 		if _, path, ok := strings.Cut(inner.Path, "."); ok { // its first part is the field's type
 			e.Path += "." + path
+			if len(e.Path) > pathMax {
+				e.Path = strings.ToValidUTF8(e.Path[:pathMax], "") + "…"
+			}
 		}
 		if offset >= 0 && inner.Offset >= 0 {
 			e.Offset += inner.Offset

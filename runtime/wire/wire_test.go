@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
@@ -107,6 +109,17 @@ func TestFirstErrorCounts(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if got := Failed("M", "F", Failed("N", "G", ErrDeep)).Error(); got != "wire: M.F.G: it is nested more than 1000 deep" {
+		t.Error(got)
+	}
+}
+
+// TestPathsEnd: an error in a list that contains itself names its first rounds.
+func TestPathsEnd(t *testing.T) {
+	err := error(ErrDeep)
+	for range DepthMax {
+		err = Failed("Node", "Nächstes", err)
+	}
+	if got := err.Error(); len(got) > 300 || !strings.HasPrefix(got, "wire: Node.Nächstes.Nächstes.") || !utf8.ValidString(got) || !strings.HasSuffix(got, "…: it is nested more than 1000 deep") {
 		t.Error(got)
 	}
 }

@@ -1,0 +1,152 @@
+// Package unsendable has messages that cannot always be encoded: lists that
+// contain themselves, very long lists, codecs that fail, and large texts.
+package unsendable
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Parcel is a list, or a tree, that may lead back to itself.
+type Parcel struct {
+	Make string // what its receiver is to send
+	Load string
+	Odd  Odd
+	Next *Parcel
+	Kids []*Parcel
+	Tags []string
+}
+
+// Answer is what a child says of itself.
+type Answer struct {
+	Process, Handled int
+	Parcel           *Parcel
+}
+
+// Task names the parcel that Inside sends.
+type Task struct{ Make string }
+
+// Odd has a codec that fails.
+type Odd struct{ How string }
+
+var errOdd = errors.New("this Odd cannot be written")
+
+func (o Odd) MarshalBinary() ([]byte, error) {
+	switch o.How {
+	case "fails":
+		return nil, errOdd
+	case "panics":
+		panic("this Odd panics")
+	}
+	return []byte(o.How), nil
+}
+
+func (o *Odd) UnmarshalBinary(b []byte) error {
+	if o.How = string(b); o.How == "unreadable" {
+		return errors.New("this Odd cannot be read")
+	}
+	return nil
+}
+
+const (
+	limit = 1 << 20   // message_limit of the file
+	deep  = 100_000   // elements of a list, far more than a codec follows
+	chunk = limit / 4 // bytes of a load that fits
+)
+
+// parcel makes a parcel by its name.
+func parcel(name string) Parcel {
+	p := Parcel{Make: name}
+	switch name {
+	case "cycle":
+		p.Next = &p
+		return *p.Next
+	case "loaded cycle": // its encoding grows with each round
+		p.Load = strings.Repeat("x", chunk)
+		p.Next = &p
+		return *p.Next
+	case "deep":
+		for range deep {
+			p.Next = &Parcel{Next: p.Next}
+		}
+	case "doubling": // 40 steps, and 2 to the power of 40 parcels
+		kid := new(Parcel)
+		for range 40 {
+			kid = &Parcel{Kids: []*Parcel{kid, kid}}
+		}
+		p.Next = kid
+	case "shared": // a million times the same text
+		p.Tags = make([]string, 1<<20)
+		text := strings.Repeat("x", chunk)
+		for i := range p.Tags {
+			p.Tags[i] = text
+		}
+	case "large":
+		p.Load = strings.Repeat("x", limit)
+	case "chunk":
+		p.Load = strings.Repeat("x", chunk)
+	case "fails", "panics", "unreadable":
+		p.Odd.How = name
+	}
+	return p
+}
+
+// unsendable are the names of the parcels that no process can get.
+var unsendable = []string{"cycle", "loaded cycle", "deep", "doubling", "shared", "large", "fails", "panics"}
+
+// Inside sends what it is told to.
+type Inside struct{}
+
+func (Inside) ReceiveTask(t Task, out *InsideSender) { out.SendParcel(parcel(t.Make)) }
+
+// Child sends and answers what a parcel says, in its process.
+type Child struct{ handled int }
+
+func NewChild(topo.Instance) *Child { return new(Child) }
+
+// ReceiveParcelFromInside counts.
+func (c *Child) ReceiveParcelFromInside(*Parcel) { c.handled++ }
+
+func (c *Child) ReceiveParcelFromApi(m *Parcel, out interface{ SendParcel(Parcel) }) (Answer, error) {
+	c.handled++
+	a := Answer{Process: os.Getpid(), Handled: c.handled}
+	word, name, _ := strings.Cut(m.Make, " ")
+	switch word {
+	case "send":
+		out.SendParcel(parcel(name))
+	case "send-on":
+		out.SendParcel(*m)
+	case "send-many": // each of which could be sent
+		for range 5 {
+			out.SendParcel(parcel("chunk"))
+		}
+	case "answer":
+		p := parcel(name)
+		a.Parcel = &p
+	case "send-and-answer":
+		for range 3 {
+			out.SendParcel(parcel("chunk"))
+		}
+		p := parcel("chunk")
+		a.Parcel = &p
+	}
+	return a, nil
+}
+
+// Several take what comes.
+type Several struct{}
+
+func (Several) ReceiveParcel(*Parcel) {}
+
+// Sink keeps the names of what it gets.
+type Sink struct{ got []string }
+
+func (s *Sink) ReceiveParcel(m *Parcel) { s.got = append(s.got, m.Make) }
+
+// Morgue keeps dead letters.
+type Morgue struct{ letters []topo.DeadLetter }
+
+func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) { m.letters = append(m.letters, d) }

@@ -1,0 +1,302 @@
+package unsendable
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/process"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestMain: without a bound an encoding would take the memory of other tests.
+func TestMain(m *testing.M) {
+	debug.SetMemoryLimit(1 << 30)
+	os.Exit(m.Run())
+}
+
+// begin runs the topology until end is called, which returns the error of Run.
+func begin(t *testing.T) (top *Topology, end func() error) {
+	t.Helper()
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- top.Run(ctx) }()
+	return top, func() error {
+		t.Helper()
+		stop()
+		select {
+		case err := <-ended:
+			balanced(t, top)
+			return err
+		case <-time.After(time.Minute):
+			t.Fatal("Run does not return")
+			return nil
+		}
+	}
+}
+
+// balanced: what was accepted was handled or dropped, or is queued.
+func balanced(t *testing.T, top *Topology) {
+	t.Helper()
+	for i, e := range top.Snapshot().Edges {
+		if e.Sent != e.Received+e.Dropped+uint64(e.Len) {
+			t.Errorf("%v: sent %d, received %d, dropped %d, queued %d", EdgeIndex(i), e.Sent, e.Received, e.Dropped, e.Len)
+		}
+	}
+}
+
+func faults(top *Topology, p ProcessorIndex) pool.FaultFigures {
+	return *top.Snapshot().Processors[p].Faults
+}
+
+// TestSendRefuses: a message from outside that cannot be encoded is an error of the
+// send, which says where it was to go, and its receiver does not hear of it.
+func TestSendRefuses(t *testing.T) {
+	top, end := begin(t)
+	api := top.Api()
+	before, err := api.AskParcelToStopping(t.Context(), Parcel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range unsendable {
+		t.Run(name, func(t *testing.T) {
+			p := parcel(name)
+			_, asked := api.AskParcelToStopping(t.Context(), p)
+			for to, err := range map[string]error{
+				"stopping": asked,
+				"retrying": api.SendParcelToRetrying(t.Context(), p),
+				"several":  api.SendParcelToSeveral(t.Context(), p),
+			} {
+				if !errors.Is(err, process.ErrEncode) || errors.Is(err, topo.ErrFailed) || !strings.Contains(err.Error(), "api -> "+to+": Parcel") {
+					t.Errorf("%s: %.300v", to, err)
+				}
+				if err != nil && len(err.Error()) > 1000 {
+					t.Errorf("the error has %d bytes: %.300v", len(err.Error()), err)
+				}
+			}
+		})
+	}
+	after, err := api.AskParcelToStopping(t.Context(), Parcel{})
+	if err != nil || after.Process != before.Process || after.Handled != before.Handled+1 {
+		t.Errorf("%+v, %v after %+v", after, err, before)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if f := *top.Snapshot().Faults; f != (pool.FaultFigures{}) {
+		t.Errorf("%+v", f)
+	}
+	for e, want := range map[EdgeIndex]int{EdgeApiStoppingParcel: 2, EdgeApiRetryingParcel: 0, EdgeApiSeveralParcel: 0} {
+		figures, refused := top.Snapshot().Edges[e], len(unsendable)
+		if figures.Received != uint64(want) || figures.Dropped != uint64(refused) {
+			t.Errorf("%v: %+v", e, figures)
+		}
+	}
+}
+
+// TestARefusedMessageReachesNobody: a receiver in this process does not get it either.
+func TestARefusedMessageReachesNobody(t *testing.T) {
+	top, end := begin(t)
+	if err := top.Api().SendParcel(t.Context(), parcel("cycle")); !errors.Is(err, process.ErrEncode) {
+		t.Error(err)
+	}
+	if err := top.Api().SendParcelToSink(t.Context(), parcel("cycle")); err != nil { // nothing has to be encoded
+		t.Error(err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if got := top.Sink(0).got; !slices.Equal(got, []string{"cycle"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAMessageFromInside that cannot be encoded is given up when it is its turn. The
+// process that was to get it goes on, whatever on_error says.
+func TestAMessageFromInside(t *testing.T) {
+	top, end := begin(t)
+	before := make(map[string]Answer)
+	ask := map[string]func(context.Context, Parcel) (Answer, error){
+		"stopping": top.Api().AskParcelToStopping, "retrying": top.Api().AskParcelToRetrying, "skipping": top.Api().AskParcelToSkipping,
+	}
+	answer := func(name string) Answer {
+		t.Helper()
+		a, err := ask[name](t.Context(), Parcel{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for name := range ask {
+		before[name] = answer(name)
+	}
+	for _, name := range append(unsendable, "chunk") {
+		if err := top.Api().SendTask(t.Context(), Task{name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, b := range before {
+		await(t, "the last parcel is handled", func() bool { return answer(name).Handled > b.Handled+1 })
+	}
+	for name, b := range before {
+		if a := answer(name); a.Process != b.Process {
+			t.Errorf("%s: process %d in place of %d", name, a.Process, b.Process)
+		}
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	n := uint64(len(unsendable))
+	if f := faults(top, ProcessorStopping); f != (pool.FaultFigures{DeadLetters: n}) {
+		t.Errorf("stopping: %+v", f)
+	}
+	for _, p := range []ProcessorIndex{ProcessorRetrying, ProcessorSkipping} {
+		if f := faults(top, p); f != (pool.FaultFigures{Dropped: n}) {
+			t.Errorf("%v: %+v", p, f)
+		}
+	}
+	letters := top.Morgue(0).letters
+	if len(letters) != len(unsendable) {
+		t.Fatalf("%d letters", len(letters))
+	}
+	for i, d := range letters {
+		p, ok := DeadLetterInsideStoppingParcel(d)
+		if !ok || p.Make != unsendable[i] || d.Attempts != 0 || !errors.Is(d.Err, process.ErrEncode) {
+			t.Errorf("%s: %d attempts, %.300v", p.Make, d.Attempts, d.Err)
+		}
+	}
+}
+
+// TestErrorsSayWhatToDo: which field it is, and how it can be sent.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	top, end := begin(t)
+	for name, want := range map[string]string{
+		"cycle":  "it is nested more than 1000 deep; it must not contain itself: send a slice in place of a list of pointers",
+		"deep":   "it is nested more than 1000 deep; it must not contain itself: send a slice in place of a list of pointers",
+		"shared": "larger than the message limit of 1048576 bytes; send less at once, or raise message_limit (TOPOGEN_MESSAGE_LIMIT)",
+		"large":  "larger than the message limit of 1048576 bytes, it is 1048605; send less at once, or raise message_limit",
+		"fails":  "wire: Parcel.Odd: this Odd cannot be written",
+		"panics": "panic: this Odd panics",
+	} {
+		if err := top.Api().SendParcelToSkipping(t.Context(), parcel(name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatAChildReturns: a message or an answer that cannot be encoded, and more in
+// one call than the limit, are errors of the call. The process goes on.
+func TestWhatAChildReturns(t *testing.T) {
+	top, end := begin(t)
+	ask := top.Api().AskParcelToSkipping
+	before, err := ask(t.Context(), Parcel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := uint64(0)
+	fails := func(what, want string, is error) {
+		t.Helper()
+		failures++
+		_, err := ask(t.Context(), Parcel{Make: what})
+		if !errors.Is(err, topo.ErrFailed) || !errors.Is(err, is) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %.300v", what, err)
+		}
+	}
+	for _, name := range unsendable {
+		fails("send "+name, "skipping -> sink: Parcel cannot be encoded", process.ErrEncode)
+		fails("answer "+name, "the answer Answer cannot be encoded", process.ErrEncode)
+	}
+	fails("send large", "skipping -> sink: Parcel cannot be encoded", process.ErrTooLarge)
+	fails("send-many", "what the call sends and answers is process: larger than the message limit", process.ErrTooLarge)
+	fails("send-and-answer", "what the call sends and answers is process: larger than the message limit", process.ErrTooLarge)
+	for _, good := range []string{"send chunk", "answer chunk"} {
+		if _, err := ask(t.Context(), Parcel{Make: good}); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	after, err := ask(t.Context(), Parcel{})
+	if err != nil || after.Process != before.Process || after.Handled != before.Handled+int(failures)+3 {
+		t.Errorf("%+v, %v after %+v", after, err, before)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if f := faults(top, ProcessorSkipping); f != (pool.FaultFigures{Dropped: failures}) {
+		t.Errorf("%+v", f)
+	}
+	if got := top.Sink(0).got; !slices.Equal(got, []string{"chunk"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestTheLimitIsTheSame in both directions: what a process can get it can send on,
+// beside a small answer.
+func TestTheLimitIsTheSame(t *testing.T) {
+	top, end := begin(t)
+	var largest int
+	for low, high := 0, limit; low < high; {
+		largest = (low + high + 1) / 2
+		_, err := top.Api().AskParcelToSkipping(t.Context(), Parcel{Make: "send-on", Load: strings.Repeat("x", largest)})
+		switch {
+		case err == nil:
+			low = largest
+		case errors.Is(err, process.ErrTooLarge):
+			high = largest - 1
+		default:
+			t.Fatalf("%d bytes: %.300v", largest, err)
+		}
+		largest = low
+	}
+	if largest < limit-100 || largest >= limit {
+		t.Errorf("at most %d bytes", largest)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAMessageThatCannotBeDecoded is given up at once: its receiver is not at fault.
+func TestAMessageThatCannotBeDecoded(t *testing.T) {
+	top, end := begin(t)
+	before, err := top.Api().AskParcelToStopping(t.Context(), Parcel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := top.Api().AskParcelToStopping(t.Context(), parcel("unreadable")); !errors.Is(err, topo.ErrFailed) || !errors.Is(err, process.ErrDecode) {
+		t.Error(err)
+	}
+	after, err := top.Api().AskParcelToStopping(t.Context(), Parcel{})
+	if err != nil || after.Process != before.Process || after.Handled != before.Handled+1 {
+		t.Errorf("%+v, %v after %+v", after, err, before)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if f := faults(top, ProcessorStopping); f != (pool.FaultFigures{DeadLetters: 1}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// await waits for a condition.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
