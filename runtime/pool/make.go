@@ -56,7 +56,7 @@ func (w *Worker) make(v *watch) {
 			case <-grace.C:
 			}
 		}
-		m.began.Store(max(1, p.clock())) // not the 0 that says otherwise
+		m.began.Store(p.clock() + 1)
 		m.adopt, m.err = p.renew(ctx, u)
 	}()
 }
@@ -96,8 +96,8 @@ func (w *Worker) startTooLong(v *watch) {
 	if v.phase != watchMaking || m == nil {
 		return
 	}
-	began, now := m.began.Load(), w.pool.clock()
-	if began == 0 {
+	began, now := m.began.Load()-1, w.pool.clock()
+	if began < 0 {
 		began = now
 	}
 	if by := began + int64(v.unit.proc.Watch.Startup); now < by {

@@ -97,7 +97,7 @@ type order struct {
 // making is the making of an instance, which may take too long.
 type making struct {
 	cancel context.CancelCauseFunc // ends the context of Init; nil: there is no limit
-	began  atomic.Int64            // when the constructor was called; 0: it waits for Close of the instance before
+	began  atomic.Int64            // when the constructor was called, plus 1; 0: it waits for Close of the instance before
 	over   atomic.Bool             // somebody has taken it off the pool's count
 	late   bool                    // it took too long
 	adopt  func()
