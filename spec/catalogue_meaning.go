@@ -130,8 +130,8 @@ var catalogueMeaning = []Explanation{
 		Code:   codeMaxDelay,
 		Title:  "a longest delay below the first",
 		Reason: "A restart waits for delay, each further one of the window twice as long, and none longer than max_delay. So max_delay is at least delay; where both are the same, all wait as long.",
-		Wrong:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 30s, max_delay: 2s}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
-		Right:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 2s, max_delay: 30s}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Wrong:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 30s, max_delay: 2s, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Right:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 2s, max_delay: 30s, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
 	},
 	{
 		Code:  codeDeadLetter,

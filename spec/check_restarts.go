@@ -1,13 +1,13 @@
 package spec
 
-import (
-	"fmt"
-	"time"
+import "fmt"
+
+const (
+	doublingsMax = 16 // of a delay, as the supervisor has it
 )
 
-const doublingsMax = 16 // of a delay, as the supervisor has it
-
-// checkRestarts warns of limits of restarts that do not limit.
+// checkRestarts warns of limits of restarts that do not limit, or limit more than
+// was meant.
 func (b *builder) checkRestarts() {
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
@@ -51,47 +51,4 @@ func (r *Restart) least() float64 {
 		delay *= 2
 	}
 	return sum * (1 - r.Jitter)
-}
-
-// checkTicks warns of timers whose own timeout passes between two ticks.
-func (b *builder) checkTicks() {
-	for _, e := range b.topology.Edges {
-		if e.Every > 0 && e.InputTimeout > 0 && e.InputTimeout <= e.Every {
-			b.found.add(codeEarly, e.At, e.Pointer, early(&e, e.Every, ""), earlyHint)
-		}
-	}
-}
-
-// earlyTimeouts returns a warning (TG405) for each edge whose timeout passes
-// between two ticks of the only timers that make its sender send.
-func earlyTimeouts(t *Topology, starts func(processor int) bool) []Finding {
-	const other = -1                                    // has an input that is no timer
-	fastest := make([]time.Duration, len(t.Processors)) // the shortest period of the timers of each; 0: no input
-	for _, e := range t.Edges {
-		if e.Reply.Value != "" && e.From >= 0 {
-			fastest[e.From] = other
-		}
-		switch period := fastest[e.To]; {
-		case e.Every == 0:
-			fastest[e.To] = other
-		case period == 0 || period > e.Every:
-			fastest[e.To] = e.Every
-		}
-	}
-	for _, to := range t.deadLetters() {
-		fastest[to] = other
-	}
-	var findings []Finding
-	for _, e := range t.Edges {
-		if e.From >= 0 && e.InputTimeout > 0 && e.InputTimeout <= fastest[e.From] && !starts(e.From) {
-			findings = append(findings, NewFinding(codeEarly, t.File, e.At, e.Pointer, early(&e, fastest[e.From], " of "+quoted(e.FromText.Value)), earlyHint))
-		}
-	}
-	return findings
-}
-
-const earlyHint = "write three to five times the period"
-
-func early(e *Edge, period time.Duration, of string) string {
-	return fmt.Sprintf("the input_timeout of %v passes between two ticks%s, which come every %v", e.InputTimeout, of, period)
 }
