@@ -205,4 +205,12 @@ var catalogueWarnings = []Explanation{
 		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {}\n  planner: {isolation: process, restart: {policy: on-failure, max_restarts: 2, window: 1m}}\nedges:\n  - camera -> planner: Frame\n",
 		Right: "version: 1\nname: demo\nprocessors:\n  camera: {}\n  planner: {isolation: process, restart: {policy: on-failure, max_restarts: 5, window: 1m}}\nedges:\n  - camera -> planner: Frame\n",
 	},
+	{
+		Code:  codeHangs,
+		Title: "a restart that waits for an instance that hangs",
+		Reason: "With one-for-all and rest-for-one, siblings of a failed instance are stopped before all of them are started again. A handler that hangs does not stop. Without health the hang is noticed only then, " +
+			"and the instance is abandoned after the shutdown of the group, which is 5s by default as in Erlang/OTP. With a health timeout the hang is noticed whenever it happens. There is no warning where the file gives a shutdown.",
+		Wrong: "version: 1\nname: demo\nprocessors: {camera: {}, lidar: {}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar], strategy: one-for-all}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
+		Right: "version: 1\nname: demo\nx-health: &health {timeout: 30s}\nprocessors: {camera: {health: *health}, lidar: {health: *health}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar], strategy: one-for-all}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
+	},
 }

@@ -3,11 +3,11 @@ package spec
 import "fmt"
 
 const (
+	hangingShown = 3  // members of a group in a message: what fits a line
 	doublingsMax = 16 // of a delay, as the supervisor has it
 )
 
-// checkRestarts warns of limits of restarts that do not limit, or limit more than
-// was meant.
+// checkRestarts warns of limits of restarts that do not limit.
 func (b *builder) checkRestarts() {
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
@@ -51,4 +51,43 @@ func (r *Restart) least() float64 {
 		delay *= 2
 	}
 	return sum * (1 - r.Jitter)
+}
+
+// checkSiblings warns of groups in which a restart waits for a member that hangs,
+// where the file does not say for how long.
+func (b *builder) checkSiblings() {
+	for _, g := range b.topology.Groups {
+		names := b.hanging(g)
+		if g.ShutdownGiven || len(names) == 0 {
+			continue
+		}
+		verb, suggestion := "has", "give it health with a timeout"
+		if len(names) > 1 {
+			verb, suggestion = "have", "give them health with a timeout"
+		}
+		if more := len(names) - hangingShown; more > 1 {
+			names = append(names[:hangingShown:hangingShown], fmt.Sprintf("%d others", more))
+		}
+		b.found.add(codeHangs, g.Name.At, g.Pointer,
+			fmt.Sprintf("%s of the group %s %s no health timeout: if such an instance hangs when a sibling fails, it is abandoned only after shutdown, which is %v",
+				enumerate(names, "and"), quoted(g.Name.Value), verb, g.Shutdown),
+			suggestion+", or say how long: shutdown: "+g.Shutdown.String())
+	}
+}
+
+// hanging returns the members of a group that may be stopped with a failed
+// sibling and have no timeout by which a hang is noticed.
+func (b *builder) hanging(g Group) (names []string) {
+	instances := 0
+	for _, i := range g.Processors {
+		instances += b.topology.Processors[i].Instances
+	}
+	for place, i := range g.Processors {
+		p := &b.topology.Processors[i]
+		stopped := g.Strategy == OneForAll && instances > 1 || g.Strategy == RestForOne && place > 0
+		if stopped && p.Health.Timeout == 0 {
+			names = append(names, quoted(p.Name.Value))
+		}
+	}
+	return names
 }

@@ -155,7 +155,7 @@ edges:
 		File: "topology.yml", Name: text("robot"), Output: text("topology_gen.go"),
 		HealthCheckInterval: 2 * second,
 		Groups: []Group{
-			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute, Shutdown: 2 * second},
+			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute, Shutdown: 2 * second, ShutdownGiven: true},
 			{Name: text("others"), Processors: []int{2}, Strategy: OneForOne, Intensity: 1, Period: 5 * second, Shutdown: 5 * second},
 		},
 		Processors: []Processor{
