@@ -213,4 +213,12 @@ var catalogueWarnings = []Explanation{
 		Wrong: "version: 1\nname: demo\nprocessors: {camera: {}, lidar: {}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar], strategy: one-for-all}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
 		Right: "version: 1\nname: demo\nx-health: &health {timeout: 30s}\nprocessors: {camera: {health: *health}, lidar: {health: *health}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar], strategy: one-for-all}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
 	},
+	{
+		Code:  codeNoWindow,
+		Title: "a limit of restarts for the whole life of the topology",
+		Reason: "Without a window, max_restarts counts all restarts of an instance since the topology was started. A program that runs for months uses them up with one harmless failure in a month. " +
+			"With a window only restarts within that time are counted: three to five within one to five minutes are a good start.",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+	},
 }

@@ -7,7 +7,8 @@ const (
 	doublingsMax = 16 // of a delay, as the supervisor has it
 )
 
-// checkRestarts warns of limits of restarts that do not limit.
+// checkRestarts warns of limits of restarts that do not limit, or limit more than
+// was meant.
 func (b *builder) checkRestarts() {
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
@@ -20,6 +21,11 @@ func (b *builder) checkRestarts() {
 			if r.unreached() {
 				b.found.add(codeNotReached, r.At, r.Pointer, fmt.Sprintf("the delays of %d restarts are %.6g s or more, and with each window of %v counting begins anew: max_restarts is never reached",
 					r.MaxRestarts, r.least(), r.Window), "write a longer window, or a lower max_delay")
+			}
+			if r.Window == 0 {
+				f := b.entries[i].field("restart").Value.field("max_restarts")
+				b.found.add(codeNoWindow, f.Value.At, f.Value.Pointer,
+					fmt.Sprintf("max_restarts of %s has no window: restarts are counted for the whole life of the topology", quoted(p.Name.Value)), `write a window, such as "window: 5m"`)
 			}
 		case grouped || constant:
 		case r.Delay == 0:
