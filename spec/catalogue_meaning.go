@@ -169,7 +169,7 @@ var catalogueWarnings = []Explanation{
 	{
 		Code:   codeGrowingRing,
 		Title:  "a ring that can only grow",
-		Reason: "In each lap of the ring an edge makes several messages of one, and no edge drops any. Unless a handler lets messages end there, the ring fills, and Run ends with an error when it holds more than 16 times its capacities.",
+		Reason: "In each lap of the ring an edge makes several messages of one, and no edge drops any. Unless a handler lets messages end there, the ring fills, and Run ends with an error when one of its queues reaches cycle_limit of pool.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast}\n  - peer -> hub: Echo\n",
 		Right:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast, full: drop-oldest}\n  - peer -> hub: Echo\n",
 	},
