@@ -36,7 +36,7 @@ var groupKeys = setters[Group]{
 	"strategy":   func(b *builder, g *Group, v *Value) { g.Strategy = Strategy(v.Text) },
 	"intensity":  func(b *builder, g *Group, v *Value) { g.Intensity = v.integer() },
 	"period":     func(b *builder, g *Group, v *Value) { g.Period = b.duration(v, timeoutMin) },
-	"shutdown":   func(b *builder, g *Group, v *Value) { g.Shutdown = b.duration(v, timeoutMin) },
+	"shutdown":   func(b *builder, g *Group, v *Value) { g.Shutdown, g.ShutdownGiven = b.duration(v, timeoutMin), true },
 }
 
 // restart reads a policy alone, or a mapping.

@@ -130,8 +130,8 @@ var catalogueMeaning = []Explanation{
 		Code:   codeMaxDelay,
 		Title:  "a longest delay below the first",
 		Reason: "A restart waits for delay, each further one of the window twice as long, and none longer than max_delay. So max_delay is at least delay; where both are the same, all wait as long.",
-		Wrong:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 30s, max_delay: 2s}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
-		Right:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 2s, max_delay: 30s}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Wrong:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 30s, max_delay: 2s, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Right:  "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, delay: 2s, max_delay: 30s, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
 	},
 	{
 		Code:  codeDeadLetter,
@@ -169,7 +169,7 @@ var catalogueWarnings = []Explanation{
 	{
 		Code:   codeGrowingRing,
 		Title:  "a ring that can only grow",
-		Reason: "In each lap of the ring an edge makes several messages of one, and no edge drops any. Unless a handler lets messages end there, the ring fills, and Run ends with an error when it holds more than 16 times its capacities.",
+		Reason: "In each lap of the ring an edge makes several messages of one, and no edge drops any. Unless a handler lets messages end there, the ring fills, and Run ends with an error when one of its queues reaches cycle_limit of pool.",
 		Wrong:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast}\n  - peer -> hub: Echo\n",
 		Right:  "version: 1\nname: demo\nprocessors: {hub: {}, peer: {instances: 4}}\nedges:\n  - every 1s -> hub\n  - hub -> peer: {message: News, route: broadcast, full: drop-oldest}\n  - peer -> hub: Echo\n",
 	},
@@ -204,5 +204,21 @@ var catalogueWarnings = []Explanation{
 			"uses them all up: the instance is given up, and the message is not the dead letter that it would be after its last attempt. In a process of its own a message has three attempts by default.",
 		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {}\n  planner: {isolation: process, restart: {policy: on-failure, max_restarts: 2, window: 1m}}\nedges:\n  - camera -> planner: Frame\n",
 		Right: "version: 1\nname: demo\nprocessors:\n  camera: {}\n  planner: {isolation: process, restart: {policy: on-failure, max_restarts: 5, window: 1m}}\nedges:\n  - camera -> planner: Frame\n",
+	},
+	{
+		Code:  codeHangs,
+		Title: "a restart that waits for an instance that hangs",
+		Reason: "With one-for-all and rest-for-one, siblings of a failed instance are stopped before all of them are started again. A handler that hangs does not stop. Without health the hang is noticed only then, " +
+			"and the instance is abandoned after the shutdown of the group, which is 5s by default as in Erlang/OTP. With a health timeout the hang is noticed whenever it happens. There is no warning where the file gives a shutdown.",
+		Wrong: "version: 1\nname: demo\nprocessors: {camera: {}, lidar: {}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar], strategy: one-for-all}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
+		Right: "version: 1\nname: demo\nx-health: &health {timeout: 30s}\nprocessors: {camera: {health: *health}, lidar: {health: *health}, planner: {}}\ngroups:\n  sensors: {processors: [camera, lidar], strategy: one-for-all}\nedges:\n  - camera -> planner: Frame\n  - lidar -> planner: Points\n",
+	},
+	{
+		Code:  codeNoWindow,
+		Title: "a limit of restarts for the whole life of the topology",
+		Reason: "Without a window, max_restarts counts all restarts of an instance since the topology was started. A program that runs for months uses them up with one harmless failure in a month. " +
+			"With a window only restarts within that time are counted: three to five within one to five minutes are a good start.",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  camera: {restart: {policy: on-failure, max_restarts: 5, window: 5m}}\n  planner: {}\nedges:\n  - camera -> planner: Frame\n",
 	},
 }

@@ -30,6 +30,7 @@ func (b *builder) checkGraph() {
 	}
 	b.checkGrowth()
 	b.checkRestarts()
+	b.checkSiblings()
 	b.checkAttempts()
 	b.checkTicks()
 }

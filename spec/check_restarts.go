@@ -1,13 +1,14 @@
 package spec
 
-import (
-	"fmt"
-	"time"
+import "fmt"
+
+const (
+	hangingShown = 3  // members of a group in a message: what fits a line
+	doublingsMax = 16 // of a delay, as the supervisor has it
 )
 
-const doublingsMax = 16 // of a delay, as the supervisor has it
-
-// checkRestarts warns of limits of restarts that do not limit.
+// checkRestarts warns of limits of restarts that do not limit, or limit more than
+// was meant.
 func (b *builder) checkRestarts() {
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
@@ -20,6 +21,11 @@ func (b *builder) checkRestarts() {
 			if r.unreached() {
 				b.found.add(codeNotReached, r.At, r.Pointer, fmt.Sprintf("the delays of %d restarts are %.6g s or more, and with each window of %v counting begins anew: max_restarts is never reached",
 					r.MaxRestarts, r.least(), r.Window), "write a longer window, or a lower max_delay")
+			}
+			if r.Window == 0 {
+				f := b.entries[i].field("restart").Value.field("max_restarts")
+				b.found.add(codeNoWindow, f.Value.At, f.Value.Pointer,
+					fmt.Sprintf("max_restarts of %s has no window: restarts are counted for the whole life of the topology", quoted(p.Name.Value)), `write a window, such as "window: 5m"`)
 			}
 		case grouped || constant:
 		case r.Delay == 0:
@@ -53,45 +59,41 @@ func (r *Restart) least() float64 {
 	return sum * (1 - r.Jitter)
 }
 
-// checkTicks warns of timers whose own timeout passes between two ticks.
-func (b *builder) checkTicks() {
-	for _, e := range b.topology.Edges {
-		if e.Every > 0 && e.InputTimeout > 0 && e.InputTimeout <= e.Every {
-			b.found.add(codeEarly, e.At, e.Pointer, early(&e, e.Every, ""), earlyHint)
+// checkSiblings warns of groups in which a restart waits for a member that hangs,
+// where the file does not say for how long.
+func (b *builder) checkSiblings() {
+	for _, g := range b.topology.Groups {
+		names := b.hanging(g)
+		if g.ShutdownGiven || len(names) == 0 {
+			continue
 		}
+		verb, suggestion := "has", "give it health with a timeout"
+		if len(names) > 1 {
+			verb, suggestion = "have", "give them health with a timeout"
+		}
+		if more := len(names) - hangingShown; more > 1 {
+			names = append(names[:hangingShown:hangingShown], fmt.Sprintf("%d others", more))
+		}
+		b.found.add(codeHangs, g.Name.At, g.Pointer,
+			fmt.Sprintf("%s of the group %s %s no health timeout: if such an instance hangs when a sibling fails, it is abandoned only after shutdown, which is %v",
+				enumerate(names, "and"), quoted(g.Name.Value), verb, g.Shutdown),
+			suggestion+", or say how long: shutdown: "+g.Shutdown.String())
 	}
 }
 
-// earlyTimeouts returns a warning (TG405) for each edge whose timeout passes
-// between two ticks of the only timers that make its sender send.
-func earlyTimeouts(t *Topology, starts func(processor int) bool) []Finding {
-	const other = -1                                    // has an input that is no timer
-	fastest := make([]time.Duration, len(t.Processors)) // the shortest period of the timers of each; 0: no input
-	for _, e := range t.Edges {
-		if e.Reply.Value != "" && e.From >= 0 {
-			fastest[e.From] = other
-		}
-		switch period := fastest[e.To]; {
-		case e.Every == 0:
-			fastest[e.To] = other
-		case period == 0 || period > e.Every:
-			fastest[e.To] = e.Every
+// hanging returns the members of a group that may be stopped with a failed
+// sibling and have no timeout by which a hang is noticed.
+func (b *builder) hanging(g Group) (names []string) {
+	instances := 0
+	for _, i := range g.Processors {
+		instances += b.topology.Processors[i].Instances
+	}
+	for place, i := range g.Processors {
+		p := &b.topology.Processors[i]
+		stopped := g.Strategy == OneForAll && instances > 1 || g.Strategy == RestForOne && place > 0
+		if stopped && p.Health.Timeout == 0 {
+			names = append(names, quoted(p.Name.Value))
 		}
 	}
-	for _, to := range t.deadLetters() {
-		fastest[to] = other
-	}
-	var findings []Finding
-	for _, e := range t.Edges {
-		if e.From >= 0 && e.InputTimeout > 0 && e.InputTimeout <= fastest[e.From] && !starts(e.From) {
-			findings = append(findings, NewFinding(codeEarly, t.File, e.At, e.Pointer, early(&e, fastest[e.From], " of "+quoted(e.FromText.Value)), earlyHint))
-		}
-	}
-	return findings
-}
-
-const earlyHint = "write three to five times the period"
-
-func early(e *Edge, period time.Duration, of string) string {
-	return fmt.Sprintf("the input_timeout of %v passes between two ticks%s, which come every %v", e.InputTimeout, of, period)
+	return names
 }

@@ -56,6 +56,8 @@ const (
 	codeEarly       = "TG405"
 	codeNotReached  = "TG406"
 	codeUsedUp      = "TG407"
+	codeHangs       = "TG408"
+	codeNoWindow    = "TG409"
 )
 
 const ignoredPrefix = "x-" // keys that begin so belong to other tools

@@ -99,10 +99,10 @@ And state machines:
 			"Serve that returns nil, Ping that says `topo.Done` and exit code 0 are clean ends. An instance that failed and has no restart ends the topology; one of a group, and one whose restarts are used up, does not. " +
 			"What is of no effect, such as a delay of restarts that there are not, is a finding."},
 		{"health", "/$defs/health", "A mapping of these keys. A handler that waits for its next message is healthy."},
-		{"on_error", "/$defs/on_error/anyOf/1", "What follows when a handler returns an error: `stop`, `skip` or `retry` alone, or a mapping of these keys. " +
+		{"on_error", "/$defs/on_error/anyOf/1", "What follows when a handler returns an error: `stop`, `skip` or `retry` alone, or a mapping of these keys. `delay`, `max_delay` and `jitter` are those of [restart](#restart), for the attempts at a message: they go with `then: retry`. " +
 			"A processor that gets dead letters has one instance, and needs no edge; dead letters do not come back to where they began."},
 		{"groups", "/$defs/group", "A mapping from names, of the form of those of processors, to these keys. An intensity has a period. A processor is in one group at most, and an external one in none. In a group the policy of restarts is by default `on-failure`; " +
-			"with `never` an instance that has failed is gone, and the rest goes on."},
+			"with `never` an instance that has failed is gone, and the rest goes on. A `shutdown` goes with `one-for-all` and `rest-for-one`: with `one-for-one` no sibling is stopped."},
 		{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE` or `FROM -> TO:` with a mapping of these keys. The same from, to and message stand once; an edge from a processor to itself and rings are fine. " +
 			"A message is the name of a type of this package, or a key of messages. No edge leads to an external processor."},
 		{"route", "/$defs/route/anyOf/1", "Either `local` (the sender's instance mod the receiver's instances), `broadcast` (each instance), or a mapping with one of these keys. " +

@@ -85,12 +85,13 @@ const (
 
 // Group is one entry of groups: processors that fail together.
 type Group struct {
-	Name       Text
-	Processors []int         // indices into Topology.Processors, as the group lists them
-	Strategy   Strategy      // OneForOne by default
-	Intensity  int           // restarts within Period that are not too many; 1 by default
-	Period     time.Duration // 5s by default
-	Shutdown   time.Duration // 5s by default; of a member that is stopped with a failed one
-	At         Range         // of the name
-	Pointer    string        // "/groups/sensors"
+	Name          Text
+	Processors    []int         // indices into Topology.Processors, as the group lists them
+	Strategy      Strategy      // OneForOne by default
+	Intensity     int           // restarts within Period that are not too many; 1 by default
+	Period        time.Duration // 5s by default
+	Shutdown      time.Duration // 5s by default; of a member that is stopped with a failed one
+	ShutdownGiven bool          // the file says shutdown
+	At            Range         // of the name
+	Pointer       string        // "/groups/sensors"
 }

@@ -155,7 +155,7 @@ edges:
 		File: "topology.yml", Name: text("robot"), Output: text("topology_gen.go"),
 		HealthCheckInterval: 2 * second,
 		Groups: []Group{
-			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute, Shutdown: 2 * second},
+			{Name: text("sensors"), Processors: []int{1, 0}, Strategy: RestForOne, Intensity: 3, Period: minute, Shutdown: 2 * second, ShutdownGiven: true},
 			{Name: text("others"), Processors: []int{2}, Strategy: OneForOne, Intensity: 1, Period: 5 * second, Shutdown: 5 * second},
 		},
 		Processors: []Processor{
@@ -408,6 +408,49 @@ edges:
 		edges = append(edges, f.Pointer)
 	}
 	if diff := cmp.Diff([]string{"/edges/6", "/edges/8"}, edges); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEarlyTimeoutsBehindATimer: a processor that is reached from timers only, by
+// whatever way, sends no more often than the fastest of them ticks.
+func TestEarlyTimeoutsBehindATimer(t *testing.T) {
+	topology := parseClean(t, `
+version: 1
+name: early
+processors: {gps: {}, relay: {}, last: {}, mixed: {}, ball: {}, bat: {}, after: {}, camera: {}, shot: {}, silent: {}, planner: {}, api: {external: true}}
+edges:
+  - every 2s -> gps
+  - gps -> relay: Fix
+  - relay -> last: Fix
+  - every 5s -> last
+  - last -> planner: {message: Fix, input_timeout: 2s}
+  - last -> planner: {message: Quality, input_timeout: 2001ms}
+  - relay -> planner: {message: Fix, input_timeout: 1s}
+  - relay -> mixed: Fix
+  - api -> mixed: Order
+  - mixed -> planner: {message: Fix, input_timeout: 1s}
+  - relay -> ball: Fix
+  - ball -> bat: Fix
+  - bat -> ball: Hit
+  - bat -> after: Hit
+  - after -> planner: {message: Hit, input_timeout: 1s}
+  - every 10s -> shot
+  - camera -> shot: Frame
+  - shot -> planner: {message: Frame, input_timeout: 1s}
+  - silent -> planner: {message: Nothing, input_timeout: 1s}
+`)
+	camera := func(p int) bool { return topology.Processors[p].Name.Value == "camera" } // it has Ping
+	var messages []string
+	for _, f := range Unreachable(topology, camera) {
+		if f.Code == codeEarly {
+			messages = append(messages, f.Pointer+": "+f.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		`/edges/4: the input_timeout of 2s passes between two ticks of the timers that make "last" send, which come every 2s`,
+		`/edges/6: the input_timeout of 1s passes between two ticks of the timers that make "relay" send, which come every 2s`,
+	}, messages); diff != "" {
 		t.Error(diff)
 	}
 }

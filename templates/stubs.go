@@ -35,7 +35,7 @@ type Struct struct {
 // Stub is a method that is to be written by hand.
 type Stub struct {
 	Name      string
-	Signature string // func (p *Parser) ReceiveRaw(m *Raw, out *ParserSender) error
+	Signature string // func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error
 	Edge      string // "feed -> parser: Raw"; "" where no edge asks for it
 	Reply     string // the type of its first result; "" for none
 }

@@ -94,8 +94,8 @@ func TestStubs(t *testing.T) {
 		Package: "orders", Imports: []string{"context", "example.com/shop/model"},
 		Processor: "line-parser", Type: "LineParser", Declare: true,
 		Methods: []Stub{
-			{Name: "ReceiveOrder", Signature: "func (l *LineParser) ReceiveOrder(m *model.Order, out *LineParserSender) error", Edge: "feed -> line-parser: Order"},
-			{Name: "ReceiveQuote", Signature: "func (l *LineParser) ReceiveQuote(m *Quote) (Price, error)", Reply: "Price", Edge: "api -> line-parser: Quote"},
+			{Name: "ReceiveOrder", Signature: "func (l *LineParser) ReceiveOrder(m model.Order, out *LineParserSender) error", Edge: "feed -> line-parser: Order"},
+			{Name: "ReceiveQuote", Signature: "func (l *LineParser) ReceiveQuote(m Quote) (Price, error)", Reply: "Price", Edge: "api -> line-parser: Quote"},
 			{Name: "Serve", Signature: "func (l *LineParser) Serve(ctx context.Context, out *LineParserSender) error"},
 		},
 	})
@@ -116,12 +116,12 @@ import (
 type LineParser struct{}
 
 // ReceiveOrder handles feed -> line-parser: Order.
-func (l *LineParser) ReceiveOrder(m *model.Order, out *LineParserSender) error {
+func (l *LineParser) ReceiveOrder(m model.Order, out *LineParserSender) error {
 	return errors.New("line-parser: ReceiveOrder is not written yet")
 }
 
 // ReceiveQuote handles api -> line-parser: Quote.
-func (l *LineParser) ReceiveQuote(m *Quote) (Price, error) {
+func (l *LineParser) ReceiveQuote(m Quote) (Price, error) {
 	var reply Price
 	return reply, errors.New("line-parser: ReceiveQuote is not written yet")
 }

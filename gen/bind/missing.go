@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -27,23 +26,21 @@ type Missing struct {
 // Method is a method in canonical form, as the package's own files write it.
 type Method struct {
 	Name      string
-	Signature string   // func (p *Parser) ReceiveRaw(m *Raw, out *ParserSender) error
+	Signature string   // func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error
 	Edge      int      // what asks for it; -1: nothing
 	Reply     string   // the type of the first result; "" for none
 	Imports   []string // that the signature mentions
 }
 
-// canonical is the form of a handler that we suggest: by pointer, which copies
-// nothing, with the sender if there is one, and with an error.
+// canonical is the form of a handler that we suggest: with the message by value,
+// which may be kept, with the sender if there is one, and with an error. A pointer
+// would be valid until the handler returns, which a beginner does not know; it is
+// for large messages.
 func (b *binder) canonical(s *subject, e int, name string) Method {
 	edge := &b.plan.Edges[e]
-	message := edge.Type.Format(b.qualifier)
-	if edge.From >= 0 && !b.pointerMessage(edge) {
-		message = "*" + message
-	}
-	params := []string{"m " + message}
+	params := []string{"m " + edge.Type.Format(b.qualifier)}
 	if edge.From < 0 {
-		params[0] = "tick " + message
+		params[0] = "tick " + edge.Type.Format(b.qualifier)
 	}
 	imports := edge.Type.Imports(nil)
 	if out := b.outText(s); out != "" {
@@ -60,14 +57,6 @@ func (b *binder) canonical(s *subject, e int, name string) Method {
 	slices.Sort(imports)
 	m.Imports = slices.Compact(imports)
 	return m
-}
-
-func (b *binder) pointerMessage(e *plan.Edge) bool {
-	if e.Type.Kind == plan.Pointer {
-		return true
-	}
-	_, ok := types.Unalias(b.messages[e.Message]).(*types.Pointer)
-	return ok
 }
 
 // canonicalOptional is the same for Ping, Serve, Finish, Init and Close.

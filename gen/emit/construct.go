@@ -56,6 +56,18 @@ func (p *part) standard(q *processor) code {
 	return function(define(made, call), jen.Return(jen.Op("&").Add(id(made)), jen.Nil()))
 }
 
+// tracking is construct as a function that also gives the instance the tracker of
+// its inputs. The pool calls it where a panic becomes an error that names the
+// instance, so that a panic of the method Inputs does too.
+func (p *part) tracking(q *processor, construct, tracker code) code {
+	in, made, err := p.v("in"), p.v("p"), p.v("err")
+	return jen.Func().Params(id(in).Add(topo("Instance"))).Params(pointer(typeCode(q.typ)), jen.Error()).Block(
+		jen.List(id(made), id(err)).Op(":=").Add(construct).Call(id(in)),
+		jen.If(id(err).Op("==").Nil().Op("&&").Add(id(made)).Op("!=").Nil()).Block(sel(made, "Inputs").Call(tracker)),
+		jen.Return(id(made), id(err)),
+	)
+}
+
 // literal is a value of the file as Go.
 func literal(l *plan.Literal) code {
 	switch l.Kind {

@@ -40,13 +40,16 @@ func (p *part) maker(q *processor) {
 	instances := p.v("instances")
 	description := topo("Instance").Values(
 		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(id(instances))))
-	loop := []code{
-		define(x, ref(instances).Index(id(i))),
-		jen.If(
-			jen.List(sel(x, "p"), id(err)).Op("=").Add(pool("Construct")).Call(description, id(construct)),
-			id(err).Op("!=").Nil(),
-		).Block(jen.Return(id(err))),
+	how := code(id(construct))
+	loop := []code{define(x, ref(instances).Index(id(i)))}
+	if q.tracksHere() {
+		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))))
+		how = p.tracking(q, how, sel(x, "in"))
 	}
+	loop = append(loop, jen.If(
+		jen.List(sel(x, "p"), id(err)).Op("=").Add(pool("Construct")).Call(description, how),
+		id(err).Op("!=").Nil(),
+	).Block(jen.Return(id(err))))
 	if q.Isolated() {
 		loop = append([]code{loop[0]}, p.newSender(q, id(t))...)
 	} else if q.Watch != nil {
@@ -58,9 +61,6 @@ func (p *part) maker(q *processor) {
 	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), p.outOf(q)))
 	if q.exchangesSender() {
 		loop = append(loop, set(sel(x, "out", "life"), sel(x, "Life").Call()))
-	}
-	if q.tracksHere() {
-		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))), sel(x, "p", "Inputs").Call(sel(x, "in")))
 	}
 	for _, e := range q.timers {
 		loop = append(loop, p.startTimer(e)...)

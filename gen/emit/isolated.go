@@ -358,19 +358,23 @@ func (p *part) deliver(q *processor) {
 func (p *part) handlerOf(q *processor) {
 	c, err, ctx, a := p.v("c"), p.v("err"), p.v("ctx"), p.v("a")
 	fields := []code{param("info", process("Info")), param("outside", pool("Outside")), param("p", pointer(typeCode(q.typ)))}
-	start := []code{
+	var start []code
+	how := p.standard(q)
+	if q.Track != nil {
+		fields = append(fields, param("in", id(q.trackerType())))
+		construct := p.v("construct")
+		start = append(start, define(construct, how))
+		how = p.tracking(q, id(construct), ref(c, "in"))
+	}
+	start = append(start,
 		jen.List(sel(c, "p"), id(err)).Op("=").Add(pool("Construct")).Call(
 			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(c, "info", "Instance")), key("Number", jen.Lit(q.Instances))),
-			p.standard(q)),
+			how),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
-	}
+	)
 	if q.sender != "" {
 		fields = append(fields, param("out", id(q.sender)), param("links", jen.Index().Add(id(p.border.link))))
 		start = append(start, sel(c, "outside", "Init").Call(ref(c, "out", "out"), sel(c, "info", "Instance")), set(sel(c, "out", "links"), id(q.outside).Values(id(c))))
-	}
-	if q.Track != nil {
-		fields = append(fields, param("in", id(q.trackerType())))
-		start = append(start, sel(c, "p", "Inputs").Call(ref(c, "in")))
 	}
 	if p.replies(q) {
 		fields = append(fields, param("b", jen.Op("[]byte")))

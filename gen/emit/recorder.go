@@ -91,9 +91,6 @@ func (p *part) canonical(q *processor, e *edge) *receive {
 		r.name = Ident(handlers[0]) // a reply is told apart from other messages of its type
 	}
 	r.Reply, r.Error = e.Reply != "", true
-	if e.from != nil && e.Type.Kind != plan.Pointer {
-		r.Message = plan.ByPointer
-	}
 	switch {
 	case !q.HasSender():
 	case q.Type.Import == "":

@@ -35,7 +35,7 @@ func Imports() []string { return slices.Clone(imported) }
 // variables are the names of parameters and variables in the output. No import
 // is called like one of them.
 var variables = []Ident{
-	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "i", "in", "info", "instance", "instances", "j", "k", "kind", "l",
+	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "i", "in", "info", "inputs", "instance", "instances", "j", "k", "kind", "l",
 	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processors", "put", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "x",
 }
 

@@ -112,19 +112,22 @@ func (p *part) watched(q *processor) {
 
 // renew writes how an instance in this process is made anew.
 func (p *part) renew(q *processor) {
-	x, value, err, in, ctx := p.v("x"), p.v("p"), p.v("err"), p.v("in"), p.v("ctx")
+	x, value, err, inputs, ctx := p.v("x"), p.v("p"), p.v("err"), p.v("inputs"), p.v("ctx")
 	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))
-	body := []code{
-		jen.List(id(value), id(err)).Op(":=").Add(pool("Construct")).Call(
-			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "Index").Call()), key("Number", jen.Lit(q.Instances))),
-			sel(x, "construct")),
-		fail,
-	}
+	var body []code
+	how := code(sel(x, "construct"))
 	adopt := []code{set(sel(x, "p"), id(value))}
 	if q.Track != nil {
-		body = append(body, define(in, jen.New(id(q.trackerType()))), sel(value, "Inputs").Call(id(in)))
-		adopt = append(adopt, set(sel(x, "in"), id(in)))
+		body = append(body, define(inputs, jen.New(id(q.trackerType()))))
+		how = p.tracking(q, how, id(inputs))
+		adopt = append(adopt, set(sel(x, "in"), id(inputs)))
 	}
+	body = append(body,
+		jen.List(id(value), id(err)).Op(":=").Add(pool("Construct")).Call(
+			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "Index").Call()), key("Number", jen.Lit(q.Instances))),
+			how),
+		fail,
+	)
 	if q.Init == nil || !q.Init.Context {
 		ctx = "_"
 	}

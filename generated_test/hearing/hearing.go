@@ -91,7 +91,7 @@ func (f *Full) AllInputsClosed(ctx context.Context, out *FullSender) error {
 // Skips fails in whatever it hears.
 type Skips struct{ in *SkipsInputs }
 
-func (s *Skips) Inputs(in *SkipsInputs)          { s.in = in }
+func (s *Skips) Inputs(in *SkipsInputs)          { s.in = in; _ = note("inputs", "skips") }
 func (s *Skips) ReceiveWord(m *Word) error       { return note("skips", "word %s", *m) }
 func (s *Skips) ReceivePage(m *Page[int]) error  { return note("skips", "page %d", m.Of) }
 func (s *Skips) InputClosed(in SkipsInput) error { note("skips", "closed %v", in); return errTold }
@@ -104,6 +104,8 @@ func (s *Skips) AllInputsClosed() error                  { note("skips", "all cl
 
 // Breaks does what the test says when it hears something.
 type Breaks struct{ words int }
+
+func (b *Breaks) Inputs(*BreaksInputs) { _ = note("inputs", "breaks") }
 
 func (b *Breaks) ReceiveWord(m *Word) {
 	b.words++

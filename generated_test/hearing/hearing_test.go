@@ -175,6 +175,49 @@ func TestFailingWhileHearing(t *testing.T) {
 	}
 }
 
+// TestAPanicInInputs is an error of New, or of the restart, which names the
+// processor and the instance.
+func TestAPanicInInputs(t *testing.T) {
+	expect := func(t *testing.T, err error, words ...string) {
+		t.Helper()
+		if !errors.Is(err, errTold) {
+			t.Errorf("the error does not wrap the cause: %v", err)
+		}
+		for _, w := range append(words, "told to fail", "hearing.go") {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("the error does not say %q: %v", w, err)
+			}
+		}
+	}
+	panics := func() error { panic(errTold) }
+	for _, name := range []string{"skips", "breaks"} {
+		heard.list, heard.does = nil, map[string]func() error{"inputs " + name: panics}
+		top, err := New(Processors{})
+		expect(t, err, `constructing processor "`+name+`", instance 0: panic`)
+		if top != nil {
+			t.Error("there is a topology")
+		}
+	}
+	t.Run("restart", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			always := panics
+			again := func() error { heard.does["inputs breaks"] = always; return panics() }
+			always = again
+			arm := func(*FeedSender) error {
+				heard.mu.Lock()
+				defer heard.mu.Unlock()
+				heard.does["inputs breaks"] = again
+				return nil
+			}
+			_, _, err := hear(t, map[string]func() error{"breaks word a, its 1th": panics}, arm, say("a"), wait(time.Millisecond))
+			if !errors.Is(err, pool.ErrGaveUp) {
+				t.Errorf("got %v, want %v", err, pool.ErrGaveUp)
+			}
+			expect(t, err, `processor "breaks", instance 0`, `constructing processor "breaks", instance 0: panic`)
+		})
+	})
+}
+
 // TestTheTracker of inputs knows their state and what came last, also when they
 // are closed.
 func TestTheTracker(t *testing.T) {

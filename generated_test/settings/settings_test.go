@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestSettings runs the topology once: the timed form of calls is the same to
-// handlers.
-func TestSettings(t *testing.T) {
+// TestCallsInTheTimedForm: a processor that is stopped with failed siblings has the timed
+// form of calls, which handlers do not notice.
+func TestCallsInTheTimedForm(t *testing.T) {
 	topology, err := New(Processors{})
 	if err != nil {
 		t.Fatal(err)

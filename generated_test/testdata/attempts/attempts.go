@@ -24,6 +24,16 @@ type Hangs struct{}
 
 func (*Hangs) ReceivePart(*Part) error { return nil }
 
+type Piece struct{ Of []string }
+
+type Stopped struct{}
+
+func (*Stopped) ReceivePiece(*Piece) error { return nil }
+
+type Sibling struct{}
+
+func (*Sibling) ReceiveTick(topo.Tick) {}
+
 type Morgue struct{}
 
 func (*Morgue) ReceiveDeadLetter(topo.DeadLetter) {}

@@ -1,0 +1,100 @@
+package spec
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkTicks warns of timers whose own timeout passes between two ticks.
+func (b *builder) checkTicks() {
+	for _, e := range b.topology.Edges {
+		if e.Every > 0 && e.InputTimeout > 0 && e.InputTimeout <= e.Every {
+			b.found.add(codeEarly, e.At, e.Pointer, early(&e, e.Every, ""), earlyHint)
+		}
+	}
+}
+
+// earlyTimeouts returns a warning (TG405) for each edge whose timeout passes
+// between two ticks of the only timers that make its sender send.
+func earlyTimeouts(t *Topology, starts func(processor int) bool) []Finding {
+	periods := tickPeriods(t, starts)
+	var findings []Finding
+	for _, e := range t.Edges {
+		if e.From >= 0 && e.InputTimeout > 0 && e.InputTimeout <= periods[e.From] {
+			of := " of the timers that make " + quoted(e.FromText.Value) + " send"
+			findings = append(findings, NewFinding(codeEarly, t.File, e.At, e.Pointer, early(&e, periods[e.From], of), earlyHint))
+		}
+	}
+	return findings
+}
+
+// tickPeriods returns, for each processor that only timers make send, directly or
+// through other processors, the shortest period of these timers. It is 0 for all
+// others: those that start by themselves, that hear from outside or from a ring,
+// whose messages may go round without a tick, and those without inputs.
+func tickPeriods(t *Topology, starts func(processor int) bool) []time.Duration {
+	other := make([]bool, len(t.Processors)) // may send without a tick
+	for i, p := range t.Processors {
+		other[i] = p.External || p.Machine != nil || starts(i)
+	}
+	for _, to := range t.deadLetters() {
+		other[to] = true
+	}
+	next, open := make([][]int, len(t.Processors)), make([]int, len(t.Processors)) // open: inputs that are not decided
+	periods := make([]time.Duration, len(t.Processors))
+	for _, e := range t.Edges {
+		if e.From < 0 {
+			periods[e.To] = shorter(periods[e.To], e.Every)
+			continue
+		}
+		next[e.From] = append(next[e.From], e.To)
+		open[e.To]++
+		if e.Reply.Value != "" {
+			other[e.From] = true // the reply is an input, too
+		}
+	}
+	var ready []int
+	for i, n := range open {
+		if n == 0 {
+			ready = append(ready, i)
+		}
+	}
+	decided := make([]bool, len(t.Processors)) // those of a ring, and those behind it, never are
+	for ; len(ready) > 0; ready = ready[1:] {
+		from := ready[0]
+		decided[from] = true
+		if other[from] {
+			periods[from] = 0
+		}
+		for _, to := range next[from] {
+			if periods[from] == 0 {
+				other[to] = true
+			} else {
+				periods[to] = shorter(periods[to], periods[from])
+			}
+			if open[to]--; open[to] == 0 {
+				ready = append(ready, to)
+			}
+		}
+	}
+	for i := range periods {
+		if !decided[i] {
+			periods[i] = 0
+		}
+	}
+	return periods
+}
+
+// shorter returns the shorter of two periods, of which the first may be 0 for none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+const earlyHint = "write three to five times the period"
+
+func early(e *Edge, period time.Duration, of string) string {
+	return fmt.Sprintf("the input_timeout of %v passes between two ticks%s, which come every %v", e.InputTimeout, of, period)
+}
