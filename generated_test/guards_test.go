@@ -109,7 +109,7 @@ func generateSample(t *testing.T, old, new string) map[string]string {
 }
 
 // wantCommand fails unless an error in generated code is below the command to run.
-// Files are those that are not as on disk.
+// Files have the contents of files that are not as on disk.
 func wantCommand(t *testing.T, out string, files map[string]string) {
 	t.Helper()
 	if out == "" {
