@@ -32,4 +32,9 @@ var catalogueFiles = []Explanation{
 		Title:  "a snapshot does not fit",
 		Reason: "The file after topogen graph --load is no JSON of what Snapshot() returns, or it is of another topology, or of this one before it was changed: processors are found by their name and number of instances, edges by their ends and message. Take a snapshot from a program that was built from this file.",
 	},
+	{
+		Code:   "TG507",
+		Title:  "a file changed while the build ran",
+		Reason: "The topology, a Go file or a generated file changed while topogen read or wrote, several times in a row. The generated files on disk may be of a state before the last change. Run topogen build again when the program that changes files is done: an editor, a generator or another build.",
+	},
 }

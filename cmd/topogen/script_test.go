@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -62,6 +63,7 @@ func TestScripts(t *testing.T) {
 			"replace": replace,
 			"await":   await,
 			"same":    same,
+			"stray":   stray,
 		},
 	})
 }
@@ -108,7 +110,15 @@ func module(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.MkdirAll(dir, 0o777))
 	}
 	checkout := ts.Getenv("CHECKOUT")
-	text := fmt.Sprintf(`module %s
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(moduleText(args[0], checkout)), 0o666))
+	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o666))
+}
+
+// moduleText is the go.mod of a module that uses the checkout.
+func moduleText(path, checkout string) string {
+	return fmt.Sprintf(`module %s
 
 go 1.26.0
 
@@ -116,11 +126,7 @@ require github.com/topogen/topogen v0.0.0
 require github.com/cespare/xxhash/v2 v2.3.0
 
 replace github.com/topogen/topogen => %s
-`, args[0], checkout)
-	ts.Check(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o666))
-	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
-	ts.Check(err)
-	ts.Check(os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o666))
+`, path, checkout)
 }
 
 // replace FILE OLD NEW: edits a file as a person does.
@@ -170,6 +176,22 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	if got, want := strings.Join(names, " "), strings.Join(args[1:], " "); got != want {
 		ts.Fatalf("%s holds %s, want %s", args[0], got, want)
 	}
+}
+
+// stray: makes a temporary file as a build leaves that was killed, and sets STRAY to
+// its name.
+func stray(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: stray")
+	}
+	host, err := os.Hostname()
+	ts.Check(err)
+	killed := exec.Command("true")
+	ts.Check(killed.Run())
+	sum := sha256.Sum256([]byte(host))
+	name := fmt.Sprintf(".topogen-%x-%d-0123456789abcdef.tmp", sum[:4], killed.Process.Pid)
+	ts.Check(os.WriteFile(ts.MkAbs(name), nil, 0o666))
+	ts.Setenv("STRAY", name)
 }
 
 func TestMain(m *testing.M) {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -35,7 +34,9 @@ type Build struct {
 	key      string
 	identity Identity
 	started  time.Time
-	listings []listing // of the folders that this build may write into
+	listings []listing         // as they were at started
+	own      int               // how many of the listings are of folders that this build may write into
+	before   map[string]before // inputs as they were at started, after Watch
 }
 
 // Inputs names what a build read. Files that do not exist are inputs too, where
@@ -44,6 +45,9 @@ type Build struct {
 type Inputs struct {
 	Files []string
 	Dirs  []string // every Go file in them, not below them, is an input
+	// Read has what the build has read of files that it read before Start: if such a
+	// file has another content now, it has changed.
+	Read map[string][]byte
 }
 
 // Output is a file that a build wrote or found right.
@@ -57,17 +61,21 @@ type Output struct {
 // build may write into; they are listed now, because their own times will not
 // tell afterwards whether anybody else changed them too.
 func (c *Cache) Start(key string, id Identity, dirs ...string) *Build {
-	b := &Build{cache: c, key: key, identity: id}
-	if c.dir == "" {
-		return b
-	}
-	b.started = c.now()
+	b := &Build{cache: c, key: key, identity: id, started: c.clock()}
 	for _, dir := range dirs {
 		if abs, err := filepath.Abs(dir); err == nil {
 			b.listings = append(b.listings, list(abs))
 		}
 	}
+	b.own = len(b.listings)
 	return b
+}
+
+func (c *Cache) clock() time.Time {
+	if c.now == nil { // the zero value
+		return time.Now()
+	}
+	return c.now()
 }
 
 // Fresh reports whether a recorded build with this key read and wrote exactly
@@ -141,62 +149,17 @@ func (b *Build) record(in Inputs, outputs []Output, value string) bool {
 		}
 		r.outputs = append(r.outputs, e)
 	}
-	files, ok := b.recordDirs(&r, in.Dirs, written)
-	if !ok {
+	files, changed := b.inputs(&r, in, written)
+	if changed != "" {
 		return false
 	}
-	for _, file := range in.Files {
-		path, err := filepath.Abs(file)
-		if err != nil {
-			return false
-		}
-		files = append(files, path)
-	}
-	slices.Sort(files)
-	for _, file := range slices.Compact(files) {
-		if written[file] {
-			continue
-		}
+	content := b.content(in)
+	for _, file := range files {
 		e, ok := observe(file, false, racyFrom)
-		if !ok || e.changedSince(b.started) {
+		if !ok || !b.asBefore(&e, content) {
 			return false
 		}
 		r.inputs = append(r.inputs, e)
 	}
 	return b.cache.save(&r)
-}
-
-// recordDirs lists the folders of inputs into r and returns the Go files in
-// them. It fails where the files were others when the build began.
-func (b *Build) recordDirs(r *record, dirs []string, written map[string]bool) (files []string, ok bool) {
-	abs := make([]string, 0, len(dirs))
-	for _, dir := range dirs {
-		path, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, false
-		}
-		abs = append(abs, path)
-	}
-	for _, l := range b.listings { // whatever appears there may be read next time
-		abs = append(abs, l.dir)
-	}
-	slices.Sort(abs)
-	for _, dir := range slices.Compact(abs) {
-		now := list(dir)
-		if now.failed {
-			return nil, false
-		}
-		if i := slices.IndexFunc(b.listings, func(l listing) bool { return l.dir == dir }); i >= 0 {
-			if b.listings[i].failed || !slices.Equal(b.listings[i].without(written), now.without(written)) {
-				return nil, false
-			}
-		} else if e, ok := observe(dir, false, b.started); !ok || e.changedSince(b.started) {
-			return nil, false
-		}
-		r.listings = append(r.listings, recordedListing{dir: dir, names: now.sum()})
-		for _, name := range now.names {
-			files = append(files, filepath.Join(dir, name))
-		}
-	}
-	return files, true
 }

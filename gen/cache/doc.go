@@ -16,6 +16,15 @@
 // written. Record only builds that had nothing to say: a fresh build prints no
 // warnings.
 //
+// A build that must not write what is stale calls Watch after Fresh, and asks Changed
+// before and after it writes:
+//
+//	b.Watch(cache.Inputs{…})                     // what it is likely to read
+//	…
+//	if path := b.Changed(inputs, outputs); path != "" {
+//		…                                        // begin again
+//	}
+//
 // What a child process found out is remembered likewise: Recall in place of Fresh,
 // RecordValue in place of Record.
 //
@@ -27,8 +36,9 @@
 // compared by size, times and inode, and by SHA-256 where these differ or where
 // the last change was so short before the comparison that a further one could
 // hide behind the same time ([racyWindow]; git's index does the same). An input
-// that changed after Start is not recorded, since the build may have seen either
-// version.
+// that changed after Start or Watch is not recorded, since the build may have seen
+// either version, and neither is a file that was read before Start and has another
+// content now.
 //
 // Everything in doubt is not fresh: a record that is corrupt, truncated, too
 // large, of another version or of another key, a file that cannot be read. A

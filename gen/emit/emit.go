@@ -38,29 +38,33 @@ func Emit(p *plan.Plan, o Options) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs := m.ports()
-	files := []File{{Name: p.PortsFile, Parts: make([][]byte, len(jobs))}}
-	if o.Wiring {
-		wiring := m.wiring()
-		files = append(files, File{Name: p.Output, Parts: make([][]byte, len(wiring))})
-		jobs = append(jobs, wiring...)
+	ports, err := m.parts(m.ports())
+	if err != nil {
+		return nil, err
 	}
-	errs := make([]error, len(jobs))
-	parallel(len(jobs), func(i int) {
-		var source []byte
-		source, errs[i] = jobs[i].source(m)
-		if n := len(files[0].Parts); i < n {
-			files[0].Parts[i] = source
-		} else {
-			files[1].Parts[i-n] = source
-		}
-	})
+	m.seal = sealOf(ports)
+	ports[0] = append(ports[0], m.sealing()...)
+	files := []File{{Name: p.PortsFile, Parts: ports}}
+	if !o.Wiring {
+		return files, nil
+	}
+	wiring, err := m.parts(m.wiring())
+	if err != nil {
+		return nil, err
+	}
+	return append(files, File{Name: p.Output, Parts: wiring}), nil
+}
+
+// parts does the jobs side by side.
+func (m *model) parts(jobs []job) ([][]byte, error) {
+	parts, errs := make([][]byte, len(jobs)), make([]error, len(jobs))
+	parallel(len(jobs), func(i int) { parts[i], errs[i] = jobs[i].source(m) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 	}
-	return files, nil
+	return parts, nil
 }
 
 // job writes one part.

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"encoding/hex"
 	"fmt"
 	"go/token"
 	"strings"
@@ -95,6 +96,9 @@ func (n names) take(name Ident) Ident {
 	n[free] = true
 	return free
 }
+
+// digits is name with the hexadecimal digits of b at its end.
+func digits(name Ident, b []byte) Ident { return name + Ident(hex.EncodeToString(b)) }
 
 // number is the end of an identifier.
 func number(i int) Ident { return Ident(fmt.Sprint(i)) }

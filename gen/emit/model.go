@@ -19,6 +19,7 @@ type model struct {
 	links      []*link
 	tables     [2]Ident // of the processors' and the edges' names
 	border     *border  // nil: no processor is isolated
+	seal       Ident    // says which ports the wiring was made with; set when these are made
 }
 
 type processor struct {

@@ -54,6 +54,7 @@ func (p *part) guards() {
 	p.doc("If this does not compile, the runtime in go.mod is another than these files were made for. Run:")
 	p.commandLine()
 	p.add(jen.Const().Id("_").Op("=").Add(pool("Generated1")))
+	p.sealed()
 	var lines []code
 	for _, q := range p.processors {
 		if q.External {

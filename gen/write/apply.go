@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/topogen/topogen/spec"
@@ -16,6 +17,10 @@ import (
 // refused anything, in any of them, or where anything fails before all files are
 // staged, nothing is written. The findings say what went wrong; none means that
 // the disk is as wanted. A context that ends is heeded until the first rename.
+//
+// Where an input has changed, or a file that was written is not on disk any more,
+// there are findings for which [Overtaken] is true, and nothing else is wrong: the
+// caller may begin again.
 func Apply(ctx context.Context, changes ...*Changes) []spec.Finding {
 	return apply(ctx, openRoot, thisProcess(), changes)
 }
@@ -55,7 +60,16 @@ func apply(ctx context.Context, open func(dir string) (disk, error), who owner, 
 		f = b.stage(ctx)
 	}
 	if f == nil {
+		f = changedInput(sets, "nothing was written")
+	}
+	if f == nil {
 		f = b.commit()
+	}
+	if f == nil {
+		for _, c := range sets {
+			c.applied = true
+		}
+		f = b.verify(sets)
 	}
 	if f != nil {
 		b.undo()
@@ -192,7 +206,7 @@ func (j *job) look() *spec.Finding {
 	}
 	if j.change.kept {
 		if !bytes.Equal(existing.content, j.change.old) {
-			return t.cannotWrite(j.change.Name, "it was changed while the build ran", "run topogen build again")
+			return overtaken(t.file(j.change.Name), j.change.Name, "nothing was written")
 		}
 		return nil
 	}
@@ -230,6 +244,40 @@ func (b *batch) commit() *spec.Finding {
 		b.done++
 	}
 	b.syncFolders()
+	return nil
+}
+
+// verify plans again after the last rename: nothing may be left to do. Two builds that
+// run at the same time rename whole files over whole files, in any order: the ports of
+// one may be beside the wiring of the other. And a build may have begun to read before
+// the last change of an input, and rename after a build that has read the change. In
+// both cases the build that renamed last notices.
+func (b *batch) verify(sets []*Changes) *spec.Finding {
+	for i, c := range sets {
+		again := &Changes{target: c.target, identity: c.identity}
+		again.plan(b.disks[i])
+		if len(again.findings) > 0 {
+			return c.target.unverified(again.findings[0], b.done, len(b.jobs))
+		}
+		for _, ch := range again.list {
+			if ch.Op != Unchanged {
+				return overtaken(c.target.file(ch.Name), ch.Name, "the generated files may not fit each other")
+			}
+		}
+	}
+	return changedInput(sets, "what was written is of the state before")
+}
+
+// changedInput is the finding for the first input that has changed.
+func changedInput(sets []*Changes, consequence string) *spec.Finding {
+	for _, c := range sets {
+		if c.target.Changed == nil {
+			continue
+		}
+		if path := c.target.Changed(); path != "" {
+			return overtaken(path, filepath.Base(path), consequence)
+		}
+	}
 	return nil
 }
 

@@ -93,7 +93,7 @@ func TestApplyKeptFiles(t *testing.T) {
 	}
 	c := mustPlan(t, dir, output, kept("A.D: 3\n"))
 	put(t, dir, map[string]string{"topology.wire.yml": "A.E: 1\n"})
-	wantCodes(t, c.Apply(t.Context()), "TG503")
+	wantCodes(t, c.Apply(t.Context()), "TG507")
 	mustApply(t, mustPlan(t, dir, output))
 	wantTree(t, dir, map[string]string{output.Name: string(output.Body), "topology.wire.yml": "A.E: 1\n"})
 }
@@ -187,7 +187,9 @@ func TestApplyConcurrently(t *testing.T) {
 }
 
 // TestApplyConcurrentlyWithChanges lets builds of different contents run at
-// once: each file is then one of them and whole, and one more build repairs.
+// once: each file is then one of them and whole, a build that another has overtaken
+// says so, where files of two builds are left side by side one has said so, and one
+// more build repairs.
 func TestApplyConcurrentlyWithChanges(t *testing.T) {
 	dir := folder(t, nil)
 	version := func(n int) []File {
@@ -195,17 +197,26 @@ func TestApplyConcurrentlyWithChanges(t *testing.T) {
 		return []File{sealed("a_gen.go", body), sealed("b_gen.go", body)}
 	}
 	var wg sync.WaitGroup
+	var last [4]bool // whether the last build of a version was overtaken
 	for n := range 4 {
 		wg.Go(func() {
 			for range 10 {
 				c, findings := Plan(Target{Dir: dir, Source: "topology.yml", Files: version(n)})
-				if findings = append(findings, c.Apply(t.Context())...); len(findings) > 0 {
+				findings = append(findings, c.Apply(t.Context())...)
+				last[n] = len(findings) == 1 && Overtaken(findings[0])
+				if len(findings) > 0 && !last[n] {
 					t.Errorf("version %d: %v", n, findings)
 				}
 			}
 		})
 	}
 	wg.Wait()
+	left := tree(t, dir)
+	_, first, _ := strings.Cut(left["a_gen.go"], "package")
+	_, second, _ := strings.Cut(left["b_gen.go"], "package")
+	if first != second && last == [4]bool{} {
+		t.Error("files of two builds are side by side, and the last build of each version succeeded")
+	}
 	for name, content := range tree(t, dir) {
 		if Inspect([]byte(content)) != Ours {
 			t.Errorf("%s is not whole", name)

@@ -56,11 +56,16 @@ type Changes struct {
 	identity string // absolute path of the folder, the same for every name of it
 	list     []Change
 	findings []spec.Finding
+	applied  bool     // all renames are done
 	folders  []string // where outputs stand and orphans and temporaries may
 }
 
 // List returns the files in order of their names.
 func (c *Changes) List() []Change { return slices.Clone(c.list) }
+
+// Applied reports whether Apply has changed the disk as List says, whatever it found
+// afterwards.
+func (c *Changes) Applied() bool { return c.applied }
 
 // Clean reports whether Apply has nothing to do.
 func (c *Changes) Clean() bool {

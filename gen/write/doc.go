@@ -19,11 +19,17 @@
 // ends agrees.
 //
 // [Apply] writes and syncs everything under temporary names in the same folder,
-// looks once more at what it is about to replace, and only then renames. An
-// error before the first rename changes nothing. A process that is killed later
-// leaves each file either old or new, never a part of it, and the next build
-// finishes the work and removes stray temporaries. There is no lock: builds that
-// run at the same time each rename whole files over whole files.
+// looks once more at what it is about to replace and whether an input has changed,
+// and only then renames. An error before the first rename changes nothing. A process
+// that is killed later leaves each file either old or new, never a part of it. The
+// next build compares all files with what it would write, and so finishes the work;
+// it removes the temporary files too, by [Sweep] where it has nothing to write.
+//
+// There is no lock: builds that run at the same time each rename whole files over
+// whole files. After its last rename a build compares again, and asks again whether
+// an input has changed. So the build that renamed last notices where files of two
+// builds are side by side, or where its own are of an earlier state, and reports it
+// with a finding that is [Overtaken]. The command then begins again.
 //
 // Files that are right already are not touched, so their modification times
 // stay. A file that is replaced keeps its permissions.

@@ -14,6 +14,7 @@ type faults struct {
 	once   bool
 	err    error
 	kill   func() // instead of an error
+	beside func() // instead of an error, and the build goes on
 }
 
 func (f *faults) open(dir string) (disk, error) {
@@ -29,7 +30,11 @@ func (f *faults) open(dir string) (disk, error) {
 
 func (f *faults) step() error {
 	n := f.calls.Add(1)
-	if f.failAt == 0 || n < f.failAt || f.once && n > f.failAt {
+	if f.failAt == 0 || n < f.failAt || (f.once || f.beside != nil) && n > f.failAt {
+		return nil
+	}
+	if f.beside != nil {
+		f.beside()
 		return nil
 	}
 	if f.kill != nil {

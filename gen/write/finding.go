@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/topogen/topogen/spec"
@@ -47,6 +48,34 @@ func (t *Target) cannotWrite(name, why, suggestion string) *spec.Finding {
 		Code: "TG503", Severity: spec.Error, File: t.file(name),
 		Message: fmt.Sprintf("cannot write %s: %s", name, why), Suggestion: suggestion,
 	}
+}
+
+// codeOvertaken is the code of what a further build repairs.
+const codeOvertaken = "TG507"
+
+// Overtaken reports whether all that a finding says is that a file has changed while
+// the build ran, so that a build that begins again may succeed.
+func Overtaken(f spec.Finding) bool { return f.Code == codeOvertaken }
+
+// ChangedInput is the finding for an input that has changed while a build ran that
+// writes nothing.
+func ChangedInput(path string) spec.Finding {
+	return *overtaken(path, filepath.Base(path), "what was read may be of the state before")
+}
+
+func overtaken(path, name, consequence string) *spec.Finding {
+	f := spec.NewFinding(codeOvertaken, path, spec.Range{}, "",
+		fmt.Sprintf("%s changed while the build ran, and %s", name, consequence), "run topogen build again")
+	return &f
+}
+
+// unverified says why what was written cannot be seen to be on disk.
+func (t *Target) unverified(f spec.Finding, done, total int) *spec.Finding {
+	if f.Code == "TG501" {
+		f.Code, f.Suggestion = "TG503", "run topogen build again"
+		f.Message += fmt.Sprintf("; %d of %d files were written before", done, total)
+	}
+	return &f
 }
 
 // writeFinding says what went wrong on disk and what to do about it. Done is

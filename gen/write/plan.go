@@ -31,7 +31,13 @@ func plan(open func(dir string) (disk, error), t Target) (*Changes, []spec.Findi
 		return c, c.findings
 	}
 	defer d.Close()
+	c.plan(d)
+	return c, slices.Clone(c.findings)
+}
 
+// plan compares the target with a disk.
+func (c *Changes) plan(d disk) {
+	t := &c.target
 	c.folders = []string{"."}
 	for _, file := range t.Files {
 		c.planFile(d, file)
@@ -45,7 +51,6 @@ func plan(open func(dir string) (disk, error), t Target) (*Changes, []spec.Findi
 		c.planOrphans(d, folder)
 	}
 	slices.SortStableFunc(c.list, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
-	return c, slices.Clone(c.findings)
 }
 
 // identity returns one name for a folder that may have several.

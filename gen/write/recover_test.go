@@ -164,9 +164,45 @@ func TestApplySurvivesEveryCrash(t *testing.T) {
 		s := newScenario(t)
 		s.build(t, &faults{failAt: n, err: errors.New("killed")}, 1)
 		s.wantWhole(t)
+		s.wantNoticed(t)
 		wantCodes(t, s.build(t, &faults{}, 2))
 		s.wantAfter(t)
 	}
+}
+
+// wantNoticed fails where files are not as a build wants them and build --check would
+// not say so.
+func (s *scenario) wantNoticed(t testing.TB) {
+	t.Helper()
+	for i, c := range s.plan(t) {
+		whole := true
+		on := tree(t, s.dirs[i])
+		for name, want := range s.after[i] {
+			whole = whole && on[name] == want
+		}
+		for name := range s.before[i] {
+			_, stays := s.after[i][name]
+			_, there := on[name]
+			whole = whole && there == stays
+		}
+		if noticed := len(c.Check()) > 0; noticed == whole {
+			t.Fatalf("the files are as wanted: %v, and check reports something: %v", whole, noticed)
+		}
+	}
+}
+
+// TestSweep: temporary files of a build that was killed are removed also where nothing
+// is to be written.
+func TestSweep(t *testing.T) {
+	dead := exec.Command(os.Args[0], "-test.run=^$")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	killed, living := thisProcess(), thisProcess().temp("x_gen.go")
+	killed.pid = dead.Process.Pid
+	dir := folder(t, map[string]string{killed.temp("x_gen.go"): "", living: "", "x_gen.go": "package p\n"})
+	Sweep(dir, filepath.Join(dir, "none"))
+	wantTree(t, dir, map[string]string{living: "", "x_gen.go": "package p\n"})
 }
 
 // TestApplySurvivesKill does the same with processes that really die.

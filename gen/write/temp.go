@@ -79,6 +79,19 @@ func alive(pid int) bool {
 	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH)
 }
 
+// Sweep removes the temporary files that builds have left in these folders because
+// they were killed. Those of builds that run stay. Errors are left alone: the next
+// build sweeps again.
+func Sweep(folders ...string) {
+	who := thisProcess()
+	for _, folder := range folders {
+		if d, err := openRoot(folder); err == nil {
+			sweep(d, ".", who)
+			_ = d.Close()
+		}
+	}
+}
+
 // sweep removes stray temporaries. Errors are left alone: the outputs are in
 // place, and the next build sweeps again.
 func sweep(d disk, folder string, o owner) {

@@ -7,13 +7,15 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // disk is what a keeper asks of the file system. Tests put one in its place that
 // fails, or loses power, at the n-th call.
 type disk interface {
 	Stat(name string) (fs.FileInfo, error)
-	Open(name string) (io.ReadCloser, error)
+	Open(name string) (io.ReadCloser, error) // a regular file, else ErrNotRegular
 	List(folder string) ([]fs.DirEntry, error)
 	CreateTemp(folder, pattern string) (handle, error) // as os.CreateTemp
 	Rename(from, to string) error
@@ -37,7 +39,10 @@ func (osDisk) Rename(from, to string) error              { return os.Rename(from
 func (osDisk) Remove(name string) error                  { return os.Remove(name) }
 
 func (osDisk) Open(name string) (io.ReadCloser, error) {
-	f, err := os.Open(name)
+	f, _, err := regular.Open(name)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return nil, ErrNotRegular
+	}
 	if err != nil {
 		return nil, err // not f: a nil *os.File in an interface is not nil
 	}

@@ -29,6 +29,11 @@
 // Only the zeros behind the end may have flipped bits, of which there are none after
 // opening. What Open returns has been synced.
 //
+// Only regular files are opened: a named pipe or a device in their place is damage,
+// and is found at once. Behind the last record a file may go on with 256 MiB of zeros,
+// which is more than a crash can leave; a longer one is damage and is not read to its
+// end: with a hole in it a file of any size takes no space on the disk.
+//
 // A directory belongs to one log at a time; a second Open fails at once. What a crash
 // leaves half made is removed by the next Open.
 //

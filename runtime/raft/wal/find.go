@@ -19,6 +19,9 @@ const (
 func Find(dir string) []string { return find(nil, dir, findDepth) }
 
 func find(found []string, dir string, depth int) []string {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // opening a named pipe would block
+		return found
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return found

@@ -14,6 +14,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // What stands in the directory of a log.
@@ -74,6 +76,9 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
 			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
 		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, lockName)); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("wal: cannot lock %s: it is %s, not a regular file", filepath.Join(dir, lockName), regular.Kind(info.Mode()))
 	}
 	lock, err := fileutil.TryLockFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
 	if errors.Is(err, fileutil.ErrLocked) {

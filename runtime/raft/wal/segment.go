@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // segment is a file of the log.
@@ -80,19 +82,21 @@ type segmentReader struct {
 const readBytes = 256 << 10
 
 func openSegment(path string, crc uint32, chain bool) (*segmentReader, error) {
-	file, err := os.Open(path)
+	file, info, err := openFile(path)
 	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("wal: %s is not a regular file", path)
-	}
-	if err != nil {
-		_ = file.Close()
 		return nil, err
 	}
 	return &segmentReader{file: file, size: info.Size(), crc: crc, chain: chain}, nil
+}
+
+// openFile opens a file of the log. Anything but a regular file is damage: reading
+// it may block, or never end.
+func openFile(path string) (*os.File, os.FileInfo, error) {
+	file, info, err := regular.Open(path)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return nil, nil, &DamageError{File: path, Reason: cause(err).Error()}
+	}
+	return file, info, err
 }
 
 func (r *segmentReader) close() { _ = r.file.Close() }
@@ -162,17 +166,23 @@ func (r *segmentReader) verify(rec record) error {
 	return nil
 }
 
-// end looks whether there is nothing but zeros.
+// end looks whether there is nothing but zeros. A file that is longer than a crash
+// can make it is not read to its end: a hole takes no space on the disk, and so the
+// size may be anything.
 func (r *segmentReader) end() error {
-	for at := r.offset; at < r.size; {
-		b, err := r.peekAt(at, min(r.size-at, readBytes))
-		if err != nil {
+	if r.size-r.offset > tornMax {
+		return flawed(r.offset, "the log ends here, but the file has %d bytes; at most %d may follow", r.size, tornMax)
+	}
+	b := make([]byte, min(r.size-r.offset, readBytes))
+	for at := r.offset; at < r.size; at += int64(len(b)) {
+		b = b[:min(r.size-at, readBytes)]
+		if _, err := r.file.ReadAt(b, at); err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(b, func(c byte) bool { return c != 0 }); i >= 0 {
+		if !allZero(b) {
+			i := slices.IndexFunc(b, func(c byte) bool { return c != 0 })
 			return flawed(r.offset, "the log ends here, but there is something at %d", at+int64(i))
 		}
-		at += int64(len(b))
 	}
 	return io.EOF
 }
@@ -212,6 +222,11 @@ func (r *segmentReader) peekAt(at, n int64) ([]byte, error) {
 }
 
 func allZero(b []byte) bool {
+	for ; len(b) >= wordBytes; b = b[wordBytes:] { // words, since there may be millions
+		if binary.LittleEndian.Uint64(b) != 0 {
+			return false
+		}
+	}
 	for _, c := range b {
 		if c != 0 {
 			return false

@@ -1,9 +1,11 @@
 package wal
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,27 +65,58 @@ func snapshotFiles(dir string) ([]snapshotFile, error) {
 // the same limit.
 const snapshotMax = math.MaxInt32
 
+// snapshotHeadMax is what precedes the data in a snapshot's file, at most: two tags
+// and two numbers.
+const snapshotHeadMax = 2 * (1 + binary.MaxVarintLen64)
+
+// snapshotHead reports whether what the file begins with says that its data go to the
+// end of the file.
+func snapshotHead(b []byte, size int64) bool {
+	if len(b) == 0 || b[0] != 1<<3 {
+		return false
+	}
+	_, n, err := parseVarint(b[1:])
+	if err != nil {
+		return false
+	}
+	data := b[1+n:]
+	if len(data) == 0 || data[0] != 2<<3|2 {
+		return false
+	}
+	length, m, err := parseVarint(data[1:])
+	return err == nil && length == uint64(size)-uint64(1+n+1+m)
+}
+
 // read reads the snapshot, {uint32 crc = 1; bytes data = 2}, as strictly as it is
 // written.
 func (f snapshotFile) read() (*raftpb.Snapshot, error) {
-	info, err := os.Stat(f.path)
+	file, info, err := openFile(f.path)
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close()
 	damaged := func(offset int, format string, args ...any) error {
 		return &DamageError{File: f.path, Offset: int64(offset), Reason: fmt.Sprintf(format, args...)}
 	}
-	if !info.Mode().IsRegular() || info.Size() > snapshotMax {
-		return nil, damaged(0, "it is no file of a snapshot")
+	size := info.Size()
+	if size > snapshotMax {
+		return nil, damaged(0, "it has %d bytes; a snapshot has at most %d", size, snapshotMax)
 	}
-	b, err := os.ReadFile(f.path)
-	if err != nil {
+	b := make([]byte, min(size, snapshotHeadMax))
+	if _, err := io.ReadFull(file, b); err != nil {
+		return nil, err
+	}
+	if !snapshotHead(b, size) { // the rest may be a hole, and is not read for nothing
+		return nil, damaged(0, "its head is not one of a snapshot of %d bytes", size)
+	}
+	b = slices.Grow(b, int(size)-len(b))[:size]
+	if _, err := io.ReadFull(file, b[min(size, snapshotHeadMax):]); err != nil {
 		return nil, err
 	}
 	var crc [1]uint64
 	data, ok := parseFields(b, crc[:], 1, true)
 	if !ok || crc[0] > math.MaxUint32 {
-		return nil, damaged(0, "its head is not one of a snapshot of %d bytes", len(b))
+		return nil, damaged(0, "its head is not one of a snapshot of %d bytes", size)
 	}
 	head := len(b) - len(data)
 	if got := crc32.Checksum(data, castagnoli); uint64(got) != crc[0] {

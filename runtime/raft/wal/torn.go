@@ -17,8 +17,8 @@ import (
 // right. And there must be no record behind it: what is behind a synced record was
 // written later.
 
-// tornMax bounds what is looked at behind a flaw, which is in memory then: more
-// than a segment and the largest record.
+// tornMax bounds what is looked at behind the last record or a flaw, which is in
+// memory then: more than a segment and the largest record.
 const tornMax = 256 << 20
 
 // torn says whether the flaw at r.offset is what a crash leaves of the last record.

@@ -6,9 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -85,24 +83,11 @@ func (c *certificates) get() *credential {
 // read reads certificate, key and authorities.
 func (c *certificates) read() (parts [3][]byte, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key, c.files.CA} {
-		if parts[i], err = readFile(name); err != nil {
+		if parts[i], err = certs.ReadFile(name); err != nil {
 			return parts, err
 		}
 	}
 	return parts, nil
-}
-
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, certificateBytes+1))
-	if err == nil && len(b) > certificateBytes {
-		err = fmt.Errorf("%s has more than %d bytes: it is no file of certificates", name, certificateBytes)
-	}
-	return b, err
 }
 
 func digest(parts [3][]byte) [sha256.Size]byte {

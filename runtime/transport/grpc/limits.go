@@ -16,7 +16,6 @@ const (
 	peerStreamsMax    = 4                     // of one peer: one, and its successor while that is made
 	connectionsMax    = 1024                  // those of peers and operators, and of strangers until they have spoken
 	strangersMax      = 64                    // nodes that are connected and not in the configuration: they are about to join
-	certificateBytes  = 1 << 20               // of a file of certificates
 	metadataNameBytes = 255                   // of a name in a hello
 )
 

@@ -128,7 +128,7 @@ func TestBadFilesChangeNothing(t *testing.T) {
 		"certificate has expired":                        become("old"),
 		"signed by unknown authority":                    func() { p.write("ca.crt", newPKI(t).ca.Cert) },
 		"holds no certificate":                           func() { p.write("ca.crt", []byte("?")) },
-		"has more than 1048576 bytes":                    func() { p.write("ca.crt", make([]byte, certificateBytes+1)) },
+		"has more than 1048576 bytes":                    func() { p.write("ca.crt", make([]byte, 1<<20+1)) },
 	} {
 		change()
 		for range 3 {

@@ -140,8 +140,8 @@ func (c Certs) run(_ context.Context, s Streams) error {
 
 // authority is the one in the folder, or a new one.
 func (c *Certs) authority(now time.Time) (a *certs.Authority, made bool, err error) {
-	cert, errCert := readSmall(filepath.Join(c.Dir, "ca.crt"))
-	key, errKey := readSmall(filepath.Join(c.Dir, "ca.key"))
+	cert, errCert := certs.ReadFile(filepath.Join(c.Dir, "ca.crt"))
+	key, errKey := certs.ReadFile(filepath.Join(c.Dir, "ca.key"))
 	switch {
 	case errors.Is(errCert, fs.ErrNotExist) && errors.Is(errKey, fs.ErrNotExist):
 		a, err = certs.NewAuthority(c.TrustDomain, now)

@@ -3,30 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
-
-// pemBytesMax is more than any certificate or key has.
-const pemBytesMax = 1 << 20
-
-// readSmall reads a file of PEM.
-func readSmall(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, pemBytesMax+1))
-	if err == nil && len(b) > pemBytesMax {
-		err = fmt.Errorf("%s has more than %d bytes", oneLine(name), pemBytesMax)
-	}
-	return b, err
-}
 
 // folder writes certificates and keys: all of them under other names first, and
 // then each at once in its place.

@@ -67,7 +67,8 @@ func newLogVerify(chosen *command) *cobra.Command {
 		Long: `Check the log in the directory PATH as the node does when it starts, and the
 older snapshot too, and say what it holds. An incomplete record at the end is what
 a crash leaves; the node cuts it off. Anything else that is not as it was written
-is damage: exit code 3, with file and offset.`,
+is damage: exit code 3, with file and offset. A named pipe in place of a file, and
+a file that is larger than a log makes it, are damage too, and are not read.`,
 		Example: `  topoctl log verify ledger`,
 		Args:    oneOf("the directory of the log"),
 		RunE: func(_ *cobra.Command, args []string) error {

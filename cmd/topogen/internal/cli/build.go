@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/gen/write"
 )
 
 // Build generates what topologies give.
@@ -74,10 +76,31 @@ func (b Build) run(ctx context.Context, s Streams) error {
 // build does all but print the findings. The result is nil where nothing had
 // changed since a build that had no findings.
 func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, error) {
+	c, err := untilSettled(r, func(before *compilation) (*compilation, error) { return b.attempt(ctx, s, r, before) })
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if b.Check {
+		if err := b.compare(s, r, c.planned); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.findings) == 0 {
+		c.memory.record(c.sources, c.results, c.planned)
+	}
+	return c, nil
+}
+
+// attempt reads everything, and writes what it gives unless that is only to be
+// compared.
+func (b Build) attempt(ctx context.Context, s Streams, r *report, before *compilation) (*compilation, error) {
 	c := newCompilation(r, b.Files, true)
+	c.before = before
 	c.whole = b.Check
-	memory := remember(c.sources)
-	if !r.failed() && memory.fresh() {
+	if !b.Check {
+		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
+	}
+	if c.fresh() {
 		return nil, nil
 	}
 	if err := c.generate(ctx); err != nil {
@@ -88,21 +111,13 @@ func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, e
 			return nil, err
 		}
 	}
-	outcomes := c.plan()
-	if b.Check {
-		if err := b.compare(s, r, outcomes); err != nil {
-			return nil, err
-		}
-	} else {
-		c.apply(ctx, outcomes, s.Err)
+	c.plan()
+	if !b.Check {
+		c.apply(ctx, s.Err)
+	} else if path := c.changed(); path != "" {
+		r.add(write.ChangedInput(path))
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if len(r.findings) == 0 {
-		memory.record(c.results, outcomes)
-	}
-	return c, nil
+	return c, ctx.Err()
 }
 
 // compare shows what build would write. Among formats for tools there is no

@@ -23,6 +23,9 @@ type compilation struct {
 	sources []source
 	unread  int          // findings about files that cannot be read; they come first
 	results []gen.Result // by source
+	memory  memory       // of how the inputs were before they were read
+	planned []outcome    // what the results do to the disk
+	before  *compilation // the attempt before, or nil; it tells what is going to be read
 }
 
 // outcome is what a topology does to its folder.
@@ -52,6 +55,8 @@ func (c *compilation) generate(ctx context.Context) error {
 	if len(c.sources) == 0 {
 		return nil
 	}
+	c.memory = remember(c.sources)
+	c.memory.watch(c.sources, c.before)
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
 		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types, Whole: c.whole}
@@ -73,11 +78,29 @@ func (c *compilation) generate(ctx context.Context) error {
 	return nil
 }
 
+// fresh reports whether nothing has changed since builds without findings.
+func (c *compilation) fresh() bool { return !c.report.failed() && remember(c.sources).fresh() }
+
+// changed names an input that may not be as it was when it was read, or is "".
+func (c *compilation) changed() string {
+	for i := range c.results {
+		if path := c.changedOf(i); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+// changedOf is changed for one topology.
+func (c *compilation) changedOf(i int) string {
+	return c.memory.changed(i, c.sources, c.results, c.planned)
+}
+
 // plan compares what is to be written with what is on disk. Where anything is
 // wrong that is the ports alone.
-func (c *compilation) plan() []outcome {
+func (c *compilation) plan() {
 	onlyPorts := c.report.failed()
-	var all []outcome
+	c.planned = nil
 	for i, result := range c.results {
 		files, keep := result.Files, result.Keep
 		if onlyPorts {
@@ -88,12 +111,11 @@ func (c *compilation) plan() []outcome {
 		}
 		dir := c.sources[i].dir()
 		changes, findings := write.Plan(write.Target{
-			Dir: dir, Source: c.sources[i].base(), Files: files, Keep: keep, Display: filepath.ToSlash(onDisk(dir)),
+			Dir: dir, Source: c.sources[i].base(), Files: files, Keep: keep, Display: filepath.ToSlash(onDisk(dir)), Changed: func() string { return c.changedOf(i) },
 		})
 		c.report.add(findings...)
-		all = append(all, outcome{dir, changes})
+		c.planned = append(c.planned, outcome{dir, changes})
 	}
-	return all
 }
 
 // portsOf returns the ports among the files of a result, and the names of all
@@ -111,17 +133,16 @@ func portsOf(result gen.Result) (ports []write.File, keep []string) {
 }
 
 // apply writes the files and says so.
-func (c *compilation) apply(ctx context.Context, outcomes []outcome, words io.Writer) {
-	changes := make([]*write.Changes, len(outcomes))
-	for i, o := range outcomes {
+func (c *compilation) apply(ctx context.Context, words io.Writer) {
+	changes := make([]*write.Changes, len(c.planned))
+	for i, o := range c.planned {
 		changes[i] = o.changes
 	}
-	findings := write.Apply(ctx, changes...)
-	c.report.add(findings...)
-	if len(findings) > 0 {
-		return
-	}
-	for _, o := range outcomes {
+	c.report.add(write.Apply(ctx, changes...)...)
+	for _, o := range c.planned {
+		if !o.changes.Applied() {
+			continue
+		}
 		for _, file := range o.changes.List() {
 			path := shown(filepath.Join(o.dir, filepath.FromSlash(file.Name)))
 			switch file.Op {

@@ -14,6 +14,7 @@ import (
 	"github.com/topogen/topogen/cmd/topogen/internal/launch"
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/write"
 )
 
 // Program builds a topology and runs it.
@@ -111,12 +112,21 @@ func unsent(result gen.Result) string {
 // nothing is gained by asking the cache. Type errors are left to the compiler,
 // which is about to run.
 func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
-	c := newCompilation(r, []string{p.File}, false)
-	if err := c.generate(ctx); err != nil || len(c.results) == 0 {
+	c, err := untilSettled(r, func(before *compilation) (*compilation, error) {
+		c := newCompilation(r, []string{p.File}, false)
+		c.before = before
+		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
+		if err := c.generate(ctx); err != nil {
+			return nil, err
+		}
+		c.plan()
+		c.apply(ctx, io.Discard) // what is said on stderr is the program's
+		return c, ctx.Err()
+	})
+	if err != nil || len(c.results) == 0 {
 		return gen.Result{}, err
 	}
-	c.apply(ctx, c.plan(), io.Discard) // what is said on stderr is the program's
-	return c.results[0], ctx.Err()
+	return c.results[0], nil
 }
 
 func (p Program) program(result gen.Result) launch.Program {

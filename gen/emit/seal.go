@@ -1,0 +1,40 @@
+package emit
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// The wiring says again what the ports say: it lists the processors in the order of
+// their indices, and makes as many instances as the senders choose from. Wiring and
+// ports of two topologies may well compile together, and would then deliver messages
+// to the wrong handlers. The two can meet on disk: a build may be killed between its
+// two renames, and where not all processors bind the ports alone are written. So the
+// ports declare a constant whose name has a hash of them, and the wiring mentions it.
+
+// sealBytes is how much of the hash is in the name: enough against accidents, and the
+// name stays readable.
+const sealBytes = 8
+
+// sealOf is the name of the constant for ports.
+func sealOf(parts [][]byte) Ident {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write(part)
+	}
+	return digits("ports", h.Sum(nil)[:sealBytes])
+}
+
+// sealing is the declaration of the constant, for the end of a part.
+func (m *model) sealing() []byte {
+	return fmt.Appendf(nil, "\n\n// %[1]s is mentioned by the wiring, which fits no other state of this file.\nconst %[1]s = 0\n", m.seal)
+}
+
+// sealed has the wiring compile beside the ports that it was made with.
+func (p *part) sealed() {
+	p.doc("If this does not compile, %s was written for another state of %s than this file. Run:", p.plan.PortsFile, p.plan.Source)
+	p.commandLine()
+	p.add(jen.Const().Id("_").Op("=").Add(id(p.seal)))
+}
