@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// witness is the parent's own ledger: what the pool logs of failures.
+// witness is the parent's own ledger: it observes failures, and keeps all else that
+// is logged.
 type witness struct {
 	mu         sync.Mutex
 	failed     []error // instances that had run
@@ -50,16 +51,31 @@ func (w *witness) Handle(_ context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	switch {
-	case r.Message == "topogen: an instance has failed":
-		w.failed = append(w.failed, err)
-	case r.Message == "topogen: an instance cannot be made anew":
-		w.notStarted = append(w.notStarted, err)
-	case r.Level > slog.LevelInfo:
-		w.others = append(w.others, fmt.Sprint(r.Message, " ", err))
+	switch r.Message {
+	case "topogen: an instance has failed", "topogen: an instance cannot be restarted": // observed
+	default:
+		if r.Level > slog.LevelInfo {
+			w.others = append(w.others, fmt.Sprint(r.Message, " ", err))
+		}
 	}
 	return nil
 }
+
+func (w *witness) Failed(_ string, _ int, err error)     { w.note(&w.failed, err) }
+func (w *witness) NotStarted(_ string, _ int, err error) { w.note(&w.notStarted, err) }
+
+func (w *witness) note(list *[]error, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*list = append(*list, err)
+}
+
+func (*witness) Moved(string, int, int, int)        {}
+func (*witness) Finished(string)                    {}
+func (*witness) Restarted(string, int)              {}
+func (*witness) GaveUp(string, int, error)          {}
+func (*witness) InputBroken(string, int, string)    {}
+func (*witness) InputRecovered(string, int, string) {}
 
 // children are the processes that this one has started.
 func children(t *testing.T) (pids []int) {
@@ -126,7 +142,7 @@ func TestKills(t *testing.T) {
 	}
 	t.Setenv(LedgerVariable, path)
 	w := new(witness)
-	top, err := New(Processors{}, pool.Logger(slog.New(w)), pool.DrainTimeout(time.Minute))
+	top, err := New(Processors{}, pool.Logger(slog.New(w)), pool.Observe(w), pool.DrainTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

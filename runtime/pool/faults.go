@@ -83,7 +83,10 @@ type FaultObserver interface {
 	Observer
 	// Failed: an instance has failed; the supervisor has not yet decided.
 	Failed(processor string, instance int, err error)
-	// Restarted: an instance was made anew.
+	// NotStarted: an instance could not be restarted, since its constructor or Init
+	// failed or took too long; the supervisor has not yet decided.
+	NotStarted(processor string, instance int, err error)
+	// Restarted: another instance has taken the place of one that has ended.
 	Restarted(processor string, instance int)
 	// GaveUp: an instance has failed for good, and the rest goes on.
 	GaveUp(processor string, instance int, err error)

@@ -115,6 +115,8 @@ func (w *Worker) startTooLong(v *watch) {
 	}
 	err := p.handlerError(v.unit, nil, "Init", errStartup)
 	v.cause = err
+	p.observeFault(func(o FaultObserver) { o.NotStarted(v.unit.proc.Name, v.unit.Index(), err) })
+	p.sayOften(v.unit, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
 	p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
 }
 
@@ -135,6 +137,7 @@ func (w *Worker) made(v *watch, m *making) {
 	v.making, v.startBy = nil, 0
 	if m.err != nil {
 		v.phase, v.cause, v.stop = watchDown, m.err, 0
+		p.observeFault(func(o FaultObserver) { o.NotStarted(u.proc.Name, u.Index(), m.err) })
 		p.sayOften(u, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", m.err)
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
