@@ -104,9 +104,9 @@ func DocumentLane() Lane {
 
 type deaf struct{}
 
-func (deaf) Touched(*queue.Head)  {}
-func (deaf) Filled(*queue.Head)   {}
-func (deaf) Overfull(*queue.Head) {}
+func (deaf) Touched(*queue.Head) bool { return true }
+func (deaf) Filled(*queue.Head)       {}
+func (deaf) Overfull(*queue.Head)     {}
 
 // EdgeLane is queue.Edge, published once for so many messages and at the end.
 func EdgeLane(publish int) Lane {

@@ -27,12 +27,18 @@ var (
 	// ErrHung: a call took longer than the health timeout of its processor allows.
 	// It is the cause of the context of a call that was abandoned.
 	ErrHung = errors.New("pool: the call takes longer than the health timeout")
+	// ErrLateSend: a message was sent with a sender whose call had ended, perhaps from a
+	// goroutine. It ends Run under a Stepper, in tests and in builds with -race;
+	// otherwise it is logged once and counted.
+	ErrLateSend = errors.New("pool: a message was sent after the call that the sender was for")
 	// ErrCloseHangs: Close of an instance took longer than its health timeout or,
 	// where it has none, the drain timeout. It was left behind, or its process killed.
 	ErrCloseHangs = errors.New("pool: Close has not returned in time")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
 )
+
+var errShutdown = errors.New("pool: the call takes longer than the shutdown timeout of its group")
 
 var errInitHangs = errors.New("pool: Init has not returned since the context ended")
 
@@ -151,6 +157,9 @@ func (p *Pool) drainError() error {
 	for _, proc := range p.processors {
 		if n := proc.owed.Load(); n > 0 {
 			fmt.Fprintf(&b, "\n\tprocessor %q: %d answers owed", proc.Name, n)
+		}
+		if n := proc.holds.Load(); n > 0 {
+			fmt.Fprintf(&b, "\n\tprocessor %q: %d pieces of work held (topo.Hold)", proc.Name, n)
 		}
 		for _, u := range proc.units {
 			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {

@@ -10,7 +10,7 @@ import (
 // faults counts what went wrong with a processor, and what was done about it.
 type faults struct {
 	restarts, healthCheckKills, inputTimeouts, circuitBreakerRecoveries atomic.Uint64
-	abandoned, deadLetters, dropped, gaveUp                             atomic.Uint64
+	abandoned, deadLetters, dropped, gaveUp, holdsLost                  atomic.Uint64
 
 	said [sayKinds]repeated
 }
@@ -26,6 +26,7 @@ type FaultFigures struct {
 	DeadLetters              uint64 `json:"dead_letters"`               // messages that could not be handled
 	Dropped                  uint64 `json:"dropped"`                    // the same, where no dead_letter is named, and what came for an instance that had failed for good
 	GaveUp                   uint64 `json:"gave_up"`                    // instances that failed for good
+	HoldsLost                uint64 `json:"holds_lost"`                 // pieces of work that an instance held when it failed (topo.Hold)
 }
 
 func (f *faults) figures() FaultFigures {
@@ -38,6 +39,7 @@ func (f *faults) figures() FaultFigures {
 		DeadLetters:              f.deadLetters.Load(),
 		Dropped:                  f.dropped.Load(),
 		GaveUp:                   f.gaveUp.Load(),
+		HoldsLost:                f.holdsLost.Load(),
 	}
 }
 
@@ -50,6 +52,7 @@ func (f *FaultFigures) add(g FaultFigures) {
 	f.DeadLetters += g.DeadLetters
 	f.Dropped += g.Dropped
 	f.GaveUp += g.GaveUp
+	f.HoldsLost += g.HoldsLost
 }
 
 // faultFigures are those of all processors.
@@ -130,6 +133,7 @@ func (p *Pool) logFaults(every time.Duration) {
 			slog.Uint64("dead_letters", f.DeadLetters),
 			slog.Uint64("dropped", f.Dropped),
 			slog.Uint64("gave_up", f.GaveUp),
+			slog.Uint64("holds_lost", f.HoldsLost),
 		)
 	}
 }

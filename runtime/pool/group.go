@@ -59,6 +59,7 @@ type group struct {
 	phase   phase
 	open    int     // groups and external senders that may still send into it
 	sources int     // units whose Ping or Serve is not done
+	holds   int     // topo.Hold without release yet
 	next    int     // the unit whose Finish is next
 	silent  bool    // its outputs are closed
 	waiting []*Unit // for room within the group
@@ -122,7 +123,7 @@ func (g *group) sourceBegins() bool {
 
 // beginClosing unlocks g.
 func (g *group) beginClosing() {
-	if g.phase != phaseOpen || g.open > 0 || g.sources > 0 {
+	if g.phase != phaseOpen || g.open > 0 || g.sources > 0 || g.holds > 0 {
 		g.mu.Unlock()
 		return
 	}
@@ -136,11 +137,35 @@ func (g *group) beginClosing() {
 	g.leave(nil)
 }
 
-// closing reports whether timers are to stop.
-func (g *group) closing() bool {
+// hold keeps the group from finishing until release is called as often. While it is
+// closing, a message may hold that was queued before.
+func (g *group) hold() {
+	g.mu.Lock()
+	g.holds++
+	g.mu.Unlock()
+	g.enter()
+}
+
+func (g *group) release() {
+	g.mu.Lock()
+	g.holds--
+	g.beginClosing()
+	g.leave(nil)
+}
+
+// isHeld reports whether an instance of the group holds work.
+func (g *group) isHeld() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.phase != phaseOpen
+	return g.holds > 0
+}
+
+// ticks reports whether a tick is due in the group, and whether there may be another
+// one: timers close with the last other input, but for an instance that holds work.
+func (g *group) ticks() (due, goOn bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.phase == phaseOpen || g.phase == phaseClosing && g.holds > 0, g.phase <= phaseClosing
 }
 
 // enter begins what may change the group's queues: a turn of a closing group's

@@ -13,6 +13,9 @@ import (
 // sleep of the machine.
 const lateFraction = 4
 
+// shutdownAgain is how soon an instance that is to stop is looked at again.
+const shutdownAgain = 50 * time.Millisecond
+
 // timed lists the instances whose calls are timed.
 func (p *Pool) timed() (list []*watch) {
 	for _, proc := range p.processors {
@@ -49,7 +52,7 @@ func (p *Pool) watchHealth(list []*watch) {
 			}
 			state, at, overdue := life.overdue(now, timeout)
 			if overdue {
-				p.hung(w, life, state)
+				p.hung(w, life, state, ErrHung)
 				at = now + timeout
 			}
 			next = min(next, at)
@@ -59,8 +62,8 @@ func (p *Pool) watchHealth(list []*watch) {
 	}
 }
 
-// hung ends an instance whose call is overdue.
-func (p *Pool) hung(w *watch, life *Life, state uint64) {
+// hung ends an instance whose call is overdue, for that cause.
+func (p *Pool) hung(w *watch, life *Life, state uint64, cause error) {
 	u := w.unit
 	if w.killProcess() {
 		return
@@ -70,14 +73,29 @@ func (p *Pool) hung(w *watch, life *Life, state uint64) {
 	}
 	u.proc.faults.healthCheckKills.Add(1)
 	if p.leftBehind(u) {
-		p.leaveBehind(w)
+		p.leaveBehind(w, cause)
 	}
+}
+
+// limitStop ends an instance that is to stop with a sibling, and does not within the
+// shutdown timeout of its group.
+func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
+	time.AfterFunc(after, func() {
+		if p.ended.Load() || w.toStop() != number {
+			return
+		}
+		life := w.lives.Load()
+		if state := life.state.Load(); state&whereMask == away || w.process.Load() != nil {
+			p.hung(w, life, state, errShutdown)
+		}
+		p.limitStop(w, number, shutdownAgain) // it was between two calls, and may hang in the next one
+	})
 }
 
 // leaveBehind takes an instance from the goroutine that hangs in it. That will
 // touch neither the instance nor its worker any more, so whoever calls this owns
 // both.
-func (p *Pool) leaveBehind(w *watch) {
+func (p *Pool) leaveBehind(w *watch, cause error) {
 	u := w.unit
 	old := p.takeHung(u)
 	r := old.runner
@@ -92,7 +110,7 @@ func (p *Pool) leaveBehind(w *watch) {
 	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == old })
 	p.mu.Unlock()
 	w.left = true
-	w.afterHang(r)
+	w.afterHang(r, cause)
 	old.vacant = true
 	u.home.Store(solo)
 	old.passOn()
@@ -122,10 +140,10 @@ func (p *Pool) takeHung(u *Unit) *Worker {
 }
 
 // afterHang ends the instance whose call the goroutine of r hangs in.
-func (w *watch) afterHang(r *runner) {
+func (w *watch) afterHang(r *runner, cause error) {
 	u := w.unit
 	method := r.method()
-	e := u.proc.pool.handlerError(u, r.link, method, ErrHung)
+	e := u.proc.pool.handlerError(u, r.link, method, cause)
 	u.proc.pool.record(e)
 	if w.hand != nil {
 		w.hand.renew()
@@ -134,7 +152,8 @@ func (w *watch) afterHang(r *runner) {
 	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
 		r.link.relist()
 	}
-	w.cancel(ErrHung)
+	w.cancel(cause)
+	u.out.calling = false
 	u.out.publish(nil) // what it has sent was accepted; its goroutine is in the user's code, and does not come back from there
 	u.out.served = false
 	if cancel := w.endServe.Swap(nil); cancel != nil {

@@ -77,7 +77,7 @@ func (p *Pool) initAll(c *caller) error {
 // initOne calls Init of one instance. One that hangs is left behind, and its
 // context ends.
 func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
-	ctx := p.handlerCtx
+	ctx := u.holding(p.handlerCtx)
 	if p.stepper != nil {
 		p.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
 		return err

@@ -80,12 +80,18 @@ func (l *Link) Bound() uint64 { return l.bound.Load() }
 func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 
 // Touched, Filled and Overfull make a Link the queue.Listener of its queues.
-func (l *Link) Touched(*queue.Head) {
-	if l.out != nil && !l.dirty {
+func (l *Link) Touched(h *queue.Head) (inTurn bool) {
+	switch {
+	case l.out == nil:
+	case !l.out.calling:
+		l.out.unit.proc.pool.lateSend(l, h)
+		return false
+	case !l.dirty:
 		l.dirty = true
 		l.nextDirty = l.out.dirty.Own()
 		l.out.dirty.StoreRelease(l)
 	}
+	return true
 }
 
 func (l *Link) Filled(h *queue.Head) {

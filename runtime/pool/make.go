@@ -30,7 +30,7 @@ func (w *Worker) make(v *watch) {
 		u.tell(controlOrder)
 		return
 	}
-	closed, ctx := v.closed, p.handlerCtx
+	closed, ctx := v.closed, p.handlerCtx // not that of the instance: it holds nothing yet
 	if d := u.proc.Watch.Startup; d > 0 {
 		v.startBy = p.clock() + int64(d)
 		u.wakeAt(v.startBy)
@@ -142,6 +142,7 @@ func (w *Worker) made(v *watch, m *making) {
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
+	v.renewHolder()
 	if v.left {
 		v.renewLife()
 	}
@@ -150,18 +151,6 @@ func (w *Worker) made(v *watch, m *making) {
 	v.failed.Store(false)
 	v.left, v.phase = false, watchRunning
 	u.started = true
-	if v.letter != nil {
-		letter := *v.letter
-		v.letter = nil
-		if u.cell.DeadLetter(letter) {
-			u.proc.faults.deadLetters.Add(1)
-		} else {
-			u.proc.faults.dropped.Add(1)
-		}
-		u.out.publish(w)
-		u.out.settle()
-		u.proc.group.leave(nil)
-	}
 	u.proc.faults.restarts.Add(1)
 	p.tellRestarted(u.proc)
 	p.tellClosed(u)
@@ -185,10 +174,19 @@ func (w *Worker) stopChild(v *watch, number uint64) {
 	case v.phase == watchRunning:
 		v.shut()
 	}
-	closed := v.closed
+	closed, limit := v.closed, w.pool.closeTimeout(v.unit)
+	if d := v.unit.proc.Watch.Shutdown; d > 0 {
+		limit = d
+	}
 	w.pool.aside(func() {
-		if closed != nil {
-			<-closed
+		if isOpen(closed) {
+			timer := time.NewTimer(limit)
+			defer timer.Stop()
+			select {
+			case <-closed:
+			case <-timer.C:
+			case <-w.pool.done:
+			}
 		}
 		v.tellStopped(number)
 	})

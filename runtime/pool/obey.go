@@ -39,6 +39,9 @@ func (w *watch) shut() {
 		return
 	}
 	u.started = false
+	if n := w.holder.drop(); n > 0 {
+		u.proc.faults.holdsLost.Add(uint64(n))
+	}
 	if w.left {
 		return
 	}
@@ -120,6 +123,11 @@ func (p *Pool) carryOut(f ChildEffect) {
 	if f.Kind == EffectStop {
 		w.stops++
 		o.stop, w.stopping = w.stops, w.stops
+		if d := proc.Watch.Shutdown; d > 0 && p.stepper == nil {
+			p.limitStop(w, w.stops, d)
+		} else if d > 0 && w.hangs != nil {
+			p.stepper.hangTill(w, now+int64(d), errShutdown)
+		}
 	}
 	w.orders = append(w.orders, o)
 	if f.Kind == EffectStop {

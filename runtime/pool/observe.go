@@ -108,6 +108,7 @@ type EdgeFigures struct {
 	Sent     uint64        `json:"sent"`
 	Received uint64        `json:"received"`
 	Dropped  uint64        `json:"dropped"`
+	Late     uint64        `json:"late,omitempty"` // of those sent: after the call that the sender was for had ended (ErrLateSend)
 }
 
 // Snapshot returns the figures of now.
@@ -157,16 +158,20 @@ func (u *Unit) figures(now int64) InstanceFigures {
 
 func (p *Pool) edgeFigures(i int) EdgeFigures {
 	e := &p.edges[i]
-	f := EdgeFigures{Every: e.Every, To: p.processors[e.To].Name, Message: e.Message}
+	f := EdgeFigures{Late: e.late.Load(), Every: e.Every, To: p.processors[e.To].Name, Message: e.Message}
 	if e.From >= 0 {
 		f.From = p.processors[e.From].Name
 	}
 	discarded := e.discarded.Load() // before those taken are counted
 	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()+discarded
+	ended := p.ended.Load()
 	for _, u := range p.processors[e.To].units {
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			for _, h := range l.heads {
 				if h.Index() == i {
+					if ended && l.out != nil {
+						h.Expose(h.Written()) // sent late, or in a call that still runs: it is queued for good
+					}
 					f.Received += h.Taken()
 					f.Dropped += h.Dropped()
 					f.Len += h.Len()

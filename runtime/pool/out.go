@@ -9,13 +9,14 @@ import (
 // Out is the runtime's part of an instance's sender. It belongs to the
 // goroutine that is in the instance.
 type Out struct {
-	unit   *Unit
-	dirty  count.Pointer[Link] // links with unpublished messages; expose reads it
-	filled queue.HeadList      // queues that became full since the last settle
-	full   int32               // full queues that lead out of the group
-	served bool                // Serve runs: each send publishes and waits
-	pauses bool                // some queue is full, and paused says so
-	paused count.Count         // nanoseconds in which some queue was full; while one is, less the time of now
+	unit    *Unit
+	dirty   count.Pointer[Link] // links with unpublished messages; expose reads it
+	filled  queue.HeadList      // queues that became full since the last settle
+	full    int32               // full queues that lead out of the group
+	calling bool                // a call of the instance runs, which may send
+	served  bool                // Serve runs: each send publishes and waits
+	pauses  bool                // some queue is full, and paused says so
+	paused  count.Count         // nanoseconds in which some queue was full; while one is, less the time of now
 }
 
 // Index is the index of the instance that sends.

@@ -75,6 +75,7 @@ type Pool struct {
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
 	closed       bool         // Run is about to return; guarded by supervision
 	abandonedNow atomic.Int32 // goroutines that hang
+	lateOnce     sync.Once
 	faulty       bool         // some processor has faults to count
 	outside      func() error // in the process of an isolated instance: passes on what Serve has sent
 

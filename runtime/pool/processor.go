@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -39,10 +41,14 @@ type processor struct {
 	first   int          // the rebalancer's number of its first instance
 	warned  atomic.Bool
 	owed    atomic.Int64 // Owe without Paid yet
+	holds   atomic.Int64 // topo.Hold without release yet
 	boxes   []eventBox   // of each instance, where Events
 	watches []*watch     // of each instance, where Watch is not nil
 	faults  *faults      // where one of the two is there
 	wakes   []wake       // of each instance, likewise
+
+	contextsOnce sync.Once
+	contexts     []context.Context // of each instance, where a handler has asked for it
 }
 
 type edge struct {
@@ -50,5 +56,6 @@ type edge struct {
 	inCycle   bool
 	refused   atomic.Uint64 // sent to no instance: the id of its route was out of range
 	discarded atomic.Uint64 // of those taken: for an instance that has failed for good
+	late      atomic.Uint64 // sent after the call that the sender was for
 	closed    atomic.Bool   // nothing more will come: who hears what becomes of inputs was told, or will be
 }

@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 )
 
@@ -70,11 +71,7 @@ func (w *Worker) retire(v *watch) {
 	if v.cause == nil {
 		v.cause = errEnds
 	}
-	if v.letter != nil {
-		v.letter = nil
-		u.proc.faults.dropped.Add(1)
-		u.proc.group.leave(nil)
-	}
+	v.retryDue(math.MaxInt64) // what waits for another attempt is discarded
 	v.fallSilent()
 	v.resume()
 	v.endSource()

@@ -11,9 +11,9 @@ import (
 func (p *Pool) serveContext(u *Unit) context.Context {
 	w := u.watch()
 	if w == nil {
-		return p.serveCtx
+		return u.holding(p.serveCtx)
 	}
-	ctx, cancel := context.WithCancel(p.serveCtx)
+	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
 	w.endServe.Store(&cancel)
 	if w.toStop() != 0 { // it was to stop when there was nothing yet to cancel
 		cancel()

@@ -197,11 +197,12 @@ func (s *Stepper) step(always bool) bool {
 	return true
 }
 
-// awaitsTime reports whether an idle Ping, or a restart, is among what waits for
-// the time.
+// awaitsTime reports whether an idle Ping, a restart, an attempt, or an instance that
+// holds work and has a timer is among what waits for the time.
 func (s *Stepper) awaitsTime() bool {
 	for _, e := range s.worker.timers {
-		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() {
+		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() ||
+			e.kind == timerTick && e.unit.proc.group.isHeld() {
 			return true
 		}
 	}
@@ -289,8 +290,17 @@ func (s *Stepper) broken(r *runner, cause any) {
 	v.suspend()
 	v.hangs = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
 	r.closing, r.calling = false, ""
-	v.hangsTill = v.life.since.Load() + int64(v.unit.proc.Watch.Timeout)
-	v.unit.wakeAt(v.hangsTill)
+	if d := v.unit.proc.Watch.Timeout; d > 0 {
+		s.hangTill(v, v.life.since.Load()+int64(d), ErrHung)
+	}
+}
+
+// hangTill makes a call that hangs overdue at a time, or sooner.
+func (s *Stepper) hangTill(v *watch, at int64, cause error) {
+	if v.hangsTill == 0 || at < v.hangsTill {
+		v.hangsTill, v.hangCause = at, cause
+		v.unit.wakeAt(at)
+	}
 }
 
 // wakeAt makes u's wake due; where it was before it is sooner now.
@@ -313,7 +323,7 @@ func (s *Stepper) endHang(v *watch) {
 	faults.healthCheckKills.Add(1)
 	faults.abandoned.Add(1)
 	v.life.abandon(v.life.state.Load())
-	v.afterHang(r)
+	v.afterHang(r, v.hangCause)
 	if r.closing {
 		v.unit.proc.group.leave(nil)
 	}
@@ -338,7 +348,9 @@ func (s *Stepper) heard(u *Unit, bits uint32) uint32 {
 }
 
 // awaitsTime reports whether the instance waits for the time to pass.
-func (w *watch) awaitsTime() bool { return w != nil && (w.dueAt != 0 || w.hangsTill != 0) }
+func (w *watch) awaitsTime() bool {
+	return w != nil && (w.dueAt != 0 || w.hangsTill != 0 || w.retryAt != 0)
+}
 
 // pick draws one of n.
 func (s *Stepper) pick(n int) int {

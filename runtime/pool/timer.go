@@ -168,7 +168,12 @@ func (w *Worker) tick(e timerEntry, now int64) {
 	g := t.to.proc.group
 	g.enter()
 	defer g.leave(nil)
-	if g.closing() {
+	due, goOn := g.ticks()
+	if !due {
+		if goOn {
+			e.at += int64(t.every) * (1 + (now-e.at)/int64(t.every))
+			w.timers.push(e)
+		}
 		return
 	}
 	t.n++

@@ -368,6 +368,7 @@ func (r *runner) finish(u *Unit) {
 // worker of u alone.
 func (r *runner) enter(u *Unit, l *Link) {
 	r.unit, r.link, r.inCall = u, l, true
+	u.out.calling = true
 	if r.w.stepped {
 		return // one goroutine, and Serve's turns lie within others
 	}
@@ -379,6 +380,7 @@ func (r *runner) enter(u *Unit, l *Link) {
 
 func (r *runner) leave() (kept bool) {
 	r.inCall = false
+	r.unit.out.calling = false
 	return r.w.stepped || r.w.state.CompareAndSwap(r.epoch, r.epoch+1)
 }
 

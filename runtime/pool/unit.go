@@ -125,15 +125,6 @@ const (
 // Index is the instance's index among those of its processor.
 func (u *Unit) Index() int { return int(u.index) }
 
-// Context is the context of handlers: it ends when Run gives up, not when it
-// begins to drain.
-func (u *Unit) Context() context.Context {
-	if w := u.watch(); w != nil && w.ctx != nil {
-		return w.ctx
-	}
-	return u.proc.pool.handlerCtx
-}
-
 // Hold reports whether handlers are to pause before the next call: a queue that
 // the instance sends to is full, or the worker is wanted elsewhere. Generated
 // code asks before each call.

@@ -29,7 +29,11 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 		}
 	}
 	goesOn = w.settle(l, e, then)
-	if l != nil {
+	switch {
+	case l == nil:
+	case goesOn && w.repeats && u.proc.Watch.Delay > 0:
+		w.delay(l)
+	default:
 		l.relist()
 	}
 	if goesOn {
@@ -54,7 +58,7 @@ func (w *watch) failedHow() ChildEventKind {
 // what was called for it after that has failed.
 func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	h := w.hand
-	w.hand, w.attempted = nil, 1
+	w.hand, w.attempted, w.repeats = nil, 1, false
 	if h != nil {
 		w.attempted = h.tried()
 	}
@@ -67,6 +71,7 @@ func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	case then != ThenSkip && h.tried() < proc.Watch.Attempts:
 		h.repeat()
 		w.repeating.Add(1)
+		w.repeats = true
 	default:
 		w.giveUpMessage(h, e)
 	}
@@ -83,28 +88,22 @@ func (w *watch) giveUpMessage(h held, e *HandlerError) {
 		Edge: edge, Message: p.edges[edge].Message, Attempts: h.tried(), Err: e.Err,
 	}, h.message())
 	h.drop(e.Err)
-	switch {
-	case w.left: // there is no sender for it yet
-		w.letter = &letter
-		u.proc.group.enter() // until it is sent
-	case u.cell.DeadLetter(letter):
+	calling := u.out.calling
+	u.out.calling = true // by the pool itself
+	if u.cell.DeadLetter(letter) {
 		if bug.On(bug.LetterTwice) {
 			u.cell.DeadLetter(letter)
 		}
 		u.proc.faults.deadLetters.Add(1)
-	default:
+	} else {
 		u.proc.faults.dropped.Add(1)
 	}
+	u.out.calling = calling
 }
 
 // giveUpLast gives up a message that would have been handled again, had the instance
 // not failed for good.
 func (w *watch) giveUpLast(h held) {
-	if w.left { // there is no sender any more
-		h.drop(w.cause)
-		w.unit.proc.faults.dropped.Add(1)
-	} else {
-		w.giveUpMessage(h, &HandlerError{Err: w.cause})
-	}
+	w.giveUpMessage(h, &HandlerError{Err: w.cause})
 	w.fallSilent()
 }

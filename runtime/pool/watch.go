@@ -7,7 +7,6 @@ import (
 
 	"github.com/topogen/topogen/runtime/internal/alive"
 	"github.com/topogen/topogen/runtime/internal/bug"
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Then says what an error of a handler does.
@@ -54,8 +53,11 @@ type watch struct {
 	hand      held                    // what its handler was given last
 	repeating atomic.Int32            // messages that are to be handled again
 	attempted int                     // attempts at the message that was settled last
-	letter    *topo.DeadLetter
-	cause     error // why it ended
+	repeats   bool                    // that message is to be handled again
+	delayed   []delayed               // links whose message waits for its next attempt
+	retryAt   int64                   // when the first of them is due; 0: there is none
+	holder    *holder                 // of what the instance holds
+	cause     error                   // why it ended
 	phase     watchPhase
 	suspended bool   // out.full counts it
 	gaveUp    bool   // by the supervisor
@@ -70,6 +72,7 @@ type watch struct {
 	dueAt     int64                   // when the supervisor wants to hear, 0: not
 	startBy   int64                   // when making it has taken too long, 0: never
 	hangsTill int64                   // under a Stepper: when a call that hangs is overdue
+	hangCause error                   // what it is abandoned for
 	hangs     *runner                 // whose call that is
 	unheard   uint32                  // control bits that came meanwhile
 	making    *making
@@ -128,7 +131,7 @@ func (u *Unit) watch() *watch {
 
 // watchOver begins to watch u.
 func (u *Unit) watchOver() {
-	w := &watch{unit: u, source: u.proc.Ping || u.proc.Serve}
+	w := &watch{unit: u, source: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
 	w.renewLife()
 }
@@ -139,6 +142,9 @@ func (p *Pool) supervise() {
 		if proc.Events || proc.Watch != nil {
 			proc.wakes = make([]wake, len(proc.units))
 		}
+		if proc.Watch != nil {
+			proc.contexts = make([]context.Context, len(proc.units))
+		}
 		for _, w := range proc.watches {
 			w.renewContext()
 		}
@@ -148,7 +154,7 @@ func (p *Pool) supervise() {
 // renewLife gives the instance a life that no goroutine has been in.
 func (w *watch) renewLife() {
 	u := w.unit
-	if u.proc.Watch.Timeout == 0 {
+	if w := u.proc.Watch; w.Timeout == 0 && w.Shutdown == 0 {
 		return
 	}
 	w.life = &Life{pool: u.proc.pool}
@@ -156,11 +162,24 @@ func (w *watch) renewLife() {
 	w.renewContext()
 }
 
+// renewHolder makes the instance one that holds nothing.
+func (w *watch) renewHolder() {
+	proc := w.unit.proc
+	w.holder = &holder{proc: proc}
+	proc.contexts[w.unit.index] = nil
+	if !w.left {
+		w.renewContext() // else with its life
+	}
+}
+
 // renewContext makes the context of handlers one that knows of the life, and that
 // ends when the goroutine is abandoned.
 func (w *watch) renewContext() {
+	if w.cancel != nil {
+		w.cancel(context.Canceled) // the instance before has ended
+	}
 	if w.life != nil {
-		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.proc.pool.handlerCtx, w.life))
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.life))
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 // ear counts what a queue tells its listener.
 type ear struct{ touched, filled, overfull int }
 
-func (e *ear) Touched(*Head)  { e.touched++ }
-func (e *ear) Filled(*Head)   { e.filled++ }
-func (e *ear) Overfull(*Head) { e.overfull++ }
+func (e *ear) Touched(*Head) bool { e.touched++; return true }
+func (e *ear) Filled(*Head)       { e.filled++ }
+func (e *ear) Overfull(*Head)     { e.overfull++ }
 
 func newEdge[T any](capacity int) (*Edge[T], *ear) {
 	e, l := new(Edge[T]), new(ear)
@@ -166,9 +166,9 @@ type gate struct {
 	room chan struct{}
 }
 
-func (g *gate) Touched(*Head)  {}
-func (g *gate) Filled(*Head)   { g.full = true }
-func (g *gate) Overfull(*Head) {}
+func (g *gate) Touched(*Head) bool { return true }
+func (g *gate) Filled(*Head)       { g.full = true }
+func (g *gate) Overfull(*Head)     {}
 
 // TestEdgeAcrossGoroutines has a producer that pauses while the queue is full,
 // bursts of random lengths, and a consumer that takes batches of random lengths:

@@ -9,8 +9,9 @@ import (
 // Listener is told what a producer's puts do to its queue. It is called on the
 // producer's goroutine, off the fast path.
 type Listener interface {
-	// Touched: the first message since the last publish.
-	Touched(*Head)
+	// Touched: the first message since the last publish. False: it is not the
+	// producer's turn to send, and the next message is told of as well.
+	Touched(*Head) (inTurn bool)
 	// Filled: the queue holds its capacity; called once until Drained.
 	Filled(*Head)
 	// Overfull: a full queue has grown by another segment.
@@ -80,11 +81,11 @@ func (h *Head) put() uint64 { return h.base.Own() + uint64(h.pos) }
 // due does what is due at limit: tell of the first message since the last
 // publish, tell that the queue is full, go on to the next segment.
 func (h *Head) due() {
+	inTurn := h.touched || h.listener.Touched(h)
 	if !h.touched {
-		h.touched = true
-		h.listener.Touched(h)
+		h.touched = inTurn
 		if h.pos < h.stop {
-			h.limit = h.stop
+			h.setLimit(h.stop, inTurn)
 			return
 		}
 	}
@@ -104,7 +105,16 @@ func (h *Head) due() {
 	if !h.full { // look again at the message that may fill the queue
 		h.stop = uintptr(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.seen)))
 	}
-	h.limit = h.stop
+	h.setLimit(h.stop, inTurn)
+}
+
+// setLimit sets the next put that takes the slow path: each, for a producer whose
+// turn it is not.
+func (h *Head) setLimit(limit uintptr, inTurn bool) {
+	if !inTurn {
+		limit = min(limit, h.pos+1)
+	}
+	h.limit = limit
 }
 
 // Publish makes what was put visible to the consumer; only the producer calls

@@ -25,8 +25,7 @@ type Latest[T any] struct {
 // at its capacity.
 func (q *Latest[T]) Put(n uint64, m T) {
 	if !q.touched {
-		q.touched = true
-		q.listener.Touched(&q.Head)
+		q.touched = q.listener.Touched(&q.Head)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

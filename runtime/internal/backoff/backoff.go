@@ -1,0 +1,34 @@
+// Package backoff computes the delays before restarts and before attempts.
+package backoff
+
+import (
+	"math"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+const doublingsMax = 16 // as in dora's fault tolerance: a delay is at most 65536 times the first
+
+// Delay is the k-th delay, counted from 1: first, doubled each time, at most most
+// (0: no limit). A part of it, from 0 to jitter, is drawn by chance, which returns a
+// number from 0 up to 1.
+func Delay(first, most time.Duration, jitter float64, k int, chance func() float64) time.Duration {
+	d := max(first, 0)
+	doublings := max(0, min(k-1, doublingsMax))
+	if bug.On(bug.ExponentNotCapped) {
+		doublings = k - 1
+	}
+	if d > math.MaxInt64>>doublings {
+		d = math.MaxInt64
+	} else {
+		d <<= doublings
+	}
+	if most > 0 {
+		d = min(d, most)
+	}
+	if jitter > 0 && d > 0 { // not for NaN
+		d -= min(d, time.Duration(float64(d)*min(jitter, 1)*chance()))
+	}
+	return d
+}

@@ -1,0 +1,68 @@
+package pool_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// TestALateSendFailsATest: a handler starts a goroutine that sends when the handler
+// has returned. In a test Run ends with an error that has the stack of the send; the
+// send is counted, and logged once.
+func TestALateSendFailsATest(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the detector finds it as well")
+	}
+	for _, stepped := range []bool{false, true} {
+		var log journal
+		returned, sent := make(chan struct{}), make(chan struct{})
+		top := build(t, []proc{
+			{external: true},
+			{name: "leaks", receive: func(c *cell, _ *message) error {
+				go func() {
+					<-returned
+					for range 1000 {
+						c.put(target{1, 0}, message{})
+					}
+					close(sent)
+				}()
+				return nil
+			}},
+			{},
+		}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 100}}, log.option(), pool.Workers(1))
+		if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if stepped {
+			s := top.pool.Stepper(1)
+			if err := s.Run(); err != nil {
+				t.Fatal(err)
+			}
+			close(returned)
+			<-sent
+			top.doors[0].Close()
+			s.Run()
+			err = s.Err()
+		} else {
+			result := top.start(t.Context())
+			until(t, func() bool { return top.tree().Edge(0).Received() == 1 && pool.Idle(top.pool) })
+			close(returned)
+			<-sent
+			top.doors[0].Close()
+			err = top.result(t, result)
+		}
+		if !errors.Is(err, pool.ErrLateSend) || !strings.Contains(err.Error(), `processor "leaks"`) || !strings.Contains(err.Error(), "late_test.go") {
+			t.Errorf("stepped %v: Run returns %v", stepped, err)
+		}
+		if f := top.pool.Snapshot().Edges[1]; f.Late != 1000 || f.Sent != 1000 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
+			t.Errorf("stepped %v: %+v", stepped, f)
+		}
+		if n := log.count("after the call that the sender was for"); n != 1 || log.count("late_test.go") == 0 {
+			t.Errorf("logged %d times: %s", n, log.buf.String())
+		}
+	}
+}
