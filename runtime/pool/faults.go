@@ -86,9 +86,6 @@ type FaultObserver interface {
 	Observer
 	// Failed: an instance has failed; the supervisor has not yet decided.
 	Failed(processor string, instance int, err error)
-	// NotStarted: an instance could not be restarted, since its constructor or Init
-	// failed or took too long; the supervisor has not yet decided.
-	NotStarted(processor string, instance int, err error)
 	// Restarted: another instance has taken the place of one that has ended.
 	Restarted(processor string, instance int)
 	// GaveUp: an instance has failed for good, and the rest goes on.
@@ -97,6 +94,22 @@ type FaultObserver interface {
 	InputBroken(processor string, instance int, edge string)
 	// InputRecovered: something came again.
 	InputRecovered(processor string, instance int, edge string)
+}
+
+// StartObserver is an Observer that also hears of restarts that fail.
+type StartObserver interface {
+	Observer
+	// NotStarted: an instance could not be restarted, since its constructor or Init
+	// failed or took too long; the supervisor has not yet decided.
+	NotStarted(processor string, instance int, err error)
+}
+
+// notStarted says that u could not be restarted.
+func (p *Pool) notStarted(u *Unit, err error) {
+	if o, ok := p.options.observer.(StartObserver); ok {
+		p.observe(func() { o.NotStarted(u.proc.Name, u.Index(), err) })
+	}
+	p.sayOften(u, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
 }
 
 func (p *Pool) observeFault(call func(FaultObserver)) {

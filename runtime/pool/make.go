@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -115,8 +114,7 @@ func (w *Worker) startTooLong(v *watch) {
 	}
 	err := p.handlerError(v.unit, nil, "Init", errStartup)
 	v.cause = err
-	p.observeFault(func(o FaultObserver) { o.NotStarted(v.unit.proc.Name, v.unit.Index(), err) })
-	p.sayOften(v.unit, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
+	p.notStarted(v.unit, err)
 	p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
 }
 
@@ -137,8 +135,7 @@ func (w *Worker) made(v *watch, m *making) {
 	v.making, v.startBy = nil, 0
 	if m.err != nil {
 		v.phase, v.cause, v.stop = watchDown, m.err, 0
-		p.observeFault(func(o FaultObserver) { o.NotStarted(u.proc.Name, u.Index(), m.err) })
-		p.sayOften(u, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", m.err)
+		p.notStarted(u, m.err)
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}

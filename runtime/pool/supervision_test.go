@@ -30,7 +30,6 @@ func (hearsFaults) Restarted(string, int)              {}
 func (hearsFaults) InputBroken(string, int, string)    {}
 func (hearsFaults) InputRecovered(string, int, string) {}
 func (hearsFaults) Failed(string, int, error)          {}
-func (hearsFaults) NotStarted(string, int, error)      {}
 func (h hearsFaults) GaveUp(string, int, error)        { h.gaveUp() }
 
 func supervised(t testing.TB, v pool.Supervisor, procs []proc, edges []edge, opts ...pool.Option) *topology {

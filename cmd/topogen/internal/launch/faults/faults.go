@@ -35,7 +35,6 @@ func topogenWatch(out io.Writer) *topogenFaults {
 func (f *topogenFaults) Moved(string, int, int, int)     {}
 func (f *topogenFaults) Finished(string)                 {}
 func (f *topogenFaults) Failed(string, int, error)       {}
-func (f *topogenFaults) NotStarted(string, int, error)   {}
 func (f *topogenFaults) InputBroken(string, int, string) {}
 func (f *topogenFaults) GaveUp(string, int, error)       { f.gaveUp.Add(1) }
 
