@@ -191,7 +191,8 @@ func (p *part) remoteInstance(q *processor) {
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "Index").Call()), key("Instances", jen.Lit(q.Instances)),
 		key("MessageLimit", sel(x, "MessageLimit").Call()))
-	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill"))}
+	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill")),
+		key("Attempt", sel(x, "Attempt")), key("OnHolds", sel(x, "SetHolds"))}
 	if q.Watch.Memory > 0 {
 		settings = append(settings, key("Memory", jen.Lit(int(q.Watch.Memory))))
 	}
