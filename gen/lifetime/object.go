@@ -1,0 +1,178 @@
+package lifetime
+
+import (
+	"go/types"
+)
+
+// origin is a parameter of a unit, or what is reached through it.
+type origin struct {
+	param int        // index; the receiver counts, and what a wrapper captures comes last
+	inner bool       // reached through the parameter; else the parameter itself
+	field *types.Var // by which it was reached; nil: an element
+}
+
+// object is some memory, or a value that another function hands over.
+type object struct {
+	origin   origin // of parameters and what they lead to
+	external bool   // origin holds
+	global   string // a package variable and all it leads to; "": none
+	closure  any    // *ssa.Function: the function, if it is one
+	channel  bool   // made by the unit itself
+	fields   map[*types.Var]places
+	parts    places // composites that were stored whole
+}
+
+// place is an object, or a field of it. A place that is a field stands for its
+// address, and for its value where that is a composite.
+type place struct {
+	object *object
+	field  *types.Var // nil: the object, or an element of it
+}
+
+// places are what a value may be.
+type places map[place]struct{}
+
+// add adds more and reports whether that changed anything.
+func (p *places) add(more places) bool {
+	changed := false
+	for m := range more {
+		changed = p.put(m) || changed
+	}
+	return changed
+}
+
+func (p *places) put(m place) bool {
+	if _, ok := (*p)[m]; ok || len(*p) >= placesMax {
+		return false
+	}
+	if *p == nil {
+		*p = make(places)
+	}
+	(*p)[m] = struct{}{}
+	return true
+}
+
+// placesMax bounds what one value may be: beyond, code is too tangled to say
+// anything of, and the work would grow with the square.
+const placesMax = 200
+
+// objects are those of a unit.
+type objects struct {
+	outer map[origin]*object
+	vars  map[string]*object
+}
+
+func newObjects() *objects {
+	return &objects{outer: make(map[origin]*object), vars: make(map[string]*object)}
+}
+
+// from is the object for an origin.
+func (o *objects) from(at origin) *object {
+	if o.outer[at] == nil {
+		o.outer[at] = &object{origin: at, external: true}
+	}
+	return o.outer[at]
+}
+
+func (o *objects) variable(name string) *object {
+	if o.vars[name] == nil {
+		o.vars[name] = &object{global: name}
+	}
+	return o.vars[name]
+}
+
+// load is what stands at a place.
+func (o *objects) load(p place) places {
+	var found places
+	o.collect(p, &found, make(map[place]bool))
+	return found
+}
+
+func (o *objects) collect(p place, found *places, seen map[place]bool) {
+	if seen[p] {
+		return
+	}
+	seen[p] = true
+	obj := p.object
+	switch {
+	case obj.global != "":
+		found.put(place{object: obj})
+		return
+	case obj.external:
+		found.put(place{object: o.inside(p)})
+	}
+	found.add(obj.fields[p.field])
+	if p.field != nil {
+		found.add(obj.fields[nil])
+	}
+	for part := range obj.parts {
+		if p.field == nil {
+			o.collect(part, found, seen)
+		} else {
+			o.collect(place{part.object, p.field}, found, seen)
+		}
+	}
+}
+
+// inside is what is reached through a parameter by a field. However deep, it is
+// told apart by the last field alone.
+func (o *objects) inside(p place) *object {
+	field := p.field
+	if field == nil {
+		field = p.object.origin.field
+	}
+	return o.from(origin{param: p.object.origin.param, inner: true, field: field})
+}
+
+// loadWhole is the composite that stands at a place.
+func (o *objects) loadWhole(p place) place {
+	if p.object.external {
+		return place{object: o.inside(p)}
+	}
+	return p
+}
+
+// store puts values at a place that is local to the unit.
+func (p place) store(values places, whole bool) bool {
+	obj := p.object
+	if whole {
+		changed := false
+		for v := range values {
+			if v.object != obj {
+				changed = obj.parts.put(v) || changed
+			}
+		}
+		return changed
+	}
+	if obj.fields == nil {
+		obj.fields = make(map[*types.Var]places)
+	}
+	at := obj.fields[p.field]
+	changed := at.add(values)
+	obj.fields[p.field] = at
+	return changed
+}
+
+// reach are all objects that values lead to: themselves, and what stands in those
+// that are local.
+func reach(values places) map[*object]bool {
+	seen := make(map[*object]bool)
+	var visit func(values places)
+	visit = func(values places) {
+		for v := range values {
+			if seen[v.object] {
+				continue
+			}
+			seen[v.object] = true
+			if v.object.external || v.object.global != "" {
+				continue
+			}
+			for _, inner := range v.object.fields {
+				visit(inner)
+			}
+			visit(v.object.parts)
+		}
+	}
+	visit(values)
+	return seen
+}

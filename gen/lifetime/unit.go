@@ -1,0 +1,457 @@
+package lifetime
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// unit is a function with its closures.
+type unit struct {
+	*checker
+	function  *ssa.Function
+	functions []*ssa.Function // it and its closures
+	objects   *objects
+	values    map[ssa.Value]places
+	tuples    map[ssa.Value]map[int]places
+	sites     map[site]*object
+	returns   map[*ssa.Function]map[int]places
+	owners    map[*types.Var]string // the type that has a field
+	resets    resets
+	summary   *summary
+
+	changed   bool
+	reporting bool // values are known: sinks are noted
+}
+
+// site is an instruction, or one of its results, that gives new memory.
+type site struct {
+	value  ssa.Value
+	result int
+}
+
+func newUnit(a *checker, f *ssa.Function) *unit {
+	u := &unit{
+		checker: a, function: f,
+		objects: newObjects(),
+		values:  make(map[ssa.Value]places),
+		tuples:  make(map[ssa.Value]map[int]places),
+		sites:   make(map[site]*object),
+		returns: make(map[*ssa.Function]map[int]places),
+		owners:  make(map[*types.Var]string),
+		summary: new(summary),
+	}
+	var add func(*ssa.Function)
+	add = func(f *ssa.Function) {
+		u.functions = append(u.functions, f)
+		for _, anon := range f.AnonFuncs {
+			add(anon)
+		}
+	}
+	add(f)
+	return u
+}
+
+// run finds what values may be, then notes where they go.
+func (u *unit) run() {
+	n := 0
+	for _, f := range u.functions {
+		for _, b := range f.Blocks {
+			n += len(b.Instrs)
+		}
+	}
+	if n > instructionsMax {
+		return
+	}
+	for i, p := range u.function.Params {
+		u.parameter(p, i)
+	}
+	for i, v := range u.function.FreeVars { // of a wrapper
+		u.parameter(v, len(u.function.Params)+i)
+	}
+	for round := 0; round == 0 || u.changed && round < roundsMax; round++ {
+		u.changed = false
+		u.pass(n)
+	}
+	u.summary.joins = u.joins()
+	u.findResets()
+	u.reporting = true
+	u.pass(n)
+	for i, values := range u.returns[u.function] {
+		for len(u.summary.results) <= i {
+			u.summary.results = append(u.summary.results, nil)
+		}
+		u.summary.results[i] = origins(values)
+	}
+}
+
+func (u *unit) parameter(v ssa.Value, index int) {
+	if canHold(v.Type()) {
+		u.values[v] = places{place{object: u.objects.from(origin{param: index})}: {}}
+	}
+}
+
+func (u *unit) pass(instructions int) {
+	u.visits += instructions
+	if u.visits > visitsMax {
+		return
+	}
+	for _, f := range u.functions {
+		for _, b := range f.Blocks {
+			for _, i := range b.Instrs {
+				u.instruction(f, i)
+			}
+		}
+	}
+}
+
+// origins are the parameters, package variables and what they lead to that values
+// reach.
+func origins(values places) map[origin]bool {
+	found := make(map[origin]bool)
+	for o := range reach(values) {
+		if o.external {
+			found[o.origin] = true
+		}
+	}
+	return found
+}
+
+// value is what v may be.
+func (u *unit) value(v ssa.Value) places {
+	switch v := v.(type) {
+	case *ssa.Global:
+		return places{place{object: u.objects.variable(v.Name())}: {}}
+	case *ssa.Function:
+		o := u.at(v, 0)
+		o.closure = v
+		return places{place{object: o}: {}}
+	case *ssa.Const, *ssa.Builtin:
+		return nil
+	}
+	return u.values[v]
+}
+
+// at is the memory that a site gives.
+func (u *unit) at(v ssa.Value, result int) *object {
+	s := site{v, result}
+	if u.sites[s] == nil {
+		u.sites[s] = new(object)
+	}
+	return u.sites[s]
+}
+
+func (u *unit) set(v ssa.Value, values places) {
+	if len(values) == 0 {
+		return
+	}
+	at := u.values[v]
+	u.changed = at.add(values) || u.changed
+	u.values[v] = at
+}
+
+func (u *unit) setResult(v ssa.Value, i int, values places) {
+	if len(values) == 0 {
+		return
+	}
+	if u.tuples[v] == nil {
+		u.tuples[v] = make(map[int]places)
+	}
+	at := u.tuples[v][i]
+	u.changed = at.add(values) || u.changed
+	u.tuples[v][i] = at
+}
+
+// contents are what stands at any of some places, as a value of type t.
+func (u *unit) contents(at places, t types.Type) places {
+	if !canHold(t) {
+		return nil
+	}
+	var found places
+	for p := range at {
+		if composite(t) {
+			found.put(u.objects.loadWhole(p))
+		} else {
+			found.add(u.objects.load(p))
+		}
+	}
+	return found
+}
+
+func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
+	switch i := i.(type) {
+	case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap:
+		v := i.(ssa.Value)
+		u.set(v, places{place{object: u.at(v, 0)}: {}})
+	case *ssa.MakeChan:
+		o := u.at(i, 0)
+		o.channel = true
+		u.set(i, places{place{object: o}: {}})
+	case *ssa.MakeClosure:
+		u.makeClosure(i)
+	case *ssa.FieldAddr:
+		u.set(i, u.fields(i.X, i.X.Type().Underlying().(*types.Pointer).Elem(), i.Field))
+	case *ssa.Field:
+		u.set(i, u.contents(u.fields(i.X, i.X.Type(), i.Field), i.Type()))
+	case *ssa.IndexAddr:
+		u.set(i, u.value(i.X))
+	case *ssa.Index:
+		u.set(i, u.contents(u.value(i.X), i.Type()))
+	case *ssa.Lookup:
+		u.element(i, u.value(i.X), i.CommaOk)
+	case *ssa.UnOp:
+		if i.Op == token.MUL || i.Op == token.ARROW {
+			u.element(i, u.value(i.X), i.CommaOk)
+		}
+	case *ssa.Phi:
+		for _, e := range i.Edges {
+			u.set(i, u.value(e))
+		}
+	case *ssa.ChangeType:
+		u.set(i, u.value(i.X))
+	case *ssa.ChangeInterface:
+		u.set(i, u.value(i.X))
+	case *ssa.MakeInterface:
+		u.set(i, u.value(i.X))
+	case *ssa.SliceToArrayPointer:
+		u.set(i, u.value(i.X))
+	case *ssa.Convert:
+		if canHold(i.Type()) && canHold(i.X.Type()) {
+			u.set(i, u.value(i.X))
+		}
+	case *ssa.MultiConvert:
+		u.set(i, u.value(i.X))
+	case *ssa.TypeAssert:
+		u.typeAssert(i)
+	case *ssa.Slice:
+		u.slice(i)
+	case *ssa.Range:
+		u.set(i, u.value(i.X))
+	case *ssa.Next:
+		if !i.IsString {
+			for r := 1; r <= 2; r++ {
+				if t := i.Type().(*types.Tuple).At(r).Type(); t != types.Typ[types.Invalid] {
+					u.setResult(i, r, u.contents(u.value(i.Iter), t))
+				}
+			}
+		}
+	case *ssa.Extract:
+		u.set(i, u.tuples[i.Tuple][i.Index])
+	case *ssa.Return:
+		u.returned(f, i)
+	default:
+		u.effect(i)
+	}
+}
+
+// effect is an instruction that stores, sends or calls.
+func (u *unit) effect(i ssa.Instruction) {
+	switch i := i.(type) {
+	case *ssa.Store:
+		u.store(u.value(i.Addr), i.Val, i.Pos())
+	case *ssa.MapUpdate:
+		u.store(u.value(i.Map), i.Key, i.Pos())
+		u.store(u.value(i.Map), i.Value, i.Pos())
+	case *ssa.Send:
+		u.send(i.Chan, i.X, i.Pos())
+	case *ssa.Select:
+		result := 2
+		for _, s := range i.States {
+			if s.Dir == types.SendOnly {
+				u.send(s.Chan, s.Send, s.Pos)
+				continue
+			}
+			u.setResult(i, result, u.contents(u.value(s.Chan), i.Type().(*types.Tuple).At(result).Type()))
+			result++
+		}
+	case *ssa.Call:
+		u.call(i, &i.Call, i)
+	case *ssa.Defer:
+		u.call(i, &i.Call, nil)
+	case *ssa.Go:
+		u.spawn(append(u.arguments(&i.Call), u.value(i.Call.Value)), i.Pos())
+		u.call(i, &i.Call, nil)
+	}
+}
+
+// element sets v to what stands at some places: where an address, a map or a
+// channel leads.
+func (u *unit) element(v ssa.Value, at places, commaOK bool) {
+	if !commaOK {
+		u.set(v, u.contents(at, v.Type()))
+		return
+	}
+	u.setResult(v, 0, u.contents(at, v.Type().(*types.Tuple).At(0).Type()))
+}
+
+func (u *unit) typeAssert(i *ssa.TypeAssert) {
+	if !canHold(i.AssertedType) {
+		return
+	}
+	if i.CommaOk {
+		u.setResult(i, 0, u.value(i.X))
+	} else {
+		u.set(i, u.value(i.X))
+	}
+}
+
+func (u *unit) makeClosure(i *ssa.MakeClosure) {
+	f := i.Fn.(*ssa.Function)
+	o := u.at(i, 0)
+	o.closure = f
+	for k, b := range i.Bindings {
+		values := u.value(b)
+		u.changed = place{object: o}.store(values, false) || u.changed
+		if u.within(f) {
+			u.set(f.FreeVars[k], values)
+		}
+	}
+	u.set(i, places{place{object: o}: {}})
+}
+
+// within reports whether f is a closure of the unit.
+func (u *unit) within(f *ssa.Function) bool {
+	for f.Parent() != nil {
+		f = f.Parent()
+		if f == u.function {
+			return true
+		}
+	}
+	return false
+}
+
+// slice sets i to a part of what X is. x[:0] is a new beginning: what stands in x
+// is not read any more, if no one asks for its capacity.
+func (u *unit) slice(i *ssa.Slice) {
+	if !canHold(i.Type()) {
+		return // of a string
+	}
+	high, ok := i.High.(*ssa.Const)
+	if !ok || high.Value == nil || high.Int64() != 0 {
+		u.set(i, u.value(i.X))
+		return
+	}
+	for p := range u.value(i.X) {
+		if p.object.external {
+			u.set(i, places{p: {}})
+		}
+	}
+	u.set(i, places{place{object: u.at(i, 0)}: {}})
+}
+
+// fields are the places of a field of what x is.
+func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
+	field := t.Underlying().(*types.Struct).Field(index).Origin()
+	if u.owners[field] == "" {
+		if named, ok := types.Unalias(t).(*types.Named); ok {
+			u.owners[field] = named.Obj().Name()
+		}
+	}
+	var found places
+	for p := range u.value(x) {
+		found.put(place{p.object, field})
+	}
+	return found
+}
+
+// returned notes what a function of the unit returns.
+func (u *unit) returned(f *ssa.Function, r *ssa.Return) {
+	for i, v := range r.Results {
+		values := u.value(v)
+		if len(values) == 0 || !canHold(v.Type()) {
+			continue
+		}
+		if u.returns[f] == nil {
+			u.returns[f] = make(map[int]places)
+		}
+		at := u.returns[f][i]
+		u.changed = at.add(values) || u.changed
+		u.returns[f][i] = at
+		if f == u.function {
+			u.escape(values, sink{kind: inResult, pos: r.Pos()}, r.Pos())
+		}
+	}
+}
+
+// store puts v at places, and notes where these outlive the call.
+func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
+	if canHold(v.Type()) {
+		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
+	}
+}
+
+// assign is store for what a value may be. The sink is completed where it does
+// not say yet what it is.
+func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
+	if len(values) == 0 {
+		return
+	}
+	for p := range at {
+		if p.object.global != "" {
+			u.escape(values, sink{kind: inGlobal, name: p.object.global, pos: s.pos, helper: s.helper}, pos)
+			continue
+		}
+		u.changed = p.store(values, whole) || u.changed
+		if p.object.external && u.reporting && !u.resets.has(p) {
+			u.transfer(p, values, s, pos)
+		}
+	}
+}
+
+// transfer notes a store to what a parameter leads to.
+func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
+	if s.name == "" {
+		field := p.field
+		if field == nil {
+			field = p.object.origin.field
+		}
+		s.kind = inMemory
+		if field != nil {
+			s.kind, s.name, s.owner = inField, field.Name(), u.owners[field]
+		}
+	}
+	for from := range origins(values) {
+		if len(u.summary.stores) < eventsMax {
+			u.summary.stores = append(u.summary.stores, transfer{from: from, to: p.object.origin, field: p.field, sink: s, pos: pos})
+		}
+	}
+}
+
+// escape notes that values reach something that outlives every call.
+func (u *unit) escape(values places, s sink, pos token.Pos) {
+	u.escapeVia(values, s, pos, origin{}, false)
+}
+
+func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent bool) {
+	if !u.reporting {
+		return
+	}
+	for from := range origins(values) {
+		if len(u.summary.escapes) < eventsMax {
+			u.summary.escapes = append(u.summary.escapes, escape{from: from, sink: s, pos: pos, via: via, sent: sent})
+		}
+	}
+}
+
+// send puts v into a channel: memory, if the unit has made it, and else a sink.
+func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
+	if !canHold(v.Type()) {
+		return
+	}
+	values := u.value(v)
+	for p := range u.value(channel) {
+		if p.object.external || p.object.global != "" {
+			u.escape(values, sink{kind: inChannel, pos: pos}, pos)
+		} else {
+			u.changed = p.store(values, composite(v.Type())) || u.changed
+		}
+	}
+}
+
+// spawn notes what another goroutine gets.
+func (u *unit) spawn(values []places, pos token.Pos) {
+	for _, v := range values {
+		u.escape(v, sink{kind: inGoroutine, pos: pos, joined: u.summary.joins}, pos)
+	}
+}
