@@ -108,7 +108,7 @@ func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 			return
 		}
 		l.Handler, l.Kind, l.Param, l.sink = h, kind, f.Params[from.param].Name(), to
-		l.at = a.pkg.Fset.Position(to.pos)
+		l.at = a.pkg.Fset.PositionFor(to.pos, false) // whatever a //line directive calls it
 		leaks = append(leaks, l)
 	}
 	for _, e := range s.escapes {
