@@ -84,7 +84,7 @@ func (l *Leak) Message() string {
 func (l *Leak) Suggestion() string {
 	switch l.Kind {
 	case Sender:
-		return "send in the handler itself; the sender of an external processor may be used by any goroutine"
+		return "send in the handler itself, or use the sender of an external processor"
 	case Context:
 		if l.sink.kind == inGoroutine {
 			return "let the handler wait for the goroutine, or use the context that Init gets"
