@@ -12,8 +12,9 @@ import (
 )
 
 // Analyzer reports what handlers keep, for "go vet -vettool". It knows handlers
-// by the assertions in generated files. A method that looks like a handler and is
-// in a package without such files has a fact for those who assert it.
+// by the assertions in generated files. In a package without such files a method
+// with the name of a handler gets a fact, which the package that asserts the
+// handler reads.
 var Analyzer = &analysis.Analyzer{
 	Name:      "topogenlifetime",
 	Doc:       "report handlers that keep a message pointer, a sender or a context after they return\n\nThese are valid during the call only: what is read or sent through them later is wrong or lost.",
@@ -22,18 +23,17 @@ var Analyzer = &analysis.Analyzer{
 	FactTypes: []analysis.Fact{new(keeps)},
 }
 
-// keeps is a fact of a method: what it does with its parameters, if it turns out
-// to be a handler.
+// keeps is the fact of a method: where its parameters go. Only the package that
+// asserts the method knows whether it is a handler, and what each parameter is.
 type keeps struct{ List []kept }
 
 type kept struct {
-	Param   int // without the receiver
-	Joined  bool
-	Kind    sinkKind
-	Message string // for a Kind that the one who asserts knows: by kind
-	Sender  string
-	Context string
-	Where   string // file:line
+	Param  int // without the receiver
+	Kind   sinkKind
+	Joined bool
+	Where  string // file:line
+
+	Message, Sender, Context string // the text of the finding, if the parameter is that
 }
 
 func (*keeps) AFact() {}
@@ -111,7 +111,7 @@ func export(pass *analysis.Pass, pkg *Package) {
 	}
 }
 
-// keptBy is what a method keeps of each parameter, whatever that is.
+// keptBy lists the parameters that a method keeps.
 func keptBy(pkg *Package, h Handler) (list []kept) {
 	for _, l := range Check(pkg, []Handler{h}) {
 		k := kept{Param: [...]int{Message: h.Message, Sender: h.Sender, Context: h.Context}[l.Kind], Joined: l.sink.joined, Kind: l.sink.kind}
@@ -126,7 +126,7 @@ func keptBy(pkg *Package, h Handler) (list []kept) {
 	return list
 }
 
-// guess takes each parameter of a method for what it may be.
+// guess gives each parameter of a method the only kind that its type allows.
 func guess(sig *types.Signature, typ, name string) Handler {
 	h := Handler{Type: typ, Name: name, Message: None, Sender: None, Context: None}
 	for i := range sig.Params().Len() {

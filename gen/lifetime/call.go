@@ -44,7 +44,7 @@ func (u *unit) arguments(call *ssa.CallCommon) []places {
 	return list
 }
 
-// call is what a call does; result is nil where it gives none that is used.
+// call follows a call. The result is nil for go and defer statements.
 func (u *unit) call(i ssa.CallInstruction, call *ssa.CallCommon, result ssa.Value) {
 	if b, ok := call.Value.(*ssa.Builtin); ok {
 		u.builtin(b.Name(), call, result)
@@ -229,7 +229,7 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 	}
 }
 
-// derived takes a context that a call gives for the one that it got.
+// derived treats a context that a call returns as the context that it was given.
 func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
 	if result == nil {
 		return
@@ -269,12 +269,12 @@ func (u *unit) sentByInterface(call *ssa.CallCommon, args []places, pos token.Po
 	}
 }
 
-// apply does what a summary says.
+// apply follows a call by the summary of the callee.
 func (u *unit) apply(s *summary, name string, args []places, result ssa.Value, pos token.Pos) {
 	if u.reporting {
 		for _, e := range s.escapes {
 			if e.sink.kind == inResult {
-				continue // results says it
+				continue // the results of the summary have it
 			}
 			u.applyEscape(e, name, args, pos)
 		}
@@ -322,10 +322,10 @@ func (u *unit) applyEscape(e escape, name string, args []places, pos token.Pos) 
 	}
 }
 
-// resolve is what an origin of a callee is to the caller.
+// resolve finds what an origin of a callee means in the caller.
 func (u *unit) resolve(o origin, args []places) places {
 	if o.param >= len(args) {
-		return nil // what a wrapper binds, if we do not know the wrapper
+		return nil // bound by a wrapper whose bindings are not known
 	}
 	if !o.inner {
 		return args[o.param]

@@ -12,13 +12,13 @@
 // # What is reported
 //
 // A message pointer, a sender or a context must not reach a field, a global, a
-// channel, a goroutine or a closure that outlives the call. A finding says which
-// parameter, where it goes, and which helper does so.
+// channel, a goroutine or a closure that outlives the call. A finding names the
+// parameter, the place where it goes, and the helper that puts it there.
 //
 //   - A message pointer is the pointer itself, the address of a field of the
-//     message, a slice of an array in it, and whatever holds one of these.
-//     A copy of the value is not, nor is what the message's own pointers, slices
-//     and maps refer to: the receiver owns these.
+//     message, a slice of an array in it, and any value that holds one of these.
+//     A copy of the message is legal to keep. So are the slices, maps and pointers
+//     that the message holds: the receiver owns them.
 //   - A sender may not be used in another goroutine at all. A message pointer and
 //     a context may, if the handler waits for the goroutine.
 //   - A context that is derived from the context of a call is that context.
@@ -46,6 +46,6 @@
 // others, and of the functions that they call, go/ssa makes a form in which each
 // value is computed once. A function and its closures are one unit; an analysis
 // after Andersen finds which memory each value may point to, by field but without
-// regard to the order of statements. Each unit gets a summary: where its
-// parameters, and what is reached through them, may go. Callers apply summaries.
+// regard to the order of statements. Each unit gets a summary, which says where its
+// parameters, and the memory behind them, may go. Callers apply summaries.
 package lifetime

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// joins reports whether the unit waits for goroutines: any wait counts, for any
-// goroutine, but one that itself runs in a goroutine.
+// joins reports whether the unit waits for goroutines. Any wait counts, for any
+// goroutine, except for a wait within a goroutine that the unit starts.
 func (u *unit) joins() bool {
 	spawned := u.spawned()
 	for _, f := range u.functions {
@@ -81,8 +81,8 @@ func (u *unit) own(channel ssa.Value) bool {
 	return false
 }
 
-// joinsFor reports whether a function that is called waits for goroutines of the
-// caller's: it gets something to wait with.
+// joinsFor reports whether a called function waits for goroutines of its caller:
+// an argument must be something to wait for them with.
 func (u *unit) joinsFor(call *ssa.CallCommon) bool {
 	f := u.callee(call)
 	if f == nil || u.within(f) || !u.summaryOf(f).joins {

@@ -89,7 +89,7 @@ func (l *Leak) Suggestion() string {
 		if l.sink.kind == inGoroutine {
 			return "let the handler wait for the goroutine, or use the context that Init gets"
 		}
-		return "pass the context as an argument, or keep the one that Init gets"
+		return "pass the context as an argument, or keep the context that Init gets"
 	default:
 		return "copy the message: *" + l.Param
 	}

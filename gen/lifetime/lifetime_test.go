@@ -7,6 +7,9 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,6 +33,25 @@ func TestHandlersOfOtherPackages(t *testing.T) {
 // TestHostileCode: recursion, generic functions that never end, cycles of values.
 func TestHostileCode(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "hostile")
+}
+
+// TestNothingIsReportedInThisRepository: the examples and the packages of
+// generated_test are legal code.
+func TestNothingIsReportedInThisRepository(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
+	tool := filepath.Join(t.TempDir(), "topogen-vet")
+	for _, args := range [][]string{
+		{"build", "-o", tool, "./cmd/topogen-vet"},
+		{"vet", "-vettool=" + tool, "./examples/...", "./generated_test/..."},
+	} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = filepath.Join("..", "..")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd, err, out)
+		}
+	}
 }
 
 // load type-checks the text of a file whose handlers are methods ReceiveM of A.

@@ -11,15 +11,15 @@ type origin struct {
 	field *types.Var // by which it was reached; nil: an element
 }
 
-// object is some memory, or a value that another function hands over.
+// object is some memory, or a parameter and the memory behind it.
 type object struct {
 	origin   origin // of parameters and what they lead to
 	external bool   // origin holds
-	global   string // a package variable and all it leads to; "": none
+	global   string // the package variable that the object is, or is reached through; "": none
 	closure  any    // *ssa.Function: the function, if it is one
 	channel  bool   // made by the unit itself
 	fields   map[*types.Var]places
-	parts    places // composites that were stored whole
+	parts    places // structs and arrays that were stored as a whole
 }
 
 // place is an object, or a field of it. A place that is a field stands for its
@@ -81,7 +81,7 @@ func (o *objects) variable(name string) *object {
 	return o.vars[name]
 }
 
-// load is what stands at a place.
+// load finds the values that may be stored at a place.
 func (o *objects) load(p place) places {
 	var found places
 	o.collect(p, &found, make(map[place]bool))
@@ -114,8 +114,8 @@ func (o *objects) collect(p place, found *places, seen map[place]bool) {
 	}
 }
 
-// inside is what is reached through a parameter by a field. However deep, it is
-// told apart by the last field alone.
+// inside is the object that is reached through a parameter by a field. Objects at
+// any depth are told apart by the last field only, which bounds their number.
 func (o *objects) inside(p place) *object {
 	field := p.field
 	if field == nil {
@@ -124,7 +124,7 @@ func (o *objects) inside(p place) *object {
 	return o.from(origin{param: p.object.origin.param, inner: true, field: field})
 }
 
-// loadWhole is the composite that stands at a place.
+// loadWhole is the struct or array at a place.
 func (o *objects) loadWhole(p place) place {
 	if p.object.external {
 		return place{object: o.inside(p)}
@@ -153,8 +153,8 @@ func (p place) store(values places, whole bool) bool {
 	return changed
 }
 
-// reach are all objects that values lead to: themselves, and what stands in those
-// that are local.
+// reach finds all objects that values lead to: the values themselves, and the
+// contents of local objects, at any depth.
 func reach(values places) map[*object]bool {
 	seen := make(map[*object]bool)
 	var visit func(values places)

@@ -2,8 +2,8 @@ package lifetime
 
 import "golang.org/x/tools/go/ssa"
 
-// resets are the places that a unit empties before it returns, whatever happens:
-// what it stores there does not outlive the call.
+// resets are the places that a unit always empties before it returns. A value
+// that is stored there does not outlive the call.
 type resets map[place]bool
 
 func (r resets) has(p place) bool { return r[p] }
@@ -66,8 +66,8 @@ func (u *unit) resetIn(b *ssa.BasicBlock, deferred bool) {
 	}
 }
 
-// emptied notes what the builtins delete and clear empty. A delete that is not
-// deferred is mostly about another entry than the one that was made.
+// emptied notes the maps that the builtins delete and clear empty. A delete that
+// is not deferred mostly evicts an older entry, so it does not count.
 func (u *unit) emptied(call *ssa.CallCommon, deferred bool) {
 	b, ok := call.Value.(*ssa.Builtin)
 	if !ok || b.Name() != "clear" && !(deferred && b.Name() == "delete") {

@@ -80,7 +80,7 @@ func typeName(e ast.Expr) string {
 func (s *syntax) suspect(h Handler) bool {
 	f := s.methods[[2]string{h.Type, h.Name}]
 	if f == nil {
-		return len(s.functions[h.Name]) > 0 // of an embedded type, or of an alias's
+		return len(s.functions[h.Name]) > 0 // the method of an embedded type, or the type is an alias
 	}
 	return !s.harmless(f, h.params())
 }
@@ -111,7 +111,7 @@ func (s *syntax) harmless(f *ast.FuncDecl, params map[int]Kind) bool {
 	}
 	for index := range params {
 		if index >= f.Type.Params.NumFields() {
-			return false // a variadic one that gets several
+			return false // a variadic function with several arguments
 		}
 	}
 	for again := len(u.kinds) > 0; again && !u.doubt; {
@@ -123,7 +123,7 @@ func (s *syntax) harmless(f *ast.FuncDecl, params map[int]Kind) bool {
 }
 
 // passes reports whether all functions of a name keep nothing of an argument. A
-// function that is being looked at, as one that calls itself, does not by that.
+// recursive call by itself keeps nothing.
 func (s *syntax) passes(p passing) bool {
 	if harmless, ok := s.passed[p]; ok {
 		return harmless

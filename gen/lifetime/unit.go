@@ -53,7 +53,7 @@ func newUnit(a *checker, f *ssa.Function) *unit {
 	return u
 }
 
-// run finds what values may be, then notes where they go.
+// run first finds what each value may be, and then where parameters go.
 func (u *unit) run() {
 	n := 0
 	for _, f := range u.functions {
@@ -163,7 +163,7 @@ func (u *unit) setResult(v ssa.Value, i int, values places) {
 	u.tuples[v][i] = at
 }
 
-// contents are what stands at any of some places, as a value of type t.
+// contents are the values of type t that may be stored at some places.
 func (u *unit) contents(at places, t types.Type) places {
 	if !canHold(t) {
 		return nil
@@ -275,8 +275,8 @@ func (u *unit) effect(i ssa.Instruction) {
 	}
 }
 
-// element sets v to what stands at some places: where an address, a map or a
-// channel leads.
+// element sets v to the values that may be stored at some places: behind an
+// address, in a map, or in a channel.
 func (u *unit) element(v ssa.Value, at places, commaOK bool) {
 	if !commaOK {
 		u.set(v, u.contents(at, v.Type()))
@@ -321,8 +321,8 @@ func (u *unit) within(f *ssa.Function) bool {
 	return false
 }
 
-// slice sets i to a part of what X is. x[:0] is a new beginning: what stands in x
-// is not read any more, if no one asks for its capacity.
+// slice sets i to a part of X. x[:0] counts as an empty slice: the elements of x
+// are overwritten before they are read again, as far as code is ordinary.
 func (u *unit) slice(i *ssa.Slice) {
 	if !canHold(i.Type()) {
 		return // of a string
