@@ -118,8 +118,8 @@ func (u *unit) setCallResult(result ssa.Value, k int, values places) {
 // made.
 func (u *unit) dynamic(call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
 	for p := range u.value(call.Value) {
-		f, ok := p.object.closure.(*ssa.Function)
-		if !ok {
+		f := p.object.closure
+		if f == nil {
 			continue
 		}
 		all := args
@@ -215,7 +215,7 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 	object = object.Origin()
 	switch keepers[fullName(object)] {
 	case starts:
-		u.spawn(args, pos)
+		u.starts(call, args, result, pos)
 	case holds:
 		for k, a := range args[1:] {
 			u.assign(args[0], a, composite(call.Args[k+1].Type()), sink{pos: pos}, pos)
@@ -229,9 +229,21 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 	}
 }
 
-// derived treats a context that a call returns as the context that it was given.
+// starts follows a call that runs its functions in another goroutine. A result
+// that is used, such as the timer of time.AfterFunc, is to stop that.
+func (u *unit) starts(call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
+	stops := result != nil && result.Referrers() != nil && len(*result.Referrers()) > 0
+	for k, a := range args {
+		if _, ok := call.Args[k].Type().Underlying().(*types.Signature); ok {
+			u.escape(a, sink{kind: inGoroutine, pos: pos, joined: stops || u.summary.joins}, pos)
+		}
+	}
+}
+
+// derived treats a context that a call returns as the context that it was given,
+// unless it is made to outlive that.
 func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
-	if result == nil {
+	if f := call.StaticCallee(); result == nil || f != nil && f.Name() == "WithoutCancel" {
 		return
 	}
 	for _, a := range call.Args {

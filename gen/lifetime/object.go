@@ -1,7 +1,10 @@
 package lifetime
 
 import (
+	"go/token"
 	"go/types"
+
+	"golang.org/x/tools/go/ssa"
 )
 
 // origin is a parameter of a unit, or what is reached through it.
@@ -13,11 +16,12 @@ type origin struct {
 
 // object is some memory, or a parameter and the memory behind it.
 type object struct {
-	origin   origin // of parameters and what they lead to
-	external bool   // origin holds
-	global   string // the package variable that the object is, or is reached through; "": none
-	closure  any    // *ssa.Function: the function, if it is one
-	channel  bool   // made by the unit itself
+	origin   origin        // of parameters and what they lead to
+	external bool          // origin holds
+	global   string        // the package variable that the object is, or is reached through; "": none
+	param    types.Type    // of a parameter itself; else nil
+	closure  *ssa.Function // the function, if it is one
+	channel  bool          // made by the unit itself
 	fields   map[*types.Var]places
 	parts    places // structs and arrays that were stored as a whole
 }
@@ -28,6 +32,10 @@ type place struct {
 	object *object
 	field  *types.Var // nil: the object, or an element of it
 }
+
+// keys stands for the field of a map in which its keys are: they are not mixed up
+// with the values.
+var keys = types.NewVar(token.NoPos, nil, "keys", types.Typ[types.Invalid])
 
 // places are what a value may be.
 type places map[place]struct{}
@@ -102,9 +110,6 @@ func (o *objects) collect(p place, found *places, seen map[place]bool) {
 		found.put(place{object: o.inside(p)})
 	}
 	found.add(obj.fields[p.field])
-	if p.field != nil {
-		found.add(obj.fields[nil])
-	}
 	for part := range obj.parts {
 		if p.field == nil {
 			o.collect(part, found, seen)
@@ -130,6 +135,16 @@ func (o *objects) loadWhole(p place) place {
 		return place{object: o.inside(p)}
 	}
 	return p
+}
+
+// mayBe reports whether a place may be a value of type t: a parameter itself has
+// no other type than its own, unless an interface holds it.
+func (p place) mayBe(t types.Type) bool {
+	own := p.object.param
+	if own == nil || p.field != nil || types.IsInterface(own) || types.IsInterface(t) {
+		return true
+	}
+	return types.Identical(own.Underlying(), t.Underlying())
 }
 
 // store puts values at a place that is local to the unit.

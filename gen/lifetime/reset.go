@@ -1,6 +1,10 @@
 package lifetime
 
-import "golang.org/x/tools/go/ssa"
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
 
 // resets are the places that a unit always empties before it returns. A value
 // that is stored there does not outlive the call.
@@ -8,72 +12,126 @@ type resets map[place]bool
 
 func (r resets) has(p place) bool { return r[p] }
 
-// findResets looks for deferred functions, and for the ends of the unit's
-// function, that set a field to nil or delete from a map.
+// findResets looks for deferred functions that set a field to nil or empty a map,
+// and for fields that are nil at each return of the unit's function.
 func (u *unit) findResets() {
-	u.resets = make(resets)
-	deferred := make(map[*ssa.Function]bool)
+	u.resets = u.resetsAtReturns()
 	for _, b := range u.function.Blocks {
 		for _, i := range b.Instrs {
 			d, ok := i.(*ssa.Defer)
 			if !ok {
 				continue
 			}
-			if f := d.Call.StaticCallee(); f != nil {
-				deferred[f] = true
+			u.emptied(u.resets, &d.Call, true)
+			f := d.Call.StaticCallee()
+			if f == nil || len(f.Blocks) == 0 || !u.within(f) {
+				continue
 			}
-			u.emptied(&d.Call, true)
-		}
-	}
-	for _, f := range u.functions {
-		for _, b := range f.Blocks {
-			if deferred[f] && b == f.Blocks[0] || f == u.function && endsAll(b) {
-				u.resetIn(b, deferred[f])
+			emptied := make(map[place]*ssa.BasicBlock)
+			u.follow(f.Blocks[0], emptied, true)
+			for p := range emptied {
+				u.resets[p] = true
 			}
 		}
 	}
 }
 
-// endsAll reports whether a block returns and nothing else of its function does.
-func endsAll(b *ssa.BasicBlock) bool {
-	for _, other := range b.Parent().Blocks {
-		if len(other.Instrs) == 0 {
+// resetsAtReturns are the places that are empty at each return.
+func (u *unit) resetsAtReturns() resets {
+	var common resets
+	for _, b := range u.function.Blocks {
+		if len(b.Instrs) == 0 || b == u.function.Recover {
 			continue
 		}
-		if _, returns := other.Instrs[len(other.Instrs)-1].(*ssa.Return); returns != (other == b) {
-			return false
+		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); !ok {
+			continue
+		}
+		empty := u.emptyAt(b)
+		if common == nil {
+			common = empty
+		}
+		for p := range common {
+			if !empty[p] {
+				delete(common, p)
+			}
 		}
 	}
-	return true
+	if common == nil {
+		return make(resets)
+	}
+	return common
 }
 
-// resetIn notes what a block empties and does not fill again.
-func (u *unit) resetIn(b *ssa.BasicBlock, deferred bool) {
+// emptyAt are the places that are empty at the end of a block, whichever way leads
+// there.
+func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
+	var way []*ssa.BasicBlock // blocks that each way goes through, in order
+	for b := end; b != nil; b = b.Idom() {
+		way = append(way, b)
+	}
+	slices.Reverse(way)
+	emptied := make(map[place]*ssa.BasicBlock) // and where
+	for _, b := range way {
+		u.follow(b, emptied, false)
+	}
+	if len(emptied) == 0 {
+		return make(resets)
+	}
+	for _, b := range u.function.Blocks { // a detour may fill them again
+		if slices.Contains(way, b) {
+			continue
+		}
+		for _, i := range b.Instrs {
+			if s, ok := i.(*ssa.Store); ok {
+				for p := range u.value(s.Addr) {
+					if at := emptied[p]; at != nil && at.Dominates(b) {
+						delete(emptied, p)
+					}
+				}
+			}
+		}
+	}
+	found := make(resets)
+	for p := range emptied {
+		found[p] = true
+	}
+	return found
+}
+
+// follow notes what a block empties, and forgets what it fills again.
+func (u *unit) follow(b *ssa.BasicBlock, emptied map[place]*ssa.BasicBlock, deferred bool) {
 	for _, i := range b.Instrs {
 		switch i := i.(type) {
 		case *ssa.Store:
 			c, isConst := i.Val.(*ssa.Const)
 			for p := range u.value(i.Addr) {
 				if isConst && c.IsNil() {
-					u.resets[p] = true
+					emptied[p] = b
 				} else {
-					delete(u.resets, p)
+					delete(emptied, p)
 				}
 			}
 		case *ssa.Call:
-			u.emptied(&i.Call, deferred)
+			cleared := make(resets)
+			u.emptied(cleared, &i.Call, deferred)
+			for p := range cleared {
+				emptied[p] = b
+			}
 		}
 	}
 }
 
-// emptied notes the maps that the builtins delete and clear empty. A delete that
+// emptied notes the maps and slices that the builtins delete and clear empty. A delete that
 // is not deferred mostly evicts an older entry, so it does not count.
-func (u *unit) emptied(call *ssa.CallCommon, deferred bool) {
+func (u *unit) emptied(found resets, call *ssa.CallCommon, deferred bool) {
 	b, ok := call.Value.(*ssa.Builtin)
 	if !ok || b.Name() != "clear" && !(deferred && b.Name() == "delete") {
 		return
 	}
 	for p := range u.value(call.Args[0]) {
-		u.resets[p] = true
+		found[p] = true
+		if o := p.object; o.external && o.origin.inner { // the field that has the map or slice
+			found[place{u.objects.from(origin{param: o.origin.param}), o.origin.field}] = true
+		}
 	}
 }

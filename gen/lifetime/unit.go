@@ -88,7 +88,9 @@ func (u *unit) run() {
 
 func (u *unit) parameter(v ssa.Value, index int) {
 	if canHold(v.Type()) {
-		u.values[v] = places{place{object: u.objects.from(origin{param: index})}: {}}
+		o := u.objects.from(origin{param: index})
+		o.param = v.Type()
+		u.values[v] = places{place{object: o}: {}}
 	}
 }
 
@@ -173,7 +175,11 @@ func (u *unit) contents(at places, t types.Type) places {
 		if composite(t) {
 			found.put(u.objects.loadWhole(p))
 		} else {
-			found.add(u.objects.load(p))
+			for v := range u.objects.load(p) {
+				if v.mayBe(t) {
+					found.put(v)
+				}
+			}
 		}
 	}
 	return found
@@ -191,7 +197,9 @@ func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
 	case *ssa.MakeClosure:
 		u.makeClosure(i)
 	case *ssa.FieldAddr:
-		u.set(i, u.fields(i.X, i.X.Type().Underlying().(*types.Pointer).Elem(), i.Field))
+		if p, ok := i.X.Type().Underlying().(*types.Pointer); ok { // else a type parameter
+			u.set(i, u.fields(i.X, p.Elem(), i.Field))
+		}
 	case *ssa.Field:
 		u.set(i, u.contents(u.fields(i.X, i.X.Type(), i.Field), i.Type()))
 	case *ssa.IndexAddr:
@@ -230,11 +238,7 @@ func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
 		u.set(i, u.value(i.X))
 	case *ssa.Next:
 		if !i.IsString {
-			for r := 1; r <= 2; r++ {
-				if t := i.Type().(*types.Tuple).At(r).Type(); t != types.Typ[types.Invalid] {
-					u.setResult(i, r, u.contents(u.value(i.Iter), t))
-				}
-			}
+			u.next(i)
 		}
 	case *ssa.Extract:
 		u.set(i, u.tuples[i.Tuple][i.Index])
@@ -245,34 +249,27 @@ func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
 	}
 }
 
-// effect is an instruction that stores, sends or calls.
-func (u *unit) effect(i ssa.Instruction) {
-	switch i := i.(type) {
-	case *ssa.Store:
-		u.store(u.value(i.Addr), i.Val, i.Pos())
-	case *ssa.MapUpdate:
-		u.store(u.value(i.Map), i.Key, i.Pos())
-		u.store(u.value(i.Map), i.Value, i.Pos())
-	case *ssa.Send:
-		u.send(i.Chan, i.X, i.Pos())
-	case *ssa.Select:
-		result := 2
-		for _, s := range i.States {
-			if s.Dir == types.SendOnly {
-				u.send(s.Chan, s.Send, s.Pos)
-				continue
-			}
-			u.setResult(i, result, u.contents(u.value(s.Chan), i.Type().(*types.Tuple).At(result).Type()))
-			result++
+// next is a step of a loop over a map.
+func (u *unit) next(i *ssa.Next) {
+	of := u.value(i.Iter)
+	for r, at := range map[int]places{1: keysOf(of), 2: of} {
+		if t := i.Type().(*types.Tuple).At(r).Type(); t != types.Typ[types.Invalid] {
+			u.setResult(i, r, u.contents(at, t))
 		}
-	case *ssa.Call:
-		u.call(i, &i.Call, i)
-	case *ssa.Defer:
-		u.call(i, &i.Call, nil)
-	case *ssa.Go:
-		u.spawn(append(u.arguments(&i.Call), u.value(i.Call.Value)), i.Pos())
-		u.call(i, &i.Call, nil)
 	}
+}
+
+// keysOf are the places of the keys of maps.
+func keysOf(maps places) places {
+	var found places
+	for p := range maps {
+		if p.object.external || p.object.global != "" {
+			found.put(p)
+		} else {
+			found.put(place{p.object, keys})
+		}
+	}
+	return found
 }
 
 // element sets v to the values that may be stored at some places: behind an
@@ -289,10 +286,16 @@ func (u *unit) typeAssert(i *ssa.TypeAssert) {
 	if !canHold(i.AssertedType) {
 		return
 	}
+	var found places
+	for p := range u.value(i.X) {
+		if p.mayBe(i.AssertedType) {
+			found.put(p)
+		}
+	}
 	if i.CommaOk {
-		u.setResult(i, 0, u.value(i.X))
+		u.setResult(i, 0, found)
 	} else {
-		u.set(i, u.value(i.X))
+		u.set(i, found)
 	}
 }
 
@@ -342,7 +345,11 @@ func (u *unit) slice(i *ssa.Slice) {
 
 // fields are the places of a field of what x is.
 func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
-	field := t.Underlying().(*types.Struct).Field(index).Origin()
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	field := s.Field(index).Origin()
 	if u.owners[field] == "" {
 		if named, ok := types.Unalias(t).(*types.Named); ok {
 			u.owners[field] = named.Obj().Name()
@@ -371,87 +378,5 @@ func (u *unit) returned(f *ssa.Function, r *ssa.Return) {
 		if f == u.function {
 			u.escape(values, sink{kind: inResult, pos: r.Pos()}, r.Pos())
 		}
-	}
-}
-
-// store puts v at places, and notes where these outlive the call.
-func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
-	if canHold(v.Type()) {
-		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
-	}
-}
-
-// assign is store for what a value may be. The sink is completed where it does
-// not say yet what it is.
-func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
-	if len(values) == 0 {
-		return
-	}
-	for p := range at {
-		if p.object.global != "" {
-			u.escape(values, sink{kind: inGlobal, name: p.object.global, pos: s.pos, helper: s.helper}, pos)
-			continue
-		}
-		u.changed = p.store(values, whole) || u.changed
-		if p.object.external && u.reporting && !u.resets.has(p) {
-			u.transfer(p, values, s, pos)
-		}
-	}
-}
-
-// transfer notes a store to what a parameter leads to.
-func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
-	if s.name == "" {
-		field := p.field
-		if field == nil {
-			field = p.object.origin.field
-		}
-		s.kind = inMemory
-		if field != nil {
-			s.kind, s.name, s.owner = inField, field.Name(), u.owners[field]
-		}
-	}
-	for from := range origins(values) {
-		if len(u.summary.stores) < eventsMax {
-			u.summary.stores = append(u.summary.stores, transfer{from: from, to: p.object.origin, field: p.field, sink: s, pos: pos})
-		}
-	}
-}
-
-// escape notes that values reach something that outlives every call.
-func (u *unit) escape(values places, s sink, pos token.Pos) {
-	u.escapeVia(values, s, pos, origin{}, false)
-}
-
-func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent bool) {
-	if !u.reporting {
-		return
-	}
-	for from := range origins(values) {
-		if len(u.summary.escapes) < eventsMax {
-			u.summary.escapes = append(u.summary.escapes, escape{from: from, sink: s, pos: pos, via: via, sent: sent})
-		}
-	}
-}
-
-// send puts v into a channel: memory, if the unit has made it, and else a sink.
-func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
-	if !canHold(v.Type()) {
-		return
-	}
-	values := u.value(v)
-	for p := range u.value(channel) {
-		if p.object.external || p.object.global != "" {
-			u.escape(values, sink{kind: inChannel, pos: pos}, pos)
-		} else {
-			u.changed = p.store(values, composite(v.Type())) || u.changed
-		}
-	}
-}
-
-// spawn notes what another goroutine gets.
-func (u *unit) spawn(values []places, pos token.Pos) {
-	for _, v := range values {
-		u.escape(v, sink{kind: inGoroutine, pos: pos, joined: u.summary.joins}, pos)
 	}
 }

@@ -245,6 +245,40 @@ func (p *ResetAtTheEnd) ReceivePage(ctx context.Context, m *Page, out *PageSende
 
 func (p *ResetAtTheEnd) work() {}
 
+type ResetAtEachReturn struct {
+	cur     *Page
+	scratch []*Page
+}
+
+func (p *ResetAtEachReturn) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	p.cur = m
+	p.scratch = append(p.scratch[:0], m)
+	if m.Size > 10 {
+		clear(p.scratch)
+		p.cur = nil
+		return nil
+	}
+	if m.Size < 0 {
+		p.cur = m.Next
+	}
+	p.work()
+	clear(p.scratch)
+	p.cur = nil
+	return nil
+}
+
+func (p *ResetAtEachReturn) work() {}
+
+type ResetTooEarly struct{ cur *Page }
+
+func (p *ResetTooEarly) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	p.cur = nil
+	if m.Size > 10 {
+		p.cur = m // want `message pointer m is stored in field cur`
+	}
+	return nil
+}
+
 type ResetSometimes struct{ cur *Page }
 
 func (p *ResetSometimes) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
@@ -259,6 +293,36 @@ type ValueReceiver struct{ last *Page }
 
 func (p ValueReceiver) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
 	p.last = m
+	return nil
+}
+
+type result struct{ size int }
+
+type PointerIsLocalKey struct{ results []*result }
+
+func (p *PointerIsLocalKey) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	byPage := make(map[*Page]*result)
+	byPage[m] = &result{m.Size}
+	for _, r := range byPage {
+		p.results = append(p.results, r)
+	}
+	p.results = append(p.results, byPage[m])
+	mixed := []any{m, &result{m.Size}}
+	for _, x := range mixed {
+		if r, ok := x.(*result); ok {
+			p.results = append(p.results, r)
+		}
+	}
+	return nil
+}
+
+type LocalKeyIsKept struct{ pages []*Page }
+
+func (p *LocalKeyIsKept) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	seen := map[*Page]bool{m: true}
+	for page := range seen {
+		p.pages = append(p.pages, page) // want `message pointer m is stored in field pages`
+	}
 	return nil
 }
 

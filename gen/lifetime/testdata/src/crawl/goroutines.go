@@ -231,7 +231,19 @@ func (p *ContextInGoroutine) ReceivePage(ctx context.Context, m *Page, out *Page
 	go func() { // want `context ctx is used in another goroutine`
 		<-ctx.Done()
 	}()
-	context.AfterFunc(ctx, func() { println("stopped") }) // want `context ctx is used in another goroutine`
+	context.AfterFunc(ctx, func() { _ = work(ctx, nil) }) // want `context ctx is used in another goroutine`
+	context.AfterFunc(ctx, func() { println("stopped") })
+	return nil
+}
+
+type StopsAfterFunc struct{ ctx context.Context }
+
+func (p *StopsAfterFunc) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	stop := context.AfterFunc(ctx, func() { println(m.URL) })
+	defer stop()
+	timer := time.AfterFunc(time.Second, func() { println(m.URL, ctx) })
+	defer timer.Stop()
+	p.ctx = context.WithoutCancel(ctx)
 	return nil
 }
 
