@@ -292,6 +292,9 @@ func (u *unit) apply(s *summary, name string, args []places, result ssa.Value, p
 		}
 	}
 	for _, t := range s.stores {
+		if !u.work.step() {
+			return
+		}
 		at := u.resolve(t.to, args)
 		if t.field != nil {
 			moved := make(places)
@@ -348,7 +351,7 @@ func (u *unit) resolve(o origin, args []places) places {
 			found.add(u.objects.load(p))
 		}
 	}
-	for object := range reach(args[o.param]) {
+	for object := range u.objects.reach(args[o.param]) {
 		found.add(u.objects.load(place{object, o.field}))
 	}
 	return found

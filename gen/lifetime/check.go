@@ -15,7 +15,7 @@ type checker struct {
 	summaries map[*ssa.Function]*summary
 	busy      map[*ssa.Function]bool // being summarized
 	recursive map[*ssa.Function]bool // asked for while busy
-	visits    int                    // of instructions
+	work      *work
 }
 
 // Check finds what handlers keep. It leaves out handlers that another package
@@ -59,6 +59,7 @@ func newChecker(pkg *Package) *checker {
 		summaries: make(map[*ssa.Function]*summary),
 		busy:      make(map[*ssa.Function]bool),
 		recursive: make(map[*ssa.Function]bool),
+		work:      new(work),
 	}
 	for file := range pkg.Generated {
 		a.generated[pkg.Fset.PositionFor(file.Package, false).Filename] = true
@@ -100,6 +101,7 @@ func (a *checker) sender(f *ssa.Function) bool {
 
 // handler is what the summary of a handler's method means for its parameters.
 func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
+	a.work.next()
 	s := a.summaryOf(f)
 	kinds := h.params()
 	add := func(from origin, to sink, l Leak) {

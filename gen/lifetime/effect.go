@@ -74,10 +74,8 @@ func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
 			s.kind, s.name, s.owner = inField, field.Name(), u.owners[field]
 		}
 	}
-	for from := range origins(values) {
-		if len(u.summary.stores) < eventsMax {
-			u.summary.stores = append(u.summary.stores, transfer{from: from, to: p.object.origin, field: p.field, sink: s, pos: pos})
-		}
+	for from := range u.origins(values) {
+		u.summary.addStore(transfer{from: from, to: p.object.origin, field: p.field, sink: s, pos: pos})
 	}
 }
 
@@ -90,10 +88,8 @@ func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent 
 	if !u.reporting {
 		return
 	}
-	for from := range origins(values) {
-		if len(u.summary.escapes) < eventsMax {
-			u.summary.escapes = append(u.summary.escapes, escape{from: from, sink: s, pos: pos, via: via, sent: sent})
-		}
+	for from := range u.origins(values) {
+		u.summary.addEscape(escape{from: from, sink: s, pos: pos, via: via, sent: sent})
 	}
 }
 

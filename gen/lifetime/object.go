@@ -68,11 +68,35 @@ const placesMax = 200
 type objects struct {
 	outer map[origin]*object
 	vars  map[string]*object
+	work  *work
 }
 
-func newObjects() *objects {
-	return &objects{outer: make(map[origin]*object), vars: make(map[string]*object)}
+func newObjects(w *work) *objects {
+	return &objects{outer: make(map[origin]*object), vars: make(map[string]*object), work: w}
 }
+
+// work counts steps, of about 100 ns each. Code may be so tangled that each value
+// may be all others: then a handler is left before the count gets too large.
+type work struct {
+	done  int
+	limit int // for the handler at hand
+}
+
+const (
+	handlerWorkMax = 1 << 20 // steps: a tenth of a second, where most handlers take a thousand
+	workMax        = 1 << 24 // steps, for all handlers of a package: some seconds
+)
+
+// step reports whether another step may be taken.
+func (w *work) step() bool {
+	w.done++
+	return w.done <= w.limit
+}
+
+func (w *work) exhausted() bool { return w.done > w.limit }
+
+// next begins another handler.
+func (w *work) next() { w.limit = min(w.done+handlerWorkMax, workMax) }
 
 // from is the object for an origin.
 func (o *objects) from(at origin) *object {
@@ -97,7 +121,7 @@ func (o *objects) load(p place) places {
 }
 
 func (o *objects) collect(p place, found *places, seen map[place]bool) {
-	if seen[p] {
+	if seen[p] || !o.work.step() {
 		return
 	}
 	seen[p] = true
@@ -170,12 +194,12 @@ func (p place) store(values places, whole bool) bool {
 
 // reach finds all objects that values lead to: the values themselves, and the
 // contents of local objects, at any depth.
-func reach(values places) map[*object]bool {
+func (o *objects) reach(values places) map[*object]bool {
 	seen := make(map[*object]bool)
 	var visit func(values places)
 	visit = func(values places) {
 		for v := range values {
-			if seen[v.object] {
+			if seen[v.object] || !o.work.step() {
 				continue
 			}
 			seen[v.object] = true

@@ -34,7 +34,7 @@ type site struct {
 func newUnit(a *checker, f *ssa.Function) *unit {
 	u := &unit{
 		checker: a, function: f,
-		objects: newObjects(),
+		objects: newObjects(a.work),
 		values:  make(map[ssa.Value]places),
 		tuples:  make(map[ssa.Value]map[int]places),
 		sites:   make(map[site]*object),
@@ -72,17 +72,20 @@ func (u *unit) run() {
 	}
 	for round := 0; round == 0 || u.changed && round < roundsMax; round++ {
 		u.changed = false
-		u.pass(n)
+		u.pass()
 	}
 	u.summary.joins = u.joins()
 	u.findResets()
 	u.reporting = true
-	u.pass(n)
+	u.pass()
 	for i, values := range u.returns[u.function] {
 		for len(u.summary.results) <= i {
 			u.summary.results = append(u.summary.results, nil)
 		}
-		u.summary.results[i] = origins(values)
+		u.summary.results[i] = u.origins(values)
+	}
+	if u.work.exhausted() {
+		u.summary = new(summary) // half of it could be wrong
 	}
 }
 
@@ -94,14 +97,13 @@ func (u *unit) parameter(v ssa.Value, index int) {
 	}
 }
 
-func (u *unit) pass(instructions int) {
-	u.visits += instructions
-	if u.visits > visitsMax {
-		return
-	}
+func (u *unit) pass() {
 	for _, f := range u.functions {
 		for _, b := range f.Blocks {
 			for _, i := range b.Instrs {
+				if !u.work.step() {
+					return
+				}
 				u.instruction(f, i)
 			}
 		}
@@ -110,9 +112,9 @@ func (u *unit) pass(instructions int) {
 
 // origins are the parameters, package variables and what they lead to that values
 // reach.
-func origins(values places) map[origin]bool {
+func (u *unit) origins(values places) map[origin]bool {
 	found := make(map[origin]bool)
-	for o := range reach(values) {
+	for o := range u.objects.reach(values) {
 		if o.external {
 			found[o.origin] = true
 		}
