@@ -208,7 +208,7 @@ func (p *part) remoteInstance(q *processor) {
 	p.method(x, q.instance, "start", []code{param(ctx, jen.Qual("context", "Context"))}, []code{ptr(q.remote), jen.Error()},
 		jen.List(id(r), id(err)).Op(":=").Add(process("StartRemote")).Call(id(ctx), process("Settings").Add(lines(settings))),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
-		sel(r, "Cancel").Call(sel(x, "Context").Call()),
+		sel(r, "Cancel").Call(id(ctx)),
 		define(p.v("p"), jen.Op("&").Add(id(q.remote)).Values(id(r), id(x))),
 		sel(x, "Started").Call(id(p.v("p"))),
 		jen.Return(id(p.v("p")), jen.Nil()),
