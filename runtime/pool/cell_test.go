@@ -131,14 +131,15 @@ func (c *cell) violated(format string, args ...any) {
 // Init, Ping, Serve, Finish and Close make a cell what generated code makes of
 // an instance.
 func (c *cell) Init(ctx context.Context) error {
+	b := c.body // one that hangs here has no other afterwards
 	c.begin(callInit)
-	defer func() { c.body.end(); c.calls = 0 }()
+	defer func() { b.end(); b.calls = 0 }()
 	if c.proc.init != nil {
 		if err := c.proc.init(c, ctx); err != nil {
 			return err
 		}
 	}
-	c.inited = true
+	b.inited = true
 	c.top.happened("Init", c)
 	return nil
 }

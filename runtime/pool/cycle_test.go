@@ -89,6 +89,15 @@ func TestTheLimitOfACycleIsOfOneQueue(t *testing.T) {
 	}
 }
 
+// TestTheLimitOfACycleInTheEnvironment goes before the file.
+func TestTheLimitOfACycleInTheEnvironment(t *testing.T) {
+	t.Setenv("TOPOGEN_CYCLE_LIMIT", "5000")
+	procs, edges := crawl(300_000, 1)
+	if err := build(t, procs, edges).run(t, t.Context()); err == nil || !strings.Contains(err.Error(), "the limit is 5000") {
+		t.Errorf("Run returns %v", err)
+	}
+}
+
 // BenchmarkFullCycle is a send within a cycle whose other queues, very many, are
 // full.
 func BenchmarkFullCycle(b *testing.B) {

@@ -25,7 +25,7 @@ type past struct {
 
 // figures are what the instances of a processor have seen that the pool counts too.
 type figures struct {
-	restarts, letters, hangs, late int
+	restarts, letters, hangs, late, closes int
 }
 
 // hand is a pool.Hand, and the attempts as its receiver counts them.
@@ -236,7 +236,8 @@ func (top *topology) checkFaults() {
 			}
 		}
 		if f.Restarts != uint64(seen.restarts) || f.DeadLetters != uint64(seen.letters) || f.DeadLetters+f.Dropped != uint64(lost) ||
-			f.Abandoned > uint64(seen.hangs+seen.late) || f.Abandoned+uint64(pool.Making(top.pool, i)) < uint64(seen.hangs+seen.late) || f.HealthCheckKills != f.Abandoned {
+			f.Abandoned > uint64(seen.hangs+seen.late+seen.closes) || f.Abandoned+uint64(pool.Making(top.pool, i)) < uint64(seen.hangs+seen.late+seen.closes) ||
+			f.HealthCheckKills != f.Abandoned-uint64(seen.closes) {
 			top.violated("processor %s: %+v, seen %+v and %d messages given up", p.Name, *f, seen, lost)
 		}
 	}

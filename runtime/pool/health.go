@@ -152,8 +152,13 @@ func (w *watch) afterHang(r *runner, cause error) {
 	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
 		r.link.relist()
 	}
-	w.cancel(cause)
+	if !bug.On(bug.AbandonedUntold) {
+		w.cancel(cause)
+	}
 	u.out.calling = false
+	if bug.On(bug.OutputLost) {
+		u.out.dirty.StoreRelease(nil)
+	}
 	u.out.publish(nil) // what it has sent was accepted; its goroutine is in the user's code, and does not come back from there
 	u.out.served = false
 	if cancel := w.endServe.Swap(nil); cancel != nil {

@@ -273,3 +273,27 @@ func TestARetryThatWaitsIsDrained(t *testing.T) {
 		})
 	}
 }
+
+// TestTheLogTellsTheAttempt that a handler has failed in, and at the end how often
+// that came after the last line.
+func TestTheLogTellsTheAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		procs := []proc{feed(0, 1, 1), {name: "press",
+			watch:   &pool.Watch{Then: pool.ThenRetry, Attempts: 5, Delay: 600 * time.Millisecond, MaxDelay: 600 * time.Millisecond},
+			receive: func(*cell, *message) error { return errFailed },
+		}}
+		top, err := constructWith(onFailure(procs), procs, []edge{{from: 0, to: 1}}, log.option())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := top.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"attempt=1\n", "attempt=3 times=2\n", "attempt=5 times=2\n"} {
+			if log.count(want) != 1 {
+				t.Errorf("no %q in %s", want, log.buf.String())
+			}
+		}
+	})
+}

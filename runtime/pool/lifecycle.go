@@ -226,8 +226,8 @@ func (p *Pool) closeAll(err error) error {
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
 			if u.home.Load().state.Load()&1 == 1 {
-				if w := u.watch(); w != nil {
-					w.killProcess()
+				if in := u.process(); in != nil {
+					in.Kill()
 				}
 				continue
 			}
@@ -248,7 +248,14 @@ type closing struct {
 	caller caller
 	mu     sync.Mutex
 	errs   errorList
-	rest   sync.WaitGroup // closed side by side
+	rest   []*lateClose   // closed side by side
+	all    sync.WaitGroup // of them
+}
+
+// lateClose is the Close of an instance for which there is not much time left.
+type lateClose struct {
+	unit *Unit
+	over atomic.Bool // it has returned, or nobody waits for it any more
 }
 
 func newClosing(p *Pool) (c *closing, stop func()) {
@@ -279,11 +286,21 @@ func (c *closing) close(u *Unit) {
 		return
 	}
 	if c.caller.isLate() {
-		c.rest.Go(func() {
+		late := &lateClose{unit: u}
+		c.rest = append(c.rest, late)
+		c.all.Add(1)
+		go func() {
 			var err error
+			defer func() {
+				if late.over.CompareAndSwap(false, true) {
+					c.failed(err)
+					c.all.Done()
+				} else {
+					p.cameBack()
+				}
+			}()
 			p.guard(&err, u, "Close", closer)
-			c.failed(err)
-		})
+		}()
 		return
 	}
 	timeout := p.closeTimeout(u)
@@ -297,18 +314,16 @@ func (c *closing) close(u *Unit) {
 // wait waits for those that are closed side by side, though not for long, and
 // returns err and the errors of all.
 func (c *closing) wait(err error) error {
-	all := make(chan struct{})
-	go func() {
-		c.rest.Wait()
-		close(all)
-	}()
-	timer := time.NewTimer(abandonAfter)
+	timer := time.AfterFunc(abandonAfter, func() {
+		for _, late := range c.rest {
+			if late.over.CompareAndSwap(false, true) {
+				c.failed(c.pool.closeHangs(late.unit, late.unit.process(), c.pool.options.drainTimeout))
+				c.all.Done()
+			}
+		}
+	})
 	defer timer.Stop()
-	select {
-	case <-all:
-	case <-timer.C:
-		c.failed(fmt.Errorf("%w: some instances, %v after the end of the drain timeout", ErrCloseHangs, abandonAfter))
-	}
+	c.all.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.errs.join(err, "errors of Close")

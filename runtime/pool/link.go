@@ -83,7 +83,7 @@ func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 func (l *Link) Touched(h *queue.Head) (inTurn bool) {
 	switch {
 	case l.out == nil:
-	case !l.out.calling:
+	case !l.out.calling && !bug.On(bug.LateSendUnseen):
 		l.out.unit.proc.pool.lateSend(l, h)
 		return false
 	case !l.dirty:

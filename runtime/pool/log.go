@@ -27,34 +27,43 @@ type repeated struct {
 	mu    sync.Mutex
 	again time.Duration // when it may be logged again
 	left  int           // times that it was not logged since
+	last  line          // of those
+}
+
+// line is a line of the log about an instance.
+type line struct {
 	level slog.Level
 	text  string
+	attrs []slog.Attr
 }
 
 // due counts a line. It reports whether to log it, and how often it came since the
 // last one.
-func (r *repeated) due(now time.Duration, level slog.Level, text string) (times int, ok bool) {
+func (r *repeated) due(now time.Duration, l line) (times int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.level, r.text = level, text; now < r.again {
+	if now < r.again {
 		r.left++
+		r.last = l
 		return 0, false
 	}
 	times = r.left + 1
-	r.again, r.left = now+sayEvery, 0
+	r.again, r.left, r.last = now+sayEvery, 0, line{}
 	return times, true
+}
+
+// rest returns the last line that was not logged, and how many there were.
+func (r *repeated) rest() (l line, times int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l, times = r.last, r.left
+	r.last, r.left = line{}, 0
+	return l, times
 }
 
 // sayOften logs a failure of u, at most once a second for each kind and processor,
 // with how often it came since.
 func (p *Pool) sayOften(u *Unit, kind sayKind, level slog.Level, text string, err error) {
-	times := 1
-	if f := u.proc.faults; f != nil {
-		var ok bool
-		if times, ok = f.said[kind].due(time.Duration(p.clock()), level, text); !ok {
-			return
-		}
-	}
 	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
 	if w := u.watch(); kind == sayHandler && w != nil {
 		attrs = append(attrs, slog.Int("attempt", w.attempted))
@@ -62,26 +71,32 @@ func (p *Pool) sayOften(u *Unit, kind sayKind, level slog.Level, text string, er
 	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(e.Stack)))
 	}
-	if times > 1 {
-		attrs = append(attrs, slog.Int("times", times))
+	times := 1
+	if f := u.proc.faults; f != nil {
+		var ok bool
+		if times, ok = f.said[kind].due(time.Duration(p.clock()), line{level, text, attrs}); !ok {
+			return
+		}
 	}
-	p.say(level, text, attrs...)
+	p.sayTimes(line{level, text, attrs}, times)
 }
 
-// sayRest logs, at the end, how often failures came that were not logged.
+func (p *Pool) sayTimes(l line, times int) {
+	if times > 1 {
+		l.attrs = append(l.attrs, slog.Int("times", times))
+	}
+	p.say(l.level, l.text, l.attrs...)
+}
+
+// sayRest logs, at the end, the failures that were not logged.
 func (p *Pool) sayRest() {
 	for _, proc := range p.processors {
 		if proc.faults == nil {
 			continue
 		}
 		for i := range proc.faults.said {
-			r := &proc.faults.said[i]
-			r.mu.Lock()
-			left, level, text := r.left, r.level, r.text
-			r.left = 0
-			r.mu.Unlock()
-			if left > 0 {
-				p.say(level, text, slog.String("processor", proc.Name), slog.Int("times", left))
+			if l, times := proc.faults.said[i].rest(); times > 0 {
+				p.sayTimes(l, times)
 			}
 		}
 	}

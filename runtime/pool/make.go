@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
@@ -50,6 +51,9 @@ func (w *Worker) make(v *watch) {
 		if isOpen(closed) {
 			grace := time.NewTimer(closeGrace)
 			defer grace.Stop()
+			if bug.On(bug.CloseAwaited) {
+				<-closed
+			}
 			select {
 			case <-closed:
 			case <-grace.C:

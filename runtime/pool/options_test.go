@@ -58,6 +58,7 @@ func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
 		"TOPOGEN_BATCH":         {"0", "x", "-3", "65537"},
 		"TOPOGEN_REBALANCE":     {"5", "soon", "-1s"},
 		"TOPOGEN_DRAIN_TIMEOUT": {"10", "-1ms", "1 s"},
+		"TOPOGEN_CYCLE_LIMIT":   {"-1", "1e6", "much"},
 		"TOPOGEN_MESSAGE_LIMIT": {"1", "-1MiB", "1 MiB", "1MB", "2GiB", "5000000000GiB", "much"},
 	} {
 		for _, text := range texts {

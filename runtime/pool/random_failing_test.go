@@ -8,17 +8,21 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/supervise"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 const (
 	hangMin     = 20 * time.Millisecond // health timeouts of random topologies, up to ten times that
 	lastMax     = 10 * time.Second      // a timer alone, whose receivers have all failed for good, goes on for ever
+	closesMax   = 5                     // that hang: each is waited for
 	lastMaxStep = 50_000                // likewise
 )
 
@@ -29,6 +33,8 @@ type failures struct {
 	stepped bool
 	spec    supervise.Spec
 	hang    func()        // of the Stepper
+	closes  atomic.Int32  // that hang
+	holds   []bool        // by processor: its handlers may hold work
 	release chan struct{} // ends the hangs that nothing else ends
 }
 
@@ -45,6 +51,7 @@ func drawFailing(seed uint64, stepped bool) *random {
 	for i := range x.procs {
 		f.spec.Processors = append(f.spec.Processors, f.drawProcessor(x, r, i))
 	}
+	f.drawHolds(x, r)
 	f.drawGroups(r)
 	f.spec.Seed = seed
 	group := groups(len(x.procs), x.edges)
@@ -75,10 +82,26 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 	if r.IntN(2) == 0 {
 		p.watch.Startup = hangMin
 	}
+	if r.IntN(2) == 0 {
+		p.watch.Shutdown = hangMin
+	}
+	if p.watch.Then == pool.ThenRetry && r.IntN(3) > 0 {
+		p.watch.Delay, p.watch.Jitter = time.Duration(r.Int64N(int64(hangMin))), r.Float64()
+		p.watch.MaxDelay = p.watch.Delay * time.Duration(r.IntN(3))
+	}
+	if !f.stepped && r.IntN(3) == 0 {
+		p.close = f.close
+	}
 	p.make = f.make
 	if init := p.init; r.IntN(4) == 0 {
 		p.init = func(c *cell, ctx context.Context) error {
 			if ctx != nil && c.number == 0 {
+				if !f.stepped && p.watch.Startup > 0 && c.stamps.id%2 == 0 {
+					c.top.mu.Lock()
+					c.top.figure[c.index].late++
+					c.top.mu.Unlock()
+					time.Sleep(3 * hangMin)
+				}
 				return errRandom
 			}
 			return init(c, ctx)
@@ -105,6 +128,53 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 		s.Window = time.Duration(r.Int64N(int64(time.Second)))
 	}
 	return s
+}
+
+// drawHolds says which processors hold work: such as are no part of a cycle, where
+// Finish may come before a message, and under a Stepper such as have a timer.
+func (f *failures) drawHolds(x *random, r *rand.Rand) {
+	group := groups(len(x.procs), x.edges)
+	f.holds = make([]bool, len(x.procs))
+	for i := range f.holds {
+		f.holds[i] = r.IntN(2) == 0
+	}
+	timed := make([]bool, len(x.procs))
+	for _, e := range x.edges {
+		if e.from == timer {
+			timed[e.to] = true
+		} else if group[e.from] == group[e.to] {
+			f.holds[e.from], f.holds[e.to] = false, false
+		}
+	}
+	for i := range f.holds {
+		f.holds[i] = f.holds[i] && (timed[i] || !f.stepped)
+	}
+}
+
+// hold holds work now and then, until the next tick or for some time.
+func (f *failures) hold(c *cell, s *soul) {
+	if !f.holds[c.index] || s.random.IntN(4) > 0 {
+		return
+	}
+	s.holding.Add(1)
+	release := topo.Hold(c.Context())
+	var once sync.Once
+	end := func() { once.Do(func() { s.holding.Add(-1) }); release() }
+	s.releases = append(s.releases, end)
+	if !f.stepped {
+		time.AfterFunc(time.Duration(s.random.Int64N(int64(hangMin))), end)
+	}
+}
+
+// close hangs now and then.
+func (f *failures) close(c *cell) error {
+	if c.stamps.id%3 == 0 && f.closes.Add(1) <= closesMax {
+		c.top.mu.Lock()
+		c.top.figure[c.index].closes++
+		c.top.mu.Unlock()
+		<-f.release
+	}
+	return nil
 }
 
 func (f *failures) drawGroups(r *rand.Rand) {
@@ -229,7 +299,7 @@ func (f *failures) judge(t *testing.T, x *random, err error) bool {
 	switch by := pool.EndedBy(x.top.pool); {
 	case by == nil:
 		whole = true
-		if err != nil && !errors.Is(err, pool.ErrGaveUp) {
+		if err != nil && !errors.Is(err, pool.ErrGaveUp) && !errors.Is(err, pool.ErrCloseHangs) {
 			t.Errorf("Run returns %v", err)
 		}
 	case errors.Is(by, supervise.ErrIntensity):

@@ -70,6 +70,9 @@ type soul struct {
 	left   int // messages that a source has yet to send
 	out    []int
 	made   int // instances before this one
+
+	holding  atomic.Int32 // topo.Hold without release yet
+	releases []func()
 }
 
 // draw makes the topology of a seed. The workers' goroutines can be ended by
@@ -269,6 +272,9 @@ func (x *random) receive(c *cell, m *message) error {
 		return err
 	}
 	s := c.state.(*soul)
+	if x.failures != nil {
+		x.failures.hold(c, s)
+	}
 	if m.hops == 0 {
 		return nil
 	}
@@ -287,13 +293,21 @@ func (x *random) ticked(c *cell, _ topo.Tick) error {
 	if err := x.called(c); err != nil {
 		return err
 	}
-	if c.state.(*soul).random.IntN(4) == 0 {
+	s := c.state.(*soul)
+	for _, release := range s.releases {
+		release()
+	}
+	s.releases = nil
+	if s.random.IntN(4) == 0 {
 		return x.emit(c, 1)
 	}
 	return nil
 }
 
 func (x *random) finish(c *cell) error {
+	if n := c.state.(*soul).holding.Load(); n > 0 {
+		c.violated("Finish while it holds %d", n)
+	}
 	for range c.state.(*soul).random.IntN(4) {
 		if err := x.emit(c, 2); err != nil {
 			return err

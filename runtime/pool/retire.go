@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // giveUp is told that the instance has failed for good.
@@ -91,7 +93,7 @@ func (p *Pool) sourcesDone() {
 	}
 	for _, proc := range p.processors {
 		for _, w := range proc.watches {
-			if !receives[proc.index] {
+			if !receives[proc.index] || bug.On(bug.DrainWithoutRestart) {
 				p.tellSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 			}
 		}

@@ -31,7 +31,7 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 	goesOn = w.settle(l, e, then)
 	switch {
 	case l == nil:
-	case goesOn && w.repeats && u.proc.Watch.Delay > 0:
+	case goesOn && w.repeats && u.proc.Watch.Delay > 0 && !bug.On(bug.RetryAtOnce):
 		w.delay(l)
 	default:
 		l.relist()

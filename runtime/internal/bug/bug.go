@@ -31,6 +31,14 @@ const (
 	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
 	OwedForgotten        Bug = "owed-forgotten"          // a group finishes while an instance owes an answer
 	WakeLost             Bug = "wake-lost"               // who is woken while its group is full is not told of room
+	OutputLost           Bug = "output-lost"             // what an abandoned instance has sent is not published
+	OutputWaits          Bug = "output-waits"            // the output of finished calls waits for a call that takes long
+	DrainWithoutRestart  Bug = "drain-without-restart"   // a stop says of all instances that they have nothing left to do
+	HoldForgotten        Bug = "hold-forgotten"          // a group finishes while an instance holds work
+	RetryAtOnce          Bug = "retry-at-once"           // a message does not wait before its next attempt
+	CloseAwaited         Bug = "close-awaited"           // a restart waits for Close, however long that takes
+	LateSendUnseen       Bug = "late-send-unseen"        // a send after the call that the sender was for is not noticed
+	AbandonedUntold      Bug = "abandoned-untold"        // the context of an abandoned call does not end
 )
 
 // Those of package queue, whose tests catch them.
@@ -55,6 +63,7 @@ var All = []Bug{
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,
 	AbandonedSender, HandLost, LetterTwice, ToldForEachEdge, StartAfterInputs, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
 	OwedForgotten, WakeLost,
+	OutputLost, OutputWaits, DrainWithoutRestart, HoldForgotten, RetryAtOnce, CloseAwaited, LateSendUnseen, AbandonedUntold,
 }
 
 // Variable is the environment variable that turns a bug on.
