@@ -14,6 +14,9 @@ func Yields(p *Pool) (n uint64) {
 // Ended reports whether Run has ended, or is about to.
 func Ended(p *Pool) bool { return p.ended.Load() }
 
+// Stopped reports whether the context of Run has ended.
+func Stopped(p *Pool) bool { return p.stopping.Load() }
+
 // EndedBy is what ended it, but for instances that have failed for good.
 func EndedBy(p *Pool) error { return p.err }
 

@@ -74,6 +74,8 @@ func (p *Pool) hung(w *watch, life *Life, state uint64, cause error) {
 	u.proc.faults.healthCheckKills.Add(1)
 	if p.leftBehind(u) {
 		p.leaveBehind(w, cause)
+	} else {
+		p.running.Done() // Run has ended, and does not wait for its goroutine
 	}
 }
 

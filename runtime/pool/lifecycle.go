@@ -222,7 +222,7 @@ func (p *Pool) closeAll(err error) error {
 	for _, w := range p.workers {
 		p.take(w, w.state.Load())
 	}
-	c, stop := newClosing(p)
+	c := &closing{pool: p, deadline: time.Now().Add(p.options.drainTimeout)}
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
 			if u.home.Load().state.Load()&1 == 1 {
@@ -237,32 +237,25 @@ func (p *Pool) closeAll(err error) error {
 		}
 	}
 	err = c.wait(err)
-	stop()
 	p.endSpares()
 	return err
 }
 
 // closing closes all instances at the end of Run.
 type closing struct {
-	pool   *Pool
-	caller caller
-	mu     sync.Mutex
-	errs   errorList
-	rest   []*lateClose   // closed side by side
-	all    sync.WaitGroup // of them
+	pool     *Pool
+	caller   caller
+	deadline time.Time // then the others are closed side by side
+	mu       sync.Mutex
+	errs     errorList
+	rest     []*lateClose   // closed side by side
+	all      sync.WaitGroup // of them
 }
 
 // lateClose is the Close of an instance for which there is not much time left.
 type lateClose struct {
 	unit *Unit
 	over atomic.Bool // it has returned, or nobody waits for it any more
-}
-
-func newClosing(p *Pool) (c *closing, stop func()) {
-	late := make(chan struct{})
-	timer := time.AfterFunc(p.options.drainTimeout, func() { close(late) })
-	c = &closing{pool: p, caller: caller{late: late}}
-	return c, func() { timer.Stop(); c.caller.end() }
 }
 
 func (c *closing) failed(err error) {
@@ -285,7 +278,8 @@ func (c *closing) close(u *Unit) {
 		c.failed(err)
 		return
 	}
-	if c.caller.isLate() {
+	left := time.Until(c.deadline)
+	if left <= 0 {
 		late := &lateClose{unit: u}
 		c.rest = append(c.rest, late)
 		c.all.Add(1)
@@ -303,7 +297,7 @@ func (c *closing) close(u *Unit) {
 		}()
 		return
 	}
-	timeout := p.closeTimeout(u)
+	timeout := min(p.closeTimeout(u), left+abandonAfter)
 	if !c.caller.call(timeout, func() { p.guard(&err, u, "Close", closer) }, p.cameBack) {
 		c.failed(p.closeHangs(u, u.process(), timeout))
 		return
@@ -324,6 +318,7 @@ func (c *closing) wait(err error) error {
 	})
 	defer timer.Stop()
 	c.all.Wait()
+	c.caller.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.errs.join(err, "errors of Close")

@@ -82,9 +82,7 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 	if r.IntN(2) == 0 {
 		p.watch.Startup = hangMin
 	}
-	if r.IntN(2) == 0 {
-		p.watch.Shutdown = hangMin
-	}
+	p.watch.Shutdown = hangMin * time.Duration(1+r.IntN(3)) // as generated code has one for each member of a group
 	if p.watch.Then == pool.ThenRetry && r.IntN(3) > 0 {
 		p.watch.Delay, p.watch.Jitter = time.Duration(r.Int64N(int64(hangMin))), r.Float64()
 		p.watch.MaxDelay = p.watch.Delay * time.Duration(r.IntN(3))
@@ -303,6 +301,10 @@ func (f *failures) judge(t *testing.T, x *random, err error) bool {
 			t.Errorf("Run returns %v", err)
 		}
 	case errors.Is(by, supervise.ErrIntensity):
+	case errors.Is(by, pool.ErrAbandoned):
+		if hung := x.top.pool.Snapshot().Faults.Abandoned; hung <= 64 {
+			t.Errorf("%d were abandoned, and Run returns %v", hung, err)
+		}
 	case errors.As(by, &handler):
 		i, _ := strconv.Atoi(handler.Processor[1:])
 		if p := f.spec.Processors[i]; p.Supervised && p.Policy != supervise.Never {

@@ -211,7 +211,11 @@ func (x *random) knock(ctx context.Context, g *guest, r *rand.Rand, out []int) b
 	targets := x.top.choose(r, out, &m)
 	var err error
 	if t := targets[0]; len(targets) == 1 && r.IntN(2) == 0 && x.top.edges[t.edge].full != dropNewest {
-		_, err = g.ask(ctx, askTimeout, t.edge, t.instance, m)
+		timeout := askTimeout
+		if x.failures != nil {
+			timeout *= 10 // a Close that hangs may hold up the restart of a group for the drain timeout
+		}
+		_, err = g.ask(ctx, timeout, t.edge, t.instance, m)
 	} else {
 		err = g.sendAll(ctx, m, targets...)
 	}
