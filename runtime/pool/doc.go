@@ -60,7 +60,7 @@
 // only processors without inputs are not restarted then, and ticks for an instance
 // that is down are dropped.
 //
-// A call that hangs is abandoned. What the instance has sent is published. Its
+// A call that hangs is abandoned. Messages that it has sent are published. Its
 // goroutine keeps the sender, the message and the worker that it has, and its
 // context ends; the next instance gets a new sender with the same links. The
 // goroutine ends when it comes back, before it touches anything else.
