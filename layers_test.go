@@ -15,14 +15,15 @@ const module = "github.com/topogen/topogen/"
 // layers are the parts of the repository, and which others each may import. The
 // test fails for a package that is in none.
 var layers = map[string][]string{
-	"schemas":     {},
-	"templates":   {},
-	"spec":        {"schemas"},
-	"gen":         {"spec", "schemas", "templates"},
-	"cmd/topogen": {"gen", "spec", "schemas", "templates"},
-	"cmd/topoctl": {"runtime"},
-	"runtime":     {},
-	"examples":    {"runtime"},
+	"schemas":         {},
+	"templates":       {},
+	"spec":            {"schemas"},
+	"gen":             {"spec", "schemas", "templates"},
+	"cmd/topogen":     {"gen", "spec", "schemas", "templates"},
+	"cmd/topogen-vet": {"gen"},
+	"cmd/topoctl":     {"runtime"},
+	"runtime":         {},
+	"examples":        {"runtime"},
 }
 
 // testsOnly are folders that hold tests of the whole and may import everything.

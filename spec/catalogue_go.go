@@ -142,6 +142,14 @@ var catalogueGo = []Explanation{
 		Wrong: "type Accounts struct {\n\tCents map[string]int64\n\tlock  chan struct{}\n}\n",
 		Right: "type Accounts struct {\n\tCents map[string]int64\n}\n",
 	},
+	{
+		Code:  "TG321",
+		Title: "a handler keeps what is valid only during its call",
+		Reason: "A message pointer, the sender and the context are valid until the handler returns, and the sender works on the handler's goroutine only. Afterwards the pointer has the values of another message, and a message that is sent is lost. " +
+			"Store a copy of the message, send in the handler itself, and wait for goroutines that use the message or the context. build prints this as a warning and writes its output; check fails.",
+		Wrong: "func (s *Store) ReceiveOrder(m *Order, out *StoreSender) {\n\ts.last = m                               // the pointer\n\tgo func() { out.SendReceipt(s.print()) }() // another goroutine\n}\n",
+		Right: "func (s *Store) ReceiveOrder(m *Order, out *StoreSender) {\n\ts.last = *m // a copy\n\tout.SendReceipt(s.print())\n}\n",
+	},
 }
 
 // catalogueGoWarnings explains what package gen warns of.

@@ -23,6 +23,7 @@ const typeErrorsMax = 100
 type Verified struct {
 	Own  []error        // in the generated files: nothing of them may be written
 	User []spec.Finding // TG311, in the user's files
+	Kept []spec.Finding // TG321, in handlers; looked for only where nothing else is wrong
 }
 
 // Verify type-checks the package, bodies included, with the given generated
@@ -78,13 +79,19 @@ func (r *Result) VerifyParsed(ctx context.Context, generated []*ast.File) (Verif
 		v.User = append(v.User, f)
 		return v, nil
 	}
+	var pkg *types.Package
 	v, err := watched(ctx, r.limits(generated), func() Verified {
 		r.loader.busy[r.root.path] = true
 		defer delete(r.loader.busy, r.root.path)
-		return r.verify(generated, r.loader)
+		v, checked := r.verify(generated, r.loader)
+		pkg = checked
+		return v
 	})
 	if err == nil {
-		return v, nil
+		if pkg != nil {
+			v.Kept = r.lifetimes(ctx, pkg, generated)
+		}
+		return v, ctx.Err()
 	}
 	found := len(r.reporter.findings)
 	err = r.giveUp(ctx, err)
@@ -99,7 +106,10 @@ func (r *Result) VerifySyntax(generated []*ast.File, known types.Importer) Verif
 	if r.root == nil {
 		return Verified{}
 	}
-	v, err := watched(context.Background(), r.limits(generated), func() Verified { return r.verify(generated, known) })
+	v, err := watched(context.Background(), r.limits(generated), func() Verified {
+		v, _ := r.verify(generated, known)
+		return v
+	})
 	if err != nil {
 		r.leave(err) // VerifyParsed will say it
 		return Verified{Own: []error{err}}
@@ -108,9 +118,12 @@ func (r *Result) VerifySyntax(generated []*ast.File, known types.Importer) Verif
 	return v
 }
 
-func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verified) {
+// verify type-checks the package. It gives the package only where that has no
+// errors at all.
+func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verified, pkg *types.Package) {
 	fset := r.Fset()
 	files := slices.Concat(generated, r.root.source.files)
+	clean := true
 	ours := make(map[string]bool)
 	for _, file := range generated {
 		ours[fset.PositionFor(file.Package, false).Filename] = true
@@ -122,6 +135,7 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 		Importer:    importer,
 		Sizes:       r.loader.env.sizes(),
 		Error: func(err error) {
+			clean = false
 			e, ok := err.(types.Error)
 			if !ok || strings.HasPrefix(e.Msg, "\t") {
 				return // the second half of the error before
@@ -140,9 +154,12 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 			}
 		},
 	}
-	_, _ = config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
+	pkg, _ = config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
 	v.User = spec.Sort(v.User)
-	return v
+	if !clean {
+		return v, nil
+	}
+	return v, pkg
 }
 
 // listFor lists what files import and was not foreseen.

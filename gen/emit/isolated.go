@@ -191,7 +191,8 @@ func (p *part) remoteInstance(q *processor) {
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "Index").Call()), key("Instances", jen.Lit(q.Instances)),
 		key("MessageLimit", sel(x, "MessageLimit").Call()))
-	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill"))}
+	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill")),
+		key("Attempt", sel(x, "Attempt")), key("OnHolds", sel(x, "SetHolds"))}
 	if q.Watch.Memory > 0 {
 		settings = append(settings, key("Memory", jen.Lit(int(q.Watch.Memory))))
 	}
@@ -207,7 +208,7 @@ func (p *part) remoteInstance(q *processor) {
 	p.method(x, q.instance, "start", []code{param(ctx, jen.Qual("context", "Context"))}, []code{ptr(q.remote), jen.Error()},
 		jen.List(id(r), id(err)).Op(":=").Add(process("StartRemote")).Call(id(ctx), process("Settings").Add(lines(settings))),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
-		sel(r, "Cancel").Call(sel(x, "Context").Call()),
+		sel(r, "Cancel").Call(id(ctx)),
 		define(p.v("p"), jen.Op("&").Add(id(q.remote)).Values(id(r), id(x))),
 		sel(x, "Started").Call(id(p.v("p"))),
 		jen.Return(id(p.v("p")), jen.Nil()),

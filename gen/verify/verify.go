@@ -25,6 +25,8 @@ type Verified struct {
 	Files    []File         // nil where Own is not
 	Own      []error        // what is wrong with generated code; nothing of it may be written
 	Findings []spec.Finding // about the user's files
+
+	kept []spec.Finding // more of them, for which nothing has to be checked again
 }
 
 // Options say how to verify.
@@ -42,12 +44,15 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File, o Options) 
 	if !o.Whole {
 		v, err := files(ctx, b, emitted, o)
 		if err != nil || len(v.Own) == 0 && len(v.Findings) == 0 {
+			v.Findings = v.kept
 			return v, err
 		}
 		// Of what is wrong all is to be said.
 	}
 	o.Whole = true
-	return files(ctx, b, emitted, o)
+	v, err := files(ctx, b, emitted, o)
+	v.Findings = append(v.Findings, v.kept...)
+	return v, err
 }
 
 func files(ctx context.Context, b *bind.Result, emitted []emit.File, o Options) (Verified, error) {
@@ -109,7 +114,7 @@ func typeCheck(ctx context.Context, b *bind.Result, syntax []*ast.File, real boo
 	if len(found.Own) > 0 && len(b.VerifySyntax(syntax, known()).Own) == 0 {
 		found.Own = []error{b.OtherRuntime()} // with ours it compiles
 	}
-	return Verified{Own: found.Own, Findings: found.User}, err
+	return Verified{Own: found.Own, Findings: found.User, kept: found.Kept}, err
 }
 
 // part is a part of a file on its way.

@@ -120,6 +120,12 @@ func (h *holder) set(n int) {
 	}
 }
 
+func (h *holder) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.n
+}
+
 // drop ends all holds. It returns how many there were.
 func (h *holder) drop() (n int) {
 	h.mu.Lock()

@@ -36,3 +36,34 @@ func (u *Unit) CloseTimeout() time.Duration { return u.proc.pool.closeTimeout(u)
 // CountKill counts a start of the instance's process that took too long, for which
 // the process was killed.
 func (u *Unit) CountKill() { u.proc.faults.healthCheckKills.Add(1) }
+
+// heldEvery is how often an instance in a process that holds work is asked whether it
+// still does: its goroutines may release between two calls.
+const heldEvery = 100 * time.Millisecond
+
+// SetHolds says what an instance in a process holds. It is called in a turn of the
+// instance.
+func (u *Unit) SetHolds(n int) {
+	u.watch().holder.set(n)
+	u.home.Load().askHeld(u)
+}
+
+// held asks an instance in a process what it holds.
+func (r *runner) held(u *Unit) {
+	u.asked &^= askHeld
+	p := u.process()
+	if p == nil {
+		return
+	}
+	r.call(u, "Held", p.Held)
+	r.w.askHeld(u)
+}
+
+// askHeld has an instance that holds work asked again.
+func (w *Worker) askHeld(u *Unit) {
+	v := u.watch()
+	if v.holder.count() > 0 && v.heldAt == 0 && v.phase == watchRunning {
+		v.heldAt = w.pool.clock() + int64(heldEvery)
+		u.wakeAt(v.heldAt)
+	}
+}

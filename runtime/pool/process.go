@@ -18,6 +18,9 @@ type Process interface {
 	// Refuses reports whether err, of a call, means that the message is at fault: it
 	// could not be given to the process, and no handler was called.
 	Refuses(err error) bool
+	// Held asks what the instance holds, in a turn, which calls SetHolds where that
+	// has changed.
+	Held() error
 	// Kill ends it, and makes the call under way return an error. Any goroutine may
 	// call it.
 	Kill()
@@ -75,6 +78,7 @@ func (p *Pool) endSpares() {
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	w.process.Store(&p)
+	_ = p.Held() // its Init may hold; an error is that of a process that has ended, which is noticed below
 	pool.supervision.Lock()
 	if w.spare == p {
 		w.spare = nil

@@ -326,6 +326,9 @@ func (r *runner) answer(u *Unit) (pings bool) {
 	if u.asked&askWoken != 0 {
 		r.woken(u)
 	}
+	if u.asked&askHeld != 0 && !u.paused() {
+		r.held(u)
+	}
 	if u.asked&askFinish == 0 || u.asked&askEvents != 0 || u.paused() {
 		return true
 	}

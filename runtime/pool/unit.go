@@ -120,6 +120,7 @@ const (
 	askEvents       // there are some
 	askAlarm        // its time has come
 	askWoken        // somebody called Wake
+	askHeld         // an instance in a process may hold less than before
 )
 
 // Index is the instance's index among those of its processor.

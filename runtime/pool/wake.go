@@ -80,6 +80,9 @@ func (w *Worker) woken(u *Unit) {
 	if due(&v.dueAt) {
 		w.pool.tellSupervisor(ChildEvent{Kind: ChildDue, Child: v.child()})
 	}
+	if due(&v.heldAt) {
+		u.asked |= askHeld
+	}
 	if due(&v.retryAt) {
 		v.retryDue(now)
 	}

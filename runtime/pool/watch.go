@@ -55,6 +55,7 @@ type watch struct {
 	attempted int                     // attempts at the message that was settled last
 	repeats   bool                    // that message is to be handled again
 	delayed   []delayed               // links whose message waits for its next attempt
+	heldAt    int64                   // when an instance in a process is asked what it holds; 0: not
 	retryAt   int64                   // when the first of them is due; 0: there is none
 	holder    *holder                 // of what the instance holds
 	cause     error                   // why it ended

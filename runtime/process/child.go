@@ -34,6 +34,12 @@ type Settings struct {
 	// OnLate, if not nil, is called on the goroutine of Start after the process was
 	// killed because it had not started within StartupTimeout.
 	OnLate func()
+	// Attempt, if not nil, is asked at each call how often its message was handed to a
+	// handler, this time included.
+	Attempt func() int
+	// OnHolds, if not nil, is called on the goroutine of a call with what the instance
+	// holds when that has changed (topo.Hold).
+	OnHolds func(n int)
 }
 
 // Child is the process of an instance, as its parent sees it. Call, Serve and
@@ -160,8 +166,12 @@ func (c *Child) Call(kind Kind, edge int, payload []byte) (*Answer, error) {
 	}
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
+	attempt := 1
+	if c.settings.Attempt != nil {
+		attempt = c.settings.Attempt()
+	}
 	err := c.write(frameCall, func(b []byte) []byte {
-		return append(appendNumber(append(b, byte(kind)), edge), payload...)
+		return append(appendNumber(appendNumber(append(b, byte(kind)), edge), attempt), payload...)
 	})
 	if err != nil {
 		return nil, c.failedInCall(err)

@@ -25,7 +25,7 @@ type frameKind uint8
 
 const (
 	// To the process.
-	frameCall  frameKind = iota + 1 // kind, edge (4 bytes), payload: answered by frameAnswer
+	frameCall  frameKind = iota + 1 // kind, edge, attempt (4 bytes each), payload: answered by frameAnswer
 	frameServe                      // empty; answered by any number of frameSend, then frameAnswer
 	frameTaken                      // an error: the answer to one frameSend
 	frameClose                      // empty: answered by frameAnswer, then the process ends

@@ -181,7 +181,7 @@ func TestHostileVariable(t *testing.T) {
 	}{
 		"empty":    {"", nil, "it was not set by this version"},
 		"garbage":  {"1\nx", nil, "it was not set by this version"},
-		"version":  {"3" + good[1:], nil, "it was not set by this version"},
+		"version":  {"9" + good[1:], nil, "it was not set by this version"},
 		"parent":   {settings("camera").value(1, nil), nil, "process 1 is not the parent"},
 		"number":   {strings.Replace(good, "\n3\n", "\nthree\n", 1), nil, "three"},
 		"instance": {strings.Replace(good, "\n1\n2", "\n2\n2", 1), nil, "there is no instance 2 of 2"},

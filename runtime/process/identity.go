@@ -13,7 +13,7 @@ import (
 const variable = "TOPOGEN_PROCESS"
 
 // version is of the protocol: of everything that is in frames and in the variable.
-const version = 2
+const version = 3
 
 // nameMax bounds the names in the variable, in bytes.
 const nameMax = 1000

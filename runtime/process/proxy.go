@@ -60,11 +60,11 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 	a, err := r.child.Call(kind, edge, payload)
 	if err != nil {
 		if r.Ends(err) {
-			r.holds = 0
+			r.holds = 0 // lost, not released: OnHolds is not told
 		}
 		return nil, err
 	}
-	r.holds = a.Holds
+	r.setHolds(a.Holds)
 	for _, put := range [...]bool{false, true} {
 		for s := range a.Sends() {
 			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
@@ -94,6 +94,22 @@ func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() e
 	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
 		return nil
 	}
+	return err
+}
+
+func (r *Remote) setHolds(n int) {
+	if n == r.holds {
+		return
+	}
+	if r.holds = n; r.child.settings.OnHolds != nil {
+		r.child.settings.OnHolds(n)
+	}
+}
+
+// Held brings up to date what the instance holds, which its goroutines may change
+// between two calls.
+func (r *Remote) Held() error {
+	_, err := r.Call(Held, 0, nil, nil)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/internal/attempt"
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
@@ -181,13 +182,16 @@ func appendHello(b []byte, hash string, err error, stack []byte) []byte {
 
 func (i *instance) call(h Handler, body []byte) {
 	f := fields{rest: body}
-	kind, edge := Kind(f.byte()), f.number()
+	kind, edge, ctx := Kind(f.byte()), f.number(), i.ctx
+	if n := f.number(); n > 1 {
+		ctx = attempt.With(ctx, n)
+	}
 	i.answer.reset()
 	if kind == Held {
 		i.respond(nil)
 		return
 	}
-	err := i.guard(frameAnswer, func() error { return h.Call(i.ctx, kind, edge, f.rest, &i.answer) })
+	err := i.guard(frameAnswer, func() error { return h.Call(ctx, kind, edge, f.rest, &i.answer) })
 	if large := i.answer.err(); large != nil && isKept(err) {
 		err = large
 	}

@@ -26,19 +26,24 @@ type report struct {
 	streams  Streams
 	format   string
 	strict   bool // warnings are errors
-	lenient  bool // type errors in the user's code are warnings
+	lenient  bool // what the user's next edit mends in Go code is a warning
 	findings []spec.Finding
 	sources  map[string][]byte // by Finding.File, for excerpts
 }
 
-// codeTypeError is a type error in Go. In a file of the user's, what it lacks may
-// be what is about to be written; one in what is generated has the topology as
-// its place.
-const codeTypeError = "TG311"
+const (
+	// codeTypeError is a type error in Go. In a file of the user's, what it lacks
+	// may be what is about to be written; one in what is generated has the topology
+	// as its place.
+	codeTypeError = "TG311"
+	// codeKept is a handler that keeps what it must not. What is generated does not
+	// depend on that.
+	codeKept = "TG321"
+)
 
 func (r *report) repairable(f spec.Finding) bool {
 	_, topology := r.sources[f.File]
-	return f.Code == codeTypeError && !topology
+	return (f.Code == codeTypeError || f.Code == codeKept) && !topology
 }
 
 // add takes findings over, as severe as the flags make them.

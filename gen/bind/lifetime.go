@@ -1,0 +1,196 @@
+package bind
+
+import (
+	"context"
+	"go/ast"
+	"go/types"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/topogen/topogen/gen/lifetime"
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
+)
+
+// codeKept is a handler that keeps what is valid only during its call.
+const codeKept = "TG321"
+
+// handlers are the methods whose parameters end with the call, by the import path
+// of their type.
+func (r *Result) handlers() map[string][]lifetime.Handler {
+	list := make(map[string][]lifetime.Handler)
+	for i := range r.Plan.Processors {
+		p := &r.Plan.Processors[i]
+		if p.External || p.Machine != nil {
+			continue
+		}
+		path := p.Type.Import
+		if path == "" {
+			path = r.root.path
+		}
+		add := func(m *plan.Method, message, serves bool) {
+			if m == nil || m.Name == "" {
+				return
+			}
+			if h := handlerOf(p.Type.Name, m, message, serves); h.Message != lifetime.None || h.Sender != lifetime.None || h.Context != lifetime.None {
+				list[path] = append(list[path], h)
+			}
+		}
+		for j := range p.Receives {
+			add(&p.Receives[j].Method, true, false)
+		}
+		add(p.Ping, false, false)
+		add(p.Serve, false, true)
+		add(p.Finish, false, false)
+	}
+	return list
+}
+
+// handlerOf says which parameters of a method end with its call. The context of
+// Serve lasts as long as anything does.
+func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handler {
+	h := lifetime.Handler{Type: typ, Name: m.Name, Message: lifetime.None, Sender: lifetime.None, Context: lifetime.None, Serves: serves}
+	next := 0
+	if m.Context {
+		if !serves {
+			h.Context = next
+		}
+		next++
+	}
+	if message {
+		if m.Message == plan.ByPointer {
+			h.Message = next
+		}
+		next++
+	}
+	if m.Out != plan.NoOut {
+		h.Sender = next
+	}
+	return h
+}
+
+// lifetimes finds what handlers keep in a package, of these files, that has no type
+// errors. A package that takes too long is left alone: the analysis must never be
+// what a build fails for.
+func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []*ast.File) (findings []spec.Finding) {
+	leaks, err := watched(ctx, r.limits(generated), func() []lifetime.Leak { return r.leaks(pkg, generated) })
+	if err != nil {
+		r.leave(err) // it may be at work with the loader
+		return nil
+	}
+	for _, l := range leaks {
+		f := r.reporter.goFinding(codeKept, r.Fset().PositionFor(l.Pos, false), l.Message())
+		f.Suggestion = l.Suggestion()
+		findings = append(findings, f)
+	}
+	return spec.Sort(findings)
+}
+
+func (r *Result) leaks(pkg *types.Package, generated []*ast.File) (leaks []lifetime.Leak) {
+	handlers := r.handlers()
+	if suspects := lifetime.Suspects(r.root.source.files, handlers[r.root.path]); len(suspects) > 0 {
+		ours := make(map[*ast.File]bool)
+		for _, file := range generated {
+			ours[file] = true
+		}
+		files := slices.Concat(generated, r.root.source.files)
+		pruned, prunedOurs := lifetime.Prune(files, ours, suspects)
+		typed := r.typed(r.root.path, pruned, prunedOurs)
+		if typed == nil {
+			typed = r.typed(r.root.path, files, ours) // something else than names joins it
+		}
+		if typed != nil {
+			leaks = lifetime.Check(typed, suspects)
+		}
+	}
+	elsewhere := foreign(pkg, r.root.path, handlers)
+	for _, path := range slices.Sorted(maps.Keys(elsewhere)) {
+		leaks = append(leaks, r.leaksOf(path, elsewhere[path])...)
+	}
+	return leaks
+}
+
+// foreign are the handlers that other packages declare: of types that the topology
+// names there, or by an alias, or that are embedded.
+func foreign(pkg *types.Package, root string, handlers map[string][]lifetime.Handler) map[string][]lifetime.Handler {
+	elsewhere := make(map[string][]lifetime.Handler)
+	for path, list := range handlers {
+		if path != root {
+			elsewhere[path] = append(elsewhere[path], list...)
+			continue
+		}
+		for _, h := range list {
+			object, ok := pkg.Scope().Lookup(h.Type).(*types.TypeName)
+			if !ok {
+				continue
+			}
+			found, _, _ := types.LookupFieldOrMethod(object.Type(), true, pkg, h.Name)
+			f, ok := found.(*types.Func)
+			if !ok || f.Pkg() == nil || f.Pkg() == pkg {
+				continue
+			}
+			if h.Type = receiverName(f); h.Type != "" {
+				elsewhere[f.Pkg().Path()] = append(elsewhere[f.Pkg().Path()], h)
+			}
+		}
+	}
+	return elsewhere
+}
+
+// receiverName is the name of the type that has a method.
+func receiverName(f *types.Func) string {
+	t := types.Unalias(f.Signature().Recv().Type())
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if named, ok := t.(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
+}
+
+// leaksOf checks a package of the user's that holds types of processors. It is
+// read from source, where there is anything to look at.
+func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Leak {
+	p := r.loader.listed[path]
+	if p == nil || !mayChange(p) || r.loader.roots[path] != nil {
+		return nil
+	}
+	source, err := readSource(r.Fset(), filepath.Dir(p.GoFiles[0]), r.loader.env)
+	if err != nil || len(source.errors) > 0 {
+		return nil // the package does not compile, which is said elsewhere
+	}
+	suspects := lifetime.Suspects(source.files, handlers)
+	if len(suspects) == 0 {
+		return nil
+	}
+	if typed := r.typed(path, source.files, nil); typed != nil {
+		return lifetime.Check(typed, suspects)
+	}
+	return nil
+}
+
+// typed type-checks files for the analysis; nil where they have type errors.
+func (r *Result) typed(path string, files []*ast.File, generated map[*ast.File]bool) *lifetime.Package {
+	clean := true
+	config := &types.Config{
+		Importer: r.loader,
+		Sizes:    r.loader.env.sizes(),
+		Error: func(err error) {
+			e, ok := err.(types.Error)
+			clean = clean && ok && e.Soft
+		},
+	}
+	if path == r.root.path {
+		config.GoVersion = r.root.module.goVersion
+		r.loader.busy[path] = true
+		defer delete(r.loader.busy, path)
+	}
+	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo(), Files: files, Generated: generated}
+	p.Types, _ = config.Check(path, r.Fset(), files, p.Info)
+	if !clean {
+		return nil
+	}
+	return p
+}

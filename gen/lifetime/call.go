@@ -1,0 +1,358 @@
+package lifetime
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// callee is the function of the package that a call goes to; nil where it is in
+// another package, or not known.
+func (u *unit) callee(call *ssa.CallCommon) *ssa.Function {
+	f := call.StaticCallee()
+	if f == nil {
+		return nil
+	}
+	return u.body(f)
+}
+
+// body is the function that has the body of f: the generic one of an instance.
+func (u *unit) body(f *ssa.Function) *ssa.Function {
+	if o := f.Origin(); o != nil {
+		f = o
+	}
+	if len(f.Blocks) == 0 {
+		return nil
+	}
+	return f
+}
+
+// arguments are what the parameters of the callee may be, the receiver first.
+func (u *unit) arguments(call *ssa.CallCommon) []places {
+	var list []places
+	if call.IsInvoke() {
+		list = append(list, u.value(call.Value))
+	}
+	for _, a := range call.Args {
+		if canHold(a.Type()) {
+			list = append(list, u.value(a))
+		} else {
+			list = append(list, nil)
+		}
+	}
+	return list
+}
+
+// call follows a call. The result is nil for go and defer statements.
+func (u *unit) call(i ssa.CallInstruction, call *ssa.CallCommon, result ssa.Value) {
+	if b, ok := call.Value.(*ssa.Builtin); ok {
+		u.builtin(b.Name(), call, result)
+		return
+	}
+	if result != nil {
+		u.fresh(call, result)
+	}
+	args := u.arguments(call)
+	if call.IsInvoke() {
+		u.sentByInterface(call, args, i.Pos())
+		u.derived(call, result)
+		return
+	}
+	f := call.StaticCallee()
+	if f == nil {
+		u.dynamic(call, args, result, i.Pos())
+		return
+	}
+	if closure, ok := call.Value.(*ssa.MakeClosure); ok && !u.within(f) { // a wrapper
+		for _, b := range closure.Bindings {
+			args = append(args, u.value(b))
+		}
+	}
+	u.static(f, call, args, result, i.Pos())
+}
+
+func (u *unit) static(f *ssa.Function, call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
+	body := u.body(f)
+	switch {
+	case body != nil && u.within(body):
+		u.closure(body, args, result)
+	case body != nil:
+		u.apply(u.summaryOf(body), body.Name(), args, result, pos)
+	case u.sender(f):
+		for k, a := range args {
+			if k > 0 && !isContext(call.Args[k].Type()) {
+				u.escape(a, sink{kind: inMessage, pos: pos}, pos)
+			}
+		}
+	default:
+		u.foreign(f, call, args, result, pos)
+	}
+}
+
+// closure binds the parameters of a closure of the unit.
+func (u *unit) closure(f *ssa.Function, args []places, result ssa.Value) {
+	for k, p := range f.Params {
+		if k < len(args) {
+			u.set(p, args[k])
+		}
+	}
+	if result == nil {
+		return
+	}
+	for k, values := range u.returns[f] {
+		u.setCallResult(result, k, values)
+	}
+}
+
+// setCallResult sets result k of a call.
+func (u *unit) setCallResult(result ssa.Value, k int, values places) {
+	if _, ok := result.Type().(*types.Tuple); ok {
+		u.setResult(result, k, values)
+	} else {
+		u.set(result, values)
+	}
+}
+
+// dynamic is a call of a function value, which may be a closure that the unit has
+// made.
+func (u *unit) dynamic(call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
+	for p := range u.value(call.Value) {
+		f := p.object.closure
+		if f == nil {
+			continue
+		}
+		all := args
+		if len(f.FreeVars) > 0 && !u.within(f) { // a wrapper, which binds one value
+			all = append(append([]places(nil), args...), p.object.fields[nil])
+		}
+		u.static(f, call, all, result, pos)
+	}
+}
+
+// fresh gives the results of a call memory of their own: what is stored there
+// goes where they go.
+func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
+	add := func(k int, t types.Type) {
+		if !canHold(t) {
+			return
+		}
+		o := u.at(result, k)
+		if _, ok := t.Underlying().(*types.Chan); ok && !ticks(call) {
+			o.channel = true
+		}
+		u.setCallResult(result, k, places{place{object: o}: {}})
+	}
+	if t, ok := result.Type().(*types.Tuple); ok {
+		for k := range t.Len() {
+			add(k, t.At(k).Type())
+		}
+	} else {
+		add(0, result.Type())
+	}
+}
+
+// ticks reports whether a call gives a channel that says nothing of goroutines.
+func ticks(call *ssa.CallCommon) bool {
+	name := ""
+	if call.IsInvoke() {
+		name = call.Method.Name()
+	} else if f := call.StaticCallee(); f != nil {
+		name = f.Name()
+	}
+	return name == "Done" || name == "After" || name == "Tick"
+}
+
+func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
+	switch name {
+	case "append":
+		if result == nil {
+			return
+		}
+		u.set(result, u.value(call.Args[0]))
+		o := u.at(result, 0)
+		u.set(result, places{place{object: o}: {}})
+		elem, ok := result.Type().Underlying().(*types.Slice)
+		if !ok || !canHold(elem.Elem()) {
+			return
+		}
+		for _, a := range call.Args {
+			u.changed = place{object: o}.store(u.value(a), true) || u.changed
+		}
+		if len(call.Args) == 2 { // into the memory of the first, where there is room
+			u.elements(call.Args[0], call.Args[1])
+		}
+	case "copy":
+		to, ok := call.Args[0].Type().Underlying().(*types.Slice)
+		if !ok || !canHold(to.Elem()) {
+			return
+		}
+		u.elements(call.Args[0], call.Args[1])
+		for p := range u.value(call.Args[0]) {
+			if p.object.external || p.object.global != "" {
+				values := u.contents(u.value(call.Args[1]), to.Elem())
+				u.assign(places{p: {}}, values, composite(to.Elem()), sink{pos: call.Pos()}, call.Pos())
+			}
+		}
+	}
+}
+
+// elements puts the elements of a slice into the memory of another that is local.
+func (u *unit) elements(to, from ssa.Value) {
+	for p := range u.value(to) {
+		if !p.object.external && p.object.global == "" {
+			u.changed = p.store(u.value(from), true) || u.changed
+		}
+	}
+}
+
+// foreign is a call of a function of another package, or of a generated one.
+func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
+	object, ok := f.Object().(*types.Func)
+	if !ok {
+		return
+	}
+	object = object.Origin()
+	switch keepers[fullName(object)] {
+	case starts:
+		u.starts(call, args, result, pos)
+	case holds:
+		for k, a := range args[1:] {
+			u.assign(args[0], a, composite(call.Args[k+1].Type()), sink{pos: pos}, pos)
+		}
+	}
+	u.derived(call, result)
+	if result != nil && object.Pkg() != nil && handsOn(object.Pkg().Path()) && canHold(result.Type()) {
+		for _, a := range args {
+			u.setCallResult(result, 0, a)
+		}
+	}
+}
+
+// starts follows a call that runs its functions in another goroutine. A result
+// that is used, such as the timer of time.AfterFunc, is to stop that.
+func (u *unit) starts(call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
+	stops := result != nil && result.Referrers() != nil && len(*result.Referrers()) > 0
+	for k, a := range args {
+		if _, ok := call.Args[k].Type().Underlying().(*types.Signature); ok {
+			u.escape(a, sink{kind: inGoroutine, pos: pos, joined: stops || u.summary.joins}, pos)
+		}
+	}
+}
+
+// derived treats a context that a call returns as the context that it was given,
+// unless it is made to outlive that.
+func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
+	if f := call.StaticCallee(); result == nil || f != nil && f.Name() == "WithoutCancel" {
+		return
+	}
+	for _, a := range call.Args {
+		if !isContext(a.Type()) {
+			continue
+		}
+		if isContext(result.Type()) {
+			u.set(result, u.value(a))
+		}
+		if t, ok := result.Type().(*types.Tuple); ok {
+			for k := range t.Len() {
+				if isContext(t.At(k).Type()) {
+					u.setResult(result, k, u.value(a))
+				}
+			}
+		}
+	}
+}
+
+// sentByInterface notes what is sent by a method of an interface that may be a
+// sender.
+func (u *unit) sentByInterface(call *ssa.CallCommon, args []places, pos token.Pos) {
+	if !u.reporting || !sends(call.Method.Name()) {
+		return
+	}
+	for p := range args[0] {
+		if !p.object.external || p.object.origin.inner {
+			continue
+		}
+		for k, a := range args[1:] {
+			if !isContext(call.Args[k].Type()) {
+				u.escapeVia(a, sink{kind: inMessage, pos: pos}, pos, p.object.origin, true)
+			}
+		}
+	}
+}
+
+// apply follows a call by the summary of the callee.
+func (u *unit) apply(s *summary, name string, args []places, result ssa.Value, pos token.Pos) {
+	if u.reporting {
+		for _, e := range s.escapes {
+			if e.sink.kind == inResult {
+				continue // the results of the summary have it
+			}
+			u.applyEscape(e, name, args, pos)
+		}
+	}
+	for _, t := range s.stores {
+		if !u.work.step() {
+			return
+		}
+		at := u.resolve(t.to, args)
+		if t.field != nil {
+			moved := make(places)
+			for p := range at {
+				moved.put(place{p.object, t.field})
+			}
+			at = moved
+		}
+		to := t.sink
+		if to.helper == "" {
+			to.helper = name
+		}
+		u.assign(at, u.resolve(t.from, args), false, to, pos)
+	}
+	if result == nil {
+		return
+	}
+	for k, list := range s.results {
+		for o := range list {
+			u.setCallResult(result, k, u.resolve(o, args))
+		}
+	}
+}
+
+func (u *unit) applyEscape(e escape, name string, args []places, pos token.Pos) {
+	to := e.sink
+	if to.helper == "" {
+		to.helper = name
+	}
+	to.joined = to.joined || u.summary.joins
+	values := u.resolve(e.from, args)
+	if !e.sent {
+		u.escape(values, to, pos)
+		return
+	}
+	for p := range u.resolve(e.via, args) {
+		if p.object.external && !p.object.origin.inner {
+			u.escapeVia(values, to, pos, p.object.origin, true)
+		}
+	}
+}
+
+// resolve finds what an origin of a callee means in the caller.
+func (u *unit) resolve(o origin, args []places) places {
+	if o.param >= len(args) {
+		return nil // bound by a wrapper whose bindings are not known
+	}
+	if !o.inner {
+		return args[o.param]
+	}
+	var found places
+	for p := range args[o.param] {
+		if o.field == nil {
+			found.add(u.objects.load(p))
+		}
+	}
+	for object := range u.objects.reach(args[o.param]) {
+		found.add(u.objects.load(place{object, o.field}))
+	}
+	return found
+}

@@ -1,0 +1,116 @@
+package lifetime
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// effect is an instruction that stores, sends or calls.
+func (u *unit) effect(i ssa.Instruction) {
+	switch i := i.(type) {
+	case *ssa.Store:
+		u.store(u.value(i.Addr), i.Val, i.Pos())
+	case *ssa.MapUpdate:
+		u.store(keysOf(u.value(i.Map)), i.Key, i.Pos())
+		u.store(u.value(i.Map), i.Value, i.Pos())
+	case *ssa.Send:
+		u.send(i.Chan, i.X, i.Pos())
+	case *ssa.Select:
+		result := 2
+		for _, s := range i.States {
+			if s.Dir == types.SendOnly {
+				u.send(s.Chan, s.Send, s.Pos)
+				continue
+			}
+			u.setResult(i, result, u.contents(u.value(s.Chan), i.Type().(*types.Tuple).At(result).Type()))
+			result++
+		}
+	case *ssa.Call:
+		u.call(i, &i.Call, i)
+	case *ssa.Defer:
+		u.call(i, &i.Call, nil)
+	case *ssa.Go:
+		u.spawn(append(u.arguments(&i.Call), u.value(i.Call.Value)), i.Pos())
+		u.call(i, &i.Call, nil)
+	}
+}
+
+// store puts v at places, and notes where these outlive the call.
+func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
+	if canHold(v.Type()) {
+		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
+	}
+}
+
+// assign is store for what a value may be. The sink is completed where it does
+// not say yet what it is.
+func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
+	if len(values) == 0 {
+		return
+	}
+	for p := range at {
+		if p.object.global != "" {
+			u.escape(values, sink{kind: inGlobal, name: p.object.global, pos: s.pos, helper: s.helper}, pos)
+			continue
+		}
+		u.changed = p.store(values, whole) || u.changed
+		if p.object.external && u.reporting && !u.resets.has(p) {
+			u.transfer(p, values, s, pos)
+		}
+	}
+}
+
+// transfer notes a store to what a parameter leads to.
+func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
+	if s.name == "" {
+		field := p.field
+		if field == nil {
+			field = p.object.origin.field
+		}
+		s.kind = inMemory
+		if field != nil {
+			s.kind, s.name, s.owner = inField, field.Name(), u.owners[field]
+		}
+	}
+	for from := range u.origins(values) {
+		u.summary.addStore(transfer{from: from, to: p.object.origin, field: p.field, sink: s, pos: pos})
+	}
+}
+
+// escape notes that values reach something that outlives every call.
+func (u *unit) escape(values places, s sink, pos token.Pos) {
+	u.escapeVia(values, s, pos, origin{}, false)
+}
+
+func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent bool) {
+	if !u.reporting {
+		return
+	}
+	for from := range u.origins(values) {
+		u.summary.addEscape(escape{from: from, sink: s, pos: pos, via: via, sent: sent})
+	}
+}
+
+// send puts v into a channel: memory, if the unit has made it, and else a sink.
+func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
+	if !canHold(v.Type()) {
+		return
+	}
+	values := u.value(v)
+	for p := range u.value(channel) {
+		if p.object.external || p.object.global != "" {
+			u.escape(values, sink{kind: inChannel, pos: pos}, pos)
+		} else {
+			u.changed = p.store(values, composite(v.Type())) || u.changed
+		}
+	}
+}
+
+// spawn notes what another goroutine gets.
+func (u *unit) spawn(values []places, pos token.Pos) {
+	for _, v := range values {
+		u.escape(v, sink{kind: inGoroutine, pos: pos, joined: u.summary.joins}, pos)
+	}
+}

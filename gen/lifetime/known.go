@@ -1,0 +1,142 @@
+package lifetime
+
+import (
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// keeping is what a function of another package does with its arguments.
+type keeping int
+
+const (
+	keepsNothing keeping = iota
+	starts               // it calls them in another goroutine
+	holds                // its receiver, or first argument, holds the others
+)
+
+// keepers are the functions of other packages that keep arguments. All others
+// are assumed not to.
+var keepers = map[string]keeping{
+	"time.AfterFunc":    starts,
+	"context.AfterFunc": starts,
+
+	"(*sync.WaitGroup).Go":                      starts,
+	"(*golang.org/x/sync/errgroup.Group).Go":    starts,
+	"(*golang.org/x/sync/errgroup.Group).TryGo": starts,
+
+	"(*sync.Map).Store":          holds,
+	"(*sync.Map).LoadOrStore":    holds,
+	"(*sync.Map).Swap":           holds,
+	"(*sync.Map).CompareAndSwap": holds,
+	"(*sync.Pool).Put":           holds,
+
+	"(*sync/atomic.Value).Store":            holds,
+	"(*sync/atomic.Value).Swap":             holds,
+	"(*sync/atomic.Value).CompareAndSwap":   holds,
+	"(*sync/atomic.Pointer).Store":          holds,
+	"(*sync/atomic.Pointer).Swap":           holds,
+	"(*sync/atomic.Pointer).CompareAndSwap": holds,
+
+	"(*container/list.List).PushBack":     holds,
+	"(*container/list.List).PushFront":    holds,
+	"(*container/list.List).InsertAfter":  holds,
+	"(*container/list.List).InsertBefore": holds,
+	"container/heap.Push":                 holds,
+}
+
+// keeperNames are the names of keepers without packages and types.
+var keeperNames = func() map[string]bool {
+	names := make(map[string]bool)
+	for full := range keepers {
+		names[full[strings.LastIndexByte(full, '.')+1:]] = true
+	}
+	return names
+}()
+
+// fullName is the name of a function as keepers has it.
+func fullName(f *types.Func) string {
+	recv := f.Signature().Recv()
+	if recv == nil {
+		if f.Pkg() == nil {
+			return f.Name()
+		}
+		return f.Pkg().Path() + "." + f.Name()
+	}
+	t := types.Unalias(recv.Type())
+	star := ""
+	if p, ok := t.(*types.Pointer); ok {
+		t, star = types.Unalias(p.Elem()), "*"
+	}
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return f.Name()
+	}
+	return "(" + star + named.Obj().Pkg().Path() + "." + named.Obj().Name() + ")." + f.Name()
+}
+
+// handsOn reports whether what a function of the package gives may hold its
+// arguments.
+func handsOn(path string) bool { return path == "slices" || path == "maps" || path == "iter" }
+
+// waits reports whether a call may wait for goroutines. It goes by the name, as a
+// type of the user's may well do so.
+func waits(call *ssa.CallCommon) bool {
+	name := ""
+	if call.IsInvoke() {
+		name = call.Method.Name()
+	} else if f := call.StaticCallee(); f != nil {
+		name = f.Name()
+	}
+	name = strings.ToLower(name)
+	return strings.Contains(name, "wait") || strings.Contains(name, "join") && !strings.HasPrefix(name, "joinpath")
+}
+
+// sends reports whether a method of that name sends its arguments.
+func sends(name string) bool {
+	return strings.HasPrefix(name, "Send") || strings.HasPrefix(name, "Ask")
+}
+
+// canHold reports whether a value of the type may hold a pointer, or be one, that
+// it takes from a parameter.
+func canHold(t types.Type) bool { return holdsPointer(t, typeDepthMax) }
+
+const typeDepthMax = 20 // of structs and arrays in each other; deeper ones count as holding
+
+func holdsPointer(t types.Type, depth int) bool {
+	if depth == 0 {
+		return true
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Basic:
+		return t.Kind() == types.UnsafePointer
+	case *types.Struct:
+		for f := range t.Fields() {
+			if holdsPointer(f.Type(), depth-1) {
+				return true
+			}
+		}
+		return false
+	case *types.Array:
+		return holdsPointer(t.Elem(), depth-1)
+	case *types.Tuple:
+		return true
+	}
+	return true
+}
+
+// composite reports whether values of the type are their parts: no pointer leads
+// to these.
+func composite(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Struct, *types.Array:
+		return true
+	}
+	return false
+}
+
+func isContext(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context" && named.Obj().Name() == "Context"
+}

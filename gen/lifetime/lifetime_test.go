@@ -1,0 +1,117 @@
+package lifetime_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/topogen/topogen/gen/lifetime"
+)
+
+// TestHandlers: the types in testdata are named after what their handlers do. A
+// comment "want" says what must be reported; all else must not be.
+func TestHandlers(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "crawl")
+}
+
+// TestHandlersOfOtherPackages: methods are known as handlers by the package that
+// asserts them.
+func TestHandlersOfOtherPackages(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "pricing", "shop")
+}
+
+// TestHostileCode: recursion, generic functions that never end, cycles of values.
+func TestHostileCode(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "hostile")
+}
+
+// TestNothingIsReportedInThisRepository: the examples and the packages of
+// generated_test are legal code.
+func TestNothingIsReportedInThisRepository(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("takes long: set CI")
+	}
+	tool := filepath.Join(t.TempDir(), "topogen-vet")
+	for _, args := range [][]string{
+		{"build", "-o", tool, "./cmd/topogen-vet"},
+		{"vet", "-vettool=" + tool, "./examples/...", "./generated_test/..."},
+	} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = filepath.Join("..", "..")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd, err, out)
+		}
+	}
+}
+
+// load type-checks the text of a file whose handlers are methods ReceiveM of A.
+func load(t *testing.T, text string) (*lifetime.Package, []lifetime.Handler) {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "a.go", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &lifetime.Package{Fset: fset, Info: lifetime.NewInfo(), Files: []*ast.File{file}}
+	config := types.Config{Importer: importer.Default()}
+	if p.Types, err = config.Check("a", fset, p.Files, p.Info); err != nil {
+		t.Fatal(err)
+	}
+	return p, []lifetime.Handler{{Type: "A", Name: "ReceiveM", Message: 0, Sender: lifetime.None, Context: lifetime.None}}
+}
+
+// TestWorkIsBounded: a function that is too large, or a chain of calls that is too
+// long, keeps nothing as far as we can say.
+func TestWorkIsBounded(t *testing.T) {
+	const head = "package a\ntype M struct{ N int; Next *M }\ntype A struct{ last, next *M }\n"
+	for name, text := range map[string]string{
+		"statements": head + "func (a *A) ReceiveM(m *M) {\n" + strings.Repeat("\ta.last = m\n", 60_000) + "}\n",
+		"calls": func() string {
+			var b strings.Builder
+			b.WriteString(head + "func (a *A) ReceiveM(m *M) { a.f0(m) }\n")
+			for i := range 2_000 {
+				fmt.Fprintf(&b, "func (a *A) f%d(m *M) { a.f%d(m) }\n", i, i+1)
+			}
+			b.WriteString("func (a *A) f2000(m *M) { a.last = m }\n")
+			return b.String()
+		}(),
+		"variables": func() string { // each may be any of those before
+			var b strings.Builder
+			b.WriteString(head + "func (a *A) ReceiveM(m *M) {\n\tv0 := &M{Next: m}\n")
+			for i := range 1_000 {
+				fmt.Fprintf(&b, "\tv%d := &M{Next: v%d}\n\tv%d.Next.Next = v%d\n", i+1, i, i+1, i+1)
+			}
+			b.WriteString("}\n")
+			return b.String()
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, handlers := load(t, text)
+			if leaks := lifetime.Check(p, handlers); len(leaks) > 0 {
+				t.Errorf("%d leaks, want none: the limit was not in force", len(leaks))
+			}
+		})
+	}
+}
+
+// TestAFaultGivesNoResult: without the types that it needs, go/ssa panics.
+func TestAFaultGivesNoResult(t *testing.T) {
+	p, handlers := load(t, "package a\ntype M struct{}\ntype A struct{ last *M }\nfunc (a *A) ReceiveM(m *M) { a.last = m }\n")
+	if leaks := lifetime.Check(p, handlers); len(leaks) != 1 {
+		t.Fatalf("%d leaks, want 1", len(leaks))
+	}
+	p.Info.Uses, p.Info.Selections = nil, nil
+	if leaks := lifetime.Check(p, handlers); leaks != nil {
+		t.Errorf("%v, want nothing", leaks)
+	}
+}

@@ -1,0 +1,217 @@
+package lifetime
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// origin is a parameter of a unit, or what is reached through it.
+type origin struct {
+	param int        // index; the receiver counts, and what a wrapper captures comes last
+	inner bool       // reached through the parameter; else the parameter itself
+	field *types.Var // by which it was reached; nil: an element
+}
+
+// object is some memory, or a parameter and the memory behind it.
+type object struct {
+	origin   origin        // of parameters and what they lead to
+	external bool          // origin holds
+	global   string        // the package variable that the object is, or is reached through; "": none
+	param    types.Type    // of a parameter itself; else nil
+	closure  *ssa.Function // the function, if it is one
+	channel  bool          // made by the unit itself
+	fields   map[*types.Var]places
+	parts    places // structs and arrays that were stored as a whole
+}
+
+// place is an object, or a field of it. A place that is a field stands for its
+// address, and for its value where that is a composite.
+type place struct {
+	object *object
+	field  *types.Var // nil: the object, or an element of it
+}
+
+// keys stands for the field of a map in which its keys are: they are not mixed up
+// with the values.
+var keys = types.NewVar(token.NoPos, nil, "keys", types.Typ[types.Invalid])
+
+// places are what a value may be.
+type places map[place]struct{}
+
+// add adds more and reports whether that changed anything.
+func (p *places) add(more places) bool {
+	changed := false
+	for m := range more {
+		changed = p.put(m) || changed
+	}
+	return changed
+}
+
+func (p *places) put(m place) bool {
+	if _, ok := (*p)[m]; ok || len(*p) >= placesMax {
+		return false
+	}
+	if *p == nil {
+		*p = make(places)
+	}
+	(*p)[m] = struct{}{}
+	return true
+}
+
+// placesMax bounds what one value may be: beyond, code is too tangled to say
+// anything of, and the work would grow with the square.
+const placesMax = 200
+
+// objects are those of a unit.
+type objects struct {
+	outer map[origin]*object
+	vars  map[string]*object
+	work  *work
+}
+
+func newObjects(w *work) *objects {
+	return &objects{outer: make(map[origin]*object), vars: make(map[string]*object), work: w}
+}
+
+// work counts steps, of about 100 ns each. Code may be so tangled that each value
+// may be all others: then a handler is left before the count gets too large.
+type work struct {
+	done  int
+	limit int // for the handler at hand
+}
+
+const (
+	handlerWorkMax = 1 << 20 // steps: a tenth of a second, where most handlers take a thousand
+	workMax        = 1 << 24 // steps, for all handlers of a package: some seconds
+)
+
+// step reports whether another step may be taken.
+func (w *work) step() bool {
+	w.done++
+	return w.done <= w.limit
+}
+
+func (w *work) exhausted() bool { return w.done > w.limit }
+
+// next begins another handler.
+func (w *work) next() { w.limit = min(w.done+handlerWorkMax, workMax) }
+
+// from is the object for an origin.
+func (o *objects) from(at origin) *object {
+	if o.outer[at] == nil {
+		o.outer[at] = &object{origin: at, external: true}
+	}
+	return o.outer[at]
+}
+
+func (o *objects) variable(name string) *object {
+	if o.vars[name] == nil {
+		o.vars[name] = &object{global: name}
+	}
+	return o.vars[name]
+}
+
+// load finds the values that may be stored at a place.
+func (o *objects) load(p place) places {
+	var found places
+	o.collect(p, &found, make(map[place]bool))
+	return found
+}
+
+func (o *objects) collect(p place, found *places, seen map[place]bool) {
+	if seen[p] || !o.work.step() {
+		return
+	}
+	seen[p] = true
+	obj := p.object
+	switch {
+	case obj.global != "":
+		found.put(place{object: obj})
+		return
+	case obj.external:
+		found.put(place{object: o.inside(p)})
+	}
+	found.add(obj.fields[p.field])
+	for part := range obj.parts {
+		if p.field == nil {
+			o.collect(part, found, seen)
+		} else {
+			o.collect(place{part.object, p.field}, found, seen)
+		}
+	}
+}
+
+// inside is the object that is reached through a parameter by a field. Objects at
+// any depth are told apart by the last field only, which bounds their number.
+func (o *objects) inside(p place) *object {
+	field := p.field
+	if field == nil {
+		field = p.object.origin.field
+	}
+	return o.from(origin{param: p.object.origin.param, inner: true, field: field})
+}
+
+// loadWhole is the struct or array at a place.
+func (o *objects) loadWhole(p place) place {
+	if p.object.external {
+		return place{object: o.inside(p)}
+	}
+	return p
+}
+
+// mayBe reports whether a place may be a value of type t: a parameter itself has
+// no other type than its own, unless an interface holds it.
+func (p place) mayBe(t types.Type) bool {
+	own := p.object.param
+	if own == nil || p.field != nil || types.IsInterface(own) || types.IsInterface(t) {
+		return true
+	}
+	return types.Identical(own.Underlying(), t.Underlying())
+}
+
+// store puts values at a place that is local to the unit.
+func (p place) store(values places, whole bool) bool {
+	obj := p.object
+	if whole {
+		changed := false
+		for v := range values {
+			if v.object != obj {
+				changed = obj.parts.put(v) || changed
+			}
+		}
+		return changed
+	}
+	if obj.fields == nil {
+		obj.fields = make(map[*types.Var]places)
+	}
+	at := obj.fields[p.field]
+	changed := at.add(values)
+	obj.fields[p.field] = at
+	return changed
+}
+
+// reach finds all objects that values lead to: the values themselves, and the
+// contents of local objects, at any depth.
+func (o *objects) reach(values places) map[*object]bool {
+	seen := make(map[*object]bool)
+	var visit func(values places)
+	visit = func(values places) {
+		for v := range values {
+			if seen[v.object] || !o.work.step() {
+				continue
+			}
+			seen[v.object] = true
+			if v.object.external || v.object.global != "" {
+				continue
+			}
+			for _, inner := range v.object.fields {
+				visit(inner)
+			}
+			visit(v.object.parts)
+		}
+	}
+	visit(values)
+	return seen
+}

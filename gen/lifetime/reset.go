@@ -1,0 +1,137 @@
+package lifetime
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// resets are the places that a unit always empties before it returns. A value
+// that is stored there does not outlive the call.
+type resets map[place]bool
+
+func (r resets) has(p place) bool { return r[p] }
+
+// findResets looks for deferred functions that set a field to nil or empty a map,
+// and for fields that are nil at each return of the unit's function.
+func (u *unit) findResets() {
+	u.resets = u.resetsAtReturns()
+	for _, b := range u.function.Blocks {
+		for _, i := range b.Instrs {
+			d, ok := i.(*ssa.Defer)
+			if !ok {
+				continue
+			}
+			u.emptied(u.resets, &d.Call, true)
+			f := d.Call.StaticCallee()
+			if f == nil || len(f.Blocks) == 0 || !u.within(f) {
+				continue
+			}
+			emptied := make(map[place]*ssa.BasicBlock)
+			u.follow(f.Blocks[0], emptied, true)
+			for p := range emptied {
+				u.resets[p] = true
+			}
+		}
+	}
+}
+
+// resetsAtReturns are the places that are empty at each return.
+func (u *unit) resetsAtReturns() resets {
+	var common resets
+	for _, b := range u.function.Blocks {
+		if len(b.Instrs) == 0 || b == u.function.Recover {
+			continue
+		}
+		if _, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); !ok {
+			continue
+		}
+		empty := u.emptyAt(b)
+		if common == nil {
+			common = empty
+		}
+		for p := range common {
+			if !empty[p] {
+				delete(common, p)
+			}
+		}
+	}
+	if common == nil {
+		return make(resets)
+	}
+	return common
+}
+
+// emptyAt are the places that are empty at the end of a block, whichever way leads
+// there.
+func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
+	var way []*ssa.BasicBlock // blocks that each way goes through, in order
+	for b := end; b != nil; b = b.Idom() {
+		way = append(way, b)
+	}
+	slices.Reverse(way)
+	emptied := make(map[place]*ssa.BasicBlock) // and where
+	for _, b := range way {
+		u.follow(b, emptied, false)
+	}
+	if len(emptied) == 0 {
+		return make(resets)
+	}
+	for _, b := range u.function.Blocks { // a detour may fill them again
+		if slices.Contains(way, b) {
+			continue
+		}
+		for _, i := range b.Instrs {
+			if s, ok := i.(*ssa.Store); ok {
+				for p := range u.value(s.Addr) {
+					if at := emptied[p]; at != nil && at.Dominates(b) {
+						delete(emptied, p)
+					}
+				}
+			}
+		}
+	}
+	found := make(resets)
+	for p := range emptied {
+		found[p] = true
+	}
+	return found
+}
+
+// follow notes what a block empties, and forgets what it fills again.
+func (u *unit) follow(b *ssa.BasicBlock, emptied map[place]*ssa.BasicBlock, deferred bool) {
+	for _, i := range b.Instrs {
+		switch i := i.(type) {
+		case *ssa.Store:
+			c, isConst := i.Val.(*ssa.Const)
+			for p := range u.value(i.Addr) {
+				if isConst && c.IsNil() {
+					emptied[p] = b
+				} else {
+					delete(emptied, p)
+				}
+			}
+		case *ssa.Call:
+			cleared := make(resets)
+			u.emptied(cleared, &i.Call, deferred)
+			for p := range cleared {
+				emptied[p] = b
+			}
+		}
+	}
+}
+
+// emptied notes the maps and slices that the builtins delete and clear empty. A delete that
+// is not deferred mostly evicts an older entry, so it does not count.
+func (u *unit) emptied(found resets, call *ssa.CallCommon, deferred bool) {
+	b, ok := call.Value.(*ssa.Builtin)
+	if !ok || b.Name() != "clear" && !(deferred && b.Name() == "delete") {
+		return
+	}
+	for p := range u.value(call.Args[0]) {
+		found[p] = true
+		if o := p.object; o.external && o.origin.inner { // the field that has the map or slice
+			found[place{u.objects.from(origin{param: o.origin.param}), o.origin.field}] = true
+		}
+	}
+}

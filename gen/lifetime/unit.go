@@ -1,0 +1,384 @@
+package lifetime
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// unit is a function with its closures.
+type unit struct {
+	*checker
+	function  *ssa.Function
+	functions []*ssa.Function // it and its closures
+	objects   *objects
+	values    map[ssa.Value]places
+	tuples    map[ssa.Value]map[int]places
+	sites     map[site]*object
+	returns   map[*ssa.Function]map[int]places
+	owners    map[*types.Var]string // the type that has a field
+	resets    resets
+	summary   *summary
+
+	changed   bool
+	reporting bool // values are known: sinks are noted
+}
+
+// site is an instruction, or one of its results, that gives new memory.
+type site struct {
+	value  ssa.Value
+	result int
+}
+
+func newUnit(a *checker, f *ssa.Function) *unit {
+	u := &unit{
+		checker: a, function: f,
+		objects: newObjects(a.work),
+		values:  make(map[ssa.Value]places),
+		tuples:  make(map[ssa.Value]map[int]places),
+		sites:   make(map[site]*object),
+		returns: make(map[*ssa.Function]map[int]places),
+		owners:  make(map[*types.Var]string),
+		summary: new(summary),
+	}
+	var add func(*ssa.Function)
+	add = func(f *ssa.Function) {
+		u.functions = append(u.functions, f)
+		for _, anon := range f.AnonFuncs {
+			add(anon)
+		}
+	}
+	add(f)
+	return u
+}
+
+// run first finds what each value may be, and then where parameters go.
+func (u *unit) run() {
+	n := 0
+	for _, f := range u.functions {
+		for _, b := range f.Blocks {
+			n += len(b.Instrs)
+		}
+	}
+	if n > instructionsMax {
+		return
+	}
+	for i, p := range u.function.Params {
+		u.parameter(p, i)
+	}
+	for i, v := range u.function.FreeVars { // of a wrapper
+		u.parameter(v, len(u.function.Params)+i)
+	}
+	for round := 0; round == 0 || u.changed && round < roundsMax; round++ {
+		u.changed = false
+		u.pass()
+	}
+	u.summary.joins = u.joins()
+	u.findResets()
+	u.reporting = true
+	u.pass()
+	for i, values := range u.returns[u.function] {
+		for len(u.summary.results) <= i {
+			u.summary.results = append(u.summary.results, nil)
+		}
+		u.summary.results[i] = u.origins(values)
+	}
+	if u.work.exhausted() {
+		u.summary = new(summary) // half of it could be wrong
+	}
+}
+
+func (u *unit) parameter(v ssa.Value, index int) {
+	if canHold(v.Type()) {
+		o := u.objects.from(origin{param: index})
+		o.param = v.Type()
+		u.values[v] = places{place{object: o}: {}}
+	}
+}
+
+func (u *unit) pass() {
+	for _, f := range u.functions {
+		for _, b := range f.Blocks {
+			for _, i := range b.Instrs {
+				if !u.work.step() {
+					return
+				}
+				u.instruction(f, i)
+			}
+		}
+	}
+}
+
+// origins are the parameters, package variables and what they lead to that values
+// reach.
+func (u *unit) origins(values places) map[origin]bool {
+	found := make(map[origin]bool)
+	for o := range u.objects.reach(values) {
+		if o.external {
+			found[o.origin] = true
+		}
+	}
+	return found
+}
+
+// value is what v may be.
+func (u *unit) value(v ssa.Value) places {
+	switch v := v.(type) {
+	case *ssa.Global:
+		return places{place{object: u.objects.variable(v.Name())}: {}}
+	case *ssa.Function:
+		o := u.at(v, 0)
+		o.closure = v
+		return places{place{object: o}: {}}
+	case *ssa.Const, *ssa.Builtin:
+		return nil
+	}
+	return u.values[v]
+}
+
+// at is the memory that a site gives.
+func (u *unit) at(v ssa.Value, result int) *object {
+	s := site{v, result}
+	if u.sites[s] == nil {
+		u.sites[s] = new(object)
+	}
+	return u.sites[s]
+}
+
+func (u *unit) set(v ssa.Value, values places) {
+	if len(values) == 0 {
+		return
+	}
+	at := u.values[v]
+	u.changed = at.add(values) || u.changed
+	u.values[v] = at
+}
+
+func (u *unit) setResult(v ssa.Value, i int, values places) {
+	if len(values) == 0 {
+		return
+	}
+	if u.tuples[v] == nil {
+		u.tuples[v] = make(map[int]places)
+	}
+	at := u.tuples[v][i]
+	u.changed = at.add(values) || u.changed
+	u.tuples[v][i] = at
+}
+
+// contents are the values of type t that may be stored at some places.
+func (u *unit) contents(at places, t types.Type) places {
+	if !canHold(t) {
+		return nil
+	}
+	var found places
+	for p := range at {
+		if composite(t) {
+			found.put(u.objects.loadWhole(p))
+		} else {
+			for v := range u.objects.load(p) {
+				if v.mayBe(t) {
+					found.put(v)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
+	switch i := i.(type) {
+	case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap:
+		v := i.(ssa.Value)
+		u.set(v, places{place{object: u.at(v, 0)}: {}})
+	case *ssa.MakeChan:
+		o := u.at(i, 0)
+		o.channel = true
+		u.set(i, places{place{object: o}: {}})
+	case *ssa.MakeClosure:
+		u.makeClosure(i)
+	case *ssa.FieldAddr:
+		if p, ok := i.X.Type().Underlying().(*types.Pointer); ok { // else a type parameter
+			u.set(i, u.fields(i.X, p.Elem(), i.Field))
+		}
+	case *ssa.Field:
+		u.set(i, u.contents(u.fields(i.X, i.X.Type(), i.Field), i.Type()))
+	case *ssa.IndexAddr:
+		u.set(i, u.value(i.X))
+	case *ssa.Index:
+		u.set(i, u.contents(u.value(i.X), i.Type()))
+	case *ssa.Lookup:
+		u.element(i, u.value(i.X), i.CommaOk)
+	case *ssa.UnOp:
+		if i.Op == token.MUL || i.Op == token.ARROW {
+			u.element(i, u.value(i.X), i.CommaOk)
+		}
+	case *ssa.Phi:
+		for _, e := range i.Edges {
+			u.set(i, u.value(e))
+		}
+	case *ssa.ChangeType:
+		u.set(i, u.value(i.X))
+	case *ssa.ChangeInterface:
+		u.set(i, u.value(i.X))
+	case *ssa.MakeInterface:
+		u.set(i, u.value(i.X))
+	case *ssa.SliceToArrayPointer:
+		u.set(i, u.value(i.X))
+	case *ssa.Convert:
+		if canHold(i.Type()) && canHold(i.X.Type()) {
+			u.set(i, u.value(i.X))
+		}
+	case *ssa.MultiConvert:
+		u.set(i, u.value(i.X))
+	case *ssa.TypeAssert:
+		u.typeAssert(i)
+	case *ssa.Slice:
+		u.slice(i)
+	case *ssa.Range:
+		u.set(i, u.value(i.X))
+	case *ssa.Next:
+		if !i.IsString {
+			u.next(i)
+		}
+	case *ssa.Extract:
+		u.set(i, u.tuples[i.Tuple][i.Index])
+	case *ssa.Return:
+		u.returned(f, i)
+	default:
+		u.effect(i)
+	}
+}
+
+// next is a step of a loop over a map.
+func (u *unit) next(i *ssa.Next) {
+	of := u.value(i.Iter)
+	for r, at := range map[int]places{1: keysOf(of), 2: of} {
+		if t := i.Type().(*types.Tuple).At(r).Type(); t != types.Typ[types.Invalid] {
+			u.setResult(i, r, u.contents(at, t))
+		}
+	}
+}
+
+// keysOf are the places of the keys of maps.
+func keysOf(maps places) places {
+	var found places
+	for p := range maps {
+		if p.object.external || p.object.global != "" {
+			found.put(p)
+		} else {
+			found.put(place{p.object, keys})
+		}
+	}
+	return found
+}
+
+// element sets v to the values that may be stored at some places: behind an
+// address, in a map, or in a channel.
+func (u *unit) element(v ssa.Value, at places, commaOK bool) {
+	if !commaOK {
+		u.set(v, u.contents(at, v.Type()))
+		return
+	}
+	u.setResult(v, 0, u.contents(at, v.Type().(*types.Tuple).At(0).Type()))
+}
+
+func (u *unit) typeAssert(i *ssa.TypeAssert) {
+	if !canHold(i.AssertedType) {
+		return
+	}
+	var found places
+	for p := range u.value(i.X) {
+		if p.mayBe(i.AssertedType) {
+			found.put(p)
+		}
+	}
+	if i.CommaOk {
+		u.setResult(i, 0, found)
+	} else {
+		u.set(i, found)
+	}
+}
+
+func (u *unit) makeClosure(i *ssa.MakeClosure) {
+	f := i.Fn.(*ssa.Function)
+	o := u.at(i, 0)
+	o.closure = f
+	for k, b := range i.Bindings {
+		values := u.value(b)
+		u.changed = place{object: o}.store(values, false) || u.changed
+		if u.within(f) {
+			u.set(f.FreeVars[k], values)
+		}
+	}
+	u.set(i, places{place{object: o}: {}})
+}
+
+// within reports whether f is a closure of the unit.
+func (u *unit) within(f *ssa.Function) bool {
+	for f.Parent() != nil {
+		f = f.Parent()
+		if f == u.function {
+			return true
+		}
+	}
+	return false
+}
+
+// slice sets i to a part of X. x[:0] counts as an empty slice: the elements of x
+// are overwritten before they are read again, as far as code is ordinary.
+func (u *unit) slice(i *ssa.Slice) {
+	if !canHold(i.Type()) {
+		return // of a string
+	}
+	high, ok := i.High.(*ssa.Const)
+	if !ok || high.Value == nil || high.Int64() != 0 {
+		u.set(i, u.value(i.X))
+		return
+	}
+	for p := range u.value(i.X) {
+		if p.object.external {
+			u.set(i, places{p: {}})
+		}
+	}
+	u.set(i, places{place{object: u.at(i, 0)}: {}})
+}
+
+// fields are the places of a field of what x is.
+func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	field := s.Field(index).Origin()
+	if u.owners[field] == "" {
+		if named, ok := types.Unalias(t).(*types.Named); ok {
+			u.owners[field] = named.Obj().Name()
+		}
+	}
+	var found places
+	for p := range u.value(x) {
+		found.put(place{p.object, field})
+	}
+	return found
+}
+
+// returned notes what a function of the unit returns.
+func (u *unit) returned(f *ssa.Function, r *ssa.Return) {
+	for i, v := range r.Results {
+		values := u.value(v)
+		if len(values) == 0 || !canHold(v.Type()) {
+			continue
+		}
+		if u.returns[f] == nil {
+			u.returns[f] = make(map[int]places)
+		}
+		at := u.returns[f][i]
+		u.changed = at.add(values) || u.changed
+		u.returns[f][i] = at
+		if f == u.function {
+			u.escape(values, sink{kind: inResult, pos: r.Pos()}, r.Pos())
+		}
+	}
+}
