@@ -24,8 +24,9 @@
 // group the intensity is looked at between limit and delay. Restarts and delays
 // are counted for each child by itself.
 //
-// No child is started after its [pool.ChildInputsDone]. There is never more than one order under way for a
-// child. The others of a group are stopped one by one, last first, and all of
+// No child is started after its [pool.ChildInputsDone]: its inputs are closed and
+// drained, or it has none and the topology stops. A stop alone disables no other
+// restart. There is never more than one order under way for a child. The others of a group are stopped one by one, last first, and all of
 // them have stopped before the first is started; each is started when the one
 // before runs. That is how an Erlang/OTP supervisor does it, and the tests retell
 // what one did. What such a supervisor has not are delays, budgets of single
