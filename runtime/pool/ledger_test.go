@@ -19,11 +19,15 @@ func (top *topology) run(t testing.TB, ctx context.Context) error {
 // let it take long, but not stand still.
 func (top *topology) result(t testing.TB, result <-chan error) error {
 	t.Helper()
+	limit := hangAfter
+	if time.Now().Year() == 2000 { // in a bubble, where time costs nothing
+		limit = hangAfterVirtual
+	}
 	for before := uint64(0); ; {
 		select {
 		case err := <-result:
 			return err
-		case <-time.After(hangAfter):
+		case <-time.After(limit):
 		}
 		received := uint64(0)
 		for _, e := range top.pool.Snapshot().Edges {
@@ -35,6 +39,9 @@ func (top *topology) result(t testing.TB, result <-chan error) error {
 		before = received
 	}
 }
+
+// hangAfterVirtual is longer than the drain timeout, for which a Close may hang.
+const hangAfterVirtual = 90 * time.Second
 
 // start runs the topology in a goroutine of its own.
 func (top *topology) start(ctx context.Context) <-chan error {
