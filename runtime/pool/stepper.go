@@ -279,14 +279,14 @@ func (s *Stepper) Hang() { panic(hang{}) }
 // broken is told that a handler has not returned.
 func (s *Stepper) broken(r *runner, cause any) {
 	v := (*watch)(nil)
-	if r.inCall {
+	if r.inCall() {
 		v = r.unit.watch()
 	}
 	if _, ok := cause.(hang); !ok || v == nil || v.life == nil {
 		r.crashed(cause)
 		return
 	}
-	r.leave()
+	r.leave(r.unit)
 	v.suspend()
 	v.hangs = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
 	r.closing, r.calling = false, ""

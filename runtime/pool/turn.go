@@ -33,11 +33,10 @@ const (
 // handler, that its worker was given to another goroutine; then it goes on as
 // the worker of that one unit.
 type runner struct {
-	w      *Worker
-	unit   *Unit  // whose handler runs, or was the last that ran
-	link   *Link  // that it drains, nil for Ping, Finish and Serve
-	epoch  uint64 // state of w while a handler runs
-	inCall bool   // between enter and leave
+	w     *Worker
+	unit  *Unit  // whose handler runs, or was the last that ran
+	link  *Link  // that it drains, nil for Ping, Finish and Serve
+	epoch uint64 // state of w while a handler runs
 
 	calling string      // the method, where it is not one that handles messages, Ping, Finish or Serve
 	closing bool        // the turn of a closing group's unit
@@ -71,9 +70,7 @@ func (r *runner) loop() {
 	for {
 		w := r.w
 		if w.spent > yieldNanos {
-			w.spent = 0
-			w.yields++
-			runtime.Gosched() // else the scheduler takes the processor only after 10 ms
+			w.letOthersRun()
 		}
 		if !w.inbox.empty() {
 			w.readNotes()
@@ -94,6 +91,17 @@ func (r *runner) loop() {
 			w.donate()
 		}
 		r.turn(u)
+	}
+}
+
+// letOthersRun gives way to goroutines that wait for a processor, which the scheduler
+// would else take away only after 10 ms. While a worker of the pool sleeps there is
+// one for them.
+func (w *Worker) letOthersRun() {
+	w.spent = 0
+	if w.index < 0 || w.pool.idle.Load() == 0 {
+		w.yields++
+		runtime.Gosched()
 	}
 }
 
@@ -250,7 +258,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 	for budget := u.budgetOf(r.w.batch); ; {
 		r.enter(u, l)
 		n, err := l.inlet.Drain(budget)
-		if !r.leave() {
+		if !r.leave(u) {
 			r.follow(u)
 			l.setLocal(r.w) // the sender runs on another goroutine now
 		}
@@ -370,7 +378,7 @@ func (r *runner) finish(u *Unit) {
 // be taken from this goroutine; then leave reports false, and follow makes it the
 // worker of u alone.
 func (r *runner) enter(u *Unit, l *Link) {
-	r.unit, r.link, r.inCall = u, l, true
+	r.unit, r.link = u, l
 	u.out.calling = true
 	if r.w.stepped {
 		return // one goroutine, and Serve's turns lie within others
@@ -381,17 +389,20 @@ func (r *runner) enter(u *Unit, l *Link) {
 	r.w.state.StoreRelease(r.epoch)
 }
 
-func (r *runner) leave() (kept bool) {
-	r.inCall = false
-	r.unit.out.calling = false
+func (r *runner) leave(u *Unit) (kept bool) {
+	u.out.calling = false
 	return r.w.stepped || r.w.state.CompareAndSwap(r.epoch, r.epoch+1)
 }
 
 func (r *runner) leaveOrFollow(u *Unit) {
-	if !r.leave() {
+	if !r.leave(u) {
 		r.follow(u)
 	}
 }
+
+// inCall reports whether the goroutine is between enter and leave. One that was
+// abandoned must not ask.
+func (r *runner) inCall() bool { return r.unit != nil && r.unit.out.calling }
 
 func (r *runner) follow(u *Unit) {
 	for taken := r.w; r.w == taken; r.w = u.home.Load() {
@@ -493,7 +504,7 @@ func (r *runner) crashed(cause any) (goesOn bool) {
 	u := r.unit
 	if e == nil || u.watch() == nil || e.Method == "Finish" || p.ended.Load() {
 		p.fail(err)
-		if r.inCall {
+		if r.inCall() {
 			r.leaveOrFollow(u)
 			u.out.publish(r.w) // nobody handles it any more, but it was sent
 		}
@@ -535,14 +546,10 @@ func (r *runner) survive(v *watch, e *HandlerError) {
 // isGone reports, when a call has not returned as it should, whether its goroutine
 // was abandoned meanwhile. If not, it is not any more.
 func (r *runner) isGone() bool {
-	if !r.inCall {
+	if r.unit == nil || r.unit.watch() == nil {
 		return false
 	}
-	v := r.unit.watch()
-	if v == nil {
-		return false
-	}
-	life := v.lives.Load()
+	life := r.unit.watch().lives.Load()
 	if r.gone.Load() {
 		return true // life may be another one's
 	}

@@ -81,14 +81,30 @@ func (h *Head) put() uint64 { return h.base.Own() + uint64(h.pos) }
 // due does what is due at limit: tell of the first message since the last
 // publish, tell that the queue is full, go on to the next segment.
 func (h *Head) due() {
-	inTurn := h.touched || h.listener.Touched(h)
 	if !h.touched {
-		h.touched = inTurn
+		if !h.listener.Touched(h) {
+			h.dueLate()
+			return
+		}
+		h.touched = true
 		if h.pos < h.stop {
-			h.setLimit(h.stop, inTurn)
+			h.limit = h.stop
 			return
 		}
 	}
+	h.dueMore()
+}
+
+// dueLate is due for a producer whose turn it is not: it stays due at each put.
+func (h *Head) dueLate() {
+	if h.pos >= h.stop {
+		h.dueMore()
+	}
+	h.limit = h.pos + 1
+}
+
+// dueMore tells that the queue is full, and goes on to the next segment.
+func (h *Head) dueMore() {
 	// The put that follows is the one that fills the queue.
 	put := h.put()
 	if !h.full && put-h.seen+1 >= h.capacity && h.Depth()+1 >= h.capacity {
@@ -105,16 +121,7 @@ func (h *Head) due() {
 	if !h.full { // look again at the message that may fill the queue
 		h.stop = uintptr(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.seen)))
 	}
-	h.setLimit(h.stop, inTurn)
-}
-
-// setLimit sets the next put that takes the slow path: each, for a producer whose
-// turn it is not.
-func (h *Head) setLimit(limit uintptr, inTurn bool) {
-	if !inTurn {
-		limit = min(limit, h.pos+1)
-	}
-	h.limit = limit
+	h.limit = h.stop
 }
 
 // Publish makes what was put visible to the consumer; only the producer calls
