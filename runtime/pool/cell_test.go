@@ -20,6 +20,7 @@ type cell struct {
 	index  int // of its processor
 	number int // among the instances
 
+	ctx     context.Context // of the call
 	stamps  stamps
 	from    map[int]*trail // by sender: the last message that was handled
 	missed  []uint64       // by edge: gaps in what was handled
@@ -76,7 +77,8 @@ type flooded struct {
 // called calls a hook, as generated code does.
 func (c *cell) called(what call, hook func() error) error {
 	c.begin(what)
-	defer c.body.end() // not that of who takes its place
+	defer c.body.end()  // not that of who takes its place
+	c.ctx = c.Context() // before it may be abandoned, as in generated code
 	life := c.Enter()
 	err := hook()
 	life.Leave()

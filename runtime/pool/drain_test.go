@@ -43,6 +43,7 @@ func TestRestartsGoOnWhileDraining(t *testing.T) {
 							c.body.left = true
 							c.past.hung.Add(1) // the last touch
 							<-forever
+							return nil
 						}
 						handled++
 						return nil

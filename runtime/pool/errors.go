@@ -97,7 +97,7 @@ func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
 		err = chain.OfPanic(cause)
 	}
 	u := r.unit
-	if !r.inCall() {
+	if !r.inCall {
 		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
 	}
 	e := p.handlerError(u, r.link, r.method(), err)

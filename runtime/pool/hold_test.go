@@ -22,7 +22,7 @@ func limiter(watch *pool.Watch) proc {
 	return proc{name: "limiter", watch: watch,
 		receive: func(c *cell, m *message) error {
 			jobs, _ := c.state.([]job)
-			c.state = append(jobs, job{*m, topo.Hold(c.Context())})
+			c.state = append(jobs, job{*m, topo.Hold(c.ctx)})
 			return nil
 		},
 		tick: func(c *cell, _ topo.Tick) error {
@@ -101,7 +101,7 @@ func TestHoldWhileClosing(t *testing.T) {
 			receive: func(c *cell, m *message) error {
 				if m.seq == 2 {
 					time.Sleep(3 * time.Second) // the feed has finished
-					release := topo.Hold(c.Context())
+					release := topo.Hold(c.ctx)
 					time.AfterFunc(5*time.Second, func() { released = true; release() })
 				}
 				return nil
@@ -132,7 +132,7 @@ func TestAnInstanceThatFailsHoldsNothing(t *testing.T) {
 			if calls++; calls == 5 {
 				return errFailed
 			}
-			release := topo.Hold(c.Context())
+			release := topo.Hold(c.ctx)
 			if calls > 5 {
 				release()
 			} else {
@@ -188,7 +188,7 @@ func TestRetriesWait(t *testing.T) {
 						return nil
 					}
 					if m.seq == 1 {
-						attempts, at = append(attempts, topo.Attempt(c.Context())), append(at, now())
+						attempts, at = append(attempts, topo.Attempt(c.ctx)), append(at, now())
 						if len(at) < 6 {
 							c.lose(false)
 							return errFailed

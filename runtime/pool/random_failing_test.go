@@ -155,7 +155,7 @@ func (f *failures) hold(c *cell, s *soul) {
 		return
 	}
 	s.holding.Add(1)
-	release := topo.Hold(c.Context())
+	release := topo.Hold(c.ctx)
 	var once sync.Once
 	end := func() { once.Do(func() { s.holding.Add(-1) }); release() }
 	s.releases = append(s.releases, end)

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,34 +20,34 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 		for _, stepped := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				forever := make(chan struct{})
-				hung, failed, told := false, false, false
+				var hung, failed, told atomic.Bool
 				var hang func()
 				watch := &pool.Watch{Attempts: 2, Shutdown: 5 * time.Second}
 				procs := []proc{
 					feed(0, 3, 1),
 					{name: "hangs", blocking: blocking, watch: watch, receive: func(c *cell, _ *message) error {
-						if hung {
+						if hung.Load() {
 							return nil
 						}
-						hung = true
+						hung.Store(true)
 						c.lose(true)
 						c.body.left = true
 						c.past.hung.Add(1)
 						if hang != nil {
 							hang()
 						}
-						ctx := c.Context()
+						ctx := c.ctx
 						<-ctx.Done()
-						told = context.Cause(ctx) != nil
+						told.Store(context.Cause(ctx) != nil)
 						<-forever
 						return nil
 					}},
 					{name: "fails", watch: watch, ping: func(c *cell) error {
 						switch {
-						case hung && !failed:
-							failed = true
+						case hung.Load() && !failed.Load():
+							failed.Store(true)
 							return errFailed
-						case failed:
+						case failed.Load():
 							return topo.Done
 						}
 						return topo.Idle
@@ -79,7 +80,7 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 				}
 				close(forever)
 				synctest.Wait()
-				if !told && !stepped {
+				if !told.Load() && !stepped {
 					t.Error("it was not told")
 				}
 				top.report(t)
@@ -92,7 +93,8 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 func TestASiblingWhoseCloseHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
-		closes, fails := 0, true
+		var closes atomic.Int32
+		fails := true
 		watch := &pool.Watch{Attempts: 1, Shutdown: time.Second}
 		procs := []proc{
 			{name: "slow", watch: watch, ping: func(c *cell) error {
@@ -101,7 +103,7 @@ func TestASiblingWhoseCloseHangs(t *testing.T) {
 				}
 				return topo.Done
 			}, close: func(*cell) error {
-				if closes++; closes == 1 {
+				if closes.Add(1) == 1 {
 					<-forever
 				}
 				return nil

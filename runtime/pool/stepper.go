@@ -279,7 +279,7 @@ func (s *Stepper) Hang() { panic(hang{}) }
 // broken is told that a handler has not returned.
 func (s *Stepper) broken(r *runner, cause any) {
 	v := (*watch)(nil)
-	if r.inCall() {
+	if r.inCall {
 		v = r.unit.watch()
 	}
 	if _, ok := cause.(hang); !ok || v == nil || v.life == nil {

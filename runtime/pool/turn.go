@@ -33,10 +33,11 @@ const (
 // handler, that its worker was given to another goroutine; then it goes on as
 // the worker of that one unit.
 type runner struct {
-	w     *Worker
-	unit  *Unit  // whose handler runs, or was the last that ran
-	link  *Link  // that it drains, nil for Ping, Finish and Serve
-	epoch uint64 // state of w while a handler runs
+	w      *Worker
+	unit   *Unit  // whose handler runs, or was the last that ran
+	link   *Link  // that it drains, nil for Ping, Finish and Serve
+	epoch  uint64 // state of w while a handler runs
+	inCall bool   // between enter and leave
 
 	calling string      // the method, where it is not one that handles messages, Ping, Finish or Serve
 	closing bool        // the turn of a closing group's unit
@@ -378,7 +379,7 @@ func (r *runner) finish(u *Unit) {
 // be taken from this goroutine; then leave reports false, and follow makes it the
 // worker of u alone.
 func (r *runner) enter(u *Unit, l *Link) {
-	r.unit, r.link = u, l
+	r.unit, r.link, r.inCall = u, l, true
 	u.out.calling = true
 	if r.w.stepped {
 		return // one goroutine, and Serve's turns lie within others
@@ -390,7 +391,7 @@ func (r *runner) enter(u *Unit, l *Link) {
 }
 
 func (r *runner) leave(u *Unit) (kept bool) {
-	u.out.calling = false
+	r.inCall, u.out.calling = false, false
 	return r.w.stepped || r.w.state.CompareAndSwap(r.epoch, r.epoch+1)
 }
 
@@ -399,10 +400,6 @@ func (r *runner) leaveOrFollow(u *Unit) {
 		r.follow(u)
 	}
 }
-
-// inCall reports whether the goroutine is between enter and leave. One that was
-// abandoned must not ask.
-func (r *runner) inCall() bool { return r.unit != nil && r.unit.out.calling }
 
 func (r *runner) follow(u *Unit) {
 	for taken := r.w; r.w == taken; r.w = u.home.Load() {
@@ -504,7 +501,7 @@ func (r *runner) crashed(cause any) (goesOn bool) {
 	u := r.unit
 	if e == nil || u.watch() == nil || e.Method == "Finish" || p.ended.Load() {
 		p.fail(err)
-		if r.inCall() {
+		if r.inCall {
 			r.leaveOrFollow(u)
 			u.out.publish(r.w) // nobody handles it any more, but it was sent
 		}
@@ -546,7 +543,7 @@ func (r *runner) survive(v *watch, e *HandlerError) {
 // isGone reports, when a call has not returned as it should, whether its goroutine
 // was abandoned meanwhile. If not, it is not any more.
 func (r *runner) isGone() bool {
-	if r.unit == nil || r.unit.watch() == nil {
+	if !r.inCall || r.unit.watch() == nil {
 		return false
 	}
 	life := r.unit.watch().lives.Load()

@@ -131,9 +131,9 @@ func TestWhatAFinishedCallHasSentIsCounted(t *testing.T) {
 	for name, ends := range map[string]func(c *cell) error{
 		"an error":     func(*cell) error { return errFailed },
 		"a panic":      func(*cell) error { panic(errFailed) },
-		"a hang":       func(c *cell) error { <-c.Context().Done(); <-c.state.(chan struct{}); return nil },
-		"out of time":  func(c *cell) error { <-c.Context().Done(); return nil },
-		"sent at last": func(c *cell) error { <-c.Context().Done(); return c.send(1, 0, message{}) },
+		"a hang":       func(c *cell) error { <-c.ctx.Done(); <-c.state.(chan struct{}); return nil },
+		"out of time":  func(c *cell) error { <-c.ctx.Done(); return nil },
+		"sent at last": func(c *cell) error { <-c.ctx.Done(); return c.send(1, 0, message{}) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			forever := make(chan struct{})
@@ -149,7 +149,7 @@ func TestWhatAFinishedCallHasSentIsCounted(t *testing.T) {
 					}
 					return c.send(1, 0, *m)
 				}},
-				{blocking: true, receive: func(c *cell, _ *message) error { <-c.Context().Done(); return nil }},
+				{blocking: true, receive: func(c *cell, _ *message) error { <-c.ctx.Done(); return nil }},
 			}
 			top := build(t, procs, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, pool.Workers(1), pool.DrainTimeout(time.Second), new(journal).option())
 			if err := top.run(t, ctx); !errors.Is(err, errFailed) && !errors.Is(err, pool.ErrDrainTimeout) {
@@ -177,7 +177,7 @@ func TestAnAbandonedHandlerIsTold(t *testing.T) {
 		procs := []proc{
 			feed(0, hangs, 1),
 			{watch: &pool.Watch{Timeout: 100 * time.Millisecond, Attempts: 1}, receive: func(c *cell, m *message) error {
-				ctx := c.Context()
+				ctx := c.ctx
 				c.body.left = true
 				c.past.hung.Add(1) // the last touch
 				<-ctx.Done()
@@ -218,7 +218,7 @@ func TestHangsLeaveNothing(t *testing.T) {
 						return err
 					}
 				}
-				ctx := c.Context()
+				ctx := c.ctx
 				c.body.left = true
 				c.past.hung.Add(1) // the last touch
 				<-ctx.Done()
