@@ -40,8 +40,8 @@ func (top *topology) result(t testing.TB, result <-chan error) error {
 	}
 }
 
-// hangAfterVirtual is longer than the drain timeout, for which a Close may hang.
-const hangAfterVirtual = 90 * time.Second
+// hangAfterVirtual is longer than a few drain timeouts, for which each Close may hang.
+const hangAfterVirtual = 10 * time.Minute
 
 // start runs the topology in a goroutine of its own.
 func (top *topology) start(ctx context.Context) <-chan error {

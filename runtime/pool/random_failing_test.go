@@ -343,6 +343,9 @@ func TestRandomFailuresWorkers(t *testing.T) {
 					close(x.failures.release)
 					time.Sleep(time.Minute)
 					x.top.report(t)
+					if t.Failed() {
+						t.Logf("seed %d on %d workers", seed, workers)
+					}
 				}()
 				runSeed(t, x, seed, workers)
 			})
