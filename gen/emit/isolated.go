@@ -192,7 +192,7 @@ func (p *part) remoteInstance(q *processor) {
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "Index").Call()), key("Instances", jen.Lit(q.Instances)),
 		key("MessageLimit", sel(x, "MessageLimit").Call()))
 	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill")),
-		key("Attempt", sel(x, "Attempt")), key("OnHolds", sel(x, "SetHolds"))}
+		key("OnStart", sel(x, "SayProcess")), key("Attempt", sel(x, "Attempt")), key("OnHolds", sel(x, "SetHolds"))}
 	if q.Watch.Memory > 0 {
 		settings = append(settings, key("Memory", jen.Lit(int(q.Watch.Memory))))
 	}
@@ -519,6 +519,10 @@ func (p *part) handlerCall(q *processor) {
 	kinds = append(kinds, jen.Default().Block(jen.Return(process("ErrProtocol"))))
 	body := []code{jen.Switch(id(p.v("kind"))).Block(kinds...)}
 	if q.sender != "" {
+		body = append([]code{
+			jen.If(sel(c, "outside", "Begin").Call(ref(c, "out", "out"))).Block(jen.Id("_").Op("=").Add(sel(c, "flush").Call(pool("DropLate")))),
+			jen.Defer().Add(sel(c, "outside", "End")).Call(ref(c, "out", "out")),
+		}, body...)
 		f := p.v("failed")
 		body = append(body, jen.If(define(f, sel(c, "flush").Call(jen.Func().Params(jen.Id("edge, instance").Int(), jen.Id("payload").Op("[]byte")).Error().Block(
 			sel(a, "Send").Call(jen.Id("edge"), jen.Id("instance"), jen.Id("payload")),
@@ -570,7 +574,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		heads = append(heads, ref(v, e.field, "Head"))
 	}
 	body = append(body,
-		sel(v, "Outside").Call(heads...),
+		sel(v, "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
 		set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
 		jen.Return(ref(v, l.name)))
 	p.add(jen.Func().Params(id(c).Add(id(q.outside))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"reflect"
 	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
@@ -14,7 +15,7 @@ import (
 // Job is to be done later. How says what else happens.
 type Job struct {
 	N   int
-	How string // "tick", "goroutine", "never", "retry", "exit"
+	How string // "tick", "goroutine", "never", "retry", "exit", "late"
 }
 
 // Done says that a job was done, in that attempt and process.
@@ -41,8 +42,14 @@ func (l *Limiter) Init(ctx context.Context) error {
 var errRetry = errors.New("not yet")
 
 // ReceiveJob keeps a job for a tick.
-func (l *Limiter) ReceiveJob(ctx context.Context, j Job) error {
+func (l *Limiter) ReceiveJob(ctx context.Context, j Job, out outs) error {
 	switch j.How {
+	case "late":
+		hidden := reflect.ValueOf(out) // from the check of handlers, which would find it
+		time.AfterFunc(20*time.Millisecond, func() { hidden.Interface().(outs).SendDone(Done{N: j.N}) })
+		release := topo.Hold(ctx)
+		time.AfterFunc(200*time.Millisecond, release)
+		return nil
 	case "retry":
 		if topo.Attempt(ctx) < 3 {
 			return errRetry

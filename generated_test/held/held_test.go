@@ -1,6 +1,7 @@
 package held
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,34 @@ func TestAttempts(t *testing.T) {
 	}
 	if done := top.Sink(0).done; len(done) != 2 || done[0].Attempt != 3 || done[1].Attempt != 3 {
 		t.Errorf("%+v", done)
+	}
+}
+
+// TestALateSend makes Run fail in a test; in a process it ends that. Under -race the
+// detector finds it as well.
+func TestALateSend(t *testing.T) {
+	_, err := start(t, t.Context(), time.Minute, func(near, _ sender) {
+		if err := near(t.Context(), Job{How: "late"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(err, pool.ErrLateSend) {
+		t.Errorf("Run returns %v", err)
+	}
+	var log bytes.Buffer
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.NewTextHandler(&log, nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := top.Api().SendJobToFar(t.Context(), Job{How: "late"}); err != nil {
+		t.Fatal(err)
+	}
+	top.Api().Close()
+	if err := top.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if f := top.Snapshot().Processors[ProcessorFar].Faults; f.HoldsLost == 0 || len(top.Sink(0).done) != 0 || !strings.Contains(log.String(), pool.ErrLateSend.Error()) {
+		t.Errorf("%+v, %+v, %s", f, top.Sink(0).done, log.String())
 	}
 }
 

@@ -247,3 +247,20 @@ func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 		})
 	}
 }
+
+// TestManyClosesWithoutADrainTimeout: each takes a while, and none hangs.
+func TestManyClosesWithoutADrainTimeout(t *testing.T) {
+	for _, drain := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var closed atomic.Int32
+			top := build(t, []proc{{instances: 300, close: func(*cell) error {
+				time.Sleep(7 * time.Millisecond)
+				closed.Add(1)
+				return nil
+			}}}, nil, pool.DrainTimeout(drain))
+			if err := top.pool.Run(t.Context()); err != nil || closed.Load() != 300 {
+				t.Errorf("%d of 300 are closed, %v", closed.Load(), err)
+			}
+		})
+	}
+}

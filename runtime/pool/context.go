@@ -138,6 +138,13 @@ func (h *holder) drop() (n int) {
 	return n
 }
 
+// dropHolds counts what an instance held that has ended.
+func (w *watch) dropHolds(h *holder) {
+	if n := h.drop(); n > 0 {
+		w.unit.proc.faults.holdsLost.Add(uint64(n))
+	}
+}
+
 // hold keeps the processor's group from finishing until release.
 func (proc *processor) hold() {
 	proc.holds.Add(1)

@@ -68,7 +68,7 @@ func (p *Pool) faultFigures() (all FaultFigures) {
 // CountInputTimeout counts an input of the unit that was silent for too long.
 func (u *Unit) CountInputTimeout(edge int) {
 	u.proc.faults.inputTimeouts.Add(1)
-	u.proc.pool.say(slog.LevelWarn, "topogen: an input is silent", slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index()))
+	u.sayInput(edge)
 	u.proc.pool.observeFault(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
 }
 

@@ -114,7 +114,7 @@ func (p *pair[T]) attempt(i int) error {
 }
 
 // Renew makes another body.
-func (c *cell) Renew(context.Context) (func(), error) {
+func (c *cell) Renew(ctx context.Context) (func(), error) {
 	if c.proc.watch == nil {
 		return c.Unit.Renew(context.Background())
 	}
@@ -124,6 +124,11 @@ func (c *cell) Renew(context.Context) (func(), error) {
 	c.top.mu.Unlock()
 	if c.proc.make != nil {
 		if err := c.proc.make(c, n); err != nil {
+			return nil, err
+		}
+	}
+	if c.proc.renew != nil {
+		if err := c.proc.renew(ctx); err != nil {
 			return nil, err
 		}
 	}

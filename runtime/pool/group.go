@@ -130,7 +130,6 @@ func (g *group) beginClosing() {
 	g.phase = phaseClosing
 	g.turns.Add(uint64(len(g.units)) + 1)
 	g.mu.Unlock()
-	g.pool.closeTimers(g)
 	for _, u := range g.units {
 		u.tell(controlClosing)
 	}
@@ -151,6 +150,13 @@ func (g *group) release() {
 	g.holds--
 	g.beginClosing()
 	g.leave(nil)
+}
+
+// isFinished reports whether all that the group had to do is done.
+func (g *group) isFinished() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.phase == phaseFinished
 }
 
 // isHeld reports whether an instance of the group holds work.
@@ -190,6 +196,7 @@ func (g *group) leave(sent *Link) {
 		g.phase = phaseFinishing
 		g.turns.Add(1) // until the last Finish has returned
 		g.mu.Unlock()
+		g.pool.closeTimers(g) // no tick can come any more
 		if g.pool.faulty {
 			g.inputsDone()
 		}
@@ -268,7 +275,7 @@ func (g *group) grows(l *Link, h *queue.Head, depth uint64) {
 	for _, u := range g.units {
 		for in := u.inlinks.Load(); in != nil; in = in.nextIn {
 			for _, h := range in.heads {
-				lengths[h.Index()] += h.Len()
+				lengths[h.Index()] += int(h.Written() - min(h.Taken(), h.Written())) // also what is not yet published
 			}
 		}
 	}

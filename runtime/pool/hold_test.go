@@ -297,3 +297,108 @@ func TestTheLogTellsTheAttempt(t *testing.T) {
 		}
 	})
 }
+
+// TestHoldInInit: what Init holds counts, at the first start and at a restart. An
+// Init that fails, or hangs and holds when it was given up, holds nothing.
+func TestHoldInInit(t *testing.T) {
+	for name, c := range map[string]struct {
+		init func(n int, ctx context.Context, forever <-chan struct{}) (release func(), err error)
+		lost uint64
+	}{
+		"holds": {init: func(_ int, ctx context.Context, _ <-chan struct{}) (func(), error) { return topo.Hold(ctx), nil }},
+		"fails": {lost: 1, init: func(n int, ctx context.Context, _ <-chan struct{}) (func(), error) {
+			release := topo.Hold(ctx)
+			if n == 1 {
+				return nil, errFailed
+			}
+			return release, nil
+		}},
+		"hangs": {init: func(n int, ctx context.Context, forever <-chan struct{}) (func(), error) {
+			if n == 1 {
+				<-ctx.Done()
+				topo.Hold(ctx)
+				<-forever
+				return nil, errFailed
+			}
+			return topo.Hold(ctx), nil
+		}},
+	} {
+		for _, failing := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				forever := make(chan struct{})
+				inits, fails := 0, failing
+				procs := []proc{feed(0, 1, 1), {
+					watch: &pool.Watch{Attempts: 2, Startup: 10 * time.Millisecond},
+					init: func(cell *cell, ctx context.Context) error {
+						inits++
+						if ctx == nil { // a body that Renew has made: make has called Init
+							return nil
+						}
+						release, err := c.init(inits, ctx, forever)
+						if release != nil {
+							time.AfterFunc(3*time.Second, release)
+						}
+						return err
+					},
+					renew: func(ctx context.Context) error {
+						inits++
+						release, err := c.init(inits, ctx, forever)
+						if release != nil {
+							time.AfterFunc(3*time.Second, release)
+						}
+						return err
+					},
+					receive: func(*cell, *message) error {
+						if fails {
+							fails = false
+							return errFailed
+						}
+						return nil
+					},
+				}}
+				top := supervised(t, onFailure(procs), procs, []edge{{from: 0, to: 1}}, pool.Workers(1))
+				began := time.Now()
+				err := top.run(t, t.Context())
+				if took := time.Since(began); err != nil || took < 3*time.Second || took > 4*time.Second {
+					t.Errorf("%s, failing %v: after %v Run returns %v", name, failing, took, err)
+				}
+				lost := c.lost
+				if failing {
+					lost++ // what the instance held that fails later
+				}
+				if f := top.pool.Snapshot().Faults; f.HoldsLost != lost {
+					t.Errorf("%s, failing %v: %+v", name, failing, f)
+				}
+				close(forever)
+				synctest.Wait()
+			})
+		}
+	}
+}
+
+// TestTimersCloseWhenNothingIsHeld: an instance hears that its timer has closed
+// after the last tick, also where a message holds that was queued when the inputs
+// closed.
+func TestTimersCloseWhenNothingIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := limiter(nil)
+		ticks, late, closed := 0, 0, false
+		limit.events = true
+		limit.event = func(_ *cell, what string) error {
+			closed = closed || what == "{0 1}" // the timer
+			return nil
+		}
+		tick := limit.tick
+		limit.tick = func(c *cell, t topo.Tick) error {
+			if ticks++; closed {
+				late++
+			}
+			return tick(c, t)
+		}
+		top := build(t, []proc{feed(0, 20, 20), limit, {}}, limited)
+		top.runWhole(t)
+		if !closed || late > 0 || ticks < 20 {
+			t.Errorf("%d ticks, %d of them after the timer was closed: %v", ticks, late, closed)
+		}
+	})
+}

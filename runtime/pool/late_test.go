@@ -66,3 +66,38 @@ func TestALateSendFailsATest(t *testing.T) {
 		}
 	}
 }
+
+// TestALateSendToTheLatest is dropped and counted: nobody would tell the receiver.
+func TestALateSendToTheLatest(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the detector finds it as well")
+	}
+	returned, sent := make(chan struct{}), make(chan struct{})
+	top := build(t, []proc{
+		{external: true},
+		{receive: func(c *cell, _ *message) error {
+			go func() {
+				<-returned
+				for range 10 {
+					c.put(target{1, 0}, message{})
+				}
+				close(sent)
+			}()
+			return nil
+		}},
+		{},
+	}, []edge{{from: 0, to: 1}, {from: 1, to: 2, full: dropOldest}}, new(journal).option(), pool.Workers(1))
+	if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+		t.Fatal(err)
+	}
+	result := top.start(t.Context())
+	until(t, func() bool { return top.tree().Edge(0).Received() == 1 && pool.Idle(top.pool) })
+	close(returned)
+	<-sent
+	if err := top.result(t, result); !errors.Is(err, pool.ErrLateSend) {
+		t.Errorf("Run returns %v", err)
+	}
+	if f := top.pool.Snapshot().Edges[1]; f.Late != 10 || f.Sent != 10 || f.Dropped != 10 {
+		t.Errorf("%+v", f)
+	}
+}

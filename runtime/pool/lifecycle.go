@@ -146,12 +146,13 @@ func (p *Pool) guard(err *error, u *Unit, method string, call func() error) {
 	}
 }
 
-// closeTimeout is how long Close of an instance may take.
+// closeTimeout is how long Close of an instance may take. Without a drain timeout
+// it is as long as Run waits for handlers after an error.
 func (p *Pool) closeTimeout(u *Unit) time.Duration {
 	if w := u.proc.Watch; w != nil && w.Timeout > 0 {
 		return w.Timeout
 	}
-	return p.options.drainTimeout
+	return max(p.options.drainTimeout, abandonAfter)
 }
 
 // closeBeside calls Close of an instance that has ended, beside the workers and
@@ -222,7 +223,7 @@ func (p *Pool) closeAll(err error) error {
 	for _, w := range p.workers {
 		p.take(w, w.state.Load())
 	}
-	c := &closing{pool: p, deadline: time.Now().Add(p.options.drainTimeout)}
+	c := &closing{pool: p, deadline: time.Now().Add(max(p.options.drainTimeout, abandonAfter))}
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
 			if u.home.Load().state.Load()&1 == 1 {

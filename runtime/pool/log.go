@@ -19,6 +19,8 @@ const (
 	sayStart                  // a restart
 	sayClose
 	sayGaveUp
+	sayInput   // is silent
+	sayProcess // was started
 	sayKinds
 )
 
@@ -79,6 +81,25 @@ func (p *Pool) sayOften(u *Unit, kind sayKind, level slog.Level, text string, er
 		}
 	}
 	p.sayTimes(line{level, text, attrs}, times)
+}
+
+// sayInput logs that an input of u is silent.
+func (u *Unit) sayInput(edge int) {
+	u.sayLine(sayInput, line{slog.LevelWarn, "topogen: an input is silent",
+		[]slog.Attr{slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index())}})
+}
+
+// SayProcess logs that the instance runs in a process.
+func (u *Unit) SayProcess(pid int) {
+	u.sayLine(sayProcess, line{slog.LevelInfo, "topogen: an instance runs in a process",
+		[]slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Int("pid", pid)}})
+}
+
+func (u *Unit) sayLine(kind sayKind, l line) {
+	p := u.proc.pool
+	if times, ok := u.proc.faults.said[kind].due(time.Duration(p.clock()), l); ok {
+		p.sayTimes(l, times)
+	}
 }
 
 func (p *Pool) sayTimes(l line, times int) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
 var (
@@ -22,15 +23,15 @@ func (w *Worker) make(v *watch) {
 	u := v.unit
 	p := w.pool
 	v.phase = watchMaking
-	m := new(making)
+	m := &making{holder: &holder{proc: u.proc}}
 	v.making = m
 	if p.stepper != nil {
-		m.adopt, m.err = p.renew(p.handlerCtx, u)
+		m.adopt, m.err = p.renew(hold.With(p.handlerCtx, m.holder), u)
 		v.orders = append(v.orders, order{made: m})
 		u.tell(controlOrder)
 		return
 	}
-	closed, ctx := v.closed, p.handlerCtx // not that of the instance: it holds nothing yet
+	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
 	if d := u.proc.Watch.Startup; d > 0 {
 		v.startBy = p.clock() + int64(d)
 		u.wakeAt(v.startBy)
@@ -109,6 +110,7 @@ func (w *Worker) startTooLong(v *watch) {
 		return
 	}
 	m.late, v.making, v.phase, v.stop = true, nil, watchDown, 0
+	v.dropHolds(m.holder)
 	m.giveUp()
 	p := w.pool
 	v.unit.proc.faults.healthCheckKills.Add(1)
@@ -125,6 +127,9 @@ func (w *Worker) startTooLong(v *watch) {
 // made is told that an instance was made, or could not be.
 func (w *Worker) made(v *watch, m *making) {
 	p, u := w.pool, v.unit
+	if v.making != m || m.err != nil {
+		v.dropHolds(m.holder)
+	}
 	if v.making != m {
 		if m.late {
 			p.cameBack()
@@ -143,7 +148,7 @@ func (w *Worker) made(v *watch, m *making) {
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
-	v.renewHolder()
+	v.renewHolder(m.holder)
 	if v.left {
 		v.renewLife()
 	}

@@ -35,13 +35,11 @@ func (w *watch) shut() {
 		w.endSource() // the next one will not be asked for messages
 		w.dropTicks()
 	}
+	w.dropHolds(w.holder)
 	if !u.started {
 		return
 	}
 	u.started = false
-	if n := w.holder.drop(); n > 0 {
-		u.proc.faults.holdsLost.Add(uint64(n))
-	}
 	if w.left {
 		return
 	}

@@ -76,8 +76,9 @@ type Pool struct {
 	closed       bool         // Run is about to return; guarded by supervision
 	abandonedNow atomic.Int32 // goroutines that hang
 	lateOnce     sync.Once
-	faulty       bool         // some processor has faults to count
-	outside      func() error // in the process of an isolated instance: passes on what Serve has sent
+	lateOutside  *atomic.Uint64 // in the process of an isolated instance: counts late sends
+	faulty       bool           // some processor has faults to count
+	outside      func() error   // in the process of an isolated instance: passes on what Serve has sent
 
 	mu       sync.Mutex
 	err      error

@@ -104,6 +104,9 @@ func (w *watch) processEnded(p Process) {
 	if now := w.process.Load(); w.phase != watchRunning || now == nil || *now != p || w.unit.proc.Serve {
 		return
 	}
+	if w.unit.proc.group.isFinished() {
+		return // it has nothing left to do, and nothing was lost
+	}
 	if err := p.Ended(); err != nil {
 		w.end(w.failedHow(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
 		return

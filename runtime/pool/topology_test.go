@@ -32,7 +32,8 @@ type proc struct {
 	close   func(c *cell) error
 
 	watch  *pool.Watch
-	make   func(c *cell, n int) error // what the n-th Renew of an instance does first
+	renew  func(ctx context.Context) error // what Renew does with the context of Init
+	make   func(c *cell, n int) error      // what the n-th Renew of an instance does first
 	events bool
 	event  func(c *cell, what string) error
 	morgue int // edge along which dead letters go; 0: none

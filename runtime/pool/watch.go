@@ -104,6 +104,7 @@ type making struct {
 	began  atomic.Int64            // when the constructor was called, plus 1; 0: it waits for Close of the instance before
 	over   atomic.Bool             // somebody has taken it off the pool's count
 	late   bool                    // it took too long
+	holder *holder                 // of what its Init holds
 	adopt  func()
 	err    error
 }
@@ -163,10 +164,10 @@ func (w *watch) renewLife() {
 	w.renewContext()
 }
 
-// renewHolder makes the instance one that holds nothing.
-func (w *watch) renewHolder() {
+// renewHolder makes the instance one that holds only what its Init does.
+func (w *watch) renewHolder(h *holder) {
 	proc := w.unit.proc
-	w.holder = &holder{proc: proc}
+	w.holder = h
 	proc.contexts[w.unit.index] = nil
 	if !w.left {
 		w.renewContext() // else with its life

@@ -34,6 +34,9 @@ type Settings struct {
 	// OnLate, if not nil, is called on the goroutine of Start after the process was
 	// killed because it had not started within StartupTimeout.
 	OnLate func()
+	// OnStart, if not nil, is called with the number of the process when the instance
+	// runs in it. Nil logs it.
+	OnStart func(pid int)
 	// Attempt, if not nil, is asked at each call how often its message was handed to a
 	// handler, this time included.
 	Attempt func() int

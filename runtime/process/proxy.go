@@ -39,6 +39,10 @@ func StartRemote(ctx context.Context, s Settings) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.OnStart != nil {
+		s.OnStart(c.PID())
+		return &Remote{child: c}, nil
+	}
 	logger := s.Logger
 	if logger == nil {
 		logger = slog.Default()

@@ -25,7 +25,10 @@ type Latest[T any] struct {
 // at its capacity.
 func (q *Latest[T]) Put(n uint64, m T) {
 	if !q.touched {
-		q.touched = q.listener.Touched(&q.Head)
+		if q.touched = q.listener.Touched(&q.Head); !q.touched {
+			q.Refuse() // nobody would tell the receiver of it
+			return
+		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
