@@ -46,7 +46,7 @@ func (l *Limiter) ReceiveJob(ctx context.Context, j Job, out outs) error {
 	switch j.How {
 	case "late":
 		hidden := reflect.ValueOf(out) // from the check of handlers, which would find it
-		for i := range 10 { // one of them may meet another call, and is not noticed then
+		for i := range 10 {            // one of them may meet another call, and is not noticed then
 			time.AfterFunc(time.Duration(20+3*i)*time.Millisecond, func() { hidden.Interface().(outs).SendDone(Done{N: j.N}) })
 		}
 		release := topo.Hold(ctx)
