@@ -200,7 +200,7 @@ func HangsExhaust(t *testing.T, h Theatre) {
 }
 
 // StopIsClean: after a stop an instance is restarted only while messages are queued
-// for it. What was accepted is handled, and Run returns nil.
+// for it. All accepted messages are handled, and Run returns nil.
 func StopIsClean(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("delayed", Fail)

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// caller calls functions one after the other, on a goroutine of its own, which it
-// leaves behind where one does not return in time. A function that ends its
-// goroutine (runtime.Goexit) counts as one that has returned.
+// caller calls functions one after the other on a goroutine of its own. When a
+// function does not return in time, caller leaves that goroutine behind and goes on
+// with another. A function that ends its goroutine (runtime.Goexit) has returned.
 type caller struct {
-	late <-chan struct{} // once it is closed no call is waited for; nil: never
+	late <-chan struct{} // closed: call stops waiting for f; nil: never
 	jobs chan func()     // nil where there is no goroutine
 }
 
@@ -20,7 +20,7 @@ func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
 		c.jobs = make(chan func())
 		go work(c.jobs)
 	}
-	var over atomic.Bool // f has returned, or nobody waits for it any more
+	var over atomic.Bool // f has returned, or the caller has stopped waiting
 	done, exits := make(chan struct{}), true
 	c.jobs <- func() {
 		defer func() {
@@ -55,7 +55,7 @@ func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
 	return true
 }
 
-// isLate reports whether no call is waited for any more.
+// isLate reports whether late is closed.
 func (c *caller) isLate() bool {
 	select {
 	case <-c.late:

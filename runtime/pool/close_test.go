@@ -206,7 +206,7 @@ func TestManyFailuresAreSummed(t *testing.T) {
 			t.Errorf("Run returns %v", err)
 		}
 		text := err.Error()
-		if n := strings.Count(text, "\n"); n > 2000 || !strings.Contains(text, "and 4984 more instances that have failed for good") {
+		if n := strings.Count(text, "\n"); n > 2000 || !strings.Contains(text, "and 4984 more instances that were given up") {
 			t.Errorf("the error has %d lines: %.3000s", n, text)
 		}
 		if n := log.count("\n"); n > 20 {

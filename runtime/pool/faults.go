@@ -86,7 +86,7 @@ type FaultObserver interface {
 	Observer
 	// Failed: an instance has failed; the supervisor has not yet decided.
 	Failed(processor string, instance int, err error)
-	// Restarted: another instance has taken the place of one that has ended.
+	// Restarted: a new instance runs in place of an instance that has ended.
 	Restarted(processor string, instance int)
 	// GaveUp: an instance has failed for good, and the rest goes on.
 	GaveUp(processor string, instance int, err error)

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// cycleLimitMin is how many messages a queue within a cycle may hold, where no
-	// setting says otherwise. No member of a cycle is ever paused by it, so one that
-	// sends more messages than it handles would fill the memory. A large finite burst,
-	// such as all links of one page, is to pass.
+	// cycleLimitMin is the default limit of a queue within a cycle. The members of a
+	// cycle are never paused by its queues, so a cycle that sends more messages than it
+	// handles would fill the memory. A large finite burst, such as all links of one
+	// page, must pass.
 	cycleLimitMin = 1 << 18
-	// cycleFactor is the same in capacities of the queue, where those are large.
+	// cycleFactor times its capacity is the limit of a queue with a large capacity.
 	cycleFactor = 16
 )
 

@@ -74,7 +74,7 @@ func (p *Pool) initAll(c *caller) error {
 	return nil
 }
 
-// initOne calls Init of one instance. One that hangs is left behind, and its
+// initOne calls Init of one instance. An Init that hangs is left behind, and its
 // context ends.
 func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	ctx := u.holding(p.handlerCtx)
@@ -86,7 +86,7 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	if timeout > 0 {
 		ctx = starting.begin(ctx)
 	}
-	var failed error // Init's: it may come when nobody waits for it
+	var failed error // of Init, which may return after initOne
 	init := func() { p.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
 	if c.call(timeout, init, p.cameBack) {
 		return failed
@@ -256,7 +256,7 @@ type closing struct {
 // lateClose is the Close of an instance for which there is not much time left.
 type lateClose struct {
 	unit *Unit
-	over atomic.Bool // it has returned, or nobody waits for it any more
+	over atomic.Bool // it has returned, or Run has stopped waiting
 }
 
 func (c *closing) failed(err error) {
@@ -306,8 +306,8 @@ func (c *closing) close(u *Unit) {
 	c.failed(err)
 }
 
-// wait waits for those that are closed side by side, though not for long, and
-// returns err and the errors of all.
+// wait waits for the instances that are closed side by side, at most abandonAfter.
+// It returns err joined with the errors of all Close calls.
 func (c *closing) wait(err error) error {
 	timer := time.AfterFunc(abandonAfter, func() {
 		for _, late := range c.rest {
@@ -325,11 +325,12 @@ func (c *closing) wait(err error) error {
 	return c.errs.join(err, "errors of Close")
 }
 
-// result is what Run returns: what ended it, and what has failed for good before.
+// result is the error of Run: the error that ended it, and the errors of instances
+// that were given up before.
 func (p *Pool) result() error {
 	err := p.err
 	if errors.Unwrap(err) == ErrDrainTimeout {
 		err = p.late.join(err, "errors of handlers that came back late")
 	}
-	return p.failures.join(err, "instances that have failed for good")
+	return p.failures.join(err, "instances that were given up")
 }

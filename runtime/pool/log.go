@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// sayEvery is how often a processor logs the same kind of failure at most. What
-// comes more often is counted.
+// sayEvery is the least time between two log lines of one kind and processor. Lines
+// in between are counted, and the next line has the count.
 const sayEvery = time.Second
 
 // sayKind is a kind of failure that may come often.

@@ -170,7 +170,7 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 			for _, h := range l.heads {
 				if h.Index() == i {
 					if ended && l.out != nil {
-						h.Expose(h.Written()) // sent late, or in a call that still runs: it is queued for good
+						h.Expose(h.Written()) // sent late, or in a call that still runs: no sender publishes it any more
 					}
 					f.Received += h.Taken()
 					f.Dropped += h.Dropped()

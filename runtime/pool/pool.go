@@ -82,7 +82,7 @@ type Pool struct {
 
 	mu       sync.Mutex
 	err      error
-	failures errorList // of instances that have failed for good
+	failures errorList // of instances that were given up
 	late     errorList // of handlers that came back when Run had ended
 	unclosed int       // groups that have not finished
 	solos    []*Worker // outside the pool

@@ -8,8 +8,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/backoff"
 )
 
-// delayed is a link whose first message waits for its next attempt. What was sent
-// along it waits behind that message, since the order is kept; other links go on.
+// delayed is a link whose first message waits for its next attempt. Messages behind
+// it wait too, which keeps the order. Other links go on.
 type delayed struct {
 	link *Link
 	at   int64

@@ -503,7 +503,7 @@ func (r *runner) crashed(cause any) (goesOn bool) {
 		p.fail(err)
 		if r.inCall {
 			r.leaveOrFollow(u)
-			u.out.publish(r.w) // nobody handles it any more, but it was sent
+			u.out.publish(r.w) // Run has ended, but these messages were sent and must be counted
 		}
 		return false
 	}

@@ -51,9 +51,9 @@ type watch struct {
 	ctx       context.Context         // of its handlers, where it is timed
 	cancel    context.CancelCauseFunc // ends ctx
 	hand      held                    // what its handler was given last
-	repeating atomic.Int32            // messages that are to be handled again
+	repeating atomic.Int32            // messages that wait for another attempt
 	attempted int                     // attempts at the message that was settled last
-	repeats   bool                    // that message is to be handled again
+	repeats   bool                    // that message waits for another attempt
 	delayed   []delayed               // links whose message waits for its next attempt
 	heldAt    int64                   // when an instance in a process is asked what it holds; 0: not
 	retryAt   int64                   // when the first of them is due; 0: there is none
@@ -65,7 +65,7 @@ type watch struct {
 	dropping  bool   // its ticks
 	left      bool   // its goroutine was abandoned: it needs a new sender
 	source    bool   // its Ping or Serve counts in its group
-	stop      uint64 // the EffectStop that is to be obeyed when Serve returns, or when it is made; 0: none
+	stop      uint64 // number of the EffectStop to carry out when Serve returns or the instance is made; 0: none
 	failed    atomic.Bool
 	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
 	killed    atomic.Bool             // its process was, by the health check
@@ -84,8 +84,8 @@ type watch struct {
 	orders     []order
 	inputsDone bool    // the supervisor was told: the instance is not to be started again
 	stops      uint64  // counts EffectStop
-	stopping   uint64  // the one that is not answered yet; 0: none
-	spare      Process // that was started and that nobody has taken yet
+	stopping   uint64  // number of the EffectStop that is not answered yet; 0: none
+	spare      Process // a process that was started and is not attached yet
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
@@ -102,7 +102,7 @@ type order struct {
 type making struct {
 	cancel context.CancelCauseFunc // ends the context of Init; nil: there is no limit
 	began  atomic.Int64            // when the constructor was called, plus 1; 0: it waits for Close of the instance before
-	over   atomic.Bool             // somebody has taken it off the pool's count
+	over   atomic.Bool             // it no longer counts in makers
 	late   bool                    // it took too long
 	holder *holder                 // of what its Init holds
 	adopt  func()
@@ -164,7 +164,7 @@ func (w *watch) renewLife() {
 	w.renewContext()
 }
 
-// renewHolder makes the instance one that holds only what its Init does.
+// renewHolder sets the holder of a new instance: it holds what its Init has held.
 func (w *watch) renewHolder(h *holder) {
 	proc := w.unit.proc
 	w.holder = h
@@ -174,8 +174,8 @@ func (w *watch) renewHolder(h *holder) {
 	}
 }
 
-// renewContext makes the context of handlers one that knows of the life, and that
-// ends when the goroutine is abandoned.
+// renewContext makes the context of the handlers. It carries the life, and ends when
+// the goroutine is abandoned.
 func (w *watch) renewContext() {
 	if w.cancel != nil {
 		w.cancel(context.Canceled) // the instance before has ended

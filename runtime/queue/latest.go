@@ -26,7 +26,7 @@ type Latest[T any] struct {
 func (q *Latest[T]) Put(n uint64, m T) {
 	if !q.touched {
 		if q.touched = q.listener.Touched(&q.Head); !q.touched {
-			q.Refuse() // nobody would tell the receiver of it
+			q.Refuse() // the receiver would not be told of it
 			return
 		}
 	}

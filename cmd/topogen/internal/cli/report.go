@@ -36,8 +36,8 @@ const (
 	// may be what is about to be written; one in what is generated has the topology
 	// as its place.
 	codeTypeError = "TG311"
-	// codeKept is a handler that keeps what it must not. What is generated does not
-	// depend on that.
+	// codeKept is a handler that keeps a message pointer, a sender or a context. The
+	// generated code does not depend on that.
 	codeKept = "TG321"
 )
 
