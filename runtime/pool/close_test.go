@@ -264,3 +264,55 @@ func TestManyClosesWithoutADrainTimeout(t *testing.T) {
 		})
 	}
 }
+
+// TestInitsAfterTheDrainTimeout are not begun, and none counts as hanging.
+func TestInitsAfterTheDrainTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		inits := 0
+		procs := []proc{{instances: 100, watch: &pool.Watch{Attempts: 1}, init: func(*cell, context.Context) error {
+			inits++
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		}}}
+		top := supervised(t, onFailure(procs), procs, nil, pool.DrainTimeout(time.Second))
+		err := top.run(t, ctx)
+		if f := top.pool.Snapshot().Faults; !errors.Is(err, pool.ErrDrainTimeout) || f.Abandoned > 1 || f.Restarts > 0 || inits > 25 {
+			t.Errorf("after %d Inits Run returns %v, %+v", inits, err, f)
+		}
+		time.Sleep(time.Second) // an Init that was left behind comes back
+	})
+}
+
+// TestStartsLeaveNoContexts: the context of the Init of an instance ends with it.
+func TestStartsLeaveNoContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open atomic.Int32
+		calls := 0
+		procs := []proc{feed(0, 200, 1), {
+			watch: &pool.Watch{Attempts: 1, Startup: time.Second},
+			renew: func(ctx context.Context) error {
+				open.Add(1)
+				context.AfterFunc(ctx, func() { open.Add(-1) })
+				return nil
+			},
+			receive: func(*cell, *message) error {
+				if calls++; calls%100 == 0 {
+					synctestSettles()
+					if n := open.Load(); n > 2 {
+						t.Errorf("%d contexts are open after %d restarts", n, calls-1)
+					}
+				}
+				return errFailed
+			},
+		}}
+		top := supervised(t, onFailure(procs), procs, []edge{{from: 0, to: 1}}, pool.Workers(1))
+		if err := top.run(t, t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// synctestSettles lets functions that contexts call run.
+func synctestSettles() { time.Sleep(time.Millisecond) }

@@ -181,3 +181,26 @@ func TestATickIsNotWorthARestart(t *testing.T) {
 		})
 	}
 }
+
+// TestATickAfterTheStopIsNotWorthARestart either: another sender is still drained, so
+// the timer ticks, for an instance that is down.
+func TestATickAfterTheStopIsNotWorthARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		procs := []proc{
+			feed(0, 1, 1),
+			{name: "up", blocking: true, receive: func(*cell, *message) error { time.Sleep(4 * time.Second); return nil }},
+			{name: "down", watch: &pool.Watch{Attempts: 1}, tick: func(*cell, topo.Tick) error { return errFailed }},
+		}
+		v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{}, {}, {
+			Name: "down", Instances: 1, Supervised: true, Policy: supervise.OnFailure, Delay: time.Hour,
+		}}})
+		top := supervised(t, v, procs, []edge{{from: 0, to: 1}, {from: 1, to: 2}, {from: timer, to: 2, every: time.Second}}, pool.Workers(1))
+		began := time.Now()
+		err := top.run(t, ctx)
+		if took := time.Since(began); err != nil && !errors.Is(err, pool.ErrGaveUp) || took > 5*time.Second {
+			t.Errorf("after %v Run returns %v", took, err)
+		}
+	})
+}

@@ -40,6 +40,8 @@ var (
 
 var errShutdown = errors.New("pool: the call takes longer than the shutdown timeout of its group")
 
+var errNotInitialized = errors.New("pool: the context ended before all instances were initialized")
+
 var errInitHangs = errors.New("pool: Init has not returned since the context ended")
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")

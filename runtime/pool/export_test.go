@@ -14,16 +14,25 @@ func Yields(p *Pool) (n uint64) {
 // Ended reports whether Run has ended, or is about to.
 func Ended(p *Pool) bool { return p.ended.Load() }
 
+// Lenient has late sends counted and logged, as outside of tests, until it is called
+// again.
+func Lenient() (strict func()) {
+	before := isTest
+	isTest = func() bool { return false }
+	return func() { isTest = before }
+}
+
 // Stopped reports whether the context of Run has ended.
 func Stopped(p *Pool) bool { return p.stopping.Load() }
 
 // EndedBy is what ended it, but for instances that have failed for good.
 func EndedBy(p *Pool) error { return p.err }
 
-// Making is how many instances of a processor were being made when it ended.
+// Making is how many instances of a processor were being made when it ended, or,
+// under a Stepper, were in a call that hung.
 func Making(p *Pool, processor int) (n int) {
 	for _, w := range p.processors[processor].watches {
-		if w.phase == watchMaking {
+		if w.phase == watchMaking || w.hangs != nil {
 			n++
 		}
 	}

@@ -136,13 +136,13 @@ func (g *group) beginClosing() {
 	g.leave(nil)
 }
 
-// hold keeps the group from finishing until release is called as often. While it is
-// closing, a message may hold that was queued before.
+// hold keeps the group from finishing. Call release once for each hold. The handler
+// of a queued message may also hold while the group is closing.
 func (g *group) hold() {
+	g.enter() // first: the group does not begin to finish in between
 	g.mu.Lock()
 	g.holds++
 	g.mu.Unlock()
-	g.enter()
 }
 
 func (g *group) release() {

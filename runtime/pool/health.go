@@ -83,11 +83,16 @@ func (p *Pool) hung(w *watch, life *Life, state uint64, cause error) {
 // shutdown timeout of its group.
 func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 	time.AfterFunc(after, func() {
-		if p.ended.Load() || w.toStop() != number {
+		// Read before the stop is looked at: a later instance has another process and
+		// another state.
+		in, life := w.process.Load(), w.lives.Load()
+		state := life.state.Load()
+		switch {
+		case p.ended.Load() || w.toStop() != number:
 			return
-		}
-		life := w.lives.Load()
-		if state := life.state.Load(); state&whereMask == away || w.process.Load() != nil {
+		case in != nil:
+			w.killNow(*in)
+		case state&whereMask == away:
 			p.hung(w, life, state, errShutdown)
 		}
 		p.limitStop(w, number, shutdownAgain) // it was between two calls, and may hang in the next one

@@ -55,7 +55,12 @@ func (r *runner) held(u *Unit) {
 	if p == nil {
 		return
 	}
-	r.call(u, "Held", p.Held)
+	r.call(u, "Held", func() error {
+		life := u.Enter() // a process that hangs is killed, as in other calls
+		err := p.Held()
+		life.Leave()
+		return err
+	})
 	r.w.askHeld(u)
 }
 

@@ -13,7 +13,8 @@ import (
 
 // lateSend is told of a message that is sent with a sender whose call has ended: by
 // a goroutine that a handler has started, or by another instance that was given the
-// sender. Nobody publishes it before the sender's next call, if there is one.
+// sender. The next call that sends along the same link publishes it. Without one it
+// counts as queued when Run has ended.
 func (p *Pool) lateSend(l *Link, h *queue.Head) {
 	if p.lateOutside != nil {
 		p.lateSendOutside()

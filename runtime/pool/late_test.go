@@ -101,3 +101,50 @@ func TestALateSendToTheLatest(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestALateSendDoesNotPauseItsSender, outside of tests, although it fills the queue:
+// the next call sends, and with it all that was sent late arrives.
+func TestALateSendDoesNotPauseItsSender(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the detector finds it as well")
+	}
+	defer pool.Lenient()()
+	const late = 1000
+	returned, sent := make(chan struct{}), make(chan struct{})
+	calls := 0
+	top := build(t, []proc{
+		{external: true},
+		{receive: func(c *cell, _ *message) error {
+			if calls++; calls > 1 {
+				return c.send(1, 0, message{})
+			}
+			go func() {
+				<-returned
+				for range late {
+					c.put(target{1, 0}, message{})
+				}
+				close(sent)
+			}()
+			return nil
+		}},
+		{},
+	}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 100}}, new(journal).option(), pool.Workers(1))
+	g := top.doors[0].guest()
+	if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+		t.Fatal(err)
+	}
+	result := top.start(t.Context())
+	until(t, func() bool { return top.tree().Edge(0).Received() == 1 && pool.Idle(top.pool) })
+	close(returned)
+	<-sent
+	if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+		t.Fatal(err)
+	}
+	top.doors[0].Close()
+	if err := top.result(t, result); err != nil {
+		t.Errorf("Run returns %v", err)
+	}
+	if f := top.pool.Snapshot().Edges[1]; f.Late != late || f.Received != late+1 {
+		t.Errorf("%+v", f)
+	}
+}

@@ -58,12 +58,15 @@ func (p *Pool) initAll(c *caller) error {
 			timeout = proc.Watch.Startup
 		}
 		for _, u := range proc.units {
+			if p.handlerCtx.Err() != nil {
+				return errNotInitialized
+			}
 			err := p.initOne(c, u, timeout)
 			if u.started = err == nil; u.started {
 				continue
 			}
 			w := u.watch()
-			if w == nil || p.spec.Supervisor == nil {
+			if w == nil || p.spec.Supervisor == nil || p.handlerCtx.Err() != nil {
 				return err
 			}
 			if w.end(ChildNotStarted, err); p.ended.Load() {
@@ -89,6 +92,9 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	var failed error // of Init, which may return after initOne
 	init := func() { p.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
 	if c.call(timeout, init, p.cameBack) {
+		if timeout > 0 {
+			u.watch().endInit = starting.cancel
+		}
 		return failed
 	}
 	starting.giveUp()
@@ -226,7 +232,7 @@ func (p *Pool) closeAll(err error) error {
 	c := &closing{pool: p, deadline: time.Now().Add(max(p.options.drainTimeout, abandonAfter))}
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
-			if u.home.Load().state.Load()&1 == 1 {
+			if w := u.watch(); u.home.Load().state.Load()&1 == 1 || w != nil && w.hangs != nil {
 				if in := u.process(); in != nil {
 					in.Kill()
 				}

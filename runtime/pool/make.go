@@ -129,6 +129,7 @@ func (w *Worker) made(v *watch, m *making) {
 	p, u := w.pool, v.unit
 	if v.making != m || m.err != nil {
 		v.dropHolds(m.holder)
+		m.giveUp()
 	}
 	if v.making != m {
 		if m.late {
@@ -148,6 +149,10 @@ func (w *Worker) made(v *watch, m *making) {
 		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
+	if v.endInit != nil {
+		v.endInit(context.Canceled)
+	}
+	v.endInit = m.cancel
 	v.renewHolder(m.holder)
 	if v.left {
 		v.renewLife()
@@ -156,6 +161,7 @@ func (w *Worker) made(v *watch, m *making) {
 	v.killed.Store(false)
 	v.failed.Store(false)
 	v.left, v.phase = false, watchRunning
+	w.askHeld(u)
 	u.started = true
 	u.proc.faults.restarts.Add(1)
 	p.tellRestarted(u.proc)

@@ -50,6 +50,7 @@ type Pool struct {
 	workers    []*Worker
 	chains     []int // of each processor: what it is connected to
 	batch      int
+	threads    int // GOMAXPROCS
 	stepper    *Stepper
 	monitor    monitor
 	recorder   Recorder    // nil: errors are not recorded
@@ -101,6 +102,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 		return nil, err
 	}
 	p.batch = max(1, p.options.batch)
+	p.threads = runtime.GOMAXPROCS(0)
 	p.began = time.Now()
 	p.monitor = monitor{pool: p, wake: make(chan struct{}, 1)}
 	n := p.options.workers
@@ -245,6 +247,9 @@ func (p *Pool) runOnce(ctx context.Context) error {
 	defer p.sayRest()
 	if err := p.initBefore(ctx); err != nil {
 		p.finish(err)
+		if p.err != err { // the supervisor has ended Run for it
+			err = errors.Join(p.result(), err)
+		}
 		return p.closeAll(err)
 	}
 	p.start()

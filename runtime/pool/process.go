@@ -78,7 +78,9 @@ func (p *Pool) endSpares() {
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	w.process.Store(&p)
+	life := u.Enter()
 	_ = p.Held() // its Init may hold; an error is that of a process that has ended, which is noticed below
+	life.Leave()
 	pool.supervision.Lock()
 	if w.spare == p {
 		w.spare = nil
@@ -129,11 +131,16 @@ func (w *watch) killProcess() (has bool) {
 	if p == nil {
 		return false
 	}
+	w.killNow(*p)
+	return true
+}
+
+// killNow ends a process of the instance, once.
+func (w *watch) killNow(p Process) {
 	if w.killed.CompareAndSwap(false, true) {
 		w.unit.proc.faults.healthCheckKills.Add(1)
-		(*p).Kill()
+		p.Kill()
 	}
-	return true
 }
 
 // Isolated is the error for a constructor that an isolated processor was given.

@@ -205,6 +205,9 @@ func (f *failures) fail(c *cell, r *rand.Rand) error {
 	if c.proc.watch == nil || c.within == callFinish || r.IntN(f.rate) > 0 {
 		return nil
 	}
+	if c.finished && c.within == callEvent {
+		return nil // Run may end meanwhile, and takes no notice
+	}
 	kinds := 3
 	if !f.stepped {
 		kinds++

@@ -96,11 +96,11 @@ func (r *runner) loop() {
 }
 
 // letOthersRun gives way to goroutines that wait for a processor, which the scheduler
-// would else take away only after 10 ms. While a worker of the pool sleeps there is
-// one for them.
+// would take away only after 10 ms. While fewer workers are busy than there are
+// processors, there is one for these goroutines.
 func (w *Worker) letOthersRun() {
 	w.spent = 0
-	if w.index < 0 || w.pool.idle.Load() == 0 {
+	if p := w.pool; w.index < 0 || len(p.workers)-int(p.idle.Load()) >= min(p.threads, len(p.workers)) {
 		w.yields++
 		runtime.Gosched()
 	}

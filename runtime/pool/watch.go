@@ -77,6 +77,7 @@ type watch struct {
 	hangs     *runner                 // whose call that is
 	unheard   uint32                  // control bits that came meanwhile
 	making    *making
+	endInit   context.CancelCauseFunc            // ends the context of the Init of this instance; nil: it is that of all handlers
 	closed    <-chan struct{}                    // closed when Close of the one before has returned
 	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
 

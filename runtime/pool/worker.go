@@ -264,6 +264,9 @@ func (w *Worker) readControl(u *Unit) {
 	}
 	if bits&controlClosing != 0 {
 		u.closing = true
+		if v := u.watch(); v != nil && v.phase != watchRunning && w.pool.stopping.Load() {
+			v.dropTicks() // that came since it was stopped
+		}
 		u.proc.group.leave(nil)
 	}
 	if bits&controlFinish != 0 {

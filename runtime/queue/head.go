@@ -95,10 +95,12 @@ func (h *Head) due() {
 	h.dueMore()
 }
 
-// dueLate is due for a producer whose turn it is not: it stays due at each put.
+// dueLate handles a put outside a call: each such put takes the slow path. It must
+// not tell that the queue is full, which only the producer may hear. The next put in
+// a call finds that out.
 func (h *Head) dueLate() {
-	if h.pos >= h.stop {
-		h.dueMore()
+	if h.pos == h.end {
+		h.end, h.stop = uintptr(h.list.grow()), 0
 	}
 	h.limit = h.pos + 1
 }

@@ -26,7 +26,11 @@ type Latest[T any] struct {
 func (q *Latest[T]) Put(n uint64, m T) {
 	if !q.touched {
 		if q.touched = q.listener.Touched(&q.Head); !q.touched {
-			q.Refuse() // the receiver would not be told of it
+			// The receiver would not be told of it: it counts as put and dropped, so that
+			// numbers and puts still agree.
+			q.evicted.Add(1)
+			q.base.StoreRelease(q.base.Own() + 1)
+			q.published.Store(q.base.Own())
 			return
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // Hold says that the instance whose handler was given ctx holds work back, such as
 // a job that waits for its time in a map: until release is called, the instance is
 // not finished although its inputs are closed and drained, its timers go on, and a
-// stop gives it the drain timeout. Release may be called in any handler and on any
+// stop gives it the drain timeout. Once Finish of the instance was called, timers do
+// not go on for it any more. Release may be called in any handler and on any
 // goroutine, and counts once. An instance that fails holds nothing any more: its
 // work is lost with it, which is counted. Outside of a topology Hold does nothing.
 //
