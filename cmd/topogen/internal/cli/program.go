@@ -69,7 +69,7 @@ the program's.`,
 }
 
 func (p Program) run(ctx context.Context, s Streams) error {
-	r := &report{streams: s, format: "text"}
+	r := &report{streams: s, format: "text", lenient: true, compiles: true}
 	var result gen.Result
 	err := interruptibly(ctx, func(ctx context.Context) (err error) {
 		result, err = p.build(ctx, r)
@@ -113,7 +113,7 @@ func unsent(result gen.Result) string {
 // which is about to run.
 func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) {
-		c := newCompilation(r, []string{p.File}, false)
+		c := newCompilation(r, []string{p.File}, true)
 		c.before = before
 		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
 		if err := c.generate(ctx); err != nil {
