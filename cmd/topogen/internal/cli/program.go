@@ -69,7 +69,7 @@ the program's.`,
 }
 
 func (p Program) run(ctx context.Context, s Streams) error {
-	r := &report{streams: s, format: "text", lenient: true, compiles: true}
+	r := &report{streams: s, format: "text", lenient: true, runs: true}
 	var result gen.Result
 	err := interruptibly(ctx, func(ctx context.Context) (err error) {
 		result, err = p.build(ctx, r)
@@ -109,8 +109,7 @@ func unsent(result gen.Result) string {
 }
 
 // build writes what the topology gives, as build does. It needs the plan, so
-// nothing is gained by asking the cache. Type errors are left to the compiler,
-// which is about to run.
+// nothing is gained by asking the cache.
 func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) {
 		c := newCompilation(r, []string{p.File}, true)

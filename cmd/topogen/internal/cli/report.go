@@ -27,7 +27,7 @@ type report struct {
 	format   string
 	strict   bool // warnings are errors
 	lenient  bool // what the user's next edit mends in Go code is a warning
-	compiles bool // the compiler runs next, and reports type errors in the user's files
+	runs     bool // the program is run next: type errors stay errors
 	findings []spec.Finding
 	sources  map[string][]byte // by Finding.File, for excerpts
 }
@@ -50,10 +50,7 @@ func (r *report) repairable(f spec.Finding) bool {
 // add takes findings over, as severe as the flags make them.
 func (r *report) add(findings ...spec.Finding) {
 	for _, f := range findings {
-		if r.compiles && f.Code == codeTypeError && r.repairable(f) {
-			continue
-		}
-		if r.lenient && r.repairable(f) {
+		if r.lenient && r.repairable(f) && !(r.runs && f.Code == codeTypeError) {
 			f.Severity = spec.Warning
 		}
 		if r.strict && f.Severity == spec.Warning {
