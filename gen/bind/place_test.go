@@ -252,7 +252,11 @@ type Sink struct{ *other.Sink }
 	if got := results[1].Plan.Processors[1].Receives[0].Name; got != "ReceiveM" {
 		t.Errorf("the promoted handler is %q", got)
 	}
-	if want := []string{filepath.Join(dir, "other"), filepath.Join(dir, "small"), filepath.Join(dir, "topogen", "runtime", "internal", "alive"), filepath.Join(dir, "topogen", "runtime", "topo")}; !slices.Equal(results[1].Inputs(), want) {
+	internal := filepath.Join(dir, "topogen", "runtime", "internal")
+	if want := []string{
+		filepath.Join(dir, "other"), filepath.Join(dir, "small"),
+		filepath.Join(internal, "alive"), filepath.Join(internal, "attempt"), filepath.Join(internal, "hold"), filepath.Join(dir, "topogen", "runtime", "topo"),
+	}; !slices.Equal(results[1].Inputs(), want) {
 		t.Errorf("folders %v", results[1].Inputs())
 	}
 }
