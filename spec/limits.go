@@ -30,7 +30,7 @@ const (
 	memoryMax       = 1 << 50               // more than any machine has
 	messageLimitMin = 64 << 10              // bytes: below it an error would be larger than a message
 	messageLimitMax = 1 << 30               // bytes: sizes in frames of the runtime are 31 bits
-	findingsMax     = 1000                  // more help nobody; the count of the others is told
+	findingsMax     = 1000                  // a reader needs no more; the message counts the others
 	nameMax         = 100                   // characters: names of files and identifiers are made from names
 	typeMax         = 1000                  // bytes of a Go type expression
 	typeDepthMax    = 32                    // nesting of a Go type expression

@@ -25,8 +25,8 @@
 //		…                                        // begin again
 //	}
 //
-// What a child process found out is remembered likewise: Recall in place of Fresh,
-// RecordValue in place of Record.
+// For the result of a child process, call Recall in place of Fresh, and RecordValue in
+// place of Record.
 //
 // # Guarantees
 //

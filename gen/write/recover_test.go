@@ -191,8 +191,8 @@ func (s *scenario) wantNoticed(t testing.TB) {
 	}
 }
 
-// TestSweep: temporary files of a build that was killed are removed also where nothing
-// is to be written.
+// TestSweep: temporary files of a build that was killed are removed, also by a build that
+// writes nothing.
 func TestSweep(t *testing.T) {
 	dead := exec.Command(os.Args[0], "-test.run=^$")
 	if err := dead.Run(); err != nil {

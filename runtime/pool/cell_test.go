@@ -133,7 +133,7 @@ func (c *cell) violated(format string, args ...any) {
 // Init, Ping, Serve, Finish and Close make a cell what generated code makes of
 // an instance.
 func (c *cell) Init(ctx context.Context) error {
-	b := c.body // one that hangs here has no other afterwards
+	b := c.body // a body that hangs here is not replaced
 	c.begin(callInit)
 	defer func() { b.end(); b.calls = 0 }()
 	if c.proc.init != nil {

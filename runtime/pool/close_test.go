@@ -201,7 +201,7 @@ func TestManyFailuresAreSummed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = top.pool.Run(t.Context()) // nothing is received meanwhile
+		err = top.pool.Run(t.Context())
 		if !errors.Is(err, pool.ErrGaveUp) || !errors.Is(err, errFailed) {
 			t.Errorf("Run returns %v", err)
 		}
@@ -299,7 +299,7 @@ func TestStartsLeaveNoContexts(t *testing.T) {
 			},
 			receive: func(*cell, *message) error {
 				if calls++; calls%100 == 0 {
-					synctestSettles()
+					letContextsFinish()
 					if n := open.Load(); n > 2 {
 						t.Errorf("%d contexts are open after %d restarts", n, calls-1)
 					}
@@ -314,5 +314,5 @@ func TestStartsLeaveNoContexts(t *testing.T) {
 	})
 }
 
-// synctestSettles lets functions that contexts call run.
-func synctestSettles() { time.Sleep(time.Millisecond) }
+// letContextsFinish runs, in virtual time, the functions that ended contexts call.
+func letContextsFinish() { time.Sleep(time.Millisecond) }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRestartsGoOnWhileDraining: messages are queued when the context ends, and the
-// handler fails now and then, by an error, a panic or a hang. What is queued is
+// handler fails now and then, by an error, a panic or a hang. The queued messages are
 // handled by restarted instances, whether a restart was pending at the end of the
 // context or not, and whether restarts are delayed or not.
 func TestRestartsGoOnWhileDraining(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRestartsGoOnWhileDraining(t *testing.T) {
 }
 
 // TestWhatADrainCannotHandleIsReported: the restarts are used up, or the next one
-// would come too late. What is left is counted, and Run says so.
+// would come too late. The messages left are counted, and Run says so.
 func TestWhatADrainCannotHandleIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit int

@@ -163,7 +163,7 @@ func TestHoldOutsideATopology(t *testing.T) {
 }
 
 // TestRetriesWait: the delay before each attempt is twice the one before, up to the
-// limit. Messages behind the one that waits keep their order, and those of another
+// limit. Messages behind the waiting message keep their order, and those of another
 // sender go on. The attempt is in the context.
 func TestRetriesWait(t *testing.T) {
 	for _, stepped := range []bool{false, true} {
@@ -225,8 +225,9 @@ func TestRetriesWait(t *testing.T) {
 	}
 }
 
-// TestARetryThatWaitsIsDrained, within the drain timeout; and when its instance
-// fails for good it becomes a dead letter at once.
+// TestARetryThatWaitsIsDrained: a message that waits for its next attempt is handled
+// within the drain timeout. When its instance is not restarted any more, it becomes a
+// dead letter at once.
 func TestARetryThatWaitsIsDrained(t *testing.T) {
 	for name, gone := range map[string]bool{"drained": false, "given up": true} {
 		synctest.Test(t, func(t *testing.T) {

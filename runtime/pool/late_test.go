@@ -67,7 +67,7 @@ func TestALateSendFailsATest(t *testing.T) {
 	}
 }
 
-// TestALateSendToTheLatest is dropped and counted: nobody would tell the receiver.
+// TestALateSendToTheLatest is dropped and counted: the receiver would not be woken for it.
 func TestALateSendToTheLatest(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the detector finds it as well")

@@ -169,7 +169,7 @@ func (w *Worker) obey(u *Unit) {
 				v.shut()
 			}
 			switch {
-			case v.phase == watchMaking: // one that had said its end has failed after all: it was told to start twice
+			case v.phase == watchMaking: // it reported its end and then failed, so it was told to start twice
 			case inputsDone && !bug.On(bug.StartAfterInputs): // since the order was given
 				w.pool.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
 			default:

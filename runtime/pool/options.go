@@ -90,7 +90,7 @@ func CycleLimit(messages int) Option {
 	}
 }
 
-// Observe makes o hear of what the pool does of its own accord.
+// Observe tells o what the pool does: moves, restarts and failures of instances.
 func Observe(o Observer) Option {
 	return func(opt *options) error { opt.observer = o; return nil }
 }

@@ -45,7 +45,7 @@ type processor struct {
 	boxes   []eventBox   // of each instance, where Events
 	watches []*watch     // of each instance, where Watch is not nil
 	faults  *faults      // where one of the two is there
-	wakes   []wake       // of each instance, likewise
+	wakes   []wake       // of each instance, where Events or Watch
 
 	contextsOnce sync.Once
 	contexts     []context.Context // of each instance, where a handler has asked for it

@@ -21,9 +21,9 @@ import (
 
 const (
 	hangMin     = 20 * time.Millisecond // health timeouts of random topologies, up to ten times that
-	lastMax     = 10 * time.Second      // a timer alone, whose receivers have all failed for good, goes on for ever
+	lastMax     = 10 * time.Second      // bounds a timer whose receivers have all given up: it never ends
 	closesMax   = 5                     // that hang: each is waited for
-	lastMaxStep = 50_000                // likewise
+	lastMaxStep = 50_000                // the same, in steps
 )
 
 // failures say how the handlers of a random topology fail, and what becomes of it.
@@ -128,8 +128,8 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 	return s
 }
 
-// drawHolds says which processors hold work: such as are no part of a cycle, where
-// Finish may come before a message, and under a Stepper such as have a timer.
+// drawHolds says which processors hold work. A processor of a cycle holds none, since
+// its Finish may come before a message. Under a Stepper only those with a timer do.
 func (f *failures) drawHolds(x *random, r *rand.Rand) {
 	group := groups(len(x.procs), x.edges)
 	f.holds = make([]bool, len(x.procs))
@@ -206,7 +206,7 @@ func (f *failures) fail(c *cell, r *rand.Rand) error {
 		return nil
 	}
 	if c.finished && c.within == callEvent {
-		return nil // Run may end meanwhile, and takes no notice
+		return nil // Run may end before the event is handled, and then ignores it
 	}
 	kinds := 3
 	if !f.stepped {

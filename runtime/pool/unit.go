@@ -119,7 +119,7 @@ const (
 	askFinish uint8 = 1 << iota
 	askEvents       // there are some
 	askAlarm        // its time has come
-	askWoken        // somebody called Wake
+	askWoken        // Wake was called
 	askHeld         // an instance in a process may hold less than before
 )
 

@@ -64,9 +64,9 @@ func TestAHangLosesNothing(t *testing.T) {
 	}
 }
 
-// TestOutputDoesNotWaitForTheNextCall: a call that takes two seconds follows one
-// that has sent. What that one has sent arrives at an idle receiver within some
-// periods of the monitor, along one edge and along several.
+// TestOutputDoesNotWaitForTheNextCall: a call sends, and the next call takes two
+// seconds. The messages of the first arrive at an idle receiver within a few periods
+// of the monitor, along one edge and along several.
 func TestOutputDoesNotWaitForTheNextCall(t *testing.T) {
 	for _, edges := range [][]edge{
 		{{from: 0, to: 1}, {from: 1, to: 2}},

@@ -24,7 +24,7 @@ type Watch struct {
 	Then     Then
 	Attempts int           // at a message, at least 1
 	Timeout  time.Duration // of a call; 0: none
-	Startup  time.Duration // of constructor and Init, when it is made anew; 0: none
+	Startup  time.Duration // of constructor and Init, at a restart; 0: none
 	Shutdown time.Duration // of the call that runs when the instance is stopped with a failed sibling; 0: none
 
 	// With ThenRetry: how long the second attempt at a message waits, and each

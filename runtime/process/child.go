@@ -162,7 +162,7 @@ func (c *Child) exitError() *ExitError {
 // Call has the process handle a call and waits for the answer, which is valid
 // until the next call. An error is that of a process that is gone, or is killed
 // now, an *ExitError, and nothing came of the call; or it is an *EncodeError, and the
-// process does not know of the call. What the handler returned is in the answer.
+// process does not know of the call. The error of the handler is in the answer.
 func (c *Child) Call(kind Kind, edge int, payload []byte) (*Answer, error) {
 	if err := fits(payload, c.settings.MessageLimit); err != nil {
 		return nil, &EncodeError{Err: err}

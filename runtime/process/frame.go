@@ -53,7 +53,7 @@ func end(frame []byte, limit int) error {
 	return nil
 }
 
-// frames reads frames from whoever sends them, who may be hostile.
+// frames reads frames. Their sender may be hostile.
 type frames struct {
 	r     *bufio.Reader
 	limit int // of the messages in a frame

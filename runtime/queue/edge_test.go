@@ -333,7 +333,7 @@ func segmentsOf[T any](e *Edge[T]) (n int) {
 }
 
 // TestExpose: another goroutine makes messages visible while the producer goes on
-// to put and to publish. What is visible stays so, and is whole.
+// to put and to publish. Visible messages stay visible, and none is torn.
 func TestExpose(t *testing.T) {
 	const n = 20_000
 	e, _ := newEdge[int](n)

@@ -107,7 +107,7 @@ func (h *Head) dueLate() {
 
 // dueMore tells that the queue is full, and goes on to the next segment.
 func (h *Head) dueMore() {
-	// The put that follows is the one that fills the queue.
+	// The next put fills the queue.
 	put := h.put()
 	if !h.full && put-h.seen+1 >= h.capacity && h.Depth()+1 >= h.capacity {
 		h.full = true
