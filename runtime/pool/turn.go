@@ -1,9 +1,7 @@
 package pool
 
 import (
-	"math/rand/v2"
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -12,21 +10,16 @@ import (
 )
 
 const (
-	sampleTurnsMin  = 32                     // from one turn that is timed to the next of a worker that is
-	sampleTurnsMax  = 95                     // the distance is drawn, so that it is everybody's in turn
-	donateNanosMin  = 5_000                  // less, and the wake-up costs more than it brings
-	yieldNanos      = 100_000                // in turns, then goroutines that wait for the processor run: callers of Ask, Serve, timers
-	donateLooksMax  = 16                     // at instances of a long run queue
-	longNanosMin    = 10_000                 // a turn whose clock readings are a hundredth of it
-	sampleNanosMax  = 200_000                // of a turn that stands for others: a longer one had no processor for a while
-	turnNanosMax    = 40_000                 // longer turns are cut: an idle worker waits for their end
-	spinMax         = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
-	spinLooks       = 64                     // between two looks at the clock
-	spinRoundsMax   = 800                    // about spinMax; a clock that stands still ends it too
-	turnMessagesMin = 8                      // in a turn that is cut
-	idleWaitMin     = time.Millisecond       // of a Ping that said Idle
-	idleWaitExpMax  = 7                      // doubling ends at idleWaitMax
-	idleWaitMax     = 100 * time.Millisecond
+	donateNanosMin = 5_000                  // less, and the wake-up costs more than it brings
+	yieldNanos     = 100_000                // in turns, then goroutines that wait for the processor run: callers of Ask, Serve, timers
+	donateLooksMax = 16                     // at instances of a long run queue
+	sampleNanosMax = 200_000                // of a turn that stands for others: a longer one had no processor for a while
+	spinMax        = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
+	spinLooks      = 64                     // between two looks at the clock
+	spinRoundsMax  = 800                    // about spinMax; a clock that stands still ends it too
+	idleWaitMin    = time.Millisecond       // of a Ping that said Idle
+	idleWaitExpMax = 7                      // doubling ends at idleWaitMax
+	idleWaitMax    = 100 * time.Millisecond
 )
 
 // runner is a goroutine that runs a worker. It may find, on coming back from a
@@ -219,34 +212,6 @@ func (w *Worker) letGoOn() {
 	}
 }
 
-// weigh says how many turns the next one of u is to be timed for; 0: it is not
-// timed. Long turns are all timed, which costs little beside them, since the few
-// that there are in a period would make a bad sample; so is the first, which may
-// be one, and so are those of an instance with a goroutine of its own, whose
-// handlers are there to take long. A long turn among short ones is one in sixty.
-func (w *Worker) weigh(u *Unit) (turns int32) {
-	if !u.long {
-		if w.turns--; w.turns > 0 {
-			return 0
-		}
-	}
-	return w.weighOne(u)
-}
-
-// weighOne is weigh where the turn is to be timed.
-func (w *Worker) weighOne(u *Unit) (turns int32) {
-	switch {
-	case w.stepped:
-		return 0
-	case u.long:
-		return 1
-	}
-	turns = w.distance
-	w.distance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
-	w.turns = w.distance
-	return turns
-}
-
 // receive drains one link.
 func (r *runner) receive(u *Unit, l *Link) {
 	if l.entering && u.proc.group.isFull() {
@@ -436,31 +401,6 @@ func (w *Worker) donate() {
 	}
 }
 
-// adapt learns from the time that a turn took. Long turns are shortened to
-// where a donation comes soon enough, and short ones grow to the batch again.
-func (u *Unit) adapt(took time.Duration, w *Worker) {
-	nanos := uint64(took)
-	u.long = nanos > longNanosMin || w.index < 0
-	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
-	if w.index < 0 {
-		return // there it takes one message a turn
-	}
-	budget := u.budgetOf(w.batch)
-	if nanos > turnNanosMax {
-		u.budget = int32(max(budget/2, turnMessagesMin))
-	} else if nanos < turnNanosMax/4 {
-		u.budget = int32(min(budget*2, w.batch))
-	}
-}
-
-// budgetOf is how many messages u may take from one queue in a turn.
-func (u *Unit) budgetOf(batch int) int {
-	if u.budget == 0 {
-		return batch
-	}
-	return min(int(u.budget), batch)
-}
-
 // handOver makes to the home of u. It is the owner's last touch of the unit.
 func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.moved(u, w, to)
@@ -489,66 +429,4 @@ func (r *runner) serve(u *Unit) {
 	} else {
 		u.proc.group.sourceDone()
 	}
-}
-
-// crashed turns a panic, or runtime.Goexit in a handler, into the error that
-// ends Run, or into what becomes of a watched instance. It reports whether the
-// worker is to go on, for which it needs another goroutine.
-func (r *runner) crashed(cause any) (goesOn bool) {
-	p := r.w.pool
-	err := p.crashError(r, cause, debug.Stack())
-	e, _ := err.(*HandlerError)
-	u := r.unit
-	if e == nil || u.watch() == nil || e.Method == "Finish" || p.ended.Load() {
-		p.fail(err)
-		if r.inCall {
-			r.leaveOrFollow(u)
-			u.out.publish(r.w) // Run has ended, but these messages were sent and must be counted
-		}
-		return false
-	}
-	r.leaveOrFollow(u)
-	r.survive(u.watch(), e)
-	return true
-}
-
-// survive ends the turn that a handler of a watched instance has broken off.
-func (r *runner) survive(v *watch, e *HandlerError) {
-	u := v.unit
-	u.proc.pool.record(e)
-	served := u.out.served
-	if cancel := v.endServe.Swap(nil); cancel != nil {
-		(*cancel)()
-	}
-	u.out.served = false
-	v.settle(r.link, e, ThenStop)
-	if r.link != nil {
-		r.link.relist()
-	}
-	u.out.publish(r.w)
-	u.out.settle()
-	switch {
-	case served && v.toStop() != 0:
-		r.w.stopChild(v, v.toStop())
-	default:
-		v.end(v.failedHow(), e)
-	}
-	r.calling = ""
-	if r.closing {
-		r.closing = false
-		u.proc.group.leave(nil)
-	}
-}
-
-// isGone reports, when a call has not returned as it should, whether its goroutine
-// was abandoned meanwhile. If not, it is not any more.
-func (r *runner) isGone() bool {
-	if !r.inCall || r.unit.watch() == nil {
-		return false
-	}
-	life := r.unit.watch().lives.Load()
-	if r.gone.Load() {
-		return true // life may be another one's
-	}
-	return life != nil && !life.comeBack()
 }

@@ -1,0 +1,282 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// handlerOf writes the instance in its process.
+func (p *part) handlerOf(q *processor) {
+	c, err, ctx, a := p.v("c"), p.v("err"), p.v("ctx"), p.v("a")
+	fields := []code{param("info", process("Info")), param("outside", pool("Outside")), param("p", pointer(typeCode(q.typ)))}
+	var start []code
+	how := p.standard(q)
+	if q.Track != nil {
+		fields = append(fields, param("in", id(q.trackerType())))
+		construct := p.v("construct")
+		start = append(start, define(construct, how))
+		how = p.tracking(q, id(construct), ref(c, "in"))
+	}
+	start = append(start,
+		jen.List(sel(c, "p"), id(err)).Op("=").Add(pool("Construct")).Call(
+			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(c, "info", "Instance")), key("Number", jen.Lit(q.Instances))),
+			how),
+		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
+	)
+	if q.sender != "" {
+		fields = append(fields, param("out", id(q.sender)), param("links", jen.Index().Add(id(p.border.link))))
+		start = append(start, sel(c, "outside", "Init").Call(ref(c, "out", "out"), sel(c, "info", "Instance")), set(sel(c, "out", "links"), id(q.outside).Values(id(c))))
+	}
+	if p.replies(q) {
+		fields = append(fields, param("b", jen.Op("[]byte")))
+	}
+	last, ctxName := jen.Return(jen.Nil()), p.v("_")
+	if q.Init != nil {
+		var args []code
+		if q.Init.Context {
+			args, ctxName = []code{id(ctx)}, ctx
+		}
+		last = jen.Return(sel(c, "p", "Init").Call(args...))
+	}
+	p.doc("%s is an instance of %s in its process.", q.process, q.Name)
+	p.add(jen.Type().Add(id(q.process)).Struct(fields...))
+	context := func(name Ident) code { return param(name, jen.Qual("context", "Context")) }
+	p.method(c, q.process, "Start", []code{context(ctxName)}, []code{jen.Params(param(err, jen.Error()))}, append(start, last)...)
+	p.handlerCall(q)
+	p.handlerServe(q)
+	if q.Close != nil {
+		p.short(c, q.process, "Close", nil, []code{jen.Error()}, jen.Return(sel(c, "p", "Close").Call()))
+	} else {
+		p.short(c, q.process, "Close", nil, []code{jen.Error()}, jen.Return(jen.Nil()))
+	}
+	if q.sender == "" {
+		return
+	}
+	l := p.v("l")
+	p.doc("flush passes on what the instance has sent.")
+	p.method(c, q.process, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
+		jen.For(jen.List(jen.Id("_"), id(l)).Op(":=").Range().Add(sel(c, "links"))).Block(
+			jen.If(define(a, sel(l, "flush").Call(id(p.v("send")))), id(err).Op("==").Nil()).Block(set(id(err), id(a)))),
+		jen.Return(id(err)),
+	)
+}
+
+// replies reports whether a handler of q replies.
+func (p *part) replies(q *processor) bool {
+	return slices.ContainsFunc(q.receives, func(r *receive) bool { return r.edge.Reply != "" })
+}
+
+// userCall calls a method of the user's in the process.
+func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen.Statement {
+	c := p.v("c")
+	var args []code
+	if method.Context {
+		args = append(args, id(p.v("ctx")))
+	}
+	args = append(args, message...)
+	switch method.Out {
+	case plan.NoOut:
+	case plan.AdaptedOut:
+		args = append(args, id(q.adapter(method).name).Values(ref(c, "out")))
+	default:
+		args = append(args, ref(c, "out"))
+	}
+	return sel(c, "p", mustIdent(method.Name)).Call(args...)
+}
+
+// handlerCall writes how the process handles a call.
+func (p *part) handlerCall(q *processor) {
+	c, err, m, a, reply, b := p.v("c"), p.v("err"), p.v("m"), p.v("a"), p.v("reply"), p.v("b")
+	payload, edge := p.v("payload"), id(p.v("edge"))
+	statement := func(method *plan.Method, call *jen.Statement) code {
+		if method.Error {
+			return set(id(err), call)
+		}
+		return call
+	}
+	var edges, kinds []code
+	for _, r := range q.receives {
+		e := r.edge
+		codec := p.border.codecs[e.Crossing()]
+		body := []code{
+			jen.Var().Add(id(m)).Add(typeCode(e.Type)),
+			jen.If(set(id(err), id(mustIdent(codec.Consume)).Call(id(payload), ref(m))), id(err).Op("!=").Nil()).Block(
+				jen.Return(process("Undecodable").Call(id(err)))),
+		}
+		if q.Track != nil {
+			body = append(body, sel(c, "in", q.input(e).ident, "Set").Call(id(m)))
+		}
+		argument := id(m)
+		if r.Message == plan.ByPointer {
+			argument = ref(m)
+		}
+		call := p.userCall(q, &r.Method, argument)
+		if !r.Reply {
+			body = append(body, statement(&r.Method, call))
+		} else {
+			answer := p.border.codecs[e.Reply]
+			give := []code{jen.If(
+				jen.List(sel(c, "b"), id(err)).Op("=").Add(p.encode(answer, "the answer "+e.Reply, sel(c, "b"), sel(c, "info", "MessageLimit"), ref(reply))),
+				id(err).Op("==").Nil(),
+			).Block(sel(a, "Reply").Call(sel(c, "b")))}
+			body = append(body, jen.Var().Add(id(reply)).Add(typeCode(e.ReplyType)))
+			if r.Error {
+				body = append(body, jen.If(jen.List(id(reply), id(err)).Op("=").Add(call), id(err).Op("==").Nil()).Block(give...))
+			} else {
+				body = append(append(body, set(id(reply), call)), give...)
+			}
+		}
+		edges = append(edges, jen.Case(id(e.constant)).Block(body...))
+	}
+	if len(edges) > 0 {
+		edges = append(edges, jen.Default().Block(jen.Return(process("ErrProtocol"))))
+		kinds = append(kinds, jen.Case(process("Receive")).Block(jen.Switch(id("EdgeIndex").Call(edge)).Block(edges...)))
+	}
+	add := func(name Ident, method *plan.Method, before []code, argument ...code) {
+		if method == nil && before == nil {
+			return
+		}
+		if method != nil {
+			before = append(before, statement(method, p.userCall(q, method, argument...)))
+		}
+		kinds = append(kinds, jen.Case(process(name)).Block(before...))
+	}
+	var became []code
+	if q.Track != nil {
+		var cases []code
+		for _, in := range q.inputs {
+			cases = append(cases, jen.Case(id(in.constant)).Block(sel(c, "in", in.ident, "Became").Call(supervise("State").Call(id(b)))))
+		}
+		became = []code{jen.For(jen.List(jen.Id("_"), id(b)).Op(":=").Range().Add(id(payload))).Block(jen.Switch(id(q.inputType()).Call(edge)).Block(cases...))}
+	}
+	add("Ping", q.Ping, nil)
+	add("Finish", q.Finish, nil)
+	if len(q.inputs) > 0 {
+		add("InputClosed", q.InputClosed, became, id(q.inputType()).Call(edge))
+		if q.stateHere() != nil {
+			add("InputState", nil, became)
+		}
+		add("InputRecovered", q.InputRecovered, nil, id(q.inputType()).Call(edge))
+		add("ProcessorRestarted", q.ProcessorRestarted, nil, id("ProcessorIndex").Call(edge))
+		add("AllInputsClosed", q.AllInputsClosed, nil)
+	}
+	if len(kinds) == 0 {
+		p.method(c, q.process, "Call", []code{
+			jen.Qual("context", "Context"), process("Kind"), jen.Int(), jen.Op("[]byte"), pointer(process("AnswerBuilder")),
+		}, []code{jen.Error()}, jen.Return(process("ErrProtocol")))
+		return
+	}
+	kinds = append(kinds, jen.Default().Block(jen.Return(process("ErrProtocol"))))
+	body := []code{jen.Switch(id(p.v("kind"))).Block(kinds...)}
+	if q.sender != "" {
+		body = append([]code{
+			jen.If(sel(c, "outside", "Begin").Call(ref(c, "out", "out"))).Block(jen.Id("_").Op("=").Add(sel(c, "flush").Call(pool("DropLate")))),
+			jen.Defer().Add(sel(c, "outside", "End")).Call(ref(c, "out", "out")),
+		}, body...)
+		f := p.v("failed")
+		body = append(body, jen.If(define(f, sel(c, "flush").Call(jen.Func().Params(jen.Id("edge, instance").Int(), jen.Id("payload").Op("[]byte")).Error().Block(
+			sel(a, "Send").Call(jen.Id("edge"), jen.Id("instance"), jen.Id("payload")),
+			jen.Return(jen.Nil()),
+		))), id(f).Op("!=").Nil()).Block(jen.Return(id(f))))
+	}
+	p.method(c, q.process, "Call",
+		[]code{
+			param(p.v("ctx"), jen.Qual("context", "Context")), param(p.v("kind"), process("Kind")), param(p.v("edge"), jen.Int()),
+			param(payload, jen.Op("[]byte")), param(a, pointer(process("AnswerBuilder"))),
+		},
+		[]code{jen.Params(param(err, jen.Error()))}, append(body, jen.Return(id(err)))...)
+}
+
+// handlerServe writes how the process runs Serve.
+func (p *part) handlerServe(q *processor) {
+	c, ctx := p.v("c"), p.v("ctx")
+	params := []code{param(ctx, jen.Qual("context", "Context")), p.sendParam()}
+	if q.Serve == nil || q.sender == "" {
+		params[0] = param("_", jen.Qual("context", "Context"))
+		p.short(c, q.process, "Serve", params, []code{jen.Error()}, jen.Return(process("ErrProtocol")))
+		return
+	}
+	p.method(c, q.process, "Serve", params, []code{jen.Error()},
+		jen.Defer().Add(sel(c, "outside", "Serve")).Call(ref(c, "out", "out"), jen.Func().Params().Error().Block(jen.Return(sel(c, "flush").Call(id(p.v("send")))))).Call(),
+		jen.Return(p.userCall(q, q.Serve)),
+	)
+}
+
+// outsideLink writes a link from the process of q.
+func (p *part) outsideLink(q *processor, l *link) {
+	v, c, i, err, o, batch := p.v("l"), p.v("c"), p.v("i"), p.v("err"), p.v("o"), p.v("batch")
+	if l == q.links[0] {
+		p.doc("%s makes the links that lead out of the process.", q.outside)
+		p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
+	}
+	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
+	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte"))))
+	params := p.joinParams(l)
+	params[0] = param("_", ptr(l.from.sender))
+	instance := jen.Lit(0)
+	if l.many() {
+		instance = id(i)
+	}
+	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance), key("limit", sel(c, "c", "info", "MessageLimit"))))}
+	var heads []code
+	for _, e := range l.edges {
+		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "Link")))
+		heads = append(heads, ref(v, e.field, "Head"))
+	}
+	body = append(body,
+		sel(v, "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
+		set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
+		jen.Return(ref(v, l.name)))
+	p.add(jen.Func().Params(id(c).Add(id(q.outside))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
+	take := func(e *edge, m code) []code {
+		codec := p.border.codecs[e.Crossing()]
+		if codec.Append == "" { // replies and dead letters are sent by the parent
+			return nil
+		}
+		return []code{
+			jen.If(id(err).Op("==").Nil()).Block(
+				jen.List(sel(v, "buffer"), id(err)).Op("=").Add(p.encode(codec, e.arrow(), sel(v, "buffer"), sel(v, "limit"), m))),
+			jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(p.v("send")).Call(index(e.constant), sel(v, "instance"), sel(v, "buffer")))),
+		}
+	}
+	m, ok, number := p.v("m"), p.v("ok"), p.v("number")
+	var loop []code
+	switch e := l.edges[0]; {
+	case l.Sequenced:
+		loop = append(loop, define(o, sel(v, "Order").Call()))
+		var cases []code
+		for _, e := range l.edges {
+			if e.latest() {
+				loop = append(loop, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(sel(o, "See").Call(index(e.constant), id(number))))
+				cases = append(cases, jen.Case(id(e.constant)).Block(append([]code{jen.List(id(m), jen.Id("_")).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N"))}, take(e, ref(m))...)...))
+				continue
+			}
+			loop = append(loop, jen.If(define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
+				sel(o, "See").Call(index(e.constant), id(batch).Index(jen.Lit(0)).Dot("N"))))
+			statements := take(e, ref(batch).Index(jen.Lit(0)).Dot("M"))
+			if statements != nil {
+				statements = append([]code{define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1)))}, statements...)
+			}
+			cases = append(cases, jen.Case(id(e.constant)).Block(append(statements, sel(v, e.field, "Release").Call(jen.Lit(1)))...))
+		}
+		loop = append(loop, jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(append(cases, jen.Default().Block(jen.Return(id(err))))...))
+	case e.latest():
+		loop = append([]code{
+			jen.List(id(m), id(ok)).Op(":=").Add(sel(v, e.field, "Pop")).Call(),
+			jen.If(jen.Op("!").Add(id(ok))).Block(jen.Return(id(err))),
+		}, take(e, ref(m))...)
+	default:
+		loop = append([]code{
+			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
+			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Return(id(err))),
+		}, take(e, ref(batch).Index(jen.Lit(0)))...)
+		loop = append(loop, sel(v, e.field, "Release").Call(jen.Lit(1)))
+	}
+	p.doc("flush passes on what was sent along the link, in order.")
+	p.method(v, l.outside, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
+		sel(v, "Flush").Call(),
+		jen.For().Block(loop...),
+	)
+}
