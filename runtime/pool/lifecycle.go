@@ -162,47 +162,54 @@ func (p *Pool) closeTimeout(u *Unit) time.Duration {
 }
 
 // closeBeside calls Close of an instance that has ended, beside the workers and
-// beside a restart. The channel is closed when it has returned. A Close that hangs
-// is left behind: Run does not wait for it either.
+// beside a restart. The channel is closed when Close has returned; it is nil where
+// there is nothing to wait for. A Close that hangs is left behind: Run does not wait
+// for it either.
 func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
-	closed := make(chan struct{})
 	closer := u.cell.Closer()
 	if closer == nil {
-		close(closed)
-		return closed
+		return nil
 	}
 	failed := func(err error) {
-		p.sayOften(u, sayClose, slog.LevelWarn, "topogen: Close of an instance that has ended failed", err)
-	}
-	var err error
-	if p.stepper != nil {
-		if p.guard(&err, u, "Close", closer); err != nil {
-			failed(err)
+		if err != nil {
+			p.sayOften(u, sayClose, slog.LevelWarn, "topogen: Close of an instance that has ended failed", err)
 		}
-		close(closed)
-		return closed
 	}
-	var over atomic.Bool
+	if p.stepper != nil {
+		var err error
+		p.guard(&err, u, "Close", closer)
+		failed(err)
+		return nil
+	}
 	p.running.Add(1)
-	timeout, in := p.closeTimeout(u), u.process()
+	return p.closeAside(u, closer, p.closeTimeout(u), func(err error) {
+		failed(err)
+		p.running.Done()
+	})
+}
+
+// closeAside calls closer, the Close of u, in another goroutine. It calls done once:
+// with the error of Close, or with ErrCloseHangs after the timeout. The channel is
+// closed when Close has returned.
+func (p *Pool) closeAside(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
+	closed := make(chan struct{})
+	var over atomic.Bool // done is called, or will be
+	in := u.process()
 	timer := time.AfterFunc(timeout, func() {
 		if over.CompareAndSwap(false, true) {
-			failed(p.closeHangs(u, in, timeout))
-			p.running.Done()
+			done(p.closeHangs(u, in, timeout))
 		}
 	})
 	go func() {
+		var err error
 		defer func() {
 			close(closed)
 			timer.Stop()
-			switch {
-			case !over.CompareAndSwap(false, true):
+			if over.CompareAndSwap(false, true) {
+				done(err)
+			} else {
 				p.cameBack()
-				return
-			case err != nil:
-				failed(err)
 			}
-			p.running.Done()
 		}()
 		p.guard(&err, u, "Close", closer)
 	}()
@@ -255,14 +262,7 @@ type closing struct {
 	deadline time.Time // then the others are closed side by side
 	mu       sync.Mutex
 	errs     errorList
-	rest     []*lateClose   // closed side by side
-	all      sync.WaitGroup // of them
-}
-
-// lateClose is the Close of an instance for which there is not much time left.
-type lateClose struct {
-	unit *Unit
-	over atomic.Bool // it has returned, or Run has stopped waiting
+	rest     sync.WaitGroup // closed side by side
 }
 
 func (c *closing) failed(err error) {
@@ -287,21 +287,11 @@ func (c *closing) close(u *Unit) {
 	}
 	left := time.Until(c.deadline)
 	if left <= 0 {
-		late := &lateClose{unit: u}
-		c.rest = append(c.rest, late)
-		c.all.Add(1)
-		go func() {
-			var err error
-			defer func() {
-				if late.over.CompareAndSwap(false, true) {
-					c.failed(err)
-					c.all.Done()
-				} else {
-					p.cameBack()
-				}
-			}()
-			p.guard(&err, u, "Close", closer)
-		}()
+		c.rest.Add(1)
+		p.closeAside(u, closer, abandonAfter, func(err error) {
+			c.failed(err)
+			c.rest.Done()
+		})
 		return
 	}
 	timeout := min(p.closeTimeout(u), left+abandonAfter)
@@ -312,19 +302,10 @@ func (c *closing) close(u *Unit) {
 	c.failed(err)
 }
 
-// wait waits for the instances that are closed side by side, at most abandonAfter.
+// wait waits for the instances that are closed side by side, each at most abandonAfter.
 // It returns err joined with the errors of all Close calls.
 func (c *closing) wait(err error) error {
-	timer := time.AfterFunc(abandonAfter, func() {
-		for _, late := range c.rest {
-			if late.over.CompareAndSwap(false, true) {
-				c.failed(c.pool.closeHangs(late.unit, late.unit.process(), c.pool.options.drainTimeout))
-				c.all.Done()
-			}
-		}
-	})
-	defer timer.Stop()
-	c.all.Wait()
+	c.rest.Wait()
 	c.caller.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
