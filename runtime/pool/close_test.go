@@ -84,7 +84,7 @@ func TestCloseBeforeARestart(t *testing.T) {
 					}
 					return nil
 				},
-				close: func(*cell) error { time.Sleep(50 * time.Millisecond); open.Add(-1); return nil },
+				close: func(*cell) error { time.Sleep(50 * time.Millisecond); open.Add(-1); return errFailed },
 				make: func(*cell, int) error {
 					if n := open.Add(1); n != 1 {
 						t.Errorf("%d instances are open", n)
@@ -93,9 +93,16 @@ func TestCloseBeforeARestart(t *testing.T) {
 				},
 			},
 		}
-		top := supervised(t, onFailure(procs), procs, []edge{{from: 0, to: 1}})
-		if err := top.run(t, t.Context()); err != nil || open.Load() != 0 {
+		var log journal
+		top, err := constructWith(onFailure(procs), procs, []edge{{from: 0, to: 1}}, log.option())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := top.run(t, t.Context()); !errors.Is(err, errFailed) || open.Load() != 0 {
 			t.Errorf("%d are open; Run returns %v", open.Load(), err)
+		}
+		if log.count("Close of an instance that has ended failed") != 1 {
+			t.Errorf("logged: %s", log.buf.String())
 		}
 	})
 }
@@ -248,17 +255,20 @@ func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// TestManyClosesWithoutADrainTimeout: each takes a while, and none hangs.
+// TestManyClosesWithoutADrainTimeout: each takes a while, none hangs, and the error of
+// the last one, which is called beside others, is in that of Run.
 func TestManyClosesWithoutADrainTimeout(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			var closed atomic.Int32
 			top := build(t, []proc{{instances: 300, close: func(*cell) error {
 				time.Sleep(7 * time.Millisecond)
-				closed.Add(1)
+				if closed.Add(1) == 300 {
+					return errFailed
+				}
 				return nil
 			}}}, nil, pool.DrainTimeout(drain))
-			if err := top.pool.Run(t.Context()); err != nil || closed.Load() != 300 {
+			if err := top.pool.Run(t.Context()); !errors.Is(err, errFailed) || closed.Load() != 300 {
 				t.Errorf("%d of 300 are closed, %v", closed.Load(), err)
 			}
 		})
