@@ -46,8 +46,8 @@ func TestReadAfterARestartAlone(t *testing.T) {
 			break
 		}
 		e := core.Effects()
-		for _, entry := range e.Apply {
-			applied = entry.GetIndex()
+		for _, o := range e.Apply {
+			applied = o.Index
 		}
 		if reads += len(e.Reads); len(e.Reads) > 0 && applied < last {
 			t.Fatalf("it may read when %d of %d is applied", applied, last)

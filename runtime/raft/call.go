@@ -19,9 +19,7 @@ type call struct {
 	data   []byte
 	phase  atomic.Uint32
 
-	// The node's goroutine's.
-	number   uint64
-	answered bool
+	number uint64 // of the proposal; the node's loop sets and reads it
 }
 
 const (
@@ -34,9 +32,9 @@ var calls = sync.Pool{New: func() any { return &call{answer: make(chan struct{},
 
 func (c *call) proposed(number uint64) { c.number = number }
 
-// Done is called on the node's goroutine.
+// Done is called by the node's loop, or by its keeper.
 func (c *call) Done(a fsm.Applied) {
-	c.a, c.answered = a, true
+	c.a = a
 	if c.slots != nil {
 		<-c.slots
 	}
@@ -47,7 +45,7 @@ func (c *call) Done(a fsm.Applied) {
 
 // release gives back a call that nobody else knows any more.
 func (c *call) release() {
-	c.slots, c.a, c.answered = nil, fsm.Applied{}, false
+	c.slots, c.a = nil, fsm.Applied{}
 	c.phase.Store(callWaits)
 	calls.Put(c)
 }
@@ -64,20 +62,23 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 		c.release()
 		return fsm.Applied{}, err
 	}
-	return n.await(ctx, c, func(core *Core) bool { return core.Abandon(c.number) })
+	return n.await(ctx, c, func(core *Core) bool {
+		found, _ := core.Abandon(c.number, c)
+		return found
+	})
 }
 
-// await waits for the answer to a call. Who stops waiting leaves the call to the
-// node, whose goroutine may be waiting for its disk.
-func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (mayApply bool)) (fsm.Applied, error) {
+// await waits for the answer to a call. Who stops waiting leaves the call to the node,
+// whose loop may be waiting for its disk. abandon reports whether the core has forgotten
+// the call; else it is answered.
+func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (found bool)) (fsm.Applied, error) {
 	select {
 	case <-c.answer:
 	case <-ctx.Done():
 		if c.phase.CompareAndSwap(callWaits, callLeft) {
 			_ = n.put(func(b *inbox) {
 				b.calls = append(b.calls, func(core *Core) {
-					if !c.answered {
-						abandon(core)
+					if abandon(core) {
 						<-c.slots
 					}
 				})
@@ -123,7 +124,7 @@ func (n *Node) read(ctx context.Context, f func()) error {
 		c.release()
 		return err
 	}
-	if _, err := n.await(ctx, c, func(core *Core) bool { core.AbandonRead(c); return false }); err != nil {
+	if _, err := n.await(ctx, c, func(core *Core) bool { return core.AbandonRead(c) }); err != nil {
 		if errors.Is(err, fsm.ErrUnknown) && ctx.Err() != nil {
 			return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -19,6 +20,7 @@ const (
 	inflightMax         = 256       // messages on the way to a follower: the engine's own advice
 	inflightBytesMax    = 64 << 20  // and their bytes
 	uncommittedBytesMax = 256 << 20 // of entries that no majority has: a leader without followers must not fill its memory
+	unappliedBytesMax   = 256 << 20 // of entries that wait for the state machine: no more is taken until it comes up
 	trailingBytesMax    = 64 << 20  // of entries kept behind a snapshot
 	snapshotBytes       = 256 << 20 // of entries, after which a snapshot is taken before its time
 	snapshotTicksMax    = 100       // after which one that was sent is taken for lost
@@ -64,11 +66,12 @@ type CoreConfig struct {
 //		send(e.Early)
 //		save(e.Snapshot); save(e.State, e.Entries, e.Sync) // durable before what follows
 //		send(e.Late)
-//		restore(e.Snapshot); apply(e.Apply)                 // each result goes to core.Result
+//		queue(e.Snapshot, e.Apply, e.Reads)                 // for the state machine, in this order
 //		core.Advance()
 //	}
 //
-// Nothing else of it may be called between Effects and Advance but Result.
+// Nothing else of it may be called between Effects and Advance. Results alone may be
+// called by another goroutine, at any time: that of the state machine.
 type Core struct {
 	id      uint64
 	config  CoreConfig
@@ -77,6 +80,7 @@ type Core struct {
 	members members
 	conf    *pb.ConfState
 
+	proposals    sync.Mutex // guards pending and foreign, which Results uses, too
 	pending      pending
 	foreign      foreign
 	reads        reads
@@ -88,7 +92,7 @@ type Core struct {
 	tick        int64
 	term        uint64 // as seen at the last Effects
 	leader      uint64
-	applied     uint64
+	applied     uint64           // index up to which the driver was given what is committed
 	snapshots   map[uint64]int64 // ticks when they were sent
 	notBefore   uint64           // index: a snapshot has failed
 	effects     Effects

@@ -19,9 +19,22 @@ type Effects struct {
 	Entries  []*pb.Entry   // to be saved
 	Sync     bool          // State and Entries must be durable before Late is sent
 	Late     []Message     // to be sent then
-	Apply    []*pb.Entry   // committed: for the state machine, in order
+	Apply    []Committed   // for the state machine, in order
 	Reads    []Waiter      // may read when all that is applied
 	Members  []Member      // all of them, where they have changed
+}
+
+// Committed is a committed entry.
+type Committed struct {
+	Index, Term uint64
+	Data        []byte      // for the state machine; empty: nothing
+	Membership  *membership // from this entry on, where it has changed
+}
+
+// membership is who belongs to the group, as snapshots tell it.
+type membership struct {
+	members []Member
+	conf    *pb.ConfState
 }
 
 // HasEffects reports whether there is something to do.
@@ -110,13 +123,14 @@ func (c *Core) early(rd raft.Ready) (list []*pb.Entry) {
 // commit takes a committed entry: what changes the members is the Core's.
 func (c *Core) commit(entry *pb.Entry) {
 	c.applied, c.reads.committed = entry.GetIndex(), entry.GetTerm()
+	o := Committed{Index: entry.GetIndex(), Term: entry.GetTerm()}
 	if entry.GetType() == pb.EntryNormal {
-		if len(entry.Data) > 0 {
-			c.effects.Apply = append(c.effects.Apply, entry)
-		}
-		return
+		o.Data = entry.Data
+	} else {
+		c.change(entry)
+		o.Membership = &membership{c.members.list(), c.conf}
 	}
-	c.change(entry)
+	c.effects.Apply = append(c.effects.Apply, o)
 }
 
 // install takes a leader's snapshot.
@@ -132,6 +146,8 @@ func (c *Core) install(s *pb.Snapshot) {
 	c.applied = s.GetMetadata().GetIndex()
 	c.effects.Members = c.members.list()
 	c.seeRemoved()
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
 	c.pending.again() // results of what was proposed may lie within: the session has them
 	c.foreign.again()
 }
@@ -162,8 +178,10 @@ func (c *Core) Fail(err error) {
 		c.err = err
 	}
 	unknown := fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
+	c.proposals.Lock()
 	c.pending.fail(err, unknown)
 	c.foreign.fail(err, unknown)
+	c.proposals.Unlock()
 	c.reads.fail(err)
 	c.failChanges(unknown)
 }

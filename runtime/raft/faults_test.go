@@ -49,7 +49,7 @@ func (w *world) pass(time int64) {
 func (w *world) leader() (leader *node) {
 	var highest uint64
 	for _, n := range w.nodes {
-		if n.core == nil {
+		if n.raft == nil {
 			continue
 		}
 		if term, leads := n.core.Leads(); leads && term > highest {
@@ -81,10 +81,7 @@ func (r *reply) Done(a fsm.Applied) { r.done, r.Applied = true, a }
 func (n *node) propose(number uint64) *reply {
 	r := new(reply)
 	data, _ := appendCodec.Append(nil, &appendTo{0, number, -1})
-	if _, err := n.core.Propose(raft.Update, data, r); err != nil {
-		r.Done(fsm.Applied{Err: err})
-	}
-	n.stirred = true
+	n.raft.Ask(raft.Update, data, r)
 	return r
 }
 
@@ -126,10 +123,9 @@ func TestAPausedLeaderReads(t *testing.T) {
 	w.until("another leader", func() bool { return w.leader() != old })
 	w.appended(w.leader(), 2)
 	read := new(reply)
-	if err := old.core.Read(read); err != nil { // asked after 2 was acknowledged
-		t.Fatal(err)
-	}
-	old.inbox, old.stirred, old.asleep = nil, true, 0 // it wakes, and has heard of nothing
+	old.raft.Forget()        // it has heard of nothing
+	old.raft.AskToRead(read) // asked after 2 was acknowledged
+	old.asleep = 0           // it wakes
 	if _, leads := old.core.Leads(); !leads {
 		t.Fatal("it does not take itself for the leader any more: the test shows nothing")
 	}
@@ -202,11 +198,7 @@ func TestARemovedMemberStays(t *testing.T) {
 	w.appended(leader, 1)
 	gone := w.others(leader)[0]
 	change := func(kind raft.ChangeKind, name string) error {
-		r := new(reply)
-		if err := leader.core.ChangeMembers([]raft.Change{{Kind: kind, Name: name}}, r); err != nil {
-			return err
-		}
-		leader.stirred = true
+		r := leader.change(raft.Change{Kind: kind, Name: name})
 		w.until("change", func() bool { return r.done })
 		return r.Err
 	}
@@ -273,14 +265,7 @@ func FuzzStep(f *testing.F) {
 		if n.core.Step(peer, m) != nil {
 			return
 		}
-		for n.core.HasEffects() {
-			e := n.core.Effects()
-			if n.apply(&e) != nil {
-				return
-			}
-			if n.core.Advance() != nil {
-				return
-			}
+		for n.raft.Turn(false) == nil && n.raft.KeeperTurn() {
 		}
 	})
 }

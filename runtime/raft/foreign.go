@@ -57,24 +57,22 @@ func (f *foreign) answer(client, sequence uint64, a fsm.Applied) {
 	}
 }
 
-// abandon forgets one that waits. It reports whether the update may have been
-// proposed.
-func (f *foreign) abandon(client, sequence uint64, w Waiter) (sent bool) {
+// abandon forgets w. It reports whether w was there, and whether the update may have
+// been proposed.
+func (f *foreign) abandon(client, sequence uint64, w Waiter) (found, sent bool) {
 	key := sessionKey{client, sequence}
 	u := f.list[key]
 	if u == nil {
-		return true
+		return false, true
 	}
-	for i := range u.waiters {
-		if u.waiters[i] == w {
-			u.waiters = append(u.waiters[:i], u.waiters[i+1:]...)
-			break
-		}
+	i := slices.Index(u.waiters, w)
+	if i < 0 {
+		return false, true
 	}
-	if len(u.waiters) == 0 {
+	if u.waiters = slices.Delete(u.waiters, i, i+1); len(u.waiters) == 0 {
 		delete(f.list, key)
 	}
-	return u.sent
+	return true, u.sent
 }
 
 // batch fills b with what is to be proposed, and returns how many keys it took.

@@ -18,8 +18,9 @@ func forwarding(t *testing.T, seed uint64) (w *world, follower, leader *node) {
 		leader = w.leader()
 		w.appended(leader, 1)
 		for _, n := range w.others(leader) {
-			if r := n.propose(2); r.Err == nil {
-				w.until("answer", func() bool { return r.done })
+			r := n.propose(2)
+			w.until("answer", func() bool { return r.done })
+			if r.Err == nil {
 				return w, n, leader
 			}
 		}
@@ -52,18 +53,20 @@ func TestALostProposalOnABusyFollower(t *testing.T) {
 func TestALostUpdateOfAClient(t *testing.T) {
 	w, n, leader := forwarding(t, 30)
 	session := new(reply)
-	if err := n.core.OpenSession(77, session); err != nil {
-		t.Fatal(err)
-	}
-	n.stirred = true
+	n.raft.Do(func(c *raft.Core) {
+		if err := c.OpenSession(77, session); err != nil {
+			t.Error(err)
+		}
+	})
 	w.until("session", func() bool { return session.done })
 	var all [30]reply
 	for i := range all {
 		data, _ := appendCodec.Append(nil, &appendTo{0, uint64(3 + i), -1})
-		if err := n.core.ProposeAs(session.Client, uint64(1+i), 1, data, &all[i]); err != nil {
-			t.Fatal(err)
-		}
-		n.stirred = true
+		n.raft.Do(func(c *raft.Core) {
+			if err := c.ProposeAs(session.Client, uint64(1+i), 1, data, &all[i]); err != nil {
+				t.Error(err)
+			}
+		})
 		if i == 0 {
 			w.lose(n, leader)
 		}
@@ -77,10 +80,7 @@ func TestALostUpdateOfAClient(t *testing.T) {
 // change asks a leader for changes, and does not wait.
 func (n *node) change(changes ...raft.Change) *reply {
 	r := new(reply)
-	if err := n.core.ChangeMembers(changes, r); err != nil {
-		r.Done(fsm.Applied{Err: err})
-	}
-	n.stirred = true
+	n.changeMembers(changes, r)
 	return r
 }
 
@@ -91,7 +91,7 @@ func TestAChangeBehindAnother(t *testing.T) {
 	leader := w.leader()
 	w.appended(leader, 1)
 	first := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n4"})
-	leader.core.AbandonChange(first)
+	leader.raft.Do(func(c *raft.Core) { c.AbandonChange(first) })
 	second := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5"})
 	w.until("answer", func() bool { return second.done })
 	if !errors.Is(second.Err, raft.ErrMembers) || !fsm.OutcomeKnown(second.Err) {
@@ -175,11 +175,13 @@ func TestAClientInSessionsOfNodes(t *testing.T) {
 	w, n, leader := forwarding(t, 50)
 	number := uint64(300)
 	for index := range w.newest + 1 {
-		if err := leader.core.ProposeAs(index<<20, 1<<62, 1<<62, []byte{0, 100, 0}, new(reply)); err != nil && !errors.Is(err, fsm.ErrSessionExpired) {
-			t.Fatal(err)
-		}
+		leader.raft.Do(func(c *raft.Core) {
+			if err := c.ProposeAs(index<<20, 1<<62, 1<<62, []byte{0, 100, 0}, new(reply)); err != nil && !errors.Is(err, fsm.ErrSessionExpired) {
+				t.Error(err)
+			}
+		})
 	}
-	leader.stirred = true
+	w.step()
 	w.until("answers", func() bool { return leader.core.Status().Pending == 0 })
 	for _, node := range []*node{n, leader, n, leader} {
 		number++
@@ -195,14 +197,13 @@ func TestAReadNobodyWaitsFor(t *testing.T) {
 	w.pass(10 * electionTime)
 	gone, begun, stays := new(reply), new(reply), new(reply)
 	for _, r := range []*reply{gone, begun, stays} {
-		if err := n.core.Read(r); err != nil {
-			t.Fatal(err)
-		}
+		n.raft.AskToRead(r)
 	}
-	n.core.AbandonRead(gone)
+	w.step()
+	n.raft.Do(func(c *raft.Core) { c.AbandonRead(gone) })
 	w.net.Heal()
 	w.until("a question to the majority", func() bool { return n.core.Status().Leader != "" })
-	n.core.AbandonRead(begun)
+	n.raft.Do(func(c *raft.Core) { c.AbandonRead(begun) })
 	w.until("answer", func() bool { return stays.done })
 	if stays.Err != nil || gone.done || begun.done {
 		t.Errorf("%v; those that were given up are answered: %t, %t", stays.Err, gone.done, begun.done)

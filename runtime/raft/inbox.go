@@ -32,6 +32,7 @@ type inbox struct {
 
 type incoming struct {
 	from uint64
+	name string
 	*pb.Message
 	bytes int
 }
@@ -59,7 +60,7 @@ func (n *Node) receive(from string, payloads [][]byte) {
 		}
 		n.inbox.mu.Lock()
 		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
-			n.inbox.messages = append(n.inbox.messages, incoming{id, m, len(b)})
+			n.inbox.messages = append(n.inbox.messages, incoming{id, from, m, len(b)})
 			n.inbox.bytes += len(b)
 		}
 		n.inbox.mu.Unlock()
@@ -87,16 +88,20 @@ func (n *Node) put(add func(*inbox)) error {
 	return nil
 }
 
-// swap empties the inbox into box, and gives it box's slices.
-func (b *inbox) swap(box *inbox) {
+// swap empties the inbox into box, and gives it box's slices. Proposals stay where they
+// are not wanted.
+func (b *inbox) swap(box *inbox, proposals bool) {
 	clear(box.messages)
 	clear(box.proposals)
 	clear(box.reads)
 	clear(box.calls)
+	box.proposals = box.proposals[:0]
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.messages, box.messages = box.messages[:0], b.messages
-	b.proposals, box.proposals = box.proposals[:0], b.proposals
+	if proposals {
+		b.proposals, box.proposals = box.proposals, b.proposals
+	}
 	b.reads, box.reads = box.reads[:0], b.reads
 	b.calls, box.calls = box.calls[:0], b.calls
 	b.bytes = 0
@@ -112,6 +117,7 @@ func (b *inbox) proposes() bool {
 // take hands the core what has come.
 func (n *Node) take(box *inbox) {
 	for _, m := range box.messages {
+		n.meet(m.from, m.name)
 		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
 			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
 			continue

@@ -245,7 +245,10 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence uint64, data []by
 		<-n.slots
 		return fsm.Applied{}, err
 	}
-	return n.await(ctx, c, func(core *Core) bool { return core.AbandonAs(client, sequence, c) })
+	return n.await(ctx, c, func(core *Core) bool {
+		found, _ := core.AbandonAs(client, sequence, c)
+		return found
+	})
 }
 
 // Read calls f with the state, as it is after all updates that were acknowledged
@@ -392,14 +395,21 @@ func (n *Node) Snapshot(ctx context.Context) (index uint64, err error) {
 	}
 	answer := make(chan taken, 1) // nobody may wait any more
 	if err := n.do(ctx, func(c *Core) {
-		at := taken{index: c.applied}
-		if c.applied != c.memory.snapshot.GetMetadata().GetIndex() {
-			at.index, at.err = n.snapshot()
+		if applied := n.keeper.applied.Load(); applied == c.SnapshotIndex() {
+			answer <- taken{index: applied}
+			return
 		}
-		answer <- at
+		n.takers = append(n.takers, func(index uint64, err error) { answer <- taken{index, err} })
+		n.takeSnapshot()
 	}); err != nil {
 		return 0, err
 	}
-	at := <-answer
-	return at.index, at.err
+	select {
+	case at := <-answer:
+		return at.index, at.err
+	case <-n.done:
+		return 0, n.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 }

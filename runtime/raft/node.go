@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
@@ -39,10 +41,12 @@ type NodeConfig struct {
 	Logger    *slog.Logger
 }
 
-// Node drives a Core, in one goroutine.
+// Node drives a Core. Its loop deals with peers, proposals and the log; beside it a
+// keeper deals with the state machine.
 type Node struct {
 	config NodeConfig
 	core   *Core
+	keeper *keeper
 	logger *slog.Logger
 
 	// state is held for writing while the state machine changes.
@@ -50,6 +54,7 @@ type Node struct {
 	applied func() // called when it has; nil: nobody wants to know
 
 	inbox  inbox
+	box    inbox // what was taken out of inbox
 	wake   chan struct{}
 	slots  chan struct{} // one for each proposal under way
 	asking chan struct{} // one for each read that a goroutine waits for
@@ -62,8 +67,12 @@ type Node struct {
 	err     error       // why the node has ended; set before done is closed
 
 	leaderless leaderless
-	crowded    bool      // there is more than one who proposes
-	held       []Message // see hold
+	crowded    bool                  // there is more than one who proposes
+	behind     atomic.Bool           // too much waits to be applied
+	taking     bool                  // a snapshot is being taken
+	takers     []func(uint64, error) // who wait for one
+	strangers  map[uint64]string     // nodes that have sent something before this one knew the members
+	held       []Message             // see hold
 	outgoing   map[uint64][]transport.Message
 	order      []uint64 // its keys, in the order of the first message
 }
@@ -73,6 +82,18 @@ var errNodeStopped = fmt.Errorf("raft: the node was closed: %w", fsm.ErrStopped)
 
 // StartNode starts a node. stored is what the log held when it was opened.
 func StartNode(c NodeConfig) (*Node, error) {
+	n, err := newNode(c)
+	if err != nil {
+		return nil, err
+	}
+	n.begin()
+	go n.keeper.run()
+	go n.run()
+	return n, nil
+}
+
+// newNode makes a node that does nothing yet.
+func newNode(c NodeConfig) (*Node, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -83,18 +104,26 @@ func StartNode(c NodeConfig) (*Node, error) {
 		config: c, logger: c.Logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		outgoing: make(map[uint64][]transport.Message),
 	}
+	n.keeper = newKeeper(n, c.Machine)
 	if err := n.prepare(); err != nil {
 		return nil, err
 	}
 	n.slots = make(chan struct{}, n.core.config.PendingMax/2) // the other half is for groups of commands
 	n.asking = make(chan struct{}, readsMax)
 	n.publish()
-	if t := c.Transport; t != nil {
-		n.learnPeers(n.core.members.list())
-		t.Handle(c.Group, n.receive)
-	}
-	go n.run()
 	return n, nil
+}
+
+// begin lets others reach the node.
+func (n *Node) begin() {
+	if t := n.config.Transport; t != nil {
+		n.learnPeers(n.core.members.list())
+		t.Handle(n.config.Group, n.receive)
+	}
+	if len(n.core.members) == 1 && n.core.members[n.core.id].ID != 0 {
+		_ = n.core.Campaign() // there is nobody to wait for
+		n.awake()
+	}
 }
 
 // prepare makes the core and the state machine what the log says.
@@ -126,11 +155,7 @@ func (n *Node) prepare() (err error) {
 		}
 	}
 	if c.Stored.Snapshot != nil {
-		state, err := SnapshotMachine(c.Stored.Snapshot)
-		if err != nil {
-			return err
-		}
-		if err := n.config.Machine.Restore(state); err != nil {
+		if err := n.keeper.restore(c.Stored.Snapshot); err != nil {
 			return fmt.Errorf("raft: the snapshot at %d: %w", c.Stored.Snapshot.GetMetadata().GetIndex(), err)
 		}
 	}
@@ -139,16 +164,12 @@ func (n *Node) prepare() (err error) {
 	return err
 }
 
-// run is the node's goroutine.
+// run is the goroutine of the node's loop.
 func (n *Node) run() {
 	defer close(n.done)
 	ticker := time.NewTicker(n.config.Tick)
 	defer ticker.Stop()
-	var box inbox
-	if len(n.core.members) == 1 && n.core.members[n.core.id].ID != 0 {
-		_ = n.core.Campaign() // there is nobody to wait for
-	}
-	for n.core.Err() == nil {
+	for {
 		n.release()
 		tick := false
 		select {
@@ -162,23 +183,37 @@ func (n *Node) run() {
 				runtime.Gosched() // others who were just answered ask again, too: all go under one sync
 			}
 		}
-		n.inbox.swap(&box)
-		n.take(&box)
-		if tick {
-			_ = n.core.Tick()
-		}
-		if err := n.work(); err != nil {
+		if err := n.turn(tick); err != nil {
 			n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", err))
 			n.end(err)
 			return
 		}
-		n.publish()
-		if tick {
-			n.watch()
-		}
 	}
-	n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", n.core.Err()))
-	n.end(n.core.Err())
+}
+
+// turn is a round of the node's loop: it takes what has come, and carries out what
+// follows from it. An error ends the node.
+func (n *Node) turn(tick bool) error {
+	n.inbox.swap(&n.box, !n.isBehind())
+	n.take(&n.box)
+	if tick {
+		_ = n.core.Tick()
+	}
+	if err := n.work(); err != nil {
+		return err
+	}
+	n.publish()
+	if tick {
+		n.watch()
+	}
+	return nil
+}
+
+// isBehind reports whether so much waits to be applied that no more is taken.
+func (n *Node) isBehind() bool {
+	behind := n.keeper.bytes.Load() > unappliedBytesMax
+	n.behind.Store(behind)
+	return behind
 }
 
 // work carries out all effects, in the order that all safety rests on.
@@ -200,69 +235,75 @@ func (n *Node) work() error {
 			}
 		}
 		n.send(e.Late)
-		if err := n.apply(&e); err != nil {
-			return err
-		}
+		n.keeper.put(&e)
 		if e.Members != nil {
 			n.learnPeers(e.Members)
-		}
-		for _, w := range e.Reads {
-			w.Done(fsm.Applied{})
 		}
 		if err := n.core.Advance(); err != nil {
 			return err
 		}
 	}
-	if n.core.WantsSnapshot() {
-		if _, err := n.snapshot(); err != nil {
-			n.logger.Error("raft: there is no snapshot, and the log grows", slog.Any("error", err))
-		}
+	if n.core.WantsSnapshot(n.keeper.applied.Load()) {
+		n.takeSnapshot()
 	}
 	return n.core.Err()
 }
 
-// apply changes the state machine.
-func (n *Node) apply(e *Effects) error {
-	if e.Snapshot == nil && len(e.Apply) == 0 {
-		return nil
+// takeSnapshot has the keeper take a snapshot, unless it is about to.
+func (n *Node) takeSnapshot() {
+	if !n.taking {
+		n.taking = true
+		n.keeper.take()
 	}
-	n.state.Lock()
-	defer n.state.Unlock()
-	if n.applied != nil {
-		defer n.applied()
-	}
-	if e.Snapshot != nil {
-		state, err := SnapshotMachine(e.Snapshot)
-		if err != nil {
-			return err
-		}
-		if err := n.config.Machine.Restore(state); err != nil {
-			return fmt.Errorf("raft: the leader's snapshot at %d: %w", e.Snapshot.GetMetadata().GetIndex(), err)
-		}
-	}
-	for _, entry := range e.Apply {
-		if err := n.config.Machine.Apply(entry.GetIndex(), entry.GetTerm(), entry.Data, n.core.Result); err != nil {
-			return fmt.Errorf("raft: entry %d: %w", entry.GetIndex(), err)
-		}
-	}
-	return nil
 }
 
-// snapshot takes one, and forgets what it holds of the log. A state that cannot be
+// snapshotTaken is told by the keeper of a snapshot at an index. A state that cannot be
 // written is no reason to end: it can be used, and all others would end, too.
-func (n *Node) snapshot() (index uint64, err error) {
+func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, err error) {
+	_ = n.put(func(b *inbox) {
+		b.calls = append(b.calls, func(c *Core) {
+			n.taking = false
+			if err == nil && at > c.SnapshotIndex() { // else the leader's is newer
+				if err = n.config.Log.SaveSnapshot(s); err != nil {
+					c.err = err // the log may be half written
+				} else {
+					c.Compact(s)
+				}
+			} else if err != nil {
+				c.SnapshotFailed(at)
+				n.logger.Error("raft: there is no snapshot, and the log grows", slog.Any("error", err))
+			}
+			takers := n.takers
+			n.takers = nil
+			for _, tell := range takers {
+				tell(at, err)
+			}
+		})
+	})
+}
+
+// fail ends the node with an error, from another goroutine.
+func (n *Node) fail(err error) {
+	_ = n.put(func(b *inbox) {
+		b.calls = append(b.calls, func(c *Core) {
+			if c.err == nil {
+				c.err = err
+			}
+		})
+	})
+}
+
+// stateChanged is called by the keeper, when the state machine has changed.
+func (n *Node) stateChanged() {
 	n.state.RLock()
-	s, err := n.core.Snapshot(n.config.Machine.AppendSnapshot)
+	applied := n.applied
 	n.state.RUnlock()
-	if err != nil {
-		return 0, err
+	if applied != nil {
+		applied()
 	}
-	if err := n.config.Log.SaveSnapshot(s); err != nil {
-		n.core.err = err // the log may be half written
-		return 0, err
+	if n.behind.Load() {
+		n.awake()
 	}
-	n.core.Compact(s)
-	return s.GetMetadata().GetIndex(), nil
 }
 
 // end ends all that wait for the node.
@@ -272,6 +313,7 @@ func (n *Node) end(err error) {
 	}
 	n.err = err
 	n.core.Fail(err)
+	n.keeper.close(err)
 	n.inbox.mu.Lock()
 	n.inbox.closed, n.inbox.err = true, err
 	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
@@ -289,6 +331,7 @@ func (n *Node) end(err error) {
 func (n *Node) Close() error {
 	n.stopped.Do(func() { close(n.stop) })
 	<-n.done
+	<-n.keeper.ended
 	if errors.Is(n.err, errNodeStopped) || n.told.Load() {
 		return nil
 	}

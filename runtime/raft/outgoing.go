@@ -64,13 +64,33 @@ func (n *Node) send(list []Message) {
 		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload})
 	}
 	for _, to := range n.order {
-		if member, ok := n.core.members[to]; ok {
-			n.config.Transport.Send(member.Name, n.outgoing[to]...)
+		if name := n.nameOf(to); name != "" {
+			n.config.Transport.Send(name, n.outgoing[to]...)
 		}
 		clear(n.outgoing[to])
 		n.outgoing[to] = n.outgoing[to][:0]
 	}
 	n.order = n.order[:0]
+}
+
+// nameOf is the name of a member, or of a node that has sent something: who has just
+// joined, or was away for long, does not know all members. "": it is not known.
+func (n *Node) nameOf(id uint64) string {
+	if m, ok := n.core.members[id]; ok {
+		return m.Name
+	}
+	return n.strangers[id]
+}
+
+// meet remembers the name of a node that is no member as far as this one knows.
+func (n *Node) meet(id uint64, name string) {
+	if _, known := n.core.members[id]; known || n.strangers[id] == name {
+		return
+	}
+	if n.strangers == nil || len(n.strangers) == membersMax {
+		n.strangers = map[uint64]string{}
+	}
+	n.strangers[id] = name
 }
 
 // learnPeers tells the transport where the members are: as this node was told when

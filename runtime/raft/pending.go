@@ -9,8 +9,9 @@ const (
 	batchCommandsMax = 1 << 16 // in one entry, so that applying one does not keep the node from its peers for long
 )
 
-// Waiter is told of the end of what it asked for, once, on the goroutine that
-// drives the Core.
+// Waiter is told of the end of what it asked for, once, on the goroutine that drives
+// the Core or on that of the state machine. Done does not wait, and calls no method of
+// the Core. Waiters are compared with ==.
 type Waiter interface {
 	Done(a fsm.Applied)
 }
@@ -73,17 +74,17 @@ func (p *pending) add(kind Kind, data []byte, w Waiter) uint64 {
 	return p.next - 1
 }
 
-// abandon forgets who waits. It reports whether the command may have been
-// proposed, so that its outcome is not known.
-func (p *pending) abandon(sequence uint64) (sent bool) {
-	if sequence < p.floor || sequence >= p.next {
-		return true
+// abandon forgets w. It reports whether w was there, and whether the command may have
+// been proposed, so that its outcome is not known.
+func (p *pending) abandon(sequence uint64, w Waiter) (found, sent bool) {
+	if !p.isOpen(sequence) || p.at(sequence).waiter != w {
+		return false, true
 	}
 	c := p.at(sequence)
-	sent = c.sent
+	sent = c.sent || c.doubt
 	c.finish()
 	p.settle()
-	return sent
+	return true, sent
 }
 
 func (c *command) finish() { c.done, c.data, c.waiter = true, nil, nil }

@@ -17,6 +17,8 @@ import (
 // fails, with nothing proposed, where too many wait, or where the node is no
 // leader and does not pass on.
 func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err error) {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
 	switch {
 	case c.err != nil:
 		return 0, c.err
@@ -45,6 +47,8 @@ func (c *Core) refuses() error {
 // a number of the client's own. floor is the lowest whose result the client still
 // wants.
 func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter) error {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
 	switch {
 	case c.err != nil:
 		return c.err
@@ -64,17 +68,42 @@ func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter
 // at random and tells this call from all others.
 func (c *Core) OpenSession(nonce uint64, w Waiter) error { return c.ProposeAs(nonce, 0, 0, nil, w) }
 
-// Abandon forgets who waits for a proposal. It reports whether that may be
-// applied nevertheless.
-func (c *Core) Abandon(number uint64) (mayApply bool) { return c.pending.abandon(number) }
+// Abandon forgets w, which waits for a proposal. It reports whether w will not be told
+// of the end, as it was found, and whether the proposal may be applied nevertheless.
+func (c *Core) Abandon(number uint64, w Waiter) (found, mayApply bool) {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
+	return c.pending.abandon(number, w)
+}
 
 // AbandonAs is Abandon for ProposeAs.
-func (c *Core) AbandonAs(client, sequence uint64, w Waiter) (mayApply bool) {
+func (c *Core) AbandonAs(client, sequence uint64, w Waiter) (found, mayApply bool) {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
 	return c.foreign.abandon(client, sequence, w)
 }
 
-// Result takes a result of the state machine.
-func (c *Core) Result(client, sequence uint64, a fsm.Applied) {
+// Result is what became of a command.
+type Result struct {
+	Client, Sequence uint64
+	fsm.Applied
+}
+
+// Results takes results of the state machine, in the order of the log. It reports
+// whether there is something for the driver to do: the node's session was opened, or
+// is to be opened again. Any goroutine may call it.
+func (c *Core) Results(list []Result) (stirred bool) {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
+	before := c.pending.client
+	for i := range list {
+		c.result(list[i].Client, list[i].Sequence, list[i].Applied)
+	}
+	return c.pending.client != before
+}
+
+// result takes one; c.proposals is locked.
+func (c *Core) result(client, sequence uint64, a fsm.Applied) {
 	p := &c.pending
 	switch {
 	case sequence == 0 && client == p.nonce:
@@ -102,8 +131,9 @@ func (c *Core) Read(w Waiter) error {
 	return nil
 }
 
-// AbandonRead forgets who waits for a read.
-func (c *Core) AbandonRead(w Waiter) { c.reads.abandon(w) }
+// AbandonRead forgets w, which waits for a read. It reports whether w will not be told
+// of the end.
+func (c *Core) AbandonRead(w Waiter) (found bool) { return c.reads.abandon(w) }
 
 // TransferLeader asks for another leader: the leader for anybody, others for
 // themselves. Whether it came about is seen by who leads.
@@ -152,12 +182,22 @@ func (c *Core) see() {
 	if c.leader == raft.None {
 		return
 	}
-	p := &c.pending
 	leads := s.RaftState == raft.StateLeader
 	patience := int64(retryTimeouts * c.config.ElectionTicks)
 	if changed {
 		c.failChanges(fmt.Errorf("%w: the leader has changed", fsm.ErrUnknown))
 	}
+	c.proposeAgain(changed, leads, patience)
+	c.reads.again(func(o *round) bool {
+		return o.term != c.term || !leads && c.tick-o.tick >= patience
+	})
+}
+
+// proposeAgain has proposed again what may be lost, or gives it back.
+func (c *Core) proposeAgain(changed, leads bool, patience int64) {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
+	p := &c.pending
 	switch {
 	case !leads && !c.config.Forward:
 		c.handBack(patience)
@@ -175,9 +215,6 @@ func (c *Core) see() {
 		}
 		c.foreign.late(c.tick, patience)
 	}
-	c.reads.again(func(o *round) bool {
-		return o.term != c.term || !leads && c.tick-o.tick >= patience
-	})
 }
 
 // handBack gives back what a node that leads no more, and passes nothing on, cannot
@@ -198,6 +235,20 @@ func (c *Core) propose() {
 		return
 	}
 	defer c.caught(new(error))
+	c.proposeCommands()
+	if len(c.reads.waiting) > 0 {
+		key := c.reads.begin(c.config.Nonce, c.term, c.tick)
+		if bug.On(bug.ReadFromMasterInfo) && c.leader == c.id {
+			c.reads.answered(c.config.Nonce, key, 1)
+			return
+		}
+		c.node.ReadIndex(key)
+	}
+}
+
+func (c *Core) proposeCommands() {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
 	for {
 		upTo := c.pending.batch(&c.batch, c.config.Now())
 		if upTo == 0 || c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
@@ -211,13 +262,5 @@ func (c *Core) propose() {
 			break
 		}
 		c.foreign.proposed(n, c.tick)
-	}
-	if len(c.reads.waiting) > 0 {
-		key := c.reads.begin(c.config.Nonce, c.term, c.tick)
-		if bug.On(bug.ReadFromMasterInfo) && c.leader == c.id {
-			c.reads.answered(c.config.Nonce, key, 1)
-			return
-		}
-		c.node.ReadIndex(key)
 	}
 }

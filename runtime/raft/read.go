@@ -86,13 +86,19 @@ func (r *reads) again(lost func(*round) bool) {
 	r.rounds = rest
 }
 
-// abandon forgets one.
-func (r *reads) abandon(w Waiter) {
-	is := func(other Waiter) bool { return other == w }
+// abandon forgets one. It reports whether it was there.
+func (r *reads) abandon(w Waiter) (found bool) {
+	lists := []*[]Waiter{&r.waiting}
 	for i := range r.rounds {
-		r.rounds[i].waiters = slices.DeleteFunc(r.rounds[i].waiters, is)
+		lists = append(lists, &r.rounds[i].waiters)
 	}
-	r.waiting = slices.DeleteFunc(r.waiting, is)
+	for _, list := range lists {
+		if i := slices.Index(*list, w); i >= 0 {
+			*list = slices.Delete(*list, i, i+1)
+			return true
+		}
+	}
+	return false
 }
 
 // fail ends all of them.

@@ -184,11 +184,11 @@ type client struct {
 type asked struct {
 	c        *client
 	n        *node
-	core     *raft.Core
+	raft     *raft.Node
 	in       input
 	began    int64
 	deadline int64
-	proposal uint64
+	proposal *raft.Ask
 	session  uint64
 	opens    bool
 	done     bool
@@ -212,18 +212,17 @@ func (c *client) step() {
 	if !n.up() {
 		return
 	}
-	a := &asked{c: c, n: n, core: n.core, began: c.w.now, deadline: c.w.now + 20 + rng.Int64N(8*electionTime)}
+	a := &asked{c: c, n: n, raft: n.raft, began: c.w.now, deadline: c.w.now + 20 + rng.Int64N(8*electionTime)}
 	a.in = input{list: rng.IntN(3), length: -1}
-	n.stirred = true
-	var err error
 	c.asked = a
 	switch {
 	case rng.IntN(3) == 0:
 		a.in.read = true
-		err = n.core.Read(a)
+		a.raft.AskToRead(a)
 	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // so many that others are forgotten
 		a.opens = true
-		err = n.core.OpenSession(rng.Uint64()|1, a)
+		nonce := rng.Uint64() | 1
+		a.do(func(core *raft.Core) error { return core.OpenSession(nonce, a) })
 	default:
 		c.w.history.last++
 		a.in.number = c.w.history.last
@@ -234,52 +233,51 @@ func (c *client) step() {
 			a.session = c.session
 			c.sequence++
 		}
-		err = a.propose()
-	}
-	if err != nil && c.asked == a {
-		a.Done(fsm.Applied{Err: err})
+		a.propose()
 	}
 }
 
+// do asks the node's loop for something; its error is the answer.
+func (a *asked) do(call func(*raft.Core) error) {
+	a.raft.Do(func(core *raft.Core) {
+		if err := call(core); err != nil {
+			a.Done(fsm.Applied{Err: err})
+		}
+	})
+}
+
 // propose asks for the append, in the client's own session or the node's.
-func (a *asked) propose() (err error) {
+func (a *asked) propose() {
 	a.tries++
 	data, _ := appendCodec.Append(nil, &appendTo{a.in.list, a.in.number, a.in.length})
 	if a.session != 0 {
-		return a.core.ProposeAs(a.session, a.c.sequence, a.c.sequence, data, a)
+		sequence := a.c.sequence
+		a.do(func(core *raft.Core) error { return core.ProposeAs(a.session, sequence, sequence, data, a) })
+		return
 	}
-	a.proposal, err = a.core.Propose(raft.Update, data, a)
-	return err
+	a.proposal = a.raft.Ask(raft.Update, data, a)
 }
 
 // giveUp ends the client's patience. One with a session of its own asks another
 // node for the same.
 func (a *asked) giveUp() {
 	c := a.c
-	live := a.n.core == a.core
 	if a.session != 0 && !a.in.read {
-		if live {
-			a.core.AbandonAs(a.session, c.sequence, a)
-		}
+		sequence := c.sequence
+		a.raft.Do(func(core *raft.Core) { core.AbandonAs(a.session, sequence, a) })
 		a.deadline = c.w.now + 50
 		if n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]; n.up() {
 			c.w.count("asked again")
-			a.n, a.core, n.stirred = n, n.core, true
-			if a.propose() == nil {
-				a.deadline += c.w.rng.Int64N(8 * electionTime)
-			}
+			a.n, a.raft = n, n.raft
+			a.deadline += c.w.rng.Int64N(8 * electionTime)
+			a.propose()
 		}
 		return
 	}
-	known := false
-	if !a.in.read && !a.opens && live {
-		known = !a.core.Abandon(a.proposal)
+	if a.proposal != nil {
+		a.proposal.GiveUp()
 	}
-	if known {
-		a.Done(fsm.Applied{Err: fsm.ErrTooMany})
-	} else {
-		a.Done(fsm.Applied{Err: fsm.ErrUnknown})
-	}
+	a.Done(fsm.Applied{Err: fsm.ErrUnknown})
 }
 
 // Done is told the answer.
@@ -307,7 +305,7 @@ func (a *asked) Done(r fsm.Applied) {
 	switch {
 	case a.in.read:
 		out.unknown = r.Err != nil
-		if r.Err == nil && a.n.core == a.core {
+		if r.Err == nil && a.n.raft == a.raft {
 			a.n.machine.View(func(l *lists) { out.items = packed(l.items[a.in.list]...) })
 			w.count("read")
 		} else {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -16,16 +17,16 @@ func (w *world) disturb() {
 	}
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
 	other := w.nodes[w.rng.IntN(len(w.nodes))]
-	switch w.rng.IntN(16) {
+	switch w.rng.IntN(20) {
 	case 0, 1:
 		n.crash("crash")
 	case 2:
-		if n.core != nil {
+		if n.raft != nil {
 			w.count("failing sync")
 			n.disk.FailSync()
 		}
-	case 3, 4: // paused, or its disk hangs
-		if n.core != nil {
+	case 3, 4:
+		if n.raft != nil {
 			w.count("pause")
 			n.asleep = w.now + w.rng.Int64N(4*electionTime)
 		}
@@ -62,14 +63,51 @@ func (w *world) disturb() {
 		w.transfer(n, other)
 	case 14, 15:
 		w.changeMembers()
+	case 16:
+		if n.raft != nil {
+			w.count("slow state machine")
+			n.busy = w.now + w.rng.Int64N(8*electionTime)
+		}
+	case 17:
+		if n.disk.Hung() || w.rng.IntN(2) == 0 {
+			n.disk.Hang(false)
+		} else if n.raft != nil {
+			w.count("hanging disk")
+			n.disk.Hang(true)
+		}
+	case 18:
+		w.cutLeader(w.rng.IntN(2) == 0)
+	case 19:
+		for _, o := range w.nodes {
+			o.disk.Hang(false)
+		}
+	}
+}
+
+// cutLeader loses all that comes to the leader, or all that it sends.
+func (w *world) cutLeader(inbound bool) {
+	l := w.leader()
+	if l == nil {
+		return
+	}
+	w.count("leader cut one way")
+	for _, o := range w.nodes {
+		if inbound {
+			w.net.Cut(o.number, l.number, true)
+		} else {
+			w.net.Cut(l.number, o.number, true)
+		}
 	}
 }
 
 // transfer asks a leader to let another lead.
 func (w *world) transfer(n, to *node) {
-	if n.up() && n.core.TransferLeader(to.id) == nil {
-		w.count("transfer")
-		n.stirred = true
+	if n.up() {
+		n.raft.Do(func(c *raft.Core) {
+			if c.TransferLeader(to.id) == nil {
+				w.count("transfer")
+			}
+		})
 	}
 }
 
@@ -105,10 +143,7 @@ func (w *world) changeMembers() {
 		if len(list) == 0 {
 			return
 		}
-		if err := n.core.ChangeMembers(list, &changeWaiter{w, list}); err != nil {
-			return
-		}
-		n.stirred = true
+		n.changeMembers(list, &changeWaiter{w, list})
 		w.count(fmt.Sprintf("change of %d members", len(list)))
 		for _, c := range list {
 			for _, spare := range w.nodes {
@@ -122,6 +157,15 @@ func (w *world) changeMembers() {
 	}
 }
 
+// changeMembers asks the node for changes.
+func (n *node) changeMembers(list []raft.Change, waiter raft.Waiter) {
+	n.raft.Do(func(c *raft.Core) {
+		if err := c.ChangeMembers(list, waiter); err != nil {
+			waiter.Done(fsm.Applied{Err: err})
+		}
+	})
+}
+
 // changeWaiter counts the changes that came about.
 type changeWaiter struct {
 	w    *world
@@ -133,7 +177,7 @@ func (c *changeWaiter) Done(a fsm.Applied) {
 		c.w.count("members changed")
 	} else if errors.Is(a.Err, raft.ErrMembers) {
 		c.w.count("change refused")
-	} else if !errors.Is(a.Err, fsm.ErrUnknown) {
+	} else if !errors.Is(a.Err, fsm.ErrUnknown) && !errors.Is(a.Err, fsm.ErrNotLeader) && !errors.Is(a.Err, errCrashed) && !errors.Is(a.Err, wal.ErrFailed) {
 		c.w.fail("a change of the members: %v", a.Err)
 	}
 }
@@ -145,8 +189,9 @@ func (w *world) calm() {
 	w.net.Heal()
 	w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 5})
 	for _, n := range w.nodes {
-		n.asleep, n.slowness = 0, 0
-		if n.core == nil && n.member {
+		n.asleep, n.busy, n.slowness = 0, 0, 0
+		n.disk.Hang(false)
+		if n.raft == nil && n.member {
 			n.restart = w.now + 1
 		}
 	}

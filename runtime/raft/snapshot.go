@@ -2,7 +2,6 @@ package raft
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -57,32 +56,31 @@ func SnapshotMachine(s *pb.Snapshot) ([]byte, error) {
 	return machine, err
 }
 
-// WantsSnapshot reports whether enough was applied since the last snapshot.
-func (c *Core) WantsSnapshot() bool {
-	since := c.applied - c.memory.snapshot.GetMetadata().GetIndex()
-	return c.err == nil && since > 0 && c.applied >= c.notBefore && (since >= c.config.SnapshotEvery || c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax)
+// WantsSnapshot reports whether a snapshot is due, of a state machine that has applied
+// the log up to an index.
+func (c *Core) WantsSnapshot(applied uint64) bool {
+	last := c.memory.snapshot.GetMetadata().GetIndex()
+	if c.err != nil || applied <= last || applied < c.notBefore {
+		return false
+	}
+	return c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax || c.border(applied) > c.border(last)
 }
 
-// Snapshot makes a snapshot of what is applied; appendState appends the state
-// machine's part of it. The driver saves it, and calls Compact then.
-func (c *Core) Snapshot(appendState func([]byte) ([]byte, error)) (*pb.Snapshot, error) {
-	if c.err != nil {
-		return nil, c.err
-	}
-	term, err := c.memory.Term(c.applied)
-	if err != nil {
-		return nil, fmt.Errorf("raft: a snapshot at %d: %w", c.applied, err)
-	}
-	data, err := appendState(appendSnapshotHead(nil, c.members.list()))
-	if err != nil {
-		c.notBefore = c.applied + max(c.config.SnapshotEvery/8, 1)
-		return nil, fmt.Errorf("raft: a snapshot at %d: %w", c.applied, err)
-	}
-	return &pb.Snapshot{
-		Data:     data,
-		Metadata: &pb.SnapshotMetadata{Index: new(c.applied), Term: new(term), ConfState: c.conf},
-	}, nil
+// border counts the borders up to an index at which snapshots are due. Each node has
+// its own, so that not all of them write their state at the same time.
+func (c *Core) border(index uint64) uint64 {
+	every := c.config.SnapshotEvery
+	return (index + c.id%every) / every
 }
+
+// SnapshotFailed has the next snapshot, after one at an index that failed, wait for
+// some more entries.
+func (c *Core) SnapshotFailed(at uint64) {
+	c.notBefore = at + max(c.config.SnapshotEvery/8, 1)
+}
+
+// SnapshotIndex is the index of the newest snapshot.
+func (c *Core) SnapshotIndex() uint64 { return c.memory.snapshot.GetMetadata().GetIndex() }
 
 // Compact forgets the entries that a saved snapshot holds, but for the last ones,
 // which a follower that is a little late still gets.

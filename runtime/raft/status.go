@@ -37,8 +37,11 @@ func (c *Core) Status() Status {
 	s := Status{
 		Node: c.config.Name, ID: c.id, Leader: c.members[b.Lead].Name, Term: b.GetTerm(), Commit: b.GetCommit(),
 		Applied: c.applied, First: c.memory.first + 1, Last: c.memory.last(),
-		Snapshot: c.memory.snapshot.GetMetadata().GetIndex(), Pending: c.pending.len() + len(c.foreign.list),
+		Snapshot: c.SnapshotIndex(),
 	}
+	c.proposals.Lock()
+	s.Pending = c.pending.len() + len(c.foreign.list)
+	c.proposals.Unlock()
 	switch b.RaftState {
 	case raft.StateLeader:
 		s.Role = "leader"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -41,26 +42,26 @@ type ask[S, U any, P fsm.Updater[S, U]] struct {
 type group struct {
 	settle func(*group)
 	list   []proposal
-	data   []byte // of all of them
-	left   int    // not answered
-	err    error  // of the first that failed
+	data   []byte                // of all of them
+	left   atomic.Int64          // not answered
+	err    atomic.Pointer[error] // of the first that failed
 }
 
 func (g *group) proposed(uint64) {}
 
-// Done is called on the node's goroutine.
+// Done is called by the node's loop and by its keeper.
 func (g *group) Done(r fsm.Applied) {
-	if r.Err != nil && g.err == nil {
-		g.err = r.Err
+	if r.Err != nil {
+		g.err.CompareAndSwap(nil, &r.Err)
 	}
-	if g.left--; g.left == 0 {
+	if g.left.Add(-1) == 0 {
 		g.settle(g)
 	}
 }
 
 func (a *ask[S, U, P]) proposed(uint64) {}
 
-// Done is called on the node's goroutine.
+// Done is called by the node's loop, or by its keeper.
 func (a *ask[S, U, P]) Done(r fsm.Applied) {
 	t := a.t
 	if n := t.m.node; n != nil {
@@ -121,13 +122,13 @@ func (t *inTopology[S, U, P]) newGroup() *group {
 // settle takes a group that was answered.
 func (t *inTopology[S, U, P]) settle(g *group) {
 	t.answering.Lock()
-	if t.failed == nil {
-		t.failed = g.err
+	if err := g.err.Swap(nil); err != nil && t.failed == nil {
+		t.failed = *err
 	}
 	t.open -= len(g.list)
 	t.settled++
 	clear(g.list)
-	g.list, g.data, g.err = g.list[:0], g.data[:0], nil
+	g.list, g.data = g.list[:0], g.data[:0]
 	t.spare = append(t.spare, g)
 	t.idle.Broadcast()
 	t.answering.Unlock()
@@ -136,7 +137,7 @@ func (t *inTopology[S, U, P]) settle(g *group) {
 
 // propose hands the commands of a group to the node, when there is room.
 func (t *inTopology[S, U, P]) propose(ctx context.Context, g *group) error {
-	g.left = len(g.list)
+	g.left.Store(int64(len(g.list)))
 	t.host.Owe()
 	if t.host.Stepped() {
 		t.open += len(g.list)

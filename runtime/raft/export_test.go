@@ -1,0 +1,72 @@
+package raft
+
+import "github.com/topogen/topogen/runtime/fsm"
+
+// The simulation runs the loops of a node itself, in place of goroutines.
+
+// NewNode is StartNode without goroutines; Begin has to be called.
+func NewNode(c NodeConfig) (*Node, error) { return newNode(c) }
+
+func (n *Node) Begin()               { n.begin() }
+func (n *Node) Turn(tick bool) error { return n.turn(tick) }
+func (n *Node) Release()             { n.release() }
+func (n *Node) End(err error)        { n.end(err) }
+func (n *Node) Core() *Core          { return n.core }
+func (n *Node) KeeperTurn() bool     { return n.keeper.turn() }
+func (n *Node) Applied() uint64      { return n.keeper.applied.Load() }
+
+// Woken reports whether the node's loop was woken since the last call.
+func (n *Node) Woken() bool { return taken(n.wake) }
+
+// KeeperWoken is the same for its keeper.
+func (n *Node) KeeperWoken() bool { return taken(n.keeper.wake) }
+
+func taken(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Ask is a proposal that the inbox takes.
+type Ask struct {
+	Waiter
+	node   *Node
+	number uint64
+}
+
+func (a *Ask) proposed(number uint64) { a.number = number }
+
+// Ask puts a proposal into the inbox, as Machine.Propose does.
+func (n *Node) Ask(kind Kind, data []byte, w Waiter) *Ask {
+	a := &Ask{Waiter: w, node: n}
+	if err := n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{kind, data, a}) }); err != nil {
+		a.Done(fsm.Applied{Err: err})
+	}
+	return a
+}
+
+// GiveUp has the node forget the proposal, as Machine.Propose does when its context ends.
+func (a *Ask) GiveUp() { a.node.Do(func(c *Core) { c.Abandon(a.number, a) }) }
+
+// AskToRead puts a read into the inbox.
+func (n *Node) AskToRead(w Waiter) {
+	if err := n.put(func(b *inbox) { b.reads = append(b.reads, w) }); err != nil {
+		w.Done(fsm.Applied{Err: err})
+	}
+}
+
+// Do has a function called by the node's loop.
+func (n *Node) Do(call func(*Core)) { _ = n.put(func(b *inbox) { b.calls = append(b.calls, call) }) }
+
+// TrySnapshot has the keeper take a snapshot.
+func (n *Node) TrySnapshot() { n.Do(func(*Core) { n.takeSnapshot() }) }
+
+// Forget drops the messages that have come.
+func (n *Node) Forget() {
+	n.inbox.mu.Lock()
+	defer n.inbox.mu.Unlock()
+	n.inbox.messages, n.inbox.bytes = nil, 0
+}

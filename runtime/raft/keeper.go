@@ -1,0 +1,228 @@
+package raft
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// keeper keeps the state machine of a node: it applies what was committed, answers who
+// waits for that, and takes snapshots. It runs beside the node's loop, so that no code
+// of the user, however slow, keeps the node from its peers.
+type keeper struct {
+	node    *Node
+	machine StateMachine
+	wake    chan struct{}
+	ended   chan struct{} // closed when no task runs any more
+
+	mu    sync.Mutex
+	tasks []task
+	spare []task
+	err   error // no task begins any more
+
+	bytes   atomic.Int64 // of entries that wait
+	applied atomic.Uint64
+	at      place // what the state machine holds
+	results []Result
+}
+
+// task is one of an entry, a snapshot of the leader's, a read that may begin, and the
+// order to take a snapshot.
+type task struct {
+	Committed
+	install *pb.Snapshot
+	read    Waiter
+	take    bool
+}
+
+// place is a place in the log, and who the members are there.
+type place struct {
+	index, term uint64
+	membership
+}
+
+func placeOf(s *pb.Snapshot) (p place, machine []byte, err error) {
+	p.index, p.term, p.conf = s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm(), s.GetMetadata().GetConfState()
+	p.members, machine, err = readSnapshot(s.GetData())
+	return p, machine, err
+}
+
+func newKeeper(n *Node, machine StateMachine) *keeper {
+	return &keeper{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+// restore begins with a snapshot, before any task.
+func (k *keeper) restore(s *pb.Snapshot) error {
+	at, state, err := placeOf(s)
+	if err != nil {
+		return err
+	}
+	if err := k.machine.Restore(state); err != nil {
+		return err
+	}
+	k.at = at
+	k.applied.Store(at.index)
+	return nil
+}
+
+// put queues what the core says is committed, and the reads behind it.
+func (k *keeper) put(e *Effects) {
+	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
+		return
+	}
+	k.mu.Lock()
+	if e.Snapshot != nil {
+		k.tasks = append(k.tasks, task{install: e.Snapshot})
+	}
+	bytes := 0
+	for _, o := range e.Apply {
+		k.tasks = append(k.tasks, task{Committed: o})
+		bytes += len(o.Data)
+	}
+	for _, w := range e.Reads {
+		k.tasks = append(k.tasks, task{read: w})
+	}
+	k.mu.Unlock()
+	k.bytes.Add(int64(bytes))
+	k.awake()
+}
+
+// take queues the order for a snapshot.
+func (k *keeper) take() {
+	k.mu.Lock()
+	k.tasks = append(k.tasks, task{take: true})
+	k.mu.Unlock()
+	k.awake()
+}
+
+func (k *keeper) awake() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the keeper's goroutine.
+func (k *keeper) run() {
+	defer close(k.ended)
+	for range k.wake {
+		for k.turn() {
+		}
+		if k.closed() != nil {
+			return
+		}
+	}
+}
+
+// close has no other task begin: reads that wait end with err.
+func (k *keeper) close(err error) {
+	k.mu.Lock()
+	if k.err == nil {
+		k.err = err
+	}
+	k.mu.Unlock()
+	k.awake()
+}
+
+func (k *keeper) closed() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
+}
+
+// turn does the tasks that wait. It reports whether there were any.
+func (k *keeper) turn() bool {
+	k.mu.Lock()
+	list := k.tasks
+	k.tasks = k.spare[:0]
+	k.mu.Unlock()
+	for i := range list {
+		t := &list[i]
+		if err := k.closed(); err != nil {
+			if t.read != nil {
+				t.read.Done(fsm.Applied{Err: err})
+			}
+			continue
+		}
+		if err := k.do(t); err != nil {
+			k.node.fail(err)
+			k.close(err)
+		}
+	}
+	clear(list)
+	k.spare = list
+	if len(list) > 0 {
+		k.node.stateChanged()
+	}
+	return len(list) > 0
+}
+
+// do does a task.
+func (k *keeper) do(t *task) error {
+	switch {
+	case t.read != nil:
+		t.read.Done(fsm.Applied{})
+	case t.take:
+		s, err := k.snapshot()
+		k.node.snapshotTaken(k.at.index, s, err)
+	case t.install != nil:
+		k.node.state.Lock()
+		err := k.restore(t.install)
+		k.node.state.Unlock()
+		if err != nil {
+			return fmt.Errorf("raft: the leader's snapshot at %d: %w", t.install.GetMetadata().GetIndex(), err)
+		}
+	default:
+		return k.apply(&t.Committed)
+	}
+	return nil
+}
+
+// apply applies an entry, and answers who waits for it.
+func (k *keeper) apply(o *Committed) error {
+	if len(o.Data) > 0 {
+		k.results = k.results[:0]
+		k.node.state.Lock()
+		err := k.machine.Apply(o.Index, o.Term, o.Data, k.result)
+		k.node.state.Unlock()
+		if err != nil {
+			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
+		}
+		k.bytes.Add(-int64(len(o.Data)))
+	}
+	k.at.index, k.at.term = o.Index, o.Term
+	if o.Membership != nil {
+		k.at.membership = *o.Membership
+	}
+	k.applied.Store(o.Index)
+	if len(k.results) > 0 {
+		if k.node.core.Results(k.results) {
+			k.node.awake()
+		}
+		clear(k.results)
+		k.results = k.results[:0]
+	}
+	return nil
+}
+
+func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
+	k.results = append(k.results, Result{client, sequence, a})
+}
+
+// snapshot makes a snapshot of what is applied. Others may read the state meanwhile.
+func (k *keeper) snapshot() (*pb.Snapshot, error) {
+	k.node.state.RLock()
+	defer k.node.state.RUnlock()
+	data, err := k.machine.AppendSnapshot(appendSnapshotHead(nil, k.at.members))
+	if err != nil {
+		return nil, fmt.Errorf("raft: a snapshot at %d: %w", k.at.index, err)
+	}
+	return &pb.Snapshot{
+		Data:     data,
+		Metadata: &pb.SnapshotMetadata{Index: new(k.at.index), Term: new(k.at.term), ConfState: k.at.conf},
+	}, nil
+}

@@ -1,0 +1,338 @@
+package raft_test
+
+import (
+	"errors"
+	"hash/fnv"
+	"iter"
+	"log/slog"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// node is a machine with its disk; raft is nil while it is down. It is a raft.Node
+// whose loops are coroutines, and whose log, transport and clock are the world's.
+type node struct {
+	w       *world
+	name    string
+	number  int
+	id      uint64
+	disk    *wal.Disk
+	raft    *raft.Node
+	core    *raft.Core
+	machine *watched
+	member  bool // of the group, or on the way in
+	gone    bool // removed for good
+	joins   bool
+
+	loop, keeper *coroutine
+	running      *coroutine // of the two
+	receive      func(from string, payloads [][]byte)
+	failing      error // all that the node asks of its machine fails: it crashes within a turn
+	ended        error // what its loop has ended with
+
+	nextTick int64
+	ticks    bool  // a tick is due
+	slowness int64 // of its clock
+	asleep   int64 // until when it does nothing: it is paused
+	busy     int64 // until when its keeper does nothing
+	restart  int64
+	starts   uint64
+	skew     int64 // of its wall clock
+}
+
+// coroutine is a loop of a node. It runs while the world resumes it, up to where it
+// waits.
+type coroutine struct {
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	until int64 // when it is to go on, where it is within a turn
+}
+
+func newCoroutine(body func(c *coroutine)) *coroutine {
+	c := new(coroutine)
+	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		body(c)
+	})
+	c.next() // up to the first wait
+	return c
+}
+
+// wait lets others run. It returns false when the coroutine is to end.
+func (c *coroutine) wait(until int64) bool {
+	c.until = until
+	return c.yield(struct{}{})
+}
+
+var simID = wal.Identity{Topology: "simulation", Group: "lists"}
+
+var errCrashed = errors.New("crashed")
+
+// start opens the disk and makes the node that it holds.
+func (n *node) start() {
+	id := simID
+	id.Node = n.id
+	log, stored, err := n.disk.Open(id, wal.Options{})
+	if err != nil {
+		n.w.fail("%s does not open its log: %v", n.name, err)
+		return
+	}
+	n.starts++
+	n.machine = &watched{fsm.NewReplicated[lists, appendTo](listsCodec, appendCodec, fsm.Options{Sessions: n.w.sessions}), n}
+	n.failing, n.ended = nil, nil
+	rng := n.w.rng
+	n.raft, err = raft.NewNode(raft.NodeConfig{
+		Core: raft.CoreConfig{
+			Name: n.name, Peers: n.w.peers(), Join: n.joins, Forward: rng.IntN(4) > 0, PendingMax: 64,
+			SnapshotEvery: uint64(5 + rng.IntN(60)), Trailing: uint64(1 + rng.IntN(20)),
+			Nonce: n.id ^ n.starts<<32 | 1, Stored: stored,
+			Now: func() int64 { return n.w.now + n.skew },
+		},
+		Log: &simLog{log, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
+		Tick: tickTime * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		if n.failing == nil {
+			n.w.fail("%s starts: %v", n.name, err)
+		}
+		n.raft = nil
+		n.disk.Crash()
+		n.restart = n.w.now + 1 + n.w.rng.Int64N(electionTime)
+		return
+	}
+	n.core = n.raft.Core()
+	n.loop, n.keeper = newCoroutine(n.runLoop), newCoroutine(n.runKeeper)
+	n.nextTick, n.asleep, n.busy = n.w.now+rng.Int64N(tickTime), 0, 0
+	n.w.note("start", n.name)
+	n.raft.Begin()
+}
+
+// runLoop is what Node.run does.
+func (n *node) runLoop(c *coroutine) {
+	for c.wait(0) {
+		tick := n.ticks
+		n.ticks = false
+		if n.ended = n.raft.Turn(tick); n.ended != nil {
+			return
+		}
+		n.raft.Release()
+	}
+}
+
+// runKeeper is what its keeper does.
+func (n *node) runKeeper(c *coroutine) {
+	for c.wait(0) {
+		for n.raft.KeeperTurn() && n.failing == nil {
+		}
+	}
+}
+
+// up reports whether the node runs and is awake.
+func (n *node) up() bool { return n.raft != nil && n.asleep <= n.w.now }
+
+// run lets the node's loops do what there is to do, by turns.
+func (n *node) run() {
+	for range 20 {
+		first, second := n.resumeLoop, n.resumeKeeper
+		if n.w.rng.IntN(2) == 0 {
+			first, second = second, first
+		}
+		ran := first()
+		ran = second() || ran
+		switch {
+		case n.failing != nil:
+			n.crash("crash within a turn")
+			return
+		case n.ended != nil:
+			n.stop(n.ended)
+			return
+		case !ran:
+			n.look()
+			return
+		}
+	}
+	n.look()
+}
+
+func (n *node) resumeLoop() bool {
+	c := n.loop
+	within := c.until != 0
+	if n.failing != nil || n.ended != nil || c.until > n.w.now || !within && !n.ticks && !n.raft.Woken() {
+		return false
+	}
+	n.resume(c)
+	return true
+}
+
+func (n *node) resumeKeeper() bool {
+	c := n.keeper
+	within := c.until != 0
+	if n.failing != nil || n.busy > n.w.now || c.until > n.w.now || !within && !n.raft.KeeperWoken() {
+		return false
+	}
+	n.resume(c)
+	return true
+}
+
+func (n *node) resume(c *coroutine) {
+	n.running = c
+	c.next()
+	n.running = nil
+}
+
+// pass is a moment in which the node may crash, or wait for its disk.
+func (n *node) pass(disk bool) error {
+	w := n.w
+	if n.failing == nil && !w.quiet && w.rng.IntN(6000) == 0 {
+		n.failing = errCrashed
+	}
+	if n.failing != nil || !disk || n.running == nil { // it is being made
+		return n.failing
+	}
+	if !w.quiet && w.rng.IntN(8) == 0 && !n.running.wait(w.now+1+w.rng.Int64N(4)) {
+		return errCrashed
+	}
+	for n.disk.Hung() {
+		if !n.running.wait(w.now + 1) {
+			return errCrashed
+		}
+	}
+	return n.failing
+}
+
+// simLog is the log of a node, in which it may crash before and after each call.
+type simLog struct {
+	wal.Log
+	n *node
+}
+
+func (l *simLog) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
+	return errors.Join(l.n.pass(true), l.Log.Save(state, entries, sync), l.n.pass(false))
+}
+
+func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
+	return errors.Join(l.n.pass(true), l.Log.SaveSnapshot(s), l.n.pass(false))
+}
+
+// simTransport is the network as a node sees it.
+type simTransport struct {
+	transport.Transport
+	n *node
+}
+
+func (t *simTransport) Send(to string, messages ...transport.Message) {
+	for _, other := range t.n.w.nodes {
+		if other.name != to {
+			continue
+		}
+		for _, m := range messages {
+			if t.n.pass(false) == nil {
+				t.n.w.net.Send(t.n.w.now, t.n.number, other.number, m.Payload)
+			}
+		}
+	}
+}
+
+func (t *simTransport) Handle(_ uint64, receive func(from string, payloads [][]byte)) {
+	t.n.receive = receive
+}
+
+func (t *simTransport) SetPeer(string, string) {}
+func (t *simTransport) RemovePeer(string)      {}
+
+// crash ends the node, and loses what its disk had not synced.
+func (n *node) crash(why string) {
+	if n.raft == nil {
+		return
+	}
+	n.w.count(why)
+	n.w.note("crash", n.name, why)
+	n.end(errCrashed)
+	n.restart = n.w.now + 20 + n.w.rng.Int64N(6*electionTime)
+}
+
+// end switches the machine off.
+func (n *node) end(err error) {
+	n.failing = err
+	n.disk.Crash()
+	n.loop.stop()
+	n.keeper.stop()
+	n.raft.End(err)
+	n.raft.KeeperTurn() // tells the readers
+	n.raft, n.core, n.receive = nil, nil, nil
+}
+
+// stop is what a node does that ends by itself.
+func (n *node) stop(err error) {
+	n.w.note("stop", n.name, err.Error())
+	if errors.Is(err, raft.ErrRemoved) {
+		n.gone, n.member = true, false
+	} else if errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid) {
+		n.w.fail("%s: %w", n.name, err)
+	}
+	n.crash("node stopped")
+	if n.gone {
+		n.restart = 0
+	}
+}
+
+// look holds the node's view against the others': one leader a term.
+func (n *node) look() {
+	if n.core == nil {
+		return
+	}
+	term, leads := n.core.Leads()
+	if !leads {
+		return
+	}
+	if other, ok := n.w.leaders[term]; ok && other != n.id {
+		n.w.fail("term %d has two leaders", term)
+	}
+	if _, ok := n.w.leaders[term]; !ok {
+		n.w.leaders[term] = n.id
+		n.w.count("leader")
+	}
+}
+
+// watched is a state machine that holds what is applied against what others have.
+type watched struct {
+	*fsm.Replicated[lists, appendTo, *appendTo]
+	n *node
+}
+
+func (m *watched) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error {
+	w := m.n.w
+	if m.n.failing != nil {
+		return m.n.failing
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(data)
+	got := entry{term, h.Sum64()}
+	if want, ok := w.log[index]; ok && want != got {
+		w.fail("%s applies another entry at %d than others did", m.n.name, index)
+	}
+	w.log[index] = got
+	if at := m.Applied(); index <= at {
+		w.fail("%s applies %d after %d", m.n.name, index, at)
+	}
+	w.newest = max(w.newest, index)
+	w.trace = w.trace*31 + index
+	return m.Replicated.Apply(index, term, data, result)
+}
+
+func (m *watched) AppendSnapshot(b []byte) ([]byte, error) {
+	m.n.w.count("snapshot")
+	return m.Replicated.AppendSnapshot(b)
+}
+
+func (m *watched) Restore(b []byte) error {
+	m.n.w.count("restore")
+	return m.Replicated.Restore(b)
+}
