@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -16,17 +17,18 @@ import (
 )
 
 const (
-	messageBytesMax     = 512 << 10 // of entries in one message: below what a transport cuts in pieces
-	inflightMax         = 256       // messages on the way to a follower: the engine's own advice
-	inflightBytesMax    = 64 << 20  // and their bytes
-	uncommittedBytesMax = 256 << 20 // of entries that no majority has: a leader without followers must not fill its memory
-	unappliedBytesMax   = 256 << 20 // of entries that wait for the state machine: no more is taken until it comes up
-	trailingBytesMax    = 64 << 20  // of entries kept behind a snapshot
-	snapshotBytes       = 256 << 20 // of entries, after which a snapshot is taken before its time
-	snapshotTicksMax    = 100       // after which one that was sent is taken for lost
-	retryTimeouts       = 2         // election timeouts without an answer, after which a command is proposed again
-	retryTicksMax       = 1 << 8    // the wait doubles up to here
-	removedTimeouts     = 4         // election timeouts that one who was removed stays, as the others may need its vote to hear of that
+	messageBytesMax     = 512 << 10              // of entries in one message: below what a transport cuts in pieces
+	inflightMax         = 256                    // messages on the way to a follower: the engine's own advice
+	inflightBytesMax    = 64 << 20               // and their bytes
+	uncommittedBytesMax = 256 << 20              // of entries that no majority has: a leader without followers must not fill its memory
+	unappliedBytesMax   = 256 << 20              // of entries that wait for the state machine: no more is taken until it comes up
+	gatherMax           = 100 * time.Microsecond // less than a sync takes
+	trailingBytesMax    = 64 << 20               // of entries kept behind a snapshot
+	snapshotBytes       = 256 << 20              // of entries, after which a snapshot is taken before its time
+	snapshotTicksMax    = 100                    // after which one that was sent is taken for lost
+	retryTimeouts       = 2                      // election timeouts without an answer, after which a command is proposed again
+	retryTicksMax       = 1 << 8                 // the wait doubles up to here
+	removedTimeouts     = 4                      // election timeouts that one who was removed stays, as the others may need its vote to hear of that
 )
 
 // Errors of a node.

@@ -24,6 +24,7 @@ type keeper struct {
 	spare []task
 	err   error // no task begins any more
 
+	busy    atomic.Bool  // there are tasks
 	bytes   atomic.Int64 // of entries that wait
 	applied atomic.Uint64
 	at      place // what the state machine holds
@@ -74,6 +75,7 @@ func (k *keeper) put(e *Effects) {
 	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
 		return
 	}
+	k.busy.Store(true)
 	k.mu.Lock()
 	if e.Snapshot != nil {
 		k.tasks = append(k.tasks, task{install: e.Snapshot})
@@ -112,6 +114,7 @@ func (k *keeper) run() {
 	for range k.wake {
 		for k.turn() {
 		}
+		k.busy.Store(false)
 		if k.closed() != nil {
 			return
 		}

@@ -180,7 +180,7 @@ func (n *Node) run() {
 			tick = true
 		case <-n.wake:
 			if n.crowded && n.inbox.proposes() {
-				runtime.Gosched() // others who were just answered ask again, too: all go under one sync
+				n.gather()
 			}
 		}
 		if err := n.turn(tick); err != nil {
@@ -189,6 +189,19 @@ func (n *Node) run() {
 			return
 		}
 	}
+}
+
+// gather waits a moment while the keeper answers: those who were just answered ask
+// again, and all go under one sync.
+func (n *Node) gather() {
+	runtime.Gosched()
+	if !n.keeper.busy.Load() {
+		return
+	}
+	for began := time.Now(); n.keeper.busy.Load() && time.Since(began) < gatherMax; {
+		runtime.Gosched()
+	}
+	runtime.Gosched()
 }
 
 // turn is a round of the node's loop: it takes what has come, and carries out what
