@@ -3,16 +3,13 @@ package raft
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -251,27 +248,6 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		}
 		return err
 	}
-	if bug.On(bug.VoteWithoutLogCheck) && (m.GetType() == pb.MsgVote || m.GetType() == pb.MsgPreVote) {
-		m = proto.Clone(m).(*pb.Message)
-		m.LogTerm, m.Index = new(uint64(math.MaxInt64)), new(uint64(math.MaxInt64))
-	}
-	if bug.On(bug.TailCutAtTermChange) && m.GetTerm() > c.node.BasicStatus().GetTerm() && (m.GetType() == pb.MsgVote || m.GetType() == pb.MsgApp) {
-		return c.cutTail(m)
-	}
 	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again
-	return nil
-}
-
-// cutTail is a deliberate bug: what RAST's UpdateTerm does.
-func (c *Core) cutTail(m *pb.Message) (err error) {
-	status := c.node.BasicStatus()
-	if !c.node.HasReady() && status.GetCommit() >= c.memory.first && c.conf != nil {
-		c.memory.truncate(status.GetCommit() + 1)
-		c.memory.state, c.memory.conf = status.HardState, c.conf
-		if err := c.start(); err != nil {
-			return err
-		}
-	}
-	_ = c.node.Step(m)
 	return nil
 }

@@ -2,13 +2,11 @@ package raft
 
 import (
 	"fmt"
-	"slices"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Effects is what the driver does, in the order of the fields.
@@ -78,7 +76,7 @@ func (c *Core) Effects() Effects {
 		if m.GetType() == pb.MsgSnap {
 			c.snapshots[m.GetTo()] = c.tick
 		}
-		if promises(m) && !bug.On(bug.AcknowledgedBeforeSync) {
+		if promises(m) {
 			e.Late = append(e.Late, Message{m.GetTo(), m})
 		} else {
 			e.Early = append(e.Early, Message{m.GetTo(), m})
@@ -94,9 +92,6 @@ func (c *Core) Effects() Effects {
 	e.Entries, e.Sync = rd.Entries, rd.MustSync
 	c.refused(rd.Entries)
 	committed := rd.CommittedEntries
-	if bug.On(bug.AppliedBeforeCommit) {
-		committed = c.early(rd)
-	}
 	for _, entry := range committed {
 		c.commit(entry)
 	}
@@ -108,16 +103,6 @@ func (c *Core) Effects() Effects {
 	}
 	e.Reads = c.reads.ready(c.applied, e.Reads)
 	return *e
-}
-
-// early is a deliberate bug: what is saved counts as committed.
-func (c *Core) early(rd raft.Ready) (list []*pb.Entry) {
-	for _, entry := range slices.Concat(rd.CommittedEntries, rd.Entries) {
-		if entry.GetIndex() == c.applied+uint64(len(list))+1 {
-			list = append(list, entry)
-		}
-	}
-	return list
 }
 
 // commit takes a committed entry: what changes the members is the Core's.

@@ -113,6 +113,17 @@ func TestCutOffForAHundredTimeouts(t *testing.T) {
 	}
 }
 
+// TestALeaderThatHearsNobody gives way to another, although the others hear it.
+func TestALeaderThatHearsNobody(t *testing.T) {
+	w := calmWorld(t, 8)
+	old := w.leader()
+	for _, o := range w.others(old) {
+		w.net.Cut(o.number, old.number, true)
+	}
+	w.until("another leader", func() bool { return w.leader() != old })
+	w.appended(w.leader(), 1)
+}
+
 // TestAPausedLeaderReads pauses a leader that a read was asked of, while the others
 // elect another and go on.
 func TestAPausedLeaderReads(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/raft/v3"
 
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Propose asks for a command in the node's own session; w is told its result. An
@@ -238,10 +237,6 @@ func (c *Core) propose() {
 	c.proposeCommands()
 	if len(c.reads.waiting) > 0 {
 		key := c.reads.begin(c.config.Nonce, c.term, c.tick)
-		if bug.On(bug.ReadFromMasterInfo) && c.leader == c.id {
-			c.reads.answered(c.config.Nonce, key, 1)
-			return
-		}
 		c.node.ReadIndex(key)
 	}
 }

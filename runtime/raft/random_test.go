@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -8,8 +9,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// seeds is how many the environment variable TOPOGEN_SEEDS asks for; first is the
-// one of TOPOGEN_SEED, which is run alone.
+// seeds are those to run: as many as the environment variable TOPOGEN_SEEDS asks for, or
+// that of TOPOGEN_SEED alone. In CI they begin anywhere, so that each run sees others.
 func seeds(n uint64) (first, end uint64) {
 	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
 		return s, s + 1
@@ -17,7 +18,10 @@ func seeds(n uint64) (first, end uint64) {
 	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
 		n = s
 	}
-	return 0, n
+	if os.Getenv("CI") != "" {
+		first = rand.Uint64N(1 << 48)
+	}
+	return first, first + n
 }
 
 // TestRandomFaults runs groups whose nodes crash, pause, lose messages and disks'
@@ -39,7 +43,7 @@ func TestRandomFaults(t *testing.T) {
 			counts[what] += n
 		}
 	}
-	t.Logf("%d seeds:%s", end-first, sortedCounts(counts))
+	t.Logf("%d seeds from %d on:%s", end-first, first, sortedCounts(counts))
 }
 
 // TestTheSameSeedGivesTheSameRun compares traces.

@@ -68,15 +68,3 @@ var All = []Bug{
 
 // Variable is the environment variable that turns a bug on.
 const Variable = "TOPOGEN_BUG"
-
-// Those of package raft, whose simulation catches them.
-const (
-	VoteWithoutLogCheck    Bug = "vote-without-log-check"   // whoever asks first gets the vote, whatever its log holds
-	TailCutAtTermChange    Bug = "tail-cut-at-term-change"  // what is not known to be committed is deleted when the term changes
-	AcknowledgedBeforeSync Bug = "acknowledged-before-sync" // promises are sent before what they promise is durable
-	AppliedBeforeCommit    Bug = "applied-before-commit"    // what a node has saved is applied
-	ReadFromMasterInfo     Bug = "read-from-master-info"    // who takes itself for the leader answers reads
-)
-
-// InRaft lists the deliberate bugs that the simulation of package raft catches.
-var InRaft = []Bug{VoteWithoutLogCheck, TailCutAtTermChange, AcknowledgedBeforeSync, AppliedBeforeCommit, ReadFromMasterInfo}

@@ -1,0 +1,152 @@
+package raft_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// mutant is a deliberate mistake: a piece of the package, or of one below it, replaced
+// by another. testdata/mutants.txt lists them.
+type mutant struct {
+	name, text string
+	tests      string // that are to catch it; "": the simulation
+	survives   string // why nothing can catch it
+	file       string
+	old, new   string
+}
+
+// mutants reads the list. A mutant begins with "== name: what it does". Then come,
+// where needed, "tests REGEXP" and "survives REASON"; the file; and the lines that
+// disappear and appear, behind - and +.
+func mutants(t *testing.T) (list []mutant) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "mutants.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\n")
+		if head, ok := strings.CutPrefix(line, "== "); ok {
+			name, text, _ := strings.Cut(head, ": ")
+			list = append(list, mutant{name: name, text: text})
+			continue
+		}
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		m := &list[len(list)-1]
+		switch key, rest, _ := strings.Cut(line, " "); {
+		case line[0] == '-':
+			m.old += line[1:] + "\n"
+		case line[0] == '+':
+			m.new += line[1:] + "\n"
+		case key == "tests":
+			m.tests = rest
+		case key == "survives":
+			m.survives = rest
+		default:
+			m.file = line
+		}
+	}
+	return list
+}
+
+// apply returns the text of the mutant's file with the mistake.
+func (m *mutant) apply() (string, error) {
+	b, err := os.ReadFile(m.file)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(b), m.old); n != 1 || m.old == "" {
+		return "", fmt.Errorf("%s: %s has its lines %d times, not once", m.name, m.file, n)
+	}
+	return strings.Replace(string(b), m.old, m.new, 1), nil
+}
+
+// TestMutantsApply: the list goes with the code.
+func TestMutantsApply(t *testing.T) {
+	list := mutants(t)
+	seen := map[string]bool{}
+	for _, m := range list {
+		if _, err := m.apply(); err != nil {
+			t.Error(err)
+		}
+		if seen[m.name] || m.text == "" {
+			t.Errorf("the mutant %q is there twice, or says nothing", m.name)
+		}
+		seen[m.name] = true
+	}
+	if len(list) < 30 {
+		t.Errorf("%d mutants, want at least 30", len(list))
+	}
+}
+
+// mutantSeeds is within how many seeds of the simulation a mutant is to fail.
+const mutantSeeds = "1000"
+
+// TestMutants compiles the tests with each mutant, and runs them: they must fail.
+func TestMutants(t *testing.T) {
+	if os.Getenv("CI") == "" || race.Enabled {
+		t.Skip("takes long: set CI")
+	}
+	only := os.Getenv("TOPOGEN_MUTANT")
+	for _, m := range mutants(t) {
+		if m.survives != "" || only != "" && only != m.name {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			if out := m.run(t); out != "" {
+				t.Errorf("nothing notices that %s:\n%s", m.text, out)
+			}
+		})
+	}
+}
+
+// run returns what the tests print where they pass all the same.
+func (m *mutant) run(t *testing.T) (passed string) {
+	t.Helper()
+	text, err := m.apply()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	changed := filepath.Join(dir, "changed.go")
+	path, err := filepath.Abs(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{changed: []byte(text), filepath.Join(dir, "overlay.json"): overlay} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary := filepath.Join(dir, "raft.test")
+	build := exec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	tests := "^TestRandomFaults$"
+	if m.tests != "" {
+		tests = m.tests
+	}
+	run := exec.Command(binary, "-test.run", tests, "-test.timeout", "2m")
+	run.Env = append(os.Environ(), "TOPOGEN_SEEDS="+mutantSeeds, "TOPOGEN_SEED=", "CI=")
+	out, err := run.CombinedOutput()
+	if err == nil {
+		return string(out)
+	}
+	t.Logf("%.300s", out)
+	return ""
+}

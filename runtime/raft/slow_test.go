@@ -1,0 +1,100 @@
+package raft_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// inMemory starts three machines on simulated disks and a network in memory, in the
+// virtual time of synctest.
+func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
+	t.Helper()
+	network := transport.NewMemory(transport.MemoryOptions{})
+	peers := map[string]string{"n1": "a", "n2": "b", "n3": "c"}
+	for i := range len(peers) {
+		name := fmt.Sprintf("n%d", i+1)
+		link, err := network.Join(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = link.Close() })
+		log, stored, err := wal.NewDisk(uint64(i)).Open(wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID(name)}, wal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := raft.New[lists, appendTo](raft.Config{
+			Topology: "test", Group: "lists", Node: name, Peers: peers, Transport: link, Log: log, Stored: stored, Forward: true,
+		}, codec, appendCodec)
+		if err == nil {
+			err = m.Start(t.Context(), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		ms = append(ms, m)
+	}
+	return ms
+}
+
+// leaderOf waits until all agree on a leader.
+func leaderOf(t *testing.T, ms []*machine) *machine {
+	t.Helper()
+	for range 1000 {
+		time.Sleep(100 * time.Millisecond)
+		name, _ := ms[0].Leader()
+		agreed := name != ""
+		for _, m := range ms {
+			other, _ := m.Leader()
+			agreed = agreed && other == name
+		}
+		if agreed {
+			for _, m := range ms {
+				if m.Status().Node == name {
+					return m
+				}
+			}
+		}
+	}
+	t.Fatal("there is no leader")
+	return nil
+}
+
+// TestSlowUserCodeLeavesTheLeader: a read and an encoding of the state that take many
+// election timeouts do not keep the leader from its followers.
+func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		codec := listsCodec
+		slow := false
+		codec.Append = func(b []byte, l *lists) ([]byte, error) {
+			if slow {
+				time.Sleep(20 * time.Second)
+			}
+			return listsCodec.Append(b, l)
+		}
+		ms := inMemory(t, codec)
+		leader := leaderOf(t, ms)
+		if _, err := leader.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+		term := leader.Status().Term
+		if err := leader.Read(t.Context(), func(*lists) { time.Sleep(20 * time.Second) }); err != nil {
+			t.Error(err)
+		}
+		slow = true
+		if _, err := leader.Snapshot(t.Context()); err != nil {
+			t.Error(err)
+		}
+		slow = false
+		if s := leader.Status(); s.Role != "leader" || s.Term != term {
+			t.Errorf("the leader of term %d is now a %s in term %d", term, s.Role, s.Term)
+		}
+	})
+}
