@@ -60,3 +60,61 @@ func TestReadAfterARestartAlone(t *testing.T) {
 		t.Error("it may never read")
 	}
 }
+
+// TestAnAnswerToAnEarlierStart does not answer a read of this one, though both are the
+// first of their start.
+func TestAnAnswerToAnEarlierStart(t *testing.T) {
+	snapshot, err := raft.Bootstrap(map[string]string{"n1": "", "n2": ""}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := raft.MemberID("n2")
+	// ask starts n1, has it read, and returns the key of its question.
+	ask := func(nonce uint64) (core *raft.Core, key []byte) {
+		core, err := raft.NewCore(raft.CoreConfig{Name: "n1", Nonce: nonce, Stored: wal.Stored{Snapshot: snapshot, State: raft.BootstrapState()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := core.Step(leader, &pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(leader), To: new(core.ID()), Term: new(uint64(2)), Commit: new(uint64(1))}); err != nil {
+			t.Fatal(err)
+		}
+		if err := core.Read(new(waiter)); err != nil {
+			t.Fatal(err)
+		}
+		for core.HasEffects() {
+			e := core.Effects()
+			for _, m := range append(e.Early, e.Late...) {
+				if m.GetType() == pb.MsgReadIndex {
+					key = m.Entries[0].Data
+				}
+			}
+			if err := core.Advance(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return core, key
+	}
+	answer := func(core *raft.Core, key []byte) (reads int) {
+		if err := core.Step(leader, &pb.Message{
+			Type: pb.MsgReadIndexResp.Enum(), From: new(leader), To: new(core.ID()), Term: new(uint64(2)), Index: new(uint64(1)), Entries: []*pb.Entry{{Data: key}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for core.HasEffects() {
+			e := core.Effects()
+			reads += len(e.Reads)
+			if err := core.Advance(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return reads
+	}
+	_, earlier := ask(1)
+	core, key := ask(2)
+	if n := answer(core, earlier); n != 0 {
+		t.Error("it reads by the answer to a question that it has forgotten")
+	}
+	if n := answer(core, key); n != 1 {
+		t.Errorf("%d reads when its own question is answered, want 1", n)
+	}
+}

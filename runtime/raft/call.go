@@ -13,6 +13,7 @@ import (
 // call is a proposal or a read that a goroutine waits for. Calls are used again,
 // so that one costs no allocation.
 type call struct {
+	calls  *sync.Pool    // that it goes back to; nil: none
 	slots  chan struct{} // where it has one; nil: nowhere
 	answer chan struct{} // room for one
 	a      fsm.Applied
@@ -28,7 +29,14 @@ const (
 	callLeft // who asked has gone
 )
 
-var calls = sync.Pool{New: func() any { return &call{answer: make(chan struct{}, 1)} }}
+// newCall returns one that is not used. They are kept by the node, whose goroutines may
+// all be in one bubble of testing/synctest.
+func (n *Node) newCall() *call {
+	if c, ok := n.calls.Get().(*call); ok {
+		return c
+	}
+	return &call{calls: &n.calls, answer: make(chan struct{}, 1)}
+}
 
 func (c *call) proposed(number uint64) { c.number = number }
 
@@ -47,7 +55,9 @@ func (c *call) Done(a fsm.Applied) {
 func (c *call) release() {
 	c.slots, c.a = nil, fsm.Applied{}
 	c.phase.Store(callWaits)
-	calls.Put(c)
+	if c.calls != nil {
+		c.calls.Put(c)
+	}
 }
 
 // propose waits for a slot and then for the answer. data belongs to the call.
@@ -113,13 +123,13 @@ func (n *Node) room(ctx context.Context, slots chan struct{}) error {
 
 // read waits until the state machine holds all that was committed before, and
 // calls f while nothing changes it.
-func (n *Node) read(ctx context.Context, f func()) error {
+func (n *Node) read(ctx context.Context, lease bool, f func()) error {
 	if err := n.room(ctx, n.asking); err != nil {
 		return err
 	}
-	c := calls.Get().(*call)
+	c := n.newCall()
 	c.slots = n.asking
-	if err := n.put(func(b *inbox) { b.reads = append(b.reads, c) }); err != nil {
+	if err := n.put(func(b *inbox) { b.reads = append(b.reads, reading{c, lease}) }); err != nil {
 		<-n.asking
 		c.release()
 		return err

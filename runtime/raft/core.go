@@ -52,8 +52,15 @@ type CoreConfig struct {
 	Trailing       uint64            // entries kept behind a snapshot, so that a follower a little late gets them and not all of the state; default 10,000
 	Nonce          uint64            // at random; tells this start of the node from all others
 	Now            func() int64      // Unix nanoseconds, for the time of entries; default 0
-	Log            func(level LogLevel, text string)
-	Stored         wal.Stored // what the log holds
+
+	// Uptime is a clock that is never set, and goes on while the process is stopped.
+	// LeaseTime is for how long, by it, ReadLease relies on a majority's answer: half of
+	// the shortest time that ElectionTicks may take at any member. 0: not at all.
+	Uptime    func() time.Duration
+	LeaseTime time.Duration
+
+	Log    func(level LogLevel, text string)
+	Stored wal.Stored // what the log holds
 }
 
 // Core is a node of a group as a function of what happens to it: ticks, messages,
@@ -88,6 +95,8 @@ type Core struct {
 	changeNumber uint64
 	batch        fsm.Batch
 
+	lease       time.Duration // until when, by Uptime, nobody else leads
+	transferred uint64        // term in which this node was asked to give way
 	tick        int64
 	term        uint64 // as seen at the last Effects
 	leader      uint64
@@ -163,6 +172,10 @@ func (c *CoreConfig) setDefaults() {
 	}
 	if c.Now == nil {
 		c.Now = func() int64 { return 0 }
+	}
+	if c.Uptime == nil {
+		c.Uptime = func() time.Duration { return 0 }
+		c.LeaseTime = 0
 	}
 	if c.Nonce == 0 {
 		c.Nonce = MemberID(c.Name)
@@ -247,6 +260,9 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 			c.err = err
 		}
 		return err
+	}
+	if !c.mayVote(m) {
+		return nil
 	}
 	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again
 	return nil

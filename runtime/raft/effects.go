@@ -99,7 +99,9 @@ func (c *Core) Effects() Effects {
 		if behind {
 			r.Index = max(r.Index, c.memory.last())
 		}
-		c.reads.answered(c.config.Nonce, r.RequestCtx, r.Index)
+		if o := c.reads.answered(c.config.Nonce, r.RequestCtx, r.Index); o != nil && o.term == c.term && c.leader == c.id {
+			c.lease = o.began + c.config.LeaseTime
+		}
 	}
 	e.Reads = c.reads.ready(c.applied, e.Reads)
 	return *e

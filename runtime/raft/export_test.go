@@ -52,8 +52,8 @@ func (n *Node) Ask(kind Kind, data []byte, w Waiter) *Ask {
 func (a *Ask) GiveUp() { a.node.Do(func(c *Core) { c.Abandon(a.number, a) }) }
 
 // AskToRead puts a read into the inbox.
-func (n *Node) AskToRead(w Waiter) {
-	if err := n.put(func(b *inbox) { b.reads = append(b.reads, w) }); err != nil {
+func (n *Node) AskToRead(w Waiter, lease bool) {
+	if err := n.put(func(b *inbox) { b.reads = append(b.reads, reading{w, lease}) }); err != nil {
 		w.Done(fsm.Applied{Err: err})
 	}
 }

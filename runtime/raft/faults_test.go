@@ -134,9 +134,9 @@ func TestAPausedLeaderReads(t *testing.T) {
 	w.until("another leader", func() bool { return w.leader() != old })
 	w.appended(w.leader(), 2)
 	read := new(reply)
-	old.raft.Forget()        // it has heard of nothing
-	old.raft.AskToRead(read) // asked after 2 was acknowledged
-	old.asleep = 0           // it wakes
+	old.raft.Forget()               // it has heard of nothing
+	old.raft.AskToRead(read, false) // asked after 2 was acknowledged
+	old.asleep = 0                  // it wakes
 	if _, leads := old.core.Leads(); !leads {
 		t.Fatal("it does not take itself for the leader any more: the test shows nothing")
 	}
@@ -146,6 +146,95 @@ func TestAPausedLeaderReads(t *testing.T) {
 			t.Errorf("a read sees %v after 2 was acknowledged", l.items[0])
 		}
 	})
+}
+
+// leased is a calm world whose leader has a lease.
+func leased(t *testing.T, seed uint64) (w *world, leader *node) {
+	t.Helper()
+	w = calmWorld(t, seed)
+	leader = w.leader()
+	w.appended(leader, 1)
+	read := new(reply)
+	leader.raft.AskToRead(read, true)
+	w.until("answer to the read", func() bool { return read.done })
+	return w, leader
+}
+
+// sees reports what a read at a node by its lease sees, when it is answered, with or
+// without the others.
+func (w *world) sees(n *node) (items int) {
+	w.t.Helper()
+	read := new(reply)
+	n.raft.AskToRead(read, true)
+	w.pass(tickTime / 2)
+	w.net.Heal()
+	if !read.done {
+		w.until("answer to the read", func() bool { return read.done })
+	}
+	n.machine.View(func(l *lists) { items = len(l.items[0]) })
+	return items
+}
+
+// TestALeaseEnds while the leader is paused, and does not hear of another.
+func TestALeaseEnds(t *testing.T) {
+	w, old := leased(t, 9)
+	old.asleep = w.now + 30*electionTime
+	w.until("another leader", func() bool { return w.leader() != old })
+	w.appended(w.leader(), 2)
+	w.net.Isolate(old.number)
+	old.raft.Forget()
+	old.asleep = 0
+	if n := w.sees(old); n != 2 {
+		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
+	}
+}
+
+// TestALeaseEndsWithATransfer: the next leader does not wait for it to end.
+func TestALeaseEndsWithATransfer(t *testing.T) {
+	w, old := leased(t, 10)
+	next := w.others(old)[0]
+	old.raft.Do(func(c *raft.Core) {
+		if err := c.TransferLeader(next.id); err != nil {
+			t.Error(err)
+		}
+	})
+	w.pass(2)
+	w.net.Cut(next.number, old.number, true)
+	for _, o := range w.others(old)[1:] {
+		w.net.Cut(o.number, old.number, true)
+	}
+	w.until("the next leader", func() bool { return w.leader() == next })
+	w.appended(next, 2)
+	if n := w.sees(old); n != 2 {
+		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
+	}
+}
+
+// TestALeaseAndARestart: a follower that has answered the leader, and was started anew
+// since, does not help another to lead before the lease has ended.
+func TestALeaseAndARestart(t *testing.T) {
+	w, old := leased(t, 11)
+	restarted, other := w.others(old)[0], w.others(old)[1]
+	w.net.Cut(old.number, other.number, true)
+	w.net.Cut(other.number, old.number, true)
+	w.pass(3 * electionTime) // it would like to lead
+	read := new(reply)
+	old.raft.AskToRead(read, true)
+	w.until("answer to the read", func() bool { return read.done })
+	w.net.Isolate(old.number)
+	restarted.crash("crash")
+	restarted.restart = 0
+	restarted.start()
+	other.raft.Do(func(c *raft.Core) { _ = c.Campaign() })
+	w.pass(electionTime / 4)
+	if w.leader() != old {
+		t.Error("another leads while the lease lasts")
+	}
+	w.until("another leader", func() bool { return w.leader() != old })
+	w.appended(w.leader(), 2)
+	if n := w.sees(old); n != 2 {
+		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
+	}
 }
 
 // TestALostLogIsNoticed empties the disk of a node, which comes back under its

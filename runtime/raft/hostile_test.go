@@ -77,6 +77,52 @@ func TestALostUpdateOfAClient(t *testing.T) {
 	}
 }
 
+// TestALostReadIsAskedAgain.
+func TestALostReadIsAskedAgain(t *testing.T) {
+	w, n, leader := forwarding(t, 35)
+	read := new(reply)
+	n.raft.AskToRead(read, false)
+	w.lose(n, leader)
+	w.until("answer", func() bool { return read.done })
+	if read.Err != nil {
+		t.Error(read.Err)
+	}
+}
+
+// TestAnAnswerWithinASnapshot: a follower whose update was applied in what it gets as a
+// snapshot asks for the answer at once.
+func TestAnAnswerWithinASnapshot(t *testing.T) {
+	tried := 0
+	for seed := uint64(200); tried < 3; seed++ {
+		w, n, leader := forwarding(t, seed)
+		number := uint64(3)
+		r := n.propose(number)
+		w.pass(7) // it has come to the leader
+		w.net.Cut(leader.number, n.number, true)
+		for range 40 {
+			number++
+			leader.propose(number)
+			w.pass(1)
+		}
+		leader.raft.TrySnapshot()
+		w.pass(10)
+		w.net.Cut(leader.number, n.number, false)
+		restored := w.counts["restore"]
+		began := w.now
+		for w.counts["restore"] == restored && w.now < began+2*tickTime {
+			w.step()
+		}
+		if r.done || w.counts["restore"] == restored || w.leader() != leader {
+			continue // the entries were enough
+		}
+		tried++
+		w.pass(3 * tickTime)
+		if !r.done || r.Err != nil {
+			t.Errorf("seed %d: three ticks after the snapshot it is answered: %t, with %v", seed, r.done, r.Err)
+		}
+	}
+}
+
 // change asks a leader for changes, and does not wait.
 func (n *node) change(changes ...raft.Change) *reply {
 	r := new(reply)
@@ -197,7 +243,7 @@ func TestAReadNobodyWaitsFor(t *testing.T) {
 	w.pass(10 * electionTime)
 	gone, begun, stays := new(reply), new(reply), new(reply)
 	for _, r := range []*reply{gone, begun, stays} {
-		n.raft.AskToRead(r)
+		n.raft.AskToRead(r, false)
 	}
 	w.step()
 	n.raft.Do(func(c *raft.Core) { c.AbandonRead(gone) })

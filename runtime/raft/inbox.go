@@ -24,7 +24,7 @@ type inbox struct {
 	messages  []incoming
 	bytes     int
 	proposals []proposal
-	reads     []Waiter
+	reads     []reading
 	calls     []func(*Core)
 	closed    bool
 	err       error // why
@@ -35,6 +35,11 @@ type incoming struct {
 	name string
 	*pb.Message
 	bytes int
+}
+
+type reading struct {
+	w     Waiter
+	lease bool // it may rely on clocks
 }
 
 type proposal struct {
@@ -135,9 +140,13 @@ func (n *Node) take(box *inbox) {
 		}
 		p.w.proposed(number)
 	}
-	for _, w := range box.reads {
-		if err := n.core.Read(w); err != nil {
-			w.Done(fsm.Applied{Err: err})
+	for _, r := range box.reads {
+		read := n.core.Read
+		if r.lease {
+			read = n.core.ReadLease
+		}
+		if err := read(r.w); err != nil {
+			r.w.Done(fsm.Applied{Err: err})
 		}
 	}
 	for _, call := range box.calls {

@@ -1,7 +1,9 @@
 package raft
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,6 +25,7 @@ type keeper struct {
 	tasks []task
 	spare []task
 	err   error // no task begins any more
+	waits []wait
 
 	busy    atomic.Bool  // there are tasks
 	bytes   atomic.Int64 // of entries that wait
@@ -66,7 +69,7 @@ func (k *keeper) restore(s *pb.Snapshot) error {
 		return err
 	}
 	k.at = at
-	k.applied.Store(at.index)
+	k.reached(at.index)
 	return nil
 }
 
@@ -164,6 +167,54 @@ func (k *keeper) turn() bool {
 	return len(list) > 0
 }
 
+// wait is somebody who waits until the log is applied up to an index.
+type wait struct {
+	index uint64
+	done  chan struct{}
+}
+
+// wait waits until the state machine has applied the log up to an index.
+func (n *Node) wait(ctx context.Context, index uint64) error {
+	if err := n.room(ctx, n.asking); err != nil {
+		return err
+	}
+	defer func() { <-n.asking }()
+	k := n.keeper
+	w := wait{index, make(chan struct{})}
+	k.mu.Lock()
+	if k.applied.Load() >= index {
+		k.mu.Unlock()
+		return nil
+	}
+	k.waits = append(k.waits, w)
+	k.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-n.done:
+		return n.err
+	case <-ctx.Done():
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waits = slices.DeleteFunc(k.waits, func(o wait) bool { return o.done == w.done })
+	return fmt.Errorf("raft: entry %d is not applied here yet: %w", index, ctx.Err())
+}
+
+// reached notes up to where the log is applied, and tells those who wait for it.
+func (k *keeper) reached(index uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.applied.Store(index)
+	k.waits = slices.DeleteFunc(k.waits, func(w wait) bool {
+		if w.index > index {
+			return false
+		}
+		close(w.done)
+		return true
+	})
+}
+
 // do does a task.
 func (k *keeper) do(t *task) error {
 	switch {
@@ -201,7 +252,7 @@ func (k *keeper) apply(o *Committed) error {
 	if o.Membership != nil {
 		k.at.membership = *o.Membership
 	}
-	k.applied.Store(o.Index)
+	k.reached(o.Index)
 	if len(k.results) > 0 {
 		if k.node.core.Results(k.results) {
 			k.node.awake()

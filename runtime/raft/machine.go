@@ -107,6 +107,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 			Name: c.Node, Peers: peers, Join: c.Join,
 			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
 			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(), Stored: stored,
+			LeaseTime: c.ElectionTimeout / 2,
 		},
 		Log: log, Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
 		Tick: c.Heartbeat, Logger: c.Logger,
@@ -174,7 +175,7 @@ func (m *Machine[S, U, P]) Propose(ctx context.Context, u U) (fsm.Applied, error
 	if err != nil {
 		return fsm.Applied{}, err
 	}
-	c := calls.Get().(*call)
+	c := n.newCall()
 	if c.data, err = m.encode(c.data[:0], &u); err != nil {
 		c.release()
 		return fsm.Applied{}, err
@@ -260,7 +261,30 @@ func (m *Machine[S, U, P]) Read(ctx context.Context, f func(*S)) error {
 	if err != nil {
 		return err
 	}
-	return n.read(ctx, func() { m.machine.View(f) })
+	return n.read(ctx, false, func() { m.machine.View(f) })
+}
+
+// LeaseRead is Read without a question to the majority, where this node leads and a
+// majority has answered it within half an election timeout; else it is Read. It relies
+// on the members' clocks: none may run twice as fast as another, or stand still while
+// its machine is suspended. Where one does, a read may miss what another leader has
+// acknowledged meanwhile.
+func (m *Machine[S, U, P]) LeaseRead(ctx context.Context, f func(*S)) error {
+	n, err := m.running()
+	if err != nil {
+		return err
+	}
+	return n.read(ctx, true, func() { m.machine.View(f) })
+}
+
+// Wait waits until this node has applied the log up to an index, such as that of an
+// update which another node has applied: Stale then sees it.
+func (m *Machine[S, U, P]) Wait(ctx context.Context, index uint64) error {
+	n, err := m.running()
+	if err != nil {
+		return err
+	}
+	return n.wait(ctx, index)
 }
 
 // Stale calls f with the state as this node has it: it may lack what others have
@@ -300,11 +324,13 @@ func (m *Machine[S, U, P]) Status() Status {
 func (n *Node) Status() Status {
 	ctx, cancel := context.WithTimeout(context.Background(), max(n.config.Tick, time.Millisecond))
 	defer cancel()
-	s := make(chan Status, 1)
-	if err := n.do(ctx, func(c *Core) { s <- c.Status() }); err != nil {
-		return *n.status.Load()
+	told := make(chan *Status, 1)
+	if err := n.do(ctx, func(*Core) { told <- n.tell() }); err != nil {
+		s := *n.status.Load()
+		s.Age = time.Since(s.at)
+		return s
 	}
-	return <-s
+	return *<-told
 }
 
 // ChangeMembers changes who belongs to the group, all at once, and returns when

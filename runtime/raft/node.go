@@ -57,6 +57,7 @@ type Node struct {
 	box    inbox // what was taken out of inbox
 	wake   chan struct{}
 	slots  chan struct{} // one for each proposal under way
+	calls  sync.Pool     // see newCall
 	asking chan struct{} // one for each read that a goroutine waits for
 	status atomic.Pointer[Status]
 
@@ -134,6 +135,10 @@ func (n *Node) prepare() (err error) {
 	}
 	if c.Now == nil {
 		c.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	if c.Uptime == nil {
+		began := time.Now()
+		c.Uptime = func() time.Duration { return time.Since(began) }
 	}
 	if c.Stored.Snapshot == nil && !c.Join {
 		if c.Stored.State.GetTerm() > BootstrapState().GetTerm() {

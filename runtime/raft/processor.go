@@ -209,7 +209,7 @@ func (p *Processor) ReceiveRead(_ context.Context, m *Read) error {
 		return err
 	}
 	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}, read: true}
-	return n.put(func(b *inbox) { b.reads = append(b.reads, w) })
+	return n.put(func(b *inbox) { b.reads = append(b.reads, reading{w: w}) })
 }
 
 // ReceiveGetMasterInfo answers with what is known of the leader.

@@ -148,6 +148,7 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	case c.leader == raft.None, !leads && to != c.id: // the engine would speak in the name of another
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	}
+	c.transferred = c.term
 	c.node.TransferLeader(to)
 	return nil
 }
@@ -236,7 +237,7 @@ func (c *Core) propose() {
 	defer c.caught(new(error))
 	c.proposeCommands()
 	if len(c.reads.waiting) > 0 {
-		key := c.reads.begin(c.config.Nonce, c.term, c.tick)
+		key := c.reads.begin(c.config.Nonce, c.term, c.tick, c.config.Uptime())
 		c.node.ReadIndex(key)
 	}
 }

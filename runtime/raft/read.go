@@ -3,6 +3,7 @@ package raft
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -23,7 +24,8 @@ type round struct {
 	number  uint64
 	term    uint64
 	tick    int64
-	index   uint64 // to be applied before; 0: not known yet
+	began   time.Duration // by the node's clock
+	index   uint64        // to be applied before; 0: not known yet
 	waiters []Waiter
 }
 
@@ -37,24 +39,32 @@ func readKey(nonce, number uint64) []byte {
 }
 
 // begin makes a round of all that wait.
-func (r *reads) begin(nonce, term uint64, tick int64) (key []byte) {
+func (r *reads) begin(nonce, term uint64, tick int64, now time.Duration) (key []byte) {
 	r.number++
-	r.rounds = append(r.rounds, round{number: r.number, term: term, tick: tick, waiters: r.waiting})
+	r.rounds = append(r.rounds, round{number: r.number, term: term, tick: tick, began: now, waiters: r.waiting})
 	r.waiting = nil
 	return readKey(nonce, r.number)
 }
 
-// answered is told the index of a round.
-func (r *reads) answered(nonce uint64, key []byte, index uint64) {
+// answered is told the index of a round, and returns the round; nil: it is none of this
+// start.
+func (r *reads) answered(nonce uint64, key []byte, index uint64) *round {
 	if len(key) != readKeyBytes || binary.BigEndian.Uint64(key) != nonce {
-		return
+		return nil
 	}
 	number := binary.BigEndian.Uint64(key[8:])
 	for i := range r.rounds {
 		if r.rounds[i].number == number {
 			r.rounds[i].index = max(index, 1)
+			return &r.rounds[i]
 		}
 	}
+	return nil
+}
+
+// grant lets one read when all up to an index is applied.
+func (r *reads) grant(w Waiter, index uint64) {
+	r.rounds = append(r.rounds, round{index: max(index, 1), waiters: []Waiter{w}})
 }
 
 // ready takes out those that may read, when all up to an index is applied.

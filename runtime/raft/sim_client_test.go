@@ -218,7 +218,7 @@ func (c *client) step() {
 	switch {
 	case rng.IntN(3) == 0:
 		a.in.read = true
-		a.raft.AskToRead(a)
+		a.raft.AskToRead(a, rng.IntN(2) == 0)
 	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // so many that others are forgotten
 		a.opens = true
 		nonce := rng.Uint64() | 1

@@ -132,6 +132,7 @@ func (w *world) step() {
 		}
 	}
 	for _, n := range w.nodes {
+		n.uptime += tickTime / float64(tickTime+n.slowness)
 		if n.raft == nil && n.restart > 0 && n.restart <= w.now && n.member {
 			n.restart = 0
 			n.start()

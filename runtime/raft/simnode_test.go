@@ -37,10 +37,11 @@ type node struct {
 	ended        error // what its loop has ended with
 
 	nextTick int64
-	ticks    bool  // a tick is due
-	slowness int64 // of its clock
-	asleep   int64 // until when it does nothing: it is paused
-	busy     int64 // until when its keeper does nothing
+	ticks    bool    // a tick is due
+	slowness int64   // of its clock
+	uptime   float64 // by that clock, in ms
+	asleep   int64   // until when it does nothing: it is paused
+	busy     int64   // until when its keeper does nothing
 	restart  int64
 	starts   uint64
 	skew     int64 // of its wall clock
@@ -93,7 +94,8 @@ func (n *node) start() {
 			Name: n.name, Peers: n.w.peers(), Join: n.joins, Forward: rng.IntN(4) > 0, PendingMax: 64,
 			SnapshotEvery: uint64(5 + rng.IntN(60)), Trailing: uint64(1 + rng.IntN(20)),
 			Nonce: n.id ^ n.starts<<32 | 1, Stored: stored,
-			Now: func() int64 { return n.w.now + n.skew },
+			Now:    func() int64 { return n.w.now + n.skew },
+			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
 		},
 		Log: &simLog{log, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
 		Tick: tickTime * time.Millisecond, Logger: slog.New(slog.DiscardHandler),

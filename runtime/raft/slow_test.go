@@ -1,7 +1,10 @@
 package raft_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,4 +100,66 @@ func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 			t.Errorf("the leader of term %d is now a %s in term %d", term, s.Role, s.Term)
 		}
 	})
+}
+
+// TestWaitReadsYourOwnWrites on another node, without a question to the majority.
+func TestWaitReadsYourOwnWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ms := inMemory(t, listsCodec)
+		leaderOf(t, ms)
+		for i := range uint64(20) {
+			a, err := ms[i%3].Propose(t.Context(), appendTo{0, 1000 + i*13*17, -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := ms[(i+1)%3]
+			if err := other.Wait(t.Context(), a.Index); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Stale(func(l *lists) {
+				if !slices.Contains(l.items[0], 1000+i*13*17) {
+					t.Errorf("after Wait(%d) it lacks %d", a.Index, 1000+i*13*17)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		waits := make(chan error)
+		go func() { waits <- ms[0].Wait(ctx, 1<<40) }()
+		synctest.Wait()
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 2, -1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-waits; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("for an entry of the future: %v", err)
+		}
+		closed := make(chan error)
+		go func() { closed <- ms[1].Wait(t.Context(), 1<<40) }()
+		synctest.Wait()
+		if err := ms[1].Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-closed; !errors.Is(err, fsm.ErrStopped) {
+			t.Errorf("at a machine that is closed: %v", err)
+		}
+	})
+}
+
+// TestTheStatusOfAHangingDisk says how old it is.
+func TestTheStatusOfAHangingDisk(t *testing.T) {
+	m, hang := stalling(t)
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Status(); s.Age != 0 || s.Applied == 0 {
+		t.Errorf("%+v", s)
+	}
+	hang()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = m.Propose(ctx, appendTo{0, 2, -1}) // which nobody waits for, and the disk hangs in
+	for m.Status().Age == 0 {                 // the node's loop has not come to it yet
+	}
 }

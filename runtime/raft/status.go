@@ -3,6 +3,7 @@ package raft
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"go.etcd.io/raft/v3"
 )
@@ -14,13 +15,16 @@ type Status struct {
 	Role     string // "leader", "follower", "candidate", "pre-candidate", "learner"; "stopped" when the node has ended
 	Leader   string // as far as this node knows; "": none
 	Term     uint64
-	Commit   uint64 // index up to which a majority has the log
-	Applied  uint64 // index up to which the state machine has it
-	First    uint64 // index of the oldest entry in memory
-	Last     uint64 // index of the newest
-	Snapshot uint64 // index of the last snapshot
-	Pending  int    // proposals of this node that wait for an answer
+	Commit   uint64        // index up to which a majority has the log
+	Applied  uint64        // index up to which the state machine has it
+	First    uint64        // index of the oldest entry in memory
+	Last     uint64        // index of the newest
+	Snapshot uint64        // index of the last snapshot
+	Pending  int           // proposals of this node that wait for an answer
+	Age      time.Duration // since the node has told this: more than a heartbeat where its disk hangs
 	Members  []MemberStatus
+
+	at time.Time // when that was
 }
 
 // MemberStatus is a member as a node sees it; Match and Active are known to a
@@ -84,6 +88,12 @@ func (n *Node) publish() {
 	if old != nil && old.Term == b.GetTerm() && old.Leader == n.core.members[b.Lead].Name && (old.Role == "leader") == (b.RaftState == raft.StateLeader) && !ended {
 		return
 	}
+	n.status.Store(n.tell())
+}
+
+// tell is the status now, on the node's loop.
+func (n *Node) tell() *Status {
 	s := n.core.Status()
-	n.status.Store(&s)
+	s.Applied, s.at = n.keeper.applied.Load(), time.Now()
+	return &s
 }
