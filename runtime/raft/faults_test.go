@@ -59,6 +59,16 @@ func (w *world) leader() (leader *node) {
 	return leader
 }
 
+// another waits until another node than one leads.
+func (w *world) another(than *node) (leader *node) {
+	w.t.Helper()
+	w.until("another leader", func() bool {
+		leader = w.leader()
+		return leader != nil && leader != than
+	})
+	return leader
+}
+
 // others are the members but one.
 func (w *world) others(not *node) (list []*node) {
 	for _, n := range w.nodes {
@@ -120,8 +130,7 @@ func TestALeaderThatHearsNobody(t *testing.T) {
 	for _, o := range w.others(old) {
 		w.net.Cut(o.number, old.number, true)
 	}
-	w.until("another leader", func() bool { return w.leader() != old })
-	w.appended(w.leader(), 1)
+	w.appended(w.another(old), 1)
 }
 
 // TestAPausedLeaderReads pauses a leader that a read was asked of, while the others
@@ -131,8 +140,7 @@ func TestAPausedLeaderReads(t *testing.T) {
 	old := w.leader()
 	w.appended(old, 1)
 	old.asleep = w.now + 30*electionTime
-	w.until("another leader", func() bool { return w.leader() != old })
-	w.appended(w.leader(), 2)
+	w.appended(w.another(old), 2)
 	read := new(reply)
 	old.raft.Forget()               // it has heard of nothing
 	old.raft.AskToRead(read, false) // asked after 2 was acknowledged
@@ -179,8 +187,7 @@ func (w *world) sees(n *node) (items int) {
 func TestALeaseEnds(t *testing.T) {
 	w, old := leased(t, 9)
 	old.asleep = w.now + 30*electionTime
-	w.until("another leader", func() bool { return w.leader() != old })
-	w.appended(w.leader(), 2)
+	w.appended(w.another(old), 2)
 	w.net.Isolate(old.number)
 	old.raft.Forget()
 	old.asleep = 0
@@ -230,8 +237,7 @@ func TestALeaseAndARestart(t *testing.T) {
 	if w.leader() != old {
 		t.Error("another leads while the lease lasts")
 	}
-	w.until("another leader", func() bool { return w.leader() != old })
-	w.appended(w.leader(), 2)
+	w.appended(w.another(old), 2)
 	if n := w.sees(old); n != 2 {
 		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
 	}
@@ -286,8 +292,7 @@ func TestAFailedSyncEndsTheNode(t *testing.T) {
 	if !errors.Is(r.Err, fsm.ErrUnknown) {
 		t.Errorf("its proposal ends with %v", r.Err)
 	}
-	w.until("another leader", func() bool { return w.leader() != nil && w.leader() != leader })
-	w.appended(w.leader(), 3)
+	w.appended(w.another(leader), 3)
 }
 
 // TestARemovedMemberStays out: it may not come back under its name, and what it
