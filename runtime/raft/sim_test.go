@@ -38,6 +38,8 @@ type world struct {
 	trace    uint64
 	counts   map[string]int
 	failure  error
+	first    []string                         // members of the group; nil: all nodes but two
+	tell     func(format string, args ...any) // what happens, in words; nil: nobody listens
 
 	leaders map[uint64]uint64 // term -> id
 	log     map[uint64]entry  // index -> what was applied there
@@ -87,6 +89,12 @@ func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 
 func (w *world) peers() map[string]string {
 	peers := map[string]string{}
+	for _, name := range w.first {
+		peers[name] = ""
+	}
+	if w.first != nil {
+		return peers
+	}
 	for _, n := range w.nodes {
 		if n.number < len(w.nodes)-2 {
 			peers[n.name] = ""
@@ -119,18 +127,23 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// step is a millisecond.
-func (w *world) step() {
-	w.now++
+// deliver has arrive what is on its way.
+func (w *world) deliver() {
 	for {
 		from, to, m, ok := w.net.Deliver(w.now)
 		if !ok {
-			break
+			return
 		}
 		if n := w.nodes[to]; n.receive != nil {
 			n.receive(w.nodes[from].name, [][]byte{m})
 		}
 	}
+}
+
+// step is a millisecond.
+func (w *world) step() {
+	w.now++
+	w.deliver()
 	for _, n := range w.nodes {
 		n.uptime += tickTime / float64(tickTime+n.slowness)
 		if n.raft == nil && n.restart > 0 && n.restart <= w.now && n.member {

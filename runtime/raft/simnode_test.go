@@ -89,10 +89,14 @@ func (n *node) start() {
 	n.machine = &watched{fsm.NewReplicated[lists, appendTo](listsCodec, appendCodec, fsm.Options{Sessions: n.w.sessions}), n}
 	n.failing, n.ended = nil, nil
 	rng := n.w.rng
+	every, trailing, forward := uint64(5+rng.IntN(60)), uint64(1+rng.IntN(20)), rng.IntN(4) > 0
+	if n.w.tell != nil {
+		every, trailing, forward = 1<<20, 1, true
+	}
 	n.raft, err = raft.NewNode(raft.NodeConfig{
 		Core: raft.CoreConfig{
-			Name: n.name, Peers: n.w.peers(), Join: n.joins, Forward: rng.IntN(4) > 0, PendingMax: 64,
-			SnapshotEvery: uint64(5 + rng.IntN(60)), Trailing: uint64(1 + rng.IntN(20)),
+			Name: n.name, Peers: n.w.peers(), Join: n.joins, Forward: forward, PendingMax: 64,
+			SnapshotEvery: every, Trailing: trailing,
 			Nonce: n.id ^ n.starts<<32 | 1, Stored: stored,
 			Now:    func() int64 { return n.w.now + n.skew },
 			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
@@ -216,10 +220,12 @@ type simLog struct {
 }
 
 func (l *simLog) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
+	l.n.w.saysSave(l.n, state, entries, sync)
 	return errors.Join(l.n.pass(true), l.Log.Save(state, entries, sync), l.n.pass(false))
 }
 
 func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
+	l.n.w.says("%s saves snapshot %d", l.n.name, s.GetMetadata().GetIndex())
 	return errors.Join(l.n.pass(true), l.Log.SaveSnapshot(s), l.n.pass(false))
 }
 
@@ -236,6 +242,7 @@ func (t *simTransport) Send(to string, messages ...transport.Message) {
 		}
 		for _, m := range messages {
 			if t.n.pass(false) == nil {
+				t.n.w.saysMessage(t.n.name, to, m.Payload)
 				t.n.w.net.Send(t.n.w.now, t.n.number, other.number, m.Payload)
 			}
 		}
@@ -273,10 +280,11 @@ func (n *node) end(err error) {
 
 // stop is what a node does that ends by itself.
 func (n *node) stop(err error) {
+	n.w.saysEnd(n, err)
 	n.w.note("stop", n.name, err.Error())
 	if errors.Is(err, raft.ErrRemoved) {
 		n.gone, n.member = true, false
-	} else if errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid) {
+	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid)) {
 		n.w.fail("%s: %w", n.name, err)
 	}
 	n.crash("node stopped")
@@ -326,6 +334,7 @@ func (m *watched) Apply(index, term uint64, data []byte, result func(client, seq
 	}
 	w.newest = max(w.newest, index)
 	w.trace = w.trace*31 + index
+	w.says("%s applies %d", m.n.name, index)
 	return m.Replicated.Apply(index, term, data, result)
 }
 
@@ -336,5 +345,6 @@ func (m *watched) AppendSnapshot(b []byte) ([]byte, error) {
 
 func (m *watched) Restore(b []byte) error {
 	m.n.w.count("restore")
+	m.n.w.says("%s takes the state of a snapshot", m.n.name)
 	return m.Replicated.Restore(b)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/internal/story"
 )
 
 // instance is one with Inputs, and a tracker, in a story. Its lines are
@@ -27,7 +29,7 @@ type instance struct {
 }
 
 func TestInputs(t *testing.T) {
-	tell(t, "testdata/inputs/*.txt", func() func([]string) ([]string, error) { return new(instance).line })
+	story.Tell(t, "testdata/inputs/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(instance).line })
 }
 
 func (s *instance) index(name string) int {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/story"
 	"github.com/topogen/topogen/runtime/pool"
 )
 
@@ -32,7 +33,7 @@ var types = map[string]Policy{"permanent": Always, "transient": OnFailure, "temp
 // what a child ends by, and what a sibling's end does to it; and what happens when
 // children do not start, have ended before, or end too often.
 func TestOTP(t *testing.T) {
-	tell(t, "testdata/otp/*.txt", func() func([]string) ([]string, error) { return new(stage).line })
+	story.Tell(t, "testdata/otp/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(stage).line })
 }
 
 func (g *stage) line(words []string) ([]string, error) {

@@ -2,74 +2,15 @@ package supervise
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/runtime/internal/story"
 	"github.com/topogen/topogen/runtime/pool"
 )
-
-var update = flag.Bool("update", false, "write what comes of the stories in testdata into them, except for those of Erlang/OTP")
-
-// tell reads each story that glob names, and compares it with what line answers.
-// A story is a file of lines. Those that begin with a letter or a digit are told
-// to the line function of a fresh teller; the lines that are indented behind one
-// are what comes of it. Other lines are for the reader.
-func tell(t *testing.T, glob string, teller func() func(words []string) ([]string, error)) {
-	t.Helper()
-	names, err := filepath.Glob(glob)
-	if err != nil || len(names) == 0 {
-		t.Fatalf("%s: no stories: %v", glob, err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := retell(string(want), teller())
-			if err != nil {
-				t.Fatalf("%s:%v", name, err)
-			}
-			if *update && !strings.HasPrefix(glob, "testdata/otp") {
-				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(want) {
-				t.Errorf("%s went otherwise (-want +got)\n%s", name, cmp.Diff(string(want), got))
-			}
-		})
-	}
-}
-
-// retell tells a story anew.
-func retell(story string, line func([]string) ([]string, error)) (string, error) {
-	var b strings.Builder
-	n := 0
-	for l := range strings.Lines(story) {
-		n++
-		if strings.HasPrefix(l, "  ") {
-			continue // what came of it before
-		}
-		b.WriteString(l)
-		if words := strings.Fields(l); len(words) > 0 && l[0] != '#' {
-			answers, err := line(words)
-			if err != nil {
-				return "", fmt.Errorf("%d: %w", n, err)
-			}
-			for _, a := range answers {
-				b.WriteString("  " + a + "\n")
-			}
-		}
-	}
-	return b.String(), nil
-}
 
 // cast is a Supervisor in a story. Its lines are
 //
@@ -95,7 +36,7 @@ var eventWords = map[string]pool.ChildEventKind{
 	"inputs-done": pool.ChildInputsDone,
 }
 
-func newCast() func([]string) ([]string, error) {
+func newCast(*testing.T) func([]string) ([]string, error) {
 	c := &cast{spec: Spec{Seed: 1}}
 	return c.line
 }
@@ -265,6 +206,6 @@ func kind(err error) string {
 	return ""
 }
 
-func TestRestart(t *testing.T) { tell(t, "testdata/restart/*.txt", newCast) }
+func TestRestart(t *testing.T) { story.Tell(t, "testdata/restart/*.txt", newCast) }
 
-func TestGroups(t *testing.T) { tell(t, "testdata/group/*.txt", newCast) }
+func TestGroups(t *testing.T) { story.Tell(t, "testdata/group/*.txt", newCast) }

@@ -1,0 +1,378 @@
+package raft_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/internal/story"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// TestTranscripts tells what nodes say to each other, save and apply: read
+// testdata/transcripts to see how a group works. Go test -update writes them.
+func TestTranscripts(t *testing.T) {
+	story.Tell(t, "testdata/transcripts/*.txt", func(t *testing.T) func([]string) ([]string, error) {
+		return newTranscript(t).line
+	})
+}
+
+// transcript is a group in a story. Its lines are
+//
+//	nodes NAME...            the first members, all started
+//	group NAME...            likewise, and the first one leads; of all that nothing is told
+//	spare NAME...            nodes that are not members, not started
+//	start|crash|wipe NAME    a crash loses what is not synced, wipe all that the disk holds
+//	campaign NAME            it would like to lead
+//	tick NAME [N]            N heartbeats pass for it
+//	step [N]                 what is on its way arrives, and is worked on, N times
+//	settle                   likewise, until nothing happens
+//	quiet LINE...            a line of which nothing is told
+//	propose NAME NUMBER      an update
+//	read|lease-read NAME
+//	change NAME add-learner|add-voter|promote|remove NAME ...
+//	transfer NAME NAME
+//	snapshot NAME
+//	cut|mend NAME NAME       what the first sends the second is lost
+//	isolate NAME, heal
+//	status
+type transcript struct {
+	t     *testing.T
+	w     *world
+	told  []string
+	quiet bool
+}
+
+func newTranscript(t *testing.T) *transcript {
+	cryptotest.SetGlobalRandom(t, 1)
+	w := &world{
+		t: t, rng: rand.New(rand.NewPCG(1, 1)), quiet: true, sessions: 10,
+		leaders: map[uint64]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
+	}
+	w.net = transport.NewNetwork[[]byte](rand.New(rand.NewPCG(1, 2)), transport.Faults{DelayMin: 1, DelayMax: 1})
+	c := &transcript{t: t, w: w}
+	w.tell = c.tell
+	t.Cleanup(w.end)
+	return c
+}
+
+func (c *transcript) tell(format string, args ...any) {
+	if !c.quiet {
+		c.told = append(c.told, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *transcript) line(words []string) (told []string, err error) {
+	c.told, c.quiet = nil, false
+	if words[0] == "quiet" {
+		c.quiet, words = true, words[1:]
+	}
+	err = c.do(words[0], words[1:])
+	if err == nil {
+		err = c.w.failure
+	}
+	return c.told, err
+}
+
+func (c *transcript) do(verb string, words []string) error {
+	switch verb {
+	case "nodes", "spare":
+		c.nodes(words, verb == "nodes")
+		return nil
+	case "group":
+		c.group(words)
+		return nil
+	case "step":
+		c.step(number(words, 0, 1))
+		return nil
+	case "settle":
+		c.settle()
+		return nil
+	case "heal":
+		c.w.net.Heal()
+		return nil
+	case "status":
+		c.status()
+		return nil
+	}
+	n := c.node(words[0])
+	if n == nil {
+		return fmt.Errorf("no node %q", words[0])
+	}
+	switch verb {
+	case "start":
+		n.start()
+		return nil
+	case "isolate":
+		c.w.net.Isolate(n.number)
+		return nil
+	case "cut", "mend":
+		c.w.net.Cut(n.number, c.node(words[1]).number, verb == "cut")
+		return nil
+	}
+	if n.raft == nil {
+		return fmt.Errorf("%s is not running", n.name)
+	}
+	return c.ask(n, verb, words[1:])
+}
+
+// ask does what concerns a node that runs.
+func (c *transcript) ask(n *node, verb string, words []string) error {
+	answer := func(what string) raft.Waiter { return &teller{c, n.name + "'s " + what} }
+	do := func(what string, call func(*raft.Core) error) {
+		n.raft.Do(func(core *raft.Core) {
+			if err := call(core); err != nil {
+				c.tell("%s's %s: %v", n.name, what, err)
+			}
+		})
+	}
+	switch verb {
+	case "crash", "wipe":
+		n.crash(verb)
+		n.restart = 0
+		if verb == "wipe" {
+			n.disk = wal.NewDisk(uint64(100 + n.number))
+		}
+	case "campaign":
+		do(verb, (*raft.Core).Campaign)
+	case "tick":
+		for range number(words, 0, 1) {
+			n.ticks = true
+			n.run()
+		}
+	case "propose":
+		v := number(words, 0, 0)
+		data, _ := appendCodec.Append(nil, &appendTo{0, uint64(v), -1})
+		n.raft.Ask(raft.Update, data, answer(fmt.Sprintf("proposal of %d", v)))
+	case "read", "lease-read":
+		n.raft.AskToRead(answer(verb), verb == "lease-read")
+	case "change":
+		list, err := changes(words)
+		if err != nil {
+			return err
+		}
+		n.changeMembers(list, answer("change"))
+	case "transfer":
+		do(verb, func(core *raft.Core) error { return core.TransferLeader(c.node(words[0]).id) })
+	case "snapshot":
+		n.raft.TrySnapshot()
+	default:
+		return fmt.Errorf("no line begins with %q", verb)
+	}
+	c.run(n)
+	return nil
+}
+
+func changes(words []string) (list []raft.Change, err error) {
+	kinds := map[string]raft.ChangeKind{"add-learner": raft.AddLearner, "add-voter": raft.AddVoter, "promote": raft.Promote, "remove": raft.Remove}
+	for pair := range slices.Chunk(words, 2) {
+		kind, ok := kinds[pair[0]]
+		if !ok {
+			return nil, fmt.Errorf("no change %q", pair[0])
+		}
+		list = append(list, raft.Change{Kind: kind, Name: pair[1]})
+	}
+	return list, nil
+}
+
+// teller tells what is answered.
+type teller struct {
+	c    *transcript
+	what string
+}
+
+func (a *teller) Done(r fsm.Applied) {
+	switch {
+	case r.Err != nil:
+		a.c.tell("%s: %v", a.what, r.Err)
+	case r.Index > 0:
+		a.c.tell("%s: done, entry %d", a.what, r.Index)
+	default:
+		a.c.tell("%s: done", a.what)
+	}
+}
+
+func number(words []string, i, otherwise int) int {
+	if i < len(words) {
+		if v, err := strconv.Atoi(words[i]); err == nil {
+			return v
+		}
+	}
+	return otherwise
+}
+
+func (c *transcript) node(name string) *node {
+	for _, n := range c.w.nodes {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func (c *transcript) nodes(names []string, first bool) {
+	for _, name := range names {
+		n := &node{w: c.w, name: name, number: len(c.w.nodes), disk: wal.NewDisk(uint64(len(c.w.nodes))), member: true, joins: !first}
+		n.id = raft.MemberID(name)
+		c.w.nodes = append(c.w.nodes, n)
+		if first {
+			c.w.first = append(c.w.first, name)
+		}
+	}
+	for _, n := range c.w.nodes {
+		if first && n.raft == nil {
+			n.start()
+		}
+	}
+}
+
+// group makes a group that the first of the nodes leads.
+func (c *transcript) group(names []string) {
+	c.quiet = true
+	c.nodes(names, true)
+	for _, n := range c.w.nodes {
+		for range electionTime / tickTime { // before, it would not vote
+			n.ticks = true
+			n.run()
+		}
+	}
+	c.settle()
+	c.w.nodes[0].raft.Do(func(core *raft.Core) { _ = core.Campaign() })
+	c.run(c.w.nodes[0])
+	c.settle()
+}
+
+// run lets a node work, and says why it has ended, if so.
+func (c *transcript) run(n *node) {
+	if n.raft == nil {
+		return
+	}
+	n.run()
+	n.restart = 0
+}
+
+// step lets all arrive that is on its way.
+func (c *transcript) step(times int) {
+	for range times {
+		c.w.now++
+		c.w.deliver()
+		for _, n := range c.w.nodes {
+			c.run(n)
+		}
+	}
+}
+
+func (c *transcript) settle() {
+	for {
+		c.step(1)
+		if _, more := c.w.net.Next(); !more {
+			return
+		}
+	}
+}
+
+func (c *transcript) status() {
+	for _, n := range c.w.nodes {
+		if n.raft == nil {
+			c.tell("%s is down", n.name)
+			continue
+		}
+		s := n.core.Status()
+		var items []uint64
+		n.machine.View(func(l *lists) { items = l.items[0] })
+		leader := "no leader"
+		if s.Leader != "" {
+			leader = s.Leader + " leads"
+		}
+		c.tell("%s %s in term %d, %s; log %d..%d, committed %d, snapshot %d; holds %v", n.name, s.Role, s.Term, leader, s.First, s.Last, s.Commit, s.Snapshot, items)
+	}
+}
+
+// What nodes do, in words.
+
+func (w *world) says(format string, args ...any) {
+	if w.tell != nil {
+		w.tell(format, args...)
+	}
+}
+
+func (w *world) nameOf(id uint64) string {
+	for _, n := range w.nodes {
+		if n.id == id {
+			return n.name
+		}
+	}
+	return fmt.Sprintf("%x", id)
+}
+
+func (w *world) saysMessage(from, to string, payload []byte) {
+	if w.tell == nil {
+		return
+	}
+	m := new(pb.Message)
+	if err := proto.Unmarshal(payload, m); err != nil {
+		w.fail("a message: %v", err)
+		return
+	}
+	text := fmt.Sprintf("%s->%s %s term %d", from, to, strings.TrimPrefix(m.GetType().String(), "Msg"), m.GetTerm())
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgVote, pb.MsgPreVote:
+		text += fmt.Sprintf(", behind %d/%d", m.GetLogTerm(), m.GetIndex())
+	case pb.MsgAppResp, pb.MsgReadIndexResp:
+		text += fmt.Sprintf(", index %d", m.GetIndex())
+	case pb.MsgSnap:
+		text += fmt.Sprintf(", snapshot %d", m.GetSnapshot().GetMetadata().GetIndex())
+	}
+	if n := len(m.Entries); n > 0 && m.GetType() == pb.MsgApp {
+		text += fmt.Sprintf(", entries %d..%d", m.Entries[0].GetIndex(), m.Entries[n-1].GetIndex())
+	}
+	if m.GetType() == pb.MsgApp || m.GetType() == pb.MsgHeartbeat {
+		text += fmt.Sprintf(", committed %d", m.GetCommit())
+	}
+	if m.GetReject() {
+		text += ", refused"
+		if m.GetType() == pb.MsgAppResp {
+			text += fmt.Sprintf(", try behind %d/%d", m.GetLogTerm(), m.GetRejectHint())
+		}
+	}
+	w.tell("%s", text)
+}
+
+func (w *world) saysSave(n *node, s *pb.HardState, e []*pb.Entry, sync bool) {
+	if w.tell == nil {
+		return
+	}
+	var parts []string
+	if s != nil {
+		vote := "nobody"
+		if s.GetVote() != 0 {
+			vote = w.nameOf(s.GetVote())
+		}
+		parts = append(parts, fmt.Sprintf("term %d, vote for %s, committed %d", s.GetTerm(), vote, s.GetCommit()))
+	}
+	if len(e) > 0 {
+		parts = append(parts, fmt.Sprintf("entries %d..%d", e[0].GetIndex(), e[len(e)-1].GetIndex()))
+	}
+	how := "saves"
+	if sync {
+		how = "saves and syncs"
+	}
+	w.tell("%s %s %s", n.name, how, strings.Join(parts, "; "))
+}
+
+func (w *world) saysEnd(n *node, err error) {
+	if !errors.Is(err, errCrashed) {
+		w.says("%s stops: %v", n.name, err)
+	}
+}
