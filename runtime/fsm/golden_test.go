@@ -1,0 +1,99 @@
+package fsm_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// golden is a log as a version of this package has written it, and what came of it.
+type golden struct {
+	Options fsm.Options
+	Entries []struct {
+		Index, Term uint64
+		Data        []byte
+		Results     []outcome
+	}
+	Snapshots []struct {
+		After    int // entries
+		Sessions int
+		Data     []byte
+		Values   []int64
+		Upcoming [][]byte
+	}
+}
+
+// TestOldLogs applies logs of version 1 from their beginning, and from each of their
+// snapshots: results, states and sessions are those of that version.
+func TestOldLogs(t *testing.T) {
+	text, err := os.ReadFile("testdata/v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logs []golden
+	if err := json.Unmarshal(text, &logs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range logs {
+		logs[i].replay(t, -1)
+		for j := range logs[i].Snapshots {
+			logs[i].replay(t, j)
+		}
+	}
+}
+
+// replay applies what follows a snapshot; -1: all.
+func (g *golden) replay(t *testing.T, snapshot int) {
+	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, g.Options)
+	begin := 0
+	if snapshot >= 0 {
+		if err := r.Restore(g.Snapshots[snapshot].Data); err != nil {
+			t.Fatal(err)
+		}
+		begin = g.Snapshots[snapshot].After
+		g.check(t, r, snapshot)
+	}
+	for i, e := range g.Entries[begin:] {
+		var got []outcome
+		if err := r.Apply(e.Index, e.Term, e.Data, func(client, sequence uint64, a fsm.Applied) {
+			got = append(got, outcomeOf(client, sequence, a))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(e.Results, got); diff != "" {
+			t.Fatalf("from snapshot %d, entry %d (-then +now):\n%s", snapshot, e.Index, diff)
+		}
+		for j := range g.Snapshots {
+			if g.Snapshots[j].After == begin+i+1 {
+				g.check(t, r, j)
+			}
+		}
+	}
+}
+
+// check compares the state with that of a snapshot.
+func (g *golden) check(t *testing.T, r *replicated, snapshot int) {
+	t.Helper()
+	want := &g.Snapshots[snapshot]
+	r.View(func(s *tape) {
+		if !slices.Equal(s.values, want.Values) {
+			t.Errorf("at snapshot %d: state %v, want %v", snapshot, s.values, want.Values)
+		}
+	})
+	if r.Sessions() != want.Sessions {
+		t.Errorf("at snapshot %d: %d sessions, want %d", snapshot, r.Sessions(), want.Sessions)
+	}
+	var upcoming [][]byte
+	for _, u := range r.Upcoming() {
+		b, _ := noteCodec.Append(nil, &u)
+		upcoming = append(upcoming, b)
+	}
+	if !slices.EqualFunc(upcoming, want.Upcoming, bytes.Equal) {
+		t.Errorf("at snapshot %d: upcoming %v, want %v", snapshot, upcoming, want.Upcoming)
+	}
+}
