@@ -44,13 +44,13 @@ func (t *Transfer) Update(a *Accounts) error {
 	balance, known := a.Cents[t.To]
 	switch err := t.check(); {
 	case err != nil:
-		return fsm.Reject(err)
+		return err
 	case t.From != "" && a.Cents[t.From] < t.Cents:
-		return fsm.Reject(ErrFunds)
+		return ErrFunds
 	case t.To != "" && balance+t.Cents > balanceMax:
-		return fsm.Reject(ErrBalance)
+		return ErrBalance
 	case t.To != "" && !known && len(a.Cents) >= accountsMax:
-		return fsm.Reject(ErrAccounts)
+		return ErrAccounts
 	}
 	a.add(t.From, -t.Cents)
 	a.add(t.To, t.Cents)

@@ -5,7 +5,6 @@ package machine
 import (
 	"errors"
 
-	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -33,7 +32,7 @@ func (t *Transfer) Update(a *Accounts) error {
 		a.Cents = make(map[string]int64)
 	}
 	if t.From != "" && a.Cents[t.From] < t.Cents {
-		return fsm.Reject(ErrNoMoney)
+		return ErrNoMoney
 	}
 	a.Cents[t.From] -= t.Cents
 	a.Cents[t.To] += t.Cents

@@ -28,7 +28,7 @@ func (t *transfer) Update(b *bank) error {
 		}
 	}
 	if int(max(t.from, t.to)) >= len(b.cents) || b.cents[t.from] < t.cents {
-		return fsm.Reject(errNoMoney)
+		return errNoMoney
 	}
 	b.cents[t.from] -= t.cents
 	b.cents[t.to] += t.cents

@@ -1,8 +1,11 @@
 package fsm
 
 // entryVersion is the first byte of an entry's data. Then come the proposer's time
-// and the commands.
-const entryVersion = 1
+// and the commands. Entries of older versions keep the meaning that they had:
+//
+//	1  an update that returns an error is undone
+//	2  an update that returns an error has changed nothing
+const entryVersion = 2
 
 // The kinds of commands. All but commandOpen have a sequence and a floor; the two
 // with an update end with its length and its bytes.
@@ -27,11 +30,12 @@ type command struct {
 }
 
 // entry reads what an entry begins with.
-func (r *reader) entry() (now int64) {
-	if v := r.byte(); v != entryVersion {
-		r.fail("version %d of an entry; this program knows %d", v, entryVersion)
+func (r *reader) entry() (version byte, now int64) {
+	version = r.byte()
+	if r.err == nil && (version == 0 || version > entryVersion) {
+		r.fail("version %d of an entry; this program knows 1 to %d", version, entryVersion)
 	}
-	return r.int()
+	return version, r.int()
 }
 
 // next reads a command, where c is the one before; false at the end, and where r.err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"runtime"
 	"testing"
 
@@ -35,8 +34,10 @@ func hostile() (entry, snapshot []byte) {
 	return entry, snapshot
 }
 
-func newTape() *replicated {
-	return fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{})
+// newTape makes one that takes all updates, also those that break their promise.
+func newTape() (r *replicated) {
+	fsm.Unchecked(func() { r = fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{}) })
+	return r
 }
 
 // FuzzApply applies anything. It is refused for good or makes a state that a
@@ -271,7 +272,7 @@ func TestCodecsThatFail(t *testing.T) {
 	broken = true
 	for i := range uint64(20) {
 		b = fsm.Batch{}
-		encoded, _ := noteCodec.Append(nil, &note{value: int64(i), how: map[bool]how{true: fails, false: well}[i%5 == 4]})
+		encoded, _ := noteCodec.Append(nil, &note{value: int64(i), how: map[bool]how{true: panics, false: well}[i%5 == 4]})
 		b.Update(1<<20, i+1, i+1, encoded)
 		if err := r.Apply(i+2, 1, b.Bytes(), nil); err != nil {
 			t.Fatal(err)
@@ -318,11 +319,13 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// moody is well the first time only; 0 always fails.
+// moody is well the first time only; 0 always panics.
 type moody byte
 
 func (m *moody) Update(calls **int) error {
-	if **calls++; *m == 0 || **calls > 1 {
+	if **calls++; *m == 0 {
+		panic("half done")
+	} else if **calls > 1 {
 		return errFailed
 	}
 	return nil
@@ -370,7 +373,7 @@ func (c *counted) Update(s *int) error {
 	*c.applied++
 	*s++
 	if c.fails {
-		return fmt.Errorf("half done: %w", errFailed)
+		panic("half done")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@
 //
 //	func (t *Transfer) Update(a *Accounts) error {
 //		if a.Cents[t.From] < t.Cents {
-//			return fsm.Reject(ErrNoMoney) // nothing was changed
+//			return ErrNoMoney // nothing has changed
 //		}
 //		a.Cents[t.From] -= t.Cents
 //		a.Cents[t.To] += t.Cents
@@ -39,10 +39,7 @@
 //
 // A proposal is an update with an answer, [Applied]: it is applied behind all that
 // came before it and committed with these, or has changed nothing and the answer
-// holds the error. What the error tells about that, [OutcomeKnown] says. In memory
-// nothing undoes half of an update: an Update that returns an error must have left
-// the state as it was, and one that panics fails the instance. With a log it is
-// undone, see below.
+// holds the error. What the error tells about that, [OutcomeKnown] says.
 //
 // # Exactly once
 //
@@ -57,13 +54,21 @@
 //
 // # Updates that fail
 //
-// With a log an update is applied once, on each replica. [Reject] says that it has
-// changed nothing. After another error, or a panic, the state is made anew: from the
-// encoded state of the last checkpoint, and the commands since, without the one that
-// has failed. The checkpoint moves on with each snapshot, after [Options].ReplayMax
-// entries, and when the entries have twice the bytes of the state. So the memory
-// that this takes is about three times the encoded state, and 8 MiB; and an update
-// that fails without Reject costs as much as decoding the state.
+// An error from Update means that the state is unchanged. Nothing undoes what an
+// update has changed before it returned an error; but it did so on each replica, so
+// that they stay equal. In tests, but for benchmarks, and in builds with -race the
+// state before is compared with the state after: with a log as the codec writes it,
+// in memory by all that its fields lead to, except those with the tag `topo:"-"`. A
+// difference ends the machine with [ErrChanged]. Of a large state not every update
+// that fails is looked at.
+//
+// A panic in Update fails the instance in memory. With a log it is undone: the state
+// is made again from the encoded state of the last checkpoint, and the commands
+// since, without the one that has panicked. The same holds for a Revert that returns
+// an error or panics. The checkpoint moves on with each snapshot, after
+// [Options].ReplayMax entries, and when the entries have twice the bytes of the
+// state. So the memory that this takes is about three times the encoded state, and
+// 8 MiB; and an update that panics costs as much as decoding the state.
 //
 // # Guarantees
 //

@@ -20,8 +20,8 @@ type stamped struct{ note }
 func (n *stamped) UpdateAt(t *tape, e fsm.Entry) error {
 	n.at = e
 	t.values = append(t.values, int64(e.Index), int64(e.Position), e.Time)
-	if n.how == fails {
-		return errFailed
+	if n.how == panics {
+		panic("half done")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func TestTimeOfEntries(t *testing.T) {
 		})
 	}
 	apply(1, 100, note{})
-	apply(2, 50, note{}, note{how: fails}, note{})
+	apply(2, 50, note{}, note{how: panics}, note{})
 	want(1, 1, 100, 2, 1, 100, 2, 3, 100)
 	b, err := r.AppendSnapshot(nil)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestFirstAnswerIsTheError(t *testing.T) {
 	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{})
 	var b fsm.Batch
 	b.Open(7)
-	for i, how := range []how{rejects, fails, panics} {
+	for i, how := range []how{rejects, rejectsWrapped, panics} {
 		encoded, _ := noteCodec.Append(nil, &note{how: how})
 		b.Update(1<<20, uint64(i)+1, 1, encoded)
 	}
@@ -184,7 +184,7 @@ func TestFirstAnswerIsTheError(t *testing.T) {
 		}
 	}
 	first, again := got[:3], got[3:]
-	if first[0] != errRejected || !errors.Is(first[1], errFailed) || !errors.Is(first[2], fsm.ErrPanicked) {
+	if first[0] != errRejected || !errors.Is(first[1], errRejected) || !errors.Is(first[2], fsm.ErrPanicked) {
 		t.Errorf("first %v", first)
 	}
 	for i := range again {
@@ -219,7 +219,7 @@ func TestLongErrors(t *testing.T) {
 // an error that panics.
 type verbose string
 
-func (v *verbose) Update(*string) error { return fsm.Reject(v) }
+func (v *verbose) Update(*string) error { return v }
 func (v *verbose) Revert(*string) error { return nil }
 func (v *verbose) Error() string {
 	if *v == "" {

@@ -32,17 +32,10 @@ func TestOutcomeKnown(t *testing.T) {
 	}
 }
 
-func TestReject(t *testing.T) {
-	if fsm.Reject(nil) != nil {
-		t.Error("nil is an error")
-	}
-	marked := fmt.Errorf("more: %w", fsm.Reject(&fsm.NotLeader{Leader: "n2"}))
-	leader, ok := errors.AsType[*fsm.NotLeader](marked)
-	if !ok || leader.Leader != "n2" || !errors.Is(marked, fsm.ErrNotLeader) {
-		t.Errorf("%v: the mark hides it", marked)
-	}
-	if want := `more: fsm: not the leader, which is "n2"`; marked.Error() != want {
-		t.Errorf("%q, want %q", marked, want)
+func TestNotLeader(t *testing.T) {
+	err := error(&fsm.NotLeader{Leader: "n2"})
+	if want := `fsm: not the leader, which is "n2"`; err.Error() != want || !errors.Is(err, fsm.ErrNotLeader) {
+		t.Errorf("%q, want %q", err, want)
 	}
 	if !strings.Contains((&fsm.NotLeader{}).Error(), "none is known") {
 		t.Errorf("%v", &fsm.NotLeader{})

@@ -21,7 +21,7 @@ var errNotEnough = errors.New("not enough of it")
 
 func (t *take) Update(s *shelf) error {
 	if (*s)[t.thing] < t.n {
-		return fsm.Reject(errNotEnough)
+		return errNotEnough
 	}
 	(*s)[t.thing] -= t.n
 	return nil

@@ -71,7 +71,7 @@ func TestErrorsThatPanic(t *testing.T) {
 // client would think that it says something about its session.
 type pretender struct{ hollowUpdate }
 
-func (*pretender) Update(*hollowState) error { return fsm.Reject(fsm.ErrSessionExpired) }
+func (*pretender) Update(*hollowState) error { return fsm.ErrSessionExpired }
 
 // TestErrorsThatPretend are the update's own.
 func TestErrorsThatPretend(t *testing.T) {

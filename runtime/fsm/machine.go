@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -26,7 +27,8 @@ type Machine[S, U any, P Updater[S, U]] struct {
 	committed uint64
 	logged    bool  // entries of a log say where and when updates happen
 	now       int64 // else: the time of the last, where updates ask for it
-	untimed   bool  // updates have no UpdateAt, which takes long to find out
+	direct    bool  // updates have no UpdateAt, and are not checked; both takes long to find out
+	checks    *checks
 }
 
 // State returns the state, which is the machine's: whoever changes it changes what
@@ -130,7 +132,7 @@ func (m *Machine[S, U, P]) update(p P, e Entry) (err error) {
 			err = panicked(err)
 		}
 	}()
-	if m.untimed {
+	if m.direct {
 		return p.Update(&m.state)
 	}
 	return m.updateAt(p, e)
@@ -138,8 +140,26 @@ func (m *Machine[S, U, P]) update(p P, e Entry) (err error) {
 
 func (m *Machine[S, U, P]) updateAt(p P, e Entry) error {
 	t, ok := any(p).(timed[S])
-	if !ok {
-		m.untimed = true
+	if m.logged || !checked() {
+		m.direct = !ok
+	} else if m.checks == nil {
+		m.checks = newChecks(checkedValues)
+	}
+	if m.checks == nil {
+		return m.call(p, t, e)
+	}
+	state := reflect.ValueOf(&m.state).Elem()
+	before, checks := m.checks.before(state)
+	err := m.call(p, t, e)
+	if err != nil && checks && !m.checks.after(state, before) {
+		return changed[U](err)
+	}
+	return err
+}
+
+// call calls UpdateAt, where t is not nil, or Update.
+func (m *Machine[S, U, P]) call(p P, t timed[S], e Entry) error {
+	if t == nil {
 		return p.Update(&m.state)
 	}
 	if !m.logged {

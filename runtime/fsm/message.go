@@ -4,9 +4,10 @@ package fsm
 // has the methods.
 //
 // Update changes the state. It is called once on each replica, with the same
-// result on each: it depends on nothing but the update and the state, so on no
-// clock, no randomness and no order of a map. The update is valid until the call
-// returns; what it refers to may be kept in the state.
+// result on each: it depends on the update and the state alone, so on no clock, no
+// randomness and no order of a map. An error means that the state is unchanged: all
+// conditions are checked before anything is changed. The update is valid until the
+// call returns; what it refers to may be kept in the state.
 //
 // Revert undoes what Update did, in a machine whose updates are committed by
 // messages ([Updates], [Commit], [Revert]). It is called on the update that

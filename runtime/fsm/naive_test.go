@@ -17,6 +17,7 @@ type naive struct {
 	sessions []*naiveSession // used longest ago first
 	entry    fsm.Entry
 	term     uint64
+	checked  bool // no update breaks its promise: one that returns an error has changed nothing
 }
 
 type naiveSession struct {
@@ -135,6 +136,7 @@ func (x *naive) do(o *order) error {
 		case rejectsWrapped:
 			return fmt.Errorf("wrapped: %w", errRejected)
 		case fails:
+			x.values = append(x.values, spoiled)
 			return failed
 		case panics:
 			return &fsm.PanicError{Value: failed}
@@ -147,7 +149,12 @@ func (x *naive) do(o *order) error {
 	case add:
 		x.upcoming = append(x.upcoming, o.note)
 	case revert:
+		values := x.values
 		for _, n := range slices.Backward(x.upcoming) {
+			last := len(values) - 1
+			if values[last] != n.value {
+				return fmt.Errorf("%d is undone, and the tape ends with %v", n.value, values)
+			}
 			switch failed := fmt.Errorf("%w: %d", errFailed, n.value); n.how {
 			case failsRevert:
 				return failed
@@ -156,9 +163,9 @@ func (x *naive) do(o *order) error {
 			case panicsRevert:
 				return &fsm.PanicError{Value: failed}
 			}
+			values = values[:last]
 		}
-		x.values = x.values[:len(x.values)-len(x.upcoming)]
-		x.upcoming = nil
+		x.values, x.upcoming = values, nil
 	}
 	return nil
 }

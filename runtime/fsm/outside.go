@@ -73,11 +73,10 @@ func (p *Processor[S, U, P]) propose(update P) (Applied, error) {
 		return Applied{}, err
 	}
 	err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
-	if errors.Is(err, ErrPanicked) {
+	if errors.Is(err, ErrPanicked) || errors.Is(err, ErrChanged) {
 		return Applied{}, err
 	}
 	if err != nil {
-		err, _ = rejected(err)
 		return Applied{Err: err}, nil
 	}
 	return Applied{Index: p.machine.end()}, nil

@@ -8,7 +8,8 @@ type replay struct {
 	checkpoint []byte   // a machine's snapshot; nil: the zero machine
 	entries    []logged // what came after it
 	commands   []byte   // of the entries, one after another
-	skipped    []uint64 // positions of the commands among them that changed nothing, ascending
+	skipped    []uint64 // positions of the commands among them that are not done again, ascending
+	failed     []uint64 // positions of the updates that returned an error and were not undone, ascending
 
 	entriesMax, bytesMax int // where the checkpoint should move on
 }
@@ -31,7 +32,11 @@ func (p *replay) add(first Entry, commands []byte) {
 	p.entries = append(p.entries, logged{first, begin, len(p.commands)})
 }
 
+// skip keeps the command at a position from being done again.
 func (p *replay) skip(at uint64) { p.skipped = append(p.skipped, at) }
+
+// fail says that the update at a position returns an error when it is done again, too.
+func (p *replay) fail(at uint64) { p.failed = append(p.failed, at) }
 
 func (p *replay) long() bool { return len(p.entries) >= p.entriesMax || len(p.commands) > p.bytesMax }
 
@@ -45,7 +50,7 @@ func (p *replay) limit(state, entriesMax int) {
 // of the last entry is added again.
 func (p *replay) moveOn(checkpoint []byte, entriesMax int) {
 	p.checkpoint = checkpoint
-	p.entries, p.commands, p.skipped = p.entries[:0], p.commands[:0], p.skipped[:0]
+	p.entries, p.commands, p.skipped, p.failed = p.entries[:0], p.commands[:0], p.skipped[:0], p.failed[:0]
 	p.limit(len(checkpoint), entriesMax)
 }
 
@@ -67,16 +72,10 @@ func (r *Replicated[S, U, P]) checkpoint(left logged) {
 	}
 }
 
-// restore makes the machine anew, as it was before the command at a position, which
-// has failed and is the last that was looked at.
+// restore replaces the machine by one without the command at a position, which has
+// failed and is the last that was looked at.
 func (r *Replicated[S, U, P]) restore(to uint64) error {
-	m := &Machine[S, U, P]{logged: true}
-	if b := r.replay.checkpoint; b != nil {
-		if err := m.Restore(b, r.stateCodec, r.updateCodec); err != nil {
-			return fmt.Errorf("%w: own checkpoint: %w", ErrDiverged, err)
-		}
-	}
-	left, n, err := r.replayTo(m, to)
+	m, left, n, err := r.rebuilt(to)
 	if err != nil {
 		return err
 	}
@@ -87,11 +86,31 @@ func (r *Replicated[S, U, P]) restore(to uint64) error {
 	return nil
 }
 
+// rebuilt makes the machine that there was before the command at a position, from
+// the checkpoint and the commands since. It returns what is left of the last entry,
+// and how many commands it went through.
+func (r *Replicated[S, U, P]) rebuilt(to uint64) (m *Machine[S, U, P], left logged, n int, err error) {
+	m = &Machine[S, U, P]{logged: true}
+	if b := r.replay.checkpoint; b != nil {
+		if err := m.Restore(b, r.stateCodec, r.updateCodec); err != nil {
+			return nil, left, 0, fmt.Errorf("%w: own checkpoint: %w", ErrDiverged, err)
+		}
+	}
+	left, n, err = r.replayTo(m, to)
+	return m, left, n, err
+}
+
 // replayTo does the commands since the checkpoint again, up to a position, but for
-// those that changed nothing. It returns what is left of the last entry, and how many
-// commands it went through.
+// those that were undone, or had been done before.
 func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (left logged, n int, err error) {
-	skipped := r.replay.skipped
+	skipped, fails := r.replay.skipped, r.replay.failed
+	next := func(list *[]uint64, at uint64) bool {
+		is := len(*list) > 0 && (*list)[0] == at
+		if is {
+			*list = (*list)[1:]
+		}
+		return is
+	}
 	var c command
 	for _, entry := range r.replay.entries {
 		in := reader{b: r.replay.commands[entry.begin:entry.end]}
@@ -102,13 +121,12 @@ func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (left log
 				break
 			}
 			n++
-			if len(skipped) > 0 && skipped[0] == at {
-				skipped = skipped[1:]
+			if next(&skipped, at) {
 				continue
 			}
 			failed, err := r.redo(m, &c, e)
-			if err == nil && failed != nil {
-				err = fmt.Errorf("%w: entry %d, command %d: %w", ErrDiverged, e.Index, e.Position, failed)
+			if fails := next(&fails, at); err == nil && fails != (failed != nil) {
+				err = diverged(e, failed)
 			}
 			if err != nil {
 				return left, n, err
@@ -116,4 +134,13 @@ func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (left log
 		}
 	}
 	return left, n, nil
+}
+
+// diverged says that an update came to another end when it was done again; failed is
+// its error then.
+func diverged(e Entry, failed error) error {
+	if failed == nil {
+		return fmt.Errorf("%w: entry %d, command %d: it returned an error and returns none now", ErrDiverged, e.Index, e.Position)
+	}
+	return fmt.Errorf("%w: entry %d, command %d: %w", ErrDiverged, e.Index, e.Position, failed)
 }

@@ -21,6 +21,8 @@ type Replicated[S, U any, P Updater[S, U]] struct {
 	index    uint64 // of the last entry
 	now      int64  // its time
 	replay   replay
+	version  byte   // of the entry that is being applied
+	checks   *checks
 	broken   error // nothing can be applied any more
 
 	command command // that is being looked at
@@ -34,6 +36,9 @@ func NewReplicated[S, U any, P Updater[S, U]](state Codec[S], update Codec[U], o
 		machine: &Machine[S, U, P]{logged: true},
 	}
 	r.replay.limit(0, r.options.ReplayMax)
+	if checked() {
+		r.checks = newChecks(checkedBytes)
+	}
 	return r
 }
 
@@ -67,7 +72,8 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 		return nil // of the log's own
 	}
 	in := reader{b: data}
-	r.now = max(r.now, in.entry())
+	version, now := in.entry()
+	r.version, r.now = version, max(r.now, now)
 	e := Entry{Index: index, Time: r.now}
 	r.replay.add(e, in.b)
 	c := &r.command
@@ -125,7 +131,6 @@ func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, er
 			if !OutcomeKnown(failed) {
 				a.Err = known.failure // which only says so
 			}
-			r.replay.skip(at)
 		}
 		r.sessions.keep(s, i, known, r.options.Results)
 		return a, nil
@@ -137,6 +142,7 @@ func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, er
 // do does what a command says. Where it fails, nothing has changed. The second
 // error is one that ends everything.
 func (r *Replicated[S, U, P]) do(c *command, e Entry) (failed, err error) {
+	at := position(e.Index, e.Position)
 	switch c.kind {
 	case commandCommit:
 		r.machine.Commit()
@@ -144,6 +150,7 @@ func (r *Replicated[S, U, P]) do(c *command, e Entry) (failed, err error) {
 		return nil, nil
 	case commandAdd:
 		if len(r.machine.log) >= r.options.Upcoming {
+			r.replay.skip(at)
 			return ErrTooMany, nil
 		}
 	}
@@ -151,11 +158,24 @@ func (r *Replicated[S, U, P]) do(c *command, e Entry) (failed, err error) {
 	if failed == nil || err != nil {
 		return nil, err
 	}
-	failed, clean := rejected(failed)
-	if clean && c.kind != commandRevert {
-		return failed, nil
+	if r.undoes(c, failed) {
+		err := r.restore(at)
+		r.replay.skip(at)
+		return failed, err
 	}
-	return failed, r.restore(position(e.Index, e.Position))
+	if r.checks != nil {
+		if err := r.unchanged(at, c, e, failed); err != nil {
+			return nil, err
+		}
+	}
+	r.replay.fail(at)
+	return failed, nil
+}
+
+// undoes reports whether a command that failed may have changed the state: then it is
+// undone.
+func (r *Replicated[S, U, P]) undoes(c *command, failed error) bool {
+	return c.kind == commandRevert || r.version == 1 || errors.Is(failed, ErrPanicked)
 }
 
 // redo does what a command says to a machine: r's own, or one that is made anew.

@@ -12,7 +12,7 @@ import (
 // tape is a state that shows which updates were applied to it, in which order.
 type tape struct {
 	values  []int64
-	trouble *trouble // of a machine in memory, where a failure may pass
+	trouble *trouble `topo:"-"` // of a machine in memory, where a failure may pass
 }
 
 // trouble makes updates and reverts fail that otherwise would not.
@@ -32,10 +32,10 @@ const (
 	well how = iota
 	rejects
 	rejectsWrapped
-	fails        // after half of its change
-	panics       // likewise
+	fails        // after half of its change, which no update may do
+	panics       // after half of its change
 	failsRevert  // well, but to undo it fails, after half of its change
-	panicsRevert // likewise
+	panicsRevert // the same, with a panic
 	rejectsRevert
 	hows
 )
@@ -86,11 +86,11 @@ func (h how) end(n *note) error {
 	err := fmt.Errorf("%w: %d", errFailed, n.value)
 	switch h {
 	case rejects:
-		return fsm.Reject(errRejected)
+		return errRejected
 	case rejectsWrapped:
-		return fmt.Errorf("wrapped: %w", fsm.Reject(errRejected))
+		return fmt.Errorf("wrapped: %w", errRejected)
 	case panics:
-		panic(fsm.Reject(err)) // a panic is none that changed nothing, whatever it says
+		panic(err)
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func TestOneDisk(t *testing.T) {
 					}
 					want = append(want, number)
 				}
-				if _, err := m.Propose(t.Context(), appendTo{0, 13, -1}); err == nil || err.Error() != errHalfWay.Error() {
+				if _, err := m.Propose(t.Context(), appendTo{0, 13, -1}); err == nil || err.Error() != errThirteen.Error() {
 					t.Errorf("an update that fails: %v", err)
 				}
 				if err := m.Close(); err != nil {

@@ -36,7 +36,7 @@ func (l *lists) equal(o *lists) bool {
 
 // appendTo appends a number to a list; where length is not -1, only if the list
 // has that length. A number divisible by 17 panics half way, one divisible by 13
-// fails half way.
+// fails.
 type appendTo struct {
 	list   int
 	number uint64
@@ -44,18 +44,18 @@ type appendTo struct {
 }
 
 var errOtherLength = errors.New("another length")
-var errHalfWay = errors.New("half way")
+var errThirteen = errors.New("divisible by 13")
 
 func (a *appendTo) Update(l *lists) error {
 	if a.length >= 0 && len(l.items[a.list]) != a.length {
-		return fsm.Reject(errOtherLength)
+		return errOtherLength
+	}
+	if a.number%13 == 0 && a.number%17 != 0 {
+		return errThirteen
 	}
 	l.items[a.list] = append(l.items[a.list], a.number)
-	switch {
-	case a.number%17 == 0:
+	if a.number%17 == 0 {
 		panic("half way")
-	case a.number%13 == 0:
-		return errHalfWay
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (a *asked) Done(r fsm.Applied) {
 	case !fsm.OutcomeKnown(r.Err):
 		out.unknown = true
 		w.count("outcome unknown")
-	default: // it has failed half way, or was never proposed
+	default: // it has failed, or was never proposed
 		w.history.put(&w.history.refused, a.in.number)
 		w.count("append failed")
 		return
