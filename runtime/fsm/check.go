@@ -20,8 +20,9 @@ var ErrChanged = errors.New("fsm: Update returned an error and had changed the s
 const (
 	checkedBytes      = 64 << 20 // of encoded states at once: 64 failing updates of a state of 1 MiB, less than a second
 	checkedBytesEach  = 64 << 10 // for each update that fails: of a state of 1 MiB then each 16th, about a millisecond each
-	checkedValues     = 8 << 20  // of fingerprints at once: 1,000 updates of a state of 8,000 values, less than a second
-	checkedValuesEach = 256      // for each update: of a state of 8,000 values then each 32nd, some microseconds each
+	checkedValues     = 1 << 20  // of fingerprints at once: 1,000 updates of a state of 1,000 values, some milliseconds
+	checkedValuesEach = 64       // for each update: of a state of 1,000 values then each 16th, less than a microsecond each
+	checkedValuesMax  = 8 << 20  // of one fingerprint: more takes longer than a tenth of a second
 )
 
 // checked reports whether what updates promise is checked in this process: in tests
@@ -59,7 +60,7 @@ func (c *checks) before(state reflect.Value) (sum uint64, checks bool) {
 	if c.cost < 0 || !c.allow(checkedValuesEach) {
 		return 0, false
 	}
-	sum, values, ok := c.print(state, checkedValues)
+	sum, values, ok := c.print(state, checkedValuesMax)
 	c.spend(values)
 	if !ok {
 		c.cost = -1 // it is too large for that, or leads to itself in too many ways
@@ -69,7 +70,7 @@ func (c *checks) before(state reflect.Value) (sum uint64, checks bool) {
 
 // after reports whether the state has that fingerprint still.
 func (c *checks) after(state reflect.Value, before uint64) bool {
-	sum, values, ok := c.print(state, checkedValues)
+	sum, values, ok := c.print(state, checkedValuesMax)
 	c.left -= values
 	return !ok || sum == before
 }

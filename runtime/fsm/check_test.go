@@ -187,11 +187,11 @@ func TestChecksAreBounded(t *testing.T) {
 // TestFingerprintsAreBounded: so are those of a large state in memory.
 func TestFingerprintsAreBounded(t *testing.T) {
 	for _, c := range []struct{ values, updates, least, most int }{
-		{100, 100_000, 100_000, 100_000}, // a small state is checked each time
-		{10_000, 500, 500, 500},          // and so is a larger one in a short test
-		{10_000, 1_000_000, 20_000, 30_000},
-		{1 << 20, 100_000, 20, 40},
-		{9 << 20, 100_000, 1, 1}, // too large for a look at it as a whole
+		{60, 100_000, 100_000, 100_000}, // a small state is checked each time
+		{1000, 1000, 1000, 1000},        // and so is a larger one in a short test
+		{1000, 1_000_000, 60_000, 70_000},
+		{1 << 20, 100_000, 5, 10},
+		{9 << 20, 1_000_000, 1, 1}, // too large for a look at it as a whole
 	} {
 		if n := fsm.Fingerprints(make([]bool, c.values), c.updates); n < c.least || n > c.most {
 			t.Errorf("of %d updates of %d values %d are checked, want %d to %d", c.updates, c.values, n, c.least, c.most)

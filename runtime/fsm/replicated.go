@@ -21,7 +21,7 @@ type Replicated[S, U any, P Updater[S, U]] struct {
 	index    uint64 // of the last entry
 	now      int64  // its time
 	replay   replay
-	version  byte   // of the entry that is being applied
+	version  byte // of the entry that is being applied
 	checks   *checks
 	broken   error // nothing can be applied any more
 
