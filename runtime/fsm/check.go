@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/internal/race"
@@ -27,13 +28,13 @@ const (
 
 // checked reports whether what updates promise is checked in this process: in tests
 // and in builds with -race, and not while benchmarks measure what a program does.
-var checked = func() bool {
+var checked = sync.OnceValue(func() bool {
 	if testing.Testing() {
 		bench := flag.Lookup("test.bench")
 		return bench == nil || bench.Value.String() == ""
 	}
 	return race.Enabled
-}
+})
 
 // checks bounds what checking costs.
 type checks struct {

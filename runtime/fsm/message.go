@@ -33,13 +33,6 @@ type Entry struct {
 	Time     int64  // the proposer's wall clock in Unix nanoseconds; never less than that of the update before
 }
 
-// Codec makes bytes of a value and a value of bytes. Consume is given a zero
-// value, and keeps nothing of b.
-type Codec[T any] struct {
-	Append  func(b []byte, v *T) ([]byte, error)
-	Consume func(b []byte, v *T) error
-}
-
 // Proposal asks a machine to apply and commit an update, and for its [Outcome].
 type Proposal[U any] struct {
 	Proposer int // instance of the controller, to which the outcome goes

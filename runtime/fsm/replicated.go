@@ -230,22 +230,3 @@ func (r *Replicated[S, U, P]) Sessions() int { return len(r.sessions.of) }
 
 // position is that of a command in the log.
 func position(index uint64, in int) uint64 { return index<<positionBits | uint64(in) }
-
-// append and consume are the codec's own, with a panic made an error.
-func (c Codec[T]) append(b []byte, v *T) (_ []byte, err error) {
-	defer recovered(&err)
-	return c.Append(b, v)
-}
-
-func (c Codec[T]) consume(b []byte, v *T) (err error) {
-	defer recovered(&err)
-	return c.Consume(b, v)
-}
-
-var errCodecPanicked = errors.New("codec panicked")
-
-func recovered(err *error) {
-	if value := recover(); value != nil {
-		*err = fmt.Errorf("%w: %v", errCodecPanicked, value)
-	}
-}

@@ -24,6 +24,8 @@ type Machine[S, U any, P fsm.Updater[S, U]] struct {
 	update  fsm.Codec[U]
 	machine *fsm.Replicated[S, U, P]
 
+	scratches sync.Pool // of *scratch[U]
+
 	mu     sync.Mutex
 	node   *Node // nil before Start, and under a Stepper
 	leave  func() error
@@ -176,23 +178,32 @@ func (m *Machine[S, U, P]) Propose(ctx context.Context, u U) (fsm.Applied, error
 		return fsm.Applied{}, err
 	}
 	c := n.newCall()
-	if c.data, err = m.encode(c.data[:0], &u); err != nil {
+	if c.data, err = m.encode(c.data[:0], u); err != nil {
 		c.release()
 		return fsm.Applied{}, err
 	}
 	return n.propose(ctx, Update, c)
 }
 
-// encode writes an update.
-func (m *Machine[S, U, P]) encode(b []byte, u *U) ([]byte, error) {
-	b, err := m.update.Append(b, u)
-	switch {
-	case err != nil:
-		return b, fmt.Errorf("raft: the update cannot be written: %w", err)
-	case len(b) > updateBytesMax:
-		return b, fmt.Errorf("%w: %d bytes, at most %d", fsm.ErrTooLarge, len(b), updateBytesMax)
+// scratch is room for an update, and for what is read of it.
+type scratch[U any] struct{ update, read U }
+
+// encode appends an update to b, and checks that it can be read: in the log, one that
+// cannot would end every node.
+func (m *Machine[S, U, P]) encode(b []byte, u U) ([]byte, error) {
+	s, _ := m.scratches.Get().(*scratch[U])
+	if s == nil {
+		s = new(scratch[U])
 	}
-	return b, nil
+	s.update = u
+	begin := len(b)
+	b, err := m.update.Encode(b, &s.update, &s.read)
+	*s = scratch[U]{}
+	m.scratches.Put(s)
+	if n := len(b) - begin; err == nil && n > updateBytesMax {
+		err = fmt.Errorf("%w: %d bytes, at most %d", fsm.ErrTooLarge, n, updateBytesMax)
+	}
+	return b, err
 }
 
 // updateBytesMax bounds an update: the others wait behind it at each hop.
@@ -223,7 +234,7 @@ func (m *Machine[S, U, P]) ProposeAs(ctx context.Context, session, sequence uint
 	if sequence == 0 {
 		return fsm.Applied{}, errors.New("raft: sequences begin at 1")
 	}
-	data, err := m.encode(nil, &u)
+	data, err := m.encode(nil, u)
 	if err != nil {
 		return fsm.Applied{}, err
 	}

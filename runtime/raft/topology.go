@@ -74,7 +74,7 @@ func (a *ask[S, U, P]) Done(r fsm.Applied) {
 func (t *inTopology[S, U, P]) ReceiveProposal(ctx context.Context, p *fsm.Proposal[U]) error {
 	a := &ask[S, U, P]{t: t, outcome: fsm.Outcome[U]{Proposer: p.Proposer, Update: p.Update}}
 	var err error
-	if a.data, err = t.m.encode(nil, &a.outcome.Update); err != nil {
+	if a.data, err = t.m.encode(nil, p.Update); err != nil {
 		t.host.Owe()
 		a.answered(fsm.Applied{Err: err})
 		return nil
@@ -189,17 +189,22 @@ func (t *inTopology[S, U, P]) step(kind Kind, data []byte, w Waiter) error {
 	return nil
 }
 
-// ReceiveUpdates adds updates: applied, and not yet committed.
+// ReceiveUpdates adds updates: applied, and not yet committed. After an error of a
+// codec none is added.
 func (t *inTopology[S, U, P]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) (err error) {
+	groups := make([]*group, 0, 1+len(m.Updates)/groupMax)
 	for updates := range slices.Chunk(m.Updates, groupMax) {
 		g := t.newGroup()
 		for i := range updates {
 			begin := len(g.data)
-			if g.data, err = t.m.encode(g.data, &updates[i]); err != nil {
+			if g.data, err = t.m.encode(g.data, updates[i]); err != nil {
 				return err
 			}
 			g.list = append(g.list, proposal{Add, g.data[begin:len(g.data):len(g.data)], g})
 		}
+		groups = append(groups, g)
+	}
+	for _, g := range groups {
 		if err := t.propose(ctx, g); err != nil {
 			return err
 		}

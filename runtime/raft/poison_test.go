@@ -1,0 +1,172 @@
+package raft_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// poison is an update that its codec writes, and cannot always read.
+type poison int64
+
+const (
+	unreadable  poison = -1
+	panics      poison = -2 // when it is read
+	panicsFirst poison = -3 // when it is written
+	unwritable  poison = -4
+	unsteady    poison = -5 // it is written in other bytes each time
+)
+
+type total int64
+
+func (p *poison) Update(t *total) error { *t += total(*p); return nil }
+func (p *poison) Revert(t *total) error { *t -= total(*p); return nil }
+
+var (
+	errCodec  = errors.New("no such poison")
+	unsteadys int64
+)
+
+var poisonCodec = fsm.Codec[poison]{
+	Append: func(b []byte, p *poison) ([]byte, error) {
+		switch *p {
+		case panicsFirst:
+			panic(errCodec)
+		case unwritable:
+			return b, errCodec
+		case unsteady:
+			unsteadys++
+			return binary.AppendVarint(binary.AppendVarint(b, int64(*p)), unsteadys), nil
+		}
+		return binary.AppendVarint(b, int64(*p)), nil
+	},
+	Consume: func(b []byte, p *poison) error {
+		v, _ := binary.Varint(b)
+		switch *p = poison(v); *p {
+		case unreadable:
+			return errCodec
+		case panics:
+			panic(errCodec)
+		}
+		return nil
+	},
+}
+
+var totalCodec = fsm.Codec[total]{
+	Append:  func(b []byte, t *total) ([]byte, error) { return binary.AppendVarint(b, int64(*t)), nil },
+	Consume: func(b []byte, t *total) error { v, _ := binary.Varint(b); *t = total(v); return nil },
+}
+
+// openPoisoned starts a machine on a disk.
+func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, poison, *poison] {
+	t.Helper()
+	m, err := raft.New[total, poison](raft.Config{
+		Dir: dir, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler),
+	}, totalCodec, poisonCodec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(context.Background(), host); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// TestPoison: an update that its codec cannot read, or write, is refused where it is
+// proposed, in whatever way, and the log never holds it.
+func TestPoison(t *testing.T) {
+	dir := t.TempDir()
+	m := openPoisoned(t, dir, nil)
+	session, err := m.OpenSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, p poison, err error) {
+		t.Helper()
+		if !errors.Is(err, fsm.ErrCodec) || !fsm.OutcomeKnown(err) || !strings.Contains(err.Error(), "raft_test.poison") {
+			t.Errorf("%s of %d: %v", what, p, err)
+		}
+		if says := strings.Contains(err.Error(), errCodec.Error()); says != (p != unsteady) {
+			t.Errorf("%s of %d: %v", what, p, err)
+		}
+	}
+	all := []poison{unreadable, panics, panicsFirst, unwritable, unsteady}
+	for i, p := range all {
+		_, err := m.Propose(t.Context(), p)
+		refused("Propose", p, err)
+		_, err = m.ProposeAs(t.Context(), session, uint64(i)+1, p)
+		refused("ProposeAs", p, err)
+		if _, err := m.Propose(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	h := newPoisonHost()
+	m = openPoisoned(t, dir, h)
+	for _, p := range all {
+		if err := m.ReceiveProposal(t.Context(), &fsm.Proposal[poison]{Update: p}); err != nil {
+			t.Fatal(err)
+		}
+		h.turn(t, m)
+		refused("ReceiveProposal", p, h.outcomes[len(h.outcomes)-1].Err)
+		many := make([]poison, 1000)
+		many[999] = p
+		refused("ReceiveUpdates", p, m.ReceiveUpdates(t.Context(), &fsm.Updates[poison]{Updates: many}))
+	}
+	if err := m.ReceiveGetUpcoming(t.Context(), &fsm.GetUpcoming{}); err != nil {
+		t.Fatal(err)
+	}
+	h.turn(t, m)
+	if n := len(h.upcoming[0].Updates); n != 0 {
+		t.Errorf("%d updates of the refused messages were added", n)
+	}
+	if err := m.Read(t.Context(), func(s *total) {
+		if *s != total(len(all)) {
+			t.Errorf("the state is %d, want %d", *s, len(all))
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// poisonHost is a pool of one machine.
+type poisonHost struct {
+	woken    chan struct{}
+	outcomes []fsm.Outcome[poison]
+	upcoming []fsm.Upcoming[poison]
+}
+
+func newPoisonHost() *poisonHost { return &poisonHost{woken: make(chan struct{}, 1)} }
+
+func (h *poisonHost) Owe()          {}
+func (h *poisonHost) Paid()         {}
+func (h *poisonHost) Stepped() bool { return false }
+func (h *poisonHost) Wake() {
+	select {
+	case h.woken <- struct{}{}:
+	default:
+	}
+}
+func (h *poisonHost) Outcome(o fsm.Outcome[poison])   { h.outcomes = append(h.outcomes, o) }
+func (h *poisonHost) Upcoming(u fsm.Upcoming[poison]) { h.upcoming = append(h.upcoming, u) }
+
+// turn waits for a turn with an answer.
+func (h *poisonHost) turn(t *testing.T, m *raft.Machine[total, poison, *poison]) {
+	t.Helper()
+	for before := len(h.outcomes) + len(h.upcoming); len(h.outcomes)+len(h.upcoming) == before; {
+		<-h.woken
+		if err := m.Answer(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
