@@ -155,8 +155,8 @@ func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
 	}
 	a.SetPeer("n2", "127.0.0.1:1")
 	a.SetPeer("n2", address)
+	before := received.Load()
 	await(t, "a message arrives", func() bool {
-		before := received.Load()
 		a.Send("n2", number(0))
 		return received.Load() > before
 	})
