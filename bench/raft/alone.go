@@ -30,7 +30,7 @@ func OpenAlone(dir string, sync wal.Sync, inTopology bool) (*Alone, error) {
 		host = a
 	}
 	var err error
-	a.m, err = openMachineIn(raft.Config{Dir: dir, Sync: sync}, host)
+	a.m, err = openMachineIn[count](raft.Config{Dir: dir, Sync: sync}, countCodec, host)
 	return a, err
 }
 

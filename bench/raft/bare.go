@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,8 @@ import (
 const bareGroup = 1 // of messages in the transport
 
 // bareLoops are three loops around the engine, with as little as there can be: no
-// types, no sessions, no snapshots; a peer is trusted, and who asks twice is
-// counted twice.
+// types and no sessions; a peer is trusted, and who asks twice is counted twice.
+// Snapshots are taken where there is as much to forget as there is for ours.
 type bareLoops struct {
 	loops   []*bareLoop
 	leader  *bareLoop
@@ -36,13 +37,18 @@ type bareLoops struct {
 type bareLoop struct {
 	id      uint64
 	batched bool
+	bytes   int             // of a command
 	waiters []chan struct{} // nil but where commands are proposed
 	log     wal.Log
 	link    transport.Transport
 	storage *etcd.MemoryStorage
 	node    *etcd.RawNode
+	members *pb.ConfState
 	n       uint64 // the state
+	applied uint64 // index
+	kept    int    // bytes of the entries in storage
 	leads   atomic.Bool
+	term    atomic.Uint64
 
 	mu        sync.Mutex
 	messages  []*pb.Message
@@ -53,21 +59,21 @@ type bareLoop struct {
 	err       error // set before done is closed
 }
 
-func bare(dir string, callers int) (Group, error)        { return openBare(dir, callers, false) }
-func bareBatched(dir string, callers int) (Group, error) { return openBare(dir, callers, true) }
+func bare(dir string, l Load) (Group, error)        { return openBare(dir, l, false) }
+func bareBatched(dir string, l Load) (Group, error) { return openBare(dir, l, true) }
 
-func openBare(dir string, callers int, batched bool) (Group, error) {
+func openBare(dir string, load Load, batched bool) (Group, error) {
 	peers, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	g := &bareLoops{waiters: make([]chan struct{}, callers)}
+	g := &bareLoops{waiters: make([]chan struct{}, load.Callers)}
 	for i := range g.waiters {
 		g.waiters[i] = make(chan struct{}, 1)
 	}
 	for i, name := range names {
 		l := &bareLoop{
-			id: uint64(i + 1), batched: batched,
+			id: uint64(i + 1), batched: batched, bytes: load.Bytes,
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		}
 		if i == 0 {
@@ -108,6 +114,7 @@ func (l *bareLoop) open(dir, name string, peers map[string]string) (err error) {
 	for i := range names {
 		members.Voters = append(members.Voters, uint64(i+1))
 	}
+	l.members = members
 	first := &pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: members}}
 	l.storage = etcd.NewMemoryStorage()
 	if err := errors.Join(l.storage.ApplySnapshot(first), l.log.SaveSnapshot(first)); err != nil {
@@ -146,7 +153,7 @@ func (l *bareLoop) ring() {
 // Propose gives the loop a command that begins with the caller's number.
 func (g *bareLoops) Propose(ctx context.Context, caller int) error {
 	l := g.leader
-	command := make([]byte, commandBytes)
+	command := make([]byte, l.bytes)
 	binary.LittleEndian.PutUint64(command, uint64(caller))
 	l.mu.Lock()
 	l.proposals = append(l.proposals, command)
@@ -222,10 +229,17 @@ func (l *bareLoop) propose(commands [][]byte) error {
 // work does what the engine asks for: a leader's entries travel while its own disk
 // writes them.
 func (l *bareLoop) work(ready etcd.Ready) error {
-	leads := l.node.BasicStatus().RaftState == etcd.StateLeader
+	status := l.node.BasicStatus()
+	leads := status.RaftState == etcd.StateLeader
 	l.leads.Store(leads)
+	l.term.Store(status.GetTerm())
 	if leads {
 		l.send(ready.Messages)
+	}
+	if !etcd.IsEmptySnap(ready.Snapshot) {
+		if err := l.install(ready.Snapshot); err != nil {
+			return err
+		}
 	}
 	if len(ready.Entries) > 0 || !etcd.IsEmptyHardState(ready.HardState) {
 		if err := l.log.Save(ready.HardState, ready.Entries, ready.MustSync); err != nil {
@@ -243,11 +257,60 @@ func (l *bareLoop) work(ready etcd.Ready) error {
 	if err := l.storage.Append(ready.Entries); err != nil {
 		return err
 	}
+	for _, e := range ready.Entries {
+		l.kept += len(e.Data)
+	}
 	for _, e := range ready.CommittedEntries {
 		l.apply(e.Data)
+		l.applied = e.GetIndex()
 	}
 	l.node.Advance(ready)
-	return nil
+	if l.kept < bareSnapshotBytes+bareTrailingBytes {
+		return nil
+	}
+	return l.snapshot()
+}
+
+// When a snapshot is taken, and what is kept behind it: as in package raft.
+const (
+	bareSnapshotBytes = 256 << 20
+	bareTrailingBytes = 64 << 20
+)
+
+// snapshot takes one and forgets the entries that it holds, but for the last ones.
+func (l *bareLoop) snapshot() error {
+	s, err := l.storage.CreateSnapshot(l.applied, l.members, binary.LittleEndian.AppendUint64(nil, l.n))
+	if err != nil {
+		return err
+	}
+	if err := l.log.SaveSnapshot(s); err != nil {
+		return err
+	}
+	first, err := l.storage.FirstIndex()
+	if err != nil {
+		return err
+	}
+	list, err := l.storage.Entries(first, l.applied+1, math.MaxUint64)
+	if err != nil {
+		return err
+	}
+	trailing := 0
+	for ; len(list) > 0 && trailing < bareTrailingBytes; list = list[:len(list)-1] {
+		trailing += len(list[len(list)-1].Data)
+	}
+	for _, e := range list {
+		l.kept -= len(e.Data)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return l.storage.Compact(list[len(list)-1].GetIndex())
+}
+
+// install takes a snapshot of the leader.
+func (l *bareLoop) install(s *pb.Snapshot) error {
+	l.n, l.applied, l.kept = binary.LittleEndian.Uint64(s.Data), s.GetMetadata().GetIndex(), 0
+	return errors.Join(l.log.SaveSnapshot(s), l.storage.ApplySnapshot(s))
 }
 
 func (l *bareLoop) send(messages []*pb.Message) {
@@ -261,12 +324,21 @@ func (l *bareLoop) send(messages []*pb.Message) {
 }
 
 func (l *bareLoop) apply(commands []byte) {
-	for ; len(commands) >= commandBytes; commands = commands[commandBytes:] {
+	for ; len(commands) >= l.bytes; commands = commands[l.bytes:] {
 		l.n++
 		if l.waiters != nil {
 			l.waiters[binary.LittleEndian.Uint64(commands)] <- struct{}{}
 		}
 	}
+}
+
+// Counts asks all three.
+func (g *bareLoops) Counts() (c Counts) {
+	for _, l := range g.loops {
+		c.Dropped += l.link.Stats().Dropped
+		c.Term = max(c.Term, l.term.Load())
+	}
+	return c
 }
 
 func (g *bareLoops) Close() error {

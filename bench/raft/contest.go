@@ -24,15 +24,16 @@ const warm = 100 * time.Millisecond
 
 // Contest is what subjects did, one sample a round.
 type Contest struct {
-	Callers  int
+	Load
 	Subjects []Subject
 	Samples  map[string][]Sample // by subject
+	Counts   map[string]Counts   // by subject: since it was opened, of those that count
 	Syncs    []float64           // the disk's own rate, one a round
 }
 
 // Run has the subjects take turns, in another order each round.
-func Run(subjects []Subject, callers int, e Effort) (c Contest, err error) {
-	c = Contest{Callers: callers, Subjects: subjects, Samples: map[string][]Sample{}}
+func Run(subjects []Subject, l Load, e Effort) (c Contest, err error) {
+	c = Contest{Load: l, Subjects: subjects, Samples: map[string][]Sample{}, Counts: map[string]Counts{}}
 	dir, err := os.MkdirTemp(e.Dir, "raft")
 	if err != nil {
 		return c, err
@@ -44,11 +45,12 @@ func Run(subjects []Subject, callers int, e Effort) (c Contest, err error) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			return c, err
 		}
-		if groups[i], err = s.Open(folder, callers); err != nil {
+		if groups[i], err = s.Open(folder, l); err != nil {
 			return c, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		defer func() { err = errors.Join(err, groups[i].Close()) }()
 	}
+	before := counts(subjects, groups)
 	for range e.Rounds {
 		rate, err := SyncRate(dir, warm)
 		if err != nil {
@@ -57,17 +59,31 @@ func Run(subjects []Subject, callers int, e Effort) (c Contest, err error) {
 		c.Syncs = append(c.Syncs, rate)
 		for _, i := range rand.Perm(len(subjects)) {
 			name := subjects[i].Name
-			if _, err := DriveFor(groups[i], callers, warm); err != nil {
+			if _, err := DriveFor(groups[i], l.Callers, warm); err != nil {
 				return c, fmt.Errorf("%s: %w", name, err)
 			}
-			sample, err := DriveFor(groups[i], callers, e.Run)
+			sample, err := DriveFor(groups[i], l.Callers, e.Run)
 			if err != nil {
 				return c, fmt.Errorf("%s: %w", name, err)
 			}
 			c.Samples[name] = append(c.Samples[name], sample)
 		}
 	}
+	for name, after := range counts(subjects, groups) {
+		c.Counts[name] = Counts{Dropped: after.Dropped - before[name].Dropped, Term: after.Term - before[name].Term}
+	}
 	return c, nil
+}
+
+// counts are those of the groups that count.
+func counts(subjects []Subject, groups []Group) map[string]Counts {
+	all := map[string]Counts{}
+	for i, s := range subjects {
+		if g, ok := groups[i].(Counted); ok {
+			all[s.Name] = g.Counts()
+		}
+	}
+	return all
 }
 
 // Times is how many times as fast a subject is as another: the median of the

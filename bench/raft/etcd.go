@@ -23,12 +23,12 @@ type etcdGroup struct {
 	value   string
 }
 
-func etcdServer(dir string, callers int) (Group, error) {
+func etcdServer(dir string, l Load) (Group, error) {
 	configs, err := etcdConfigs(dir)
 	if err != nil {
 		return nil, err
 	}
-	g := &etcdGroup{value: strings.Repeat("x", commandBytes), keys: make([]string, callers)}
+	g := &etcdGroup{value: strings.Repeat("x", l.Bytes), keys: make([]string, l.Callers)}
 	for i := range g.keys {
 		g.keys[i] = fmt.Sprint("k", i)
 	}

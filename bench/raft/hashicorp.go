@@ -19,6 +19,7 @@ var discard = stdlog.New(io.Discard, "", 0)
 
 // hashiGroup is hashicorp/raft three times.
 type hashiGroup struct {
+	bytes  int // of a command
 	nodes  []*hashiraft.Raft
 	leader atomic.Pointer[hashiraft.Raft]
 	close  []func() error
@@ -37,8 +38,8 @@ func (c *hashiCounter) ApplyBatch(list []*hashiraft.Log) []any {
 func (*hashiCounter) Snapshot() (hashiraft.FSMSnapshot, error) { return nil, errNoSnapshots }
 func (*hashiCounter) Restore(io.ReadCloser) error              { return errNoSnapshots }
 
-func hashicorp(dir string, _ int) (Group, error) {
-	g := new(hashiGroup)
+func hashicorp(dir string, l Load) (Group, error) {
+	g := &hashiGroup{bytes: l.Bytes}
 	if err := g.open(dir); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -93,7 +94,7 @@ func (g *hashiGroup) open(dir string) error {
 // many callers a lease may run out.
 func (g *hashiGroup) Propose(ctx context.Context, _ int) error {
 	for {
-		err := g.leader.Load().Apply(make([]byte, commandBytes), patience).Error()
+		err := g.leader.Load().Apply(make([]byte, g.bytes), patience).Error()
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return err

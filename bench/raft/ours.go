@@ -9,6 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
 const topology, group = "bench", "counter"
@@ -16,26 +17,32 @@ const topology, group = "bench", "counter"
 type machine = raft.Machine[counter, count, *count]
 
 // ours are three machines.
-type ours struct {
-	machines []*machine
-	leader   *machine
-	command  count
+type ours[U any, P fsm.Updater[counter, U]] struct {
+	machines []*raft.Machine[counter, U, P]
+	links    []transport.Transport
+	leader   *raft.Machine[counter, U, P]
+	update   U
 }
 
-func overGRPC(dir string, _ int) (Group, error) {
+func overGRPC(dir string, l Load) (Group, error) {
 	peers, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	return openOurs(dir, peers, func(string) (transport.Transport, error) { return nil, nil })
+	return openLoad(dir, l, peers, func(name string) (transport.Transport, error) {
+		return grpc.Listen(grpc.Config{
+			Node: name, Topology: topology, Version: "1", Address: peers[name], Peers: peers,
+			Logger: slog.New(slog.DiscardHandler),
+		})
+	})
 }
 
-func overMemory(dir string, _ int) (Group, error) {
+func overMemory(dir string, l Load) (Group, error) {
 	peers := map[string]string{}
 	for _, name := range names {
 		peers[name] = name
 	}
-	return openOurs(dir, peers, transport.NewMemory(transport.MemoryOptions{}).Join)
+	return openLoad(dir, l, peers, transport.NewMemory(transport.MemoryOptions{}).Join)
 }
 
 // loopback are the names with addresses where nobody listens yet.
@@ -51,17 +58,28 @@ func loopback() (map[string]string, error) {
 	return peers, nil
 }
 
-func openOurs(dir string, peers map[string]string, link func(name string) (transport.Transport, error)) (Group, error) {
-	g := new(ours)
+type linkTo = func(name string) (transport.Transport, error)
+
+// openLoad opens machines whose updates have the size that is asked for.
+func openLoad(dir string, l Load, peers map[string]string, link linkTo) (Group, error) {
+	if l.Bytes == CommandBytes {
+		return openOurs(dir, peers, link, countCodec, count{})
+	}
+	return openOurs(dir, peers, link, blobCodec, blob{make([]byte, l.Bytes)})
+}
+
+func openOurs[U any, P fsm.Updater[counter, U]](dir string, peers map[string]string, link linkTo, codec fsm.Codec[U], update U) (Group, error) {
+	g := &ours[U, P]{update: update}
 	for _, name := range names {
 		t, err := link(name)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
-		m, err := openMachine(raft.Config{
+		g.links = append(g.links, t)
+		m, err := openMachineIn[U, P](raft.Config{
 			Node: name, Peers: maps.Clone(peers), Dir: dir, Transport: t,
 			Heartbeat: heartbeat, ElectionTimeout: election, Forward: true,
-		})
+		}, codec, nil)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
@@ -82,28 +100,42 @@ func openOurs(dir string, peers map[string]string, link func(name string) (trans
 }
 
 // openMachine starts one.
-func openMachine(c raft.Config) (*machine, error) { return openMachineIn(c, nil) }
+func openMachine(c raft.Config) (*machine, error) {
+	return openMachineIn[count](c, countCodec, nil)
+}
 
 // openMachineIn starts one as a processor in a topology's pool.
-func openMachineIn(c raft.Config, host fsm.Host) (*machine, error) {
+func openMachineIn[U any, P fsm.Updater[counter, U]](c raft.Config, codec fsm.Codec[U], host fsm.Host) (*raft.Machine[counter, U, P], error) {
 	c.Topology, c.Group = topology, group
 	c.Logger = slog.New(slog.DiscardHandler)
-	m, err := raft.New[counter, count](c, counterCodec, countCodec)
+	m, err := raft.New[counter, U, P](c, counterCodec, codec)
 	if err != nil {
 		return nil, err
 	}
 	return m, m.Start(context.Background(), host)
 }
 
-func (g *ours) Propose(ctx context.Context, _ int) error {
-	_, err := g.leader.Propose(ctx, g.command)
+func (g *ours[U, P]) Propose(ctx context.Context, _ int) error {
+	_, err := g.leader.Propose(ctx, g.update)
 	return err
 }
 
-func (g *ours) Close() error {
+// Counts asks all three.
+func (g *ours[U, P]) Counts() (c Counts) {
+	for i, m := range g.machines {
+		c.Dropped += g.links[i].Stats().Dropped
+		c.Term = max(c.Term, m.Status().Term)
+	}
+	return c
+}
+
+func (g *ours[U, P]) Close() error {
 	var failed error
 	for _, m := range g.machines {
 		failed = errors.Join(failed, m.Close())
+	}
+	for _, l := range g.links {
+		failed = errors.Join(failed, l.Close())
 	}
 	return failed
 }

@@ -18,7 +18,7 @@ func BenchmarkPropose(b *testing.B) {
 	for _, s := range Subjects() {
 		for _, callers := range proposers {
 			b.Run(fmt.Sprintf("%s/%d", s.Name, callers), func(b *testing.B) {
-				g, err := s.Open(b.TempDir(), callers)
+				g, err := s.Open(b.TempDir(), Load{callers, CommandBytes})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -43,7 +43,7 @@ func TestSubjectsApplyAll(t *testing.T) {
 	for _, s := range Subjects() {
 		t.Run(s.Name, func(t *testing.T) {
 			const callers, n = 7, 100
-			g, err := s.Open(t.TempDir(), callers)
+			g, err := s.Open(t.TempDir(), Load{callers, CommandBytes})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,11 +12,13 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
+// CommandBytes is the size of an update where sizes are not compared.
+const CommandBytes = 64
+
 const (
-	commandBytes = 64
-	heartbeat    = 100 * time.Millisecond // of all subjects
-	election     = time.Second
-	patience     = 20 * time.Second // for a leader, and for an answer: more is an error and not a figure
+	heartbeat = 100 * time.Millisecond // of all subjects
+	election  = time.Second
+	patience  = 20 * time.Second // for a leader, and for an answer: more is an error and not a figure
 )
 
 // Group is three replicas that run.
@@ -26,10 +29,27 @@ type Group interface {
 	Close() error
 }
 
+// Load is what a group is opened for.
+type Load struct {
+	Callers int // that propose at the same time
+	Bytes   int // of an update
+}
+
+// Counted is a group that knows what its network and its elections did.
+type Counted interface {
+	Counts() Counts
+}
+
+// Counts are what must not happen while a group is measured, since it was opened.
+type Counts struct {
+	Dropped uint64 // messages, by the transports of all replicas
+	Term    uint64 // the highest: each election takes a new one
+}
+
 // Subject is a way to replicate a counter.
 type Subject struct {
 	Name string
-	Open func(dir string, callers int) (Group, error)
+	Open func(dir string, l Load) (Group, error)
 }
 
 // Subjects are all; the first is what goals are about.
@@ -49,11 +69,22 @@ var names = []string{"n1", "n2", "n3"}
 // counter is the state of our machine, and count its update.
 type (
 	counter struct{ n uint64 }
-	count   [commandBytes]byte
+	count   [CommandBytes]byte
 )
 
 func (*count) Update(c *counter) error { c.n++; return nil }
 func (*count) Revert(c *counter) error { c.n--; return nil }
+
+// blob is an update of any size.
+type blob struct{ data []byte }
+
+func (*blob) Update(c *counter) error { c.n++; return nil }
+func (*blob) Revert(c *counter) error { c.n--; return nil }
+
+var blobCodec = fsm.Codec[blob]{
+	Append:  func(b []byte, v *blob) ([]byte, error) { return append(b, v.data...), nil },
+	Consume: func(b []byte, v *blob) error { v.data = bytes.Clone(b); return nil },
+}
 
 var errLength = errors.New("wrong length")
 
@@ -71,7 +102,7 @@ var counterCodec = fsm.Codec[counter]{
 var countCodec = fsm.Codec[count]{
 	Append: func(b []byte, c *count) ([]byte, error) { return append(b, c[:]...), nil },
 	Consume: func(b []byte, c *count) error {
-		if copy(c[:], b) != commandBytes {
+		if copy(c[:], b) != CommandBytes {
 			return errLength
 		}
 		return nil

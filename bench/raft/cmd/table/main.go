@@ -29,9 +29,10 @@ func run() error {
 	rounds := flag.Int("rounds", 7, "how often subjects take turns")
 	duration := flag.Duration("run", 400*time.Millisecond, "of one subject in one round")
 	dir := flag.String("dir", "", "a folder on the disk to measure; default: that of temporary files")
-	only := flag.String("only", "", "a regular expression: propose, local, election, restart")
+	only := flag.String("only", "", "a regular expression: propose, sizes, local, election, restart")
 	wanted := flag.String("subjects", "", "a regular expression")
 	callers := flag.String("callers", "1,64,1024", "numbers of proposers")
+	bytes := flag.String("bytes", "64,1024,4096,65536,262144,1048576", "sizes of updates, at least 8")
 	flag.Parse()
 	parts, err := regexp.Compile(*only)
 	if err != nil {
@@ -41,7 +42,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	numbers, err := parseNumbers(*callers)
+	numbers, err := parseNumbers("callers", *callers, 1)
+	if err != nil {
+		return err
+	}
+	sizes, err := parseNumbers("bytes", *bytes, 8)
 	if err != nil {
 		return err
 	}
@@ -59,6 +64,7 @@ func run() error {
 		run  func() error
 	}{
 		{"propose", func() error { return t.proposals(numbers) }},
+		{"sizes", func() error { return t.sizes(sizes, numbers) }},
 		{"local", t.local},
 		{"election", t.election},
 		{"restart", t.restart},
@@ -73,11 +79,11 @@ func run() error {
 	return t.printGoals()
 }
 
-func parseNumbers(list string) (numbers []int, err error) {
+func parseNumbers(name, list string, least int) (numbers []int, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-callers: %q is no number of proposers", text)
+		if err != nil || n < least {
+			return nil, fmt.Errorf("-%s: must be numbers of at least %d, got %q", name, least, text)
 		}
 		numbers = append(numbers, n)
 	}

@@ -80,7 +80,7 @@ func (t *table) printGoals() error {
 // proposals compares the subjects at each number of proposers.
 func (t *table) proposals(callers []int) error {
 	for _, n := range callers {
-		c, err := raft.Run(t.subjects, n, t.effort)
+		c, err := raft.Run(t.subjects, raft.Load{Callers: n, Bytes: raft.CommandBytes}, t.effort)
 		if err != nil {
 			return err
 		}
