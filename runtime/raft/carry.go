@@ -80,5 +80,8 @@ func (c *carried) SetPeer(name, address string) {}
 func (c *carried) RemovePeer(name string)       {}
 func (c *carried) Close() error                 { return nil }
 
+// PeerAddress knows nothing: the controller finds the way.
+func (c *carried) PeerAddress(name string) (address string, ok bool) { return "", false }
+
 // Stats knows nothing: edges count what the controller carries.
 func (c *carried) Stats() transport.Stats { return transport.Stats{} }

@@ -61,7 +61,7 @@ func (n *Node) send(list []Message) {
 		if len(n.outgoing[m.To]) == 0 {
 			n.order = append(n.order, m.To)
 		}
-		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload})
+		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload, Class: classOf(m.GetType())})
 	}
 	for _, to := range n.order {
 		if name := n.nameOf(to); name != "" {
@@ -111,4 +111,18 @@ func (n *Node) learnPeers(list []Member) {
 			t.SetPeer(m.Name, m.Address)
 		}
 	}
+}
+
+// classOf is what a message may overtake. A heartbeat or a vote is useless behind
+// an append of many bytes, and neither relies on what was sent before it: a
+// heartbeat commits no more than the follower is known to have. A snapshot is
+// behind all others, since nothing is appended at a follower that waits for one.
+func classOf(t pb.MessageType) transport.Class {
+	switch t {
+	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp:
+		return transport.Urgent
+	case pb.MsgSnap:
+		return transport.Bulk
+	}
+	return transport.Ordered
 }

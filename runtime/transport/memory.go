@@ -7,16 +7,10 @@ import (
 	"sync"
 )
 
-// What waits on one link of a [Memory], if its maker does not say otherwise.
-const (
-	queueMessages = 16384    // some milliseconds of a busy group
-	queueBytes    = 64 << 20 // as for a peer over the network
-)
-
-// MemoryOptions bound what waits from one node to another.
+// MemoryOptions bound what waits from one node to another, for each group and class.
 type MemoryOptions struct {
 	QueueMessages int // default 16384
-	QueueBytes    int // default 64 MiB; one message that is larger goes alone
+	QueueBytes    int // default 128 MiB; one message that is larger goes alone
 }
 
 // Memory joins nodes of one process: for tests and benchmarks of what runs on a
@@ -32,10 +26,10 @@ type Memory struct {
 // NewMemory returns one without nodes.
 func NewMemory(o MemoryOptions) *Memory {
 	if o.QueueMessages <= 0 {
-		o.QueueMessages = queueMessages
+		o.QueueMessages = QueueMessages
 	}
 	if o.QueueBytes <= 0 {
-		o.QueueBytes = queueBytes
+		o.QueueBytes = QueueBytes
 	}
 	return &Memory{options: o, nodes: make(map[string]*memoryNode), cut: make(map[[2]string]bool)}
 }
@@ -128,6 +122,14 @@ func (n *memoryNode) SetPeer(name, _ string) {
 	delete(n.removed, name)
 }
 
+// PeerAddress is the name itself, of a node that has sent something.
+func (n *memoryNode) PeerAddress(name string) (address string, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.peers[name]
+	return name, c != nil && c.Received.Load()+c.Unclaimed.Load() > 0
+}
+
 func (n *memoryNode) RemovePeer(name string) {
 	n.mu.Lock()
 	n.removed[name] = true
@@ -189,129 +191,4 @@ func (n *memoryNode) enter() bool {
 		n.inside.Add(1)
 	}
 	return !n.closed
-}
-
-// lane is the way from one node to another.
-type lane struct {
-	node  *memoryNode
-	to    string
-	count *Counters
-	wake  chan struct{}
-
-	mu       sync.Mutex
-	queue    []Message
-	messages int // with those that are being received
-	bytes    int
-	closed   bool
-}
-
-func newLane(n *memoryNode, to string, c *Counters) *lane {
-	l := &lane{node: n, to: to, count: c, wake: make(chan struct{}, 1)}
-	n.running.Go(l.run)
-	return l
-}
-
-func (l *lane) add(messages []Message) {
-	o := l.node.memory.options
-	l.mu.Lock()
-	taken := 0
-	for _, m := range messages {
-		fits := l.messages < o.QueueMessages && l.bytes+len(m.Payload) <= o.QueueBytes || l.messages == 0
-		if l.closed || !fits {
-			break
-		}
-		l.queue = append(l.queue, m)
-		l.messages++
-		l.bytes += len(m.Payload)
-		taken++
-	}
-	l.mu.Unlock()
-	l.count.Dropped.Add(uint64(len(messages) - taken))
-	if taken > 0 {
-		l.ring()
-	}
-}
-
-func (l *lane) ring() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // rung already
-	}
-}
-
-func (l *lane) waiting() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.messages
-}
-
-// end lets what waits fall, and the goroutine end.
-func (l *lane) end() {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.ring()
-}
-
-// run hands over what waits, all at once.
-func (l *lane) run() {
-	var batch []Message
-	for range l.wake {
-		l.mu.Lock()
-		batch, l.queue = l.queue, batch[:0]
-		closed := l.closed
-		l.mu.Unlock()
-		if closed {
-			l.count.Dropped.Add(uint64(len(batch)))
-			l.done(batch)
-			return
-		}
-		l.deliver(batch)
-		l.done(batch)
-	}
-}
-
-// done makes room for as many as the batch has.
-func (l *lane) done(batch []Message) {
-	size := 0
-	for i := range batch {
-		size += len(batch[i].Payload)
-	}
-	clear(batch) // the payloads belong to others
-	l.mu.Lock()
-	l.messages -= len(batch)
-	l.bytes -= size
-	l.mu.Unlock()
-}
-
-// deliver gives a batch to the handlers of the other node, those in a row that
-// are for one group at once.
-func (l *lane) deliver(batch []Message) {
-	if len(batch) == 0 {
-		return
-	}
-	to := l.node.memory.enter(l.node.name, l.to)
-	if to == nil {
-		l.count.Dropped.Add(uint64(len(batch)))
-		return
-	}
-	defer to.inside.Done()
-	to.mu.Lock()
-	c := to.counters(l.node.name)
-	to.mu.Unlock()
-	for len(batch) > 0 {
-		n, size := 1, 0
-		for n < len(batch) && batch[n].Group == batch[0].Group {
-			n++
-		}
-		payloads := make([][]byte, n)
-		for i := range payloads {
-			payloads[i] = batch[i].Payload
-			size += len(batch[i].Payload)
-		}
-		l.count.Sent.Add(uint64(n))
-		l.count.SentBytes.Add(uint64(size))
-		to.handlers.Receive(l.node.name, batch[0].Group, payloads, c)
-		batch = batch[n:]
-	}
 }

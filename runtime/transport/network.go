@@ -8,6 +8,11 @@ type Faults struct {
 	Duplicate float64 // the part that arrives twice, each with a delay of its own, 0 to 1
 	DelayMin  int64   // how long a message takes, in the unit of now;
 	DelayMax  int64   // where they differ, messages overtake each other
+
+	// Ordered keeps messages in the order that a [Transport] promises: as if all on a
+	// link were of one group. A second copy of one may still come at any time. Without
+	// it messages of every class overtake each other.
+	Ordered bool
 }
 
 // Network is a network for simulations: it keeps messages of type M, between
@@ -29,6 +34,7 @@ type Network[M any] struct {
 	faults   Faults
 	flights  flights[M]
 	sequence uint64 // of messages, so that those of one time keep their order
+	newest   map[lineKey]int64 // when the last message of a class arrives that was sent so far
 	cut      map[link]bool
 	isolated map[int]bool
 	counts   NetworkStats
@@ -42,9 +48,15 @@ type NetworkStats struct {
 
 type link struct{ from, to int }
 
+// lineKey is a link's line of messages of one class, which keep their order.
+type lineKey struct {
+	link
+	class Class
+}
+
 // NewNetwork returns a network without cuts. All chance is drawn from rng.
 func NewNetwork[M any](rng *rand.Rand, f Faults) *Network[M] {
-	n := &Network[M]{rng: rng, cut: make(map[link]bool), isolated: make(map[int]bool)}
+	n := &Network[M]{rng: rng, newest: make(map[lineKey]int64), cut: make(map[link]bool), isolated: make(map[int]bool)}
 	n.SetFaults(f)
 	return n
 }
@@ -56,9 +68,12 @@ func (n *Network[M]) SetFaults(f Faults) {
 	n.faults = f
 }
 
-// Send takes a message at a time. It is lost where the link is cut, and by
-// chance.
-func (n *Network[M]) Send(now int64, from, to int, m M) {
+// Send takes an Ordered message at a time. It is lost where the link is cut, and
+// by chance.
+func (n *Network[M]) Send(now int64, from, to int, m M) { n.SendAs(now, from, to, Ordered, m) }
+
+// SendAs is Send for a message of any class. All chance is the same for each class.
+func (n *Network[M]) SendAs(now int64, from, to int, class Class, m M) {
 	n.counts.Sent++
 	// The draws are the same whatever becomes of the message, so that a cut in one
 	// run leaves the chances of all other messages as they are.
@@ -69,11 +84,30 @@ func (n *Network[M]) Send(now int64, from, to int, m M) {
 		n.counts.Lost++
 		return
 	}
-	n.fly(now+first, from, to, m)
+	n.fly(n.arrival(now+first, link{from, to}, class), from, to, m)
 	if twice {
 		n.counts.Duplicated++
 		n.fly(now+second, from, to, m)
 	}
+}
+
+// arrival is when a message arrives that would arrive at a time if nothing else was
+// under way: not before the one of its class that was sent before it. Bulk messages
+// let Ordered ones go first, too; Urgent ones overtake both by chance alone.
+func (n *Network[M]) arrival(at int64, l link, class Class) int64 {
+	if class >= Classes {
+		class = Ordered
+	}
+	if !n.faults.Ordered {
+		return at
+	}
+	if class == Bulk {
+		at = max(at, n.newest[lineKey{l, Ordered}])
+	}
+	key := lineKey{l, class}
+	at = max(at, n.newest[key])
+	n.newest[key] = at
+	return at
 }
 
 func (n *Network[M]) delay() int64 {

@@ -9,14 +9,16 @@ import (
 type Message struct {
 	Group   uint64 // whom it is for there, see [GroupID]
 	Payload []byte // belongs to the transport once it was sent
+	Class   Class  // what it may overtake; the zero value is Ordered
 }
 
 // Transport is a node's connection to the others. Its methods may be called from
 // any goroutine.
 type Transport interface {
 	// Send hands messages over for the node with that name and never blocks. Each
-	// arrives at most once. What cannot be queued, because too much waits already
-	// or there is no such peer, is dropped and counted.
+	// arrives at most once, in the order that its [Class] says. A message is dropped
+	// and counted if too much waits already, if there is no such peer, or if the
+	// connection breaks; all others arrive.
 	Send(to string, messages ...Message)
 
 	// Handle says who gets the messages of a group; nil: nobody any more. There is
@@ -27,6 +29,12 @@ type Transport interface {
 
 	// SetPeer says where the node with that name listens.
 	SetPeer(name, address string)
+
+	// PeerAddress is where the node with that name listens, as that node itself said
+	// when it connected to this one; ok is false if it has not. It is there for nodes
+	// that SetPeer was not called for, too, as long as they are connected: what they
+	// are answered is dropped until it is.
+	PeerAddress(name string) (address string, ok bool)
 
 	// RemovePeer forgets a peer. What waits for it is dropped and counted.
 	RemovePeer(name string)

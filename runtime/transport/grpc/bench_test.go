@@ -16,7 +16,7 @@ import (
 // each message.
 const (
 	benchEach   = 64
-	benchWindow = queueMessages / 2 // what was received may still be counted as waiting for a moment
+	benchWindow = transport.QueueMessages / 2 // what was received may still be counted as waiting for a moment
 )
 
 func BenchmarkOneWay(b *testing.B) {

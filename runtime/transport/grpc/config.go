@@ -9,6 +9,7 @@ import (
 
 	gogrpc "google.golang.org/grpc"
 
+	"github.com/topogen/topogen/runtime/transport"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
@@ -29,8 +30,8 @@ type Config struct {
 	Register func(gogrpc.ServiceRegistrar)
 
 	MessageBytesMax    int // the largest payload, to send and to receive; default 512 MiB
-	QueueMessages      int // what waits for a peer at most; default 16384
-	QueueBytes         int // likewise, of messages up to 1 MiB; default 64 MiB. Larger ones: MessageBytesMax together
+	QueueMessages      int // what waits for a peer at most, for each group and class; default 16384
+	QueueBytes         int // their payloads, for each group and class; default 128 MiB. One larger message waits alone
 	ReassemblyBytesMax int // of what has come in chunks, over all peers; default twice MessageBytesMax
 
 	Logger *slog.Logger // default slog.Default()
@@ -57,8 +58,8 @@ func (c *Config) complete() error {
 		usual int
 	}{
 		{"MessageBytesMax", &c.MessageBytesMax, messageBytesMax},
-		{"QueueMessages", &c.QueueMessages, queueMessages},
-		{"QueueBytes", &c.QueueBytes, queueBytes},
+		{"QueueMessages", &c.QueueMessages, transport.QueueMessages},
+		{"QueueBytes", &c.QueueBytes, transport.QueueBytes},
 		{"ReassemblyBytesMax", &c.ReassemblyBytesMax, 2 * max(c.MessageBytesMax, messageBytesMax)},
 	} {
 		if *n.value < 0 {

@@ -8,6 +8,7 @@ var ErrInsecure = errors.New("no TLS")
 
 // What ends a stream, and is no fault of anybody.
 var (
-	errClosed  = errors.New("the transport is closed")
-	errExpired = errors.New("a certificate has expired")
+	errClosed   = errors.New("the transport is closed")
+	errExpired  = errors.New("a certificate has expired")
+	errReplaced = errors.New("the peer has sent along another stream since")
 )

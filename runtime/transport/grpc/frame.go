@@ -34,22 +34,42 @@ func row(m []transport.Message) (n, size int) {
 
 func payloadSize(p []byte) int { return 1 + protowire.SizeBytes(len(p)) }
 
-// frameOf is how many messages at the front go into one frame, and its size.
-func frameOf(m []transport.Message) (n, size int) {
-	estimate := 0
-	for n < len(m) && n < frameMessagesMax {
-		estimate += payloadSize(m[n].Payload)
-		if n > 0 && estimate > frameBytes {
+// room is what a frame of small messages has left.
+type room struct {
+	messages, bytes int
+	used            bool
+}
+
+// take is how many messages at the front go into the frame, and the size of a
+// Messages that holds them. One of wholeBytes goes alone.
+func (r *room) take(m []transport.Message) (n, size int) {
+	size = 1 + 8
+	for n < len(m) && r.messages > 0 {
+		length, one := len(m[n].Payload), payloadSize(m[n].Payload)
+		if length > chunkBytes || r.used && (length >= wholeBytes || one > r.bytes) {
 			break
 		}
+		r.used = true
+		r.messages--
+		r.bytes -= one
+		size += one
 		n++
-	}
-	for rest := m[:n]; len(rest) > 0; {
-		k, inner := row(rest)
-		size += 1 + protowire.SizeBytes(inner)
-		rest = rest[k:]
+		if length >= wholeBytes {
+			r.messages = 0
+		}
 	}
 	return n, size
+}
+
+// messagesSize is what a Messages of a size takes in a frame.
+func messagesSize(inner int) int { return 1 + protowire.SizeBytes(inner) }
+
+// appendMessagesHead appends a frame with one message, all but its payload, which
+// ends it.
+func appendMessagesHead(b []byte, m transport.Message) []byte {
+	b = protowire.AppendVarint(append(b, tagMessages), uint64(1+8+payloadSize(m.Payload)))
+	b = binary.LittleEndian.AppendUint64(append(b, tagGroup), m.Group)
+	return protowire.AppendVarint(append(b, tagPayload), uint64(len(m.Payload)))
 }
 
 // appendMessages appends a frame with messages.

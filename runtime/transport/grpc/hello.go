@@ -21,6 +21,7 @@ type hello struct {
 	node, to        string
 	incarnation     uint64
 	messageBytesMax uint64
+	address         string // where the speaker listens, host:port, or :port on the host that it speaks from; "": it does not say
 }
 
 func (h *hello) metadata() metadata.MD { return metadata.Pairs(helloKey, string(h.append(nil))) }
@@ -33,7 +34,11 @@ func (h *hello) append(b []byte) []byte {
 	b = appendText(b, 5, h.node)
 	b = appendText(b, 6, h.to)
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), h.incarnation)
-	return appendNumber(b, 8, h.messageBytesMax)
+	b = appendNumber(b, 8, h.messageBytesMax)
+	if h.address == "" {
+		return b
+	}
+	return appendText(b, 9, h.address)
 }
 
 func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
@@ -72,12 +77,17 @@ func helloOf(md metadata.MD) (h hello, err error) {
 			h.incarnation = fields.fixed64()
 		case 8:
 			h.messageBytesMax = fields.varint()
+		case 9:
+			h.address = fields.text()
 		default:
 			fields.skip()
 		}
 	}
 	if fields.err != nil {
 		return h, fmt.Errorf("a damaged hello: %w", fields.err)
+	}
+	if err := checkAddress(h.address); err != nil {
+		return h, fmt.Errorf("a hello with an address that cannot be dialled: %w", err)
 	}
 	return h, nil
 }

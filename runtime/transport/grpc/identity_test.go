@@ -243,6 +243,10 @@ func TestWrongMetadata(t *testing.T) {
 		"of version":                lie(func(h *hello) { h.version = "" }),
 		"says that it is":           lie(func(h *hello) { h.node = "n3" }),
 		"wants to talk to":          lie(func(h *hello) { h.to = "" }),
+		"at most 259 bytes":         lie(func(h *hello) { h.address = strings.Repeat("a", 300) + ":1" }),
+		"must be host:port":         lie(func(h *hello) { h.address = "n2" }),
+		"port must be 1 to 65535":   lie(func(h *hello) { h.address = "n2:http" }),
+		"host must be a DNS name":   lie(func(h *hello) { h.address = "n2/../x:1" }),
 	} {
 		s, err := raw(t, a, files, md)
 		err = refusal(t, s, err)

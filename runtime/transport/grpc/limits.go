@@ -8,6 +8,7 @@ const (
 	protocol          = 1                     // the version of transport.proto
 	frameMessagesMax  = 512                   // so many take less long than a round trip in one machine
 	frameBytes        = 256 << 10             // likewise: no more is added to a frame of that size
+	wholeBytes        = 64 << 10              // a message of that size goes in a frame of its own, which saves a copy
 	chunkBytes        = 1 << 20               // a heartbeat waits for that much of a snapshot: 8 ms at 1 Gbit/s
 	frameBytesMax     = chunkBytes + 64<<10   // the largest message that goes whole, and what frames it
 	helloBytesMax     = 4 << 10               // four names and some numbers
@@ -22,8 +23,6 @@ const (
 // Defaults of the configuration.
 const (
 	messageBytesMax = 512 << 20 // a snapshot
-	queueMessages   = 16384     // some milliseconds of a busy group
-	queueBytes      = 64 << 20  // as many messages of 4 KiB
 	pollInterval    = 10 * time.Second
 )
 
@@ -46,7 +45,7 @@ const (
 	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
 	connWindowBytes   = 2 * windowBytes        // of a connection: a stream and its successor
 	transferBuffer    = 64 << 10               // of reads and writes of a connection: a system call for each
-	largeWaitingMax   = 64                     // messages in chunks that wait for one peer
+	lanesMax          = 1024                   // groups that are remembered with nothing waiting: far more than a node has
 	frameOverhead     = 64                     // what frames a chunk, at most
 	reassemblyGrowing = 4 << 20                // what the first chunk of a message makes room for
 )

@@ -26,8 +26,7 @@ type link struct {
 }
 
 func newLink(t *Transport, p *peer, address string) *link {
-	c := &t.config
-	q := newQueue(queueLimits{messages: c.QueueMessages, bytes: c.QueueBytes, largeBytes: c.MessageBytesMax})
+	q := newQueue(&t.config)
 	l := &link{transport: t, peer: p, address: address, queue: q, renewal: newBell(), sign: newBell()}
 	l.outbox = outbox{queue: q, count: &p.count}
 	l.ctx, l.cancel = context.WithCancel(t.ctx)

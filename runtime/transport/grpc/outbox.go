@@ -1,150 +1,221 @@
 package grpc
 
 import (
-	"slices"
-
 	"google.golang.org/grpc/mem"
 
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// outbox makes frames of what waits for a peer. It is used by one goroutine. A
-// frame of small messages and a chunk take turns, so that neither waits for more
-// than one of the other; chunks go round the groups.
+// outbox makes frames of what waits for a peer. It is used by one goroutine.
+// Classes take turns as transport.Turns says. Within a class a frame of small
+// messages and a chunk take turns, so that neither waits for more than one of the
+// other, and so do the groups.
 type outbox struct {
 	queue *queue
 	count *transport.Counters
+	used  []transport.Message // for the queue
 
-	small []transport.Message // taken out of the queue
-	next  int                 // the first of them that has not been sent
-
-	waiting []transport.Message // large ones that are not active yet
-	active  []*largeMessage     // at most one for each group, and together not larger than most
-	bytes   int                 // of active
-	most    int
-	turn    int  // whose chunk is next
-	chunked bool // the frame before this was a chunk
+	turns transport.Turns
+	lines [transport.Classes]line
+	open  map[uint64]*lane // by group, those of active lines: a peer takes one such message of a group at a time
+	bytes int              // of these messages
+	most  int              // what bytes may be
+	runs  []run            // of the last frame
 }
 
-// largeMessage is one that goes in chunks, sent up to offset.
-type largeMessage struct {
-	transport.Message
-	offset int
+// run is messages of one lane that were taken out.
+type run struct {
+	lane     *lane
+	messages []transport.Message
 }
 
 // outgoing is a frame.
 type outgoing struct {
-	buffers  mem.BufferSlice
-	messages []transport.Message // that it ends; valid until the next frame
-	large    *largeMessage       // whose chunk it is
-	sent     int                 // of it, with this frame
+	buffers mem.BufferSlice
+	runs    []run // of the messages that it ends; valid until the next frame
+	chunked *lane // whose chunk it is
+	sent    int   // of its first message, with this frame
 }
 
 // begin prepares for a new stream, to a peer that takes messages up to that size.
 // Large ones that were cut off begin again: of what had arrived nothing is left.
 func (o *outbox) begin(most uint64) {
-	o.most = int(min(uint64(o.queue.limits.largeBytes), max(most, chunkBytes)))
-	for _, l := range o.active {
+	o.most = int(min(uint64(o.queue.largest), max(most, chunkBytes)))
+	for _, l := range o.open {
 		l.offset = 0
 	}
 }
 
 // load looks whether there is something to send.
 func (o *outbox) load() bool {
-	if o.next == len(o.small) {
-		clear(o.small)
-		o.small, o.next = o.queue.takeSmall(o.small), 0
+	o.used = o.queue.take(o.used)
+	for rest := o.used; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Group == rest[0].Group && rest[n].Class == rest[0].Class {
+			n++
+		}
+		o.lines[rest[0].Class].put(rest[0].Class, rest[:n])
+		rest = rest[n:]
 	}
-	o.waiting = o.queue.takeLarge(o.waiting)
-	o.activate()
-	return o.next < len(o.small) || len(o.active) > 0
+	clear(o.used)
+	for class := range o.lines {
+		o.activate(&o.lines[class])
+	}
+	for class := range o.lines {
+		if o.lines[class].ready() {
+			return true
+		}
+	}
+	return false
 }
 
-// activate begins with those large messages whose turn it is.
-func (o *outbox) activate() {
-	for i := 0; i < len(o.waiting); {
-		m := o.waiting[i]
-		busy := slices.ContainsFunc(o.active, func(l *largeMessage) bool { return l.Group == m.Group })
-		tooLarge := len(m.Payload) > o.most // for this peer, whose limit is lower
+// activate begins with the large messages of a line whose turn it is.
+func (o *outbox) activate(l *line) {
+	for i := 0; i < len(l.waiting); {
+		one := l.waiting[i]
+		m := one.front()
+		other := o.open[m.Group]
+		size := len(m.Payload)
 		switch {
-		case tooLarge:
-			o.count.Dropped.Add(1)
-			o.queue.done(m)
-		case busy:
+		case size > o.most: // for this peer, whose limit is lower
+			o.remove(l, i)
+			o.end(run{one, one.take(1)}, false)
+			l.place(one)
+		case other != nil:
+			if one.class != transport.Bulk {
+				o.promote()
+			}
 			i++
-			continue
-		case o.bytes+len(m.Payload) > o.most:
+		case o.bytes+size > o.most:
+			if one.class != transport.Bulk {
+				o.promote()
+			}
 			return // those behind it do not overtake it for ever
 		default:
-			o.active = append(o.active, &largeMessage{Message: m})
-			o.bytes += len(m.Payload)
+			o.remove(l, i)
+			if o.open == nil {
+				o.open = make(map[uint64]*lane)
+			}
+			o.open[m.Group] = one
+			o.bytes += size
+			l.active = append(l.active, one)
 		}
-		o.waiting = slices.Delete(o.waiting, i, i+1)
 	}
+}
+
+func (o *outbox) remove(l *line, i int) { l.waiting = append(l.waiting[:i], l.waiting[i+1:]...) }
+
+// promote has the bulk messages that have begun go on as ordered ones: one of
+// these waits for them.
+func (o *outbox) promote() {
+	bulk := &o.lines[transport.Bulk]
+	ordered := &o.lines[transport.Ordered]
+	ordered.active = append(ordered.active, bulk.active...)
+	clear(bulk.active)
+	bulk.active = bulk.active[:0]
 }
 
 // frame makes the next frame; load has said that there is one.
 func (o *outbox) frame() outgoing {
-	o.chunked = len(o.active) > 0 && (!o.chunked || o.next == len(o.small))
-	if o.chunked {
-		return o.chunkFrame()
+	class := o.turns.Next(o.lines[transport.Urgent].ready(), o.lines[transport.Ordered].ready(), o.lines[transport.Bulk].ready())
+	l := &o.lines[class]
+	l.chunked = len(l.active) > 0 && (!l.chunked || len(l.small) == 0)
+	if l.chunked {
+		return o.chunkFrame(pop(&l.active))
 	}
-	n, size := frameOf(o.small[o.next:])
-	messages := o.small[o.next : o.next+n]
-	b := frames.Get(size)
-	*b = appendMessages((*b)[:0], messages)
-	return outgoing{buffers: mem.BufferSlice{mem.NewBuffer(b, frames)}, messages: messages}
+	return o.smallFrame(l)
 }
 
-func (o *outbox) chunkFrame() outgoing {
-	o.turn %= len(o.active)
-	l := o.active[o.turn]
-	end := min(l.offset+chunkBytes, len(l.Payload))
-	c := chunk{group: l.Group, size: uint64(len(l.Payload)), offset: uint64(l.offset), data: l.Payload[l.offset:end]}
-	f := outgoing{
-		buffers: mem.BufferSlice{mem.SliceBuffer(appendChunkHead(nil, &c)), mem.SliceBuffer(c.data)},
-		large:   l, sent: end,
+// smallFrame fills a frame with small messages. One that is not so small goes
+// alone, and is not copied.
+func (o *outbox) smallFrame(l *line) outgoing {
+	o.runs = o.runs[:0]
+	left := room{messages: frameMessagesMax, bytes: frameBytes}
+	size := 0
+	for len(l.small) > 0 {
+		one := l.small[0]
+		n, inner := left.take(one.rest())
+		if n == 0 {
+			break
+		}
+		size += messagesSize(inner)
+		o.runs = append(o.runs, run{one, one.take(n)})
+		pop(&l.small)
+		l.place(one)
 	}
-	if end == len(l.Payload) {
-		f.messages = []transport.Message{l.Message}
+	f := outgoing{runs: o.runs}
+	if first := o.runs[0].messages; len(first[0].Payload) >= wholeBytes {
+		head := appendMessagesHead(nil, first[0])
+		f.buffers = mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(first[0].Payload)}
+		return f
 	}
+	b := frames.Get(size)
+	*b = (*b)[:0]
+	for _, r := range o.runs {
+		*b = appendMessages(*b, r.messages)
+	}
+	f.buffers = mem.BufferSlice{mem.NewBuffer(b, frames)}
 	return f
+}
+
+func (o *outbox) chunkFrame(one *lane) outgoing {
+	m := one.front()
+	end := min(one.offset+chunkBytes, len(m.Payload))
+	c := chunk{group: m.Group, size: uint64(len(m.Payload)), offset: uint64(one.offset), data: m.Payload[one.offset:end]}
+	return outgoing{
+		buffers: mem.BufferSlice{mem.SliceBuffer(appendChunkHead(nil, &c)), mem.SliceBuffer(c.data)},
+		chunked: one, sent: end,
+	}
 }
 
 // done takes note of what has become of a frame. A message is not sent again if
 // its last part may have arrived.
 func (o *outbox) done(f outgoing, sent bool) {
-	switch {
-	case f.large == nil:
-		o.next += len(f.messages)
-	case f.messages != nil:
-		o.active = slices.Delete(o.active, o.turn, o.turn+1)
-		o.bytes -= len(f.large.Payload)
-	case sent:
-		f.large.offset = f.sent
-		o.turn++
-	}
-	if sent {
-		size := 0
-		for i := range f.messages {
-			size += len(f.messages[i].Payload)
+	if one := f.chunked; one != nil {
+		m := one.front()
+		home := &o.lines[one.class]
+		if f.sent < len(m.Payload) {
+			one.offset = f.sent
+			home.active = append(home.active, one)
+			return
 		}
-		o.count.Sent.Add(uint64(len(f.messages)))
-		o.count.SentBytes.Add(uint64(size))
-	} else {
-		o.count.Dropped.Add(uint64(len(f.messages)))
+		one.offset = 0
+		delete(o.open, m.Group)
+		o.bytes -= len(m.Payload)
+		o.end(run{one, one.take(1)}, sent)
+		home.place(one)
+		return
 	}
-	o.queue.done(f.messages...)
+	for _, r := range f.runs {
+		o.end(r, sent)
+	}
 }
 
-// drop lets fall what was taken out of the queue.
-func (o *outbox) drop() {
-	left := o.small[o.next:]
-	o.count.Dropped.Add(uint64(len(left) + len(o.waiting) + len(o.active)))
-	o.queue.done(left...)
-	o.queue.done(o.waiting...)
-	for _, l := range o.active {
-		o.queue.done(l.Message)
+// end counts messages that were taken out, and lets go of them.
+func (o *outbox) end(r run, sent bool) {
+	if sent {
+		size := 0
+		for i := range r.messages {
+			size += len(r.messages[i].Payload)
+		}
+		o.count.Sent.Add(uint64(len(r.messages)))
+		o.count.SentBytes.Add(uint64(size))
+	} else {
+		o.count.Dropped.Add(uint64(len(r.messages)))
 	}
-	o.small, o.next, o.waiting, o.active, o.bytes = nil, 0, nil, nil, 0
+	o.queue.done(r.messages...)
+	r.lane.sent(r.messages)
+}
+
+// drop drops what was taken out of the queue.
+func (o *outbox) drop() {
+	for class := range o.lines {
+		for _, one := range o.lines[class].lanes {
+			o.count.Dropped.Add(uint64(len(one.rest())))
+			o.queue.done(one.rest()...)
+		}
+		o.lines[class] = line{}
+	}
+	clear(o.open)
+	o.bytes = 0
 }

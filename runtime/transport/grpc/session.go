@@ -18,13 +18,16 @@ import (
 )
 
 // session is what comes from a peer: one stream, and for a moment its successor.
-// Its fields belong to the transport's lock, all but receiving.
+// Its fields belong to the transport's lock, all but receiving and newest.
 type session struct {
 	receiving   sync.Mutex // one frame at a time, whatever the stream
-	streams     int
+	newest      uint64     // the youngest stream that a frame has come along; belongs to receiving
+	entered     uint64     // streams so far
+	streams     int        // that have not ended
 	incarnation uint64
 	since       time.Time
 	address     net.Addr
+	listens     string // where it can be dialled, as it says; "": it has not said
 }
 
 // carry serves a stream of a peer.
@@ -35,7 +38,7 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 		t.refuse(address, fmt.Sprintf("hello %.100q", other.node), err)
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
-	p, err := t.enter(&other, address)
+	p, number, err := t.enter(&other, address)
 	if err != nil {
 		t.refuse(address, "enter "+other.node, err)
 		return status.Error(codes.AlreadyExists, err.Error())
@@ -43,9 +46,8 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	if p == nil {
 		return status.Error(codes.Unavailable, errClosed.Error())
 	}
-	defer t.leave(p)
 	if err := stream.SendHeader(t.hello(other.node).metadata()); err != nil {
-		t.running.Done()
+		t.leave(p)
 		return err
 	}
 
@@ -57,12 +59,13 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	}
 	done := make(chan error, 1)
 	go func() { // ends with the stream, and that with this call
-		done <- t.receive(p, stream)
-		t.running.Done()
+		err := t.ended(p, address, t.receive(p, number, stream))
+		t.leave(p) // not before: the next process of that name must not overtake what is being received
+		done <- err
 	}()
 	select {
 	case err := <-done:
-		return t.ended(p, address, err)
+		return err
 	case <-expired:
 		t.notices.tell(slog.LevelWarn, "expired "+p.name, "ended the stream of a peer: a certificate has expired", "peer", p.name, "expired", expires)
 		return status.Error(codes.Unavailable, errExpired.Error())
@@ -103,31 +106,33 @@ func (t *Transport) greeted(stream gogrpc.ServerStream) (other hello, expires ti
 }
 
 // enter admits a stream of a peer, unless another process of that name is
-// connected. It returns nil if the transport is closed.
-func (t *Transport) enter(other *hello, address net.Addr) (*peer, error) {
+// connected, and numbers it. It returns nil if the transport is closed.
+func (t *Transport) enter(other *hello, address net.Addr) (p *peer, number uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return nil, nil
+		return nil, 0, nil
 	}
-	p := t.peers[other.node]
+	p = t.peers[other.node]
 	switch {
 	case p == nil && t.strangers() >= strangersMax:
-		return nil, fmt.Errorf("%q is not in the configuration, and %d others that are not are connected", other.node, strangersMax)
+		return nil, 0, fmt.Errorf("%q is not in the configuration, and %d others that are not are connected", other.node, strangersMax)
 	case p != nil && p.streams > 0 && p.incarnation != other.incarnation:
-		return nil, fmt.Errorf("another process is connected as %q, from %s, since %s: two run with one identity, or the other is about to end",
+		return nil, 0, fmt.Errorf("another process is connected as %q, from %s, since %s: two run with one identity, or the other is about to end",
 			other.node, p.address, p.since.UTC().Format(time.RFC3339))
 	case p != nil && p.streams >= peerStreamsMax:
-		return nil, fmt.Errorf("%q has %d streams already", other.node, p.streams)
+		return nil, 0, fmt.Errorf("%q has %d streams already", other.node, p.streams)
 	}
 	p = t.peer(other.node)
 	p.streams++
+	p.entered++
 	p.incarnation, p.since, p.address = other.incarnation, time.Now(), address
+	p.listens = other.reachedAt(address)
 	if p.link != nil {
 		p.link.sign.ring()
 	}
-	t.running.Add(1) // for its receive
-	return p, nil
+	t.running.Add(1) // until leave
+	return p, p.entered, nil
 }
 
 // strangers is how many nodes are connected that nothing is sent to; t is locked.
@@ -142,9 +147,10 @@ func (t *Transport) strangers() (n int) {
 
 func (t *Transport) leave(p *peer) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	p.streams--
 	t.forget(p)
+	t.mu.Unlock()
+	t.running.Done()
 }
 
 // ended says how a stream has ended.
@@ -152,6 +158,8 @@ func (t *Transport) ended(p *peer, address net.Addr, err error) error {
 	switch {
 	case err == io.EOF:
 		return nil
+	case err == errReplaced:
+		return status.Error(codes.Unavailable, err.Error())
 	case status.Code(err) == codes.Canceled || status.Code(err) == codes.Unavailable:
 		return err // the connection is lost, or the peer has ended it
 	}
@@ -165,8 +173,8 @@ func (t *Transport) ended(p *peer, address net.Addr, err error) error {
 }
 
 // receive gives what comes along a stream to the handlers.
-func (t *Transport) receive(p *peer, stream gogrpc.ServerStream) error {
-	in := &inbox{transport: t, peer: p}
+func (t *Transport) receive(p *peer, number uint64, stream gogrpc.ServerStream) error {
+	in := &inbox{transport: t, peer: p, number: number}
 	in.large = newAssemblies(&t.assembling, uint64(t.config.MessageBytesMax), in.tooMuch)
 	defer in.large.end()
 	for {
@@ -184,6 +192,7 @@ func (t *Transport) receive(p *peer, stream gogrpc.ServerStream) error {
 type inbox struct {
 	transport *Transport
 	peer      *peer
+	number    uint64 // of the stream
 	large     *assemblies
 }
 
@@ -193,6 +202,10 @@ func (in *inbox) frame(b []byte) error {
 	if in.transport.ctx.Err() != nil {
 		return errClosed
 	}
+	if in.number < in.peer.newest { // the peer sends along another since: what is left here comes too late
+		return errReplaced
+	}
+	in.peer.newest = in.number
 	return readFrame(b, in)
 }
 

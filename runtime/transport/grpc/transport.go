@@ -23,6 +23,7 @@ type Transport struct {
 	config       Config
 	incarnation  uint64
 	address      net.Addr
+	advertised   string // what others are told of it
 	server       *gogrpc.Server
 	certificates *certificates // nil without TLS
 	notices      *notices
@@ -80,6 +81,7 @@ func listen(c Config) (*Transport, error) {
 		return nil, err
 	}
 	t.address = listener.Addr()
+	t.advertised = advertised(c.Address, t.address)
 	if c.Insecure {
 		c.Logger.Warn("transport: no TLS: whoever reaches this address may say anything", "address", t.address.String())
 	}
@@ -120,10 +122,14 @@ func (t *Transport) Send(to string, messages ...transport.Message) {
 	switch {
 	case l != nil:
 		p.count.Dropped.Add(uint64(l.queue.add(messages)))
+		return
 	case p != nil:
 		p.count.Dropped.Add(uint64(len(messages)))
 	default:
 		t.own.Dropped.Add(uint64(len(messages)))
+	}
+	if t.ctx.Err() == nil {
+		t.notices.tell(slog.LevelWarn, "unknown "+to, "dropped a message to a node whose address is not known", "peer", to)
 	}
 }
 
@@ -149,6 +155,19 @@ func (t *Transport) SetPeer(name, address string) {
 	}
 	p.link = newLink(t, p, address)
 	t.running.Go(p.link.run)
+}
+
+// PeerAddress is [transport.Transport]'s. With TLS the name is proven, and the
+// address is what that node says: whoever is reached there must prove the name
+// again.
+func (t *Transport) PeerAddress(name string) (address string, ok bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	p := t.peers[name]
+	if p == nil || p.listens == "" {
+		return "", false
+	}
+	return p.listens, true
 }
 
 // RemovePeer is [transport.Transport]'s. The peer's own stream to this node is not
@@ -191,7 +210,7 @@ func (t *Transport) Stats() transport.Stats {
 		p := t.peers[name]
 		one := transport.PeerStats{Name: name, Traffic: p.count.Traffic()}
 		if p.link != nil {
-			one.Connected, one.Queued = p.link.connected.Load(), p.link.queue.waiting()
+			one.Connected, one.Queued = p.link.connected.Load(), p.link.queue.count()
 		}
 		s.Traffic.Add(one.Traffic)
 		s.Peers = append(s.Peers, one)
@@ -240,6 +259,7 @@ func (t *Transport) hello(to string) *hello {
 	return &hello{
 		protocol: protocol, topology: t.config.Topology, version: t.config.Version, trustDomain: t.config.TrustDomain,
 		node: t.config.Node, to: to, incarnation: t.incarnation, messageBytesMax: uint64(t.config.MessageBytesMax),
+		address: t.advertised,
 	}
 }
 

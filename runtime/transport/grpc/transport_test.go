@@ -60,7 +60,7 @@ func TestCarries(t *testing.T) {
 }
 
 // TestLargeMessages: what is larger than a chunk arrives whole, for several groups
-// at a time, and small messages overtake it.
+// at a time, and urgent messages overtake it.
 func TestLargeMessages(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
@@ -91,7 +91,7 @@ func TestLargeMessages(t *testing.T) {
 			all = append(all, transport.Message{Group: uint64(i % 3), Payload: payload})
 		}
 		for range 100 {
-			all = append(all, transport.Message{Group: 1, Payload: []byte("heartbeat")})
+			all = append(all, transport.Message{Group: 1, Payload: []byte("heartbeat"), Class: transport.Urgent})
 		}
 		a.Send("n2", all...)
 		for sum, group := range want {
@@ -192,8 +192,20 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("a message above the limit: %d dropped", d)
 	}
 	a.Send("n2", transport.Message{Group: ledger, Payload: make([]byte, 4<<20)}, transport.Message{Group: ledger, Payload: make([]byte, 2<<20)})
-	if d := a.Stats().Dropped - s.Dropped; d != 2 {
-		t.Errorf("large messages beyond the limit: %d dropped, want 2", d)
+	if d := a.Stats().Dropped - s.Dropped; d != 3 {
+		t.Errorf("large messages beyond the limit: %d dropped, want 3", d)
+	}
+
+	// Other classes and groups have room of their own.
+	for _, m := range []transport.Message{
+		{Group: ledger, Payload: payload, Class: transport.Urgent},
+		{Group: ledger, Payload: make([]byte, 4<<20), Class: transport.Bulk},
+		{Group: ledger + 1, Payload: make([]byte, 4<<20)},
+	} {
+		a.Send("n2", m, m)
+	}
+	if d := a.Stats().Dropped - s.Dropped; d != 3 {
+		t.Errorf("%d dropped, want no more than the 3 before", d)
 	}
 }
 

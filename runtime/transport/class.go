@@ -1,0 +1,53 @@
+package transport
+
+// Class says which messages a message may overtake on its way to a peer.
+type Class uint8
+
+const (
+	// Ordered messages of one group arrive in the order in which they were sent,
+	// whatever their sizes.
+	Ordered Class = iota
+	// Urgent messages overtake all others, and keep their order among themselves: for
+	// small ones that are useless when they come late, such as heartbeats and votes.
+	Urgent
+	// Bulk messages of one group keep their order among themselves, and let all others
+	// pass: for parts of what is large and can wait, such as a snapshot.
+	Bulk
+)
+
+// Classes is the number of classes. A class beyond them counts as Ordered.
+const Classes = 3
+
+const (
+	urgentInRow = 8  // frames of urgent messages, after which one of ordered messages goes
+	bulkEvery   = 16 // frames, of which one is for bulk messages: a snapshot makes progress on a link that is always busy
+)
+
+// Turns decides whose turn it is to send, so that urgent messages go first and no
+// class waits for ever: for whoever writes a [Transport]. Its zero value is ready.
+type Turns struct {
+	urgent int // frames of urgent messages since one of ordered ones
+	others int // frames since one of bulk messages
+}
+
+// Next is the class of the next frame, by which classes have something to send;
+// one of them must have.
+func (t *Turns) Next(urgent, ordered, bulk bool) Class {
+	c := Ordered
+	switch {
+	case bulk && (t.others >= bulkEvery-1 || !urgent && !ordered):
+		c = Bulk
+	case urgent && (t.urgent < urgentInRow || !ordered):
+		c = Urgent
+	}
+	t.others++
+	switch c {
+	case Urgent:
+		t.urgent++
+	case Ordered:
+		t.urgent = 0
+	case Bulk:
+		t.others = 0
+	}
+	return c
+}

@@ -1,0 +1,92 @@
+package grpc
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// addressBytesMax is the longest address in a hello: a DNS name of 253 bytes, a
+// colon and a port.
+const addressBytesMax = 253 + 1 + 5
+
+// checkAddress checks where a node says that it listens: host:port, or :port; the
+// empty string says nothing. Others connect to it, so it must be a name or an IP
+// address that means one host, and the same from each of them.
+func checkAddress(address string) error {
+	if address == "" {
+		return nil
+	}
+	if len(address) > addressBytesMax {
+		return fmt.Errorf("it must have at most %d bytes, got %d", addressBytesMax, len(address))
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("it must be host:port, got %q", address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("its port must be 1 to 65535, got %q", port)
+	}
+	if host == "" || isHostName(host) {
+		return nil
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() {
+		return fmt.Errorf("its host must be a DNS name or the IP address of one host, got %q", host)
+	}
+	return nil
+}
+
+// isHostName reports whether a text can be a DNS name that is not an IP address.
+func isHostName(host string) bool {
+	letters := false
+	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
+		if label == "" || len(label) > 63 {
+			return false
+		}
+		for _, c := range []byte(label) {
+			switch {
+			case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+				letters = true
+			case c >= '0' && c <= '9', c == '-', c == '_':
+			default:
+				return false
+			}
+		}
+	}
+	return letters && len(host) <= 253
+}
+
+// advertised is what a node says of where it listens: the host that its
+// configuration names, or none where that means all of its addresses.
+func advertised(configured string, listener net.Addr) string {
+	host, _, err := net.SplitHostPort(configured)
+	tcp, ok := listener.(*net.TCPAddr)
+	if err != nil || !ok {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = ""
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(tcp.Port)) // the port that was chosen, where it was 0
+	if checkAddress(address) != nil {
+		return "" // such as one with a zone, which means something on this host alone
+	}
+	return address
+}
+
+// reachedAt is where a node that has said hello can be dialled; from is where it
+// has connected from.
+func (h *hello) reachedAt(from net.Addr) string {
+	host, port, err := net.SplitHostPort(h.address)
+	if err != nil || host != "" {
+		return h.address
+	}
+	tcp, ok := from.(*net.TCPAddr)
+	if !ok || tcp.IP == nil {
+		return ""
+	}
+	return net.JoinHostPort(tcp.IP.String(), port) // a zone is this host's own, and is left out
+}

@@ -1,0 +1,101 @@
+package grpc
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestCheckAddress(t *testing.T) {
+	for _, address := range []string{
+		"", ":7101", "n1:7101", "n1.example.org:7101", "n1.example.org.:1", "10.0.0.1:65535", "[2001:db8::1]:7101", "node_1:7101",
+		strings.Repeat("a.", 126) + "a:65535",
+	} {
+		if err := checkAddress(address); err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	for _, address := range []string{
+		"n1", ":", ":0", ":65536", ":-1", ":+1", "n1:http", "n1:", "2001:db8::1:7101", "[2001:db8::1]", "[]:1x", "0.0.0.0:1", "[::]:1", "224.0.0.1:1",
+		"[ff02::1]:1", "[fe80::1%eth0]:1", "1.2.3:1", "1.2.3.4.5:1", "a b:1", "a\x00:1", "a\n:1", "a/b:1", "user@host:1", "http://a:1", "unix:/tmp/x:1", "..:1", "é:1",
+		strings.Repeat("a", 64) + ":1", strings.Repeat("a.", 127) + "aa:1",
+	} {
+		if err := checkAddress(address); err == nil {
+			t.Errorf("%q is accepted", address)
+		}
+	}
+}
+
+func TestAdvertisedAddress(t *testing.T) {
+	listener := &net.TCPAddr{IP: net.IPv4zero, Port: 7101}
+	from := net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.0.0.2:40000"))
+	for _, test := range []struct{ configured, said, reached string }{
+		{"n1.example.org:0", "n1.example.org:7101", "n1.example.org:7101"},
+		{"10.0.0.1:7101", "10.0.0.1:7101", "10.0.0.1:7101"},
+		{"[2001:db8::1]:7101", "[2001:db8::1]:7101", "[2001:db8::1]:7101"},
+		{"0.0.0.0:7101", ":7101", "10.0.0.2:7101"},
+		{"[::]:7101", ":7101", "10.0.0.2:7101"},
+		{":7101", ":7101", "10.0.0.2:7101"},
+		{"[fe80::1%eth0]:7101", "", ""},
+	} {
+		said := advertised(test.configured, listener)
+		if reached := (&hello{address: said}).reachedAt(from); said != test.said || reached != test.reached {
+			t.Errorf("%s: says %q, is reached at %q, want %q and %q", test.configured, said, reached, test.said, test.reached)
+		}
+	}
+}
+
+// TestAnswerToAStranger: a node that is not in the configuration says where it
+// listens, so that it can be answered. Until then each answer is dropped, and the
+// log says so.
+func TestAnswerToAStranger(t *testing.T) {
+	both(t, func(t *testing.T, p *pki) {
+		var log logged
+		c := p.config(t, "n1")
+		c.Logger = log.logger()
+		member, stranger := start(t, c), start(t, p.config(t, "n2"))
+		answers := newTally(t)
+		stranger.Handle(ledger, answers.receive)
+		asked := make(chan struct{}, 1)
+		member.Handle(ledger, func(from string, _ [][]byte) { asked <- struct{}{} })
+		if address, ok := member.PeerAddress("n2"); ok {
+			t.Errorf("the address is %q before the node has connected", address)
+		}
+		stranger.SetPeer("n1", member.Addr().String())
+		await(t, "it is connected", func() bool { return connected(stranger, member) })
+		stranger.Send("n1", number(0))
+		<-asked
+
+		for range 3 {
+			member.Send("n2", number(0))
+		}
+		if s := member.Stats(); s.Dropped != 3 || log.count("WARN", "address is not known", "peer=n2") != 1 {
+			t.Errorf("%+v\n%s", s, &log)
+		}
+		address, ok := member.PeerAddress("n2")
+		if !ok || address != stranger.Addr().String() {
+			t.Fatalf("the address is %q, want %q", address, stranger.Addr())
+		}
+		member.SetPeer("n2", address)
+		member.Send("n2", number(0))
+		await(t, "the answer arrives", func() bool { return answers.from("n1") == 1 })
+
+		member.RemovePeer("n2")
+		stranger.Close()
+		await(t, "it is forgotten", func() bool { _, ok := member.PeerAddress("n2"); return !ok })
+	})
+}
+
+// TestHelloWithoutAnAddress: a node of the version before does not say where it
+// listens. It is let in all the same.
+func TestHelloWithoutAnAddress(t *testing.T) {
+	var none *pki
+	a, _, alive := pair(t, none, nil)
+	s := evil(t, a, nil)
+	if address, ok := a.PeerAddress("evil"); ok {
+		t.Errorf("the address is %q", address)
+	}
+	s.CloseSend()
+	alive()
+}
