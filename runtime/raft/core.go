@@ -256,7 +256,7 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		return fmt.Errorf("%w: %q was removed", ErrMessage, c.members[from].Name)
 	}
 	if err := c.checkMessage(from, m); err != nil {
-		if errors.Is(err, ErrLogLost) {
+		if errors.Is(err, ErrLogLost) || errors.Is(err, ErrConflict) {
 			c.err = err
 		}
 		return err

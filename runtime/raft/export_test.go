@@ -1,6 +1,11 @@
 package raft
 
-import "github.com/topogen/topogen/runtime/fsm"
+import (
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
 
 // The simulation runs the loops of a node itself, in place of goroutines.
 
@@ -70,3 +75,6 @@ func (n *Node) Forget() {
 	defer n.inbox.mu.Unlock()
 	n.inbox.messages, n.inbox.bytes = nil, 0
 }
+
+// Snapshot is a copy of the newest.
+func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot) }

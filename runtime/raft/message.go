@@ -15,6 +15,11 @@ var ErrMessage = errors.New("raft: not a message of a peer")
 // since it may have promised what it forgot: remove it and add another.
 var ErrLogLost = errors.New("raft: the log of this node is shorter than what it has promised")
 
+// ErrConflict: a leader's log contradicts what this node knows to be committed. One of
+// them has lost its log, or is of another group. The node must not go on: its state is
+// not the others'.
+var ErrConflict = errors.New("raft: the committed log of this node contradicts the leader's")
+
 // entryBytesMax bounds an entry: a batch, and the largest update behind it.
 const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
 
@@ -55,6 +60,14 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 				return fmt.Errorf("%w: an entry of type %v", ErrMessage, e.GetType())
 			}
 		}
+		if err := c.conflict(m, m.GetIndex(), m.GetLogTerm()); err != nil {
+			return err
+		}
+		for _, e := range m.Entries {
+			if err := c.conflict(m, e.GetIndex(), e.GetTerm()); err != nil {
+				return err
+			}
+		}
 	case pb.MsgSnap:
 		meta := m.GetSnapshot().GetMetadata()
 		if meta.GetIndex() == 0 || len(meta.GetConfState().GetVoters()) == 0 || meta.GetTerm() > m.GetTerm() {
@@ -62,6 +75,9 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		}
 		if _, _, err := readSnapshot(m.GetSnapshot().GetData()); err != nil {
 			return fmt.Errorf("%w: %w", ErrMessage, err)
+		}
+		if err := c.conflict(m, meta.GetIndex(), meta.GetTerm()); err != nil {
+			return err
 		}
 	case pb.MsgHeartbeat:
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
@@ -90,4 +106,19 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		return fmt.Errorf("%w: %v", ErrMessage, m.GetType())
 	}
 	return nil
+}
+
+// conflict compares the term of an entry, as a leader has it, with the one that this
+// node knows to be committed. The leader of a term has all that was committed before;
+// one of an earlier term may have written something else.
+func (c *Core) conflict(m *pb.Message, index, term uint64) error {
+	if m.GetTerm() < c.node.BasicStatus().GetTerm() || index > c.memory.state.GetCommit() { // as saved: memory has all up to there
+		return nil
+	}
+	own, err := c.memory.Term(index)
+	if err != nil || own == term { // it is compacted, or equal
+		return nil
+	}
+	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two has lost its log, or is of another group. Compare the logs with \"topoctl log dump\"; then remove one of the nodes with \"topoctl raft members remove\", and add another",
+		ErrConflict, index, own, term, c.members[m.GetFrom()].Name)
 }

@@ -74,13 +74,23 @@ func (c *coroutine) wait(until int64) bool {
 
 var simID = wal.Identity{Topology: "simulation", Group: "lists"}
 
+var walOptions wal.Options
+
+// identity is that of the node's log.
+func (n *node) identity() wal.Identity {
+	id := simID
+	id.Node = n.id
+	return id
+}
+
+// snapshot is the node's newest.
+func (n *node) snapshot() *pb.Snapshot { return n.core.Snapshot() }
+
 var errCrashed = errors.New("crashed")
 
 // start opens the disk and makes the node that it holds.
 func (n *node) start() {
-	id := simID
-	id.Node = n.id
-	log, stored, err := n.disk.Open(id, wal.Options{})
+	log, stored, err := n.disk.Open(n.identity(), walOptions)
 	if err != nil {
 		n.w.fail("%s does not open its log: %v", n.name, err)
 		return
@@ -284,7 +294,7 @@ func (n *node) stop(err error) {
 	n.w.note("stop", n.name, err.Error())
 	if errors.Is(err, raft.ErrRemoved) {
 		n.gone, n.member = true, false
-	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid)) {
+	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, raft.ErrConflict) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid)) {
 		n.w.fail("%s: %w", n.name, err)
 	}
 	n.crash("node stopped")
