@@ -67,7 +67,7 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 		return fsm.Applied{}, err
 	}
 	c.slots = n.slots
-	if err := n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{kind, c.data, c}) }); err != nil {
+	if err := n.putProposal(proposal{kind, c.data, c}); err != nil {
 		<-n.slots
 		c.release()
 		return fsm.Applied{}, err
@@ -82,9 +82,16 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 // whose loop may be waiting for its disk. abandon reports whether the core has forgotten
 // the call; else it is answered.
 func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (found bool)) (fsm.Applied, error) {
+	left := ctx.Done()
+	if left == nil {
+		<-c.answer // which costs less than to wait for either
+		a := c.a
+		c.release()
+		return a, a.Err
+	}
 	select {
 	case <-c.answer:
-	case <-ctx.Done():
+	case <-left:
 		if c.phase.CompareAndSwap(callWaits, callLeft) {
 			_ = n.put(func(b *inbox) {
 				b.calls = append(b.calls, func(core *Core) {

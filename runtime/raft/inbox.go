@@ -93,6 +93,22 @@ func (n *Node) put(add func(*inbox)) error {
 	return nil
 }
 
+// putProposal is put for a proposal, without an allocation.
+func (n *Node) putProposal(p proposal) error {
+	n.inbox.mu.Lock()
+	if n.inbox.closed {
+		defer n.inbox.mu.Unlock()
+		return n.inbox.err
+	}
+	n.inbox.proposals = append(n.inbox.proposals, p)
+	first := len(n.inbox.proposals) == 1
+	n.inbox.mu.Unlock()
+	if first {
+		n.awake()
+	}
+	return nil
+}
+
 // swap empties the inbox into box, and gives it box's slices. Proposals stay where they
 // are not wanted.
 func (b *inbox) swap(box *inbox, proposals bool) {

@@ -33,7 +33,7 @@ type Network[M any] struct {
 	rng      *rand.Rand
 	faults   Faults
 	flights  flights[M]
-	sequence uint64 // of messages, so that those of one time keep their order
+	sequence uint64            // of messages, so that those of one time keep their order
 	newest   map[lineKey]int64 // when the last message of a class arrives that was sent so far
 	cut      map[link]bool
 	isolated map[int]bool
