@@ -41,6 +41,7 @@ type Config struct {
 
 	ElectionTimeout time.Duration // without word from a leader; 0: 1s. The next comes at up to twice of it
 	Heartbeat       time.Duration // 0: 100 ms
+	Prefer          string        // node that is to lead, while it can; "": any. Groups that share nodes should prefer different ones
 	Forward         bool          // a follower passes proposals on to the leader; else it answers with fsm.NotLeader
 
 	// How nodes know each other: files of a certificate, its key and the authority's
@@ -130,6 +131,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", names, VariableNode)
 	case !listed:
 		return fmt.Errorf("raft: %q is none of the nodes %s", c.Node, names)
+	case c.Prefer != "" && c.Peers[c.Prefer] == "" && !c.Join:
+		return fmt.Errorf("raft: Config.Prefer must be one of the nodes %s, got %q", names, c.Prefer)
 	case c.Sync != wal.Always:
 		return errors.New("raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too")
 	}

@@ -78,3 +78,6 @@ func (n *Node) Forget() {
 
 // Snapshot is a copy of the newest.
 func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot) }
+
+// Prefer says who is to lead.
+func (n *Node) Prefer(name string) { n.config.Prefer = name }

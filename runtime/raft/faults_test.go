@@ -133,6 +133,28 @@ func TestALeaderThatHearsNobody(t *testing.T) {
 	w.appended(w.another(old), 1)
 }
 
+// TestThePreferredLeads when it is back, and has what it lacks.
+func TestThePreferredLeads(t *testing.T) {
+	w := calmWorld(t, 12)
+	first := w.leader()
+	other := w.others(first)[0]
+	for _, n := range w.nodes {
+		if n.raft != nil {
+			n.raft.Prefer(other.name)
+		}
+	}
+	w.until("the preferred leader", func() bool { return w.leader() == other })
+	w.net.Isolate(other.number)
+	w.appended(w.another(other), 1)
+	w.net.Heal()
+	w.until("the preferred leader again", func() bool { return w.leader() == other })
+	term, _ := other.core.Leads()
+	w.pass(100 * electionTime)
+	if after, leads := other.core.Leads(); !leads || after != term {
+		t.Errorf("the preferred leader of term %d is in term %d later, and leads: %t", term, after, leads)
+	}
+}
+
 // TestAPausedLeaderReads pauses a leader that a read was asked of, while the others
 // elect another and go on.
 func TestAPausedLeaderReads(t *testing.T) {

@@ -112,7 +112,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 			LeaseTime: c.ElectionTimeout / 2,
 		},
 		Log: log, Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
-		Tick: c.Heartbeat, Logger: c.Logger,
+		Prefer: c.Prefer, Tick: c.Heartbeat, Logger: c.Logger,
 	})
 	if err != nil {
 		_ = log.Close()

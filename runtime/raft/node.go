@@ -37,6 +37,7 @@ type NodeConfig struct {
 	Machine   StateMachine
 	Transport transport.Transport // nil: there are no others
 	Group     uint64              // of the messages in the transport
+	Prefer    string              // member that is to lead, while it can; "": any
 	Tick      time.Duration
 	Logger    *slog.Logger
 }
@@ -68,6 +69,7 @@ type Node struct {
 	err     error       // why the node has ended; set before done is closed
 
 	leaderless leaderless
+	spreading  spreading
 	crowded    bool                  // there is more than one who proposes
 	behind     atomic.Bool           // too much waits to be applied
 	taking     bool                  // a snapshot is being taken
@@ -223,6 +225,7 @@ func (n *Node) turn(tick bool) error {
 	n.publish()
 	if tick {
 		n.watch()
+		n.spread()
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type world struct {
 	trace    uint64
 	counts   map[string]int
 	failure  error
+	prefer   string                           // node that is to lead; "": any
 	first    []string                         // members of the group; nil: all nodes but two
 	tell     func(format string, args ...any) // what happens, in words; nil: nobody listens
 
@@ -76,6 +77,9 @@ func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 		n := &node{w: w, name: fmt.Sprintf("n%d", i+1), number: i, disk: wal.NewDisk(seed + uint64(i)<<32), member: i < members, joins: i >= members}
 		n.id = raft.MemberID(n.name)
 		w.nodes = append(w.nodes, n)
+	}
+	if clients > 0 && w.rng.IntN(2) == 0 {
+		w.prefer = w.nodes[w.rng.IntN(members)].name
 	}
 	for _, n := range w.nodes[:members] {
 		n.start()

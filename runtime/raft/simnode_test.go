@@ -111,7 +111,7 @@ func (n *node) start() {
 			Now:    func() int64 { return n.w.now + n.skew },
 			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
 		},
-		Log: &simLog{log, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
+		Prefer: n.w.prefer, Log: &simLog{log, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
 		Tick: tickTime * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
