@@ -46,6 +46,8 @@ var processorKeys = setters[Processor]{
 	"kind":       ofMachine(func(_ *builder, m *Machine, v *Value) { m.Kind, m.At, m.Pointer = MachineKind(v.Text), v.At, v.Pointer }),
 	"state":      ofMachine(func(_ *builder, m *Machine, v *Value) { m.State = v.text() }),
 	"update":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Update = v.text() }),
+	"result":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Result = v.text() }),
+	"revert":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Revert = v.boolean() }),
 	"controller": ofMachine(func(_ *builder, m *Machine, v *Value) { m.Controller = v.text() }),
 	"log":        ofMachine((*builder).log),
 	"raft":       ofMachine((*builder).raft),

@@ -129,15 +129,16 @@ var catalogueGo = []Explanation{
 	{
 		Code:  "TG319",
 		Title: "an update that cannot change its state",
-		Reason: "The update type of a machine, or a pointer to it, has the methods Update(*State) error and Revert(*State) error. Update depends on nothing but the update and the state, so that it comes to the same on every host; " +
-			"Revert undoes it. topogen build --scaffold writes stubs.",
-		Wrong: "func (t *Transfer) Update(a Accounts) {}     // and no method Revert\n",
-		Right: "func (t *Transfer) Update(a *Accounts) error { a.Cents += t.Cents; return nil }\nfunc (t *Transfer) Revert(a *Accounts) error { a.Cents -= t.Cents; return nil }\n",
+		Reason: "The update type of a machine, or a pointer to it, has the method Update(*State) error, or with \"result: Receipt\" in the file the method Update(*State) (Receipt, error). The same with an fsm.Entry behind the state is UpdateAt, and is called in its place. " +
+			"Update depends on the update and the state alone, so that it comes to the same on every host, and changes nothing where it returns an error. With \"revert: true\" the controller may add updates and have them undone; then there is the method Revert(*State) error, too. " +
+			"topogen build --scaffold writes stubs.",
+		Wrong: "func (t *Transfer) Update(a Accounts) {}\n",
+		Right: "func (t *Transfer) Update(a *Accounts) error { a.Cents += t.Cents; return nil }\n",
 	},
 	{
 		Code:  "TG320",
-		Title: "a state or an update that cannot be kept in a log",
-		Reason: "A machine with a log writes its updates, and now and then its state, as bytes. A channel, a function or an interface means nothing when it is read again, and fields of other packages that are not exported are out of reach. " +
+		Title: "a state, an update or a result that cannot be kept in a log",
+		Reason: "A machine with a log writes its updates, what they return, and now and then its state, as bytes. A channel, a function or an interface means nothing when it is read again, and fields of other packages that are not exported are out of reach. " +
 			"Leave such a field out with the tag topo:\"-\", if it can be made anew from the others, or give its type MarshalBinary and UnmarshalBinary.",
 		Wrong: "type Accounts struct {\n\tCents map[string]int64\n\tlock  chan struct{}\n}\n",
 		Right: "type Accounts struct {\n\tCents map[string]int64\n}\n",

@@ -93,10 +93,14 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 	of := " of processor " + quoted(p.Name.Value)
 	names.add(b, p.Ident, claim{what: "the machine" + of}, p.Name)
 	names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
-	if p.Machine.Log != nil || p.Machine.Raft != nil {
+	if p.Machine.Kind == FSM || p.Machine.Log != nil || p.Machine.Raft != nil {
 		names.add(b, "New"+p.Ident, claim{what: "the constructor" + of}, p.Name)
 	}
-	for _, t := range []Text{p.Machine.State, p.Machine.Update} {
+	result := p.Machine.Result
+	if t, err := ParseType(result.Value); err != nil || t.Kind != NamedType || t.ImportPath != "" || t.Predeclared() {
+		result = Text{}
+	}
+	for _, t := range []Text{p.Machine.State, p.Machine.Update, result} {
 		if local := localType(b.typeOf(t.Value), t.Value); local != "" {
 			names.add(b, local, claim{what: "the type " + quoted(t.Value), own: true}, t)
 		}

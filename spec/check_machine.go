@@ -12,7 +12,7 @@ import (
 
 // machineKeys are the keys that processors of each kind have; "": one of the user's.
 var machineKeys = map[MachineKind][]string{
-	FSM:  {"kind", "state", "update", "controller", "log", "raft"},
+	FSM:  {"kind", "state", "update", "result", "revert", "controller", "log", "raft"},
 	Raft: {"kind", "controller", "log", "group", "peers", "election_timeout", "heartbeat", "transport", "insecure", "tls", "trust_domain"},
 }
 
@@ -47,9 +47,27 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 			b.found.add(codeMissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), wantedHint[name])
 		}
 	}
+	if m.Kind == FSM {
+		b.checkUpdates(p, entry)
+	}
 	if m.Kind != "" {
 		b.checkLog(p, entry)
 		b.checkReplication(p, entry)
+	}
+}
+
+// checkUpdates reports a result that is no type, and updates that nothing can revert.
+func (b *builder) checkUpdates(p *Processor, entry *Value) {
+	m := p.Machine
+	if b.typeOf(m.Result.Value) == "" {
+		b.checkType(m.Result)
+	}
+	switch revert := entry.field("revert"); {
+	case !m.Revert || b.found.exact[revert.Value.Pointer]:
+	case m.Raft != nil:
+		b.found.addText(codeKindHas, revert.Key, fmt.Sprintf("%s has raft and revert: updates that others do not know cannot wait on one node", quoted(p.Name.Value)), "leave one of them out")
+	case entry.field("controller") == nil:
+		b.idle(entry, "there is no controller that could revert", "name the controller, or leave it out", "revert")
 	}
 }
 

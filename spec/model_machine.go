@@ -15,7 +15,9 @@ const (
 type Machine struct {
 	Kind         MachineKind
 	State        Text // of an FSM: the name of a type, as that of a message
-	Update       Text // likewise
+	Update       Text // the same for its updates
+	Result       Text // the type of what an update returns beside an error: the name of a message, or a type; "" for none
+	Revert       bool // the controller adds updates that it may revert
 	Controller   Text // the name of a processor, "" for none
 	ControllerTo int  // its index, -1 for none
 	Log          *Log
@@ -73,6 +75,7 @@ type TLS struct{ Cert, Key, CA Text }
 type MachineMessage struct {
 	Name      string // of the runtime's type; the message is called after the processor too: LedgerProposal
 	OfUpdate  bool   // the type has the update type as its parameter
+	OfResult  bool   // and behind it the type of the results
 	ToMachine bool
 	Answers   bool // goes to the controller's instance that its field Proposer names; else to the first
 	Optional  bool // the controller needs no handler for it: then it is forgotten
@@ -89,12 +92,14 @@ func (m *Machine) Messages() []MachineMessage {
 	}
 	if m.Kind == FSM {
 		of := func(m MachineMessage) MachineMessage { m.OfUpdate = true; return m }
-		if m.Replicated() {
-			return []MachineMessage{of(request("Proposal")), of(answer("Outcome"))}
+		outcome := of(answer("Outcome"))
+		outcome.OfResult = true
+		if !m.Revert || m.Replicated() {
+			return []MachineMessage{of(request("Proposal")), outcome}
 		}
 		return []MachineMessage{
 			of(request("Proposal")), of(request("Updates")), request("Commit"), request("GetUpcoming"), request("Revert"),
-			of(answer("Outcome")), of(answer("Upcoming")),
+			outcome, of(answer("Upcoming")),
 		}
 	}
 	var list []MachineMessage

@@ -103,6 +103,7 @@ edges: []
 		"/properties/health_check_interval":              topology.HealthCheckInterval,
 		"/properties/groups":                             parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: []\n").Groups,
 		"/$defs/processor/properties/isolation":          p.Isolation,
+		"/$defs/processor/properties/revert":             machine.Revert,
 		"/$defs/restart/anyOf/1/properties/max_restarts": p.Restart.MaxRestarts,
 		"/$defs/restart/anyOf/1/properties/delay":        p.Restart.Delay,
 		"/$defs/restart/anyOf/1/properties/jitter":       p.Restart.Jitter,

@@ -30,7 +30,7 @@ func OpenAlone(dir string, sync wal.Sync, inTopology bool) (*Alone, error) {
 		host = a
 	}
 	var err error
-	a.m, err = openMachineIn[count](raft.Config{Dir: dir, Sync: sync}, countCodec, host)
+	a.m, err = openMachineIn(raft.Config{Dir: dir, Sync: sync}, countDefinition, host)
 	return a, err
 }
 
@@ -46,7 +46,7 @@ func (a *Alone) Wake() {
 }
 
 // Outcome and Upcoming are the edges to the controller.
-func (a *Alone) Outcome(o fsm.Outcome[count]) {
+func (a *Alone) Outcome(o fsm.Outcome[count, struct{}]) {
 	a.outcomes++
 	if o.Err != nil && a.failed == nil {
 		a.failed = o.Err

@@ -14,13 +14,13 @@ import (
 
 const topology, group = "bench", "counter"
 
-type machine = raft.Machine[counter, count, *count]
+type machine = raft.Machine[counter, count, struct{}]
 
 // ours are three machines.
-type ours[U any, P fsm.Updater[counter, U]] struct {
-	machines []*raft.Machine[counter, U, P]
+type ours[U any] struct {
+	machines []*raft.Machine[counter, U, struct{}]
 	links    []transport.Transport
-	leader   *raft.Machine[counter, U, P]
+	leader   *raft.Machine[counter, U, struct{}]
 	update   U
 }
 
@@ -63,23 +63,23 @@ type linkTo = func(name string) (transport.Transport, error)
 // openLoad opens machines whose updates have the size that is asked for.
 func openLoad(dir string, l Load, peers map[string]string, link linkTo) (Group, error) {
 	if l.Bytes == CommandBytes {
-		return openOurs(dir, peers, link, countCodec, count{})
+		return openOurs(dir, peers, link, countDefinition, count{})
 	}
-	return openOurs(dir, peers, link, blobCodec, blob{make([]byte, l.Bytes)})
+	return openOurs(dir, peers, link, blobDefinition, blob{make([]byte, l.Bytes)})
 }
 
-func openOurs[U any, P fsm.Updater[counter, U]](dir string, peers map[string]string, link linkTo, codec fsm.Codec[U], update U) (Group, error) {
-	g := &ours[U, P]{update: update}
+func openOurs[U any](dir string, peers map[string]string, link linkTo, d fsm.Definition[counter, U, struct{}], update U) (Group, error) {
+	g := &ours[U]{update: update}
 	for _, name := range names {
 		t, err := link(name)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
 		g.links = append(g.links, t)
-		m, err := openMachineIn[U, P](raft.Config{
+		m, err := openMachineIn(raft.Config{
 			Node: name, Peers: maps.Clone(peers), Dir: dir, Transport: t,
 			Heartbeat: heartbeat, ElectionTimeout: election, Forward: true,
-		}, codec, nil)
+		}, d, nil)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
@@ -101,27 +101,27 @@ func openOurs[U any, P fsm.Updater[counter, U]](dir string, peers map[string]str
 
 // openMachine starts one.
 func openMachine(c raft.Config) (*machine, error) {
-	return openMachineIn[count](c, countCodec, nil)
+	return openMachineIn(c, countDefinition, nil)
 }
 
 // openMachineIn starts one as a processor in a topology's pool.
-func openMachineIn[U any, P fsm.Updater[counter, U]](c raft.Config, codec fsm.Codec[U], host fsm.Host) (*raft.Machine[counter, U, P], error) {
+func openMachineIn[U any](c raft.Config, d fsm.Definition[counter, U, struct{}], host fsm.Host) (*raft.Machine[counter, U, struct{}], error) {
 	c.Topology, c.Group = topology, group
 	c.Logger = slog.New(slog.DiscardHandler)
-	m, err := raft.New[counter, U, P](c, counterCodec, codec)
+	m, err := raft.New(c, d)
 	if err != nil {
 		return nil, err
 	}
 	return m, m.Start(context.Background(), host)
 }
 
-func (g *ours[U, P]) Propose(ctx context.Context, _ int) error {
+func (g *ours[U]) Propose(ctx context.Context, _ int) error {
 	_, err := g.leader.Propose(ctx, g.update)
 	return err
 }
 
 // Counts asks all three.
-func (g *ours[U, P]) Counts() (c Counts) {
+func (g *ours[U]) Counts() (c Counts) {
 	for i, m := range g.machines {
 		c.Dropped += g.links[i].Stats().Dropped
 		c.Term = max(c.Term, m.Status().Term)
@@ -129,7 +129,7 @@ func (g *ours[U, P]) Counts() (c Counts) {
 	return c
 }
 
-func (g *ours[U, P]) Close() error {
+func (g *ours[U]) Close() error {
 	var failed error
 	for _, m := range g.machines {
 		failed = errors.Join(failed, m.Close())

@@ -23,7 +23,7 @@ func MakeLog(dir string, entries int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	state, err := fsm.NewReplicated[counter, count](counterCodec, countCodec, fsm.Options{}).AppendSnapshot(nil)
+	state, err := fsm.NewReplicated(countDefinition, fsm.Options{}).AppendSnapshot(nil)
 	if err != nil {
 		return err
 	}

@@ -73,13 +73,11 @@ type (
 )
 
 func (*count) Update(c *counter) error { c.n++; return nil }
-func (*count) Revert(c *counter) error { c.n--; return nil }
 
 // blob is an update of any size.
 type blob struct{ data []byte }
 
 func (*blob) Update(c *counter) error { c.n++; return nil }
-func (*blob) Revert(c *counter) error { c.n--; return nil }
 
 var blobCodec = fsm.Codec[blob]{
 	Append:  func(b []byte, v *blob) ([]byte, error) { return append(b, v.data...), nil },
@@ -108,6 +106,17 @@ var countCodec = fsm.Codec[count]{
 		return nil
 	},
 }
+
+var (
+	countDefinition = fsm.Definition[counter, count, struct{}]{
+		Update:     func(u *count, c *counter) (struct{}, error) { return struct{}{}, u.Update(c) },
+		StateCodec: counterCodec, UpdateCodec: countCodec,
+	}
+	blobDefinition = fsm.Definition[counter, blob, struct{}]{
+		Update:     func(u *blob, c *counter) (struct{}, error) { return struct{}{}, u.Update(c) },
+		StateCodec: counterCodec, UpdateCodec: blobCodec,
+	}
+)
 
 // until waits for a condition that a group reaches by itself.
 func until(what string, reached func() bool) error {

@@ -24,7 +24,6 @@ type (
 )
 
 func (p *plus) Update(s *sum) error { s.n += p.n; return nil }
-func (p *plus) Revert(s *sum) error { s.n -= p.n; return nil }
 
 // numberCodec is that of a type which is a number.
 func numberCodec[T any](of func(*T) *uint64) fsm.Codec[T] {
@@ -38,7 +37,7 @@ func numberCodec[T any](of func(*T) *uint64) fsm.Codec[T] {
 	}
 }
 
-type machine = raft.Machine[sum, plus, *plus]
+type machine = raft.Machine[sum, plus, struct{}]
 
 // machines DIR NODE…: starts nodes of group ledger of topology bank, which live as
 // long as the script, and waits until one leads. In a variable of its name there is
@@ -109,7 +108,11 @@ func node(ts *testscript.TestScript, c raft.Config) *machine {
 		c.TLSCert, c.TLSKey, c.TLSCA = cert+".crt", cert+".key", filepath.Join(ts.MkAbs("certs"), "ca.crt")
 		c.TrustDomain = "example.org"
 	}
-	m, err := raft.New[sum, plus](c, numberCodec(func(s *sum) *uint64 { return &s.n }), numberCodec(func(p *plus) *uint64 { return &p.n }))
+	m, err := raft.New(c, fsm.Definition[sum, plus, struct{}]{
+		Update:      fsm.NoResult((*plus).Update),
+		StateCodec:  numberCodec(func(s *sum) *uint64 { return &s.n }),
+		UpdateCodec: numberCodec(func(p *plus) *uint64 { return &p.n }),
+	})
 	ts.Check(err)
 	ts.Defer(func() { _ = m.Close() })
 	ts.Check(m.Start(context.Background(), nil))

@@ -22,10 +22,12 @@ type transferRequest struct {
 	Cents    int64  `json:"cents"`
 }
 
-// receipt says where in the log a transfer stands.
+// receipt says where in the log a transfer stands, and what the two have after it.
 type receipt struct {
 	Index uint64 `json:"index"`
 	Term  uint64 `json:"term"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
 }
 
 type session struct {
@@ -107,18 +109,18 @@ func (a *api) transfer(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, failure{err.Error(), true})
 		return
 	}
-	var applied fsm.Applied
+	var booked fsm.Result[Balances]
 	if q.Session != 0 {
-		applied, err = a.ledger.ProposeAs(r.Context(), q.Session, q.Sequence, t)
+		booked, err = a.ledger.ProposeAs(r.Context(), q.Session, q.Sequence, t)
 	} else {
-		applied, err = a.ledger.Propose(r.Context(), t)
+		booked, err = a.ledger.ProposeResult(r.Context(), t)
 	}
 	_ = a.out.SendEntry(r.Context(), Entry{t, outcome(err)}) // audit does not count who comes while the node stops
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	answer(w, http.StatusOK, receipt{applied.Index, applied.Term})
+	answer(w, http.StatusOK, receipt{booked.Index, booked.Term, booked.Value.From, booked.Value.To})
 }
 
 func (a *api) balances(w http.ResponseWriter, r *http.Request) {
@@ -152,8 +154,7 @@ func (a *api) status(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers for a proposal that has failed, and says whether that tells what
-// became of it. The ledger's own refusals are told apart by what they are not: a
-// request that is made again is answered with the text of the first answer alone.
+// became of it. What is no error of the runtime is the ledger's own refusal.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusConflict
 	switch {

@@ -23,6 +23,9 @@ type Transfer struct {
 	Cents    int64
 }
 
+// Balances are what the two accounts of a transfer have afterwards; nobody has 0.
+type Balances struct{ From, To int64 }
+
 // Why a transfer is refused. Nothing has changed then.
 var (
 	ErrFunds    = errors.New("there is not that much in the account")
@@ -40,28 +43,21 @@ func (t *Transfer) check() error {
 }
 
 // Update moves the money. All that can be wrong is found before anything changes.
-func (t *Transfer) Update(a *Accounts) error {
+func (t *Transfer) Update(a *Accounts) (Balances, error) {
 	balance, known := a.Cents[t.To]
 	switch err := t.check(); {
 	case err != nil:
-		return err
+		return Balances{}, err
 	case t.From != "" && a.Cents[t.From] < t.Cents:
-		return ErrFunds
+		return Balances{}, ErrFunds
 	case t.To != "" && balance+t.Cents > balanceMax:
-		return ErrBalance
+		return Balances{}, ErrBalance
 	case t.To != "" && !known && len(a.Cents) >= accountsMax:
-		return ErrAccounts
+		return Balances{}, ErrAccounts
 	}
 	a.add(t.From, -t.Cents)
 	a.add(t.To, t.Cents)
-	return nil
-}
-
-// Revert moves it back.
-func (t *Transfer) Revert(a *Accounts) error {
-	a.add(t.To, -t.Cents)
-	a.add(t.From, t.Cents)
-	return nil
+	return Balances{a.Cents[t.From], a.Cents[t.To]}, nil
 }
 
 func (a *Accounts) add(name string, cents int64) {

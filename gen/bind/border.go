@@ -49,6 +49,7 @@ func (b *binder) border() {
 	}
 	var inputs []wire.Input
 	at := make(map[string]crossing)
+	kept := make(map[string]bool)
 	add := func(name string, where crossing) {
 		if _, ok := at[name]; ok {
 			return
@@ -97,9 +98,16 @@ func (b *binder) border() {
 	for i := range b.plan.Processors {
 		if m := b.plan.Processors[i].Machine; m != nil && m.Kept() && m.State != "" {
 			file := b.topology.Processors[i].Machine
+			kept[m.State], kept[m.Update], kept[m.Result] = true, true, true
 			add(m.State, crossing{where: file.State, machine: b.plan.Processors[i].Name})
 			add(m.Update, crossing{where: file.Update, machine: b.plan.Processors[i].Name})
+			if m.Result != "" {
+				add(m.Result, crossing{where: file.Result, machine: b.plan.Processors[i].Name})
+			}
 		}
+	}
+	for i := range inputs {
+		inputs[i].Sorted = kept[inputs[i].Name] // replicas write the same bytes
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
 	b.refused(problems, at)

@@ -5,6 +5,9 @@ import (
 	"go/types"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
@@ -22,11 +25,17 @@ func (b *binder) machines() {
 		if !b.importable(m.Runtime.Import, spec.Text{At: f.At, Pointer: f.Pointer}) || m.State == "" {
 			continue
 		}
-		state := b.resolve("TG306", "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State)
-		update := b.resolve("TG306", "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update)
-		b.kept[m.State], b.kept[m.Update] = state, update
+		u := &updater{machine: i, m: m, f: f}
+		u.state = b.resolve("TG306", "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State)
+		u.update = b.resolve("TG306", "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update)
+		if m.Result != "" {
+			u.result = b.resolve("TG306", "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result)
+			b.kept[m.Result] = u.result
+		}
+		b.kept[m.State], b.kept[m.Update] = u.state, u.update
 		if !b.doubt {
-			b.updater(i, state, update)
+			b.updater(u)
+			b.sentinels(m)
 		}
 	}
 }
@@ -43,39 +52,109 @@ func (b *binder) ofUnknownUpdate(t plan.TypeRef) bool {
 	return false
 }
 
+// updater is an update type, and what it has to fit; nil are types that were reported.
+type updater struct {
+	machine               int
+	m                     *plan.Machine
+	f                     *spec.Machine
+	state, update, result types.Type
+	missing               []Method
+}
+
 // updater reports what an update type lacks.
-func (b *binder) updater(i int, state, update types.Type) {
-	m := b.plan.Processors[i].Machine
-	f := b.topology.Processors[i].Machine
-	missing := Missing{Processor: i, Update: true, Type: m.UpdateType.Name, Import: m.UpdateType.Import}
-	text := m.StateType.Format(b.qualifier)
-	for _, name := range []string{"Update", "Revert"} {
-		method := Method{Name: name, Edge: -1, Imports: m.StateType.Imports(nil)}
-		method.Signature = fmt.Sprintf("func (%s *%s) %s(s *%s) error", updateReceiver(m.UpdateType.Name), m.UpdateType.Name, name, text)
-		if update == nil {
-			missing.Methods = append(missing.Methods, method)
-			continue
-		}
-		object, _, _ := types.LookupFieldOrMethod(update, true, b.checked.pkg, name)
-		switch found, _ := object.(*types.Func); {
-		case found == nil:
-			missing.Methods = append(missing.Methods, method)
-			b.at("TG319", f.Update, method.Signature, "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
-		case state != nil && !takesState(found.Signature(), state):
-			said := fmt.Sprintf("method %s of %s does not fit the state: it is %s(s *%s) error", b.functionText(found), m.UpdateType.Name, name, text)
-			if b.own(found.Pos()) {
-				b.atGo("TG319", found.Pos(), name, method.Signature, "%s", said)
-			} else {
-				b.at("TG319", f.Update, method.Signature, "%s", said)
-			}
-		}
+func (b *binder) updater(u *updater) {
+	m := u.m
+	if found := b.methodOf(u.update, "UpdateAt"); found != nil {
+		m.At = true
+		b.fits(u, found, ", e fsm.Entry", u.results())
+	} else {
+		b.updateMethod(u, "Update", u.results())
 	}
+	if m.Revert {
+		b.updateMethod(u, "Revert", "error")
+	}
+	missing := Missing{Processor: u.machine, Update: true, Type: m.UpdateType.Name, Import: m.UpdateType.Import, Methods: u.missing}
 	twice := slices.ContainsFunc(b.missing, func(other Missing) bool {
 		return other.Update && other.Type == missing.Type && other.Import == missing.Import
 	})
-	if len(missing.Methods) > 0 && !twice && (update != nil || b.listed[m.UpdateType.Name]) {
+	if len(missing.Methods) > 0 && !twice && (u.update != nil || b.listed[m.UpdateType.Name]) {
 		b.missing = append(b.missing, missing)
 	}
+}
+
+// results are those of Update.
+func (u *updater) results() string {
+	if u.m.Result == "" {
+		return "error"
+	}
+	return "(%s, error)"
+}
+
+// updateMethod looks for a method of an update type.
+func (b *binder) updateMethod(u *updater, name, results string) {
+	m, f := u.m, u.f
+	found := b.methodOf(u.update, name)
+	if found != nil {
+		b.fits(u, found, "", results)
+		return
+	}
+	method := Method{Name: name, Edge: -1, Imports: m.StateType.Imports(nil), Signature: b.form(u, name, "", results)}
+	if name == "Update" && m.Result != "" {
+		method.Reply = m.ResultType.Format(b.qualifier)
+		method.Imports = m.ResultType.Imports(method.Imports)
+	}
+	u.missing = append(u.missing, method)
+	switch {
+	case u.update == nil:
+	case name == "Revert":
+		b.at("TG319", f.Update, method.Signature, "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
+			m.UpdateType.Name, m.State, b.plan.Processors[u.machine].Name)
+	default:
+		b.at("TG319", f.Update, method.Signature, "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
+	}
+}
+
+// form is how a method of an update type is written.
+func (b *binder) form(u *updater, name, more, results string) string {
+	m := u.m
+	if m.Result != "" && strings.Contains(results, "%s") {
+		results = fmt.Sprintf(results, m.ResultType.Format(b.qualifier))
+	}
+	return fmt.Sprintf("func (%s *%s) %s(s *%s%s) %s", updateReceiver(m.UpdateType.Name), m.UpdateType.Name, name, m.StateType.Format(b.qualifier), more, results)
+}
+
+// fits reports a method that has another form than a machine calls.
+func (b *binder) fits(u *updater, found *types.Func, more, results string) {
+	if u.state == nil || u.m.Result != "" && u.result == nil {
+		return
+	}
+	form := b.form(u, found.Name(), more, results)
+	said := fmt.Sprintf("method %s of %s does not fit the state: it must be %s", b.functionText(found), u.m.UpdateType.Name, strings.TrimPrefix(form[strings.Index(form, ") ")+2:], " "))
+	suggestion := form
+	switch s := found.Signature(); {
+	case !takesState(s, u.state, more != ""):
+	case results == "error" && fails(s) == 1, results != "error" && fails(s) == 2 && types.Identical(s.Results().At(0).Type(), u.result):
+		return
+	case results == "error" && fails(s) == 2 && found.Name() != "Revert":
+		value := b.typeText(s.Results().At(0).Type())
+		said = fmt.Sprintf("method %s of %s returns a %s, and the file does not say so", b.functionText(found), u.m.UpdateType.Name, value)
+		suggestion = fmt.Sprintf("write \"result: %s\" in the file", value)
+	}
+	if b.own(found.Pos()) {
+		b.atGo("TG319", found.Pos(), found.Name(), suggestion, "%s", said)
+	} else {
+		b.at("TG319", u.f.Update, suggestion, "%s", said)
+	}
+}
+
+// methodOf is a method of a type, or of a pointer to it; nil: there is none.
+func (b *binder) methodOf(t types.Type, name string) *types.Func {
+	if t == nil {
+		return nil
+	}
+	object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name)
+	found, _ := object.(*types.Func)
+	return found
 }
 
 // updateReceiver is the name of the receiver of an update's methods, whose
@@ -87,10 +166,72 @@ func updateReceiver(name string) string {
 	return "u"
 }
 
-// takesState reports whether a method is func(*State) error.
-func takesState(s *types.Signature, state types.Type) bool {
-	return !s.Variadic() && s.Params().Len() == 1 && s.Results().Len() == 1 && isError(s.Results().At(0).Type()) &&
-		types.Identical(s.Params().At(0).Type(), types.NewPointer(state))
+// takesState reports whether the parameters of a method are a *State, and perhaps an
+// fsm.Entry.
+func takesState(s *types.Signature, state types.Type, entry bool) bool {
+	want := 1
+	if entry {
+		want = 2
+	}
+	if s.Variadic() || s.Params().Len() != want || !types.Identical(s.Params().At(0).Type(), types.NewPointer(state)) {
+		return false
+	}
+	if !entry {
+		return true
+	}
+	named, ok := types.Unalias(s.Params().At(1).Type()).(*types.Named)
+	return ok && named.Obj().Name() == "Entry" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == plan.FSM
+}
+
+// fails is how many results a method has, where the last one is an error; else 0.
+func fails(s *types.Signature) int {
+	n := s.Results().Len()
+	if n == 0 || !isError(s.Results().At(n-1).Type()) {
+		return 0
+	}
+	return n
+}
+
+// sentinels finds the errors that keep their identity: the exported variables in the
+// package of an update type that are called Err… and are errors.
+func (b *binder) sentinels(m *plan.Machine) {
+	pkg := b.checked.pkg
+	if m.UpdateType.Import != "" {
+		if b.unsure() {
+			return
+		}
+		p, err := b.loader.Import(m.UpdateType.Import)
+		if err != nil {
+			return // which has a finding
+		}
+		pkg = p
+	}
+	scope := pkg.Scope()
+	for _, name := range scope.Names() { // sorted
+		v, ok := scope.Lookup(name).(*types.Var)
+		if !ok || !sentinelName(name) {
+			continue
+		}
+		t := v.Type()
+		if !whole(t) && b.unsure() {
+			return
+		}
+		if isErrorType(t) {
+			m.Errors = append(m.Errors, name)
+		}
+	}
+}
+
+// sentinelName reports whether an error is called so: ErrNoMoney.
+func sentinelName(name string) bool {
+	rest, ok := strings.CutPrefix(name, "Err")
+	first, _ := utf8.DecodeRuneInString(rest)
+	return ok && rest != "" && !unicode.IsLower(first)
+}
+
+// isErrorType reports whether values of a type are errors that can be compared.
+func isErrorType(t types.Type) bool {
+	return types.Comparable(t) && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
 // proposers finds the sends whose message says which instance the answer goes to:

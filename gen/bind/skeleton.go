@@ -26,6 +26,7 @@ const (
 	indexName       = "_topogen_index" // of processors
 	statePrefix     = "_topogen_state_"
 	updatePrefix    = "_topogen_update_"
+	resultPrefix    = "_topogen_result_"
 )
 
 // skeleton is a Go file with what the binder needs of the generated ones: the
@@ -83,6 +84,7 @@ func newSkeleton(p *plan.Plan) *skeleton {
 		if m := p.Processors[i].Machine; m != nil && m.State != "" {
 			declare(statePrefix+strconv.Itoa(i), m.StateType.Format(s.qualify))
 			declare(updatePrefix+strconv.Itoa(i), m.UpdateType.Format(s.qualify))
+			declare(resultPrefix+strconv.Itoa(i), m.ResultType.Format(s.qualify))
 		}
 	}
 	for _, a := range p.Aliases {

@@ -82,6 +82,8 @@ func typeCode(t plan.TypeRef) *jen.Statement {
 		return jen.Index(jen.Lit(int(t.Len))).Add(typeCode(*t.Elem))
 	case plan.Map:
 		return jen.Map(typeCode(*t.Key)).Add(typeCode(*t.Elem))
+	case plan.Empty:
+		return jen.Struct()
 	}
 	c := qualified(t.Import, t.Name)
 	if len(t.Args) > 0 {

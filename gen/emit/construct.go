@@ -24,7 +24,11 @@ func (p *part) standard(q *processor) code {
 		return jen.Func().Params(instance).Params(pointer(typeCode(q.typ)), jen.Error()).Block(body...)
 	}
 	if name := q.Constructor(); name != "" {
-		return function(jen.Return(id(mustIdent(name)).Call()))
+		made := []code{id(mustIdent(name)).Call()}
+		if !q.Machine.Kept() {
+			made = append(made, jen.Nil())
+		}
+		return function(jen.Return(made...))
 	}
 	if c == nil {
 		return pool("Zero").Types(typeCode(q.typ))

@@ -87,13 +87,18 @@ func (p *part) machine(q *processor) {
 	}
 }
 
-// machineConstructor writes the function that makes a machine with a log.
+// machineConstructor writes the function that makes a machine.
 func (p *part) machineConstructor(q *processor) {
 	m := q.Machine
 	name, c, o, opts, err := mustIdent(q.Constructor()), p.v("c"), p.v("o"), p.v("opts"), p.v("err")
+	if !m.Kept() {
+		p.doc("%s makes %s, with a zero state.", name, q.Name)
+		p.add(jen.Func().Add(id(name)).Params().Add(ptr(q.ident)).Block(jen.Return(fsm("NewProcessor").Call(p.definition(m)))))
+		return
+	}
 	make := raft("NewProcessor").Call(id(c))
 	if m.State != "" {
-		make = raft("New").Types(typeCode(m.StateType), typeCode(m.UpdateType), pointer(typeCode(m.UpdateType))).Call(id(c), p.codec(m.State, m.StateType), p.codec(m.Update, m.UpdateType))
+		make = raft("New").Call(id(c), p.definition(m))
 	}
 	p.doc("%s makes %s as %s describes it. The environment goes before the file, see raft.Config, and opts go before both: they say which node this is.", name, q.Name, p.plan.Source)
 	p.add(jen.Func().Add(id(name)).Params(id(opts).Op("...").Func().Params(pointer(raft("Config")))).Params(ptr(q.ident), jen.Error()).Block(
@@ -102,6 +107,53 @@ func (p *part) machineConstructor(q *processor) {
 		jen.For(jen.List(jen.Id("_"), id(o)).Op(":=").Range().Add(id(opts))).Block(id(o).Call(ref(c))),
 		jen.Return(make),
 	))
+}
+
+// definition says what a machine is made of.
+func (p *part) definition(m *plan.Machine) code {
+	var fields []code
+	add := func(name string, value code) { fields = append(fields, key(name, value)) }
+	if m.At {
+		add("UpdateAt", p.update(m))
+	} else {
+		add("Update", p.update(m))
+	}
+	if m.Revert {
+		add("Revert", jen.Parens(pointer(typeCode(m.UpdateType))).Dot("Revert"))
+	}
+	if m.Kept() {
+		add("StateCodec", p.codec(m.State, m.StateType))
+		add("UpdateCodec", p.codec(m.Update, m.UpdateType))
+		if m.Result != "" {
+			add("ResultCodec", p.codec(m.Result, m.ResultType))
+		}
+		var errors []code
+		for _, name := range m.Errors {
+			errors = append(errors, jen.Values(key("Name", jen.Lit(name)), key("Err", qualified(m.UpdateType.Import, name))))
+		}
+		if len(errors) > 0 {
+			add("Errors", jen.Index().Add(fsm("Sentinel")).Add(lines(errors)))
+		}
+	}
+	return fsm("Definition").Types(typeCode(m.StateType), typeCode(m.UpdateType), typeCode(m.ResultType)).Add(lines(fields))
+}
+
+// update is the method that changes the state, as a definition takes it.
+func (p *part) update(m *plan.Machine) code {
+	name, e := Ident("Update"), p.v("e")
+	if m.At {
+		name = "UpdateAt"
+	}
+	if m.Result != "" {
+		return jen.Parens(pointer(typeCode(m.UpdateType))).Dot(string(name))
+	}
+	u, s := p.v("u"), p.v("s")
+	params, args := []code{param(u, pointer(typeCode(m.UpdateType))), param(s, pointer(typeCode(m.StateType)))}, []code{id(s)}
+	if m.At {
+		params, args = append(params, param(e, fsm("Entry"))), append(args, id(e))
+	}
+	return jen.Func().Params(params...).Params(jen.Struct(), jen.Error()).Block(
+		jen.Return(jen.Struct().Values(), sel(u, name).Call(args...)))
 }
 
 // codec is how values of a type are written and read.

@@ -203,6 +203,9 @@ func (w *typeWalk) processor(p *plan.Processor) {
 		for i := range p.Machine.Answers {
 			w.typeRef(&p.Machine.Answers[i].Type)
 		}
+		for _, name := range p.Machine.Errors {
+			w.name(p.Machine.UpdateType.Import, name)
+		}
 	}
 	if c := p.New; c != nil {
 		w.name(c.Import, c.Func)

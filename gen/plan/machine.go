@@ -26,10 +26,15 @@ type Machine struct {
 	Kind       string // "fsm", "raft"
 	Runtime    TypeRef
 	State      string // the name of its type, as that of a message; "" of a raft
-	Update     string // likewise
+	Update     string // the same for its updates
+	Result     string // by which name results are written where there is a log; "": they hold nothing
+	Revert     bool   // updates can be undone
 	StateType  TypeRef
 	UpdateType TypeRef
-	Controller int // -1: none
+	ResultType TypeRef
+	At         bool     // updates have UpdateAt, which says where they are in the log
+	Errors     []string // variables in the package of the update that keep their identity
+	Controller int      // -1: none
 	Log        *Log
 	Raft       *Replication
 	Answers    []Answer // what it gives to its controller
@@ -69,30 +74,35 @@ type Peer struct{ Name, Address string }
 // Kept reports whether the machine has a log: then its values are written as bytes.
 func (m *Machine) Kept() bool { return m.Log != nil || m.Raft != nil }
 
-// Constructor is the function that makes a machine which has a log.
+// Constructor is the function that makes a machine; "" of others.
 func (p *Processor) Constructor() string {
-	if p.Machine == nil || !p.Machine.Kept() {
+	if p.Machine == nil {
 		return ""
 	}
 	return "New" + p.Ident
 }
+
+// NoResult is the type of results that hold nothing.
+var NoResult = TypeRef{Kind: Empty}
 
 // machine takes over what the file says of a machine, and names its types.
 func (b *builder) machine(i int, q *Processor) {
 	f := b.topology.Processors[i].Machine
 	m := &Machine{
 		Kind: string(f.Kind), State: f.State.Value, Update: f.Update.Value, Controller: f.ControllerTo, Log: logOf(f.Log), Raft: replicationOf(f.Raft),
+		Revert: f.Revert && f.Raft == nil, ResultType: NoResult,
 	}
 	switch {
 	case f.Kind == spec.Raft:
 		m.Runtime = TypeRef{Import: Raft, Name: "Processor"}
 	default:
 		m.StateType, m.UpdateType = b.message(m.State), b.message(m.Update)
+		b.result(m, f, q.Ident)
 		m.Runtime = TypeRef{Import: FSM, Name: "Processor"}
 		if m.Kept() {
 			m.Runtime = TypeRef{Import: Raft, Name: "Machine"}
 		}
-		m.Runtime.Args = []TypeRef{m.StateType, m.UpdateType, {Kind: Pointer, Elem: &m.UpdateType}}
+		m.Runtime.Args = []TypeRef{m.StateType, m.UpdateType, m.ResultType}
 	}
 	q.Machine, q.Type = m, TypeRef{Name: q.Ident}
 	q.Close = &Method{Name: "Close", Error: true}
@@ -112,8 +122,29 @@ func (b *builder) machine(i int, q *Processor) {
 			b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident + message.Name, t, "the message " + message.Name, i})
 		}
 	}
-	if f.Kind == spec.FSM && f.Replicated() { // what a log of several hosts does not have is asked of it nevertheless
+	if f.Kind == spec.FSM && !m.Revert { // the runtime's type answers what nobody here asks
 		m.Answers = append(m.Answers, Answer{Name: "Upcoming", Type: m.typeOf(spec.MachineMessage{Name: "Upcoming", OfUpdate: true})})
+	}
+}
+
+// result finds the type of what updates return: of a message, or as it is written.
+func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
+	if f.Result.Value == "" {
+		return
+	}
+	m.Result = f.Result.Value
+	if t, ok := b.types[m.Result]; ok {
+		m.ResultType = t
+		return
+	}
+	t, err := spec.ParseType(m.Result)
+	if err != nil {
+		b.report("TG306", f.Result, "", "the type of the result is not a Go type: %v", err)
+		return
+	}
+	m.ResultType = typeRef(t, b.plan.ImportPath)
+	if t.Kind != spec.NamedType || t.ImportPath != "" || t.Predeclared() {
+		m.Result = ident + "Result" // a message has another name, see spec
 	}
 }
 
@@ -124,7 +155,10 @@ func (m *Machine) typeOf(message spec.MachineMessage) TypeRef {
 		t.Import = Raft
 	}
 	if message.OfUpdate {
-		t.Args = []TypeRef{m.UpdateType}
+		t.Args = append(t.Args, m.UpdateType)
+	}
+	if message.OfResult {
+		t.Args = append(t.Args, m.ResultType)
 	}
 	return t
 }

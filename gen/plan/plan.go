@@ -61,6 +61,7 @@ const (
 	Slice
 	Array
 	Map
+	Empty // struct{}
 )
 
 // Processor is one processor; its index in Plan.Processors is its ProcessorIndex.

@@ -54,6 +54,8 @@ func (t TypeRef) Format(name func(path string) string) string {
 		return "[" + strconv.FormatInt(t.Len, 10) + "]" + t.Elem.Format(name)
 	case Map:
 		return "map[" + t.Key.Format(name) + "]" + t.Elem.Format(name)
+	case Empty:
+		return "struct{}"
 	}
 	s := t.Name
 	if t.Import != "" {

@@ -20,7 +20,11 @@ func (e *emitter) appendMessage(index int) {
 	}
 	switch m.Form {
 	case Foreign:
-		body = append(body, code("return", jen.Qual(protoPath, "MarshalOptions"), "{}.MarshalAppend("+e.b+", "+e.m+")"))
+		options := "{}"
+		if m.Sorted {
+			options = "{Deterministic: true}"
+		}
+		body = append(body, code("return", jen.Qual(protoPath, "MarshalOptions"), options+".MarshalAppend("+e.b+", "+e.m+")"))
 	case Pointer:
 		body = append(body, code("if *"+e.m+" == nil { return append("+e.b+",", rt("Nil"), "...), nil }"))
 		if m.Large {
@@ -57,7 +61,14 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		body = append(body, apart(f.Key, e.appendElem(1, name+".key", f.Key, e.k))...)
 		body = append(body, apart(&f.Elem, e.appendElem(2, name+".value", &f.Elem, e.v))...)
 		body = append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.entry+")"))
-		return append(charged, jen.For(jen.Id(e.k+", "+e.v+" := range "+x)).Block(e.bounded(name, body)...))
+		if e.current.Sorted {
+			body = append(body, jen.Id(e.order+".Add("+e.b+")"))
+		}
+		loop := jen.For(jen.Id(e.k + ", " + e.v + " := range " + x)).Block(e.bounded(name, body)...)
+		if !e.current.Sorted {
+			return append(charged, loop)
+		}
+		return append(charged, jen.Block(code(e.order+" :=", rt("Ordered"), "("+e.b+", len("+x+"))"), loop, jen.Id(e.order+".Sort("+e.b+")")))
 	}
 	body := e.appendElem(f.Number, name, &f.Elem, x)
 	switch f.Elem.Kind {

@@ -13,8 +13,9 @@ import (
 
 // Input is a message of the topology and its Go type.
 type Input struct {
-	Name string
-	Type types.Type
+	Name   string
+	Type   types.Type
+	Sorted bool // its bytes depend on its value alone: maps are written in an order
 }
 
 const (
@@ -32,6 +33,11 @@ func Build(pkg *types.Package, inputs []Input) (Schema, []Problem) {
 		b.schema.Roots = append(b.schema.Roots, Root{Name: in.Name, Message: b.root(in)})
 	}
 	b.recursion()
+	for i, in := range inputs {
+		if in.Sorted {
+			b.schema.sorted(b.schema.Roots[i].Message)
+		}
+	}
 	var problems []Problem
 	var good []Input
 	for i, root := range b.schema.Roots {

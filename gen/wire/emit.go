@@ -49,7 +49,7 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 	}
 	e.b, e.m, e.r, e.err, e.k, e.v = names.Local("b"), names.Local("m"), names.Local("r"), names.Local("err"), names.Local("k"), names.Local("v")
 	e.p, e.i, e.at, e.entry, e.depth, e.room = names.Local("p"), names.Local("i"), names.Local("at"), names.Local("entry"), names.Local("depth"), names.Local("room")
-	e.limit = names.Local("limit")
+	e.limit, e.order = names.Local("limit"), names.Local("order")
 	roots := make(map[int]bool)
 	for _, root := range s.Roots {
 		roots[root.Message] = true
@@ -89,7 +89,7 @@ type emitter struct {
 	declarations []jen.Code
 	current      *Message
 
-	b, m, r, err, k, v, p, i, at, entry, depth, room, limit string
+	b, m, r, err, k, v, p, i, at, entry, depth, room, limit, order string
 }
 
 // code is pieces of Go one after the other: text as it stands, and what imports

@@ -50,7 +50,7 @@ func Load(ctx context.Context, dir string, own *types.Package, messages []Named,
 		if err != nil {
 			return nil, nil, fmt.Errorf("message %s: %w", m.Name, err)
 		}
-		inputs = append(inputs, Input{m.Name, t})
+		inputs = append(inputs, Input{Name: m.Name, Type: t})
 	}
 	return r.own, inputs, nil
 }

@@ -25,6 +25,7 @@ type Message struct {
 	Recursive bool    // it can hold itself
 	Large     bool    // of Pointer: what it leads to is large
 	Charged   bool    // it can hold what is large
+	Sorted    bool    // its maps are written in the order of their bytes
 	Gone      []Gone  // numbers that nothing may use again
 }
 
@@ -128,6 +129,27 @@ const (
 
 // Packed reports whether a list of e has one tag for all.
 func (e *Elem) Packed() bool { return e.Kind <= Float }
+
+// sorted has a message sort its maps, and all that it holds.
+func (s *Schema) sorted(message int) {
+	m := &s.Messages[message]
+	if m.Sorted {
+		return
+	}
+	m.Sorted = true
+	if m.Form == Pointer {
+		s.sorted(m.Of)
+	}
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		if f.Key != nil && f.Key.Kind == Nested {
+			s.sorted(f.Key.Message)
+		}
+		if f.Elem.Kind == Nested {
+			s.sorted(f.Elem.Message)
+		}
+	}
+}
 
 // growing tells the messages that can be written in far more bytes than they take
 // in memory: a message can hold itself, or it has elements that may share their

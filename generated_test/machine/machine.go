@@ -4,6 +4,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -26,17 +27,20 @@ type Transfer struct {
 // ErrNoMoney is what a transfer ends with that an account has not enough for.
 var ErrNoMoney = errors.New("no money")
 
+// Balances are what both accounts have after a transfer.
+type Balances struct{ From, To int64 }
+
 // Update moves money. The account "" has any amount.
-func (t *Transfer) Update(a *Accounts) error {
+func (t *Transfer) Update(a *Accounts) (b Balances, err error) {
 	if a.Cents == nil {
 		a.Cents = make(map[string]int64)
 	}
 	if t.From != "" && a.Cents[t.From] < t.Cents {
-		return ErrNoMoney
+		return b, ErrNoMoney
 	}
 	a.Cents[t.From] -= t.Cents
 	a.Cents[t.To] += t.Cents
-	return nil
+	return Balances{a.Cents[t.From], a.Cents[t.To]}, nil
 }
 
 // Revert moves it back.
@@ -97,9 +101,11 @@ func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome) {
 	}
 	b.asked[m.Update]--
 	switch {
+	case m.Err == nil && (m.Value.To < m.Update.Cents || m.Update.From != "" && m.Value.From < 0):
+		b.Wrong = append(b.Wrong, fmt.Sprintf("%+v returns %+v", m.Update, m.Value))
 	case m.Err == nil:
 		b.Applied++
-	case errors.Is(m.Err, ErrNoMoney):
+	case errors.Is(m.Err, ErrNoMoney) && m.Value == Balances{}:
 		b.Rejected++
 	default:
 		b.Wrong = append(b.Wrong, m.Err.Error())
@@ -136,4 +142,3 @@ type (
 )
 
 func (*Note) Update(n *Count) error { *n++; return nil }
-func (*Note) Revert(n *Count) error { *n--; return nil }

@@ -22,7 +22,14 @@ type Transfer struct {
 	Cents int64
 }
 
-func (t *Transfer) Update(a *Accounts) error {
+// ErrTooMuch is what a large transfer ends with.
+var ErrTooMuch = errors.New("too much")
+
+// Update returns what the account has.
+func (t *Transfer) Update(a *Accounts) (int64, error) {
+	if t.Cents > 100 {
+		return 0, ErrTooMuch
+	}
 	if a.Cents == nil {
 		a.Cents = make(map[string]int64)
 	}
@@ -30,7 +37,7 @@ func (t *Transfer) Update(a *Accounts) error {
 	last := *t
 	a.Last = &last
 	a.count++
-	return nil
+	return a.Cents[t.To], nil
 }
 
 func (t *Transfer) Revert(a *Accounts) error {

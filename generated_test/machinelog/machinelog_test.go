@@ -1,8 +1,10 @@
 package machinelog
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -26,8 +28,8 @@ func run(t *testing.T, dir string, use func(ctx context.Context, top *Topology))
 		Journal: func(topo.Instance) (*Journal, error) { return NewJournal(in) },
 		Bank: func(topo.Instance) (*Bank, error) {
 			return &Bank{heard: func(m *LedgerOutcome) {
-				if m.Err != nil {
-					t.Errorf("%v: %v", m.Update, m.Err)
+				if m.Err != nil || m.Value < 1 {
+					t.Errorf("%v: %d, %v", m.Update, m.Value, m.Err)
 				}
 				if answers.Add(1) == transfers {
 					close(all)
@@ -71,12 +73,24 @@ func TestOnADisk(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			_, err = top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
+			place, err := top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
 			for errors.Is(err, fsm.ErrNotLeader) { // it has only begun
-				_, err = top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
+				place, err = top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
 			}
+			if err != nil || place.Page != times || place.Line != 1 || place.Time.IsZero() {
+				t.Errorf("%+v, %v", place, err)
+			}
+			if _, err := top.Journal().Propose(ctx, model.Entry{}); !errors.Is(err, model.ErrEmpty) {
+				t.Errorf("an entry without a line: %v", err)
+			}
+			session, err := top.Ledger().OpenSession(ctx)
 			if err != nil {
-				t.Error(err)
+				t.Fatal(err)
+			}
+			for range 2 {
+				if _, err := top.Ledger().ProposeAs(ctx, session, 1, Transfer{To: "a", Cents: 101}); !errors.Is(err, ErrTooMuch) {
+					t.Errorf("a large transfer: %v", err)
+				}
 			}
 			if err := top.Journal().Read(ctx, func(p *Pages) {
 				if len(*p) != times+1 {
@@ -126,6 +140,43 @@ func TestUnderAStepper(t *testing.T) {
 		s.Stop()
 		if err := s.Run(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestMapsAreInOrder: what a log keeps is written in the same bytes by all nodes,
+// also maps in maps' values.
+func TestMapsAreInOrder(t *testing.T) {
+	var first, firstPages []byte
+	for i := range 50 {
+		a := Accounts{Cents: make(map[string]int64)}
+		p := make(Pages)
+		for j := range 40 {
+			k := (j*7 + i) % 40
+			a.Cents[strings.Repeat("x", k)] = int64(k)
+			p[k-20] = []string{"one", strings.Repeat("y", k*5)}
+		}
+		b, err := appendAccounts(nil, &a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := appendPages([]byte{7}, &p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first, firstPages = b, pages
+		}
+		if !bytes.Equal(b, first) || !bytes.Equal(pages, firstPages) {
+			t.Fatal("the same state is written in other bytes")
+		}
+		var again Accounts
+		if err := consumeAccounts(b, &again); err != nil || !maps.Equal(again.Cents, a.Cents) {
+			t.Fatalf("%v, %v", again, err)
+		}
+		var pagesAgain Pages
+		if err := consumePages(pages[1:], &pagesAgain); err != nil || len(pagesAgain) != len(p) {
+			t.Fatalf("%v, %v", pagesAgain, err)
 		}
 	}
 }

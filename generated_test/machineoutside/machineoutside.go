@@ -10,14 +10,11 @@ type Add int64
 // ErrNegative is an error that changes nothing.
 var ErrNegative = errors.New("negative")
 
-// Update adds, by a value receiver.
-func (a Add) Update(sum *int64) error {
+// Update adds, by a value receiver, and returns the sum.
+func (a Add) Update(sum *int64) (int64, error) {
 	if a < 0 {
-		return ErrNegative
+		return 0, ErrNegative
 	}
 	*sum += int64(a)
-	return nil
+	return *sum, nil
 }
-
-// Revert takes it back.
-func (a Add) Revert(sum *int64) error { *sum -= int64(a); return nil }

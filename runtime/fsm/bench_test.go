@@ -79,9 +79,15 @@ var bankCodec = fsm.Codec[bank]{
 	},
 }
 
+var bankDefinition = fsm.Definition[bank, transfer, struct{}]{
+	Update: fsm.NoResult((*transfer).Update), Revert: (*transfer).Revert,
+	StateCodec: bankCodec, UpdateCodec: transferCodec,
+	Errors: []fsm.Sentinel{{Name: "errNoMoney", Err: errNoMoney}},
+}
+
 // updates makes entries of n updates each, by clients in turn.
 type updates struct {
-	r       *fsm.Replicated[bank, transfer, *transfer]
+	r       *fsm.Replicated[bank, transfer, struct{}]
 	batch   fsm.Batch
 	clients []uint64
 	n       int
@@ -91,7 +97,7 @@ type updates struct {
 }
 
 func newUpdates(clients, n int) *updates {
-	u := &updates{r: fsm.NewReplicated[bank, transfer](bankCodec, transferCodec, fsm.Options{}), n: n, index: 1}
+	u := &updates{r: fsm.NewReplicated(bankDefinition, fsm.Options{}), n: n, index: 1}
 	for range clients {
 		u.batch.Open(0)
 	}
@@ -167,7 +173,7 @@ func BenchmarkBatch(b *testing.B) {
 
 // BenchmarkMachine applies updates in memory, a thousand between two commits.
 func BenchmarkMachine(b *testing.B) {
-	var m fsm.Machine[bank, transfer, *transfer]
+	m := fsm.NewMachine(bankDefinition)
 	some := make([]transfer, 1000)
 	for i := range some {
 		some[i] = transfer{uint32(i), uint32(i+1) % accounts, 1}
@@ -184,7 +190,7 @@ func BenchmarkMachine(b *testing.B) {
 
 // BenchmarkPropose proposes from outside to a processor in memory.
 func BenchmarkPropose(b *testing.B) {
-	var p fsm.Processor[bank, transfer, *transfer]
+	p := fsm.NewProcessor(bankDefinition)
 	if err := p.Start(b.Context(), newHost()); err != nil {
 		b.Fatal(err)
 	}

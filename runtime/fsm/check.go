@@ -79,11 +79,11 @@ func (c *checks) after(state reflect.Value, before uint64) bool {
 // unchanged checks that an update that has returned an error, failed, left the state
 // as it was: it compares the state with one that is made without the update. The
 // error is one that ends everything.
-func (r *Replicated[S, U, P]) unchanged(at uint64, c *command, e Entry, failed error) error {
+func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed error) error {
 	if !r.checks.allow(checkedBytesEach) {
 		return nil
 	}
-	is, err := r.stateCodec.append(nil, r.machine.State())
+	is, err := r.of.StateCodec.append(nil, r.machine.State())
 	if err != nil {
 		return nil // which is told to those who ask for a snapshot
 	}
@@ -91,7 +91,7 @@ func (r *Replicated[S, U, P]) unchanged(at uint64, c *command, e Entry, failed e
 	if err != nil {
 		return err
 	}
-	was, err := r.stateCodec.append(make([]byte, 0, len(is)), m.State())
+	was, err := r.of.StateCodec.append(make([]byte, 0, len(is)), m.State())
 	if err != nil {
 		return nil
 	}
@@ -107,14 +107,14 @@ func (r *Replicated[S, U, P]) unchanged(at uint64, c *command, e Entry, failed e
 
 // changed says why the state differs from what m, a machine without the update that
 // failed, has: because of that update, or for another reason.
-func (r *Replicated[S, U, P]) changed(m *Machine[S, U, P], is []byte, c *command, e Entry, failed error) error {
-	if again, err := r.stateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
+func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command, e Entry, failed error) error {
+	if again, err := r.of.StateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
 		return fmt.Errorf("%w: the codec of the state %T writes one state in different bytes: it must depend on the value alone, so on no order of a map", ErrDiverged, *new(S))
 	}
 	if _, err := r.redo(m, c, e); err != nil {
 		return err
 	}
-	if now, err := r.stateCodec.append(nil, m.State()); err == nil && bytes.Equal(is, now) {
+	if now, err := r.of.StateCodec.append(nil, m.State()); err == nil && bytes.Equal(is, now) {
 		return changed[U](failed)
 	}
 	return fmt.Errorf("%w: entry %d, command %d: the state %T differs from what the same updates make of it again", ErrDiverged, e.Index, e.Position, *new(S))

@@ -21,7 +21,7 @@ func TestAnErrorCostsNothing(t *testing.T) {
 		Consume: func(b []byte, s *tape) error { calls++; return tapeCodec.Consume(b, s) },
 	}
 	var r *replicated
-	fsm.Unchecked(func() { r = fsm.NewReplicated[tape, note](counting, noteCodec, fsm.Options{}) })
+	fsm.Unchecked(func() { r = fsm.NewReplicated(with(counting, noteCodec), fsm.Options{}) })
 	if _, err := r.AppendSnapshot(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestBrokenPromise(t *testing.T) {
 		}
 	}
 	broken := note{value: 7, how: fails}
-	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{})
+	r := fsm.NewReplicated(noteDefinition, fsm.Options{})
 	applyNotes(t, r, note{value: 1})
 	_, err := tryNotes(r, note{value: 2}, broken, note{value: 3})
 	want("with a log", err)
@@ -81,7 +81,7 @@ func TestBrokenPromise(t *testing.T) {
 		t.Errorf("after it: %v", err)
 	}
 
-	var m machine
+	m := fsm.NewMachine(noteDefinition)
 	m.Add(note{value: 1}, broken)
 	n, err := m.Apply(5)
 	want("in memory", err)
@@ -101,7 +101,7 @@ func TestBrokenPromise(t *testing.T) {
 
 // TestBrokenPromiseAt is the same for UpdateAt.
 func TestBrokenPromiseAt(t *testing.T) {
-	var m fsm.Machine[tape, late, *late]
+	m := fsm.NewMachine(fsm.Definition[tape, late, struct{}]{UpdateAt: func(l *late, t *tape, e fsm.Entry) (struct{}, error) { return struct{}{}, l.UpdateAt(t, e) }})
 	m.Add(late{}, late{fails: true})
 	if n, err := m.Apply(5); n != 1 || !errors.Is(err, fsm.ErrChanged) {
 		t.Errorf("%d, %v", n, err)
@@ -110,8 +110,6 @@ func TestBrokenPromiseAt(t *testing.T) {
 
 type late struct{ fails bool }
 
-func (*late) Update(*tape) error { panic("it has UpdateAt") }
-func (*late) Revert(*tape) error { return nil }
 func (l *late) UpdateAt(t *tape, e fsm.Entry) error {
 	t.values = append(t.values, e.Time)
 	if l.fails {
@@ -140,7 +138,7 @@ func TestCodecOfTheStateDiffers(t *testing.T) {
 		Append:  func(b []byte, _ *tape) ([]byte, error) { n++; return append(b, n), nil },
 		Consume: func([]byte, *tape) error { return nil },
 	}
-	r := fsm.NewReplicated[tape, note](state, noteCodec, fsm.Options{})
+	r := fsm.NewReplicated(with(state, noteCodec), fsm.Options{})
 	_, err := tryNotes(r, note{how: rejects})
 	if !errors.Is(err, fsm.ErrDiverged) || !strings.Contains(err.Error(), "the codec of the state fsm_test.tape") {
 		t.Errorf("%v", err)
@@ -157,7 +155,7 @@ func TestDivergenceOfAnotherUpdate(t *testing.T) {
 		n.value += calls
 		return err
 	}}
-	r := fsm.NewReplicated[tape, note](state, update, fsm.Options{})
+	r := fsm.NewReplicated(with(state, update), fsm.Options{})
 	if _, err := tryNotes(r, note{value: 1}, note{how: rejects}); !errors.Is(err, fsm.ErrDiverged) || errors.Is(err, fsm.ErrChanged) {
 		t.Errorf("%v", err)
 	}
@@ -170,7 +168,7 @@ func TestChecksAreBounded(t *testing.T) {
 		Append:  func(b []byte, _ *tape) ([]byte, error) { return append(b, make([]byte, 4<<20)...), nil },
 		Consume: func(_ []byte, s *tape) error { read++; return nil },
 	}
-	r := fsm.NewReplicated[tape, note](codec, noteCodec, fsm.Options{})
+	r := fsm.NewReplicated(with(codec, noteCodec), fsm.Options{})
 	notes := make([]note, 2000)
 	for i := range notes {
 		notes[i].how = rejects

@@ -14,9 +14,9 @@ type Codec[T any] struct {
 	Consume func(b []byte, v *T) error
 }
 
-// ErrCodec: an update cannot be written, or not be read from what was written. Known:
-// not applied.
-var ErrCodec = errors.New("fsm: the codec cannot write and read the update")
+// ErrCodec: a codec cannot write a value, or not read what it has written. A proposal
+// that ends with it is known not to be applied.
+var ErrCodec = errors.New("fsm: the codec cannot write and read the value")
 
 // Encode appends v, and reads what it has appended into scratch, a zero value: what a
 // log holds that cannot be read ends every replica, at each start again. An error
@@ -45,6 +45,11 @@ func (c Codec[T]) Encode(b []byte, v, scratch *T) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// Decode reads a value into v, a zero value. A panic of the codec is an error.
+func (c Codec[T]) Decode(b []byte, v *T) error { return c.consume(b, v) }
+
+func (c Codec[T]) complete() bool { return c.Append != nil && c.Consume != nil }
 
 // append and consume are the codec's own, with a panic made an error.
 func (c Codec[T]) append(b []byte, v *T) (_ []byte, err error) {

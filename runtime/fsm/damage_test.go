@@ -36,7 +36,7 @@ func hostile() (entry, snapshot []byte) {
 
 // newTape makes one that takes all updates, also those that break their promise.
 func newTape() (r *replicated) {
-	fsm.Unchecked(func() { r = fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{}) })
+	fsm.Unchecked(func() { r = fsm.NewReplicated(noteDefinition, fsm.Options{}) })
 	return r
 }
 
@@ -235,11 +235,11 @@ func TestTooManyCommands(t *testing.T) {
 func TestOtherLimits(t *testing.T) {
 	_, snapshot := hostile()
 	for _, o := range []fsm.Options{{Sessions: 3}, {Window: 3}, {Results: 5000}, {Upcoming: 3}} {
-		if err := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, o).Restore(snapshot); !errors.Is(err, fsm.ErrDamaged) {
+		if err := fsm.NewReplicated(noteDefinition, o).Restore(snapshot); !errors.Is(err, fsm.ErrDamaged) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if err := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{ReplayMax: 3}).Restore(snapshot); err != nil {
+	if err := fsm.NewReplicated(noteDefinition, fsm.Options{ReplayMax: 3}).Restore(snapshot); err != nil {
 		t.Errorf("how much is replayed is a replica's own: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestCodecsThatFail(t *testing.T) {
 		}
 		return noteCodec.Consume(b, n)
 	}}
-	r := fsm.NewReplicated[tape, note](state, update, fsm.Options{ReplayMax: 2})
+	r := fsm.NewReplicated(with(state, update), fsm.Options{ReplayMax: 2})
 	var b fsm.Batch
 	b.Open(0)
 	if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
@@ -297,15 +297,17 @@ func TestCodecsThatFail(t *testing.T) {
 // applied again.
 func TestDivergence(t *testing.T) {
 	calls := 0
-	r := fsm.NewReplicated[*int, moody](
-		fsm.Codec[*int]{
+	r := fsm.NewReplicated(fsm.Definition[*int, moody, struct{}]{
+		Update: fsm.NoResult((*moody).Update),
+		StateCodec: fsm.Codec[*int]{
 			Append:  func(b []byte, s **int) ([]byte, error) { return b, nil },
 			Consume: func(b []byte, s **int) error { *s = &calls; return nil },
 		},
-		fsm.Codec[moody]{
+		UpdateCodec: fsm.Codec[moody]{
 			Append:  func(b []byte, u *moody) ([]byte, error) { return append(b, byte(*u)), nil },
 			Consume: func(b []byte, u *moody) error { *u = moody(b[0]); return nil },
-		}, fsm.Options{})
+		},
+	}, fsm.Options{})
 	b, _ := r.AppendSnapshot(nil)
 	if err := r.Restore(b); err != nil {
 		t.Fatal(err)
@@ -331,8 +333,6 @@ func (m *moody) Update(calls **int) error {
 	return nil
 }
 
-func (m *moody) Revert(**int) error { return nil }
-
 // TestManyThatFail do not replay the whole entry each.
 func TestManyThatFail(t *testing.T) {
 	var applied int
@@ -340,9 +340,12 @@ func TestManyThatFail(t *testing.T) {
 		Append:  func(b []byte, s *int) ([]byte, error) { return binary.AppendVarint(b, int64(*s)), nil },
 		Consume: func(b []byte, s *int) error { v, _ := binary.Varint(b); *s = int(v); return nil },
 	}
-	r := fsm.NewReplicated[int, counted](state, fsm.Codec[counted]{
-		Append:  func(b []byte, u *counted) ([]byte, error) { return b, nil },
-		Consume: func(b []byte, u *counted) error { *u = counted{applied: &applied, fails: len(b) > 0}; return nil },
+	r := fsm.NewReplicated(fsm.Definition[int, counted, struct{}]{
+		Update: fsm.NoResult((*counted).Update), StateCodec: state,
+		UpdateCodec: fsm.Codec[counted]{
+			Append:  func(b []byte, u *counted) ([]byte, error) { return b, nil },
+			Consume: func(b []byte, u *counted) error { *u = counted{applied: &applied, fails: len(b) > 0}; return nil },
+		},
 	}, fsm.Options{})
 	var b fsm.Batch
 	b.Open(0)
@@ -377,5 +380,3 @@ func (c *counted) Update(s *int) error {
 	}
 	return nil
 }
-
-func (c *counted) Revert(*int) error { return nil }

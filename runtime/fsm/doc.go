@@ -1,7 +1,7 @@
 // Package fsm keeps a state that only updates change: the state machine of
 // rast.md 2.15.
 //
-// A user writes the state, and an update that can be applied and undone:
+// A user writes the state, and an update of it, which may return a value:
 //
 //	type Accounts struct{ Cents map[string]int64 }
 //
@@ -10,18 +10,16 @@
 //		Cents    int64
 //	}
 //
-//	func (t *Transfer) Update(a *Accounts) error {
+//	func (t *Transfer) Update(a *Accounts) (Balance, error) {
 //		if a.Cents[t.From] < t.Cents {
-//			return ErrNoMoney // nothing has changed
+//			return Balance{}, ErrNoMoney // nothing has changed
 //		}
 //		a.Cents[t.From] -= t.Cents
 //		a.Cents[t.To] += t.Cents
-//		return nil
+//		return Balance{a.Cents[t.From]}, nil
 //	}
 //
-//	func (t *Transfer) Revert(a *Accounts) error { … }
-//
-// Three types apply them. [Machine] is a list of updates with its borders.
+// A [Definition] says what a machine is made of. Three types apply updates. [Machine] is a list of updates with its borders.
 // [Processor] is a Machine as a processor of a topology, which is what `kind: fsm`
 // is in memory. [Replicated] is what the entries of a log are applied to, on one
 // disk or on several machines: runtime/raft has the log. An entry is built by a
@@ -37,16 +35,18 @@
 //
 // # Proposals
 //
-// A proposal is an update with an answer, [Applied]: it is applied behind all that
-// came before it and committed with these, or has changed nothing and the answer
-// holds the error. What the error tells about that, [OutcomeKnown] says.
+// A proposal is an update with an answer, [Result]: it is applied behind all that
+// came before it and committed with these, and the answer holds what Update has
+// returned, or it has changed nothing and the answer holds the error. What the error
+// tells about that, [OutcomeKnown] says.
 //
 // # Exactly once
 //
 // With a log, each command has a client, a number in the client's sequence, and the
 // floor below which the client waits for no result. A [Replicated] applies each
 // (client, sequence) once, over restarts and however often it stands in the log, and
-// answers the others with the result of the first. It remembers so many sessions
+// answers the others with the result of the first: with the value that its codec has
+// written, or with the error. It remembers so many sessions
 // and results (see [Options]); who was used longest ago, by the log, is forgotten
 // first, and gets [ErrSessionExpired] from then on. A client that may have been
 // forgotten opens another session, and knows that it does not know what became of
@@ -86,9 +86,10 @@
 // # Limits
 //
 // None of this has a lock, but for Processor; no goroutine and no file. An entry
-// holds [CommandsMax] commands, and the indices of entries end at 2^44. Of an error
-// 256 bytes of text are remembered: the first answer is the error itself, a repeated
-// one matches [ErrPanicked] and [ErrTooMany], and no error of the user's.
+// holds [CommandsMax] commands, and the indices of entries end at 2^44. A result has
+// 64 KiB. Of an error 256 bytes of text are remembered: the first answer is the error
+// itself, a repeated one matches [ErrPanicked], [ErrTooMany] and [ErrResult], and
+// those errors of the definition that the first one matched.
 //
 // Time goes with the proposers' clocks and never back: a clock that is far ahead
 // holds it until the others have come up.

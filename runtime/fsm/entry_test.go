@@ -2,6 +2,7 @@ package fsm_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -17,16 +18,14 @@ import (
 // what its revert needs.
 type stamped struct{ note }
 
-func (n *stamped) UpdateAt(t *tape, e fsm.Entry) error {
+func (n *stamped) UpdateAt(t *tape, e fsm.Entry) (int64, error) {
 	n.at = e
 	t.values = append(t.values, int64(e.Index), int64(e.Position), e.Time)
 	if n.how == panics {
 		panic("half done")
 	}
-	return nil
+	return e.Time, nil
 }
-
-func (n *stamped) Update(*tape) error { panic("it has UpdateAt") }
 
 func (n *stamped) Revert(t *tape) error {
 	last := len(t.values) - 3
@@ -42,11 +41,21 @@ var stampedCodec = fsm.Codec[stamped]{
 	Consume: func(b []byte, n *stamped) error { return noteCodec.Consume(b, &n.note) },
 }
 
+var stampedDefinition = fsm.Definition[tape, stamped, int64]{
+	UpdateAt: (*stamped).UpdateAt, Revert: (*stamped).Revert,
+	StateCodec: tapeCodec, UpdateCodec: stampedCodec, ResultCodec: int64Codec,
+}
+
+var int64Codec = fsm.Codec[int64]{
+	Append:  func(b []byte, v *int64) ([]byte, error) { return binary.AppendVarint(b, *v), nil },
+	Consume: func(b []byte, v *int64) error { *v, _ = binary.Varint(b); return nil },
+}
+
 // TestTimeOfEntries goes with the proposers' clocks and never back, is the same
 // when an update is applied again, and in a snapshot.
 func TestTimeOfEntries(t *testing.T) {
-	newOne := func() *fsm.Replicated[tape, stamped, *stamped] {
-		return fsm.NewReplicated[tape, stamped](tapeCodec, stampedCodec, fsm.Options{})
+	newOne := func() *fsm.Replicated[tape, stamped, int64] {
+		return fsm.NewReplicated(stampedDefinition, fsm.Options{})
 	}
 	r := newOne()
 	apply := func(index uint64, now int64, notes ...note) {
@@ -95,7 +104,7 @@ func TestTimeOfEntries(t *testing.T) {
 // TestTimeInMemory is the clock's, and never goes back.
 func TestTimeInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var m fsm.Machine[tape, stamped, *stamped]
+		m := fsm.NewMachine(stampedDefinition)
 		m.Add(stamped{}, stamped{})
 		begin := time.Now().UnixNano()
 		for range 2 {
@@ -140,7 +149,7 @@ func TestRevertFails(t *testing.T) {
 
 // TestFewResults: no limit forgets the client that is being answered.
 func TestFewResults(t *testing.T) {
-	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{Results: 1, Window: 4})
+	r := fsm.NewReplicated(noteDefinition, fsm.Options{Results: 1, Window: 4})
 	var b fsm.Batch
 	b.Open(0)
 	for i := range uint64(4) {
@@ -158,7 +167,7 @@ func TestFewResults(t *testing.T) {
 // TestFirstAnswerIsTheError itself, and a later one what is remembered of it, also
 // after a restart.
 func TestFirstAnswerIsTheError(t *testing.T) {
-	r := fsm.NewReplicated[tape, note](tapeCodec, noteCodec, fsm.Options{})
+	r := fsm.NewReplicated(noteDefinition, fsm.Options{})
 	var b fsm.Batch
 	b.Open(7)
 	for i, how := range []how{rejects, rejectsWrapped, panics} {
@@ -196,7 +205,9 @@ func TestFirstAnswerIsTheError(t *testing.T) {
 
 // TestLongErrors are remembered in part.
 func TestLongErrors(t *testing.T) {
-	r := fsm.NewReplicated[string, verbose](stringCodec, verboseCodec, fsm.Options{})
+	r := fsm.NewReplicated(fsm.Definition[string, verbose, struct{}]{
+		Update: fsm.NoResult((*verbose).Update), StateCodec: stringCodec, UpdateCodec: verboseCodec,
+	}, fsm.Options{})
 	var b fsm.Batch
 	b.Open(0)
 	b.Update(1<<20, 1, 1, bytes.Repeat([]byte("x"), 1<<20))
@@ -220,7 +231,6 @@ func TestLongErrors(t *testing.T) {
 type verbose string
 
 func (v *verbose) Update(*string) error { return v }
-func (v *verbose) Revert(*string) error { return nil }
 func (v *verbose) Error() string {
 	if *v == "" {
 		panic("no text")

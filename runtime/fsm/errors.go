@@ -32,6 +32,9 @@ var (
 	ErrTooMany = errors.New("fsm: too much is under way")
 	// ErrTooLarge: the update is larger than an entry may be. Known: not applied.
 	ErrTooLarge = errors.New("fsm: update is too large")
+	// ErrResult: what Update has returned has more bytes than a session remembers, or its
+	// codec cannot write it. Known: not applied.
+	ErrResult = errors.New("fsm: the result of the update cannot be kept")
 	// ErrNotRunning: the machine has not been started. Known: not applied.
 	ErrNotRunning = errors.New("fsm: machine is not running")
 	// ErrStopped: the machine was closed, or has failed. Known: not applied.

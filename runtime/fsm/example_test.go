@@ -19,12 +19,13 @@ type take struct {
 
 var errNotEnough = errors.New("not enough of it")
 
-func (t *take) Update(s *shelf) error {
+// Update returns how many are left.
+func (t *take) Update(s *shelf) (int, error) {
 	if (*s)[t.thing] < t.n {
-		return errNotEnough
+		return 0, errNotEnough
 	}
 	(*s)[t.thing] -= t.n
-	return nil
+	return (*s)[t.thing], nil
 }
 
 func (t *take) Revert(s *shelf) error {
@@ -35,7 +36,7 @@ func (t *take) Revert(s *shelf) error {
 // Two updates are applied, the second is undone since only the first was
 // committed.
 func ExampleMachine() {
-	var m fsm.Machine[shelf, take, *take]
+	m := fsm.NewMachine(fsm.Definition[shelf, take, int]{Update: (*take).Update, Revert: (*take).Revert})
 	*m.State() = shelf{"apples": 5}
 	m.Add(take{"apples", 1})
 	m.Commit()
@@ -52,7 +53,7 @@ func ExampleMachine() {
 // An entry opens a session, the next one holds an update twice, as it does when the
 // first answer was lost.
 func ExampleReplicated() {
-	r := fsm.NewReplicated[bank, transfer](bankCodec, transferCodec, fsm.Options{})
+	r := fsm.NewReplicated(bankDefinition, fsm.Options{})
 	var b fsm.Batch
 	var client uint64
 	b.Open(42)

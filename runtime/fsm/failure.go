@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// failure is what is remembered of a command's error: its text, and which of this
-// package's errors it was.
+// failure is what is remembered of a command's error: its text, which of this
+// package's errors it was, and which of the definition's it matched.
 type failure struct {
-	kind byte
-	text string
+	kind  byte
+	text  string
+	names []string // of the definition's errors
+	is    []error  // those of them that the definition still has
 }
 
 // The kinds of failures.
@@ -17,25 +19,92 @@ const (
 	failureOwn     = iota + 1 // the update's own
 	failurePanic              // ErrPanicked
 	failureTooMany            // ErrTooMany
+	failureResult             // ErrResult
 	failureKinds
 )
+
+// ofKind are this package's errors by kind.
+var ofKind = [failureKinds]error{failurePanic: ErrPanicked, failureTooMany: ErrTooMany, failureResult: ErrResult}
 
 func (f *failure) Error() string { return f.text }
 
 // Is reports whether target is the error of this package that f stands for.
-func (f *failure) Is(target error) bool {
-	return f.kind == failurePanic && target == ErrPanicked || f.kind == failureTooMany && target == ErrTooMany
+func (f *failure) Is(target error) bool { return target != nil && target == ofKind[f.kind] }
+
+// Unwrap returns the errors of the definition that f stands for.
+func (f *failure) Unwrap() []error { return f.is }
+
+// sentinels are the errors of a definition.
+type sentinels struct {
+	list     []Sentinel
+	byName   map[string]error
+	failures []*failure // of each by itself, which most updates return
 }
 
-func newFailure(err error) *failure {
-	f := &failure{kind: failureOwn, text: text(err)}
-	switch {
-	case errors.Is(err, ErrPanicked):
-		f.kind = failurePanic
-	case errors.Is(err, ErrTooMany):
-		f.kind = failureTooMany
+func newSentinels(list []Sentinel) *sentinels {
+	s := &sentinels{byName: make(map[string]error)}
+	for _, v := range list {
+		if v.Err != nil {
+			s.list = append(s.list, v)
+			s.byName[v.Name] = v.Err
+		}
 	}
+	for _, v := range s.list {
+		s.failures = append(s.failures, s.failure(v.Err))
+	}
+	return s
+}
+
+// remember is what is remembered of an error.
+func (s *sentinels) remember(err error) *failure {
+	for i := range s.failures {
+		if same(err, s.list[i].Err) {
+			return s.failures[i]
+		}
+	}
+	return s.failure(err)
+}
+
+// same reports whether two errors are one; those that cannot be compared are not.
+func same(a, b error) (is bool) {
+	defer func() { _ = recover() }()
+	return a == b
+}
+
+func (s *sentinels) failure(err error) *failure {
+	f := &failure{kind: failureOwn, text: text(err)}
+	for kind := failureOwn + 1; kind < failureKinds; kind++ {
+		if errors.Is(err, ofKind[kind]) {
+			f.kind = byte(kind)
+			break
+		}
+	}
+	for i := range s.list {
+		if len(f.names) < sentinelsOfOne && matches(err, s.list[i].Err) {
+			f.names = append(f.names, s.list[i].Name)
+		}
+	}
+	s.resolve(f)
 	return f
+}
+
+// resolve finds the errors that go by the failure's names.
+func (s *sentinels) resolve(f *failure) {
+	for _, name := range f.names {
+		if err := s.byName[name]; err != nil {
+			f.is = append(f.is, err)
+		}
+	}
+}
+
+// matches is errors.Is, where a method Is of an error may panic.
+func matches(err, target error) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = false
+		}
+	}()
+	return errors.Is(err, target)
 }
 
 // text is what err says, not too much of it, and not a panic.

@@ -28,22 +28,23 @@ func (u *hollowUpdate) Update(s *hollowState) error {
 	return err
 }
 
-func (*hollowUpdate) Revert(*hollowState) error { return nil }
+var hollowCodec = fsm.Codec[hollowState]{
+	Append:  func(b []byte, s *hollowState) ([]byte, error) { return append(b, byte(s.n)), nil },
+	Consume: func(b []byte, s *hollowState) error { s.n = int(b[0]); return nil },
+}
 
 // TestErrorsThatPanic end their proposal, and not the node: every replica would end
 // at the same entry, at each start again.
 func TestErrorsThatPanic(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		t.Run(fmt.Sprint(panics), func(t *testing.T) {
-			r := fsm.NewReplicated[hollowState, hollowUpdate](
-				fsm.Codec[hollowState]{
-					Append:  func(b []byte, s *hollowState) ([]byte, error) { return append(b, byte(s.n)), nil },
-					Consume: func(b []byte, s *hollowState) error { s.n = int(b[0]); return nil },
-				},
-				fsm.Codec[hollowUpdate]{
+			r := fsm.NewReplicated(fsm.Definition[hollowState, hollowUpdate, struct{}]{
+				Update: fsm.NoResult((*hollowUpdate).Update), StateCodec: hollowCodec,
+				UpdateCodec: fsm.Codec[hollowUpdate]{
 					Append:  func(b []byte, u *hollowUpdate) ([]byte, error) { return b, nil },
 					Consume: func(_ []byte, u *hollowUpdate) error { u.panics = panics; return nil },
-				}, fsm.Options{})
+				},
+			}, fsm.Options{})
 			var b fsm.Batch
 			b.Open(1)
 			if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
@@ -75,9 +76,13 @@ func (*pretender) Update(*hollowState) error { return fsm.ErrSessionExpired }
 
 // TestErrorsThatPretend are the update's own.
 func TestErrorsThatPretend(t *testing.T) {
-	r := fsm.NewReplicated[hollowState, pretender](
-		fsm.Codec[hollowState]{},
-		fsm.Codec[pretender]{Consume: func([]byte, *pretender) error { return nil }}, fsm.Options{})
+	r := fsm.NewReplicated(fsm.Definition[hollowState, pretender, struct{}]{
+		Update: fsm.NoResult((*pretender).Update), StateCodec: hollowCodec,
+		UpdateCodec: fsm.Codec[pretender]{
+			Append:  func(b []byte, _ *pretender) ([]byte, error) { return b, nil },
+			Consume: func([]byte, *pretender) error { return nil },
+		},
+	}, fsm.Options{})
 	var b fsm.Batch
 	b.Open(1)
 	b.Update(1<<20, 1, 1, nil)

@@ -15,12 +15,13 @@ type Options struct {
 const (
 	sessionsDefault = 10_000    // as many programs and processors as use one machine
 	windowDefault   = 4096      // what one of them has under way at once
-	resultsDefault  = 1 << 20   // of 32 bytes, so that all together take 32 MiB
+	resultsDefault  = 1 << 20   // of 48 bytes, so that all together take 48 MiB
 	upcomingDefault = 1 << 20   // a controller that never commits is stopped before the memory is full
 	replayDefault   = 100_000   // less than a second, at 100 updates an entry
 	replayBytesMin  = 8 << 20   // and no more than twice the state, which makes the checkpoints cost a fraction of the entries
 	indexMax        = 1<<44 - 1 // what a client's number leaves for the index: 500 years at 1,000 entries a second
 	failureTextMax  = 256       // bytes that are remembered of an error's text
+	resultBytesMax  = 64 << 10  // of what an update returns: each node remembers it until the client has it, and what is larger can be read
 )
 
 func (o Options) withDefaults() Options {

@@ -10,13 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-type machine = fsm.Machine[tape, note, *note]
+type machine = fsm.Machine[tape, note, answer]
 
 // TestMachineIsAList compares a machine with a list of all updates that it ever
 // had, through commits, reverts, failures, panics and restarts.
 func TestMachineIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := &listed{m: new(machine), trouble: new(trouble)}
+		x := &listed{m: fsm.NewMachine(noteDefinition), trouble: new(trouble)}
 		x.m.State().trouble = x.trouble
 		t.Repeat(map[string]func(*rapid.T){
 			"add":     x.add,
@@ -95,12 +95,12 @@ func (x *listed) cleanup(t *rapid.T) {
 
 // restart goes on with another machine, which knows what a snapshot holds.
 func (x *listed) restart(t *rapid.T) {
-	b, err := x.m.AppendSnapshot([]byte("before"), tapeCodec, noteCodec)
+	b, err := x.m.AppendSnapshot([]byte("before"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.m = new(machine)
-	if err := x.m.Restore(b[len("before"):], tapeCodec, noteCodec); err != nil {
+	x.m = fsm.NewMachine(noteDefinition)
+	if err := x.m.Restore(b[len("before"):]); err != nil {
 		t.Fatal(err)
 	}
 	x.m.State().trouble = x.trouble
@@ -136,7 +136,7 @@ func (x *listed) check(t *rapid.T) {
 // TestUpcomingAreCopies: whoever asked may change them, also what they point to if
 // the update has a method Clone.
 func TestUpcomingAreCopies(t *testing.T) {
-	var m fsm.Machine[map[string]int, words, *words]
+	m := fsm.NewMachine(fsm.Definition[map[string]int, words, struct{}]{Update: fsm.NoResult((*words).Update)})
 	m.Add(words{"a", "b"}, words{"c"})
 	got := m.Upcoming()
 	got[0][0], got[1] = "x", nil
@@ -148,12 +148,11 @@ func TestUpcomingAreCopies(t *testing.T) {
 type words []string
 
 func (w *words) Update(*map[string]int) error { return nil }
-func (w *words) Revert(*map[string]int) error { return nil }
 func (w *words) Clone() words                 { return slices.Clone(*w) }
 
 // TestRevertKeepsWhatIsCommitted: rast.md would undo it (R-F17).
 func TestRevertKeepsWhatIsCommitted(t *testing.T) {
-	var m machine
+	m := fsm.NewMachine(noteDefinition)
 	m.Add(note{value: 1}, note{value: 2})
 	m.Commit()
 	if _, err := m.Apply(1); err != nil {

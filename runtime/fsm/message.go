@@ -1,32 +1,6 @@
 package fsm
 
-// Updater is what an update type is to its machine: U is the user's type, and *U
-// has the methods.
-//
-// Update changes the state. It is called once on each replica, with the same
-// result on each: it depends on the update and the state alone, so on no clock, no
-// randomness and no order of a map. An error means that the state is unchanged: all
-// conditions are checked before anything is changed. The update is valid until the
-// call returns; what it refers to may be kept in the state.
-//
-// Revert undoes what Update did, in a machine whose updates are committed by
-// messages ([Updates], [Commit], [Revert]). It is called on the update that
-// Update was called on, so Update may leave in it what Revert needs; with a log
-// only what the update's codec keeps.
-type Updater[S, U any] interface {
-	*U
-	Update(*S) error
-	Revert(*S) error
-}
-
-// timed is an update that wants to know when and where it happens: its UpdateAt
-// is called instead of Update.
-type timed[S any] interface {
-	UpdateAt(*S, Entry) error
-}
-
-// Entry says where an update stands in the log. An update type with the method
-// UpdateAt(*S, Entry) error has it called in place of Update.
+// Entry says where an update stands in the log, for [Definition].UpdateAt.
 type Entry struct {
 	Index    uint64 // of the log's entry; in memory the update's own number
 	Position int    // of the update in the entry, from 0
@@ -40,9 +14,16 @@ type Proposal[U any] struct {
 }
 
 // Outcome answers a [Proposal].
-type Outcome[U any] struct {
+type Outcome[U, R any] struct {
 	Proposer int
 	Update   U // as it was proposed
+	Value    R // what Update has returned; zero where Err is not nil
+	Applied
+}
+
+// Result is what became of an update, and what it has returned.
+type Result[R any] struct {
+	Value R // zero where Err is not nil
 	Applied
 }
 
@@ -51,6 +32,7 @@ type Applied struct {
 	Index  uint64 // of the log's entry; in memory the update's number, 0 where it failed
 	Term   uint64 // of the log's entry; 0 in memory
 	Client uint64 // of a session that was opened: the client's number
+	Data   string // with a log: what Update has returned, as its codec has written it
 	Err    error  // nil: applied; else nothing has changed
 }
 

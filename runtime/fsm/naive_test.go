@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -33,12 +34,16 @@ type outcome struct {
 	Err              string
 	Panicked         bool
 	Known            bool
+	Rejected         bool   `json:"-"` // the error is errRejected, or wraps it
+	NoResult         bool   `json:"-"` // it is ErrResult
+	Data             string `json:"-"`
 }
 
 func outcomeOf(client, sequence uint64, a fsm.Applied) outcome {
-	o := outcome{Client: client, Sequence: sequence, Index: a.Index, Term: a.Term, Opened: a.Client, Known: fsm.OutcomeKnown(a.Err)}
+	o := outcome{Client: client, Sequence: sequence, Index: a.Index, Term: a.Term, Opened: a.Client, Known: fsm.OutcomeKnown(a.Err), Data: a.Data}
 	if a.Err != nil {
 		o.Err, o.Panicked = a.Err.Error(), errors.Is(a.Err, fsm.ErrPanicked)
+		o.Rejected, o.NoResult = errors.Is(a.Err, errRejected), errors.Is(a.Err, fsm.ErrResult)
 	}
 	return o
 }
@@ -88,7 +93,8 @@ func (x *naive) run(o *order) outcome {
 	if known, ok := s.results[o.sequence]; ok {
 		return known
 	}
-	if err := x.do(o); err != nil {
+	answer, err := x.do(o)
+	if out.Data = string(answer); err != nil {
 		out = out.with(err)
 	}
 	s.results[o.sequence] = out
@@ -124,23 +130,28 @@ func (x *naive) results() (n int) {
 	return n
 }
 
-func (x *naive) do(o *order) error {
+func (x *naive) do(o *order) (a answer, err error) {
 	failed := fmt.Errorf("%w: %d", errFailed, o.note.value)
 	if o.kind == update || o.kind == add {
 		if o.kind == add && len(x.upcoming) == x.options.Upcoming {
-			return fsm.ErrTooMany
+			return "", fsm.ErrTooMany
 		}
 		switch o.note.how {
 		case rejects:
-			return errRejected
+			return "", errRejected
 		case rejectsWrapped:
-			return fmt.Errorf("wrapped: %w", errRejected)
+			return "", fmt.Errorf("wrapped: %w", errRejected)
 		case fails:
 			x.values = append(x.values, spoiled)
-			return failed
+			return "", failed
+		case tooMuch:
+			return "", fmt.Errorf("%w: a fsm_test.answer of 65537 bytes, at most 65536", fsm.ErrResult)
+		case unwritable:
+			return "", fmt.Errorf("%w: a fsm_test.answer cannot be written: %w", fsm.ErrResult, errFailed)
 		case panics:
-			return &fsm.PanicError{Value: failed}
+			return "", &fsm.PanicError{Value: failed}
 		}
+		a = answer(strconv.Itoa(len(x.values)))
 		x.values = append(x.values, o.note.value)
 	}
 	switch o.kind {
@@ -153,19 +164,19 @@ func (x *naive) do(o *order) error {
 		for _, n := range slices.Backward(x.upcoming) {
 			last := len(values) - 1
 			if values[last] != n.value {
-				return fmt.Errorf("%d is undone, and the tape ends with %v", n.value, values)
+				return "", fmt.Errorf("%d is undone, and the tape ends with %v", n.value, values)
 			}
 			switch failed := fmt.Errorf("%w: %d", errFailed, n.value); n.how {
 			case failsRevert:
-				return failed
+				return "", failed
 			case rejectsRevert:
-				return errRejected
+				return "", errRejected
 			case panicsRevert:
-				return &fsm.PanicError{Value: failed}
+				return "", &fsm.PanicError{Value: failed}
 			}
 			values = values[:last]
 		}
 		x.values, x.upcoming = values, nil
 	}
-	return nil
+	return a, nil
 }

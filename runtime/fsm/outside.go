@@ -13,50 +13,64 @@ type Status struct {
 }
 
 // Status returns how the processor stands.
-func (p *Processor[S, U, P]) Status() Status {
+func (p *Processor[S, U, R]) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{Running: p.running() == nil}
+	if p.machine == nil {
+		return s
+	}
 	s.Cleaned, s.Applied, s.Committed, s.End = p.machine.Borders()
 	return s
 }
 
 // Propose applies an update behind all that came before it, and commits these and
-// it. The error says why it was not applied: that of the update, or one of this
-// package; or the context's, where it had ended before. The outcome is always known.
-func (p *Processor[S, U, P]) Propose(ctx context.Context, update U) (Applied, error) {
+// it. It returns what the update's method Update has returned. The error says why it
+// was not applied: that of the update, or one of this package; or the context's, where
+// it had ended before. The outcome is always known.
+func (p *Processor[S, U, R]) Propose(ctx context.Context, update U) (R, error) {
+	r, err := p.ProposeResult(ctx, update)
+	return r.Value, err
+}
+
+// ProposeResult is Propose, and says as well which number the update has. The error
+// is also in it.
+func (p *Processor[S, U, R]) ProposeResult(ctx context.Context, update U) (Result[R], error) {
 	if err := ctx.Err(); err != nil {
-		return Applied{}, err
+		return Result[R]{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.running(); err != nil {
-		return Applied{}, err
+		return Result[R]{}, err
 	}
-	applied, err := p.propose(&update)
+	r, err := p.propose(&update)
 	if err != nil {
 		p.failed = err
 		p.wake()
-		return Applied{}, err
+		return Result[R]{}, err
 	}
-	return applied, applied.Err
+	return r, r.Err
 }
 
 // Read calls f with the state, behind all that was committed before. f keeps no
 // pointer into the state and changes nothing in it. Before Start and after Close it
 // can be read too.
-func (p *Processor[S, U, P]) Read(ctx context.Context, f func(*S)) error {
+func (p *Processor[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.machine == nil {
+		return errNoDefinition
+	}
 	f(p.machine.State())
 	return nil
 }
 
 // running says why nothing can be proposed, if so.
-func (p *Processor[S, U, P]) running() error {
+func (p *Processor[S, U, R]) running() error {
 	switch {
 	case p.closed || p.failed != nil:
 		return ErrStopped
@@ -68,16 +82,18 @@ func (p *Processor[S, U, P]) running() error {
 
 // propose applies all that waits, and then one update, which it commits with them.
 // An error is that of another update, or a panic, for which the instance fails.
-func (p *Processor[S, U, P]) propose(update P) (Applied, error) {
+func (p *Processor[S, U, R]) propose(update *U) (r Result[R], err error) {
 	if _, err := p.machine.Apply(math.MaxInt); err != nil {
-		return Applied{}, err
+		return r, err
 	}
-	err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
-	if errors.Is(err, ErrPanicked) || errors.Is(err, ErrChanged) {
-		return Applied{}, err
+	v, err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
+	switch {
+	case err == nil:
+		r.Value, r.Index = v, p.machine.end()
+	case errors.Is(err, ErrPanicked) || errors.Is(err, ErrChanged):
+		return r, err
+	default:
+		r.Err = err
 	}
-	if err != nil {
-		return Applied{Err: err}, nil
-	}
-	return Applied{Index: p.machine.end()}, nil
+	return r, nil
 }

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -18,41 +19,53 @@ type Host interface {
 }
 
 // Answers is how a processor sends along its edges to its controller.
-type Answers[U any] interface {
-	Outcome(Outcome[U])
+type Answers[U, R any] interface {
+	Outcome(Outcome[U, R])
 	Upcoming(Upcoming[U])
 }
 
 // Processor is a [Machine] as a processor of a topology: what `kind: fsm` is
-// without a log. Generated code calls Start, the Receive methods, Answer and Close,
-// in turns of its instance. Propose, Read and Status are for any goroutine, and not
-// from within an update or the function of a Read.
-type Processor[S, U any, P Updater[S, U]] struct {
-	mu      sync.Mutex // held by whoever is in the machine: a turn, or somebody from outside
-	machine Machine[S, U, P]
-	host    Host // nil before Start
+// without a log. [NewProcessor] makes one. Generated code calls Start, the Receive
+// methods, Answer and Close, in turns of its instance. Propose, ProposeResult, Read
+// and Status are for any goroutine, and not from within an update or the function of
+// a Read.
+type Processor[S, U, R any] struct {
+	mu      sync.Mutex        // held by whoever is in the machine: a turn, or somebody from outside
+	machine *Machine[S, U, R] // nil: a zero Processor, which is none
+	host    Host              // nil before Start
 	closed  bool
-	answers []answer[U] // not sent yet
-	owes    bool        // Owe was called, and Paid was not
-	woken   bool        // Wake was called, and Answer was not
-	failed  error       // a panic in somebody else's goroutine, for which the instance has to fail
+	answers []answer[U, R] // not sent yet
+	owes    bool           // Owe was called, and Paid was not
+	woken   bool           // Wake was called, and Answer was not
+	failed  error          // a panic in somebody else's goroutine, for which the instance has to fail
 }
 
-type answer[U any] struct {
-	outcome  Outcome[U]
+type answer[U, R any] struct {
+	outcome  Outcome[U, R]
 	upcoming *Upcoming[U] // nil: it is an outcome
 }
 
+// NewProcessor returns a processor with a zero state. It panics where the definition
+// has no Update.
+func NewProcessor[S, U, R any](d Definition[S, U, R]) *Processor[S, U, R] {
+	return &Processor[S, U, R]{machine: NewMachine(d)}
+}
+
+var errNoDefinition = errors.New("fsm: the processor must be made by NewProcessor, got a zero one")
+
 // Start makes the processor ready, with the pool that it runs in.
-func (p *Processor[S, U, P]) Start(_ context.Context, host Host) error {
+func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.machine == nil {
+		return errNoDefinition
+	}
 	p.host = host
 	return nil
 }
 
 // Close ends it. What it holds can still be read.
-func (p *Processor[S, U, P]) Close() error {
+func (p *Processor[S, U, R]) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -62,22 +75,22 @@ func (p *Processor[S, U, P]) Close() error {
 // ReceiveProposal applies an update behind all that came before it, and commits
 // these and it. The outcome is sent by Answer. An error is that of an earlier
 // update, or a panic; the message may be given again.
-func (p *Processor[S, U, P]) ReceiveProposal(_ context.Context, m *Proposal[U]) error {
+func (p *Processor[S, U, R]) ReceiveProposal(_ context.Context, m *Proposal[U]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	update := m.Update
-	applied, err := p.propose(&update)
+	r, err := p.propose(&update)
 	if err != nil {
 		return err
 	}
-	p.answer(answer[U]{outcome: Outcome[U]{Proposer: m.Proposer, Update: update, Applied: applied}})
+	p.answer(answer[U, R]{outcome: Outcome[U, R]{Proposer: m.Proposer, Update: update, Value: r.Value, Applied: r.Applied}})
 	return nil
 }
 
 // ReceiveUpdates adds updates. Answer applies them; but so many that they would
 // become ever more are applied here, and an error is then that of an earlier update:
 // the message may be given again.
-func (p *Processor[S, U, P]) ReceiveUpdates(_ context.Context, m *Updates[U]) error {
+func (p *Processor[S, U, R]) ReceiveUpdates(_ context.Context, m *Updates[U]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if wait := p.machine.end() - p.machine.applied; wait > updatesPerTurn {
@@ -91,7 +104,7 @@ func (p *Processor[S, U, P]) ReceiveUpdates(_ context.Context, m *Updates[U]) er
 }
 
 // ReceiveCommit commits all updates that have come.
-func (p *Processor[S, U, P]) ReceiveCommit(context.Context, *Commit) error {
+func (p *Processor[S, U, R]) ReceiveCommit(context.Context, *Commit) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.machine.Commit()
@@ -100,16 +113,16 @@ func (p *Processor[S, U, P]) ReceiveCommit(context.Context, *Commit) error {
 }
 
 // ReceiveGetUpcoming answers with the updates that are not committed.
-func (p *Processor[S, U, P]) ReceiveGetUpcoming(_ context.Context, m *GetUpcoming) error {
+func (p *Processor[S, U, R]) ReceiveGetUpcoming(_ context.Context, m *GetUpcoming) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.answer(answer[U]{upcoming: &Upcoming[U]{Proposer: m.Proposer, Updates: p.machine.Upcoming()}})
+	p.answer(answer[U, R]{upcoming: &Upcoming[U]{Proposer: m.Proposer, Updates: p.machine.Upcoming()}})
 	return nil
 }
 
 // ReceiveRevert drops and undoes what is not committed. After an error the message
 // may be given again.
-func (p *Processor[S, U, P]) ReceiveRevert(context.Context, *Revert) error {
+func (p *Processor[S, U, R]) ReceiveRevert(context.Context, *Revert) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.machine.Revert()
@@ -117,7 +130,7 @@ func (p *Processor[S, U, P]) ReceiveRevert(context.Context, *Revert) error {
 
 // Answer sends what is to be sent, and applies updates: as many as a turn should,
 // and asks for another where some are left.
-func (p *Processor[S, U, P]) Answer(to Answers[U]) error {
+func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.woken = false
@@ -147,13 +160,13 @@ func (p *Processor[S, U, P]) Answer(to Answers[U]) error {
 }
 
 // answer keeps an answer for the next turn.
-func (p *Processor[S, U, P]) answer(a answer[U]) {
+func (p *Processor[S, U, R]) answer(a answer[U, R]) {
 	p.answers = append(p.answers, a)
 	p.turn()
 }
 
 // turn asks for a turn, before which the topology does not finish.
-func (p *Processor[S, U, P]) turn() {
+func (p *Processor[S, U, R]) turn() {
 	if !p.owes {
 		p.owes = true
 		p.host.Owe()
@@ -161,7 +174,7 @@ func (p *Processor[S, U, P]) turn() {
 	p.wake()
 }
 
-func (p *Processor[S, U, P]) wake() {
+func (p *Processor[S, U, R]) wake() {
 	if !p.woken {
 		p.woken = true
 		p.host.Wake()

@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-type processor = fsm.Processor[tape, note, *note]
+type processor = fsm.Processor[tape, note, answer]
 
 // host is a pool of one instance, whose turns the test takes.
 type host struct {
@@ -33,8 +33,8 @@ func (h *host) Wake() {
 	}
 }
 
-func (h *host) Outcome(o fsm.Outcome[note])   { h.sent = append(h.sent, o) }
-func (h *host) Upcoming(u fsm.Upcoming[note]) { h.sent = append(h.sent, u) }
+func (h *host) Outcome(o fsm.Outcome[note, answer]) { h.sent = append(h.sent, o) }
+func (h *host) Upcoming(u fsm.Upcoming[note])       { h.sent = append(h.sent, u) }
 
 // turns calls Answer as long as it is asked for, and returns how often.
 func (h *host) turns(t *testing.T, p *processor) (n int) {
@@ -54,7 +54,7 @@ func (h *host) turns(t *testing.T, p *processor) (n int) {
 
 func started(t *testing.T) (*processor, *host) {
 	t.Helper()
-	p, h := new(processor), newHost()
+	p, h := fsm.NewProcessor(noteDefinition), newHost()
 	if err := p.Start(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +94,8 @@ func TestMessages(t *testing.T) {
 	h.turns(t, p)
 	want := []any{
 		fsm.Upcoming[note]{Proposer: 3, Updates: []note{{value: 1}, {value: 2}}},
-		fsm.Outcome[note]{Proposer: 4, Update: note{value: 5}, Applied: fsm.Applied{Index: 3}},
-		fsm.Outcome[note]{Proposer: 6, Update: note{how: rejects}, Applied: fsm.Applied{Err: errRejected}},
+		fsm.Outcome[note, answer]{Proposer: 4, Update: note{value: 5}, Value: "2", Applied: fsm.Applied{Index: 3}},
+		fsm.Outcome[note, answer]{Proposer: 6, Update: note{how: rejects}, Applied: fsm.Applied{Err: errRejected}},
 	}
 	compareErrors := cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })
 	if diff := cmp.Diff(want, h.sent, cmp.AllowUnexported(note{}), compareErrors); diff != "" {
@@ -178,7 +178,7 @@ func TestUpdateIsTriedAgain(t *testing.T) {
 // TestOutside proposes and reads before, in and after the run.
 func TestOutside(t *testing.T) {
 	ctx := t.Context()
-	p := new(processor)
+	p := fsm.NewProcessor(noteDefinition)
 	if _, err := p.Propose(ctx, note{value: 1}); !errors.Is(err, fsm.ErrNotRunning) {
 		t.Errorf("before the start: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestOutside(t *testing.T) {
 	if err := p.Start(ctx, h); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := p.Propose(ctx, note{value: 1}); err != nil || a.Index != 1 {
+	if a, err := p.ProposeResult(ctx, note{value: 1}); err != nil || a.Index != 1 || a.Value != "0" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if _, err := p.Propose(ctx, note{how: rejectsWrapped}); !errors.Is(err, errRejected) || !fsm.OutcomeKnown(err) {

@@ -57,9 +57,9 @@ func (p *replay) moveOn(checkpoint []byte, entriesMax int) {
 // checkpoint moves the checkpoint on to where the machine stands, which is before
 // what is left of the last entry. A state that cannot be encoded does not end
 // everything: that is told to those who ask for a snapshot.
-func (r *Replicated[S, U, P]) checkpoint(left logged) {
+func (r *Replicated[S, U, R]) checkpoint(left logged) {
 	size := len(r.replay.checkpoint)
-	b, err := r.machine.AppendSnapshot(make([]byte, 0, size+size/8), r.stateCodec, r.updateCodec)
+	b, err := r.machine.AppendSnapshot(make([]byte, 0, size+size/8))
 	if err != nil {
 		r.replay.entriesMax *= 2
 		r.replay.bytesMax *= 2
@@ -74,7 +74,7 @@ func (r *Replicated[S, U, P]) checkpoint(left logged) {
 
 // restore replaces the machine by one without the command at a position, which has
 // failed and is the last that was looked at.
-func (r *Replicated[S, U, P]) restore(to uint64) error {
+func (r *Replicated[S, U, R]) restore(to uint64) error {
 	m, left, n, err := r.rebuilt(to)
 	if err != nil {
 		return err
@@ -89,10 +89,10 @@ func (r *Replicated[S, U, P]) restore(to uint64) error {
 // rebuilt makes the machine that there was before the command at a position, from
 // the checkpoint and the commands since. It returns what is left of the last entry,
 // and how many commands it went through.
-func (r *Replicated[S, U, P]) rebuilt(to uint64) (m *Machine[S, U, P], left logged, n int, err error) {
-	m = &Machine[S, U, P]{logged: true}
+func (r *Replicated[S, U, R]) rebuilt(to uint64) (m *Machine[S, U, R], left logged, n int, err error) {
+	m = newMachine(r.of, true)
 	if b := r.replay.checkpoint; b != nil {
-		if err := m.Restore(b, r.stateCodec, r.updateCodec); err != nil {
+		if err := m.Restore(b); err != nil {
 			return nil, left, 0, fmt.Errorf("%w: own checkpoint: %w", ErrDiverged, err)
 		}
 	}
@@ -102,7 +102,7 @@ func (r *Replicated[S, U, P]) rebuilt(to uint64) (m *Machine[S, U, P], left logg
 
 // replayTo does the commands since the checkpoint again, up to a position, but for
 // those that were undone, or had been done before.
-func (r *Replicated[S, U, P]) replayTo(m *Machine[S, U, P], to uint64) (left logged, n int, err error) {
+func (r *Replicated[S, U, R]) replayTo(m *Machine[S, U, R], to uint64) (left logged, n int, err error) {
 	skipped, fails := r.replay.skipped, r.replay.failed
 	next := func(list *[]uint64, at uint64) bool {
 		is := len(*list) > 0 && (*list)[0] == at

@@ -10,13 +10,14 @@ import (
 // replica. One goroutine at a time may use it.
 //
 // It keeps a checkpoint, which is the encoded state, and the entries since, so that
-// after an update that fails or panics the state can be made anew without it.
-type Replicated[S, U any, P Updater[S, U]] struct {
-	stateCodec  Codec[S]
-	updateCodec Codec[U]
-	options     Options
+// after an update that panics the state can be made again without it.
+type Replicated[S, U, R any] struct {
+	of        *Definition[S, U, R]
+	options   Options
+	sentinels *sentinels
+	writes    bool // there is something in a result
 
-	machine  *Machine[S, U, P]
+	machine  *Machine[S, U, R]
 	sessions sessions
 	index    uint64 // of the last entry
 	now      int64  // its time
@@ -27,13 +28,18 @@ type Replicated[S, U any, P Updater[S, U]] struct {
 
 	command command // that is being looked at
 	update  U       // that is being applied
+	result  R       // of that
+	written []byte  // what the result is written as
+	values  values
 }
 
-// NewReplicated returns one with a zero state, before any entry.
-func NewReplicated[S, U any, P Updater[S, U]](state Codec[S], update Codec[U], o Options) *Replicated[S, U, P] {
-	r := &Replicated[S, U, P]{
-		stateCodec: state, updateCodec: update, options: o.withDefaults(),
-		machine: &Machine[S, U, P]{logged: true},
+// NewReplicated returns one with a zero state, before any entry. It panics where the
+// definition lacks something or has an error that cannot be one.
+func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S, U, R] {
+	must(d.CheckLogged())
+	r := &Replicated[S, U, R]{
+		of: &d, options: o.withDefaults(), sentinels: newSentinels(d.Errors), writes: d.hasResult(),
+		machine: newMachine(&d, true),
 	}
 	r.replay.limit(0, r.options.ReplayMax)
 	if checked() {
@@ -49,7 +55,7 @@ func NewReplicated[S, U any, P Updater[S, U]](state Codec[S], update Codec[U], o
 //
 // After an error other than [ErrApplied] nothing can be applied any more but a
 // snapshot: data is no [Batch] of this version, or Update is not deterministic.
-func (r *Replicated[S, U, P]) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a Applied)) error {
+func (r *Replicated[S, U, R]) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a Applied)) error {
 	if r.broken != nil {
 		return r.broken
 	}
@@ -63,7 +69,7 @@ func (r *Replicated[S, U, P]) Apply(index, term uint64, data []byte, result func
 	return nil
 }
 
-func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func(uint64, uint64, Applied)) error {
+func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func(uint64, uint64, Applied)) error {
 	if index > indexMax {
 		return fmt.Errorf("%w: the index is too large", ErrDamaged)
 	}
@@ -98,7 +104,7 @@ func (r *Replicated[S, U, P]) apply(index, term uint64, data []byte, result func
 
 // run applies a command, unless its session says that it was before, or cannot say
 // that it was not. The error is one that ends everything.
-func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, error) {
+func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, error) {
 	at := position(e.Index, e.Position)
 	if c.kind == commandOpen {
 		r.sessions.open(at, r.options.Sessions)
@@ -122,15 +128,17 @@ func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, er
 		a = s.kept()[i].applied()
 	default:
 		known := result{sequence: c.sequence, index: e.Index, term: term}
-		failed, err := r.do(c, e)
+		value, failed, err := r.do(c, e)
 		if err != nil {
 			return a, err
 		}
 		if failed != nil {
-			a.Err, known.failure = failed, newFailure(failed)
+			a.Err, known.failure = failed, r.sentinels.remember(failed)
 			if !OutcomeKnown(failed) {
 				a.Err = known.failure // which only says so
 			}
+		} else {
+			a.Data, known.value = value, value
 		}
 		r.sessions.keep(s, i, known, r.options.Results)
 		return a, nil
@@ -139,62 +147,66 @@ func (r *Replicated[S, U, P]) run(c *command, e Entry, term uint64) (Applied, er
 	return a, nil
 }
 
-// do does what a command says. Where it fails, nothing has changed. The second
-// error is one that ends everything.
-func (r *Replicated[S, U, P]) do(c *command, e Entry) (failed, err error) {
+// do does what a command says, and returns what an update has returned, as bytes.
+// Where it fails, nothing has changed. The second error is one that ends everything.
+func (r *Replicated[S, U, R]) do(c *command, e Entry) (value string, failed, err error) {
 	at := position(e.Index, e.Position)
 	switch c.kind {
 	case commandCommit:
 		r.machine.Commit()
 		r.machine.Cleanup()
-		return nil, nil
+		return "", nil, nil
 	case commandAdd:
 		if len(r.machine.log) >= r.options.Upcoming {
 			r.replay.skip(at)
-			return ErrTooMany, nil
+			return "", ErrTooMany, nil
 		}
 	}
 	failed, err = r.redo(r.machine, c, e)
+	if failed == nil && err == nil && r.writes && c.kind != commandRevert {
+		value, failed, err = r.write()
+	}
 	if failed == nil || err != nil {
-		return nil, err
+		return value, nil, err
 	}
 	if r.undoes(c, failed) {
 		err := r.restore(at)
 		r.replay.skip(at)
-		return failed, err
+		return "", failed, err
 	}
 	if r.checks != nil {
 		if err := r.unchanged(at, c, e, failed); err != nil {
-			return nil, err
+			return "", nil, err
 		}
 	}
 	r.replay.fail(at)
-	return failed, nil
+	return "", failed, nil
 }
 
 // undoes reports whether a command that failed may have changed the state: then it is
 // undone.
-func (r *Replicated[S, U, P]) undoes(c *command, failed error) bool {
-	return c.kind == commandRevert || r.version == 1 || errors.Is(failed, ErrPanicked)
+func (r *Replicated[S, U, R]) undoes(c *command, failed error) bool {
+	return c.kind == commandRevert || r.version == 1 || errors.Is(failed, ErrPanicked) || errors.Is(failed, ErrResult)
 }
 
-// redo does what a command says to a machine: r's own, or one that is made anew.
-// The second error is one that ends everything.
-func (r *Replicated[S, U, P]) redo(m *Machine[S, U, P], c *command, e Entry) (failed, err error) {
+// redo does what a command says to a machine: r's own, or one that is made anew. What
+// an update returns is in r.result. The second error is one that ends everything.
+func (r *Replicated[S, U, R]) redo(m *Machine[S, U, R], c *command, e Entry) (failed, err error) {
 	switch c.kind {
 	case commandUpdate:
 		if err := r.consume(c.update); err != nil {
 			return nil, err
 		}
-		return m.propose(&r.update, e), nil
+		r.result, failed = m.propose(&r.update, e)
+		return failed, nil
 	case commandAdd:
 		if err := r.consume(c.update); err != nil {
 			return nil, err
 		}
 		m.Add(r.update)
-		if err := m.step(e); err != nil {
+		if r.result, failed = m.step(e); failed != nil {
 			m.truncate(m.applied)
-			return err, nil
+			return failed, nil
 		}
 	case commandCommit:
 		m.Commit()
@@ -205,28 +217,49 @@ func (r *Replicated[S, U, P]) redo(m *Machine[S, U, P], c *command, e Entry) (fa
 	return nil, nil
 }
 
+// write writes r.result. The second error is one that ends everything.
+func (r *Replicated[S, U, R]) write() (value string, failed, err error) {
+	var zero R
+	b, failed := r.of.ResultCodec.append(r.written[:0], &r.result)
+	if failed == nil && r.checks != nil {
+		_, err = r.of.ResultCodec.Encode(nil, &r.result, new(R))
+	}
+	r.result = zero // what it refers to may be large
+	switch {
+	case err != nil:
+		return "", nil, err
+	case failed != nil:
+		return "", fmt.Errorf("%w: a %T cannot be written: %w", ErrResult, zero, failed), nil
+	case len(b) > resultBytesMax:
+		r.written = nil
+		return "", fmt.Errorf("%w: a %T of %d bytes, at most %d", ErrResult, zero, len(b), resultBytesMax), nil
+	}
+	r.written = b
+	return r.values.keep(b), nil, nil
+}
+
 // consume decodes an update into r.update.
-func (r *Replicated[S, U, P]) consume(b []byte) error {
+func (r *Replicated[S, U, R]) consume(b []byte) error {
 	var zero U
 	r.update = zero
-	if err := r.updateCodec.consume(b, &r.update); err != nil {
+	if err := r.of.UpdateCodec.consume(b, &r.update); err != nil {
 		return fmt.Errorf("%w: update: %w", ErrDamaged, err)
 	}
 	return nil
 }
 
 // View calls f with the state, which f does not change, and keeps no pointer into.
-func (r *Replicated[S, U, P]) View(f func(*S)) { f(r.machine.State()) }
+func (r *Replicated[S, U, R]) View(f func(*S)) { f(r.machine.State()) }
 
 // Applied returns the index of the last entry; 0 before the first.
-func (r *Replicated[S, U, P]) Applied() uint64 { return r.index }
+func (r *Replicated[S, U, R]) Applied() uint64 { return r.index }
 
 // Upcoming returns copies of the updates that were added and are not committed,
 // oldest first; see the message of that name.
-func (r *Replicated[S, U, P]) Upcoming() []U { return r.machine.Upcoming() }
+func (r *Replicated[S, U, R]) Upcoming() []U { return r.machine.Upcoming() }
 
 // Sessions returns how many clients are remembered.
-func (r *Replicated[S, U, P]) Sessions() int { return len(r.sessions.of) }
+func (r *Replicated[S, U, R]) Sessions() int { return len(r.sessions.of) }
 
 // position is that of a command in the log.
 func position(index uint64, in int) uint64 { return index<<positionBits | uint64(in) }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-type replicated = fsm.Replicated[tape, note, *note]
+type replicated = fsm.Replicated[tape, note, answer]
 
 // TestReplicasAreEqual gives random entries to a naive model and to three
 // replicas: one that only applies, one that makes snapshots now and then, and one
@@ -70,9 +70,9 @@ func newReplicas(t *rapid.T) *replicas {
 }
 
 func (x *replicas) new() (r *replicated) {
-	fsm.Unchecked(func() { r = fsm.NewReplicated[tape, note](tapeCodec, noteCodec, x.options) })
+	fsm.Unchecked(func() { r = fsm.NewReplicated(noteDefinition, x.options) })
 	if x.model.checked {
-		r = fsm.NewReplicated[tape, note](tapeCodec, noteCodec, x.options)
+		r = fsm.NewReplicated(noteDefinition, x.options)
 	}
 	return r
 }
@@ -139,7 +139,7 @@ func (x *replicas) order(t *rapid.T) order {
 	recent := x.clients[max(0, len(x.clients)-5):]
 	client := rapid.SampledFrom(recent).Draw(t, "client")
 	x.value++
-	hows := []how{well, well, well, rejects, rejectsWrapped, panics, failsRevert, panicsRevert, rejectsRevert}
+	hows := []how{well, well, well, rejects, rejectsWrapped, panics, failsRevert, panicsRevert, rejectsRevert, tooMuch, unwritable}
 	if !x.model.checked {
 		hows = append(hows, fails) // which breaks the promise of an update, and on each replica alike
 	}

@@ -14,11 +14,12 @@ type session struct {
 // result is what a command ended with.
 type result struct {
 	sequence, index, term uint64
+	value                 string   // what the update has returned
 	failure               *failure // nil: it was applied
 }
 
 func (r *result) applied() Applied {
-	a := Applied{Index: r.index, Term: r.term}
+	a := Applied{Index: r.index, Term: r.term, Data: r.value}
 	if r.failure != nil {
 		a.Err = r.failure
 	}

@@ -9,13 +9,19 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// snapshotVersion is the first byte of a snapshot, a machine's or a Replicated's.
-const snapshotVersion = 1
+// The first byte of a snapshot: of a Replicated, and of the machine in it. Older
+// versions are read too:
+//
+//	1  results are failures, or nothing; failures have no names
+const (
+	snapshotVersion = 2
+	machineVersion  = 1
+)
 
 // AppendSnapshot appends the machine to b: the borders, the updates, and last the
-// state.
-func (m *Machine[S, U, P]) AppendSnapshot(b []byte, state Codec[S], update Codec[U]) ([]byte, error) {
-	b = append(b, snapshotVersion)
+// state. The definition must have the codecs of both.
+func (m *Machine[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
+	b = append(b, machineVersion)
 	b = binary.AppendUvarint(b, m.cleaned)
 	b = binary.AppendUvarint(b, m.applied-m.cleaned)
 	b = binary.AppendUvarint(b, m.committed-m.cleaned)
@@ -24,7 +30,7 @@ func (m *Machine[S, U, P]) AppendSnapshot(b []byte, state Codec[S], update Codec
 	for i := range m.log {
 		start := len(b)
 		b = append(b, 0, 0, 0, 0)
-		if b, err = update.append(b, &m.log[i]); err != nil {
+		if b, err = m.of.UpdateCodec.append(b, &m.log[i]); err != nil {
 			return nil, fmt.Errorf("fsm: update %d: %w", m.cleaned+uint64(i), err)
 		}
 		n := len(b) - start - 4
@@ -33,7 +39,7 @@ func (m *Machine[S, U, P]) AppendSnapshot(b []byte, state Codec[S], update Codec
 		}
 		binary.LittleEndian.PutUint32(b[start:], uint32(n))
 	}
-	if b, err = state.append(b, &m.state); err != nil {
+	if b, err = m.of.StateCodec.append(b, &m.state); err != nil {
 		return nil, fmt.Errorf("fsm: state: %w", err)
 	}
 	return b, nil
@@ -41,10 +47,10 @@ func (m *Machine[S, U, P]) AppendSnapshot(b []byte, state Codec[S], update Codec
 
 // Restore replaces the machine by a snapshot. After an error, which matches
 // [ErrDamaged], nothing has changed.
-func (m *Machine[S, U, P]) Restore(b []byte, state Codec[S], update Codec[U]) error {
+func (m *Machine[S, U, R]) Restore(b []byte) error {
 	in := reader{b: b}
-	in.version()
-	x := Machine[S, U, P]{cleaned: in.uint(), logged: m.logged}
+	in.version(machineVersion, machineVersion)
+	x := Machine[S, U, R]{cleaned: in.uint(), of: m.of, logged: m.logged, direct: m.direct, checks: m.checks}
 	applied, committed, n := in.uint(), in.uint(), in.uint()
 	if max(applied, committed) > n || n > math.MaxUint64-x.cleaned {
 		in.fail("borders %d and %d of %d updates", applied, committed, n)
@@ -53,7 +59,7 @@ func (m *Machine[S, U, P]) Restore(b []byte, state Codec[S], update Codec[U]) er
 	for ; n > 0 && in.err == nil; n-- {
 		var u U
 		if b := in.sized(); in.err == nil {
-			if err := update.consume(b, &u); err != nil {
+			if err := m.of.UpdateCodec.consume(b, &u); err != nil {
 				return fmt.Errorf("%w: update: %w", ErrDamaged, err)
 			}
 			x.log = append(x.log, u)
@@ -62,7 +68,7 @@ func (m *Machine[S, U, P]) Restore(b []byte, state Codec[S], update Codec[U]) er
 	if in.err != nil {
 		return in.err
 	}
-	if err := state.consume(in.b, &x.state); err != nil {
+	if err := m.of.StateCodec.consume(in.b, &x.state); err != nil {
 		return fmt.Errorf("%w: state: %w", ErrDamaged, err)
 	}
 	*m = x
@@ -71,7 +77,7 @@ func (m *Machine[S, U, P]) Restore(b []byte, state Codec[S], update Codec[U]) er
 
 // AppendSnapshot appends all that is to be known after the last entry: the
 // sessions, the updates that are not committed, and the state.
-func (r *Replicated[S, U, P]) AppendSnapshot(b []byte) ([]byte, error) {
+func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	if r.broken != nil {
 		return nil, r.broken
 	}
@@ -83,7 +89,7 @@ func (r *Replicated[S, U, P]) AppendSnapshot(b []byte) ([]byte, error) {
 	b = binary.AppendVarint(b, r.now)
 	b = r.sessions.appendTo(b)
 	start := len(b)
-	b, err := r.machine.AppendSnapshot(b, r.stateCodec, r.updateCodec)
+	b, err := r.machine.AppendSnapshot(b)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +99,9 @@ func (r *Replicated[S, U, P]) AppendSnapshot(b []byte) ([]byte, error) {
 
 // Restore replaces everything by a snapshot, of which nothing is kept. After an
 // error, which matches [ErrDamaged], nothing has changed.
-func (r *Replicated[S, U, P]) Restore(b []byte) error {
+func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	in := reader{b: b}
-	in.version()
+	version := in.version(1, snapshotVersion)
 	for _, limit := range r.options.meaning() {
 		if v := in.uint(); v != uint64(limit) {
 			in.fail("made under the limit %d, which is %d here", v, limit)
@@ -105,18 +111,18 @@ func (r *Replicated[S, U, P]) Restore(b []byte) error {
 	if index > indexMax {
 		in.fail("index %d", index)
 	}
-	known := in.sessions(index, r.options)
+	known := in.sessions(version, index, r.options, r.sentinels)
 	if in.err != nil {
 		return in.err
 	}
-	m := Machine[S, U, P]{logged: true}
-	if err := m.Restore(in.b, r.stateCodec, r.updateCodec); err != nil {
+	m := newMachine(r.of, true)
+	if err := m.Restore(in.b); err != nil {
 		return err
 	}
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
 		return fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
-	r.machine, r.sessions, r.now, r.broken = &m, known, now, nil
+	r.machine, r.sessions, r.now, r.broken = m, known, now, nil
 	if r.index = index; bug.On(bug.AppliedAfterRestart) {
 		r.index = 0
 	}
@@ -125,10 +131,13 @@ func (r *Replicated[S, U, P]) Restore(b []byte) error {
 	return nil
 }
 
-func (r *reader) version() {
-	if v := r.byte(); v != snapshotVersion {
-		r.fail("version %d of a snapshot; this program knows %d", v, snapshotVersion)
+// version reads the version of a snapshot, of those that this program knows.
+func (r *reader) version(oldest, newest byte) byte {
+	v := r.byte()
+	if r.err == nil && (v < oldest || v > newest) {
+		r.fail("version %d of a snapshot; this program knows %d to %d", v, oldest, newest)
 	}
+	return v
 }
 
 // appendTo appends the sessions, in the order in which they will be forgotten.
@@ -154,14 +163,22 @@ func (r *result) appendTo(b []byte, floor uint64) []byte {
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendUvarint(b, r.term)
 	if r.failure == nil {
-		return append(b, 0)
+		return appendText(append(b, 0), r.value)
 	}
-	b = binary.AppendUvarint(append(b, r.failure.kind), uint64(len(r.failure.text)))
-	return append(b, r.failure.text...)
+	b = appendText(append(b, r.failure.kind), r.failure.text)
+	b = binary.AppendUvarint(b, uint64(len(r.failure.names)))
+	for _, name := range r.failure.names {
+		b = appendText(b, name)
+	}
+	return b
 }
 
-// sessions reads what appendTo has written, of a log up to an index.
-func (r *reader) sessions(index uint64, o Options) (t sessions) {
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// sessions reads what appendTo of a version has written, of a log up to an index.
+func (r *reader) sessions(version byte, index uint64, o Options, known *sentinels) (t sessions) {
 	n := r.uint()
 	if n > uint64(o.Sessions) {
 		r.fail("%d sessions, of %d", n, o.Sessions)
@@ -173,21 +190,19 @@ func (r *reader) sessions(index uint64, o Options) (t sessions) {
 		}
 		s := t.open(client, o.Sessions)
 		for s.floor = floor; results > 0 && r.err == nil; results-- {
-			r.result(&t, s, index, o)
+			r.result(&t, s, version, index, o, known)
 		}
 	}
 	return t
 }
 
-func (r *reader) result(t *sessions, s *session, index uint64, o Options) {
+func (r *reader) result(t *sessions, s *session, version byte, index uint64, o Options, known *sentinels) {
 	above := r.uint()
 	v := result{sequence: s.floor + above, index: r.uint(), term: r.uint()}
 	if kind := r.byte(); kind != 0 {
-		text := r.bytes()
-		if kind >= failureKinds || len(text) > failureTextMax {
-			r.fail("failure of kind %d with %d bytes", kind, len(text))
-		}
-		v.failure = &failure{kind: kind, text: string(text)}
+		v.failure = r.failure(kind, version, known)
+	} else if version > 1 {
+		v.value = r.text("a result", resultBytesMax)
 	}
 	kept := s.kept()
 	ascends := len(kept) == 0 || kept[len(kept)-1].sequence < v.sequence
@@ -196,4 +211,33 @@ func (r *reader) result(t *sessions, s *session, index uint64, o Options) {
 		return
 	}
 	t.keep(s, len(kept), v, o.Results)
+}
+
+// failure reads a failure behind its kind.
+func (r *reader) failure(kind, version byte, known *sentinels) *failure {
+	if kind >= failureKinds {
+		r.fail("failure of kind %d", kind)
+	}
+	f := &failure{kind: kind, text: r.text("an error", failureTextMax)}
+	if version == 1 {
+		return f
+	}
+	n := r.uint()
+	if n > sentinelsOfOne {
+		r.fail("%d names of an error, at most %d", n, sentinelsOfOne)
+	}
+	for ; n > 0 && r.err == nil; n-- {
+		f.names = append(f.names, r.text("the name of an error", sentinelNameMax))
+	}
+	known.resolve(f)
+	return f
+}
+
+// text reads a text of so many bytes at most.
+func (r *reader) text(what string, most int) string {
+	b := r.bytes()
+	if len(b) > most {
+		r.fail("%s of %d bytes, at most %d", what, len(b), most)
+	}
+	return string(b)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -37,8 +39,13 @@ const (
 	failsRevert  // well, but to undo it fails, after half of its change
 	panicsRevert // the same, with a panic
 	rejectsRevert
+	tooMuch    // well, but its result cannot be remembered
+	unwritable // well, but its result cannot be written
 	hows
 )
+
+// answer is the result of an update: how many values were on the tape before.
+type answer string
 
 var (
 	errRejected = errors.New("rejected")
@@ -48,21 +55,29 @@ var (
 // spoiled is what an update leaves that fails after half of its change.
 const spoiled = -1
 
-func (n *note) Update(t *tape) error {
+func (n *note) Update(t *tape) (answer, error) {
 	if t.trouble != nil && t.trouble.left > 0 {
 		t.trouble.left--
-		return fails.end(n)
+		return "", fails.end(n)
 	}
 	switch n.how {
 	case rejects, rejectsWrapped:
-		return n.how.end(n)
+		return "not to be seen", n.how.end(n)
 	case fails, panics:
 		t.values = append(t.values, spoiled)
-		return n.how.end(n)
+		return "", n.how.end(n)
 	}
-	t.values = append(t.values, n.value)
-	return nil
+	a := answer(strconv.Itoa(len(t.values)))
+	switch t.values = append(t.values, n.value); n.how {
+	case tooMuch:
+		return answer(strings.Repeat("x", 64<<10+1)), nil
+	case unwritable:
+		return cannotBeWritten, nil
+	}
+	return a, nil
 }
+
+const cannotBeWritten answer = "cannot be written"
 
 func (n *note) Revert(t *tape) error {
 	last := len(t.values) - 1
@@ -148,4 +163,27 @@ var noteCodec = fsm.Codec[note]{
 		}
 		return nil
 	},
+}
+
+var answerCodec = fsm.Codec[answer]{
+	Append: func(b []byte, a *answer) ([]byte, error) {
+		if *a == cannotBeWritten {
+			return nil, errFailed
+		}
+		return append(b, *a...), nil
+	},
+	Consume: func(b []byte, a *answer) error { *a = answer(b); return nil },
+}
+
+var noteDefinition = fsm.Definition[tape, note, answer]{
+	Update: (*note).Update, Revert: (*note).Revert,
+	StateCodec: tapeCodec, UpdateCodec: noteCodec, ResultCodec: answerCodec,
+	Errors: []fsm.Sentinel{{Name: "errRejected", Err: errRejected}},
+}
+
+// with is the definition of notes with other codecs.
+func with(state fsm.Codec[tape], update fsm.Codec[note]) fsm.Definition[tape, note, answer] {
+	d := noteDefinition
+	d.StateCodec, d.UpdateCodec = state, update
+	return d
 }

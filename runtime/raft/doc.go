@@ -1,14 +1,14 @@
 // Package raft keeps a state machine on disk, or on several machines, by etcd's
 // implementation of the RAFT consensus (rast.md 2.15 and 2.16; Ongaro's thesis).
 //
-//	m, err := raft.New[Accounts, Transfer](raft.Config{
+//	m, err := raft.New(raft.Config{
 //		Topology: "bank", Group: "ledger", Node: "n1",
 //		Peers: map[string]string{"n1": "10.0.0.1:7101", "n2": "10.0.0.2:7101", "n3": "10.0.0.3:7101"},
 //		Dir:   "/var/lib/bank",
-//	}, states, updates)
+//	}, fsm.Definition[Accounts, Transfer, Balance]{Update: (*Transfer).Update, …})
 //	…
 //	err = m.Start(ctx, nil)
-//	applied, err := m.Propose(ctx, Transfer{From: "ann", To: "bob", Cents: 100})
+//	balance, err := m.Propose(ctx, Transfer{From: "ann", To: "bob", Cents: 100})
 //	err = m.Read(ctx, func(a *Accounts) { balance = a.Cents["bob"] })
 //
 // [Core] is a node as a function: ticks, messages, proposals and reads in,

@@ -114,17 +114,17 @@ var errNoCode = errors.New("no code for that")
 
 // TestAStateThatCannotBeWritten ends nobody: it can be applied to and read.
 func TestAStateThatCannotBeWritten(t *testing.T) {
-	codec := listsCodec
+	d := listsDefinition
 	var fails atomic.Bool
-	codec.Append = func(b []byte, l *lists) ([]byte, error) {
+	d.StateCodec.Append = func(b []byte, l *lists) ([]byte, error) {
 		if fails.Load() {
 			return nil, errNoCode
 		}
 		return listsCodec.Append(b, l)
 	}
-	m, err := raft.New[lists, appendTo](raft.Config{
+	m, err := raft.New(raft.Config{
 		Topology: "test", Group: "lists", Dir: t.TempDir(), SnapshotEvery: 5, Logger: slog.New(slog.DiscardHandler),
-	}, codec, appendCodec)
+	}, d)
 	if err == nil {
 		err = m.Start(t.Context(), nil)
 	}
@@ -184,10 +184,10 @@ func TestAMemberOfAnotherGroup(t *testing.T) {
 	groups := map[string]map[string]*machine{"left": {}, "right": {}}
 	for name, ms := range groups {
 		for node := range peers {
-			m, err := raft.New[lists, appendTo](raft.Config{
+			m, err := raft.New(raft.Config{
 				Topology: "test", Group: name, Node: node, Peers: maps.Clone(peers), Dir: dir + "/" + name, Forward: true,
 				Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
-			}, listsCodec, appendCodec)
+			}, listsDefinition)
 			if err == nil {
 				err = m.Start(t.Context(), nil)
 			}
@@ -282,7 +282,7 @@ func TestGroupsOfOneTransportAgree(t *testing.T) {
 	c := configs[0]
 	c.Topology, c.Group, c.Dir, c.Logger = "test", "secret", t.TempDir(), slog.New(slog.DiscardHandler)
 	c.TLSCert, c.TLSKey, c.TLSCA = "a.pem", "b.pem", "c.pem"
-	m, err := raft.New[lists, appendTo](c, listsCodec, appendCodec)
+	m, err := raft.New(c, listsDefinition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,8 +295,8 @@ func TestGroupsOfOneTransportAgree(t *testing.T) {
 // nobody is who a machine answers in a topology.
 type nobody struct{}
 
-func (nobody) Outcome(fsm.Outcome[appendTo])   {}
-func (nobody) Upcoming(fsm.Upcoming[appendTo]) {}
+func (nobody) Outcome(fsm.Outcome[appendTo, struct{}]) {}
+func (nobody) Upcoming(fsm.Upcoming[appendTo])         {}
 
 // TestAnErrorIsToldOnce: who was told by Answer why the machine has ended is not told
 // again by Close, and the log says it once.
@@ -308,9 +308,9 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var logged bytes.Buffer
-		m, err := raft.New[lists, appendTo](raft.Config{
+		m, err := raft.New(raft.Config{
 			Topology: "test", Group: "lists", Log: log, Stored: stored, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
-		}, listsCodec, appendCodec)
+		}, listsDefinition)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -18,30 +19,33 @@ import (
 // `kind: fsm` is with `log` or `raft`. Propose, Read and all that has a context
 // may be called by any goroutine, the Receive methods and Answer by generated
 // code.
-type Machine[S, U any, P fsm.Updater[S, U]] struct {
+type Machine[S, U, R any] struct {
 	config  Config
-	state   fsm.Codec[S]
-	update  fsm.Codec[U]
-	machine *fsm.Replicated[S, U, P]
+	of      fsm.Definition[S, U, R]
+	machine *fsm.Replicated[S, U, R]
+	results bool // there is something in a result
 
-	scratches sync.Pool // of *scratch[U]
+	scratches sync.Pool // of *scratch[U, R]
 
 	mu     sync.Mutex
 	node   *Node // nil before Start, and under a Stepper
 	leave  func() error
 	closed bool
 
-	inTopology[S, U, P]
+	inTopology[S, U, R]
 }
 
-// New makes a machine; Start starts it. The codecs write the state and the
-// updates, for the log and for others.
-func New[S, U any, P fsm.Updater[S, U]](c Config, state fsm.Codec[S], update fsm.Codec[U]) (*Machine[S, U, P], error) {
+// New makes a machine; Start starts it. The definition must have codecs: they write
+// the state, the updates and their results, for the log and for others.
+func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	m := &Machine[S, U, P]{config: c, state: state, update: update}
-	m.machine = fsm.NewReplicated[S, U, P](state, update, fsm.Options{Sessions: c.sessions})
+	if err := d.CheckLogged(); err != nil {
+		return nil, err
+	}
+	m := &Machine[S, U, R]{config: c, of: d, results: reflect.TypeFor[R]().Size() > 0}
+	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions})
 	m.inTopology.m = m
 	return m, nil
 }
@@ -49,7 +53,7 @@ func New[S, U any, P fsm.Updater[S, U]](c Config, state fsm.Codec[S], update fsm
 // Start opens the log, restores the state from it, and begins to talk to the
 // other members. host is the pool that the machine is a processor of; nil: none.
 // It does not wait for a leader.
-func (m *Machine[S, U, P]) Start(_ context.Context, host fsm.Host) error {
+func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -142,7 +146,7 @@ func nonce() uint64 {
 
 // Close stops the machine. What waits for it ends with an error. It returns the
 // error that had ended the machine before, if any, unless Answer has.
-func (m *Machine[S, U, P]) Close() error {
+func (m *Machine[S, U, R]) Close() error {
 	m.mu.Lock()
 	node, leave := m.node, m.leave
 	closed := m.closed
@@ -156,7 +160,7 @@ func (m *Machine[S, U, P]) Close() error {
 }
 
 // running is the node, or why there is none.
-func (m *Machine[S, U, P]) running() (*Node, error) {
+func (m *Machine[S, U, R]) running() (*Node, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -168,42 +172,80 @@ func (m *Machine[S, U, P]) running() (*Node, error) {
 	return m.node, nil
 }
 
-// Propose applies an update, and returns where in the log it stands; err is also
-// in it. It waits for a leader, a majority and room, as long as ctx lives. An
-// error is the update's own, or one of package fsm: fsm.OutcomeKnown says
-// whether it tells what became of the update.
-func (m *Machine[S, U, P]) Propose(ctx context.Context, u U) (fsm.Applied, error) {
+// Propose applies an update, and returns what its method Update has returned. It
+// waits for a leader, a majority and room, as long as ctx lives. An error is the
+// update's own, or one of package fsm: fsm.OutcomeKnown says whether it tells what
+// became of the update.
+func (m *Machine[S, U, R]) Propose(ctx context.Context, u U) (R, error) {
+	r, err := m.ProposeResult(ctx, u)
+	return r.Value, err
+}
+
+// ProposeResult is Propose, and says as well where in the log the update is. The
+// error is also in the result.
+func (m *Machine[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R], error) {
 	n, err := m.running()
 	if err != nil {
-		return fsm.Applied{}, err
+		return m.result(fsm.Applied{Err: err})
 	}
 	c := n.newCall()
 	if c.data, err = m.encode(c.data[:0], u); err != nil {
 		c.release()
-		return fsm.Applied{}, err
+		return m.result(fsm.Applied{Err: err})
 	}
-	return n.propose(ctx, Update, c)
+	a, err := n.propose(ctx, Update, c)
+	a.Err = err
+	return m.result(a)
 }
 
-// scratch is room for an update, and for what is read of it.
-type scratch[U any] struct{ update, read U }
+// scratch is room for values that codecs are given pointers to.
+type scratch[U, R any] struct {
+	update, read U
+	result       R
+	data         []byte
+}
+
+func (m *Machine[S, U, R]) scratch() *scratch[U, R] {
+	if s, ok := m.scratches.Get().(*scratch[U, R]); ok {
+		return s
+	}
+	return new(scratch[U, R])
+}
+
+func (m *Machine[S, U, R]) putScratch(s *scratch[U, R]) {
+	*s = scratch[U, R]{data: s.data[:0]}
+	m.scratches.Put(s)
+}
 
 // encode appends an update to b, and checks that it can be read: in the log, one that
 // cannot would end every node.
-func (m *Machine[S, U, P]) encode(b []byte, u U) ([]byte, error) {
-	s, _ := m.scratches.Get().(*scratch[U])
-	if s == nil {
-		s = new(scratch[U])
-	}
+func (m *Machine[S, U, R]) encode(b []byte, u U) ([]byte, error) {
+	s := m.scratch()
+	defer m.putScratch(s)
 	s.update = u
 	begin := len(b)
-	b, err := m.update.Encode(b, &s.update, &s.read)
-	*s = scratch[U]{}
-	m.scratches.Put(s)
+	b, err := m.of.UpdateCodec.Encode(b, &s.update, &s.read)
 	if n := len(b) - begin; err == nil && n > updateBytesMax {
 		err = fmt.Errorf("%w: %d bytes, at most %d", fsm.ErrTooLarge, n, updateBytesMax)
 	}
 	return b, err
+}
+
+// result reads what an update has returned.
+func (m *Machine[S, U, R]) result(a fsm.Applied) (fsm.Result[R], error) {
+	r := fsm.Result[R]{Applied: a}
+	if a.Err != nil || !m.results {
+		return r, a.Err
+	}
+	s := m.scratch()
+	defer m.putScratch(s)
+	s.data = append(s.data, a.Data...)
+	if err := m.of.ResultCodec.Decode(s.data, &s.result); err != nil {
+		r.Err = fmt.Errorf("%w: entry %d was applied, and its result cannot be read: %w", fsm.ErrUnknown, a.Index, err)
+		return r, r.Err
+	}
+	r.Value = s.result
+	return r, nil
 }
 
 // updateBytesMax bounds an update: the others wait behind it at each hop.
@@ -211,7 +253,7 @@ const updateBytesMax = 16 << 20
 
 // OpenSession opens a session, whose number ProposeAs takes. It is kept with the
 // state: as long as it is used more often than some ten thousand others.
-func (m *Machine[S, U, P]) OpenSession(ctx context.Context) (session uint64, err error) {
+func (m *Machine[S, U, R]) OpenSession(ctx context.Context) (session uint64, err error) {
 	n, err := m.running()
 	if err != nil {
 		return 0, err
@@ -226,19 +268,21 @@ func (m *Machine[S, U, P]) OpenSession(ctx context.Context) (session uint64, err
 // applied once, and answered the same. A client asks for one update after the
 // other, with growing numbers from 1 on; an answer is kept until it asks for the
 // next.
-func (m *Machine[S, U, P]) ProposeAs(ctx context.Context, session, sequence uint64, u U) (fsm.Applied, error) {
+func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence uint64, u U) (fsm.Result[R], error) {
 	n, err := m.running()
-	if err != nil {
-		return fsm.Applied{}, err
+	if err == nil && sequence == 0 {
+		err = errors.New("raft: sequences begin at 1")
 	}
-	if sequence == 0 {
-		return fsm.Applied{}, errors.New("raft: sequences begin at 1")
+	if err != nil {
+		return m.result(fsm.Applied{Err: err})
 	}
 	data, err := m.encode(nil, u)
 	if err != nil {
-		return fsm.Applied{}, err
+		return m.result(fsm.Applied{Err: err})
 	}
-	return n.proposeAs(ctx, session, sequence, data)
+	a, err := n.proposeAs(ctx, session, sequence, data)
+	a.Err = err
+	return m.result(a)
 }
 
 // proposeAs proposes in a client's session.
@@ -267,7 +311,7 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence uint64, data []by
 // before Read was called, on whatever node. f runs on this node while no update
 // does, not even the node's own next ones: it is to be quick, must not change the
 // state, nor keep what it points to, nor call the machine.
-func (m *Machine[S, U, P]) Read(ctx context.Context, f func(*S)) error {
+func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	n, err := m.running()
 	if err != nil {
 		return err
@@ -280,7 +324,7 @@ func (m *Machine[S, U, P]) Read(ctx context.Context, f func(*S)) error {
 // on the members' clocks: none may run twice as fast as another, or stand still while
 // its machine is suspended. Where one does, a read may miss what another leader has
 // acknowledged meanwhile.
-func (m *Machine[S, U, P]) LeaseRead(ctx context.Context, f func(*S)) error {
+func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
 	n, err := m.running()
 	if err != nil {
 		return err
@@ -290,7 +334,7 @@ func (m *Machine[S, U, P]) LeaseRead(ctx context.Context, f func(*S)) error {
 
 // Wait waits until this node has applied the log up to an index, such as that of an
 // update which another node has applied: Stale then sees it.
-func (m *Machine[S, U, P]) Wait(ctx context.Context, index uint64) error {
+func (m *Machine[S, U, R]) Wait(ctx context.Context, index uint64) error {
 	n, err := m.running()
 	if err != nil {
 		return err
@@ -300,7 +344,7 @@ func (m *Machine[S, U, P]) Wait(ctx context.Context, index uint64) error {
 
 // Stale calls f with the state as this node has it: it may lack what others have
 // acknowledged. It does not wait for anybody.
-func (m *Machine[S, U, P]) Stale(f func(*S)) error {
+func (m *Machine[S, U, R]) Stale(f func(*S)) error {
 	n, err := m.running()
 	if err != nil {
 		return err
@@ -312,7 +356,7 @@ func (m *Machine[S, U, P]) Stale(f func(*S)) error {
 }
 
 // Leader is the leader that this node knows of: a hint, as it may have changed.
-func (m *Machine[S, U, P]) Leader() (name string, ok bool) {
+func (m *Machine[S, U, R]) Leader() (name string, ok bool) {
 	n, err := m.running()
 	if err != nil {
 		return "", false
@@ -323,7 +367,7 @@ func (m *Machine[S, U, P]) Leader() (name string, ok bool) {
 
 // Status is what the node knows. It waits a heartbeat for the node at most; one
 // whose disk hangs is shown as it was.
-func (m *Machine[S, U, P]) Status() Status {
+func (m *Machine[S, U, R]) Status() Status {
 	n, err := m.running()
 	if err != nil {
 		return Status{Node: m.config.Node, Role: "stopped"}
@@ -346,7 +390,7 @@ func (n *Node) Status() Status {
 
 // ChangeMembers changes who belongs to the group, all at once, and returns when
 // that is done. Only the leader takes it.
-func (m *Machine[S, U, P]) ChangeMembers(ctx context.Context, changes ...Change) error {
+func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change) error {
 	n, err := m.running()
 	if err != nil {
 		return err
@@ -377,7 +421,7 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 
 // TransferLeader makes another member the leader, and returns when it is, or ctx
 // ends. A node that does not lead may ask for itself alone.
-func (m *Machine[S, U, P]) TransferLeader(ctx context.Context, to string) error {
+func (m *Machine[S, U, R]) TransferLeader(ctx context.Context, to string) error {
 	n, err := m.running()
 	if err != nil {
 		return err
@@ -416,7 +460,7 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 }
 
 // Snapshot takes a snapshot now, and returns the index up to which it holds the log.
-func (m *Machine[S, U, P]) Snapshot(ctx context.Context) (index uint64, err error) {
+func (m *Machine[S, U, R]) Snapshot(ctx context.Context) (index uint64, err error) {
 	n, err := m.running()
 	if err != nil {
 		return 0, err

@@ -17,7 +17,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-type machine = raft.Machine[lists, appendTo, *appendTo]
+type machine = raft.Machine[lists, appendTo, struct{}]
 
 // open starts a machine that lives as long as the test.
 func open(t *testing.T, c raft.Config) *machine {
@@ -35,7 +35,7 @@ func tryOpen(c raft.Config) (*machine, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Topology, c.Group = "test", "lists"
-	m, err := raft.New[lists, appendTo](c, listsCodec, appendCodec)
+	m, err := raft.New(c, listsDefinition)
 	if err != nil {
 		return nil, err
 	}
@@ -326,10 +326,10 @@ func TestGroupsShareATransport(t *testing.T) {
 	dir := t.TempDir()
 	for i, groupName := range []string{"left", "right"} {
 		for name := range peers {
-			m, err := raft.New[lists, appendTo](raft.Config{
+			m, err := raft.New(raft.Config{
 				Topology: "test", Group: groupName, Node: name, Peers: peers, Dir: dir + "/" + groupName, Forward: true,
 				Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
-			}, listsCodec, appendCodec)
+			}, listsDefinition)
 			if err == nil {
 				err = m.Start(t.Context(), nil)
 			}

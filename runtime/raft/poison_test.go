@@ -26,7 +26,10 @@ const (
 type total int64
 
 func (p *poison) Update(t *total) error { *t += total(*p); return nil }
-func (p *poison) Revert(t *total) error { *t -= total(*p); return nil }
+
+var poisonDefinition = fsm.Definition[total, poison, struct{}]{
+	Update: fsm.NoResult((*poison).Update), StateCodec: totalCodec, UpdateCodec: poisonCodec,
+}
 
 var (
 	errCodec  = errors.New("no such poison")
@@ -64,11 +67,11 @@ var totalCodec = fsm.Codec[total]{
 }
 
 // openPoisoned starts a machine on a disk.
-func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, poison, *poison] {
+func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, poison, struct{}] {
 	t.Helper()
-	m, err := raft.New[total, poison](raft.Config{
+	m, err := raft.New(raft.Config{
 		Dir: dir, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler),
-	}, totalCodec, poisonCodec)
+	}, poisonDefinition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,7 @@ func TestPoison(t *testing.T) {
 // poisonHost is a pool of one machine.
 type poisonHost struct {
 	woken    chan struct{}
-	outcomes []fsm.Outcome[poison]
+	outcomes []fsm.Outcome[poison, struct{}]
 	upcoming []fsm.Upcoming[poison]
 }
 
@@ -157,11 +160,11 @@ func (h *poisonHost) Wake() {
 	default:
 	}
 }
-func (h *poisonHost) Outcome(o fsm.Outcome[poison])   { h.outcomes = append(h.outcomes, o) }
-func (h *poisonHost) Upcoming(u fsm.Upcoming[poison]) { h.upcoming = append(h.upcoming, u) }
+func (h *poisonHost) Outcome(o fsm.Outcome[poison, struct{}]) { h.outcomes = append(h.outcomes, o) }
+func (h *poisonHost) Upcoming(u fsm.Upcoming[poison])         { h.upcoming = append(h.upcoming, u) }
 
 // turn waits for a turn with an answer.
-func (h *poisonHost) turn(t *testing.T, m *raft.Machine[total, poison, *poison]) {
+func (h *poisonHost) turn(t *testing.T, m *raft.Machine[total, poison, struct{}]) {
 	t.Helper()
 	for before := len(h.outcomes) + len(h.upcoming); len(h.outcomes)+len(h.upcoming) == before; {
 		<-h.woken

@@ -105,7 +105,7 @@ type PeerAnswers interface {
 // `kind: raft` is. It keeps transactions, and its controller applies them.
 // Generated code calls it.
 type Processor struct {
-	machine *Machine[walList, walUpdate, *walUpdate]
+	machine *Machine[walList, walUpdate, struct{}]
 	carried *carried // nil: the nodes talk by a transport
 	host    fsm.Host
 
@@ -123,7 +123,7 @@ func NewProcessor(c Config) (*Processor, error) {
 		c.Transport = p.carried
 	}
 	var err error
-	p.machine, err = New[walList, walUpdate](c, walListCodec, walUpdateCodec)
+	p.machine, err = New(c, walDefinition)
 	return p, err
 }
 
@@ -144,7 +144,7 @@ func (p *Processor) Start(ctx context.Context, host fsm.Host) error {
 func (p *Processor) Close() error { return p.machine.Close() }
 
 // Machine gives what a Machine offers from outside: Status, Leader and so on.
-func (p *Processor) Machine() *Machine[walList, walUpdate, *walUpdate] { return p.machine }
+func (p *Processor) Machine() *Machine[walList, walUpdate, struct{}] { return p.machine }
 
 // Status is what the node knows.
 func (p *Processor) Status() Status { return p.machine.Status() }

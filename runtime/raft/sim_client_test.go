@@ -65,6 +65,11 @@ func (a *appendTo) Revert(l *lists) error {
 	return nil
 }
 
+var listsDefinition = fsm.Definition[lists, appendTo, struct{}]{
+	Update: fsm.NoResult((*appendTo).Update), Revert: (*appendTo).Revert,
+	StateCodec: listsCodec, UpdateCodec: appendCodec,
+}
+
 var listsCodec = fsm.Codec[lists]{
 	Append: func(b []byte, l *lists) ([]byte, error) {
 		for _, list := range l.items {

@@ -96,7 +96,7 @@ func (n *node) start() {
 		return
 	}
 	n.starts++
-	n.machine = &watched{fsm.NewReplicated[lists, appendTo](listsCodec, appendCodec, fsm.Options{Sessions: n.w.sessions}), n}
+	n.machine = &watched{fsm.NewReplicated(listsDefinition, fsm.Options{Sessions: n.w.sessions}), n}
 	n.failing, n.ended = nil, nil
 	rng := n.w.rng
 	every, trailing, forward := uint64(5+rng.IntN(60)), uint64(1+rng.IntN(20)), rng.IntN(4) > 0
@@ -323,7 +323,7 @@ func (n *node) look() {
 
 // watched is a state machine that holds what is applied against what others have.
 type watched struct {
-	*fsm.Replicated[lists, appendTo, *appendTo]
+	*fsm.Replicated[lists, appendTo, struct{}]
 	n *node
 }
 

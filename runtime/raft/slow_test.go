@@ -19,6 +19,8 @@ import (
 // virtual time of synctest.
 func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
 	t.Helper()
+	d := listsDefinition
+	d.StateCodec = codec
 	network := transport.NewMemory(transport.MemoryOptions{})
 	peers := map[string]string{"n1": "a", "n2": "b", "n3": "c"}
 	for i := range len(peers) {
@@ -32,9 +34,9 @@ func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := raft.New[lists, appendTo](raft.Config{
+		m, err := raft.New(raft.Config{
 			Topology: "test", Group: "lists", Node: name, Peers: peers, Transport: link, Log: log, Stored: stored, Forward: true,
-		}, codec, appendCodec)
+		}, d)
 		if err == nil {
 			err = m.Start(t.Context(), nil)
 		}
@@ -108,7 +110,7 @@ func TestWaitReadsYourOwnWrites(t *testing.T) {
 		ms := inMemory(t, listsCodec)
 		leaderOf(t, ms)
 		for i := range uint64(20) {
-			a, err := ms[i%3].Propose(t.Context(), appendTo{0, 1000 + i*13*17, -1})
+			a, err := ms[i%3].ProposeResult(t.Context(), appendTo{0, 1000 + i*13*17, -1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,14 +13,14 @@ import (
 // inTopology is a Machine as a processor of a topology. Proposals are handed to
 // the node without waiting for it; answers come from the node's goroutine, and
 // are sent on in a turn.
-type inTopology[S, U any, P fsm.Updater[S, U]] struct {
-	m    *Machine[S, U, P]
+type inTopology[S, U, R any] struct {
+	m    *Machine[S, U, R]
 	host fsm.Host // nil: none
 
 	answering sync.Mutex
-	outcomes  []*ask[S, U, P] // answered, not sent on yet
+	outcomes  []*ask[S, U, R] // answered, not sent on yet
 	upcoming  []fsm.Upcoming[U]
-	sending   []*ask[S, U, P] // Answer's, used again
+	sending   []*ask[S, U, R] // Answer's, used again
 	idle      sync.Cond       // with answering: open has become less
 	open      int             // commands of rast.md 2.15 that were not answered
 	settled   int             // groups of them that were, and Paid was not called for
@@ -32,9 +32,9 @@ type inTopology[S, U any, P fsm.Updater[S, U]] struct {
 }
 
 // ask is a proposal of the controller.
-type ask[S, U any, P fsm.Updater[S, U]] struct {
-	t       *inTopology[S, U, P]
-	outcome fsm.Outcome[U]
+type ask[S, U, R any] struct {
+	t       *inTopology[S, U, R]
+	outcome fsm.Outcome[U, R]
 	data    []byte
 }
 
@@ -59,10 +59,10 @@ func (g *group) Done(r fsm.Applied) {
 	}
 }
 
-func (a *ask[S, U, P]) proposed(uint64) {}
+func (a *ask[S, U, R]) proposed(uint64) {}
 
 // Done is called by the node's loop, or by its keeper.
-func (a *ask[S, U, P]) Done(r fsm.Applied) {
+func (a *ask[S, U, R]) Done(r fsm.Applied) {
 	t := a.t
 	if n := t.m.node; n != nil {
 		<-n.slots
@@ -71,8 +71,8 @@ func (a *ask[S, U, P]) Done(r fsm.Applied) {
 }
 
 // ReceiveProposal proposes what the controller asks for.
-func (t *inTopology[S, U, P]) ReceiveProposal(ctx context.Context, p *fsm.Proposal[U]) error {
-	a := &ask[S, U, P]{t: t, outcome: fsm.Outcome[U]{Proposer: p.Proposer, Update: p.Update}}
+func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Proposal[U]) error {
+	a := &ask[S, U, R]{t: t, outcome: fsm.Outcome[U, R]{Proposer: p.Proposer, Update: p.Update}}
 	var err error
 	if a.data, err = t.m.encode(nil, p.Update); err != nil {
 		t.host.Owe()
@@ -94,7 +94,7 @@ func (t *inTopology[S, U, P]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 }
 
 // answered is Done for one that never reached a node.
-func (a *ask[S, U, P]) answered(r fsm.Applied) {
+func (a *ask[S, U, R]) answered(r fsm.Applied) {
 	t := a.t
 	t.answering.Lock()
 	a.outcome.Applied = r
@@ -107,7 +107,7 @@ func (a *ask[S, U, P]) answered(r fsm.Applied) {
 }
 
 // newGroup returns an empty one.
-func (t *inTopology[S, U, P]) newGroup() *group {
+func (t *inTopology[S, U, R]) newGroup() *group {
 	t.answering.Lock()
 	defer t.answering.Unlock()
 	n := len(t.spare)
@@ -120,7 +120,7 @@ func (t *inTopology[S, U, P]) newGroup() *group {
 }
 
 // settle takes a group that was answered.
-func (t *inTopology[S, U, P]) settle(g *group) {
+func (t *inTopology[S, U, R]) settle(g *group) {
 	t.answering.Lock()
 	if err := g.err.Swap(nil); err != nil && t.failed == nil {
 		t.failed = *err
@@ -136,7 +136,7 @@ func (t *inTopology[S, U, P]) settle(g *group) {
 }
 
 // propose hands the commands of a group to the node, when there is room.
-func (t *inTopology[S, U, P]) propose(ctx context.Context, g *group) error {
+func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
 	g.left.Store(int64(len(g.list)))
 	t.host.Owe()
 	if t.host.Stepped() {
@@ -159,7 +159,7 @@ func (t *inTopology[S, U, P]) propose(ctx context.Context, g *group) error {
 }
 
 // step is what a proposal comes to under a Stepper: it is applied at once.
-func (t *inTopology[S, U, P]) step(kind Kind, data []byte, w Waiter) error {
+func (t *inTopology[S, U, R]) step(kind Kind, data []byte, w Waiter) error {
 	const client = 1 << 20 // the session that the first command of the first entry opens
 	if t.index == 0 {
 		t.index = 1
@@ -191,7 +191,7 @@ func (t *inTopology[S, U, P]) step(kind Kind, data []byte, w Waiter) error {
 
 // ReceiveUpdates adds updates: applied, and not yet committed. After an error of a
 // codec none is added.
-func (t *inTopology[S, U, P]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) (err error) {
+func (t *inTopology[S, U, R]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) (err error) {
 	groups := make([]*group, 0, 1+len(m.Updates)/groupMax)
 	for updates := range slices.Chunk(m.Updates, groupMax) {
 		g := t.newGroup()
@@ -216,16 +216,16 @@ func (t *inTopology[S, U, P]) ReceiveUpdates(ctx context.Context, m *fsm.Updates
 const groupMax = 256
 
 // ReceiveCommit commits all that was added.
-func (t *inTopology[S, U, P]) ReceiveCommit(ctx context.Context, _ *fsm.Commit) error {
+func (t *inTopology[S, U, R]) ReceiveCommit(ctx context.Context, _ *fsm.Commit) error {
 	return t.proposeOne(ctx, Commit)
 }
 
 // ReceiveRevert undoes what was added and not committed.
-func (t *inTopology[S, U, P]) ReceiveRevert(ctx context.Context, _ *fsm.Revert) error {
+func (t *inTopology[S, U, R]) ReceiveRevert(ctx context.Context, _ *fsm.Revert) error {
 	return t.proposeOne(ctx, Revert)
 }
 
-func (t *inTopology[S, U, P]) proposeOne(ctx context.Context, kind Kind) error {
+func (t *inTopology[S, U, R]) proposeOne(ctx context.Context, kind Kind) error {
 	g := t.newGroup()
 	g.list = append(g.list, proposal{kind, nil, g})
 	return t.propose(ctx, g)
@@ -233,7 +233,7 @@ func (t *inTopology[S, U, P]) proposeOne(ctx context.Context, kind Kind) error {
 
 // ReceiveGetUpcoming answers with what was added and not committed. It waits
 // until all that came before is applied.
-func (t *inTopology[S, U, P]) ReceiveGetUpcoming(ctx context.Context, m *fsm.GetUpcoming) error {
+func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.GetUpcoming) error {
 	t.host.Owe()
 	if err := t.await(ctx, 0, 0); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (t *inTopology[S, U, P]) ReceiveGetUpcoming(ctx context.Context, m *fsm.Get
 
 // await waits until no more than so many commands of rast.md 2.15 are under way,
 // and counts others to them.
-func (t *inTopology[S, U, P]) await(ctx context.Context, most, more int) error {
+func (t *inTopology[S, U, R]) await(ctx context.Context, most, more int) error {
 	t.answering.Lock()
 	defer t.answering.Unlock()
 	if t.open > most {
@@ -277,7 +277,7 @@ func (t *inTopology[S, U, P]) await(ctx context.Context, most, more int) error {
 }
 
 // Answer sends what was answered. It returns the error that has ended the node.
-func (t *inTopology[S, U, P]) Answer(to fsm.Answers[U]) error {
+func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
 	t.answering.Lock()
 	list, upcoming, settled, failed := t.outcomes, t.upcoming, t.settled, t.failed
 	t.outcomes, t.upcoming, t.settled, t.failed = t.sending[:0], nil, 0, nil
@@ -286,6 +286,8 @@ func (t *inTopology[S, U, P]) Answer(to fsm.Answers[U]) error {
 		t.host.Paid()
 	}
 	for _, a := range list {
+		r, _ := t.m.result(a.outcome.Applied)
+		a.outcome.Value, a.outcome.Applied = r.Value, r.Applied
 		to.Outcome(a.outcome)
 		t.host.Paid()
 	}

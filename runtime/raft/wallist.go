@@ -26,11 +26,6 @@ func (u *walUpdate) Update(l *walList) error {
 	return nil
 }
 
-func (u *walUpdate) Revert(l *walList) error {
-	l.list = l.list[:len(l.list)-1]
-	return nil
-}
-
 // last is the number of the newest transaction.
 func (l *walList) last() uint64 { return l.base + uint64(len(l.list)) }
 
@@ -41,6 +36,11 @@ func (l *walList) forget(to uint64, state []byte) {
 	}
 	l.list = slices.Clone(l.list[to-l.base:])
 	l.base, l.state = to, state
+}
+
+var walDefinition = fsm.Definition[walList, walUpdate, struct{}]{
+	Update:     fsm.NoResult((*walUpdate).Update),
+	StateCodec: walListCodec, UpdateCodec: walUpdateCodec,
 }
 
 var errWalList = errors.New("raft: a list of transactions is damaged")

@@ -1,6 +1,14 @@
 // Package model has an update of another package.
 package model
 
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
 // Entry is a line of the journal.
 type Entry struct {
 	Line string
@@ -10,17 +18,23 @@ type Entry struct {
 // Pages are all lines by page.
 type Pages = map[int][]string
 
-// Update writes it.
-func (e *Entry) Update(p *Pages) error {
+// Place is where an entry is: its page, which line on it, and when it was written.
+type Place struct {
+	Page, Line int
+	Time       time.Time
+}
+
+// ErrEmpty is what an entry without a line ends with.
+var ErrEmpty = errors.New("the line is empty")
+
+// UpdateAt writes it.
+func (e *Entry) UpdateAt(p *Pages, at fsm.Entry) (Place, error) {
+	if e.Line == "" {
+		return Place{}, fmt.Errorf("page %d: %w", e.Page, ErrEmpty)
+	}
 	if *p == nil {
 		*p = make(Pages)
 	}
 	(*p)[e.Page] = append((*p)[e.Page], e.Line)
-	return nil
-}
-
-// Revert takes it out again.
-func (e *Entry) Revert(p *Pages) error {
-	(*p)[e.Page] = (*p)[e.Page][:len((*p)[e.Page])-1]
-	return nil
+	return Place{e.Page, len((*p)[e.Page]), time.Unix(0, at.Time)}, nil
 }

@@ -17,8 +17,6 @@ func (c *Codec) Update(s *map[string]Codec) error {
 	return nil
 }
 
-func (c *Codec) Revert(s *map[string]Codec) error { delete(*s, c.Key); return nil }
-
 // Teller proposes to two machines, and passes the answers of one on.
 type Teller struct{ Asked, Logged int }
 
@@ -32,9 +30,11 @@ func (t *Teller) ReceiveTick(_ topo.Tick, out interface {
 	return nil
 }
 
-func (t *Teller) ReceiveFsmOutcome(m *fsm.Outcome[Codec], out interface{ SendFsmOutcome(fsm.Outcome[Codec]) }) error {
+func (t *Teller) ReceiveFsmOutcome(m *fsm.Outcome[Codec, struct{}], out interface {
+	SendFsmOutcome(fsm.Outcome[Codec, struct{}])
+}) error {
 	out.SendFsmOutcome(*m)
 	return m.Err
 }
 
-func (t *Teller) ReceiveRaftOutcome(m fsm.Outcome[Codec]) error { t.Logged++; return m.Err }
+func (t *Teller) ReceiveRaftOutcome(m fsm.Outcome[Codec, struct{}]) error { t.Logged++; return m.Err }

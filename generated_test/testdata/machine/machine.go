@@ -1,6 +1,9 @@
 package machine
 
-import "github.com/topogen/topogen/runtime/topo"
+import (
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/topo"
+)
 
 type Accounts struct{ Cents int }
 
@@ -24,6 +27,24 @@ type Good struct{}
 
 func (*Good) Update(*Accounts) error { return nil }
 func (Good) Revert(*Accounts) error  { return nil }
+
+// Value returns one, which the file does not say, or says otherwise.
+type Value struct{}
+
+func (Value) Update(*Accounts) (Receipt, error) { return Receipt{}, nil }
+
+type Receipt struct{}
+
+// At is called with an entry, and returns another value than the file says.
+type At struct{}
+
+func (At) Update(*Accounts) error                      { return nil }
+func (At) UpdateAt(*Accounts, fsm.Entry) (int8, error) { return 0, nil }
+
+// AtAlone has another form than UpdateAt.
+type AtAlone struct{}
+
+func (AtAlone) UpdateAt(*Accounts) error { return nil }
 
 type Bank struct{}
 

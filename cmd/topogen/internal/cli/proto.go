@@ -106,6 +106,9 @@ func messagesOf(p *plan.Plan) (messages []wire.Named) {
 		if m := p.Processors[i].Machine; m != nil && m.Kept() && m.State != "" {
 			add(m.State, m.StateType)
 			add(m.Update, m.UpdateType)
+			if m.Result != "" {
+				add(m.Result, m.ResultType)
+			}
 		}
 	}
 	return messages

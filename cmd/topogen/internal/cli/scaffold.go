@@ -78,6 +78,8 @@ func whatIs(result gen.Result, name string) string {
 			return "the state of " + p.Name
 		} else if m != nil && m.Update == name {
 			return "what changes the state of " + p.Name
+		} else if m != nil && m.Result == name {
+			return "what an update of " + p.Name + " returns"
 		}
 	}
 	return "a message of topology " + result.Topology.Name.Value
