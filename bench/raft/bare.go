@@ -46,6 +46,7 @@ type bareLoop struct {
 	members *pb.ConfState
 	n       uint64 // the state
 	applied uint64 // index
+	snapped uint64 // index of the last snapshot
 	kept    int    // bytes of the entries in storage
 	leads   atomic.Bool
 	term    atomic.Uint64
@@ -122,7 +123,7 @@ func (l *bareLoop) open(dir, name string, peers map[string]string) (err error) {
 	}
 	l.node, err = etcd.NewRawNode(&etcd.Config{
 		ID: l.id, ElectionTick: int(election / heartbeat), HeartbeatTick: 1, Storage: l.storage, Applied: 1,
-		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, MaxUncommittedEntriesSize: 1 << 30,
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256, MaxInflightBytes: 64 << 20, MaxUncommittedEntriesSize: 1 << 30,
 		CheckQuorum: true, PreVote: true, Logger: &etcd.DefaultLogger{Logger: discard},
 	})
 	l.link.Handle(bareGroup, l.receive)
@@ -265,7 +266,7 @@ func (l *bareLoop) work(ready etcd.Ready) error {
 		l.applied = e.GetIndex()
 	}
 	l.node.Advance(ready)
-	if l.kept < bareSnapshotBytes+bareTrailingBytes {
+	if l.kept < bareSnapshotBytes+bareTrailingBytes || l.applied == l.snapped {
 		return nil
 	}
 	return l.snapshot()
@@ -286,6 +287,7 @@ func (l *bareLoop) snapshot() error {
 	if err := l.log.SaveSnapshot(s); err != nil {
 		return err
 	}
+	l.snapped = l.applied
 	first, err := l.storage.FirstIndex()
 	if err != nil {
 		return err
@@ -310,6 +312,7 @@ func (l *bareLoop) snapshot() error {
 // install takes a snapshot of the leader.
 func (l *bareLoop) install(s *pb.Snapshot) error {
 	l.n, l.applied, l.kept = binary.LittleEndian.Uint64(s.Data), s.GetMetadata().GetIndex(), 0
+	l.snapped = l.applied
 	return errors.Join(l.log.SaveSnapshot(s), l.storage.ApplySnapshot(s))
 }
 

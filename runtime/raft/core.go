@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	messageBytesMax     = 512 << 10              // of entries in one message: below what a transport cuts in pieces
+	messageBytesMax     = 256 << 10              // of entries in one message, where one entry alone does not take more: as much as in one entry
 	inflightMax         = 256                    // messages on the way to a follower: the engine's own advice
-	inflightBytesMax    = 64 << 20               // and their bytes
+	inflightBytesMax    = 32 << 20               // and their updates, before one more message: 1 Gbit/s for a quarter of a second; see windowBytesMax
 	uncommittedBytesMax = 256 << 20              // of entries that no majority has: a leader without followers must not fill its memory
 	unappliedBytesMax   = 256 << 20              // of entries that wait for the state machine: no more is taken until it comes up
 	gatherMax           = 100 * time.Microsecond // less than a sync takes

@@ -111,8 +111,8 @@ func (m *memory) Entries(lo, hi, bytesMax uint64) ([]*pb.Entry, error) {
 	return list[:len(list):len(list)], nil
 }
 
-// entryOverhead is about what index, term and tags of an entry take on the wire.
-const entryOverhead = 24
+// entryOverhead is what index, term and tags of an entry take in a message, at most.
+const entryOverhead = 34
 
 func (m *memory) Term(i uint64) (uint64, error) {
 	switch {

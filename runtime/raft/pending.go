@@ -5,8 +5,8 @@ import (
 )
 
 const (
-	batchBytesMax    = 1 << 20 // of one entry, where one command alone does not take more: an entry travels as a whole
-	batchCommandsMax = 1 << 16 // in one entry, so that applying one does not keep the node from its peers for long
+	batchBytesMax    = 256 << 10 // of one entry, beyond which no command is added: with an update of 256 KiB behind it, it goes in one frame
+	batchCommandsMax = 1 << 16   // in one entry, so that applying one does not keep the node from its peers for long
 )
 
 // Waiter is told of the end of what it asked for, once, on the goroutine that drives

@@ -41,12 +41,12 @@ type room struct {
 }
 
 // take is how many messages at the front go into the frame, and the size of a
-// Messages that holds them. One of wholeBytes goes alone.
+// Messages that holds them. One of aloneBytes goes alone.
 func (r *room) take(m []transport.Message) (n, size int) {
 	size = 1 + 8
 	for n < len(m) && r.messages > 0 {
 		length, one := len(m[n].Payload), payloadSize(m[n].Payload)
-		if length > chunkBytes || r.used && (length >= wholeBytes || one > r.bytes) {
+		if length > wholeBytesMax || r.used && (length >= aloneBytes || one > r.bytes) {
 			break
 		}
 		r.used = true
@@ -54,7 +54,7 @@ func (r *room) take(m []transport.Message) (n, size int) {
 		r.bytes -= one
 		size += one
 		n++
-		if length >= wholeBytes {
+		if length >= aloneBytes {
 			r.messages = 0
 		}
 	}

@@ -81,7 +81,7 @@ func TestHostileFrames(t *testing.T) {
 		a, log, alive := pair(t, p, func(c *Config) { c.MessageBytesMax = 8 << 20 })
 		files := evilFiles(p)
 		head := func(c chunk) []byte { return append(appendChunkHead(nil, &c), c.data...) }
-		mb := make([]byte, chunkBytes)
+		mb := make([]byte, 1<<20)
 		many := make([]transport.Message, frameMessagesMax+1)
 		empty := bytes.Repeat([]byte{tagMessages, 0}, frameMessagesMax+1)
 		for name, test := range map[string]struct {
@@ -172,7 +172,7 @@ func TestAssemblyIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mb := make([]byte, chunkBytes)
+	mb := make([]byte, 1<<20)
 	for i := range uint64(20) {
 		send(chunk{group: 1, size: 20 << 20, offset: i << 20, data: mb})
 	}

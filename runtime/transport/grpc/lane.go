@@ -18,7 +18,7 @@ type lane struct {
 
 func (l *lane) empty() bool                { return l.next == len(l.list) }
 func (l *lane) front() transport.Message   { return l.list[l.next] }
-func (l *lane) large() bool                { return len(l.list[l.next].Payload) > chunkBytes }
+func (l *lane) large() bool                { return len(l.list[l.next].Payload) > wholeBytesMax }
 func (l *lane) rest() []transport.Message  { return l.list[l.next:] }
 func (l *lane) put(m ...transport.Message) { l.list = append(l.list, m...) }
 

@@ -5,19 +5,21 @@ import "time"
 // Limits of what goes over the wire. Both ends rely on them: they change with
 // protocol alone.
 const (
-	protocol          = 1                     // the version of transport.proto
-	frameMessagesMax  = 512                   // so many take less long than a round trip in one machine
-	frameBytes        = 256 << 10             // likewise: no more is added to a frame of that size
-	wholeBytes        = 64 << 10              // a message of that size goes in a frame of its own, which saves a copy
-	chunkBytes        = 1 << 20               // a heartbeat waits for that much of a snapshot: 8 ms at 1 Gbit/s
-	frameBytesMax     = chunkBytes + 64<<10   // the largest message that goes whole, and what frames it
-	helloBytesMax     = 4 << 10               // four names and some numbers
-	headerBytesMax    = 4*helloBytesMax + 512 // gRPC's own headers, and a hello in base64 with room to say no
-	streamsMax        = 64                    // of one connection: a peer needs two, operators some more
-	peerStreamsMax    = 4                     // of one peer: one, and its successor while that is made
-	connectionsMax    = 1024                  // those of peers and operators, and of strangers until they have spoken
-	strangersMax      = 64                    // nodes that are connected and not in the configuration: they are about to join
-	metadataNameBytes = 255                   // of a name in a hello
+	protocol          = 1                                // the version of transport.proto
+	frameMessagesMax  = 512                              // so many take less long than a round trip in one machine
+	frameBytes        = 256 << 10                        // likewise: no more is added to a frame of that size
+	frameBytesMax     = 1<<20 + 64<<10                   // that is taken: nodes of the version before send payloads of 1 MiB whole
+	frameOverhead     = 64                               // what frames one message or chunk, at most
+	aloneBytes        = 64 << 10                         // a message of that size goes in a frame of its own, which saves a copy
+	chunkBytes        = 256 << 10                        // an urgent message waits for one: 2 ms at 1 Gbit/s, 0.2 s at 10 Mbit/s
+	wholeBytesMax     = 512<<10 + 64<<10 - frameOverhead // the largest payload that is not cut: 512 KiB, and what its sender puts around it
+	helloBytesMax     = 4 << 10                          // four names, an address and some numbers
+	headerBytesMax    = 4*helloBytesMax + 512            // gRPC's own headers, and a hello in base64 with room to say no
+	streamsMax        = 64                               // of one connection: a peer needs two, operators some more
+	peerStreamsMax    = 4                                // of one peer: one, and its successor while that is made
+	connectionsMax    = 1024                             // those of peers and operators, and of strangers until they have spoken
+	strangersMax      = 64                               // nodes that are connected and not in the configuration: they are about to join
+	metadataNameBytes = 255                              // of a name in a hello
 )
 
 // Defaults of the configuration.
@@ -44,8 +46,8 @@ const (
 	tcpKeepAlive      = 5 * time.Second        // of idle connections
 	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
 	connWindowBytes   = 2 * windowBytes        // of a connection: a stream and its successor
+	unsentBytes       = 128 << 10              // that the system holds of a connection: an urgent message waits for them, too
 	transferBuffer    = 64 << 10               // of reads and writes of a connection: a system call for each
 	lanesMax          = 1024                   // groups that are remembered with nothing waiting: far more than a node has
-	frameOverhead     = 64                     // what frames a chunk, at most
 	reassemblyGrowing = 4 << 20                // what the first chunk of a message makes room for
 )

@@ -65,7 +65,7 @@ func TestOrderOfAllSizes(t *testing.T) {
 		}
 		meet(t, a, b)
 		rng := rand.New(rand.NewPCG(1, 2))
-		sizes := []int{8, 8, 8, 64 << 10, 300 << 10, chunkBytes - 1, chunkBytes, chunkBytes + 1, 3 * chunkBytes}
+		sizes := []int{8, 8, 8, 64 << 10, 300 << 10, chunkBytes, wholeBytesMax, wholeBytesMax + 1, 3 * chunkBytes}
 		var next [groups]uint64
 		for sent := range count {
 			g := rng.IntN(groups)
@@ -145,7 +145,7 @@ func TestOrderThroughReconnects(t *testing.T) {
 		way := newBreaker(t, b.Addr().String())
 		a.SetPeer("n2", way.listener.Addr().String())
 		rng := rand.New(rand.NewPCG(3, 4))
-		sizes := []int{8, 8, 8, 8, 8, 100 << 10, chunkBytes, chunkBytes + 1, 3 * chunkBytes}
+		sizes := []int{8, 8, 8, 8, 8, 100 << 10, wholeBytesMax, wholeBytesMax + 1, 3 * chunkBytes}
 		var next [groups]uint64
 		send := func(g int, size int) {
 			payload := make([]byte, size)

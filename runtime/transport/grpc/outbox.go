@@ -40,7 +40,7 @@ type outgoing struct {
 // begin prepares for a new stream, to a peer that takes messages up to that size.
 // Large ones that were cut off begin again: of what had arrived nothing is left.
 func (o *outbox) begin(most uint64) {
-	o.most = int(min(uint64(o.queue.largest), max(most, chunkBytes)))
+	o.most = int(min(uint64(o.queue.largest), max(most, wholeBytesMax)))
 	for _, l := range o.open {
 		l.offset = 0
 	}
@@ -144,7 +144,7 @@ func (o *outbox) smallFrame(l *line) outgoing {
 		l.place(one)
 	}
 	f := outgoing{runs: o.runs}
-	if first := o.runs[0].messages; len(first[0].Payload) >= wholeBytes {
+	if first := o.runs[0].messages; len(first[0].Payload) >= aloneBytes {
 		head := appendMessagesHead(nil, first[0])
 		f.buffers = mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(first[0].Payload)}
 		return f

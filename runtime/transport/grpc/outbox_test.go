@@ -122,7 +122,7 @@ func (m *model) frame(breaks bool) bool {
 // whatever its size, in frames within the limits. Where the stream breaks, only
 // the messages of that frame are lost.
 func TestOutboxAndBack(t *testing.T) {
-	sizes := []int{5, 5, 5, 5, 100, 3000, wholeBytes - 1, wholeBytes, 300 << 10, chunkBytes, chunkBytes + 1, 5 * chunkBytes / 2}
+	sizes := []int{5, 5, 5, 5, 100, 3000, aloneBytes - 1, aloneBytes, 300 << 10, wholeBytesMax, wholeBytesMax + 1, 4 * chunkBytes, 9 * chunkBytes / 2}
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		for range rapid.IntRange(1, 10).Draw(t, "bursts") {
@@ -130,7 +130,7 @@ func TestOutboxAndBack(t *testing.T) {
 				l := modelLine{uint64(rapid.IntRange(0, 2).Draw(t, "group")), transport.Class(rapid.IntRange(0, 2).Draw(t, "class"))}
 				size := rapid.SampledFrom(sizes).Draw(t, "size")
 				if l.class == transport.Urgent {
-					size = min(size, chunkBytes) // a larger one is not urgent
+					size = min(size, wholeBytesMax) // a larger one is not urgent
 				}
 				for range rapid.SampledFrom([]int{1, 1, 1, 1, 1, 600}).Draw(t, "times") {
 					if m.send(l, size); size > 5 {
@@ -224,7 +224,7 @@ func message(group uint64, size int, c transport.Class) transport.Message {
 
 // TestFrames shows which frames follow each other.
 func TestFrames(t *testing.T) {
-	const large = 2*chunkBytes + 1
+	const large = wholeBytesMax + 1 // three chunks
 	for name, test := range map[string]struct {
 		sent []transport.Message
 		want string
@@ -234,7 +234,7 @@ func TestFrames(t *testing.T) {
 			"o1, chunk of 1, chunk of 1, chunk of 1, o1, nothing",
 		},
 		"other groups go on in between": {
-			[]transport.Message{message(1, large, 0), message(1, 5, 0), message(2, wholeBytes, 0), message(2, wholeBytes, 0), message(3, 5, 0)},
+			[]transport.Message{message(1, large, 0), message(1, 5, 0), message(2, aloneBytes, 0), message(2, aloneBytes, 0), message(3, 5, 0)},
 			"chunk of 1, o2, chunk of 1, o3, chunk of 1, o2, o1, nothing",
 		},
 		"large ones of several groups take turns": {
@@ -270,14 +270,14 @@ func TestFrames(t *testing.T) {
 // ordered one of its group waiting for longer than its own chunks take.
 func TestBulkMessageGivesWay(t *testing.T) {
 	o := newOutbox()
-	o.queue.add([]transport.Message{message(1, 3*chunkBytes, transport.Bulk)})
+	o.queue.add([]transport.Message{message(1, 4*chunkBytes, transport.Bulk)})
 	got := story(o, 1)
-	o.queue.add([]transport.Message{message(1, 2*chunkBytes, 0), message(2, 2*chunkBytes, 0)})
+	o.queue.add([]transport.Message{message(1, 3*chunkBytes, 0), message(2, 3*chunkBytes, 0)})
 	for range 20 { // whose frames would go before each chunk
-		o.queue.add([]transport.Message{message(3, wholeBytes, 0)})
+		o.queue.add([]transport.Message{message(3, aloneBytes, 0)})
 	}
-	got = append(got, story(o, 12)...)
-	want := "chunk of 1, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 1, o3"
+	got = append(got, story(o, 17)...)
+	want := "chunk of 1, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 1, o3, chunk of 1"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
 	}
@@ -288,7 +288,7 @@ func TestBulkMessageGivesWay(t *testing.T) {
 func TestNoClassStarves(t *testing.T) {
 	o := newOutbox()
 	for range 100 {
-		o.queue.add([]transport.Message{message(1, wholeBytes, 0), message(1, wholeBytes, 1), message(1, wholeBytes, 2)})
+		o.queue.add([]transport.Message{message(1, aloneBytes, 0), message(1, aloneBytes, 1), message(1, aloneBytes, 2)})
 	}
 	count := map[string]int{}
 	for _, frame := range story(o, 64) {

@@ -27,7 +27,7 @@ func newQueue(c *Config) *queue {
 func (q *queue) add(messages []transport.Message) (dropped int) {
 	q.mu.Lock()
 	for _, m := range messages {
-		if m.Class >= transport.Classes || m.Class == transport.Urgent && len(m.Payload) > chunkBytes {
+		if m.Class >= transport.Classes || m.Class == transport.Urgent && len(m.Payload) > wholeBytesMax {
 			m.Class = transport.Ordered
 		}
 		if q.shut || len(m.Payload) > q.largest || !q.quota.Take(&m) {

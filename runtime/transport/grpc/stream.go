@@ -218,14 +218,14 @@ type dialer struct{ net.Dialer }
 
 func (c *Config) dialer() *dialer {
 	d := &dialer{net.Dialer{KeepAlive: tcpKeepAlive}}
-	if c.loopbackOnly() {
-		d.Control = func(_, address string, _ syscall.RawConn) error {
-			host, _, err := net.SplitHostPort(address)
-			if err != nil || !net.ParseIP(host).IsLoopback() {
-				return fmt.Errorf("%w: %s is not on this machine: set TLS, or Insecure", ErrInsecure, address)
-			}
-			return nil
+	loopbackOnly := c.loopbackOnly()
+	d.Control = func(_, address string, conn syscall.RawConn) error {
+		_ = limitUnsent(conn) // without it urgent messages come later, and no less
+		host, _, err := net.SplitHostPort(address)
+		if loopbackOnly && (err != nil || !net.ParseIP(host).IsLoopback()) {
+			return fmt.Errorf("%w: %s is not on this machine: set TLS, or Insecure", ErrInsecure, address)
 		}
+		return nil
 	}
 	return d
 }

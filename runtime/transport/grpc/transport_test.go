@@ -82,7 +82,7 @@ func TestLargeMessages(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		want := make(map[[32]byte]uint64)
 		var all []transport.Message
-		for i, size := range []int{chunkBytes + 1, 6 * chunkBytes, 3*chunkBytes - 1, 2 * chunkBytes, 5*chunkBytes + 5, chunkBytes} {
+		for i, size := range []int{wholeBytesMax + 1, 6 * chunkBytes, 3*chunkBytes - 1, 2 * chunkBytes, 5*chunkBytes + 5, chunkBytes} {
 			payload := make([]byte, size)
 			for j := 0; j+8 <= size; j += 8 {
 				binary.LittleEndian.PutUint64(payload[j:], rng.Uint64())

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package grpc
+
+import "syscall"
+
+// limitUnsent does nothing: other systems have no such bound, or hold less.
+func limitUnsent(syscall.RawConn) error { return nil }
