@@ -15,17 +15,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// total counts the bytes of updates of any size.
-type total struct{ bytes uint64 }
+// sum counts the bytes of updates of any size.
+type sum struct{ bytes uint64 }
 
 type blob struct{ data []byte }
 
-func (b *blob) Update(s *total) error { s.bytes += uint64(len(b.data)); return nil }
-func (b *blob) Revert(s *total) error { s.bytes -= uint64(len(b.data)); return nil }
+func (b *blob) Update(s *sum) error { s.bytes += uint64(len(b.data)); return nil }
+func (b *blob) Revert(s *sum) error { s.bytes -= uint64(len(b.data)); return nil }
 
-var totalCodec = fsm.Codec[total]{
-	Append: func(b []byte, s *total) ([]byte, error) { return fmt.Append(b, s.bytes), nil },
-	Consume: func(b []byte, s *total) error {
+var sumCodec = fsm.Codec[sum]{
+	Append: func(b []byte, s *sum) ([]byte, error) { return fmt.Append(b, s.bytes), nil },
+	Consume: func(b []byte, s *sum) error {
 		_, err := fmt.Sscan(string(b), &s.bytes)
 		return err
 	},
@@ -45,21 +45,21 @@ func TestNothingIsDropped(t *testing.T) {
 		peers[names[i]] = address
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	var machines []*raft.Machine[total, blob, *blob]
+	var machines []*raft.Machine[sum, blob, *blob]
 	var links []*grpc.Transport
 	for i, name := range names {
 		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, stored, err := wal.NewDisk(uint64(i)).Open(wal.Identity{Topology: "test", Group: "total", Node: raft.MemberID(name)}, wal.Options{})
+		log, stored, err := wal.NewDisk(uint64(i)).Open(wal.Identity{Topology: "test", Group: "sum", Node: raft.MemberID(name)}, wal.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := raft.New[total, blob](raft.Config{
-			Topology: "test", Group: "total", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Log: log, Stored: stored,
+		m, err := raft.New[sum, blob](raft.Config{
+			Topology: "test", Group: "sum", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Log: log, Stored: stored,
 			Forward: true, Logger: quiet,
-		}, totalCodec, blobCodec)
+		}, sumCodec, blobCodec)
 		if err := errors.Join(err, m.Start(t.Context(), nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestNothingIsDropped(t *testing.T) {
 		}
 	}
 	for i, m := range machines {
-		if err := m.Read(t.Context(), func(s *total) {
+		if err := m.Read(t.Context(), func(s *sum) {
 			if s.bytes != want {
 				t.Errorf("%s has %d bytes, want %d", names[i], s.bytes, want)
 			}
