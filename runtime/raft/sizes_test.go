@@ -21,7 +21,6 @@ type sum struct{ bytes uint64 }
 type blob struct{ data []byte }
 
 func (b *blob) Update(s *sum) error { s.bytes += uint64(len(b.data)); return nil }
-func (b *blob) Revert(s *sum) error { s.bytes -= uint64(len(b.data)); return nil }
 
 var sumCodec = fsm.Codec[sum]{
 	Append: func(b []byte, s *sum) ([]byte, error) { return fmt.Append(b, s.bytes), nil },
@@ -45,7 +44,7 @@ func TestNothingIsDropped(t *testing.T) {
 		peers[names[i]] = address
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	var machines []*raft.Machine[sum, blob, *blob]
+	var machines []*raft.Machine[sum, blob, struct{}]
 	var links []*grpc.Transport
 	for i, name := range names {
 		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet})
@@ -56,10 +55,10 @@ func TestNothingIsDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := raft.New[sum, blob](raft.Config{
+		m, err := raft.New(raft.Config{
 			Topology: "test", Group: "sum", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Log: log, Stored: stored,
 			Forward: true, Logger: quiet,
-		}, sumCodec, blobCodec)
+		}, fsm.Definition[sum, blob, struct{}]{Update: fsm.NoResult((*blob).Update), StateCodec: sumCodec, UpdateCodec: blobCodec})
 		if err := errors.Join(err, m.Start(t.Context(), nil)); err != nil {
 			t.Fatal(err)
 		}
