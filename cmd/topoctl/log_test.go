@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.etcd.io/raft/v3/raftpb"
@@ -12,11 +17,11 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// savelog DIR ENTRIES: makes a log with so many entries, and a snapshot after the
-// second.
+// savelog DIR ENTRIES [BYTES]: makes a log with so many entries, and a snapshot after the
+// second. The last entry has as many bytes as said.
 func savelog(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: savelog DIR ENTRIES")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: savelog DIR ENTRIES [BYTES]")
 	}
 	entries, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
@@ -24,6 +29,11 @@ func savelog(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for i := range entries {
 		e := &raftpb.Entry{Index: new(i + 1), Term: new(uint64(3)), Data: fmt.Appendf(nil, "update %d", i+1)}
+		if i+1 == entries && len(args) == 3 {
+			n, err := strconv.Atoi(args[2])
+			ts.Check(err)
+			e.Data = bytes.Repeat([]byte("x"), n)
+		}
 		ts.Check(l.Save(&raftpb.HardState{Term: new(uint64(3)), Vote: new(uint64(0x1f)), Commit: new(i)}, []*raftpb.Entry{e}, true))
 		if i == 1 {
 			s := &raftpb.Snapshot{Data: []byte("state"), Metadata: &raftpb.SnapshotMetadata{Index: new(i + 1), Term: new(uint64(3))}}
@@ -33,7 +43,35 @@ func savelog(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(l.Close())
 }
 
-// flip FILE OFFSET: flips a bit of the byte at OFFSET. FILE may be a pattern.
+// sized finds the offsets and lengths of a dump. They vary as checksums do, since a log has
+// a random token.
+var sized = regexp.MustCompile(`(?m)^(\S+ +)\d+( +)\d+ `)
+
+// samedump FILE: compares stdout with a dump, without offsets and lengths.
+func samedump(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: samedump FILE")
+	}
+	words := func(text string) []string {
+		return strings.Fields(sized.ReplaceAllString(text, "$1 OFFSET LENGTH "))
+	}
+	got, want := ts.ReadFile("stdout"), ts.ReadFile(args[0])
+	if !slices.Equal(words(got), words(want)) {
+		ts.Fatalf("stdout and %s differ:\n%s", args[0], got)
+	}
+}
+
+// recordAt is where record n of a segment begins.
+func recordAt(b []byte, n int) (at int) {
+	for range n {
+		length := int(binary.LittleEndian.Uint32(b[at:]))
+		at += 8 + (length+7)/8*8
+	}
+	return at
+}
+
+// flip FILE OFFSET: flips a bit of the byte at OFFSET, or in record N of a log where that
+// is #N. FILE may be a pattern.
 func flip(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: flip FILE OFFSET")
@@ -43,10 +81,14 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	if len(names) != 1 {
 		ts.Fatalf("files: %v", names)
 	}
-	at, err := strconv.Atoi(args[1])
+	number, isRecord := strings.CutPrefix(args[1], "#")
+	at, err := strconv.Atoi(number)
 	ts.Check(err)
 	b, err := os.ReadFile(names[0])
 	ts.Check(err)
+	if isRecord {
+		at = recordAt(b, at) + 8 // behind its length
+	}
 	b[at] ^= 1
 	ts.Check(os.WriteFile(names[0], b, 0o600))
 }

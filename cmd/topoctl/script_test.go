@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"keep":        keep,
 			"bytes":       content,
 			"size":        size,
+			"samedump":    samedump,
 			"savelog":     savelog,
 			"flip":        flip,
 			"certificate": certificate,

@@ -60,10 +60,13 @@ func childOpens() {
 	fmt.Println("opened")
 }
 
+// childSegmentBytes are so many that a child is killed in the middle of a segment, too.
+const childSegmentBytes = 64 << 10
+
 // childWrites saves entries and says which are saved, until it is killed. Now and
 // then it replaces some, and takes a snapshot.
 func childWrites() {
-	etcdwal.SegmentSizeBytes = 64 << 10
+	etcdwal.SegmentSizeBytes = childSegmentBytes
 	arguments := strings.Split(os.Getenv(childArguments), "\n")
 	mode, _ := strconv.Atoi(arguments[1])
 	l, s, err := wal.Open(arguments[0], own, wal.Options{Sync: wal.Sync(mode)})
@@ -98,6 +101,8 @@ func dataOf(index uint64) string {
 // TestKilledProcess: a process that is killed at any moment loses nothing that was
 // saved, whatever the mode.
 func TestKilledProcess(t *testing.T) {
+	etcdwal.SegmentSizeBytes = childSegmentBytes
+	t.Cleanup(func() { etcdwal.SegmentSizeBytes = segmentBytes })
 	rounds := 1
 	if os.Getenv("CI") != "" {
 		rounds = 25

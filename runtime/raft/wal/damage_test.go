@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -27,7 +28,7 @@ func newDamaged(t *testing.T, l wal.Log, dir string) *damaged {
 	must(t, l.Close())
 	d := &damaged{dir: dir, files: make(map[string][]byte)}
 	d.keep(t)
-	l, d.want = open(t, dir, wal.Options{}) // has the engine do what it does to the end of the file
+	l, d.want = open(t, dir, wal.Options{})
 	must(t, l.Close())
 	d.keep(t)
 	return d
@@ -78,6 +79,14 @@ func isPrefix(part, whole wal.Stored) bool {
 // smallLog has each kind of record, in two segments, and a snapshot. It ends with
 // the entries last.
 func smallLog(t *testing.T, last ...*raftpb.Entry) *damaged {
+	t.Helper()
+	l, dir := openLog(t, last...)
+	return newDamaged(t, l, dir)
+}
+
+// openLog is a small log that is not closed.
+func openLog(t *testing.T, last ...*raftpb.Entry) (wal.Log, string) {
+	t.Helper()
 	dir := inMemory(t)
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, ""), entry(2, 1, strings.Repeat("data", 100))}, true))
@@ -87,7 +96,7 @@ func smallLog(t *testing.T, last ...*raftpb.Entry) *damaged {
 	must(t, l.Save(nil, []*raftpb.Entry{entry(4, 1, strings.Repeat("more", 1000))}, true))
 	must(t, l.Save(state(2, 3, 4), []*raftpb.Entry{entry(5, 2, ""), entry(6, 2, "six")}, true))
 	must(t, l.Save(state(2, 3, 5), last, true))
-	return newDamaged(t, l, dir)
+	return l, dir
 }
 
 // thorough is 1 where CI is set, else step.
@@ -141,89 +150,100 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestTruncated: a last segment that ends anywhere is a prefix, or refused.
+// TestTruncated: a segment that is shorter than it was made is refused; the error has its
+// length. Behind that length a file ends anywhere after a power failure: it is a prefix,
+// or refused.
 func TestTruncated(t *testing.T) {
-	d := smallLog(t, entry(7, 2, strings.Repeat("seven", 300)))
-	file := d.last(t)
-	entries := make(map[int]int)
-	for n := 0; n < len(d.files[file]); n += thorough(29) {
-		s, err := d.open(t, file, d.files[file][:n])
-		switch {
-		case err == nil && isPrefix(s, d.want):
-			entries[len(s.Entries)]++
-		case err == nil:
-			t.Fatalf("%d bytes: %s", n, diff(d.want, s))
-		case !errors.Is(err, wal.ErrDamaged) || n > 200: // the head
-			t.Fatalf("%d bytes: %v", n, err)
-		}
+	l, dir := openLog(t, entry(7, 2, strings.Repeat("seven", 1200)))
+	d := &damaged{dir: filepath.Join(inMemory(t), "log"), files: make(map[string][]byte)}
+	crashed := copied(t, dir) // closing it would begin a segment
+	crashed.write(t, d.dir)
+	for name, content := range crashed {
+		d.files[filepath.Join(d.dir, name)] = content
 	}
-	for n := range len(d.want.Entries) {
-		if n >= 2 && entries[n+1] == 0 { // the others are in the segment before
-			t.Errorf("no length has %d entries: %v", n+1, entries)
-		}
+	l, d.want = reopened(t, l, dir)
+	must(t, l.Close())
+	if size := len(d.files[d.last(t)]); size < segmentBytes+1000 {
+		t.Fatalf("the last segment has %d bytes", size)
 	}
-	all := files(t, d.dir, "wal", "*.wal")
-	for n := 0; n < len(d.files[all[0]]); n += thorough(29) {
-		if _, err := d.open(t, all[0], d.files[all[0]][:n]); !errors.Is(err, wal.ErrDamaged) {
-			t.Fatalf("the first segment has %d bytes: %v", n, err)
+	for file, content := range d.files {
+		for n := 0; n < len(content); n += thorough(29) {
+			s, err := d.open(t, file, content[:n])
+			damage, is := errors.AsType[*wal.DamageError](err)
+			switch short := strings.HasSuffix(file, ".wal") && n < segmentBytes; {
+			case short && !(is && damage.File == file && strings.Contains(damage.Reason, fmt.Sprintf("the file has %d bytes, a segment has at least %d", n, segmentBytes))):
+				t.Fatalf("%d bytes of %s: %v", n, file, err)
+			case !is && (err != nil || file != d.last(t) || !isPrefix(s, d.want) || len(s.Entries) < len(d.want.Entries)-1):
+				t.Fatalf("%d bytes of %s: %v\n%s", n, file, err, diff(d.want, s))
+			}
 		}
 	}
 }
 
+// copied is a copy of the directory of a log that is open.
+func copied(t *testing.T, dir string) image {
+	t.Helper()
+	img := make(image)
+	for _, path := range append(files(t, dir, "wal", "*.wal"), files(t, dir, "snap", "*.snap")...) {
+		b, err := os.ReadFile(path)
+		must(t, err)
+		img[strings.TrimPrefix(path, dir+"/")] = b
+	}
+	return img
+}
+
 // TestTornWrites: of what was not synced, any sectors may be missing after a power
-// failure. A batch with one entry is cut off then (unless its state was in the
-// missing sector and all of the entry is there, which these are not); what was synced
-// stays. Where a whole record is behind the missing sector, the log is refused.
+// failure. They are cut off with all behind them, and what was synced stays.
 func TestTornWrites(t *testing.T) {
-	const sector = 512
-	for _, count := range []int{1, 2, 3} {
+	const segment = "wal/0000000000000000-0000000000000000.wal"
+	for _, count := range []int{1, 2, 3, 7} {
 		t.Run(fmt.Sprintf("%d entries", count), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(count), 0))
-			cut, refused := 0, 0
+			entries := make(map[int]int)
+			torn := inMemory(t)
 			for range 12 {
 				dir := inMemory(t)
 				l, _ := open(t, dir, wal.Options{})
-				must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, strings.Repeat("x", rng.IntN(sector)))}, true))
-				file := files(t, dir, "wal", "*.wal")[0]
-				synced, err := os.ReadFile(file)
-				must(t, err)
+				first := entry(1, 1, strings.Repeat("x", rng.IntN(sector)))
+				must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{first}, true))
+				synced := copied(t, dir)
 				var batch []*raftpb.Entry
 				for i := range count {
 					data := make([]byte, rng.IntN(4*sector/count))
 					for i := range data {
-						data[i] = byte(rng.Uint32()) | 1
+						data[i] = byte(rng.Uint32())
 					}
 					batch = append(batch, &raftpb.Entry{Index: new(uint64(i + 2)), Term: new(uint64(1)), Data: data})
 				}
 				must(t, l.Save(state(1, 1, 1), batch, true))
-				d := newDamaged(t, l, dir)
+				saved := copied(t, dir)
+				want := wal.Stored{State: state(1, 1, 1), Entries: append([]*raftpb.Entry{first}, batch...)}
+				must(t, l.Close())
 				var written []int // sectors
-				for at := 0; at < len(synced); at += sector {
-					if string(synced[at:at+sector]) != string(d.files[file][at:at+sector]) {
+				for at := 0; at < len(synced[segment]); at += sector {
+					if string(synced[segment][at:at+sector]) != string(saved[segment][at:at+sector]) {
 						written = append(written, at)
 					}
 				}
 				for missing := range 1 << len(written) {
-					b := append([]byte(nil), d.files[file]...)
+					b := append([]byte(nil), saved[segment]...)
 					for i, at := range written {
 						if missing>>i&1 != 0 {
-							copy(b[at:at+sector], synced[at:at+sector])
+							copy(b[at:at+sector], synced[segment][at:at+sector])
 						}
 					}
-					s, err := d.open(t, file, b)
-					switch {
-					case err == nil && isPrefix(s, d.want) && len(s.Entries) >= 1 && (missing != 0 || len(s.Entries) == 1+count):
-						cut++
-					case errors.Is(err, wal.ErrDamaged) && missing != 0 && count > 1:
-						refused++
-					default:
-						t.Fatalf("without %b of %v: %v\n%s", missing, written, err, diff(d.want, s))
+					image{segment: b}.write(t, torn)
+					l, s, err := wal.Open(torn, own, wal.Options{})
+					if err != nil || !isPrefix(s, want) || len(s.Entries) < 1 || missing == 0 && len(s.Entries) != 1+count {
+						t.Fatalf("without %b of %v: %v\n%s", missing, written, err, diff(want, s))
 					}
+					entries[len(s.Entries)]++
+					must(t, l.Close())
 				}
 			}
-			t.Logf("%d cut, %d refused", cut, refused)
-			if count > 1 && refused == 0 {
-				t.Error("none is refused")
+			t.Logf("trials with so many entries: %v", entries)
+			if len(entries) < min(4, 1+count) || entries[1] == 0 || entries[1+count] == 0 {
+				t.Error("the trials are not as many as they should be")
 			}
 		})
 	}
@@ -248,24 +268,41 @@ func TestMissingSector(t *testing.T) {
 	}
 }
 
-// TestNewSegmentNotSynced: in the modes that do not sync a segment before it is
-// there, an empty one at the end is the trace of a crash; else it is damage.
+// TestNewSegmentNotSynced: in the modes that do not sync a segment before it has its
+// name, an empty one at the end is the trace of a crash, in whatever mode the log is opened
+// then; in mode always it is damage.
 func TestNewSegmentNotSynced(t *testing.T) {
-	d := smallLog(t)
-	file := d.last(t)
-	b := make([]byte, len(d.files[file]))
-	if _, err := d.open(t, file, b); !errors.Is(err, wal.ErrDamaged) {
-		t.Error(err)
+	for _, written := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
+		for _, opened := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
+			dir := inMemory(t)
+			l, _ := open(t, dir, wal.Options{Sync: written, Interval: time.Hour})
+			must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, ""), entry(2, 1, strings.Repeat("data", 1000))}, true))
+			must(t, l.Save(nil, []*raftpb.Entry{entry(3, 1, "")}, true))
+			img := copied(t, dir)
+			must(t, l.Close())
+			const last = "wal/0000000000000001-0000000000000003.wal"
+			if len(img[last]) != segmentBytes {
+				t.Fatalf("%v: there is no second segment: %d", written, len(img))
+			}
+			clear(img[last])
+			img.write(t, dir)
+			l, s, err := wal.Open(dir, own, wal.Options{Sync: opened, Interval: time.Hour})
+			if written == wal.Always {
+				if !errors.Is(err, wal.ErrDamaged) {
+					t.Errorf("opened with %v: %v", opened, err)
+				}
+				continue
+			}
+			must(t, err)
+			if len(s.Entries) != 2 {
+				t.Errorf("%v, opened with %v: %d entries", written, opened, len(s.Entries))
+			}
+			must(t, l.Save(state(2, 3, 0), []*raftpb.Entry{entry(3, 2, "again")}, true))
+			l, s = reopened(t, l, dir)
+			if len(s.Entries) != 3 || string(s.Entries[2].GetData()) != "again" {
+				t.Errorf("%+v", s)
+			}
+			must(t, l.Close())
+		}
 	}
-	must(t, os.WriteFile(file, b, 0o600))
-	l, s := open(t, d.dir, wal.Options{Sync: wal.Interval})
-	if !isPrefix(s, d.want) || len(s.Entries) != 2 {
-		t.Error(diff(d.want, s))
-	}
-	must(t, l.Save(state(2, 3, 5), []*raftpb.Entry{entry(5, 2, "again")}, true))
-	l, s = reopened(t, l, d.dir)
-	if len(s.Entries) != 3 || string(s.Entries[2].GetData()) != "again" {
-		t.Errorf("%+v", s)
-	}
-	must(t, l.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Record is a record of a log, or the file of a snapshot, for people to read.
@@ -86,8 +87,14 @@ func (d *dump) run() error {
 	}
 	d.report.Segments, d.report.Snapshots = len(all), len(files)
 	d.shape.unknown = all[0].seq > 0
-	if _, err := scan(all, d.record, d.torn); err != nil {
+	scan := newScanner(all, noteOf(d.dir), d.record)
+	if err := scan.run(); err != nil {
 		return err
+	}
+	if scan.cut != nil {
+		if err := d.torn(*scan.cut); err != nil {
+			return err
+		}
 	}
 	for _, f := range files {
 		if err := d.snapshotFile(f); err != nil {
@@ -125,14 +132,16 @@ func (d *dump) record(s scanned) error {
 			return err
 		}
 	case typeState:
-		h, ok := parseState(s.data)
-		if !ok {
-			return errNotOne(s.kind)
-		}
+		h := s.state.hardState
 		r.Index, r.Term = h.commit, h.term
+		var details []string
 		if h.vote != 0 {
-			r.Detail = d.vote(h.vote)
+			details = append(details, d.vote(h.vote))
 		}
+		if s.state.marked {
+			details = append(details, s.state.mark.String())
+		}
+		r.Detail = strings.Join(details, "; ")
 		d.shape.state = h
 	case typeSnapshot:
 		at, ok := parseSnapshot(s.data)
@@ -156,6 +165,11 @@ func (d *dump) vote(id uint64) string {
 		return fmt.Sprintf("vote for %s, id %x", own.node(), id)
 	}
 	return fmt.Sprintf("vote for id %x", id)
+}
+
+// errMark says that a mark is not in the place that it was written for.
+func errMark(m mark, next uint64) error {
+	return fmt.Errorf("the mark must be that of record %d of this log, got that of record %d of a log with token %x", next, m.number, m.token)
 }
 
 func errNotOne(kind recordType) error { return fmt.Errorf("the %v is not one", kind) }

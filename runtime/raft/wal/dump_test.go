@@ -127,7 +127,16 @@ func FuzzSegment(f *testing.F) {
 	}
 	f.Add(right)
 	f.Add(right[:1000])
+	f.Add(append(append([]byte(nil), right...), "behind"...))
 	f.Add([]byte{})
+	torn := append([]byte(nil), right...)
+	clear(torn[512:1024])
+	f.Add(torn)
+	old, err := os.ReadFile(filepath.Join("testdata", "before-marks", "wal", "0000000000000000-0000000000000000.wal"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(old)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		must(t, os.WriteFile(name, content, 0o600))
 		_, verifyErr := wal.Verify(dir)

@@ -28,7 +28,7 @@ type fileLog struct {
 	mu        sync.Mutex
 	wal       *etcdwal.WAL
 	shape     shape
-	stated    bool       // the engine has been given a state, which begins each segment
+	marks     marks
 	snapshots []position // those there are, the oldest first
 	entries   []*raftpb.Entry
 	tail      tailSync // in all modes but Always
@@ -42,20 +42,22 @@ func newFileLog(dir string, o Options, lock *fileutil.LockedFile) *fileLog {
 	return &fileLog{
 		dir: dir, options: o, lock: lock,
 		snapshotter: snap.New(zap.NewNop(), filepath.Join(dir, snapshotDir)),
-		tail:        tailSync{dir: filepath.Join(dir, segmentsDir), fsync: fdatasync},
+		tail:        tailSync{dir: filepath.Join(dir, segmentsDir)},
 	}
 }
 
 // start begins to sync as the mode says. All that there is has been synced.
-func (l *fileLog) start() {
+func (l *fileLog) start() error {
+	l.tail.opened = l.tail.seq
 	if l.options.Sync == Always { // the engine does
-		return
+		return nil
 	}
 	l.wal.SetUnsafeNoFsync()
 	if l.options.Sync == Interval {
 		l.stop, l.stopped = make(chan struct{}), make(chan struct{})
 		go l.syncAtIntervals()
 	}
+	return l.tail.prepare()
 }
 
 func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error {
@@ -72,37 +74,53 @@ func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 	})
 }
 
-// save writes the state first, so that a record that a crash has left incomplete
-// has, mostly, nothing behind it.
+// save begins with a mark, and so with the state. The rest of the state, which calls the
+// entries committed, comes last.
 func (l *fileLog) save(b batch, sync bool) error {
 	before := b.before()
-	if err := l.saveState(before); err != nil {
-		return err
-	}
-	if len(b.entries) > 0 {
-		var behind *raftpb.HardState
-		if before != b.state {
-			behind = b.state.proto()
+	if before != l.shape.state || len(b.entries) > 0 {
+		if before == (hardState{}) { // which the engine does not write; see settled
+			before.term = b.entries[0].GetTerm()
 		}
-		if err := l.wal.Save(behind, l.withData(b.entries)); err != nil { // the engine syncs entries
+		if err := l.saveState(before); err != nil {
 			return err
 		}
 	}
+	if err := l.saveEntries(b, before); err != nil {
+		return err
+	}
 	switch {
 	case l.options.Sync != Always:
-		return l.written(b.entries)
-	case sync && len(b.entries) == 0:
-		return l.wal.Sync()
+		return l.written()
+	case len(b.entries) == 0 && !sync:
+		return nil
+	case len(b.entries) == 0: // with entries the engine syncs
+		if err := l.wal.Sync(); err != nil {
+			return err
+		}
 	}
+	l.marks.synced(l.marks.count)
 	return nil
 }
 
-func (l *fileLog) saveState(state hardState) error {
-	if l.stated && state == l.shape.state {
+// saveEntries writes the entries, and the state behind them where it is another.
+func (l *fileLog) saveEntries(b batch, before hardState) error {
+	n := len(b.entries)
+	if n == 0 {
 		return nil
 	}
-	l.stated = true
-	return l.wal.Save(state.proto(), nil)
+	var behind *raftpb.HardState
+	if before != b.state && b.state != (hardState{}) {
+		behind = b.state.proto() // without a mark: nothing was synced since the one before
+	}
+	if err := l.wal.Save(behind, l.withData(b.entries)); err != nil {
+		return err
+	}
+	l.marks.wrote(n)
+	if behind != nil {
+		l.marks.wrote(1)
+	}
+	return l.grown(bytesMax(b.entries))
 }
 
 // withData gives every entry its data field; see entryRecord.
@@ -130,7 +148,12 @@ func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
 			return err
 		}
 		members := raftpb.EnsureConfState(proto.CloneOf(s.GetMetadata().GetConfState()))
-		if err := l.wal.SaveSnapshot(&walpb.Snapshot{Index: &at.index, Term: &at.term, ConfState: members}); err != nil {
+		record := &walpb.Snapshot{Index: &at.index, Term: &at.term, ConfState: members}
+		if err := l.wal.SaveSnapshot(record); err != nil {
+			return err
+		}
+		l.marks.wrote(1)
+		if err := l.grown(frameMax(proto.Size(record))); err != nil {
 			return err
 		}
 		state := l.shape.state.raised(at)
@@ -155,7 +178,11 @@ func (l *fileLog) release() {
 		return
 	}
 	l.snapshots = l.snapshots[len(l.snapshots)-snapshotsKept:]
-	if err := errors.Join(l.removeSnapshots(), l.removeSegments(l.snapshots[0].index)); err != nil {
+	err := l.removeSnapshots()
+	if err == nil {
+		err = l.removeSegments(l.snapshots[0].index)
+	}
+	if err != nil {
 		l.options.Logger.Warn("what a log does not need any more cannot be removed", "log", l.dir, "error", err)
 	}
 }
@@ -186,14 +213,19 @@ func (l *fileLog) removeSnapshots() error {
 		return err
 	}
 	kept := l.snapshots[max(0, len(l.snapshots)-snapshotsKept):]
+	removed := false
 	for _, f := range files {
 		if !containsPosition(kept, f.at) {
+			removed = true
 			if err := os.Remove(f.path); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	if !removed {
+		return nil
+	}
+	return syncDir(filepath.Join(l.dir, snapshotDir)) // before segments go: the log would not lead to a snapshot that comes back
 }
 
 func containsPosition(all []position, at position) bool {
@@ -215,7 +247,9 @@ func (l *fileLog) Close() error {
 	}
 	err := l.err
 	if err == nil {
-		err = l.flush()
+		if err = l.flush(); err == nil {
+			l.conclude()
+		}
 	}
 	l.err = ErrClosed
 	err = errors.Join(err, l.wal.Close(), l.tail.close(), l.lock.Close())

@@ -25,11 +25,11 @@ import (
 const segmentBytes = 4 << 10
 
 func TestMain(m *testing.M) {
+	etcdwal.SegmentSizeBytes = segmentBytes
 	if do := children[os.Getenv(childVariable)]; do != nil {
 		do()
 		return
 	}
-	etcdwal.SegmentSizeBytes = segmentBytes
 	debug.SetGCPercent(1000) // the engine makes a buffer of a megabyte for each log
 	os.Exit(m.Run())
 }

@@ -2,6 +2,8 @@ package wal_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +60,33 @@ func TestFullDisk(t *testing.T) {
 			must(t, l.Close())
 		})
 	}
+}
+
+// TestDiskIsFullWhileItOpens: the engine cuts the last segment to the end of its records,
+// and has no room to make it long again. With room, the log opens.
+func TestDiskIsFullWhileItOpens(t *testing.T) {
+	dir := mount(t, "size=256k")
+	l, _ := open(t, dir, wal.Options{})
+	must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, "one")}, true))
+	must(t, l.Close())
+	segment := files(t, dir, "wal", "*.wal")[0]
+	must(t, os.Truncate(segment, 200<<10)) // a hole, which takes no room
+	must(t, os.WriteFile(filepath.Join(dir, "other"), make([]byte, 150<<10), 0o600))
+	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(segment); err != nil || info.Size() >= segmentBytes {
+		t.Fatal(info.Size(), err)
+	}
+	_, err := wal.Verify(dir)
+	must(t, err)
+	must(t, os.Remove(filepath.Join(dir, "other")))
+	l, s := open(t, dir, wal.Options{})
+	if len(s.Entries) != 1 {
+		t.Errorf("%+v", s)
+	}
+	must(t, l.Save(nil, []*raftpb.Entry{entry(2, 1, "two")}, true))
+	must(t, l.Close())
 }
 
 func TestReadOnly(t *testing.T) {

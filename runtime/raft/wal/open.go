@@ -3,8 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +11,6 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
@@ -38,7 +35,15 @@ func init() { etcdwal.SegmentSizeBytes = segmentBytes }
 // one above it there. What Stored holds is durable, and was checked to the last
 // bit. A record that a crash has left incomplete at the end is cut off. Other
 // damage is a [DamageError].
-func Open(dir string, id Identity, o Options) (_ Log, _ Stored, err error) {
+func Open(dir string, id Identity, o Options) (Log, Stored, error) {
+	l, stored, err := open(dir, id, o, fdatasync)
+	if err != nil { // a nil *fileLog is not a nil Log
+		return nil, Stored{}, err
+	}
+	return l, stored, nil
+}
+
+func open(dir string, id Identity, o Options, fsync func(*os.File) error) (_ *fileLog, _ Stored, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, Stored{}, err
 	}
@@ -55,11 +60,14 @@ func Open(dir string, id Identity, o Options) (_ Log, _ Stored, err error) {
 		}
 	}()
 	l := newFileLog(dir, o, lock)
+	l.tail.fsync = fsync
 	stored, err := l.open(id)
 	if err != nil {
 		return nil, Stored{}, explained(dir, err)
 	}
-	l.start()
+	if err := l.start(); err != nil {
+		return nil, Stored{}, explained(dir, errors.Join(err, l.Close()))
+	}
 	return l, stored, nil
 }
 
@@ -72,6 +80,9 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 			return nil, fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(filepath.Clean(dir)), cause(err))
 		} else if err != nil {
 			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
+		}
+		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // whoever may make it may not be allowed to read
+			return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
 		}
 		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
 			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
@@ -128,63 +139,30 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 	if len(all) == 0 {
 		return l.create(id)
 	}
-	if l.options.Sync != Always {
-		if all, err = l.dropHeadless(all); err != nil {
-			return Stored{}, err
-		}
+	if err := l.lengthen(all); err != nil {
+		return Stored{}, err
 	}
-	stored, err := l.read(all, id)
+	stored, last, err := l.read(all, id)
 	if err != nil {
 		return Stored{}, err
 	}
 	if err := l.removeSnapshots(); err != nil {
 		return Stored{}, err
 	}
-	// The engine must read before it writes. It reads from the last segment whose
-	// index is not above the one it is given, and keeps the entries above it: none.
-	last := &walpb.Snapshot{Index: new(uint64(math.MaxUint64)), Term: new(uint64(0))}
-	if l.wal, err = etcdwal.Open(zap.NewNop(), wals, last); err != nil {
-		return Stored{}, err
-	}
-	if _, _, _, err = l.wal.ReadAll(); err != nil && !errors.Is(err, etcdwal.ErrSnapshotNotFound) {
-		return Stored{}, errors.Join(err, l.wal.Close())
-	}
-	return stored, l.syncAll()
+	return stored, l.openEngine(all[last.segment], last.offset)
 }
 
-// syncAll makes durable what was read: the process before this one may have been
-// killed between a write and its sync.
-func (l *fileLog) syncAll() error {
-	end := l.tail.bytes
-	if err := errors.Join(l.tail.follow(), syncDir(l.tail.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
+// syncAll makes durable what was read, which ends at an offset in the last segment: the
+// process before this one may have been killed between a write and its sync.
+func (l *fileLog) syncAll(end int64) error {
+	if _, err := l.tail.follow(); err != nil {
+		return err
+	}
+	if err := errors.Join(syncDir(l.tail.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
 		return err
 	}
 	l.tail.bytes = end + headMax
 	return l.tail.sync()
-}
-
-// dropHeadless removes segments at the end that hold no record: in the modes that
-// call it a new segment is there before it is synced, but what is before it is
-// synced earlier.
-func (l *fileLog) dropHeadless(all []segment) ([]segment, error) {
-	for len(all) > 1 {
-		last := all[len(all)-1]
-		r, err := openSegment(last.path, 0, false)
-		if err != nil {
-			return nil, err
-		}
-		empty, err := r.empty()
-		r.close()
-		if err != nil || !empty {
-			return all, err
-		}
-		l.options.Logger.Warn("the log ends in a segment without records, which is removed", "file", last.path)
-		if err := errors.Join(os.Remove(last.path), syncDir(l.tail.dir)); err != nil {
-			return nil, err
-		}
-		all = all[:len(all)-1]
-	}
-	return all, nil
 }
 
 // clean removes what a crash has left half made.
@@ -225,7 +203,8 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 	if l.wal, err = etcdwal.Create(zap.NewNop(), filepath.Join(l.dir, segmentsDir), appendIdentity(nil, id)); err != nil {
 		return Stored{}, err
 	}
-	return Stored{State: l.shape.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll())
+	l.marks = newMarks(place{next: 1}, l.options.Sync == Always, false) // the record of the snapshot at 0
+	return Stored{State: l.shape.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll(0))
 }
 
 // missingSegments says that there are only snapshots.
@@ -234,165 +213,87 @@ func missingSegments(dir string) error {
 }
 
 // read reads and checks all records.
-func (l *fileLog) read(all []segment, id Identity) (Stored, error) {
+func (l *fileLog) read(all []segment, id Identity) (Stored, logEnd, error) {
 	files, err := snapshotFiles(filepath.Join(l.dir, snapshotDir))
 	if err != nil {
-		return Stored{}, err
+		return Stored{}, logEnd{}, err
 	}
-	present := make(map[position]snapshotFile)
+	r := reader{log: l, id: id, present: make(map[position]snapshotFile), contents: contents{shape: shape{unknown: all[0].seq > 0}}}
 	for _, f := range files {
-		present[f.at] = f
+		r.present[f.at] = f
 	}
-	c := contents{shape: shape{unknown: all[0].seq > 0}}
-	var arena arena
-	end, err := scan(all, func(r scanned) error {
-		switch r.kind {
-		case typeMetadata:
-			got, ok := parseIdentity(r.data)
-			if !ok {
-				return errNotOne(r.kind)
-			}
-			if !got.same(id) {
-				return &IdentityError{Dir: l.dir, Got: got, Want: id}
-			}
-		case typeEntry:
-			e, ok := parseEntry(r.data)
-			if !ok {
-				return errNotOne(r.kind)
-			}
-			return c.entry(arena.entry(e))
-		case typeState:
-			s, ok := parseState(r.data)
-			if !ok {
-				return errNotOne(r.kind)
-			}
-			c.state = s
-		case typeSnapshot:
-			at, ok := parseSnapshot(r.data)
-			if !ok {
-				return errNotOne(r.kind)
-			}
-			_, is := present[at]
-			c.snapshot(at, is)
-			if is && !containsPosition(l.snapshots, at) {
-				l.snapshots = append(l.snapshots, at)
-			}
+	s := newScanner(all, openingNote{}, r.record)
+	s.unsynced = l.options.Sync != Always
+	if err := s.run(); err != nil {
+		return Stored{}, logEnd{}, err
+	}
+	stored, err := r.stored()
+	if err == nil && s.cut != nil {
+		err = l.cutOff(*s.cut)
+	}
+	l.marks = newMarks(s.place, l.options.Sync == Always, r.told)
+	return stored, s.end, err
+}
+
+// reader takes the records of a log when it is opened.
+type reader struct {
+	contents
+	log     *fileLog
+	id      Identity
+	present map[position]snapshotFile
+	arena   arena
+	told    bool // the last record is a mark that says all others were synced, and nothing else
+}
+
+func (c *reader) record(r scanned) error {
+	told := false
+	switch r.kind {
+	case typeMetadata:
+		got, ok := parseIdentity(r.data)
+		if !ok {
+			return errNotOne(r.kind)
 		}
-		return nil
-	}, l.cut)
-	if err != nil {
-		return Stored{}, err
+		if !got.same(c.id) {
+			return &IdentityError{Dir: c.log.dir, Got: got, Want: c.id}
+		}
+	case typeEntry:
+		e, ok := parseEntry(r.data)
+		if !ok {
+			return errNotOne(r.kind)
+		}
+		if err := c.entry(c.arena.entry(e)); err != nil {
+			return err
+		}
+	case typeState:
+		told = r.state.marked && r.state.mark.durable == r.state.mark.number && r.state.hardState == c.state
+		c.state = r.state.hardState
+	case typeSnapshot:
+		at, ok := parseSnapshot(r.data)
+		if !ok {
+			return errNotOne(r.kind)
+		}
+		_, is := c.present[at]
+		c.snapshot(at, is)
+		if is && !containsPosition(c.log.snapshots, at) {
+			c.log.snapshots = append(c.log.snapshots, at)
+		}
 	}
-	l.tail.bytes = end
+	c.told = told
+	return nil
+}
+
+// stored is what the log holds.
+func (c *reader) stored() (Stored, error) {
 	if c.missing || c.unknown {
-		return Stored{}, missingSnapshot(l.dir, &c.shape)
+		return Stored{}, missingSnapshot(c.log.dir, &c.shape)
 	}
 	c.state = c.settled()
-	l.shape = c.shape
+	c.log.shape = c.shape
 	stored := Stored{State: c.state.proto(), Entries: slices.Clip(c.entries)}
-	if c.base.index > 0 {
-		if stored.Snapshot, err = present[c.base].read(); err != nil {
-			return Stored{}, err
-		}
+	if c.base.index == 0 {
+		return stored, nil
 	}
-	return stored, nil
+	var err error
+	stored.Snapshot, err = c.present[c.base].read()
+	return stored, err
 }
-
-// cut cuts off what a crash has left of a record at the end.
-func (l *fileLog) cut(c Cut) error {
-	file, err := os.OpenFile(c.File, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	l.options.Logger.Warn("the log ends in an incomplete record, which is cut off", "file", c.File, "offset", c.Offset, "reason", c.Reason)
-	if err := file.Truncate(c.Offset); err != nil {
-		return err
-	}
-	size := info.Size() + -info.Size()&(wordBytes-1) // the engine reads words
-	if err := file.Truncate(size); err != nil {      // zeros, as before the record
-		return err
-	}
-	return file.Sync()
-}
-
-// Cut is an incomplete record at the end of a log.
-type Cut struct {
-	File   string
-	Offset int64
-	Bytes  int64 // from there to the last that is not zero
-	Reason string
-}
-
-// scanned is a record with its place.
-type scanned struct {
-	record
-	file   string
-	offset int64
-	length int64
-}
-
-// scan reads all records of the segments, in order, and returns where they end in
-// the last. What visit returns becomes a
-// DamageError, if it is none and no IdentityError.
-func scan(all []segment, visit func(scanned) error, torn func(Cut) error) (end int64, _ error) {
-	crc, chain := uint32(0), false
-	for i, s := range all {
-		r, err := openSegment(s.path, crc, chain)
-		if err != nil {
-			return 0, err
-		}
-		err = scanSegment(r, visit)
-		var flaw *errFlawed
-		if errors.As(err, &flaw) {
-			damage := &DamageError{File: s.path, Offset: flaw.offset, Reason: flaw.reason}
-			err = damage
-			if i == len(all)-1 && r.count > 1 {
-				var cut Cut
-				var is bool
-				if cut, is, err = r.torn(flaw); err == nil && !is {
-					err = damage
-				} else if err == nil {
-					cut.File = s.path
-					err = torn(cut)
-				}
-			}
-		}
-		crc, chain, end = r.crc, true, r.offset
-		r.close()
-		if err != nil {
-			return 0, err
-		}
-	}
-	return end, nil
-}
-
-func scanSegment(r *segmentReader, visit func(scanned) error) error {
-	for {
-		at := r.offset
-		rec, length, err := r.next()
-		if errors.Is(err, io.EOF) {
-			if r.count < 2 {
-				return flawed(r.offset, "the segment has no head")
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = visit(scanned{rec, r.file.Name(), at, length})
-		if err != nil && !errors.Is(err, ErrIdentity) && !errors.Is(err, errStop) {
-			return &DamageError{File: r.file.Name(), Offset: at, Reason: err.Error()}
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// errStop ends a scan.
-var errStop = errors.New("no more")

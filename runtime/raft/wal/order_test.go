@@ -1,8 +1,9 @@
 package wal_test
 
 import (
+	"bytes"
 	"fmt"
-	"os"
+	"maps"
 	"strings"
 	"testing"
 
@@ -57,41 +58,50 @@ func TestNoCrashCommitsWhatIsOverwritten(t *testing.T) {
 	}
 }
 
-// TestNoTornWriteCommitsWhatIsOverwritten, in files: wherever the segment ends.
+// TestNoTornWriteCommitsWhatIsOverwritten, in files: whichever records of the save are
+// there, and whatever sectors of it.
 func TestNoTornWriteCommitsWhatIsOverwritten(t *testing.T) {
+	const segment = "wal/0000000000000000-0000000000000000.wal"
 	for what, save := range overwrite {
-		dir := inMemory(t)
+		dir, torn := inMemory(t), inMemory(t)
 		l, _ := open(t, dir, wal.Options{})
 		must(t, l.Save(state(1, 1, 2), lonely, true))
-		file := files(t, dir, "wal", "*.wal")[0]
-		before, err := os.ReadFile(file)
-		must(t, err)
+		before := copied(t, dir)
 		must(t, save(l))
-		d := newDamaged(t, l, dir)
-		after := d.files[file]
-		first, end := 0, len(after)
-		for first < len(before) && before[first] == after[first] {
-			first++
-		}
-		for end > 0 && after[end-1] == 0 {
-			end--
-		}
-		opened := 0
-		for n := first; n <= end; n++ {
-			for name, b := range d.files { // opening removes a snapshot that the log does not name
-				must(t, os.WriteFile(name, b, 0o600))
-			}
-			s, err := d.open(t, file, after[:n])
-			if err != nil {
-				continue // refused
-			}
-			opened++
+		after := copied(t, dir)
+		must(t, l.Close())
+		check := func(b []byte) {
+			t.Helper()
+			img := maps.Clone(after) // with the file of the snapshot, which is synced first
+			img[segment] = b
+			img.write(t, torn)
+			l, s, err := wal.Open(torn, own, wal.Options{})
+			must(t, err)
 			if err := checkLonely(s); err != nil {
-				t.Fatalf("%s, %d of %d bytes: %v", what, n-first, end-first, err)
+				t.Fatalf("%s: %v", what, err)
 			}
+			must(t, l.Close())
 		}
-		if opened < (end-first)/2 {
-			t.Errorf("%s: only %d of %d lengths open", what, opened, end-first)
+		first, records := used(before[segment]), 0
+		for _, at := range offsets(after[segment]) { // a write that ended here
+			if at < first {
+				continue
+			}
+			records++
+			check(append(bytes.Clone(after[segment][:at]), make([]byte, segmentBytes-at)...))
+		}
+		if records < 3 {
+			t.Errorf("%s: only %d records are saved", what, records)
+		}
+		from := first / sector
+		for missing := range 1 << (1 + used(after[segment])/sector - from) {
+			b := bytes.Clone(after[segment])
+			for i := from; missing>>(i-from) > 0; i++ {
+				if missing>>(i-from)&1 != 0 {
+					copy(b[i*sector:(i+1)*sector], before[segment][i*sector:])
+				}
+			}
+			check(b)
 		}
 	}
 }

@@ -208,10 +208,32 @@ func parseEntry(b []byte) (e entryRecord, ok bool) {
 	return e, ok
 }
 
-func parseState(b []byte) (hardState, bool) {
+// stateRecord is a state as it stands in the log.
+type stateRecord struct {
+	hardState
+	mark   mark
+	marked bool
+}
+
+func parseState(b []byte) (s stateRecord, ok bool) {
 	var values [3]uint64
-	_, ok := parseFields(b, values[:], 1, false)
-	return hardState{values[0], values[1], values[2]}, ok
+	rest := b
+	for i := range values {
+		if len(rest) == 0 || rest[0] != byte(1+i)<<3 {
+			return s, false
+		}
+		v, n, err := parseVarint(rest[1:])
+		if err != nil {
+			return s, false
+		}
+		values[i], rest = v, rest[1+n:]
+	}
+	s.hardState = hardState{values[0], values[1], values[2]}
+	if len(rest) == 0 { // as versions before marks wrote it
+		return s, true
+	}
+	s.mark, s.marked = parseMark(b, len(b)-len(rest))
+	return s, s.marked
 }
 
 // parseSnapshot parses what stands in the log for a snapshot: the first, with

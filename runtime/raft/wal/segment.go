@@ -57,12 +57,14 @@ func (s segment) name() string {
 type errFlawed struct {
 	offset int64
 	reason string
+	chain  uint32 // bits by which the segment's first checksum differs from that of the segment before
+	short  bool   // the file is shorter than a segment
 }
 
 func (e *errFlawed) Error() string { return e.reason }
 
 func flawed(offset int64, format string, args ...any) error {
-	return &errFlawed{offset, fmt.Sprintf(format, args...)}
+	return &errFlawed{offset: offset, reason: fmt.Sprintf(format, args...)}
 }
 
 // segmentReader reads a segment's records and checks their frames and checksums.
@@ -153,7 +155,8 @@ func (r *segmentReader) verify(rec record) error {
 	case (r.count == 0) != (rec.kind == typeChecksum), (r.count == 1) != (rec.kind == typeMetadata):
 		return flawed(r.offset, "record %d of the file is of the kind %v", r.count, rec.kind)
 	case r.count == 0 && r.chain && rec.crc != r.crc:
-		return flawed(r.offset, "the segment before ends with checksum %08x, this one begins with %08x", r.crc, rec.crc)
+		reason := fmt.Sprintf("the segment before ends with checksum %08x, this one begins with %08x", r.crc, rec.crc)
+		return &errFlawed{offset: r.offset, reason: reason, chain: r.crc ^ rec.crc}
 	case r.count == 0:
 		r.crc = rec.crc
 		return nil

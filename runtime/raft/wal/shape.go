@@ -27,7 +27,12 @@ type run struct{ first, term uint64 }
 type hardState struct{ term, vote, commit uint64 }
 
 func (h hardState) proto() *raftpb.HardState {
-	return &raftpb.HardState{Term: new(h.term), Vote: new(h.vote), Commit: new(h.commit)}
+	s := &struct { // one allocation, since there is one for each save
+		proto raftpb.HardState
+		hardState
+	}{hardState: h}
+	s.proto.Term, s.proto.Vote, s.proto.Commit = &s.term, &s.vote, &s.commit
+	return &s.proto
 }
 
 // term returns the term of an entry, if it is there.

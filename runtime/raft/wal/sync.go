@@ -2,8 +2,10 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,36 +21,45 @@ import (
 // tailSync syncs the segments that are written to. Its fields but the last are
 // guarded by the log's lock.
 type tailSync struct {
-	dir   string
-	file  *os.File // of the last segment; from its beginning, so that no error of the system's is missed
-	seq   uint64   // its number
-	bytes int64    // not less than what the segment holds
-	dirty bool     // something was written since the last sync
-	fsync func(*os.File) error
+	dir    string
+	file   *os.File // of the last segment; from its beginning, so that no error of the system's is missed
+	seq    uint64   // its number
+	opened uint64   // the number of the last segment when the engine opened the log
+	bytes  int64    // not less than what the segment holds
+	dirty  bool     // something was written since the last sync
+	fsync  func(*os.File) error
 
 	busy sync.Mutex // held while file is synced or closed
 }
 
 // written has what was saved leave the process: a kill of it then loses nothing.
-func (l *fileLog) written(entries []*raftpb.Entry) error {
-	if err := l.wal.Sync(); err != nil { // which does not sync
-		return err
-	}
+func (l *fileLog) written() error {
 	l.tail.dirty = true
-	l.tail.bytes += bytesMax(entries)
-	if l.tail.bytes < etcdwal.SegmentSizeBytes {
-		return nil
-	}
-	return l.tail.follow()
+	return l.wal.Sync() // which does not sync
 }
 
-// bytesMax is how many bytes a state and the entries take, at most.
+// grown notes that the engine was given records of so many bytes at most, and goes on
+// to the next segment where it has begun one. It does that behind records: all that it
+// was given before is in the segments before.
+func (l *fileLog) grown(size int64) error {
+	if l.tail.bytes += size; l.options.Sync == Always || l.tail.bytes < etcdwal.SegmentSizeBytes {
+		return nil
+	}
+	if _, err := os.Lstat(l.tail.nextPath()); !errors.Is(err, os.ErrNotExist) { // it is not taken yet
+		return err
+	}
+	if _, err := l.tail.follow(); err != nil {
+		return err
+	}
+	l.marks.synced(l.marks.count)
+	return l.tail.prepare()
+}
+
+// bytesMax is how many bytes the entries and a state take, at most.
 func bytesMax(entries []*raftpb.Entry) int64 {
-	const number = 1 + 10 // a field that is a number
-	n := int64(wordBytes + recordOverhead + 3*number)
+	n := frameMax(stateMax)
 	for _, e := range entries {
-		size := 3 + varintBytes(e.GetTerm()) + varintBytes(e.GetIndex()) + 2*(1+varintBytes(uint64(len(e.Data)))) + len(e.Data)
-		n += int64(wordBytes + recordOverhead + 2 + size)
+		n += frameMax(2 + 3 + varintBytes(e.GetTerm()) + varintBytes(e.GetIndex()) + 1 + varintBytes(uint64(len(e.Data))) + len(e.Data))
 	}
 	return n
 }
@@ -57,17 +68,27 @@ func bytesMax(entries []*raftpb.Entry) int64 {
 // type, checksum, tag and padding.
 const recordOverhead = 2 + 6 + 1 + 7
 
+// frameMax is how many bytes a record with data of that size takes, at most.
+func frameMax(data int) int64 {
+	return int64(wordBytes + recordOverhead + varintBytes(uint64(data)) + data)
+}
+
 // headMax is what the head of a segment takes, at most.
-const headMax = 2*nameMax + 256
+const headMax = 3*nameMax + 256
 
 func varintBytes(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-// follow goes on to the last segment, if there is a new one. Those before are
-// synced first: so a crash may leave a new segment empty, and not a gap.
-func (t *tailSync) follow() error {
+// nextPath is the name that the engine gives to the file of the next segment until it
+// begins.
+func (t *tailSync) nextPath() string {
+	return filepath.Join(t.dir, fmt.Sprintf("%d.tmp", (t.seq-t.opened)%2))
+}
+
+// follow goes on to the last segment, if there is a new one. Those before are synced.
+func (t *tailSync) follow() (next bool, err error) {
 	all, err := segments(t.dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, s := range all {
 		if t.file != nil && s.seq <= t.seq {
@@ -75,16 +96,27 @@ func (t *tailSync) follow() error {
 		}
 		file, err := os.OpenFile(s.path, os.O_RDWR, 0)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if t.file != nil {
 			if err := errors.Join(t.sync(), t.close()); err != nil {
-				return errors.Join(err, file.Close())
+				return false, errors.Join(err, file.Close())
 			}
 		}
-		t.file, t.seq, t.bytes = file, s.seq, headMax
+		t.file, t.seq, t.bytes, next = file, s.seq, headMax, true
 	}
-	return nil
+	return next, nil
+}
+
+// prepare makes the length of the next segment durable, before it has its name. The
+// engine does not, in the modes that come here, and a power failure could leave the segment shorter:
+// that would be damage. The engine makes this file beforehand, or uses it if it is there.
+func (t *tailSync) prepare() error {
+	file, err := os.OpenFile(t.nextPath(), os.O_WRONLY|os.O_CREATE, fileutil.PrivateFileMode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fileutil.Preallocate(file, etcdwal.SegmentSizeBytes, true), t.fsync(file), file.Close())
 }
 
 func (t *tailSync) sync() error {
@@ -104,14 +136,20 @@ func (t *tailSync) close() error {
 
 // flush makes durable all that was saved.
 func (l *fileLog) flush() error {
-	if err := l.wal.Sync(); err != nil || l.options.Sync == Always {
+	if err := l.wal.Sync(); err != nil {
 		return err
 	}
-	l.tail.dirty = false
-	if err := l.tail.follow(); err != nil {
-		return err
+	if l.options.Sync != Always {
+		l.tail.dirty = false
+		if _, err := l.tail.follow(); err != nil {
+			return err
+		}
+		if err := l.tail.sync(); err != nil {
+			return err
+		}
 	}
-	return l.tail.sync()
+	l.marks.synced(l.marks.count)
+	return nil
 }
 
 // syncAtIntervals syncs what was saved. Calls go on meanwhile.
@@ -132,15 +170,13 @@ func (l *fileLog) syncAtIntervals() {
 // syncAside syncs without keeping the log. Its error is that of the next call.
 func (l *fileLog) syncAside() {
 	var file *os.File
+	var saved uint64
 	err := l.do(func() error {
 		if !l.tail.dirty {
 			return nil
 		}
 		l.tail.dirty = false
-		if err := l.tail.follow(); err != nil {
-			return err
-		}
-		file = l.tail.file
+		file, saved = l.tail.file, l.marks.count
 		l.tail.busy.Lock()
 		return nil
 	})
@@ -149,9 +185,12 @@ func (l *fileLog) syncAside() {
 	}
 	err = l.tail.fsync(file)
 	l.tail.busy.Unlock()
-	if err != nil {
-		_ = l.do(func() error { return err })
-	}
+	_ = l.do(func() error {
+		if err == nil {
+			l.marks.synced(saved)
+		}
+		return err
+	})
 }
 
 func fdatasync(f *os.File) error { return fileutil.Fdatasync(f) }

@@ -4,66 +4,38 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// What a crash leaves of a write. The space behind the end is zero, and a disk
-// writes each sector as a whole, or not, in any order. So of records that were not
-// synced, any sectors may be missing, which is to say zero; or the file ends among
-// them. A sector that is there is right. That is what tells a torn write from
-// damage: where a record fails its checksum, some sector of it must be zero, all
-// that is there must fit together, and it must not be that one bit makes all of it
-// right. And there must be no record behind it: what is behind a synced record was
-// written later.
+// A crash leaves torn writes. The space behind the end is zero, and a disk writes each
+// sector as a whole, or not, in any order. So of records that were not synced, any
+// sectors may be missing, which is to say zero; or the file ends among them. A sector
+// that is there is right. That tells a torn write from damage: if a record fails its
+// checksum, some sector of it must be zero, the others must fit together, and one
+// flipped bit outside of the missing sectors must not explain it. If the log has marks,
+// they say whether the record was synced; see mark. If it has none, there must be no
+// record behind it: records behind a synced one were written later.
 
 // tornMax bounds what is looked at behind the last record or a flaw, which is in
 // memory then: more than a segment and the largest record.
 const tornMax = 256 << 20
 
-// torn says whether the flaw at r.offset is what a crash leaves of the last record.
-func (r *segmentReader) torn(flaw *errFlawed) (Cut, bool, error) {
-	if r.size-r.offset > tornMax {
-		return Cut{}, false, nil
-	}
-	rest, err := r.peekAt(r.offset, r.size-r.offset)
-	if err != nil {
-		return Cut{}, false, err
-	}
-	t := tail{rest, r.offset, r.crc}
-	if !t.torn() && !bug.On(bug.TornAnywhere) {
-		return Cut{}, false, nil
-	}
-	used := len(rest)
-	for used > 0 && rest[used-1] == 0 {
-		used--
-	}
-	return Cut{File: r.file.Name(), Offset: r.offset, Bytes: int64(used), Reason: flaw.reason}, true, nil
-}
-
-// empty reports whether the file holds no record.
-func (r *segmentReader) empty() (bool, error) {
-	if r.size > tornMax {
-		return false, nil
-	}
-	b, err := r.peekAt(0, r.size)
-	return err == nil && !tail{b: b}.record(0, false), err
-}
-
 // tail is what follows the last right record.
 type tail struct {
-	b      []byte // up to the end of the file
-	offset int64  // of its first byte in the file
-	crc    uint32 // of all before
+	b        []byte // up to the end of the file
+	offset   int64  // of its first byte in the file
+	crc      uint32 // of all before
+	position int    // of the next record in the segment
 }
 
-func (t tail) torn() bool {
+// torn reports whether the next record is flawed by nothing but missing sectors, with no
+// whole record behind it if it must be alone.
+func (t tail) torn(alone bool) bool {
 	if len(t.b) < wordBytes {
 		return true // the file ends in a length
 	}
 	word := binary.LittleEndian.Uint64(t.b)
 	if word == 0 {
-		return t.tornHead()
+		return t.tornHead(alone)
 	}
 	n, padding, ok := frameLength(word)
 	if !ok {
@@ -76,22 +48,22 @@ func (t tail) torn() bool {
 	switch {
 	case err != nil && err != errCut:
 		return false
-	case headed && (h.length+h.data != int(n) || h.kind == typeChecksum || h.kind == typeMetadata):
+	case headed && (h.length+h.data != int(n) || (h.kind == typeChecksum) != (t.position == 0) || (h.kind == typeMetadata) != (t.position == 1)):
 		return false
 	case end+int(padding) > len(t.b):
 		return true // the file ends in the record
 	case known == end:
 		return false // nothing is missing
-	case headed && t.oneBit(h, t.b[wordBytes+h.length:end]):
+	case headed && t.oneBit(h, wordBytes+h.length, end):
 		return false
 	}
-	return !t.from(end+int(padding)).record(h.crc, headed)
+	return !alone || !t.from(end+int(padding)).record(h.crc, headed)
 }
 
 // tornHead is torn where the length is zero: its sector is missing.
-func (t tail) tornHead() bool {
+func (t tail) tornHead(alone bool) bool {
 	first := t.sector(0, len(t.b))
-	return allZero(t.b[:first]) && !t.lengthFlipped() && !t.from(first).record(0, false)
+	return allZero(t.b[:first]) && (!alone || !t.lengthFlipped() && !t.from(first).record(0, false))
 }
 
 // lengthFlipped reports whether the length is zero because one bit of it is.
@@ -107,7 +79,7 @@ func (t tail) lengthFlipped() bool {
 
 // from is the tail without its first n bytes.
 func (t tail) from(n int) tail {
-	return tail{b: t.b[n:], offset: t.offset + int64(n)}
+	return tail{b: t.b[n:], offset: t.offset + int64(n), position: headRecords}
 }
 
 // sector returns where the sector that holds b[at] ends, but not more than end.
@@ -118,22 +90,27 @@ func (t tail) sector(at, end int) int {
 // known returns where the first missing sector of the record that ends at end
 // begins, or end.
 func (t tail) known(end int) int {
-	for at := wordBytes; at < end; {
-		next := t.sector(at, end)
-		shared := at == wordBytes && (t.offset+wordBytes)%sectorBytes != 0 // with the length, which is there
-		if !shared && allZero(t.b[at:next]) {
+	for at := wordBytes; at < end; at = t.sector(at, end) {
+		if t.missing(at) {
 			return at
 		}
-		at = next
 	}
 	return end
 }
 
-// oneBit reports whether the checksum fits the data, or does if one bit of either
-// is flipped. The checksum is linear: what flipping a bit does to it depends on how
-// many bits follow, and on nothing else.
-func (t tail) oneBit(h header, data []byte) bool {
-	syndrome := h.crc ^ crc32.Update(t.crc, castagnoli, data)
+// missing reports whether the sector that holds b[at] is missing: it begins behind the
+// length, and all of it is zero.
+func (t tail) missing(at int) bool {
+	begin := at - int((t.offset+int64(at))%sectorBytes)
+	return begin >= wordBytes && allZero(t.b[begin:t.sector(at, len(t.b))])
+}
+
+// oneBit reports whether the checksum of a record whose data are b[begin:end] fits them,
+// or does if one bit of either is flipped that is not in a missing sector. The checksum
+// is linear: what flipping a bit does to it depends on how many bits follow, and on
+// nothing else.
+func (t tail) oneBit(h header, begin, end int) bool {
+	syndrome := h.crc ^ crc32.Update(t.crc, castagnoli, t.b[begin:end])
 	if bits.OnesCount32(syndrome) <= 1 {
 		return true
 	}
@@ -141,9 +118,9 @@ func (t tail) oneBit(h header, data []byte) bool {
 	for i := range deltas {
 		deltas[i] = castagnoli[1<<i]
 	}
-	for range data {
+	for at := end - 1; at >= begin; at-- {
 		for i, d := range deltas {
-			if d == syndrome {
+			if d == syndrome && !t.missing(at) {
 				return true
 			}
 			deltas[i] = castagnoli[d&0xff] ^ d>>8

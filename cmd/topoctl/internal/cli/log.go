@@ -47,7 +47,9 @@ func newLogDump(chosen *command) *cobra.Command {
 		Short: "Print the records of a log, a line each",
 		Long: `Print the records of the log in the directory PATH, a line each: file, offset and
 length in it, type, term and index, and how much data an entry has. The files of
-snapshots come last. The index of a state is that of the last committed entry.
+snapshots come last. The index of a state is that of the last committed entry. Most
+states carry a mark: the number of the record, and how many records had been synced
+when it was written.
 
 Where the log is damaged, the error after the last right record says where.`,
 		Example: `  topoctl log dump ledger
@@ -65,10 +67,11 @@ func newLogVerify(chosen *command) *cobra.Command {
 		Use:   "verify PATH",
 		Short: "Check every bit of a log, and say what it holds",
 		Long: `Check the log in the directory PATH as the node does when it starts, and the
-older snapshot too, and say what it holds. An incomplete record at the end is what
-a crash leaves; the node cuts it off. Anything else that is not as it was written
-is damage: exit code 3, with file and offset. A named pipe in place of a file, and
-a file that is larger than a log makes it, are damage too, and are not read.`,
+older snapshot too, and say what it holds. A crash leaves incomplete records at the
+end, which were not synced; the node cuts them off. Anything else that is not as it
+was written is damage: exit code 3, with file and offset. A segment that is shorter
+than 16 MiB has lost its end, which is damage too. So are a named pipe in place of a
+file, and a file that is larger than a log makes it; they are not read.`,
 		Example: `  topoctl log verify ledger`,
 		Args:    oneOf("the directory of the log"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -127,8 +130,11 @@ func (l LogVerify) run(_ context.Context, s Streams) error {
 	}
 	fmt.Fprintf(w, "state     term %d, committed up to %d\n", r.Term, r.Commit)
 	if c := r.Cut; c != nil {
-		fmt.Fprintf(w, "cut       %s at offset %d: %d bytes of an incomplete record, which the node cuts off (%s)\n",
+		fmt.Fprintf(w, "cut       %s at offset %d: %d bytes of incomplete records that were not synced, which the node cuts off (%s)\n",
 			oneLine(inside(l.Dir, c.File)), c.Offset, c.Bytes, oneLine(c.Reason))
+		for _, path := range c.Removed {
+			fmt.Fprintf(w, "remove    %s: nothing of it was synced, and the node removes it\n", oneLine(inside(l.Dir, path)))
+		}
 	}
 	return w.Flush()
 }

@@ -1,0 +1,411 @@
+package wal_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// sector is what a disk writes as a whole, at the least.
+const sector = 512
+
+// diskFile is a file with all that the disk may hold of it after a power failure.
+type diskFile struct {
+	name     string // below the directory of the log
+	info     os.FileInfo
+	versions [][]byte // the first is durable; each sector is that of any of them
+}
+
+func (f *diskFile) now() []byte { return f.versions[len(f.versions)-1] }
+
+func (f *diskFile) segment() bool { return strings.HasSuffix(f.name, ".wal") }
+
+// image is the directory of a log: the content of each file.
+type image map[string][]byte
+
+// write makes the directory.
+func (img image) write(t *testing.T, dir string) {
+	t.Helper()
+	must(t, os.RemoveAll(dir))
+	for _, part := range []string{"wal", "snap"} {
+		must(t, os.MkdirAll(filepath.Join(dir, part), 0o700))
+	}
+	for name, b := range img {
+		must(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
+	}
+}
+
+// proof is what one call has written to the segment that was the last one before it. If
+// a call saves something, it says in the log which calls before it were synced.
+type proof struct {
+	name       string
+	begin, end int
+	content    []byte // between them
+	model      int    // number of the model that was synced when the call began
+}
+
+// history writes a log by random calls, and knows of each moment what a power failure
+// would leave.
+type history struct {
+	t    *testing.T
+	rng  *rand.Rand
+	dir  string
+	log  wal.Log
+	sync wal.Sync
+
+	model model
+	past  []model // all that there was, the last is what there is
+	safe  int     // number of the model of past that is synced: a power failure leaves it, or a later one
+	term  uint64
+	calls int
+
+	proofs []proof // what each call has written
+
+	files   []*diskFile // segments and snapshots, in order of their names
+	removed []*diskFile // by the last call, in order
+	created int         // segments that the call has begun so far
+	temps   []*diskFile // that were synced before they had their names as segments
+
+	power func() // called wherever the power may fail
+}
+
+func newHistory(t *testing.T, seed uint64, sync wal.Sync) *history {
+	cryptotest.SetGlobalRandom(t, seed) // the log draws its token there
+	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(inMemory(t), "log"), sync: sync, power: func() {}}
+	h.model = model{state: state(0, 0, 0)}
+	h.past = []model{h.model}
+	h.open()
+	return h
+}
+
+// open opens the log, of which all is synced then.
+func (h *history) open() {
+	h.t.Helper()
+	var s wal.Stored
+	var err error
+	h.log, s, err = wal.OpenWatched(h.dir, own, wal.Options{Sync: h.sync, Interval: time.Hour}, h.beforeSync)
+	must(h.t, err)
+	if d := diff(h.model.stored(), s); d != "" {
+		h.t.Error(d)
+	}
+	h.look()
+	h.synced()
+	if h.sync == wal.Always && h.calls == 0 { // which the log would do in two steps, of which the test cannot know
+		h.save(state(1, 1, 0), nil, true)
+	}
+}
+
+// reopen has another process go on, perhaps in another mode.
+func (h *history) reopen() {
+	h.t.Helper()
+	h.close()
+	h.sync = wal.Sync(h.rng.IntN(3))
+	h.open()
+}
+
+// beforeSync is called by the log. If the power fails now, the file is not synced yet.
+func (h *history) beforeSync(file *os.File) {
+	h.look()
+	h.power()
+	info, err := file.Stat()
+	must(h.t, err)
+	for _, f := range h.files {
+		if os.SameFile(f.info, info) {
+			f.versions = f.versions[len(f.versions)-1:]
+			return
+		}
+	}
+	b, err := os.ReadFile(file.Name())
+	must(h.t, err)
+	h.temps = append(h.temps, &diskFile{info: info, versions: [][]byte{b}})
+}
+
+// look reads the files.
+func (h *history) look() {
+	h.t.Helper()
+	var found []*diskFile
+	for _, path := range append(files(h.t, h.dir, "wal", "*.wal"), files(h.t, h.dir, "snap", "*.snap")...) {
+		b, err := os.ReadFile(path)
+		must(h.t, err)
+		info, err := os.Stat(path)
+		must(h.t, err)
+		f := h.file(strings.TrimPrefix(path, h.dir+"/"))
+		if f.info == nil {
+			f.info = info
+			if f.segment() {
+				h.created++
+			}
+			f.versions = [][]byte{h.named(f, b)}
+		}
+		if !bytes.Equal(f.now(), b) {
+			f.versions = append(f.versions, b)
+		}
+		found = append(found, f)
+	}
+	for _, segments := range []bool{false, true} { // the order in which the log removes them
+		for _, f := range h.files {
+			if f.segment() == segments && !slices.Contains(found, f) {
+				h.removed = append(h.removed, f)
+			}
+		}
+	}
+	h.files = found
+}
+
+func (h *history) file(name string) *diskFile {
+	for _, f := range h.files {
+		if f.name == name {
+			return f
+		}
+	}
+	return &diskFile{name: name}
+}
+
+// named is what is durable of a file when its name is.
+func (h *history) named(f *diskFile, content []byte) []byte {
+	switch {
+	case !f.segment(), h.calls == 0:
+		return content
+	case h.sync == wal.Always: // its length, and its head of three records
+		b := make([]byte, segmentBytes)
+		copy(b, content[:offsets(content)[3]])
+		return b
+	}
+	for _, temp := range h.temps {
+		if os.SameFile(temp.info, f.info) {
+			return temp.now()
+		}
+	}
+	return nil
+}
+
+// offsets returns where the records of a segment begin, and where the last one ends.
+func offsets(content []byte) []int {
+	at := []int{0}
+	for end := 0; end+8 <= len(content) && content[end] != 0; at = append(at, end) {
+		n := int(content[end]) | int(content[end+1])<<8 | int(content[end+2])<<16
+		end += 8 + n + -n&7
+	}
+	return at
+}
+
+// synced notes that all was synced.
+func (h *history) synced() {
+	for _, f := range h.files {
+		f.versions = f.versions[len(f.versions)-1:]
+	}
+	h.safe = len(h.past) - 1
+}
+
+// mayLeave is what a power failure may leave.
+func (h *history) mayLeave() []model { return h.past[h.safe:] }
+
+// lastSegment is the segment that is written to.
+func (h *history) lastSegment() *diskFile {
+	var last *diskFile
+	for _, f := range h.files {
+		if f.segment() {
+			last = f
+		}
+	}
+	return last
+}
+
+// used is where the records of a segment end.
+func used(content []byte) int {
+	at := offsets(content)
+	return at[len(at)-1]
+}
+
+func (h *history) did(now model) {
+	h.model = now
+	h.past = append(h.past, now)
+}
+
+// call makes a call of the log. The power may fail before its sync is done, and after
+// it has returned.
+func (h *history) call(syncs bool, f func() error) {
+	h.t.Helper()
+	h.calls++
+	h.removed, h.created = nil, 0
+	last := h.lastSegment()
+	p := proof{name: last.name, begin: used(last.now()), model: h.safe}
+	must(h.t, f())
+	h.look()
+	if p.end = used(last.now()); p.end > p.begin {
+		p.content = last.now()[p.begin:p.end]
+		h.proofs = append(h.proofs, p)
+	}
+	h.power()
+	if syncs {
+		h.synced()
+		h.power()
+	}
+}
+
+// close closes the log, which then says that all of it was synced.
+func (h *history) close() {
+	h.t.Helper()
+	h.call(true, h.log.Close)
+	if n := len(h.proofs); n > 0 && h.proofs[n-1].end == used(h.file(h.proofs[n-1].name).now()) {
+		h.proofs[n-1].model = h.safe
+	}
+}
+
+func (h *history) save(s *raftpb.HardState, entries []*raftpb.Entry, sync bool) {
+	h.t.Helper()
+	after := h.model.state
+	if s != nil {
+		after = s
+	}
+	before := after // what it calls committed is there already
+	if len(entries) > 0 {
+		before = state(after.GetTerm(), after.GetVote(), min(after.GetCommit(), entries[0].GetIndex()-1))
+		if proto.Equal(before, state(0, 0, 0)) { // which is not saved: the term of the entries has been seen
+			before = state(entries[0].GetTerm(), 0, 0)
+		}
+	}
+	h.did(h.model.withState(before))
+	for _, e := range entries {
+		h.did(h.model.withEntry(e))
+	}
+	h.did(h.model.withState(after))
+	h.call(h.sync == wal.Always && (sync || len(entries) > 0), func() error { return h.log.Save(s, entries, sync) })
+}
+
+// act makes a random call.
+func (h *history) act() {
+	h.t.Helper()
+	switch n := h.rng.IntN(30); {
+	case n == 0:
+		h.snapshot()
+	case n == 1:
+		h.call(true, h.log.Sync)
+	case n == 2 && h.sync == wal.Interval:
+		h.call(true, func() error { wal.SyncAside(h.log); return nil })
+	case n == 3:
+		h.reopen()
+	case n < 9:
+		committed := h.model.state.GetCommit()
+		h.save(state(h.term+1, 1, committed+h.rng.Uint64N(h.model.last()-committed+1)), nil, h.rng.IntN(2) == 0)
+	default:
+		h.append()
+	}
+}
+
+// append saves entries, and now and then in place of others that are not committed.
+func (h *history) append() {
+	committed := h.model.state.GetCommit()
+	first := h.model.last() + 1
+	if first > committed+1 && h.rng.IntN(4) == 0 {
+		first -= 1 + h.rng.Uint64N(first-committed-1)
+		h.term++
+	}
+	var entries []*raftpb.Entry
+	for i := range 1 + h.rng.Uint64N(4) {
+		entries = append(entries, &raftpb.Entry{Index: new(first + i), Term: new(h.term + 1), Data: h.data()})
+	}
+	var s *raftpb.HardState
+	if h.rng.IntN(3) > 0 || h.term+1 > h.model.state.GetTerm() {
+		s = state(h.term+1, 1, committed+h.rng.Uint64N(first+uint64(len(entries))-committed))
+	}
+	h.save(s, entries, h.rng.IntN(4) > 0)
+}
+
+// data is what an entry holds: some are so long that they have sectors of their own,
+// and some are zeros.
+func (h *history) data() []byte {
+	n := h.rng.IntN(200)
+	if h.rng.IntN(5) == 0 {
+		n = h.rng.IntN(5000)
+	}
+	b := make([]byte, n)
+	if h.rng.IntN(4) == 0 {
+		return b
+	}
+	for i := range b {
+		b[i] = byte(h.rng.Uint32())
+	}
+	return b
+}
+
+func (h *history) snapshot() { h.snapshotOf(1) }
+
+func (h *history) snapshotOf(voters ...uint64) {
+	h.t.Helper()
+	index := h.model.base() + 1 + h.rng.Uint64N(h.model.last()-h.model.base()+1)
+	term := h.model.term(index)
+	if term == 0 || h.rng.IntN(4) == 0 { // of another node, which is ahead
+		index, term = h.model.last()+1+h.rng.Uint64N(3), h.term+1
+	}
+	s := snapshot(index, term, fmt.Sprint(index))
+	s.Metadata.ConfState.Voters = voters
+	h.did(h.model.withSnapshot(s))
+	h.call(true, func() error { return h.log.SaveSnapshot(s) })
+}
+
+// powerFailure is what the files are after a power failure now. It reports whether
+// anything is missing of what was written.
+func (h *history) powerFailure() (image, bool) {
+	img := make(image)
+	whole := !slices.ContainsFunc(h.files, func(f *diskFile) bool { return len(f.versions) > 1 })
+	back := len(h.removed) // files are removed when what replaces them is synced
+	if whole {
+		back = h.rng.IntN(back + 1)
+	}
+	for _, f := range h.removed[len(h.removed)-back:] {
+		img[f.name] = f.now()
+	}
+	segments := slices.Clone(h.files)
+	segments = slices.DeleteFunc(segments, func(f *diskFile) bool { return !f.segment() })
+	if !whole { // the power may have failed before the call has begun a segment
+		segments = segments[:len(segments)-h.rng.IntN(min(h.created, len(segments)-1)+1)]
+	}
+	unit := []int{sector, 4096}[h.rng.IntN(2)]
+	share := []int{5, 50, 95, 100}[h.rng.IntN(4)]
+	for _, f := range h.files {
+		if f.segment() && !slices.Contains(segments, f) {
+			whole = false
+			continue
+		}
+		if len(f.versions) == 1 || h.sync == wal.Always && f != segments[len(segments)-1] { // a segment is synced before the next one is there
+			img[f.name] = f.now()
+			continue
+		}
+		img[f.name] = h.missing(f, unit, share)
+		whole = whole && bytes.Equal(img[f.name], f.now())
+	}
+	return img, !whole
+}
+
+// missing is the file without some of what was not synced: share of 100 units are of
+// another version, and its end may be missing where its length is not durable.
+func (h *history) missing(f *diskFile, unit, share int) []byte {
+	b := bytes.Clone(f.now())
+	for at := 0; at < len(b); at += unit {
+		if h.rng.IntN(100) >= share {
+			continue
+		}
+		old := f.versions[h.rng.IntN(len(f.versions))]
+		clear(b[at:min(at+unit, len(b))])
+		if at < len(old) {
+			copy(b[at:min(at+unit, len(b))], old[at:])
+		}
+	}
+	if durable := len(f.versions[0]); durable < len(b) && h.rng.IntN(2) == 0 {
+		b = b[:durable+h.rng.IntN(len(b)-durable)]
+	}
+	return b
+}

@@ -1,0 +1,217 @@
+package wal
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+var someMarks = []mark{
+	{},
+	{number: 1, durable: 1, strict: true, token: token{1, 2, 3}},
+	{number: 300, durable: 7, token: token{0xff}},
+	{number: math.MaxUint64 >> 1, durable: 0, strict: true},
+}
+
+// TestMarks: a mark is read as it was written, and no other form of it is.
+func TestMarks(t *testing.T) {
+	state := hardState{term: 3, vote: 1 << 40, commit: 500}
+	for _, m := range someMarks {
+		b, err := proto.Marshal(m.proto(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, ok := parseState(b)
+		if want := (stateRecord{state, m, true}); !ok || s != want {
+			t.Errorf("%+v, %v; want %+v", s, ok, want)
+		}
+		for bit := range len(b) * 8 {
+			b[bit/8] ^= 1 << (bit % 8)
+			if s, ok := parseState(b); ok {
+				t.Errorf("bit %d: %+v", bit, s)
+			}
+			b[bit/8] ^= 1 << (bit % 8)
+		}
+		for n := range b {
+			if s, ok := parseState(b[:n]); ok && s.marked {
+				t.Errorf("%d of %d bytes: %+v", n, len(b), s)
+			}
+		}
+		if _, ok := parseState(append(b, 0)); ok {
+			t.Error("a byte behind it is read over")
+		}
+	}
+}
+
+// TestNumbers: records are numbered, in all of a log, as the marks say.
+func TestNumbers(t *testing.T) {
+	own := token{1}
+	state := func(number uint64, of token) stateRecord {
+		return stateRecord{mark: mark{number: number, token: of}, marked: true}
+	}
+	plain := stateRecord{}
+	for name, c := range map[string]struct {
+		place    place
+		kind     recordType
+		state    stateRecord
+		position int
+		first    bool
+		fits     bool
+		next     uint64
+	}{
+		"an entry":                       {place{next: 7, known: true}, typeEntry, plain, 5, false, true, 8},
+		"the head":                       {place{next: 7, known: true}, typeMetadata, plain, 1, false, true, 7},
+		"a state without a mark":         {place{next: 7, known: true}, typeState, plain, 5, false, true, 8},
+		"its copy":                       {place{next: 7, known: true}, typeState, plain, 2, false, true, 7},
+		"no copy, in the first segment":  {place{next: 0, known: true}, typeState, plain, 2, true, true, 1},
+		"a mark":                         {place{next: 7, known: true}, typeState, state(7, own), 5, false, true, 8},
+		"its copy later":                 {place{next: 7, known: true, marked: true, token: own}, typeState, state(5, own), 2, false, true, 7},
+		"a mark where the copy is gone":  {place{next: 7, known: true, marked: true, token: own}, typeState, state(7, own), 2, false, true, 8},
+		"a copy where numbers begin":     {place{}, typeState, state(5, own), 2, false, true, 0},
+		"a mark where numbers begin":     {place{next: 3}, typeState, state(50, own), 4, false, true, 51},
+		"a mark of an earlier record":    {place{next: 7, known: true}, typeState, state(6, own), 5, false, false, 7},
+		"a mark of a later record":       {place{next: 7, known: true}, typeState, state(8, own), 5, false, false, 7},
+		"a copy of a later record":       {place{next: 7, known: true}, typeState, state(8, own), 2, false, false, 7},
+		"a mark of another log":          {place{next: 7, known: true, marked: true, token: own}, typeState, state(7, token{2}), 5, false, false, 7},
+		"a copy of a mark of another":    {place{next: 7, known: true, marked: true, token: own}, typeState, state(6, token{2}), 2, false, false, 7},
+		"an entry in place of the copy":  {place{next: 7, known: true}, typeEntry, plain, 2, false, true, 8},
+		"a snapshot in place of a state": {place{next: 7, known: true}, typeSnapshot, plain, 2, true, true, 8},
+	} {
+		p := c.place
+		if fits := p.pass(c.kind, c.state, c.position, c.first); fits != c.fits || p.next != c.next {
+			t.Errorf("%s: %v, next is %d; want %v, %d", name, fits, p.next, c.fits, c.next)
+		}
+	}
+}
+
+// TestFirstMark: the first mark of a log is synced before anything follows it, and so
+// is that of a process in a mode that does not sync each segment before the next.
+func TestFirstMark(t *testing.T) {
+	for _, mode := range []Sync{Always, Interval, None} {
+		dir := filepath.Join(t.TempDir(), "log")
+		for process := range 2 {
+			l, _, err := open(dir, Identity{}, Options{Sync: mode}, fdatasync)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				if err := l.saveState(hardState{term: 1, commit: uint64(i)}); err != nil {
+					t.Fatal(err)
+				}
+				alone := i == 0 && (process == 0 || mode != Always)
+				if synced := l.marks.durable == l.marks.count; synced != alone {
+					t.Errorf("%v: mark %d of process %d is synced: %v", mode, i, process, synced)
+				}
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestMarksInData: the data of an entry may hold marks, as a client makes them or as they
+// are in a log. After a power failure that leaves them, without the head of the entry,
+// they prove nothing.
+func TestMarksInData(t *testing.T) {
+	const segmentName = "0000000000000000-0000000000000000.wal"
+	forged := appendMarks(t, token{}, token{1, 2, 3, 4, 5, 6, 7, 8})
+	for name, data := range map[string]func(segment []byte) []byte{
+		"forged":     func([]byte) []byte { return forged },
+		"of the log": func(segment []byte) []byte { return segment },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "log")
+			path := filepath.Join(dir, segmentsDir, segmentName)
+			l, _, err := Open(dir, Identity{}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			save := func(index uint64, data []byte) []byte {
+				t.Helper()
+				entries := []*raftpb.Entry{{Index: &index, Term: new(uint64(1)), Data: data}}
+				if err := l.Save(&raftpb.HardState{Term: new(uint64(1)), Commit: new(index - 1)}, entries, true); err != nil {
+					t.Fatal(err)
+				}
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			}
+			for i := range uint64(8) {
+				save(i+1, nil)
+			}
+			before := save(9, nil)
+			var shifted []byte // at every offset in a word
+			for i := range wordBytes {
+				shifted = append(append(shifted, data(before[:1<<10])...), make([]byte, i)...)
+			}
+			after := save(10, shifted)
+			first := 0
+			for before[first] == after[first] {
+				first++
+			}
+			next := (first/sectorBytes + 1) * sectorBytes // the head of the entry is before it
+			copy(after[first:next], before[first:next])
+			if err := errors.Join(l.Close(), os.WriteFile(path, after, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			removeBut(t, filepath.Dir(path), segmentName)
+			l, s, err := Open(dir, Identity{}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Entries) != 9 {
+				t.Errorf("%d entries", len(s.Entries))
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// appendMarks is frames of marks, with tokens that a client may think of, that say of any
+// number of records that they are synced.
+func appendMarks(t *testing.T, tokens ...token) (b []byte) {
+	t.Helper()
+	for _, token := range tokens {
+		state, err := proto.Marshal(mark{number: 1 << 40, durable: 1 << 40, token: token}.proto(hardState{term: 1, commit: 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame, err := frameOf(etcdwal.StateType, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, ok := proof(frame, token, 0); !ok {
+			t.Error("a mark is not found")
+		}
+		b = append(b, frame...)
+	}
+	return b
+}
+
+// removeBut removes all other files of a directory.
+func removeBut(t *testing.T, dir, name string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Name() == name {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

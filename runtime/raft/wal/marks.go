@@ -1,0 +1,73 @@
+package wal
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// marks follows which records a log has and which of them are synced, while it is
+// written.
+type marks struct {
+	token  token
+	marked bool // there is a token: the log has a mark that is synced
+	strict bool // of this process; see mark
+
+	count   uint64 // of records, without the heads of segments
+	durable uint64 // records 0 to durable-1 are synced
+	begun   bool   // this process has written a mark
+	final   bool   // the last record is a mark that says nothing but that all before it is synced
+}
+
+// newMarks goes on where a log ends, all of which is synced.
+func newMarks(p place, strict, final bool) marks {
+	return marks{token: p.token, marked: p.marked, strict: strict, count: p.next, durable: p.next, final: final}
+}
+
+// at is the state with a mark, for the record of that number.
+func (m *marks) at(number uint64, state hardState) *raftpb.HardState {
+	return mark{number: number, durable: m.durable, strict: m.strict, token: m.token}.proto(state)
+}
+
+// wrote notes records that were given to the engine.
+func (m *marks) wrote(records int) { m.count, m.final = m.count+uint64(records), false }
+
+// synced notes that the first records, so many, are synced.
+func (m *marks) synced(count uint64) { m.durable = max(m.durable, count) }
+
+// saveState saves a state with a mark. The first mark of a log is synced before
+// anything follows it, and so is that of a process in a mode that is not strict: behind
+// a mark that is missing, the next ones could not be judged.
+func (l *fileLog) saveState(state hardState) error {
+	m := &l.marks
+	alone := !m.marked || !m.begun && !m.strict
+	if !m.marked {
+		if m.durable < m.count {
+			if err := l.flush(); err != nil {
+				return err
+			}
+		}
+		m.token, m.marked = newToken(), true
+	}
+	marked := m.at(m.count, state)
+	if err := l.wal.Save(marked, nil); err != nil {
+		return err
+	}
+	m.wrote(1)
+	m.begun = true
+	if err := l.grown(frameMax(proto.Size(marked))); err != nil || !alone {
+		return err
+	}
+	return l.flush()
+}
+
+// conclude says in the log that all of it is synced, so that whatever is missing later
+// is known to be damage. Without it, that would be so up to the last sync but one.
+func (l *fileLog) conclude() {
+	if l.marks.final || !l.marks.marked || l.shape.state == (hardState{}) {
+		return
+	}
+	if err := l.saveState(l.shape.state); err != nil {
+		l.options.Logger.Warn("the log is complete, but its end cannot be marked", "log", l.dir, "error", err)
+	}
+}

@@ -1,0 +1,74 @@
+package wal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+)
+
+// frameOf is a record as the engine frames it, with nothing before it.
+func frameOf(kind int64, data []byte) ([]byte, error) {
+	crc := crc32.Checksum(data, castagnoli)
+	b, err := proto.Marshal(&walpb.Record{Type: &kind, Crc: &crc, Data: data})
+	if err != nil {
+		return nil, err
+	}
+	padding := -len(b) & (wordBytes - 1)
+	word := uint64(len(b))
+	if padding > 0 {
+		word |= uint64(0x80|padding) << 56
+	}
+	return append(append(binary.LittleEndian.AppendUint64(nil, word), b...), make([]byte, padding)...), nil
+}
+
+// TestTornByOneBit: a missing sector that held one bit is missing, and no flipped bit;
+// a bit that is flipped elsewhere is one.
+func TestTornByOneBit(t *testing.T) {
+	data := make([]byte, 3*sectorBytes)
+	copy(data, "zeros follow")
+	data[len(data)/2] = 0x10
+	frame, err := frameOf(etcdwal.EntryType, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndexByte(frame, 0x10)
+	frame = append(frame, make([]byte, 2*sectorBytes)...)
+	torn := func(b []byte) bool { return tail{b: b, position: headRecords}.torn(false) }
+	b := bytes.Clone(frame)
+	clear(b[at/sectorBytes*sectorBytes : (at/sectorBytes+1)*sectorBytes])
+	if !torn(b) {
+		t.Error("a missing sector is damage")
+	}
+	b = bytes.Clone(frame)
+	b[wordBytes+15] ^= 1
+	if torn(b) {
+		t.Error("a flipped bit is a missing sector")
+	}
+	b[at] = 0
+	if !torn(b) { // the first sector does not fit, and another one is missing
+		t.Error("a flipped bit where sectors are missing cannot be told from them")
+	}
+}
+
+// TestTornLength: the word that is missing is alone in its sector, and one bit of it is
+// set. With marks that is a missing sector: behind a flipped bit they would prove it.
+func TestTornLength(t *testing.T) {
+	var b []byte
+	for data := []byte("x"); !bytes.HasPrefix(b, []byte{64, 0, 0, 0, 0, 0, 0, 0}); data = append(data, 'x') {
+		var err error
+		if b, err = frameOf(etcdwal.EntryType, data); err != nil || len(b) > 2*64 {
+			t.Fatal("no record has 64 bytes", err)
+		}
+	}
+	clear(b[:wordBytes])
+	rest := tail{b: append(b, make([]byte, sectorBytes)...), offset: sectorBytes - wordBytes, position: headRecords}
+	if !rest.torn(false) || rest.torn(true) {
+		t.Errorf("torn: %v with marks, %v without", rest.torn(false), rest.torn(true))
+	}
+}
