@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -23,7 +24,7 @@ const callsOfHistory = 40
 // histories returns the seeds of histories to try, with what to call them by.
 func histories(t *testing.T, each func(t *testing.T, seed uint64, mode wal.Sync)) {
 	n := uint64(8)
-	if thorough(2) == 1 {
+	if thorough(2) == 1 && !race.Enabled { // the test is in one goroutine
 		n = 30
 	}
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
