@@ -38,7 +38,7 @@ func (f *failure) Unwrap() []error { return f.is }
 type sentinels struct {
 	list     []Sentinel
 	byName   map[string]error
-	failures []*failure // of each by itself, which most updates return
+	outcomes []*outcome // of each by itself, which most updates return
 }
 
 func newSentinels(list []Sentinel) *sentinels {
@@ -50,19 +50,19 @@ func newSentinels(list []Sentinel) *sentinels {
 		}
 	}
 	for _, v := range s.list {
-		s.failures = append(s.failures, s.failure(v.Err))
+		s.outcomes = append(s.outcomes, &outcome{failure: s.failure(v.Err)})
 	}
 	return s
 }
 
 // remember is what is remembered of an error.
-func (s *sentinels) remember(err error) *failure {
-	for i := range s.failures {
+func (s *sentinels) remember(err error) *outcome {
+	for i := range s.outcomes {
 		if same(err, s.list[i].Err) {
-			return s.failures[i]
+			return s.outcomes[i]
 		}
 	}
-	return s.failure(err)
+	return &outcome{failure: s.failure(err)}
 }
 
 // same reports whether two errors are one; those that cannot be compared are not.

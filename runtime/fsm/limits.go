@@ -15,7 +15,7 @@ type Options struct {
 const (
 	sessionsDefault = 10_000    // as many programs and processors as use one machine
 	windowDefault   = 4096      // what one of them has under way at once
-	resultsDefault  = 1 << 20   // of 48 bytes, so that all together take 48 MiB
+	resultsDefault  = 1 << 20   // of 32 bytes and what updates return, so that all together take 32 MiB and that
 	upcomingDefault = 1 << 20   // a controller that never commits is stopped before the memory is full
 	replayDefault   = 100_000   // less than a second, at 100 updates an entry
 	replayBytesMin  = 8 << 20   // and no more than twice the state, which makes the checkpoints cost a fraction of the entries

@@ -132,13 +132,13 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, er
 		if err != nil {
 			return a, err
 		}
-		if failed != nil {
-			a.Err, known.failure = failed, r.sentinels.remember(failed)
-			if !OutcomeKnown(failed) {
+		if known.outcome = value; failed != nil {
+			known.outcome = r.sentinels.remember(failed)
+			if a.Err = failed; !OutcomeKnown(failed) {
 				a.Err = known.failure // which only says so
 			}
-		} else {
-			a.Data, known.value = value, value
+		} else if value != nil {
+			a.Data = value.value
 		}
 		r.sessions.keep(s, i, known, r.options.Results)
 		return a, nil
@@ -147,19 +147,19 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, er
 	return a, nil
 }
 
-// do does what a command says, and returns what an update has returned, as bytes.
+// do does what a command says, and returns what an update has returned; nil: nothing.
 // Where it fails, nothing has changed. The second error is one that ends everything.
-func (r *Replicated[S, U, R]) do(c *command, e Entry) (value string, failed, err error) {
+func (r *Replicated[S, U, R]) do(c *command, e Entry) (value *outcome, failed, err error) {
 	at := position(e.Index, e.Position)
 	switch c.kind {
 	case commandCommit:
 		r.machine.Commit()
 		r.machine.Cleanup()
-		return "", nil, nil
+		return nil, nil, nil
 	case commandAdd:
 		if len(r.machine.log) >= r.options.Upcoming {
 			r.replay.skip(at)
-			return "", ErrTooMany, nil
+			return nil, ErrTooMany, nil
 		}
 	}
 	failed, err = r.redo(r.machine, c, e)
@@ -172,15 +172,15 @@ func (r *Replicated[S, U, R]) do(c *command, e Entry) (value string, failed, err
 	if r.undoes(c, failed) {
 		err := r.restore(at)
 		r.replay.skip(at)
-		return "", failed, err
+		return nil, failed, err
 	}
 	if r.checks != nil {
 		if err := r.unchanged(at, c, e, failed); err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
 	}
 	r.replay.fail(at)
-	return "", failed, nil
+	return nil, failed, nil
 }
 
 // undoes reports whether a command that failed may have changed the state: then it is
@@ -218,7 +218,7 @@ func (r *Replicated[S, U, R]) redo(m *Machine[S, U, R], c *command, e Entry) (fa
 }
 
 // write writes r.result. The second error is one that ends everything.
-func (r *Replicated[S, U, R]) write() (value string, failed, err error) {
+func (r *Replicated[S, U, R]) write() (value *outcome, failed, err error) {
 	var zero R
 	b, failed := r.of.ResultCodec.append(r.written[:0], &r.result)
 	if failed == nil && r.checks != nil {
@@ -227,12 +227,12 @@ func (r *Replicated[S, U, R]) write() (value string, failed, err error) {
 	r.result = zero // what it refers to may be large
 	switch {
 	case err != nil:
-		return "", nil, err
+		return nil, nil, err
 	case failed != nil:
-		return "", fmt.Errorf("%w: a %T cannot be written: %w", ErrResult, zero, failed), nil
+		return nil, fmt.Errorf("%w: a %T cannot be written: %w", ErrResult, zero, failed), nil
 	case len(b) > resultBytesMax:
 		r.written = nil
-		return "", fmt.Errorf("%w: a %T of %d bytes, at most %d", ErrResult, zero, len(b), resultBytesMax), nil
+		return nil, fmt.Errorf("%w: a %T of %d bytes, at most %d", ErrResult, zero, len(b), resultBytesMax), nil
 	}
 	r.written = b
 	return r.values.keep(b), nil, nil

@@ -14,14 +14,21 @@ type session struct {
 // result is what a command ended with.
 type result struct {
 	sequence, index, term uint64
-	value                 string   // what the update has returned
-	failure               *failure // nil: it was applied
+	*outcome              // nil: it was applied, and has returned nothing
+}
+
+// outcome is what an update has returned, or why it was not applied.
+type outcome struct {
+	value   string
+	failure *failure // nil: it was applied
 }
 
 func (r *result) applied() Applied {
-	a := Applied{Index: r.index, Term: r.term, Data: r.value}
-	if r.failure != nil {
-		a.Err = r.failure
+	a := Applied{Index: r.index, Term: r.term}
+	if o := r.outcome; o != nil && o.failure != nil {
+		a.Err = o.failure
+	} else if o != nil {
+		a.Data = o.value
 	}
 	return a
 }

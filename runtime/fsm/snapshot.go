@@ -162,6 +162,9 @@ func (r *result) appendTo(b []byte, floor uint64) []byte {
 	b = binary.AppendUvarint(b, r.sequence-floor)
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendUvarint(b, r.term)
+	if r.outcome == nil {
+		return append(b, 0, 0)
+	}
 	if r.failure == nil {
 		return appendText(append(b, 0), r.value)
 	}
@@ -200,9 +203,11 @@ func (r *reader) result(t *sessions, s *session, version byte, index uint64, o O
 	above := r.uint()
 	v := result{sequence: s.floor + above, index: r.uint(), term: r.uint()}
 	if kind := r.byte(); kind != 0 {
-		v.failure = r.failure(kind, version, known)
+		v.outcome = &outcome{failure: r.failure(kind, version, known)}
 	} else if version > 1 {
-		v.value = r.text("a result", resultBytesMax)
+		if value := r.text("a result", resultBytesMax); value != "" {
+			v.outcome = &outcome{value: value}
+		}
 	}
 	kept := s.kept()
 	ascends := len(kept) == 0 || kept[len(kept)-1].sequence < v.sequence
