@@ -26,8 +26,8 @@ const (
 // Turns decides whose turn it is to send, so that urgent messages go first and no
 // class waits for ever: for whoever writes a [Transport]. Its zero value is ready.
 type Turns struct {
-	urgent int // frames of urgent messages since one of ordered ones
-	others int // frames since one of bulk messages
+	urgent int // frames of urgent messages that ordered ones have waited for
+	others int // frames that bulk messages have waited for
 }
 
 // Next is the class of the next frame, by which classes have something to send;
@@ -40,14 +40,18 @@ func (t *Turns) Next(urgent, ordered, bulk bool) Class {
 	case urgent && (t.urgent < urgentInRow || !ordered):
 		c = Urgent
 	}
-	t.others++
-	switch c {
-	case Urgent:
-		t.urgent++
-	case Ordered:
-		t.urgent = 0
-	case Bulk:
-		t.others = 0
-	}
+	t.urgent = waited(t.urgent, ordered, c == Ordered, c == Urgent)
+	t.others = waited(t.others, bulk, c == Bulk, true)
 	return c
+}
+
+// waited counts a frame for a class that has something to send.
+func waited(n int, waits, its, counts bool) int {
+	switch {
+	case !waits || its:
+		return 0
+	case counts:
+		return n + 1
+	}
+	return n
 }
