@@ -91,29 +91,6 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestQuotaForgetsGroups: however many groups there were, those that have nothing
-// waiting are not remembered, and those that have are.
-func TestQuotaForgetsGroups(t *testing.T) {
-	q := transport.NewQuota(1, 1)
-	kept := transport.Message{Group: 1 << 40}
-	q.Take(&kept)
-	allocated := testing.AllocsPerRun(1, func() {
-		for g := range uint64(100_000) {
-			m := transport.Message{Group: g}
-			if !q.Take(&m) {
-				t.Fatal("there is no room for the first message of a group")
-			}
-			q.Give(m)
-		}
-	})
-	if q.Take(&kept) || q.Waiting() != 1 {
-		t.Error("a message that waits was forgotten")
-	}
-	if allocated > 110_000 { // one for each, and the table does not grow
-		t.Errorf("%.0f allocations", allocated)
-	}
-}
-
 // TestMemoryClasses: urgent messages overtake all that wait, and bulk messages let
 // all pass but for one turn in so many.
 func TestMemoryClasses(t *testing.T) {

@@ -87,6 +87,24 @@ func TestAnswerToAStranger(t *testing.T) {
 	})
 }
 
+// TestAddressWithoutAHost: a node that listens on all of its addresses is reached
+// where it has connected from.
+func TestAddressWithoutAHost(t *testing.T) {
+	var none *pki
+	c := none.config(t, "n2")
+	c.Address, c.Insecure = ":0", true
+	a, b := start(t, none.config(t, "n1")), start(t, c)
+	b.SetPeer("n1", a.Addr().String())
+	await(t, "it is connected", func() bool { return connected(b, a) })
+	_, port, err := net.SplitHostPort(b.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if address, ok := a.PeerAddress("n2"); !ok || address != "127.0.0.1:"+port {
+		t.Errorf("the address is %q", address)
+	}
+}
+
 // TestHelloWithoutAnAddress: a node of the version before does not say where it
 // listens. It is let in all the same.
 func TestHelloWithoutAnAddress(t *testing.T) {
