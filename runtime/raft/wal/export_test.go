@@ -1,6 +1,9 @@
 package wal
 
-import "os"
+import (
+	"os"
+	"reflect"
+)
 
 // OpenWatched opens a log that calls before before each sync of a file of its own. In
 // mode Always the engine syncs most of them.
@@ -9,6 +12,11 @@ func OpenWatched(dir string, id Identity, o Options, before func(*os.File)) (Log
 		before(f)
 		return fdatasync(f)
 	})
+}
+
+// EngineSyncs reports whether the engine syncs a segment before the next one has its name.
+func EngineSyncs(l Log) bool {
+	return !reflect.ValueOf(l.(*fileLog).wal).Elem().FieldByName("unsafeNoSync").Bool()
 }
 
 // SyncAside does what a log in mode Interval does at each interval.

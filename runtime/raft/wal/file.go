@@ -52,7 +52,6 @@ func (l *fileLog) start() error {
 	if l.options.Sync == Always { // the engine does
 		return nil
 	}
-	l.wal.SetUnsafeNoFsync()
 	if l.options.Sync == Interval {
 		l.stop, l.stopped = make(chan struct{}), make(chan struct{})
 		go l.syncAtIntervals()

@@ -59,12 +59,11 @@ type proof struct {
 // history writes a log by random calls, and knows of each moment what a power failure
 // would leave.
 type history struct {
-	t    *testing.T
-	rng  *rand.Rand
-	dir  string
-	log  wal.Log
-	sync wal.Sync
-
+	t     *testing.T
+	rng   *rand.Rand
+	dir   string
+	log   wal.Log
+	sync  wal.Sync
 	model model
 	past  []model // all that there was, the last is what there is
 	safe  int     // number of the model of past that is synced: a power failure leaves it, or a later one
@@ -95,6 +94,7 @@ func (h *history) open() {
 	h.t.Helper()
 	var s wal.Stored
 	var err error
+	h.log = nil
 	h.log, s, err = wal.OpenWatched(h.dir, own, wal.Options{Sync: h.sync, Interval: time.Hour}, h.beforeSync)
 	must(h.t, err)
 	if d := diff(h.model.stored(), s); d != "" {
@@ -164,6 +164,10 @@ func (h *history) look() {
 	h.files = found
 }
 
+// strict reports whether a segment is synced before the next one has its name, and the next
+// one, too.
+func (h *history) strict() bool { return h.log == nil || wal.EngineSyncs(h.log) }
+
 func (h *history) file(name string) *diskFile {
 	for _, f := range h.files {
 		if f.name == name {
@@ -178,7 +182,7 @@ func (h *history) named(f *diskFile, content []byte) []byte {
 	switch {
 	case !f.segment(), h.calls == 0:
 		return content
-	case h.sync == wal.Always: // its length, and its head of three records
+	case h.strict(): // its length, and its head of three records
 		b := make([]byte, segmentBytes)
 		copy(b, content[:offsets(content)[3]])
 		return b
@@ -380,7 +384,7 @@ func (h *history) powerFailure() (image, bool) {
 			whole = false
 			continue
 		}
-		if len(f.versions) == 1 || h.sync == wal.Always && f != segments[len(segments)-1] { // a segment is synced before the next one is there
+		if len(f.versions) == 1 || h.strict() && f != segments[len(segments)-1] { // a segment is synced before the next one is there
 			img[f.name] = f.now()
 			continue
 		}

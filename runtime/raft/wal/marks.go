@@ -37,7 +37,8 @@ func (m *marks) synced(count uint64) { m.durable = max(m.durable, count) }
 
 // saveState saves a state with a mark. The first mark of a log is synced before
 // anything follows it, and so is that of a process in a mode that is not strict: behind
-// a mark that is missing, the next ones could not be judged.
+// a mark that is missing, the next ones could not be judged. In such a mode the engine
+// syncs until then, as it may begin a segment behind this mark.
 func (l *fileLog) saveState(state hardState) error {
 	m := &l.marks
 	alone := !m.marked || !m.begun && !m.strict
@@ -58,7 +59,13 @@ func (l *fileLog) saveState(state hardState) error {
 	if err := l.grown(frameMax(proto.Size(marked))); err != nil || !alone {
 		return err
 	}
-	return l.flush()
+	if err := l.flush(); err != nil {
+		return err
+	}
+	if !m.strict {
+		l.wal.SetUnsafeNoFsync()
+	}
+	return nil
 }
 
 // conclude says in the log that all of it is synced, so that whatever is missing later

@@ -94,6 +94,7 @@ func TestPowerFailsEarly(t *testing.T) {
 		"entries without a state":          {-1, func(h *history) { h.save(nil, long(1), false) }},
 		"a snapshot":                       {-1, func(h *history) { h.snapshotOf(members(100)...) }},
 		"entries of a process":             {wal.Always, func(h *history) { h.save(state(1, 1, 0), long(1), false) }},
+		"entries behind a full segment":    {wal.Always, func(h *history) { h.save(nil, long(2), false) }},
 		"more of a process that is as lax": {wal.None, func(h *history) { h.save(nil, long(1), false); h.save(nil, long(3), false) }},
 	} {
 		for _, mode := range []wal.Sync{wal.Interval, wal.None} {
@@ -104,6 +105,10 @@ func TestPowerFailsEarly(t *testing.T) {
 					h.sync = mode
 					if c.first >= 0 {
 						h.save(state(1, 1, 0), nil, true)
+						if name == "entries behind a full segment" { // it is full when the log is closed
+							full := segmentBytes - used(h.lastSegment().now()) - int(seed)*8
+							h.save(nil, []*raftpb.Entry{entry(1, 1, strings.Repeat("x", full))}, true)
+						}
 						must(t, h.log.Sync())
 					}
 					must(t, h.log.Close())

@@ -30,7 +30,7 @@ func frameOf(kind int64, data []byte) ([]byte, error) {
 // TestTornByOneBit: a missing sector that held one bit is missing, and no flipped bit;
 // a bit that is flipped elsewhere is one.
 func TestTornByOneBit(t *testing.T) {
-	data := make([]byte, 3*sectorBytes)
+	data := make([]byte, oneBitMax)
 	copy(data, "zeros follow")
 	data[len(data)/2] = 0x10
 	frame, err := frameOf(etcdwal.EntryType, data)
