@@ -6,6 +6,8 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 // TestEntryOverhead: what windowBytesMax relies on holds for the largest numbers.
@@ -23,6 +25,21 @@ func TestEntryOverhead(t *testing.T) {
 		m.Entries = []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: most, Index: most, Data: make([]byte, size)}}
 		if n := proto.Size(m) - head; n > size+entryOverhead {
 			t.Errorf("an entry of %d bytes takes %d, more than %d besides", size, n, entryOverhead)
+		}
+	}
+}
+
+// TestClassesOfMessages: heartbeats and votes overtake an append of many bytes, and
+// nothing overtakes an append that its leader sent before another.
+func TestClassesOfMessages(t *testing.T) {
+	want := map[pb.MessageType]transport.Class{
+		pb.MsgHeartbeat: transport.Urgent, pb.MsgHeartbeatResp: transport.Urgent,
+		pb.MsgVote: transport.Urgent, pb.MsgVoteResp: transport.Urgent, pb.MsgPreVote: transport.Urgent, pb.MsgPreVoteResp: transport.Urgent,
+		pb.MsgSnap: transport.Bulk,
+	}
+	for number, name := range pb.MessageType_name {
+		if got := classOf(pb.MessageType(number)); got != want[pb.MessageType(number)] {
+			t.Errorf("%s is of class %d, want %d", name, got, want[pb.MessageType(number)])
 		}
 	}
 }
