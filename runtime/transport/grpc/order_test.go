@@ -205,7 +205,10 @@ func TestLateFramesAreDropped(t *testing.T) {
 		send(second, 1)
 		await(t, "the second arrives", func() bool { return s.count() == 2 })
 		send(first, 2)
-		if err := refusal(t, first, nil); status.Code(err) != codes.Unavailable {
+		ended := make(chan error, 1)
+		go func() { ended <- first.RecvMsg(new([]byte)) }()
+		await(t, "the first stream ends", func() bool { return len(ended) == 1 })
+		if err := <-ended; status.Code(err) != codes.Unavailable {
 			t.Errorf("the first stream ends with %v", err)
 		}
 		send(second, 3)
