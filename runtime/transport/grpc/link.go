@@ -28,7 +28,7 @@ type link struct {
 func newLink(t *Transport, p *peer, address string) *link {
 	q := newQueue(&t.config)
 	l := &link{transport: t, peer: p, address: address, queue: q, renewal: newBell(), sign: newBell()}
-	l.outbox = outbox{queue: q, count: &p.count}
+	l.outbox = outbox{queue: q, count: &p.count, tooLarge: l.tooLarge}
 	l.ctx, l.cancel = context.WithCancel(t.ctx)
 	return l
 }
@@ -60,6 +60,26 @@ func (l *link) run() {
 		failures++
 		l.wait(failures)
 	}
+}
+
+// dropped counts messages that the queue has not taken. The log says so unless it
+// says that there is no connection.
+func (l *link) dropped(m misfits) {
+	l.peer.count.Dropped.Add(uint64(m.all()))
+	t := l.transport
+	if m.large > 0 {
+		l.tooLarge(t.config.MessageBytesMax)
+	}
+	if m.full > 0 {
+		t.notices.tell(slog.LevelWarn, "full "+l.peer.name, "dropped messages: too much waits for a peer", "peer", l.peer.name,
+			"messages_max", t.config.QueueMessages, "bytes_max", t.config.QueueBytes)
+	}
+}
+
+// tooLarge logs that a message was dropped for its size.
+func (l *link) tooLarge(most int) {
+	l.transport.notices.tell(slog.LevelError, "large "+l.peer.name, "dropped a message: it is larger than this node and the peer take",
+		"peer", l.peer.name, "bytes_max", most)
 }
 
 // drop lets fall what waits, and what is sent from now on.

@@ -11,9 +11,10 @@ import (
 // messages and a chunk take turns, so that neither waits for more than one of the
 // other, and so do the groups.
 type outbox struct {
-	queue *queue
-	count *transport.Counters
-	used  []transport.Message // for the queue
+	queue    *queue
+	count    *transport.Counters
+	tooLarge func(most int)      // a message is dropped, since the peer takes no more than that
+	used     []transport.Message // for the queue
 
 	turns transport.Turns
 	lines [transport.Classes]line
@@ -80,6 +81,7 @@ func (o *outbox) activate(l *line) {
 		case size > o.most: // for this peer, whose limit is lower
 			o.remove(l, i)
 			o.end(run{one, one.take(1)}, false)
+			o.tooLarge(o.most)
 			l.place(one)
 		case other != nil:
 			if one.class != transport.Bulk {

@@ -55,7 +55,7 @@ func (m *model) send(l modelLine, size int) {
 	payload := make([]byte, max(size, 5))
 	binary.BigEndian.PutUint32(payload, m.numbers)
 	payload[4] = byte(l.class)
-	if m.queue.add([]transport.Message{{Group: l.group, Payload: payload, Class: l.class}}) == 0 {
+	if m.queue.add([]transport.Message{{Group: l.group, Payload: payload, Class: l.class}}).all() == 0 {
 		m.left[l] = append(m.left[l], m.numbers)
 		m.sent++
 	}
@@ -161,15 +161,16 @@ func TestOutboxAndBack(t *testing.T) {
 func TestDrop(t *testing.T) {
 	q := newQueue(&Config{QueueMessages: 100, QueueBytes: 64 << 20, MessageBytesMax: 64 << 20})
 	var count transport.Counters
-	o := outbox{queue: q, count: &count}
+	tooLarge := 0
+	o := outbox{queue: q, count: &count, tooLarge: func(most int) { tooLarge = most }}
 	o.begin(3 << 20)
 	large := transport.Message{Payload: make([]byte, 2<<20)}
 	q.add([]transport.Message{number(1), number(2), {Payload: make([]byte, 4<<20)}, large, large})
 	if !o.load() {
 		t.Fatal("nothing to send")
 	}
-	if c := count.Traffic(); c.Dropped != 1 {
-		t.Errorf("too large for the peer: %+v", c)
+	if c := count.Traffic(); c.Dropped != 1 || tooLarge != 3<<20 {
+		t.Errorf("too large for the peer, which takes %d: %+v", tooLarge, c)
 	}
 	f := o.frame()
 	o.done(f, true) // a chunk
@@ -179,11 +180,11 @@ func TestDrop(t *testing.T) {
 	if c := count.Traffic(); c.Dropped != 1+4+2 || q.count() != 0 {
 		t.Errorf("%+v, %d wait", c, q.count())
 	}
-	if n := q.add([]transport.Message{number(4)}); n != 1 || o.load() {
+	if n := q.add([]transport.Message{number(4)}); n != (misfits{shut: 1}) || o.load() {
 		t.Error("a queue that is closed takes something")
 	}
 	q.open()
-	if n := q.add([]transport.Message{number(4)}); n != 0 || !o.load() {
+	if n := q.add([]transport.Message{number(4)}); n != (misfits{}) || !o.load() {
 		t.Error("a queue that is open takes nothing")
 	}
 }

@@ -23,21 +23,35 @@ func newQueue(c *Config) *queue {
 	return &queue{largest: c.MessageBytesMax, wake: newBell(), quota: transport.NewQuota(c.QueueMessages, c.QueueBytes)}
 }
 
+// misfits are messages that a queue has not taken, by why.
+type misfits struct {
+	shut  int // the peer cannot be reached
+	large int // the payload has more than MessageBytesMax
+	full  int // too much waits already
+}
+
+func (m misfits) all() int { return m.shut + m.large + m.full }
+
 // add takes what fits and returns how many messages do not.
-func (q *queue) add(messages []transport.Message) (dropped int) {
+func (q *queue) add(messages []transport.Message) (dropped misfits) {
 	q.mu.Lock()
 	for _, m := range messages {
 		if m.Class >= transport.Classes || m.Class == transport.Urgent && len(m.Payload) > wholeBytesMax {
 			m.Class = transport.Ordered
 		}
-		if q.shut || len(m.Payload) > q.largest || !q.quota.Take(&m) {
-			dropped++
-			continue
+		switch {
+		case q.shut:
+			dropped.shut++
+		case len(m.Payload) > q.largest:
+			dropped.large++
+		case !q.quota.Take(&m):
+			dropped.full++
+		default:
+			q.waiting = append(q.waiting, m)
 		}
-		q.waiting = append(q.waiting, m)
 	}
 	q.mu.Unlock()
-	if dropped < len(messages) {
+	if dropped.all() < len(messages) {
 		q.wake.ring()
 	}
 	return dropped

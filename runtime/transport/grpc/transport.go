@@ -121,7 +121,9 @@ func (t *Transport) Send(to string, messages ...transport.Message) {
 	t.mu.RUnlock()
 	switch {
 	case l != nil:
-		p.count.Dropped.Add(uint64(l.queue.add(messages)))
+		if dropped := l.queue.add(messages); dropped.all() > 0 {
+			l.dropped(dropped)
+		}
 		return
 	case p != nil:
 		p.count.Dropped.Add(uint64(len(messages)))

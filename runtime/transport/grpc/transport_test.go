@@ -167,6 +167,8 @@ func TestQueueIsBounded(t *testing.T) {
 	var none *pki
 	c := none.config(t, "n1")
 	c.QueueMessages, c.QueueBytes, c.MessageBytesMax = 100, 8<<20, 4<<20
+	var log logged
+	c.Logger = log.logger()
 	a, b := start(t, c), start(t, none.config(t, "n2"))
 	gate := make(chan struct{})
 	b.Handle(ledger, func(string, [][]byte) { <-gate })
@@ -206,6 +208,9 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	if d := a.Stats().Dropped - s.Dropped; d != 3 {
 		t.Errorf("%d dropped, want no more than the 3 before", d)
+	}
+	if log.count("WARN", "too much waits for a peer", "peer=n2") != 1 || log.count("ERROR", "larger than this node and the peer take") != 1 {
+		t.Error(&log)
 	}
 }
 
