@@ -25,8 +25,8 @@ import (
 const bareGroup = 1 // of messages in the transport
 
 // bareLoops are three loops around the engine, with as little as there can be: no
-// types and no sessions; a peer is trusted, and who asks twice is counted twice.
-// Snapshots are taken where there is as much to forget as there is for ours.
+// types and no sessions; a peer is trusted, and a command that is proposed twice is
+// counted twice. Snapshots are taken as often as package raft takes them.
 type bareLoops struct {
 	loops   []*bareLoop
 	leader  *bareLoop
@@ -272,7 +272,7 @@ func (l *bareLoop) work(ready etcd.Ready) error {
 	return l.snapshot()
 }
 
-// When a snapshot is taken, and what is kept behind it: as in package raft.
+// The bytes of entries until a snapshot, and of those kept behind it, as in package raft.
 const (
 	bareSnapshotBytes = 256 << 20
 	bareTrailingBytes = 64 << 20

@@ -27,7 +27,7 @@ type Contest struct {
 	Load
 	Subjects []Subject
 	Samples  map[string][]Sample // by subject
-	Counts   map[string]Counts   // by subject: since it was opened, of those that count
+	Counts   map[string]Counts   // by subject, since it was opened; none for a subject that does not count
 	Syncs    []float64           // the disk's own rate, one a round
 }
 

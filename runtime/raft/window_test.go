@@ -24,7 +24,7 @@ func TestEntryOverhead(t *testing.T) {
 	for _, size := range []int{0, 1, 127, 128, 1 << 14, 1 << 21, entryBytesMax} {
 		m.Entries = []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: most, Index: most, Data: make([]byte, size)}}
 		if n := proto.Size(m) - head; n > size+entryOverhead {
-			t.Errorf("an entry of %d bytes takes %d, more than %d besides", size, n, entryOverhead)
+			t.Errorf("an entry of %d bytes takes %d more, at most %d are expected", size, n-size, entryOverhead)
 		}
 	}
 }

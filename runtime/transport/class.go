@@ -11,7 +11,7 @@ const (
 	// small ones that are useless when they come late, such as heartbeats and votes.
 	Urgent
 	// Bulk messages of one group keep their order among themselves, and let all others
-	// pass: for parts of what is large and can wait, such as a snapshot.
+	// pass: for the parts of something large that can wait, such as a snapshot.
 	Bulk
 )
 

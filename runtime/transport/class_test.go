@@ -149,7 +149,7 @@ func TestMemoryClasses(t *testing.T) {
 	})
 }
 
-// TestMemoryKnowsAddresses of those who have sent something.
+// TestMemoryKnowsAddresses of nodes that have sent something.
 func TestMemoryKnowsAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{})

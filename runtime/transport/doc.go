@@ -11,14 +11,17 @@
 // # Guarantees
 //
 // Send never blocks. A message arrives at most once, whole, at the node that it
-// was sent to; over a link that is healthy and not overrun none is lost. What is
-// dropped, because a queue is full or a peer cannot be reached, is counted: who
-// sends has to send again what matters, as Raft does. Memory is bounded whatever a
-// peer does.
+// was sent to; while a peer is connected and the queue has room, none is lost. A message that is dropped, because the room is used up or the peer cannot be
+// reached, is counted: the sender sends again what matters, as Raft does. Memory is
+// bounded whatever a peer does.
+//
+// Messages of one group to one peer arrive in the order in which they were sent,
+// whatever their sizes and through reconnects: where a connection breaks some are
+// missing, and none comes late. A message may leave that order by its [Class]: an
+// Urgent one overtakes, a Bulk one lets others pass. Groups do not wait for each
+// other, and each group and class has room of its own ([Quota]).
 //
 // # Limits
 //
-// Messages may overtake each other: a large one does not hold up the small ones
-// behind it. Small ones of one group to one peer keep their order as long as the
-// link holds. There is no answer and no acknowledgement.
+// There is no answer and no acknowledgement. Between groups there is no order.
 package transport

@@ -1,6 +1,6 @@
 package transport
 
-// What may wait for a peer, for each group and class by itself: one group does not
+// The room of a queue for a peer, for each group and class by itself: one group does not
 // take the room of another, nor a snapshot that of the log.
 const (
 	QueueMessages = 16384     // some milliseconds of a busy group

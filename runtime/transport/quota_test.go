@@ -2,8 +2,8 @@ package transport
 
 import "testing"
 
-// TestQuotaForgetsGroups: however many groups there were, those that have nothing
-// waiting are not remembered, and those that have are.
+// TestQuotaForgetsGroups: however many groups there were, a group is remembered
+// while a message of it waits, and all others may be forgotten.
 func TestQuotaForgetsGroups(t *testing.T) {
 	q := NewQuota(1, 1)
 	kept := Message{Group: 1 << 40}

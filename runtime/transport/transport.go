@@ -36,7 +36,7 @@ type Transport interface {
 	// are answered is dropped until it is.
 	PeerAddress(name string) (address string, ok bool)
 
-	// RemovePeer forgets a peer. What waits for it is dropped and counted.
+	// RemovePeer forgets a peer. Messages that wait for it are dropped and counted.
 	RemovePeer(name string)
 
 	// Stats returns what has happened so far.

@@ -32,7 +32,7 @@ type Config struct {
 	MessageBytesMax    int // the largest payload, to send and to receive; default 512 MiB
 	QueueMessages      int // what waits for a peer at most, for each group and class; default 16384
 	QueueBytes         int // their payloads, for each group and class; default 128 MiB. One larger message waits alone
-	ReassemblyBytesMax int // of what has come in chunks, over all peers; default twice MessageBytesMax
+	ReassemblyBytesMax int // of chunks whose message is not complete, over all peers; default twice MessageBytesMax
 
 	Logger *slog.Logger // default slog.Default()
 }

@@ -13,10 +13,16 @@
 //
 // Whoever sends dials: a node holds one connection with one stream to each of its
 // peers, and takes one from each. So each direction has a queue, a flow control and
-// a wait after failures of its own, and nobody has to decide which of two
-// connections is to stay. What waits for a peer goes out in one frame, up to 512
-// messages or 256 KiB; a message of more than 1 MiB goes in chunks of 1 MiB, and
-// what is smaller overtakes it after each.
+// a wait after failures of its own, and no rule has to say which of two
+// connections stays. Messages that wait for a peer go out in one frame, up
+// to 512 messages or 256 KiB; a message of more than 576 KiB goes in chunks of 256 KiB.
+// Smaller messages of its group wait behind it. Those of other groups go between two
+// chunks, and so do urgent ones. On Linux the system holds no more than 128 KiB of a
+// connection unsent, since nothing overtakes what was written.
+//
+// Each node says in its hello where it listens. So a node that is not in the
+// configuration can be answered: PeerAddress has its address, SetPeer takes it.
+// A message to a node whose address is not known is dropped, counted and logged.
 //
 // # Identity
 //
@@ -42,11 +48,11 @@
 // # Guarantees
 //
 // Those of package transport. A message whose chunks were cut off by a failure is
-// sent again from its beginning, others that were under way are lost. Small
-// messages of one group to one peer arrive in order as long as the stream stands.
-// Memory for each peer is bounded by the queues and MessageBytesMax, on both ends,
-// whatever the peer sends, and by ReassemblyBytesMax for all chunks together. While
-// a peer cannot be reached nothing waits for it.
+// sent again from its beginning, others that were under way are lost. When a frame
+// has come along a new stream of a peer, frames that are left of an older one are
+// dropped. Memory for each peer is bounded by the queues and MessageBytesMax, on both
+// ends, whatever the peer sends, and by ReassemblyBytesMax for all chunks together.
+// While a peer cannot be reached nothing waits for it.
 //
 // # Orders
 //

@@ -12,8 +12,8 @@ import (
 type lane struct {
 	class  transport.Class
 	list   []transport.Message
-	next   int // the first one that has not been sent
-	offset int // of that one, where it goes in chunks: so much was sent
+	next   int // the first message that has not been sent
+	offset int // so much of that message was sent, where it goes in chunks
 }
 
 func (l *lane) empty() bool                { return l.next == len(l.list) }
@@ -44,10 +44,10 @@ func (l *lane) sent(taken []transport.Message) {
 // line is the lanes of one class that have something to send, by what they send
 // next. Lanes take turns.
 type line struct {
-	lanes   map[uint64]*lane // by group, with those that have nothing to send
-	small   []*lane          // a message that goes whole
-	waiting []*lane          // one that goes in chunks, and has not begun
-	active  []*lane          // one that goes in chunks
+	lanes   map[uint64]*lane // by group, also lanes that have nothing to send
+	small   []*lane          // next: a message that goes whole
+	waiting []*lane          // next: a message in chunks that has not begun
+	active  []*lane          // next: a chunk
 	chunked bool             // the frame before this was a chunk
 }
 

@@ -7,7 +7,7 @@ import "time"
 const (
 	protocol          = 1                                // the version of transport.proto
 	frameMessagesMax  = 512                              // so many take less long than a round trip in one machine
-	frameBytes        = 256 << 10                        // likewise: no more is added to a frame of that size
+	frameBytes        = 256 << 10                        // no message is added to a frame of that size, for the same reason
 	frameBytesMax     = 1<<20 + 64<<10                   // that is taken: nodes of the version before send payloads of 1 MiB whole
 	frameOverhead     = 64                               // what frames one message or chunk, at most
 	aloneBytes        = 64 << 10                         // a message of that size goes in a frame of its own, which saves a copy

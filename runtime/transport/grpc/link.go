@@ -62,8 +62,8 @@ func (l *link) run() {
 	}
 }
 
-// dropped counts messages that the queue has not taken. The log says so unless it
-// says that there is no connection.
+// dropped counts messages that the queue has not taken. They are logged while the
+// peer is connected; otherwise the log says why it is not.
 func (l *link) dropped(m misfits) {
 	l.peer.count.Dropped.Add(uint64(m.all()))
 	t := l.transport
@@ -82,7 +82,7 @@ func (l *link) tooLarge(most int) {
 		"peer", l.peer.name, "bytes_max", most)
 }
 
-// drop lets fall what waits, and what is sent from now on.
+// drop drops the messages that wait, and closes the queue until the next stream.
 func (l *link) drop() {
 	l.peer.count.Dropped.Add(uint64(l.queue.close()))
 	l.outbox.drop()

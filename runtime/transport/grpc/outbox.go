@@ -6,7 +6,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// outbox makes frames of what waits for a peer. It is used by one goroutine.
+// outbox makes frames of the messages that wait for a peer. It is used by one goroutine.
 // Classes take turns as transport.Turns says. Within a class a frame of small
 // messages and a chunk take turns, so that neither waits for more than one of the
 // other, and so do the groups.
@@ -117,7 +117,7 @@ func (o *outbox) promote() {
 	bulk.active = bulk.active[:0]
 }
 
-// frame makes the next frame; load has said that there is one.
+// frame makes the next frame, after load has returned true.
 func (o *outbox) frame() outgoing {
 	class := o.turns.Next(o.lines[transport.Urgent].ready(), o.lines[transport.Ordered].ready(), o.lines[transport.Bulk].ready())
 	l := &o.lines[class]
@@ -128,8 +128,8 @@ func (o *outbox) frame() outgoing {
 	return o.smallFrame(l)
 }
 
-// smallFrame fills a frame with small messages. One that is not so small goes
-// alone, and is not copied.
+// smallFrame fills a frame with small messages. A message of aloneBytes goes alone,
+// and is not copied.
 func (o *outbox) smallFrame(l *line) outgoing {
 	o.runs = o.runs[:0]
 	left := room{messages: frameMessagesMax, bytes: frameBytes}
@@ -170,7 +170,7 @@ func (o *outbox) chunkFrame(one *lane) outgoing {
 	}
 }
 
-// done takes note of what has become of a frame. A message is not sent again if
+// done ends a frame, which was sent or not. A message is not sent again if
 // its last part may have arrived.
 func (o *outbox) done(f outgoing, sent bool) {
 	if one := f.chunked; one != nil {

@@ -92,7 +92,7 @@ func (q *queue) close() (dropped int) {
 	return dropped
 }
 
-// count is how many messages wait, with those that are taken out and not done.
+// count is how many messages wait, also messages that are taken out and not done.
 func (q *queue) count() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
