@@ -70,7 +70,7 @@ func TestErrorsThatPanic(t *testing.T) {
 
 // pretender is an update that fails with an error of this package's, of which a
 // client would think that it says something about its session.
-type pretender struct{ hollowUpdate }
+type pretender struct{}
 
 func (*pretender) Update(*hollowState) error { return fsm.ErrSessionExpired }
 
