@@ -59,6 +59,9 @@ func (p *part) maker(q *processor) {
 		loop = append(loop, set(sel(x, "out", "links"), p.joinerOf(q)))
 	}
 	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), p.outOf(q)))
+	if q.Machine != nil && q.Machine.State != "" {
+		loop = append(loop, sel(x, "p", "Join").Call(ref(x, "Unit")))
+	}
 	if q.exchangesSender() {
 		loop = append(loop, set(sel(x, "out", "life"), sel(x, "Life").Call()))
 	}

@@ -108,18 +108,22 @@ func TestOnADisk(t *testing.T) {
 
 // TestWhichNode: the file says who the nodes are, and not which of them this is.
 func TestWhichNode(t *testing.T) {
-	if _, err := New(Processors{}); err == nil || !strings.Contains(err.Error(), "n1, n2, n3") {
-		t.Errorf("New returns %v", err)
-	}
-	t.Setenv("TOPOGEN_NODE", "n2")
-	if _, err := New(Processors{}); err != nil {
-		t.Errorf("New returns %v", err)
+	for node, want := range map[string]string{"": "n1, n2, n3? Set TOPOGEN_NODE", "n4": `n1, n2, n3, got "n4"`, "n2": "node.pem"} {
+		t.Setenv("TOPOGEN_NODE", node)
+		t.Setenv("TOPOGEN_RAFT_DIR", t.TempDir())
+		top, err := New(Processors{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := top.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("node %q: Run returns %v", node, err)
+		}
 	}
 }
 
 // TestUnderAStepper: without a disk, in one goroutine.
 func TestUnderAStepper(t *testing.T) {
-	t.Setenv("TOPOGEN_NODE", "n1")
+	t.Setenv("TOPOGEN_NODE", "")
 	for seed := range uint64(3) {
 		answers := 0
 		top, err := New(Processors{Bank: func(topo.Instance) (*Bank, error) {

@@ -46,6 +46,21 @@ func TestFromOutside(t *testing.T) {
 	})
 }
 
+// TestBeforeTheFirstStep: what a test has in hand it can use.
+func TestBeforeTheFirstStep(t *testing.T) {
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := top.Sum().Propose(t.Context(), 7); !errors.Is(err, fsm.ErrNotRunning) {
+		t.Errorf("nothing runs, and Propose returns %v", err)
+	}
+	top.Stepper(1)
+	if sum, err := top.Sum().Propose(t.Context(), 7); sum != 7 || err != nil {
+		t.Errorf("Propose returns %d, %v", sum, err)
+	}
+}
+
 // TestUnderAStepper ends when it is stopped.
 func TestUnderAStepper(t *testing.T) {
 	top, err := New(Processors{})

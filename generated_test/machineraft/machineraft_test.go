@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 
 // TestNoStepper: the nodes of kind raft have goroutines of their own.
 func TestNoStepper(t *testing.T) {
-	t.Setenv("TOPOGEN_NODE", "n1")
+	t.Setenv("TOPOGEN_NODE", "")
 	top, err := New(Processors{})
 	if err != nil {
 		t.Fatal(err)

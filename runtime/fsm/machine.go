@@ -31,6 +31,7 @@ type Machine[S, U, R any] struct {
 	logged    bool    // entries of a log say where and when updates happen
 	direct    bool    // Update is called, and nothing is checked
 	now       int64   // without a log: the time of the last update that asked for it
+	clock     func() time.Time
 	checks    *checks // nil: what updates promise is not checked here
 }
 
@@ -47,7 +48,7 @@ func NewMachine[S, U, R any](d Definition[S, U, R]) *Machine[S, U, R] {
 
 // newMachine makes one that checks nothing.
 func newMachine[S, U, R any](d *Definition[S, U, R], logged bool) *Machine[S, U, R] {
-	return &Machine[S, U, R]{of: d, logged: logged, direct: d.UpdateAt == nil}
+	return &Machine[S, U, R]{of: d, logged: logged, direct: d.UpdateAt == nil, clock: time.Now}
 }
 
 // State returns the state, which is the machine's: whoever changes it changes what
@@ -172,7 +173,7 @@ func (m *Machine[S, U, R]) call(u *U, e Entry) (R, error) {
 		return m.of.Update(u, &m.state)
 	}
 	if !m.logged {
-		m.now = max(m.now, time.Now().UnixNano())
+		m.now = max(m.now, m.clock().UnixNano())
 		e.Time = m.now
 	}
 	return m.of.UpdateAt(u, &m.state, e)

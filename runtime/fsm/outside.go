@@ -14,6 +14,7 @@ type Status struct {
 
 // Status returns how the processor stands.
 func (p *Processor[S, U, R]) Status() Status {
+	p.begin()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{Running: p.running() == nil}
@@ -39,6 +40,7 @@ func (p *Processor[S, U, R]) ProposeResult(ctx context.Context, update U) (Resul
 	if err := ctx.Err(); err != nil {
 		return Result[R]{}, err
 	}
+	p.begin()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.running(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // updatesPerTurn bounds what a turn applies of [Updates], so that the other
@@ -17,6 +18,15 @@ type Host interface {
 	Wake()         // from any goroutine: Answer is called in a turn, soon
 	Stepped() bool // the whole topology runs in one goroutine
 }
+
+// Steps is what a [Host] has besides that may run under a Stepper.
+type Steps interface {
+	Clock
+	Begin() // from any goroutine: under a Stepper all processors are started, if they were not
+}
+
+// Clock is that of the topology: under a Stepper the Stepper's.
+type Clock interface{ Time() time.Time }
 
 // Answers is how a processor sends along its edges to its controller.
 type Answers[U, R any] interface {
@@ -32,6 +42,7 @@ type Answers[U, R any] interface {
 type Processor[S, U, R any] struct {
 	mu      sync.Mutex        // held by whoever is in the machine: a turn, or somebody from outside
 	machine *Machine[S, U, R] // nil: a zero Processor, which is none
+	joined  Host              // the one that is to come
 	host    Host              // nil before Start
 	closed  bool
 	answers []answer[U, R] // not sent yet
@@ -53,6 +64,14 @@ func NewProcessor[S, U, R any](d Definition[S, U, R]) *Processor[S, U, R] {
 
 var errNoDefinition = errors.New("fsm: the processor must be made by NewProcessor, got a zero one")
 
+// Join says which pool the processor is to run in: under a Stepper it can be used before
+// the first step.
+func (p *Processor[S, U, R]) Join(host Host) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.joined = host
+}
+
 // Start makes the processor ready, with the pool that it runs in.
 func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 	p.mu.Lock()
@@ -61,7 +80,20 @@ func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 		return errNoDefinition
 	}
 	p.host = host
+	if c, ok := host.(Clock); ok {
+		p.machine.clock = c.Time
+	}
 	return nil
+}
+
+// begin has the topology begin, where it runs under a Stepper and has not.
+func (p *Processor[S, U, R]) begin() {
+	p.mu.Lock()
+	host, begun := p.joined, p.host != nil || p.closed
+	p.mu.Unlock()
+	if s, ok := host.(Steps); ok && !begun {
+		s.Begin()
+	}
 }
 
 // Close ends it. What it holds can still be read.

@@ -1,6 +1,10 @@
 package pool
 
-import "github.com/topogen/topogen/runtime/internal/bug"
+import (
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
 
 // An instance whose answers come from goroutines of its own, such as a node that
 // waits for a disk and for other machines, has three words for it: Owe keeps its
@@ -38,6 +42,27 @@ func (u *Unit) Paid() {
 // Stepped reports whether the unit runs under a Stepper: then it is to have no
 // goroutines.
 func (u *Unit) Stepped() bool { return u.proc.pool.stepper != nil }
+
+// Begin calls Init of all instances, where the unit runs under a Stepper that has not
+// taken its first step. Any goroutine may call it.
+func (u *Unit) Begin() {
+	s := u.proc.pool.stepper
+	if s == nil || s.begun.Load() {
+		return // it has begun, or is about to in the goroutine that calls this
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin()
+}
+
+// Time is the time of day; under a Stepper that of the Stepper's clock. Any goroutine may
+// call it.
+func (u *Unit) Time() time.Time {
+	if p := u.proc.pool; p.stepper != nil {
+		return p.time(p.clock())
+	}
+	return time.Now()
+}
 
 // woken calls Woken where the unit may send. As for Ping, that is when no queue
 // within its group is full either: else many answers at once would be more than a

@@ -32,7 +32,7 @@ type Stepper struct {
 	served []*Unit // that are not done, in file order
 	err    error
 	over   bool
-	begun  bool
+	begun  atomic.Bool
 	inStep bool
 	steps  uint64
 	trace  func(step uint64, processor string, instance int)
@@ -152,10 +152,9 @@ func (s *Stepper) Err() error {
 
 // begin calls Init, once.
 func (s *Stepper) begin() {
-	if s.begun {
+	if s.begun.Swap(true) {
 		return
 	}
-	s.begun = true
 	s.pool.prepare(context.Background())
 	if err := s.pool.initAll(nil); err != nil {
 		s.pool.finish(err)

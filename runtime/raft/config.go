@@ -25,7 +25,8 @@ const (
 )
 
 // Config says where a machine is kept. Generated code fills it from the topology
-// file; FromEnvironment and the program may change it before [New].
+// file; FromEnvironment and the program may change it before [New]. What depends on the
+// host (Node, Dir, the files of TLS) is asked for by Start, and not under a Stepper.
 type Config struct {
 	Topology string // name in the file
 	Group    string // of the machines that are one; default: the processor's name
@@ -112,38 +113,43 @@ func (c *Config) FromEnvironment() error {
 	return nil
 }
 
-// check completes c, and says what is wrong with it.
+// check fills in defaults, and says what is wrong with c on whatever host.
 func (c *Config) check() error {
 	c.ElectionTimeout = cmp.Or(c.ElectionTimeout, defaultElection)
 	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	names := strings.Join(slices.Sorted(maps.Keys(c.Peers)), ", ")
-	_, listed := c.Peers[c.Node]
 	switch {
 	case len(c.Peers) == 0 && c.Join:
 		return errors.New("raft: to join a group, Peers must say where some of its members are")
 	case len(c.Peers) == 0:
 		c.Node = cmp.Or(c.Node, alone)
 		c.Forward = true // there is no other to be asked: a proposal waits until the node leads
-	case c.Node == "":
-		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", names, VariableNode)
-	case !listed:
-		return fmt.Errorf("raft: %q is none of the nodes %s", c.Node, names)
 	case c.Prefer != "" && c.Peers[c.Prefer] == "" && !c.Join:
-		return fmt.Errorf("raft: Config.Prefer must be one of the nodes %s, got %q", names, c.Prefer)
+		return fmt.Errorf("raft: Config.Prefer must be one of the nodes %s, got %q", c.names(), c.Prefer)
 	case c.Sync != wal.Always:
 		return errors.New("raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too")
 	}
-	switch {
-	case c.Dir == "" && c.Log == nil:
-		return errors.New("raft: Config.Dir is missing: the folder of the log")
-	case c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat:
+	if c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat {
 		return fmt.Errorf("raft: an election timeout of %v is less than two heartbeats of %v", c.ElectionTimeout, c.Heartbeat)
+	}
+	return nil
+}
+
+// complete says what c lacks to be started on this host. It was checked.
+func (c *Config) complete() error {
+	if c.Dir == "" && c.Log == nil {
+		return errors.New("raft: Config.Dir is missing: the folder of the log")
 	}
 	if len(c.Peers) == 0 {
 		return nil
+	}
+	if c.Node == "" {
+		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", c.names(), VariableNode)
+	}
+	if _, listed := c.Peers[c.Node]; !listed {
+		return fmt.Errorf("raft: Config.Node, or %s, must be one of the nodes %s, got %q", VariableNode, c.names(), c.Node)
 	}
 	c.above, c.Dir = c.Dir, filepath.Join(c.Dir, c.Node)
 	if c.Transport != nil {
@@ -151,6 +157,9 @@ func (c *Config) check() error {
 	}
 	return c.checkTLS()
 }
+
+// names are those of the peers.
+func (c *Config) names() string { return strings.Join(slices.Sorted(maps.Keys(c.Peers)), ", ") }
 
 // checkTLS completes what nodes show each other, and says what is wrong with it.
 func (c *Config) checkTLS() error {

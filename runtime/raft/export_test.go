@@ -9,6 +9,14 @@ import (
 
 // The simulation runs the loops of a node itself, in place of goroutines.
 
+// Complete is what New and Start check of c.
+func (c Config) Complete() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return c.complete()
+}
+
 // NewNode is StartNode without goroutines; Begin has to be called.
 func NewNode(c NodeConfig) (*Node, error) { return newNode(c) }
 

@@ -60,10 +60,10 @@ func TestTLSOfAConfig(t *testing.T) {
 		{topology: "Bank", cert: "c", key: "k", ca: "a", domain: "example.org"},
 		{topology: "Bank", cert: "c", key: "k", ca: "a", want: `trust_domain, or TOPOGEN_RAFT_TRUST_DOMAIN, whose default is the name of the topology: "Bank" is no trust domain: want lower case letters, digits, '.', '-' and '_', as in example.org`},
 	} {
-		_, err := raft.New(raft.Config{
+		err := raft.Config{
 			Topology: c.topology, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:1"}, Dir: filepath.Join(t.TempDir(), "log"),
 			TLSCert: c.cert, TLSKey: c.key, TLSCA: c.ca, TrustDomain: c.domain,
-		}, listsDefinition)
+		}.Complete()
 		want := "<nil>"
 		if c.want != "" {
 			want = "raft: " + c.want

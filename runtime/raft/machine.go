@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -27,16 +28,34 @@ type Machine[S, U, R any] struct {
 
 	scratches sync.Pool // of *scratch[U, R]
 
-	mu     sync.Mutex
-	node   *Node // nil before Start, and under a Stepper
-	leave  func() error
-	closed bool
+	mu      sync.Mutex
+	node    *Node    // nil before Start, and under a Stepper
+	stepped *stepped // nil before Start, and unless under a Stepper
+	leave   func() error
+	closed  bool
 
 	inTopology[S, U, R]
 }
 
-// New makes a machine; Start starts it. The definition must have codecs: they write
-// the state, the updates and their results, for the log and for others.
+// engine is what a machine is driven by: a Node, or what stands for one under a Stepper.
+type engine interface {
+	newCall() *call
+	propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error)
+	proposeAs(ctx context.Context, client, sequence uint64, data []byte) (fsm.Applied, error)
+	read(ctx context.Context, lease bool, f func()) error
+	view(f func())
+	wait(ctx context.Context, index uint64) error
+	leader() string
+	Status() Status
+	ChangeMembers(ctx context.Context, changes ...Change) error
+	TransferLeader(ctx context.Context, to string) error
+	Snapshot(ctx context.Context) (index uint64, err error)
+	Err() error
+}
+
+// New makes a machine; Start starts it, and says what of the configuration is missing on
+// this host: which node it is, the folder, certificates. The definition must have codecs:
+// they write the state, the updates and their results, for the log and for others.
 func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -50,23 +69,33 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 	return m, nil
 }
 
+// Join says which pool the machine is a processor of, before it is started: under a
+// Stepper the machine can be used before the first step.
+func (m *Machine[S, U, R]) Join(host fsm.Host) { m.host = host }
+
 // Start opens the log, restores the state from it, and begins to talk to the
 // other members. host is the pool that the machine is a processor of; nil: none.
-// It does not wait for a leader.
+// It does not wait for a leader. Under a Stepper it needs no more than New: all is in
+// memory.
 func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
 		return errNodeStopped
-	case m.node != nil:
+	case m.node != nil || m.stepped != nil:
 		return errors.New("raft: the machine was started before")
 	}
 	m.host = host
 	if host != nil && host.Stepped() {
-		return nil // everything in one goroutine, and in memory
+		m.stepped = newStepped(cmp.Or(m.config.Node, alone), m.machine, host)
+		return nil
 	}
-	node, leave, err := openNode(&m.config, m.machine)
+	c := m.config
+	if err := c.complete(); err != nil {
+		return err
+	}
+	node, leave, err := openNode(&c, m.machine)
 	if err != nil {
 		return err
 	}
@@ -151,6 +180,9 @@ func (m *Machine[S, U, R]) Close() error {
 	node, leave := m.node, m.leave
 	closed := m.closed
 	m.closed = true
+	if m.stepped != nil {
+		m.stepped.close()
+	}
 	m.mu.Unlock()
 	if node == nil || closed {
 		return nil
@@ -172,6 +204,27 @@ func (m *Machine[S, U, R]) running() (*Node, error) {
 	return m.node, nil
 }
 
+// engine is what drives the machine, or why nothing does.
+func (m *Machine[S, U, R]) engine() (engine, error) {
+	m.mu.Lock()
+	host, begun := m.host, m.node != nil || m.stepped != nil || m.closed
+	m.mu.Unlock()
+	if s, ok := host.(fsm.Steps); ok && !begun {
+		s.Begin()
+	}
+	m.mu.Lock()
+	stepped := m.stepped
+	m.mu.Unlock()
+	if stepped != nil {
+		return stepped, nil
+	}
+	n, err := m.running()
+	if err != nil {
+		return nil, err // and no *Node in the interface
+	}
+	return n, nil
+}
+
 // Propose applies an update, and returns what its method Update has returned. It
 // waits for a leader, a majority and room, as long as ctx lives. An error is the
 // update's own, or one of package fsm: fsm.OutcomeKnown says whether it tells what
@@ -184,16 +237,16 @@ func (m *Machine[S, U, R]) Propose(ctx context.Context, u U) (R, error) {
 // ProposeResult is Propose, and says as well where in the log the update is. The
 // error is also in the result.
 func (m *Machine[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R], error) {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return m.result(fsm.Applied{Err: err})
 	}
-	c := n.newCall()
+	c := e.newCall()
 	if c.data, err = m.encode(c.data[:0], u); err != nil {
 		c.release()
 		return m.result(fsm.Applied{Err: err})
 	}
-	a, err := n.propose(ctx, Update, c)
+	a, err := e.propose(ctx, Update, c)
 	a.Err = err
 	return m.result(a)
 }
@@ -254,12 +307,12 @@ const updateBytesMax = 16 << 20
 // OpenSession opens a session, whose number ProposeAs takes. It is kept with the
 // state: as long as it is used more often than some ten thousand others.
 func (m *Machine[S, U, R]) OpenSession(ctx context.Context) (session uint64, err error) {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return 0, err
 	}
 	key := nonce()
-	a, err := n.proposeAs(ctx, key, 0, nil)
+	a, err := e.proposeAs(ctx, key, 0, nil)
 	return a.Client, err
 }
 
@@ -269,7 +322,7 @@ func (m *Machine[S, U, R]) OpenSession(ctx context.Context) (session uint64, err
 // other, with growing numbers from 1 on; an answer is kept until it asks for the
 // next.
 func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence uint64, u U) (fsm.Result[R], error) {
-	n, err := m.running()
+	e, err := m.engine()
 	if err == nil && sequence == 0 {
 		err = errors.New("raft: sequences begin at 1")
 	}
@@ -280,7 +333,7 @@ func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence uint
 	if err != nil {
 		return m.result(fsm.Applied{Err: err})
 	}
-	a, err := n.proposeAs(ctx, session, sequence, data)
+	a, err := e.proposeAs(ctx, session, sequence, data)
 	a.Err = err
 	return m.result(a)
 }
@@ -312,11 +365,11 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence uint64, data []by
 // does, not even the node's own next ones: it is to be quick, must not change the
 // state, nor keep what it points to, nor call the machine.
 func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return err
 	}
-	return n.read(ctx, false, func() { m.machine.View(f) })
+	return e.read(ctx, false, func() { m.machine.View(f) })
 }
 
 // LeaseRead is Read without a question to the majority, where this node leads and a
@@ -325,54 +378,62 @@ func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 // its machine is suspended. Where one does, a read may miss what another leader has
 // acknowledged meanwhile.
 func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return err
 	}
-	return n.read(ctx, true, func() { m.machine.View(f) })
+	return e.read(ctx, true, func() { m.machine.View(f) })
 }
 
 // Wait waits until this node has applied the log up to an index, such as that of an
 // update which another node has applied: Stale then sees it.
 func (m *Machine[S, U, R]) Wait(ctx context.Context, index uint64) error {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return err
 	}
-	return n.wait(ctx, index)
+	return e.wait(ctx, index)
 }
 
 // Stale calls f with the state as this node has it: it may lack what others have
 // acknowledged. It does not wait for anybody.
 func (m *Machine[S, U, R]) Stale(f func(*S)) error {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return err
 	}
+	e.view(func() { m.machine.View(f) })
+	return nil
+}
+
+// view calls f while the state machine does not change.
+func (n *Node) view(f func()) {
 	n.state.RLock()
 	defer n.state.RUnlock()
-	m.machine.View(f)
-	return nil
+	f()
 }
 
 // Leader is the leader that this node knows of: a hint, as it may have changed.
 func (m *Machine[S, U, R]) Leader() (name string, ok bool) {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return "", false
 	}
-	name = n.status.Load().Leader
+	name = e.leader()
 	return name, name != ""
 }
+
+// leader is the leader that the node knows of.
+func (n *Node) leader() string { return n.status.Load().Leader }
 
 // Status is what the node knows. It waits a heartbeat for the node at most; one
 // whose disk hangs is shown as it was.
 func (m *Machine[S, U, R]) Status() Status {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return Status{Node: m.config.Node, Role: "stopped"}
 	}
-	return n.Status()
+	return e.Status()
 }
 
 // Status is what the node knows.
@@ -391,11 +452,11 @@ func (n *Node) Status() Status {
 // ChangeMembers changes who belongs to the group, all at once, and returns when
 // that is done. Only the leader takes it.
 func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change) error {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return err
 	}
-	return n.ChangeMembers(ctx, changes...)
+	return e.ChangeMembers(ctx, changes...)
 }
 
 // ChangeMembers changes who belongs to the group.
@@ -422,11 +483,11 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 // TransferLeader makes another member the leader, and returns when it is, or ctx
 // ends. A node that does not lead may ask for itself alone.
 func (m *Machine[S, U, R]) TransferLeader(ctx context.Context, to string) error {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return err
 	}
-	return n.TransferLeader(ctx, to)
+	return e.TransferLeader(ctx, to)
 }
 
 // TransferLeader makes another member the leader.
@@ -461,11 +522,11 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 
 // Snapshot takes a snapshot now, and returns the index up to which it holds the log.
 func (m *Machine[S, U, R]) Snapshot(ctx context.Context) (index uint64, err error) {
-	n, err := m.running()
+	e, err := m.engine()
 	if err != nil {
 		return 0, err
 	}
-	return n.Snapshot(ctx)
+	return e.Snapshot(ctx)
 }
 
 // Snapshot takes a snapshot now.

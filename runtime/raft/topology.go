@@ -26,9 +26,6 @@ type inTopology[S, U, R any] struct {
 	settled   int             // groups of them that were, and Paid was not called for
 	spare     []*group        // used again
 	failed    error           // of one of them
-
-	batch fsm.Batch // under a Stepper
-	index uint64
 }
 
 // ask is a proposal of the controller.
@@ -80,8 +77,14 @@ func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 		return nil
 	}
 	t.host.Owe()
-	if t.host.Stepped() {
-		return t.step(Update, a.data, a)
+	if s := t.m.stepped; s != nil {
+		r, err := s.command(context.Background(), Update, a.data) // it does not wait
+		if s.Err() != nil {
+			return err
+		}
+		r.Err = err
+		a.Done(r)
+		return nil
 	}
 	n, err := t.m.running()
 	if err != nil {
@@ -139,12 +142,15 @@ func (t *inTopology[S, U, R]) settle(g *group) {
 func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
 	g.left.Store(int64(len(g.list)))
 	t.host.Owe()
-	if t.host.Stepped() {
+	if s := t.m.stepped; s != nil {
 		t.open += len(g.list)
-		for i := range g.list {
-			if err := t.step(g.list[i].kind, g.list[i].data, g); err != nil {
+		for _, p := range slices.Clone(g.list) { // the last one's answer empties it
+			r, err := s.command(context.Background(), p.kind, p.data)
+			if s.Err() != nil {
 				return err
 			}
+			r.Err = err
+			g.Done(r)
 		}
 		return nil
 	}
@@ -156,37 +162,6 @@ func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
 		return err
 	}
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, g.list...) })
-}
-
-// step is what a proposal comes to under a Stepper: it is applied at once.
-func (t *inTopology[S, U, R]) step(kind Kind, data []byte, w Waiter) error {
-	const client = 1 << 20 // the session that the first command of the first entry opens
-	if t.index == 0 {
-		t.index = 1
-		t.batch.Reset(0)
-		t.batch.Open(1)
-		if err := t.m.machine.Apply(t.index, 1, t.batch.Bytes(), func(uint64, uint64, fsm.Applied) {}); err != nil {
-			return err
-		}
-	}
-	t.index++
-	t.batch.Reset(0)
-	switch sequence := t.index; kind {
-	case Update:
-		t.batch.Update(client, sequence, sequence, data)
-	case Add:
-		t.batch.Add(client, sequence, sequence, data)
-	case Commit:
-		t.batch.Commit(client, sequence, sequence)
-	case Revert:
-		t.batch.Revert(client, sequence, sequence)
-	}
-	var result fsm.Applied
-	if err := t.m.machine.Apply(t.index, 1, t.batch.Bytes(), func(_, _ uint64, r fsm.Applied) { result = r }); err != nil {
-		return err
-	}
-	w.Done(result)
-	return nil
 }
 
 // ReceiveUpdates adds updates: applied, and not yet committed. After an error of a
@@ -239,13 +214,11 @@ func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.Get
 		return err
 	}
 	u := fsm.Upcoming[U]{Proposer: m.Proposer}
-	if n := t.m.node; n != nil {
-		n.state.RLock()
-		u.Updates = t.m.machine.Upcoming()
-		n.state.RUnlock()
-	} else {
-		u.Updates = t.m.machine.Upcoming()
+	e, err := t.m.engine()
+	if err != nil {
+		return err
 	}
+	e.view(func() { u.Updates = t.m.machine.Upcoming() })
 	t.answering.Lock()
 	t.upcoming = append(t.upcoming, u)
 	t.answering.Unlock()
@@ -299,6 +272,9 @@ func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
 	}
 	if failed != nil {
 		return fmt.Errorf("raft: an update of the controller: %w", failed)
+	}
+	if s := t.m.stepped; s != nil {
+		return s.Err()
 	}
 	if n := t.m.node; n != nil {
 		return n.Err() // nil while it runs

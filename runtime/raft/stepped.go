@@ -1,0 +1,200 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// stepped is what a Machine has in place of a Node where its topology runs under a
+// Stepper: a group of one, in memory, that always leads. What is proposed is applied at
+// once, in the goroutine of the caller, so nothing of it waits.
+type stepped struct {
+	name    string
+	machine StateMachine
+	now     func() time.Time
+	wake    func() // Answer is called, which returns err
+
+	state    sync.RWMutex // held for writing while the state machine changes
+	batch    fsm.Batch
+	index    uint64 // of the last entry
+	snapshot uint64 // of the last entry that Snapshot was called behind
+	client   uint64 // session of what is proposed here; 0: none is open
+	sequence uint64
+	closed   bool
+	err      error // why nothing can be applied any more
+}
+
+// steppedTerm is the term of all entries: nobody else is ever elected.
+const steppedTerm = 1
+
+func newStepped(name string, machine StateMachine, host fsm.Host) *stepped {
+	s := &stepped{name: name, machine: machine, wake: host.Wake, now: time.Now}
+	if c, ok := host.(fsm.Clock); ok {
+		s.now = c.Time
+	}
+	return s
+}
+
+// close ends proposals. What the state holds can still be read: in a test, that is
+// where all has come to an end.
+func (s *stepped) close() {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.closed = true
+}
+
+func (s *stepped) newCall() *call { return new(call) }
+
+func (s *stepped) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error) {
+	return s.command(ctx, kind, c.data)
+}
+
+// command applies a command in the machine's own session.
+func (s *stepped) command(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	a, err := s.own(ctx, kind, data)
+	if errors.Is(err, fsm.ErrSessionExpired) { // clients have used others since
+		s.client = 0
+		a, err = s.own(ctx, kind, data)
+	}
+	return a, err
+}
+
+func (s *stepped) own(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
+	if s.client == 0 {
+		opened, err := s.apply(ctx, func(b *fsm.Batch) { b.Open(s.index + 1) })
+		if err != nil {
+			return opened, err
+		}
+		s.client, s.sequence = opened.Client, 0
+	}
+	s.sequence++
+	client, sequence := s.client, s.sequence
+	return s.apply(ctx, func(b *fsm.Batch) {
+		switch kind {
+		case Update:
+			b.Update(client, sequence, sequence, data)
+		case Add:
+			b.Add(client, sequence, sequence, data)
+		case Commit:
+			b.Commit(client, sequence, sequence)
+		case Revert:
+			b.Revert(client, sequence, sequence)
+		}
+	})
+}
+
+// proposeAs applies an update in a client's session; the sequence 0 opens one.
+func (s *stepped) proposeAs(ctx context.Context, client, sequence uint64, data []byte) (fsm.Applied, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.apply(ctx, func(b *fsm.Batch) {
+		if sequence == 0 {
+			b.Open(client)
+		} else {
+			b.Update(client, sequence, sequence, data)
+		}
+	})
+}
+
+// apply applies an entry of one command. The caller holds the lock.
+func (s *stepped) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Applied, err error) {
+	switch {
+	case s.err != nil:
+		return a, fmt.Errorf("%w: %w", fsm.ErrStopped, s.err)
+	case s.closed:
+		return a, errNodeStopped
+	case ctx.Err() != nil:
+		return a, fmt.Errorf("raft: nothing was proposed: %w", ctx.Err())
+	}
+	s.batch.Reset(s.now().UnixNano())
+	command(&s.batch)
+	s.index++
+	if err := s.machine.Apply(s.index, steppedTerm, s.batch.Bytes(), func(_, _ uint64, r fsm.Applied) { a = r }); err != nil {
+		s.err = fmt.Errorf("raft: entry %d: %w", s.index, err)
+		s.wake()
+		return fsm.Applied{}, fmt.Errorf("%w: %w", fsm.ErrUnknown, s.err)
+	}
+	return a, a.Err
+}
+
+func (s *stepped) read(ctx context.Context, _ bool, f func()) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("raft: the read got no answer: %w", err)
+	}
+	s.view(f)
+	return nil
+}
+
+func (s *stepped) view(f func()) {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	f()
+}
+
+// wait does not wait: as long as it did, nothing would be applied.
+func (s *stepped) wait(_ context.Context, index uint64) error {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	if index > s.index {
+		return fmt.Errorf("raft: entry %d is not applied yet, the last one is %d: under a Stepper Wait does not wait", index, s.index)
+	}
+	return nil
+}
+
+func (s *stepped) leader() string { return s.name }
+
+// Status shows a member that leads itself.
+func (s *stepped) Status() Status {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	id := MemberID(s.name)
+	status := Status{
+		Node: s.name, ID: id, Role: "leader", Leader: s.name, Term: steppedTerm,
+		Commit: s.index, Applied: s.index, First: 1, Last: s.index, Snapshot: s.snapshot,
+		Members: []MemberStatus{{Member: Member{ID: id, Name: s.name}, Match: s.index, Active: true}},
+	}
+	if s.closed || s.err != nil {
+		status.Role, status.Leader = "stopped", ""
+	}
+	return status
+}
+
+// Err is what ends the topology.
+func (s *stepped) Err() error {
+	s.state.RLock()
+	defer s.state.RUnlock()
+	return s.err
+}
+
+var errStepped = fmt.Errorf("%w: under a Stepper a machine is the only member of its group", ErrMembers)
+
+func (s *stepped) ChangeMembers(context.Context, ...Change) error { return errStepped }
+
+func (s *stepped) TransferLeader(_ context.Context, to string) error {
+	if to == s.name {
+		return nil
+	}
+	return errStepped
+}
+
+// Snapshot writes the state, which finds what its codec cannot write, and keeps none of
+// it.
+func (s *stepped) Snapshot(ctx context.Context) (index uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	if _, err := s.machine.AppendSnapshot(nil); err != nil {
+		return s.index, err
+	}
+	s.snapshot = s.index
+	return s.index, nil
+}

@@ -1,0 +1,164 @@
+package raft_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// steppedHost is a pool under a Stepper that begins when the machine asks for it.
+type steppedHost struct {
+	begin func()
+	now   time.Time
+	woken int
+}
+
+func (*steppedHost) Owe()              {}
+func (*steppedHost) Paid()             {}
+func (h *steppedHost) Wake()           { h.woken++ }
+func (*steppedHost) Stepped() bool     { return true }
+func (h *steppedHost) Begin()          { h.begin() }
+func (h *steppedHost) Time() time.Time { return h.now }
+
+// stamps is a state that keeps when its updates were proposed.
+type stamps []int64
+
+// stamp is an update; one that lies changes the state and returns an error.
+type stamp struct{ lies bool }
+
+func (s *stamp) UpdateAt(state *stamps, e fsm.Entry) (int64, error) {
+	*state = append(*state, e.Time)
+	if s.lies {
+		return 0, errors.New("nothing has changed")
+	}
+	return e.Time, nil
+}
+
+func appendInt(b []byte, v *int64) ([]byte, error) { return binary.AppendVarint(b, *v), nil }
+func consumeInt(b []byte, v *int64) error          { *v, _ = binary.Varint(b); return nil }
+
+var stampDefinition = fsm.Definition[stamps, stamp, int64]{
+	UpdateAt: (*stamp).UpdateAt,
+	StateCodec: fsm.Codec[stamps]{
+		Append: func(b []byte, s *stamps) ([]byte, error) {
+			for _, v := range *s {
+				b = binary.AppendVarint(b, v)
+			}
+			return b, nil
+		},
+		Consume: func(b []byte, s *stamps) error {
+			for len(b) > 0 {
+				v, n := binary.Varint(b)
+				*s, b = append(*s, v), b[n:]
+			}
+			return nil
+		},
+	},
+	UpdateCodec: fsm.Codec[stamp]{
+		Append: func(b []byte, s *stamp) ([]byte, error) {
+			if s.lies {
+				b = append(b, 1)
+			}
+			return b, nil
+		},
+		Consume: func(b []byte, s *stamp) error { s.lies = len(b) > 0; return nil },
+	},
+	ResultCodec: fsm.Codec[int64]{Append: appendInt, Consume: consumeInt},
+}
+
+// steppedMachine is a machine of three nodes, of which the environment says nothing.
+func steppedMachine(t *testing.T) (*raft.Machine[stamps, stamp, int64], *steppedHost) {
+	t.Helper()
+	m, err := raft.New(raft.Config{
+		Topology: "test", Group: "stamps", Peers: map[string]string{"n1": "127.0.0.1:1", "n2": "127.0.0.1:2", "n3": "127.0.0.1:3"},
+	}, stampDefinition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &steppedHost{now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	h.begin = func() {
+		if err := m.Start(t.Context(), h); err != nil {
+			t.Error(err)
+		}
+	}
+	m.Join(h)
+	return m, h
+}
+
+// TestSteppedTime: updates have the time of the Stepper, and the machine begins when it
+// is first used.
+func TestSteppedTime(t *testing.T) {
+	m, h := steppedMachine(t)
+	begin := h.now
+	for i := range 3 {
+		h.now = begin.Add(time.Duration(i) * time.Hour)
+		if at, err := m.Propose(t.Context(), stamp{}); err != nil || at != h.now.UnixNano() {
+			t.Errorf("update %d at %d, %v", i, at, err)
+		}
+	}
+}
+
+// TestSteppedSession: the machine opens another session where clients have used so many
+// that its own was forgotten.
+func TestSteppedSession(t *testing.T) {
+	m, _ := steppedMachine(t)
+	for range 2 {
+		if _, err := m.Propose(t.Context(), stamp{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 10_001 {
+			if _, err := m.OpenSession(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n := 0
+	if err := m.Read(t.Context(), func(s *stamps) { n = len(*s) }); err != nil || n != 2 {
+		t.Errorf("%d updates, %v", n, err)
+	}
+}
+
+// TestSteppedEnds: what ends a node ends the machine, and Answer says so.
+func TestSteppedEnds(t *testing.T) {
+	m, h := steppedMachine(t)
+	if _, err := m.Propose(t.Context(), stamp{lies: true}); !errors.Is(err, fsm.ErrChanged) || fsm.OutcomeKnown(err) {
+		t.Errorf("Propose returns %v", err)
+	}
+	if err := m.Answer(nil); h.woken != 1 || !errors.Is(err, fsm.ErrChanged) {
+		t.Errorf("woken %d times, and Answer returns %v", h.woken, err)
+	}
+	if _, err := m.Propose(t.Context(), stamp{}); !errors.Is(err, fsm.ErrStopped) {
+		t.Errorf("Propose returns %v then", err)
+	}
+	if s := m.Status(); s.Role != "stopped" {
+		t.Errorf("it is %s", s.Role)
+	}
+}
+
+// TestSteppedAfterTheEnd: a test can look at what a topology has left.
+func TestSteppedAfterTheEnd(t *testing.T) {
+	m, _ := steppedMachine(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := m.Propose(ctx, stamp{}); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := m.Propose(ctx, stamp{}); !errors.Is(err, context.Canceled) || !fsm.OutcomeKnown(err) {
+		t.Errorf("with an ended context Propose returns %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Propose(t.Context(), stamp{}); !errors.Is(err, fsm.ErrStopped) {
+		t.Errorf("Propose returns %v", err)
+	}
+	n := 0
+	if err := m.Read(t.Context(), func(s *stamps) { n = len(*s) }); err != nil || n != 1 {
+		t.Errorf("%d updates, %v", n, err)
+	}
+}
