@@ -28,9 +28,9 @@ type Machine[S, U, R any] struct {
 	cleaned   uint64 // the number of log[0]
 	applied   uint64
 	committed uint64
-	logged    bool    // entries of a log say where and when updates happen
-	direct    bool    // Update is called, and nothing is checked
-	now       int64   // without a log: the time of the last update that asked for it
+	logged    bool  // entries of a log say where and when updates happen
+	direct    bool  // Update is called, and nothing is checked
+	now       int64 // without a log: the time of the last update that asked for it
 	clock     func() time.Time
 	checks    *checks // nil: what updates promise is not checked here
 }
