@@ -43,7 +43,7 @@ func MakeLog(dir string, entries int) (err error) {
 		index++
 		batch.Reset(int64(index))
 		if i == 0 {
-			batch.Open(1)
+			batch.OpenNode(1, 1)
 			client = index << 20 // as package fsm numbers it
 		} else {
 			batch.Update(client, uint64(i), uint64(i), update[:])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -64,7 +65,7 @@ type api struct {
 
 // newHandler serves
 //
-//	POST /sessions           opens a session
+//	POST /sessions?client=C  opens a session of a client, which has at most four
 //	POST /transfers          makes a transfer
 //	GET  /balances?prefix=P  what is in accounts now, whichever node is asked
 //	GET  /status             of this node
@@ -84,12 +85,17 @@ func newHandler(t *Topology) http.Handler {
 }
 
 func (a *api) openSession(w http.ResponseWriter, r *http.Request) {
-	number, err := a.ledger.OpenSession(r.Context())
+	client := r.FormValue("client")
+	if client == "" || len(client) > nameMax {
+		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("want the name of a client, of at most %d bytes", nameMax), true})
+		return
+	}
+	s, err := a.ledger.OpenSession(r.Context(), client)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	answer(w, http.StatusCreated, session{number})
+	answer(w, http.StatusCreated, session{s.Number()})
 }
 
 func (a *api) transfer(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +117,7 @@ func (a *api) transfer(w http.ResponseWriter, r *http.Request) {
 	}
 	var booked fsm.Result[Balances]
 	if q.Session != 0 {
-		booked, err = a.ledger.ProposeAs(r.Context(), q.Session, q.Sequence, t)
+		booked, err = a.ledger.ProposeAs(r.Context(), q.Session, q.Sequence, q.Sequence, t)
 	} else {
 		booked, err = a.ledger.ProposeResult(r.Context(), t)
 	}

@@ -54,7 +54,7 @@ func request(h http.Handler, method, path, body string) *httptest.ResponseRecord
 func TestRequests(t *testing.T) {
 	dir := t.TempDir()
 	h, stop := inProcess(t, dir)
-	w := request(h, "POST", "/sessions", "")
+	w := request(h, "POST", "/sessions?client=ann", "")
 	var s session
 	if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil || w.Code != 201 || s.Session == 0 {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -82,6 +82,7 @@ func TestRequests(t *testing.T) {
 		{"POST", "/transfers", `{"to":"ann","cents":1,"session":"5"}`, 400, `{"error":"a session and a sequence go together"`},
 		{"POST", "/transfers", `{"to":"ann","cents":1,"fee":5}`, 400, `{"error":"the body is no transfer`},
 		{"POST", "/transfers", `{"to":"` + strings.Repeat("a", bodyBytesMax) + `"}`, 400, `{"error":"the body is no transfer: http: request body too large"`},
+		{"POST", "/sessions", "", 400, `{"error":"want the name of a client`},
 		{"GET", "/transfers", "", 405, ""},
 		{"GET", "/status", "", 200, `{"node":"alone","role":"leader","leader":"alone","term":2,`},
 	} {

@@ -23,6 +23,7 @@ const (
 // client is a customer of the bank, with a session of its own: one request after the
 // other, each made again, at one node after the other, until it is answered.
 type client struct {
+	name    string // which the ledger knows it by
 	http    *http.Client
 	urls    func() []string // of the nodes that run
 	at      int             // the node that answered last
@@ -47,7 +48,7 @@ var errGone = errors.New("the session is forgotten")
 func (c *client) transfer(ctx context.Context, t Transfer) (Outcome, receipt, error) {
 	if c.session == 0 {
 		var s session
-		if err := c.ask(ctx, http.MethodPost, "/sessions", nil, &s); err != nil {
+		if err := c.ask(ctx, http.MethodPost, "/sessions?client="+url.QueryEscape(c.name), nil, &s); err != nil {
 			return Refused, receipt{}, err // nothing was proposed
 		}
 		c.session, c.sequence = s.Session, 0

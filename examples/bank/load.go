@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -32,7 +33,7 @@ type load struct {
 }
 
 func (l *load) newClient(at int) *client {
-	return &client{http: l.http, urls: l.urls, at: at, retries: &l.retries}
+	return &client{name: crand.Text(), http: l.http, urls: l.urls, at: at, retries: &l.retries}
 }
 
 // open brings in the money.

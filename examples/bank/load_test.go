@@ -140,7 +140,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.WriteHeader(504)
 	}))
 	defer server.Close()
-	c := &client{http: newHTTPClient(1), urls: func() []string { return []string{server.URL} }, retries: new(atomic.Int64)}
+	c := &client{name: "ann", http: newHTTPClient(1), urls: func() []string { return []string{server.URL} }, retries: new(atomic.Int64)}
 	if o, _, err := c.transfer(ctx, Transfer{"ann", "bob", 1}); o != Unknown || err == nil {
 		t.Errorf("it is %v, %v", o, err)
 	}
@@ -193,7 +193,7 @@ func TestClientAsksAgain(t *testing.T) {
 	dead.Close()
 	servers = slices.Insert(servers, 2, dead.URL)
 	var retries atomic.Int64
-	c := &client{http: newHTTPClient(1), urls: func() []string { return servers }, retries: &retries}
+	c := &client{name: "ann", http: newHTTPClient(1), urls: func() []string { return servers }, retries: &retries}
 	for sequence, from := range []string{"one", "two"} {
 		if o, r, err := c.transfer(t.Context(), Transfer{from, "bob", 1}); o != Booked || err != nil || r.Index != uint64(sequence+1) {
 			t.Errorf("%s: %v, %+v, %v", from, o, r, err)

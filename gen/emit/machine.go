@@ -44,9 +44,13 @@ func (p *part) aliases(q *processor) {
 			continue
 		}
 		alias := id(mustIdent(a.Name)).Op("=").Add(typeCode(a.Type))
-		if a.Name == q.Ident {
+		switch a.Name {
+		case q.Ident:
 			p.add(jen.Type().Add(alias))
-		} else {
+		case q.Ident + "Session":
+			p.doc("%s asks for updates of %s that are applied once, also where it asks again.", a.Name, q.Name)
+			p.add(jen.Type().Add(alias))
+		default:
 			messages = append(messages, alias)
 		}
 	}
@@ -140,9 +144,9 @@ func (p *part) definition(m *plan.Machine) code {
 
 // update is the method that changes the state, as a definition takes it.
 func (p *part) update(m *plan.Machine) code {
-	name, e := Ident("Update"), p.v("e")
+	name, e := mustIdent("Update"), p.v("e")
 	if m.At {
-		name = "UpdateAt"
+		name = mustIdent("UpdateAt")
 	}
 	if m.Result != "" {
 		return jen.Parens(pointer(typeCode(m.UpdateType))).Dot(string(name))

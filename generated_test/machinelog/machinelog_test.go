@@ -83,12 +83,12 @@ func TestOnADisk(t *testing.T) {
 			if _, err := top.Journal().Propose(ctx, model.Entry{}); !errors.Is(err, model.ErrEmpty) {
 				t.Errorf("an entry without a line: %v", err)
 			}
-			session, err := top.Ledger().OpenSession(ctx)
+			session, err := top.Ledger().OpenSession(ctx, "test")
 			if err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if _, err := top.Ledger().ProposeAs(ctx, session, 1, Transfer{To: "a", Cents: 101}); !errors.Is(err, ErrTooMuch) {
+				if _, err := top.Ledger().ProposeAs(ctx, session.Number(), 1, 1, Transfer{To: "a", Cents: 101}); !errors.Is(err, ErrTooMuch) {
 					t.Errorf("a large transfer: %v", err)
 				}
 			}

@@ -13,10 +13,14 @@ const positionBits = 20
 // value is an empty batch of the time 0. It is reused by Reset, and allocates
 // nothing when it has grown to what it needs.
 //
-// Each command but Open has a client, whose session it belongs to, a sequence,
-// which is unique in that session and starts at 1, and a floor: the lowest sequence
-// whose result the client waits for.
+// Each command but those that open a session has a client, which is the session's
+// number, a sequence, which is unique in that session and starts at 1, and a floor:
+// the lowest sequence whose result the client waits for.
 type Batch struct {
+	// Version is the version in which entries are written, for groups with members that
+	// know no newer one; 0: the newest. Reset heeds it.
+	Version byte
+
 	data []byte
 	n    int
 	last command // but for its update
@@ -24,37 +28,66 @@ type Batch struct {
 
 // Reset empties the batch. now is the proposer's wall clock in Unix nanoseconds.
 func (b *Batch) Reset(now int64) {
-	b.data = binary.AppendVarint(append(b.data[:0], entryVersion), now)
+	b.data = binary.AppendVarint(append(b.data[:0], b.version()), now)
 	b.n, b.last = 0, command{}
 }
 
-// Open opens a session. Its result has nonce in place of the client, and the
-// sequence 0; the client's number is in [Applied].
-func (b *Batch) Open(nonce uint64) {
-	b.command(command{kind: commandOpen, client: nonce})
-	b.data = binary.AppendUvarint(append(b.data, commandOpen), nonce)
+func (b *Batch) version() byte {
+	if b.Version == 0 {
+		return entryVersion
+	}
+	return b.Version
+}
+
+// Open opens a session of a client, whose name has 1 to 64 bytes. nonce is drawn at
+// random: where the command is repeated it stands for the same session. The result
+// has nonce in place of the client, and the sequence 0; the session's number is in
+// [Applied]. A client has at most 4 sessions: another one ends the one of them that
+// was used longest ago.
+func (b *Batch) Open(client string, nonce uint64) {
+	b.open(commandOpenClient, nonce)
+	if b.version() >= openersVersion {
+		b.data = append(binary.AppendUvarint(b.data, uint64(len(client))), client...)
+	}
+}
+
+// OpenNode opens a session of a node, whose number is not 0. It does not end by age,
+// nor by those that clients open.
+func (b *Batch) OpenNode(node, nonce uint64) {
+	b.open(commandOpenNode, nonce)
+	if b.version() >= openersVersion {
+		b.data = binary.AppendUvarint(b.data, node)
+	}
+}
+
+func (b *Batch) open(kind byte, nonce uint64) {
+	if b.version() < openersVersion {
+		kind = commandOpen
+	}
+	b.command(command{kind: kind, client: nonce})
+	b.data = binary.AppendUvarint(append(b.data, kind), nonce)
 }
 
 // Update applies an update and commits it, and with it those added before it.
 func (b *Batch) Update(client, sequence, floor uint64, update []byte) {
-	b.ordered(command{commandUpdate, client, sequence, floor, nil})
+	b.ordered(command{kind: commandUpdate, client: client, sequence: sequence, floor: floor})
 	b.bytes(update)
 }
 
 // Add applies an update and does not commit it.
 func (b *Batch) Add(client, sequence, floor uint64, update []byte) {
-	b.ordered(command{commandAdd, client, sequence, floor, nil})
+	b.ordered(command{kind: commandAdd, client: client, sequence: sequence, floor: floor})
 	b.bytes(update)
 }
 
 // Commit commits what was added.
 func (b *Batch) Commit(client, sequence, floor uint64) {
-	b.ordered(command{commandCommit, client, sequence, floor, nil})
+	b.ordered(command{kind: commandCommit, client: client, sequence: sequence, floor: floor})
 }
 
 // Revert undoes and drops what is not committed.
 func (b *Batch) Revert(client, sequence, floor uint64) {
-	b.ordered(command{commandRevert, client, sequence, floor, nil})
+	b.ordered(command{kind: commandRevert, client: client, sequence: sequence, floor: floor})
 }
 
 // Len returns the number of commands.

@@ -3,6 +3,7 @@ package fsm_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/fsm"
@@ -98,8 +99,8 @@ type updates struct {
 
 func newUpdates(clients, n int) *updates {
 	u := &updates{r: fsm.NewReplicated(bankDefinition, fsm.Options{}), n: n, index: 1}
-	for range clients {
-		u.batch.Open(0)
+	for i := range clients {
+		u.batch.Open(fmt.Sprint("client ", i), 0)
 	}
 	if err := u.r.Apply(1, 1, u.batch.Bytes(), func(_, _ uint64, a fsm.Applied) { u.clients = append(u.clients, a.Client) }); err != nil {
 		panic(err)

@@ -50,7 +50,7 @@ func applyNotes(t *testing.T, r *replicated, notes ...note) (errs []error) {
 func tryNotes(r *replicated, notes ...note) (errs []error, err error) {
 	index := r.Applied() + 1
 	var b fsm.Batch
-	b.Open(0)
+	b.Open("notes", index)
 	for i := range notes {
 		encoded, _ := noteCodec.Append(nil, &notes[i])
 		b.Update(index<<20, uint64(i)+1, 1, encoded)

@@ -5,17 +5,27 @@ package fsm
 //
 //	1  an update that returns an error is undone
 //	2  an update that returns an error has changed nothing
-const entryVersion = 2
+//	3  sessions belong to clients and nodes, and end by age
+const entryVersion = 3
 
-// The kinds of commands. All but commandOpen have a sequence and a floor; the two
-// with an update end with its length and its bytes.
+// openersVersion is the version from which on sessions have openers.
+const openersVersion = 3
+
+// The kinds of commands. All but those that open a session have a sequence and a
+// floor; the two with an update end with its length and its bytes.
 const (
-	commandOpen = iota + 1
+	commandOpen = iota + 1 // in entries of version 1 and 2
 	commandUpdate
 	commandAdd
 	commandCommit
 	commandRevert
+	commandOpenClient
+	commandOpenNode
 )
+
+func opens(kind byte) bool {
+	return kind == commandOpen || kind == commandOpenClient || kind == commandOpenNode
+}
 
 // commandFollows, beside the kind, stands for the client and the floor of the
 // command before, and the sequence after that one's: so are most.
@@ -23,7 +33,9 @@ const commandFollows = 0x80
 
 type command struct {
 	kind     byte
-	client   uint64 // of commandOpen: the nonce
+	client   uint64 // of one that opens a session: the nonce
+	name     []byte // of the client that opens one
+	node     uint64 // that opens one
 	sequence uint64
 	floor    uint64
 	update   []byte
@@ -46,11 +58,11 @@ func (r *reader) next(c *command) bool {
 	}
 	c.kind, c.update = r.byte(), nil
 	switch {
-	case c.kind&commandFollows != 0 && c.kind != commandFollows|commandOpen:
+	case c.kind&commandFollows != 0 && !opens(c.kind&^commandFollows):
 		c.kind &^= commandFollows
 		c.sequence++
-	case c.kind == commandOpen:
-		c.client, c.sequence, c.floor = r.uint(), 0, 0
+	case opens(c.kind):
+		r.open(c)
 	default:
 		c.client, c.sequence = r.uint(), r.uint()
 		c.floor = c.sequence - uint64(r.int())
@@ -58,9 +70,24 @@ func (r *reader) next(c *command) bool {
 	switch c.kind {
 	case commandUpdate, commandAdd:
 		c.update = r.bytes()
-	case commandOpen, commandCommit, commandRevert:
+	case commandOpen, commandOpenClient, commandOpenNode, commandCommit, commandRevert:
 	default:
 		r.fail("command of kind %d", c.kind)
 	}
 	return r.err == nil
+}
+
+// open reads the rest of a command that opens a session.
+func (r *reader) open(c *command) {
+	c.client, c.sequence, c.floor = r.uint(), 0, 0
+	switch c.kind {
+	case commandOpenClient:
+		if c.name = r.bytes(); len(c.name) == 0 || len(c.name) > clientNameMax {
+			r.fail("the name of a client has %d bytes", len(c.name))
+		}
+	case commandOpenNode:
+		if c.node = r.uint(); c.node == 0 {
+			r.fail("a session of node 0")
+		}
+	}
 }

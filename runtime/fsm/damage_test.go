@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -14,7 +17,7 @@ import (
 func hostile() (entry, snapshot []byte) {
 	r := newTape()
 	var b fsm.Batch
-	b.Open(9)
+	b.Open("test", 9)
 	for i := range 12 {
 		encoded, _ := noteCodec.Append(nil, &note{value: int64(i), how: how(i) % hows})
 		b.Update(1<<20, uint64(i)+1, 1, encoded)
@@ -150,6 +153,11 @@ func TestDamage(t *testing.T) {
 		{"another version", 6, []byte{9, 0}, fsm.ErrDamaged},
 		{"no time", 6, []byte{1}, fsm.ErrDamaged},
 		{"unknown command", 6, []byte{1, 0, 77, 1}, fsm.ErrDamaged},
+		{"opened as in version 2", 6, []byte{3, 0, 1, 7}, fsm.ErrDamaged},
+		{"opened as in version 3", 6, []byte{2, 0, 7, 7, 1}, fsm.ErrDamaged},
+		{"a client without a name", 6, []byte{3, 0, 6, 7, 0}, fsm.ErrDamaged},
+		{"a client with a long name", 6, append([]byte{3, 0, 6, 7, 65}, make([]byte, 65)...), fsm.ErrDamaged},
+		{"a node 0", 6, []byte{3, 0, 7, 7, 0}, fsm.ErrDamaged},
 		{"long length", 6, append([]byte{1, 0, 2, 1, 1, 0}, 0xff, 0xff, 0xff, 0xff, 0x0f), fsm.ErrDamaged},
 		{"number without end", 6, append([]byte{1, 0}, bytes.Repeat([]byte{0xff}, 20)...), fsm.ErrDamaged},
 		{"index beyond all", 1 << 50, nil, fsm.ErrDamaged},
@@ -210,6 +218,59 @@ func TestDamagedSessions(t *testing.T) {
 	}
 }
 
+// TestDamagedOpeners refuses what no log can have led to.
+func TestDamagedOpeners(t *testing.T) {
+	const client, index, clock = 3<<20 | 1, 7, 1000
+	named := func(number uint64, name string, nonce, age uint64) []byte {
+		b := append(binary.AppendUvarint(nil, number), 1, byte(len(name)))
+		b = binary.AppendUvarint(append(b, name...), nonce)
+		return append(binary.AppendUvarint(b, age), 1, 0)
+	}
+	node := func(number, node, age uint64) []byte {
+		b := binary.AppendUvarint(append(binary.AppendUvarint(nil, number), 2), node)
+		return append(binary.AppendUvarint(append(b, 9), age), 1, 0)
+	}
+	many := func(n int, of func(i uint64) []byte) (list [][]byte) {
+		for i := range uint64(n) {
+			list = append(list, of(i))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name     string
+		sessions [][]byte
+		ok       bool
+	}{
+		{"as it should be", [][]byte{named(client, "ann", 1, 1000), named(client+1, "ann", 2, 5), node(client+2, 4, 900)}, true},
+		{"older than the clock", [][]byte{named(client, "ann", 1, 1001)}, false},
+		{"in another order", [][]byte{named(client, "ann", 1, 5), named(client+1, "bob", 1, 6)}, false},
+		{"nodes in another order", [][]byte{node(client, 4, 5), node(client+1, 5, 6)}, false},
+		{"a number twice", [][]byte{named(client, "ann", 1, 5), node(client, 5, 6)}, false},
+		{"no name", [][]byte{named(client, "", 1, 5)}, false},
+		{"a long name", [][]byte{named(client, strings.Repeat("x", 65), 1, 5)}, false},
+		{"node 0", [][]byte{node(client, 0, 5)}, false},
+		{"as many of a client as there may be", many(4, func(i uint64) []byte { return named(client+i, "ann", i, 5) }), true},
+		{"more of a client", many(5, func(i uint64) []byte { return named(client+i, "ann", i, 5) }), false},
+		{"more of a node", many(3, func(i uint64) []byte { return node(client+i, 4, 5) }), false},
+		{"as many of nodes as there may be", many(256, func(i uint64) []byte { return node(client+i, i+1, 5) }), true},
+		{"more of nodes", many(257, func(i uint64) []byte { return node(client+i, i+1, 5) }), false},
+		{"more of clients", many(10_001, func(i uint64) []byte { return named(client+i, fmt.Sprint(i), 1, 5) }), false},
+		{"an unknown opener", [][]byte{append(binary.AppendUvarint(nil, client), 3, 1, 1, 1, 1, 0)}, false},
+	} {
+		b := []byte{3}
+		for _, v := range []uint64{10_000, 4096, 1 << 20, 1 << 20, uint64(time.Hour), index, 0, clock, uint64(len(c.sessions))} {
+			b = binary.AppendUvarint(b, v)
+		}
+		b = append(append(b, bytes.Join(c.sessions, nil)...), 1, 0, 0, 0, 0)
+		r := newTape()
+		if err := r.Restore(b); (err == nil) != c.ok || err != nil && !errors.Is(err, fsm.ErrDamaged) {
+			t.Errorf("%s: %v", c.name, err)
+		} else if c.ok && r.Sessions() != len(c.sessions) {
+			t.Errorf("%s: %d sessions", c.name, r.Sessions())
+		}
+	}
+}
+
 // TestTooManyCommands for the positions of an entry.
 func TestTooManyCommands(t *testing.T) {
 	var b fsm.Batch
@@ -234,7 +295,7 @@ func TestTooManyCommands(t *testing.T) {
 // TestOtherLimits: a snapshot made under others is refused.
 func TestOtherLimits(t *testing.T) {
 	_, snapshot := hostile()
-	for _, o := range []fsm.Options{{Sessions: 3}, {Window: 3}, {Results: 5000}, {Upcoming: 3}} {
+	for _, o := range []fsm.Options{{Sessions: 3}, {Window: 3}, {Results: 5000}, {Upcoming: 3}, {SessionTTL: time.Minute}} {
 		if err := fsm.NewReplicated(noteDefinition, o).Restore(snapshot); !errors.Is(err, fsm.ErrDamaged) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -264,7 +325,7 @@ func TestCodecsThatFail(t *testing.T) {
 	}}
 	r := fsm.NewReplicated(with(state, update), fsm.Options{ReplayMax: 2})
 	var b fsm.Batch
-	b.Open(0)
+	b.Open("test", 0)
 	if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +374,7 @@ func TestDivergence(t *testing.T) {
 		t.Fatal(err)
 	}
 	var batch fsm.Batch
-	batch.Open(0)
+	batch.Open("test", 0)
 	batch.Update(1<<20, 1, 1, []byte{1})
 	batch.Update(1<<20, 2, 1, []byte{0})
 	if err := r.Apply(1, 1, batch.Bytes(), nil); !errors.Is(err, fsm.ErrDiverged) || !errors.Is(err, errFailed) {
@@ -348,7 +409,7 @@ func TestManyThatFail(t *testing.T) {
 		},
 	}, fsm.Options{})
 	var b fsm.Batch
-	b.Open(0)
+	b.Open("test", 0)
 	const n = 4000
 	for i := range uint64(n) {
 		b.Update(1<<20, 2*i+1, 2*i+1, nil)

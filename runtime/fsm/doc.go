@@ -42,15 +42,18 @@
 //
 // # Exactly once
 //
-// With a log, each command has a client, a number in the client's sequence, and the
-// floor below which the client waits for no result. A [Replicated] applies each
-// (client, sequence) once, over restarts and however often it stands in the log, and
+// With a log, each command has a session, a number in the session's sequence, and the
+// floor below which its client waits for no result. A [Replicated] applies each
+// (session, sequence) once, over restarts and however often it is in the log, and
 // answers the others with the result of the first: with the value that its codec has
-// written, or with the error. It remembers so many sessions
-// and results (see [Options]); who was used longest ago, by the log, is forgotten
-// first, and gets [ErrSessionExpired] from then on. A client that may have been
-// forgotten opens another session, and knows that it does not know what became of
-// what it was waiting for.
+// written, or with the error.
+//
+// A session belongs to a client, which has at most 4, or to a node of the group. That
+// of a client ends when the client opens a fifth one, or has not used it for
+// [Options].SessionTTL of the log's time; its commands get [ErrSessionExpired] from
+// then on. No other client ends it: where there are [Options].Sessions, another one
+// takes the place of one of the same client, and a client that has none is refused.
+// Sessions of nodes do not age.
 //
 // # Updates that fail
 //

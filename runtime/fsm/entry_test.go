@@ -62,7 +62,7 @@ func TestTimeOfEntries(t *testing.T) {
 		t.Helper()
 		var b fsm.Batch
 		b.Reset(now)
-		b.Open(0)
+		b.Open("test", index)
 		for i, n := range notes {
 			encoded, _ := noteCodec.Append(nil, &n)
 			b.Add(index<<20, uint64(i)+1, 1, encoded)
@@ -93,7 +93,7 @@ func TestTimeOfEntries(t *testing.T) {
 	apply(3, 70, note{})
 	want(1, 1, 100, 2, 1, 100, 2, 3, 100, 3, 1, 100)
 	var batch fsm.Batch
-	batch.Open(0)
+	batch.Open("test", 4)
 	batch.Revert(4<<20, 1, 1)
 	if err := r.Apply(4, 1, batch.Bytes(), nil); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestRevertFails(t *testing.T) {
 	for _, how := range []how{failsRevert, panicsRevert, rejectsRevert} {
 		r := newTape()
 		var b fsm.Batch
-		b.Open(0)
+		b.Open("test", 0)
 		notes := []note{{value: 1}, {value: 2, how: how}, {value: 3}}
 		for i := range notes {
 			encoded, _ := noteCodec.Append(nil, &notes[i])
@@ -151,7 +151,7 @@ func TestRevertFails(t *testing.T) {
 func TestFewResults(t *testing.T) {
 	r := fsm.NewReplicated(noteDefinition, fsm.Options{Results: 1, Window: 4})
 	var b fsm.Batch
-	b.Open(0)
+	b.Open("test", 0)
 	for i := range uint64(4) {
 		b.Commit(1<<20, i+1, 1)
 	}
@@ -169,7 +169,7 @@ func TestFewResults(t *testing.T) {
 func TestFirstAnswerIsTheError(t *testing.T) {
 	r := fsm.NewReplicated(noteDefinition, fsm.Options{})
 	var b fsm.Batch
-	b.Open(7)
+	b.Open("test", 7)
 	for i, how := range []how{rejects, rejectsWrapped, panics} {
 		encoded, _ := noteCodec.Append(nil, &note{how: how})
 		b.Update(1<<20, uint64(i)+1, 1, encoded)
@@ -209,7 +209,7 @@ func TestLongErrors(t *testing.T) {
 		Update: fsm.NoResult((*verbose).Update), StateCodec: stringCodec, UpdateCodec: verboseCodec,
 	}, fsm.Options{})
 	var b fsm.Batch
-	b.Open(0)
+	b.Open("test", 0)
 	b.Update(1<<20, 1, 1, bytes.Repeat([]byte("x"), 1<<20))
 	b.Update(1<<20, 2, 1, nil)
 	for index := range uint64(2) {

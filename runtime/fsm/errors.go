@@ -13,8 +13,8 @@ var (
 	// caller's patience. The update may have been applied, or may yet be. Only the
 	// same (client, sequence) may be proposed again. Not known.
 	ErrUnknown = errors.New("fsm: the outcome is not known")
-	// ErrSessionExpired: the client has no session; it was never opened, or was
-	// forgotten because others were used since. The command was not applied now,
+	// ErrSessionExpired: there is no such session. It was never opened, or was not used
+	// for long, or its client has opened others since. The command was not applied now,
 	// but an earlier one of the same sequence may have been. Not known.
 	ErrSessionExpired = errors.New("fsm: session has expired")
 	// ErrStale: the sequence lies below the client's floor, so that its result has

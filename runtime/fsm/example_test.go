@@ -56,7 +56,7 @@ func ExampleReplicated() {
 	r := fsm.NewReplicated(bankDefinition, fsm.Options{})
 	var b fsm.Batch
 	var client uint64
-	b.Open(42)
+	b.Open("test", 42)
 	r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { client = a.Client })
 
 	update, _ := transferCodec.Append(nil, &transfer{from: 1, to: 2, cents: 300})

@@ -73,9 +73,28 @@ func (g *golden) replay(t *testing.T, snapshot int) {
 		for j := range g.Snapshots {
 			if g.Snapshots[j].After == begin+i+1 {
 				g.check(t, r, j)
+				r = g.restarted(t, r)
+				g.check(t, r, j)
 			}
 		}
 	}
+}
+
+// restarted is a replica with a snapshot of this version.
+func (g *golden) restarted(t *testing.T, r *replicated) *replicated {
+	t.Helper()
+	b, err := r.AppendSnapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = fsm.NewReplicated(noteDefinition, g.Options)
+	if err := r.Restore(b); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := r.AppendSnapshot(nil); err != nil || !bytes.Equal(b, again) {
+		t.Fatalf("the snapshot\n%q\nis restored as\n%q", b, again)
+	}
+	return r
 }
 
 // check compares the state with that of a snapshot.

@@ -46,7 +46,7 @@ func TestErrorsThatPanic(t *testing.T) {
 				},
 			}, fsm.Options{})
 			var b fsm.Batch
-			b.Open(1)
+			b.Open("test", 1)
 			if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestErrorsThatPretend(t *testing.T) {
 		},
 	}, fsm.Options{})
 	var b fsm.Batch
-	b.Open(1)
+	b.Open("test", 1)
 	b.Update(1<<20, 1, 1, nil)
 	var got fsm.Applied
 	if err := r.Apply(1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { got = a }); err != nil {

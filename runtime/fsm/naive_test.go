@@ -1,10 +1,12 @@
 package fsm_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -16,14 +18,24 @@ type naive struct {
 	values   []int64
 	upcoming []note
 	sessions []*naiveSession // used longest ago first
+	clock    time.Duration
 	entry    fsm.Entry
 	term     uint64
 	checked  bool // no update breaks its promise: one that returns an error has changed nothing
 }
 
 type naiveSession struct {
-	client, floor uint64
+	number, floor uint64
+	opener        opener
+	nonce         uint64
+	used          time.Duration
 	results       map[uint64]outcome
+}
+
+// opener is who opens a session: a client, or a node.
+type opener struct {
+	client string
+	node   uint64
 }
 
 // outcome is what a command ends with, as it can be compared.
@@ -51,8 +63,9 @@ func outcomeOf(client, sequence uint64, a fsm.Applied) outcome {
 // order is a command as it is proposed.
 type order struct {
 	kind                    kind
-	client, sequence, floor uint64
+	client, sequence, floor uint64 // client is the nonce of one that opens a session
 	note                    note
+	opener                  opener
 }
 
 type kind int
@@ -65,14 +78,18 @@ const (
 	revert
 )
 
+// begin begins an entry, so long after the one before.
+func (x *naive) begin(after time.Duration) {
+	x.clock += min(after, max(x.options.SessionTTL/8, 1))
+	x.sessions = slices.DeleteFunc(x.sessions, func(s *naiveSession) bool {
+		return s.opener.node == 0 && x.clock-s.used > x.options.SessionTTL
+	})
+}
+
 func (x *naive) run(o *order) outcome {
 	out := outcomeOf(o.client, o.sequence, fsm.Applied{Index: x.entry.Index, Term: x.term})
 	if o.kind == open {
-		out.Sequence = 0
-		out.Opened = x.entry.Index<<20 | uint64(x.entry.Position)
-		x.sessions = append(x.sessions, &naiveSession{client: out.Opened, floor: 1, results: make(map[uint64]outcome)})
-		x.forget()
-		return out
+		return x.open(o, out)
 	}
 	s := x.session(o.client)
 	if s == nil {
@@ -93,12 +110,49 @@ func (x *naive) run(o *order) outcome {
 	if known, ok := s.results[o.sequence]; ok {
 		return known
 	}
+	if s.opener.node == 0 && x.results() >= x.options.Results && len(s.results) > x.options.Results/x.options.Sessions {
+		s.results[o.sequence] = out.with(fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", fsm.ErrTooMany))
+		return s.results[o.sequence]
+	}
 	answer, err := x.do(o)
 	if out.Data = string(answer); err != nil {
 		out = out.with(err)
 	}
 	s.results[o.sequence] = out
-	x.forget()
+	return out
+}
+
+func (x *naive) open(o *order, out outcome) outcome {
+	out.Sequence = 0
+	var own []*naiveSession
+	clients := 0
+	for _, s := range x.sessions {
+		if s.opener == o.opener {
+			own = append(own, s)
+		}
+		if s.opener.node == 0 {
+			clients++
+		}
+	}
+	for _, s := range own {
+		if s.nonce == o.client {
+			out.Opened = x.session(s.number).number
+			return out
+		}
+	}
+	slices.SortFunc(own, func(a, b *naiveSession) int {
+		return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.number, b.number))
+	})
+	switch most := map[bool]int{false: 4, true: 2}[o.opener.node != 0]; {
+	case len(own) == most, len(own) > 0 && o.opener.node == 0 && clients == x.options.Sessions:
+		x.sessions = slices.DeleteFunc(x.sessions, func(s *naiveSession) bool { return s == own[0] })
+	case o.opener.node == 0 && clients == x.options.Sessions:
+		return out.with(fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", fsm.ErrTooMany, clients, x.options.SessionTTL))
+	}
+	out.Opened = x.entry.Index<<20 | uint64(x.entry.Position)
+	x.sessions = append(x.sessions, &naiveSession{
+		number: out.Opened, floor: 1, opener: o.opener, nonce: o.client, used: x.clock, results: make(map[uint64]outcome),
+	})
 	return out
 }
 
@@ -106,21 +160,16 @@ func (o outcome) with(err error) outcome {
 	return outcomeOf(o.Client, o.Sequence, fsm.Applied{Index: o.Index, Term: o.Term, Err: err})
 }
 
-// session finds a client and makes it the newest.
-func (x *naive) session(client uint64) *naiveSession {
+// session finds a session and makes it the newest.
+func (x *naive) session(number uint64) *naiveSession {
 	for i, s := range x.sessions {
-		if s.client == client {
+		if s.number == number {
 			x.sessions = append(slices.Delete(x.sessions, i, i+1), s)
+			s.used = x.clock
 			return s
 		}
 	}
 	return nil
-}
-
-func (x *naive) forget() {
-	for results := x.results(); len(x.sessions) > x.options.Sessions || results > x.options.Results; results = x.results() {
-		x.sessions = x.sessions[1:]
-	}
 }
 
 func (x *naive) results() (n int) {

@@ -76,3 +76,12 @@ func (r *reader) take(n uint64) []byte {
 	r.b = r.b[n:]
 	return v
 }
+
+// text reads a text of so many bytes at most.
+func (r *reader) text(what string, most int) string {
+	b := r.bytes()
+	if len(b) > most {
+		r.fail("%s of %d bytes, at most %d", what, len(b), most)
+	}
+	return string(b)
+}

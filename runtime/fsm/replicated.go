@@ -26,6 +26,9 @@ type Replicated[S, U, R any] struct {
 	checks   *checks
 	broken   error // nothing can be applied any more
 
+	full    error // there is no room for another session
+	crowded error // there is no room for another result of a session
+
 	command command // that is being looked at
 	update  U       // that is being applied
 	result  R       // of that
@@ -41,6 +44,8 @@ func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S,
 		of: &d, options: o.withDefaults(), sentinels: newSentinels(d.Errors), writes: d.hasResult(),
 		machine: newMachine(&d, true),
 	}
+	r.full = fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
+	r.crowded = fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", ErrTooMany)
 	r.replay.limit(0, r.options.ReplayMax)
 	if checked() {
 		r.checks = newChecks(checkedBytes)
@@ -79,7 +84,11 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	}
 	in := reader{b: data}
 	version, now := in.entry()
+	before := r.now
 	r.version, r.now = version, max(r.now, now)
+	if version >= openersVersion {
+		r.sessions.tick(r.now-before, int64(r.options.SessionTTL))
+	}
 	e := Entry{Index: index, Time: r.now}
 	r.replay.add(e, in.b)
 	c := &r.command
@@ -95,7 +104,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 			result(c.client, c.sequence, a)
 		}
 	}
-	c.update = nil // it refers to data
+	c.update, c.name = nil, nil // they refer to data
 	if in.err == nil && r.replay.long() {
 		r.checkpoint(logged{})
 	}
@@ -106,9 +115,8 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 // that it was not. The error is one that ends everything.
 func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, error) {
 	at := position(e.Index, e.Position)
-	if c.kind == commandOpen {
-		r.sessions.open(at, r.options.Sessions)
-		return Applied{Index: e.Index, Term: term, Client: at}, nil
+	if opens(c.kind) {
+		return r.open(c, e, term)
 	}
 	a := Applied{Index: e.Index, Term: term}
 	s := r.sessions.find(c.client)
@@ -128,7 +136,7 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, er
 		a = s.kept()[i].applied()
 	default:
 		known := result{sequence: c.sequence, index: e.Index, term: term}
-		value, failed, err := r.do(c, e)
+		value, failed, err := r.doIn(s, c, e)
 		if err != nil {
 			return a, err
 		}
@@ -140,11 +148,48 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, er
 		} else if value != nil {
 			a.Data = value.value
 		}
-		r.sessions.keep(s, i, known, r.options.Results)
+		if r.version < openersVersion {
+			r.sessions.keepOld(s, i, known, r.options.Results)
+		} else {
+			r.sessions.keep(s, i, known)
+		}
 		return a, nil
 	}
 	r.replay.skip(at)
 	return a, nil
+}
+
+// open opens a session.
+func (r *Replicated[S, U, R]) open(c *command, e Entry, term uint64) (Applied, error) {
+	at := position(e.Index, e.Position)
+	a := Applied{Index: e.Index, Term: term}
+	if (c.kind == commandOpen) != (r.version < openersVersion) {
+		return a, fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
+	}
+	var s *session
+	switch c.kind {
+	case commandOpen:
+		s = r.sessions.openOld(at, r.options.Sessions)
+	case commandOpenClient:
+		s = r.sessions.open(at, opener{client: string(c.name), nonce: c.client}, r.options.Sessions)
+	case commandOpenNode:
+		s = r.sessions.open(at, opener{node: c.node, nonce: c.client}, r.options.Sessions)
+	}
+	if s == nil {
+		a.Err = r.full
+	} else {
+		a.Client = s.number
+	}
+	return a, nil
+}
+
+// doIn does what a command of a session says, unless that has no room for its result.
+func (r *Replicated[S, U, R]) doIn(s *session, c *command, e Entry) (value *outcome, failed, err error) {
+	if r.version >= openersVersion && r.sessions.crowded(s, &r.options) {
+		r.replay.skip(position(e.Index, e.Position))
+		return nil, r.crowded, nil
+	}
+	return r.do(c, e)
 }
 
 // do does what a command says, and returns what an update has returned; nil: nothing.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/topogen/topogen/runtime/fsm"
@@ -40,6 +42,7 @@ type replicas struct {
 	plain, snapshooter, restarted *replicated
 	log                           []logEntry // at index, but for those that are left out
 	index                         uint64
+	now                           time.Duration
 	kept                          []byte // a snapshot
 	keptAt                        int    // how long the log was
 	clients                       []uint64
@@ -57,11 +60,12 @@ type logEntry struct {
 
 func newReplicas(t *rapid.T) *replicas {
 	o := fsm.Options{
-		Sessions:  rapid.IntRange(1, 4).Draw(t, "sessions"),
-		Window:    rapid.IntRange(1, 5).Draw(t, "window"),
-		Results:   rapid.IntRange(5, 12).Draw(t, "results"),
-		Upcoming:  rapid.IntRange(1, 5).Draw(t, "upcoming"),
-		ReplayMax: rapid.IntRange(1, 20).Draw(t, "replay"),
+		Sessions:   rapid.IntRange(1, 6).Draw(t, "sessions"),
+		SessionTTL: time.Duration(rapid.IntRange(80, 800).Draw(t, "ttl")),
+		Window:     rapid.IntRange(1, 5).Draw(t, "window"),
+		Results:    rapid.IntRange(5, 12).Draw(t, "results"),
+		Upcoming:   rapid.IntRange(1, 5).Draw(t, "upcoming"),
+		ReplayMax:  rapid.IntRange(1, 20).Draw(t, "replay"),
 	}
 	x := &replicas{options: o, model: naive{options: o}, next: make(map[uint64]uint64), clients: []uint64{0, 1 << 20}}
 	x.model.checked = rapid.Bool().Draw(t, "checked")
@@ -80,7 +84,9 @@ func (x *replicas) new() (r *replicated) {
 // entry makes an entry and gives it to all.
 func (x *replicas) entry(t *rapid.T, commands int) {
 	x.index += rapid.Uint64Range(1, 3).Draw(t, "further")
-	x.batch.Reset(0)
+	after := time.Duration(rapid.SampledFrom([]int{0, 0, 1, 20, 90, 5000}).Draw(t, "after"))
+	x.now += after
+	x.batch.Reset(int64(x.now))
 	orders := make([]order, commands)
 	for i := range orders {
 		orders[i] = x.order(t)
@@ -89,6 +95,9 @@ func (x *replicas) entry(t *rapid.T, commands int) {
 	e := logEntry{index: x.index, term: rapid.Uint64Range(1, 300).Draw(t, "term"), data: bytes.Clone(x.batch.Bytes())}
 	if rapid.IntRange(0, 20).Draw(t, "empty") == 0 {
 		e.data, orders = nil, nil
+		x.now -= after
+	} else {
+		x.model.begin(after)
 	}
 	x.log = append(x.log, e)
 
@@ -126,9 +135,10 @@ func (x *replicas) apply(t *rapid.T, r *replicated, e logEntry) (results []outco
 // another, whose sequence follows the client's last or lies near it.
 func (x *replicas) order(t *rapid.T) order {
 	switch c := rapid.IntRange(0, 9).Draw(t, "order"); {
-	case c == 0:
-		return order{kind: open, client: rapid.Uint64().Draw(t, "nonce")}
-	case c <= 2 && len(x.orders) > 0:
+	case c <= 1:
+		openers := []opener{{client: "ann"}, {client: "ann"}, {client: "bob"}, {client: strings.Repeat("c", 64)}, {client: "dee"}, {node: 1}, {node: 1 << 63}}
+		return order{kind: open, client: rapid.Uint64Range(1, 6).Draw(t, "nonce"), opener: rapid.SampledFrom(openers).Draw(t, "opener")}
+	case c <= 3 && len(x.orders) > 0:
 		recent := x.orders[max(0, len(x.orders)-12):]
 		o := rapid.SampledFrom(recent).Draw(t, "again")
 		if rapid.Bool().Draw(t, "raised") {
@@ -159,7 +169,11 @@ func (o *order) append(b *fsm.Batch) {
 	encoded, _ := noteCodec.Append(nil, &o.note)
 	switch o.kind {
 	case open:
-		b.Open(o.client)
+		if o.opener.node != 0 {
+			b.OpenNode(o.opener.node, o.client)
+		} else {
+			b.Open(o.opener.client, o.client)
+		}
 	case update:
 		b.Update(o.client, o.sequence, o.floor, encoded)
 	case add:

@@ -88,7 +88,7 @@ type counting struct {
 func newCounting(t *testing.T, d fsm.Definition[counter, plus, int64]) *counting {
 	c := &counting{t, fsm.NewReplicated(d, fsm.Options{})}
 	var b fsm.Batch
-	b.Open(1)
+	b.Open("test", 1)
 	if err := c.r.Apply(1, 1, b.Bytes(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 // versions are read too:
 //
 //	1  results are failures, or nothing; failures have no names
+//	2  sessions have no openers, and do not age
 const (
-	snapshotVersion = 2
+	snapshotVersion = 3
 	machineVersion  = 1
 )
 
@@ -83,7 +84,7 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	}
 	b = append(b, snapshotVersion)
 	for _, limit := range r.options.meaning() {
-		b = binary.AppendUvarint(b, uint64(limit))
+		b = binary.AppendUvarint(b, limit.value)
 	}
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendVarint(b, r.now)
@@ -102,16 +103,12 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	in := reader{b: b}
 	version := in.version(1, snapshotVersion)
-	for _, limit := range r.options.meaning() {
-		if v := in.uint(); v != uint64(limit) {
-			in.fail("made under the limit %d, which is %d here", v, limit)
-		}
-	}
+	in.meaning(version, r.options)
 	index, now := in.uint(), in.int()
 	if index > indexMax {
 		in.fail("index %d", index)
 	}
-	known := in.sessions(version, index, r.options, r.sentinels)
+	known := (&remembered{reader: &in, version: version, index: index, options: r.options, known: r.sentinels}).sessions()
 	if in.err != nil {
 		return in.err
 	}
@@ -131,6 +128,20 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	return nil
 }
 
+// meaning compares the limits that a snapshot was made under with those here.
+func (r *reader) meaning(version byte, o Options) {
+	limits := o.meaning()
+	list := limits[:]
+	if version < openersVersion {
+		list = list[:len(list)-1]
+	}
+	for _, limit := range list {
+		if v := r.uint(); v != limit.value {
+			r.fail("the snapshot was made with Options.%s %d, and here it is %d", limit.name, v, limit.value)
+		}
+	}
+}
+
 // version reads the version of a snapshot, of those that this program knows.
 func (r *reader) version(oldest, newest byte) byte {
 	v := r.byte()
@@ -138,111 +149,4 @@ func (r *reader) version(oldest, newest byte) byte {
 		r.fail("version %d of a snapshot; this program knows %d to %d", v, oldest, newest)
 	}
 	return v
-}
-
-// appendTo appends the sessions, in the order in which they will be forgotten.
-func (t *sessions) appendTo(b []byte) []byte {
-	if bug.On(bug.SessionsNotInSnapshot) {
-		return append(b, 0)
-	}
-	b = binary.AppendUvarint(b, uint64(len(t.of)))
-	for s := t.oldest; s != nil; s = s.newer {
-		b = binary.AppendUvarint(b, s.client)
-		b = binary.AppendUvarint(b, s.floor)
-		kept := s.kept()
-		b = binary.AppendUvarint(b, uint64(len(kept)))
-		for i := range kept {
-			b = kept[i].appendTo(b, s.floor)
-		}
-	}
-	return b
-}
-
-func (r *result) appendTo(b []byte, floor uint64) []byte {
-	b = binary.AppendUvarint(b, r.sequence-floor)
-	b = binary.AppendUvarint(b, r.index)
-	b = binary.AppendUvarint(b, r.term)
-	if r.outcome == nil {
-		return append(b, 0, 0)
-	}
-	if r.failure == nil {
-		return appendText(append(b, 0), r.value)
-	}
-	b = appendText(append(b, r.failure.kind), r.failure.text)
-	b = binary.AppendUvarint(b, uint64(len(r.failure.names)))
-	for _, name := range r.failure.names {
-		b = appendText(b, name)
-	}
-	return b
-}
-
-func appendText(b []byte, text string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-// sessions reads what appendTo of a version has written, of a log up to an index.
-func (r *reader) sessions(version byte, index uint64, o Options, known *sentinels) (t sessions) {
-	n := r.uint()
-	if n > uint64(o.Sessions) {
-		r.fail("%d sessions, of %d", n, o.Sessions)
-	}
-	for ; n > 0 && r.err == nil; n-- {
-		client, floor, results := r.uint(), r.uint(), r.uint()
-		if client>>positionBits == 0 || client>>positionBits > index || t.of[client] != nil || floor == 0 {
-			r.fail("session %d with floor %d", client, floor)
-		}
-		s := t.open(client, o.Sessions)
-		for s.floor = floor; results > 0 && r.err == nil; results-- {
-			r.result(&t, s, version, index, o, known)
-		}
-	}
-	return t
-}
-
-func (r *reader) result(t *sessions, s *session, version byte, index uint64, o Options, known *sentinels) {
-	above := r.uint()
-	v := result{sequence: s.floor + above, index: r.uint(), term: r.uint()}
-	if kind := r.byte(); kind != 0 {
-		v.outcome = &outcome{failure: r.failure(kind, version, known)}
-	} else if version > 1 {
-		if value := r.text("a result", resultBytesMax); value != "" {
-			v.outcome = &outcome{value: value}
-		}
-	}
-	kept := s.kept()
-	ascends := len(kept) == 0 || kept[len(kept)-1].sequence < v.sequence
-	if above >= uint64(o.Window) || v.sequence < s.floor || !ascends || v.index == 0 || v.index > index || t.results >= o.Results {
-		r.fail("result of sequence %d", v.sequence)
-		return
-	}
-	t.keep(s, len(kept), v, o.Results)
-}
-
-// failure reads a failure behind its kind.
-func (r *reader) failure(kind, version byte, known *sentinels) *failure {
-	if kind >= failureKinds {
-		r.fail("failure of kind %d", kind)
-	}
-	f := &failure{kind: kind, text: r.text("an error", failureTextMax)}
-	if version == 1 {
-		return f
-	}
-	n := r.uint()
-	if n > sentinelsOfOne {
-		r.fail("%d names of an error, at most %d", n, sentinelsOfOne)
-	}
-	for ; n > 0 && r.err == nil; n-- {
-		f.names = append(f.names, r.text("the name of an error", sentinelNameMax))
-	}
-	known.resolve(f)
-	return f
-}
-
-// text reads a text of so many bytes at most.
-func (r *reader) text(what string, most int) string {
-	b := r.bytes()
-	if len(b) > most {
-		r.fail("%s of %d bytes, at most %d", what, len(b), most)
-	}
-	return string(b)
 }

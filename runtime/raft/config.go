@@ -45,6 +45,8 @@ type Config struct {
 	Prefer          string        // node that is to lead, while it can; "": any. Groups that share nodes should prefer different ones
 	Forward         bool          // a follower passes proposals on to the leader; else it answers with fsm.NotLeader
 
+	SessionTTL time.Duration // how long a client's session is kept without use, by the log's time; 0: 1h. The same on all members, as long as the log lives
+
 	// How nodes know each other: files of a certificate, its key and the authority's
 	// certificate, see package transport/grpc. Without them a node listens on
 	// loopback addresses alone, unless Insecure says otherwise.

@@ -141,7 +141,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 	n.memory = newMemory(s, c.Stored.State, c.Stored.Entries)
 	n.conf = s.GetMetadata().GetConfState()
 	n.applied = s.GetMetadata().GetIndex()
-	n.pending = newPending(c.PendingMax, c.Nonce)
+	n.pending = newPending(c.PendingMax, n.id, c.Nonce)
 	n.seeRemoved()
 	if err := n.start(); err != nil {
 		return nil, err

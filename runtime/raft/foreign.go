@@ -17,8 +17,8 @@ type foreign struct {
 	looked   int64 // tick of the last look for late ones
 }
 
-// sessionKey names an update; with sequence 0 it opens a session, and client is a
-// number at random.
+// sessionKey names an update; with sequence 0 it opens a session, client is a number
+// at random, and the data is the name of who opens it.
 type sessionKey struct{ client, sequence uint64 }
 
 // foreignUpdate is one that was proposed here and not answered. Several may wait
@@ -82,7 +82,7 @@ func (f *foreign) batch(b *fsm.Batch, now int64) (n int) {
 		switch key := f.keys[n]; {
 		case f.list[key] == nil:
 		case key.sequence == 0:
-			b.Open(key.client)
+			b.Open(string(f.list[key].data), key.client)
 		default:
 			b.Update(key.client, key.sequence, f.list[key].floor, f.list[key].data)
 		}

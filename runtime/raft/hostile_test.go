@@ -54,7 +54,7 @@ func TestALostUpdateOfAClient(t *testing.T) {
 	w, n, leader := forwarding(t, 30)
 	session := new(reply)
 	n.raft.Do(func(c *raft.Core) {
-		if err := c.OpenSession(77, session); err != nil {
+		if err := c.OpenSession("client", 77, session); err != nil {
 			t.Error(err)
 		}
 	})

@@ -41,7 +41,7 @@ type Machine[S, U, R any] struct {
 type engine interface {
 	newCall() *call
 	propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error)
-	proposeAs(ctx context.Context, client, sequence uint64, data []byte) (fsm.Applied, error)
+	proposeAs(ctx context.Context, client, sequence, floor uint64, data []byte) (fsm.Applied, error)
 	read(ctx context.Context, lease bool, f func()) error
 	view(f func())
 	wait(ctx context.Context, index uint64) error
@@ -64,7 +64,7 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 		return nil, err
 	}
 	m := &Machine[S, U, R]{config: c, of: d, results: reflect.TypeFor[R]().Size() > 0}
-	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions})
+	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions, SessionTTL: c.SessionTTL})
 	m.inTopology.m = m
 	return m, nil
 }
@@ -303,62 +303,6 @@ func (m *Machine[S, U, R]) result(a fsm.Applied) (fsm.Result[R], error) {
 
 // updateBytesMax bounds an update: the others wait behind it at each hop.
 const updateBytesMax = 16 << 20
-
-// OpenSession opens a session, whose number ProposeAs takes. It is kept with the
-// state: as long as it is used more often than some ten thousand others.
-func (m *Machine[S, U, R]) OpenSession(ctx context.Context) (session uint64, err error) {
-	e, err := m.engine()
-	if err != nil {
-		return 0, err
-	}
-	key := nonce()
-	a, err := e.proposeAs(ctx, key, 0, nil)
-	return a.Client, err
-}
-
-// ProposeAs is Propose for a client that may ask again, at this node or another,
-// after any error and after a crash of its own: the same session and sequence are
-// applied once, and answered the same. A client asks for one update after the
-// other, with growing numbers from 1 on; an answer is kept until it asks for the
-// next.
-func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence uint64, u U) (fsm.Result[R], error) {
-	e, err := m.engine()
-	if err == nil && sequence == 0 {
-		err = errors.New("raft: sequences begin at 1")
-	}
-	if err != nil {
-		return m.result(fsm.Applied{Err: err})
-	}
-	data, err := m.encode(nil, u)
-	if err != nil {
-		return m.result(fsm.Applied{Err: err})
-	}
-	a, err := e.proposeAs(ctx, session, sequence, data)
-	a.Err = err
-	return m.result(a)
-}
-
-// proposeAs proposes in a client's session.
-func (n *Node) proposeAs(ctx context.Context, client, sequence uint64, data []byte) (fsm.Applied, error) {
-	if err := n.acquire(ctx); err != nil {
-		return fsm.Applied{}, err
-	}
-	c := &call{slots: n.slots, answer: make(chan struct{}, 1)} // not from the pool: the core compares waiters
-	if err := n.put(func(b *inbox) {
-		b.calls = append(b.calls, func(core *Core) {
-			if err := core.ProposeAs(client, sequence, sequence, data, c); err != nil {
-				c.Done(fsm.Applied{Err: err})
-			}
-		})
-	}); err != nil {
-		<-n.slots
-		return fsm.Applied{}, err
-	}
-	return n.await(ctx, c, func(core *Core) bool {
-		found, _ := core.AbandonAs(client, sequence, c)
-		return found
-	})
-}
 
 // Read calls f with the state, as it is after all updates that were acknowledged
 // before Read was called, on whatever node. f runs on this node while no update

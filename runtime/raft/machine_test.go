@@ -161,16 +161,17 @@ func TestThreeNodes(t *testing.T) {
 // TestSessionsOverNodes asks two nodes for the same.
 func TestSessionsOverNodes(t *testing.T) {
 	ms, _ := group(t)
-	session, err := ms[0].OpenSession(t.Context())
+	s, err := ms[0].OpenSession(t.Context(), "client")
 	if err != nil {
 		t.Fatal(err)
 	}
+	session := s.Number()
 	for sequence := range uint64(5) {
-		a, err := ms[0].ProposeAs(t.Context(), session, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+		a, err := ms[0].ProposeAs(t.Context(), session, sequence+1, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := ms[1].ProposeAs(t.Context(), session, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+		b, err := ms[1].ProposeAs(t.Context(), session, sequence+1, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
 		if err != nil || a != b {
 			t.Errorf("%v and %v, %v", a, b, err)
 		}
@@ -178,7 +179,7 @@ func TestSessionsOverNodes(t *testing.T) {
 	if got := items(t, ms[2]); len(got) != 5 {
 		t.Errorf("%d updates, want 5", len(got))
 	}
-	if _, err := ms[2].ProposeAs(t.Context(), session+1, 1, appendTo{0, 1, -1}); !errors.Is(err, fsm.ErrSessionExpired) {
+	if _, err := ms[2].ProposeAs(t.Context(), session+1, 1, 1, appendTo{0, 1, -1}); !errors.Is(err, fsm.ErrSessionExpired) {
 		t.Errorf("no session: %v", err)
 	}
 }

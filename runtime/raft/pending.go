@@ -48,7 +48,8 @@ type pending struct {
 
 	client  uint64 // number of the session; 0: none yet
 	opening bool   // a command that opens one was proposed
-	nonce   uint64 // of that one
+	node    uint64 // whose session it is
+	nonce   uint64 // of the command that opens it
 
 	sentTerm  uint64 // where the newest was proposed, and when
 	sentTick  int64
@@ -56,8 +57,8 @@ type pending struct {
 }
 
 // newPending makes one that holds at most n commands, a power of two.
-func newPending(n int, nonce uint64) pending {
-	return pending{ring: make([]command, n), floor: 1, next: 1, unsent: 1, nonce: nonce}
+func newPending(n int, node, nonce uint64) pending {
+	return pending{ring: make([]command, n), floor: 1, next: 1, unsent: 1, node: node, nonce: nonce}
 }
 
 func (p *pending) at(sequence uint64) *command { return &p.ring[sequence%uint64(len(p.ring))] }
@@ -118,12 +119,17 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	w.Done(a)
 }
 
-// expired begins another session, where others were used since this one was. What
-// was proposed once, and is not answered, stands behind that in the log, if at
+// renew has the next command that opens a session open another one, and not the same
+// again.
+func (p *pending) renew() { p.nonce = p.nonce*6364136223846793005 + 1442695040888963407 }
+
+// expired begins another session, where this one is not there any more, or a client
+// has used it, which no client may. What was proposed once, and is not answered, stands behind that in the log, if at
 // all, and is not applied there: it is proposed again in the new session. What was
 // proposed twice may have been applied the first time: nothing tells any more.
 func (p *pending) expired(why error) {
 	p.client, p.opening = 0, false
+	p.renew()
 	for s := p.floor; s < p.next; s++ {
 		switch c := p.at(s); {
 		case c.done:
@@ -176,7 +182,7 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 		if p.opening || p.floor == p.next {
 			return 0
 		}
-		b.Open(p.nonce)
+		b.OpenNode(p.node, p.nonce)
 		return p.unsent
 	}
 	s := p.unsent

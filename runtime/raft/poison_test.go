@@ -87,7 +87,7 @@ func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, 
 func TestPoison(t *testing.T) {
 	dir := t.TempDir()
 	m := openPoisoned(t, dir, nil)
-	session, err := m.OpenSession(t.Context())
+	session, err := m.OpenSession(t.Context(), "client")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,10 @@ func TestPoison(t *testing.T) {
 	for i, p := range all {
 		_, err := m.Propose(t.Context(), p)
 		refused("Propose", p, err)
-		_, err = m.ProposeAs(t.Context(), session, uint64(i)+1, p)
+		_, err = m.ProposeAs(t.Context(), session.Number(), uint64(i)+1, 1, p)
 		refused("ProposeAs", p, err)
+		_, err = session.Propose(t.Context(), p)
+		refused("Session.Propose", p, err)
 		if _, err := m.Propose(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}

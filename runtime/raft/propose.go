@@ -63,9 +63,11 @@ func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter
 	return nil
 }
 
-// OpenSession asks for a session; w is told its client's number. nonce is drawn
-// at random and tells this call from all others.
-func (c *Core) OpenSession(nonce uint64, w Waiter) error { return c.ProposeAs(nonce, 0, 0, nil, w) }
+// OpenSession asks for a session of a client, whose name has 1 to 64 bytes; w is told
+// the session's number. nonce is drawn at random and tells this call from all others.
+func (c *Core) OpenSession(client string, nonce uint64, w Waiter) error {
+	return c.ProposeAs(nonce, 0, 0, []byte(client), w)
+}
 
 // Abandon forgets w, which waits for a proposal. It reports whether w will not be told
 // of the end, as it was found, and whether the proposal may be applied nevertheless.

@@ -115,7 +115,7 @@ func TestResults(t *testing.T) {
 		})
 	}
 	all.Wait()
-	session, err := ms["n1"].OpenSession(ctx)
+	session, err := ms["n1"].OpenSession(ctx, "client")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestResults(t *testing.T) {
 	ask := func(m *stackMachine, sequence int) {
 		t.Helper()
 		r := requests[sequence-1]
-		got, err := m.ProposeAs(ctx, session, uint64(sequence), r.update)
+		got, err := m.ProposeAs(ctx, session.Number(), uint64(sequence), uint64(sequence), r.update)
 		if got.Value != r.want || !errors.Is(err, r.err) || (err == nil) != (r.err == nil) || got.Err != err {
 			t.Errorf("request %d: %+v, %v, want %d, %v", sequence, got, err, r.want, r.err)
 		}

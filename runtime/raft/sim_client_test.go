@@ -226,8 +226,8 @@ func (c *client) step() {
 		a.raft.AskToRead(a, rng.IntN(2) == 0)
 	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // so many that others are forgotten
 		a.opens = true
-		nonce := rng.Uint64() | 1
-		a.do(func(core *raft.Core) error { return core.OpenSession(nonce, a) })
+		nonce, client := rng.Uint64()|1, fmt.Sprint("client ", rng.IntN(2)) // others open sessions under the same name
+		a.do(func(core *raft.Core) error { return core.OpenSession(client, nonce, a) })
 	default:
 		c.w.history.last++
 		a.in.number = c.w.history.last

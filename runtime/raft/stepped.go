@@ -2,7 +2,6 @@ package raft
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -58,17 +57,8 @@ func (s *stepped) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied,
 func (s *stepped) command(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	a, err := s.own(ctx, kind, data)
-	if errors.Is(err, fsm.ErrSessionExpired) { // clients have used others since
-		s.client = 0
-		a, err = s.own(ctx, kind, data)
-	}
-	return a, err
-}
-
-func (s *stepped) own(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
 	if s.client == 0 {
-		opened, err := s.apply(ctx, func(b *fsm.Batch) { b.Open(s.index + 1) })
+		opened, err := s.apply(ctx, func(b *fsm.Batch) { b.OpenNode(MemberID(s.name), s.index+1) })
 		if err != nil {
 			return opened, err
 		}
@@ -90,15 +80,16 @@ func (s *stepped) own(ctx context.Context, kind Kind, data []byte) (fsm.Applied,
 	})
 }
 
-// proposeAs applies an update in a client's session; the sequence 0 opens one.
-func (s *stepped) proposeAs(ctx context.Context, client, sequence uint64, data []byte) (fsm.Applied, error) {
+// proposeAs applies an update in a client's session; with sequence 0 it opens one of
+// the client that data names.
+func (s *stepped) proposeAs(ctx context.Context, client, sequence, floor uint64, data []byte) (fsm.Applied, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	return s.apply(ctx, func(b *fsm.Batch) {
 		if sequence == 0 {
-			b.Open(client)
+			b.Open(string(data), client)
 		} else {
-			b.Update(client, sequence, sequence, data)
+			b.Update(client, sequence, floor, data)
 		}
 	})
 }

@@ -1,0 +1,195 @@
+package fsm
+
+import (
+	"encoding/binary"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// The openers of sessions in a snapshot.
+const (
+	openerUnknown = iota // an entry of version 1 or 2
+	openerClient
+	openerNode
+	openerKinds
+)
+
+// appendTo appends the sessions, in the order in which they will be forgotten.
+func (t *sessions) appendTo(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(t.clock))
+	if bug.On(bug.SessionsNotInSnapshot) {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(t.of)))
+	for _, l := range []*list{&t.ofClients, &t.ofNodes} {
+		for s := l.oldest; s != nil; s = s.newer {
+			b = s.appendTo(b, t.clock)
+		}
+	}
+	return b
+}
+
+func (s *session) appendTo(b []byte, clock int64) []byte {
+	b = binary.AppendUvarint(b, s.number)
+	switch {
+	case s.node != 0:
+		b = binary.AppendUvarint(append(b, openerNode), s.node)
+	case s.client != "":
+		b = appendText(append(b, openerClient), s.client)
+	default:
+		b = append(b, openerUnknown)
+	}
+	b = binary.AppendUvarint(b, s.nonce)
+	b = binary.AppendUvarint(b, uint64(clock-s.used))
+	b = binary.AppendUvarint(b, s.floor)
+	kept := s.kept()
+	b = binary.AppendUvarint(b, uint64(len(kept)))
+	for i := range kept {
+		b = kept[i].appendTo(b, s.floor)
+	}
+	return b
+}
+
+func (r *result) appendTo(b []byte, floor uint64) []byte {
+	b = binary.AppendUvarint(b, r.sequence-floor)
+	b = binary.AppendUvarint(b, r.index)
+	b = binary.AppendUvarint(b, r.term)
+	if r.outcome == nil {
+		return append(b, 0, 0)
+	}
+	if r.failure == nil {
+		return appendText(append(b, 0), r.value)
+	}
+	b = appendText(append(b, r.failure.kind), r.failure.text)
+	b = binary.AppendUvarint(b, uint64(len(r.failure.names)))
+	for _, name := range r.failure.names {
+		b = appendText(b, name)
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// remembered reads sessions from a snapshot of a version, of a log up to an index.
+type remembered struct {
+	*reader
+	version byte
+	index   uint64
+	options Options
+	known   *sentinels
+	t       sessions
+}
+
+func (r *remembered) sessions() sessions {
+	most := uint64(r.options.Sessions)
+	if r.version >= openersVersion {
+		most += sessionsOfNodes
+		if r.t.clock = int64(r.uint()); r.t.clock < 0 {
+			r.fail("the clock of the sessions is %d", r.t.clock)
+		}
+	}
+	n := r.uint()
+	if n > most {
+		r.fail("%d sessions, of %d", n, most)
+	}
+	for ; n > 0 && r.err == nil; n-- {
+		r.session()
+	}
+	return r.t
+}
+
+func (r *remembered) session() {
+	number := r.uint()
+	var o opener
+	used := r.t.clock
+	if r.version >= openersVersion {
+		o = r.opener()
+		used -= int64(min(r.uint(), 1<<63-1))
+	}
+	floor, results := r.uint(), r.uint()
+	if number>>positionBits == 0 || number>>positionBits > r.index || r.t.of[number] != nil || floor == 0 {
+		r.fail("session %d with floor %d", number, floor)
+		return
+	}
+	s := r.t.add(number, o)
+	s.floor, s.used = floor, used
+	if used < 0 || s.older != nil && used < s.older.used || !r.fits() {
+		r.fail("session %d, which was used at %d", number, used)
+	}
+	for ; results > 0 && r.err == nil; results-- {
+		r.result(s)
+	}
+}
+
+// opener reads who has opened a session.
+func (r *remembered) opener() (o opener) {
+	switch kind := r.byte(); kind {
+	case openerUnknown:
+	case openerClient:
+		if o.client = r.text("the name of a client", clientNameMax); o.client == "" {
+			r.fail("a client without a name")
+		}
+	case openerNode:
+		if o.node = r.uint(); o.node == 0 {
+			r.fail("a session of node 0")
+		}
+	default:
+		r.fail("opener of kind %d", kind)
+	}
+	o.nonce = r.uint()
+	return o
+}
+
+// fits reports whether there are not more sessions than there may be; the newest is
+// the last one of the table.
+func (r *remembered) fits() bool {
+	t := &r.t
+	for _, s := range []*session{t.ofClients.newest, t.ofNodes.newest} {
+		if s != nil && (len(t.clients[s.client]) > sessionsOfClient || len(t.nodes[s.node]) > sessionsOfNode) {
+			return false
+		}
+	}
+	return t.ofClients.n <= r.options.Sessions && t.ofNodes.n <= sessionsOfNodes
+}
+
+func (r *remembered) result(s *session) {
+	above := r.uint()
+	v := result{sequence: s.floor + above, index: r.uint(), term: r.uint()}
+	if kind := r.byte(); kind != 0 {
+		v.outcome = &outcome{failure: r.failure(kind)}
+	} else if r.version > 1 {
+		if value := r.text("a result", resultBytesMax); value != "" {
+			v.outcome = &outcome{value: value}
+		}
+	}
+	kept := s.kept()
+	ascends := len(kept) == 0 || kept[len(kept)-1].sequence < v.sequence
+	tooMany := r.version < openersVersion && r.t.results >= r.options.Results
+	if above >= uint64(r.options.Window) || v.sequence < s.floor || !ascends || v.index == 0 || v.index > r.index || tooMany {
+		r.fail("result of sequence %d", v.sequence)
+		return
+	}
+	r.t.keep(s, len(kept), v)
+}
+
+// failure reads a failure behind its kind.
+func (r *remembered) failure(kind byte) *failure {
+	if kind >= failureKinds {
+		r.fail("failure of kind %d", kind)
+	}
+	f := &failure{kind: kind, text: r.text("an error", failureTextMax)}
+	if r.version == 1 {
+		return f
+	}
+	n := r.uint()
+	if n > sentinelsOfOne {
+		r.fail("%d names of an error, at most %d", n, sentinelsOfOne)
+	}
+	for ; n > 0 && r.err == nil; n-- {
+		f.names = append(f.names, r.text("the name of an error", sentinelNameMax))
+	}
+	r.known.resolve(f)
+	return f
+}

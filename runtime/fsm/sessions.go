@@ -1,0 +1,213 @@
+package fsm
+
+import (
+	"cmp"
+	"slices"
+)
+
+// sessions are those of all clients and nodes. Every replica sees the same commands
+// in the same order, so all forget the same.
+type sessions struct {
+	of      map[uint64]*session
+	clients map[string][]*session
+	nodes   map[uint64][]*session
+	last    *session // that was found last
+
+	ofClients, ofNodes list
+	clock              int64 // the log's time, but for long gaps
+	results            int   // that all of them keep
+	size               int   // of these
+}
+
+// list holds sessions by when they were used last.
+type list struct {
+	oldest, newest *session
+	n              int
+}
+
+// link makes s the newest.
+func (l *list) link(s *session) {
+	s.older, s.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = s
+	} else {
+		l.oldest = s
+	}
+	l.newest = s
+	l.n++
+}
+
+func (l *list) unlink(s *session) {
+	if s.older != nil {
+		s.older.newer = s.newer
+	} else {
+		l.oldest = s.newer
+	}
+	if s.newer != nil {
+		s.newer.older = s.older
+	} else {
+		l.newest = s.older
+	}
+	s.older, s.newer = nil, nil
+	l.n--
+}
+
+func (t *sessions) listOf(s *session) *list {
+	if s.node != 0 {
+		return &t.ofNodes
+	}
+	return &t.ofClients
+}
+
+// find returns the session of a number, nil where there is none, and makes it the
+// newest.
+func (t *sessions) find(number uint64) *session {
+	s := t.last
+	if s == nil || s.number != number {
+		if s = t.of[number]; s == nil {
+			return nil
+		}
+		t.last = s
+	}
+	t.use(s)
+	return s
+}
+
+func (t *sessions) use(s *session) {
+	s.used = t.clock
+	if l := t.listOf(s); s != l.newest {
+		l.unlink(s)
+		l.link(s)
+	}
+}
+
+// add makes a session.
+func (t *sessions) add(number uint64, o opener) *session {
+	s := &session{number: number, opener: o, used: t.clock, floor: 1}
+	if t.of == nil {
+		t.of, t.clients, t.nodes = make(map[uint64]*session), make(map[string][]*session), make(map[uint64][]*session)
+	}
+	t.of[number] = s
+	switch {
+	case o.node != 0:
+		t.nodes[o.node] = append(t.nodes[o.node], s)
+	case o.client != "":
+		t.clients[o.client] = append(t.clients[o.client], s)
+	}
+	t.listOf(s).link(s)
+	return s
+}
+
+// tick moves the clock on by what the log's time has, and forgets the sessions of
+// clients that were not used for ttl. A longer gap counts as a part of that: a clock
+// that jumps ends no session.
+func (t *sessions) tick(by, ttl int64) {
+	t.clock += min(by, max(ttl/sessionGaps, 1))
+	for t.ofClients.oldest != nil && t.clock-t.ofClients.oldest.used > ttl {
+		t.forget(t.ofClients.oldest)
+	}
+}
+
+// open is the session that a command opens: another one, or where the command is
+// repeated that of the first. nil: there is no room. No session of another client is
+// forgotten for it; where there is no room, one of the client itself is.
+func (t *sessions) open(number uint64, o opener, max int) *session {
+	own, most := t.clients[o.client], sessionsOfClient
+	if o.node != 0 {
+		own, most = t.nodes[o.node], sessionsOfNode
+	}
+	for _, s := range own {
+		if s.nonce == o.nonce {
+			t.use(s)
+			return s
+		}
+	}
+	full := o.node == 0 && t.ofClients.n >= max
+	switch {
+	case len(own) >= most, full && len(own) > 0:
+		t.forget(leastUsed(own))
+	case full:
+		return nil
+	case o.node != 0 && t.ofNodes.n >= sessionsOfNodes:
+		t.forget(t.ofNodes.oldest)
+	}
+	return t.add(number, o)
+}
+
+// leastUsed is the session that was used longest ago; of those that were used at the
+// same time, the one that was opened first.
+func leastUsed(list []*session) *session {
+	return slices.MinFunc(list, func(a, b *session) int {
+		return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.number, b.number))
+	})
+}
+
+// openOld makes a session as an entry of version 1 or 2 does: those of others are
+// forgotten for it.
+func (t *sessions) openOld(number uint64, max int) *session {
+	s := t.add(number, opener{})
+	for t.ofClients.n > max {
+		t.forget(t.ofClients.oldest)
+	}
+	return s
+}
+
+// raise forgets results of a session that its client does not wait for.
+func (t *sessions) raise(s *session, floor uint64) {
+	results, size := len(s.kept()), s.size
+	s.raise(floor)
+	t.results -= results - len(s.kept())
+	t.size -= size - s.size
+}
+
+// crowded reports whether there is no room for another result of a session: it keeps
+// very many, or all together keep more than max and it more than its share.
+func (t *sessions) crowded(s *session, o *Options) bool {
+	return s.size >= sessionSizeMax || s.node == 0 && t.size >= o.Results && s.size > o.Results/o.Sessions
+}
+
+// keep remembers a result.
+func (t *sessions) keep(s *session, i int, r result) {
+	s.keep(i, r)
+	t.results++
+	t.size += r.size()
+}
+
+// keepOld is keep for an entry of version 1 or 2: where there are more than max, the
+// sessions of others are forgotten.
+func (t *sessions) keepOld(s *session, i int, r result, max int) {
+	t.keep(s, i, r)
+	for t.results > max && t.ofClients.oldest != s {
+		t.forget(t.ofClients.oldest)
+	}
+}
+
+func (t *sessions) forget(s *session) {
+	t.results -= len(s.kept())
+	t.size -= s.size
+	delete(t.of, s.number)
+	t.listOf(s).unlink(s)
+	switch {
+	case s.node != 0:
+		without(t.nodes, s.node, s)
+	case s.client != "":
+		without(t.clients, s.client, s)
+	}
+	if t.last == s {
+		t.last = nil
+	}
+}
+
+// without takes a session out of those of its client or node.
+func without[K comparable](of map[K][]*session, key K, s *session) {
+	list := of[key]
+	for i := range list {
+		if list[i] == s {
+			list = append(list[:i], list[i+1:]...)
+			break
+		}
+	}
+	if of[key] = list; len(list) == 0 {
+		delete(of, key)
+	}
+}
