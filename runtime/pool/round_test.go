@@ -146,17 +146,18 @@ func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
 	})
 }
 
-// TestBusyWorkersYield: workers that always have something to do let other
-// goroutines run some thousand times a second.
+// TestBusyWorkersYield: workers that always have something to do let other goroutines
+// run every 100 us.
 func TestBusyWorkersYield(t *testing.T) {
-	const messages = 200_000
-	top := build(t, []proc{feed(0, messages, 1), {}}, []edge{{from: 0, to: 1}}, pool.Workers(1))
-	top.runWhole(t)
-	busy := time.Duration(0)
-	for _, p := range top.pool.Snapshot().Processors {
-		busy += p.Instances[0].Busy
-	}
-	if yields, most := pool.Yields(top.pool), uint64(busy/(100*time.Microsecond)); yields < most/10 || yields == 0 {
-		t.Errorf("%d yields in %v of work", yields, busy)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const messages, receive = 2_000, 10 * time.Microsecond
+		top := build(t, []proc{feed(0, messages, 1), {
+			receive: func(*cell, *message) error { time.Sleep(receive); return nil },
+		}}, []edge{{from: 0, to: 1}}, pool.Workers(1), pool.Batch(1))
+		top.runWhole(t)
+		want := uint64(messages * receive / (100 * time.Microsecond))
+		if yields := pool.Yields(top.pool); yields < want/2 || yields > 2*want {
+			t.Errorf("%d yields in %v of work, want about %d", yields, messages*receive, want)
+		}
+	})
 }

@@ -146,7 +146,7 @@ func (n *Node) take(box *inbox) {
 		n.leaderless.hear(m.from)
 	}
 	if len(box.proposals) > 0 {
-		n.crowded = n.core.pending.len()+len(box.proposals) > 1
+		n.crowded = n.core.waiting()+len(box.proposals) > 1
 	}
 	for _, p := range box.proposals {
 		number, err := n.core.Propose(p.kind, p.data, p.w)

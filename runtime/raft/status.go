@@ -43,9 +43,7 @@ func (c *Core) Status() Status {
 		Applied: c.applied, First: c.memory.first + 1, Last: c.memory.last(),
 		Snapshot: c.SnapshotIndex(),
 	}
-	c.proposals.Lock()
-	s.Pending = c.pending.len() + len(c.foreign.list)
-	c.proposals.Unlock()
+	s.Pending = c.waiting()
 	switch b.RaftState {
 	case raft.StateLeader:
 		s.Role = "leader"
@@ -72,6 +70,13 @@ func (c *Core) Status() Status {
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return s
+}
+
+// waiting is how many proposals wait for an answer.
+func (c *Core) waiting() int {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
+	return c.pending.len() + len(c.foreign.list)
 }
 
 // Leads is the term, and whether the node takes itself for its leader.
