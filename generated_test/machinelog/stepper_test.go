@@ -67,22 +67,23 @@ func TestProposeUnderAStepper(t *testing.T) {
 func TestSessionsUnderAStepper(t *testing.T) {
 	top, _ := stepped(t, 1, Processors{})
 	ctx := t.Context()
-	session, err := top.Journal().OpenSession(ctx)
-	if err != nil || session == 0 {
-		t.Fatal(session, err)
+	opened, err := top.Journal().OpenSession(ctx, "test")
+	if err != nil || opened.Number() == 0 {
+		t.Fatal(opened, err)
 	}
-	first, err := top.Journal().ProposeAs(ctx, session, 1, model.Entry{Line: "one", Page: 1})
+	session := opened.Number()
+	first, err := top.Journal().ProposeAs(ctx, session, 1, 1, model.Entry{Line: "one", Page: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := top.Journal().ProposeAs(ctx, session, 1, model.Entry{Line: "one", Page: 1})
+	again, err := top.Journal().ProposeAs(ctx, session, 1, 1, model.Entry{Line: "one", Page: 1})
 	if err != nil || again.Value != first.Value || again.Index != first.Index {
 		t.Errorf("first %+v, then %+v, %v", first, again, err)
 	}
-	if _, err := top.Journal().ProposeAs(ctx, session+1, 1, model.Entry{Line: "one", Page: 1}); !errors.Is(err, fsm.ErrSessionExpired) {
+	if _, err := top.Journal().ProposeAs(ctx, session+1, 1, 1, model.Entry{Line: "one", Page: 1}); !errors.Is(err, fsm.ErrSessionExpired) {
 		t.Errorf("an unknown session: %v", err)
 	}
-	if _, err := top.Journal().ProposeAs(ctx, session, 0, model.Entry{Line: "one", Page: 1}); err == nil {
+	if _, err := top.Journal().ProposeAs(ctx, session, 0, 0, model.Entry{Line: "one", Page: 1}); err == nil {
 		t.Error("the number 0 is taken")
 	}
 }
