@@ -32,7 +32,7 @@ type Disk struct {
 type diskRecord struct {
 	state    *hardState
 	entry    *raftpb.Entry
-	snapshot *raftpb.Snapshot
+	snapshot *diskSnapshot
 }
 
 // The errors of a simulated disk.
@@ -78,7 +78,7 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 
 func (d *Disk) read() (Stored, shape, error) {
 	var c contents
-	var newest *raftpb.Snapshot
+	var newest *diskSnapshot
 	for _, r := range d.records {
 		switch {
 		case r.state != nil:
@@ -88,14 +88,16 @@ func (d *Disk) read() (Stored, shape, error) {
 				return Stored{}, shape{}, fmt.Errorf("wal: the simulated disk: %w", err)
 			}
 		default:
-			c.snapshot(positionOf(r.snapshot), true)
+			c.snapshot(positionOf(r.snapshot.head), true)
 			newest = r.snapshot
 		}
 	}
 	c.state = c.settled()
 	s := Stored{State: c.state.proto(), Entries: append([]*raftpb.Entry(nil), c.entries...)}
 	if newest != nil {
-		s.Snapshot = proto.CloneOf(newest)
+		r := newest.open()
+		s.Snapshot, s.BodySize = r.Snapshot, r.Size
+		s.open = func() (*SnapshotReader, error) { return newest.open(), nil }
 	}
 	return s, c.shape, nil
 }
@@ -193,14 +195,19 @@ func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 }
 
 func (l *diskLog) SaveSnapshot(s *raftpb.Snapshot) error {
+	return l.saveSnapshot(&diskSnapshot{head: s, size: -1})
+}
+
+func (l *diskLog) saveSnapshot(s *diskSnapshot) error {
 	return l.do(func(d *Disk) error {
-		at, err := newSnapshot(&l.shape, s)
+		at, err := newSnapshot(&l.shape, s.head)
 		if err != nil || at == l.shape.base {
 			return err
 		}
 		l.shape.state = l.shape.state.raised(at)
 		l.shape.snapshot(at, true)
-		d.records = append(d.records, diskRecord{snapshot: proto.CloneOf(s)}, diskRecord{state: new(l.shape.state)})
+		s = &diskSnapshot{head: proto.CloneOf(s.head), body: s.body, size: s.size}
+		d.records = append(d.records, diskRecord{snapshot: s}, diskRecord{state: new(l.shape.state)})
 		if err := d.flush(); err != nil || d.lies {
 			return err
 		}
@@ -217,7 +224,7 @@ func (d *Disk) compact() {
 			continue
 		}
 		if snapshots++; snapshots == snapshotsKept {
-			d.compactTo(positionOf(d.records[i].snapshot), i)
+			d.compactTo(positionOf(d.records[i].snapshot.head), i)
 			return
 		}
 	}
@@ -234,7 +241,7 @@ func (d *Disk) compactTo(older position, i int) {
 		case r.entry != nil:
 			_ = c.entry(r.entry) // was checked when it was saved
 		default:
-			c.snapshot(positionOf(r.snapshot), true)
+			c.snapshot(positionOf(r.snapshot.head), true)
 		}
 	}
 	c.snapshot(older, true)

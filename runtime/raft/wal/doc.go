@@ -31,6 +31,18 @@
 // record may have flipped bits; opening the log makes them zero again. All
 // that Open returns has been synced.
 //
+// # Snapshots
+//
+// SaveSnapshot takes a snapshot whose state is in its Data, up to 2 GiB. CreateSnapshot
+// writes a larger one as a stream: a small head, and a body of up to 64 GiB, which is
+// synced every 16 MiB, and read back before it takes the place of another. Saves go on in
+// the meantime. Open checks the head of the newest snapshot. Its body is checked when it
+// is read, before any of it is returned; Verify reads everything. A snapshot that is open
+// can be read to its end after newer ones have replaced it, where the system keeps files
+// that are open.
+//
+// # Files
+//
 // Only regular files are opened: a named pipe or a device in their place is damage,
 // and is found at once. Behind the last record a file may go on with 256 MiB of zeros,
 // which is more than a crash can leave; a longer one is damage and is not read to its
@@ -77,7 +89,8 @@
 //
 //	lock         held while the log is open
 //	wal/*.wal    segments of 16 MiB, made beforehand
-//	snap/*.snap  the newest two snapshots
+//	snap/*.snap  the newest two snapshots: etcd's format, or one with a body (body.go)
+//	snap/*.tmp   snapshots that are being written
 //
 // Every save begins with a state that carries a mark: which record it is, and how many
 // records before it were synced when it was written. If a record is incomplete, a mark

@@ -193,10 +193,10 @@ func (d *dump) snapshotFile(f snapshotFile) error {
 	if info, err := os.Stat(f.path); err == nil {
 		r.Length = info.Size()
 	}
-	s, err := f.read()
+	bytes, err := f.verify()
 	switch {
 	case err == nil:
-		r.Bytes = len(s.GetData())
+		r.Bytes = int(bytes)
 	case errors.Is(err, ErrDamaged) && f.at.index > d.shape.base.index:
 		r.Detail = "not complete, and not needed"
 	default:

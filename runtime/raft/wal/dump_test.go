@@ -103,6 +103,43 @@ func TestDumpEnds(t *testing.T) {
 	}
 }
 
+// FuzzSnapshot: whatever is in the file of a snapshot, it is read in bounded memory and
+// without a panic, and what is read of a body is what its checksums say.
+func FuzzSnapshot(f *testing.F) {
+	root, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
+	if err != nil {
+		root = f.TempDir()
+	}
+	f.Cleanup(func() { _ = os.RemoveAll(root) })
+	dir := filepath.Join(root, "log")
+	l, _, err := wal.Open(dir, own, wal.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := errors.Join(l.SaveSnapshot(snapshot(4, 1, "state")), commit(l, snapshot(5, 1, "members")), l.Close()); err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range []string{"0000000000000001-0000000000000004.snap", "0000000000000001-0000000000000005.snap"} {
+		b, err := os.ReadFile(filepath.Join(dir, "snap", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	newest := filepath.Join(dir, "snap", "0000000000000001-0000000000000005.snap")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		must(t, os.WriteFile(newest, content, 0o600))
+		_, verifyErr := wal.Verify(dir)
+		l, s, err := wal.Open(dir, own, wal.Options{})
+		if err == nil {
+			err = errors.Join(checkBody(s), l.Close())
+		}
+		if (err == nil) != (verifyErr == nil) || err != nil && !errors.Is(err, wal.ErrDamaged) {
+			t.Fatalf("it opens: %v, and is right: %v", err, verifyErr)
+		}
+	})
+}
+
 // FuzzSegment: whatever stands in a file, it is read in bounded memory, and without
 // a panic; and what opens can be gone on with.
 func FuzzSegment(f *testing.F) {

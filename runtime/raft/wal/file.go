@@ -34,6 +34,8 @@ type fileLog struct {
 	tail      tailSync // in all modes but Always
 	err       error    // final
 
+	committing sync.Mutex // held while a snapshot becomes the newest, and until the files it replaces are removed; before mu
+
 	stop    chan struct{} // closed by Close, in mode Interval
 	stopped chan struct{}
 }
@@ -135,15 +137,25 @@ func (l *fileLog) withData(entries []*raftpb.Entry) []*raftpb.Entry {
 }
 
 func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
-	return l.do(func() error {
+	return l.saveSnapshot(s, func(position) error {
+		if err := l.snapshotter.SaveSnap(s); err != nil {
+			return err
+		}
+		return syncDir(filepath.Join(l.dir, snapshotDir)) // which the engine does not
+	})
+}
+
+// saveSnapshot makes a snapshot the newest one; file gives it its durable file.
+func (l *fileLog) saveSnapshot(s *raftpb.Snapshot, file func(position) error) error {
+	l.committing.Lock()
+	defer l.committing.Unlock()
+	var old leftovers
+	err := l.do(func() error {
 		at, err := newSnapshot(&l.shape, s)
 		if err != nil || at == l.shape.base {
 			return err
 		}
-		if err := l.snapshotter.SaveSnap(s); err != nil {
-			return err
-		}
-		if err := syncDir(filepath.Join(l.dir, snapshotDir)); err != nil { // which the engine does not
+		if err := file(at); err != nil {
 			return err
 		}
 		members := raftpb.EnsureConfState(proto.CloneOf(s.GetMetadata().GetConfState()))
@@ -165,66 +177,13 @@ func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
 		l.shape.state = state
 		l.shape.snapshot(at, true)
 		l.snapshots = append(l.snapshots, at)
-		l.release()
-		return nil
+		old, err = l.release()
+		return err
 	})
-}
-
-// release removes snapshots and segments that nobody needs. What cannot be removed
-// now is tried again with the next snapshot.
-func (l *fileLog) release() {
-	if len(l.snapshots) < snapshotsKept {
-		return
-	}
-	l.snapshots = l.snapshots[len(l.snapshots)-snapshotsKept:]
-	err := l.removeSnapshots()
 	if err == nil {
-		err = l.removeSegments(l.snapshots[0].index)
+		l.removeLeftovers(old)
 	}
-	if err != nil {
-		l.options.Logger.Warn("what a log does not need any more cannot be removed", "log", l.dir, "error", err)
-	}
-}
-
-// removeSegments removes those whose entries are all older than index. The first
-// that stays holds the record of the snapshot at index.
-func (l *fileLog) removeSegments(index uint64) error {
-	if err := l.wal.ReleaseLockTo(index); err != nil {
-		return err
-	}
-	all, err := segments(filepath.Join(l.dir, segmentsDir))
-	if err != nil {
-		return err
-	}
-	for i := 1; i < len(all) && all[i].index < index; i++ {
-		if err := os.Remove(all[i-1].path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeSnapshots removes the files of all snapshots but those that are kept, also
-// those that a crash has left.
-func (l *fileLog) removeSnapshots() error {
-	files, err := snapshotFiles(filepath.Join(l.dir, snapshotDir))
-	if err != nil {
-		return err
-	}
-	kept := l.snapshots[max(0, len(l.snapshots)-snapshotsKept):]
-	removed := false
-	for _, f := range files {
-		if !containsPosition(kept, f.at) {
-			removed = true
-			if err := os.Remove(f.path); err != nil {
-				return err
-			}
-		}
-	}
-	if !removed {
-		return nil
-	}
-	return syncDir(filepath.Join(l.dir, snapshotDir)) // before segments go: the log would not lead to a snapshot that comes back
+	return err
 }
 
 func containsPosition(all []position, at position) bool {
@@ -239,6 +198,8 @@ func containsPosition(all []position, at position) bool {
 func (l *fileLog) Sync() error { return l.do(l.flush) }
 
 func (l *fileLog) Close() error {
+	l.committing.Lock()
+	defer l.committing.Unlock()
 	l.mu.Lock()
 	if errors.Is(l.err, ErrClosed) {
 		l.mu.Unlock()

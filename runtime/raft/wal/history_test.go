@@ -2,7 +2,9 @@ package wal_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -59,16 +61,17 @@ type proof struct {
 // history writes a log by random calls, and knows of each moment what a power failure
 // would leave.
 type history struct {
-	t     *testing.T
-	rng   *rand.Rand
-	dir   string
-	log   wal.Log
-	sync  wal.Sync
-	model model
-	past  []model // all that there was, the last is what there is
-	safe  int     // number of the model of past that is synced: a power failure leaves it, or a later one
-	term  uint64
-	calls int
+	t      *testing.T
+	rng    *rand.Rand
+	dir    string
+	log    wal.Log
+	sync   wal.Sync
+	model  model
+	past   []model           // all that there was, the last is what there is
+	bodies map[uint64][]byte // of the snapshots that have one, by index
+	safe   int               // number of the model of past that is synced: a power failure leaves it, or a later one
+	term   uint64
+	calls  int
 
 	proofs []proof // what each call has written
 
@@ -82,7 +85,7 @@ type history struct {
 
 func newHistory(t *testing.T, seed uint64, sync wal.Sync) *history {
 	cryptotest.SetGlobalRandom(t, seed) // the log draws its token there
-	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(inMemory(t), "log"), sync: sync, power: func() {}}
+	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(inMemory(t), "log"), sync: sync, power: func() {}, bodies: make(map[uint64][]byte)}
 	h.model = model{state: state(0, 0, 0)}
 	h.past = []model{h.model}
 	h.open()
@@ -116,7 +119,7 @@ func (h *history) reopen() {
 }
 
 // beforeSync is called by the log. If the power fails now, the file is not synced yet.
-func (h *history) beforeSync(file *os.File) {
+func (h *history) beforeSync(file *os.File) error {
 	h.look()
 	h.power()
 	info, err := file.Stat()
@@ -124,12 +127,13 @@ func (h *history) beforeSync(file *os.File) {
 	for _, f := range h.files {
 		if os.SameFile(f.info, info) {
 			f.versions = f.versions[len(f.versions)-1:]
-			return
+			return nil
 		}
 	}
 	b, err := os.ReadFile(file.Name())
 	must(h.t, err)
 	h.temps = append(h.temps, &diskFile{info: info, versions: [][]byte{b}})
+	return nil
 }
 
 // look reads the files.
@@ -357,7 +361,41 @@ func (h *history) snapshotOf(voters ...uint64) {
 	s := snapshot(index, term, fmt.Sprint(index))
 	s.Metadata.ConfState.Voters = voters
 	h.did(h.model.withSnapshot(s))
-	h.call(true, func() error { return h.log.SaveSnapshot(s) })
+	if h.rng.IntN(2) == 0 {
+		h.call(true, func() error { return h.log.SaveSnapshot(s) })
+		return
+	}
+	body := h.data()
+	h.bodies[index] = body
+	h.call(true, func() error {
+		w, err := h.log.CreateSnapshot()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(body)
+		return errors.Join(err, w.Commit(s))
+	})
+}
+
+// checkBody compares the body of a snapshot that a log began with.
+func (h *history) checkBody(s wal.Stored) {
+	h.t.Helper()
+	index := s.Snapshot.GetMetadata().GetIndex()
+	want, ok := h.bodies[index]
+	if !ok {
+		if s.BodySize > 0 {
+			h.t.Errorf("the snapshot at %d has a body of %d bytes", index, s.BodySize)
+		}
+		return
+	}
+	r, err := s.OpenBody()
+	must(h.t, err)
+	got, err := io.ReadAll(r)
+	must(h.t, err)
+	if !bytes.Equal(got, want) || s.BodySize != int64(len(want)) {
+		h.t.Errorf("the body of the snapshot at %d differs: %d bytes, want %d", index, len(got), len(want))
+	}
+	must(h.t, r.Close())
 }
 
 // powerFailure is what the files are after a power failure now. It reports whether
@@ -371,6 +409,9 @@ func (h *history) powerFailure() (image, bool) {
 	}
 	for _, f := range h.removed[len(h.removed)-back:] {
 		img[f.name] = f.now()
+	}
+	if h.rng.IntN(4) == 0 {
+		img["snap/123.tmp"] = h.data() // which a snapshot was being written to
 	}
 	segments := slices.Clone(h.files)
 	segments = slices.DeleteFunc(segments, func(f *diskFile) bool { return !f.segment() })

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,11 +113,4 @@ func TestSparseSnapshot(t *testing.T) {
 	if got := after - before; got > 64<<20 {
 		t.Errorf("%d bytes were allocated", got)
 	}
-}
-
-// allocated is how many bytes the process has allocated until now.
-func allocated() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.TotalAlloc
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -25,8 +26,17 @@ type Log interface {
 	// index as committed. Entries behind it stay where the log has its last entry, with
 	// its term; else the log begins anew with it. After that segments and snapshots
 	// that nobody needs are removed: the newest two snapshots stay, and the entries
-	// since the older one.
+	// since the older one. A snapshot has less than 2 GiB; more is an error that matches
+	// [ErrTooLarge], and the log is as before. See CreateSnapshot for larger ones.
 	SaveSnapshot(s *raftpb.Snapshot) error
+	// CreateSnapshot begins a snapshot with a body, which is written as a stream, in a
+	// little more than 256 KiB of memory, and has at most [SnapshotBodyMax] bytes. It
+	// becomes the newest when it is committed.
+	CreateSnapshot() (SnapshotWriter, error)
+	// OpenSnapshot opens the snapshot at an index, one of the newest two. The error
+	// matches [os.ErrNotExist] if the log does not have it any more. An error of the file
+	// is not one of the log.
+	OpenSnapshot(index uint64) (*SnapshotReader, error)
 	// Sync makes all that was saved durable, whatever Options.Sync says.
 	Sync() error
 	// Close syncs and lets go of the directory. It may be called again.
@@ -47,10 +57,21 @@ func (id Identity) String() string {
 
 // Stored is what a log held when it was opened. Nothing of it is kept by the log.
 type Stored struct {
-	Snapshot *raftpb.Snapshot  // the newest; nil: none
+	Snapshot *raftpb.Snapshot  // the newest, or its head; nil: none
+	BodySize int64             // bytes of its body, which is not read yet; -1: it has none, and its state is in its Data
 	State    *raftpb.HardState // never nil; Snapshot's index <= Commit <= index of the last entry
 	Entries  []*raftpb.Entry   // those behind Snapshot, one after another
 	Fresh    bool              // the log was made just now
+
+	open func() (*SnapshotReader, error)
+}
+
+// OpenBody opens the snapshot to read its body, which is checked while it is read.
+func (s Stored) OpenBody() (*SnapshotReader, error) {
+	if s.open == nil {
+		return nil, fmt.Errorf("wal: there is no snapshot: %w", os.ErrNotExist)
+	}
+	return s.open()
 }
 
 // Sync says when what was saved reaches the disk.

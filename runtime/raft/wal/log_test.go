@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -85,7 +86,7 @@ func diff(want, got wal.Stored) string {
 		return ""
 	}
 	want.Fresh, got.Fresh = false, false
-	return "it differs:" + cmp.Diff(want, got, protocmp.Transform())
+	return "it differs:" + cmp.Diff(want, got, protocmp.Transform(), cmpopts.IgnoreUnexported(wal.Stored{}))
 }
 
 func same(a, b wal.Stored) bool {

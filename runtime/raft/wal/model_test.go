@@ -1,7 +1,9 @@
 package wal_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"testing"
@@ -87,6 +89,9 @@ func (m *machine) reopen(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.log = l
+	if err := checkBody(s); err != nil {
+		t.Fatal(err)
+	}
 	i := slices.IndexFunc(m.past, func(p model) bool { return same(p.stored(), s) })
 	if i < 0 {
 		t.Fatalf("none of the %d that it may be, the last of which\n%s", len(m.past), diff(m.past[len(m.past)-1].stored(), s))
@@ -174,11 +179,43 @@ func (m *machine) snapshot(t *rapid.T) {
 		term = m.term
 	}
 	s := snapshot(index, term, fmt.Sprint(index))
-	if err := m.log.SaveSnapshot(s); err != nil {
+	var err error
+	if rapid.Bool().Draw(t, "body") {
+		err = commit(m.log, s)
+	} else {
+		err = m.log.SaveSnapshot(s)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	m.did(m.model.withSnapshot(s))
 	m.synced()
+}
+
+// commit saves a snapshot whose body is its index.
+func commit(l wal.Log, s *raftpb.Snapshot) error {
+	w, err := l.CreateSnapshot()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(w, s.GetMetadata().GetIndex())
+	return errors.Join(err, w.Commit(s))
+}
+
+// checkBody checks such a body.
+func checkBody(s wal.Stored) error {
+	if s.Snapshot == nil || s.BodySize < 0 {
+		return nil
+	}
+	r, err := s.OpenBody()
+	if err != nil {
+		return err
+	}
+	b, err := io.ReadAll(r)
+	if want := fmt.Sprint(s.Snapshot.GetMetadata().GetIndex()); string(b) != want {
+		err = fmt.Errorf("the body is %q, want %q: %w", b, want, err)
+	}
+	return errors.Join(err, r.Close())
 }
 
 // TestFilesAreTheModel saves, replaces, takes snapshots, closes and opens.

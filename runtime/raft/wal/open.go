@@ -146,7 +146,11 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	if err := l.removeSnapshots(); err != nil {
+	unknown, err := l.oldSnapshots()
+	if err != nil {
+		return Stored{}, err
+	}
+	if err := l.remove(leftovers{snapshots: unknown}); err != nil {
 		return Stored{}, err
 	}
 	return stored, l.openEngine(all[last.segment], last.offset)
@@ -170,17 +174,19 @@ func (l *fileLog) clean() error {
 	if err := os.RemoveAll(filepath.Join(l.dir, makingDir)); err != nil {
 		return err
 	}
-	wals := filepath.Join(l.dir, segmentsDir)
-	all, err := os.ReadDir(wals)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for _, e := range all {
-		if filepath.Ext(e.Name()) != ".tmp" {
-			continue
-		}
-		if err := os.Remove(filepath.Join(wals, e.Name())); err != nil {
+	for _, part := range []string{segmentsDir, snapshotDir} {
+		dir := filepath.Join(l.dir, part)
+		all, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
+		}
+		for _, e := range all {
+			if filepath.Ext(e.Name()) != ".tmp" {
+				continue
+			}
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -293,7 +299,11 @@ func (c *reader) stored() (Stored, error) {
 	if c.base.index == 0 {
 		return stored, nil
 	}
-	var err error
-	stored.Snapshot, err = c.present[c.base].read()
-	return stored, err
+	file := c.present[c.base]
+	r, err := file.open()
+	if err != nil {
+		return Stored{}, err
+	}
+	stored.Snapshot, stored.BodySize, stored.open = r.Snapshot, r.Size, file.open
+	return stored, r.Close()
 }

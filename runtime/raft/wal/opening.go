@@ -32,7 +32,7 @@ const (
 	noteMax    = 128 // bytes; a name of a segment has 37
 )
 
-// readNote reads the note in the file of a lock; one that is not complete says nothing.
+// readNote reads the note in the file of a lock; an incomplete note says nothing.
 func readNote(file io.ReaderAt) (n openingNote) {
 	b := make([]byte, noteMax)
 	k, err := file.ReadAt(b, 0)

@@ -69,6 +69,7 @@ func TestPowerFailures(t *testing.T) {
 			if !slices.ContainsFunc(h.mayLeave(), func(p model) bool { return same(p.stored(), s) }) {
 				t.Errorf("seed %d, call %d: none of %d, the first of which\n%s", seed, h.calls, len(h.mayLeave()), diff(h.past[h.safe].stored(), s))
 			}
+			h.checkBody(s)
 			goOn(t, l, s, dir)
 		}
 		for range callsOfHistory {
@@ -114,7 +115,7 @@ func TestPowerFailsEarly(t *testing.T) {
 					must(t, h.log.Close())
 					if c.first < 0 {
 						must(t, os.RemoveAll(h.dir))
-						*h = history{t: t, rng: h.rng, dir: h.dir, sync: mode, model: model{state: state(0, 0, 0)}, power: func() {}}
+						*h = history{t: t, rng: h.rng, dir: h.dir, sync: mode, model: model{state: state(0, 0, 0)}, power: func() {}, bodies: make(map[uint64][]byte)}
 						h.past = []model{h.model}
 					}
 					h.look()

@@ -88,7 +88,7 @@ func (s *scanner) synced(i int, offset int64, rest []byte) (string, error) {
 // setCut has the log end at the flaw.
 func (s *scanner) setCut(i int, r *segmentReader, flaw *errFlawed, rest []byte) {
 	s.cut = &Cut{File: s.all[i].path, Offset: r.offset, Reason: flaw.reason}
-	if r.count < headRecords { // without a head it is no segment: the log ends with the one before
+	if r.count < headRecords { // a segment without a head is dropped: the log ends with the segment before
 		s.cut.File, s.cut.Offset = s.all[s.end.segment].path, s.end.offset
 	} else {
 		s.end = logEnd{i, r.offset}

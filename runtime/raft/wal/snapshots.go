@@ -61,8 +61,8 @@ func snapshotFiles(dir string) ([]snapshotFile, error) {
 	return all, nil
 }
 
-// snapshotMax bounds what is read of a snapshot's file. Protobuf's libraries have
-// the same limit.
+// snapshotMax bounds the file of a snapshot without a body, in bytes. Protobuf's libraries
+// have the same limit.
 const snapshotMax = math.MaxInt32
 
 // snapshotHeadMax is what precedes the data in a snapshot's file, at most: two tags
@@ -87,18 +87,59 @@ func snapshotHead(b []byte, size int64) bool {
 	return err == nil && length == uint64(size)-uint64(1+n+1+m)
 }
 
-// read reads the snapshot, {uint32 crc = 1; bytes data = 2}, as strictly as it is
-// written.
-func (f snapshotFile) read() (*raftpb.Snapshot, error) {
+// SnapshotReader reads a snapshot: the head at once, and the body as a stream. It goes on
+// reading when a newer snapshot has replaced this one.
+type SnapshotReader struct {
+	Snapshot *raftpb.Snapshot // the head, as it was saved
+	Size     int64            // bytes of the body; -1: SaveSnapshot has saved it, and its state is in Snapshot.Data
+	body     io.ReadCloser
+}
+
+// Read reads the body. Nothing is returned of it that is not as it was written: that is a
+// [DamageError]. A snapshot without a body ends at once.
+func (r *SnapshotReader) Read(p []byte) (int, error) {
+	if r.body == nil {
+		return 0, io.EOF
+	}
+	return r.body.Read(p)
+}
+
+// Close lets go of the snapshot.
+func (r *SnapshotReader) Close() error {
+	if r.body == nil {
+		return nil
+	}
+	return r.body.Close()
+}
+
+// open opens the snapshot, of either form.
+func (f snapshotFile) open() (*SnapshotReader, error) {
 	file, info, err := openFile(f.path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	magic := make([]byte, min(info.Size(), int64(len(bodyMagic))))
+	var r *SnapshotReader
+	if _, err = file.ReadAt(magic, 0); err == nil && string(magic) == bodyMagic {
+		r, err = f.readHead(file, info.Size())
+	} else if err == nil {
+		r, err = f.read(file, info.Size())
+	}
+	if err == nil && positionOf(r.Snapshot) != f.at {
+		err = &DamageError{File: f.path, Reason: fmt.Sprintf("it is the snapshot at index %d of term %d", positionOf(r.Snapshot).index, positionOf(r.Snapshot).term)}
+	}
+	if err != nil || r.body == nil {
+		_ = file.Close() // nothing was written to it
+	}
+	return r, err
+}
+
+// read reads a snapshot without a body, {uint32 crc = 1; bytes data = 2}, as strictly as it
+// is written.
+func (f snapshotFile) read(file io.Reader, size int64) (*SnapshotReader, error) {
 	damaged := func(offset int, format string, args ...any) error {
 		return &DamageError{File: f.path, Offset: int64(offset), Reason: fmt.Sprintf(format, args...)}
 	}
-	size := info.Size()
 	if size > snapshotMax {
 		return nil, damaged(0, "it has %d bytes; a snapshot has at most %d", size, snapshotMax)
 	}
@@ -126,8 +167,18 @@ func (f snapshotFile) read() (*raftpb.Snapshot, error) {
 	if err := proto.Unmarshal(data, s); err != nil {
 		return nil, damaged(head, "%v", err)
 	}
-	if positionOf(s) != f.at {
-		return nil, damaged(head, "it is the snapshot at index %d of term %d", positionOf(s).index, positionOf(s).term)
+	return &SnapshotReader{Snapshot: s, Size: -1}, nil
+}
+
+// verify reads all of the snapshot, and returns how many bytes its state has.
+func (f snapshotFile) verify() (int64, error) {
+	r, err := f.open()
+	if err != nil {
+		return 0, err
 	}
-	return s, nil
+	n, err := io.Copy(io.Discard, r)
+	if r.Size < 0 {
+		n = int64(len(r.Snapshot.GetData()))
+	}
+	return n, errors.Join(err, r.Close())
 }

@@ -3,6 +3,8 @@ package wal
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -104,6 +106,8 @@ func newSnapshot(s *shape, snapshot *raftpb.Snapshot) (position, error) {
 		return at, fmt.Errorf("%w: a snapshot has index %d and term %d", ErrInvalid, at.index, at.term)
 	case at.index <= s.base.index && at != s.base:
 		return at, fmt.Errorf("%w: a snapshot at %d is not newer than the one at %d", ErrInvalid, at.index, s.base.index)
+	case proto.Size(snapshot) > snapshotMax-snapshotHeadMax: // its file could not be read
+		return at, fmt.Errorf("%w: %w: without a body it must have at most %d bytes, got %d", ErrInvalid, ErrTooLarge, snapshotMax-snapshotHeadMax, proto.Size(snapshot))
 	}
 	return at, nil
 }

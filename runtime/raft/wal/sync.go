@@ -109,8 +109,8 @@ func (t *tailSync) follow() (next bool, err error) {
 }
 
 // prepare makes the length of the next segment durable, before it has its name. The
-// engine does not, in the modes that come here, and a power failure could leave the segment shorter:
-// that would be damage. The engine makes this file beforehand, or uses it if it is there.
+// engine does not, in the modes that come here, and a power failure could leave the
+// segment shorter: that would be damage. The engine makes this file beforehand, or uses it if it is there.
 func (t *tailSync) prepare() error {
 	file, err := os.OpenFile(t.nextPath(), os.O_WRONLY|os.O_CREATE, fileutil.PrivateFileMode)
 	if err != nil {

@@ -1,0 +1,174 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// SnapshotWriter makes a snapshot with a body. Its methods may be called from any
+// goroutine, while other calls of the log go on. Every writer must end with Commit or
+// Abort; otherwise its file is removed only by the next Open.
+type SnapshotWriter interface {
+	// Write appends to the body. An error is final, for this writer: it matches
+	// [ErrTooLarge] where the body exceeds [SnapshotBodyMax].
+	io.Writer
+	// Body returns a reader of all that was written, for a caller that decodes the body
+	// before it commits. Nothing can be written after that.
+	Body() (io.ReadCloser, error)
+	// Commit syncs the snapshot, reads it back, and makes it the newest of the log, as
+	// SaveSnapshot does; s is its head. Only this last step holds the log. An error that
+	// matches [ErrFailed] or [ErrClosed] is one of the log. With any other error the log
+	// is as before: [ErrInvalid] says that s is not newer than the log's snapshot, and
+	// [ErrTooLarge] that the head or the body exceeds its limit.
+	Commit(s *raftpb.Snapshot) error
+	// Abort removes all that was written. It may be called again, and after Commit, where it
+	// does nothing.
+	Abort() error
+}
+
+// snapshotTemp is the pattern of the file's name until it is complete.
+const snapshotTemp = "*.tmp"
+
+var errEnded = errors.New("wal: the snapshot was committed or aborted")
+
+// fileSnapshot is the writer of a log in files.
+type fileSnapshot struct {
+	log      *fileLog
+	w        *bodyWriter
+	path     string
+	readable bool // Body was called: the body is complete
+	ended    bool
+	mu       sync.Mutex // makes a mistake of the caller an error
+}
+
+func (l *fileLog) CreateSnapshot() (SnapshotWriter, error) {
+	if err := l.do(func() error { return nil }); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(filepath.Join(l.dir, snapshotDir), snapshotTemp)
+	if err != nil {
+		return nil, fmt.Errorf("wal: cannot write a snapshot: %w", err)
+	}
+	s := &fileSnapshot{log: l, path: file.Name()}
+	if s.w, err = newBodyWriter(file, l.tail.fsync); err != nil {
+		return nil, fmt.Errorf("wal: cannot write a snapshot: %w", errors.Join(err, file.Close(), os.Remove(s.path)))
+	}
+	return s, nil
+}
+
+func (s *fileSnapshot) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.readable {
+		return 0, errEnded
+	}
+	return s.w.Write(p)
+}
+
+func (s *fileSnapshot) Body() (io.ReadCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, errEnded
+	}
+	if s.w.err == nil {
+		s.w.err = s.w.flush()
+	}
+	if s.w.err != nil {
+		return nil, s.w.err
+	}
+	s.readable = true
+	file, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	return newBodyReader(file, s.w.size, s.w.crc), nil
+}
+
+func (s *fileSnapshot) Commit(head *raftpb.Snapshot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errEnded
+	}
+	err := s.complete(head)
+	if err == nil {
+		err = s.log.saveSnapshot(head, func(at position) error {
+			dir := filepath.Dir(s.path)
+			if err := os.Rename(s.path, snapshotPath(dir, at)); err != nil {
+				return err
+			}
+			return syncDir(dir)
+		})
+	}
+	return errors.Join(err, s.end())
+}
+
+// complete makes the file durable and reads it back.
+func (s *fileSnapshot) complete(head *raftpb.Snapshot) error {
+	at, err := position{}, error(nil)
+	if err := s.log.do(func() error { at, err = newSnapshot(&s.log.shape, head); return err }); err != nil {
+		return err
+	}
+	b, err := marshalHead(head)
+	if err != nil {
+		return err
+	}
+	if err := s.w.finish(b); err != nil {
+		return fmt.Errorf("wal: cannot write a snapshot: %w", err)
+	}
+	dropCache(s.w.file)
+	r, err := snapshotFile{s.path, at}.open()
+	if err != nil {
+		return fmt.Errorf("wal: the snapshot is not as it was written: %w", err)
+	}
+	n, err := io.Copy(io.Discard, r)
+	if err == nil && (n != s.w.size || !proto.Equal(r.Snapshot, head)) {
+		err = errors.New("it differs")
+	}
+	if err = errors.Join(err, r.Close()); err != nil {
+		return fmt.Errorf("wal: the snapshot is not as it was written: %w", err)
+	}
+	return nil
+}
+
+func (s *fileSnapshot) Abort() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end()
+}
+
+// end closes the file, and removes it if it has no other name.
+func (s *fileSnapshot) end() error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	err := os.Remove(s.path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(s.w.file.Close(), err)
+}
+
+func (l *fileLog) OpenSnapshot(index uint64) (*SnapshotReader, error) {
+	var present []position
+	if err := l.do(func() error { present = slices.Clone(l.snapshots); return nil }); err != nil {
+		return nil, err
+	}
+	for _, at := range present {
+		if at.index == index {
+			return snapshotFile{snapshotPath(filepath.Join(l.dir, snapshotDir), at), at}.open()
+		}
+	}
+	return nil, errNoSnapshot(index)
+}

@@ -1,0 +1,83 @@
+package wal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// leftovers are files that a log does not need any more.
+type leftovers struct {
+	snapshots, segments []string // the oldest first
+}
+
+// release gives up snapshots and segments that nobody needs. The files are removed
+// without the lock: to remove a large one takes long.
+func (l *fileLog) release() (old leftovers, err error) {
+	if len(l.snapshots) < snapshotsKept {
+		return old, nil
+	}
+	l.snapshots = l.snapshots[len(l.snapshots)-snapshotsKept:]
+	if old.snapshots, err = l.oldSnapshots(); err != nil {
+		return old, err
+	}
+	index := l.snapshots[0].index
+	if err := l.wal.ReleaseLockTo(index); err != nil {
+		return old, err
+	}
+	all, err := segments(l.tail.dir)
+	if err != nil {
+		return old, err
+	}
+	for i := 1; i < len(all) && all[i].index < index; i++ { // the first that stays holds the record of the snapshot at index
+		old.segments = append(old.segments, all[i-1].path)
+	}
+	return old, nil
+}
+
+// oldSnapshots lists the files of all snapshots but those that are kept, also those that a
+// crash has left.
+func (l *fileLog) oldSnapshots() (old []string, err error) {
+	files, err := snapshotFiles(filepath.Join(l.dir, snapshotDir))
+	if err != nil {
+		return nil, err
+	}
+	kept := l.snapshots[max(0, len(l.snapshots)-snapshotsKept):]
+	for _, f := range files {
+		if !containsPosition(kept, f.at) {
+			old = append(old, f.path)
+		}
+	}
+	return old, nil
+}
+
+// removeLeftovers removes files. Those that cannot be removed now are tried again with the
+// next snapshot.
+func (l *fileLog) removeLeftovers(old leftovers) {
+	if err := l.remove(old); err != nil {
+		l.options.Logger.Warn("files that a log does not need any more cannot be removed", "log", l.dir, "error", err)
+	}
+}
+
+// remove removes the snapshots durably before any segment: the log would not lead to a
+// snapshot that comes back.
+func (l *fileLog) remove(old leftovers) error {
+	if err := removeAll(old.snapshots); err != nil {
+		return err
+	}
+	if len(old.snapshots) > 0 {
+		if err := syncDir(filepath.Join(l.dir, snapshotDir)); err != nil {
+			return err
+		}
+	}
+	return removeAll(old.segments)
+}
+
+func removeAll(paths []string) error {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
