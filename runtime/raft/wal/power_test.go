@@ -101,7 +101,7 @@ func TestPowerFailsEarly(t *testing.T) {
 		for _, mode := range []wal.Sync{wal.Interval, wal.None} {
 			t.Run(fmt.Sprint(name, ", ", mode), func(t *testing.T) {
 				images := 0
-				for seed := range uint64(20) {
+				for seed := range uint64(8) {
 					h := newHistory(t, seed, max(c.first, 0))
 					h.sync = mode
 					if c.first >= 0 {
@@ -121,7 +121,7 @@ func TestPowerFailsEarly(t *testing.T) {
 					h.look()
 					h.open()
 					h.power = func() {
-						for range 10 {
+						for range 4 {
 							img, lost := h.powerFailure()
 							if !lost {
 								continue
@@ -139,7 +139,7 @@ func TestPowerFailsEarly(t *testing.T) {
 					c.save(h)
 					must(t, h.log.Close())
 				}
-				if images < 20 {
+				if images < 5 {
 					t.Errorf("only %d images", images)
 				}
 			})
