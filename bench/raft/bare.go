@@ -29,8 +29,8 @@ const bareGroup = 1 // of messages in the transport
 // counted twice. Snapshots are taken as often as package raft takes them.
 type bareLoops struct {
 	loops   []*bareLoop
-	leader  *bareLoop
 	waiters []chan struct{} // of the callers, each with room for one
+	retries []*time.Timer   // of the callers
 }
 
 // bareLoop is one of them.
@@ -38,7 +38,7 @@ type bareLoop struct {
 	id      uint64
 	batched bool
 	bytes   int             // of a command
-	waiters []chan struct{} // nil but where commands are proposed
+	waiters []chan struct{} // of the callers, who are answered by the leader
 	log     wal.Log
 	link    transport.Transport
 	storage *etcd.MemoryStorage
@@ -71,14 +71,12 @@ func openBare(dir string, load Load, batched bool) (Group, error) {
 	g := &bareLoops{waiters: make([]chan struct{}, load.Callers)}
 	for i := range g.waiters {
 		g.waiters[i] = make(chan struct{}, 1)
+		g.retries = append(g.retries, time.NewTimer(bareRetry))
 	}
 	for i, name := range names {
 		l := &bareLoop{
-			id: uint64(i + 1), batched: batched, bytes: load.Bytes,
+			id: uint64(i + 1), batched: batched, bytes: load.Bytes, waiters: g.waiters,
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		}
-		if i == 0 {
-			l.waiters = g.waiters
 		}
 		if err := l.open(dir, name, peers); err != nil {
 			return nil, errors.Join(err, g.Close())
@@ -86,9 +84,8 @@ func openBare(dir string, load Load, batched bool) (Group, error) {
 		g.loops = append(g.loops, l)
 		go l.run()
 	}
-	g.leader = g.loops[0]
-	g.leader.receive("", [][]byte{must(proto.Marshal(&pb.Message{Type: pb.MsgHup.Enum()}))})
-	if err := until("leader", g.leader.leads.Load); err != nil {
+	g.loops[0].receive("", [][]byte{must(proto.Marshal(&pb.Message{Type: pb.MsgHup.Enum()}))})
+	if err := until("leader", g.loops[0].leads.Load); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
@@ -151,23 +148,43 @@ func (l *bareLoop) ring() {
 	}
 }
 
-// Propose gives the loop a command that begins with the caller's number.
+// bareRetry is how long a caller waits before it proposes again: the engine drops
+// commands when the leader changes.
+const bareRetry = 3 * election
+
+// Propose gives the leader's loop a command that begins with the caller's number.
 func (g *bareLoops) Propose(ctx context.Context, caller int) error {
-	l := g.leader
-	command := make([]byte, l.bytes)
-	binary.LittleEndian.PutUint64(command, uint64(caller))
-	l.mu.Lock()
-	l.proposals = append(l.proposals, command)
-	l.mu.Unlock()
-	l.ring()
-	select {
-	case <-g.waiters[caller]:
-		return nil
-	case <-l.done:
-		return fmt.Errorf("the loop has ended: %w", l.err)
-	case <-ctx.Done():
-		return ctx.Err()
+	retry := g.retries[caller]
+	defer retry.Stop()
+	for {
+		l := g.leader()
+		command := make([]byte, l.bytes)
+		binary.LittleEndian.PutUint64(command, uint64(caller))
+		l.mu.Lock()
+		l.proposals = append(l.proposals, command)
+		l.mu.Unlock()
+		l.ring()
+		retry.Reset(bareRetry)
+		select {
+		case <-g.waiters[caller]:
+			return nil
+		case <-l.done:
+			return fmt.Errorf("the loop has ended: %w", l.err)
+		case <-retry.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+}
+
+// leader is the loop that leads, or any other while there is none.
+func (g *bareLoops) leader() *bareLoop {
+	for _, l := range g.loops {
+		if l.leads.Load() {
+			return l
+		}
+	}
+	return g.loops[0]
 }
 
 func (l *bareLoop) run() {
@@ -198,7 +215,7 @@ func (l *bareLoop) run() {
 				_ = l.node.Step(m) // what it refuses is late
 			}
 		}
-		if l.err = l.propose(proposals); l.err != nil {
+		if l.err = l.propose(proposals); l.err != nil && !errors.Is(l.err, etcd.ErrProposalDropped) {
 			return
 		}
 		for l.node.HasReady() {
@@ -329,8 +346,11 @@ func (l *bareLoop) send(messages []*pb.Message) {
 func (l *bareLoop) apply(commands []byte) {
 	for ; len(commands) >= l.bytes; commands = commands[l.bytes:] {
 		l.n++
-		if l.waiters != nil {
-			l.waiters[binary.LittleEndian.Uint64(commands)] <- struct{}{}
+		if l.leads.Load() {
+			select {
+			case l.waiters[binary.LittleEndian.Uint64(commands)] <- struct{}{}:
+			default: // an answer to the same command, which was proposed again
+			}
 		}
 	}
 }
