@@ -15,7 +15,7 @@
 // peers, and takes one from each. So each direction has a queue, a flow control and
 // a wait after failures of its own, and no rule has to say which of two
 // connections stays. Messages that wait for a peer go out in one frame, up
-// to 512 messages or 256 KiB; a message of more than 576 KiB goes in chunks of 256 KiB.
+// to 512 messages or 256 KiB; a message of more than 1,088 KiB goes in chunks of 256 KiB.
 // Smaller messages of its group wait behind it. Those of other groups go between two
 // chunks, and so do urgent ones. On Linux the system holds no more than 128 KiB of a
 // connection unsent, since nothing overtakes what was written.

@@ -5,21 +5,21 @@ import "time"
 // Limits of what goes over the wire. Both ends rely on them: they change with
 // protocol alone.
 const (
-	protocol          = 1                                // the version of transport.proto
-	frameMessagesMax  = 512                              // so many take less long than a round trip in one machine
-	frameBytes        = 256 << 10                        // no message is added to a frame of that size, for the same reason
-	frameBytesMax     = 1<<20 + 64<<10                   // that is taken: nodes of the version before send payloads of 1 MiB whole
-	frameOverhead     = 64                               // what frames one message or chunk, at most
-	aloneBytes        = 64 << 10                         // a message of that size goes in a frame of its own, which saves a copy
-	chunkBytes        = 256 << 10                        // an urgent message waits for one: 2 ms at 1 Gbit/s, 0.2 s at 10 Mbit/s
-	wholeBytesMax     = 512<<10 + 64<<10 - frameOverhead // the largest payload that is not cut: 512 KiB, and what its sender puts around it
-	helloBytesMax     = 4 << 10                          // four names, an address and some numbers
-	headerBytesMax    = 4*helloBytesMax + 512            // gRPC's own headers, and a hello in base64 with room to say no
-	streamsMax        = 64                               // of one connection: a peer needs two, operators some more
-	peerStreamsMax    = 4                                // of one peer: one, and its successor while that is made
-	connectionsMax    = 1024                             // those of peers and operators, and of strangers until they have spoken
-	strangersMax      = 64                               // nodes that are connected and not in the configuration: they are about to join
-	metadataNameBytes = 255                              // of a name in a hello
+	protocol          = 1                             // the version of transport.proto
+	frameMessagesMax  = 512                           // so many take less long than a round trip in one machine
+	frameBytes        = 256 << 10                     // no message is added to a frame of that size, for the same reason
+	frameBytesMax     = 1<<20 + 64<<10                // an update of 1 MiB goes whole, with what its sender puts around it
+	frameOverhead     = 64                            // what frames one message or chunk, at most
+	aloneBytes        = 64 << 10                      // a message of that size goes in a frame of its own, which saves a copy
+	chunkBytes        = 256 << 10                     // an urgent message waits for one, or for a frame: 2 and 9 ms at 1 Gbit/s
+	wholeBytesMax     = frameBytesMax - frameOverhead // the largest payload that is not cut
+	helloBytesMax     = 4 << 10                       // four names, an address and some numbers
+	headerBytesMax    = 4*helloBytesMax + 512         // gRPC's own headers, and a hello in base64 with room to say no
+	streamsMax        = 64                            // of one connection: a peer needs two, operators some more
+	peerStreamsMax    = 4                             // of one peer: one, and its successor while that is made
+	connectionsMax    = 1024                          // those of peers and operators, and of strangers until they have spoken
+	strangersMax      = 64                            // nodes that are connected and not in the configuration: they are about to join
+	metadataNameBytes = 255                           // of a name in a hello
 )
 
 // Defaults of the configuration.

@@ -189,7 +189,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// story is what frames hold, one string a frame.
+// story is what frames hold, one string a frame: the class and group of each message,
+// or c and the group of a chunk.
 func story(o *outbox, frames int) (list []string) {
 	for range frames {
 		if !o.load() {
@@ -198,7 +199,7 @@ func story(o *outbox, frames int) (list []string) {
 		f := o.frame()
 		text := ""
 		if f.chunked != nil {
-			text = fmt.Sprintf("chunk of %d", f.chunked.front().Group)
+			text = fmt.Sprintf("c%d", f.chunked.front().Group)
 		}
 		for _, r := range f.runs {
 			for _, m := range r.messages {
@@ -225,34 +226,34 @@ func message(group uint64, size int, c transport.Class) transport.Message {
 
 // TestFrames shows which frames follow each other.
 func TestFrames(t *testing.T) {
-	const large = wholeBytesMax + 1 // three chunks
+	const large = wholeBytesMax + 1 // five chunks
 	for name, test := range map[string]struct {
 		sent []transport.Message
 		want string
 	}{
 		"a small message waits behind a large one of its group": {
 			[]transport.Message{message(1, 5, 0), message(1, large, 0), message(1, 5, 0)},
-			"o1, chunk of 1, chunk of 1, chunk of 1, o1, nothing",
+			"o1, c1, c1, c1, c1, c1, o1, nothing",
 		},
 		"other groups go on in between": {
 			[]transport.Message{message(1, large, 0), message(1, 5, 0), message(2, aloneBytes, 0), message(2, aloneBytes, 0), message(3, 5, 0)},
-			"chunk of 1, o2, chunk of 1, o3, chunk of 1, o2, o1, nothing",
+			"c1, o2, c1, o3, c1, o2, c1, c1, o1, nothing",
 		},
 		"large ones of several groups take turns": {
 			[]transport.Message{message(1, large, 0), message(2, large, 0), message(1, 5, 0), message(3, 5, 0)},
-			"chunk of 1, o3, chunk of 2, chunk of 1, chunk of 2, chunk of 1, o1, chunk of 2, nothing",
+			"c1, o3, c2, c1, c2, c1, c2, c1, c2, c1, o1, c2, nothing",
 		},
 		"urgent ones overtake their own group": {
 			[]transport.Message{message(1, large, 0), message(1, 5, 0), message(1, 5, 1), message(2, 5, 1)},
-			"u1 u2, chunk of 1, chunk of 1, chunk of 1, o1, nothing",
+			"u1 u2, c1, c1, c1, c1, c1, o1, nothing",
 		},
 		"a large one is not urgent": {
 			[]transport.Message{message(1, large, 1), message(1, 5, 1)},
-			"u1, chunk of 1, chunk of 1, chunk of 1, nothing",
+			"u1, c1, c1, c1, c1, c1, nothing",
 		},
 		"bulk ones let others pass": {
 			[]transport.Message{message(1, 5, 2), message(1, large, 2), message(1, 5, 2), message(1, large, 0), message(2, 5, 0)},
-			"chunk of 1, o2, chunk of 1, chunk of 1, b1, chunk of 1, chunk of 1, chunk of 1, b1, nothing",
+			"c1, o2, c1, c1, c1, c1, b1, c1, c1, c1, c1, c1, b1, nothing",
 		},
 		"a class that is not known is ordered": {
 			[]transport.Message{message(1, 5, 0), message(1, 5, 9)},
@@ -271,14 +272,14 @@ func TestFrames(t *testing.T) {
 // ordered one of its group waiting for longer than its own chunks take.
 func TestBulkMessageGivesWay(t *testing.T) {
 	o := newOutbox()
-	o.queue.add([]transport.Message{message(1, 4*chunkBytes, transport.Bulk)})
+	o.queue.add([]transport.Message{message(1, 6*chunkBytes, transport.Bulk)})
 	got := story(o, 1)
-	o.queue.add([]transport.Message{message(1, 3*chunkBytes, 0), message(2, 3*chunkBytes, 0)})
+	o.queue.add([]transport.Message{message(1, 5*chunkBytes, 0), message(2, 5*chunkBytes, 0)})
 	for range 20 { // whose frames would go before each chunk
 		o.queue.add([]transport.Message{message(3, aloneBytes, 0)})
 	}
-	got = append(got, story(o, 17)...)
-	want := "chunk of 1, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 2, o3, chunk of 1, o3, chunk of 1, o3, chunk of 1"
+	got = append(got, story(o, 23)...)
+	want := "c1, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c1"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
 	}
@@ -288,15 +289,15 @@ func TestBulkMessageGivesWay(t *testing.T) {
 // peer puts together at a time do not keep an ordered one waiting either.
 func TestBulkMessagesGiveWay(t *testing.T) {
 	o := newOutbox()
-	o.begin(8 * chunkBytes)
-	o.queue.add([]transport.Message{message(1, 4*chunkBytes, transport.Bulk), message(2, 4*chunkBytes, transport.Bulk)})
+	o.begin(10 * chunkBytes)
+	o.queue.add([]transport.Message{message(1, 5*chunkBytes, transport.Bulk), message(2, 5*chunkBytes, transport.Bulk)})
 	got := story(o, 2)
-	o.queue.add([]transport.Message{message(3, 3*chunkBytes, 0), message(4, 3*chunkBytes, 0)})
+	o.queue.add([]transport.Message{message(3, 5*chunkBytes, 0), message(4, 5*chunkBytes, 0)})
 	for range 20 {
 		o.queue.add([]transport.Message{message(5, aloneBytes, 0)})
 	}
-	got = append(got, story(o, 14)...)
-	want := "chunk of 1, chunk of 2, chunk of 1, o5, chunk of 2, o5, chunk of 1, o5, chunk of 2, o5, chunk of 1, o5, chunk of 2, o5, chunk of 3, o5"
+	got = append(got, story(o, 18)...)
+	want := "c1, c2, c1, o5, c2, o5, c1, o5, c2, o5, c1, o5, c2, o5, c1, o5, c2, o5, c3, o5"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
 	}
