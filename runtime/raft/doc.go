@@ -13,7 +13,9 @@
 //
 // [Core] is a node as a function: ticks, messages, proposals and reads in,
 // [Effects] out; no goroutine, no clock, no disk. [Node] drives one with a log
-// ([github.com/topogen/topogen/runtime/raft/wal]) and a transport. [Machine] is
+// ([github.com/topogen/topogen/runtime/raft/wal]) and a transport. The state machine runs
+// beside that: an Update, a Read or a snapshot that takes long keeps no node from its
+// peers. [Machine] is
 // the typed layer that generated code and users touch.
 //
 // # Guarantees
@@ -37,7 +39,6 @@
 //
 // A log that was lost must not come back under the name that it had: remove the
 // member and add another. Names of members are never given again. The state is
-// kept in memory, and a snapshot of it is made between two entries, while which
-// the node does not answer: with states of more than some hundred MB, an
-// election timeout of several seconds is right.
+// kept in memory. While a snapshot of it is encoded, no update is applied on that node;
+// members take their snapshots at different times.
 package raft
