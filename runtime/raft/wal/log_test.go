@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 		do()
 		return
 	}
-	debug.SetGCPercent(1000) // the engine makes a buffer of a megabyte for each log
+	debug.SetGCPercent(1000)      // the engine makes a buffer of a megabyte for each log
+	debug.SetMemoryLimit(1 << 30) // but for what tests of limits make
 	os.Exit(m.Run())
 }
 
