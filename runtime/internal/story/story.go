@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write what comes of the stories in testdata into them, except for those of Erlang/OTP")
@@ -40,10 +38,21 @@ func Tell(t *testing.T, glob string, teller func(t *testing.T) func(words []stri
 					t.Fatal(err)
 				}
 			} else if got != string(want) {
-				t.Errorf("%s went otherwise (-want +got)\n%s", name, cmp.Diff(string(want), got))
+				t.Errorf("%s went otherwise\n%s", name, difference(string(want), got))
 			}
 		})
 	}
+}
+
+// difference shows the first line that differs.
+func difference(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	a, b = append(a, "(the end)"), append(b, "(the end)")
+	return fmt.Sprintf("line %d\nwant %s\ngot  %s", n+1, a[n], b[n])
 }
 
 // retell tells a story anew.
