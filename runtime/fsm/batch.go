@@ -23,13 +23,13 @@ type Batch struct {
 
 	data []byte
 	n    int
-	last command // but for its update
+	last struct{ client, sequence, floor uint64 } // of the last command
 }
 
 // Reset empties the batch. now is the proposer's wall clock in Unix nanoseconds.
 func (b *Batch) Reset(now int64) {
 	b.data = binary.AppendVarint(append(b.data[:0], b.version()), now)
-	b.n, b.last = 0, command{}
+	b.n, b.last.client, b.last.sequence, b.last.floor = 0, 0, 0, 0
 }
 
 func (b *Batch) version() byte {
@@ -64,30 +64,31 @@ func (b *Batch) open(kind byte, nonce uint64) {
 	if b.version() < openersVersion {
 		kind = commandOpen
 	}
-	b.command(command{kind: kind, client: nonce})
+	b.command()
+	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as it is read
 	b.data = binary.AppendUvarint(append(b.data, kind), nonce)
 }
 
 // Update applies an update and commits it, and with it those added before it.
 func (b *Batch) Update(client, sequence, floor uint64, update []byte) {
-	b.ordered(command{kind: commandUpdate, client: client, sequence: sequence, floor: floor})
+	b.ordered(commandUpdate, client, sequence, floor)
 	b.bytes(update)
 }
 
 // Add applies an update and does not commit it.
 func (b *Batch) Add(client, sequence, floor uint64, update []byte) {
-	b.ordered(command{kind: commandAdd, client: client, sequence: sequence, floor: floor})
+	b.ordered(commandAdd, client, sequence, floor)
 	b.bytes(update)
 }
 
 // Commit commits what was added.
 func (b *Batch) Commit(client, sequence, floor uint64) {
-	b.ordered(command{kind: commandCommit, client: client, sequence: sequence, floor: floor})
+	b.ordered(commandCommit, client, sequence, floor)
 }
 
 // Revert undoes and drops what is not committed.
 func (b *Batch) Revert(client, sequence, floor uint64) {
-	b.ordered(command{kind: commandRevert, client: client, sequence: sequence, floor: floor})
+	b.ordered(commandRevert, client, sequence, floor)
 }
 
 // Len returns the number of commands.
@@ -101,19 +102,21 @@ func (b *Batch) Bytes() []byte {
 	return b.data
 }
 
-func (b *Batch) ordered(c command) {
-	last := b.last
-	b.command(c)
-	if c.client == last.client && c.floor == last.floor && c.sequence == last.sequence+1 {
-		b.data = append(b.data, c.kind|commandFollows)
+func (b *Batch) ordered(kind byte, client, sequence, floor uint64) {
+	b.command()
+	last := &b.last
+	follows := client == last.client && floor == last.floor && sequence == last.sequence+1
+	last.client, last.sequence, last.floor = client, sequence, floor
+	if follows {
+		b.data = append(b.data, kind|commandFollows)
 		return
 	}
-	b.data = binary.AppendUvarint(append(b.data, c.kind), c.client)
-	b.data = binary.AppendUvarint(b.data, c.sequence)
-	b.data = binary.AppendVarint(b.data, int64(c.sequence-c.floor)) // mostly small
+	b.data = binary.AppendUvarint(append(b.data, kind), client)
+	b.data = binary.AppendUvarint(b.data, sequence)
+	b.data = binary.AppendVarint(b.data, int64(sequence-floor)) // mostly small
 }
 
-func (b *Batch) command(c command) {
+func (b *Batch) command() {
 	if b.n == CommandsMax {
 		panic("fsm: batch is full")
 	}
@@ -121,7 +124,6 @@ func (b *Batch) command(c command) {
 		b.Reset(0)
 	}
 	b.n++
-	b.last = c
 }
 
 func (b *Batch) bytes(v []byte) {

@@ -171,7 +171,7 @@ func (r *remembered) result(s *session) {
 		r.fail("result of sequence %d", v.sequence)
 		return
 	}
-	r.t.keep(s, len(kept), v)
+	r.t.keep(s, len(kept), &v)
 }
 
 // failure reads a failure behind its kind.

@@ -96,8 +96,8 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 		if e.Position == CommandsMax {
 			return fmt.Errorf("%w: more than %d commands", ErrDamaged, CommandsMax)
 		}
-		a, err := r.run(c, e, term)
-		if err != nil {
+		a := Applied{Index: index, Term: term}
+		if err := r.run(c, e, &a); err != nil {
 			return err
 		}
 		if result != nil {
@@ -113,17 +113,16 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 
 // run applies a command, unless its session says that it was before, or cannot say
 // that it was not. The error is one that ends everything.
-func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, error) {
+func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	at := position(e.Index, e.Position)
 	if opens(c.kind) {
-		return r.open(c, e, term)
+		return r.open(c, e, a)
 	}
-	a := Applied{Index: e.Index, Term: term}
 	s := r.sessions.find(c.client)
 	if s == nil {
 		a.Err = ErrSessionExpired
 		r.replay.skip(at)
-		return a, nil
+		return nil
 	}
 	r.sessions.raise(s, c.floor)
 	i, done := s.find(c.sequence)
@@ -133,38 +132,46 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, term uint64) (Applied, er
 	case c.sequence-s.floor >= uint64(r.options.Window):
 		a.Err = ErrWindow
 	case done:
-		a = s.kept()[i].applied()
+		*a = s.kept()[i].applied()
 	default:
-		known := result{sequence: c.sequence, index: e.Index, term: term}
-		value, failed, err := r.doIn(s, c, e)
-		if err != nil {
-			return a, err
-		}
-		if known.outcome = value; failed != nil {
-			known.outcome = r.sentinels.remember(failed)
-			if a.Err = failed; !OutcomeKnown(failed) {
-				a.Err = known.failure // which only says so
-			}
-		} else if value != nil {
-			a.Data = value.value
-		}
-		if r.version < openersVersion {
-			r.sessions.keepOld(s, i, known, r.options.Results)
-		} else {
-			r.sessions.keep(s, i, known)
-		}
-		return a, nil
+		return r.first(s, i, c, e, a)
 	}
 	r.replay.skip(at)
-	return a, nil
+	return nil
+}
+
+// first applies a command of a session that was not applied before, whose result
+// belongs at i.
+func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *Applied) error {
+	known := result{sequence: c.sequence, index: a.Index, term: a.Term}
+	var failed, err error
+	if r.version >= openersVersion && r.sessions.crowded(s, &r.options) {
+		r.replay.skip(position(e.Index, e.Position))
+		failed = r.crowded
+	} else if known.outcome, failed, err = r.do(c, e); err != nil {
+		return err
+	}
+	if failed != nil {
+		known.outcome = r.sentinels.remember(failed)
+		if a.Err = failed; !OutcomeKnown(failed) {
+			a.Err = known.failure // which only says so
+		}
+	} else if known.outcome != nil {
+		a.Data = known.value
+	}
+	if r.version < openersVersion {
+		r.sessions.keepOld(s, i, &known, r.options.Results)
+	} else {
+		r.sessions.keep(s, i, &known)
+	}
+	return nil
 }
 
 // open opens a session.
-func (r *Replicated[S, U, R]) open(c *command, e Entry, term uint64) (Applied, error) {
+func (r *Replicated[S, U, R]) open(c *command, e Entry, a *Applied) error {
 	at := position(e.Index, e.Position)
-	a := Applied{Index: e.Index, Term: term}
 	if (c.kind == commandOpen) != (r.version < openersVersion) {
-		return a, fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
+		return fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
 	}
 	var s *session
 	switch c.kind {
@@ -180,16 +187,7 @@ func (r *Replicated[S, U, R]) open(c *command, e Entry, term uint64) (Applied, e
 	} else {
 		a.Client = s.number
 	}
-	return a, nil
-}
-
-// doIn does what a command of a session says, unless that has no room for its result.
-func (r *Replicated[S, U, R]) doIn(s *session, c *command, e Entry) (value *outcome, failed, err error) {
-	if r.version >= openersVersion && r.sessions.crowded(s, &r.options) {
-		r.replay.skip(position(e.Index, e.Position))
-		return nil, r.crowded, nil
-	}
-	return r.do(c, e)
+	return nil
 }
 
 // do does what a command says, and returns what an update has returned; nil: nothing.

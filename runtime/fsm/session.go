@@ -55,11 +55,8 @@ func (r *result) size() int {
 // kept are the results that are remembered.
 func (s *session) kept() []result { return s.results[s.head:] }
 
-// raise forgets what lies below floor.
+// raise forgets what lies below floor, which is higher than before.
 func (s *session) raise(floor uint64) {
-	if floor <= s.floor {
-		return
-	}
 	s.floor = floor
 	for s.head < len(s.results) && s.results[s.head].sequence < floor {
 		s.size -= s.results[s.head].size()
@@ -90,15 +87,14 @@ func (s *session) find(sequence uint64) (i int, ok bool) {
 }
 
 // keep remembers a result, at the place that find has told.
-func (s *session) keep(i int, r result) {
+func (s *session) keep(i int, r *result) {
 	if len(s.results) == cap(s.results) && s.head > len(s.results)/2 {
 		s.results = slices.Delete(s.results, 0, s.head)
 		s.head = 0
 	}
-	s.size += r.size()
 	if i += s.head; i == len(s.results) {
-		s.results = append(s.results, r)
+		s.results = append(s.results, *r)
 	} else {
-		s.results = slices.Insert(s.results, i, r)
+		s.results = slices.Insert(s.results, i, *r)
 	}
 }

@@ -75,7 +75,8 @@ func (t *sessions) find(number uint64) *session {
 
 func (t *sessions) use(s *session) {
 	s.used = t.clock
-	if l := t.listOf(s); s != l.newest {
+	if s.newer != nil {
+		l := t.listOf(s)
 		l.unlink(s)
 		l.link(s)
 	}
@@ -154,6 +155,9 @@ func (t *sessions) openOld(number uint64, max int) *session {
 
 // raise forgets results of a session that its client does not wait for.
 func (t *sessions) raise(s *session, floor uint64) {
+	if floor <= s.floor {
+		return
+	}
 	results, size := len(s.kept()), s.size
 	s.raise(floor)
 	t.results -= results - len(s.kept())
@@ -167,15 +171,17 @@ func (t *sessions) crowded(s *session, o *Options) bool {
 }
 
 // keep remembers a result.
-func (t *sessions) keep(s *session, i int, r result) {
+func (t *sessions) keep(s *session, i int, r *result) {
 	s.keep(i, r)
+	size := r.size()
+	s.size += size
+	t.size += size
 	t.results++
-	t.size += r.size()
 }
 
 // keepOld is keep for an entry of version 1 or 2: where there are more than max, the
 // sessions of others are forgotten.
-func (t *sessions) keepOld(s *session, i int, r result, max int) {
+func (t *sessions) keepOld(s *session, i int, r *result, max int) {
 	t.keep(s, i, r)
 	for t.results > max && t.ofClients.oldest != s {
 		t.forget(t.ofClients.oldest)
