@@ -17,6 +17,7 @@ func process(name Ident) *jen.Statement { return jen.Qual(processPath, string(na
 
 // border is what the output has for processors in processes.
 type border struct {
+	schema       *wire.Schema
 	isolated     bool                  // some processor is; else machines keep what the codecs write
 	codecs       map[string]wire.Codec // by plan.Edge.Crossing, and by name of replies
 	declarations []jen.Code
@@ -29,7 +30,7 @@ func (m *model) addBorder(s *wire.Schema) {
 	if s == nil {
 		return
 	}
-	b := &border{codecs: make(map[string]wire.Codec), isolated: slices.ContainsFunc(m.processors, func(q *processor) bool { return q.Isolated() })}
+	b := &border{schema: s, codecs: make(map[string]wire.Codec), isolated: slices.ContainsFunc(m.processors, func(q *processor) bool { return q.Isolated() })}
 	if b.isolated {
 		b.link, b.make = m.scope.top("outsideLink"), m.scope.top("newProcess")
 	}

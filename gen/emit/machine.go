@@ -5,6 +5,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 )
 
 // keptImports are the packages that output imports where there are machines.
@@ -131,6 +132,7 @@ func (p *part) definition(m *plan.Machine) code {
 		if m.Result != "" {
 			add("ResultCodec", p.codec(m.Result, m.ResultType))
 		}
+		add("Description", jen.Id("`"+p.border.describe(m)+"`"))
 		var errors []code
 		for _, name := range m.Errors {
 			errors = append(errors, jen.Values(key("Name", jen.Lit(name)), key("Err", qualified(m.UpdateType.Import, name))))
@@ -140,6 +142,15 @@ func (p *part) definition(m *plan.Machine) code {
 		}
 	}
 	return fsm("Definition").Types(typeCode(m.StateType), typeCode(m.UpdateType), typeCode(m.ResultType)).Add(lines(fields))
+}
+
+// describe says how a machine's values are written.
+func (b *border) describe(m *plan.Machine) string {
+	parts := []wire.Part{{Kind: "state", Root: m.State}, {Kind: "update", Root: m.Update}}
+	if m.Result != "" {
+		parts = append(parts, wire.Part{Kind: "result", Root: m.Result})
+	}
+	return b.schema.Describe(parts...)
 }
 
 // update is the method that changes the state, as a definition takes it.

@@ -69,6 +69,8 @@ func TestSample(t *testing.T) {
 	}
 	compare(t, file, numbers)
 	compare(t, filepath.Join(sample, "codecs_gen.go"), render(t, pkg.Name(), &schema, wire.Names{}))
+	compare(t, filepath.Join(sample, "description.txt"), []byte(schema.Describe(
+		wire.Part{Kind: "state", Root: "Maps"}, wire.Part{Kind: "update", Root: "Page"}, wire.Part{Kind: "result", Root: "Text"})))
 	compare(t, filepath.Join(sample, "messages.proto"), wire.Proto(&schema, wire.ProtoOptions{Topology: "messages"}))
 }
 

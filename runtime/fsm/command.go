@@ -5,7 +5,7 @@ package fsm
 //
 //	1  an update that returns an error is undone
 //	2  an update that returns an error has changed nothing
-//	3  sessions belong to clients and nodes, and end by age
+//	3  sessions belong to clients and nodes, and end by age; types have a description
 const entryVersion = 3
 
 // openersVersion is the version from which on sessions have openers.
@@ -21,6 +21,7 @@ const (
 	commandRevert
 	commandOpenClient
 	commandOpenNode
+	commandDescribe
 )
 
 func opens(kind byte) bool {
@@ -34,7 +35,7 @@ const commandFollows = 0x80
 type command struct {
 	kind     byte
 	client   uint64 // of one that opens a session: the nonce
-	name     []byte // of the client that opens one
+	name     []byte // of the client that opens one; or a description
 	node     uint64 // that opens one
 	sequence uint64
 	floor    uint64
@@ -58,7 +59,12 @@ func (r *reader) next(c *command) bool {
 	}
 	c.kind, c.update = r.byte(), nil
 	switch {
-	case c.kind&commandFollows != 0 && !opens(c.kind&^commandFollows):
+	case c.kind == commandDescribe:
+		c.client, c.sequence, c.floor = r.uint(), 0, 0
+		if c.name = r.bytes(); len(c.name) > descriptionMax+limitsMax {
+			r.fail("a description of %d bytes", len(c.name))
+		}
+	case c.kind&commandFollows != 0 && !opens(c.kind&^commandFollows) && c.kind != commandFollows|commandDescribe:
 		c.kind &^= commandFollows
 		c.sequence++
 	case opens(c.kind):
@@ -70,7 +76,7 @@ func (r *reader) next(c *command) bool {
 	switch c.kind {
 	case commandUpdate, commandAdd:
 		c.update = r.bytes()
-	case commandOpen, commandOpenClient, commandOpenNode, commandCommit, commandRevert:
+	case commandOpen, commandOpenClient, commandOpenNode, commandDescribe, commandCommit, commandRevert:
 	default:
 		r.fail("command of kind %d", c.kind)
 	}

@@ -258,7 +258,7 @@ func TestDamagedOpeners(t *testing.T) {
 		{"an unknown opener", [][]byte{append(binary.AppendUvarint(nil, client), 3, 1, 1, 1, 1, 0)}, false},
 	} {
 		b := []byte{3}
-		for _, v := range []uint64{10_000, 4096, 1 << 20, 1 << 20, uint64(time.Hour), index, 0, clock, uint64(len(c.sessions))} {
+		for _, v := range []uint64{10_000, 4096, 1 << 20, 1 << 20, uint64(time.Hour), index, 0, 0, clock, uint64(len(c.sessions))} {
 			b = binary.AppendUvarint(b, v)
 		}
 		b = append(append(b, bytes.Join(c.sessions, nil)...), 1, 0, 0, 0, 0)

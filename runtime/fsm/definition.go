@@ -37,6 +37,10 @@ type Definition[S, U, R any] struct {
 	UpdateCodec Codec[U]
 	ResultCodec Codec[R]
 
+	// Description says how the codecs write, see [Compatible]; "" where nothing is known
+	// of it. It is kept in the log, which a program with other types does not open.
+	Description string
+
 	// Errors are those of Update that keep their identity: [errors.Is] finds them in the
 	// error of a proposal on each node, also in that of a repeated one, after a restart
 	// and in a snapshot.
@@ -113,7 +117,11 @@ func (d *Definition[S, U, R]) CheckLogged() error {
 			return fmt.Errorf("fsm: the definition of a machine with a log must have a codec of the %s", c.what)
 		}
 	}
-	return nil
+	if len(d.Description) > descriptionMax {
+		return fmt.Errorf("fsm: the description must have at most %d bytes, got %d", descriptionMax, len(d.Description))
+	}
+	_, err := parseDescription(d.Description)
+	return err
 }
 
 // hasResult reports whether there is something in a result.

@@ -73,6 +73,13 @@
 // state. So the memory that this takes is about three times the encoded state, and
 // 8 MiB; and an update that panics costs as much as decoding the state.
 //
+// # Types
+//
+// A [Definition] has a description of the types that its codecs write. A log
+// remembers the one of the newest program ([Batch.Describe]), and a program that has
+// another kind for a field, or lacks one, refuses it with [ErrIncompatible], see
+// [Compatible].
+//
 // # Guarantees
 //
 // The same entries make the same state, sessions and snapshots on every replica,

@@ -1,6 +1,10 @@
 package fsm
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Options are the limits of a [Replicated]. All but ReplayMax decide what entries
 // mean: they are the same on every replica and as long as the log lives, and a
@@ -69,6 +73,17 @@ func (o Options) meaning() [5]limit {
 		{"SessionTTL", uint64(o.SessionTTL)},
 	}
 }
+
+// describe is a line for each of them.
+func (o Options) describe() string {
+	var b strings.Builder
+	for _, l := range o.meaning() {
+		fmt.Fprintf(&b, "limit %s %d\n", l.name, l.value)
+	}
+	return b.String()
+}
+
+const limitsMax = 1 << 10 // bytes of these lines
 
 type limit struct {
 	name  string

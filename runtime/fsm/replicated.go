@@ -26,6 +26,9 @@ type Replicated[S, U, R any] struct {
 	checks   *checks
 	broken   error // nothing can be applied any more
 
+	description string // of this program
+	recorded    string // in the log
+
 	full    error // there is no room for another session
 	crowded error // there is no room for another result of a session
 
@@ -46,6 +49,7 @@ func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S,
 	}
 	r.full = fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
 	r.crowded = fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", ErrTooMany)
+	r.description = d.Description + r.options.describe()
 	r.replay.limit(0, r.options.ReplayMax)
 	if checked() {
 		r.checks = newChecks(checkedBytes)
@@ -118,6 +122,9 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	if opens(c.kind) {
 		return r.open(c, e, a)
 	}
+	if c.kind == commandDescribe {
+		return r.describe(string(c.name), a)
+	}
 	s := r.sessions.find(c.client)
 	if s == nil {
 		a.Err = ErrSessionExpired
@@ -166,6 +173,32 @@ func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *A
 	}
 	return nil
 }
+
+// describe takes what a node says of its program, and remembers it unless that lacks
+// something that is remembered. The error is one that ends this replica: its program
+// reads what is in the log as something else.
+func (r *Replicated[S, U, R]) describe(description string, a *Applied) error {
+	if r.version < openersVersion {
+		return fmt.Errorf("%w: a description in an entry of version %d", ErrDamaged, r.version)
+	}
+	switch err := Compatible(r.recorded, description); {
+	case err == nil:
+		r.recorded = description
+	case !errors.Is(err, ErrIncompatible):
+		return err
+	default:
+		a.Err = err
+	}
+	return contradicts(r.recorded, r.description)
+}
+
+// Description says how this program reads and writes states and updates, and under
+// which limits: that of the definition and a line for each limit. A node says it when
+// it starts, by [Batch.Describe].
+func (r *Replicated[S, U, R]) Description() string { return r.description }
+
+// Recorded is the description in the log; "" where there is none.
+func (r *Replicated[S, U, R]) Recorded() string { return r.recorded }
 
 // open opens a session.
 func (r *Replicated[S, U, R]) open(c *command, e Entry, a *Applied) error {

@@ -13,7 +13,7 @@ import (
 // versions are read too:
 //
 //	1  results are failures, or nothing; failures have no names
-//	2  sessions have no openers, and do not age
+//	2  sessions have no openers, and do not age; types have no description
 const (
 	snapshotVersion = 3
 	machineVersion  = 1
@@ -88,6 +88,7 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	}
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendVarint(b, r.now)
+	b = appendText(b, r.recorded)
 	b = r.sessions.appendTo(b)
 	start := len(b)
 	b, err := r.machine.AppendSnapshot(b)
@@ -99,7 +100,7 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 }
 
 // Restore replaces everything by a snapshot, of which nothing is kept. After an
-// error, which matches [ErrDamaged], nothing has changed.
+// error, which matches [ErrDamaged] or [ErrIncompatible], nothing has changed.
 func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	in := reader{b: b}
 	version := in.version(1, snapshotVersion)
@@ -107,6 +108,16 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	index, now := in.uint(), in.int()
 	if index > indexMax {
 		in.fail("index %d", index)
+	}
+	var recorded string
+	if version >= openersVersion {
+		recorded = in.text("a description", descriptionMax+limitsMax)
+	}
+	if in.err != nil {
+		return in.err
+	}
+	if err := Compatible(recorded, r.description); err != nil {
+		return err
 	}
 	known := (&remembered{reader: &in, version: version, index: index, options: r.options, known: r.sentinels}).sessions()
 	if in.err != nil {
@@ -119,7 +130,7 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
 		return fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
-	r.machine, r.sessions, r.now, r.broken = m, known, now, nil
+	r.machine, r.sessions, r.now, r.recorded, r.broken = m, known, now, recorded, nil
 	if r.index = index; bug.On(bug.AppliedAfterRestart) {
 		r.index = 0
 	}

@@ -51,6 +51,7 @@ type CoreConfig struct {
 	SnapshotEvery  uint64            // entries; default 100,000
 	Trailing       uint64            // entries kept behind a snapshot, so that a follower a little late gets them and not all of the state; default 10,000
 	Nonce          uint64            // at random; tells this start of the node from all others
+	Types          string            // what the node's program knows of states and updates, see fsm.Batch.Describe
 	Now            func() int64      // Unix nanoseconds, for the time of entries; default 0
 
 	// Uptime is a clock that is never set, and goes on while the process is stopped.
@@ -142,6 +143,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 	n.conf = s.GetMetadata().GetConfState()
 	n.applied = s.GetMetadata().GetIndex()
 	n.pending = newPending(c.PendingMax, n.id, c.Nonce)
+	n.pending.types = c.Types
 	n.seeRemoved()
 	if err := n.start(); err != nil {
 		return nil, err

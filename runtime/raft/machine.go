@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
@@ -123,6 +125,11 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 			return nil, nil, err
 		}
 	}
+	types := typesOf(machine)
+	if err := knows(types, stored.Entries); err != nil {
+		_ = log.Close()
+		return nil, nil, err
+	}
 	leave = func() error { return nil }
 	link := c.Transport
 	var shared *shared
@@ -141,7 +148,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		Core: CoreConfig{
 			Name: c.Node, Peers: peers, Join: c.Join,
 			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
-			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(), Stored: stored,
+			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(), Stored: stored, Types: types,
 			LeaseTime: c.ElectionTimeout / 2,
 		},
 		Log: log, Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
@@ -164,6 +171,32 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		leave = func() error { end(); return shared.leave() }
 	}
 	return node, leave, nil
+}
+
+// typesOf is what a state machine knows of states and updates; "": it does not say.
+func typesOf(machine StateMachine) string {
+	if m, ok := machine.(interface{ Description() string }); ok {
+		return m.Description()
+	}
+	return ""
+}
+
+// knows says what a program does not know of what entries hold: before it applies
+// them, since a field that it does not know would be gone from the next snapshot.
+func knows(types string, entries []*pb.Entry) error {
+	recorded := ""
+	for _, e := range entries {
+		if e.GetType() != pb.EntryNormal {
+			continue
+		}
+		if d := fsm.Described(e.Data); d != "" && fsm.Compatible(recorded, d) == nil {
+			recorded = d
+		}
+	}
+	if err := fsm.Compatible(recorded, types); err != nil {
+		return fmt.Errorf("raft: the log: %w", err)
+	}
+	return nil
 }
 
 // nonce is a number at random, but 0.

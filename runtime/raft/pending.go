@@ -49,7 +49,9 @@ type pending struct {
 	client  uint64 // number of the session; 0: none yet
 	opening bool   // a command that opens one was proposed
 	node    uint64 // whose session it is
+	types   string // what the node's program knows, see fsm.Batch.Describe
 	nonce   uint64 // of the command that opens it
+	refused error  // why the group does not give the node one
 
 	sentTerm  uint64 // where the newest was proposed, and when
 	sentTick  int64
@@ -182,6 +184,7 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 		if p.opening || p.floor == p.next {
 			return 0
 		}
+		b.Describe(p.types, p.nonce)
 		b.OpenNode(p.node, p.nonce)
 		return p.unsent
 	}

@@ -100,7 +100,7 @@ func (c *Core) Results(list []Result) (stirred bool) {
 	for i := range list {
 		c.result(list[i].Client, list[i].Sequence, list[i].Applied)
 	}
-	return c.pending.client != before
+	return c.pending.client != before || c.pending.refused != nil
 }
 
 // result takes one; c.proposals is locked.
@@ -108,7 +108,10 @@ func (c *Core) result(client, sequence uint64, a fsm.Applied) {
 	p := &c.pending
 	switch {
 	case sequence == 0 && client == p.nonce:
-		if p.client == 0 && a.Err == nil {
+		switch {
+		case a.Err != nil:
+			p.refused = a.Err
+		case a.Client != 0 && p.client == 0: // else it is the answer to what the node has described
 			p.client, p.opening = a.Client, false
 		}
 	case client != p.client:
@@ -247,6 +250,10 @@ func (c *Core) propose() {
 func (c *Core) proposeCommands() {
 	c.proposals.Lock()
 	defer c.proposals.Unlock()
+	if err := c.pending.refused; err != nil {
+		c.err = fmt.Errorf("raft: this node's program: %w", err)
+		return
+	}
 	for {
 		upTo := c.pending.batch(&c.batch, c.config.Now())
 		if upTo == 0 || c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {

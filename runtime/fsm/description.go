@@ -1,0 +1,203 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrIncompatible: a log holds what this program cannot read, or reads as something
+// else, since a type or a limit has changed.
+var ErrIncompatible = errors.New("fsm: the log was written with other types")
+
+const (
+	descriptionMax = 1 << 20 // bytes: some ten thousand fields
+	fieldsMax      = 1 << 16 // of all messages of a description
+)
+
+// description says how the state, the updates and their results are written, and the
+// limits that entries are applied under. Its text has a line for each of
+//
+//	state .Accounts
+//	message Accounts
+//	1 Cents map string int64
+//	limit Window 4096
+type description struct {
+	roots    map[string]string // of state, update and result: the element
+	messages map[string]message
+	limits   map[string]string
+}
+
+type message map[int]field
+
+type field struct{ name, form string }
+
+// parseDescription reads the text of a description, in place of which anything may
+// have come.
+func parseDescription(text string) (*description, error) {
+	d := &description{roots: make(map[string]string), messages: make(map[string]message), limits: make(map[string]string)}
+	var current message
+	n := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if n++; n > fieldsMax {
+			return nil, fmt.Errorf("%w: a description of more than %d lines", ErrDamaged, fieldsMax)
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "state", "update", "result":
+			d.roots[word] = rest
+		case "message":
+			current = make(message)
+			d.messages[rest] = current
+		case "limit":
+			name, value, _ := strings.Cut(rest, " ")
+			d.limits[name] = value
+		default:
+			number, err := strconv.Atoi(word)
+			name, form, ok := strings.Cut(rest, " ")
+			if err != nil || !ok || current == nil {
+				return nil, fmt.Errorf("%w: a description with the line %.100q", ErrDamaged, line)
+			}
+			current[number] = field{name, form}
+		}
+	}
+	return d, nil
+}
+
+// Compatible says why a program whose definition has the description now cannot open a
+// log with the description then: a field has another kind or is gone, or a limit
+// differs. Fields may be added, and named otherwise; integers may become wider. The
+// error matches [ErrIncompatible]. An empty description says nothing, and is
+// compatible with all.
+func Compatible(then, now string) error { return compare(then, now, true) }
+
+// Described is the description in the data of an entry; "" where there is none. A node
+// says it in the first command of its first entry.
+func Described(data []byte) string {
+	in := reader{b: data}
+	var c command
+	if len(data) == 0 {
+		return ""
+	}
+	if version, _ := in.entry(); version < openersVersion || !in.next(&c) || c.kind != commandDescribe {
+		return ""
+	}
+	return string(c.name)
+}
+
+// contradicts says why no program can have written with both descriptions: a field has
+// another kind, or a limit differs. That one does not know a field of the other is no
+// contradiction.
+func contradicts(then, now string) error { return compare(then, now, false) }
+
+func compare(then, now string, all bool) error {
+	if then == now || then == "" || now == "" {
+		return nil
+	}
+	a, err := parseDescription(then)
+	if err != nil {
+		return err
+	}
+	b, err := parseDescription(now)
+	if err != nil {
+		return err
+	}
+	c := &comparison{then: a, now: b, all: all, seen: make(map[[2]string]bool)}
+	for _, root := range []string{"state", "update", "result"} {
+		if err := c.root(root); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"Sessions", "SessionTTL", "Window", "Results", "Upcoming"} {
+		x, y := a.limits[name], b.limits[name]
+		if x != "" && y != "" && x != y {
+			return fmt.Errorf("%w: the log was written with Options.%s %s, and here it is %s", ErrIncompatible, name, x, y)
+		}
+	}
+	return nil
+}
+
+// comparison compares two descriptions.
+type comparison struct {
+	then, now *description
+	all       bool // a field that is gone counts
+	seen      map[[2]string]bool
+}
+
+func (c *comparison) root(kind string) error {
+	then, now := c.then.roots[kind], c.now.roots[kind]
+	switch {
+	case then != "" && now != "":
+		return c.forms("the "+kind, then, now)
+	case then != "" && c.all && len(c.now.roots) > 0: // else it says nothing of types
+		return fmt.Errorf("%w: the %s was %s, and there is none now", ErrIncompatible, kind, c.words(then))
+	}
+	return nil
+}
+
+// forms compares how something is written.
+func (c *comparison) forms(where, then, now string) error {
+	a, b := strings.Fields(then), strings.Fields(now)
+	same := len(a) == len(b)
+	for i := 0; i < len(a) && same; i++ {
+		_, nested := strings.CutPrefix(a[i], ".")
+		if nested && strings.HasPrefix(b[i], ".") {
+			continue
+		}
+		same = a[i] == b[i] || a[i] == "int32" && b[i] == "int64" || a[i] == "uint32" && b[i] == "uint64"
+	}
+	if !same {
+		return fmt.Errorf("%w: %s was %s, and is %s now: give the new type a field of its own, and keep this one", ErrIncompatible, where, c.words(then), c.words(now))
+	}
+	for i := range a {
+		if strings.HasPrefix(a[i], ".") {
+			if err := c.messages(a[i][1:], b[i][1:]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// messages compares the fields of two messages that are in one place.
+func (c *comparison) messages(then, now string) error {
+	pair := [2]string{then, now}
+	if c.seen[pair] {
+		return nil
+	}
+	c.seen[pair] = true
+	a, b := c.then.messages[then], c.now.messages[now]
+	if len(c.seen) > fieldsMax {
+		return fmt.Errorf("%w: descriptions with more than %d pairs of messages", ErrDamaged, fieldsMax)
+	}
+	for _, number := range slices.Sorted(maps.Keys(a)) {
+		x := a[number]
+		y, ok := b[number]
+		where := fmt.Sprintf("field %d of %s, %s,", number, then, x.name)
+		switch {
+		case ok:
+			if err := c.forms(where, x.form, y.form); err != nil {
+				return err
+			}
+		case c.all:
+			return fmt.Errorf("%w: %s was %s, and there is none now: keep the field, since the log may hold it", ErrIncompatible, where, c.words(x.form))
+		}
+	}
+	return nil
+}
+
+// words is a form as an error shows it.
+func (c *comparison) words(form string) string {
+	words := strings.Fields(form)
+	for i := range words {
+		words[i] = strings.TrimPrefix(words[i], ".")
+	}
+	if len(words) == 3 && words[0] == "map" {
+		return "map[" + words[1] + "]" + words[2]
+	}
+	return strings.Join(words, " ")
+}

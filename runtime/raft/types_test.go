@@ -1,0 +1,127 @@
+package raft_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+const stackTypes = "state .Stack\nupdate .Move\nresult .Int64\nmessage Stack\n1 value list int64\nmessage Move\n1 Push int64\nmessage Int64\n1 value int64\n"
+
+// TestTypesOfALog: a program opens a log that was written with the same types, or with
+// fewer fields, and no other, whether it has a snapshot or not; what it refuses stays
+// as it was.
+func TestTypesOfALog(t *testing.T) {
+	for _, snapshot := range []bool{false, true} {
+		dir := t.TempDir()
+		open := func(pairs ...string) (*stackMachine, error) {
+			d := stackDefinition
+			d.Description = strings.NewReplacer(pairs...).Replace(stackTypes)
+			m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler)}, d)
+			if err == nil {
+				err = m.Start(t.Context(), nil)
+			}
+			return m, err
+		}
+		use := func(what string, pairs ...string) {
+			t.Helper()
+			m, err := open(pairs...)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if snapshot {
+				if _, err := m.Snapshot(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused := func(what, says string, pairs ...string) {
+			t.Helper()
+			if _, err := open(pairs...); !errors.Is(err, fsm.ErrIncompatible) || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s, snapshot %t: %v", what, snapshot, err)
+			}
+		}
+		use("at the beginning")
+		use("again")
+		refused("another type", "field 1 of Move, Push, was int64, and is string now", "Push int64", "Push string")
+		refused("another number", "field 1 of Move, Push, was int64, and there is none now", "1 Push", "2 Push")
+		refused("no result", "the result was Int64, and there is none now", "result .Int64\n", "")
+		use("after what was refused")
+		use("a field more", "1 Push int64", "1 Push int64\n2 Note string")
+		refused("the program before", "field 2 of Move, Note, was string, and there is none now")
+		use("the newer program", "1 Push int64", "1 Push int64\n2 Note string")
+	}
+}
+
+// TestTypesOfAGroup: a member whose program contradicts the log ends, and so does one
+// that does not know all of it; the others go on.
+func TestTypesOfAGroup(t *testing.T) {
+	addresses := freeAddresses(t, 3)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	dir := t.TempDir()
+	start := func(name string, d fsm.Definition[stack, move, int64]) (*stackMachine, error) {
+		m, err := raft.New(raft.Config{
+			Node: name, Peers: peers, Dir: dir, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler),
+			Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true,
+		}, d)
+		if err == nil {
+			err = m.Start(t.Context(), nil)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		return m, err
+	}
+	of := func(pairs ...string) fsm.Definition[stack, move, int64] {
+		d := stackDefinition
+		d.Description = strings.NewReplacer(pairs...).Replace(stackTypes)
+		return d
+	}
+	newer := of("1 Push int64", "1 Push int64\n2 Note string")
+	n1, err := start("n1", newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n2, err := start("n2", newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*stackMachine{n1, n2} {
+		if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, d := range map[string]fsm.Definition[stack, move, int64]{
+		"an older program": of(),
+		"another type":     of("Push int64", "Push string"),
+	} {
+		m, err := start("n3", d)
+		if err == nil { // its log was empty
+			if _, err = m.Propose(t.Context(), move{push: 1}); err == nil {
+				t.Fatalf("%s takes a proposal", what)
+			}
+			if err = m.Close(); !errors.Is(err, fsm.ErrIncompatible) {
+				t.Errorf("%s ends with %v", what, err)
+			}
+		} else if !errors.Is(err, fsm.ErrIncompatible) {
+			t.Errorf("%s: %v", what, err)
+		}
+		for _, m := range []*stackMachine{n1, n2} {
+			if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
+				t.Errorf("another member beside %s: %v", what, err)
+			}
+		}
+	}
+	if _, err := start("n3", newer); err != nil {
+		t.Errorf("the right program: %v", err)
+	}
+}
