@@ -30,29 +30,35 @@ func (p *Processor[S, U, R]) Status() Status {
 // was not applied: that of the update, or one of this package; or the context's, where
 // it had ended before. The outcome is always known.
 func (p *Processor[S, U, R]) Propose(ctx context.Context, update U) (R, error) {
-	r, err := p.ProposeResult(ctx, update)
-	return r.Value, err
+	v, _, err := p.outside(ctx, &update)
+	return v, err
 }
 
 // ProposeResult is Propose, and says as well which number the update has. The error
-// is also in it.
+// is also in the result.
 func (p *Processor[S, U, R]) ProposeResult(ctx context.Context, update U) (Result[R], error) {
+	v, index, err := p.outside(ctx, &update)
+	return Result[R]{Value: v, Applied: Applied{Index: index, Err: err}}, err
+}
+
+// outside is a proposal in the goroutine of another than a turn.
+func (p *Processor[S, U, R]) outside(ctx context.Context, update *U) (v R, index uint64, err error) {
 	if err := ctx.Err(); err != nil {
-		return Result[R]{}, err
+		return v, 0, err
 	}
 	p.begin()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.running(); err != nil {
-		return Result[R]{}, err
+		return v, 0, err
 	}
-	r, err := p.propose(&update)
+	v, index, failed, err := p.propose(update)
 	if err != nil {
 		p.failed = err
 		p.wake()
-		return Result[R]{}, err
+		return v, 0, err
 	}
-	return r, r.Err
+	return v, index, failed
 }
 
 // Read calls f with the state, behind all that was committed before. f keeps no
@@ -82,20 +88,19 @@ func (p *Processor[S, U, R]) running() error {
 	return nil
 }
 
-// propose applies all that waits, and then one update, which it commits with them.
-// An error is that of another update, or a panic, for which the instance fails.
-func (p *Processor[S, U, R]) propose(update *U) (r Result[R], err error) {
+// propose applies all that waits, and then one update, which it commits with them: v
+// is its value and index its number, or failed its error. err is an error of another
+// update, or a panic, for which the instance fails.
+func (p *Processor[S, U, R]) propose(update *U) (v R, index uint64, failed, err error) {
 	if _, err := p.machine.Apply(math.MaxInt); err != nil {
-		return r, err
+		return v, 0, nil, err
 	}
-	v, err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
+	w, err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
 	switch {
 	case err == nil:
-		r.Value, r.Index = v, p.machine.end()
+		return w, p.machine.end(), nil, nil
 	case errors.Is(err, ErrPanicked) || errors.Is(err, ErrChanged):
-		return r, err
-	default:
-		r.Err = err
+		return v, 0, nil, err
 	}
-	return r, nil
+	return v, 0, err, nil
 }

@@ -111,11 +111,11 @@ func (p *Processor[S, U, R]) ReceiveProposal(_ context.Context, m *Proposal[U]) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	update := m.Update
-	r, err := p.propose(&update)
+	v, index, failed, err := p.propose(&update)
 	if err != nil {
 		return err
 	}
-	p.answer(answer[U, R]{outcome: Outcome[U, R]{Proposer: m.Proposer, Update: update, Value: r.Value, Applied: r.Applied}})
+	p.answer(answer[U, R]{outcome: Outcome[U, R]{Proposer: m.Proposer, Update: update, Value: v, Applied: Applied{Index: index, Err: failed}}})
 	return nil
 }
 

@@ -4,21 +4,21 @@ import "slices"
 
 // session is what is remembered of a client between two of its requests.
 type session struct {
-	number uint64
-	opener
+	number       uint64
 	used         int64    // when, by the clock of all sessions
 	floor        uint64   // what lies below it, the client does not wait for; at least 1
 	results      []result // from head on: of sequences in [floor, floor+window), ascending
 	head         int
 	size         int      // of the results, see result.size
 	older, newer *session // in its list, by when they were used last
+	opener                // which commands do not look at, but for its node
 }
 
 // opener is who has opened a session. A request to open that is repeated has the same
 // nonce.
 type opener struct {
-	client string // "": a node, or opened by an entry of version 1 or 2
 	node   uint64 // 0: none
+	client string // "": a node, or opened by an entry of version 1 or 2
 	nonce  uint64
 }
 

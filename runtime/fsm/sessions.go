@@ -167,7 +167,7 @@ func (t *sessions) raise(s *session, floor uint64) {
 // crowded reports whether there is no room for another result of a session: it keeps
 // very many, or all together keep more than max and it more than its share.
 func (t *sessions) crowded(s *session, o *Options) bool {
-	return s.size >= sessionSizeMax || s.node == 0 && t.size >= o.Results && s.size > o.Results/o.Sessions
+	return s.size >= sessionSizeMax || t.size >= o.Results && s.node == 0 && s.size > o.Results/o.Sessions
 }
 
 // keep remembers a result.
