@@ -95,6 +95,7 @@ type Core struct {
 	asked        asked             // the newest, until it stands in the log
 	changeNumber uint64
 	batch        fsm.Batch
+	limited      bool // commands wait for answers to those that were passed on
 
 	lease       time.Duration // until when, by Uptime, nobody else leads
 	transferred uint64        // term in which this node was asked to give way

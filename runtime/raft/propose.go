@@ -100,7 +100,7 @@ func (c *Core) Results(list []Result) (stirred bool) {
 	for i := range list {
 		c.result(list[i].Client, list[i].Sequence, list[i].Applied)
 	}
-	return c.pending.client != before || c.pending.refused != nil
+	return c.pending.client != before || c.limited || c.pending.refused != nil
 }
 
 // result takes one; c.proposals is locked.
@@ -254,14 +254,14 @@ func (c *Core) proposeCommands() {
 		c.err = fmt.Errorf("raft: this node's program: %w", err)
 		return
 	}
-	for {
+	for c.limited = false; !c.passedEnough(); {
 		upTo := c.pending.batch(&c.batch, c.config.Now())
 		if upTo == 0 || c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
 			break
 		}
 		c.pending.proposed(upTo, c.term, c.tick)
 	}
-	for len(c.foreign.keys) > 0 {
+	for len(c.foreign.keys) > 0 && !c.passedEnough() {
 		n := c.foreign.batch(&c.batch, c.config.Now())
 		if c.batch.Len() > 0 && c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
 			break

@@ -36,17 +36,24 @@ var blobCodec = fsm.Codec[blob]{
 	Consume: func(b []byte, v *blob) error { v.data = bytes.Clone(b); return nil },
 }
 
-// TestNothingIsDropped: however large updates are, and however many wait, the
-// transports of a group whose nodes are connected drop nothing.
-func TestNothingIsDropped(t *testing.T) {
+// sized is a group whose updates have any size.
+type sized struct {
+	machines []*raft.Machine[sum, blob, struct{}]
+	links    []*grpc.Transport
+	want     uint64 // bytes of all updates
+	before   uint64 // messages that were dropped
+}
+
+// newSized starts three nodes, and waits until all are connected.
+func newSized(t *testing.T) *sized {
+	t.Helper()
 	names := []string{"n1", "n2", "n3"}
 	peers := map[string]string{}
 	for i, address := range freeAddresses(t, len(names)) {
 		peers[names[i]] = address
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	var machines []*raft.Machine[sum, blob, struct{}]
-	var links []*grpc.Transport
+	g := new(sized)
 	for i, name := range names {
 		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet})
 		if err != nil {
@@ -64,67 +71,106 @@ func TestNothingIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { m.Close(); link.Close() })
-		machines, links = append(machines, m), append(links, link)
+		g.machines, g.links = append(g.machines, m), append(g.links, link)
 	}
-	if _, err := machines[0].Propose(t.Context(), blob{}); err != nil {
-		t.Fatal(err)
-	}
-	dropped := func() (n uint64) {
-		for _, l := range links {
-			n += l.Stats().Dropped
+	for _, m := range g.machines { // each opens its session
+		if _, err := m.Propose(t.Context(), blob{}); err != nil {
+			t.Fatal(err)
 		}
-		return n
 	}
-	allConnected := func() bool {
-		for _, l := range links {
-			for _, p := range l.Stats().Peers {
-				if !p.Connected {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	for !allConnected() {
+	for !g.connected() {
 		<-time.After(time.Millisecond)
 	}
-	leader := machines[0]
-	for _, m := range machines {
-		if m.Status().Role == "leader" {
-			leader = m
+	g.before = g.dropped()
+	return g
+}
+
+func (g *sized) connected() bool {
+	for _, l := range g.links {
+		for _, p := range l.Stats().Peers {
+			if !p.Connected {
+				return false
+			}
 		}
 	}
-	before, want := dropped(), uint64(0)
+	return true
+}
+
+func (g *sized) dropped() (n uint64) {
+	for _, l := range g.links {
+		n += l.Stats().Dropped
+	}
+	return n
+}
+
+// of is a machine that leads, or one that does not.
+func (g *sized) of(leads bool) *raft.Machine[sum, blob, struct{}] {
+	for _, m := range g.machines {
+		if (m.Status().Role == "leader") == leads {
+			return m
+		}
+	}
+	return g.machines[0]
+}
+
+// propose has callers propose updates of a size at the same time.
+func (g *sized) propose(t *testing.T, m *raft.Machine[sum, blob, struct{}], size, callers, each int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range each {
+				if _, err := m.Propose(t.Context(), blob{make([]byte, size)}); err != nil {
+					t.Errorf("%d bytes: %v", size, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	g.want += uint64(size * callers * each)
+	if n := g.dropped() - g.before; n > 0 {
+		t.Errorf("%d callers with updates of %d bytes: %d messages were dropped", callers, size, n)
+		g.before += n
+	}
+}
+
+// check compares what all nodes have applied.
+func (g *sized) check(t *testing.T) {
+	t.Helper()
+	for _, m := range g.machines {
+		name := m.Status().Node // not within Read, which keeps the node from answering
+		if err := m.Read(t.Context(), func(s *sum) {
+			if s.bytes != g.want {
+				t.Errorf("%s has %d bytes, want %d", name, s.bytes, g.want)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNothingIsDropped: however large updates are, and however many wait, the
+// transports of a group whose nodes are connected drop nothing.
+func TestNothingIsDropped(t *testing.T) {
+	g := newSized(t)
 	for _, load := range []struct{ bytes, callers, each int }{
 		{4 << 10, 1000, 4}, {64 << 10, 256, 4}, {256 << 10, 64, 4}, {1 << 20, 32, 4}, {5 << 20, 8, 2}, {16 << 20, 2, 2},
 	} {
 		if race.Enabled { // it takes ten times as long
 			load.callers, load.each = min(load.callers, 100), 1
 		}
-		var all sync.WaitGroup
-		for range load.callers {
-			all.Go(func() {
-				for range load.each {
-					if _, err := leader.Propose(t.Context(), blob{make([]byte, load.bytes)}); err != nil {
-						t.Errorf("%d bytes: %v", load.bytes, err)
-					}
-				}
-			})
-		}
-		all.Wait()
-		want += uint64(load.bytes * load.callers * load.each)
-		if n := dropped() - before; n > 0 {
-			t.Errorf("%d callers with updates of %d bytes: %d messages were dropped", load.callers, load.bytes, n)
-			before += n
-		}
+		g.propose(t, g.of(true), load.bytes, load.callers, load.each)
 	}
-	for i, m := range machines {
-		if err := m.Read(t.Context(), func(s *sum) {
-			if s.bytes != want {
-				t.Errorf("%s has %d bytes, want %d", names[i], s.bytes, want)
-			}
-		}); err != nil {
-			t.Error(err)
-		}
+	g.check(t)
+}
+
+// TestAFollowerPassesOnWhatFits: a node that does not lead has no more on its way to
+// the leader than may wait there, however many updates wait at the node itself.
+func TestAFollowerPassesOnWhatFits(t *testing.T) {
+	if race.Enabled {
+		t.Skip("more bytes than race detection has time for")
 	}
+	g := newSized(t)
+	g.propose(t, g.of(false), 1<<20, 200, 1)
+	g.check(t)
 }

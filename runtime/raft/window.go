@@ -21,4 +21,46 @@ const windowMessagesMax = 4 * inflightMax
 const (
 	_ = uint64(transport.QueueBytes - windowBytesMax)
 	_ = uint64(transport.QueueMessages - windowMessagesMax)
+	_ = uint64(transport.QueueBytes - passTriesMax*(passBytesMax+entryBytesMax))
 )
+
+// What a node that does not lead has on its way to the leader, at most: the engine
+// passes on all that it is given.
+const (
+	passBytesMax = 16 << 20 // commands without an answer, before one more entry: as much as the largest update
+	passTriesMax = 3        // times that they are proposed while a peer is connected and takes nothing
+)
+
+// passedEnough reports whether commands have to wait for answers to those that were
+// passed on to the leader; c.proposals is locked.
+func (c *Core) passedEnough() bool {
+	if c.leader == c.id || c.pending.passed()+c.foreign.passed() < passBytesMax {
+		return false
+	}
+	c.limited = true
+	return true
+}
+
+// passed is how many bytes of commands were proposed and not answered.
+func (p *pending) passed() (bytes int) {
+	for s := p.floor; s < p.unsent; s++ {
+		bytes += len(p.at(s).data)
+	}
+	return bytes
+}
+
+// passed is how many bytes of updates were proposed and not answered, but for those
+// that are to be proposed again.
+func (f *foreign) passed() (bytes int) {
+	for _, u := range f.list {
+		if u.sent {
+			bytes += len(u.data)
+		}
+	}
+	for _, key := range f.keys {
+		if u := f.list[key]; u != nil && u.sent {
+			bytes -= len(u.data)
+		}
+	}
+	return bytes
+}
