@@ -171,6 +171,9 @@ func (r *randomTopology) file() string {
 	return b.String()
 }
 
+// machineKeys choose the instance of a Change.
+var machineKeys = []string{"key: M.Name", "key: M.Sum", "key: M.Sub.ID", "key: M.Raw", "key: M.On", "route: {id: M.ID}", "key: Odd"}
+
 // machine writes machines, whose controllers are called after them: of processor 2
 // the first is p2m0.
 func (r *randomTopology) machine(b *strings.Builder) {
@@ -187,11 +190,14 @@ func (r *randomTopology) machine(b *strings.Builder) {
 		} else if r.chance(15) {
 			options = fmt.Sprintf(", log: {path: p%dm%d}, raft: {peers: {n1: \"127.0.0.1:1\"}}", i, p.machines)
 		}
+		if r.chance(40) {
+			options += ", instances: " + r.one("2", "5", "16") + ", " + r.one(append(machineKeys, "route: local")...)
+		}
 		fmt.Fprintf(b, "  p%dm%d: {kind: fsm, state: State, update: Change, controller: p%[1]d%[3]s}\n", i, p.machines, options)
 		p.machines++
 	}
 	if r.chance(30) {
-		b.WriteString("  alone: {kind: fsm, state: State, update: Change}\n")
+		b.WriteString("  alone: {kind: fsm, state: State, update: Change" + r.one("", ", instances: 3", ", instances: 3, "+r.one(machineKeys...)) + "}\n")
 	}
 }
 
@@ -275,7 +281,7 @@ func (r *randomTopology) code() string {
 	}
 	if r.machines {
 		b.WriteString("\ntype State struct{ All map[string]M0 }\n\ntype Change struct{ M *M1 }\n\n" +
-			"func (Change) Update(*State) error { return nil }\nfunc (*Change) Revert(*State) error { return nil }\n")
+			"func (Change) Odd() bool { return false }\nfunc (Change) Update(*State) error { return nil }\nfunc (*Change) Revert(*State) error { return nil }\n")
 	}
 	for i, p := range r.processors {
 		if !p.external {

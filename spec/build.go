@@ -48,6 +48,8 @@ var processorKeys = setters[Processor]{
 	"update":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Update = v.text() }),
 	"result":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Result = v.text() }),
 	"revert":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Revert = v.boolean() }),
+	"key":        ofMachine(func(b *builder, m *Machine, v *Value) { b.routeByKey(&m.Route, v, "machine") }),
+	"route":      ofMachine(func(b *builder, m *Machine, v *Value) { b.route(&m.Route, v, "machine") }),
 	"controller": ofMachine(func(_ *builder, m *Machine, v *Value) { m.Controller = v.text() }),
 	"log":        ofMachine((*builder).log),
 	"raft":       ofMachine((*builder).raft),
@@ -64,8 +66,8 @@ var processorKeys = setters[Processor]{
 
 var edgeKeys = setters[Edge]{
 	"message":  func(b *builder, e *Edge, v *Value) { e.Message = v.text() },
-	"key":      func(b *builder, e *Edge, v *Value) { b.routeByKey(e, v) },
-	"route":    func(b *builder, e *Edge, v *Value) { b.route(e, v) },
+	"key":      func(b *builder, e *Edge, v *Value) { b.routeByKey(&e.Route, v, "edge") },
+	"route":    func(b *builder, e *Edge, v *Value) { b.route(&e.Route, v, "edge") },
 	"capacity": func(b *builder, e *Edge, v *Value) { e.Capacity = v.integer() },
 	"full":     func(b *builder, e *Edge, v *Value) { e.Full = Full(v.Text) },
 	"reply":    func(b *builder, e *Edge, v *Value) { e.Reply = v.text() },
@@ -194,32 +196,33 @@ func (b *builder) processors(t *Topology, v *Value) {
 	b.deadLetters(t.Processors)
 }
 
-func (b *builder) routeByKey(e *Edge, v *Value) {
-	if e.Route.Kind != RouteNone {
-		b.keyAndRoute(v)
+func (b *builder) routeByKey(r *Route, v *Value, of string) {
+	if r.Kind != RouteNone {
+		b.keyAndRoute(v, of)
 		return
 	}
-	e.Route = Route{Kind: RouteKey, Field: v.text(), At: v.At, Pointer: v.Pointer}
+	*r = Route{Kind: RouteKey, Field: v.text(), At: v.At, Pointer: v.Pointer}
 }
 
-func (b *builder) route(e *Edge, v *Value) {
-	if e.Route.Kind != RouteNone {
-		b.keyAndRoute(v)
+// route reads the route of an edge, or of a machine.
+func (b *builder) route(r *Route, v *Value, of string) {
+	if r.Kind != RouteNone {
+		b.keyAndRoute(v, of)
 		return
 	}
-	e.Route = Route{At: v.At, Pointer: v.Pointer}
+	*r = Route{At: v.At, Pointer: v.Pointer}
 	switch {
 	case v.Kind == String:
-		e.Route.Kind = RouteKind(v.Text)
+		r.Kind = RouteKind(v.Text)
 	case len(v.Fields) > 1:
-		b.found.addText(codeKeyAndRoute, v.Fields[1].Key, "the edge has two routes; one chooses the instance", "keep one of them")
+		b.found.addText(codeKeyAndRoute, v.Fields[1].Key, "the "+of+" has two routes; one chooses the instance", "keep one of them")
 	default:
-		set(b, routeKeys, &e.Route, v)
+		set(b, routeKeys, r, v)
 	}
 }
 
-func (b *builder) keyAndRoute(v *Value) {
-	b.found.add(codeKeyAndRoute, v.At, v.Pointer, "the edge has a key and a route; one chooses the instance", "keep one of them")
+func (b *builder) keyAndRoute(v *Value, of string) {
+	b.found.add(codeKeyAndRoute, v.At, v.Pointer, "the "+of+" has a key and a route; one chooses the instance", "keep one of them")
 }
 
 // errorsPath reads the path of the errors' file. What it names shows when the

@@ -122,6 +122,9 @@ func (b *builder) join(machine int, m *Machine) {
 		switch {
 		case message.ToMachine:
 			e.From, e.To, e.FromText, e.ToText = e.To, e.From, e.ToText, e.FromText
+			if p.Instances > 1 {
+				e.Route = m.Route
+			}
 		case c.Instances == 1:
 		case message.Answers:
 			e.Route = Route{Kind: RouteID, Field: at(Proposer), At: m.Controller.At, Pointer: m.Controller.Pointer}

@@ -5,9 +5,9 @@ var catalogueMachines = []Explanation{
 	{
 		Code:  codeKindHas,
 		Title: "a key that does not go with the kind",
-		Reason: "A processor of kind fsm or raft is of a type that the runtime brings. It has one instance, is not restarted, and waits for its disk by itself, so that it has none of the keys which say such things of a type of your own. " +
+		Reason: "A processor of kind fsm or raft is of a type that the runtime brings. It is not restarted, and waits for its disk by itself, so that it has none of the keys which say such things of a type of your own. " +
 			"What belongs to a machine belongs to no other processor.",
-		Wrong: "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank, instances: 4}\nedges:\n  - every 1s -> bank\n",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank, blocking: true}\nedges:\n  - every 1s -> bank\n",
 		Right: "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank}\nedges:\n  - every 1s -> bank\n",
 	},
 	{

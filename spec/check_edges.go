@@ -60,8 +60,8 @@ func (e *Edge) title() string {
 // that says something that cannot be.
 func (b *builder) checkRoute(e *Edge) {
 	to := &b.topology.Processors[e.To]
-	if b.found.broken[to.Pointer+"/instances"] {
-		return
+	if b.found.broken[to.Pointer+"/instances"] || e.Implied {
+		return // for implied ones the machine has the route
 	}
 	external := e.From >= 0 && b.topology.Processors[e.From].External
 	several := e.Route.Kind == RouteBroadcast && to.Instances > 1 || e.Route.Kind == RouteRange && e.Route.Count > 1
@@ -85,7 +85,13 @@ func (b *builder) checkRoute(e *Edge) {
 
 // checkKey reports a field path that no Go can be made of.
 func (b *builder) checkKey(e *Edge) {
-	field := e.Route.Field
+	if !e.Implied {
+		b.checkField(e.Route.Field)
+	}
+}
+
+// checkField reports a field path that no Go can be made of.
+func (b *builder) checkField(field Text) {
 	if field.Pointer == "" || b.found.exact[field.Pointer] {
 		return
 	}

@@ -99,6 +99,9 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 	if p.Machine.Kind == FSM && (p.Machine.Log != nil || p.Machine.Raft != nil) {
 		names.add(b, p.Ident+"Session", claim{what: "the session" + of}, p.Name)
 	}
+	if p.Instances > 1 {
+		names.add(b, p.Ident+"Instances", claim{what: "the instances" + of}, p.Name)
+	}
 	result := p.Machine.Result
 	if t, err := ParseType(result.Value); err != nil || t.Kind != NamedType || t.ImportPath != "" || t.Predeclared() {
 		result = Text{}

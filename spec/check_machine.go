@@ -6,13 +6,14 @@ import (
 	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
 // machineKeys are the keys that processors of each kind have; "": one of the user's.
 var machineKeys = map[MachineKind][]string{
-	FSM:  {"kind", "state", "update", "result", "revert", "controller", "log", "raft"},
+	FSM:  {"kind", "state", "update", "result", "revert", "instances", "key", "route", "controller", "log", "raft"},
 	Raft: {"kind", "controller", "log", "group", "peers", "election_timeout", "heartbeat", "transport", "insecure", "tls", "trust_domain"},
 }
 
@@ -49,6 +50,7 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 	}
 	if m.Kind == FSM {
 		b.checkUpdates(p, entry)
+		b.checkInstances(p, entry)
 	}
 	if m.Kind != "" {
 		b.checkLog(p, entry)
@@ -71,9 +73,38 @@ func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	}
 }
 
+// checkInstances reports a machine of several instances that does not say which one an
+// update is for.
+func (b *builder) checkInstances(p *Processor, entry *Value) {
+	m, r := p.Machine, &p.Machine.Route
+	instances, revert := entry.field("instances"), entry.field("revert")
+	if instances != nil && b.found.exact[instances.Value.Pointer] {
+		return
+	}
+	b.checkField(r.Field)
+	name := quoted(p.Name.Value)
+	switch {
+	case p.Instances == 1:
+		b.idle(entry, "there is one instance", "add instances, or leave it out", "key", "route")
+	case m.Log != nil && p.Instances > machinesMax:
+		b.found.addText(codeOutOfRange, instances.Key, fmt.Sprintf("%s has %d instances, and at most %d may have a log", name, p.Instances, machinesMax), "write fewer: each has a folder of 16 MiB or more")
+	case r.Kind == RouteNone && r.Pointer != "":
+		b.found.add(codeMissingKey, r.At, r.Pointer, "the route is empty", "write local, or {id: FIELD}")
+	case r.Kind == RouteBroadcast || r.Kind == RouteRange:
+		b.found.add(codeRouteUnfit, r.At, r.Pointer, fmt.Sprintf("an update is for one instance, and the route is %s", r.Kind), `write "key: FIELD", local or {id: FIELD}`)
+	case r.Kind == RouteNone && entry.field("controller") != nil:
+		b.found.addText(codeNoRoute, instances.Key, fmt.Sprintf("%s has %d instances, and nothing says which one an update is for", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)
+	case r.Kind == RouteLocal && entry.field("controller") == nil:
+		b.idle(entry, "there is no controller whose instance would count", `write "key: FIELD", or leave it out`, "route")
+	}
+	if p.Instances > 1 && m.Revert && !b.found.exact[revert.Value.Pointer] {
+		b.found.addText(codeKindHas, revert.Key, name+" has several instances and revert: updates that are added together would be for several of them", "leave one of them out")
+	}
+}
+
 // ofMachines reports whether only machines have a key.
 func ofMachines(name string) bool {
-	return slices.Contains(machineKeys[FSM], name) || slices.Contains(machineKeys[Raft], name)
+	return name != "instances" && (slices.Contains(machineKeys[FSM], name) || slices.Contains(machineKeys[Raft], name))
 }
 
 var wantedHint = map[string]string{
@@ -223,6 +254,7 @@ func (b *builder) checkMachines() {
 		}
 		if m.Log != nil {
 			b.checkShared(logs, p, m.Log.Path, "keeps its log in")
+			b.checkFolders(logs, p)
 		}
 		if m.Raft != nil {
 			b.checkShared(groups, p, m.Raft.Group, "is the group")
@@ -266,4 +298,20 @@ func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, doe
 		return
 	}
 	b.found.addText(codeShared, what, fmt.Sprintf("%s %s %s, as %s does", quoted(p.Name.Value), does, quoted(what.Value), quoted(first.Value)), "give each machine its own")
+}
+
+// checkFolders reports a folder of another machine that would be that of an instance.
+func (b *builder) checkFolders(seen map[string]Text, p *Processor) {
+	where := p.Machine.Log.Path
+	if p.Instances == 1 || p.Machine.Raft != nil || where.Value == "" || b.found.exact[where.Pointer] {
+		return
+	}
+	for i := range min(p.Instances, machinesMax) {
+		folder := path.Join(where.Value, strconv.Itoa(i))
+		if first, ok := seen[folder]; ok {
+			b.found.addText(codeShared, where, fmt.Sprintf("%s keeps the log of instance %d in %s, as %s does", quoted(p.Name.Value), i, quoted(folder), quoted(first.Value)), "give each machine its own")
+			return
+		}
+		seen[folder] = p.Name
+	}
 }

@@ -19,6 +19,7 @@ const (
 	batchMax        = 1 << 16 // a longer batch starves the other queues of a worker
 	everyMin        = time.Microsecond
 	topMax          = 1 << 12               // records of errors: keeps their file below 70 MB
+	machinesMax     = 1 << 10               // instances of a machine with a log: each has a segment of 16 MiB and goroutines
 	heartbeatMin    = 10 * time.Millisecond // less is of the order of a sync of a disk
 	syncIntervalMin = time.Millisecond      // faster than disks sync
 	peersMax        = 9                     // more make each commit slower and lose no more nodes than anybody loses at once

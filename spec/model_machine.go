@@ -14,12 +14,13 @@ const (
 // The edges between it and its controller stand behind those of the file.
 type Machine struct {
 	Kind         MachineKind
-	State        Text // of an FSM: the name of a type, as that of a message
-	Update       Text // the same for its updates
-	Result       Text // the type of what an update returns beside an error: the name of a message, or a type; "" for none
-	Revert       bool // the controller adds updates that it may revert
-	Controller   Text // the name of a processor, "" for none
-	ControllerTo int  // its index, -1 for none
+	State        Text  // of an FSM: the name of a type, as that of a message
+	Update       Text  // the same for its updates
+	Result       Text  // the type of what an update returns beside an error: the name of a message, or a type; "" for none
+	Revert       bool  // the controller adds updates that it may revert
+	Route        Route // of several instances: by what an update chooses one
+	Controller   Text  // the name of a processor, "" for none
+	ControllerTo int   // its index, -1 for none
 	Log          *Log
 	Raft         *Replication
 	At           Range // of the key kind

@@ -68,7 +68,8 @@ func checkPromises(t *testing.T, topology *Topology, findings []Finding) {
 		if to := p.OnError.DeadLetterTo; to == i || to < -1 || to >= len(topology.Processors) || (to == -1) != (p.OnError.DeadLetter.Value == "") {
 			t.Errorf("dead letters of %q go to %d", p.Name.Value, to)
 		}
-		if m := p.Machine; m != nil && (m.Kind == "" || p.Instances != 1 || p.External || m.ControllerTo == i || m.ControllerTo < -1 || m.ControllerTo >= len(topology.Processors) ||
+		if m := p.Machine; m != nil && (m.Kind == "" || p.Instances != 1 && m.Kind != FSM || p.External ||
+			(p.Instances == 1) != (m.Route.Kind == RouteNone) && (p.Instances == 1 || m.ControllerTo >= 0) || m.Route.Kind == RouteBroadcast || m.Route.Kind == RouteRange || m.ControllerTo == i || m.ControllerTo < -1 || m.ControllerTo >= len(topology.Processors) ||
 			(m.Kind == FSM) != (m.State.Value != "" && m.Update.Value != "") || m.Raft != nil && m.Log == nil) {
 			t.Errorf("the machine %q is not whole: %+v", p.Name.Value, m)
 		}

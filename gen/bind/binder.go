@@ -69,6 +69,9 @@ func (b *binder) bind() {
 	if b.doubt {
 		return // types will tell, and all that follows would be done twice
 	}
+	for i := range b.plan.Processors {
+		b.machineKey(i)
+	}
 	for i := range b.plan.Edges {
 		b.key(i)
 	}

@@ -54,16 +54,25 @@ func (b *binder) message(name string) Struct {
 // keyFields finds what the keys and ids of edges need in types of the package.
 func (b *binder) keyFields() map[string]*keyField {
 	fields := make(map[string]*keyField)
-	for i := range b.plan.Edges {
-		e := &b.plan.Edges[i]
+	add := func(e *plan.Edge, path string) {
 		basic := map[plan.RouteKind]string{plan.Key: "string", plan.ID: "int"}[e.Route]
 		if basic == "" || e.Type.Kind != plan.Named || e.Type.Import != "" {
-			continue
+			return
 		}
 		if fields[e.Type.Name] == nil {
 			fields[e.Type.Name] = new(keyField)
 		}
-		fields[e.Type.Name].add(b.topology.Edges[i].Route.Field.Value, basic)
+		fields[e.Type.Name].add(path, basic)
+	}
+	for i := range b.plan.Edges {
+		if e := &b.plan.Edges[i]; b.plan.Processors[e.To].Machine == nil {
+			add(e, b.topology.Edges[i].Route.Field.Value)
+		}
+	}
+	for i := range b.plan.Processors {
+		if m := b.plan.Processors[i].Machine; m != nil && m.Keyed != nil {
+			add(m.Keyed, b.topology.Processors[i].Machine.Route.Field.Value)
+		}
 	}
 	return fields
 }

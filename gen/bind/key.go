@@ -15,19 +15,30 @@ func (b *binder) key(i int) {
 	if e.Route != plan.Key && e.Route != plan.ID {
 		return
 	}
-	t := b.messages[e.Message]
-	if t == nil {
+	if m := b.plan.Processors[e.To].Machine; m != nil {
+		if m.Keyed != nil {
+			e.Proposes(m.Keyed)
+		}
 		return
 	}
-	w := &keyWalk{binder: b, edge: e, field: b.topology.Edges[i].Route.Field, t: t}
+	if t := b.messages[e.Message]; t != nil {
+		b.walk(e, b.topology.Edges[i].Route.Field, t)
+	}
+}
+
+// walk follows the path of a key through a type, and returns the type of the key; nil: it
+// has a finding.
+func (b *binder) walk(e *plan.Edge, field spec.Text, t types.Type) types.Type {
+	w := &keyWalk{binder: b, edge: e, field: field, t: t}
 	e.Access, e.Nils = nil, nil
 	for name := range strings.SplitSeq(w.field.Value, ".") {
 		if !w.step(name) {
-			return
+			return nil
 		}
 	}
 	e.Pointers = len(e.Nils) > 0
 	w.kind()
+	return w.t
 }
 
 // keyWalk follows the path of a key through a message's type.

@@ -40,6 +40,27 @@ func (b *binder) machines() {
 	}
 }
 
+// machineKey finds the field or method by which an update chooses its instance.
+func (b *binder) machineKey(i int) {
+	m := b.plan.Processors[i].Machine
+	if m == nil || m.Keyed == nil {
+		return
+	}
+	t := b.kept[m.Update]
+	if t == nil {
+		return
+	}
+	if t = b.walk(m.Keyed, b.topology.Processors[i].Machine.Route.Field, t); t == nil {
+		return
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		m.KeyType = u.Name()
+	case *types.Slice: // the only one that can be a key
+		m.KeyType = "[]byte"
+	}
+}
+
 // ofUnknownUpdate reports whether a type is a machine's message whose update type
 // is wrong.
 func (b *binder) ofUnknownUpdate(t plan.TypeRef) bool {

@@ -24,7 +24,11 @@ func (p *part) standard(q *processor) code {
 		return jen.Func().Params(instance).Params(pointer(typeCode(q.typ)), jen.Error()).Block(body...)
 	}
 	if name := q.Constructor(); name != "" {
-		made := []code{id(mustIdent(name)).Call()}
+		var args []code
+		if q.Machine.Kept() && q.InstancesType() != "" {
+			instance, args = id(in).Add(instance), []code{sel(in, "Index")}
+		}
+		made := []code{id(mustIdent(name)).Call(args...)}
 		if !q.Machine.Kept() {
 			made = append(made, jen.Nil())
 		}

@@ -96,6 +96,10 @@ func (p *part) machine(q *processor) {
 func (p *part) machineConstructor(q *processor) {
 	m := q.Machine
 	name, c, o, opts, err := mustIdent(q.Constructor()), p.v("c"), p.v("o"), p.v("opts"), p.v("err")
+	params, which := []code{id(opts).Op("...").Func().Params(pointer(raft("Config")))}, ""
+	if q.InstancesType() != "" {
+		params, which = append([]code{param(p.v("i"), jen.Int())}, params...), "an instance of "
+	}
 	if !m.Kept() {
 		p.doc("%s makes %s, with a zero state.", name, q.Name)
 		p.add(jen.Func().Add(id(name)).Params().Add(ptr(q.ident)).Block(jen.Return(fsm("NewProcessor").Call(p.definition(m)))))
@@ -105,8 +109,8 @@ func (p *part) machineConstructor(q *processor) {
 	if m.State != "" {
 		make = raft("New").Call(id(c), p.definition(m))
 	}
-	p.doc("%s makes %s as %s describes it. The environment goes before the file, see raft.Config, and opts go before both: they say which node this is.", name, q.Name, p.plan.Source)
-	p.add(jen.Func().Add(id(name)).Params(id(opts).Op("...").Func().Params(pointer(raft("Config")))).Params(ptr(q.ident), jen.Error()).Block(
+	p.doc("%s makes %s%s as %s describes it. The environment goes before the file, see raft.Config, and opts go before both: they say which node this is.", name, which, q.Name, p.plan.Source)
+	p.add(jen.Func().Add(id(name)).Params(params...).Params(ptr(q.ident), jen.Error()).Block(
 		define(c, raft("Config").Add(lines(p.raftConfig(q)))),
 		jen.If(define(err, sel(c, "FromEnvironment").Call()), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
 		jen.For(jen.List(jen.Id("_"), id(o)).Op(":=").Range().Add(id(opts))).Block(id(o).Call(ref(c))),
@@ -193,6 +197,10 @@ func (p *part) raftConfig(q *processor) (fields []code) {
 	} else {
 		add("Group", jen.Lit(q.Name))
 	}
+	if q.InstancesType() != "" {
+		add("Instance", id(p.v("i")))
+		add("Instances", jen.Lit(q.Instances))
+	}
 	if m.Log != nil {
 		add("Dir", jen.Lit(m.Log.Path))
 		add("Sync", jen.Qual(walPath, map[string]string{"always": "Always", "interval": "Interval", "none": "None"}[m.Log.Sync]))
@@ -229,4 +237,63 @@ func (p *part) raftConfig(q *processor) (fields []code) {
 		add("Insecure", jen.True())
 	}
 	return fields
+}
+
+// machineInstances writes the type of all instances of a machine, by which callers from outside
+// reach the one that they need.
+func (p *part) machineInstances(q *processor) {
+	m, name := q.Machine, mustIdent(q.InstancesType())
+	x, i, n := p.v("x"), p.v("i"), jen.Lit(q.Instances)
+	p.doc("%s are the %d instances of %s, each with a state of its own.", name, q.Instances, q.Name)
+	p.add(jen.Type().Add(id(name)).Struct(param(p.v("t"), ptr("Topology"))))
+	machine := pointer(typeCode(q.typ))
+	p.doc("Len is the number of instances.")
+	p.ofValue(x, name, "Len", nil, []code{jen.Int()}, jen.Return(n))
+	p.doc("At is the instance with a number, from 0 on.")
+	p.ofValue(x, name, "At", []code{param(i, jen.Int())}, []code{machine}, jen.Return(sel(x, "t", q.field).Index(id(i)).Dot("p")))
+	if m.Keyed == nil {
+		return
+	}
+	e, key := &edge{Edge: m.Keyed, to: q}, p.v("key")
+	if e.Route == plan.Key {
+		p.doc("For is the instance of the updates whose %s is key.", e.accessText())
+		p.ofValue(x, name, "For", []code{param(key, keyType(m.KeyType))}, []code{machine},
+			jen.Return(sel(x, "At").Call(jen.Qual(routePath, e.hashName()).Call(id(key), n))))
+	}
+	p.proposals(q, e, name)
+}
+
+// ofValue writes a method of one statement with a value for its receiver.
+func (p *part) ofValue(receiver, typ, name Ident, params, results []code, body code) {
+	p.add(jen.Func().Params(param(receiver, id(typ))).Add(id(name)).Params(params...).Add(results...).Add(oneLine(body)))
+}
+
+// proposals writes the methods that propose to the instance that an update chooses.
+func (p *part) proposals(q *processor, e *edge, name Ident) {
+	x, i, u, r, err, ctx := p.v("x"), p.v("i"), p.v("u"), p.v("r"), p.v("err"), p.v("ctx")
+	before, _ := e.byAccess(id(u), i, true, jen.Lit(q.Instances))
+	if e.Route == plan.ID {
+		before = append(before, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(id(r), topo("ErrNoInstance"))))
+	}
+	for _, method := range []struct {
+		name   Ident
+		result code
+		doc    string
+	}{
+		{"Propose", typeCode(q.Machine.ResultType), "Propose proposes an update to the instance that its %s chooses."},
+		{"ProposeResult", fsm("Result").Types(typeCode(q.Machine.ResultType)), "ProposeResult is Propose, and says as well where the update is: in the log of the instance that its %s chooses."},
+	} {
+		p.doc(method.doc, e.accessText())
+		p.add(jen.Func().Params(param(x, id(name))).Add(id(method.name)).Params(param(ctx, jen.Qual("context", "Context")), param(u, typeCode(q.Machine.UpdateType))).
+			Params(param(r, method.result), param(err, jen.Error())).Block(
+			append(slices.Clone(before), jen.Return(sel(x, "At").Call(id(i)).Dot(string(method.name)).Call(id(ctx), id(u))))...))
+	}
+}
+
+// keyType is a basic type, or []byte.
+func keyType(name string) code {
+	if name == "[]byte" {
+		return jen.Index().Byte()
+	}
+	return id(mustIdent(name))
 }

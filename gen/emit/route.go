@@ -33,9 +33,9 @@ func (p *part) instances(e *edge) code {
 	return jen.Len(sel(p.v("s"), e.link.field))
 }
 
-// hash is the call that turns the key or id of message into an instance.
-func (p *part) hash(e *edge, message code) code {
-	return jen.Qual(routePath, e.hashName()).Call(e.access(message, len(e.Access)), p.instances(e))
+// hash is the call that turns the key or id of message into one of n instances.
+func (e *edge) hash(message, n code) code {
+	return jen.Qual(routePath, e.hashName()).Call(e.access(message, len(e.Access)), n)
 }
 
 func (e *edge) hashName() string {
@@ -84,26 +84,31 @@ func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code
 	case plan.Range:
 		return nil, jen.Lit(e.Offset)
 	}
+	return e.byAccess(message, i, named, p.instances(e))
+}
+
+// byAccess is choose for a key or an id among n instances.
+func (e *edge) byAccess(message code, i Ident, named bool, n code) (before []code, instance code) {
 	if len(e.Nils) > 0 {
 		var there *jen.Statement
-		for _, n := range e.Nils {
-			test := jen.Add(e.access(message, n)).Op("!=").Nil()
+		for _, steps := range e.Nils {
+			test := jen.Add(e.access(message, steps)).Op("!=").Nil()
 			if there == nil {
 				there = test
 			} else {
 				there.Op("&&").Add(test)
 			}
 		}
-		zero := jen.Qual(routePath, e.hashName()).Call(e.zeroKey(), p.instances(e))
+		zero := jen.Qual(routePath, e.hashName()).Call(e.zeroKey(), n)
 		return []code{
 			remark(id(i).Op(":=").Add(zero), "where %s ends in nil", e.accessText()),
-			jen.If(there).Block(set(id(i), p.hash(e, message))),
+			jen.If(there).Block(set(id(i), e.hash(message, n))),
 		}, id(i)
 	}
 	if named {
-		return []code{define(i, p.hash(e, message))}, id(i)
+		return []code{define(i, e.hash(message, n))}, id(i)
 	}
-	return nil, p.hash(e, message)
+	return nil, e.hash(message, n)
 }
 
 func (e *edge) accessText() string { return strings.Join(e.Access, ".") }

@@ -28,6 +28,9 @@ func (m *model) wiring() []job {
 		if q.Constructor() != "" {
 			p.machineConstructor(q)
 		}
+		if q.InstancesType() != "" {
+			p.machineInstances(q)
+		}
 		p.instance(q)
 		p.maker(q)
 		for _, a := range q.adapters {
@@ -294,6 +297,11 @@ func (p *part) methods() {
 			continue // it is in no memory of this process
 		}
 		if q.Machine != nil {
+			if name := q.InstancesType(); name != "" {
+				p.doc("%s are the instances of the machine %s.", q.ident, q.Name)
+				method(q.ident, nil, []code{id(mustIdent(name))}, id(mustIdent(name)).Values(id(t)))
+				continue
+			}
 			p.doc("%s is the machine %s.", q.ident, q.Name)
 			method(q.ident, nil, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(jen.Lit(0)).Dot("p"))
 			continue

@@ -125,6 +125,9 @@ func FromTopology(t *spec.Topology) Graph {
 			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every), Timer: true})
 		} else if edge.Implied = e.Implied; e.Implied {
 			edge.Aside = isAside(t, e)
+			if t.Processors[e.To].Machine != nil {
+				edge.Note = note(spec.Edge{Route: e.Route})
+			}
 		} else {
 			edge.Note = note(e)
 		}

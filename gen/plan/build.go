@@ -166,13 +166,16 @@ func (b *builder) edges() {
 		if e.Every > 0 {
 			edge.From, edge.Message, edge.Type = -1, "Tick", tick
 			edge.Ident = "Every" + to + durationIdent(e.Every)
-			if b.route(&edge, e); e.Route.Kind == spec.RouteNone && b.plan.Processors[e.To].Instances > 1 {
+			if b.route(&edge, e.Route); e.Route.Kind == spec.RouteNone && b.plan.Processors[e.To].Instances > 1 {
 				edge.Route = Broadcast // a tick is for every instance
 			}
 		} else {
 			edge.Type = b.message(e.Message.Value)
 			edge.Ident = b.plan.Processors[e.From].Ident + to + spec.Exported(e.Message.Value)
-			b.route(&edge, e)
+			b.route(&edge, e.Route)
+			if e.Implied && len(edge.Access) > 0 && b.plan.Processors[e.To].Machine != nil {
+				edge.Access = append([]string{proposed}, edge.Access...)
+			}
 		}
 		if edge.Reply != "" {
 			edge.ReplyType = b.message(edge.Reply)
@@ -216,8 +219,19 @@ func (b *builder) replyEdge(ask int) Edge {
 	}
 }
 
-func (b *builder) route(edge *Edge, e spec.Edge) {
-	r := e.Route
+// proposed is the field of a proposal that the key of an update is in.
+const proposed = "Update"
+
+// Proposes makes the key of e, which carries proposals, what keyed says of their updates.
+func (e *Edge) Proposes(keyed *Edge) {
+	e.KeyKind, e.Method, e.Pointers = keyed.KeyKind, keyed.Method, keyed.Pointers
+	e.Access, e.Nils = append([]string{proposed}, keyed.Access...), nil
+	for _, n := range keyed.Nils {
+		e.Nils = append(e.Nils, n+1)
+	}
+}
+
+func (b *builder) route(edge *Edge, r spec.Route) {
 	switch r.Kind {
 	case spec.RouteKey:
 		edge.Route, edge.Access = Key, strings.Split(r.Field.Value, ".")

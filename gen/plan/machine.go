@@ -34,6 +34,8 @@ type Machine struct {
 	ResultType TypeRef
 	At         bool     // updates have UpdateAt, which says where they are in the log
 	Errors     []string // variables in the package of the update that keep their identity
+	Keyed      *Edge    // of several instances: how an update chooses one, as an edge that carries updates would; nil: it does not
+	KeyType    string   // of the key: "string", "int32", "[]byte"
 	Controller int      // -1: none
 	Log        *Log
 	Raft       *Replication
@@ -71,6 +73,15 @@ type Replication struct {
 // Peer is a node of a group.
 type Peer struct{ Name, Address string }
 
+// InstancesType is the type of all instances of a machine, from outside; "" where there is
+// one.
+func (p *Processor) InstancesType() string {
+	if p.Machine == nil || p.Instances == 1 {
+		return ""
+	}
+	return p.Ident + "Instances"
+}
+
 // Kept reports whether the machine has a log: then its values are written as bytes.
 func (m *Machine) Kept() bool { return m.Log != nil || m.Raft != nil }
 
@@ -98,6 +109,10 @@ func (b *builder) machine(i int, q *Processor) {
 	default:
 		m.StateType, m.UpdateType = b.message(m.State), b.message(m.Update)
 		b.result(m, f, q.Ident)
+		if q.Instances > 1 && (f.Route.Kind == spec.RouteKey || f.Route.Kind == spec.RouteID) {
+			m.Keyed = &Edge{To: i, Message: m.Update, Type: m.UpdateType}
+			b.route(m.Keyed, f.Route)
+		}
 		m.Runtime = TypeRef{Import: FSM, Name: "Processor"}
 		if m.Kept() {
 			m.Runtime = TypeRef{Import: Raft, Name: "Machine"}

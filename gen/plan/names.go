@@ -44,6 +44,9 @@ func (p *Plan) Names() []Name {
 		if name := q.Constructor(); name != "" {
 			names = append(names, Name{name, "the constructor", i, -1})
 		}
+		if name := q.InstancesType(); name != "" {
+			names = append(names, Name{name, "the type of the instances", i, -1})
+		}
 		if q.Inputs != nil {
 			names = append(names,
 				Name{q.Ident + "Inputs", "the tracker of the inputs", i, -1},

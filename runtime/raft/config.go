@@ -31,18 +31,23 @@ type Config struct {
 	Topology string // name in the file
 	Group    string // of the machines that are one; default: the processor's name
 
+	// Of several instances, each with a state of its own: which one this is, from 0 on, and
+	// how many there are. Its group is Group/3-of-16 then, and its log in a folder 3. So a
+	// log is not opened with another number of instances, by which keys would go elsewhere.
+	Instance, Instances int
+
 	Node  string            // which of Peers this is; no need of it where there are none
 	Peers map[string]string // the first members, name to host:port; empty: one disk alone
 	Join  bool              // this node is added to a group that exists; Peers are some of its members
 
-	Dir           string        // folder of the log; with Peers a folder below it, named like the node
+	Dir           string        // folder of the log; with Peers a folder below it, named like the node; with Instances one below that
 	Sync          wal.Sync      // wal.Always, and nothing else with Peers
 	SyncInterval  time.Duration // for wal.Interval
 	SnapshotEvery uint64        // entries; 0: 100,000
 
 	ElectionTimeout time.Duration // without word from a leader; 0: 1s. The next comes at up to twice of it
 	Heartbeat       time.Duration // 0: 100 ms
-	Prefer          string        // node that is to lead, while it can; "": any. Groups that share nodes should prefer different ones
+	Prefer          string        // node that is to lead, while it can; "": any, and with Instances another one for each
 	Forward         bool          // a follower passes proposals on to the leader; else it answers with fsm.NotLeader
 
 	SessionTTL time.Duration // how long a client's session is kept without use, by the log's time; 0: 1h. The same on all members, as long as the log lives
@@ -60,8 +65,9 @@ type Config struct {
 	Stored    wal.Stored
 	Logger    *slog.Logger // nil: slog.Default()
 
-	above    string // with Peers: the folder that Dir is in, as the caller has named it
-	sessions int    // kept at once; 0: the default of package fsm
+	above    string   // Dir, as the caller has named it
+	below    []string // the folders below it, of which the last one holds the log
+	sessions int      // kept at once; 0: the default of package fsm
 }
 
 // Environment variables that FromEnvironment heeds.
@@ -123,6 +129,8 @@ func (c *Config) check() error {
 		c.Logger = slog.Default()
 	}
 	switch {
+	case c.Instances < 0, c.Instance < 0, c.Instance >= max(1, c.Instances):
+		return fmt.Errorf("raft: Config.Instance must be one of %d instances, counted from 0, got %d", max(1, c.Instances), c.Instance)
 	case len(c.Peers) == 0 && c.Join:
 		return errors.New("raft: to join a group, Peers must say where some of its members are")
 	case len(c.Peers) == 0:
@@ -136,6 +144,9 @@ func (c *Config) check() error {
 	if c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat {
 		return fmt.Errorf("raft: an election timeout of %v is less than two heartbeats of %v", c.ElectionTimeout, c.Heartbeat)
 	}
+	if c.Instances > 1 {
+		c.Group = fmt.Sprintf("%s/%d-of-%d", c.Group, c.Instance, c.Instances)
+	}
 	return nil
 }
 
@@ -144,16 +155,30 @@ func (c *Config) complete() error {
 	if c.Dir == "" && c.Log == nil {
 		return errors.New("raft: Config.Dir is missing: the folder of the log")
 	}
-	if len(c.Peers) == 0 {
-		return nil
+	c.above, c.below = c.Dir, nil
+	if len(c.Peers) > 0 {
+		if err := c.completeNode(); err != nil {
+			return err
+		}
+		c.below = append(c.below, c.Node)
 	}
+	if c.Instances > 1 {
+		c.below = append(c.below, strconv.Itoa(c.Instance))
+	}
+	if len(c.below) > 0 {
+		c.Dir = filepath.Join(append([]string{c.Dir}, c.below...)...)
+	}
+	return nil
+}
+
+// completeNode says what a node among several lacks.
+func (c *Config) completeNode() error {
 	if c.Node == "" {
 		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", c.names(), VariableNode)
 	}
 	if _, listed := c.Peers[c.Node]; !listed {
 		return fmt.Errorf("raft: Config.Node, or %s, must be one of the nodes %s, got %q", VariableNode, c.names(), c.Node)
 	}
-	c.above, c.Dir = c.Dir, filepath.Join(c.Dir, c.Node)
 	if c.Transport != nil {
 		return nil
 	}

@@ -5,26 +5,68 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
+// Whose log a folder can hold. Below the folder that the file names, the log of a node is
+// in one of the node's name, and that of an instance in one of its number.
+const (
+	logAlone      = "a machine on one disk"
+	logOfNode     = "a node among several"
+	logOfInstance = "an instance among several"
+	logOfBoth     = "an instance of a node among several"
+)
+
+// kind is whose log c is of, and who does not take over another's.
+func (c *Config) kind() (of, who string) {
+	switch nodes, instances := len(c.Peers) > 0, c.Instances > 1; {
+	case nodes && instances:
+		return logOfBoth, "several instances do"
+	case instances:
+		return logOfInstance, "several instances do"
+	case nodes:
+		return logOfNode, "several do"
+	}
+	return logAlone, "a machine on one disk does"
+}
+
 // prepareFolder refuses to begin with an empty state where the file was changed
-// between a log alone and one of several nodes: the other log stays beside it, and
-// nobody would be told. With several nodes it makes the folder that their logs
-// stand in.
+// between a log alone, those of several nodes, and those of several instances: the other
+// log would stay beside it, and nothing would say so. It makes the folders that the one of
+// the log is in.
 func prepareFolder(c *Config) error {
-	if len(c.Peers) == 0 {
-		if name := logBelow(c.Dir); name != "" && !holdsLog(c.Dir) {
-			return fmt.Errorf("raft: %s holds the log of a node among several, in %s, which a machine on one disk does not take over; name another path, or move it away", c.Dir, name)
+	const refused = "raft: %s holds the log of %s, which %s not take over; name another path, or move it away"
+	kind, who := c.kind()
+	if kind != logAlone && holdsLog(c.above) {
+		return fmt.Errorf(refused, c.above, logAlone, who)
+	}
+	if !holdsLog(c.Dir) {
+		for _, folder := range logsBelow(c.above) {
+			if of := c.kindOf(folder); of != kind {
+				return fmt.Errorf(refused, c.above, of+", in "+folder, who)
+			}
 		}
-		return nil
 	}
-	if holdsLog(c.above) {
-		return fmt.Errorf("raft: %s holds the log of a machine on one disk, which several do not take over; name another path, or move it away", c.above)
-	}
-	if err := makeFolder(filepath.Clean(c.above)); err != nil {
-		return fmt.Errorf("raft: the folder of the log: %w", err)
+	dir := c.above
+	for _, name := range c.below {
+		if err := makeFolder(filepath.Clean(dir)); err != nil {
+			return fmt.Errorf("raft: the folder of the log: %w", err)
+		}
+		dir = filepath.Join(dir, name)
 	}
 	return nil
+}
+
+// kindOf is whose log a folder holds, by its name below the one that the file names.
+func (c *Config) kindOf(folder string) string {
+	if strings.ContainsRune(folder, filepath.Separator) {
+		return logOfBoth
+	}
+	if _, err := strconv.ParseUint(folder, 10, 32); err == nil && c.Peers[folder] == "" {
+		return logOfInstance
+	}
+	return logOfNode
 }
 
 // holdsLog reports whether there is a log in a folder, which package wal will open.
@@ -33,15 +75,22 @@ func holdsLog(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// logBelow is a folder in dir that holds a log; "": none does.
-func logBelow(dir string) string {
+// logsBelow are the folders in dir, and in those, that hold a log.
+func logsBelow(dir string) (list []string) {
 	entries, _ := os.ReadDir(dir) // what cannot be read, package wal cannot open
 	for _, e := range entries {
 		if holdsLog(filepath.Join(dir, e.Name())) {
-			return e.Name()
+			list = append(list, e.Name())
+			continue
+		}
+		within, _ := os.ReadDir(filepath.Join(dir, e.Name()))
+		for _, w := range within {
+			if folder := filepath.Join(e.Name(), w.Name()); holdsLog(filepath.Join(dir, folder)) {
+				list = append(list, folder)
+			}
 		}
 	}
-	return ""
+	return list
 }
 
 // makeFolder makes the folder that the logs of several nodes stand in, in one that

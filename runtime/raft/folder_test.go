@@ -1,12 +1,15 @@
 package raft_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
 // TestALogOfOtherKindIsNotPassedOver: a machine does not begin anew beside the log
@@ -36,6 +39,58 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		items(t, open(t, second))
+	}
+}
+
+// TestLogsOfInstances: a machine that is divided into instances, or into another number of
+// them, does not begin anew beside the logs that it had.
+func TestLogsOfInstances(t *testing.T) {
+	t.Chdir(t.TempDir())
+	peers := map[string]string{"n1": freeAddresses(t, 1)[0]}
+	kinds := []struct {
+		what, who, folder string
+		config            raft.Config
+	}{
+		{"a machine on one disk", "a machine on one disk does", "", raft.Config{}},
+		{"a node among several", "several do", "n1", raft.Config{Node: "n1", Peers: peers}},
+		{"an instance among several", "several instances do", "3", raft.Config{Instance: 3, Instances: 16}},
+		{"an instance of a node among several", "several instances do", "n1/3", raft.Config{Node: "n1", Peers: peers, Instance: 3, Instances: 16}},
+	}
+	for _, first := range kinds {
+		c := first.config
+		c.Dir = "./stock"
+		for range 2 { // the second time there is a log
+			if err := open(t, c).Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if info, err := os.Stat(filepath.Join("stock", first.folder, "wal")); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v", first.what, err)
+		}
+		for _, second := range kinds {
+			if second.what == first.what {
+				continue
+			}
+			c := second.config
+			c.Dir = "./stock"
+			in := ""
+			if first.folder != "" {
+				in = ", in " + first.folder
+			}
+			want := fmt.Sprintf("raft: ./stock holds the log of %s%s, which %s not take over; name another path, or move it away", first.what, in, second.who)
+			if _, err := tryOpen(c); fmt.Sprint(err) != want {
+				t.Errorf("over %s:\n%v\nwant %s", first.what, err, want)
+			}
+		}
+		if c.Instances > 1 {
+			c.Instances = 8
+			if _, err := tryOpen(c); !errors.Is(err, wal.ErrIdentity) || !strings.Contains(err.Error(), "lists/3-of-16") || !strings.Contains(err.Error(), "lists/3-of-8") {
+				t.Errorf("with another number of instances: %v", err)
+			}
+		}
+		if err := os.RemoveAll("stock"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

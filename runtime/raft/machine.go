@@ -144,6 +144,10 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 	if len(peers) == 0 {
 		peers = map[string]string{c.Node: ""}
 	}
+	spread := 0
+	if c.Instances > 1 {
+		spread = c.Instance + 1
+	}
 	node, err = StartNode(NodeConfig{
 		Core: CoreConfig{
 			Name: c.Node, Peers: peers, Join: c.Join,
@@ -152,7 +156,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 			LeaseTime: c.ElectionTimeout / 2,
 		},
 		Log: log, Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
-		Prefer: c.Prefer, Tick: c.Heartbeat, Logger: c.Logger,
+		Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger,
 	})
 	if err != nil {
 		_ = log.Close()

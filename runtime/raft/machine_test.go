@@ -261,6 +261,8 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		{raft.Config{Dir: "x", Peers: peers, Node: "n3"}, "raft: Config.Node, or TOPOGEN_NODE, must be one of the nodes n1, n2, got \"n3\""},
 		{raft.Config{Dir: "x", Peers: peers, Node: "n1", Sync: wal.None}, "raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too"},
 		{raft.Config{Dir: "x", Heartbeat: time.Second}, "raft: an election timeout of 1s is less than two heartbeats of 1s"},
+		{raft.Config{Dir: "x", Instance: 4, Instances: 4}, "raft: Config.Instance must be one of 4 instances, counted from 0, got 4"},
+		{raft.Config{Dir: "x", Instance: 1}, "raft: Config.Instance must be one of 1 instances, counted from 0, got 1"},
 		{raft.Config{Dir: "x", Join: true}, "raft: to join a group, Peers must say where some of its members are"},
 	} {
 		if _, err := tryOpen(c.config); fmt.Sprint(err) != c.want {

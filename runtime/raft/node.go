@@ -37,7 +37,8 @@ type NodeConfig struct {
 	Machine   StateMachine
 	Transport transport.Transport // nil: there are no others
 	Group     uint64              // of the messages in the transport
-	Prefer    string              // member that is to lead, while it can; "": any
+	Prefer    string              // member that is to lead, while it can; "": any, or as Spread says
+	Spread    int                 // above 0: the group is one of several that are led by different members, counted from 1
 	Tick      time.Duration
 	Logger    *slog.Logger
 }
@@ -174,8 +175,8 @@ func (n *Node) prepare() (err error) {
 // run is the goroutine of the node's loop.
 func (n *Node) run() {
 	defer close(n.done)
-	ticker := time.NewTicker(n.config.Tick)
-	defer ticker.Stop()
+	ticks := time.NewTimer(n.untilTick())
+	defer ticks.Stop()
 	for {
 		n.release()
 		tick := false
@@ -183,7 +184,8 @@ func (n *Node) run() {
 		case <-n.stop:
 			n.end(errNodeStopped)
 			return
-		case <-ticker.C:
+		case <-ticks.C:
+			ticks.Reset(n.untilTick())
 			tick = true
 		case <-n.wake:
 			if n.crowded && n.inbox.proposes() {
@@ -196,6 +198,15 @@ func (n *Node) run() {
 			return
 		}
 	}
+}
+
+// untilTick is how long it is to the next tick. All groups of one node tick at the same
+// time, so that a processor wakes up once for them and their heartbeats share frames;
+// nodes differ, so that they do not all stand for election at once.
+func (n *Node) untilTick() time.Duration {
+	tick := uint64(n.config.Tick)
+	phase := n.core.id % tick
+	return time.Duration(tick - (uint64(time.Now().UnixNano())+phase)%tick)
 }
 
 // gather waits a moment while the keeper answers: those who were just answered ask

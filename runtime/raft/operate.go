@@ -1,12 +1,14 @@
 package raft
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -103,7 +105,7 @@ func (o *operators) operate(ctx context.Context, c Command) (r Report, err error
 	o.mu.Lock()
 	nodes := maps.Clone(o.nodes)
 	o.mu.Unlock()
-	groups := slices.Sorted(maps.Keys(nodes))
+	groups := slices.SortedFunc(maps.Keys(nodes), compareGroups)
 	if c.Do == "status" && c.Group == "" {
 		for _, g := range groups {
 			r.Groups = append(r.Groups, GroupStatus{g, nodes[g].Status()})
@@ -130,6 +132,24 @@ func (o *operators) operate(ctx context.Context, c Command) (r Report, err error
 		err = fmt.Errorf("no command %q", c.Do)
 	}
 	return r, err
+}
+
+// compareGroups orders groups by name, and those of instances by number.
+func compareGroups(a, b string) int {
+	of, i := instanceOf(a)
+	other, j := instanceOf(b)
+	return cmp.Or(cmp.Compare(of, other), cmp.Compare(i, j), cmp.Compare(a, b))
+}
+
+// instanceOf is the name and the number in ledger/3-of-16.
+func instanceOf(group string) (of string, number int) {
+	of, rest, ok := strings.Cut(group, "/")
+	if !ok {
+		return group, 0
+	}
+	digits, _, _ := strings.Cut(rest, "-")
+	number, _ = strconv.Atoi(digits)
+	return of, number
 }
 
 // serve lets operators reach a node, until the function that it returns is called.

@@ -1,0 +1,98 @@
+// Package machinegroups has state machines of several instances: each key has its own.
+package machinegroups
+
+import (
+	"errors"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Accounts is the state of one group.
+type Accounts struct{ Cents map[string]int64 }
+
+// Owner is who an account belongs to.
+type Owner struct{ Name string }
+
+// Transfer is an update. Its key is behind a pointer.
+type Transfer struct {
+	Owner *Owner
+	Cents int64
+}
+
+// ErrNobody is what a transfer without an owner ends with.
+var ErrNobody = errors.New("nobody")
+
+// Update returns what the owner has.
+func (t *Transfer) Update(a *Accounts) (int64, error) {
+	if t.Owner == nil {
+		return 0, ErrNobody
+	}
+	if a.Cents == nil {
+		a.Cents = make(map[string]int64)
+	}
+	a.Cents[t.Owner.Name] += t.Cents
+	return a.Cents[t.Owner.Name], nil
+}
+
+// Entries counts what was put under each word.
+type Entries struct{ Words map[string]int }
+
+// Put counts a word.
+type Put struct {
+	Word string
+	Slot int32
+}
+
+// Hash is a key that is a method.
+func (p *Put) Hash() uint16 { return uint16(len(p.Word)) }
+
+// Update returns how often it was put.
+func (p *Put) Update(e *Entries) (int, error) {
+	if e.Words == nil {
+		e.Words = make(map[string]int)
+	}
+	e.Words[p.Word]++
+	return e.Words[p.Word], nil
+}
+
+// Order is what a client asks the bank for.
+type Order struct {
+	Name  string
+	Cents int64
+}
+
+// Clients send orders, one for each name.
+type Clients struct{ names []string }
+
+func (c *Clients) Ping(out *ClientsSender) error {
+	if len(c.names) == 0 {
+		return topo.Done
+	}
+	name := c.names[0]
+	c.names = c.names[1:]
+	return out.SendOrder(Order{Name: name, Cents: 1})
+}
+
+// Bank proposes to both machines, and passes on the answers.
+type Bank struct {
+	heard func(*LedgerOutcome)
+	index int
+	shard func(bank int, o *ShardOutcome)
+}
+
+func (b *Bank) ReceiveOrder(m *Order, out *BankSender) {
+	out.ProposeToLedger(Transfer{Owner: &Owner{m.Name}, Cents: m.Cents})
+	out.ProposeToShard(Put{Word: m.Name})
+}
+
+func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome) {
+	if b.heard != nil {
+		b.heard(m)
+	}
+}
+
+func (b *Bank) ReceiveShardOutcome(m *ShardOutcome) {
+	if b.shard != nil {
+		b.shard(b.index, m)
+	}
+}
