@@ -202,6 +202,16 @@ func TestThreeNodes(t *testing.T) {
 			}
 		}
 	}
+	for name, top := range nodes { // these machines are each node's own
+		for _, word := range names(20) {
+			if n, err := top.Cache().Propose(ctx, Put{Word: word}); err != nil || n != 1 {
+				t.Errorf("in the memory of %s there are %d of %s, %v", name, n, word, err)
+			}
+			if n, err := top.Shard().At(route.String(word, 3)).Propose(ctx, Put{Word: word}); err != nil || n != 1 {
+				t.Errorf("on the disk of %s there are %d of %s, %v", name, n, word, err)
+			}
+		}
+	}
 	r, err := raft.Operate(ctx, peers["n2"], nil, raft.Command{Do: "status"})
 	if err != nil || len(r.Groups) != 16 || r.Groups[2].Group != "ledger/2-of-16" {
 		t.Errorf("an operator sees %+v, %v", r, err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
 // Whose log a folder can hold. Below the folder that the file names, the log of a node is
@@ -67,6 +69,20 @@ func (c *Config) kindOf(folder string) string {
 		return logOfInstance
 	}
 	return logOfNode
+}
+
+// otherNumber says what to do where the log was written with another number of instances.
+func (c *Config) otherNumber(err error) error {
+	var identity *wal.IdentityError
+	if !errors.As(err, &identity) || identity.Got.Topology != identity.Want.Topology {
+		return err
+	}
+	name := func(group string) string { return group[:strings.LastIndexByte(group, '/')+1] }
+	_, was, ok := strings.Cut(identity.Got.Group, "-of-")
+	if !ok || c.Instances < 2 || name(identity.Got.Group) != name(identity.Want.Group) {
+		return err
+	}
+	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so that keys would choose other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.above, was, c.Instances, was, err)
 }
 
 // holdsLog reports whether there is a log in a folder, which package wal will open.

@@ -122,7 +122,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		id := wal.Identity{Topology: c.Topology, Group: c.Group, Node: MemberID(c.Node), Name: c.Node}
 		log, stored, err = wal.Open(c.Dir, id, wal.Options{Sync: c.Sync, Interval: c.SyncInterval, Logger: c.Logger})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, c.otherNumber(err)
 		}
 	}
 	types := typesOf(machine)
