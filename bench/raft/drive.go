@@ -56,6 +56,8 @@ func drive(g Group, callers int, more func() bool) (n int64, err error) {
 		all.Go(func() {
 			done := int64(0)
 			defer func() { total.Add(done) }()
+			ctx, cancel := context.WithCancel(ctx) // of its own, as requests have
+			defer cancel()
 			for more() {
 				if err := g.Propose(ctx, caller); err != nil {
 					failed <- fmt.Errorf("a proposal: %w", err)

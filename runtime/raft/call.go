@@ -2,7 +2,6 @@ package raft
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,7 @@ import (
 // so that one costs no allocation.
 type call struct {
 	calls  *sync.Pool    // that it goes back to; nil: none
-	slots  chan struct{} // where it has one; nil: nowhere
+	slots  *slots        // where it has one; nil: nowhere
 	answer chan struct{} // room for one
 	a      fsm.Applied
 	data   []byte
@@ -44,7 +43,7 @@ func (c *call) proposed(number uint64) { c.number = number }
 func (c *call) Done(a fsm.Applied) {
 	c.a = a
 	if c.slots != nil {
-		<-c.slots
+		c.slots.give()
 	}
 	if c.phase.CompareAndSwap(callWaits, callAnswered) {
 		c.answer <- struct{}{}
@@ -68,83 +67,79 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 	}
 	c.slots = n.slots
 	if err := n.putProposal(proposal{kind, c.data, c}); err != nil {
-		<-n.slots
+		n.slots.give()
 		c.release()
 		return fsm.Applied{}, err
 	}
-	return n.await(ctx, c, func(core *Core) bool {
-		found, _ := core.Abandon(c.number, c)
-		return found
-	})
+	if left := n.await(ctx, c); left != nil {
+		n.leave(c, func(core *Core) bool {
+			found, _ := core.Abandon(c.number, c)
+			return found
+		})
+		return fsm.Applied{}, left
+	}
+	return c.end()
 }
 
-// await waits for the answer to a call. Who stops waiting leaves the call to the node,
-// whose loop may be waiting for its disk. abandon reports whether the core has forgotten
-// the call; else it is answered.
-func (n *Node) await(ctx context.Context, c *call, abandon func(*Core) (found bool)) (fsm.Applied, error) {
-	left := ctx.Done()
-	if left == nil {
+// await waits for the answer to a call. It returns an error where ctx has ended before:
+// then the call is to be left.
+func (n *Node) await(ctx context.Context, c *call) (left error) {
+	over := ctx.Done()
+	if over == nil {
 		<-c.answer // which costs less than to wait for either
-		a := c.a
-		c.release()
-		return a, a.Err
+		return nil
 	}
 	select {
 	case <-c.answer:
-	case <-left:
+	case <-over:
 		if c.phase.CompareAndSwap(callWaits, callLeft) {
-			_ = n.put(func(b *inbox) {
-				b.calls = append(b.calls, func(core *Core) {
-					if abandon(core) {
-						<-c.slots
-					}
-				})
-			})
-			return fsm.Applied{}, fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
+			return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
 		}
 		<-c.answer
 	}
+	return nil
+}
+
+// leave gives a call that nobody waits for to the node, whose loop may be waiting for its
+// disk. abandon reports whether the core has forgotten the call; else it is answered.
+func (n *Node) leave(c *call, abandon func(*Core) (found bool)) {
+	_ = n.put(func(b *inbox) {
+		b.calls = append(b.calls, func(core *Core) {
+			if abandon(core) {
+				c.slots.give()
+			}
+		})
+	})
+}
+
+// end takes the answer out of a call, which it releases.
+func (c *call) end() (fsm.Applied, error) {
 	a := c.a
 	c.release()
 	return a, a.Err
 }
 
 // acquire takes a slot for a proposal.
-func (n *Node) acquire(ctx context.Context) error { return n.room(ctx, n.slots) }
-
-func (n *Node) room(ctx context.Context, slots chan struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-n.done:
-		return n.err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", fsm.ErrTooMany, ctx.Err())
-	}
-}
+func (n *Node) acquire(ctx context.Context) error { return n.slots.take(ctx, n) }
 
 // read waits until the state machine holds all that was committed before, and
 // calls f while nothing changes it.
 func (n *Node) read(ctx context.Context, lease bool, f func()) error {
-	if err := n.room(ctx, n.asking); err != nil {
+	if err := n.asking.take(ctx, n); err != nil {
 		return err
 	}
 	c := n.newCall()
 	c.slots = n.asking
 	if err := n.put(func(b *inbox) { b.reads = append(b.reads, reading{c, lease}) }); err != nil {
-		<-n.asking
+		n.asking.give()
 		c.release()
 		return err
 	}
-	if _, err := n.await(ctx, c, func(core *Core) bool { return core.AbandonRead(c) }); err != nil {
-		if errors.Is(err, fsm.ErrUnknown) && ctx.Err() != nil {
-			return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
-		}
+	if n.await(ctx, c) != nil {
+		n.leave(c, func(core *Core) bool { return core.AbandonRead(c) })
+		return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
+	}
+	if _, err := c.end(); err != nil {
 		return err
 	}
 	n.state.RLock()

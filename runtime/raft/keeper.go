@@ -175,10 +175,10 @@ type wait struct {
 
 // wait waits until the state machine has applied the log up to an index.
 func (n *Node) wait(ctx context.Context, index uint64) error {
-	if err := n.room(ctx, n.asking); err != nil {
+	if err := n.asking.take(ctx, n); err != nil {
 		return err
 	}
-	defer func() { <-n.asking }()
+	defer n.asking.give()
 	k := n.keeper
 	w := wait{index, make(chan struct{})}
 	k.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -28,7 +29,8 @@ type Machine[S, U, R any] struct {
 	machine *fsm.Replicated[S, U, R]
 	results bool // there is something in a result
 
-	scratches sync.Pool // of *scratch[U, R]
+	scratches sync.Pool            // of *scratch[U, R]
+	current   atomic.Pointer[Node] // node, from Start to Close: callers need no lock for it
 
 	mu      sync.Mutex
 	node    *Node    // nil before Start, and under a Stepper
@@ -102,6 +104,7 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 		return err
 	}
 	m.node, m.leave = node, leave
+	m.current.Store(node)
 	if host != nil {
 		go func() {
 			<-node.Done()
@@ -217,6 +220,7 @@ func (m *Machine[S, U, R]) Close() error {
 	node, leave := m.node, m.leave
 	closed := m.closed
 	m.closed = true
+	m.current.Store(nil)
 	if m.stepped != nil {
 		m.stepped.close()
 	}
@@ -230,6 +234,9 @@ func (m *Machine[S, U, R]) Close() error {
 
 // running is the node, or why there is none.
 func (m *Machine[S, U, R]) running() (*Node, error) {
+	if n := m.current.Load(); n != nil {
+		return n, nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -243,6 +250,9 @@ func (m *Machine[S, U, R]) running() (*Node, error) {
 
 // engine is what drives the machine, or why nothing does.
 func (m *Machine[S, U, R]) engine() (engine, error) {
+	if n := m.current.Load(); n != nil {
+		return n, nil
+	}
 	m.mu.Lock()
 	host, begun := m.host, m.node != nil || m.stepped != nil || m.closed
 	m.mu.Unlock()

@@ -58,9 +58,9 @@ type Node struct {
 	inbox  inbox
 	box    inbox // what was taken out of inbox
 	wake   chan struct{}
-	slots  chan struct{} // one for each proposal under way
-	calls  sync.Pool     // see newCall
-	asking chan struct{} // one for each read that a goroutine waits for
+	slots  *slots    // one for each proposal under way
+	calls  sync.Pool // see newCall
+	asking *slots    // one for each read that a goroutine waits for
 	status atomic.Pointer[Status]
 
 	stop    chan struct{}
@@ -112,8 +112,8 @@ func newNode(c NodeConfig) (*Node, error) {
 	if err := n.prepare(); err != nil {
 		return nil, err
 	}
-	n.slots = make(chan struct{}, n.core.config.PendingMax/2) // the other half is for groups of commands
-	n.asking = make(chan struct{}, readsMax)
+	n.slots = newSlots(n.core.config.PendingMax / 2) // the other half is for groups of commands
+	n.asking = newSlots(readsMax)
 	n.publish()
 	return n, nil
 }

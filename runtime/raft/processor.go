@@ -171,7 +171,7 @@ func (w *pledge) proposed(uint64) {}
 func (w *pledge) Done(a fsm.Applied) {
 	m := w.p.machine
 	if w.slot {
-		<-m.node.slots
+		m.node.slots.give()
 	}
 	w.answer.Applied = a
 	if w.read {

@@ -256,16 +256,26 @@ func (c *Core) proposeCommands() {
 	}
 	for c.limited = false; !c.passedEnough(); {
 		upTo := c.pending.batch(&c.batch, c.config.Now())
-		if upTo == 0 || c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
+		if upTo == 0 || c.proposeBatch() != nil {
 			break
 		}
 		c.pending.proposed(upTo, c.term, c.tick)
 	}
 	for len(c.foreign.keys) > 0 && !c.passedEnough() {
 		n := c.foreign.batch(&c.batch, c.config.Now())
-		if c.batch.Len() > 0 && c.node.Propose(slices.Clone(c.batch.Bytes())) != nil {
+		if c.batch.Len() > 0 && c.proposeBatch() != nil {
 			break
 		}
 		c.foreign.proposed(n, c.tick)
 	}
+}
+
+// proposeBatch proposes what the batch holds, which is used again. A leader's engine
+// copies it; that of others keeps it until it is sent.
+func (c *Core) proposeBatch() error {
+	data := c.batch.Bytes()
+	if c.node.BasicStatus().RaftState != raft.StateLeader {
+		data = slices.Clone(data)
+	}
+	return c.node.Propose(data)
 }

@@ -207,11 +207,15 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence, floor uint64, da
 			}
 		})
 	}); err != nil {
-		<-n.slots
+		n.slots.give()
 		return fsm.Applied{}, err
 	}
-	return n.await(ctx, c, func(core *Core) bool {
-		found, _ := core.AbandonAs(client, sequence, c)
-		return found
-	})
+	if left := n.await(ctx, c); left != nil {
+		n.leave(c, func(core *Core) bool {
+			found, _ := core.AbandonAs(client, sequence, c)
+			return found
+		})
+		return fsm.Applied{}, left
+	}
+	return c.end()
 }

@@ -62,7 +62,7 @@ func (a *ask[S, U, R]) proposed(uint64) {}
 func (a *ask[S, U, R]) Done(r fsm.Applied) {
 	t := a.t
 	if n := t.m.node; n != nil {
-		<-n.slots
+		n.slots.give()
 	}
 	a.answered(r)
 }
@@ -158,7 +158,7 @@ func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
 	if err != nil {
 		return err
 	}
-	if err := t.await(ctx, max(0, cap(n.slots)-len(g.list)), len(g.list)); err != nil {
+	if err := t.await(ctx, max(0, int(n.slots.max)-len(g.list)), len(g.list)); err != nil {
 		return err
 	}
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, g.list...) })

@@ -1,0 +1,69 @@
+package raft
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// slots bound how much is under way. They are what a channel with a buffer would be, and
+// cost less while there are some left.
+type slots struct {
+	max     int64
+	taken   atomic.Int64
+	waiting atomic.Int64
+	given   chan struct{} // room for one: somebody who waits is to try again
+}
+
+func newSlots(n int) *slots { return &slots{max: int64(n), given: make(chan struct{}, 1)} }
+
+// try takes a slot that is left.
+func (s *slots) try() bool {
+	for {
+		n := s.taken.Load()
+		if n >= s.max {
+			return false
+		}
+		if s.taken.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// take waits for a slot, behind those who wait already.
+func (s *slots) take(ctx context.Context, n *Node) error {
+	if s.waiting.Load() == 0 && s.try() {
+		return nil
+	}
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	for !s.try() {
+		select {
+		case <-s.given:
+		case <-n.done:
+			return n.err
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", fsm.ErrTooMany, ctx.Err())
+		}
+	}
+	s.call() // the next one: several slots may have been given with one call
+	return nil
+}
+
+// give gives back a slot.
+func (s *slots) give() {
+	s.taken.Add(-1)
+	if s.waiting.Load() > 0 {
+		s.call()
+	}
+}
+
+// call has one of those who wait try again.
+func (s *slots) call() {
+	select {
+	case s.given <- struct{}{}:
+	default:
+	}
+}
