@@ -17,18 +17,27 @@ import (
 // and behind it so many entries of one update each.
 func MakeLog(dir string, entries int) (err error) {
 	const node, term, each = "alone", 1, 10_000
-	id := wal.Identity{Topology: topology, Group: group, Node: raft.MemberID(node)}
-	log, _, err := wal.Open(dir, id, wal.Options{Sync: wal.None})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
 	state, err := fsm.NewReplicated(countDefinition, fsm.Options{}).AppendSnapshot(nil)
 	if err != nil {
 		return err
 	}
-	first, err := raft.Bootstrap(map[string]string{node: ""}, state)
+	member := raft.Member{ID: raft.MemberID(node), Name: node}
+	first, groupID, err := raft.Bootstrap([]raft.Member{member}, make([]byte, 16), state)
 	if err != nil {
+		return err
+	}
+	disk, err := raft.OpenFolder(dir, wal.Options{Sync: wal.None})
+	if err != nil {
+		return err
+	}
+	id := wal.Identity{Topology: topology, Group: group, Node: member.ID, Name: node, GroupID: groupID}
+	log, _, err := disk.Open(id)
+	if err != nil {
+		return errors.Join(err, disk.Close())
+	}
+	defer func() { err = errors.Join(err, log.Close(), disk.Close()) }()
+	record := raft.Record{Topology: topology, Group: group, Name: node, ID: member.ID, GroupID: groupID, Since: first.GetMetadata().GetIndex()}
+	if err := disk.SetRecord(record); err != nil {
 		return err
 	}
 	if err := errors.Join(log.Save(raft.BootstrapState(), nil, true), log.SaveSnapshot(first)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -89,16 +90,20 @@ func (r *Replica) ReceiveConsensusNextEntry(m *ConsensusNextEntry, out *ReplicaS
 // Carrier brings nothing anywhere: its node finds nobody.
 type Carrier struct{ asked func() }
 
-func (c *Carrier) ReceiveCarriedRequestVote(m *CarriedRequestVote) {
-	if m.From == "n1" && m.To == "n2" {
-		c.asked()
-	}
-}
+func (*Carrier) ReceiveCarriedRequestVote(*CarriedRequestVote) {}
 
 func (*Carrier) ReceiveCarriedResponseVote(m CarriedResponseVote, out *CarrierSender) {
 	out.SendCarriedResponseVote(m)
 }
 
-func (*Carrier) ReceiveCarriedMasterbeat(*CarriedMasterbeat)             {}
-func (*Carrier) ReceiveCarriedFollowerResponse(*CarriedFollowerResponse) {}
-func (*Carrier) ReceiveCarriedInstallSnapshot(*CarriedInstallSnapshot)   {}
+func (*Carrier) ReceiveCarriedMasterbeat(*CarriedMasterbeat) {}
+
+// ReceiveCarriedFollowerResponse gets the questions of n1, which founds no group before
+// n2 has answered.
+func (c *Carrier) ReceiveCarriedFollowerResponse(m *CarriedFollowerResponse) {
+	if m.From == "n1" && m.To == "n2" && m.Kind == raft.ResponseIntroduction {
+		c.asked()
+	}
+}
+
+func (*Carrier) ReceiveCarriedInstallSnapshot(*CarriedInstallSnapshot) {}

@@ -13,11 +13,11 @@ import (
 // to nodes that its controller would carry it to.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
-	var applied, votes atomic.Int64
+	var applied, asked atomic.Int64
 	seen := make(map[byte]bool)
 	top, err := New(Processors{
 		Clients: func(topo.Instance) (*Clients, error) {
-			return &Clients{done: func() bool { return applied.Load() == commands && votes.Load() > 0 }}, nil
+			return &Clients{done: func() bool { return applied.Load() == commands && asked.Load() > 0 }}, nil
 		},
 		Replica: func(in topo.Instance) (*Replica, error) {
 			return &Replica{index: in.Index, asked: make(map[uint64][]byte), wrong: t.Errorf, applied: func(data []byte) {
@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 				applied.Add(1)
 			}}, nil
 		},
-		Carrier: func(topo.Instance) (*Carrier, error) { return &Carrier{asked: func() { votes.Add(1) }}, nil },
+		Carrier: func(topo.Instance) (*Carrier, error) { return &Carrier{asked: func() { asked.Add(1) }}, nil },
 		Consensus: func(topo.Instance) (*Consensus, error) {
 			return NewConsensus(func(c *raft.Config) { c.Dir, c.Peers = dir+"/consensus", nil })
 		},

@@ -19,7 +19,7 @@ func (*waiter) Done(fsm.Applied) {}
 // a read has to wait for, even one that comes before anything else.
 func TestReadAfterARestartAlone(t *testing.T) {
 	const entries = 3
-	snapshot, err := raft.Bootstrap(map[string]string{"n1": ""}, nil)
+	snapshot, groupID, err := raft.Bootstrap([]raft.Member{{ID: 7, Name: "n1"}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestReadAfterARestartAlone(t *testing.T) {
 		last++
 		stored.Entries = append(stored.Entries, &pb.Entry{Term: new(stored.State.GetTerm()), Index: new(last), Data: []byte{1}})
 	}
-	core, err := raft.NewCore(raft.CoreConfig{Name: "n1", Stored: stored})
+	core, err := raft.NewCore(raft.CoreConfig{Name: "n1", ID: 7, GroupID: groupID, Stored: stored})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func TestReadAfterARestartAlone(t *testing.T) {
 // TestAnAnswerToAnEarlierStart does not answer a read of this one, though both are the
 // first of their start.
 func TestAnAnswerToAnEarlierStart(t *testing.T) {
-	snapshot, err := raft.Bootstrap(map[string]string{"n1": "", "n2": ""}, nil)
+	snapshot, groupID, err := raft.Bootstrap([]raft.Member{{ID: 7, Name: "n1"}, {ID: 8, Name: "n2"}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leader := raft.MemberID("n2")
+	leader := uint64(8)
 	// ask starts n1, has it read, and returns the key of its question.
 	ask := func(nonce uint64) (core *raft.Core, key []byte) {
-		core, err := raft.NewCore(raft.CoreConfig{Name: "n1", Nonce: nonce, Stored: wal.Stored{Snapshot: snapshot, State: raft.BootstrapState()}})
+		core, err := raft.NewCore(raft.CoreConfig{Name: "n1", ID: 7, GroupID: groupID, Nonce: nonce, Stored: wal.Stored{Snapshot: snapshot, State: raft.BootstrapState()}})
 		if err != nil {
 			t.Fatal(err)
 		}

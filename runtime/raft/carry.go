@@ -4,9 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -30,11 +27,10 @@ func (c *carried) Send(to string, messages ...transport.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range messages {
-		m := new(pb.Message)
-		if len(c.list) >= carriedMax || proto.Unmarshal(o.Payload, m) != nil {
+		if len(c.list) >= carriedMax {
 			continue
 		}
-		if v := typed(c.node, to, m); v != nil {
+		if v := typed(c.node, to, o.Payload); v != nil {
 			c.list = append(c.list, v)
 		}
 	}
@@ -53,11 +49,7 @@ func (c *carried) take() (list []any) {
 
 // bring hands a message of a peer to the node.
 func (c *carried) bring(v any) error {
-	from, m, err := untyped(v)
-	if err != nil {
-		return err
-	}
-	b, err := proto.Marshal(m)
+	from, b, err := untyped(v)
 	if err != nil {
 		return err
 	}
@@ -80,8 +72,8 @@ func (c *carried) SetPeer(name, address string) {}
 func (c *carried) RemovePeer(name string)       {}
 func (c *carried) Close() error                 { return nil }
 
-// PeerAddress knows nothing: the controller finds the way.
-func (c *carried) PeerAddress(name string) (address string, ok bool) { return "", false }
+// PeerAddress is the name itself: the controller finds the way.
+func (c *carried) PeerAddress(name string) (address string, ok bool) { return name, true }
 
 // Stats knows nothing: edges count what the controller carries.
 func (c *carried) Stats() transport.Stats { return transport.Stats{} }

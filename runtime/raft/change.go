@@ -14,52 +14,45 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// ChangeKind is what happens to a member.
-type ChangeKind uint8
-
-const (
-	AddLearner ChangeKind = iota // a new member gets the log, and has no vote yet
-	AddVoter                     // a new member has a vote at once: better AddLearner, and Promote when it has the log
-	Promote                      // a learner gets a vote
-	Remove                       // a member leaves for good: its name is never given again
-)
-
-// Change is one change of the members. Several that are made together come about
-// together, by joint consensus.
-type Change struct {
-	Kind    ChangeKind
-	Name    string
-	Address string // of a new member
-}
-
 const nonceBytes = 8
 
 // ChangeMembers asks for changes of the members; w is told when they are made.
 // Only a leader takes them, and one after the other.
 func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
-	if c.err != nil {
-		return c.err
-	}
 	defer c.caught(&err)
-	status := c.node.BasicStatus()
-	if status.RaftState != raft.StateLeader {
-		return &fsm.NotLeader{Leader: c.members[status.Lead].Name}
+	if err := c.mayChange(); err != nil {
+		return err
 	}
-	if len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 || c.asked.nonce != 0 {
-		return errOtherChange
+	p, err := c.members.plan(changes)
+	if err == nil && !slices.ContainsFunc(changes, func(o Change) bool { return o.Force }) {
+		err = c.bearable(p)
 	}
-	singles, list, err := c.members.plan(changes)
 	if err != nil {
 		return err
 	}
+	term, _ := c.Leads()
 	c.changeNumber++
 	nonce := c.config.Nonce + c.changeNumber
 	context := binary.BigEndian.AppendUint64(nil, nonce)
-	if err := c.node.ProposeConfChange(&pb.ConfChangeV2{Changes: singles, Context: appendMembers(context, list)}); err != nil {
+	if err := c.node.ProposeConfChange(&pb.ConfChangeV2{Changes: p.singles, Context: appendMembers(context, p.list)}); err != nil {
 		return fmt.Errorf("%w: %w", ErrMembers, err)
 	}
 	c.changes[nonce] = w
-	c.asked = asked{nonce, status.GetTerm()}
+	c.asked = asked{nonce, term}
+	return nil
+}
+
+// mayChange says why the members cannot be changed now.
+func (c *Core) mayChange() error {
+	status := c.node.BasicStatus()
+	switch {
+	case c.err != nil:
+		return c.err
+	case status.RaftState != raft.StateLeader:
+		return &fsm.NotLeader{Leader: c.members[status.Lead].Name}
+	case len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 || c.asked.nonce != 0:
+		return errOtherChange
+	}
 	return nil
 }
 
@@ -93,76 +86,30 @@ func (c *Core) refused(entries []*pb.Entry) {
 	}
 }
 
-// gone reports whether a node was a member and is none any more. In joint consensus
-// who leaves still has a vote.
-func (c *Core) gone(id uint64) bool {
-	return c.members[id].Removed && !slices.Contains(c.conf.GetVotersOutgoing(), id)
+// seeRemoved looks whether the node itself was removed. In joint consensus a node that
+// leaves still has a vote.
+func (c *Core) seeRemoved() {
+	if len(c.members) > 0 && c.Stranger(c.id) {
+		c.Removed()
+	}
 }
 
-// seeRemoved looks whether the node itself was removed.
-func (c *Core) seeRemoved() {
-	if c.gone(c.id) && !c.removed {
+// Removed tells the node that it was removed. It stays for some time, as the others may
+// need its vote to hear of that.
+func (c *Core) Removed() {
+	if !c.removed {
 		c.removed, c.removedTick = true, c.tick
 	}
 }
 
-// plan is what the engine is told, and how the members will be.
-func (m members) plan(changes []Change) (singles []*pb.ConfChangeSingle, list []Member, err error) {
-	if len(changes) == 0 {
-		return nil, nil, fmt.Errorf("%w: nothing is to be changed", ErrMembers)
+// changedBy are the members that an entry of the log changes.
+func changedBy(e *pb.Entry) []Member {
+	var change pb.ConfChangeV2
+	if e.GetType() != pb.EntryConfChangeV2 || proto.Unmarshal(e.Data, &change) != nil || len(change.Context) < nonceBytes {
+		return nil
 	}
-	seen := map[string]bool{}
-	voters := 0
-	for _, o := range m {
-		if !o.Removed && !o.Learner {
-			voters++
-		}
-	}
-	for _, c := range changes {
-		if c.Name == "" || len(c.Name) > nameBytesMax || len(c.Address) > nameBytesMax || seen[c.Name] {
-			return nil, nil, fmt.Errorf("%w: the name %q", ErrMembers, c.Name)
-		}
-		seen[c.Name] = true
-		o, known := m[MemberID(c.Name)]
-		kind := pb.ConfChangeAddNode
-		switch {
-		case known && (o.Removed || o.Name != c.Name):
-			return nil, nil, fmt.Errorf("%w: %q was a member before; take another name", ErrMembers, c.Name)
-		case (c.Kind == AddLearner || c.Kind == AddVoter) && known:
-			return nil, nil, fmt.Errorf("%w: %q is a member", ErrMembers, c.Name)
-		case (c.Kind == Promote || c.Kind == Remove) && !known:
-			return nil, nil, fmt.Errorf("%w: %q is no member", ErrMembers, c.Name)
-		case c.Kind == Promote && !o.Learner:
-			return nil, nil, fmt.Errorf("%w: %q has a vote", ErrMembers, c.Name)
-		case c.Kind == AddLearner:
-			o = Member{Name: c.Name, Address: c.Address, Learner: true}
-			kind = pb.ConfChangeAddLearnerNode
-		case c.Kind == AddVoter:
-			o = Member{Name: c.Name, Address: c.Address}
-			voters++
-		case c.Kind == Promote:
-			o.Learner = false
-			voters++
-		case c.Kind == Remove:
-			if !o.Learner {
-				voters--
-			}
-			o.Removed = true
-			kind = pb.ConfChangeRemoveNode
-		default:
-			return nil, nil, fmt.Errorf("%w: no such change", ErrMembers)
-		}
-		o.ID = MemberID(c.Name)
-		singles = append(singles, &pb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(o.ID)})
-		list = append(list, o)
-	}
-	switch {
-	case voters == 0:
-		return nil, nil, fmt.Errorf("%w: nobody would have a vote", ErrMembers)
-	case len(m)+len(changes) > membersMax:
-		return nil, nil, fmt.Errorf("%w: a group has at most %d members, those before counted", ErrMembers, membersMax)
-	}
-	return singles, list, nil
+	list, _ := readMembers(change.Context[nonceBytes:])
+	return list
 }
 
 // change takes a committed entry that changes the members.
@@ -175,6 +122,7 @@ func (c *Core) change(entry *pb.Entry) {
 	c.conf = c.node.ApplyConfChange(&change)
 	c.memory.changed = entry.GetIndex()
 	if len(change.Context) < nonceBytes { // the end of joint consensus, which the engine proposes itself
+		c.members.apply(nil, c.conf)
 		c.effects.Members = c.members.list()
 		c.seeRemoved()
 		return
@@ -184,7 +132,8 @@ func (c *Core) change(entry *pb.Entry) {
 		c.err = fmt.Errorf("%w: entry %d: %w", ErrEngine, entry.GetIndex(), err)
 		return
 	}
-	c.members.apply(list)
+	c.members.apply(list, c.conf)
+	maps.DeleteFunc(c.heard, func(id uint64, _ int64) bool { return c.Stranger(id) })
 	c.effects.Members = c.members.list()
 	c.seeRemoved()
 	nonce := binary.BigEndian.Uint64(change.Context)

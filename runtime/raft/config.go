@@ -61,9 +61,8 @@ type Config struct {
 
 	Transport transport.Transport // in place of gRPC; the caller closes it
 	Carried   bool                // for NewProcessor: the controller carries messages to other nodes
-	Log       wal.Log             // in place of the folder, with Stored; for tests
-	Stored    wal.Stored
-	Logger    *slog.Logger // nil: slog.Default()
+	Disk      Disk                // in place of the folder; for tests
+	Logger    *slog.Logger        // nil: slog.Default()
 
 	above    string   // Dir, as the caller has named it
 	below    []string // the folders below it, of which the last one holds the log
@@ -152,7 +151,7 @@ func (c *Config) check() error {
 
 // complete says what c lacks to be started on this host. It was checked.
 func (c *Config) complete() error {
-	if c.Dir == "" && c.Log == nil {
+	if c.Dir == "" && c.Disk == nil {
 		return errors.New("raft: Config.Dir is missing: the folder of the log")
 	}
 	c.above, c.below = c.Dir, nil

@@ -80,7 +80,7 @@ func TestTwoLogsOfOneGroup(t *testing.T) {
 	before, _ := leader.core.Leads()
 	at := third.core.Status().Commit
 	third.crash("crash")
-	log, stored, err := third.disk.Open(third.identity(), walOptions)
+	log, stored, err := third.disk.Open(third.identity())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,15 +42,17 @@ var (
 // CoreConfig is what a Core starts from.
 type CoreConfig struct {
 	Name           string            // of this node
-	Peers          map[string]string // of a new group, this node among them: name to address; ignored where Stored has a snapshot
-	Join           bool              // the group exists: wait to be added to it by one of Peers
+	ID             uint64            // of this node's disk
+	GroupID        uint64            // identity of the group; 0: the node is not a member of one yet
+	Peers          map[string]string // first members of a new group, this node among them: name to address. Later where this node reaches them
+	Join           bool              // never found a group: wait to be added to one that Peers belong to
 	ElectionTicks  int               // without word from a leader before an election; default 10
 	HeartbeatTicks int               // from one word of the leader to the next; default 1
 	Forward        bool              // a follower passes proposals on; else it answers with the leader
 	PendingMax     int               // commands that wait for an answer, rounded up to a power of two; default 4096
 	SnapshotEvery  uint64            // entries; default 100,000
 	Trailing       uint64            // entries kept behind a snapshot, so that a follower a little late gets them and not all of the state; default 10,000
-	Nonce          uint64            // at random; tells this start of the node from all others
+	Nonce          uint64            // at random, not 0; tells this start of the node from all others
 	Types          string            // what the node's program knows of states and updates, see fsm.Batch.Describe
 	Now            func() int64      // Unix nanoseconds, for the time of entries; default 0
 
@@ -61,7 +63,7 @@ type CoreConfig struct {
 	LeaseTime time.Duration
 
 	Log    func(level LogLevel, text string)
-	Stored wal.Stored // what the log holds
+	Stored wal.Stored // what the log holds; the zero value: there is no log yet
 }
 
 // Core is a node of a group as a function of what happens to it: ticks, messages,
@@ -81,6 +83,7 @@ type CoreConfig struct {
 // called by another goroutine, at any time: that of the state machine.
 type Core struct {
 	id      uint64
+	groupID uint64
 	config  CoreConfig
 	node    *raft.RawNode
 	memory  *memory
@@ -92,6 +95,7 @@ type Core struct {
 	foreign      foreign
 	reads        reads
 	changes      map[uint64]Waiter // changes of members, by their nonce
+	heard        map[uint64]int64  // members, and the tick of the last message
 	asked        asked             // the newest, until it stands in the log
 	changeNumber uint64
 	batch        fsm.Batch
@@ -113,43 +117,39 @@ type Core struct {
 	err         error // final
 }
 
-// NewCore makes the node that a log holds. A new node of a new group has a
-// snapshot of its first members to save: Bootstrap says it.
+// NewCore makes the node that a log holds. One without a log, or with an empty one,
+// takes proposals and reads, which wait; see Enter.
 func NewCore(c CoreConfig) (*Core, error) {
+	if c.Name == "" || c.ID == 0 {
+		return nil, errors.New("raft: a node needs a name and an id")
+	}
 	c.setDefaults()
-	n := &Core{id: MemberID(c.Name), config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]int64{}}
-	if c.Name == "" {
-		return nil, errors.New("raft: a node needs a name")
-	}
-	s := c.Stored.Snapshot
-	n.members = members{}
-	switch {
-	case s != nil:
-		list, _, err := readSnapshot(s.GetData())
-		if err != nil {
-			return nil, err
-		}
-		n.members.apply(list)
-	case c.Join: // until a leader tells who the members are
-		known, err := makeMembers(c.Peers)
-		if err != nil {
-			return nil, err
-		}
-		delete(known, n.id)
-		n.members = known
-	default:
-		return nil, errors.New("raft: the log of a new node begins with the snapshot that Bootstrap makes")
-	}
-	n.memory = newMemory(s, c.Stored.State, c.Stored.Entries)
-	n.conf = s.GetMetadata().GetConfState()
-	n.applied = s.GetMetadata().GetIndex()
+	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]int64{}, heard: map[uint64]int64{}}
 	n.pending = newPending(c.PendingMax, n.id, c.Nonce)
 	n.pending.types = c.Types
-	n.seeRemoved()
-	if err := n.start(); err != nil {
-		return nil, err
+	return n, n.Enter(c.GroupID, c.Stored)
+}
+
+// Enter makes a node that is not a member of a group, and has promised nothing, the one
+// that a log of a group holds.
+func (c *Core) Enter(groupID uint64, s wal.Stored) error {
+	c.groupID, c.config.Stored = groupID, wal.Stored{}
+	c.members = members{}
+	c.conf = s.Snapshot.GetMetadata().GetConfState()
+	c.applied = s.Snapshot.GetMetadata().GetIndex()
+	if s.Snapshot != nil {
+		h, _, err := readSnapshot(s.Snapshot.GetData())
+		if err != nil {
+			return err
+		}
+		c.members.apply(h.members, c.conf)
 	}
-	return n, nil
+	if s.State == nil {
+		s.State = new(pb.HardState)
+	}
+	c.memory = newMemory(s.Snapshot, s.State, s.Entries)
+	c.seeRemoved()
+	return c.start()
 }
 
 func (c *CoreConfig) setDefaults() {
@@ -181,7 +181,7 @@ func (c *CoreConfig) setDefaults() {
 		c.LeaseTime = 0
 	}
 	if c.Nonce == 0 {
-		c.Nonce = MemberID(c.Name)
+		c.Nonce = c.ID
 	}
 }
 
@@ -220,6 +220,12 @@ func (c *Core) caught(err *error) {
 // ID is the node's.
 func (c *Core) ID() uint64 { return c.id }
 
+// Stranger reports whether a node is not a member as far as this one knows.
+func (c *Core) Stranger(id uint64) bool {
+	_, ok := c.members[id]
+	return !ok
+}
+
 // Err is what has ended the node; nil while it lives.
 func (c *Core) Err() error { return c.err }
 
@@ -255,8 +261,8 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		return c.err
 	}
 	defer c.caught(&err)
-	if c.gone(from) {
-		return fmt.Errorf("%w: %q was removed", ErrMessage, c.members[from].Name)
+	if c.Stranger(from) && !forStrangers[m.GetType()] {
+		return errStranger
 	}
 	if err := c.checkMessage(from, m); err != nil {
 		if errors.Is(err, ErrLogLost) || errors.Is(err, ErrConflict) {
@@ -266,6 +272,9 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 	}
 	if !c.mayVote(m) {
 		return nil
+	}
+	if !c.Stranger(from) {
+		c.heard[from] = c.tick
 	}
 	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again
 	return nil

@@ -122,14 +122,14 @@ func (c *Core) commit(entry *pb.Entry) {
 
 // install takes a leader's snapshot.
 func (c *Core) install(s *pb.Snapshot) {
-	list, _, err := readSnapshot(s.GetData()) // checked when it came
+	h, _, err := readSnapshot(s.GetData()) // checked when it came
 	if err != nil {
 		c.err = err
 		return
 	}
-	c.members = members{}
-	c.members.apply(list)
 	c.conf = s.GetMetadata().GetConfState()
+	c.members = members{}
+	c.members.apply(h.members, c.conf)
 	c.applied = s.GetMetadata().GetIndex()
 	c.effects.Members = c.members.list()
 	c.seeRemoved()

@@ -1,6 +1,9 @@
 package raft
 
 import (
+	"fmt"
+	"strings"
+
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
@@ -82,6 +85,80 @@ func (n *Node) Forget() {
 	n.inbox.mu.Lock()
 	defer n.inbox.mu.Unlock()
 	n.inbox.messages, n.inbox.bytes = nil, 0
+}
+
+// Payload is what stands in an envelope, and whether it is a message of the engine's.
+func Payload(b []byte) (payload []byte, ofEngine bool, err error) {
+	e, payload, err := openEnvelope(b)
+	return payload, e.kind == kindRaft, err
+}
+
+// Describe says for people what nodes say of themselves and of others.
+func Describe(b []byte) string {
+	e, payload, _ := openEnvelope(b)
+	if e.kind == kindNotice {
+		n, _ := readNotice(payload)
+		if n.reason == notGroup {
+			return "Notice: another group"
+		}
+		return fmt.Sprintf("Notice: not a member at %d", n.index)
+	}
+	i, _ := readIntroduction(payload)
+	text := "Introduction"
+	if i.answers != 0 {
+		text += ", answers"
+	}
+	if i.asks != 0 {
+		text += ", asks"
+	}
+	if i.joins {
+		text += ", is to join"
+	}
+	if e.groupID == 0 {
+		return text
+	}
+	var names []string
+	for _, m := range i.members {
+		names = append(names, m.Name)
+	}
+	text += fmt.Sprintf(", has a group of %s at %d", strings.Join(names, " "), i.index)
+	if len(i.founded) > 0 && i.index == bootstrapIndex {
+		text += ", just founded"
+	}
+	return text
+}
+
+// Change asks for changes of the members, as ChangeMembers does.
+func (n *Node) Change(changes []Change, w Waiter) {
+	n.Do(func(*Core) { n.changeMembers(changes, func() bool { return true }, w) })
+}
+
+// AbandonChange forgets who waits for a change.
+func (n *Node) AbandonChange(w Waiter) { n.Do(func(*Core) { n.abandonChange(w) }) }
+
+// NotMember is the notice that a node is not a member, in an envelope.
+func NotMember(groupID, id, index uint64) []byte {
+	return notice{notMember, index}.append(envelope{kindNotice, groupID, id}.append(nil))
+}
+
+// StatusNow is what Status returns, without the node's loop.
+func (n *Node) StatusNow() Status { return *n.tell() }
+
+// Phase is "founding", "joining" or "".
+func (n *Node) Phase() string { return n.phase() }
+
+// GroupID is the identity of the node's group; 0: it has none yet.
+func (n *Node) GroupID() uint64 { return n.core.groupID }
+
+// ChangesAhead reports whether the members are being changed, or may be by what the log
+// holds.
+func (c *Core) ChangesAhead() bool {
+	for _, e := range c.memory.entries {
+		if e.GetIndex() > c.applied && e.GetType() != pb.EntryNormal {
+			return true
+		}
+	}
+	return len(c.conf.GetVotersOutgoing()) > 0
 }
 
 // Snapshot is a copy of the newest.

@@ -276,7 +276,7 @@ func TestALostLogIsNoticed(t *testing.T) {
 	}
 	w.until("all applied", func() bool { return lost.machine.Applied() == leader.machine.Applied() })
 	lost.crash("crash")
-	lost.disk, lost.restart = wal.NewDisk(99), 0
+	lost.disk.Disk, lost.restart = wal.NewDisk(99), 0 // the record is still there
 	lost.start()
 	for range 100 * electionTime {
 		w.now++
@@ -285,7 +285,7 @@ func TestALostLogIsNoticed(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(w.failure, raft.ErrLogLost) || !strings.HasSuffix(w.failure.Error(), "Remove this member from the group, and add another under a new name") {
+	if !errors.Is(w.failure, raft.ErrLogLost) || !strings.Contains(w.failure.Error(), "Remove the member (topoctl raft remove "+lost.name+"), empty the folder") {
 		t.Errorf("it ends with %v", w.failure)
 	}
 }
@@ -297,7 +297,7 @@ func TestADamagedLogIsRefused(t *testing.T) {
 	n.crash("crash")
 	n.disk.Flip()
 	n.restart = 0
-	_, _, err := n.disk.Open(wal.Identity{Topology: "simulation", Group: "lists", Node: n.id}, wal.Options{})
+	_, _, err := n.disk.Open(n.identity())
 	if !errors.Is(err, wal.ErrDamaged) {
 		t.Errorf("it opens with %v", err)
 	}
@@ -317,30 +317,71 @@ func TestAFailedSyncEndsTheNode(t *testing.T) {
 	w.appended(w.another(leader), 3)
 }
 
-// TestARemovedMemberStays out: it may not come back under its name, and what it
-// sends is not heard.
-func TestARemovedMemberStays(t *testing.T) {
+// TestARemovedMemberEnds although it was cut off when it was removed: the others tell it.
+// It does not disturb them before, and its name can be used again at once.
+func TestARemovedMemberEnds(t *testing.T) {
 	w := calmWorld(t, 6)
 	leader := w.leader()
 	w.appended(leader, 1)
 	gone := w.others(leader)[0]
-	change := func(kind raft.ChangeKind, name string) error {
-		r := leader.change(raft.Change{Kind: kind, Name: name})
+	w.net.Isolate(gone.number)
+	change := func(c raft.Change) error {
+		r := leader.change(c)
 		w.until("change", func() bool { return r.done })
 		return r.Err
 	}
-	if err := change(raft.Remove, gone.name); err != nil {
+	if err := change(raft.Change{Kind: raft.Remove, Name: gone.name}); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []raft.ChangeKind{raft.AddLearner, raft.AddVoter, raft.Promote, raft.Remove} {
-		if err := change(kind, gone.name); !errors.Is(err, raft.ErrMembers) {
+	for _, kind := range []raft.ChangeKind{raft.Promote, raft.Remove} {
+		if err := change(raft.Change{Kind: kind, Name: gone.name}); !errors.Is(err, raft.ErrMembers) {
 			t.Errorf("change %d of who was removed: %v", kind, err)
 		}
 	}
+	w.pass(20 * electionTime)
 	term, _ := leader.core.Leads()
-	err := leader.core.Step(gone.id, &pb.Message{Type: pb.MsgVote.Enum(), From: new(gone.id), To: new(leader.id), Term: new(term + 5)})
-	if !errors.Is(err, raft.ErrMessage) {
-		t.Errorf("it is heard: %v", err)
+	w.net.Heal()
+	w.until("end of who was removed", func() bool { return gone.gone })
+	if after, leads := leader.core.Leads(); !leads || after != term {
+		t.Errorf("the leader of term %d is now of term %d and leads: %t", term, after, leads)
+	}
+	gone.disk, gone.gone = newMemoryDisk(7), false
+	gone.join()
+	if err := change(raft.Change{Kind: raft.AddVoter, Name: gone.name}); err != nil {
+		t.Fatal(err)
+	}
+	w.appended(leader, 2)
+	w.until("log at who came back", func() bool { return gone.machine.Applied() == leader.machine.Applied() })
+}
+
+// TestNoticesThatSayNothing do not end a node: they are old, or of somebody else than
+// they say.
+func TestNoticesThatSayNothing(t *testing.T) {
+	w := calmWorld(t, 9)
+	leader := w.leader()
+	n := w.others(leader)[0]
+	for i := range uint64(5) {
+		w.appended(leader, 1+i)
+	}
+	w.until("all applied", func() bool { return n.machine.Applied() == leader.machine.Applied() })
+	at := n.core.Status().Applied
+	for what, send := range map[string]func(){
+		"an old one":                   func() { n.receive(leader.name, [][]byte{raft.NotMember(leader.raft.GroupID(), leader.id, at)}) },
+		"of another name":              func() { n.receive("n9", [][]byte{raft.NotMember(leader.raft.GroupID(), leader.id, at+10)}) },
+		"of a node that is not member": func() { n.receive("n9", [][]byte{raft.NotMember(leader.raft.GroupID(), 99, at+10)}) },
+		"of another group":             func() { n.receive(leader.name, [][]byte{raft.NotMember(7, leader.id, at+10)}) },
+		"of this node":                 func() { n.receive(n.name, [][]byte{raft.NotMember(leader.raft.GroupID(), 3, at+10)}) },
+	} {
+		send()
+		w.pass(20 * electionTime)
+		if n.gone {
+			t.Fatalf("%s ends the node", what)
+		}
+	}
+	n.receive(leader.name, [][]byte{raft.NotMember(leader.raft.GroupID(), leader.id, at+10)})
+	w.pass(20 * electionTime)
+	if !n.gone {
+		t.Error("a right one does not end the node")
 	}
 }
 

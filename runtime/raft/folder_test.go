@@ -60,7 +60,9 @@ func TestLogsOfInstances(t *testing.T) {
 		c := first.config
 		c.Dir = "./stock"
 		for range 2 { // the second time there is a log
-			if err := open(t, c).Close(); err != nil {
+			m := open(t, c)
+			items(t, m) // a node with an address listens for some time before it founds a group
+			if err := m.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}

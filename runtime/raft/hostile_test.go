@@ -136,15 +136,15 @@ func TestAChangeBehindAnother(t *testing.T) {
 	w := calmWorld(t, 40)
 	leader := w.leader()
 	w.appended(leader, 1)
-	first := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n4"})
+	first := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n4", ID: 44})
 	leader.raft.Do(func(c *raft.Core) { c.AbandonChange(first) })
-	second := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5"})
+	second := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5", ID: 55})
 	w.until("answer", func() bool { return second.done })
 	if !errors.Is(second.Err, raft.ErrMembers) || !fsm.OutcomeKnown(second.Err) {
 		t.Errorf("it ends with %v", second.Err)
 	}
 	w.pass(electionTime)
-	third := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5"})
+	third := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5", ID: 55})
 	w.until("answer", func() bool { return third.done })
 	if third.Err != nil {
 		t.Errorf("later it ends with %v", third.Err)
@@ -159,8 +159,7 @@ func TestMostMembersAreReplaced(t *testing.T) {
 	w.appended(leader, 1)
 	others := w.others(leader)
 	for _, n := range w.nodes[len(w.nodes)-2:] {
-		n.member = true
-		n.start()
+		n.join()
 	}
 	r := leader.change(
 		raft.Change{Kind: raft.AddVoter, Name: "n4"}, raft.Change{Kind: raft.AddVoter, Name: "n5"},

@@ -2,7 +2,6 @@ package raft
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 
@@ -30,11 +29,16 @@ type inbox struct {
 	err       error // why
 }
 
+// incoming is what a node has sent: one of a message of the engine's, an introduction
+// and a notice. Where it is the engine's and of another group, nothing of it is parsed.
 type incoming struct {
-	from uint64
-	name string
+	envelope
+	name string // of the node, as the transport knows it
 	*pb.Message
-	bytes int
+	unparsed     []byte
+	introduction *introduction
+	notice       notice
+	bytes        int
 }
 
 type reading struct {
@@ -54,23 +58,55 @@ type numbered interface {
 	proposed(number uint64)
 }
 
-// receive takes what a peer has sent. It runs on goroutines of the transport.
+// receive takes what a node has sent. It runs on goroutines of the transport.
 func (n *Node) receive(from string, payloads [][]byte) {
-	id := MemberID(from)
+	own := n.groupID.Load()
 	for _, b := range payloads {
-		m := new(pb.Message)
-		if err := proto.Unmarshal(b, m); err != nil {
+		m, err := openIncoming(from, own, b)
+		if err != nil {
 			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", from), slog.Any("error", err))
 			continue
 		}
 		n.inbox.mu.Lock()
 		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
-			n.inbox.messages = append(n.inbox.messages, incoming{id, from, m, len(b)})
+			n.inbox.messages = append(n.inbox.messages, m)
 			n.inbox.bytes += len(b)
 		}
 		n.inbox.mu.Unlock()
 	}
 	n.awake()
+}
+
+// openIncoming parses what came in an envelope. What is the engine's is not looked at where it
+// is of another group than own.
+func openIncoming(from string, own uint64, b []byte) (m incoming, err error) {
+	m.name, m.bytes = from, len(b)
+	var payload []byte
+	if m.envelope, payload, err = openEnvelope(b); err != nil {
+		return m, err
+	}
+	switch m.kind {
+	case kindIntroduction:
+		m.introduction = new(introduction)
+		*m.introduction, err = readIntroduction(payload)
+	case kindNotice:
+		m.notice, err = readNotice(payload)
+	case kindRaft:
+		m.unparsed = payload
+		err = m.parse(own)
+	}
+	return m, err
+}
+
+// parse parses a message of the engine's, where it is of the node's own group.
+func (m *incoming) parse(own uint64) error {
+	if m.unparsed == nil || m.groupID != own || own == 0 {
+		return nil
+	}
+	m.Message = new(pb.Message)
+	err := proto.Unmarshal(m.unparsed, m.Message)
+	m.unparsed = nil
+	return err
 }
 
 func (n *Node) awake() {
@@ -137,13 +173,8 @@ func (b *inbox) proposes() bool {
 
 // take hands the core what has come.
 func (n *Node) take(box *inbox) {
-	for _, m := range box.messages {
-		n.meet(m.from, m.name)
-		if err := n.core.Step(m.from, m.Message); errors.Is(err, ErrMessage) {
-			n.logger.Warn("raft: a message is ignored", slog.Any("error", err))
-			continue
-		}
-		n.leaderless.hear(m.from)
+	for i := range box.messages {
+		n.takeMessage(&box.messages[i])
 	}
 	if len(box.proposals) > 0 {
 		n.crowded = n.core.waiting()+len(box.proposals) > 1
@@ -167,6 +198,27 @@ func (n *Node) take(box *inbox) {
 	}
 	for _, call := range box.calls {
 		call(n.core)
+	}
+}
+
+// takeMessage takes what a node has sent. An error ends the node.
+func (n *Node) takeMessage(m *incoming) {
+	n.reach(m.name)
+	err := m.parse(n.core.groupID) // the node may have become a member since it came
+	switch {
+	case err != nil:
+		return // what peers say does not end the node
+	case m.introduction != nil:
+		err = n.introduced(m)
+	case m.kind == kindNotice:
+		n.noticed(m)
+	case m.Message == nil:
+		n.foreign(m)
+	default:
+		n.step(m)
+	}
+	if err != nil && n.core.err == nil {
+		n.core.err = err
 	}
 }
 

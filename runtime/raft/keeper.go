@@ -39,19 +39,22 @@ type keeper struct {
 type task struct {
 	Committed
 	install *pb.Snapshot
+	groupID uint64 // of install
 	read    Waiter
 	take    bool
 }
 
 // place is a place in the log, and who the members are there.
 type place struct {
+	groupID     uint64
 	index, term uint64
 	membership
 }
 
-func placeOf(s *pb.Snapshot) (p place, machine []byte, err error) {
-	p.index, p.term, p.conf = s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm(), s.GetMetadata().GetConfState()
-	p.members, machine, err = readSnapshot(s.GetData())
+func placeOf(s *pb.Snapshot, groupID uint64) (p place, machine []byte, err error) {
+	p.groupID, p.index, p.term, p.conf = groupID, s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm(), s.GetMetadata().GetConfState()
+	h, machine, err := readSnapshot(s.GetData())
+	p.members = h.members
 	return p, machine, err
 }
 
@@ -59,9 +62,9 @@ func newKeeper(n *Node, machine StateMachine) *keeper {
 	return &keeper{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// restore begins with a snapshot, before any task.
-func (k *keeper) restore(s *pb.Snapshot) error {
-	at, state, err := placeOf(s)
+// restore begins with a snapshot of a group.
+func (k *keeper) restore(s *pb.Snapshot, groupID uint64) error {
+	at, state, err := placeOf(s, groupID)
 	if err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func (k *keeper) put(e *Effects) {
 	k.busy.Store(true)
 	k.mu.Lock()
 	if e.Snapshot != nil {
-		k.tasks = append(k.tasks, task{install: e.Snapshot})
+		k.tasks = append(k.tasks, task{install: e.Snapshot, groupID: k.node.core.groupID})
 	}
 	bytes := 0
 	for _, o := range e.Apply {
@@ -225,7 +228,7 @@ func (k *keeper) do(t *task) error {
 		k.node.snapshotTaken(k.at.index, s, err)
 	case t.install != nil:
 		k.node.state.Lock()
-		err := k.restore(t.install)
+		err := k.restore(t.install, t.groupID)
 		k.node.state.Unlock()
 		if err != nil {
 			return fmt.Errorf("raft: the leader's snapshot at %d: %w", t.install.GetMetadata().GetIndex(), err)
@@ -271,7 +274,7 @@ func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
 func (k *keeper) snapshot() (*pb.Snapshot, error) {
 	k.node.state.RLock()
 	defer k.node.state.RUnlock()
-	data, err := k.machine.AppendSnapshot(appendSnapshotHead(nil, k.at.members))
+	data, err := k.machine.AppendSnapshot(appendHead(nil, head{members: k.at.members, groupID: k.at.groupID}))
 	if err != nil {
 		return nil, fmt.Errorf("raft: a snapshot at %d: %w", k.at.index, err)
 	}

@@ -14,24 +14,17 @@ const (
 
 // leaderless sees how long a node has had no leader. Time is counted in ticks.
 type leaderless struct {
-	ticks   int64            // since there was one
-	logNext int64            // ticks at which that is logged
-	now     int64            // ticks since the start
-	heard   map[uint64]int64 // members, and when a message of theirs came last
-}
-
-// hear notes a message of a member.
-func (l *leaderless) hear(from uint64) {
-	if l.heard == nil {
-		l.heard = map[uint64]int64{}
-	}
-	l.heard[from] = l.now
+	ticks   int64 // since there was one
+	logNext int64 // ticks at which that is logged
 }
 
 // watch counts a tick, and logs that there is no leader, now and then.
 func (n *Node) watch() {
 	l := &n.leaderless
-	l.now++
+	if n.founding != nil { // it has more to say
+		l.ticks = 0
+		return
+	}
 	if l.ticks++; n.core.node.BasicStatus().Lead != 0 {
 		l.ticks, l.logNext = 0, int64(leaderlessFirst/n.config.Tick)
 		return
@@ -50,19 +43,18 @@ func (n *Node) watch() {
 // reachable says how many members are heard of, those with a vote: others are silent
 // until there is a leader.
 func (n *Node) reachable() string {
-	c, l := n.core, &n.leaderless
+	c := n.core
 	own, isMember := c.members[c.id]
-	if !isMember || own.Removed || own.Learner {
+	if !isMember || own.Leaving || own.Learner {
 		return "this node has no vote, and waits for those that have"
 	}
 	voters, near := 0, 0
 	for id, m := range c.members {
-		if m.Removed || m.Learner {
+		if m.Leaving || m.Learner {
 			continue
 		}
 		voters++
-		at, ok := l.heard[id]
-		if id == c.id || ok && l.now-at <= int64(silentTimeouts*c.config.ElectionTicks) {
+		if c.hears(id, silentTimeouts) {
 			near++
 		}
 	}

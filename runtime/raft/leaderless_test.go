@@ -3,6 +3,7 @@ package raft_test
 import (
 	"bytes"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -34,35 +34,22 @@ func TestWithoutALeader(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				network := transport.NewMemory(transport.MemoryOptions{})
+				disks := map[string]*memoryDisk{}
+				for name := range peers {
+					disks[name] = newMemoryDisk(1)
+				}
+				founded := startIn(t, network, peers, disks, slices.Sorted(maps.Keys(peers)), nil)
+				leaderOf(t, founded.machines)
+				founded.close(t)
 				var logged bytes.Buffer
-				var ms []*machine
-				for _, name := range c.nodes {
-					link, err := network.Join(name)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer func() { _ = link.Close() }()
-					id := wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID(name)}
-					log, stored, err := wal.NewDisk(1).Open(id, wal.Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					config := raft.Config{Node: name, Peers: peers, Transport: link, Log: log, Stored: stored}
+				again := startIn(t, network, peers, disks, c.nodes, func(name string) *slog.Logger {
 					if name == "n1" {
-						config.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))
+						return slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))
 					}
-					m, err := tryOpen(config)
-					if err != nil {
-						t.Fatal(err)
-					}
-					ms = append(ms, m)
-				}
+					return nil
+				})
 				time.Sleep(3*time.Minute + time.Millisecond)
-				for _, m := range ms {
-					if err := m.Close(); err != nil {
-						t.Error(err)
-					}
-				}
+				again.close(t)
 				var got []string
 				for line := range strings.Lines(logged.String()) {
 					_, text, found := strings.Cut(line, `"raft: no leader`)
@@ -75,5 +62,44 @@ func TestWithoutALeader(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// started are machines that talk in memory.
+type started struct {
+	machines []*machine
+	links    []transport.Transport
+}
+
+// startIn starts nodes on simulated disks and a network in memory.
+func startIn(t *testing.T, network *transport.Memory, peers map[string]string, disks map[string]*memoryDisk, names []string, logger func(name string) *slog.Logger) (s started) {
+	t.Helper()
+	for _, name := range names {
+		link, err := network.Join(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := raft.Config{Node: name, Peers: peers, Transport: link, Disk: disks[name]}
+		if logger != nil {
+			config.Logger = logger(name)
+		}
+		m, err := tryOpen(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.machines, s.links = append(s.machines, m), append(s.links, link)
+	}
+	return s
+}
+
+func (s *started) close(t *testing.T) {
+	t.Helper()
+	for _, m := range s.machines {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, link := range s.links {
+		_ = link.Close()
 	}
 }

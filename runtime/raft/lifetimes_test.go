@@ -48,13 +48,10 @@ func (l *stallingLog) SaveSnapshot(s *pb.Snapshot) error {
 // returns is called.
 func stalling(t *testing.T) (m *machine, hang func() (free func())) {
 	t.Helper()
-	id := wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("alone")}
-	log, stored, err := wal.NewDisk(1).Open(id, wal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &stallingLog{Log: log}
-	m = open(t, raft.Config{Log: l, Stored: stored, Heartbeat: 10 * time.Millisecond, ElectionTimeout: 100 * time.Millisecond})
+	l := new(stallingLog)
+	disk := newMemoryDisk(1)
+	disk.wrap = func(log wal.Log) wal.Log { l.Log = log; return l }
+	m = open(t, raft.Config{Disk: disk, Heartbeat: 10 * time.Millisecond, ElectionTimeout: 100 * time.Millisecond})
 	return m, func() func() {
 		c := make(chan struct{})
 		l.hangs.Store(&c)
@@ -142,6 +139,7 @@ func TestAStateThatCannotBeWritten(t *testing.T) {
 	}
 	propose(1)
 	fails.Store(true)
+	propose(1)
 	if _, err := m.Snapshot(t.Context()); !errors.Is(err, errNoCode) {
 		t.Errorf("a snapshot: %v", err)
 	}
@@ -252,9 +250,9 @@ func TestMarkAppliedWhileASnapshotIsTaken(t *testing.T) {
 
 // TestAMachineThatWasAboutToJoin does not begin a group of its own.
 func TestAMachineThatWasAboutToJoin(t *testing.T) {
-	disk := wal.NewDisk(1)
+	disk := newMemoryDisk(1)
 	id := wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("n1")}
-	log, _, err := disk.Open(id, wal.Options{})
+	log, _, err := disk.Open(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,14 +262,16 @@ func TestAMachineThatWasAboutToJoin(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log, stored, err := disk.Open(id, wal.Options{})
-	if err != nil {
-		t.Fatal(err)
+	m := open(t, raft.Config{
+		Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Disk: disk, Heartbeat: time.Millisecond, ElectionTimeout: 2 * time.Millisecond,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := m.Propose(ctx, appendTo{0, 1, -1}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an update: %v", err)
 	}
-	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Log: log, Stored: stored}
-	if m, err := tryOpen(c); err == nil {
-		_ = m.Close()
-		t.Error("it forgets the vote that it gave, and begins a group")
+	if s := m.Status(); s.Role != "joining" || s.Term != 7 {
+		t.Errorf("it forgets the vote that it gave, and begins a group: it is %s in term %d", s.Role, s.Term)
 	}
 }
 
@@ -302,14 +302,10 @@ func (nobody) Upcoming(fsm.Upcoming[appendTo])         {}
 // again by Close, and the log says it once.
 func TestAnErrorIsToldOnce(t *testing.T) {
 	for _, answers := range []bool{false, true} {
-		disk := wal.NewDisk(1)
-		log, stored, err := disk.Open(wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("alone")}, wal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		disk := newMemoryDisk(1)
 		var logged bytes.Buffer
 		m, err := raft.New(raft.Config{
-			Topology: "test", Group: "lists", Log: log, Stored: stored, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+			Topology: "test", Group: "lists", Disk: disk, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
 		}, listsDefinition)
 		if err != nil {
 			t.Fatal(err)

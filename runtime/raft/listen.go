@@ -11,7 +11,7 @@ import (
 
 // wireVersion is that of what nodes send each other. It changes when a node of one
 // release could misunderstand one of another.
-const wireVersion = "topogen-raft-1"
+const wireVersion = "topogen-raft-2"
 
 // listeners are the transports of this process, by the address where they listen:
 // all groups of a node share one.

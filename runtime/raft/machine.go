@@ -15,8 +15,6 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/raft/wal"
-	"github.com/topogen/topogen/runtime/transport"
 )
 
 // Machine is a state that is kept on disk or on several machines: what
@@ -112,72 +110,6 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 		}()
 	}
 	return nil
-}
-
-// openNode opens what a configuration says and starts a node on it. leave ends
-// what it shares with others.
-func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, err error) {
-	log, stored := c.Log, c.Stored
-	if log == nil {
-		if err := prepareFolder(c); err != nil {
-			return nil, nil, err
-		}
-		id := wal.Identity{Topology: c.Topology, Group: c.Group, Node: MemberID(c.Node), Name: c.Node}
-		log, stored, err = wal.Open(c.Dir, id, wal.Options{Sync: c.Sync, Interval: c.SyncInterval, Logger: c.Logger})
-		if err != nil {
-			return nil, nil, c.otherNumber(err)
-		}
-	}
-	types := typesOf(machine)
-	if err := knows(types, stored.Entries); err != nil {
-		_ = log.Close()
-		return nil, nil, err
-	}
-	leave = func() error { return nil }
-	link := c.Transport
-	var shared *shared
-	if link == nil && len(c.Peers) > 0 {
-		if shared, err = listen(c); err != nil {
-			_ = log.Close()
-			return nil, nil, err
-		}
-		link, leave = shared, shared.leave
-	}
-	peers := c.Peers
-	if len(peers) == 0 {
-		peers = map[string]string{c.Node: ""}
-	}
-	spread := 0
-	if c.Instances > 1 {
-		spread = c.Instance + 1
-	}
-	node, err = StartNode(NodeConfig{
-		Core: CoreConfig{
-			Name: c.Node, Peers: peers, Join: c.Join,
-			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
-			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(), Stored: stored, Types: types,
-			LeaseTime: c.ElectionTimeout / 2,
-		},
-		Log: log, Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
-		Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger,
-	})
-	if err != nil {
-		_ = log.Close()
-		_ = leave()
-		return nil, nil, err
-	}
-	if link != nil && c.Join {
-		for name, address := range c.Peers {
-			if name != c.Node {
-				link.SetPeer(name, address)
-			}
-		}
-	}
-	if shared != nil {
-		end := shared.operators.serve(c.Group, node)
-		leave = func() error { end(); return shared.leave() }
-	}
-	return node, leave, nil
 }
 
 // typesOf is what a state machine knows of states and updates; "": it does not say.
@@ -450,27 +382,6 @@ func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change)
 	return e.ChangeMembers(ctx, changes...)
 }
 
-// ChangeMembers changes who belongs to the group.
-func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
-	c := &call{answer: make(chan struct{}, 1)}
-	if err := n.put(func(b *inbox) {
-		b.calls = append(b.calls, func(core *Core) {
-			if err := core.ChangeMembers(changes, c); err != nil {
-				c.Done(fsm.Applied{Err: err})
-			}
-		})
-	}); err != nil {
-		return err
-	}
-	select {
-	case <-c.answer:
-		return c.a.Err
-	case <-ctx.Done():
-		_ = n.put(func(b *inbox) { b.calls = append(b.calls, func(core *Core) { core.AbandonChange(c) }) })
-		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
-	}
-}
-
 // TransferLeader makes another member the leader, and returns when it is, or ctx
 // ends. A node that does not lead may ask for itself alone.
 func (m *Machine[S, U, R]) TransferLeader(ctx context.Context, to string) error {
@@ -489,9 +400,10 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 		var err error
 		var leads bool
 		if e := n.do(ctx, func(c *Core) {
-			leads = c.leader == MemberID(to)
+			m, _ := c.members.named(to)
+			leads = m.ID != 0 && c.leader == m.ID
 			if !leads && !asked {
-				if err = c.TransferLeader(MemberID(to)); errors.Is(err, ErrMembers) {
+				if err = c.TransferLeader(m.ID); errors.Is(err, ErrMembers) {
 					err = c.members.noVote(to)
 				}
 			}

@@ -2,72 +2,81 @@ package raft
 
 import (
 	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 const (
-	membersMax   = 64        // known and removed ones, in what comes from disks and peers; groups have three to nine voters
+	membersMax   = 64        // of a group at one time, and in what comes from disks and peers; groups have three to nine voters
 	nameBytesMax = 256       // of a member's name or address: a DNS name has at most 255
 	idMask       = 1<<63 - 1 // ids stay clear of those that the engine keeps for itself, at the upper end
 )
 
-// Member is a node of a group.
+// Member is a node of a group. Its ID belongs to its disk and is never used again;
+// name and address are attributes, which can change and be used again.
 type Member struct {
-	ID      uint64 // MemberID(Name)
+	ID      uint64
 	Name    string
 	Address string // host:port, for transports that dial
 	Learner bool   // gets the log, and has no vote
-	Removed bool   // its name and id are never given again
+	Moved   bool   // Address was set by a change: it goes before that of a node's own peers
+	Was     string // its name before a change, under which it runs until it is started again
+
+	// Leaving is set while the group leaves joint consensus: the member was removed,
+	// and its vote still counts among the old members.
+	Leaving bool
 }
 
-// MemberID is the id of the member with a name. Names are never given again, so
-// neither are ids.
-func MemberID(name string) uint64 {
-	id := xxhash.Sum64String(name) & idMask
-	if id == 0 {
-		id = 1 // the engine's word for nobody is 0
-	}
-	return id
+// MemberID is the id that a member with a name had before ids were drawn at random. It
+// is still that of members in logs from then.
+func MemberID(name string) uint64 { return someID(xxhash.Sum64String(name)) }
+
+func someID(n uint64) uint64 { return max(n&idMask, 1) } // the engine's word for no node is 0
+
+// newID draws an id.
+func newID() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return someID(binary.BigEndian.Uint64(b[:]))
 }
 
-// members are all that a group has or had.
+// members are those of a group, by id.
 type members map[uint64]Member
-
-// makeMembers makes the members of a new group.
-func makeMembers(peers map[string]string) (members, error) {
-	m := make(members, len(peers))
-	for name, address := range peers {
-		if name == "" {
-			return nil, errors.New("raft: a peer has no name")
-		}
-		id := MemberID(name)
-		if other, ok := m[id]; ok {
-			return nil, fmt.Errorf("raft: the peers %q and %q have the same id; rename one", other.Name, name)
-		}
-		m[id] = Member{ID: id, Name: name, Address: address}
-	}
-	if len(m) > membersMax {
-		return nil, fmt.Errorf("raft: %d peers, at most %d", len(m), membersMax)
-	}
-	return m, nil
-}
 
 // list is m by name.
 func (m members) list() []Member {
-	return slices.SortedFunc(maps.Values(m), func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(m), func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
 }
 
-// apply puts in what a change of members says.
-func (m members) apply(changed []Member) {
+// apply puts in what a change of members says, and forgets those who have left.
+func (m members) apply(changed []Member, conf *pb.ConfState) {
 	for _, c := range changed {
 		m[c.ID] = c
 	}
+	maps.DeleteFunc(m, func(id uint64, o Member) bool {
+		return o.Leaving && !slices.Contains(conf.GetVotersOutgoing(), id)
+	})
+}
+
+// named is the member with a name.
+func (m members) named(name string) (Member, bool) {
+	for _, o := range m {
+		if o.Name == name && !o.Leaving {
+			return o, true
+		}
+	}
+	return Member{}, false
 }
 
 // fields of a Member in protobuf's wire format; the first is that of a list.
@@ -76,34 +85,45 @@ const (
 	fieldName    = 1
 	fieldAddress = 2
 	fieldFlags   = 3
+	fieldID      = 4
+	fieldWas     = 5
 )
 
 const (
 	flagLearner = 1 << iota
-	flagRemoved
+	flagLeaving // in logs from before ids were numbers: it was removed at some time
+	flagMoved
 )
 
 // appendMembers writes a list of members.
 func appendMembers(b []byte, list []Member) []byte {
-	var one []byte
 	for _, m := range list {
-		flags := uint64(0)
-		if m.Learner {
-			flags |= flagLearner
-		}
-		if m.Removed {
-			flags |= flagRemoved
-		}
-		one = protowire.AppendTag(one[:0], fieldName, protowire.BytesType)
-		one = protowire.AppendString(one, m.Name)
-		one = protowire.AppendTag(one, fieldAddress, protowire.BytesType)
-		one = protowire.AppendString(one, m.Address)
-		one = protowire.AppendTag(one, fieldFlags, protowire.VarintType)
-		one = protowire.AppendVarint(one, flags)
 		b = protowire.AppendTag(b, fieldMember, protowire.BytesType)
-		b = protowire.AppendBytes(b, one)
+		b = protowire.AppendBytes(b, appendMember(nil, m))
 	}
 	return b
+}
+
+func appendMember(b []byte, m Member) []byte {
+	flags := uint64(0)
+	for flag, set := range map[uint64]bool{flagLearner: m.Learner, flagLeaving: m.Leaving, flagMoved: m.Moved} {
+		if set {
+			flags |= flag
+		}
+	}
+	b = protowire.AppendTag(b, fieldName, protowire.BytesType)
+	b = protowire.AppendString(b, m.Name)
+	b = protowire.AppendTag(b, fieldAddress, protowire.BytesType)
+	b = protowire.AppendString(b, m.Address)
+	b = protowire.AppendTag(b, fieldFlags, protowire.VarintType)
+	b = protowire.AppendVarint(b, flags)
+	b = protowire.AppendTag(b, fieldID, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, m.ID)
+	if m.Was == "" {
+		return b
+	}
+	b = protowire.AppendTag(b, fieldWas, protowire.BytesType)
+	return protowire.AppendString(b, m.Was)
 }
 
 var errMembers = errors.New("raft: a list of members is damaged")
@@ -113,7 +133,7 @@ func readMembers(b []byte) ([]Member, error) {
 	var list []Member
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 || number != fieldMember || kind != protowire.BytesType || len(list) == membersMax {
+		if n < 0 || number != fieldMember || kind != protowire.BytesType || len(list) == 2*membersMax { // with those who leave
 			return nil, errMembers
 		}
 		b = b[n:]
@@ -139,23 +159,25 @@ func readMember(b []byte) (m Member, err error) {
 		}
 		b = b[n:]
 		switch {
-		case kind == protowire.BytesType && (number == fieldName || number == fieldAddress):
+		case kind == protowire.BytesType:
+			text := map[protowire.Number]*string{fieldName: &m.Name, fieldAddress: &m.Address, fieldWas: &m.Was}[number]
 			s, n := protowire.ConsumeBytes(b)
-			if n < 0 || len(s) > nameBytesMax {
+			if n < 0 || len(s) > nameBytesMax || text == nil {
 				return m, errMembers
 			}
-			if number == fieldName {
-				m.Name = string(s)
-			} else {
-				m.Address = string(s)
-			}
+			*text = string(s)
 			b = b[n:]
 		case kind == protowire.VarintType && number == fieldFlags:
 			flags, n := protowire.ConsumeVarint(b)
 			if n < 0 {
 				return m, errMembers
 			}
-			m.Learner, m.Removed = flags&flagLearner != 0, flags&flagRemoved != 0
+			m.Learner, m.Leaving, m.Moved = flags&flagLearner != 0, flags&flagLeaving != 0, flags&flagMoved != 0
+			b = b[n:]
+		case kind == protowire.Fixed64Type && number == fieldID:
+			if m.ID, n = protowire.ConsumeFixed64(b); n < 0 || m.ID == 0 || m.ID > idMask {
+				return m, errMembers
+			}
 			b = b[n:]
 		default:
 			return m, errMembers
@@ -164,6 +186,26 @@ func readMember(b []byte) (m Member, err error) {
 	if m.Name == "" {
 		return m, errMembers
 	}
-	m.ID = MemberID(m.Name)
+	if m.ID == 0 { // written before ids were numbers
+		m.ID = MemberID(m.Name)
+	}
 	return m, nil
 }
+
+// saltBytes is the length of what a founder adds at random to the hash of a group.
+const saltBytes = 16
+
+// hashGroup is the identity of a group: a hash of its first members' ids and names, and
+// of what its founder drew at random.
+func hashGroup(first []Member, salt []byte) uint64 {
+	h := sha256.New()
+	_, _ = h.Write(salt)
+	for _, m := range first {
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, m.ID))
+		_, _ = h.Write(append([]byte(m.Name), 0))
+	}
+	return someID(binary.BigEndian.Uint64(h.Sum(nil)))
+}
+
+// groupText is how people read the identity of a group, or the id of a node.
+func groupText(id uint64) string { return fmt.Sprintf("%016x", id) }

@@ -23,6 +23,16 @@ var ErrConflict = errors.New("raft: the committed log of this node contradicts t
 // entryBytesMax bounds an entry: a batch, and the largest update behind it.
 const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
 
+// errStranger: what a node has sent is heard from members alone.
+var errStranger = fmt.Errorf("%w: it is of a node that is not a member", ErrMessage)
+
+// forStrangers are the messages that are heard from nodes that are not members as far as
+// this node knows: it may have been away while they were added, and the leader may be
+// one of them, or need its vote.
+var forStrangers = map[pb.MessageType]bool{
+	pb.MsgApp: true, pb.MsgSnap: true, pb.MsgHeartbeat: true, pb.MsgTimeoutNow: true, pb.MsgVote: true, pb.MsgPreVote: true,
+}
+
 // Message is one to a peer.
 type Message struct {
 	To uint64
@@ -73,15 +83,18 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		if meta.GetIndex() == 0 || len(meta.GetConfState().GetVoters()) == 0 || meta.GetTerm() > m.GetTerm() {
 			return fmt.Errorf("%w: a snapshot without an index or members", ErrMessage)
 		}
-		if _, _, err := readSnapshot(m.GetSnapshot().GetData()); err != nil {
+		switch h, _, err := readSnapshot(m.GetSnapshot().GetData()); {
+		case err != nil:
 			return fmt.Errorf("%w: %w", ErrMessage, err)
+		case h.groupID != 0 && h.groupID != c.groupID:
+			return fmt.Errorf("%w: a snapshot of the group with identity %s, not %s", ErrMessage, groupText(h.groupID), groupText(c.groupID))
 		}
 		if err := c.conflict(m, meta.GetIndex(), meta.GetTerm()); err != nil {
 			return err
 		}
 	case pb.MsgHeartbeat:
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
-			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved. Remove this member from the group, and add another under a new name", ErrLogLost, last, m.GetCommit())
+			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved. %s", ErrLogLost, last, m.GetCommit(), lostAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {
@@ -119,6 +132,6 @@ func (c *Core) conflict(m *pb.Message, index, term uint64) error {
 	if err != nil || own == term { // it is compacted, or equal
 		return nil
 	}
-	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two has lost its log, or is of another group. Compare the logs with \"topoctl log dump\"; then remove one of the nodes with \"topoctl raft members remove\", and add another",
-		ErrConflict, index, own, term, c.members[m.GetFrom()].Name)
+	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two has lost its log, or is of another group. Compare their logs (topoctl log dump). To go on with the leader's: %s",
+		ErrConflict, index, own, term, c.members[m.GetFrom()].Name, lostAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 }

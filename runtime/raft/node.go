@@ -29,11 +29,13 @@ type StateMachine interface {
 	Restore(b []byte) error
 }
 
-// NodeConfig is what a Node is made of. Log, Machine and Transport are the
-// node's from then on; it closes Log.
+// NodeConfig is what a Node is made of. Disk, Machine and Transport are the
+// node's from then on; it closes Disk.
 type NodeConfig struct {
-	Core      CoreConfig
-	Log       wal.Log
+	Core      CoreConfig // what the disk says is the node's: ID, GroupID, Stored
+	Topology  string
+	GroupName string
+	Disk      Disk
 	Machine   StateMachine
 	Transport transport.Transport // nil: there are no others
 	Group     uint64              // of the messages in the transport
@@ -50,6 +52,10 @@ type Node struct {
 	core   *Core
 	keeper *keeper
 	logger *slog.Logger
+
+	record  Record
+	groupID atomic.Uint64 // of record
+	log     wal.Log       // nil: the node is not a member yet, see founding
 
 	// state is held for writing while the state machine changes.
 	state   sync.RWMutex
@@ -69,13 +75,21 @@ type Node struct {
 	told    atomic.Bool // Err has said why the node has ended
 	err     error       // why the node has ended; set before done is closed
 
+	ticks      int64
+	founding   *founding // nil: the node has the log of a group
+	initial    []byte    // of the state machine at its beginning, for a group's first snapshot
+	candidates *candidates
+	askers     map[string]uint64 // nodes of no group that have asked who this one is, and the numbers of their questions
+	notices    notices
+	foreigners uint64 // messages of other groups that were refused
 	leaderless leaderless
 	spreading  spreading
 	crowded    bool                  // there is more than one who proposes
 	behind     atomic.Bool           // too much waits to be applied
 	taking     bool                  // a snapshot is being taken
 	takers     []func(uint64, error) // who wait for one
-	strangers  map[uint64]string     // nodes that have sent something before this one knew the members
+	speaks     map[uint64]string     // names under which nodes have sent something
+	peers      map[string]bool       // whom the transport was told of
 	held       []Message             // see hold
 	outgoing   map[uint64][]transport.Message
 	order      []uint64 // its keys, in the order of the first message
@@ -102,7 +116,7 @@ func newNode(c NodeConfig) (*Node, error) {
 		c.Logger = slog.Default()
 	}
 	if c.Tick <= 0 {
-		return nil, errors.New("raft: a node needs a tick")
+		return nil, errors.Join(errors.New("raft: a node needs a tick"), c.Disk.Close())
 	}
 	n := &Node{
 		config: c, logger: c.Logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
@@ -110,7 +124,7 @@ func newNode(c NodeConfig) (*Node, error) {
 	}
 	n.keeper = newKeeper(n, c.Machine)
 	if err := n.prepare(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, n.closeDisk())
 	}
 	n.slots = newSlots(n.core.config.PendingMax / 2) // the other half is for groups of commands
 	n.asking = newSlots(readsMax)
@@ -121,16 +135,22 @@ func newNode(c NodeConfig) (*Node, error) {
 // begin lets others reach the node.
 func (n *Node) begin() {
 	if t := n.config.Transport; t != nil {
-		n.learnPeers(n.core.members.list())
 		t.Handle(n.config.Group, n.receive)
+		if f := n.founding; f != nil {
+			for name, address := range n.config.Core.Peers {
+				n.setPeer(name, address)
+			}
+			for _, name := range f.due() {
+				n.introduce(name, 0, f.number)
+			}
+		}
 	}
-	if len(n.core.members) == 1 && n.core.members[n.core.id].ID != 0 {
-		_ = n.core.Campaign() // there is nobody to wait for
-		n.awake()
+	if n.founding == nil {
+		n.settle()
 	}
 }
 
-// prepare makes the core and the state machine what the log says.
+// prepare makes the core and the state machine what the disk says.
 func (n *Node) prepare() (err error) {
 	c := &n.config.Core
 	c.Log = func(level LogLevel, text string) {
@@ -143,33 +163,38 @@ func (n *Node) prepare() (err error) {
 		began := time.Now()
 		c.Uptime = func() time.Duration { return time.Since(began) }
 	}
-	if c.Stored.Snapshot == nil && !c.Join {
-		if c.Stored.State.GetTerm() > BootstrapState().GetTerm() {
-			return errors.New("raft: the log is of a node that was about to join a group: Config.Join is missing")
-		}
-		state, err := n.config.Machine.AppendSnapshot(nil)
-		if err != nil {
-			return fmt.Errorf("raft: the first snapshot: %w", err)
-		}
-		if c.Stored.Snapshot, err = Bootstrap(c.Peers, state); err != nil {
-			return err
-		}
-		c.Stored.State = BootstrapState()
-		if err := n.config.Log.Save(c.Stored.State, nil, true); err != nil {
-			return err
-		}
-		if err := n.config.Log.SaveSnapshot(c.Stored.Snapshot); err != nil {
-			return err
-		}
+	if c.Nonce == 0 {
+		c.Nonce = nonce()
 	}
+	if err := checkPeers(c.Peers); err != nil {
+		return err
+	}
+	if err := n.identify(); err != nil {
+		return err
+	}
+	if err := knows(c.Types, c.Stored.Entries); err != nil {
+		return err
+	}
+	n.groupID.Store(c.GroupID)
 	if c.Stored.Snapshot != nil {
-		if err := n.keeper.restore(c.Stored.Snapshot); err != nil {
+		if err := n.keeper.restore(c.Stored.Snapshot, c.GroupID); err != nil {
 			return fmt.Errorf("raft: the snapshot at %d: %w", c.Stored.Snapshot.GetMetadata().GetIndex(), err)
 		}
 	}
 	n.core, err = NewCore(*c)
 	c.Stored = wal.Stored{} // the core holds what it needs of it
-	return err
+	if err != nil || len(n.core.members) > 0 {
+		return err
+	}
+	if n.initial, err = n.config.Machine.AppendSnapshot(nil); err != nil {
+		return fmt.Errorf("raft: the first snapshot: %w", err)
+	}
+	n.founding = newFounding(&n.core.config)
+	if n.config.Transport == nil { // there is nobody to be asked
+		n.founding.tick = aloneTimeouts * n.founding.election
+		return n.resolve()
+	}
+	return nil
 }
 
 // run is the goroutine of the node's loop.
@@ -205,7 +230,7 @@ func (n *Node) run() {
 // nodes differ, so that they do not all stand for election at once.
 func (n *Node) untilTick() time.Duration {
 	tick := uint64(n.config.Tick)
-	phase := n.core.id % tick
+	phase := MemberID(n.config.Core.Name) % tick
 	return time.Duration(tick - (uint64(time.Now().UnixNano())+phase)%tick)
 }
 
@@ -228,7 +253,12 @@ func (n *Node) turn(tick bool) error {
 	n.inbox.swap(&n.box, !n.isBehind())
 	n.take(&n.box)
 	if tick {
+		n.ticks++
 		_ = n.core.Tick()
+		n.watchCandidates()
+		if err := n.watchFounding(); err != nil {
+			return err
+		}
 	}
 	if err := n.work(); err != nil {
 		return err
@@ -250,19 +280,19 @@ func (n *Node) isBehind() bool {
 
 // work carries out all effects, in the order that all safety rests on.
 func (n *Node) work() error {
-	for n.core.HasEffects() {
+	for n.log != nil && n.core.HasEffects() {
 		e := n.core.Effects()
 		n.send(n.hold(e.Early))
 		if e.Sync {
 			n.sendHeld() // it would wait for the disk
 		}
 		if e.Snapshot != nil {
-			if err := n.config.Log.SaveSnapshot(e.Snapshot); err != nil {
+			if err := n.log.SaveSnapshot(e.Snapshot); err != nil {
 				return err
 			}
 		}
 		if e.State != nil || len(e.Entries) > 0 {
-			if err := n.config.Log.Save(e.State, e.Entries, e.Sync); err != nil {
+			if err := n.log.Save(e.State, e.Entries, e.Sync); err != nil {
 				return err
 			}
 		}
@@ -275,7 +305,7 @@ func (n *Node) work() error {
 			return err
 		}
 	}
-	if n.core.WantsSnapshot(n.keeper.applied.Load()) {
+	if n.log != nil && n.core.WantsSnapshot(n.keeper.applied.Load()) {
 		n.takeSnapshot()
 	}
 	return n.core.Err()
@@ -296,7 +326,7 @@ func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, err error) {
 		b.calls = append(b.calls, func(c *Core) {
 			n.taking = false
 			if err == nil && at > c.SnapshotIndex() { // else the leader's is newer
-				if err = n.config.Log.SaveSnapshot(s); err != nil {
+				if err = n.log.SaveSnapshot(s); err != nil {
 					c.err = err // the log may be half written
 				} else {
 					c.Compact(s)
@@ -352,10 +382,21 @@ func (n *Node) end(err error) {
 	n.inbox.proposals, n.inbox.reads, n.inbox.calls, n.inbox.messages = nil, nil, nil, nil
 	n.inbox.mu.Unlock()
 	n.take(&rest) // the core refuses all of it
-	if closed := n.config.Log.Close(); closed != nil && errors.Is(err, errNodeStopped) {
+	if n.candidates != nil {
+		n.dropCandidates(err)
+	}
+	if closed := n.closeDisk(); closed != nil && errors.Is(err, errNodeStopped) {
 		n.err = closed
 	}
 	n.publish()
+}
+
+// closeDisk lets go of the disk, when nothing is written any more.
+func (n *Node) closeDisk() (err error) {
+	if n.log != nil {
+		err = n.log.Close()
+	}
+	return errors.Join(err, n.config.Disk.Close())
 }
 
 // Close stops the node: what waits for it ends with an error, its log is closed.

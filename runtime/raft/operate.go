@@ -26,7 +26,8 @@ import (
 const (
 	operateService = "topogen.raft.Operators"
 	operateMethod  = "/" + operateService + "/Operate"
-	operateTimeMax = time.Minute // of one command: a snapshot of a large state takes its time
+	operateTimeMax = 10 * time.Minute       // of one command: a snapshot of a large state takes its time
+	operateAnswer  = 500 * time.Millisecond // before the caller's patience ends, so that the reason reaches it
 )
 
 // Command is what an operator asks of a node.
@@ -81,13 +82,16 @@ func (o *operators) handle(_ any, ctx context.Context, decode func(any) error, b
 
 // answer does what a command in JSON says.
 func (o *operators) answer(ctx context.Context, request string) (any, error) {
-	var c Command
-	d := json.NewDecoder(strings.NewReader(request))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the command: %v", err)
+	c, err := parseCommand(request)
+	if err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, operateTimeMax)
+	patience := operateTimeMax
+	if at, ok := ctx.Deadline(); ok {
+		left := time.Until(at)
+		patience = min(patience, left-min(operateAnswer, left/4))
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	report, err := o.operate(ctx, c)
 	if err != nil {
@@ -100,28 +104,48 @@ func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	return wrapperspb.String(string(b)), nil
 }
 
+// parseCommand reads a command in JSON.
+func parseCommand(text string) (c Command, err error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return c, status.Errorf(codes.InvalidArgument, "the command: %v", err)
+	}
+	return c, nil
+}
+
+// find is the node of a group; "" is the only one.
+func (o *operators) find(group string) (n *Node, name string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	groups := slices.SortedFunc(maps.Keys(o.nodes), compareGroups)
+	if group == "" && len(groups) == 1 {
+		group = groups[0]
+	}
+	if n = o.nodes[group]; n == nil {
+		return nil, group, fmt.Errorf("no group %q here; there is: %s", group, strings.Join(groups, ", "))
+	}
+	return n, group, nil
+}
+
 // operate does what a command says.
 func (o *operators) operate(ctx context.Context, c Command) (r Report, err error) {
-	o.mu.Lock()
-	nodes := maps.Clone(o.nodes)
-	o.mu.Unlock()
-	groups := slices.SortedFunc(maps.Keys(nodes), compareGroups)
 	if c.Do == "status" && c.Group == "" {
-		for _, g := range groups {
+		o.mu.Lock()
+		nodes := maps.Clone(o.nodes)
+		o.mu.Unlock()
+		for _, g := range slices.SortedFunc(maps.Keys(nodes), compareGroups) {
 			r.Groups = append(r.Groups, GroupStatus{g, nodes[g].Status()})
 		}
 		return r, nil
 	}
-	if c.Group == "" && len(groups) == 1 {
-		c.Group = groups[0]
-	}
-	n := nodes[c.Group]
-	if n == nil {
-		return r, fmt.Errorf("no group %q here; there is: %s", c.Group, strings.Join(groups, ", "))
+	n, group, err := o.find(c.Group)
+	if err != nil {
+		return r, err
 	}
 	switch c.Do {
 	case "status":
-		r.Groups = []GroupStatus{{c.Group, n.Status()}}
+		r.Groups = []GroupStatus{{group, n.Status()}}
 	case "snapshot":
 		r.Snapshot, err = n.Snapshot(ctx)
 	case "transfer":
@@ -178,13 +202,18 @@ func Operate(ctx context.Context, address string, files *grpc.TLS, c Command) (r
 	}
 	var answer wrapperspb.StringValue
 	if err := conn.Invoke(ctx, operateMethod, wrapperspb.String(string(b)), &answer); err != nil {
-		if s, ok := status.FromError(err); ok && s.Code() == codes.FailedPrecondition {
-			return r, errors.New(s.Message())
-		}
-		return r, fmt.Errorf("raft: %s: %w", address, err)
+		return r, operateError(address, err)
 	}
 	if err := json.Unmarshal([]byte(answer.GetValue()), &r); err != nil {
 		return r, fmt.Errorf("raft: the answer of %s: %w", address, err)
 	}
 	return r, nil
+}
+
+// operateError is the node's own error, or one of the way to it.
+func operateError(address string, err error) error {
+	if s, ok := status.FromError(err); ok && s.Code() == codes.FailedPrecondition {
+		return errors.New(s.Message())
+	}
+	return fmt.Errorf("raft: %s: %w", address, err)
 }

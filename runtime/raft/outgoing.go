@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"cmp"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -53,7 +54,7 @@ func (n *Node) send(list []Message) {
 		return
 	}
 	for _, m := range list {
-		payload, err := proto.Marshal(m.Message)
+		payload, err := proto.MarshalOptions{}.MarshalAppend(envelope{kindRaft, n.core.groupID, n.core.id}.append(nil), m.Message)
 		if err != nil {
 			n.logger.Error("raft: a message cannot be written", slog.Any("error", err))
 			continue
@@ -61,7 +62,11 @@ func (n *Node) send(list []Message) {
 		if len(n.outgoing[m.To]) == 0 {
 			n.order = append(n.order, m.To)
 		}
-		n.outgoing[m.To] = append(n.outgoing[m.To], transport.Message{Group: n.config.Group, Payload: payload, Class: classOf(m.GetType())})
+		message := transport.Message{Group: n.config.Group, Payload: payload, Class: classOf(m.GetType())}
+		n.outgoing[m.To] = append(n.outgoing[m.To], message)
+		if o := n.core.members[m.To]; o.Was != "" && message.Class == transport.Urgent {
+			n.tryName(o, message)
+		}
 	}
 	for _, to := range n.order {
 		if name := n.nameOf(to); name != "" {
@@ -73,42 +78,65 @@ func (n *Node) send(list []Message) {
 	n.order = n.order[:0]
 }
 
-// nameOf is the name of a member, or of a node that has sent something: who has just
-// joined, or was away for long, does not know all members. "": it is not known.
+// nameOf is the name under which a node is reached. One that has just joined, or was away
+// for long, does not know all members, or not under their names, and answers those who
+// speak to it. "": it is not known.
 func (n *Node) nameOf(id uint64) string {
-	if m, ok := n.core.members[id]; ok {
-		return m.Name
+	if name := n.speaks[id]; name != "" {
+		return name
 	}
-	return n.strangers[id]
+	m := n.core.members[id]
+	return cmp.Or(m.Was, m.Name) // it may not have been started again since it has another name
 }
 
-// meet remembers the name of a node that is no member as far as this one knows.
+// tryName sends to a member that has another name than it had, and speaks under that as
+// far as this node knows, under its new name too: it may have been started again.
+func (n *Node) tryName(o Member, m transport.Message) {
+	if n.nameOf(o.ID) != o.Name {
+		m.Payload = slices.Clone(m.Payload) // the transport owns the other
+		n.config.Transport.Send(o.Name, m)
+	}
+}
+
+// meet remembers under which name a node speaks.
 func (n *Node) meet(id uint64, name string) {
-	if _, known := n.core.members[id]; known || n.strangers[id] == name {
+	if n.speaks[id] == name {
 		return
 	}
-	if n.strangers == nil || len(n.strangers) == membersMax {
-		n.strangers = map[uint64]string{}
+	if n.speaks == nil || len(n.speaks) >= 4*membersMax { // those that are not members, too
+		n.speaks = map[uint64]string{}
 	}
-	n.strangers[id] = name
+	n.speaks[id] = name
 }
 
-// learnPeers tells the transport where the members are: as this node was told when
-// it started, since addresses change, else as whoever added them said.
+// learnPeers tells the transport where the members are, and forgets who is none.
 func (n *Node) learnPeers(list []Member) {
-	t := n.config.Transport
-	if t == nil {
-		return
-	}
+	wanted := map[string]bool{}
 	for _, m := range list {
-		switch {
-		case m.ID == n.core.id:
-		case n.core.gone(m.ID):
-			t.RemovePeer(m.Name)
-		case n.config.Core.Peers[m.Name] != "":
-			t.SetPeer(m.Name, n.config.Core.Peers[m.Name])
-		case m.Address != "":
-			t.SetPeer(m.Name, m.Address)
+		if m.ID == n.core.id {
+			n.seeName(m.Name)
+		} else {
+			wanted[m.Name] = true
+			n.setPeer(m.Name, n.core.address(m))
+			if m.Was != "" && n.speaks[m.ID] != m.Name {
+				wanted[m.Was] = true
+				n.setPeer(m.Was, n.core.address(m))
+			}
+			if number := n.askers[m.Name]; number != 0 { // it waits to hear that it is a member
+				delete(n.askers, m.Name)
+				n.introduce(m.Name, number, 0)
+			}
+		}
+	}
+	if c := n.candidates; c != nil {
+		for _, o := range c.changes {
+			wanted[o.Name] = wanted[o.Name] || o.adds()
+		}
+	}
+	for name := range n.peers {
+		if !wanted[name] {
+			delete(n.peers, name)
+			n.config.Transport.RemovePeer(name)
 		}
 	}
 }
@@ -125,4 +153,39 @@ func classOf(t pb.MessageType) transport.Class {
 		return transport.Bulk
 	}
 	return transport.Ordered
+}
+
+// seeName says what to do where the group has given this node another name.
+func (n *Node) seeName(name string) {
+	if own := n.config.Core.Name; name != own {
+		n.logger.Warn("raft: the group has renamed this node: start it under its new name, with the folder of its log renamed", slog.String("node", own), slog.String("new_name", name))
+	}
+}
+
+// setPeer tells the transport where a node is.
+func (n *Node) setPeer(name, address string) {
+	if n.config.Transport == nil || address == "" || name == n.config.Core.Name {
+		return
+	}
+	if n.peers == nil {
+		n.peers = map[string]bool{}
+	}
+	n.peers[name] = true
+	n.config.Transport.SetPeer(name, address)
+}
+
+// reach lets a node be answered that is not a member as far as this one knows, at the
+// address that the transport has heard from it.
+func (n *Node) reach(name string) {
+	if n.peers[name] {
+		return
+	}
+	address, ok := n.config.Transport.PeerAddress(name)
+	if ok && len(n.peers) < 2*membersMax {
+		n.setPeer(name, address)
+		return
+	}
+	n.notices.log(n, "address "+name, func() {
+		n.logger.Warn("raft: a node speaks to this one, and its address is not known: it is not answered", slog.String("node", n.config.Core.Name), slog.String("peer", name))
+	})
 }

@@ -258,14 +258,18 @@ func (p *Processor) ReceiveMarkApplied(_ context.Context, m *MarkApplied) error 
 // ReceiveChangeMembers changes the members.
 func (p *Processor) ReceiveChangeMembers(_ context.Context, m *ChangeMembers) error {
 	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
-	return p.call(func(c *Core) error { return c.ChangeMembers(m.Changes, w) }, w)
+	return p.call(func(*Core) error {
+		p.machine.node.changeMembers(m.Changes, func() bool { return true }, w)
+		return nil
+	}, w)
 }
 
 // ReceiveTransferLeader asks for another leader; the answer says that it was asked.
 func (p *Processor) ReceiveTransferLeader(_ context.Context, m *TransferLeader) error {
 	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
 	return p.call(func(c *Core) error {
-		err := c.TransferLeader(MemberID(m.To))
+		to, _ := c.members.named(m.To)
+		err := c.TransferLeader(to.ID)
 		if err == nil {
 			w.Done(fsm.Applied{})
 		}

@@ -148,7 +148,7 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	defer c.caught(&err)
 	leads := c.node.BasicStatus().RaftState == raft.StateLeader
 	switch m, ok := c.members[to]; {
-	case !ok || m.Removed || m.Learner:
+	case !ok || m.Leaving || m.Learner:
 		return fmt.Errorf("%w: %x has no vote", ErrMembers, to)
 	case c.leader == raft.None, !leads && to != c.id: // the engine would speak in the name of another
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
@@ -166,12 +166,12 @@ func (e *noLeader) Unwrap() error { return ErrMembers }
 
 // noVote says why a node cannot be the leader, where it has no vote.
 func (m members) noVote(name string) error {
-	if o, ok := m[MemberID(name)]; ok && !o.Removed {
+	if _, ok := m.named(name); ok {
 		return &noLeader{name + " is a learner, which has no vote; promote it before"}
 	}
 	var names []string
 	for _, o := range m.list() {
-		if !o.Removed {
+		if !o.Leaving {
 			names = append(names, o.Name)
 		}
 	}

@@ -4,29 +4,34 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // The messages of rast.md 2.16 between nodes, with what they lack there: terms of
 // entries, who speaks, and the index and term before the first entry. They are
 // the engine's, under the names of the document; Masterbeat and FollowerResponse
-// also carry what leaders and followers say to each other besides.
+// also carry what leaders and followers say to each other besides. GroupID is the
+// identity of the sender's group, 0 where it has none yet; FromID and ToID are the ids
+// of the nodes, ToID 0 where the sender does not know it.
 
 // RequestVote asks for a vote.
 type RequestVote struct {
-	From, To  string // nodes
-	Term      uint64 // that the candidate stands for
-	LastIndex uint64 // of the candidate's log: who has a later one refuses
-	LastTerm  uint64
-	Pre       bool   // it asks whether it would win, before it disturbs anybody
-	Context   []byte // the engine's: a leader has asked for the election
+	GroupID, FromID, ToID uint64
+	From, To              string // nodes
+	Term                  uint64 // that the candidate stands for
+	LastIndex             uint64 // of the candidate's log: who has a later one refuses
+	LastTerm              uint64
+	Pre                   bool   // it asks whether it would win, before it disturbs anybody
+	Context               []byte // the engine's: a leader has asked for the election
 }
 
 // ResponseVote answers a RequestVote.
 type ResponseVote struct {
-	From, To string
-	Term     uint64
-	Rejected bool
-	Pre      bool
+	GroupID, FromID, ToID uint64
+	From, To              string
+	Term                  uint64
+	Rejected              bool
+	Pre                   bool
 }
 
 // BeatKind says what a Masterbeat is for.
@@ -41,13 +46,14 @@ const (
 
 // Masterbeat is what a leader says to a follower.
 type Masterbeat struct {
-	From, To            string
-	Kind                BeatKind
-	Term                uint64
-	PrevIndex, PrevTerm uint64      // of the entry before the first one here
-	MinAccepted         uint64      // what a majority has, as far as the follower is known to have it
-	Entries             []RaftEntry // min_accepted_transaction_id's log part
-	Context             []byte      // of reads
+	GroupID, FromID, ToID uint64
+	From, To              string
+	Kind                  BeatKind
+	Term                  uint64
+	PrevIndex, PrevTerm   uint64      // of the entry before the first one here
+	MinAccepted           uint64      // what a majority has, as far as the follower is known to have it
+	Entries               []RaftEntry // min_accepted_transaction_id's log part
+	Context               []byte      // of reads
 }
 
 // RaftEntry is an entry of the log.
@@ -61,33 +67,37 @@ type RaftEntry struct {
 type ResponseKind uint8
 
 const (
-	ResponseAppend   ResponseKind = iota // answers BeatAppend and InstallSnapshot
-	ResponseAlive                        // answers BeatAlive
-	ResponsePropose                      // passes proposals on
-	ResponseRead                         // asks up to where a read has to wait
-	ResponseTransfer                     // asks for the sender to lead
+	ResponseAppend       ResponseKind = iota // answers BeatAppend and InstallSnapshot
+	ResponseAlive                            // answers BeatAlive
+	ResponsePropose                          // passes proposals on
+	ResponseRead                             // asks up to where a read has to wait
+	ResponseTransfer                         // asks for the sender to lead
+	ResponseIntroduction                     // says who the sender is, and asks that; all of it is in Context
+	ResponseNotice                           // says why the receiver is not heard; all of it is in Context
 )
 
 // FollowerResponse is what a follower says to a leader.
 type FollowerResponse struct {
-	From, To       string
-	Kind           ResponseKind
-	Term           uint64
-	MaxSaved       uint64 // index up to which the follower's disk has the log
-	Rejected       bool   // MaxSaved is what was refused; the log fits at Hint, of term HintTerm, at best
-	Hint, HintTerm uint64
-	Entries        []RaftEntry
-	Context        []byte
+	GroupID, FromID, ToID uint64
+	From, To              string
+	Kind                  ResponseKind
+	Term                  uint64
+	MaxSaved              uint64 // index up to which the follower's disk has the log
+	Rejected              bool   // MaxSaved is what was refused; the log fits at Hint, of term HintTerm, at best
+	Hint, HintTerm        uint64
+	Entries               []RaftEntry
+	Context               []byte
 }
 
 // InstallSnapshot takes the place of entries that the leader does not have any
 // more.
 type InstallSnapshot struct {
-	From, To            string
-	Term                uint64
-	Index, SnapshotTerm uint64 // of the last entry that the snapshot holds
-	Members             ConfState
-	Data                []byte
+	GroupID, FromID, ToID uint64
+	From, To              string
+	Term                  uint64
+	Index, SnapshotTerm   uint64 // of the last entry that the snapshot holds
+	Members               ConfState
+	Data                  []byte
 }
 
 // ConfState are the ids of the members at a snapshot.
@@ -96,26 +106,45 @@ type ConfState struct {
 	AutoLeave                                      bool
 }
 
-// typed makes a message of rast.md of one of the engine; nil: there is none.
-func typed(from, to string, m *pb.Message) any {
+// typed makes a message of rast.md of what stands in an envelope; nil: there is none.
+func typed(from, to string, b []byte) any {
+	e, payload, err := openEnvelope(b)
+	if err != nil {
+		return nil
+	}
+	m := new(pb.Message)
+	switch {
+	case e.kind == kindIntroduction:
+		return &FollowerResponse{GroupID: e.groupID, FromID: e.id, From: from, To: to, Kind: ResponseIntroduction, Context: payload}
+	case e.kind == kindNotice:
+		return &FollowerResponse{GroupID: e.groupID, FromID: e.id, From: from, To: to, Kind: ResponseNotice, Context: payload}
+	case proto.Unmarshal(payload, m) != nil:
+		return nil
+	}
+	return typedMessage(from, to, e.groupID, m)
+}
+
+// typedMessage makes a message of rast.md of one of the engine; nil: there is none.
+func typedMessage(from, to string, groupID uint64, m *pb.Message) any {
+	fromID, toID := m.GetFrom(), m.GetTo()
 	switch m.GetType() {
 	case pb.MsgVote, pb.MsgPreVote:
 		return &RequestVote{
-			From: from, To: to, Term: m.GetTerm(), LastIndex: m.GetIndex(), LastTerm: m.GetLogTerm(),
+			GroupID: groupID, FromID: fromID, ToID: toID, From: from, To: to, Term: m.GetTerm(), LastIndex: m.GetIndex(), LastTerm: m.GetLogTerm(),
 			Pre: m.GetType() == pb.MsgPreVote, Context: m.Context,
 		}
 	case pb.MsgVoteResp, pb.MsgPreVoteResp:
-		return &ResponseVote{From: from, To: to, Term: m.GetTerm(), Rejected: m.GetReject(), Pre: m.GetType() == pb.MsgPreVoteResp}
+		return &ResponseVote{GroupID: groupID, FromID: fromID, ToID: toID, From: from, To: to, Term: m.GetTerm(), Rejected: m.GetReject(), Pre: m.GetType() == pb.MsgPreVoteResp}
 	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgTimeoutNow, pb.MsgReadIndexResp:
 		b := &Masterbeat{
-			From: from, To: to, Term: m.GetTerm(), PrevIndex: m.GetIndex(), PrevTerm: m.GetLogTerm(),
+			GroupID: groupID, FromID: fromID, ToID: toID, From: from, To: to, Term: m.GetTerm(), PrevIndex: m.GetIndex(), PrevTerm: m.GetLogTerm(),
 			MinAccepted: m.GetCommit(), Entries: typedEntries(m.Entries), Context: m.Context,
 		}
 		b.Kind = map[pb.MessageType]BeatKind{pb.MsgHeartbeat: BeatAlive, pb.MsgTimeoutNow: BeatElect, pb.MsgReadIndexResp: BeatReadAnswer}[m.GetType()]
 		return b
 	case pb.MsgAppResp, pb.MsgHeartbeatResp, pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader:
 		r := &FollowerResponse{
-			From: from, To: to, Term: m.GetTerm(), MaxSaved: m.GetIndex(), Rejected: m.GetReject(),
+			GroupID: groupID, FromID: fromID, ToID: toID, From: from, To: to, Term: m.GetTerm(), MaxSaved: m.GetIndex(), Rejected: m.GetReject(),
 			Hint: m.GetRejectHint(), HintTerm: m.GetLogTerm(), Entries: typedEntries(m.Entries), Context: m.Context,
 		}
 		r.Kind = map[pb.MessageType]ResponseKind{
@@ -126,7 +155,7 @@ func typed(from, to string, m *pb.Message) any {
 		meta := m.GetSnapshot().GetMetadata()
 		c := meta.GetConfState()
 		return &InstallSnapshot{
-			From: from, To: to, Term: m.GetTerm(), Index: meta.GetIndex(), SnapshotTerm: meta.GetTerm(),
+			GroupID: groupID, FromID: fromID, ToID: toID, From: from, To: to, Term: m.GetTerm(), Index: meta.GetIndex(), SnapshotTerm: meta.GetTerm(),
 			Members: ConfState{c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing(), c.GetLearnersNext(), c.GetAutoLeave()},
 			Data:    m.GetSnapshot().GetData(),
 		}
@@ -142,52 +171,67 @@ func typedEntries(list []*pb.Entry) (entries []RaftEntry) {
 }
 
 // untyped is the reverse of typed.
-func untyped(v any) (from string, m *pb.Message, err error) {
-	var to string
+func untyped(v any) (from string, b []byte, err error) {
+	if v, ok := v.(*FollowerResponse); ok && (v.Kind == ResponseIntroduction || v.Kind == ResponseNotice) {
+		kind := kindIntroduction
+		if v.Kind == ResponseNotice {
+			kind = kindNotice
+		}
+		return v.From, append(envelope{kind, v.GroupID, v.FromID}.append(nil), v.Context...), nil
+	}
+	from, groupID, m, err := untypedMessage(v)
+	if err != nil {
+		return "", nil, err
+	}
+	b, err = proto.MarshalOptions{}.MarshalAppend(envelope{kindRaft, groupID, m.GetFrom()}.append(nil), m)
+	return from, b, err
+}
+
+// untypedMessage is the reverse of typedMessage.
+func untypedMessage(v any) (from string, groupID uint64, m *pb.Message, err error) {
 	m = &pb.Message{}
 	switch v := v.(type) {
 	case *RequestVote:
-		from, to = v.From, v.To
+		from, groupID, m.From, m.To = v.From, v.GroupID, &v.FromID, &v.ToID
 		kind := pb.MsgVote
 		if v.Pre {
 			kind = pb.MsgPreVote
 		}
 		m.Type, m.Term, m.Index, m.LogTerm, m.Context = kind.Enum(), &v.Term, &v.LastIndex, &v.LastTerm, v.Context
 	case *ResponseVote:
-		from, to = v.From, v.To
+		from, groupID, m.From, m.To = v.From, v.GroupID, &v.FromID, &v.ToID
 		kind := pb.MsgVoteResp
 		if v.Pre {
 			kind = pb.MsgPreVoteResp
 		}
 		m.Type, m.Term, m.Reject = kind.Enum(), &v.Term, &v.Rejected
 	case *Masterbeat:
-		from, to = v.From, v.To
+		from, groupID, m.From, m.To = v.From, v.GroupID, &v.FromID, &v.ToID
 		kinds := []pb.MessageType{pb.MsgApp, pb.MsgHeartbeat, pb.MsgTimeoutNow, pb.MsgReadIndexResp}
 		if int(v.Kind) >= len(kinds) {
-			return "", nil, fmt.Errorf("%w: a Masterbeat of kind %d", ErrMessage, v.Kind)
+			return "", 0, nil, fmt.Errorf("%w: a Masterbeat of kind %d", ErrMessage, v.Kind)
 		}
 		m.Type, m.Term, m.Index, m.LogTerm, m.Commit = kinds[v.Kind].Enum(), &v.Term, &v.PrevIndex, &v.PrevTerm, &v.MinAccepted
 		m.Entries, m.Context = untypedEntries(v.Entries), v.Context
 	case *FollowerResponse:
-		from, to = v.From, v.To
+		from, groupID, m.From, m.To = v.From, v.GroupID, &v.FromID, &v.ToID
 		kinds := []pb.MessageType{pb.MsgAppResp, pb.MsgHeartbeatResp, pb.MsgProp, pb.MsgReadIndex, pb.MsgTransferLeader}
 		if int(v.Kind) >= len(kinds) {
-			return "", nil, fmt.Errorf("%w: a FollowerResponse of kind %d", ErrMessage, v.Kind)
+			return "", 0, nil, fmt.Errorf("%w: a FollowerResponse of kind %d", ErrMessage, v.Kind)
 		}
 		m.Type, m.Term, m.Index, m.Reject, m.RejectHint, m.LogTerm = kinds[v.Kind].Enum(), &v.Term, &v.MaxSaved, &v.Rejected, &v.Hint, &v.HintTerm
 		m.Entries, m.Context = untypedEntries(v.Entries), v.Context
 	case *InstallSnapshot:
-		from, to = v.From, v.To
+		from, groupID, m.From, m.To = v.From, v.GroupID, &v.FromID, &v.ToID
 		c := v.Members
 		m.Type, m.Term = pb.MsgSnap.Enum(), &v.Term
 		m.Snapshot = &pb.Snapshot{Data: v.Data, Metadata: &pb.SnapshotMetadata{Index: &v.Index, Term: &v.SnapshotTerm, ConfState: &pb.ConfState{
 			Voters: c.Voters, Learners: c.Learners, VotersOutgoing: c.VotersOutgoing, LearnersNext: c.LearnersNext, AutoLeave: &c.AutoLeave,
 		}}}
 	default:
-		return "", nil, fmt.Errorf("%w: a %T", ErrMessage, v)
+		return "", 0, nil, fmt.Errorf("%w: a %T", ErrMessage, v)
 	}
-	m.From, m.To = new(MemberID(from)), new(MemberID(to))
-	return from, m, nil
+	return from, groupID, m, nil
 }
 
 func untypedEntries(list []RaftEntry) (entries []*pb.Entry) {

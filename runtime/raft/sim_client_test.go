@@ -271,7 +271,11 @@ func (a *asked) giveUp() {
 		sequence := c.sequence
 		a.raft.Do(func(core *raft.Core) { core.AbandonAs(a.session, sequence, a) })
 		a.deadline = c.w.now + 50
-		if n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]; n.up() {
+		n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
+		if l := c.w.leader(); c.w.quiet && l != nil {
+			n = l // in the end it finds it
+		}
+		if n.up() {
 			c.w.count("asked again")
 			a.n, a.raft = n, n.raft
 			a.deadline += c.w.rng.Int64N(8 * electionTime)

@@ -3,6 +3,7 @@ package raft_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -17,7 +18,15 @@ func (w *world) disturb() {
 	}
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
 	other := w.nodes[w.rng.IntN(len(w.nodes))]
-	switch w.rng.IntN(20) {
+	switch w.rng.IntN(22) {
+	case 20:
+		if w.mayWipe(n) {
+			n.wipe()
+		}
+	case 21:
+		if n.gone { // it is emptied, and may be added again
+			n.gone, n.disk = false, newMemoryDisk(w.rng.Uint64())
+		}
 	case 0, 1:
 		n.crash("crash")
 	case 2:
@@ -111,8 +120,12 @@ func (w *world) transfer(n, to *node) {
 	}
 }
 
-// changeMembers adds a machine, promotes or removes one.
+// changeMembers adds a machine, promotes or removes one, and does what an operator does
+// about disks that were emptied.
 func (w *world) changeMembers() {
+	if w.now-w.wiped < 2*electionTime { // a leader may still think that it hears of that node
+		return
+	}
 	for _, n := range w.nodes {
 		if !n.up() || n.core.Status().Role != "leader" {
 			continue
@@ -120,50 +133,150 @@ func (w *world) changeMembers() {
 		var list []raft.Change
 		members := n.core.Status().Members
 		voters := 0
+		named := map[string]bool{}
 		for _, m := range members {
-			if !m.Removed && !m.Learner {
+			named[m.Name] = true
+			if !m.Leaving && !m.Learner {
 				voters++
 			}
-			if m.Learner && !m.Removed && w.rng.IntN(2) == 0 {
+			if m.Learner && !m.Leaving && w.rng.IntN(2) == 0 {
 				list = append(list, raft.Change{Kind: raft.Promote, Name: m.Name})
 			}
 		}
-		if m := members[w.rng.IntN(len(members))]; !m.Removed && voters > 3 && len(list) == 0 && w.rng.IntN(3) == 0 {
+		if m := members[w.rng.IntN(len(members))]; !m.Leaving && voters > 3 && len(list) == 0 && w.rng.IntN(3) == 0 {
 			list = append(list, raft.Change{Kind: raft.Remove, Name: m.Name})
 		}
-		for _, spare := range w.nodes[len(w.nodes)-2:] {
-			if !spare.member && !spare.gone && w.rng.IntN(2) == 0 {
+		if m := members[w.rng.IntN(len(members))]; !m.Leaving && len(list) == 0 && w.rng.IntN(4) == 0 {
+			w.renames++
+			list = append(list, raft.Change{Kind: raft.Rename, Name: m.Name, To: fmt.Sprintf("m%d", w.renames)})
+		}
+		for _, m := range members {
+			if w.isLost(m.ID) && !m.Leaving && voters > 1 && w.rng.IntN(2) == 0 {
+				list = []raft.Change{{Kind: raft.Remove, Name: m.Name}}
+			}
+		}
+		for _, o := range w.nodes {
+			switch _, known := named[o.name]; {
+			case w.rng.IntN(2) == 0:
+			case !known && !o.gone && (o.lost || !o.member):
 				kind := raft.AddLearner
 				if w.rng.IntN(3) == 0 {
 					kind = raft.AddVoter
 				}
-				list = append(list, raft.Change{Kind: kind, Name: spare.name})
+				list = append(list, raft.Change{Kind: kind, Name: o.name})
+				o.join()
 			}
 		}
 		if len(list) == 0 {
 			return
 		}
+		w.changing++
 		n.changeMembers(list, &changeWaiter{w, list})
 		w.count(fmt.Sprintf("change of %d members", len(list)))
-		for _, c := range list {
-			for _, spare := range w.nodes {
-				if spare.name == c.Name && (c.Kind == raft.AddLearner || c.Kind == raft.AddVoter) && !spare.member {
-					spare.member = true
-					spare.start()
-				}
+		return
+	}
+}
+
+// join starts a machine that is to be added, if it does not run. Some are started
+// without being told to join, and with others among their peers that are not members.
+func (n *node) join() {
+	w := n.w
+	if n.member {
+		return
+	}
+	n.member = true
+	n.joins = w.rng.IntN(2) == 0
+	n.peers = map[string]string{n.name: ""}
+	for _, o := range w.nodes {
+		if o.member && w.rng.IntN(2) == 0 {
+			n.peers[o.name] = ""
+		}
+	}
+	n.peers[w.nodes[0].name] = ""
+	if len(n.peers) == 1 {
+		n.peers[w.nodes[1].name] = ""
+	}
+	if !n.joins {
+		w.count("forgotten join flag")
+	}
+	n.start()
+}
+
+// isLost reports whether no disk has an id any more.
+func (w *world) isLost(id uint64) bool {
+	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.disk.record.ID == id })
+}
+
+// wipe empties the disk of a machine, which comes back under its name.
+func (n *node) wipe() {
+	n.w.count("disk wiped")
+	n.w.wiped = n.w.now
+	if n.raft != nil {
+		n.crash("crash")
+	}
+	if len(n.peers) == 1 { // its operator has told it of those that have joined
+		n.peers = map[string]string{}
+		for _, o := range n.w.nodes {
+			if o.member {
+				n.peers[o.name] = ""
 			}
 		}
+	}
+	n.disk, n.lost, n.id = newMemoryDisk(n.w.rng.Uint64()), true, 0
+	n.restart = n.w.now + 1 + n.w.rng.Int64N(6*electionTime)
+}
+
+// mayWipe reports whether the group can bear the loss of a disk: a majority of the
+// voters, as the newest log has them, is left, and they are not being changed.
+func (w *world) mayWipe(n *node) bool {
+	var newest *node
+	ids := map[uint64]bool{}
+	for _, o := range w.nodes {
+		if o != n {
+			ids[o.disk.record.ID] = true
+		}
+		switch {
+		case !o.member || o.lost:
+		case o.raft == nil || o.core.ChangesAhead():
+			return false
+		case newest == nil || o.core.Status().Applied > newest.core.Status().Applied:
+			newest = o
+		}
+	}
+	if newest == nil || w.changing > 0 || w.now-w.changed < 3*electionTime {
+		return false
+	}
+	voters, alive := 0, 0
+	for _, m := range newest.core.Status().Members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if ids[m.ID] {
+			alive++
+		}
+	}
+	return voters == 0 && len(n.peers) > 1 || alive > voters/2
+}
+
+// wipeStray empties the disk of a node that is in another group than the leader: one that
+// was founded with a machine whose disk was emptied at that moment.
+func (w *world) wipeStray() {
+	leader := w.leader()
+	if leader == nil {
 		return
+	}
+	for _, n := range w.nodes {
+		if n.raft != nil && n.raft.GroupID() != 0 && n.raft.GroupID() != leader.raft.GroupID() {
+			w.count("stray node")
+			n.wipe()
+		}
 	}
 }
 
 // changeMembers asks the node for changes.
 func (n *node) changeMembers(list []raft.Change, waiter raft.Waiter) {
-	n.raft.Do(func(c *raft.Core) {
-		if err := c.ChangeMembers(list, waiter); err != nil {
-			waiter.Done(fsm.Applied{Err: err})
-		}
-	})
+	n.raft.Change(list, waiter)
 }
 
 // changeWaiter counts the changes that came about.
@@ -173,6 +286,8 @@ type changeWaiter struct {
 }
 
 func (c *changeWaiter) Done(a fsm.Applied) {
+	c.w.changed = c.w.now
+	c.w.changing--
 	if a.Err == nil {
 		c.w.count("members changed")
 	} else if errors.Is(a.Err, raft.ErrMembers) {
@@ -191,6 +306,11 @@ func (w *world) calm() {
 	for _, n := range w.nodes {
 		n.asleep, n.busy, n.slowness = 0, 0, 0
 		n.disk.Hang(false)
+		if n.repair != nil {
+			n.repair()
+			n.repair = nil
+			n.crash("crash")
+		}
 		if n.raft == nil && n.member {
 			n.restart = w.now + 1
 		}

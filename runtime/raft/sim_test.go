@@ -10,7 +10,6 @@ import (
 	"testing/cryptotest"
 
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -39,13 +38,21 @@ type world struct {
 	counts   map[string]int
 	failure  error
 	prefer   string                           // node that is to lead; "": any
-	first    []string                         // members of the group; nil: all nodes but two
 	tell     func(format string, args ...any) // what happens, in words; nil: nobody listens
 
-	leaders map[uint64]uint64 // term -> id
-	log     map[uint64]entry  // index -> what was applied there
-	newest  uint64            // index applied somewhere
+	leaders map[rule]uint64  // -> id
+	ruling  uint64           // the group that has had a leader
+	log     map[uint64]entry // index -> what was applied there
+	newest  uint64           // index applied somewhere
+
+	changed  int64 // when a change of members was answered last
+	changing int   // changes of members that are not answered
+	renames  int
+	wiped    int64 // when a disk was wiped last
 }
+
+// rule is a term of a group.
+type rule struct{ group, term uint64 }
 
 type entry struct {
 	term uint64
@@ -62,7 +69,7 @@ func newWorld(t *testing.T, seed uint64) *world { return newWorldOf(t, seed, 4) 
 func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 	cryptotest.SetGlobalRandom(t, seed) // the engine draws its election timeouts there
 	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), leaders: map[uint64]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), leaders: map[rule]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
 	}
 	w.net = transport.NewNetwork[[]byte](rand.New(rand.NewPCG(seed, 2)), transport.Faults{DelayMin: 1, DelayMax: 5})
 	w.sessions = 7 + w.rng.IntN(8)
@@ -73,38 +80,49 @@ func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 	case 2:
 		members = 1
 	}
+	first := map[string]string{}
 	for i := range members + 2 {
-		n := &node{w: w, name: fmt.Sprintf("n%d", i+1), number: i, disk: wal.NewDisk(seed + uint64(i)<<32), member: i < members, joins: i >= members}
-		n.id = raft.MemberID(n.name)
+		n := &node{w: w, name: fmt.Sprintf("n%d", i+1), number: i, disk: newMemoryDisk(seed + uint64(i)<<32), member: i < members}
 		w.nodes = append(w.nodes, n)
+		if n.member {
+			first[n.name] = ""
+			n.peers = first
+		}
 	}
 	if clients > 0 && w.rng.IntN(2) == 0 {
 		w.prefer = w.nodes[w.rng.IntN(members)].name
 	}
-	for _, n := range w.nodes[:members] {
-		n.start()
-	}
 	t.Cleanup(w.end)
+	if clients > 0 && members > 1 {
+		w.misconfigure(w.nodes[:members])
+	}
+	for _, n := range w.nodes[:members] {
+		if n.restart == 0 {
+			n.start()
+		}
+	}
 	for i := range clients {
 		w.clients = append(w.clients, &client{w: w, number: i})
 	}
 	return w
 }
 
-func (w *world) peers() map[string]string {
-	peers := map[string]string{}
-	for _, name := range w.first {
-		peers[name] = ""
-	}
-	if w.first != nil {
-		return peers
-	}
-	for _, n := range w.nodes {
-		if n.number < len(w.nodes)-2 {
-			peers[n.name] = ""
+// misconfigure has some of the first nodes start late, or with other peers than the
+// others, until an operator sees it.
+func (w *world) misconfigure(nodes []*node) {
+	for _, n := range nodes {
+		switch w.rng.IntN(8) {
+		case 0:
+			n.restart = 1 + w.rng.Int64N(10*electionTime)
+		case 1:
+			w.count("other first members")
+			right := n.peers
+			n.peers = maps.Clone(right)
+			delete(n.peers, nodes[w.rng.IntN(len(nodes))].name)
+			n.peers[n.name] = ""
+			n.repair = func() { n.peers = right }
 		}
 	}
-	return peers
 }
 
 // end switches all machines off.
@@ -167,6 +185,8 @@ func (w *world) step() {
 	}
 	if !w.quiet {
 		w.disturb()
+	} else if w.now%electionTime == 0 {
+		w.wipeStray()
 	}
 }
 
@@ -194,7 +214,7 @@ func simulate(t *testing.T, seed uint64) (w *world, err error) {
 func (w *world) settled() bool {
 	leader := false
 	for _, n := range w.nodes {
-		if !n.member {
+		if !n.member || n.lost {
 			continue
 		}
 		if n.raft == nil {
@@ -221,7 +241,7 @@ func (w *world) isMember(n *node) bool {
 			continue
 		}
 		if s := l.core.Status(); s.Role == "leader" {
-			return slices.ContainsFunc(s.Members, func(m raft.MemberStatus) bool { return m.ID == n.id && !m.Removed })
+			return slices.ContainsFunc(s.Members, func(m raft.MemberStatus) bool { return m.ID == n.id && !m.Leaving })
 		}
 	}
 	return false
@@ -259,11 +279,14 @@ func (w *world) describe() (text string) {
 			text += fmt.Sprintf("\n%s down, member %t", n.name, n.member)
 			continue
 		}
-		s := n.core.Status()
-		text += fmt.Sprintf("\n%s %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
+		s := n.raft.StatusNow()
+		text += fmt.Sprintf("\n%s (id %d, group %x, lost %t, gone %t, joins %t, peers %v) %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, n.id, s.GroupID, n.lost, n.gone, n.joins, slices.Sorted(maps.Keys(n.peers)), s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
 	}
 	for _, c := range w.clients {
 		text += fmt.Sprintf("\nclient %d busy %t", c.number, c.busy())
+		if a := c.asked; a != nil {
+			text += fmt.Sprintf(" with %+v at %s, session %x, opens %t, deadline %d, tries %d, done %t", a.in, a.n.name, a.session, a.opens, a.deadline, a.tries, a.done)
+		}
 	}
 	return text
 }

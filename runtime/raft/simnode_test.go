@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"log/slog"
+	"maps"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -22,13 +23,17 @@ type node struct {
 	name    string
 	number  int
 	id      uint64
-	disk    *wal.Disk
+	disk    *memoryDisk
 	raft    *raft.Node
 	core    *raft.Core
 	machine *watched
-	member  bool // of the group, or on the way in
-	gone    bool // removed for good
+	member  bool   // of the group, or on the way in
+	gone    bool   // removed, and has ended
+	renamed string // its name from the next start on
+	lost    bool   // its disk was emptied, and it is not a member again yet
 	joins   bool
+	peers   map[string]string // that it is configured with
+	repair  func()            // sets right what is wrong with them, at the next start or in the end
 
 	loop, keeper *coroutine
 	running      *coroutine // of the two
@@ -74,13 +79,40 @@ func (c *coroutine) wait(until int64) bool {
 
 var simID = wal.Identity{Topology: "simulation", Group: "lists"}
 
-var walOptions wal.Options
-
 // identity is that of the node's log.
 func (n *node) identity() wal.Identity {
 	id := simID
 	id.Node = n.id
 	return id
+}
+
+// simDisk is the disk of a node, at whose calls it may crash.
+type simDisk struct {
+	*memoryDisk
+	n *node
+}
+
+func (d *simDisk) SetRecord(r raft.Record) error {
+	if err := d.n.pass(true); err != nil { // it is not there yet
+		return err
+	}
+	return errors.Join(d.memoryDisk.SetRecord(r), d.n.pass(false))
+}
+
+func (d *simDisk) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
+	if err := d.n.pass(true); err != nil {
+		return nil, wal.Stored{}, err
+	}
+	log, stored, err := d.memoryDisk.Open(id)
+	if err != nil && d.n.failing == nil {
+		d.n.w.fail("%s does not open its log: %v", d.n.name, err)
+	}
+	return &simLog{log, d.n}, stored, errors.Join(err, d.n.pass(false))
+}
+
+func (d *simDisk) RemoveLog() error {
+	d.n.w.count("unused log removed")
+	return errors.Join(d.memoryDisk.RemoveLog(), d.n.pass(false))
 }
 
 // snapshot is the node's newest.
@@ -90,12 +122,18 @@ var errCrashed = errors.New("crashed")
 
 // start opens the disk and makes the node that it holds.
 func (n *node) start() {
-	log, stored, err := n.disk.Open(n.identity(), walOptions)
-	if err != nil {
-		n.w.fail("%s does not open its log: %v", n.name, err)
-		return
-	}
 	n.starts++
+	if n.renamed != "" {
+		n.w.count("started under another name")
+		n.name, n.renamed = n.renamed, ""
+		if n.peers = maps.Clone(n.peers); n.peers[n.name] == "" {
+			n.peers[n.name] = ""
+		}
+	}
+	if n.repair != nil && n.starts > 1 {
+		n.repair()
+		n.repair = nil
+	}
 	n.machine = &watched{fsm.NewReplicated(listsDefinition, fsm.Options{Sessions: n.w.sessions}), n}
 	n.failing, n.ended = nil, nil
 	rng := n.w.rng
@@ -103,27 +141,30 @@ func (n *node) start() {
 	if n.w.tell != nil {
 		every, trailing, forward = 1<<20, 1, true
 	}
+	var err error
 	n.raft, err = raft.NewNode(raft.NodeConfig{
 		Core: raft.CoreConfig{
-			Name: n.name, Peers: n.w.peers(), Join: n.joins, Forward: forward, PendingMax: 64,
+			Name: n.name, Peers: n.peers, Join: n.joins, Forward: forward, PendingMax: 64,
 			SnapshotEvery: every, Trailing: trailing,
-			Nonce: n.id ^ n.starts<<32 | 1, Stored: stored,
+			Nonce:  raft.MemberID(n.name) ^ n.starts<<32 | 1,
 			Now:    func() int64 { return n.w.now + n.skew },
 			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
 		},
-		Prefer: n.w.prefer, Log: &simLog{log, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
+		Prefer: n.w.prefer, Topology: simID.Topology, GroupName: simID.Group, Disk: &simDisk{n.disk, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
 		Tick: tickTime * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		if n.failing == nil {
 			n.w.fail("%s starts: %v", n.name, err)
 		}
+		n.w.count("crash at the start")
 		n.raft = nil
 		n.disk.Crash()
 		n.restart = n.w.now + 1 + n.w.rng.Int64N(electionTime)
 		return
 	}
 	n.core = n.raft.Core()
+	n.id = n.core.ID()
 	n.loop, n.keeper = newCoroutine(n.runLoop), newCoroutine(n.runKeeper)
 	n.nextTick, n.asleep, n.busy = n.w.now+rng.Int64N(tickTime), 0, 0
 	n.w.note("start", n.name)
@@ -263,8 +304,9 @@ func (t *simTransport) Handle(_ uint64, receive func(from string, payloads [][]b
 	t.n.receive = receive
 }
 
-func (t *simTransport) SetPeer(string, string) {}
-func (t *simTransport) RemovePeer(string)      {}
+func (t *simTransport) PeerAddress(name string) (string, bool) { return name, true }
+func (t *simTransport) SetPeer(string, string)                 {}
+func (t *simTransport) RemovePeer(string)                      {}
 
 // crash ends the node, and loses what its disk had not synced.
 func (n *node) crash(why string) {
@@ -294,6 +336,8 @@ func (n *node) stop(err error) {
 	n.w.note("stop", n.name, err.Error())
 	if errors.Is(err, raft.ErrRemoved) {
 		n.gone, n.member = true, false
+	} else if errors.Is(err, raft.ErrLogLost) && n.lost {
+		n.w.count("lost log noticed")
 	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, raft.ErrConflict) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid)) {
 		n.w.fail("%s: %w", n.name, err)
 	}
@@ -308,16 +352,29 @@ func (n *node) look() {
 	if n.core == nil {
 		return
 	}
+	for _, m := range n.core.Status().Members {
+		if m.ID == n.id && m.Was == n.name && n.loop.until == 0 { // it is saved
+			n.renamed = m.Name
+		}
+	}
+	if n.lost && len(n.core.Status().Members) > 0 {
+		n.w.count("lost node is a member again")
+		n.lost = false
+	}
 	term, leads := n.core.Leads()
 	if !leads {
 		return
 	}
-	if other, ok := n.w.leaders[term]; ok && other != n.id {
-		n.w.fail("term %d has two leaders", term)
-	}
-	if _, ok := n.w.leaders[term]; !ok {
-		n.w.leaders[term] = n.id
-		n.w.count("leader")
+	w, at := n.w, rule{n.raft.GroupID(), term}
+	other, ok := w.leaders[at]
+	switch {
+	case ok && other != n.id:
+		w.fail("term %d has two leaders", term)
+	case !ok && w.ruling != 0 && w.ruling != at.group && w.tell == nil:
+		w.fail("two groups have leaders: %s", w.describe())
+	case !ok:
+		w.leaders[at], w.ruling = n.id, at.group
+		w.count("leader")
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
@@ -59,12 +58,8 @@ func newSized(t *testing.T) *sized {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, stored, err := wal.NewDisk(uint64(i)).Open(wal.Identity{Topology: "test", Group: "sum", Node: raft.MemberID(name)}, wal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		m, err := raft.New(raft.Config{
-			Topology: "test", Group: "sum", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Log: log, Stored: stored,
+			Topology: "test", Group: "sum", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Disk: newMemoryDisk(uint64(i)),
 			Forward: true, Logger: quiet,
 		}, fsm.Definition[sum, blob, struct{}]{Update: fsm.NoResult((*blob).Update), StateCodec: sumCodec, UpdateCodec: blobCodec})
 		if err := errors.Join(err, m.Start(t.Context(), nil)); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -30,12 +29,8 @@ func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = link.Close() })
-		log, stored, err := wal.NewDisk(uint64(i)).Open(wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID(name)}, wal.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		m, err := raft.New(raft.Config{
-			Topology: "test", Group: "lists", Node: name, Peers: peers, Transport: link, Log: log, Stored: stored, Forward: true,
+			Topology: "test", Group: "lists", Node: name, Peers: peers, Transport: link, Disk: newMemoryDisk(uint64(i)), Forward: true,
 		}, d)
 		if err == nil {
 			err = m.Start(t.Context(), nil)

@@ -1,53 +1,52 @@
 package raft
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
-var errSnapshot = errors.New("raft: a snapshot is damaged")
-
-// appendSnapshotHead writes what stands before the state machine's bytes in the
-// data of a snapshot: who the members are, behind the length of that.
-func appendSnapshotHead(b []byte, list []Member) []byte {
-	return protowire.AppendBytes(b, appendMembers(nil, list))
-}
-
-// readSnapshot finds the parts of a snapshot's data.
-func readSnapshot(b []byte) (list []Member, machine []byte, err error) {
-	head, n := protowire.ConsumeBytes(b)
-	if n < 0 {
-		return nil, nil, errSnapshot
-	}
-	list, err = readMembers(head)
-	return list, b[n:], err
-}
-
-// BootstrapState is the hard state that belongs to the snapshot of Bootstrap.
+// BootstrapState is the hard state that belongs to a group's first snapshot.
 func BootstrapState() *pb.HardState {
 	return &pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(1))}
 }
 
-// Bootstrap is the snapshot that the log of each member of a new group begins
-// with. state is the state machine's own snapshot of its beginning. All members
-// must be given the same peers and state.
-func Bootstrap(peers map[string]string, state []byte) (*pb.Snapshot, error) {
-	m, err := makeMembers(peers)
-	if err != nil {
-		return nil, err
+// bootstrapIndex is that of a group's first snapshot, which has no entries behind it.
+const bootstrapIndex = 1
+
+// Bootstrap is the snapshot that a group begins with. first are its members, salt is
+// drawn at random, and state is the state machine's own snapshot of its beginning,
+// which is the same on all members.
+func Bootstrap(first []Member, salt, state []byte) (_ *pb.Snapshot, groupID uint64, err error) {
+	if err := checkFirst(first); err != nil {
+		return nil, 0, err
 	}
+	h := head{members: first, groupID: hashGroup(first, salt), salt: salt}
 	conf := &pb.ConfState{}
-	for id := range m {
-		conf.Voters = append(conf.Voters, id)
+	for _, m := range first {
+		conf.Voters = append(conf.Voters, m.ID)
 	}
 	slices.Sort(conf.Voters)
 	return &pb.Snapshot{
-		Data:     append(appendSnapshotHead(nil, m.list()), state...),
-		Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: conf},
-	}, nil
+		Data:     append(appendHead(nil, h), state...),
+		Metadata: &pb.SnapshotMetadata{Index: new(uint64(bootstrapIndex)), Term: new(uint64(1)), ConfState: conf},
+	}, h.groupID, nil
+}
+
+// checkFirst checks the first members of a group.
+func checkFirst(list []Member) error {
+	seen := map[any]bool{}
+	for _, m := range list {
+		if m.Name == "" || m.ID == 0 || seen[m.Name] || seen[m.ID] {
+			return fmt.Errorf("raft: the first member %q, id %x: name and id must be set, and no two the same", m.Name, m.ID)
+		}
+		seen[m.Name], seen[m.ID] = true, true
+	}
+	if len(list) == 0 || len(list) > membersMax {
+		return fmt.Errorf("raft: %d first members, want 1 to %d", len(list), membersMax)
+	}
+	return nil
 }
 
 // SnapshotMachine is the state machine's part of a snapshot.

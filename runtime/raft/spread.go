@@ -56,7 +56,7 @@ func (n *Node) spread() {
 func (n *Node) preferred() (m Member, ok bool) {
 	var voters []Member
 	for _, m := range n.core.members {
-		if !m.Learner && !m.Removed {
+		if !m.Learner && !m.Leaving {
 			voters = append(voters, m)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -18,7 +17,7 @@ import (
 type instances struct {
 	*testing.T
 	links map[string]transport.Transport
-	disks map[string]*wal.Disk
+	disks map[string]*memoryDisk
 	nodes map[string][]*machine // by name; nil: is stopped
 }
 
@@ -27,7 +26,7 @@ const instancesNumber = 16
 var instancePeers = map[string]string{"n1": "a", "n2": "b", "n3": "c"}
 
 func startInstances(t *testing.T) *instances {
-	in := &instances{T: t, links: map[string]transport.Transport{}, disks: map[string]*wal.Disk{}, nodes: map[string][]*machine{}}
+	in := &instances{T: t, links: map[string]transport.Transport{}, disks: map[string]*memoryDisk{}, nodes: map[string][]*machine{}}
 	network := transport.NewMemory(transport.MemoryOptions{})
 	for _, name := range slices.Sorted(maps.Keys(instancePeers)) {
 		link, err := network.Join(name)
@@ -46,16 +45,11 @@ func (in *instances) start(node string) {
 	for i := range instancesNumber {
 		where := fmt.Sprint(node, "/", i)
 		if in.disks[where] == nil {
-			in.disks[where] = wal.NewDisk(uint64(len(in.disks)))
+			in.disks[where] = newMemoryDisk(uint64(len(in.disks)))
 		}
 		c := raft.Config{
 			Topology: "test", Group: "lists", Instance: i, Instances: instancesNumber, Node: node, Peers: instancePeers,
-			Transport: in.links[node], Forward: true, Logger: slog.New(slog.DiscardHandler),
-		}
-		var err error
-		c.Log, c.Stored, err = in.disks[where].Open(wal.Identity{Topology: "test", Group: where, Node: raft.MemberID(node)}, wal.Options{})
-		if err != nil {
-			in.Fatal(err)
+			Transport: in.links[node], Forward: true, Disk: in.disks[where], Logger: slog.New(slog.DiscardHandler),
 		}
 		m, err := raft.New(c, listsDefinition)
 		if err == nil {

@@ -12,7 +12,8 @@ import (
 type Status struct {
 	Node     string
 	ID       uint64
-	Role     string // "leader", "follower", "candidate", "pre-candidate", "learner"; "stopped" when the node has ended
+	GroupID  uint64 // identity of the group; 0: the node is not a member of one yet
+	Role     string // "leader", "follower", "candidate", "pre-candidate", "learner"; before those "founding" or "joining"; "stopped" when the node has ended
 	Leader   string // as far as this node knows; "": none
 	Term     uint64
 	Commit   uint64        // index up to which a majority has the log
@@ -21,6 +22,7 @@ type Status struct {
 	Last     uint64        // index of the newest
 	Snapshot uint64        // index of the last snapshot
 	Pending  int           // proposals of this node that wait for an answer
+	Foreign  uint64        // messages of other groups that were refused
 	Age      time.Duration // since the node has told this: more than a heartbeat where its disk hangs
 	Members  []MemberStatus
 
@@ -39,7 +41,7 @@ type MemberStatus struct {
 func (c *Core) Status() Status {
 	b := c.node.BasicStatus()
 	s := Status{
-		Node: c.config.Name, ID: c.id, Leader: c.members[b.Lead].Name, Term: b.GetTerm(), Commit: b.GetCommit(),
+		Node: c.config.Name, ID: c.id, GroupID: c.groupID, Leader: c.members[b.Lead].Name, Term: b.GetTerm(), Commit: b.GetCommit(),
 		Applied: c.applied, First: c.memory.first + 1, Last: c.memory.last(),
 		Snapshot: c.SnapshotIndex(),
 	}
@@ -63,9 +65,7 @@ func (c *Core) Status() Status {
 	progress := c.node.Status().Progress
 	for _, m := range c.members {
 		p := progress[m.ID]
-		if !m.Removed { // the address in force, as in Node.learnPeers
-			m.Address = cmp.Or(c.config.Peers[m.Name], m.Address)
-		}
+		m.Address = c.address(m)
 		s.Members = append(s.Members, MemberStatus{Member: m, Match: p.Match, Active: p.RecentActive || m.ID == c.id})
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
@@ -79,6 +79,16 @@ func (c *Core) waiting() int {
 	return c.pending.len() + len(c.foreign.list)
 }
 
+// address is where this node reaches a member: where the group was told to by a change,
+// else as the node was told when it started, since addresses change, else as the group
+// was told when the member was added.
+func (c *Core) address(m Member) string {
+	if m.Moved {
+		return m.Address
+	}
+	return cmp.Or(c.config.Peers[m.Name], c.config.Peers[m.Was], m.Address)
+}
+
 // Leads is the term, and whether the node takes itself for its leader.
 func (c *Core) Leads() (term uint64, leads bool) {
 	b := c.node.BasicStatus()
@@ -90,15 +100,19 @@ func (n *Node) publish() {
 	b := n.core.node.BasicStatus()
 	old := n.status.Load()
 	ended := n.core.err != nil
-	if old != nil && old.Term == b.GetTerm() && old.Leader == n.core.members[b.Lead].Name && (old.Role == "leader") == (b.RaftState == raft.StateLeader) && !ended {
+	if old != nil && old.Term == b.GetTerm() && old.Leader == n.core.members[b.Lead].Name && (old.Role == "leader") == (b.RaftState == raft.StateLeader) &&
+		old.GroupID == n.core.groupID && !ended {
 		return
 	}
 	n.status.Store(n.tell())
 }
 
-// tell is the status now, on the node's loop.
+// tell is the status now, on the node's loop. It allocates.
 func (n *Node) tell() *Status {
 	s := n.core.Status()
-	s.Applied, s.at = n.keeper.applied.Load(), time.Now()
+	s.Applied, s.Foreign, s.at = n.keeper.applied.Load(), n.foreigners, time.Now()
+	if s.Role != "stopped" {
+		s.Role = cmp.Or(n.phase(), s.Role)
+	}
 	return &s
 }

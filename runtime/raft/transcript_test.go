@@ -3,6 +3,7 @@ package raft_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/internal/story"
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -30,10 +30,13 @@ func TestTranscripts(t *testing.T) {
 
 // transcript is a group in a story. Its lines are
 //
-//	nodes NAME...            the first members, all started
-//	group NAME...            likewise, and the first one leads; of all that nothing is told
+//	fresh NAME...            the first members, all started
+//	nodes NAME...            likewise, and they have founded their group, of which nothing is told
+//	group NAME...            likewise, and the first one leads
 //	spare NAME...            nodes that are not members, not started
+//	forget-flag NAME         it is not told to join
 //	start|crash|wipe NAME    a crash loses what is not synced, wipe all that the disk holds
+//	stray NAME               a node of another group takes its place
 //	campaign NAME            it would like to lead
 //	tick NAME [N]            N heartbeats pass for it
 //	step [N]                 what is on its way arrives, and is worked on, N times
@@ -50,6 +53,7 @@ func TestTranscripts(t *testing.T) {
 type transcript struct {
 	t     *testing.T
 	w     *world
+	peers map[string]string // the first members
 	told  []string
 	quiet bool
 }
@@ -58,10 +62,10 @@ func newTranscript(t *testing.T) *transcript {
 	cryptotest.SetGlobalRandom(t, 1)
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(1, 1)), quiet: true, sessions: 10,
-		leaders: map[uint64]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
+		leaders: map[rule]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
 	}
 	w.net = transport.NewNetwork[[]byte](rand.New(rand.NewPCG(1, 2)), transport.Faults{DelayMin: 1, DelayMax: 1})
-	c := &transcript{t: t, w: w}
+	c := &transcript{t: t, w: w, peers: map[string]string{}}
 	w.tell = c.tell
 	t.Cleanup(w.end)
 	return c
@@ -87,8 +91,13 @@ func (c *transcript) line(words []string) (told []string, err error) {
 
 func (c *transcript) do(verb string, words []string) error {
 	switch verb {
-	case "nodes", "spare":
-		c.nodes(words, verb == "nodes")
+	case "fresh", "spare":
+		c.nodes(words, verb == "fresh")
+		return nil
+	case "nodes":
+		c.quiet = true
+		c.nodes(words, true)
+		c.settle()
 		return nil
 	case "group":
 		c.group(words)
@@ -113,6 +122,9 @@ func (c *transcript) do(verb string, words []string) error {
 	switch verb {
 	case "start":
 		n.start()
+		return nil
+	case "forget-flag":
+		n.joins = false
 		return nil
 	case "isolate":
 		c.w.net.Isolate(n.number)
@@ -142,7 +154,17 @@ func (c *transcript) ask(n *node, verb string, words []string) error {
 		n.crash(verb)
 		n.restart = 0
 		if verb == "wipe" {
-			n.disk = wal.NewDisk(uint64(100 + n.number))
+			n.disk = newMemoryDisk(uint64(100 + n.number))
+			n.identify()
+		}
+	case "stray":
+		n.crash(verb)
+		n.restart, n.disk, n.peers = 0, newMemoryDisk(7), map[string]string{n.name: ""}
+		n.identify()
+		n.start()
+		for range 3 * electionTime / tickTime { // nobody tells it of the others
+			n.ticks = true
+			n.run()
 		}
 	case "campaign":
 		do(verb, (*raft.Core).Campaign)
@@ -223,16 +245,32 @@ func (c *transcript) node(name string) *node {
 
 func (c *transcript) nodes(names []string, first bool) {
 	for _, name := range names {
-		n := &node{w: c.w, name: name, number: len(c.w.nodes), disk: wal.NewDisk(uint64(len(c.w.nodes))), member: true, joins: !first}
-		n.id = raft.MemberID(name)
+		n := &node{w: c.w, name: name, number: len(c.w.nodes), disk: newMemoryDisk(uint64(len(c.w.nodes))), member: true, joins: !first, peers: c.peers}
 		c.w.nodes = append(c.w.nodes, n)
+		n.identify()
 		if first {
-			c.w.first = append(c.w.first, name)
+			c.peers[name] = ""
+		} else {
+			n.peers = maps.Clone(c.peers)
+			n.peers[name] = ""
 		}
 	}
+	if !first {
+		return
+	}
 	for _, n := range c.w.nodes {
-		if first && n.raft == nil {
+		if n.raft == nil {
 			n.start()
+		}
+	}
+}
+
+// identify gives a disk an id, so that stories do not depend on random ones.
+func (n *node) identify() {
+	n.disk.record = raft.Record{Topology: simID.Topology, Group: simID.Group, Name: n.name, ID: uint64(n.number + 1)}
+	for _, o := range n.w.nodes {
+		if n.starts > 0 || o != n && o.disk.record.ID == n.disk.record.ID {
+			n.disk.record.ID = 100 + uint64(n.number)
 		}
 	}
 }
@@ -241,6 +279,7 @@ func (c *transcript) nodes(names []string, first bool) {
 func (c *transcript) group(names []string) {
 	c.quiet = true
 	c.nodes(names, true)
+	c.settle()
 	for _, n := range c.w.nodes {
 		for range electionTime / tickTime { // before, it would not vote
 			n.ticks = true
@@ -320,33 +359,38 @@ func (w *world) saysMessage(from, to string, payload []byte) {
 	if w.tell == nil {
 		return
 	}
+	body, of, err := raft.Payload(payload)
+	if err == nil && !of {
+		w.tell("%s->%s %s", from, to, raft.Describe(payload))
+		return
+	}
 	m := new(pb.Message)
-	if err := proto.Unmarshal(payload, m); err != nil {
+	if err := errors.Join(err, proto.Unmarshal(body, m)); err != nil {
 		w.fail("a message: %v", err)
 		return
 	}
-	text := fmt.Sprintf("%s->%s %s term %d", from, to, strings.TrimPrefix(m.GetType().String(), "Msg"), m.GetTerm())
+	line := fmt.Sprintf("%s->%s %s term %d", from, to, strings.TrimPrefix(m.GetType().String(), "Msg"), m.GetTerm())
 	switch m.GetType() {
 	case pb.MsgApp, pb.MsgVote, pb.MsgPreVote:
-		text += fmt.Sprintf(", behind %d/%d", m.GetLogTerm(), m.GetIndex())
+		line += fmt.Sprintf(", behind %d/%d", m.GetLogTerm(), m.GetIndex())
 	case pb.MsgAppResp, pb.MsgReadIndexResp:
-		text += fmt.Sprintf(", index %d", m.GetIndex())
+		line += fmt.Sprintf(", index %d", m.GetIndex())
 	case pb.MsgSnap:
-		text += fmt.Sprintf(", snapshot %d", m.GetSnapshot().GetMetadata().GetIndex())
+		line += fmt.Sprintf(", snapshot %d", m.GetSnapshot().GetMetadata().GetIndex())
 	}
 	if n := len(m.Entries); n > 0 && m.GetType() == pb.MsgApp {
-		text += fmt.Sprintf(", entries %d..%d", m.Entries[0].GetIndex(), m.Entries[n-1].GetIndex())
+		line += fmt.Sprintf(", entries %d..%d", m.Entries[0].GetIndex(), m.Entries[n-1].GetIndex())
 	}
 	if m.GetType() == pb.MsgApp || m.GetType() == pb.MsgHeartbeat {
-		text += fmt.Sprintf(", committed %d", m.GetCommit())
+		line += fmt.Sprintf(", committed %d", m.GetCommit())
 	}
 	if m.GetReject() {
-		text += ", refused"
+		line += ", refused"
 		if m.GetType() == pb.MsgAppResp {
-			text += fmt.Sprintf(", try behind %d/%d", m.GetLogTerm(), m.GetRejectHint())
+			line += fmt.Sprintf(", try behind %d/%d", m.GetLogTerm(), m.GetRejectHint())
 		}
 	}
-	w.tell("%s", text)
+	w.tell("%s", line)
 }
 
 func (w *world) saysSave(n *node, s *pb.HardState, e []*pb.Entry, sync bool) {

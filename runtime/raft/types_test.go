@@ -3,6 +3,7 @@ package raft_test
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -68,11 +69,15 @@ func TestTypesOfALog(t *testing.T) {
 // that does not know all of it; the others go on.
 func TestTypesOfAGroup(t *testing.T) {
 	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1]} // n3 is added
 	dir := t.TempDir()
 	start := func(name string, d fsm.Definition[stack, move, int64]) (*stackMachine, error) {
+		all := maps.Clone(peers)
+		if name == "n3" {
+			all[name] = addresses[2]
+		}
 		m, err := raft.New(raft.Config{
-			Node: name, Peers: peers, Dir: dir, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler),
+			Node: name, Peers: all, Dir: dir, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler),
 			Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true,
 		}, d)
 		if err == nil {
@@ -100,12 +105,24 @@ func TestTypesOfAGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	added := false
+	add := func() {
+		t.Helper()
+		for i := 0; !added; i++ {
+			m := []*stackMachine{n1, n2}[i%2]
+			err := m.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: "n3", Address: addresses[2]})
+			if added = err == nil; !added && !errors.Is(err, fsm.ErrNotLeader) {
+				t.Fatal(err)
+			}
+		}
+	}
 	for what, d := range map[string]fsm.Definition[stack, move, int64]{
 		"an older program": of(),
 		"another type":     of("Push int64", "Push string"),
 	} {
 		m, err := start("n3", d)
 		if err == nil { // its log was empty
+			add()
 			if _, err = m.Propose(t.Context(), move{push: 1}); err == nil {
 				t.Fatalf("%s takes a proposal", what)
 			}

@@ -49,6 +49,7 @@ type Identity struct {
 	Group    string
 	Node     uint64
 	Name     string // of the node, for people: logs are told apart by the others
+	GroupID  uint64 // tells the group from others of its name; 0 in logs from before there was one. Asked for, 0 is any
 }
 
 func (id Identity) String() string {
@@ -156,6 +157,9 @@ type IdentityError struct {
 }
 
 func (e *IdentityError) Error() string {
+	if got, want := e.Got, e.Want; got.Group == want.Group && got.Topology == want.Topology && got.Node == want.Node {
+		return fmt.Sprintf("wal: %s is the log of %v in the group with identity %016x, not %016x", e.Dir, e.Got, got.GroupID, want.GroupID)
+	}
 	if e.Got.Group != e.Want.Group || e.Got.Topology != e.Want.Topology {
 		return fmt.Sprintf("wal: %s is the log of %v, not of %v", e.Dir, e.Got, e.Want)
 	}

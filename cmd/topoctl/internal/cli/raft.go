@@ -69,7 +69,8 @@ from whoever reaches it.`,
 	flags.StringVar(&n.Key, "key", "", "its key")
 	flags.StringVar(&n.CA, "ca", "", "the authorities that sign certificates of nodes")
 	flags.DurationVar(&n.Timeout, "timeout", n.Timeout, "how long to wait")
-	cmd.AddCommand(newRaftStatus(chosen, &n), newRaftMembers(chosen, &n), newRaftTransfer(chosen, &n), newRaftSnapshot(chosen, &n))
+	cmd.AddCommand(newRaftStatus(chosen, &n), newRaftMembers(chosen, &n), newRaftTransfer(chosen, &n), newRaftSnapshot(chosen, &n), newRaftAdd(chosen, &n))
+	cmd.AddCommand(newRaftChanges(chosen, &n)...)
 	return cmd
 }
 
@@ -210,7 +211,8 @@ func (n *Node) leader(ctx context.Context) (Node, error) {
 	return other, fmt.Errorf("%s: node %s knows no leader now; there is none without a majority", oneLine(n.Addr), oneLine(g.Node))
 }
 
-// order has the leader do something.
+// order has the leader do something. A change waits for the leader as long as the
+// command may take.
 func (n *Node) order(ctx context.Context, c raft.Command) (group string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()

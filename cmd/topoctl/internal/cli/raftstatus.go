@@ -71,6 +71,7 @@ func (r RaftStatus) run(ctx context.Context, s Streams) error {
 // groupObject is a group in json.
 type groupObject struct {
 	Group    string         `json:"group"`
+	Identity *string        `json:"identity"` // of the group; null: the node is not a member yet
 	Node     string         `json:"node"`
 	Role     string         `json:"role"`
 	Leader   *string        `json:"leader"` // null: none is known
@@ -87,7 +88,7 @@ type groupObject struct {
 // memberObject is a member in json.
 type memberObject struct {
 	Name    string  `json:"name"`
-	ID      string  `json:"id"` // a number that a double does not hold
+	ID      string  `json:"id"` // hexadecimal, as logs have it
 	Address string  `json:"address"`
 	Kind    string  `json:"kind"`
 	Match   *uint64 `json:"match"`  // null: only the leader knows
@@ -102,9 +103,12 @@ func newGroupObject(g raft.GroupStatus) groupObject {
 	if g.Leader != "" {
 		o.Leader = &g.Leader
 	}
+	if g.GroupID != 0 {
+		o.Identity = new(fmt.Sprintf("%016x", g.GroupID))
+	}
 	for _, m := range g.Members {
-		object := memberObject{Name: m.Name, ID: strconv.FormatUint(m.ID, 10), Address: m.Address, Kind: kindOf(m)}
-		if g.Role == "leader" && !m.Removed {
+		object := memberObject{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Address: m.Address, Kind: kindOf(m)}
+		if g.Role == "leader" && !m.Leaving {
 			object.Match, object.Active = &m.Match, &m.Active
 		}
 		o.Members = append(o.Members, object)
@@ -115,8 +119,8 @@ func newGroupObject(g raft.GroupStatus) groupObject {
 // kindOf says what a member is.
 func kindOf(m raft.MemberStatus) string {
 	switch {
-	case m.Removed:
-		return "removed"
+	case m.Leaving:
+		return "leaving"
 	case m.Learner:
 		return "learner"
 	}

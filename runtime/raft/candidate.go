@@ -1,0 +1,187 @@
+package raft
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// candidates are nodes that are to be members, who are asked for their ids before the
+// change is made: so one that does not run cannot be added, and an id is never told by
+// people.
+type candidates struct {
+	changes []Change
+	w       Waiter
+	begin   func() bool // reports whether whoever asked for the change still waits
+	number  uint64      // of the questions
+	askAt   int64       // tick of the next
+}
+
+// waiting says for whom a change waits; "": for no one.
+func (c *candidates) waiting() string {
+	for _, o := range c.changes {
+		if o.adds() && o.ID == 0 {
+			return fmt.Sprintf("%s (%s)", o.Name, o.Address)
+		}
+	}
+	return ""
+}
+
+// changeMembers asks for changes of the members, first the new ones for their ids. begin
+// is called before the change is proposed; where it returns false it is not.
+func (n *Node) changeMembers(changes []Change, begin func() bool, w Waiter) {
+	c := &candidates{changes: append([]Change(nil), changes...), w: w, begin: begin, number: nonce()}
+	if err := n.askCandidates(c); err != nil {
+		w.Done(fsm.Applied{Err: err})
+	}
+}
+
+func (n *Node) askCandidates(c *candidates) error {
+	if n.candidates != nil {
+		return errOtherChange
+	}
+	if c.waiting() == "" {
+		n.proposeChange(c)
+		return nil
+	}
+	if err := n.core.mayChange(); err != nil {
+		return err
+	}
+	planned := slices.Clone(c.changes)
+	for i := range planned {
+		planned[i].ID = newID() // as if it were known
+	}
+	if _, err := n.core.members.plan(planned); err != nil {
+		return err
+	}
+	if n.config.Transport == nil {
+		return fmt.Errorf("%w: this node is alone on its disk, and reaches no others", ErrMembers)
+	}
+	n.candidates = c
+	for _, o := range c.changes {
+		if o.adds() && o.Address != "" {
+			n.setPeer(o.Name, n.address(o.Name, o.Address))
+		}
+	}
+	n.watchCandidates()
+	return nil
+}
+
+// watchCandidates asks those who have not answered, at each tick that is due.
+func (n *Node) watchCandidates() {
+	c := n.candidates
+	if c == nil {
+		return
+	}
+	if _, leads := n.core.Leads(); !leads {
+		n.dropCandidates(&fsm.NotLeader{Leader: n.core.members[n.core.leader].Name})
+		return
+	}
+	if n.ticks < c.askAt {
+		return
+	}
+	c.askAt = n.ticks + max(1, int64(n.core.config.ElectionTicks)/4)
+	for _, o := range c.changes {
+		if o.adds() && o.ID == 0 {
+			n.introduce(o.Name, 0, c.number)
+		}
+	}
+}
+
+// candidate takes the answer of a node that is to be a member.
+func (n *Node) candidate(m *incoming) error {
+	c := n.candidates
+	if c == nil || m.introduction.answers != c.number {
+		return nil
+	}
+	for i := range c.changes {
+		o := &c.changes[i]
+		if !o.adds() || o.Name != m.name || o.ID != 0 {
+			continue
+		}
+		switch m.groupID {
+		case 0:
+			o.ID = m.id
+		case n.core.groupID:
+			n.dropCandidates(fmt.Errorf("%w: %s was a member of this group before, and has its old log. Stop it, empty its folder, start it, and add it again", ErrMembers, o.Name))
+			return nil
+		default:
+			n.dropCandidates(fmt.Errorf("%w: %s belongs to another group, with identity %s. If that is wrong, stop it, empty its folder, start it, and add it again", ErrMembers, o.Name, groupText(m.groupID)))
+			return nil
+		}
+	}
+	if c.waiting() == "" {
+		n.candidates = nil
+		n.proposeChange(c)
+	}
+	return nil
+}
+
+// proposeChange has the core make the change.
+func (n *Node) proposeChange(c *candidates) {
+	if !c.begin() {
+		return
+	}
+	if err := n.core.ChangeMembers(c.changes, c.w); err != nil {
+		c.w.Done(fsm.Applied{Err: err})
+	}
+}
+
+// dropCandidates ends the change that waits for them.
+func (n *Node) dropCandidates(err error) {
+	c := n.candidates
+	n.candidates = nil
+	n.learnPeers(n.core.members.list())
+	c.w.Done(fsm.Applied{Err: err})
+}
+
+// changeCall is a change that a goroutine waits for.
+type changeCall struct {
+	call
+	begun atomic.Int32
+}
+
+const (
+	changeWaits int32 = iota // for the ids of new members: nothing is proposed
+	changeBegun
+	changeLeft // whoever asked for it has gone
+)
+
+// ChangeMembers changes who belongs to the group. It waits, as long as ctx lives, until
+// new members say who they are, and until the change is made.
+func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
+	c := &changeCall{call: call{answer: make(chan struct{}, 1)}}
+	if err := n.put(func(b *inbox) {
+		b.calls = append(b.calls, func(*Core) { n.changeMembers(changes, c.begin, c) })
+	}); err != nil {
+		return err
+	}
+	select {
+	case <-c.answer:
+		return c.a.Err
+	case <-ctx.Done():
+	}
+	_ = n.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { n.abandonChange(c) }) })
+	if !c.begun.CompareAndSwap(changeWaits, changeLeft) {
+		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
+	}
+	what := "it was not proposed yet"
+	if o := (&candidates{changes: changes}).waiting(); o != "" {
+		what = o + " has not said who it is; is it running, with some members among its peers?"
+	}
+	return fmt.Errorf("%w: %s %w", ErrMembers, what, ctx.Err())
+}
+
+// abandonChange forgets who waits for a change.
+func (n *Node) abandonChange(w Waiter) {
+	if c := n.candidates; c != nil && c.w == w {
+		n.candidates = nil
+		n.learnPeers(n.core.members.list())
+	}
+	n.core.AbandonChange(w)
+}
+
+func (c *changeCall) begin() bool { return c.begun.CompareAndSwap(changeWaits, changeBegun) }

@@ -1,0 +1,232 @@
+package raft_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// changed has a leader make changes, and waits for the answer.
+func (w *world) changedBy(leader *node, changes ...raft.Change) error {
+	w.t.Helper()
+	r := leader.change(changes...)
+	w.until("change", func() bool { return r.done })
+	return r.Err
+}
+
+// refused holds an error against what it is to say.
+func refused(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if !errors.Is(err, raft.ErrMembers) || !fsm.OutcomeKnown(err) {
+		t.Errorf("it ends with %v", err)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q: %v", part, err)
+		}
+	}
+}
+
+// TestAPromotionThatWouldBlock is that of a learner that has stopped, or lacks much. The
+// group would wait for it.
+func TestAPromotionThatWouldBlock(t *testing.T) {
+	w := calmWorld(t, 81)
+	leader := w.leader()
+	spare := w.nodes[3]
+	spare.join()
+	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("log at the learner", func() bool { return len(spare.core.Status().Members) == 4 })
+	spare.crash("crash")
+	spare.restart = 0
+	w.pass(2 * electionTime)
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "nothing is heard of "+spare.name, "--force")
+
+	var last *reply
+	for i := range uint64(1100) { // more than it may lack
+		last = leader.propose(3 + i)
+		w.step()
+	}
+	w.until("answer", func() bool { return last.done })
+	spare.start()
+	for r := (*reply)(nil); ; w.step() { // heard of, and not up to date
+		if r == nil || r.done && strings.Contains(r.Err.Error(), "nothing is heard") {
+			r = leader.change(raft.Change{Kind: raft.Promote, Name: spare.name})
+		}
+		if r.done && !strings.Contains(fmt.Sprint(r.Err), "nothing is heard") {
+			refused(t, r.Err, spare.name+" lacks ", "--force")
+			break
+		}
+	}
+	w.until("log at the learner", func() bool { return spare.machine.Applied() == leader.machine.Applied() })
+	if err := w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestARemovalThatWouldBlock is that of a member that runs, while another does not. What
+// is down can be removed.
+func TestARemovalThatWouldBlock(t *testing.T) {
+	w := calmWorld(t, 82)
+	leader := w.leader()
+	down, runs := w.others(leader)[0], w.others(leader)[1]
+	down.crash("crash")
+	down.restart = 0
+	w.pass(2 * electionTime)
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "afterwards 2 of 2 voters would be needed", "nothing is heard of "+down.name)
+	w.appended(leader, 1)
+	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: down.name}); err != nil {
+		t.Error(err)
+	}
+	w.appended(leader, 2)
+}
+
+// TestAForcedChange is made, whatever comes of it.
+func TestAForcedChange(t *testing.T) {
+	w := calmWorld(t, 83)
+	leader := w.leader()
+	down, runs := w.others(leader)[0], w.others(leader)[1]
+	down.crash("crash")
+	down.restart = 0
+	w.pass(2 * electionTime)
+	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	r := leader.propose(1)
+	w.pass(20 * electionTime)
+	if r.done && r.Err == nil {
+		t.Error("the group goes on without a majority")
+	}
+	down.start()
+	w.appended(w.another(runs), 2)
+}
+
+// TestANodeThatDoesNotRun cannot be added: the change waits for it.
+func TestANodeThatDoesNotRun(t *testing.T) {
+	w := calmWorld(t, 84)
+	leader := w.leader()
+	spare := w.nodes[3]
+	r := leader.change(raft.Change{Kind: raft.AddVoter, Name: spare.name})
+	w.pass(20 * electionTime)
+	if r.done {
+		t.Fatalf("it ends with %v", r.Err)
+	}
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddVoter, Name: w.nodes[4].name}), "another change")
+	leader.raft.AbandonChange(r)
+	w.step()
+	r = leader.change(raft.Change{Kind: raft.AddVoter, Name: spare.name})
+	w.pass(electionTime)
+	spare.join()
+	w.until("change", func() bool { return r.done })
+	if r.Err != nil {
+		t.Error(r.Err)
+	}
+	w.appended(leader, 1)
+}
+
+// TestANodeWithALog is not added: it was a member, or is one of another group.
+func TestANodeWithALog(t *testing.T) {
+	w := calmWorld(t, 85)
+	leader := w.leader()
+	gone := w.others(leader)[0]
+	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: gone.name}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: gone.name}), "was a member of this group before", "empty its folder")
+	w.until("end of who was removed", func() bool { return gone.gone })
+
+	w.ruling = 0 // the other group is on purpose
+	other := w.nodes[3]
+	other.member, other.peers = true, map[string]string{other.name: ""}
+	other.start()
+	w.until("a group of its own", func() bool { return other.raft.GroupID() != 0 })
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: other.name}), "belongs to another group", fmt.Sprintf("%016x", other.raft.GroupID()))
+}
+
+// TestNamesAreUsedAgain more often than a group may have members.
+func TestNamesAreUsedAgain(t *testing.T) {
+	w := calmWorld(t, 86)
+	leader := w.leader()
+	spare := w.nodes[3]
+	for i := range uint64(100) {
+		spare.disk, spare.gone = newMemoryDisk(i), false
+		spare.join()
+		for _, kind := range []raft.ChangeKind{raft.AddVoter, raft.Remove} {
+			if err := w.changedBy(leader, raft.Change{Kind: kind, Name: spare.name}); err != nil {
+				t.Fatalf("round %d, change %d: %v", i, kind, err)
+			}
+		}
+		w.until("end of who was removed", func() bool { return spare.gone })
+	}
+	w.appended(leader, 1)
+	if members := leader.core.Status().Members; len(members) != 3 {
+		t.Errorf("%d members: %v", len(members), members)
+	}
+}
+
+// TestTooManyMembers are refused.
+func TestTooManyMembers(t *testing.T) {
+	w := calmWorld(t, 87)
+	leader := w.leader()
+	var list []raft.Change
+	for i := range 61 {
+		list = append(list, raft.Change{Kind: raft.AddLearner, Name: fmt.Sprintf("m%d", i), ID: uint64(1000 + i)})
+	}
+	if err := w.changedBy(leader, list...); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(10 * electionTime)
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: "one more", ID: 999}), "at most 64 members")
+}
+
+// TestAnotherName is given to a member, which keeps its place under the one that it had
+// until it is started again.
+func TestAnotherName(t *testing.T) {
+	w := calmWorld(t, 88)
+	for _, renamed := range []*node{w.others(w.leader())[0], w.leader()} {
+		leader, was := w.leader(), renamed.name
+		refused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: w.others(renamed)[0].name}), "is a member")
+		if err := w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: was + "x"}); err != nil {
+			t.Fatal(err)
+		}
+		w.until("all know it", func() bool {
+			for _, n := range w.nodes[:3] {
+				if !strings.Contains(fmt.Sprint(n.core.Status().Members), was+"x") {
+					return false
+				}
+			}
+			return true
+		})
+		w.appended(leader, 1)
+		w.pass(10 * electionTime)
+		if now := w.leader(); now != leader {
+			t.Errorf("%s leads in place of %s", now.name, leader.name)
+		}
+		renamed.crash("crash")
+		renamed.name, renamed.restart = was+"x", 0
+		renamed.start()
+		w.until("a leader", func() bool { return w.leader() != nil })
+		w.appended(w.leader(), 2)
+		w.until("all applied", func() bool { return renamed.machine.Applied() == w.newest })
+	}
+}
+
+// TestTheNameOfAnother is not taken for that of a disk.
+func TestTheNameOfAnother(t *testing.T) {
+	w := calmWorld(t, 89)
+	n := w.others(w.leader())[0]
+	n.crash("crash")
+	n.restart = 0
+	was := n.name
+	n.name = "n9"
+	n.start()
+	if w.failure == nil || !strings.Contains(w.failure.Error(), fmt.Sprintf("this is the disk of node %q of the group, not of %q; TOPOGEN_NODE", was, "n9")) {
+		t.Errorf("it starts with %v", w.failure)
+	}
+}

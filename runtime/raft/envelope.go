@@ -1,0 +1,56 @@
+package raft
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// What a node sends begins with an envelope, which is checked before anything behind it
+// is parsed:
+//
+//	byte    version of the envelope
+//	byte    kind of what follows
+//	uint64  identity of the sender's group; 0: it has none yet
+//	uint64  id of the sender
+//
+// Numbers are big-endian.
+const (
+	envelopeVersion = 1
+	envelopeBytes   = 2 + 8 + 8
+)
+
+// kind is what follows an envelope.
+type kind byte
+
+const (
+	kindRaft         kind = 1 + iota // a message of the engine's, in protobuf's format
+	kindIntroduction                 // see introduction
+	kindNotice                       // see notice
+)
+
+// envelope says who has sent what follows.
+type envelope struct {
+	kind    kind
+	groupID uint64
+	id      uint64
+}
+
+func (e envelope) append(b []byte) []byte {
+	b = append(b, envelopeVersion, byte(e.kind))
+	b = binary.BigEndian.AppendUint64(b, e.groupID)
+	return binary.BigEndian.AppendUint64(b, e.id)
+}
+
+var errEnvelope = errors.New("raft: not a message between nodes")
+
+// openEnvelope returns what stands behind the envelope.
+func openEnvelope(b []byte) (e envelope, payload []byte, err error) {
+	if len(b) < envelopeBytes || b[0] != envelopeVersion {
+		return e, nil, errEnvelope
+	}
+	e = envelope{kind(b[1]), binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[10:])}
+	if e.kind < kindRaft || e.kind > kindNotice || e.id == 0 || e.id > idMask {
+		return e, nil, errEnvelope
+	}
+	return e, b[envelopeBytes:], nil
+}

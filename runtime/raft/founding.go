@@ -1,0 +1,289 @@
+package raft
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// founding is what a node does until it is a member of a group
+// (docs/decisions/0025-groups-have-an-identity.md): it asks its peers who they are,
+// until it may found a group with them or belongs to one. It is a function of ticks and
+// of what the peers say: it sends nothing and saves nothing.
+type founding struct {
+	name  string
+	id    uint64
+	joins bool              // it never founds a group
+	first map[string]string // what it is configured with: names and addresses, its own among them
+
+	number   uint64 // of its questions: who answers another was asked before this start
+	election int64  // ticks of an election timeout
+	tick     int64
+	askAt    int64                    // tick of the next questions
+	peers    map[string]*acquaintance // that it is configured with
+	others   map[string]*acquaintance // that speak as if this one were a member of their group
+	lostAt   int64                    // tick since which peers say that this node's name has another id; 0: they do not
+}
+
+// acquaintance is what a peer has said last.
+type acquaintance struct {
+	introduction
+	id      uint64
+	groupID uint64
+	number  uint64 // of its own questions; 0: it has not asked
+	heardAt int64  // tick
+	askedAt int64
+}
+
+// verdict is what a node is to do.
+type verdict struct {
+	act     act
+	groupID uint64
+	index   uint64   // of joins: where the group's members have this node
+	first   []Member // of founds; of joins where they are known: the group's first members
+	salt    []byte   // likewise; of founds it is to be drawn
+	members []Member // of joins: all
+	err     error    // of ends
+	why     string   // of waits, for people
+}
+
+type act byte
+
+const (
+	waits act = iota
+	founds
+	joins
+	ends
+)
+
+func newFounding(c *CoreConfig) *founding {
+	f := &founding{
+		name: c.Name, id: c.ID, joins: c.Join, first: c.Peers, number: c.Nonce, election: int64(c.ElectionTicks),
+		peers: map[string]*acquaintance{}, others: map[string]*acquaintance{},
+	}
+	for name := range c.Peers {
+		if name != c.Name {
+			f.peers[name] = &acquaintance{heardAt: -1 << 32, askedAt: -1 << 32}
+		}
+	}
+	return f
+}
+
+// knock notes that a node speaks as if this one were a member, and reports whether to
+// ask it.
+func (f *founding) knock(name string) (ask bool) {
+	a := f.known(name)
+	if a == nil {
+		if len(f.others) >= membersMax {
+			clear(f.others)
+		}
+		a = &acquaintance{heardAt: -1 << 32, askedAt: -1 << 32}
+		f.others[name] = a
+	}
+	ask = a.askedAt < f.tick
+	a.askedAt = max(a.askedAt, f.tick)
+	return ask
+}
+
+// due are the peers to be asked now.
+func (f *founding) due() []string {
+	if f.tick < f.askAt {
+		return nil
+	}
+	f.askAt = f.tick + max(1, f.election/4)
+	maps.DeleteFunc(f.others, func(_ string, a *acquaintance) bool { return f.tick-a.askedAt > 10*f.election }) // it does not speak any more
+	for _, a := range f.peers {
+		a.askedAt = f.tick
+	}
+	return slices.Sorted(maps.Keys(f.peers))
+}
+
+// hear takes what a peer says, and reports whether to ask it something with the answer.
+func (f *founding) hear(name string, id, groupID uint64, i introduction) (ask bool) {
+	a := f.known(name)
+	if a == nil {
+		return false
+	}
+	if i.asks != 0 {
+		a.number = i.asks
+	}
+	if i.answers == f.number {
+		a.introduction, a.id, a.groupID, a.heardAt = i, id, groupID, f.tick
+		return false
+	}
+	if ask = a.askedAt < f.tick; ask { // it has only begun, perhaps
+		a.askedAt = f.tick
+	}
+	return ask
+}
+
+func (f *founding) known(name string) *acquaintance {
+	if a := f.peers[name]; a != nil {
+		return a
+	}
+	return f.others[name]
+}
+
+// recent reports whether what a peer has said is not too old.
+func (f *founding) recent(a *acquaintance) bool { return f.tick-a.heardAt <= f.election }
+
+// decide says what to do.
+func (f *founding) decide() verdict {
+	names := slices.Sorted(maps.Keys(f.peers))
+	all := slices.Concat(names, slices.Sorted(maps.Keys(f.others)))
+	for _, name := range all {
+		if v, ok := f.joining(f.known(name)); ok {
+			return v
+		}
+	}
+	if err := f.lost(all); err != nil {
+		return verdict{act: ends, err: err}
+	}
+	if why := f.hindrance(names, all); why != "" {
+		return verdict{why: why}
+	}
+	if founder := f.founder(names); founder != f.name {
+		return verdict{why: "waiting for " + f.at(founder) + " to found the group"}
+	}
+	v := verdict{act: founds, first: []Member{{ID: f.id, Name: f.name, Address: f.first[f.name]}}}
+	for _, name := range names {
+		v.first = append(v.first, Member{ID: f.peers[name].id, Name: name, Address: f.first[name]})
+	}
+	slices.SortFunc(v.first, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	return v
+}
+
+// joining is what to do where the group of a peer has this node's id.
+func (f *founding) joining(a *acquaintance) (v verdict, ok bool) {
+	has := func(list []Member) bool {
+		return slices.ContainsFunc(list, func(m Member) bool { return m.ID == f.id && !m.Leaving })
+	}
+	if a.groupID == 0 || !has(a.members) {
+		return v, false
+	}
+	v = verdict{act: joins, groupID: a.groupID, index: a.index, members: a.members}
+	if has(a.founded) && checkFirst(a.founded) == nil && hashGroup(a.founded, a.salt) == a.groupID {
+		v.first, v.salt = a.founded, a.salt
+	}
+	return v, true
+}
+
+// lost says that the group of a peer knows this node's name under another id, when
+// peers have said so for some time: one alone may be about to hear of a change.
+func (f *founding) lost(names []string) error {
+	for _, name := range names {
+		a := f.known(name)
+		if a.groupID == 0 || !a.led || !f.recent(a) {
+			continue
+		}
+		i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving })
+		if i < 0 {
+			continue
+		}
+		if f.lostAt == 0 {
+			f.lostAt = f.tick + 1
+		}
+		if f.tick+1-f.lostAt < lostTimeouts*f.election {
+			return nil
+		}
+		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, and this disk is that of another, %s: the disk was emptied or exchanged. %s",
+			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), lostAdvice(f.name, f.first[f.name]))
+	}
+	f.lostAt = 0
+	return nil
+}
+
+// aloneTimeouts is how many election timeouts a node that is to be the only first member
+// listens before it founds the group: it may have been one of several, and have lost its
+// disk.
+const aloneTimeouts = 2
+
+// lostTimeouts is how many election timeouts peers must say that this node was
+// another: as long as a change that is being made takes to reach them.
+const lostTimeouts = 3
+
+// lostAdvice says what to do about a member whose log is lost.
+func lostAdvice(name, address string) string {
+	if address == "" {
+		address = "ADDRESS"
+	}
+	return fmt.Sprintf("Remove the member (topoctl raft remove %s), empty the folder of this node, start it, and add it (topoctl raft add %s %s)", name, name, address)
+}
+
+// hindrance says for people why the group cannot be founded yet; "": it can.
+func (f *founding) hindrance(names, all []string) string {
+	var missing []string
+	for _, name := range all {
+		switch a := f.known(name); {
+		case a.heardAt < 0 || !f.recent(a) && a.groupID == 0:
+			missing = append(missing, f.at(name))
+		case a.groupID != 0:
+			return f.outside(name, a)
+		}
+	}
+	if len(missing) > 0 {
+		what := "before the group can be founded"
+		if f.joins {
+			what = "to learn about the group that this node is to join"
+		}
+		return "waiting for " + strings.Join(missing, ", ") + " " + what
+	}
+	for _, name := range names {
+		if own, other := f.list(f.first), f.list(addresses(f.peers[name].first)); own != other && !f.joins && !f.peers[name].joins {
+			return fmt.Sprintf("the group cannot be founded: this node is configured with the first members %s, and %s with %s. Give all of them the same peers", own, name, other)
+		}
+	}
+	if len(names) == 0 && f.tick < aloneTimeouts*f.election {
+		return "waiting for others who know this node"
+	}
+	if f.founder(names) == "" {
+		return "the group cannot be founded: each of " + f.list(f.first) + " is told to join a group that exists (TOPOGEN_RAFT_JOIN). Start one without that"
+	}
+	return ""
+}
+
+// outside says what to do where a peer belongs to a group without this node.
+func (f *founding) outside(name string, a *acquaintance) string {
+	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving }); i >= 0 {
+		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, and this disk is that of another: it was emptied or exchanged. %s",
+			name, f.name, groupText(a.members[i].ID), lostAdvice(f.name, f.first[f.name]))
+	}
+	return fmt.Sprintf("%s belongs to a group that exists, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
+		name, groupText(a.groupID), f.name, f.first[f.name], f.first[name])
+}
+
+// founder is the one who founds the group; "": nobody does.
+func (f *founding) founder(names []string) string {
+	least := ""
+	if !f.joins {
+		least = f.name
+	}
+	for _, name := range names {
+		if !f.peers[name].joins && (least == "" || name < least) {
+			least = name
+		}
+	}
+	return least
+}
+
+// at is a peer with its address, for people.
+func (f *founding) at(name string) string {
+	if f.first[name] == "" {
+		return name
+	}
+	return name + " (" + f.first[name] + ")"
+}
+
+// list names members, for people.
+func (f *founding) list(m map[string]string) string {
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}
+
+func addresses(list []Member) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, o := range list {
+		m[o.Name] = o.Address
+	}
+	return m
+}

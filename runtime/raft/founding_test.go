@@ -1,0 +1,458 @@
+package raft_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// record is what a machine logs, from any goroutine.
+type record struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (r *record) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.Write(b)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.b.String()
+}
+
+func (r *record) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// hasLogged fails the test where a line does not hold all of the parts.
+func (r *record) hasLogged(t *testing.T, parts ...string) {
+	t.Helper()
+	for line := range strings.Lines(r.String()) {
+		if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(line, p) }) {
+			return
+		}
+	}
+	t.Errorf("no line of the log holds %q:\n%s", parts, r)
+}
+
+func named(names ...string) map[string]string {
+	m := map[string]string{}
+	for _, name := range names {
+		m[name] = "host-" + name + ":1"
+	}
+	return m
+}
+
+// inVirtualTime starts machines on a network in memory.
+type inVirtualTime struct {
+	t       *testing.T
+	network *transport.Memory
+	disks   map[string]*memoryDisk
+	logs    map[string]*record
+	ends    map[string]func() // of those that run
+}
+
+func virtually(t *testing.T, test func(t *testing.T, v *inVirtualTime)) {
+	synctest.Test(t, func(t *testing.T) {
+		test(t, &inVirtualTime{t, transport.NewMemory(transport.MemoryOptions{}), map[string]*memoryDisk{}, map[string]*record{}, map[string]func(){}})
+	})
+}
+
+// start starts a node on the disk of its name.
+func (v *inVirtualTime) start(c raft.Config) *machine {
+	v.t.Helper()
+	link, err := v.network.Join(c.Node)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if v.disks[c.Node] == nil {
+		v.disks[c.Node] = newMemoryDisk(1)
+	}
+	v.logs[c.Node] = new(record)
+	c.Transport, c.Disk, c.Logger, c.Forward = link, v.disks[c.Node], v.logs[c.Node].logger(), true
+	m, err := tryOpen(c)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() { _ = m.Close(); _ = link.Close() })
+	v.ends[c.Node] = end
+	v.t.Cleanup(end)
+	return m
+}
+
+// acks proposes, and reports whether that is acknowledged within a minute.
+func acks(t *testing.T, m *machine) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := m.Propose(ctx, appendTo{0, 1, -1})
+	return err == nil
+}
+
+// TestAForgottenFlag: n6 is started with peers of which two are members of a group, and
+// itself. It acknowledges nothing before it is added.
+func TestAForgottenFlag(t *testing.T) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		first := named("n4", "n5", "n7")
+		var ms []*machine
+		for name := range first {
+			ms = append(ms, v.start(raft.Config{Node: name, Peers: first}))
+		}
+		leader := leaderOf(v.t, ms)
+		if !acks(t, leader) {
+			t.Fatal("the group does not go on")
+		}
+		n6 := v.start(raft.Config{Node: "n6", Peers: named("n4", "n5", "n6")})
+		if acks(t, n6) {
+			t.Error("n6 acknowledges an update that the others do not have")
+		}
+		if s := n6.Status(); s.Role != "founding" || s.GroupID != 0 {
+			t.Errorf("n6 is %s in group %x", s.Role, s.GroupID)
+		}
+		v.logs["n6"].hasLogged(t, "n4 belongs to a group that exists", "this node is not a member", "topoctl raft add n6 host-n6:1 --addr host-n4:1")
+		if err := leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddLearner, Name: "n6", Address: "host-n6:1"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := items(t, n6); len(got) != 1 { // what n6 was asked for was never proposed
+			t.Errorf("n6 reads %v", got)
+		}
+	})
+}
+
+// TestDifferentFirstMembers: no group is founded before all are configured with the same
+// ones, and each says what the others are configured with.
+func TestDifferentFirstMembers(t *testing.T) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		two, three := named("n1", "n2"), named("n1", "n2", "n3")
+		ms := map[string]*machine{}
+		for name, peers := range map[string]map[string]string{"n1": two, "n2": three, "n3": three} {
+			ms[name] = v.start(raft.Config{Node: name, Peers: peers})
+		}
+		time.Sleep(10 * time.Second)
+		for name, m := range ms {
+			if acks(t, m) || m.Status().GroupID != 0 {
+				t.Errorf("%s acknowledges an update", name)
+			}
+		}
+		v.logs["n1"].hasLogged(t, "this node is configured with the first members n1, n2, and n2 with n1, n2, n3", "Give all of them the same peers")
+		v.logs["n3"].hasLogged(t, "this node is configured with the first members n1, n2, n3, and n1 with n1, n2")
+	})
+}
+
+// TestWaitingForPeers: what a group waits for is logged after some seconds, and each
+// minute.
+func TestWaitingForPeers(t *testing.T) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		three := named("n1", "n2", "n3")
+		n1 := v.start(raft.Config{Node: "n1", Peers: three})
+		v.start(raft.Config{Node: "n3", Peers: three})
+		time.Sleep(3*time.Minute + time.Second)
+		if n := strings.Count(v.logs["n1"].String(), "waiting for n2 (host-n2:1) before the group can be founded"); n != 3 {
+			t.Errorf("logged %d times, want 3:\n%s", n, v.logs["n1"])
+		}
+		if s := n1.Status(); s.Role != "founding" {
+			t.Errorf("n1 is %s", s.Role)
+		}
+		v.start(raft.Config{Node: "n2", Peers: three})
+		if !acks(t, n1) {
+			t.Error("the group is not founded")
+		}
+	})
+}
+
+// TestAllAreToldToJoin, so that there is nobody who founds the group.
+func TestAllAreToldToJoin(t *testing.T) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		two := named("n1", "n2")
+		n1 := v.start(raft.Config{Node: "n1", Peers: two, Join: true})
+		v.start(raft.Config{Node: "n2", Peers: two, Join: true})
+		if acks(t, n1) {
+			t.Error("there is a group")
+		}
+		v.logs["n1"].hasLogged(t, "each of n1, n2 is told to join a group that exists (TOPOGEN_RAFT_JOIN)")
+	})
+}
+
+// TestTwoGroupsMeet: what one sends the other is refused, counted, and logged on both
+// sides with both identities.
+func TestTwoGroupsMeet(t *testing.T) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		two := named("n1", "n2")
+		var ms []*machine
+		for name := range two {
+			ms = append(ms, v.start(raft.Config{Node: name, Peers: two}))
+		}
+		leader := leaderOf(v.t, ms)
+		if !acks(t, leader) {
+			t.Fatal("the group does not go on")
+		}
+		name, other := leader.Status().Node, "n1"
+		if name == other {
+			other = "n2"
+		}
+		for _, o := range []string{name, other} {
+			v.ends[o]()
+		}
+		// the other founds a group of its own, of the same name, while nobody speaks to it
+		v.disks[other] = newMemoryDisk(2)
+		if !acks(t, v.start(raft.Config{Node: other, Peers: named(other)})) {
+			t.Fatal("the other group does not go on")
+		}
+		v.ends[other]()
+		leader, back := v.start(raft.Config{Node: name, Peers: two}), v.start(raft.Config{Node: other, Peers: two})
+		time.Sleep(5 * time.Minute)
+		ids := []string{fmt.Sprintf("%016x", leader.Status().GroupID), fmt.Sprintf("%016x", back.Status().GroupID)}
+		if back.Status().Foreign == 0 || ids[0] == ids[1] {
+			t.Errorf("refused %d messages; the groups are %v", back.Status().Foreign, ids)
+		}
+		v.logs[other].hasLogged(t, "refused a message", "its_group="+ids[0], "group="+ids[1], "Stop the nodes of the one that is wrong")
+		v.logs[name].hasLogged(t, "a peer refuses this node's messages", "its_group="+ids[1], "group="+ids[0])
+		if n := strings.Count(v.logs[other].String(), "refused a message"); n > 6 {
+			t.Errorf("logged %d times in five minutes", n)
+		}
+	})
+}
+
+// TestAWipedDisk: a member whose folder was emptied ends, and says what to do. That
+// brings it back.
+func TestAWipedDisk(t *testing.T) {
+	ms, configs := group(t)
+	for i := range uint64(5) {
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wiped := 1
+	if leader, _ := ms[0].Leader(); leader == configs[wiped].Node {
+		wiped = 2
+	}
+	name, address := configs[wiped].Node, configs[wiped].Peers[configs[wiped].Node]
+	if err := ms[wiped].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(configs[wiped].Dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, configs[wiped])
+	if _, err := m.Propose(t.Context(), appendTo{0, 7, -1}); !errors.Is(err, raft.ErrLogLost) {
+		t.Errorf("an update there: %v", err)
+	}
+	err := m.Close()
+	want := "Remove the member (topoctl raft remove " + name + "), empty the folder of this node, start it, and add it (topoctl raft add " + name + " " + address + ")"
+	if !errors.Is(err, raft.ErrLogLost) || !strings.Contains(err.Error(), want) {
+		t.Errorf("it ends with %v", err)
+	}
+	change(t, ms[0], configs, ms, raft.Change{Kind: raft.Remove, Name: name})
+	back := open(t, configs[wiped])
+	ms[wiped] = back
+	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: name, Address: address})
+	if got := items(t, back); !slices.Equal(got, []uint64{1, 2, 3, 4, 5}) {
+		t.Errorf("it reads %v", got)
+	}
+}
+
+// change has whoever leads make changes.
+func change(t *testing.T, any *machine, configs []raft.Config, ms []*machine, list ...raft.Change) {
+	t.Helper()
+	for {
+		leader, _ := any.Leader()
+		for i := range configs {
+			if configs[i].Node != leader {
+				continue
+			}
+			err := ms[i].ChangeMembers(t.Context(), list...)
+			if err == nil {
+				return
+			}
+			if s := ms[i].Status(); s.Role == "leader" {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestAJoinerThatKnowsAFollower alone gets everything: it learns of the leader.
+func TestAJoinerThatKnowsAFollower(t *testing.T) {
+	ms, configs := group(t)
+	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	leader, _ := ms[0].Leader()
+	at := slices.IndexFunc(configs, func(c raft.Config) bool { return c.Node != leader })
+	c := configs[at]
+	c.Peers = map[string]string{c.Node: c.Peers[c.Node], "n9": freeAddresses(t, 1)[0]}
+	c.Node, c.Join = "n9", true
+	joined := open(t, c)
+	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n9", Address: c.Peers["n9"]})
+	if got := items(t, joined); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("it reads %v", got)
+	}
+}
+
+// TestALogThatIsGone: the record beside it says that there was one.
+func TestALogThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	c := raft.Config{Dir: dir}
+	m := open(t, c)
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"wal", "snap"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tryOpen(c); !errors.Is(err, raft.ErrLogLost) || !strings.Contains(err.Error(), "its log is gone") {
+		t.Errorf("it opens with %v", err)
+	}
+}
+
+// TestOldRecords: a record from before the node was a member, beside a log that holds
+// entries, does not make them disappear.
+func TestOldRecords(t *testing.T) {
+	dir := t.TempDir()
+	c := raft.Config{Dir: dir}
+	m := open(t, c)
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	disk, err := raft.OpenFolder(dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := disk.Record()
+	if err != nil || r.Name != "alone" || r.ID == 0 || r.GroupID == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	old := r
+	old.GroupID, old.Since = 0, 0
+	if err := errors.Join(disk.SetRecord(old), disk.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "it is older than the log") {
+		t.Errorf("it opens with %v", err)
+	}
+	if disk, err = raft.OpenFolder(dir, wal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(disk.SetRecord(r), disk.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := items(t, open(t, c)); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("it reads %v", got)
+	}
+}
+
+// TestOldLogs opens logs that were made before members were numbers and groups had an
+// identity. They are of that time's group, and take new members.
+func TestOldLogs(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, filepath.Join("testdata", "old-logs.tar.bz2"), dir)
+	for start := range 2 {
+		alone := open(t, raft.Config{Dir: filepath.Join(dir, "alone")})
+		want := []uint64{1, 2, 3, 4, 5, 6, 6}[:5+start]
+		if got := items(t, alone); !slices.Equal(got, want) {
+			t.Errorf("alone, start %d: %v, want %v", start, got, want)
+		}
+		if _, err := alone.Propose(t.Context(), appendTo{0, 6, -1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := alone.Snapshot(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := alone.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	addresses := freeAddresses(t, 4)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	var ms []*machine
+	var configs []raft.Config
+	for _, name := range slices.Sorted(maps.Keys(peers)) {
+		c := raft.Config{
+			Node: name, Peers: peers, Dir: filepath.Join(dir, "group"), Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true,
+		}
+		configs = append(configs, c)
+		ms = append(ms, open(t, c))
+	}
+	if got := items(t, ms[0]); !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 7}) {
+		t.Errorf("the group reads %v", got)
+	}
+	group := ms[0].Status().GroupID
+	for i, m := range ms {
+		s := m.Status()
+		if s.ID != raft.MemberID(s.Node) || s.GroupID != group || group == 0 || len(s.Members) != 3 {
+			t.Errorf("node %d: %+v", i, s)
+		}
+	}
+	c := configs[0]
+	c.Node, c.Join, c.Peers = "n4", true, maps.Clone(peers) // a member of that name was removed
+	c.Peers["n4"] = addresses[3]
+	joined := open(t, c)
+	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n4", Address: addresses[3]})
+	if got := items(t, joined); len(got) != 6 {
+		t.Errorf("who joined reads %v", got)
+	}
+	if s := joined.Status(); s.ID == raft.MemberID("n4") || s.GroupID != group {
+		t.Errorf("who joined: %+v", s)
+	}
+}
+
+// unpack writes the files of an archive.
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for tr := tar.NewReader(bzip2.NewReader(file)); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, h.Name)
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o700)
+		} else {
+			var b []byte
+			if b, err = io.ReadAll(tr); err == nil {
+				err = os.WriteFile(path, b, 0o600)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

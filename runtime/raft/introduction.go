@@ -1,0 +1,185 @@
+package raft
+
+import (
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// introduction is what a node says of itself, to nodes that ask and to those that it
+// asks. The envelope says its id and its group.
+type introduction struct {
+	asks    uint64   // a number that the answer repeats; 0: it asks nothing
+	answers uint64   // the number of the question; 0: it answers none
+	joins   bool     // it does not found a group
+	first   []Member // that it was configured with, without ids
+
+	// Of a member:
+	led     bool     // it knows a leader
+	index   uint64   // up to which it knows who the members are
+	members []Member // there
+	salt    []byte   // while its newest snapshot is the group's first:
+	founded []Member // what that says
+}
+
+// introductionBytesMax bounds one: three lists of members, each of a name and an address.
+const introductionBytesMax = 3 * 2 * membersMax * (2*nameBytesMax + 32)
+
+// fields of an introduction in protobuf's wire format.
+const (
+	fieldAsks = 1 + iota
+	fieldAnswers
+	fieldJoins
+	fieldFirst
+	fieldLed
+	fieldIndex
+	fieldMembers
+	fieldFounded // the head of the group's first snapshot
+)
+
+func (i *introduction) append(b []byte) []byte {
+	number := func(field protowire.Number, v uint64) {
+		if v != 0 {
+			b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+		}
+	}
+	text := func(field protowire.Number, v []byte) {
+		if len(v) > 0 {
+			b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+		}
+	}
+	number(fieldAsks, i.asks)
+	number(fieldAnswers, i.answers)
+	number(fieldJoins, protowire.EncodeBool(i.joins))
+	text(fieldFirst, appendMembers(nil, i.first))
+	number(fieldLed, protowire.EncodeBool(i.led))
+	number(fieldIndex, i.index)
+	text(fieldMembers, appendMembers(nil, i.members))
+	if len(i.founded) > 0 {
+		text(fieldFounded, appendHead(nil, head{members: i.founded, salt: i.salt}))
+	}
+	return b
+}
+
+var errIntroduction = errors.New("raft: an introduction is damaged")
+
+func readIntroduction(b []byte) (i introduction, err error) {
+	if len(b) > introductionBytesMax {
+		return i, errIntroduction
+	}
+	for len(b) > 0 {
+		field, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return i, errIntroduction
+		}
+		b = b[n:]
+		switch kind {
+		case protowire.VarintType:
+			v, n := protowire.ConsumeVarint(b)
+			if n < 0 || !i.number(field, v) {
+				return i, errIntroduction
+			}
+			b = b[n:]
+		case protowire.BytesType:
+			v, n := protowire.ConsumeBytes(b)
+			if n < 0 || !i.text(field, v) {
+				return i, errIntroduction
+			}
+			b = b[n:]
+		default:
+			return i, errIntroduction
+		}
+	}
+	return i, nil
+}
+
+// number takes a field, and reports whether there is such a one.
+func (i *introduction) number(field protowire.Number, v uint64) bool {
+	switch field {
+	case fieldAsks:
+		i.asks = v
+	case fieldAnswers:
+		i.answers = v
+	case fieldJoins:
+		i.joins = protowire.DecodeBool(v)
+	case fieldLed:
+		i.led = protowire.DecodeBool(v)
+	case fieldIndex:
+		i.index = v
+	default:
+		return false
+	}
+	return true
+}
+
+// text takes a field, and reports whether there is such a one and it is right.
+func (i *introduction) text(field protowire.Number, v []byte) bool {
+	var err error
+	switch field {
+	case fieldFirst:
+		i.first, err = readMembers(v)
+	case fieldMembers:
+		i.members, err = readMembers(v)
+	case fieldFounded:
+		var h head
+		var rest []byte
+		h, rest, err = readSnapshot(v)
+		i.founded, i.salt = h.members, h.salt
+		return err == nil && len(rest) == 0
+	default:
+		return false
+	}
+	return err == nil
+}
+
+// notice tells a node why what it sends is not heard.
+type notice struct {
+	reason notReason
+	index  uint64 // of notMember: up to which the sender knows who the members are
+}
+
+type notReason uint64
+
+const (
+	notMember notReason = 1 + iota // of the group: it was removed, or is not added yet
+	notGroup                       // another group than the sender's
+)
+
+// fields of a notice.
+const (
+	fieldReason = 1 + iota
+	fieldUpTo
+)
+
+func (n notice) append(b []byte) []byte {
+	b = protowire.AppendVarint(protowire.AppendTag(b, fieldReason, protowire.VarintType), uint64(n.reason))
+	return protowire.AppendVarint(protowire.AppendTag(b, fieldUpTo, protowire.VarintType), n.index)
+}
+
+var errNotice = errors.New("raft: a notice is damaged")
+
+func readNotice(b []byte) (n notice, err error) {
+	for len(b) > 0 {
+		field, kind, size := protowire.ConsumeTag(b)
+		if size < 0 || kind != protowire.VarintType {
+			return n, errNotice
+		}
+		v, more := protowire.ConsumeVarint(b[size:])
+		if more < 0 {
+			return n, errNotice
+		}
+		b = b[size+more:]
+		switch field {
+		case fieldReason:
+			n.reason = notReason(v)
+		case fieldUpTo:
+			n.index = v
+		default:
+			return n, errNotice
+		}
+	}
+	if n.reason != notMember && n.reason != notGroup {
+		return n, errNotice
+	}
+	return n, nil
+}

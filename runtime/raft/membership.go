@@ -1,0 +1,444 @@
+package raft
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// identify finds out whose the disk is. A log without a record was made when ids were
+// hashes of names, and groups had no identity but their names.
+func (n *Node) identify() error {
+	c := &n.config
+	r, err := c.Disk.Record()
+	if err != nil {
+		return err
+	}
+	has, err := c.Disk.HasLog()
+	if err != nil {
+		return err
+	}
+	fresh := r.ID == 0
+	if fresh {
+		r = Record{Topology: c.Topology, Group: c.GroupName, Name: c.Core.Name, ID: newID()}
+		if has {
+			r.ID, r.GroupID = MemberID(r.Name), someID(transport.GroupID(c.Topology, c.GroupName))
+		}
+	}
+	if r.Topology != c.Topology || r.Group != c.GroupName {
+		return &wal.IdentityError{Dir: "the disk", Got: r.identity(), Want: wal.Identity{Topology: c.Topology, Group: c.GroupName, Node: r.ID, Name: c.Core.Name}}
+	}
+	switch {
+	case r.GroupID != 0 && !has:
+		return fmt.Errorf("%w: the node is a member of the group with identity %s, and its log is gone. %s",
+			ErrLogLost, groupText(r.GroupID), lostAdvice(r.Name, c.Core.Peers[r.Name]))
+	case r.GroupID != 0:
+		if n.log, c.Core.Stored, err = c.Disk.Open(r.identity()); err != nil {
+			return err
+		}
+		if err := checkName(c.Core.Name, &r, &c.Core.Stored); err != nil {
+			return err
+		}
+	case has:
+		if err := removeUnused(c.Disk, r); err != nil {
+			return err
+		}
+	}
+	if fresh || r.Name != c.Core.Name {
+		r.Name = c.Core.Name
+		if err := c.Disk.SetRecord(r); err != nil {
+			return err
+		}
+	}
+	n.record, c.Core.ID, c.Core.GroupID = r, r.ID, r.GroupID
+	return nil
+}
+
+// removeUnused removes the log of a node that had begun to make it, and was not yet a
+// member: nothing stands in it but what a group begins with.
+func removeUnused(d Disk, r Record) error {
+	log, stored, err := d.Open(r.identity())
+	if err != nil {
+		return err
+	}
+	if err := log.Close(); err != nil {
+		return err
+	}
+	if stored.Snapshot.GetMetadata().GetIndex() > bootstrapIndex || len(stored.Entries) > 0 || stored.State.GetTerm() > BootstrapState().GetTerm() {
+		return errors.New("raft: the log holds entries, and the record beside it says that the node is not a member of a group: it is older than the log")
+	}
+	return d.RemoveLog()
+}
+
+// checkName holds the name that a node is started with against the one that it had. The
+// group may have given it another since.
+func checkName(name string, r *Record, s *wal.Stored) error {
+	if name == r.Name {
+		return nil
+	}
+	h, _, err := readSnapshot(s.Snapshot.GetData())
+	list := h.members
+	if s.Snapshot == nil {
+		err = nil
+	}
+	for _, e := range s.Entries {
+		list = append(list, changedBy(e)...)
+	}
+	for _, m := range list {
+		if m.ID == r.ID && (m.Name == name || m.Was == name) {
+			return nil
+		}
+	}
+	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; %s says which node this is", r.Name, name, VariableNode))
+}
+
+// checkPeers checks what a node is configured with.
+func checkPeers(peers map[string]string) error {
+	if len(peers) > membersMax {
+		return fmt.Errorf("raft: %d peers, at most %d", len(peers), membersMax)
+	}
+	for name, address := range peers {
+		if name == "" || len(name) > nameBytesMax || len(address) > nameBytesMax {
+			return fmt.Errorf("raft: the peer %q at %q: a name has 1 to %d bytes, an address at most %d", name, address, nameBytesMax, nameBytesMax)
+		}
+	}
+	return nil
+}
+
+// enter makes the node a member of a group, on its disk before anything else. first is
+// the group's first snapshot, where this is a first member.
+func (n *Node) enter(groupID, since uint64, first *pb.Snapshot) error {
+	r := n.record
+	r.GroupID, r.Since = groupID, since
+	log, stored, err := n.config.Disk.Open(r.identity())
+	if err != nil {
+		return err
+	}
+	n.log = log
+	if first != nil {
+		stored.Snapshot, stored.State = first, BootstrapState()
+		if err := errors.Join(log.Save(stored.State, nil, true), log.SaveSnapshot(first)); err != nil {
+			return err
+		}
+	}
+	if err := n.config.Disk.SetRecord(r); err != nil { // from here on it is a member
+		return err
+	}
+	n.record = r
+	n.groupID.Store(groupID)
+	if err := n.core.Enter(groupID, stored); err != nil {
+		return err
+	}
+	if first != nil {
+		n.keeper.put(&Effects{Snapshot: first})
+	}
+	n.logger.Info("raft: this node is a member of the group", slog.String("node", r.Name), slog.String("id", groupText(r.ID)), slog.String("group", groupText(groupID)))
+	n.settle()
+	return nil
+}
+
+// settle begins what a member does.
+func (n *Node) settle() {
+	c := n.core
+	if len(c.members) > 0 {
+		n.founding = nil
+		n.learnPeers(c.members.list())
+	}
+	if len(c.members) == 1 && !c.Stranger(c.id) {
+		_ = c.Campaign() // there is nobody to wait for
+		n.awake()
+	}
+}
+
+// phase is what a node does before it has the log of a group; "": it has.
+func (n *Node) phase() string {
+	switch {
+	case n.founding == nil:
+		return ""
+	case n.core.groupID != 0 || n.founding.joins:
+		return "joining"
+	}
+	return "founding"
+}
+
+// resolve does what is to be done about the group that this node is to be a member of.
+func (n *Node) resolve() error {
+	f := n.founding
+	if f == nil || n.core.groupID != 0 || n.core.err != nil {
+		return nil
+	}
+	switch v := f.decide(); v.act {
+	case founds:
+		if err := n.found(v.first, newSalt(), bootstrapIndex); err != nil {
+			return err
+		}
+		for _, m := range v.first { // who waits for that hears of it at once
+			if a := f.peers[m.Name]; a != nil && a.number != 0 {
+				n.introduce(m.Name, a.number, 0)
+			}
+		}
+	case joins:
+		if len(v.first) > 0 {
+			return n.found(v.first, v.salt, max(v.index, bootstrapIndex))
+		}
+		if err := n.enter(v.groupID, v.index, nil); err != nil {
+			return err
+		}
+		n.learnPeers(v.members)
+	case ends:
+		return v.err
+	}
+	return nil
+}
+
+// found makes the node a first member of a group.
+func (n *Node) found(first []Member, salt []byte, since uint64) error {
+	s, groupID, err := Bootstrap(first, salt, n.initial)
+	if err != nil {
+		return err
+	}
+	n.initial = nil
+	return n.enter(groupID, since, s)
+}
+
+const (
+	foundingFirst = 3 * time.Second // after which what the group waits for is logged: nodes that are started together have found each other
+	foundingNext  = time.Minute     // and again
+)
+
+// watchFounding asks the peers and says what is missing, now and then.
+func (n *Node) watchFounding() error {
+	f := n.founding
+	if f == nil {
+		return nil
+	}
+	if len(n.core.members) > 0 { // the leader's snapshot has come
+		n.settle()
+		return nil
+	}
+	f.tick++
+	for _, name := range f.due() {
+		n.introduce(name, 0, f.number)
+	}
+	if err := n.resolve(); err != nil || n.founding == nil {
+		return err
+	}
+	every := func(d time.Duration) int64 { return max(1, int64(d/n.config.Tick)) }
+	if at := f.tick - every(foundingFirst); at < 0 || at%every(foundingNext) != 0 {
+		return nil
+	}
+	why := f.decide().why
+	if n.core.groupID != 0 {
+		why = "waiting for the leader of the group"
+	}
+	n.logger.Warn("raft: "+why, slog.String("node", n.config.Core.Name))
+	return nil
+}
+
+// introduce says to a node who this one is, and asks it.
+func (n *Node) introduce(to string, answers, asks uint64) {
+	c := n.core
+	i := introduction{asks: asks, answers: answers, joins: n.config.Core.Join}
+	for name, address := range n.config.Core.Peers {
+		i.first = append(i.first, Member{ID: MemberID(name), Name: name, Address: address})
+	}
+	if c.groupID != 0 {
+		i.led, i.index, i.members = c.leader != 0, c.applied, c.members.list()
+		if c.SnapshotIndex() == bootstrapIndex {
+			h, _, err := readSnapshot(c.memory.snapshot.GetData())
+			if err == nil && len(h.salt) > 0 {
+				i.founded, i.salt = h.members, h.salt
+			}
+		}
+	}
+	n.post(to, kindIntroduction, i.append)
+}
+
+// introduced takes what a node says of itself.
+func (n *Node) introduced(m *incoming) error {
+	i, ask := m.introduction, uint64(0)
+	f := n.founding
+	if f != nil && f.hear(m.name, m.id, m.groupID, *i) {
+		ask = f.number
+	}
+	if i.asks != 0 || ask != 0 {
+		n.introduce(m.name, i.asks, ask)
+	}
+	if i.asks != 0 && m.groupID == 0 && f == nil {
+		if n.askers == nil || len(n.askers) >= membersMax {
+			n.askers = map[string]uint64{}
+		}
+		n.askers[m.name] = i.asks
+	}
+	if err := n.candidate(m); err != nil {
+		return err
+	}
+	switch {
+	case f == nil:
+		if m.groupID != 0 && m.groupID != n.core.groupID {
+			n.foreign(m)
+		}
+		return nil
+	case n.core.groupID == 0:
+		return n.resolve()
+	case m.groupID == n.core.groupID && len(i.members) > 0:
+		return n.joined(m)
+	}
+	return nil
+}
+
+// joined takes what a member says to a node that has joined, and does not have the log
+// yet.
+func (n *Node) joined(m *incoming) error {
+	i := m.introduction
+	for _, o := range i.members {
+		if o.ID == n.core.id {
+			n.learnPeers(i.members)
+			return nil
+		}
+	}
+	if _, configured := n.config.Core.Peers[m.name]; configured && i.led && i.index > n.record.Since {
+		return ErrRemoved
+	}
+	return nil
+}
+
+// post sends what is not the engine's.
+func (n *Node) post(to string, k kind, payload func([]byte) []byte) {
+	if t := n.config.Transport; t != nil {
+		b := payload(envelope{k, n.core.groupID, n.core.id}.append(nil))
+		t.Send(to, transport.Message{Group: n.config.Group, Payload: b, Class: transport.Urgent})
+	}
+}
+
+// step hands the core a message of the group.
+func (n *Node) step(m *incoming) {
+	member, known := n.core.members[m.id]
+	switch {
+	case known && !n.mayBe(&member, m.name):
+		n.notices.log(n, "name "+m.name, func() {
+			n.logger.Warn("raft: a message is ignored: its sender says that it is another node", slog.String("sender", m.name), slog.String("says", member.Name))
+		})
+		return
+	case !known && len(n.core.members) > 0:
+		n.notify(m, notMember)
+	}
+	n.meet(m.id, m.name)
+	if m.name == member.Name && n.peers[member.Was] {
+		n.learnPeers(n.core.members.list()) // without the name that it had
+	}
+	err := n.core.Step(m.id, m.Message)
+	if errors.Is(err, ErrMessage) {
+		if !errors.Is(err, errStranger) {
+			n.notices.log(n, "message "+m.name, func() {
+				n.logger.Warn("raft: a message is ignored", slog.String("peer", m.name), slog.Any("error", err))
+			})
+		}
+		return
+	}
+}
+
+// mayBe reports whether a node with some name may be a member. It may have been given
+// another name while this node was away; then nothing is heard of it under the one that
+// is known here.
+func (n *Node) mayBe(o *Member, name string) bool {
+	if o.Name == name || o.Was == name {
+		return true
+	}
+	for _, other := range n.core.members {
+		if other.Name == name || other.Was == name {
+			return false
+		}
+	}
+	return n.speaks[o.ID] == name || !n.core.hears(o.ID, 1)
+}
+
+// foreign refuses what comes from another group.
+func (n *Node) foreign(m *incoming) {
+	if f := n.founding; n.core.groupID == 0 {
+		if f.knock(m.name) {
+			n.introduce(m.name, 0, f.number)
+		}
+		return
+	}
+	n.foreigners++
+	n.logForeign(m, "refused a message")
+	n.notify(m, notGroup)
+}
+
+func (n *Node) logForeign(m *incoming, what string) {
+	n.notices.log(n, "group "+m.name, func() {
+		n.logger.Error("raft: "+what+": two groups of this name were founded, or one was recovered from a log. Stop the nodes of the one that is wrong, and empty their folders",
+			slog.String("peer", m.name), slog.String("its_group", groupText(m.groupID)), slog.String("group", groupText(n.core.groupID)))
+	})
+}
+
+// notify says to a node why what it sends is not heard, now and then.
+func (n *Node) notify(m *incoming, reason notReason) {
+	n.notices.tell(n, fmt.Sprint(reason, m.name), func() {
+		n.post(m.name, kindNotice, notice{reason, n.core.applied}.append)
+	})
+}
+
+// noticed takes a notice. One of a member that knows more of the log than this node
+// says that the node was removed.
+func (n *Node) noticed(m *incoming) {
+	switch c := n.core; {
+	case c.groupID == 0:
+	case m.notice.reason == notGroup && m.groupID != c.groupID:
+		n.logForeign(m, "a peer refuses this node's messages")
+	case m.notice.reason == notMember && m.groupID == c.groupID:
+		member, known := c.members[m.id]
+		if known && (member.Name == m.name || member.Was == m.name) && m.notice.index > max(c.applied, n.record.Since) && !c.removed {
+			n.logger.Warn("raft: this node was removed from its group, says "+m.name, slog.String("node", c.config.Name))
+			c.Removed()
+		}
+	}
+}
+
+// notices keeps what peers cause from filling the log and the network. Time is counted
+// in ticks.
+type notices struct {
+	logged, told map[string]int64
+}
+
+const noticesMax = 256 // different ones that are remembered; then all are forgotten
+
+// log calls f, at most once a minute for a key.
+func (o *notices) log(n *Node, key string, f func()) {
+	once(&o.logged, key, n.ticks, int64(time.Minute/n.config.Tick), f)
+}
+
+// tell calls f, at most once an election timeout for a key.
+func (o *notices) tell(n *Node, key string, f func()) {
+	once(&o.told, key, n.ticks, int64(n.core.config.ElectionTicks), f)
+}
+
+func once(m *map[string]int64, key string, now, every int64, f func()) {
+	if at, ok := (*m)[key]; ok && now-at < every {
+		return
+	}
+	if *m == nil || len(*m) >= noticesMax {
+		*m = map[string]int64{}
+	}
+	(*m)[key] = now
+	f()
+}
+
+// newSalt draws what tells a group from others of the same members.
+func newSalt() []byte {
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // never fails
+	return salt
+}
+
+// address is where this node reaches another that is about to be a member.
+func (n *Node) address(name, said string) string { return cmp.Or(n.config.Core.Peers[name], said) }

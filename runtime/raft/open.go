@@ -1,0 +1,58 @@
+package raft
+
+import (
+	"errors"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// openNode opens what a configuration says and starts a node on it. leave ends
+// what it shares with others.
+func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, err error) {
+	disk := c.Disk
+	if disk == nil {
+		if err := prepareFolder(c); err != nil {
+			return nil, nil, err
+		}
+		if disk, err = OpenFolder(c.Dir, wal.Options{Sync: c.Sync, Interval: c.SyncInterval, Logger: c.Logger}); err != nil {
+			return nil, nil, err
+		}
+	}
+	leave = func() error { return nil }
+	link := c.Transport
+	var shared *shared
+	if link == nil && len(c.Peers) > 0 {
+		if shared, err = listen(c); err != nil {
+			return nil, nil, errors.Join(err, disk.Close())
+		}
+		link, leave = shared, shared.leave
+	}
+	peers := c.Peers
+	if len(peers) == 0 {
+		peers = map[string]string{c.Node: ""}
+	}
+	spread := 0
+	if c.Instances > 1 {
+		spread = c.Instance + 1
+	}
+	node, err = StartNode(NodeConfig{
+		Core: CoreConfig{
+			Name: c.Node, Peers: peers, Join: c.Join,
+			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
+			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(), Types: typesOf(machine),
+			LeaseTime: c.ElectionTimeout / 2,
+		},
+		Topology: c.Topology, GroupName: c.Group, Disk: disk,
+		Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
+		Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(c.otherNumber(err), leave())
+	}
+	if shared != nil {
+		end := shared.operators.serve(c.Group, node)
+		leave = func() error { end(); return shared.leave() }
+	}
+	return node, leave, nil
+}

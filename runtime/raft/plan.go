@@ -1,0 +1,198 @@
+package raft
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// ChangeKind is what happens to a member.
+type ChangeKind uint8
+
+const (
+	AddLearner ChangeKind = iota // a new member gets the log, and has no vote yet
+	AddVoter                     // a new member has a vote at once: better AddLearner, and Promote when it has the log
+	Promote                      // a learner gets a vote
+	Remove                       // a member leaves: its name may be used again, its disk may not
+	Readdress                    // a member is reached at another address
+	Rename                       // a member has another name, under which it is to be started again
+)
+
+// Change is one change of the members. Several that are made together come about
+// together, by joint consensus.
+type Change struct {
+	Kind    ChangeKind
+	Name    string
+	Address string // of a new member, and the other one of Readdress
+	To      string // of Rename: the other name
+	ID      uint64 // of a new member: 0 where the leader is to ask the node for it
+	Force   bool   // even where the group may not be able to go on afterwards
+}
+
+// adds reports whether the change makes a node a member.
+func (c Change) adds() bool { return c.Kind == AddLearner || c.Kind == AddVoter }
+
+// promoteBehindMax is how many entries a learner may lack that gets a vote: a group that
+// needs it waits so long. Under load it always lacks those on the way.
+const promoteBehindMax = 1024
+
+// plan is what changes come to.
+type plan struct {
+	singles []*pb.ConfChangeSingle // for the engine
+	list    []Member               // those that are changed
+	after   members                // all, then
+	added   map[uint64]bool        // who gets a vote that has none
+}
+
+// plan plans changes, or says what is wrong with them.
+func (m members) plan(changes []Change) (*plan, error) {
+	if len(changes) == 0 || len(changes) > membersMax {
+		return nil, fmt.Errorf("%w: %d changes at once, want 1 to %d", ErrMembers, len(changes), membersMax)
+	}
+	p := &plan{after: maps.Clone(m), added: map[uint64]bool{}}
+	seen := map[string]bool{}
+	for _, c := range changes {
+		if seen[c.Name] {
+			return nil, fmt.Errorf("%w: two changes of %q at once", ErrMembers, c.Name)
+		}
+		seen[c.Name] = true
+		if err := p.change(c); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMembers, err)
+		}
+	}
+	voters, present := 0, 0
+	for _, o := range p.after {
+		if !o.Leaving {
+			present++
+		}
+		if !o.Leaving && !o.Learner {
+			voters++
+		}
+	}
+	switch {
+	case voters == 0:
+		return nil, fmt.Errorf("%w: no member would have a vote", ErrMembers)
+	case present > membersMax:
+		return nil, fmt.Errorf("%w: a group has at most %d members", ErrMembers, membersMax)
+	}
+	return p, nil
+}
+
+// change takes a change into the plan.
+func (p *plan) change(c Change) error {
+	if err := checkText(c.Name, c.Address); err != nil {
+		return err
+	}
+	o, known := p.after.named(c.Name)
+	switch {
+	case c.adds() && known:
+		return fmt.Errorf("%q is a member", c.Name)
+	case !c.adds() && !known:
+		return fmt.Errorf("%q is not a member", c.Name)
+	}
+	kind := pb.ConfChangeUpdateNode
+	switch c.Kind {
+	case AddLearner, AddVoter:
+		if _, used := p.after[c.ID]; used || c.ID == 0 || c.ID > idMask {
+			return fmt.Errorf("%q has the id %s, which is not that of a new node", c.Name, groupText(c.ID))
+		}
+		o = Member{ID: c.ID, Name: c.Name, Address: c.Address, Learner: c.Kind == AddLearner}
+		if kind = pb.ConfChangeAddNode; o.Learner {
+			kind = pb.ConfChangeAddLearnerNode
+		} else {
+			p.added[o.ID] = true
+		}
+		p.free(c.Name)
+	case Promote:
+		if !o.Learner {
+			return fmt.Errorf("%q has a vote", c.Name)
+		}
+		o.Learner, p.added[o.ID] = false, true
+		kind = pb.ConfChangeAddNode
+	case Remove:
+		o.Leaving = true
+		kind = pb.ConfChangeRemoveNode
+	case Readdress:
+		if c.Address == "" {
+			return fmt.Errorf("%q gets no address", c.Name)
+		}
+		o.Address, o.Moved = c.Address, true
+	case Rename:
+		if err := checkText(c.To, ""); err != nil {
+			return err
+		}
+		if _, used := p.after.named(c.To); used {
+			return fmt.Errorf("%q is a member", c.To)
+		}
+		p.free(c.To)
+		o.Name, o.Was = c.To, o.Name
+	default:
+		return fmt.Errorf("there is no change %d", c.Kind)
+	}
+	p.singles = append(p.singles, &pb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(o.ID)})
+	p.set(o)
+	return nil
+}
+
+func checkText(name, address string) error {
+	if name == "" || len(name) > nameBytesMax || len(address) > nameBytesMax {
+		return fmt.Errorf("a name must have 1 to %d bytes and an address at most %d, got %q and %q", nameBytesMax, nameBytesMax, name, address)
+	}
+	return nil
+}
+
+func (p *plan) set(o Member) {
+	p.after[o.ID] = o
+	p.list = append(p.list, o)
+}
+
+// free has nobody be known by a name that it had before.
+func (p *plan) free(name string) {
+	for _, o := range p.after.list() {
+		if o.Was == name {
+			o.Was = ""
+			p.set(o)
+		}
+	}
+}
+
+// bearable says why the group may not be able to go on after changes: it needs a
+// majority that is heard of, and those who get a vote must have the log.
+func (c *Core) bearable(p *plan) error {
+	progress := c.node.Status().Progress
+	voters := 0
+	var silent, behind []string
+	for _, o := range p.after.list() {
+		if o.Learner || o.Leaving {
+			continue
+		}
+		voters++
+		_, known := c.members[o.ID]
+		switch {
+		case !known: // a new one, which has just said who it is
+		case !c.hears(o.ID, 1):
+			silent = append(silent, o.Name)
+		case p.added[o.ID] && progress[o.ID].Match+promoteBehindMax < c.node.BasicStatus().GetCommit():
+			behind = append(behind, fmt.Sprintf("%s lacks %d entries", o.Name, c.node.BasicStatus().GetCommit()-progress[o.ID].Match))
+		}
+	}
+	added := slices.ContainsFunc(p.after.list(), func(o Member) bool { return p.added[o.ID] && slices.Contains(silent, o.Name) })
+	const force = "Force (topoctl raft --force) does it nevertheless; then the group may not be able to go on"
+	switch {
+	case voters-len(silent) <= voters/2 || added:
+		return fmt.Errorf("%w: afterwards %d of %d voters would be needed, and nothing is heard of %s. Start what is down, or remove it first. %s",
+			ErrMembers, voters/2+1, voters, strings.Join(silent, ", "), force)
+	case len(behind) > 0:
+		return fmt.Errorf("%w: %s, and the group would wait for it. Try again later. %s", ErrMembers, strings.Join(behind, ", "), force)
+	}
+	return nil
+}
+
+// hears reports whether a member was heard of within so many election timeouts.
+func (c *Core) hears(id uint64, timeouts int) bool {
+	at, ok := c.heard[id]
+	return id == c.id || ok && c.tick-at <= int64(timeouts*c.config.ElectionTicks)
+}

@@ -1,0 +1,73 @@
+package raft
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// Record is what a disk says of the node that it belongs to. It is durable before any
+// other node hears of the id.
+type Record struct {
+	Topology string
+	Group    string
+	Name     string // of the node, when the record was written
+	ID       uint64 // of the node: no other disk has it
+	GroupID  uint64 // identity of the group that the node is a member of; 0: of none yet
+	Since    uint64 // an index at which the group's members had the node
+}
+
+// identity is that of the node's log.
+func (r *Record) identity() wal.Identity {
+	return wal.Identity{Topology: r.Topology, Group: r.Group, Node: r.ID, Name: r.Name, GroupID: r.GroupID}
+}
+
+const (
+	recordTitle    = "topogen member 1" // and the version of what follows
+	recordBytesMax = 16 << 10           // three quoted names of at most 1 KiB, and some numbers
+)
+
+var errRecord = errors.New("it is not what a node writes")
+
+// appendRecord writes a record as lines for people, the last of which is a checksum.
+func appendRecord(b []byte, r Record) []byte {
+	start := len(b)
+	b = fmt.Appendf(b, "%s\ntopology %q\ngroup %q\nnode %q\nid %016x\ngroup-id %016x\nsince %d\n",
+		recordTitle, r.Topology, r.Group, r.Name, r.ID, r.GroupID, r.Since)
+	return fmt.Appendf(b, "checksum %08x\n", crc32.ChecksumIEEE(b[start:]))
+}
+
+// readRecord reads what appendRecord has written, and nothing else.
+func readRecord(b []byte) (r Record, err error) {
+	lines := strings.Split(string(b), "\n")
+	if len(b) > recordBytesMax || len(lines) != 9 {
+		return r, errRecord
+	}
+	value := func(line int, key string) string {
+		v, _ := strings.CutPrefix(lines[line], key+" ")
+		return v
+	}
+	text := func(line int, key string) string {
+		v, e := strconv.Unquote(value(line, key))
+		err = errors.Join(err, e)
+		return v
+	}
+	number := func(line int, key string, base int) uint64 {
+		v, e := strconv.ParseUint(value(line, key), base, 64)
+		err = errors.Join(err, e)
+		return v
+	}
+	r = Record{
+		Topology: text(1, "topology"), Group: text(2, "group"), Name: text(3, "node"),
+		ID: number(4, "id", 16), GroupID: number(5, "group-id", 16), Since: number(6, "since", 10),
+	}
+	if err != nil || r.ID == 0 || r.ID > idMask || !bytes.Equal(appendRecord(nil, r), b) {
+		return Record{}, errRecord
+	}
+	return r, nil
+}
