@@ -154,11 +154,19 @@ func (c *Config) complete() error {
 	if c.Dir == "" && c.Disk == nil {
 		return errors.New("raft: Config.Dir is missing: the folder of the log")
 	}
-	c.above, c.below = c.Dir, nil
 	if len(c.Peers) > 0 {
 		if err := c.completeNode(); err != nil {
 			return err
 		}
+	}
+	c.place()
+	return nil
+}
+
+// place names the folder of the log, below the one that the caller has named.
+func (c *Config) place() {
+	c.above, c.below = c.Dir, nil
+	if len(c.Peers) > 0 {
 		c.below = append(c.below, c.Node)
 	}
 	if c.Instances > 1 {
@@ -167,7 +175,6 @@ func (c *Config) complete() error {
 	if len(c.below) > 0 {
 		c.Dir = filepath.Join(append([]string{c.Dir}, c.below...)...)
 	}
-	return nil
 }
 
 // completeNode says what a node among several lacks.

@@ -38,15 +38,17 @@ func (c *Config) kind() (of, who string) {
 // log would stay beside it, and nothing would say so. It makes the folders that the one of
 // the log is in.
 func prepareFolder(c *Config) error {
-	const refused = "raft: %s holds the log of %s, which %s not take over; name another path, or move it away"
 	kind, who := c.kind()
+	refuse := func(of, in, advice string) error {
+		return fmt.Errorf("raft: %s holds the log of %s%s, which %s not take over; name another path, or %s", c.above, of, in, who, advice)
+	}
 	if kind != logAlone && holdsLog(c.above) {
-		return fmt.Errorf(refused, c.above, logAlone, who)
+		return refuse(logAlone, "", c.conversion(logAlone, ""))
 	}
 	if !holdsLog(c.Dir) {
 		for _, folder := range logsBelow(c.above) {
 			if of := c.kindOf(folder); of != kind {
-				return fmt.Errorf(refused, c.above, of+", in "+folder, who)
+				return refuse(of, ", in "+folder, c.conversion(of, folder))
 			}
 		}
 	}
@@ -58,6 +60,18 @@ func prepareFolder(c *Config) error {
 		dir = filepath.Join(dir, name)
 	}
 	return nil
+}
+
+// conversion says how the log in a folder becomes one that c takes.
+func (c *Config) conversion(of, folder string) string {
+	path := filepath.Join(c.above, folder)
+	switch kind, _ := c.kind(); {
+	case of == logAlone && kind == logOfNode:
+		return fmt.Sprintf("convert it: topoctl raft recover %s --node %s --address %s --to NEWPATH --yes", path, c.Node, c.Peers[c.Node])
+	case of == logOfNode && kind == logAlone:
+		return fmt.Sprintf("convert it: topoctl raft recover %s --to NEWPATH --yes", path)
+	}
+	return "move it away"
 }
 
 // kindOf is whose log a folder holds, by its name below the one that the file names.

@@ -20,10 +20,10 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 		alone := raft.Config{Dir: "./stock"}
 		node := raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}}
 		first, second := alone, node
-		want := "raft: ./stock holds the log of a machine on one disk, which several do not take over; name another path, or move it away"
+		want := "raft: ./stock holds the log of a machine on one disk, which several do not take over; name another path, or convert it: topoctl raft recover stock --node n1 --address " + node.Peers["n1"] + " --to NEWPATH --yes"
 		if above == "several" {
 			first, second = node, alone
-			want = "raft: ./stock holds the log of a node among several, in n1, which a machine on one disk does not take over; name another path, or move it away"
+			want = "raft: ./stock holds the log of a node among several, in n1, which a machine on one disk does not take over; name another path, or convert it: topoctl raft recover stock/n1 --to NEWPATH --yes"
 		}
 		for range 2 { // the second time there is a log of the kind
 			m := open(t, first)
@@ -79,7 +79,14 @@ func TestLogsOfInstances(t *testing.T) {
 			if first.folder != "" {
 				in = ", in " + first.folder
 			}
-			want := fmt.Sprintf("raft: ./stock holds the log of %s%s, which %s not take over; name another path, or move it away", first.what, in, second.who)
+			advice := "move it away"
+			switch {
+			case first.folder == "" && second.folder == "n1":
+				advice = "convert it: topoctl raft recover stock --node n1 --address " + peers["n1"] + " --to NEWPATH --yes"
+			case first.folder == "n1" && second.folder == "":
+				advice = "convert it: topoctl raft recover stock/n1 --to NEWPATH --yes"
+			}
+			want := fmt.Sprintf("raft: ./stock holds the log of %s%s, which %s not take over; name another path, or %s", first.what, in, second.who, advice)
 			if _, err := tryOpen(c); fmt.Sprint(err) != want {
 				t.Errorf("over %s:\n%v\nwant %s", first.what, err, want)
 			}

@@ -63,6 +63,7 @@ func (o *operators) register(r gogrpc.ServiceRegistrar) {
 		ServiceName: operateService,
 		HandlerType: (*any)(nil),
 		Methods:     []gogrpc.MethodDesc{{MethodName: "Operate", Handler: o.handle}},
+		Streams:     []gogrpc.StreamDesc{{StreamName: backupMethod, Handler: o.backup, ServerStreams: true}},
 	}, o)
 }
 
@@ -160,20 +161,21 @@ func (o *operators) operate(ctx context.Context, c Command) (r Report, err error
 
 // compareGroups orders groups by name, and those of instances by number.
 func compareGroups(a, b string) int {
-	of, i := instanceOf(a)
-	other, j := instanceOf(b)
+	of, i, _ := instanceOf(a)
+	other, j, _ := instanceOf(b)
 	return cmp.Or(cmp.Compare(of, other), cmp.Compare(i, j), cmp.Compare(a, b))
 }
 
-// instanceOf is the name and the number in ledger/3-of-16.
-func instanceOf(group string) (of string, number int) {
+// instanceOf is the name and the numbers in ledger/3-of-16.
+func instanceOf(group string) (of string, number, all int) {
 	of, rest, ok := strings.Cut(group, "/")
 	if !ok {
-		return group, 0
+		return group, 0, 0
 	}
-	digits, _, _ := strings.Cut(rest, "-")
-	number, _ = strconv.Atoi(digits)
-	return of, number
+	first, last, _ := strings.Cut(rest, "-of-")
+	number, _ = strconv.Atoi(first)
+	all, _ = strconv.Atoi(last)
+	return of, number, all
 }
 
 // serve lets operators reach a node, until the function that it returns is called.

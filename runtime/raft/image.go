@@ -1,0 +1,209 @@
+package raft
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// Image is the state of a group at one entry, and the entries behind it: what the folder
+// of a node holds, or a backup. A group can be founded from it.
+type Image struct {
+	Topology string
+	Group    string
+	GroupID  uint64   // identity of the group that it was taken from
+	Node     string   // that it was taken from
+	Members  []Member // at Index, as that node knew them
+	Index    uint64   // of the last entry that the state holds
+	Term     uint64   // of that
+	Last     uint64   // index of the last entry behind it, or Index
+	LastTerm uint64   // the term of that, or a later one that the node has seen
+
+	bytes   uint64 // of the state
+	body    bool   // it was a stream in the log
+	state   func() (io.ReadCloser, error)
+	entries func(visit func(*pb.Entry) error) error
+	close   func() error
+}
+
+// ErrImage is matched by errors of what is not a backup, or not all of one.
+var ErrImage = errors.New("raft: not a backup")
+
+// OpenImage reads the folder of a node that does not run. An incomplete end, which a
+// crash leaves, is cut off, as the node does when it starts; else nothing is changed.
+func OpenImage(dir string) (*Image, error) {
+	report, err := wal.Verify(dir)
+	if err != nil {
+		return nil, err
+	}
+	log, stored, err := wal.Open(dir, report.Identity, wal.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := log.Close(); err != nil {
+		return nil, err
+	}
+	if stored.Snapshot == nil {
+		return nil, fmt.Errorf("raft: %s is the log of a node that has joined, and had no state yet: there is nothing to begin with", dir)
+	}
+	return newImage(report.Identity, &stored)
+}
+
+// newImage is an image of what a log holds.
+func newImage(id wal.Identity, s *wal.Stored) (*Image, error) {
+	h, machine, err := readSnapshot(s.Snapshot.GetData())
+	if err != nil {
+		return nil, err
+	}
+	meta := s.Snapshot.GetMetadata()
+	i := &Image{
+		Topology: id.Topology, Group: id.Group, GroupID: max(h.groupID, id.GroupID), Node: id.Name,
+		Members: h.members, Index: meta.GetIndex(), Term: meta.GetTerm(), Last: meta.GetIndex() + uint64(len(s.Entries)),
+		LastTerm: max(meta.GetTerm(), s.State.GetTerm()), bytes: uint64(len(machine)),
+		state: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(machine)), nil },
+		close: func() error { return nil },
+	}
+	if s.BodySize >= 0 {
+		i.bytes, i.body = uint64(s.BodySize), true
+		i.state = func() (io.ReadCloser, error) { return s.OpenBody() }
+	}
+	for _, e := range s.Entries {
+		i.LastTerm = max(i.LastTerm, e.GetTerm())
+	}
+	i.entries = func(visit func(*pb.Entry) error) error {
+		for _, e := range s.Entries {
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return i, nil
+}
+
+// Close lets go of the file that the image is in, if any.
+func (i *Image) Close() error { return i.close() }
+
+// Found founds a group of one member, on the disk in a folder, which must not hold a
+// log. It has another identity than the group of the image, and its node another id. All
+// entries count as committed, and those that change members change nothing. With an
+// address the node is one that others can be added to, and its log is below dir, in a folder of
+// its name; else it is a machine on one disk, and dir is the folder of its log. The log of one of
+// several instances is below that, in a folder of its number.
+func (i *Image) Found(dir, node, address string) (err error) {
+	if err := checkText(node, address); err != nil {
+		return fmt.Errorf("raft: %w", err)
+	}
+	c := Config{Dir: dir, Node: node}
+	if address != "" {
+		c.Peers = map[string]string{node: address}
+	}
+	_, c.Instance, c.Instances = instanceOf(i.Group)
+	c.place()
+	if err := prepareFolder(&c); err != nil {
+		return err
+	}
+	disk, err := OpenFolder(c.Dir, wal.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, disk.Close()) }()
+	r, err := disk.Record()
+	if err != nil {
+		return err
+	}
+	has, err := disk.HasLog()
+	if err != nil {
+		return err
+	}
+	if has || r.ID != 0 {
+		return fmt.Errorf("raft: %s is the folder of a node already; name another", c.Dir)
+	}
+	return i.found(disk, node, address)
+}
+
+// found writes the log of the first member of a new group, and then that it is one.
+func (i *Image) found(disk Disk, node, address string) (err error) {
+	first := []Member{{ID: newID(), Name: node, Address: address}}
+	r := Record{Topology: i.Topology, Group: i.Group, Name: node, ID: first[0].ID, GroupID: hashGroup(first, newSalt()), Since: i.Index}
+	log, _, err := disk.Open(r.identity())
+	if err != nil {
+		return err
+	}
+	s := &pb.Snapshot{
+		Data:     appendHead(nil, head{members: first, groupID: r.GroupID}),
+		Metadata: &pb.SnapshotMetadata{Index: new(i.Index), Term: new(i.Term), ConfState: &pb.ConfState{Voters: []uint64{r.ID}}},
+	}
+	if err := errors.Join(i.write(log, s), log.Close()); err != nil {
+		return err
+	}
+	return disk.SetRecord(r)
+}
+
+const (
+	imageBatch = 1 << 20   // bytes of entries that are written at once
+	imageWhole = 512 << 20 // bytes of a state that is written as one piece; larger ones are streams
+)
+
+// writeState writes the snapshot.
+func (i *Image) writeState(log wal.Log, s *pb.Snapshot) error {
+	state, err := i.state()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = state.Close() }() // it was read to its end
+	if !i.body && i.bytes <= imageWhole {
+		b, err := io.ReadAll(state)
+		if err != nil {
+			return err
+		}
+		s.Data = append(s.Data, b...)
+		return log.SaveSnapshot(s)
+	}
+	w, err := log.CreateSnapshot()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, state); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return errors.Join(w.Commit(s), w.Abort())
+}
+
+// write writes the state behind the head in s, and the entries.
+func (i *Image) write(log wal.Log, s *pb.Snapshot) error {
+	if err := i.writeState(log, s); err != nil {
+		return err
+	}
+	var list []*pb.Entry
+	size, last := 0, i.Index
+	save := func() error {
+		h := &pb.HardState{Term: new(i.LastTerm), Vote: new(uint64(0)), Commit: new(last)}
+		err := log.Save(h, list, true)
+		list, size = list[:0], 0
+		return err
+	}
+	err := i.entries(func(e *pb.Entry) error {
+		last++
+		if e.GetIndex() != last {
+			return fmt.Errorf("%w: entry %d follows entry %d", ErrImage, e.GetIndex(), last-1)
+		}
+		if e.GetType() != pb.EntryNormal {
+			e = &pb.Entry{Index: e.Index, Term: e.Term}
+		}
+		list = append(list, e)
+		if size += len(e.GetData()); size >= imageBatch {
+			return save()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return save()
+}

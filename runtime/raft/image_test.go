@@ -1,0 +1,281 @@
+package raft_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// found founds a group from the image of a folder.
+func found(t *testing.T, from, to, node, address string) {
+	t.Helper()
+	i, err := raft.OpenImage(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = i.Close() }()
+	if err := i.Found(to, node, address); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quick are the times of a node in a test.
+func quick(c raft.Config) raft.Config {
+	c.Heartbeat, c.ElectionTimeout, c.Forward = 20*time.Millisecond, 200*time.Millisecond, true
+	return c
+}
+
+// TestOneDiskToThreeAndBack: the log of a machine on one disk becomes that of the first of
+// three nodes, and that of one of them becomes one on one disk again.
+func TestOneDiskToThreeAndBack(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	alone := open(t, raft.Config{Dir: path("alone"), SnapshotEvery: 3})
+	var want []uint64
+	add := func(m *machine) {
+		t.Helper()
+		want = append(want, uint64(len(want)+1))
+		if _, err := m.Propose(t.Context(), appendTo{0, want[len(want)-1], -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 7 {
+		add(alone)
+	}
+	before := alone.Status()
+	if err := alone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	addresses := freeAddresses(t, 3)
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
+	found(t, path("alone"), path("three"), "n1", addresses[0])
+
+	var configs []raft.Config
+	var ms []*machine
+	for i, name := range []string{"n1", "n2", "n3"} {
+		configs = append(configs, quick(raft.Config{Node: name, Peers: peers, Dir: path("three")}))
+		ms = append(ms, open(t, configs[i]))
+	}
+	if got := items(t, ms[0]); !slices.Equal(got, want) {
+		t.Errorf("the first of three reads %v, want %v", got, want)
+	}
+	if s := ms[0].Status(); s.ID == before.ID || s.GroupID == before.GroupID || len(s.Members) != 1 {
+		t.Errorf("the first of three: %+v; before %+v", s, before)
+	}
+	for i := 1; i < 3; i++ {
+		change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: configs[i].Node, Address: addresses[i]})
+	}
+	add(ms[1])
+	if got := items(t, ms[2]); !slices.Equal(got, want) {
+		t.Errorf("the last of three reads %v, want %v", got, want)
+	}
+	for _, m := range ms {
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found(t, path("three/n3"), path("back"), "alone", "")
+	back := open(t, raft.Config{Dir: path("back")})
+	if got := items(t, back); !slices.Equal(got, want) {
+		t.Errorf("on one disk again it reads %v, want %v", got, want)
+	}
+	add(back)
+}
+
+// TestOneOfThreeIsLeft: the log of the only node that is left becomes a group of its own,
+// with all of its entries, also those of which nobody knows whether they were committed.
+// A change of members among them changes nothing.
+func TestOneOfThreeIsLeft(t *testing.T) {
+	ms, configs := group(t)
+	leader, followers := roles(t, ms)
+	if _, err := leader.Propose(t.Context(), appendTo{0, 2, -1}); err != nil { // its session is open
+		t.Fatal(err)
+	}
+	for _, m := range followers {
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := leader.Status().Last
+	proposed, changed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := leader.Propose(t.Context(), appendTo{0, 3, -1})
+		proposed <- err
+	}()
+	for leader.Status().Last == last { // it stands in the log of this node alone
+		runtime.Gosched()
+	}
+	last = leader.Status().Last
+	gone := followers[0].Status().Node
+	go func() {
+		changed <- leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: gone, Force: true})
+	}()
+	for leader.Status().Last == last && len(changed) == 0 { // unless it does not lead any more
+		runtime.Gosched()
+	}
+	dir, name := configs[0].Dir, leader.Status().Node
+	if err := leader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-proposed; err == nil {
+		t.Error("an update is acknowledged without a majority")
+	}
+	to := t.TempDir()
+	found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
+	m := open(t, quick(raft.Config{Node: "m1", Peers: map[string]string{"m1": freeAddresses(t, 1)[0]}, Dir: to}))
+	if got := items(t, m); !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Errorf("it reads %v", got)
+	}
+	if s := m.Status(); len(s.Members) != 1 || s.Members[0].Name != "m1" {
+		t.Errorf("its members are %v", s.Members)
+	}
+}
+
+// TestFoundingOverALog is refused.
+func TestFoundingOverALog(t *testing.T) {
+	dir := t.TempDir()
+	m := open(t, raft.Config{Dir: filepath.Join(dir, "log")})
+	items(t, m)
+	if _, err := raft.OpenImage(filepath.Join(dir, "log")); !errors.Is(err, wal.ErrInUse) {
+		t.Errorf("the log of a node that runs: %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i, err := raft.OpenImage(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ to, address string }{{"log", ""}, {"log", "127.0.0.1:1"}} {
+		if err := i.Found(filepath.Join(dir, c.to), "n1", c.address); err == nil {
+			t.Errorf("%+v: the log is replaced", c)
+		}
+	}
+	if err := i.Found(filepath.Join(dir, "n"), "", ""); err == nil {
+		t.Error("a node without a name")
+	}
+	m = open(t, raft.Config{Dir: filepath.Join(dir, "log")})
+	items(t, m)
+}
+
+// backup writes a backup of a machine.
+func backup(t *testing.T, m *machine) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "backup")
+	file, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(m.Backup(t.Context(), file), file.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestABackup of a running group, and of a folder, is all that is needed to begin again.
+func TestABackup(t *testing.T) {
+	ms, configs := group(t)
+	_, followers := roles(t, ms)
+	for i := range uint64(4) {
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 2 + i, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []uint64{1, 2, 3, 4, 5}
+	paths := []string{backup(t, followers[0])} // of any node, all that was acknowledged
+	for _, m := range ms {
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder, err := raft.OpenImage(filepath.Join(configs[2].Dir, "n3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = append(paths, filepath.Join(t.TempDir(), "backup"))
+	var b bytes.Buffer
+	if n, err := folder.WriteTo(&b); err != nil || n != int64(b.Len()) {
+		t.Fatal(n, err)
+	}
+	if err := os.WriteFile(paths[1], b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		i, err := raft.OpenBackup(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i.Topology != "test" || i.Group != "lists" || i.GroupID == 0 || len(i.Members) != 3 || i.Last < i.Index {
+			t.Errorf("%+v", i)
+		}
+		to := t.TempDir()
+		if err := errors.Join(i.Found(to, "n1", "127.0.0.1:1"), i.Close()); err != nil {
+			t.Fatal(err)
+		}
+		m := open(t, quick(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: to}))
+		if got := items(t, m); !slices.Equal(got, want) {
+			t.Errorf("it reads %v, want %v", got, want)
+		}
+	}
+}
+
+// TestADamagedBackup is refused, whatever bit of it has flipped and wherever it is cut.
+func TestADamagedBackup(t *testing.T) {
+	m := open(t, raft.Config{Dir: t.TempDir()})
+	for i := range uint64(3) {
+		if _, err := m.Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := backup(t, m)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i, err := raft.OpenBackup(path); !errors.Is(err, raft.ErrImage) {
+			_ = i.Close()
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	for i := range b {
+		flipped := bytes.Clone(b)
+		flipped[i] ^= 1 << (i % 8)
+		refused(fmt.Sprintf("byte %d flipped", i), flipped)
+		refused(fmt.Sprintf("cut at %d", i), b[:i])
+	}
+	refused("something behind it", append(bytes.Clone(b), 0))
+	if _, err := raft.OpenBackup(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("one that is not there: %v", err)
+	}
+}
+
+// TestImagesOfOldLogs: logs from before groups had an identity can be backed up and
+// recovered, too.
+func TestImagesOfOldLogs(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, filepath.Join("testdata", "old-logs.tar.bz2"), dir)
+	for _, c := range []struct {
+		from string
+		want []uint64
+	}{{"alone", []uint64{1, 2, 3, 4, 5}}, {"group/n2", []uint64{1, 2, 3, 4, 5, 7}}} {
+		to := t.TempDir()
+		found(t, filepath.Join(dir, c.from), filepath.Join(to, "log"), "alone", "")
+		if got := items(t, open(t, raft.Config{Dir: filepath.Join(to, "log")})); !slices.Equal(got, c.want) {
+			t.Errorf("%s: it reads %v, want %v", c.from, got, c.want)
+		}
+	}
+}
