@@ -101,22 +101,28 @@ func second(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func node(ts *testscript.TestScript, c raft.Config) *machine {
-	c.Topology, c.Forward, c.Logger = "bank", true, slog.New(slog.DiscardHandler)
-	c.Heartbeat, c.ElectionTimeout = 50*time.Millisecond, 500*time.Millisecond
+	c.Logger = slog.New(slog.DiscardHandler)
 	cert := filepath.Join(ts.MkAbs("certs"), c.Node)
 	if found, _ := filepath.Glob(cert + ".crt"); len(found) > 0 {
 		c.TLSCert, c.TLSKey, c.TLSCA = cert+".crt", cert+".key", filepath.Join(ts.MkAbs("certs"), "ca.crt")
 		c.TrustDomain = "example.org"
 	}
-	m, err := raft.New(c, fsm.Definition[sum, plus, struct{}]{
-		Update:      fsm.NoResult((*plus).Update),
-		StateCodec:  numberCodec(func(s *sum) *uint64 { return &s.n }),
-		UpdateCodec: numberCodec(func(p *plus) *uint64 { return &p.n }),
-	})
+	m, err := newMachine(c)
 	ts.Check(err)
 	ts.Defer(func() { _ = m.Close() })
 	ts.Check(m.Start(context.Background(), nil))
 	return m
+}
+
+// newMachine makes a node of topology bank.
+func newMachine(c raft.Config) (*machine, error) {
+	c.Topology, c.Forward = "bank", true
+	c.Heartbeat, c.ElectionTimeout = 50*time.Millisecond, 500*time.Millisecond
+	return raft.New(c, fsm.Definition[sum, plus, struct{}]{
+		Update:      fsm.NoResult((*plus).Update),
+		StateCodec:  numberCodec(func(s *sum) *uint64 { return &s.n }),
+		UpdateCodec: numberCodec(func(p *plus) *uint64 { return &p.n }),
+	})
 }
 
 // listening NAME ANSWER: sets the variable NAME to an address where somebody says

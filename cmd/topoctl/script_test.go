@@ -51,6 +51,8 @@ func TestScripts(t *testing.T) {
 			"second":      second,
 			"listening":   listening,
 			"operators":   operators,
+			"ports":       ports,
+			"ask":         ask,
 		},
 	})
 }
@@ -137,5 +139,5 @@ func TestMain(m *testing.M) {
 		fmt.Println("the scripts need a Unix shell")
 		return
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"ledgernode": ledgerNode})
 }

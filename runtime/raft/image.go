@@ -24,8 +24,10 @@ type Image struct {
 	Last     uint64   // index of the last entry behind it, or Index
 	LastTerm uint64   // the term of that, or a later one that the node has seen
 
-	bytes   uint64 // of the state
-	body    bool   // it was a stream in the log
+	dir     string     // that it was opened from; "": it is a backup
+	report  wal.Report // of the log there
+	bytes   uint64     // of the state
+	body    bool       // it was a stream in the log
 	state   func() (io.ReadCloser, error)
 	entries func(visit func(*pb.Entry) error) error
 	close   func() error
@@ -49,9 +51,17 @@ func OpenImage(dir string) (*Image, error) {
 		return nil, err
 	}
 	if stored.Snapshot == nil {
-		return nil, fmt.Errorf("raft: %s is the log of a node that has joined, and had no state yet: there is nothing to begin with", dir)
+		return nil, fmt.Errorf("raft: %s is the log of a node that has joined a group and did not get its state: take the folder of another node, or a backup", dir)
 	}
-	return newImage(report.Identity, &stored)
+	i, err := newImage(report.Identity, &stored)
+	if err != nil {
+		return nil, err
+	}
+	i.dir = dir
+	if i.report, err = wal.Verify(dir); err != nil { // without what was cut off
+		return nil, err
+	}
+	return i, nil
 }
 
 // newImage is an image of what a log holds.

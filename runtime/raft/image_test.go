@@ -167,6 +167,77 @@ func TestFoundingOverALog(t *testing.T) {
 	items(t, m)
 }
 
+// TestFoundingInPlace replaces the folder of a node, which keeps its old one beside it, and
+// not while the node runs or after it has run in the meantime.
+func TestFoundingInPlace(t *testing.T) {
+	dir, address := t.TempDir(), freeAddresses(t, 1)[0]
+	c := quick(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
+	n1 := filepath.Join(dir, "n1")
+	run := func(use func(*machine)) {
+		t.Helper()
+		m := open(t, c)
+		items(t, m) // it leads
+		use(m)
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	image := func() *raft.Image {
+		t.Helper()
+		i, err := raft.OpenImage(n1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	add := func(m *machine) {
+		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before, after uint64
+	run(func(m *machine) { before = m.Status().GroupID })
+	old := image()
+	run(func(m *machine) {
+		if _, err := old.FoundInPlace("n1", address); !errors.Is(err, wal.ErrInUse) {
+			t.Errorf("while the node runs: %v", err)
+		}
+		add(m)
+	})
+	if _, err := old.FoundInPlace("n1", address); !errors.Is(err, raft.ErrFolder) {
+		t.Errorf("after the node has run: %v", err)
+	}
+	for _, c := range []struct{ node, address string }{{"n2", address}, {"n1", ""}} {
+		if _, err := image().FoundInPlace(c.node, c.address); !errors.Is(err, raft.ErrFolder) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	run(func(m *machine) {
+		if got := items(t, m); !slices.Equal(got, []uint64{1}) || m.Status().GroupID != before {
+			t.Errorf("after attempts that were refused it reads %v", got)
+		}
+	})
+	kept, err := image().FoundInPlace("n1", address)
+	if err != nil || kept != n1+raft.KeptSuffix {
+		t.Fatal(kept, err)
+	}
+	run(func(m *machine) {
+		after = m.Status().GroupID
+		if got := items(t, m); !slices.Equal(got, []uint64{1}) || after == before {
+			t.Errorf("it reads %v; the group was %x, and is %x", got, before, after)
+		}
+	})
+	if _, err := image().FoundInPlace("n1", address); !errors.Is(err, raft.ErrFolder) {
+		t.Errorf("where an old folder is kept: %v", err)
+	}
+	if i, err := raft.OpenImage(kept); err != nil || i.GroupID != before {
+		t.Errorf("the folder that is kept: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
 // backup writes a backup of a machine.
 func backup(t *testing.T, m *machine) (path string) {
 	t.Helper()

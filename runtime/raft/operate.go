@@ -87,12 +87,7 @@ func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	patience := operateTimeMax
-	if at, ok := ctx.Deadline(); ok {
-		left := time.Until(at)
-		patience = min(patience, left-min(operateAnswer, left/4))
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := withPatience(ctx, operateTimeMax)
 	defer cancel()
 	report, err := o.operate(ctx, c)
 	if err != nil {
@@ -103,6 +98,16 @@ func (o *operators) answer(ctx context.Context, request string) (any, error) {
 		return nil, err
 	}
 	return wrapperspb.String(string(b)), nil
+}
+
+// withPatience ends a command before its caller stops waiting, and after patience at the
+// latest.
+func withPatience(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	if at, ok := ctx.Deadline(); ok {
+		left := time.Until(at)
+		patience = min(patience, left-min(operateAnswer, left/4))
+	}
+	return context.WithTimeout(ctx, patience)
 }
 
 // parseCommand reads a command in JSON.

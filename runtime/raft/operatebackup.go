@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	gogrpc "google.golang.org/grpc"
@@ -19,7 +21,8 @@ import (
 
 const (
 	backupMethod  = "Backup"
-	backupMessage = 1 << 20 // bytes of a backup in one message: a quarter of what gRPC takes
+	backupMessage = 1 << 20        // bytes of a backup in one message: a quarter of what gRPC takes
+	backupTimeMax = 24 * time.Hour // of one: a large state takes long over a slow line
 )
 
 // Backup writes a backup of the state, as it is after all updates that were acknowledged
@@ -35,6 +38,9 @@ func (m *Machine[S, U, R]) Backup(ctx context.Context, w io.Writer) error {
 // Backup writes a backup of the state to w.
 func (n *Node) Backup(ctx context.Context, w io.Writer) error {
 	if err := n.read(ctx, false, func() {}); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("raft: there is no backup without a majority of the members, and it has not answered: %w", err)
+		}
 		return err
 	}
 	if _, err := n.Snapshot(ctx); err != nil {
@@ -68,7 +74,9 @@ func (o *operators) backup(_ any, stream gogrpc.ServerStream) error {
 	n, _, err := o.find(c.Group)
 	if err == nil {
 		w := bufio.NewWriterSize(messages{stream}, backupMessage)
-		if err = n.Backup(stream.Context(), w); err == nil {
+		ctx, cancel := withPatience(stream.Context(), backupTimeMax)
+		defer cancel()
+		if err = n.Backup(ctx, w); err == nil {
 			err = w.Flush()
 		}
 	}

@@ -54,10 +54,10 @@
 // # When the disk is damaged
 //
 // Keep a copy. If the newest snapshot's file is damaged, remove it: the older one
-// and the entries since it are there, and nothing is lost. Otherwise a node of a group is
-// removed from it, and another added under a new name. Never start a node under its
-// old name with an empty directory: what it has acknowledged is missing there, and
-// the group may lose it. A log on one disk alone comes back from a backup.
+// and the entries since it are there, and nothing is lost. Otherwise remove the node from
+// its group, empty its directory, and add it again. Package raft does not start a member
+// with an empty directory: what it has acknowledged is missing there. A log on one disk
+// alone comes back from a backup.
 //
 // # Limits
 //

@@ -147,13 +147,12 @@ func inside(dir, file string) string {
 	return file
 }
 
-// damageAdvice does not lose updates: a node that begins with an empty directory under
-// its old name has forgotten what it acknowledged.
+// damageAdvice does not lose updates: a node that was removed has no vote that it could
+// have forgotten.
 const damageAdvice = `
 The node does not start with it. Keep a copy.
-On several machines: "topoctl raft members remove NAME", then add another node under
-a new name, with TOPOGEN_RAFT_JOIN=true. Never start a node under its old name with
-an empty directory: acknowledged updates may be lost.
+On several machines: "topoctl raft remove NAME", empty the folder of the node, start
+the node, and "topoctl raft add NAME ADDRESS".
 On one disk alone: restore a backup.`
 
 // logError says what is wrong with a log, and what to do.

@@ -69,7 +69,8 @@ from whoever reaches it.`,
 	flags.StringVar(&n.Key, "key", "", "its key")
 	flags.StringVar(&n.CA, "ca", "", "the authorities that sign certificates of nodes")
 	flags.DurationVar(&n.Timeout, "timeout", n.Timeout, "how long to wait")
-	cmd.AddCommand(newRaftStatus(chosen, &n), newRaftMembers(chosen, &n), newRaftTransfer(chosen, &n), newRaftSnapshot(chosen, &n), newRaftAdd(chosen, &n))
+	cmd.AddCommand(newRaftStatus(chosen, &n), newRaftMembers(chosen, &n), newRaftTransfer(chosen, &n), newRaftSnapshot(chosen, &n), newRaftAdd(chosen, &n),
+		newRaftBackup(chosen, &n), newRaftRestore(chosen, &n), newRaftRecover(chosen, &n))
 	cmd.AddCommand(newRaftChanges(chosen, &n)...)
 	return cmd
 }

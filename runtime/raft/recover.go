@@ -1,0 +1,83 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// KeptSuffix is what FoundInPlace appends to the name of the folder that it replaces.
+const KeptSuffix = ".old"
+
+const recoveringSuffix = ".recovering" // of the folder that FoundInPlace writes
+
+// ErrFolder is matched by errors that say why a folder cannot be recovered in place.
+var ErrFolder = errors.New("raft: the folder stays as it is")
+
+// FoundInPlace founds a group of one member, as Found does, and puts its folder in the
+// place of the folder that the image was opened from, which must have the node's name.
+// The old folder is kept beside it; kept is its path. The node must not run: its folder
+// is locked while it is replaced.
+func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
+	dir := filepath.Clean(i.dir)
+	above := filepath.Dir(dir)
+	kept, next := dir+KeptSuffix, dir+recoveringSuffix
+	switch {
+	case i.dir == "":
+		return "", fmt.Errorf("%w: a backup is not the folder of a node", ErrFolder)
+	case address == "":
+		return "", fmt.Errorf("%w: a node in place of one of several needs an address", ErrFolder)
+	case filepath.Base(dir) != node:
+		return "", fmt.Errorf("%w: the folder of node %q must have that name, got %q", ErrFolder, node, filepath.Base(dir))
+	}
+	for _, path := range []string{kept, next} {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			return "", errors.Join(fmt.Errorf("%w: %s is there already, from an earlier attempt; move it away", ErrFolder, path), err)
+		}
+	}
+	if err := i.foundAt(next, node, address); err != nil {
+		return "", errors.Join(err, os.RemoveAll(next))
+	}
+	lock, err := wal.Lock(dir)
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(next))
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := i.unchanged(); err != nil {
+		return "", errors.Join(err, os.RemoveAll(next))
+	}
+	if err := os.Rename(dir, kept); err != nil {
+		return "", errors.Join(err, os.RemoveAll(next))
+	}
+	if err := os.Rename(next, dir); err != nil {
+		return kept, fmt.Errorf("raft: the folder of the new group is complete, and has the wrong name: rename %s to %s: %w", next, dir, err)
+	}
+	return kept, syncFolder(above)
+}
+
+// foundAt founds a group on the disk in a folder that is not there yet.
+func (i *Image) foundAt(dir, node, address string) (err error) {
+	disk, err := OpenFolder(dir, wal.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, disk.Close()) }()
+	return i.found(disk, node, address)
+}
+
+// unchanged says whether the node has run since the image was opened.
+func (i *Image) unchanged() error {
+	report, err := wal.Verify(i.dir)
+	if err != nil {
+		return err
+	}
+	before := i.report
+	report.Cut, before.Cut = nil, nil
+	if report != before {
+		return fmt.Errorf("%w: the node has run while its folder was read; stop it, and begin again", ErrFolder)
+	}
+	return nil
+}
