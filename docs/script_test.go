@@ -216,7 +216,7 @@ func (s *script) command(text string) (out string, code int) {
 	cmd.Env = append(environment(s.root), "PWD="+s.dir)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	err := cmd.Run()
+	err := runGroup(s.T, cmd)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		code = exit.ExitCode()
 	} else if err != nil {
