@@ -47,7 +47,7 @@ func (c *Core) mayChange() error {
 	status := c.node.BasicStatus()
 	switch {
 	case c.err != nil:
-		return c.err
+		return stopped(c.err)
 	case status.RaftState != raft.StateLeader:
 		return &fsm.NotLeader{Leader: c.members[status.Lead].Name}
 	case len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 || c.asked.nonce != 0:

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
@@ -159,11 +160,21 @@ func (c *Core) Advance() (err error) {
 	return c.err
 }
 
+// stopped is what callers are told who ask a node that has ended: not its error alone,
+// which they could take for the answer of an update.
+func stopped(why error) error {
+	if why == nil || errors.Is(why, fsm.ErrStopped) {
+		return why
+	}
+	return fmt.Errorf("%w: %w", fsm.ErrStopped, why)
+}
+
 // Fail ends all that wait, when the node stops.
 func (c *Core) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
+	err = stopped(err)
 	unknown := fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
 	c.proposals.Lock()
 	c.pending.fail(err, unknown)

@@ -153,7 +153,7 @@ func (k *keeper) turn() bool {
 		t := &list[i]
 		if err := k.closed(); err != nil {
 			if t.read != nil {
-				t.read.Done(fsm.Applied{Err: err})
+				t.read.Done(fsm.Applied{Err: stopped(err)})
 			}
 			continue
 		}
@@ -195,7 +195,7 @@ func (n *Node) wait(ctx context.Context, index uint64) error {
 	case <-w.done:
 		return nil
 	case <-n.done:
-		return n.err
+		return stopped(n.err)
 	case <-ctx.Done():
 	}
 	k.mu.Lock()

@@ -335,3 +335,34 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAFailedNodeHasStopped: an update and a read that a failed node refuses are told
+// that it has stopped, which is not an answer of the state machine.
+func TestAFailedNodeHasStopped(t *testing.T) {
+	disk := newMemoryDisk(1)
+	m, err := raft.New(raft.Config{Topology: "test", Group: "lists", Disk: disk, Logger: slog.New(slog.DiscardHandler)}, listsDefinition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := &stage{wake: make(chan struct{}, 1)}
+	if err := m.Start(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	disk.FailSync()
+	if _, err := m.Propose(t.Context(), appendTo{0, 2, -1}); !errors.Is(err, fsm.ErrStopped) || !errors.Is(err, wal.ErrFailed) || fsm.OutcomeKnown(err) {
+		t.Errorf("the update whose sync has failed: %v", err)
+	}
+	<-host.wake
+	if _, err := m.Propose(t.Context(), appendTo{0, 3, -1}); !errors.Is(err, fsm.ErrStopped) || !errors.Is(err, wal.ErrFailed) || !fsm.OutcomeKnown(err) {
+		t.Errorf("an update afterwards: %v", err)
+	}
+	if err := m.Read(t.Context(), func(*lists) {}); !errors.Is(err, fsm.ErrStopped) || !errors.Is(err, wal.ErrFailed) {
+		t.Errorf("a read afterwards: %v", err)
+	}
+	if err := m.Close(); errors.Is(err, fsm.ErrStopped) || !errors.Is(err, wal.ErrFailed) {
+		t.Errorf("Close: %v", err)
+	}
+}

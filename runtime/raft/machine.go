@@ -453,7 +453,7 @@ func (n *Node) Snapshot(ctx context.Context) (index uint64, err error) {
 	case at := <-answer:
 		return at.index, at.err
 	case <-n.done:
-		return 0, n.err
+		return 0, stopped(n.err)
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}

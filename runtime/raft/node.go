@@ -377,13 +377,13 @@ func (n *Node) end(err error) {
 	n.core.Fail(err)
 	n.keeper.close(err)
 	n.inbox.mu.Lock()
-	n.inbox.closed, n.inbox.err = true, err
+	n.inbox.closed, n.inbox.err = true, stopped(err)
 	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
 	n.inbox.proposals, n.inbox.reads, n.inbox.calls, n.inbox.messages = nil, nil, nil, nil
 	n.inbox.mu.Unlock()
 	n.take(&rest) // the core refuses all of it
 	if n.candidates != nil {
-		n.dropCandidates(err)
+		n.dropCandidates(stopped(err))
 	}
 	if closed := n.closeDisk(); closed != nil && errors.Is(err, errNodeStopped) {
 		n.err = closed

@@ -20,7 +20,7 @@ func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err e
 	defer c.proposals.Unlock()
 	switch {
 	case c.err != nil:
-		return 0, c.err
+		return 0, stopped(c.err)
 	case c.pending.full():
 		return 0, fsm.ErrTooMany
 	}
@@ -50,7 +50,7 @@ func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter
 	defer c.proposals.Unlock()
 	switch {
 	case c.err != nil:
-		return c.err
+		return stopped(c.err)
 	case client == c.pending.client && sequence != 0:
 		return fsm.ErrSessionExpired // no client has opened that
 	case len(c.foreign.list) >= c.config.PendingMax:
@@ -129,7 +129,7 @@ func (c *Core) result(client, sequence uint64, a fsm.Applied) {
 // called.
 func (c *Core) Read(w Waiter) error {
 	if c.err != nil {
-		return c.err
+		return stopped(c.err)
 	}
 	c.reads.waiting = append(c.reads.waiting, w)
 	return nil
@@ -143,7 +143,7 @@ func (c *Core) AbandonRead(w Waiter) (found bool) { return c.reads.abandon(w) }
 // themselves. Whether it came about is seen by who leads.
 func (c *Core) TransferLeader(to uint64) (err error) {
 	if c.err != nil {
-		return c.err
+		return stopped(c.err)
 	}
 	defer c.caught(&err)
 	leads := c.node.BasicStatus().RaftState == raft.StateLeader

@@ -43,7 +43,7 @@ func (s *slots) take(ctx context.Context, n *Node) error {
 		select {
 		case <-s.given:
 		case <-n.done:
-			return n.err
+			return stopped(n.err)
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", fsm.ErrTooMany, ctx.Err())
 		}
