@@ -36,8 +36,8 @@ func demonstrate(ctx context.Context, s *screen, o options) (err error) {
 }
 
 // watchCluster is demonstrate on a cluster that has not been started. An interrupt
-// before the clients begin ends it without a word.
-func watchCluster(ctx context.Context, s *screen, c *cluster, o options) (w *watch, err error) {
+// before the clients begin ends it without a word. Disturbances run while the clients do.
+func watchCluster(ctx context.Context, s *screen, c *cluster, o options, disturb ...func(context.Context, *watch) error) (w *watch, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -55,7 +55,7 @@ func watchCluster(ctx context.Context, s *screen, c *cluster, o options) (w *wat
 		}
 		return w, unlessCanceled(err)
 	}
-	err = w.run(ctx, o)
+	err = w.run(ctx, o, disturb)
 	s.draw("")
 	return w, errors.Join(err, w.conclude())
 }
@@ -87,7 +87,7 @@ func (w *watch) open(ctx context.Context) error {
 }
 
 // run goes on until the time is over, an interrupt, or something is wrong.
-func (w *watch) run(ctx context.Context, o options) error {
+func (w *watch) run(ctx context.Context, o options, disturb []func(context.Context, *watch) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if o.last > 0 {
@@ -95,7 +95,11 @@ func (w *watch) run(ctx context.Context, o options) error {
 		defer timer.Stop()
 	}
 	var others sync.WaitGroup
-	for _, f := range []func(context.Context) error{w.poll, w.audit, func(ctx context.Context) error { return w.kill(ctx, o) }} {
+	parts := []func(context.Context) error{w.poll, w.audit, func(ctx context.Context) error { return w.kill(ctx, o) }}
+	for _, f := range disturb {
+		parts = append(parts, func(ctx context.Context) error { return f(ctx, w) })
+	}
+	for _, f := range parts {
 		others.Go(func() {
 			if err := f(ctx); err != nil {
 				cancel(err)
