@@ -272,7 +272,7 @@ func (o *operators) leader(ctx context.Context) (address string, members []raft.
 	return address, members
 }
 
-// operate gives a node an order. It does not wait for one that is stopped.
+// operate gives a node an order. It does not wait long, since the node may be stopped.
 func (o *operators) operate(ctx context.Context, address string, c raft.Command) (raft.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

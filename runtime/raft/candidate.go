@@ -9,9 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// candidates are nodes that are to be members, who are asked for their ids before the
-// change is made: so one that does not run cannot be added, and an id is never told by
-// people.
+// candidates are nodes that will be members. They are asked for their ids before the
+// change is made: so a node that does not run cannot be added, and people never type an
+// id.
 type candidates struct {
 	changes []Change
 	w       Waiter
@@ -70,7 +70,7 @@ func (n *Node) askCandidates(c *candidates) error {
 	return nil
 }
 
-// watchCandidates asks those who have not answered, at each tick that is due.
+// watchCandidates asks the candidates that have not answered, a few times an election timeout.
 func (n *Node) watchCandidates() {
 	c := n.candidates
 	if c == nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // Disk is where a node keeps what it must not forget: whose the disk is, and the log.
-// A record without a GroupID says that the node has promised nothing to anybody, so
-// that a log beside it may go.
+// A record without a GroupID says that the node has promised nothing to any other, so
+// that a log beside it may be removed.
 type Disk interface {
 	// Record is what the disk says. It is the zero Record where nothing was written yet.
 	Record() (Record, error)
@@ -63,7 +63,7 @@ func (f *folder) Record() (r Record, err error) {
 			}
 		}
 	}
-	return r, fmt.Errorf("raft: %s, which says whose log stands beside it, cannot be read: %w", path, err)
+	return r, fmt.Errorf("raft: %s, which says whose log is beside it, cannot be read: %w", path, err)
 }
 
 // SetRecord writes beside the file and renames, so that after a crash there is the old

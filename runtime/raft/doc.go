@@ -33,12 +33,13 @@
 //
 // # Limits
 //
-// All first members must be started with the same Peers: a node that was told of
-// others would count other majorities, and nothing notices. Members that hold a
-// valid certificate are trusted: one that was taken over can end the others.
+// A group of several begins when all first members are there and have the same Peers.
+// Members that hold a valid certificate are trusted: one that was taken over can end the
+// others.
 //
-// A log that was lost must not come back under the name that it had: remove the
-// member and add another. Names of members are never given again. The state is
+// A member belongs to its disk. With an empty disk it does not start: remove it, empty
+// its folder, and add it again. A disk that has come back in an older state, from a copy,
+// is found out only if a leader remembers what it has acknowledged. The state is
 // kept in memory. While a snapshot of it is encoded, no update is applied on that node;
 // members take their snapshots at different times.
 package raft

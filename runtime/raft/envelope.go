@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// What a node sends begins with an envelope, which is checked before anything behind it
-// is parsed:
+// Each message of a node begins with an envelope, which is checked before anything behind
+// it is parsed:
 //
 //	byte    version of the envelope
 //	byte    kind of what follows
@@ -43,7 +43,7 @@ func (e envelope) append(b []byte) []byte {
 
 var errEnvelope = errors.New("raft: not a message between nodes")
 
-// openEnvelope returns what stands behind the envelope.
+// openEnvelope returns the envelope and the rest.
 func openEnvelope(b []byte) (e envelope, payload []byte, err error) {
 	if len(b) < envelopeBytes || b[0] != envelopeVersion {
 		return e, nil, errEnvelope

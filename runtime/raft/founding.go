@@ -42,7 +42,7 @@ type verdict struct {
 	groupID uint64
 	index   uint64   // of joins: where the group's members have this node
 	first   []Member // of founds; of joins where they are known: the group's first members
-	salt    []byte   // likewise; of founds it is to be drawn
+	salt    []byte   // of joins, with first: what the founder drew; of founds nil, as it is yet to be drawn
 	members []Member // of joins: all
 	err     error    // of ends
 	why     string   // of waits, for people
@@ -253,7 +253,7 @@ func (f *founding) outside(name string, a *acquaintance) string {
 		name, groupText(a.groupID), f.name, f.first[f.name], f.first[name])
 }
 
-// founder is the one who founds the group; "": nobody does.
+// founder is the name of the node that founds the group; "": none does.
 func (f *founding) founder(names []string) string {
 	least := ""
 	if !f.joins {

@@ -226,7 +226,7 @@ func TestTwoGroupsMeet(t *testing.T) {
 		if back.Status().Foreign == 0 || ids[0] == ids[1] {
 			t.Errorf("refused %d messages; the groups are %v", back.Status().Foreign, ids)
 		}
-		v.logs[other].hasLogged(t, "refused a message", "its_group="+ids[0], "group="+ids[1], "Stop the nodes of the one that is wrong")
+		v.logs[other].hasLogged(t, "refused a message", "its_group="+ids[0], "group="+ids[1], "Stop the nodes of the group that is wrong")
 		v.logs[name].hasLogged(t, "a peer refuses this node's messages", "its_group="+ids[1], "group="+ids[0])
 		if n := strings.Count(v.logs[other].String(), "refused a message"); n > 6 {
 			t.Errorf("logged %d times in five minutes", n)

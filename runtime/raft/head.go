@@ -8,8 +8,8 @@ import (
 
 var errSnapshot = errors.New("raft: a snapshot is damaged")
 
-// head is what stands before the state machine's bytes in the data of a snapshot,
-// behind its own length.
+// head comes before the state machine's bytes in the data of a snapshot, behind its own
+// length.
 type head struct {
 	members []Member
 	groupID uint64 // 0: it is from before groups had an identity

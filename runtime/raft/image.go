@@ -22,7 +22,7 @@ type Image struct {
 	Index    uint64   // of the last entry that the state holds
 	Term     uint64   // of that
 	Last     uint64   // index of the last entry behind it, or Index
-	LastTerm uint64   // the term of that, or a later one that the node has seen
+	LastTerm uint64   // its term, or a later term that the node has seen
 
 	dir     string     // that it was opened from; "": it is a backup
 	report  wal.Report // of the log there
@@ -33,7 +33,7 @@ type Image struct {
 	close   func() error
 }
 
-// ErrImage is matched by errors of what is not a backup, or not all of one.
+// ErrImage is matched by the errors of files that are not a complete backup.
 var ErrImage = errors.New("raft: not a backup")
 
 // OpenImage reads the folder of a node that does not run. An incomplete end, which a
@@ -101,10 +101,10 @@ func (i *Image) Close() error { return i.close() }
 
 // Found founds a group of one member, on the disk in a folder, which must not hold a
 // log. It has another identity than the group of the image, and its node another id. All
-// entries count as committed, and those that change members change nothing. With an
-// address the node is one that others can be added to, and its log is below dir, in a folder of
-// its name; else it is a machine on one disk, and dir is the folder of its log. The log of one of
-// several instances is below that, in a folder of its number.
+// entries count as committed, and changes of members among them change nothing. With an
+// address others can be added to the group, and the log is below dir, in a folder with the
+// node's name; without it the node is a machine on one disk, and dir is the folder of its
+// log. The log of one of several instances is below that, in a folder of its number.
 func (i *Image) Found(dir, node, address string) (err error) {
 	if err := checkText(node, address); err != nil {
 		return fmt.Errorf("raft: %w", err)

@@ -91,6 +91,36 @@ func TestOneDiskToThreeAndBack(t *testing.T) {
 	add(back)
 }
 
+// TestAnInstanceIsMoved: the log of one of several instances goes to the folder of its
+// number, where the instance opens it.
+func TestAnInstanceIsMoved(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	alone := raft.Config{Dir: path("alone"), Instance: 3, Instances: 16}
+	m := open(t, alone)
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddresses(t, 1)[0]
+	found(t, path("alone/3"), path("several"), "n1", address)
+	several := quick(raft.Config{Dir: path("several"), Instance: 3, Instances: 16, Node: "n1", Peers: map[string]string{"n1": address}})
+	m = open(t, several)
+	if got := items(t, m); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("among several nodes it reads %v", got)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found(t, path("several/n1/3"), path("back"), "alone", "")
+	alone.Dir = path("back")
+	if got := items(t, open(t, alone)); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("on one disk again it reads %v", got)
+	}
+}
+
 // TestOneOfThreeIsLeft: the log of the only node that is left becomes a group of its own,
 // with all of its entries, also those of which nobody knows whether they were committed.
 // A change of members among them changes nothing.

@@ -6,8 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// introduction is what a node says of itself, to nodes that ask and to those that it
-// asks. The envelope says its id and its group.
+// introduction is what a node says of itself, in questions and in answers. The envelope says its id and its group.
 type introduction struct {
 	asks    uint64   // a number that the answer repeats; 0: it asks nothing
 	answers uint64   // the number of the question; 0: it answers none

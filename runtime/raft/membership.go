@@ -63,7 +63,7 @@ func (n *Node) identify() error {
 }
 
 // removeUnused removes the log of a node that had begun to make it, and was not yet a
-// member: nothing stands in it but what a group begins with.
+// member: such a log holds the beginning of a group and nothing else.
 func removeUnused(d Disk, r Record) error {
 	log, stored, err := d.Open(r.identity())
 	if err != nil {
@@ -78,8 +78,8 @@ func removeUnused(d Disk, r Record) error {
 	return d.RemoveLog()
 }
 
-// checkName holds the name that a node is started with against the one that it had. The
-// group may have given it another since.
+// checkName refuses another name than the node had before, unless the group has renamed
+// it since.
 func checkName(name string, r *Record, s *wal.Stored) error {
 	if name == r.Name {
 		return nil
@@ -153,7 +153,7 @@ func (n *Node) settle() {
 		n.learnPeers(c.members.list())
 	}
 	if len(c.members) == 1 && !c.Stranger(c.id) {
-		_ = c.Campaign() // there is nobody to wait for
+		_ = c.Campaign() // there are no others to wait for
 		n.awake()
 	}
 }
@@ -346,9 +346,8 @@ func (n *Node) step(m *incoming) {
 	}
 }
 
-// mayBe reports whether a node with some name may be a member. It may have been given
-// another name while this node was away; then nothing is heard of it under the one that
-// is known here.
+// mayBe reports whether a node with some name may be a member. It may have been renamed
+// while this node was away; then nothing is heard of it under the name that is known here.
 func (n *Node) mayBe(o *Member, name string) bool {
 	if o.Name == name || o.Was == name {
 		return true
@@ -376,7 +375,7 @@ func (n *Node) foreign(m *incoming) {
 
 func (n *Node) logForeign(m *incoming, what string) {
 	n.notices.log(n, "group "+m.name, func() {
-		n.logger.Error("raft: "+what+": two groups of this name were founded, or one was recovered from a log. Stop the nodes of the one that is wrong, and empty their folders",
+		n.logger.Error("raft: "+what+": two groups of this name were founded, or one was recovered from a log. Stop the nodes of the group that is wrong, and empty their folders",
 			slog.String("peer", m.name), slog.String("its_group", groupText(m.groupID)), slog.String("group", groupText(n.core.groupID)))
 	})
 }

@@ -18,7 +18,7 @@ const (
 	Promote                      // a learner gets a vote
 	Remove                       // a member leaves: its name may be used again, its disk may not
 	Readdress                    // a member is reached at another address
-	Rename                       // a member has another name, under which it is to be started again
+	Rename                       // a member gets another name: start it again under that
 )
 
 // Change is one change of the members. Several that are made together come about
@@ -42,7 +42,7 @@ const promoteBehindMax = 1024
 // plan is what changes come to.
 type plan struct {
 	singles []*pb.ConfChangeSingle // for the engine
-	list    []Member               // those that are changed
+	list    []Member               // the members that are changed
 	after   members                // all, then
 	added   map[uint64]bool        // who gets a vote that has none
 }
@@ -149,7 +149,7 @@ func (p *plan) set(o Member) {
 	p.list = append(p.list, o)
 }
 
-// free has nobody be known by a name that it had before.
+// free takes a name from a member that had it before, and is still known by it.
 func (p *plan) free(name string) {
 	for _, o := range p.after.list() {
 		if o.Was == name {
@@ -159,8 +159,8 @@ func (p *plan) free(name string) {
 	}
 }
 
-// bearable says why the group may not be able to go on after changes: it needs a
-// majority that is heard of, and those who get a vote must have the log.
+// bearable says why the group may not be able to go on after changes: a majority must be
+// heard of, and a member that gets a vote must have the log.
 func (c *Core) bearable(p *plan) error {
 	progress := c.node.Status().Progress
 	voters := 0

@@ -31,7 +31,7 @@ func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 	case address == "":
 		return "", fmt.Errorf("%w: a node in place of one of several needs an address", ErrFolder)
 	case filepath.Base(dir) != node:
-		return "", fmt.Errorf("%w: the folder of node %q must have that name, got %q", ErrFolder, node, filepath.Base(dir))
+		return "", fmt.Errorf("%w: the folder of node %q must have that name, got %q; name another path for the new log", ErrFolder, node, filepath.Base(dir))
 	}
 	for _, path := range []string{kept, next} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {

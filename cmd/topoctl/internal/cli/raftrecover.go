@@ -165,7 +165,7 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 	return r.say(filepath.Clean(r.Dir), s.Err)
 }
 
-// warn says what the new group will have, and what is lost.
+// warn prints what the new group will have, and which updates are lost.
 func (r RaftRecover) warn(i *raft.Image, w io.Writer) {
 	fmt.Fprintf(w, "topoctl: %s is the log of %s of group %s, with entries up to %d\n", oneLine(r.Dir), oneLine(i.Node), oneLine(i.Group), i.Last)
 	var others []string
