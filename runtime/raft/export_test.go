@@ -166,3 +166,6 @@ func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot)
 
 // Prefer says who is to lead.
 func (n *Node) Prefer(name string) { n.config.Prefer = name }
+
+// RecoveringSuffix is that of a folder which FoundInPlace has not yet put in its place.
+const RecoveringSuffix = recoveringSuffix

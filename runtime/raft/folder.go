@@ -52,6 +52,9 @@ func prepareFolder(c *Config) error {
 			}
 		}
 	}
+	if next := filepath.Clean(c.Dir) + recoveringSuffix; holdsLog(next) && !holdsLog(c.Dir) {
+		return fmt.Errorf("raft: topoctl raft recover was interrupted; the log of the new group is in %s: rename that to %s", next, filepath.Clean(c.Dir))
+	}
 	dir := c.above
 	for _, name := range c.below {
 		if err := makeFolder(filepath.Clean(dir)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -260,6 +261,21 @@ func TestFoundingInPlace(t *testing.T) {
 	if _, err := image().FoundInPlace("n1", address); !errors.Is(err, raft.ErrFolder) {
 		t.Errorf("where an old folder is kept: %v", err)
 	}
+	next := n1 + raft.RecoveringSuffix
+	if err := os.Rename(n1, next); err != nil { // as if it had been interrupted between two renames
+		t.Fatal(err)
+	}
+	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "rename that to "+n1) {
+		t.Errorf("after recover was interrupted a node opens with %v", err)
+	}
+	if err := os.Rename(next, n1); err != nil {
+		t.Fatal(err)
+	}
+	run(func(m *machine) {
+		if m.Status().GroupID != after {
+			t.Errorf("renamed, it is of group %x, want %x", m.Status().GroupID, after)
+		}
+	})
 	if i, err := raft.OpenImage(kept); err != nil || i.GroupID != before {
 		t.Errorf("the folder that is kept: %v", err)
 	}
