@@ -13,7 +13,7 @@ const positionBits = 20
 // value is an empty batch of the time 0. It is reused by Reset, and allocates
 // nothing when it has grown to what it needs.
 //
-// Each command but those that open a session has a client, which is the session's
+// Each command but those that open a session, and [Batch.Mark] and [Batch.Sum], has a client, which is the session's
 // number, a sequence, which is unique in that session and starts at 1, and a floor:
 // the lowest sequence whose result the client waits for.
 type Batch struct {
@@ -72,6 +72,28 @@ func (b *Batch) Describe(description string, nonce uint64) {
 	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as it is read
 	b.data = binary.AppendUvarint(append(b.data, commandDescribe), nonce)
 	b.data = append(binary.AppendUvarint(b.data, uint64(len(description))), description...)
+}
+
+// Mark has each replica sum its state up, behind the entry.
+func (b *Batch) Mark() {
+	if b.version() < openersVersion {
+		return
+	}
+	b.command()
+	b.last.client, b.last.sequence, b.last.floor = 0, 0, 0 // as it is read
+	b.data = append(b.data, commandMark)
+}
+
+// Sum says the sum that a node has at the mark in an entry.
+func (b *Batch) Sum(node, at, sum uint64) {
+	if b.version() < openersVersion {
+		return
+	}
+	b.command()
+	b.last.client, b.last.sequence, b.last.floor = node, at, 0 // as it is read
+	b.data = binary.AppendUvarint(append(b.data, commandSum), node)
+	b.data = binary.AppendUvarint(b.data, at)
+	b.data = binary.LittleEndian.AppendUint64(b.data, sum)
 }
 
 func (b *Batch) open(kind byte, nonce uint64) {

@@ -5,7 +5,7 @@ package fsm
 //
 //	1  an update that returns an error is undone
 //	2  an update that returns an error has changed nothing
-//	3  sessions belong to clients and nodes, and end by age; types have a description
+//	3  sessions belong to clients and nodes, and end by age; types have a description, and states checksums
 const entryVersion = 3
 
 // openersVersion is the version from which on sessions have openers.
@@ -22,6 +22,8 @@ const (
 	commandOpenClient
 	commandOpenNode
 	commandDescribe
+	commandMark
+	commandSum
 )
 
 func opens(kind byte) bool {
@@ -34,8 +36,8 @@ const commandFollows = 0x80
 
 type command struct {
 	kind     byte
-	client   uint64 // of one that opens a session: the nonce
-	name     []byte // of the client that opens one; or a description
+	client   uint64 // of one that opens a session: the nonce; of a sum: the node
+	name     []byte // of the client that opens one; or a description, or a sum
 	node     uint64 // that opens one
 	sequence uint64
 	floor    uint64
@@ -64,7 +66,12 @@ func (r *reader) next(c *command) bool {
 		if c.name = r.bytes(); len(c.name) > descriptionMax+limitsMax {
 			r.fail("a description of %d bytes", len(c.name))
 		}
-	case c.kind&commandFollows != 0 && !opens(c.kind&^commandFollows) && c.kind != commandFollows|commandDescribe:
+	case c.kind == commandMark:
+		c.client, c.sequence, c.floor = 0, 0, 0
+	case c.kind == commandSum:
+		c.client, c.sequence, c.floor = r.uint(), r.uint(), 0
+		c.name = r.take(sumBytes)
+	case c.kind&commandFollows != 0 && !opens(c.kind&^commandFollows) && c.kind&^commandFollows < commandDescribe:
 		c.kind &^= commandFollows
 		c.sequence++
 	case opens(c.kind):
@@ -76,7 +83,7 @@ func (r *reader) next(c *command) bool {
 	switch c.kind {
 	case commandUpdate, commandAdd:
 		c.update = r.bytes()
-	case commandOpen, commandOpenClient, commandOpenNode, commandDescribe, commandCommit, commandRevert:
+	case commandOpen, commandOpenClient, commandOpenNode, commandDescribe, commandMark, commandSum, commandCommit, commandRevert:
 	default:
 		r.fail("command of kind %d", c.kind)
 	}

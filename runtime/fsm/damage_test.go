@@ -218,6 +218,9 @@ func TestDamagedSessions(t *testing.T) {
 	}
 }
 
+// noSums stand in a snapshot of a log without a mark.
+var noSums = make([]byte, 12)
+
 // TestDamagedOpeners refuses what no log can have led to.
 func TestDamagedOpeners(t *testing.T) {
 	const client, index, clock = 3<<20 | 1, 7, 1000
@@ -258,9 +261,11 @@ func TestDamagedOpeners(t *testing.T) {
 		{"an unknown opener", [][]byte{append(binary.AppendUvarint(nil, client), 3, 1, 1, 1, 1, 0)}, false},
 	} {
 		b := []byte{3}
-		for _, v := range []uint64{10_000, 4096, 1 << 20, 1 << 20, uint64(time.Hour), index, 0, 0, clock, uint64(len(c.sessions))} {
+		for _, v := range []uint64{10_000, 4096, 1 << 20, 1 << 20, uint64(time.Hour), index, 0, 0} {
 			b = binary.AppendUvarint(b, v)
 		}
+		b = append(b, noSums...)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, clock), uint64(len(c.sessions)))
 		b = append(append(b, bytes.Join(c.sessions, nil)...), 1, 0, 0, 0, 0)
 		r := newTape()
 		if err := r.Restore(b); (err == nil) != c.ok || err != nil && !errors.Is(err, fsm.ErrDamaged) {

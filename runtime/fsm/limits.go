@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Options are the limits of a [Replicated]. All but ReplayMax decide what entries
+// Options are the limits of a [Replicated]. All but ReplayMax and NoChecksums decide what entries
 // mean: they are the same on every replica and as long as the log lives, and a
 // snapshot made under others is refused. 0 stands for the default.
 type Options struct {
@@ -16,6 +16,8 @@ type Options struct {
 	Results    int           // that all clients together may have remembered; one of more than 64 bytes counts for several
 	Upcoming   int           // updates that are not committed
 	ReplayMax  int           // entries between two checkpoints, which are what an update that panics costs
+
+	NoChecksums bool // the state is not compared with the checksums in the log
 }
 
 // The defaults.

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -19,6 +20,7 @@ type Replicated[S, U, R any] struct {
 
 	machine  *Machine[S, U, R]
 	sessions sessions
+	sums     sums
 	index    uint64 // of the last entry
 	now      int64  // its time
 	replay   replay
@@ -50,6 +52,7 @@ func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S,
 	r.full = fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
 	r.crowded = fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", ErrTooMany)
 	r.description = d.Description + r.options.describe()
+	r.sums.off = r.options.NoChecksums
 	r.replay.limit(0, r.options.ReplayMax)
 	if checked() {
 		r.checks = newChecks(checkedBytes)
@@ -95,6 +98,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	}
 	e := Entry{Index: index, Time: r.now}
 	r.replay.add(e, in.b)
+	r.sums.bytes += len(data)
 	c := &r.command
 	for *c = (command{}); in.next(c); e.Position++ {
 		if e.Position == CommandsMax {
@@ -104,12 +108,16 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 		if err := r.run(c, e, &a); err != nil {
 			return err
 		}
-		if result != nil {
+		if result != nil && c.kind < commandMark {
 			result(c.client, c.sequence, a)
 		}
 	}
 	c.update, c.name = nil, nil // they refer to data
-	if in.err == nil && r.replay.long() {
+	switch {
+	case in.err != nil:
+	case r.sums.marking:
+		r.mark()
+	case r.replay.long():
 		r.checkpoint(logged{})
 	}
 	return in.err
@@ -122,8 +130,8 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	if opens(c.kind) {
 		return r.open(c, e, a)
 	}
-	if c.kind == commandDescribe {
-		return r.describe(string(c.name), a)
+	if c.kind >= commandDescribe {
+		return r.note(c, a)
 	}
 	s := r.sessions.find(c.client)
 	if s == nil {
@@ -174,13 +182,25 @@ func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *A
 	return nil
 }
 
+// note takes what a node says without a session.
+func (r *Replicated[S, U, R]) note(c *command, a *Applied) error {
+	if r.version < openersVersion {
+		return fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
+	}
+	switch c.kind {
+	case commandDescribe:
+		return r.describe(string(c.name), a)
+	case commandMark:
+		r.sums.marking = true
+		return nil
+	}
+	return r.sums.vote(c.client, c.sequence, binary.LittleEndian.Uint64(c.name))
+}
+
 // describe takes what a node says of its program, and remembers it unless that lacks
 // something that is remembered. The error is one that ends this replica: its program
 // reads what is in the log as something else.
 func (r *Replicated[S, U, R]) describe(description string, a *Applied) error {
-	if r.version < openersVersion {
-		return fmt.Errorf("%w: a description in an entry of version %d", ErrDamaged, r.version)
-	}
 	switch err := Compatible(r.recorded, description); {
 	case err == nil:
 		r.recorded = description

@@ -78,6 +78,7 @@ func (x *replicas) new() (r *replicated) {
 	if x.model.checked {
 		r = fsm.NewReplicated(noteDefinition, x.options)
 	}
+	r.Voters([]uint64{1})
 	return r
 }
 
@@ -92,6 +93,7 @@ func (x *replicas) entry(t *rapid.T, commands int) {
 		orders[i] = x.order(t)
 		orders[i].append(&x.batch)
 	}
+	x.sum(t)
 	e := logEntry{index: x.index, term: rapid.Uint64Range(1, 300).Draw(t, "term"), data: bytes.Clone(x.batch.Bytes())}
 	if rapid.IntRange(0, 20).Draw(t, "empty") == 0 {
 		e.data, orders = nil, nil
@@ -117,6 +119,16 @@ func (x *replicas) entry(t *rapid.T, commands int) {
 		if o.Opened != 0 {
 			x.clients = append(x.clients, o.Opened)
 		}
+	}
+}
+
+// sum lets the replicas compare their states: they begin with another mark, or say the
+// sum at the last one.
+func (x *replicas) sum(t *rapid.T) {
+	if n := x.plain.Notes(1, 1<<30); n.At != 0 && rapid.Bool().Draw(t, "sum") {
+		x.batch.Sum(1, n.At, n.Sum)
+	} else if rapid.IntRange(0, 3).Draw(t, "mark") == 0 {
+		x.batch.Mark()
 	}
 }
 

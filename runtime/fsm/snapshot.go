@@ -13,7 +13,7 @@ import (
 // versions are read too:
 //
 //	1  results are failures, or nothing; failures have no names
-//	2  sessions have no openers, and do not age; types have no description
+//	2  sessions have no openers, and do not age; types have no description, and states no checksums
 const (
 	snapshotVersion = 3
 	machineVersion  = 1
@@ -88,7 +88,7 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	}
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendVarint(b, r.now)
-	b = appendText(b, r.recorded)
+	b = r.sums.appendTo(appendText(b, r.recorded))
 	b = r.sessions.appendTo(b)
 	start := len(b)
 	b, err := r.machine.AppendSnapshot(b)
@@ -110,8 +110,10 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 		in.fail("index %d", index)
 	}
 	var recorded string
+	var sums sums
 	if version >= openersVersion {
 		recorded = in.text("a description", descriptionMax+limitsMax)
+		sums = in.sums(index)
 	}
 	if in.err != nil {
 		return in.err
@@ -131,6 +133,8 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 		return fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
 	r.machine, r.sessions, r.now, r.recorded, r.broken = m, known, now, recorded, nil
+	sums.voters, sums.off = r.sums.voters, r.sums.off
+	r.sums = sums
 	if r.index = index; bug.On(bug.AppliedAfterRestart) {
 		r.index = 0
 	}

@@ -45,6 +45,14 @@ type Config struct {
 	SyncInterval  time.Duration // for wal.Interval
 	SnapshotEvery uint64        // entries; 0: 100,000
 
+	// From one checksum of the state to the next are at least so many entries, 16 or more,
+	// and updates of as many bytes as the state has: that of the leader counts. A node
+	// whose state differs from that of most of the others ends. No entry is applied while
+	// a state is summed, which takes as long as writing it. 0: 10,000 entries, and no
+	// checksums while the state has more than 256 MiB.
+	ChecksumEvery uint64
+	NoChecksums   bool // this node does not compare its state
+
 	ElectionTimeout time.Duration // without word from a leader; 0: 1s. The next comes at up to twice of it
 	Heartbeat       time.Duration // 0: 100 ms
 	Prefer          string        // node that is to lead, while it can; "": any, and with Instances another one for each
@@ -79,7 +87,8 @@ const (
 	VariableKey      = "TOPOGEN_RAFT_TLS_KEY"
 	VariableCA       = "TOPOGEN_RAFT_TLS_CA"
 	VariableTrust    = "TOPOGEN_RAFT_TRUST_DOMAIN"
-	VariableInsecure = "TOPOGEN_RAFT_INSECURE" // true or false
+	VariableInsecure = "TOPOGEN_RAFT_INSECURE"     // true or false
+	VariableNoSums   = "TOPOGEN_RAFT_NO_CHECKSUMS" // true or false
 )
 
 // FromEnvironment changes c where an environment variable says so. A malformed
@@ -98,7 +107,7 @@ func (c *Config) FromEnvironment() error {
 	if dir := os.Getenv(VariableDir); dir != "" {
 		c.Dir = filepath.Join(dir, c.Group)
 	}
-	for name, v := range map[string]*bool{VariableJoin: &c.Join, VariableInsecure: &c.Insecure} {
+	for name, v := range map[string]*bool{VariableJoin: &c.Join, VariableInsecure: &c.Insecure, VariableNoSums: &c.NoChecksums} {
 		if s := os.Getenv(name); s != "" {
 			b, err := strconv.ParseBool(s)
 			if err != nil {

@@ -90,8 +90,10 @@ type Core struct {
 	members members
 	conf    *pb.ConfState
 
-	proposals    sync.Mutex // guards pending and foreign, which Results uses, too
+	proposals    sync.Mutex // guards pending and foreign, which Results uses, too, and notes
 	pending      pending
+	notes        notes
+	toLeader     []Message // notes of a follower that passes no updates on
 	foreign      foreign
 	reads        reads
 	changes      map[uint64]Waiter // changes of members, by their nonce

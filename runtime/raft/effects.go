@@ -43,7 +43,7 @@ func (c *Core) HasEffects() bool {
 	}
 	c.see()
 	c.propose()
-	return c.err == nil && (c.node.HasReady() || c.readable())
+	return c.err == nil && (c.node.HasReady() || c.readable() || len(c.toLeader) > 0)
 }
 
 // readable reports whether reads wait for nothing but the driver.
@@ -104,6 +104,8 @@ func (c *Core) Effects() Effects {
 			c.lease = o.began + c.config.LeaseTime
 		}
 	}
+	e.Early = append(e.Early, c.toLeader...)
+	c.toLeader = c.toLeader[:0]
 	e.Reads = c.reads.ready(c.applied, e.Reads)
 	return *e
 }

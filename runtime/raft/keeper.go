@@ -18,6 +18,8 @@ import (
 type keeper struct {
 	node    *Node
 	machine StateMachine
+	noting  noting    // the machine; nil: it notes nothing
+	notes   fsm.Notes // of the node, as the core knows them
 	wake    chan struct{}
 	ended   chan struct{} // closed when no task runs any more
 
@@ -59,7 +61,9 @@ func placeOf(s *pb.Snapshot, groupID uint64) (p place, machine []byte, err error
 }
 
 func newKeeper(n *Node, machine StateMachine) *keeper {
-	return &keeper{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	k := &keeper{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	k.noting, _ = machine.(noting)
+	return k
 }
 
 // restore begins with a snapshot of a group.
@@ -72,6 +76,7 @@ func (k *keeper) restore(s *pb.Snapshot, groupID uint64) error {
 		return err
 	}
 	k.at = at
+	k.voters()
 	k.reached(at.index)
 	return nil
 }
@@ -254,14 +259,17 @@ func (k *keeper) apply(o *Committed) error {
 	k.at.index, k.at.term = o.Index, o.Term
 	if o.Membership != nil {
 		k.at.membership = *o.Membership
+		k.voters()
 	}
 	k.reached(o.Index)
+	stirred := k.note()
 	if len(k.results) > 0 {
-		if k.node.core.Results(k.results) {
-			k.node.awake()
-		}
+		stirred = k.node.core.Results(k.results) || stirred
 		clear(k.results)
 		k.results = k.results[:0]
+	}
+	if stirred {
+		k.node.awake()
 	}
 	return nil
 }

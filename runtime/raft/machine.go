@@ -66,7 +66,7 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 		return nil, err
 	}
 	m := &Machine[S, U, R]{config: c, of: d, results: reflect.TypeFor[R]().Size() > 0}
-	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions, SessionTTL: c.SessionTTL})
+	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions, SessionTTL: c.SessionTTL, NoChecksums: c.NoChecksums})
 	m.inTopology.m = m
 	return m, nil
 }

@@ -43,6 +43,8 @@ type NodeConfig struct {
 	Spread    int                 // above 0: the group is one of several that are led by different members, counted from 1
 	Tick      time.Duration
 	Logger    *slog.Logger
+
+	ChecksumEvery uint64 // see Config
 }
 
 // Node drives a Core. Its loop deals with peers, proposals and the log; beside it a

@@ -254,6 +254,7 @@ func (c *Core) proposeCommands() {
 		c.err = fmt.Errorf("raft: this node's program: %w", err)
 		return
 	}
+	c.proposeNotes()
 	for c.limited = false; !c.passedEnough(); {
 		upTo := c.pending.batch(&c.batch, c.config.Now())
 		if upTo == 0 || c.proposeBatch() != nil {

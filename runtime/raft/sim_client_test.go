@@ -209,7 +209,7 @@ func (c *client) step() {
 		}
 		return
 	}
-	if c.w.now < c.next || c.w.quiet {
+	if c.w.now < c.next || c.w.quiet && !c.w.asking {
 		return
 	}
 	rng := c.w.rng

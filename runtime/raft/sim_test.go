@@ -33,6 +33,7 @@ type world struct {
 	clients  []*client
 	history  history
 	quiet    bool // no more faults
+	asking   bool // clients go on all the same
 	sessions int  // that a state machine remembers
 	trace    uint64
 	counts   map[string]int

@@ -49,7 +49,8 @@ type node struct {
 	busy     int64   // until when its keeper does nothing
 	restart  int64
 	starts   uint64
-	skew     int64 // of its wall clock
+	skew     int64  // of its wall clock
+	wrong    uint64 // index from which on its updates do something else; 0: never
 }
 
 // coroutine is a loop of a node. It runs while the world resumes it, up to where it
@@ -134,12 +135,16 @@ func (n *node) start() {
 		n.repair()
 		n.repair = nil
 	}
-	n.machine = &watched{fsm.NewReplicated(listsDefinition, fsm.Options{Sessions: n.w.sessions}), n}
+	n.machine = &watched{fsm.NewReplicated(n.definition(), fsm.Options{Sessions: n.w.sessions}), n}
 	n.failing, n.ended = nil, nil
 	rng := n.w.rng
 	every, trailing, forward := uint64(5+rng.IntN(60)), uint64(1+rng.IntN(20)), rng.IntN(4) > 0
+	sums := uint64(16 + rng.IntN(60))
 	if n.w.tell != nil {
-		every, trailing, forward = 1<<20, 1, true
+		every, trailing, forward, sums = 1<<20, 1, true, 1<<20
+	}
+	if n.w.asking {
+		trailing = 1 << 20 // nobody gets a state from another
 	}
 	var err error
 	n.raft, err = raft.NewNode(raft.NodeConfig{
@@ -151,7 +156,8 @@ func (n *node) start() {
 			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
 		},
 		Prefer: n.w.prefer, Topology: simID.Topology, GroupName: simID.Group, Disk: &simDisk{n.disk, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
-		Tick: tickTime * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		ChecksumEvery: sums,
+		Tick:          tickTime * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		if n.failing == nil {
@@ -169,6 +175,21 @@ func (n *node) start() {
 	n.nextTick, n.asleep, n.busy = n.w.now+rng.Int64N(tickTime), 0, 0
 	n.w.note("start", n.name)
 	n.raft.Begin()
+}
+
+// definition is what the node's state machine is made of.
+func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
+	d := listsDefinition
+	if n.wrong != 0 {
+		d.UpdateAt = func(a *appendTo, l *lists, e fsm.Entry) (struct{}, error) {
+			err := a.Update(l)
+			if err == nil && e.Index >= n.wrong {
+				l.items[0] = append(l.items[0], 1<<60)
+			}
+			return struct{}{}, err
+		}
+	}
+	return d
 }
 
 // runLoop is what Node.run does.
@@ -338,7 +359,7 @@ func (n *node) stop(err error) {
 		n.gone, n.member = true, false
 	} else if errors.Is(err, raft.ErrLogLost) && n.lost {
 		n.w.count("lost log noticed")
-	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, raft.ErrConflict) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || errors.Is(err, wal.ErrInvalid)) {
+	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, raft.ErrConflict) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || n.wrong == 0 && errors.Is(err, fsm.ErrStateDiffers) || errors.Is(err, wal.ErrInvalid)) {
 		n.w.fail("%s: %w", n.name, err)
 	}
 	n.crash("node stopped")

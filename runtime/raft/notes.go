@@ -1,0 +1,84 @@
+package raft
+
+import (
+	"slices"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// noting is a state machine that has its node say something in the log, such as the
+// checksum of its state; *fsm.Replicated is one.
+type noting interface {
+	Voters(nodes []uint64)
+	Notes(node, every uint64) fsm.Notes
+}
+
+// notes are what the node is to say in the log. They are proposed until the state
+// machine has seen them there, by followers that pass no updates on, too.
+type notes struct {
+	fsm.Notes
+	term uint64 // in which they were proposed last; 0: not yet
+	tick int64
+}
+
+// voters has the state machine know who votes from here on.
+func (k *keeper) voters() {
+	if k.noting != nil {
+		k.noting.Voters(k.at.conf.GetVoters())
+	}
+}
+
+// note takes what the node is to say now. It reports whether that is something else than
+// before.
+func (k *keeper) note() bool {
+	if k.noting == nil || k.node.core == nil {
+		return false
+	}
+	n := k.noting.Notes(k.node.core.id, k.node.config.ChecksumEvery)
+	if n == k.notes {
+		return false
+	}
+	k.notes = n
+	k.node.core.Note(n)
+	return true
+}
+
+// Note takes what the node is to say in the log, in place of what that was before. Any
+// goroutine may call it.
+func (c *Core) Note(n fsm.Notes) {
+	c.proposals.Lock()
+	defer c.proposals.Unlock()
+	c.notes = notes{Notes: n}
+}
+
+// proposeNotes proposes what the node is to say, where that was not or may be lost;
+// c.proposals is locked.
+func (c *Core) proposeNotes() {
+	n := &c.notes
+	leads := c.leader == c.id
+	patience := int64(retryTimeouts * c.config.ElectionTicks)
+	if n.Notes == (fsm.Notes{}) || n.term == c.term && c.tick-n.tick < patience {
+		return
+	}
+	c.batch.Reset(c.config.Now())
+	if n.Mark && leads {
+		c.batch.Mark()
+	}
+	if n.At != 0 {
+		c.batch.Sum(c.id, n.At, n.Sum)
+	}
+	if c.batch.Len() == 0 {
+		return
+	}
+	data := slices.Clone(c.batch.Bytes())
+	n.term, n.tick = c.term, c.tick
+	if leads || c.config.Forward {
+		_ = c.node.Propose(data) // or again later
+		return
+	}
+	c.toLeader = append(c.toLeader, Message{c.leader, &pb.Message{
+		Type: pb.MsgProp.Enum(), From: new(c.id), To: new(c.leader), Entries: []*pb.Entry{{Data: data}},
+	}})
+}
