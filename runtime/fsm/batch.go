@@ -60,17 +60,18 @@ func (b *Batch) OpenNode(node, nonce uint64) {
 	}
 }
 
-// Describe says how the proposer reads and writes states and updates, as
+// Describe says how a node, the proposer, reads and writes states and updates, as
 // [Replicated.Description] does. It has no session. Its result has nonce in place of
 // the client, and the sequence 0; an error that matches [ErrIncompatible] says that
 // the proposer does not know all that the log may hold.
-func (b *Batch) Describe(description string, nonce uint64) {
+func (b *Batch) Describe(node uint64, description string, nonce uint64) {
 	if b.version() < openersVersion || description == "" {
 		return
 	}
 	b.command()
 	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as it is read
 	b.data = binary.AppendUvarint(append(b.data, commandDescribe), nonce)
+	b.data = binary.AppendUvarint(b.data, node)
 	b.data = append(binary.AppendUvarint(b.data, uint64(len(description))), description...)
 }
 

@@ -38,7 +38,7 @@ type command struct {
 	kind     byte
 	client   uint64 // of one that opens a session: the nonce; of a sum: the node
 	name     []byte // of the client that opens one; or a description, or a sum
-	node     uint64 // that opens one
+	node     uint64 // that opens one, or whose description it is
 	sequence uint64
 	floor    uint64
 	update   []byte
@@ -63,6 +63,7 @@ func (r *reader) next(c *command) bool {
 	switch {
 	case c.kind == commandDescribe:
 		c.client, c.sequence, c.floor = r.uint(), 0, 0
+		c.node = r.uint()
 		if c.name = r.bytes(); len(c.name) > descriptionMax+limitsMax {
 			r.fail("a description of %d bytes", len(c.name))
 		}

@@ -218,8 +218,8 @@ func TestDamagedSessions(t *testing.T) {
 	}
 }
 
-// noSums stand in a snapshot of a log without a mark.
-var noSums = make([]byte, 12)
+// noSums stand in a snapshot of a log without announcements and marks.
+var noSums = make([]byte, 13)
 
 // TestDamagedOpeners refuses what no log can have led to.
 func TestDamagedOpeners(t *testing.T) {

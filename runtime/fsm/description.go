@@ -73,7 +73,32 @@ func parseDescription(text string) (*description, error) {
 // differs. Fields may be added, and named otherwise; integers may become wider. The
 // error matches [ErrIncompatible]. An empty description says nothing, and is
 // compatible with all.
-func Compatible(then, now string) error { return compare(then, now, true) }
+func Compatible(then, now string) error {
+	if then == now || then == "" || now == "" {
+		return nil
+	}
+	a, err := parseDescription(then)
+	if err != nil {
+		return err
+	}
+	b, err := parseDescription(now)
+	if err != nil {
+		return err
+	}
+	c := &comparison{then: a, now: b, seen: make(map[[2]string]bool)}
+	for _, root := range []string{"state", "update", "result"} {
+		if err := c.root(root); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"Sessions", "SessionTTL", "Window", "Results", "Upcoming"} {
+		x, y := a.limits[name], b.limits[name]
+		if x != "" && y != "" && x != y {
+			return fmt.Errorf("%w: the log was written with Options.%s %s, and here it is %s", ErrIncompatible, name, x, y)
+		}
+	}
+	return nil
+}
 
 // Described is the description in the data of an entry; "" where there is none. A node
 // says it in the first command of its first entry.
@@ -89,42 +114,9 @@ func Described(data []byte) string {
 	return string(c.name)
 }
 
-// contradicts says why no program can have written with both descriptions: a field has
-// another kind, or a limit differs. That one does not know a field of the other is no
-// contradiction.
-func contradicts(then, now string) error { return compare(then, now, false) }
-
-func compare(then, now string, all bool) error {
-	if then == now || then == "" || now == "" {
-		return nil
-	}
-	a, err := parseDescription(then)
-	if err != nil {
-		return err
-	}
-	b, err := parseDescription(now)
-	if err != nil {
-		return err
-	}
-	c := &comparison{then: a, now: b, all: all, seen: make(map[[2]string]bool)}
-	for _, root := range []string{"state", "update", "result"} {
-		if err := c.root(root); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"Sessions", "SessionTTL", "Window", "Results", "Upcoming"} {
-		x, y := a.limits[name], b.limits[name]
-		if x != "" && y != "" && x != y {
-			return fmt.Errorf("%w: the log was written with Options.%s %s, and here it is %s", ErrIncompatible, name, x, y)
-		}
-	}
-	return nil
-}
-
 // comparison compares two descriptions.
 type comparison struct {
 	then, now *description
-	all       bool // a field that is gone counts
 	seen      map[[2]string]bool
 }
 
@@ -133,7 +125,7 @@ func (c *comparison) root(kind string) error {
 	switch {
 	case then != "" && now != "":
 		return c.forms("the "+kind, then, now)
-	case then != "" && c.all && len(c.now.roots) > 0: // else it says nothing of types
+	case then != "" && len(c.now.roots) > 0: // else it says nothing of types
 		return fmt.Errorf("%w: the %s was %s, and there is none now", ErrIncompatible, kind, c.words(then))
 	}
 	return nil
@@ -183,8 +175,8 @@ func (c *comparison) messages(then, now string) error {
 			if err := c.forms(where, x.form, y.form); err != nil {
 				return err
 			}
-		case c.all:
-			return fmt.Errorf("%w: %s was %s, and there is none now: keep the field, since the log may hold it", ErrIncompatible, where, c.words(x.form))
+		default:
+			return fmt.Errorf("%w: %s was %s, and there is none now: keep the field, since the log may hold it; or start the newer program, which knows it", ErrIncompatible, where, c.words(x.form))
 		}
 	}
 	return nil

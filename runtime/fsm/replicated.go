@@ -30,6 +30,7 @@ type Replicated[S, U, R any] struct {
 
 	description string // of this program
 	recorded    string // in the log
+	announced   announced
 
 	full    error // there is no room for another session
 	crowded error // there is no room for another result of a session
@@ -189,27 +190,12 @@ func (r *Replicated[S, U, R]) note(c *command, a *Applied) error {
 	}
 	switch c.kind {
 	case commandDescribe:
-		return r.describe(string(c.name), a)
+		return r.describe(c.node, string(c.name), a)
 	case commandMark:
 		r.sums.marking = true
 		return nil
 	}
 	return r.sums.vote(c.client, c.sequence, binary.LittleEndian.Uint64(c.name))
-}
-
-// describe takes what a node says of its program, and remembers it unless that lacks
-// something that is remembered. The error is one that ends this replica: its program
-// reads what is in the log as something else.
-func (r *Replicated[S, U, R]) describe(description string, a *Applied) error {
-	switch err := Compatible(r.recorded, description); {
-	case err == nil:
-		r.recorded = description
-	case !errors.Is(err, ErrIncompatible):
-		return err
-	default:
-		a.Err = err
-	}
-	return contradicts(r.recorded, r.description)
 }
 
 // Description says how this program reads and writes states and updates, and under

@@ -78,7 +78,7 @@ func (x *replicas) new() (r *replicated) {
 	if x.model.checked {
 		r = fsm.NewReplicated(noteDefinition, x.options)
 	}
-	r.Voters([]uint64{1})
+	_ = r.Members([]uint64{1}, nil)
 	return r
 }
 

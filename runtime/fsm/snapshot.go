@@ -88,7 +88,8 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	}
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendVarint(b, r.now)
-	b = r.sums.appendTo(appendText(b, r.recorded))
+	b = r.announced.appendTo(appendText(b, r.recorded))
+	b = r.sums.appendTo(b)
 	b = r.sessions.appendTo(b)
 	start := len(b)
 	b, err := r.machine.AppendSnapshot(b)
@@ -110,10 +111,11 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 		in.fail("index %d", index)
 	}
 	var recorded string
+	var said announced
 	var sums sums
 	if version >= openersVersion {
 		recorded = in.text("a description", descriptionMax+limitsMax)
-		sums = in.sums(index)
+		said, sums = in.announced(), in.sums(index)
 	}
 	if in.err != nil {
 		return in.err
@@ -134,7 +136,9 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	}
 	r.machine, r.sessions, r.now, r.recorded, r.broken = m, known, now, recorded, nil
 	sums.voters, sums.off = r.sums.voters, r.sums.off
-	r.sums = sums
+	said.members = r.announced.members
+	said.allowed = newAllowed(recorded, r.description, &said)
+	r.sums, r.announced = sums, said
 	if r.index = index; bug.On(bug.AppliedAfterRestart) {
 		r.index = 0
 	}

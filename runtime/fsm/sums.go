@@ -43,16 +43,13 @@ type sums struct {
 // vote is the sum that a node has.
 type vote struct{ node, sum uint64 }
 
-// Voters says who votes from the next entry on. Each replica is told the same at the
-// same place in the log.
-func (r *Replicated[S, U, R]) Voters(nodes []uint64) {
-	r.sums.voters = append(r.sums.voters[:0], nodes...)
-}
-
 // Notes are what a node is to say in the log, and what is not in there yet.
 type Notes struct {
 	Mark    bool   // by [Batch.Mark], where the node leads
 	At, Sum uint64 // by [Batch.Sum]; 0: nothing
+
+	Describe bool     // by [Batch.Describe], before any update
+	Allowed  *Allowed // what updates may have; nil: all
 }
 
 // Notes returns those of a node. Between two marks are at least every entries, and as
@@ -60,6 +57,9 @@ type Notes struct {
 // has more than 256 MiB.
 func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
 	s := &r.sums
+	_, member := slices.BinarySearch(r.announced.members, node)
+	n.Describe = member && r.announced.of(node) != r.description
+	n.Allowed = r.announced.allowed
 	if s.off || !slices.Contains(s.voters, node) {
 		return n
 	}

@@ -27,7 +27,7 @@ func newCounter(from uint64, by int64, options fsm.Options) *summing {
 		},
 		StateCodec: codec, UpdateCodec: codec,
 	}, options)
-	r.Voters([]uint64{1, 2, 3})
+	_ = r.Members([]uint64{1, 2, 3}, nil)
 	return r
 }
 
@@ -154,7 +154,7 @@ func TestWhoVotes(t *testing.T) {
 func TestSumsOfALog(t *testing.T) {
 	for _, snapshot := range []uint64{0, 5, 12, 13} { // behind the entry of this index: 12 has the mark, 13 the sum
 		g := newGroup(t, newCounter(0, 0, fsm.Options{}))
-		g.list[0].Voters([]uint64{1})
+		_ = g.list[0].Members([]uint64{1}, nil)
 		var kept []byte
 		keep := func() {
 			if g.index == snapshot {
@@ -174,7 +174,7 @@ func TestSumsOfALog(t *testing.T) {
 		keep()
 		g.updates(5)
 		again := func(r *summing) (err error) {
-			r.Voters([]uint64{1})
+			_ = r.Members([]uint64{1}, nil)
 			if kept != nil {
 				if err := r.Restore(kept); err != nil {
 					t.Fatal(err)
@@ -229,7 +229,7 @@ func TestMarksAreSeldom(t *testing.T) {
 		t.Error("no mark is due 16 entries behind another")
 	}
 	large := newTape()
-	large.Voters([]uint64{1})
+	_ = large.Members([]uint64{1}, nil)
 	var b fsm.Batch
 	apply := func(index uint64) {
 		if err := large.Apply(index, 1, b.Bytes(), nil); err != nil {

@@ -75,12 +75,15 @@ func (f *foreign) abandon(client, sequence uint64, w Waiter) (found, sent bool) 
 	return true, u.sent
 }
 
-// batch fills b with what is to be proposed, and returns how many keys it took.
-func (f *foreign) batch(b *fsm.Batch, now int64) (n int) {
+// batch fills b with what is to be proposed, and returns how many keys it took. An update
+// that check refuses ends; nil: none is refused.
+func (f *foreign) batch(b *fsm.Batch, now int64, check func(update []byte) error) (n int) {
 	b.Reset(now)
 	for ; n < len(f.keys) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
 		switch key := f.keys[n]; {
 		case f.list[key] == nil:
+		case key.sequence != 0 && check != nil && check(f.list[key].data) != nil:
+			f.answer(key.client, key.sequence, fsm.Applied{Err: check(f.list[key].data)})
 		case key.sequence == 0:
 			b.Open(string(f.list[key].data), key.client)
 		default:

@@ -76,7 +76,9 @@ func (k *keeper) restore(s *pb.Snapshot, groupID uint64) error {
 		return err
 	}
 	k.at = at
-	k.voters()
+	if err := k.members(); err != nil {
+		return err
+	}
 	k.reached(at.index)
 	return nil
 }
@@ -259,10 +261,12 @@ func (k *keeper) apply(o *Committed) error {
 	k.at.index, k.at.term = o.Index, o.Term
 	if o.Membership != nil {
 		k.at.membership = *o.Membership
-		k.voters()
+		if err := k.members(); err != nil {
+			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
+		}
 	}
-	k.reached(o.Index)
 	stirred := k.note()
+	k.reached(o.Index)
 	if len(k.results) > 0 {
 		stirred = k.node.core.Results(k.results) || stirred
 		clear(k.results)

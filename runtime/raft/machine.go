@@ -15,6 +15,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
 // Machine is a state that is kept on disk or on several machines: what
@@ -121,12 +122,14 @@ func typesOf(machine StateMachine) string {
 }
 
 // knows says what a program does not know of what entries hold: before it applies
-// them, since a field that it does not know would be gone from the next snapshot.
-func knows(types string, entries []*pb.Entry) error {
+// them, since a field that it does not know would be gone from the next snapshot. In a
+// group a member may have said more than all know, which the state machine finds out.
+func knows(types string, stored wal.Stored) error {
+	conf := stored.Snapshot.GetMetadata().GetConfState()
 	recorded := ""
-	for _, e := range entries {
-		if e.GetType() != pb.EntryNormal {
-			continue
+	for _, e := range stored.Entries {
+		if e.GetType() != pb.EntryNormal || len(conf.GetVoters())+len(conf.GetLearners()) > 1 {
+			return nil
 		}
 		if d := fsm.Described(e.Data); d != "" && fsm.Compatible(recorded, d) == nil {
 			recorded = d

@@ -124,12 +124,14 @@ func newNode(c NodeConfig) (*Node, error) {
 		config: c, logger: c.Logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		outgoing: make(map[uint64][]transport.Message),
 	}
+	n.config.Core.Types = typesOf(c.Machine)
 	n.keeper = newKeeper(n, c.Machine)
 	if err := n.prepare(); err != nil {
 		return nil, errors.Join(err, n.closeDisk())
 	}
 	n.slots = newSlots(n.core.config.PendingMax / 2) // the other half is for groups of commands
 	n.asking = newSlots(readsMax)
+	n.keeper.note()
 	n.publish()
 	return n, nil
 }
@@ -174,7 +176,7 @@ func (n *Node) prepare() (err error) {
 	if err := n.identify(); err != nil {
 		return err
 	}
-	if err := knows(c.Types, c.Stored.Entries); err != nil {
+	if err := knows(c.Types, c.Stored); err != nil {
 		return err
 	}
 	n.groupID.Store(c.GroupID)

@@ -1,7 +1,9 @@
 package raft
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -11,7 +13,7 @@ import (
 // noting is a state machine that has its node say something in the log, such as the
 // checksum of its state; *fsm.Replicated is one.
 type noting interface {
-	Voters(nodes []uint64)
+	Members(voters, learners []uint64) error
 	Notes(node, every uint64) fsm.Notes
 }
 
@@ -23,11 +25,12 @@ type notes struct {
 	tick int64
 }
 
-// voters has the state machine know who votes from here on.
-func (k *keeper) voters() {
-	if k.noting != nil {
-		k.noting.Voters(k.at.conf.GetVoters())
+// members has the state machine know who belongs to the group from here on.
+func (k *keeper) members() error {
+	if k.noting == nil {
+		return nil
 	}
+	return k.noting.Members(k.at.conf.GetVoters(), k.at.conf.GetLearners())
 }
 
 // note takes what the node is to say now. It reports whether that is something else than
@@ -51,6 +54,27 @@ func (c *Core) Note(n fsm.Notes) {
 	c.proposals.Lock()
 	defer c.proposals.Unlock()
 	c.notes = notes{Notes: n}
+	c.pending.check = nil
+	if n.Allowed != nil {
+		c.pending.check = c.allowed
+	}
+}
+
+// allowed says why the log may not have an update yet: nodes that the error names run a
+// program that does not know it; c.proposals is locked.
+func (c *Core) allowed(update []byte) error {
+	err := c.notes.Allowed.Check(update)
+	if err == nil {
+		return nil
+	}
+	var names []string
+	for _, id := range c.notes.Allowed.Behind {
+		if id != c.id {
+			names = append(names, c.members[id].Name)
+		}
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w. Start the newer program on %s", err, strings.Join(names, ", "))
 }
 
 // proposeNotes proposes what the node is to say, where that was not or may be lost;
@@ -65,6 +89,9 @@ func (c *Core) proposeNotes() {
 	c.batch.Reset(c.config.Now())
 	if n.Mark && leads {
 		c.batch.Mark()
+	}
+	if n.Describe {
+		c.batch.Describe(c.id, c.config.Types, c.pending.nonce)
 	}
 	if n.At != 0 {
 		c.batch.Sum(c.id, n.At, n.Sum)

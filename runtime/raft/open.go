@@ -40,7 +40,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		Core: CoreConfig{
 			Name: c.Node, Peers: peers, Join: c.Join,
 			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
-			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(), Types: typesOf(machine),
+			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(),
 			LeaseTime: c.ElectionTimeout / 2,
 		},
 		Topology: c.Topology, GroupName: c.Group, Disk: disk,

@@ -46,12 +46,13 @@ type pending struct {
 	next   uint64 // the one after the newest
 	unsent uint64 // the oldest one that is to be proposed
 
-	client  uint64 // number of the session; 0: none yet
-	opening bool   // a command that opens one was proposed
-	node    uint64 // whose session it is
-	types   string // what the node's program knows, see fsm.Batch.Describe
-	nonce   uint64 // of the command that opens it
-	refused error  // why the group does not give the node one
+	client  uint64                    // number of the session; 0: none yet
+	opening bool                      // a command that opens one was proposed
+	node    uint64                    // whose session it is
+	types   string                    // what the node's program knows, see fsm.Batch.Describe
+	nonce   uint64                    // of the command that opens it
+	refused error                     // why the group does not give the node one
+	check   func(update []byte) error // whether the log may have it; nil: all
 
 	sentTerm  uint64 // where the newest was proposed, and when
 	sentTick  int64
@@ -184,7 +185,7 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 		if p.opening || p.floor == p.next {
 			return 0
 		}
-		b.Describe(p.types, p.nonce)
+		b.Describe(p.node, p.types, p.nonce)
 		b.OpenNode(p.node, p.nonce)
 		return p.unsent
 	}
@@ -192,6 +193,9 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 	for ; s < p.next && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; s++ {
 		c := p.at(s)
 		if c.done {
+			continue
+		}
+		if p.refuses(c) {
 			continue
 		}
 		switch c.kind {
@@ -207,9 +211,25 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 	}
 	if b.Len() == 0 {
 		p.unsent = s
+		p.settle()
 		return 0
 	}
 	return s
+}
+
+// refuses ends a command whose update the log may not have.
+func (p *pending) refuses(c *command) bool {
+	if p.check == nil || c.data == nil {
+		return false
+	}
+	err := p.check(c.data)
+	if err == nil {
+		return false
+	}
+	w := c.waiter
+	c.finish()
+	w.Done(fsm.Applied{Err: err})
+	return true
 }
 
 // proposed is told that what batch gave is on its way.

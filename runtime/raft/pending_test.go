@@ -45,3 +45,38 @@ func TestASessionThatEnds(t *testing.T) {
 		t.Errorf("%d commands in the other session, want the two that were proposed once or not at all", b.Len())
 	}
 }
+
+// TestUpdatesThatTheLogMayNotHave end, in a node's session and in those of clients, and
+// the others are proposed.
+func TestUpdatesThatTheLogMayNotHave(t *testing.T) {
+	refuse := func(update []byte) error {
+		if string(update) == "newer" {
+			return fsm.ErrNotYet
+		}
+		return nil
+	}
+	p := newPending(8, 1, 77)
+	p.client, p.check = 5<<20, refuse
+	var b fsm.Batch
+	var newer, older heard
+	p.add(Update, []byte("newer"), &newer)
+	if upTo := p.batch(&b, 0); upTo != 0 || b.Len() != 0 || p.floor != 2 {
+		t.Errorf("%d commands up to %d, and the floor is %d", b.Len(), upTo, p.floor)
+	}
+	p.add(Add, []byte("newer"), &newer)
+	p.add(Update, []byte("older"), &older)
+	p.add(Commit, nil, &older)
+	if p.batch(&b, 0); b.Len() != 2 {
+		t.Errorf("%d commands, want those that are not refused", b.Len())
+	}
+	var f foreign
+	f.add(6<<20, 1, 1, []byte("newer"), &newer)
+	f.add(6<<20, 2, 1, []byte("older"), &older)
+	f.add(7, 0, 0, []byte("newer"), &older) // the name of a client
+	if n := f.batch(&b, 0, refuse); n != 3 || b.Len() != 2 {
+		t.Errorf("%d commands of %d", b.Len(), n)
+	}
+	if len(newer) != 3 || newer[0].Err != fsm.ErrNotYet || newer[2].Err != fsm.ErrNotYet || len(older) > 0 {
+		t.Errorf("told %v, %v", newer, older)
+	}
+}

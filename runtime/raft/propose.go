@@ -262,8 +262,8 @@ func (c *Core) proposeCommands() {
 		}
 		c.pending.proposed(upTo, c.term, c.tick)
 	}
-	for len(c.foreign.keys) > 0 && !c.passedEnough() {
-		n := c.foreign.batch(&c.batch, c.config.Now())
+	for len(c.foreign.keys) > 0 && !c.notes.Describe && !c.passedEnough() {
+		n := c.foreign.batch(&c.batch, c.config.Now(), c.pending.check)
 		if c.batch.Len() > 0 && c.proposeBatch() != nil {
 			break
 		}

@@ -51,6 +51,7 @@ type node struct {
 	starts   uint64
 	skew     int64  // of its wall clock
 	wrong    uint64 // index from which on its updates do something else; 0: never
+	differs  uint64 // index of the first that did
 }
 
 // coroutine is a loop of a node. It runs while the world resumes it, up to where it
@@ -185,6 +186,9 @@ func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 			err := a.Update(l)
 			if err == nil && e.Index >= n.wrong {
 				l.items[0] = append(l.items[0], 1<<60)
+				if n.differs == 0 {
+					n.differs = e.Index
+				}
 			}
 			return struct{}{}, err
 		}
@@ -424,6 +428,21 @@ func (m *watched) Apply(index, term uint64, data []byte, result func(client, seq
 	w.trace = w.trace*31 + index
 	w.says("%s applies %d", m.n.name, index)
 	return m.Replicated.Apply(index, term, data, result)
+}
+
+// Notes and Description say nothing in a transcript, which is about something else.
+func (m *watched) Notes(node, every uint64) (n fsm.Notes) {
+	if m.n.w.tell == nil {
+		n = m.Replicated.Notes(node, every)
+	}
+	return n
+}
+
+func (m *watched) Description() (text string) {
+	if m.n.w.tell == nil {
+		text = m.Replicated.Description()
+	}
+	return text
 }
 
 func (m *watched) AppendSnapshot(b []byte) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 // others go on. Nodes are restarted and take snapshots in between.
 func TestAStateThatDiffers(t *testing.T) {
 	led := 0
-	for seed := range uint64(12) {
+	for seed := range uint64(30) {
 		w := newWorld(t, seed)
 		w.quiet, w.asking = true, true // no faults but what follows
 		for _, n := range w.nodes {
@@ -32,7 +32,7 @@ func TestAStateThatDiffers(t *testing.T) {
 		if w.rng.IntN(2) == 0 {
 			w.run(func() bool {
 				for _, n := range w.nodes {
-					if n.raft != nil && n != wrong && wrong.raft != nil && w.now%electionTime == 0 {
+					if n.raft != nil && n != wrong && wrong.raft != nil && w.now%20 == 0 {
 						w.transfer(n, wrong)
 					}
 				}
@@ -61,8 +61,8 @@ func TestAStateThatDiffers(t *testing.T) {
 		if !errors.Is(ended, fsm.ErrStateDiffers) {
 			t.Fatalf("seed %d: %s is wrong from entry %d on, and ends with %v at %d; the newest entry is %d %v %v", seed, wrong.name, wrong.wrong, ended, w.now, w.newest, w.counts, w.failure)
 		}
-		if since, first := indexes(ended); since >= wrong.wrong || first < wrong.wrong {
-			t.Errorf("seed %d: wrong from entry %d on, and it says %v", seed, wrong.wrong, ended)
+		if since, first := indexes(ended); since >= wrong.differs || first < wrong.differs {
+			t.Errorf("seed %d: wrong from entry %d on, and it says %v", seed, wrong.differs, ended)
 		}
 		newest := w.newest
 		wrong.member, wrong.restart = false, 0
