@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/format"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -105,6 +106,7 @@ type randomTopology struct {
 	logs       bool // of which some have a log, whose packages take long to load
 	processors []randomProcessor
 	edges      []randomEdge
+	told       map[string]int // what machines tell, and which processor
 }
 
 type randomProcessor struct {
@@ -164,6 +166,7 @@ func (r *randomTopology) file() string {
 	for range 1 + r.IntN(8) {
 		r.edge(&b)
 	}
+	r.events(&b)
 	if r.failures && r.chance(30) {
 		r.processors[0].watched = true
 		fmt.Fprintf(&b, "groups:\n  all: {processors: [p0], strategy: %s, intensity: 3, period: 10s}\n", r.one("one-for-one", "one-for-all", "one-for-all, shutdown: 20ms", "rest-for-one"))
@@ -177,6 +180,7 @@ var machineKeys = []string{"key: M.Name", "key: M.Sum", "key: M.Sub.ID", "key: M
 // machine writes machines, whose controllers are called after them: of processor 2
 // the first is p2m0.
 func (r *randomTopology) machine(b *strings.Builder) {
+	r.told = map[string]int{}
 	for range 1 + r.IntN(2) {
 		i := r.IntN(len(r.processors))
 		p := &r.processors[i]
@@ -194,10 +198,30 @@ func (r *randomTopology) machine(b *strings.Builder) {
 			options += ", instances: " + r.one("2", "5", "16") + ", " + r.one(append(machineKeys, "route: local")...)
 		}
 		fmt.Fprintf(b, "  p%dm%d: {kind: fsm, state: State, update: Change, controller: p%[1]d%[3]s}\n", i, p.machines, options)
+		r.told[fmt.Sprintf("P%dm%d", i, p.machines)] = -1
 		p.machines++
 	}
 	if r.chance(30) {
+		r.told["Alone"] = -1
 		b.WriteString("  alone: {kind: fsm, state: State, update: Change" + r.one("", ", instances: 3", ", instances: 3, "+r.one(machineKeys...)) + "}\n")
+	}
+}
+
+// events writes edges from machines, to one processor each.
+func (r *randomTopology) events(b *strings.Builder) {
+	for _, machine := range slices.Sorted(maps.Keys(r.told)) {
+		to := r.IntN(len(r.processors))
+		if p := r.processors[to]; p.external || p.isolated || r.chance(50) {
+			continue
+		}
+		r.told[machine] = to
+		for _, event := range []string{"Applied", "Leadership"} {
+			full := []string{"block", "drop-oldest", "drop-newest"}
+			if event == "Applied" {
+				full = append(full, "fail")
+			}
+			fmt.Fprintf(b, "  - %s -> p%d: {message: %s%s, full: %s, shared: true, route: %s}\n", strings.ToLower(machine), to, machine, event, r.one(full...), r.one("{id: Instance}", "local", "broadcast"))
+		}
 	}
 }
 
@@ -303,6 +327,9 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 		receives = receives || e.to == i || e.from == i && e.reply >= 0
 		ticks = ticks || e.from < 0 && e.to == i
 	}
+	for _, to := range r.told {
+		receives = receives || to == i
+	}
 	out := ""
 	if sends {
 		out = fmt.Sprintf("out *P%dSender", i)
@@ -356,6 +383,12 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 		if r.chance(60) { // else they are forgotten
 			message := fmt.Sprintf("P%dm%dOutcome", i, n)
 			handler("Receive"+message, message, "")
+		}
+	}
+	for _, machine := range slices.Sorted(maps.Keys(r.told)) {
+		if r.told[machine] == i {
+			handler("Receive"+machine+"Applied", machine+"Applied", "")
+			handler("Receive"+machine+"LeadershipFrom"+machine, machine+"Leadership", "")
 		}
 	}
 	if r.hears(i) {

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 var logKeys = setters[Log]{
 	"path":           func(b *builder, l *Log, v *Value) { l.Path = b.logPath(v) },
 	"sync":           func(b *builder, l *Log, v *Value) { l.Sync = Sync(v.Text) },
@@ -91,9 +93,20 @@ func (b *builder) machine(p *Processor) {
 	}
 }
 
-// machines finds the controllers and appends the edges between each and its machine.
+// machines finds what edges carry from machines, and the controllers, and appends the
+// edges between each and its machine.
 func (b *builder) machines() {
 	t := b.topology
+	for i := range t.Edges {
+		e := &t.Edges[i]
+		if !b.isMachine(e.From) {
+			continue
+		}
+		m := t.Processors[e.From].Machine
+		if event, ok := b.event(&t.Processors[e.From], e.Message.Value); ok && !slices.Contains(m.Events, event) {
+			m.Events = append(m.Events, event)
+		}
+	}
 	for i := range t.Processors {
 		m := t.Processors[i].Machine
 		if m == nil || m.Controller.Pointer == "" || m.Kind == "" || b.found.exact[m.Controller.Pointer] {

@@ -19,11 +19,12 @@ var catalogueMachines = []Explanation{
 		Right: "version: 1\nname: demo\nprocessors:\n  api: {external: true}\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank}\nedges:\n  - api -> bank: Order\n",
 	},
 	{
-		Code:   codeMachineEdge,
-		Title:  "an edge to or from a machine",
-		Reason: "The edges of a machine follow from its controller: what it may be asked, and what it answers. The file declares none to or from it, nor a timer, and it takes no dead letters.",
-		Wrong:  "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank}\nedges:\n  - every 1s -> bank\n  - bank -> ledger: Transfer\n",
-		Right:  "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank}\nedges:\n  - every 1s -> bank\n",
+		Code:  codeMachineEdge,
+		Title: "an edge to or from a machine",
+		Reason: "The edges between a machine and its controller follow from the controller: what the machine may be asked, and what it answers. The file declares no edge to a machine and no timer for it, and it takes no dead letters. " +
+			"From a machine of kind fsm, such as ledger, edges of the file carry LedgerApplied, each update that was applied, and LedgerLeadership, who leads: to processors in this process, and not the updates of a machine with revert.",
+		Wrong: "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank}\nedges:\n  - every 1s -> bank\n  - bank -> ledger: Transfer\n",
+		Right: "version: 1\nname: demo\nprocessors:\n  bank: {}\n  ledger: {kind: fsm, state: Accounts, update: Transfer, controller: bank}\nedges:\n  - every 1s -> bank\n",
 	},
 	{
 		Code:   codePeers,

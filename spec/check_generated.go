@@ -111,7 +111,7 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 			names.add(b, local, claim{what: "the type " + quoted(t.Value), own: true}, t)
 		}
 	}
-	for _, m := range p.Machine.Messages() {
+	for _, m := range append(p.Machine.Messages(), p.Machine.Events...) {
 		names.add(b, p.Ident+m.Name, claim{what: "the message " + m.Name + of}, p.Name)
 	}
 }
@@ -120,7 +120,7 @@ func (b *builder) claimMessages(names claims) {
 	types, ours := map[string]string{}, map[string]bool{}
 	for _, p := range b.topology.Processors {
 		if p.Machine != nil {
-			for _, m := range p.Machine.Messages() {
+			for _, m := range append(p.Machine.Messages(), p.Machine.Events...) {
 				ours[p.Ident+m.Name] = true // others may carry it too
 			}
 		}

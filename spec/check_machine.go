@@ -262,20 +262,52 @@ func (b *builder) checkMachines() {
 	}
 	for i := range b.topology.Edges {
 		e := &b.topology.Edges[i]
-		for _, end := range []struct {
-			processor int
-			name      Text
-		}{{e.From, e.FromText}, {e.To, e.ToText}} {
-			if !e.Implied && b.isMachine(end.processor) {
-				b.found.add(codeMachineEdge, end.name.At, e.Pointer, fmt.Sprintf("%s is a machine: its edges lead from and to its controller, and the file does not declare them", quoted(end.name.Value)),
-					"leave this one out, and let the controller send")
-			}
+		if e.Implied {
+			continue
+		}
+		if b.isMachine(e.From) {
+			b.checkEvent(i, e)
+		}
+		if b.isMachine(e.To) {
+			b.found.add(codeMachineEdge, e.ToText.At, e.Pointer, fmt.Sprintf("%s is a machine: its controller alone sends to it, and the file does not declare that", quoted(e.ToText.Value)),
+				"leave this one out, and let the controller send")
 		}
 	}
 	for from, to := range b.topology.deadLetters() {
 		if name := b.topology.Processors[from].OnError.DeadLetter; b.isMachine(to) {
 			b.found.addText(codeMachineEdge, name, quoted(name.Value)+" is a machine, which takes no dead letters", "name a processor of your own")
 		}
+	}
+}
+
+// checkEvent reports an edge of the file from a machine that carries no event, or carries
+// it in a way that cannot be.
+func (b *builder) checkEvent(i int, e *Edge) {
+	p, to := &b.topology.Processors[e.From], -1
+	if e.To >= 0 {
+		to = e.To
+	}
+	name := quoted(p.Name.Value)
+	event, ok := b.event(p, e.Message.Value)
+	full := b.option(i, "full")
+	switch {
+	case p.Machine.Kind == Raft:
+		b.found.add(codeMachineEdge, e.FromText.At, e.Pointer, name+" is a machine of kind raft: its edges lead from and to its controller, and the file does not declare them", "leave this one out")
+	case !ok:
+		at := e.Message
+		if at.Value == "" {
+			at = Text{At: e.FromText.At, Pointer: e.Pointer}
+		}
+		b.found.addText(codeMachineEdge, at, fmt.Sprintf("%s is a machine: it tells %s and %s; what it answers to its controller the file does not declare", name, p.Ident+eventApplied, p.Ident+eventLeadership),
+			"write one of them, or leave the edge out")
+	case e.Reply.Value != "":
+		b.found.addText(codeMachineEdge, e.Reply, name+" is a machine, and takes no reply to what it tells", "leave the reply out")
+	case to >= 0 && b.topology.Processors[to].Isolation == Process:
+		b.found.add(codeMachineEdge, e.ToText.At, e.Pointer, quoted(e.ToText.Value)+" runs in a process of its own, and what a machine tells does not leave this one", `take "isolation: process" from it`)
+	case event.Name == eventApplied && p.Machine.Revert:
+		b.found.addText(codeMachineEdge, e.Message, fmt.Sprintf("%s has revert: an update that was applied may be undone, and nothing would tell", name), "leave revert out, or the edge")
+	case event.Name == eventLeadership && e.Full == Fail && full != nil:
+		b.found.add(codeMachineEdge, full.Value.At, full.Value.Pointer, "the newest leader would be lost where the queue is full", `write "full: drop-oldest", or leave it out`)
 	}
 }
 

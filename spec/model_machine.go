@@ -1,6 +1,9 @@
 package spec
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // MachineKind says what a processor is that the runtime brings.
 type MachineKind string
@@ -14,13 +17,14 @@ const (
 // The edges between it and its controller stand behind those of the file.
 type Machine struct {
 	Kind         MachineKind
-	State        Text  // of an FSM: the name of a type, as that of a message
-	Update       Text  // the same for its updates
-	Result       Text  // the type of what an update returns beside an error: the name of a message, or a type; "" for none
-	Revert       bool  // the controller adds updates that it may revert
-	Route        Route // of several instances: by what an update chooses one
-	Controller   Text  // the name of a processor, "" for none
-	ControllerTo int   // its index, -1 for none
+	State        Text             // of an FSM: the name of a type, as that of a message
+	Update       Text             // the same for its updates
+	Result       Text             // the type of what an update returns beside an error: the name of a message, or a type; "" for none
+	Revert       bool             // the controller adds updates that it may revert
+	Route        Route            // of several instances: by what an update chooses one
+	Events       []MachineMessage // that edges of the file carry, each once
+	Controller   Text             // the name of a processor, "" for none
+	ControllerTo int              // its index, -1 for none
 	Log          *Log
 	Raft         *Replication
 	At           Range // of the key kind
@@ -74,7 +78,8 @@ type TLS struct{ Cert, Key, CA Text }
 // MachineMessage is a message between a machine and its controller, of a generic or
 // plain type of the runtime.
 type MachineMessage struct {
-	Name      string // of the runtime's type; the message is called after the processor too: LedgerProposal
+	Name      string // the message is called after the processor too: LedgerProposal
+	Type      string // of the runtime; "": as Name
 	OfUpdate  bool   // the type has the update type as its parameter
 	OfResult  bool   // and behind it the type of the results
 	ToMachine bool
@@ -82,7 +87,35 @@ type MachineMessage struct {
 	Optional  bool // the controller needs no handler for it: then it is forgotten
 }
 
-// Messages are all those of the machine, requests first.
+// TypeName is the name of the runtime's type.
+func (m *MachineMessage) TypeName() string { return cmp.Or(m.Type, m.Name) }
+
+// events are what a machine of kind fsm tells any processor that the file has an edge to.
+// A receiver has a handler for it.
+var events = []MachineMessage{
+	{Name: eventApplied, Type: "AppliedUpdate", OfUpdate: true, OfResult: true},
+	{Name: eventLeadership},
+}
+
+const (
+	eventApplied    = "Applied"
+	eventLeadership = "Leadership"
+)
+
+// event returns what an edge of the file from a machine carries.
+func (b *builder) event(p *Processor, message string) (event MachineMessage, ok bool) {
+	if p.Machine.Kind != FSM || b.typeOf(message) != "" {
+		return event, false
+	}
+	for _, event := range events {
+		if message == p.Ident+event.Name {
+			return event, true
+		}
+	}
+	return event, false
+}
+
+// Messages are all those between the machine and its controller, requests first.
 func (m *Machine) Messages() []MachineMessage {
 	if m.Kind == "" { // which has a finding
 		return nil

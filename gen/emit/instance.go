@@ -60,6 +60,7 @@ func (p *part) maker(q *processor) {
 	}
 	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), p.outOf(q)))
 	if q.Machine != nil && q.Machine.State != "" {
+		loop = append(loop, p.events(q)...)
 		loop = append(loop, sel(x, "p", "Join").Call(ref(x, "Unit")))
 	}
 	if q.exchangesSender() {

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
@@ -39,7 +40,7 @@ func (p *part) aliases(q *processor) {
 	default:
 		p.doc("%s agrees with its peers on what is committed.", q.ident)
 	}
-	var messages []code
+	var messages, events []code
 	for _, a := range p.plan.Aliases {
 		if a.Processor != q.index {
 			continue
@@ -52,8 +53,16 @@ func (p *part) aliases(q *processor) {
 			p.doc("%s asks for updates of %s that are applied once, also where it asks again.", a.Name, q.Name)
 			p.add(jen.Type().Add(alias))
 		default:
+			if slices.Contains(m.Events, strings.TrimPrefix(a.Name, q.Ident)) {
+				events = append(events, alias)
+				continue
+			}
 			messages = append(messages, alias)
 		}
+	}
+	if len(events) > 0 {
+		p.doc("What %s tells.", q.Name)
+		p.add(jen.Type().Defs(events...))
 	}
 	if len(messages) > 0 {
 		p.doc("What %s is asked by %s, and answers.", q.Name, p.processors[m.Controller].Name)
@@ -90,6 +99,20 @@ func (p *part) machine(q *processor) {
 		}
 		p.short(x, q.instance, name, []code{param(m, typeCode(a.Type))}, nil, sel(x, "out", mustIdent(a.Send)).Call(id(m)))
 	}
+}
+
+// events writes how a machine sends what it tells other processors.
+func (p *part) events(q *processor) (calls []code) {
+	x, m := p.v("x"), p.v("m")
+	for _, event := range q.Machine.Events {
+		sent := q.sends[slices.IndexFunc(q.sends, func(s *send) bool { return s.Message == q.Ident+event })]
+		how := sel(x, "out", sent.name)
+		if event == "Applied" && !sent.Error {
+			how = jen.Func().Params(param(m, typeCode(sent.Type))).Error().Block(sel(x, "out", sent.name).Call(id(m)), jen.Return(jen.Nil()))
+		}
+		calls = append(calls, sel(x, "p", mustIdent("Tell"+event)).Call(id(p.v("i")), how))
+	}
+	return calls
 }
 
 // machineConstructor writes the function that makes a machine.

@@ -22,6 +22,8 @@ func (p *part) sender(q *processor) {
 	if q.recorder != "" {
 		fields = append(fields, param("recorder", ptr(q.recorder)))
 		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
+	} else if q.Machine != nil && len(q.Machine.Events) > 0 {
+		p.doc("%s sends what %s answers and tells.", q.sender, q.Name)
 	} else if q.Machine != nil {
 		p.doc("%s sends the answers of %s.", q.sender, q.Name)
 	} else {

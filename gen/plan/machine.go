@@ -40,6 +40,7 @@ type Machine struct {
 	Log        *Log
 	Raft       *Replication
 	Answers    []Answer // what it gives to its controller
+	Events     []string // what it tells any processor: Applied, Leadership
 }
 
 // Answer is a message from a machine.
@@ -127,6 +128,12 @@ func (b *builder) machine(i int, q *Processor) {
 		b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident + "Session", session, "the session", i})
 	}
 	known := make(map[string]bool)
+	for _, event := range f.Events {
+		name := q.Ident + event.Name
+		m.Events = append(m.Events, event.Name)
+		b.plan.Aliases = append(b.plan.Aliases, Alias{name, m.typeOf(event), "the message " + event.Name, i})
+		q.Finish = &Method{Name: "Finish", Error: true}
+	}
 	for _, message := range f.Messages() {
 		t := m.typeOf(message)
 		if !message.ToMachine {
@@ -169,7 +176,7 @@ func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
 
 // typeOf is the runtime's type of a message.
 func (m *Machine) typeOf(message spec.MachineMessage) TypeRef {
-	t := TypeRef{Import: FSM, Name: message.Name}
+	t := TypeRef{Import: FSM, Name: message.TypeName()}
 	if m.Kind == string(spec.Raft) {
 		t.Import = Raft
 	}

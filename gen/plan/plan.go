@@ -97,8 +97,10 @@ type Processor struct {
 }
 
 // Source reports whether nothing comes in: only Ping or Serve make it act, and
-// its sends return an error.
-func (p *Processor) Source() bool { return !p.External && len(p.Incoming) == 0 }
+// its sends return an error. A machine is none: it acts when somebody calls it.
+func (p *Processor) Source() bool {
+	return !p.External && p.Machine == nil && len(p.Incoming) == 0
+}
 
 // Send is one Send method of a sender: Send<Message> (To == -1) along Edges, or
 // Send<Message>To<To>.

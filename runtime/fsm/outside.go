@@ -95,9 +95,14 @@ func (p *Processor[S, U, R]) propose(update *U) (v R, index uint64, failed, err 
 	if _, err := p.machine.Apply(math.MaxInt); err != nil {
 		return v, 0, nil, err
 	}
+	told := p.events.copied(update)
 	w, err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
 	switch {
 	case err == nil:
+		if told != nil {
+			p.events.put(p.machine.end(), told, w)
+			p.wake()
+		}
 		return w, p.machine.end(), nil, nil
 	case errors.Is(err, ErrPanicked) || errors.Is(err, ErrChanged):
 		return v, 0, nil, err

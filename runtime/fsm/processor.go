@@ -48,7 +48,8 @@ type Processor[S, U, R any] struct {
 	answers []answer[U, R] // not sent yet
 	owes    bool           // Owe was called, and Paid was not
 	woken   bool           // Wake was called, and Answer was not
-	failed  error          // a panic in somebody else's goroutine, for which the instance has to fail
+	events  events[U, R]
+	failed  error // a panic in somebody else's goroutine, for which the instance has to fail
 }
 
 type answer[U, R any] struct {
@@ -80,6 +81,9 @@ func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 		return errNoDefinition
 	}
 	p.host = host
+	if p.events.leads {
+		p.wake()
+	}
 	if c, ok := host.(Clock); ok {
 		p.machine.clock = c.Time
 	}
@@ -166,6 +170,7 @@ func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.woken = false
+	told := p.events.send()
 	for i := range p.answers {
 		if a := &p.answers[i]; a.upcoming != nil {
 			to.Upcoming(*a.upcoming)
@@ -184,7 +189,12 @@ func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 	}
 	if p.machine.applied < p.machine.end() {
 		p.wake()
-	} else if p.owes {
+		return nil
+	}
+	if !told {
+		p.wake()
+	}
+	if p.owes {
 		p.owes = false
 		p.host.Paid()
 	}

@@ -26,6 +26,7 @@ type Replicated[S, U, R any] struct {
 	replay   replay
 	version  byte // of the entry that is being applied
 	checks   *checks
+	listener Listener
 	broken   error // nothing can be applied any more
 
 	description string // of this program
@@ -172,8 +173,13 @@ func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *A
 		if a.Err = failed; !OutcomeKnown(failed) {
 			a.Err = known.failure // which only says so
 		}
-	} else if known.outcome != nil {
-		a.Data = known.value
+	} else {
+		if known.outcome != nil {
+			a.Data = known.value
+		}
+		if r.listener != nil && c.kind == commandUpdate {
+			r.listener.Applied(e, a.Term, c.update, a.Data)
+		}
 	}
 	if r.version < openersVersion {
 		r.sessions.keepOld(s, i, &known, r.options.Results)

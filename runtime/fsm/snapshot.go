@@ -144,6 +144,9 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	}
 	r.replay = replay{}
 	r.replay.moveOn(bytes.Clone(in.b), r.options.ReplayMax)
+	if r.listener != nil {
+		r.listener.Restored(index)
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -75,6 +76,8 @@ type Config struct {
 	above    string   // Dir, as the caller has named it
 	below    []string // the folders below it, of which the last one holds the log
 	sessions int      // kept at once; 0: the default of package fsm
+
+	led func(fsm.Leadership) // NodeConfig.Led
 }
 
 // Environment variables that FromEnvironment heeds.

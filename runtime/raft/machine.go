@@ -38,6 +38,7 @@ type Machine[S, U, R any] struct {
 	closed  bool
 
 	inTopology[S, U, R]
+	events events[U, R]
 }
 
 // engine is what a machine is driven by: a Node, or what stands for one under a Stepper.
@@ -69,6 +70,7 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 	m := &Machine[S, U, R]{config: c, of: d, results: reflect.TypeFor[R]().Size() > 0}
 	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions, SessionTTL: c.SessionTTL, NoChecksums: c.NoChecksums})
 	m.inTopology.m = m
+	m.events.logger = m.config.Logger
 	return m, nil
 }
 
@@ -89,14 +91,20 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	case m.node != nil || m.stepped != nil:
 		return errors.New("raft: the machine was started before")
 	}
-	m.host = host
+	m.host, m.events.host = host, host
 	if host != nil && host.Stepped() {
 		m.stepped = newStepped(cmp.Or(m.config.Node, alone), m.machine, host)
+		if m.events.leadership != nil {
+			m.events.leads(m.stepped.leadership())
+		}
 		return nil
 	}
 	c := m.config
 	if err := c.complete(); err != nil {
 		return err
+	}
+	if m.events.leadership != nil {
+		c.led = m.events.leads
 	}
 	node, leave, err := openNode(&c, m.machine)
 	if err != nil {

@@ -45,6 +45,10 @@ type NodeConfig struct {
 	Logger    *slog.Logger
 
 	ChecksumEvery uint64 // see Config
+
+	// Led is called by the node's loop when the leader, its term or who leads here has
+	// changed. It must not wait. nil: nothing is told.
+	Led func(fsm.Leadership)
 }
 
 // Node drives a Core. Its loop deals with peers, proposals and the log; beside it a

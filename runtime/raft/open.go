@@ -45,7 +45,7 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		},
 		Topology: c.Topology, GroupName: c.Group, Disk: disk,
 		Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
-		Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger, ChecksumEvery: c.ChecksumEvery,
+		Led: c.led, Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger, ChecksumEvery: c.ChecksumEvery,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(c.otherNumber(err), leave())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topogen/topogen/runtime/fsm"
 	"go.etcd.io/raft/v3"
 )
 
@@ -104,7 +105,11 @@ func (n *Node) publish() {
 		old.GroupID == n.core.groupID && !ended {
 		return
 	}
-	n.status.Store(n.tell())
+	s := n.tell()
+	n.status.Store(s)
+	if n.config.Led != nil && !ended {
+		n.config.Led(fsm.Leadership{Term: s.Term, Leader: s.Leader, ID: b.Lead, Here: s.Role == "leader"})
+	}
 }
 
 // tell is the status now, on the node's loop. It allocates.

@@ -39,6 +39,11 @@ func newStepped(name string, machine StateMachine, host fsm.Host) *stepped {
 	return s
 }
 
+// leadership says who leads.
+func (s *stepped) leadership() fsm.Leadership {
+	return fsm.Leadership{Term: steppedTerm, Leader: s.name, ID: MemberID(s.name), Here: true}
+}
+
 // close ends proposals. What the state holds can still be read: in a test, that is
 // where all has come to an end.
 func (s *stepped) close() {

@@ -251,6 +251,13 @@ func (t *inTopology[S, U, R]) await(ctx context.Context, most, more int) error {
 
 // Answer sends what was answered. It returns the error that has ended the node.
 func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
+	more, err := t.m.events.send()
+	if err != nil {
+		return err
+	}
+	if more {
+		t.host.Wake()
+	}
 	t.answering.Lock()
 	list, upcoming, settled, failed := t.outcomes, t.upcoming, t.settled, t.failed
 	t.outcomes, t.upcoming, t.settled, t.failed = t.sending[:0], nil, 0, nil

@@ -1,0 +1,123 @@
+// Package machineevents has state machines that tell other processors which updates were
+// applied, and who leads.
+package machineevents
+
+import (
+	"errors"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Accounts is a state.
+type Accounts struct{ Cents map[string]int64 }
+
+// Transfer is an update.
+type Transfer struct {
+	Account string
+	Cents   int64
+}
+
+// ErrNoMoney is what a transfer ends with that would leave less than nothing.
+var ErrNoMoney = errors.New("no money")
+
+// Update returns what is in the account.
+func (t *Transfer) Update(a *Accounts) (int64, error) {
+	if a.Cents[t.Account]+t.Cents < 0 {
+		return 0, ErrNoMoney
+	}
+	if a.Cents == nil {
+		a.Cents = make(map[string]int64)
+	}
+	a.Cents[t.Account] += t.Cents
+	return a.Cents[t.Account], nil
+}
+
+// Deposit is an update without a result, which holds a pointer.
+type Deposit struct{ Of *Transfer }
+
+// Clone copies what the update points to.
+func (d *Deposit) Clone() Deposit {
+	of := *d.Of
+	return Deposit{&of}
+}
+
+func (d *Deposit) cents() int64 {
+	if d.Of == nil {
+		return 0
+	}
+	return d.Of.Cents
+}
+
+// Update adds the deposit.
+func (d *Deposit) Update(a *Accounts) error {
+	_, err := d.Of.Update(a)
+	return err
+}
+
+// Order is what a client asks the bank for.
+type Order struct{ Transfer Transfer }
+
+// Clients send orders.
+type Clients struct{ orders []Order }
+
+func (c *Clients) Ping(out *ClientsSender) error {
+	if len(c.orders) == 0 {
+		return topo.Done
+	}
+	o := c.orders[0]
+	c.orders = c.orders[1:]
+	return out.SendOrder(o)
+}
+
+// Bank proposes.
+type Bank struct{}
+
+func (Bank) ReceiveOrder(o Order, out *BankSender) { out.ProposeToLedger(o.Transfer) }
+
+// Audit hears of all. A nil function forgets.
+type Audit struct {
+	ledger     func(LedgerApplied)
+	stock      func(StockApplied)
+	till       func(TillApplied)
+	leadership func(machine string, l LedgerLeadership)
+}
+
+func (a *Audit) ReceiveLedgerApplied(m LedgerApplied) {
+	if a.ledger != nil {
+		a.ledger(m)
+	}
+}
+
+func (a *Audit) ReceiveStockApplied(m StockApplied) {
+	if a.stock != nil {
+		a.stock(m)
+	}
+}
+
+func (a *Audit) ReceiveTillApplied(m *TillApplied) {
+	if a.till != nil {
+		a.till(*m)
+	}
+}
+
+func (a *Audit) tell(machine string, l LedgerLeadership) {
+	if a.leadership != nil {
+		a.leadership(machine, l)
+	}
+}
+
+func (a *Audit) ReceiveLedgerLeadership(l LedgerLeadership) { a.tell("ledger", l) }
+func (a *Audit) ReceiveStockLeadership(l StockLeadership)   { a.tell("stock", l) }
+func (a *Audit) ReceiveTillLeadership(l *TillLeadership)    { a.tell("till", *l) }
+
+// Board shows the balance of accounts.
+type Board struct {
+	Index int
+	shown func(board int, account string, cents int64)
+}
+
+func (b *Board) ReceiveLedgerApplied(m *LedgerApplied) {
+	if b.shown != nil {
+		b.shown(b.Index, m.Update.Account, m.Value)
+	}
+}

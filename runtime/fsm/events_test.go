@@ -1,0 +1,97 @@
+package fsm_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// mark is an update that its proposer still holds, and that Update changes.
+type mark struct{ of []int64 }
+
+func (m *mark) Clone() mark { return mark{slices.Clone(m.of)} }
+
+func (m *mark) Update(s *tape) (int, error) {
+	if len(m.of) == 0 {
+		return 0, errRejected
+	}
+	m.of[0]++
+	return len(m.of), nil
+}
+
+// marked is an answer to nobody.
+type marked struct{}
+
+func (marked) Outcome(fsm.Outcome[mark, int]) {}
+func (marked) Upcoming(fsm.Upcoming[mark])    {}
+
+// TestTold: updates that were applied are told once, in order, as they were proposed, by
+// so many a turn, and the rest at the end; and at first that the machine leads.
+func TestTold(t *testing.T) {
+	p, h := fsm.NewProcessor(fsm.Definition[tape, mark, int]{Update: (*mark).Update}), newHost()
+	var told []fsm.AppliedUpdate[mark, int]
+	var leaders []fsm.Leadership
+	full := errors.New("full")
+	var room error
+	p.TellApplied(3, func(m fsm.AppliedUpdate[mark, int]) error {
+		if room == nil {
+			told = append(told, m)
+		}
+		return room
+	})
+	p.TellLeadership(3, func(l fsm.Leadership) { leaders = append(leaders, l) })
+	if err := p.Start(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	turn := func() {
+		t.Helper()
+		if len(h.woken) == 0 {
+			t.Fatal("nothing is to be told")
+		}
+		<-h.woken
+		if err := p.Answer(marked{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn()
+	if want := []fsm.Leadership{{Instance: 3, Term: 1, Leader: "alone", ID: 1, Here: true}}; !slices.Equal(leaders, want) {
+		t.Errorf("who leads: %+v", leaders)
+	}
+	propose := func(of ...int64) {
+		t.Helper()
+		if _, err := p.Propose(t.Context(), mark{of}); errors.Is(err, errRejected) != (len(of) == 0) {
+			t.Fatal(err)
+		}
+	}
+	propose(7, 8)
+	propose()
+	propose(9)
+	turn()
+	want := []fsm.AppliedUpdate[mark, int]{
+		{Entry: fsm.Entry{Index: 1}, Instance: 3, Update: mark{[]int64{7, 8}}, Value: 2},
+		{Entry: fsm.Entry{Index: 2}, Instance: 3, Update: mark{[]int64{9}}, Value: 1},
+	}
+	if diff := cmp.Diff(want, told, cmp.AllowUnexported(mark{})); diff != "" {
+		t.Error(diff)
+	}
+	room = full
+	propose(1)
+	turn()
+	room = nil
+	for range 1000 {
+		propose(2)
+	}
+	turn()
+	if len(told) != 2+256 || told[2].Index != 4 || told[2].Since != 3 {
+		t.Errorf("%d are told, and behind what found no room %+v", len(told), told[2])
+	}
+	if len(h.woken) == 0 {
+		t.Error("the rest is forgotten")
+	}
+	if err := p.Finish(); err != nil || len(told) != 2+1000 || len(leaders) != 1 {
+		t.Errorf("%d are told, %v", len(told), err)
+	}
+}

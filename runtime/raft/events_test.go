@@ -1,0 +1,242 @@
+package raft_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// told are three nodes in virtual time, and what each tells.
+type told struct {
+	*testing.T
+	links map[string]transport.Transport
+	disks map[string]*memoryDisk
+	nodes map[string]*telling
+}
+
+// telling is a machine whose turns take place when it wakes its host.
+type telling struct {
+	*machine
+	mu      sync.Mutex
+	wakes   int
+	updates []fsm.AppliedUpdate[appendTo, struct{}]
+	leaders []fsm.Leadership
+}
+
+func (n *telling) Owe()          {}
+func (n *telling) Paid()         {}
+func (n *telling) Stepped() bool { return false }
+func (n *telling) Wake() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wakes++
+}
+
+func (n *telling) Outcome(fsm.Outcome[appendTo, struct{}]) {}
+func (n *telling) Upcoming(fsm.Upcoming[appendTo])         {}
+
+// turns takes turns until none is asked for.
+func (n *telling) turns() (err error) {
+	for {
+		n.mu.Lock()
+		wakes := n.wakes
+		n.wakes = 0
+		n.mu.Unlock()
+		if wakes == 0 || err != nil {
+			return err
+		}
+		err = n.Answer(n)
+	}
+}
+
+func startTold(t *testing.T) *told {
+	g := &told{T: t, links: map[string]transport.Transport{}, disks: map[string]*memoryDisk{}, nodes: map[string]*telling{}}
+	network := transport.NewMemory(transport.MemoryOptions{})
+	for _, name := range slices.Sorted(maps.Keys(instancePeers)) {
+		link, err := network.Join(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = link.Close() })
+		g.links[name], g.disks[name] = link, newMemoryDisk(uint64(len(g.disks)))
+		g.start(name)
+	}
+	return g
+}
+
+func (g *told) start(node string) {
+	c := raft.Config{
+		Topology: "test", Group: "lists", Node: node, Peers: instancePeers, SnapshotEvery: 10,
+		Transport: g.links[node], Forward: true, Disk: g.disks[node], Logger: slog.New(slog.DiscardHandler),
+	}
+	var err error
+	n := new(telling)
+	if n.machine, err = raft.New(c, listsDefinition); err != nil {
+		g.Fatal(err)
+	}
+	n.TellApplied(2, func(m fsm.AppliedUpdate[appendTo, struct{}]) error { n.updates = append(n.updates, m); return nil })
+	n.TellLeadership(2, func(l fsm.Leadership) { n.leaders = append(n.leaders, l) })
+	if err := n.Start(g.Context(), n); err != nil {
+		g.Fatal(err)
+	}
+	g.Cleanup(func() { _ = n.Close() })
+	g.nodes[node] = n
+}
+
+// settle waits for so many election timeouts, and takes all turns.
+func (g *told) settle(timeouts int) {
+	time.Sleep(time.Duration(timeouts) * time.Second) // of the default configuration
+	synctest.Wait()
+	for name, n := range g.nodes {
+		if err := n.turns(); err != nil {
+			g.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// leader is who leads, as all tell it.
+func (g *told) leader() (l fsm.Leadership) {
+	g.Helper()
+	for name, n := range g.nodes {
+		if len(n.leaders) == 0 {
+			g.Fatalf("%s tells nothing of a leader", name)
+		}
+		last := n.leaders[len(n.leaders)-1]
+		if s := n.Status(); last.Here != (last.Leader == name) || last.Instance != 2 || last.Term != s.Term || last.Leader != s.Leader {
+			g.Errorf("%s tells %+v, and is %+v", name, last, s)
+		}
+		if last.Here = false; l.Term > 0 && l != last {
+			g.Errorf("%s tells %+v, another %+v", name, last, l)
+		}
+		l = last
+	}
+	return l
+}
+
+// propose appends numbers at any node.
+func (g *told) propose(from, to int) {
+	g.Helper()
+	for i := from; i < to; i++ {
+		for _, n := range g.nodes {
+			if _, err := n.Propose(g.Context(), appendTo{0, uint64(13*17*i + 1), -1}); err != nil {
+				g.Fatal(err)
+			}
+			break // of a map: any
+		}
+	}
+}
+
+// TestNodesTell: who leads, and what was applied: the same on all nodes, each update once.
+// A node that gets a snapshot in place of updates says so.
+func TestNodesTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := startTold(t)
+		g.settle(5)
+		first := g.leader()
+		g.propose(0, 25)
+		g.settle(1)
+		for name, n := range g.nodes {
+			n.check(t, name, 0, 25)
+		}
+		if err := g.nodes[first.Leader].Close(); err != nil {
+			t.Error(err)
+		}
+		delete(g.nodes, first.Leader)
+		g.settle(10)
+		second := g.leader()
+		if second.Leader == first.Leader || second.Term <= first.Term || second.ID == first.ID {
+			t.Errorf("after %+v comes %+v", first, second)
+		}
+		g.propose(25, 100)
+		g.start(first.Leader)
+		g.settle(10)
+		g.propose(100, 110)
+		g.settle(1)
+		g.leader()
+		for name, n := range g.nodes {
+			if name != first.Leader {
+				n.check(t, name, 0, 110)
+				continue
+			}
+			n.checkLate(t)
+		}
+	})
+}
+
+// check checks that the numbers were told, and nothing is missing.
+func (n *telling) check(t *testing.T, name string, from, to int) {
+	t.Helper()
+	if len(n.updates) != to-from {
+		t.Errorf("%s tells %d updates, want %d", name, len(n.updates), to-from)
+	}
+	for i, m := range n.updates {
+		if m.Update.number != uint64(13*17*(from+i)+1) || m.Since != 0 || m.Instance != 2 || i > 0 && m.Index <= n.updates[i-1].Index || m.Term == 0 || m.Time == 0 {
+			t.Errorf("%s tells %+v as update %d", name, m, i)
+		}
+	}
+}
+
+// checkLate checks what a node tells that was gone: the log behind its own snapshot, and
+// what came behind that of the leader.
+func (n *telling) checkLate(t *testing.T) {
+	t.Helper()
+	gaps, before, seen := 0, fsm.AppliedUpdate[appendTo, struct{}]{}, map[uint64]bool{}
+	for _, m := range n.updates {
+		switch follows := m.Update.number == before.Update.number+13*17; {
+		case seen[m.Update.number] || m.Index <= before.Index || m.Index <= m.Since:
+			t.Errorf("after %+v it tells %+v", before, m)
+		case m.Since >= before.Index:
+			gaps++
+		case !follows:
+			t.Errorf("after %+v it tells %+v", before, m)
+		}
+		seen[m.Update.number], before = true, m
+	}
+	if gaps == 0 || gaps > 2 || before.Update.number != 13*17*109+1 {
+		t.Errorf("there are %d gaps, and at last %+v", gaps, before)
+	}
+}
+
+// TestTheRestIsTold: Finish tells all that waits, more than a turn does.
+func TestTheRestIsTold(t *testing.T) {
+	n := new(telling)
+	c := raft.Config{Topology: "test", Group: "lists", Dir: t.TempDir(), Sync: wal.None, Logger: slog.New(slog.DiscardHandler)}
+	var err error
+	if n.machine, err = raft.New(c, listsDefinition); err != nil {
+		t.Fatal(err)
+	}
+	n.TellApplied(0, func(m fsm.AppliedUpdate[appendTo, struct{}]) error {
+		n.updates = append(n.updates, m)
+		if len(n.updates) == 400 {
+			return fmt.Errorf("full")
+		}
+		return nil
+	})
+	if err := n.Start(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if _, err := n.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.Finish(); err != nil || len(n.updates) != 1000 || len(n.leaders) != 0 {
+		t.Errorf("it tells %d, %v", len(n.updates), err)
+	}
+	if full, behind := n.updates[399], n.updates[999]; behind.Since != full.Index {
+		t.Errorf("what found no room is %+v, and then comes %+v", full, behind)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
