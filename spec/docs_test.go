@@ -104,7 +104,7 @@ And state machines:
 		{"groups", "/$defs/group", "A mapping from names, of the form of those of processors, to these keys. An intensity has a period. A processor is in one group at most, and an external one in none. In a group the policy of restarts is by default `on-failure`; " +
 			"with `never` an instance that has failed is gone, and the rest goes on. A `shutdown` goes with `one-for-all` and `rest-for-one`: with `one-for-one` no sibling is stopped."},
 		{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE` or `FROM -> TO:` with a mapping of these keys. The same from, to and message stand once; an edge from a processor to itself and rings are fine. " +
-			"A message is the name of a type of this package, or a key of messages. No edge leads to an external processor."},
+			"A message is the name of a type of this package, or a key of messages; from a machine of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`. No edge leads to an external processor."},
 		{"route", "/$defs/route/anyOf/1", "Either `local` (the sender's instance mod the receiver's instances), `broadcast` (each instance), or a mapping with one of these keys. " +
 			"An edge to several instances has a key or a route. `local` wants a sender with instances, which an external processor and a timer do not have. An Ask has one reply, so its edge goes to one instance."},
 		{"range", "/$defs/route/anyOf/1/properties/range", "Instances by constants; all of them must exist."},
