@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
@@ -103,6 +104,42 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 // Restore replaces everything by a snapshot, of which nothing is kept. After an
 // error, which matches [ErrDamaged] or [ErrIncompatible], nothing has changed.
 func (r *Replicated[S, U, R]) Restore(b []byte) error {
+	install, err := r.prepare(b)
+	if err != nil {
+		return err
+	}
+	install()
+	return nil
+}
+
+// Snapshot returns what writes a snapshot: all that is to be known after the last entry.
+// Where frozen is false, no entry may be applied while it is written.
+func (r *Replicated[S, U, R]) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
+	if r.broken != nil {
+		return nil, false, r.broken
+	}
+	return func(w io.Writer) error {
+		b, err := r.AppendSnapshot(nil)
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		return err
+	}, false, nil
+}
+
+// Prepare reads all of a snapshot, and returns what makes everything as it says. The
+// error of a snapshot that cannot be read matches [ErrDamaged], others are those of in.
+// Until install is called nothing has changed: entries may be applied while Prepare runs.
+func (r *Replicated[S, U, R]) Prepare(in io.Reader) (install func(), err error) {
+	b, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	return r.prepare(b)
+}
+
+// prepare reads a snapshot. It changes nothing, and reads nothing of r that changes.
+func (r *Replicated[S, U, R]) prepare(b []byte) (install func(), err error) {
 	in := reader{b: b}
 	version := in.version(1, snapshotVersion)
 	in.meaning(version, r.options)
@@ -118,36 +155,38 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 		said, sums = in.announced(), in.sums(index)
 	}
 	if in.err != nil {
-		return in.err
+		return nil, in.err
 	}
 	if err := Compatible(recorded, r.description); err != nil {
-		return err
+		return nil, err
 	}
 	known := (&remembered{reader: &in, version: version, index: index, options: r.options, known: r.sentinels}).sessions()
 	if in.err != nil {
-		return in.err
+		return nil, in.err
 	}
 	m := newMachine(r.of, true)
 	if err := m.Restore(in.b); err != nil {
-		return err
+		return nil, err
 	}
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
-		return fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
+		return nil, fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
-	r.machine, r.sessions, r.now, r.recorded, r.broken = m, known, now, recorded, nil
-	sums.voters, sums.off = r.sums.voters, r.sums.off
-	said.members = r.announced.members
-	said.allowed = newAllowed(recorded, r.description, &said)
-	r.sums, r.announced = sums, said
-	if r.index = index; bug.On(bug.AppliedAfterRestart) {
-		r.index = 0
-	}
-	r.replay = replay{}
-	r.replay.moveOn(bytes.Clone(in.b), r.options.ReplayMax)
-	if r.listener != nil {
-		r.listener.Restored(index)
-	}
-	return nil
+	checkpoint := bytes.Clone(in.b)
+	return func() {
+		r.machine, r.sessions, r.now, r.recorded, r.broken = m, known, now, recorded, nil
+		sums.voters, sums.off = r.sums.voters, r.sums.off
+		said.members = r.announced.members
+		said.allowed = newAllowed(recorded, r.description, &said)
+		r.sums, r.announced = sums, said
+		if r.index = index; bug.On(bug.AppliedAfterRestart) {
+			r.index = 0
+		}
+		r.replay = replay{}
+		r.replay.moveOn(checkpoint, r.options.ReplayMax)
+		if r.listener != nil {
+			r.listener.Restored(index)
+		}
+	}, nil
 }
 
 // meaning compares the limits that a snapshot was made under with those here.

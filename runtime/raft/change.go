@@ -158,17 +158,6 @@ func sortKeys(keys []sessionKey) {
 	})
 }
 
-// forgetSnapshots tells the engine of snapshots that seem lost, so that it sends
-// others. One that arrived is answered by the follower.
-func (c *Core) forgetSnapshots() {
-	for _, id := range slices.Sorted(maps.Keys(c.snapshots)) { // a run is to be the same again
-		if c.tick-c.snapshots[id] >= snapshotTicksMax {
-			delete(c.snapshots, id)
-			c.node.ReportSnapshot(id, raft.SnapshotFailure)
-		}
-	}
-}
-
 // failChanges ends the changes that wait.
 func (c *Core) failChanges(err error) {
 	for _, nonce := range slices.Sorted(maps.Keys(c.changes)) {

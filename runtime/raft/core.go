@@ -3,6 +3,7 @@ package raft
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 	gatherMax           = 100 * time.Microsecond // less than a sync takes
 	trailingBytesMax    = 64 << 20               // of entries kept behind a snapshot
 	snapshotBytes       = 256 << 20              // of entries, after which a snapshot is taken before its time
-	snapshotTicksMax    = 100                    // after which one that was sent is taken for lost
+	heldBytesMax        = 192 << 20              // of entries kept for followers that a snapshot is on its way to: less than snapshotBytes, or one would follow another
 	retryTimeouts       = 2                      // election timeouts without an answer, after which a command is proposed again
 	retryTicksMax       = 1 << 8                 // the wait doubles up to here
 	removedTimeouts     = 4                      // election timeouts that one who was removed stays, as the others may need its vote to hear of that
@@ -72,7 +73,7 @@ type CoreConfig struct {
 //
 //	for core.HasEffects() {
 //		e := core.Effects()
-//		send(e.Early)
+//		send(e.Early)                                      // of snapshots also the states, which they are the heads of; then ReportSnapshot
 //		save(e.Snapshot); save(e.State, e.Entries, e.Sync) // durable before what follows
 //		send(e.Late)
 //		queue(e.Snapshot, e.Apply, e.Reads)                 // for the state machine, in this order
@@ -108,9 +109,9 @@ type Core struct {
 	tick        int64
 	term        uint64 // as seen at the last Effects
 	leader      uint64
-	applied     uint64           // index up to which the driver was given what is committed
-	snapshots   map[uint64]int64 // ticks when they were sent
-	notBefore   uint64           // index: a snapshot has failed
+	applied     uint64             // index up to which the driver was given what is committed
+	snapshots   map[uint64]sending // those that are on their way, by follower
+	notBefore   uint64             // index: a snapshot has failed
 	effects     Effects
 	ready       raft.Ready
 	inEffects   bool
@@ -126,7 +127,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 		return nil, errors.New("raft: a node needs a name and an id")
 	}
 	c.setDefaults()
-	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]int64{}, heard: map[uint64]int64{}}
+	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]sending{}, heard: map[uint64]int64{}}
 	n.pending = newPending(c.PendingMax, n.id, c.Nonce)
 	n.pending.types = c.Types
 	return n, n.Enter(c.GroupID, c.Stored)
@@ -137,6 +138,10 @@ func NewCore(c CoreConfig) (*Core, error) {
 func (c *Core) Enter(groupID uint64, s wal.Stored) error {
 	c.groupID, c.config.Stored = groupID, wal.Stored{}
 	c.members = members{}
+	var err error
+	if s.Snapshot, err = headOf(s.Snapshot); err != nil {
+		return err
+	}
 	c.conf = s.Snapshot.GetMetadata().GetConfState()
 	c.applied = s.Snapshot.GetMetadata().GetIndex()
 	if s.Snapshot != nil {
@@ -239,7 +244,8 @@ func (c *Core) Tick() (err error) {
 	defer c.caught(&err)
 	c.tick++
 	c.node.Tick()
-	c.forgetSnapshots()
+	_, leads := c.Leads()
+	maps.DeleteFunc(c.snapshots, func(_ uint64, s sending) bool { return !leads || s.until > 0 && s.until <= c.tick })
 	if c.removed && c.tick-c.removedTick >= int64(removedTimeouts*c.config.ElectionTicks) {
 		c.err = ErrRemoved
 	}

@@ -41,5 +41,6 @@
 // its folder, and add it again. A disk that has come back in an older state, from a copy,
 // is found out only if a leader remembers what it has acknowledged. The state is
 // kept in memory. While a snapshot of it is encoded, no update is applied on that node;
-// members take their snapshots at different times.
+// members take their snapshots at different times. The state in a snapshot has at most
+// 64 GiB. It goes to the disk and to others in parts.
 package raft

@@ -13,7 +13,7 @@ import (
 // Effects is what the driver does, in the order of the fields.
 type Effects struct {
 	Early    []Message     // to be sent at once: they promise nothing
-	Snapshot *pb.Snapshot  // to be saved, nil for none; the state machine is restored from SnapshotMachine(it) before Apply
+	Snapshot *pb.Snapshot  // to be saved, nil for none; its head: the state, which has come before, is installed before Apply
 	State    *pb.HardState // to be saved with the entries, nil for none
 	Entries  []*pb.Entry   // to be saved
 	Sync     bool          // State and Entries must be durable before Late is sent
@@ -75,7 +75,7 @@ func (c *Core) Effects() Effects {
 			m.Index = new(max(m.GetIndex(), c.memory.last()))
 		}
 		if m.GetType() == pb.MsgSnap {
-			c.snapshots[m.GetTo()] = c.tick
+			c.snapshots[m.GetTo()] = sending{index: m.GetSnapshot().GetMetadata().GetIndex()}
 		}
 		if promises(m) {
 			e.Late = append(e.Late, Message{m.GetTo(), m})

@@ -26,6 +26,9 @@ const (
 	kindRaft         kind = 1 + iota // a message of the engine's, in protobuf's format
 	kindIntroduction                 // see introduction
 	kindNotice                       // see notice
+	kindPart                         // see part
+	kindReceipt                      // see receipt
+	kinds
 )
 
 // envelope says who has sent what follows.
@@ -49,7 +52,7 @@ func openEnvelope(b []byte) (e envelope, payload []byte, err error) {
 		return e, nil, errEnvelope
 	}
 	e = envelope{kind(b[1]), binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[10:])}
-	if e.kind < kindRaft || e.kind > kindNotice || e.id == 0 || e.id > idMask {
+	if e.kind < kindRaft || e.kind >= kinds || e.id == 0 || e.id > idMask {
 		return e, nil, errEnvelope
 	}
 	return e, b[envelopeBytes:], nil

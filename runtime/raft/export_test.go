@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -36,6 +37,30 @@ func (n *Node) Woken() bool { return taken(n.wake) }
 
 // KeeperWoken is the same for its keeper.
 func (n *Node) KeeperWoken() bool { return taken(n.keeper.wake) }
+
+// CourierTurn does what waits for the courier.
+func (n *Node) CourierTurn() bool { return n.courier.turn() }
+
+// CourierWoken is Woken for its courier.
+func (n *Node) CourierWoken() bool { return taken(n.courier.wake) }
+
+// Refuses has the node take no snapshot of others, while err is not nil.
+func (n *Node) Refuses(err error) { n.courier.machine = refusing{n.courier.machine, err} }
+
+type refusing struct {
+	StateMachine
+	err error
+}
+
+func (r refusing) Prepare(b io.Reader) (func(), error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.StateMachine.Prepare(b)
+}
+
+// PartsOf has snapshots sent in parts of so many bytes.
+func (n *Node) PartsOf(bytes int) { n.courier.bytes = bytes }
 
 func taken(c chan struct{}) bool {
 	select {
@@ -93,9 +118,20 @@ func Payload(b []byte) (payload []byte, ofEngine bool, err error) {
 	return payload, e.kind == kindRaft, err
 }
 
-// Describe says for people what nodes say of themselves and of others.
+// Describe says for people what nodes say of themselves and of others, and how they send
+// snapshots.
 func Describe(b []byte) string {
 	e, payload, _ := openEnvelope(b)
+	switch e.kind {
+	case kindPart:
+		p, _ := readPart(payload)
+		return fmt.Sprintf("Snap term %d, snapshot %d, bytes %d..%d of %d",
+			p.message.GetTerm(), p.message.GetSnapshot().GetMetadata().GetIndex(), p.offset, p.offset+uint64(len(p.data)), p.size)
+	case kindReceipt:
+		r, _ := readReceipt(payload)
+		state := []string{"", ", complete", ", unknown", ", refused: " + r.refused}[r.state]
+		return fmt.Sprintf("SnapReceipt, %d bytes%s", r.came, state)
+	}
 	if e.kind == kindNotice {
 		n, _ := readNotice(payload)
 		if n.reason == notGroup {

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -38,6 +39,8 @@ type incoming struct {
 	unparsed     []byte
 	introduction *introduction
 	notice       notice
+	part         *part // of a snapshot, whose message is Message
+	receipt      *receipt
 	bytes        int
 }
 
@@ -91,7 +94,10 @@ func openIncoming(from string, own uint64, b []byte) (m incoming, err error) {
 		*m.introduction, err = readIntroduction(payload)
 	case kindNotice:
 		m.notice, err = readNotice(payload)
-	case kindRaft:
+	case kindReceipt:
+		m.receipt = new(receipt)
+		*m.receipt, err = readReceipt(payload)
+	case kindRaft, kindPart:
 		m.unparsed = payload
 		err = m.parse(own)
 	}
@@ -103,10 +109,21 @@ func (m *incoming) parse(own uint64) error {
 	if m.unparsed == nil || m.groupID != own || own == 0 {
 		return nil
 	}
-	m.Message = new(pb.Message)
-	err := proto.Unmarshal(m.unparsed, m.Message)
+	b := m.unparsed
 	m.unparsed = nil
-	return err
+	if m.kind == kindPart {
+		p, err := readPart(b)
+		m.part, m.Message = &p, p.message
+		return err
+	}
+	m.Message = new(pb.Message)
+	if err := proto.Unmarshal(b, m.Message); err != nil {
+		return err
+	}
+	if m.GetType() == pb.MsgSnap {
+		return fmt.Errorf("%w: a snapshot that does not come in parts", ErrMessage)
+	}
+	return nil
 }
 
 func (n *Node) awake() {
@@ -212,8 +229,14 @@ func (n *Node) takeMessage(m *incoming) {
 		err = n.introduced(m)
 	case m.kind == kindNotice:
 		n.noticed(m)
+	case m.receipt != nil:
+		if m.groupID == n.core.groupID {
+			n.courier.put(errand{id: m.id, name: m.name, receipt: m.receipt})
+		}
 	case m.Message == nil:
 		n.foreign(m)
+	case m.part != nil:
+		n.takePart(m)
 	default:
 		n.step(m)
 	}

@@ -1,7 +1,9 @@
 package raft
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +12,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
 // keeper keeps the state machine of a node: it applies what was committed, answers who
@@ -41,9 +44,10 @@ type keeper struct {
 type task struct {
 	Committed
 	install *pb.Snapshot
+	state   func() // of install, which makes the state machine so; nil: its data hold the state
 	groupID uint64 // of install
 	read    Waiter
-	take    bool
+	take    wal.Log // that the snapshot goes to
 }
 
 // place is a place in the log, and who the members are there.
@@ -66,15 +70,31 @@ func newKeeper(n *Node, machine StateMachine) *keeper {
 	return k
 }
 
-// restore begins with a snapshot of a group.
-func (k *keeper) restore(s *pb.Snapshot, groupID uint64) error {
-	at, state, err := placeOf(s, groupID)
+// restore begins with the snapshot of a group that the log held when it was opened.
+func (n *Node) restore(s *wal.Stored, groupID uint64) error {
+	body, err := openStored(s)
 	if err != nil {
 		return err
 	}
-	if err := k.machine.Restore(state); err != nil {
+	install, err := prepareState(n.config.Machine, body)
+	if err := errors.Join(err, body.Close()); err != nil {
 		return err
 	}
+	return n.keeper.install(s.Snapshot, install, groupID)
+}
+
+// install goes on from a snapshot of a group.
+func (k *keeper) install(s *pb.Snapshot, state func(), groupID uint64) error {
+	at, machine, err := placeOf(s, groupID)
+	if err != nil {
+		return err
+	}
+	if state == nil {
+		if state, err = prepareState(k.machine, bytes.NewReader(machine)); err != nil {
+			return err
+		}
+	}
+	state()
 	k.at = at
 	if err := k.members(); err != nil {
 		return err
@@ -84,14 +104,14 @@ func (k *keeper) restore(s *pb.Snapshot, groupID uint64) error {
 }
 
 // put queues what the core says is committed, and the reads behind it.
-func (k *keeper) put(e *Effects) {
+func (k *keeper) put(e *Effects, state func()) {
 	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
 		return
 	}
 	k.busy.Store(true)
 	k.mu.Lock()
 	if e.Snapshot != nil {
-		k.tasks = append(k.tasks, task{install: e.Snapshot, groupID: k.node.core.groupID})
+		k.tasks = append(k.tasks, task{install: e.Snapshot, state: state, groupID: k.node.core.groupID})
 	}
 	bytes := 0
 	for _, o := range e.Apply {
@@ -107,9 +127,9 @@ func (k *keeper) put(e *Effects) {
 }
 
 // take queues the order for a snapshot.
-func (k *keeper) take() {
+func (k *keeper) take(log wal.Log) {
 	k.mu.Lock()
-	k.tasks = append(k.tasks, task{take: true})
+	k.tasks = append(k.tasks, task{take: log})
 	k.mu.Unlock()
 	k.awake()
 }
@@ -230,12 +250,12 @@ func (k *keeper) do(t *task) error {
 	switch {
 	case t.read != nil:
 		t.read.Done(fsm.Applied{})
-	case t.take:
-		s, err := k.snapshot()
-		k.node.snapshotTaken(k.at.index, s, err)
+	case t.take != nil:
+		s, body, err := k.snapshot(t.take)
+		k.node.snapshotTaken(k.at.index, s, body, err)
 	case t.install != nil:
 		k.node.state.Lock()
-		err := k.restore(t.install, t.groupID)
+		err := k.install(t.install, t.state, t.groupID)
 		k.node.state.Unlock()
 		if err != nil {
 			return fmt.Errorf("raft: the leader's snapshot at %d: %w", t.install.GetMetadata().GetIndex(), err)
@@ -282,16 +302,26 @@ func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
 	k.results = append(k.results, Result{client, sequence, a})
 }
 
-// snapshot makes a snapshot of what is applied. Others may read the state meanwhile.
-func (k *keeper) snapshot() (*pb.Snapshot, error) {
+// snapshot writes a snapshot of what is applied. Others may read the state meanwhile.
+func (k *keeper) snapshot(log wal.Log) (s *pb.Snapshot, body wal.SnapshotWriter, err error) {
 	k.node.state.RLock()
 	defer k.node.state.RUnlock()
-	data, err := k.machine.AppendSnapshot(appendHead(nil, head{members: k.at.members, groupID: k.at.groupID}))
-	if err != nil {
-		return nil, fmt.Errorf("raft: a snapshot at %d: %w", k.at.index, err)
-	}
-	return &pb.Snapshot{
-		Data:     data,
+	s = &pb.Snapshot{
+		Data:     appendHead(nil, head{members: k.at.members, groupID: k.at.groupID}),
 		Metadata: &pb.SnapshotMetadata{Index: new(k.at.index), Term: new(k.at.term), ConfState: k.at.conf},
-	}, nil
+	}
+	write, _, err := k.machine.Snapshot()
+	if err == nil {
+		body, err = log.CreateSnapshot()
+	}
+	if err == nil {
+		err = write(body)
+	}
+	if err == nil {
+		err = body.Seal(s)
+	}
+	if err != nil {
+		return nil, body, fmt.Errorf("raft: a snapshot at %d: %w", k.at.index, err)
+	}
+	return s, body, nil
 }

@@ -138,7 +138,7 @@ func (n *Node) enter(groupID, since uint64, first *pb.Snapshot) error {
 		return err
 	}
 	if first != nil {
-		n.keeper.put(&Effects{Snapshot: first})
+		n.keeper.put(&Effects{Snapshot: first}, nil)
 	}
 	n.logger.Info("raft: this node is a member of the group", slog.String("node", r.Name), slog.String("id", groupText(r.ID)), slog.String("group", groupText(groupID)))
 	n.settle()
@@ -321,13 +321,20 @@ func (n *Node) post(to string, k kind, payload func([]byte) []byte) {
 
 // step hands the core a message of the group.
 func (n *Node) step(m *incoming) {
+	if n.admit(m) {
+		n.ignore(m, n.core.Step(m.id, m.Message))
+	}
+}
+
+// admit reports whether a message of the group is of the node that it says.
+func (n *Node) admit(m *incoming) bool {
 	member, known := n.core.members[m.id]
 	switch {
 	case known && !n.mayBe(&member, m.name):
 		n.notices.log(n, "name "+m.name, func() {
 			n.logger.Warn("raft: a message is ignored: its sender says that it is another node", slog.String("sender", m.name), slog.String("says", member.Name))
 		})
-		return
+		return false
 	case !known && len(n.core.members) > 0:
 		n.notify(m, notMember)
 	}
@@ -335,15 +342,7 @@ func (n *Node) step(m *incoming) {
 	if m.name == member.Name && n.peers[member.Was] {
 		n.learnPeers(n.core.members.list()) // without the name that it had
 	}
-	err := n.core.Step(m.id, m.Message)
-	if errors.Is(err, ErrMessage) {
-		if !errors.Is(err, errStranger) {
-			n.notices.log(n, "message "+m.name, func() {
-				n.logger.Warn("raft: a message is ignored", slog.String("peer", m.name), slog.Any("error", err))
-			})
-		}
-		return
-	}
+	return true
 }
 
 // mayBe reports whether a node with some name may be a member. It may have been renamed

@@ -83,9 +83,11 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		if meta.GetIndex() == 0 || len(meta.GetConfState().GetVoters()) == 0 || meta.GetTerm() > m.GetTerm() {
 			return fmt.Errorf("%w: a snapshot without an index or members", ErrMessage)
 		}
-		switch h, _, err := readSnapshot(m.GetSnapshot().GetData()); {
+		switch h, rest, err := readSnapshot(m.GetSnapshot().GetData()); {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrMessage, err)
+		case len(rest) > 0:
+			return fmt.Errorf("%w: a snapshot that holds more than its head", ErrMessage)
 		case h.groupID != 0 && h.groupID != c.groupID:
 			return fmt.Errorf("%w: a snapshot of the group with identity %s, not %s", ErrMessage, groupText(h.groupID), groupText(c.groupID))
 		}

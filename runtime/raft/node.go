@@ -1,9 +1,11 @@
 package raft
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -23,10 +25,12 @@ type StateMachine interface {
 	// Apply takes the data of an entry, and calls result for each command in it. An
 	// error says that the entry is damaged, and ends the node.
 	Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error
-	// AppendSnapshot appends all that Restore needs.
-	AppendSnapshot(b []byte) ([]byte, error)
-	// Restore takes the place of all that was applied.
-	Restore(b []byte) error
+	// Snapshot returns what writes all that Prepare needs. Where frozen is true, Apply may
+	// be called while write runs, by another goroutine.
+	Snapshot() (write func(w io.Writer) error, frozen bool, err error)
+	// Prepare reads what a write of Snapshot has written, and returns what makes the state
+	// so. It changes nothing, and may be called while other methods are.
+	Prepare(r io.Reader) (install func(), err error)
 }
 
 // NodeConfig is what a Node is made of. Disk, Machine and Transport are the
@@ -54,10 +58,11 @@ type NodeConfig struct {
 // Node drives a Core. Its loop deals with peers, proposals and the log; beside it a
 // keeper deals with the state machine.
 type Node struct {
-	config NodeConfig
-	core   *Core
-	keeper *keeper
-	logger *slog.Logger
+	config  NodeConfig
+	core    *Core
+	keeper  *keeper
+	courier *courier
+	logger  *slog.Logger
 
 	record  Record
 	groupID atomic.Uint64 // of record
@@ -81,24 +86,26 @@ type Node struct {
 	told    atomic.Bool // Err has said why the node has ended
 	err     error       // why the node has ended; set before done is closed
 
-	ticks      int64
-	founding   *founding // nil: the node has the log of a group
-	initial    []byte    // of the state machine at its beginning, for a group's first snapshot
-	candidates *candidates
-	askers     map[string]uint64 // nodes of no group that have asked who this one is, and the numbers of their questions
-	notices    notices
-	foreigners uint64 // messages of other groups that were refused
-	leaderless leaderless
-	spreading  spreading
-	crowded    bool                  // there is more than one who proposes
-	behind     atomic.Bool           // too much waits to be applied
-	taking     bool                  // a snapshot is being taken
-	takers     []func(uint64, error) // who wait for one
-	speaks     map[uint64]string     // names under which nodes have sent something
-	peers      map[string]bool       // whom the transport was told of
-	held       []Message             // see hold
-	outgoing   map[uint64][]transport.Message
-	order      []uint64 // its keys, in the order of the first message
+	ticks         int64
+	founding      *founding // nil: the node has the log of a group
+	initial       []byte    // of the state machine at its beginning, for a group's first snapshot
+	candidates    *candidates
+	askers        map[string]uint64 // nodes of no group that have asked who this one is, and the numbers of their questions
+	notices       notices
+	foreigners    uint64 // messages of other groups that were refused
+	leaderless    leaderless
+	spreading     spreading
+	crowded       bool                  // there is more than one who proposes
+	behind        atomic.Bool           // too much waits to be applied
+	arrival       *arrival              // whose message the core takes
+	taking        bool                  // a snapshot is being taken
+	takers        []func(uint64, error) // who wait for one
+	snapshotError string                // why the last one was not taken
+	speaks        map[uint64]string     // names under which nodes have sent something
+	peers         map[string]bool       // whom the transport was told of
+	held          []Message             // see hold
+	outgoing      map[uint64][]transport.Message
+	order         []uint64 // its keys, in the order of the first message
 }
 
 // errNodeStopped ends what waits for a node that was told to stop.
@@ -112,6 +119,7 @@ func StartNode(c NodeConfig) (*Node, error) {
 	}
 	n.begin()
 	go n.keeper.run()
+	go n.courier.run()
 	go n.run()
 	return n, nil
 }
@@ -129,7 +137,7 @@ func newNode(c NodeConfig) (*Node, error) {
 		outgoing: make(map[uint64][]transport.Message),
 	}
 	n.config.Core.Types = typesOf(c.Machine)
-	n.keeper = newKeeper(n, c.Machine)
+	n.keeper, n.courier = newKeeper(n, c.Machine), newCourier(n, c.Machine)
 	if err := n.prepare(); err != nil {
 		return nil, errors.Join(err, n.closeDisk())
 	}
@@ -185,7 +193,7 @@ func (n *Node) prepare() (err error) {
 	}
 	n.groupID.Store(c.GroupID)
 	if c.Stored.Snapshot != nil {
-		if err := n.keeper.restore(c.Stored.Snapshot, c.GroupID); err != nil {
+		if err := n.restore(&c.Stored, c.GroupID); err != nil {
 			return fmt.Errorf("raft: the snapshot at %d: %w", c.Stored.Snapshot.GetMetadata().GetIndex(), err)
 		}
 	}
@@ -194,9 +202,15 @@ func (n *Node) prepare() (err error) {
 	if err != nil || len(n.core.members) > 0 {
 		return err
 	}
-	if n.initial, err = n.config.Machine.AppendSnapshot(nil); err != nil {
+	var initial bytes.Buffer
+	write, _, err := n.config.Machine.Snapshot()
+	if err == nil {
+		err = write(&initial)
+	}
+	if err != nil {
 		return fmt.Errorf("raft: the first snapshot: %w", err)
 	}
+	n.initial = initial.Bytes()
 	n.founding = newFounding(&n.core.config)
 	if n.config.Transport == nil { // there is nobody to be asked
 		n.founding.tick = aloneTimeouts * n.founding.election
@@ -273,6 +287,8 @@ func (n *Node) turn(tick bool) error {
 	}
 	n.publish()
 	if tick {
+		term, leads := n.core.Leads()
+		n.courier.tick(moment{n.ticks, term, leads})
 		n.watch()
 		n.spread()
 	}
@@ -294,8 +310,10 @@ func (n *Node) work() error {
 		if e.Sync {
 			n.sendHeld() // it would wait for the disk
 		}
+		var state func()
 		if e.Snapshot != nil {
-			if err := n.log.SaveSnapshot(e.Snapshot); err != nil {
+			var err error
+			if state, err = n.install(e.Snapshot); err != nil {
 				return err
 			}
 		}
@@ -305,7 +323,7 @@ func (n *Node) work() error {
 			}
 		}
 		n.send(e.Late)
-		n.keeper.put(&e)
+		n.keeper.put(&e, state)
 		if e.Members != nil {
 			n.learnPeers(e.Members)
 		}
@@ -313,6 +331,7 @@ func (n *Node) work() error {
 			return err
 		}
 	}
+	n.landArrival()
 	if n.log != nil && n.core.WantsSnapshot(n.keeper.applied.Load()) {
 		n.takeSnapshot()
 	}
@@ -323,18 +342,18 @@ func (n *Node) work() error {
 func (n *Node) takeSnapshot() {
 	if !n.taking {
 		n.taking = true
-		n.keeper.take()
+		n.keeper.take(n.log)
 	}
 }
 
 // snapshotTaken is told by the keeper of a snapshot at an index. A state that cannot be
 // written is no reason to end: it can be used, and all others would end, too.
-func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, err error) {
-	_ = n.put(func(b *inbox) {
+func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, body wal.SnapshotWriter, err error) {
+	closed := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(c *Core) {
 			n.taking = false
 			if err == nil && at > c.SnapshotIndex() { // else the leader's is newer
-				if err = n.log.SaveSnapshot(s); err != nil {
+				if err = body.Commit(s); err != nil {
 					c.err = err // the log may be half written
 				} else {
 					c.Compact(s)
@@ -343,6 +362,10 @@ func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, err error) {
 				c.SnapshotFailed(at)
 				n.logger.Error("raft: there is no snapshot, and the log grows", slog.Any("error", err))
 			}
+			if n.snapshotError = ""; err != nil {
+				n.snapshotError = err.Error()
+			}
+			abort(body)
 			takers := n.takers
 			n.takers = nil
 			for _, tell := range takers {
@@ -350,6 +373,16 @@ func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, err error) {
 			}
 		})
 	})
+	if closed != nil {
+		abort(body)
+	}
+}
+
+// abort forgets a snapshot, unless it was committed.
+func abort(body wal.SnapshotWriter) {
+	if body != nil {
+		_ = body.Abort() // the next start removes the file
+	}
 }
 
 // fail ends the node with an error, from another goroutine.
@@ -384,6 +417,8 @@ func (n *Node) end(err error) {
 	n.err = err
 	n.core.Fail(err)
 	n.keeper.close(err)
+	n.landArrival()
+	n.courier.close(err)
 	n.inbox.mu.Lock()
 	n.inbox.closed, n.inbox.err = true, stopped(err)
 	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
@@ -413,6 +448,7 @@ func (n *Node) Close() error {
 	n.stopped.Do(func() { close(n.stop) })
 	<-n.done
 	<-n.keeper.ended
+	<-n.courier.ended
 	if errors.Is(n.err, errNodeStopped) || n.told.Load() {
 		return nil
 	}

@@ -54,6 +54,10 @@ func (n *Node) send(list []Message) {
 		return
 	}
 	for _, m := range list {
+		if m.GetType() == pb.MsgSnap {
+			n.ship(m)
+			continue
+		}
 		payload, err := proto.MarshalOptions{}.MarshalAppend(envelope{kindRaft, n.core.groupID, n.core.id}.append(nil), m.Message)
 		if err != nil {
 			n.logger.Error("raft: a message cannot be written", slog.Any("error", err))
@@ -149,7 +153,7 @@ func classOf(t pb.MessageType) transport.Class {
 	switch t {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp:
 		return transport.Urgent
-	case pb.MsgSnap:
+	case pb.MsgSnap: // its parts
 		return transport.Bulk
 	}
 	return transport.Ordered

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -74,6 +75,7 @@ const (
 	ResponseTransfer                         // asks for the sender to lead
 	ResponseIntroduction                     // says who the sender is, and asks that; all of it is in Context
 	ResponseNotice                           // says why the receiver is not heard; all of it is in Context
+	ResponsePart                             // answers an InstallSnapshot; all of it is in Context
 )
 
 // FollowerResponse is what a follower says to a leader.
@@ -89,14 +91,18 @@ type FollowerResponse struct {
 	Context               []byte
 }
 
-// InstallSnapshot takes the place of entries that the leader does not have any
-// more.
+// InstallSnapshot is a part of a snapshot, which takes the place of entries that the
+// leader does not have any more. All parts of a snapshot have the same fields but Offset
+// and Data. A part has at most 256 KiB of the state.
 type InstallSnapshot struct {
 	GroupID, FromID, ToID uint64
 	From, To              string
 	Term                  uint64
 	Index, SnapshotTerm   uint64 // of the last entry that the snapshot holds
 	Members               ConfState
+	Head                  []byte // the names and addresses of the members
+	Transfer              uint64 // a number by which the sender tells its transfers apart
+	Size, Offset          uint64 // bytes of the state, and where in it Data begins
 	Data                  []byte
 }
 
@@ -113,15 +119,49 @@ func typed(from, to string, b []byte) any {
 		return nil
 	}
 	m := new(pb.Message)
-	switch {
-	case e.kind == kindIntroduction:
-		return &FollowerResponse{GroupID: e.groupID, FromID: e.id, From: from, To: to, Kind: ResponseIntroduction, Context: payload}
-	case e.kind == kindNotice:
-		return &FollowerResponse{GroupID: e.groupID, FromID: e.id, From: from, To: to, Kind: ResponseNotice, Context: payload}
+	switch of, ok := responseKinds[e.kind]; {
+	case ok:
+		return &FollowerResponse{GroupID: e.groupID, FromID: e.id, From: from, To: to, Kind: of, Context: payload}
+	case e.kind == kindPart:
+		return typedPart(from, to, e.groupID, payload)
 	case proto.Unmarshal(payload, m) != nil:
 		return nil
 	}
 	return typedMessage(from, to, e.groupID, m)
+}
+
+// responseKinds are what FollowerResponse carries as it is.
+var responseKinds = map[kind]ResponseKind{kindIntroduction: ResponseIntroduction, kindNotice: ResponseNotice, kindReceipt: ResponsePart}
+
+// typedPart makes a message of rast.md of a part of a snapshot; nil: it is not one.
+func typedPart(from, to string, groupID uint64, payload []byte) any {
+	p, err := readPart(payload)
+	if err != nil {
+		return nil
+	}
+	m := p.message
+	meta := m.GetSnapshot().GetMetadata()
+	c := meta.GetConfState()
+	return &InstallSnapshot{
+		GroupID: groupID, FromID: m.GetFrom(), ToID: m.GetTo(), From: from, To: to, Term: m.GetTerm(), Index: meta.GetIndex(), SnapshotTerm: meta.GetTerm(),
+		Members: ConfState{c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing(), c.GetLearnersNext(), c.GetAutoLeave()},
+		Head:    m.GetSnapshot().GetData(), Transfer: p.transfer, Size: p.size, Offset: p.offset, Data: p.data,
+	}
+}
+
+// untypedPart is the reverse of typedPart.
+func untypedPart(v *InstallSnapshot) ([]byte, error) {
+	c := v.Members
+	m := &pb.Message{Type: pb.MsgSnap.Enum(), From: &v.FromID, To: &v.ToID, Term: &v.Term}
+	m.Snapshot = &pb.Snapshot{Data: v.Head, Metadata: &pb.SnapshotMetadata{Index: &v.Index, Term: &v.SnapshotTerm, ConfState: &pb.ConfState{
+		Voters: c.Voters, Learners: c.Learners, VotersOutgoing: c.VotersOutgoing, LearnersNext: c.LearnersNext, AutoLeave: &c.AutoLeave,
+	}}}
+	text, err := proto.Marshal(m)
+	if err != nil || len(v.Data) > partBytes {
+		return nil, errors.Join(errPart, err)
+	}
+	p := part{transfer: v.Transfer, size: v.Size, offset: v.Offset, data: v.Data}
+	return p.append(envelope{kindPart, v.GroupID, v.FromID}.append(nil), text), nil
 }
 
 // typedMessage makes a message of rast.md of one of the engine; nil: there is none.
@@ -151,14 +191,6 @@ func typedMessage(from, to string, groupID uint64, m *pb.Message) any {
 			pb.MsgHeartbeatResp: ResponseAlive, pb.MsgProp: ResponsePropose, pb.MsgReadIndex: ResponseRead, pb.MsgTransferLeader: ResponseTransfer,
 		}[m.GetType()]
 		return r
-	case pb.MsgSnap:
-		meta := m.GetSnapshot().GetMetadata()
-		c := meta.GetConfState()
-		return &InstallSnapshot{
-			GroupID: groupID, FromID: fromID, ToID: toID, From: from, To: to, Term: m.GetTerm(), Index: meta.GetIndex(), SnapshotTerm: meta.GetTerm(),
-			Members: ConfState{c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing(), c.GetLearnersNext(), c.GetAutoLeave()},
-			Data:    m.GetSnapshot().GetData(),
-		}
 	}
 	return nil
 }
@@ -172,12 +204,16 @@ func typedEntries(list []*pb.Entry) (entries []RaftEntry) {
 
 // untyped is the reverse of typed.
 func untyped(v any) (from string, b []byte, err error) {
-	if v, ok := v.(*FollowerResponse); ok && (v.Kind == ResponseIntroduction || v.Kind == ResponseNotice) {
-		kind := kindIntroduction
-		if v.Kind == ResponseNotice {
-			kind = kindNotice
+	switch v := v.(type) {
+	case *InstallSnapshot:
+		b, err := untypedPart(v)
+		return v.From, b, err
+	case *FollowerResponse:
+		for kind, of := range responseKinds {
+			if v.Kind == of {
+				return v.From, append(envelope{kind, v.GroupID, v.FromID}.append(nil), v.Context...), nil
+			}
 		}
-		return v.From, append(envelope{kind, v.GroupID, v.FromID}.append(nil), v.Context...), nil
 	}
 	from, groupID, m, err := untypedMessage(v)
 	if err != nil {
@@ -221,13 +257,6 @@ func untypedMessage(v any) (from string, groupID uint64, m *pb.Message, err erro
 		}
 		m.Type, m.Term, m.Index, m.Reject, m.RejectHint, m.LogTerm = kinds[v.Kind].Enum(), &v.Term, &v.MaxSaved, &v.Rejected, &v.Hint, &v.HintTerm
 		m.Entries, m.Context = untypedEntries(v.Entries), v.Context
-	case *InstallSnapshot:
-		from, groupID, m.From, m.To = v.From, v.GroupID, &v.FromID, &v.ToID
-		c := v.Members
-		m.Type, m.Term = pb.MsgSnap.Enum(), &v.Term
-		m.Snapshot = &pb.Snapshot{Data: v.Data, Metadata: &pb.SnapshotMetadata{Index: &v.Index, Term: &v.SnapshotTerm, ConfState: &pb.ConfState{
-			Voters: c.Voters, Learners: c.Learners, VotersOutgoing: c.VotersOutgoing, LearnersNext: c.LearnersNext, AutoLeave: &c.AutoLeave,
-		}}}
 	default:
 		return "", 0, nil, fmt.Errorf("%w: a %T", ErrMessage, v)
 	}

@@ -47,11 +47,6 @@ func TestMessagesOfRastHoldAll(t *testing.T) {
 		pb.MsgProp:           func(t *rapid.T, m *pb.Message) { m.Entries = entries(t) },
 		pb.MsgReadIndex:      func(t *rapid.T, m *pb.Message) { m.Entries = entries(t) },
 		pb.MsgTransferLeader: func(*rapid.T, *pb.Message) {},
-		pb.MsgSnap: func(t *rapid.T, m *pb.Message) {
-			m.Snapshot = &pb.Snapshot{Data: text.Draw(t, "d"), Metadata: &pb.SnapshotMetadata{
-				Index: n(t, "i"), Term: n(t, "st"), ConfState: &pb.ConfState{Voters: []uint64{*n(t, "v")}, AutoLeave: yes(t, "a")},
-			}}
-		},
 	}
 	for kind, fill := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -81,12 +76,43 @@ func TestMessagesOfRastHoldAll(t *testing.T) {
 
 // TestTheOtherMessagesHoldAll is the same for what nodes say of themselves.
 func TestTheOtherMessagesHoldAll(t *testing.T) {
-	for _, kind := range []kind{kindIntroduction, kindNotice} {
+	for _, kind := range []kind{kindIntroduction, kindNotice, kindReceipt} {
 		b := append(envelope{kind, 7, 8}.append(nil), "text"...)
 		if from, back, err := untyped(typed("a", "b", b)); err != nil || from != "a" || !bytes.Equal(back, b) {
 			t.Errorf("kind %d: %q, %v", kind, back, err)
 		}
 	}
+}
+
+// TestPartsOfRastHoldAll is the same for parts of snapshots.
+func TestPartsOfRastHoldAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string) *uint64 { return new(rapid.Uint64().Draw(t, name)) }
+		text := rapid.SliceOfN(rapid.Byte(), 1, 8)
+		m := &pb.Message{Type: pb.MsgSnap.Enum(), From: new(newID()), To: new(newID()), Term: n("term")}
+		m.Snapshot = &pb.Snapshot{Data: text.Draw(t, "head"), Metadata: &pb.SnapshotMetadata{
+			Index: n("index"), Term: n("its term"), ConfState: &pb.ConfState{Voters: []uint64{*n("voter")}, AutoLeave: new(rapid.Bool().Draw(t, "leave"))},
+		}}
+		data := text.Draw(t, "data")
+		p := part{transfer: *n("transfer"), size: 8 + rapid.Uint64Range(0, bodyBytesMax-8).Draw(t, "size"), data: data}
+		p.offset = rapid.Uint64Range(0, p.size-8).Draw(t, "offset")
+		message, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := p.append(envelope{kindPart, 77, m.GetFrom()}.append(nil), message)
+		from, back, err := untyped(typed("a", "b", b))
+		if err != nil || from != "a" || !bytes.Equal(b[:envelopeBytes], back[:envelopeBytes]) {
+			t.Fatal(from, err)
+		}
+		got, err := readPart(back[envelopeBytes:])
+		if err != nil || got.transfer != p.transfer || got.size != p.size || got.offset != p.offset || !bytes.Equal(got.data, data) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if d := cmp.Diff(m, got.message, protocmp.Transform()); d != "" {
+			t.Fatal(d)
+		}
+	})
 }
 
 // plain is m with its zero values left out, as the wire knows no difference.

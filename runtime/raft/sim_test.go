@@ -282,6 +282,11 @@ func (w *world) describe() (text string) {
 		}
 		s := n.raft.StatusNow()
 		text += fmt.Sprintf("\n%s (id %d, group %x, lost %t, gone %t, joins %t, peers %v) %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, n.id, s.GroupID, n.lost, n.gone, n.joins, slices.Sorted(maps.Keys(n.peers)), s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
+		for _, m := range s.Members {
+			if m.Transfer != nil {
+				text += fmt.Sprintf("\n   to %s: %+v", m.Name, *m.Transfer)
+			}
+		}
 	}
 	for _, c := range w.clients {
 		text += fmt.Sprintf("\nclient %d busy %t", c.number, c.busy())

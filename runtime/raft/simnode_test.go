@@ -3,6 +3,7 @@ package raft_test
 import (
 	"errors"
 	"hash/fnv"
+	"io"
 	"iter"
 	"log/slog"
 	"maps"
@@ -36,7 +37,8 @@ type node struct {
 	repair  func()            // sets right what is wrong with them, at the next start or in the end
 
 	loop, keeper *coroutine
-	running      *coroutine // of the two
+	courier      *coroutine
+	running      *coroutine // of the three
 	receive      func(from string, payloads [][]byte)
 	failing      error // all that the node asks of its machine fails: it crashes within a turn
 	ended        error // what its loop has ended with
@@ -172,7 +174,10 @@ func (n *node) start() {
 	}
 	n.core = n.raft.Core()
 	n.id = n.core.ID()
-	n.loop, n.keeper = newCoroutine(n.runLoop), newCoroutine(n.runKeeper)
+	n.loop, n.keeper, n.courier = newCoroutine(n.runLoop), newCoroutine(n.runKeeper), newCoroutine(n.runCourier)
+	if n.w.tell == nil {
+		n.raft.PartsOf(1 + rng.IntN(60))
+	}
 	n.nextTick, n.asleep, n.busy = n.w.now+rng.Int64N(tickTime), 0, 0
 	n.w.note("start", n.name)
 	n.raft.Begin()
@@ -216,18 +221,24 @@ func (n *node) runKeeper(c *coroutine) {
 	}
 }
 
+// runCourier is what its courier does.
+func (n *node) runCourier(c *coroutine) {
+	for c.wait(0) && n.raft.CourierTurn() {
+	}
+}
+
 // up reports whether the node runs and is awake.
 func (n *node) up() bool { return n.raft != nil && n.asleep <= n.w.now }
 
 // run lets the node's loops do what there is to do, by turns.
 func (n *node) run() {
 	for range 20 {
-		first, second := n.resumeLoop, n.resumeKeeper
-		if n.w.rng.IntN(2) == 0 {
-			first, second = second, first
+		turns := []func() bool{n.resumeLoop, n.resumeKeeper, n.resumeCourier}
+		n.w.rng.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+		ran := false
+		for _, resume := range turns {
+			ran = resume() || ran
 		}
-		ran := first()
-		ran = second() || ran
 		switch {
 		case n.failing != nil:
 			n.crash("crash within a turn")
@@ -257,6 +268,16 @@ func (n *node) resumeKeeper() bool {
 	c := n.keeper
 	within := c.until != 0
 	if n.failing != nil || n.busy > n.w.now || c.until > n.w.now || !within && !n.raft.KeeperWoken() {
+		return false
+	}
+	n.resume(c)
+	return true
+}
+
+func (n *node) resumeCourier() bool {
+	c := n.courier
+	within := c.until != 0
+	if n.failing != nil || c.until > n.w.now || !within && !n.raft.CourierWoken() {
 		return false
 	}
 	n.resume(c)
@@ -305,6 +326,33 @@ func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
 	return errors.Join(l.n.pass(true), l.Log.SaveSnapshot(s), l.n.pass(false))
 }
 
+func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
+	w, err := l.Log.CreateSnapshot()
+	return &simWriter{w, l.n}, errors.Join(err, l.n.pass(true))
+}
+
+// simWriter is the body of a snapshot that a node writes.
+type simWriter struct {
+	wal.SnapshotWriter
+	n *node
+}
+
+func (w *simWriter) Write(b []byte) (int, error) {
+	if err := w.n.pass(true); err != nil {
+		return 0, err
+	}
+	return w.SnapshotWriter.Write(b)
+}
+
+func (w *simWriter) Seal(s *pb.Snapshot) error {
+	return errors.Join(w.n.pass(true), w.SnapshotWriter.Seal(s), w.n.pass(false))
+}
+
+func (w *simWriter) Commit(s *pb.Snapshot) error {
+	w.n.w.says("%s saves snapshot %d", w.n.name, s.GetMetadata().GetIndex())
+	return errors.Join(w.n.pass(true), w.SnapshotWriter.Commit(s), w.n.pass(false))
+}
+
 // simTransport is the network as a node sees it.
 type simTransport struct {
 	transport.Transport
@@ -350,8 +398,10 @@ func (n *node) end(err error) {
 	n.disk.Crash()
 	n.loop.stop()
 	n.keeper.stop()
+	n.courier.stop()
 	n.raft.End(err)
 	n.raft.KeeperTurn() // tells the readers
+	n.raft.CourierTurn()
 	n.raft, n.core, n.receive = nil, nil, nil
 }
 
@@ -445,13 +495,16 @@ func (m *watched) Description() (text string) {
 	return text
 }
 
-func (m *watched) AppendSnapshot(b []byte) ([]byte, error) {
+func (m *watched) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
 	m.n.w.count("snapshot")
-	return m.Replicated.AppendSnapshot(b)
+	return m.Replicated.Snapshot()
 }
 
-func (m *watched) Restore(b []byte) error {
-	m.n.w.count("restore")
-	m.n.w.says("%s takes the state of a snapshot", m.n.name)
-	return m.Replicated.Restore(b)
+func (m *watched) Prepare(r io.Reader) (install func(), err error) {
+	state, err := m.Replicated.Prepare(r)
+	return func() {
+		m.n.w.count("restore")
+		m.n.w.says("%s takes the state of a snapshot", m.n.name)
+		state()
+	}, err
 }

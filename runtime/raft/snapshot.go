@@ -49,10 +49,16 @@ func checkFirst(list []Member) error {
 	return nil
 }
 
-// SnapshotMachine is the state machine's part of a snapshot.
-func SnapshotMachine(s *pb.Snapshot) ([]byte, error) {
-	_, machine, err := readSnapshot(s.GetData())
-	return machine, err
+// headOf is a snapshot without the state, where that stands in its data.
+func headOf(s *pb.Snapshot) (*pb.Snapshot, error) {
+	if s == nil {
+		return nil, nil
+	}
+	_, state, err := readSnapshot(s.GetData())
+	if err != nil || len(state) == 0 {
+		return s, err
+	}
+	return &pb.Snapshot{Data: slices.Clone(s.Data[:len(s.Data)-len(state)]), Metadata: s.Metadata}, nil
 }
 
 // WantsSnapshot reports whether a snapshot is due, of a state machine that has applied
@@ -82,16 +88,25 @@ func (c *Core) SnapshotFailed(at uint64) {
 func (c *Core) SnapshotIndex() uint64 { return c.memory.snapshot.GetMetadata().GetIndex() }
 
 // Compact forgets the entries that a saved snapshot holds, but for the last ones,
-// which a follower that is a little late still gets.
+// which a follower that is a little late still gets, and those that a follower lacks
+// while a snapshot is on its way there.
 func (c *Core) Compact(s *pb.Snapshot) {
 	index := s.GetMetadata().GetIndex()
 	if index <= c.memory.snapshot.GetMetadata().GetIndex() {
 		return
 	}
 	c.memory.snapshot, c.memory.wanted = s, false
+	held := index
+	for _, s := range c.snapshots {
+		held = min(held, s.index)
+	}
 	to := index
-	for bytes := 0; to > c.memory.first && index-to < c.config.Trailing; to-- {
-		if bytes += len(c.memory.entries[to-c.memory.first-1].Data); bytes > trailingBytesMax {
+	for bytes := 0; to > c.memory.first && (index-to < c.config.Trailing || to > held); to-- {
+		most := trailingBytesMax
+		if to > held {
+			most = heldBytesMax
+		}
+		if bytes += len(c.memory.entries[to-c.memory.first-1].Data); bytes > most {
 			break
 		}
 	}

@@ -11,21 +11,22 @@ import (
 
 // Status is what a node knows of itself and its group.
 type Status struct {
-	Node     string
-	ID       uint64
-	GroupID  uint64 // identity of the group; 0: the node is not a member of one yet
-	Role     string // "leader", "follower", "candidate", "pre-candidate", "learner"; before those "founding" or "joining"; "stopped" when the node has ended
-	Leader   string // as far as this node knows; "": none
-	Term     uint64
-	Commit   uint64        // index up to which a majority has the log
-	Applied  uint64        // index up to which the state machine has it
-	First    uint64        // index of the oldest entry in memory
-	Last     uint64        // index of the newest
-	Snapshot uint64        // index of the last snapshot
-	Pending  int           // proposals of this node that wait for an answer
-	Foreign  uint64        // messages of other groups that were refused
-	Age      time.Duration // since the node has told this: more than a heartbeat where its disk hangs
-	Members  []MemberStatus
+	Node          string
+	ID            uint64
+	GroupID       uint64 // identity of the group; 0: the node is not a member of one yet
+	Role          string // "leader", "follower", "candidate", "pre-candidate", "learner"; before those "founding" or "joining"; "stopped" when the node has ended
+	Leader        string // as far as this node knows; "": none
+	Term          uint64
+	Commit        uint64        // index up to which a majority has the log
+	Applied       uint64        // index up to which the state machine has it
+	First         uint64        // index of the oldest entry in memory
+	Last          uint64        // index of the newest
+	Snapshot      uint64        // index of the last snapshot
+	SnapshotError string        `json:",omitempty"` // why there is no newer one, while the log grows
+	Pending       int           // proposals of this node that wait for an answer
+	Foreign       uint64        // messages of other groups that were refused
+	Age           time.Duration // since the node has told this: more than a heartbeat where its disk hangs
+	Members       []MemberStatus
 
 	at time.Time // when that was
 }
@@ -34,8 +35,9 @@ type Status struct {
 // leader alone.
 type MemberStatus struct {
 	Member
-	Match  uint64 // index up to which it is known to have the log
-	Active bool   // it was heard of lately
+	Match    uint64    // index up to which it is known to have the log
+	Active   bool      // it was heard of lately
+	Transfer *Transfer `json:",omitempty"` // the snapshot that a leader sends it; nil: none
 }
 
 // Status is the Core's. It allocates.
@@ -115,7 +117,10 @@ func (n *Node) publish() {
 // tell is the status now, on the node's loop. It allocates.
 func (n *Node) tell() *Status {
 	s := n.core.Status()
-	s.Applied, s.Foreign, s.at = n.keeper.applied.Load(), n.foreigners, time.Now()
+	s.Applied, s.Foreign, s.SnapshotError, s.at = n.keeper.applied.Load(), n.foreigners, n.snapshotError, time.Now()
+	for i := range s.Members {
+		s.Members[i].Transfer = n.courier.transfer(s.Members[i].ID)
+	}
 	if s.Role != "stopped" {
 		s.Role = cmp.Or(n.phase(), s.Role)
 	}

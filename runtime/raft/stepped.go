@@ -3,6 +3,7 @@ package raft
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -188,7 +189,11 @@ func (s *stepped) Snapshot(ctx context.Context) (index uint64, err error) {
 	}
 	s.state.Lock()
 	defer s.state.Unlock()
-	if _, err := s.machine.AppendSnapshot(nil); err != nil {
+	write, _, err := s.machine.Snapshot()
+	if err == nil {
+		err = write(io.Discard)
+	}
+	if err != nil {
 		return s.index, err
 	}
 	s.snapshot = s.index

@@ -258,6 +258,52 @@ func TestBodyBeforeCommit(t *testing.T) {
 	})
 }
 
+// TestSealedSnapshots: a snapshot that is sealed is not in the log until it is committed,
+// with the same head.
+func TestSealedSnapshots(t *testing.T) {
+	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
+		head, body := snapshot(3, 1, ""), randomBody(1000)
+		sealed := func() wal.SnapshotWriter {
+			w, err := l.CreateSnapshot()
+			must(t, err)
+			must(t, second(w.Write(body)))
+			must(t, w.Seal(head))
+			must(t, w.Seal(head))
+			return w
+		}
+		w := sealed()
+		if _, err := w.Write(body); err == nil {
+			t.Error("it takes more when it is sealed")
+		}
+		if err := w.Seal(snapshot(4, 1, "")); err == nil {
+			t.Error("it is sealed with another head, too")
+		}
+		r, err := w.Body()
+		must(t, err)
+		got, err := io.ReadAll(r)
+		must(t, errors.Join(err, r.Close()))
+		if !bytes.Equal(got, body) {
+			t.Errorf("the body has %d bytes, want %d", len(got), len(body))
+		}
+		if _, err := l.OpenSnapshot(3); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("before it is committed: %v", err)
+		}
+		if err := w.Commit(snapshot(4, 1, "")); err == nil {
+			t.Error("it is committed with another head")
+		}
+		must(t, w.Abort())
+		w = sealed()
+		must(t, w.Commit(head))
+		if err := w.Seal(head); err == nil {
+			t.Error("it is sealed after it was committed")
+		}
+		_, s := reopen()
+		r2, err := s.OpenBody()
+		must(t, err)
+		checkSnapshot(t, r2, head, body)
+	})
+}
+
 // TestSavesGoOnWhileASnapshotIsWritten: the log is not held while the body is written,
 // synced and read back. Here its sync takes as long as the saves do.
 func TestSavesGoOnWhileASnapshotIsWritten(t *testing.T) {

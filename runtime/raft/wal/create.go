@@ -24,7 +24,11 @@ type SnapshotWriter interface {
 	// Body returns a reader of all that was written, for a caller that decodes the body
 	// before it commits. Nothing can be written after that.
 	Body() (io.ReadCloser, error)
-	// Commit syncs the snapshot, reads it back, and makes it the newest of the log, as
+	// Seal syncs the snapshot, with s as its head, and reads it back, which takes the time
+	// of a large file. A Commit of the same head has only the last step left, which is
+	// quick. Nothing can be written after that.
+	Seal(s *raftpb.Snapshot) error
+	// Commit seals the snapshot, unless Seal has, and makes it the newest of the log, as
 	// SaveSnapshot does; s is its head. Only this last step holds the log. An error that
 	// matches [ErrFailed] or [ErrClosed] is one of the log. With any other error the log
 	// is as before: [ErrInvalid] says that s is not newer than the log's snapshot, and
@@ -38,7 +42,10 @@ type SnapshotWriter interface {
 // snapshotTemp is the pattern of the file's name until it is complete.
 const snapshotTemp = "*.tmp"
 
-var errEnded = errors.New("wal: the snapshot was committed or aborted")
+var (
+	errEnded  = errors.New("wal: the snapshot was committed or aborted")
+	errSealed = errors.New("wal: the snapshot was sealed with another head")
+)
 
 // fileSnapshot is the writer of a log in files.
 type fileSnapshot struct {
@@ -46,6 +53,7 @@ type fileSnapshot struct {
 	w        *bodyWriter
 	path     string
 	readable bool // Body was called: the body is complete
+	sealed   *raftpb.Snapshot
 	ended    bool
 	mu       sync.Mutex // makes a mistake of the caller an error
 }
@@ -68,7 +76,7 @@ func (l *fileLog) CreateSnapshot() (SnapshotWriter, error) {
 func (s *fileSnapshot) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.readable {
+	if s.ended || s.readable || s.sealed != nil {
 		return 0, errEnded
 	}
 	return s.w.Write(p)
@@ -80,7 +88,7 @@ func (s *fileSnapshot) Body() (io.ReadCloser, error) {
 	if s.ended {
 		return nil, errEnded
 	}
-	if s.w.err == nil {
+	if s.w.err == nil && s.sealed == nil {
 		s.w.err = s.w.flush()
 	}
 	if s.w.err != nil {
@@ -100,7 +108,7 @@ func (s *fileSnapshot) Commit(head *raftpb.Snapshot) error {
 	if s.ended {
 		return errEnded
 	}
-	err := s.complete(head)
+	err := s.seal(head)
 	if err == nil {
 		err = s.log.saveSnapshot(head, func(at position) error {
 			dir := filepath.Dir(s.path)
@@ -111,6 +119,31 @@ func (s *fileSnapshot) Commit(head *raftpb.Snapshot) error {
 		})
 	}
 	return errors.Join(err, s.end())
+}
+
+func (s *fileSnapshot) Seal(head *raftpb.Snapshot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return errEnded
+	}
+	return s.seal(head)
+}
+
+// seal completes the file, once.
+func (s *fileSnapshot) seal(head *raftpb.Snapshot) error {
+	switch {
+	case s.sealed == nil:
+	case proto.Equal(s.sealed, head):
+		return nil
+	default:
+		return errSealed
+	}
+	if err := s.complete(head); err != nil {
+		return err
+	}
+	s.sealed = proto.CloneOf(head)
+	return nil
 }
 
 // complete makes the file durable and reads it back.

@@ -31,6 +31,7 @@ type diskWriter struct {
 	body     []byte
 	size     int64 // of body
 	readable bool
+	sealed   *raftpb.Snapshot
 	ended    bool
 	err      error // final
 }
@@ -45,7 +46,7 @@ func (l *diskLog) CreateSnapshot() (SnapshotWriter, error) {
 func (w *diskWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended || w.readable {
+	if w.ended || w.readable || w.sealed != nil {
 		return 0, errEnded
 	}
 	if w.err == nil {
@@ -82,8 +83,32 @@ func (w *diskWriter) Commit(head *raftpb.Snapshot) error {
 		return errEnded
 	}
 	w.ended = true
-	if w.err != nil {
+	if err := w.seal(head); err != nil {
+		return err
+	}
+	return w.log.saveSnapshot(&diskSnapshot{head: head, body: w.body, size: w.size})
+}
+
+func (w *diskWriter) Seal(head *raftpb.Snapshot) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return errEnded
+	}
+	return w.seal(head)
+}
+
+func (w *diskWriter) seal(head *raftpb.Snapshot) error {
+	switch {
+	case w.err != nil:
 		return w.err
+	case w.sealed != nil && proto.Equal(w.sealed, head):
+		return nil
+	case w.sealed != nil:
+		return errSealed
+	}
+	if err := w.log.do(func(*Disk) error { _, err := newSnapshot(&w.log.shape, head); return err }); err != nil {
+		return err
 	}
 	if _, err := marshalHead(head); err != nil {
 		return err
@@ -91,7 +116,8 @@ func (w *diskWriter) Commit(head *raftpb.Snapshot) error {
 	if err := w.log.syncBody(); err != nil {
 		return err
 	}
-	return w.log.saveSnapshot(&diskSnapshot{head: head, body: w.body, size: w.size})
+	w.sealed = proto.CloneOf(head)
+	return nil
 }
 
 // syncBody is the sync of the snapshot's own file: if it fails, the log is as before.

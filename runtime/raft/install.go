@@ -1,0 +1,143 @@
+package raft
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// What the node's loop does about snapshots; their bodies are the courier's.
+
+// ship has the courier send a snapshot.
+func (n *Node) ship(m Message) {
+	n.courier.put(errand{id: m.To, name: n.nameOf(m.To), log: n.log, message: m.Message})
+}
+
+// takePart hands the courier a part of a snapshot, where the engine would take the
+// message that it belongs to.
+func (n *Node) takePart(m *incoming) {
+	if n.log == nil || !n.admit(m) {
+		return
+	}
+	c := n.core
+	b := c.node.BasicStatus()
+	if m.GetTerm() < b.GetTerm() {
+		return
+	}
+	if m.GetSnapshot().GetMetadata().GetIndex() <= b.GetCommit() {
+		err := c.Step(m.id, m.Message) // the engine answers that it has all of it
+		if err == nil {
+			n.courier.answer(m.name, &receipt{transfer: m.part.transfer, came: m.part.size, state: receiptComplete})
+		}
+		n.ignore(m, err)
+		return
+	}
+	if err := c.checkMessage(m.id, m.Message); err != nil {
+		n.ignore(m, err)
+		return
+	}
+	n.courier.put(errand{id: m.id, name: m.name, log: n.log, part: m.part})
+}
+
+// arrived hands the engine the message of a snapshot that has arrived. What follows from
+// it is done in the same turn.
+func (n *Node) arrived(a *arrival) {
+	n.landArrival() // there is none
+	if n.core.err != nil {
+		return
+	}
+	n.arrival = a
+	if err := n.core.Step(a.from, a.message); err != nil {
+		n.arrival = nil
+		n.courier.put(errand{landed: a, refused: err})
+	}
+}
+
+// install makes a leader's snapshot, which has arrived, the newest of the log.
+func (n *Node) install(s *pb.Snapshot) (state func(), err error) {
+	a := n.arrival
+	if at := s.GetMetadata(); a == nil || a.index() != at.GetIndex() || a.head.GetMetadata().GetTerm() != at.GetTerm() || !bytes.Equal(a.head.GetData(), s.GetData()) {
+		return nil, fmt.Errorf("%w: it installs a snapshot at %d that has not arrived", ErrEngine, s.GetMetadata().GetIndex())
+	}
+	if err := a.body.Commit(a.head); err != nil {
+		return nil, err
+	}
+	state, a.install = a.install, nil
+	return state, nil
+}
+
+// landArrival tells the courier that an arrival was taken, or that the engine does not
+// need it.
+func (n *Node) landArrival() {
+	if a := n.arrival; a != nil {
+		n.arrival = nil
+		n.courier.put(errand{landed: a})
+	}
+}
+
+// ignore logs that a message was refused, if so.
+func (n *Node) ignore(m *incoming, err error) {
+	if errors.Is(err, ErrMessage) && !errors.Is(err, errStranger) {
+		n.notices.log(n, "message "+m.name, func() {
+			n.logger.Warn("raft: a message is ignored", slog.String("peer", m.name), slog.Any("error", err))
+		})
+	}
+}
+
+// sending is a snapshot on its way to a follower. Until it is there, and the entries
+// behind it, they are kept.
+type sending struct {
+	index uint64
+	until int64 // tick when they have come; 0: the snapshot itself has not
+}
+
+const heldTimeouts = 2 // election timeouts in which a follower that has a snapshot gets the entries behind it
+
+// ReportSnapshot tells the engine what became of a snapshot that it has sent.
+func (c *Core) ReportSnapshot(to uint64, ok bool) {
+	if c.err != nil {
+		return
+	}
+	defer c.caught(new(error))
+	s, sends := c.snapshots[to]
+	if !ok {
+		delete(c.snapshots, to)
+		c.node.ReportSnapshot(to, raft.SnapshotFailure)
+		return
+	}
+	if sends {
+		s.until = c.tick + int64(heldTimeouts*c.config.ElectionTicks)
+		c.snapshots[to] = s
+	}
+	c.node.ReportSnapshot(to, raft.SnapshotFinish)
+}
+
+// prepareState reads all of a state.
+func prepareState(machine StateMachine, r io.Reader) (install func(), err error) {
+	if install, err = machine.Prepare(r); err != nil {
+		return nil, err
+	}
+	if n, err := io.Copy(io.Discard, r); n > 0 || err != nil {
+		return nil, errors.Join(fmt.Errorf("raft: %d bytes follow behind the state", n), err)
+	}
+	return install, nil
+}
+
+// openStored opens the state of the snapshot that a log held when it was opened.
+func openStored(s *wal.Stored) (io.ReadCloser, error) {
+	if s.BodySize >= 0 {
+		if body, err := s.OpenBody(); !errors.Is(err, os.ErrNotExist) {
+			return body, err
+		}
+	}
+	_, state, err := readSnapshot(s.Snapshot.GetData())
+	return io.NopCloser(bytes.NewReader(state)), err
+}

@@ -1,0 +1,219 @@
+package raft_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// pile is a state of any size. An update adds blobs to it, which are made of their
+// numbers.
+type pile struct{ blobs map[uint64][]byte }
+
+type heap struct{ first, blobs, bytes uint64 }
+
+func (h *heap) Update(p *pile) error {
+	if p.blobs == nil {
+		p.blobs = map[uint64][]byte{}
+	}
+	for i := h.first; i < h.first+h.blobs; i++ {
+		b := make([]byte, h.bytes)
+		_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}).Read(b) // never fails
+		p.blobs[i] = b
+	}
+	return nil
+}
+
+func (p *pile) sum() uint32 {
+	sum := uint32(0)
+	for _, i := range slices.Sorted(maps.Keys(p.blobs)) {
+		sum = crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), p.blobs[i])
+	}
+	return sum
+}
+
+var errPile = errors.New("not a pile")
+
+var pileCodec = fsm.Codec[pile]{
+	Append: func(b []byte, p *pile) ([]byte, error) {
+		for _, i := range slices.Sorted(maps.Keys(p.blobs)) {
+			b = binary.BigEndian.AppendUint64(b, i)
+			b = binary.BigEndian.AppendUint64(b, uint64(len(p.blobs[i])))
+			b = append(b, p.blobs[i]...)
+		}
+		return b, nil
+	},
+	Consume: func(b []byte, p *pile) error {
+		if p.blobs == nil {
+			p.blobs = map[uint64][]byte{}
+		}
+		for len(b) > 0 {
+			if len(b) < 16 || uint64(len(b)-16) < binary.BigEndian.Uint64(b[8:]) {
+				return errPile
+			}
+			n := binary.BigEndian.Uint64(b[8:])
+			p.blobs[binary.BigEndian.Uint64(b)] = slices.Clone(b[16 : 16+n])
+			b = b[16+n:]
+		}
+		return nil
+	},
+}
+
+var heapCodec = fsm.Codec[heap]{
+	Append: func(b []byte, h *heap) ([]byte, error) {
+		return fmt.Append(b, h.first, " ", h.blobs, " ", h.bytes), nil
+	},
+	Consume: func(b []byte, h *heap) error {
+		_, err := fmt.Sscan(string(b), &h.first, &h.blobs, &h.bytes)
+		return err
+	},
+}
+
+type pileMachine = raft.Machine[pile, heap, struct{}]
+
+func openPile(t *testing.T, c raft.Config) *pileMachine { return openPileWith(t, c, pileCodec) }
+
+func openPileWith(t *testing.T, c raft.Config, codec fsm.Codec[pile]) *pileMachine {
+	t.Helper()
+	c.Topology, c.Group, c.Logger = "test", "pile", slog.New(slog.DiscardHandler)
+	m, err := raft.New(c, fsm.Definition[pile, heap, struct{}]{Update: fsm.NoResult((*heap).Update), StateCodec: codec, UpdateCodec: heapCodec})
+	if err == nil {
+		err = m.Start(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// stateMiB is the size of the states here: more where TOPOGEN_STATE says so.
+func stateMiB(t *testing.T, otherwise uint64) uint64 {
+	t.Helper()
+	if v := os.Getenv("TOPOGEN_STATE"); v != "" {
+		n, err := strconv.ParseUint(v, 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return otherwise
+}
+
+// TestLargeStates builds a state on one node, has it taken as a snapshot, starts the node
+// again from that, and adds another node, which gets it over gRPC.
+func TestLargeStates(t *testing.T) {
+	size, dir := stateMiB(t, 20), t.TempDir()
+	addresses := freeAddresses(t, 2)
+	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: 100 * time.Millisecond, ElectionTimeout: time.Second}
+	first := openPile(t, c)
+	for i := range size / 4 {
+		if _, err := first.Propose(t.Context(), heap{i * 16, 16, 256 << 10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, err := first.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(m *pileMachine) (sum uint32, blobs int) {
+		if err := m.Read(t.Context(), func(p *pile) { sum, blobs = p.sum(), len(p.blobs) }); err != nil {
+			t.Fatal(err)
+		}
+		return sum, blobs
+	}
+	want, blobs := sum(first)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first = openPile(t, c)
+	if got, n := sum(first); got != want || n != blobs || first.Status().Snapshot < at {
+		t.Fatalf("after a restart it has %d blobs, sum %08x, and the snapshot at %d; want %d, %08x and %d", n, got, first.Status().Snapshot, blobs, want, at)
+	}
+	c.Node, c.Join, c.Peers = "n2", true, map[string]string{"n1": addresses[0], "n2": addresses[1]}
+	second := openPile(t, c)
+	if err := first.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddLearner, Name: "n2", Address: addresses[1]}); err != nil {
+		t.Fatal(err)
+	}
+	if got, n := sum(second); got != want || n != blobs {
+		t.Errorf("the new node has %d blobs, sum %08x; want %d, %08x", n, got, blobs, want)
+	}
+	if s := second.Status(); s.Snapshot < at {
+		t.Errorf("the new node got the log from its beginning: its snapshot is at %d, want at least %d", s.Snapshot, at)
+	}
+}
+
+// TestAPoisonedSnapshot cannot be decoded by a new node: it neither ends the node nor
+// stands in its log, and the leader says why the node lacks it.
+func TestAPoisonedSnapshot(t *testing.T) {
+	addresses, dir := freeAddresses(t, 2), t.TempDir()
+	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond}
+	first := openPile(t, c)
+	if _, err := first.Propose(t.Context(), heap{0, 3, 10}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil { // then the entries before the snapshot are gone
+		t.Fatal(err)
+	}
+	first = openPile(t, c)
+	var tried atomic.Int64
+	poisoned := pileCodec
+	poisoned.Consume = func(b []byte, p *pile) error {
+		if len(b) > 0 {
+			tried.Add(1)
+			return errPile
+		}
+		return pileCodec.Consume(b, p)
+	}
+	c.Node, c.Join, c.Peers = "n2", true, map[string]string{"n1": addresses[0], "n2": addresses[1]}
+	second := openPileWith(t, c, poisoned)
+	if err := first.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddLearner, Name: "n2", Address: addresses[1]}); err != nil {
+		t.Fatal(err)
+	}
+	for tried.Load() < 2 { // it is sent again
+		runtime.Gosched()
+	}
+	said := ""
+	for said == "" {
+		for _, m := range first.Status().Members {
+			if m.Transfer != nil {
+				said = m.Transfer.Error
+			}
+		}
+	}
+	if !strings.Contains(said, errPile.Error()) {
+		t.Errorf("the leader says %q", said)
+	}
+	if s := second.Status(); s.Role == "stopped" || s.Snapshot != 0 {
+		t.Errorf("the new node is %s, with the snapshot at %d", s.Role, s.Snapshot)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	second = openPile(t, c)
+	if err := second.Read(t.Context(), func(p *pile) {
+		if len(p.blobs) != 3 {
+			t.Errorf("it has %d blobs, want 3", len(p.blobs))
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,119 @@
+package raft
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestHostileParts are refused before anything of them is used.
+func TestHostileParts(t *testing.T) {
+	message, err := proto.Marshal(&pb.Message{Type: pb.MsgSnap.Enum(), Snapshot: &pb.Snapshot{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := (&part{transfer: 1, size: 10, offset: 2, data: []byte("abc")}).append(nil, message)
+	if _, err := readPart(good); err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		b := bytes.Clone(good)
+		b[i] ^= 0xff
+		if p, err := readPart(b); err == nil && (p.size > bodyBytesMax || p.offset+uint64(len(p.data)) > p.size) {
+			t.Errorf("with byte %d changed it is %+v", i, p)
+		}
+	}
+	vote, err := proto.Marshal(&pb.Message{Type: pb.MsgVote.Enum()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []byte("x")
+	for what, b := range map[string][]byte{
+		"nothing":             nil,
+		"no data":             (&part{size: 1}).append(nil, message),
+		"a cut part":          good[:len(good)-1],
+		"much data":           (&part{size: 1 << 30, data: make([]byte, partBytes+1)}).append(nil, message),
+		"a large body":        (&part{size: bodyBytesMax + 1, data: x}).append(nil, message),
+		"too much":            (&part{size: 2, offset: 1, data: []byte("xy")}).append(nil, message),
+		"a large offset":      (&part{size: 1, offset: 1 << 63, data: x}).append(nil, message),
+		"a vote":              (&part{size: 1, data: x}).append(nil, vote),
+		"no message":          (&part{size: 1, data: x}).append(nil, x),
+		"a very long message": (&part{size: 1, data: x}).append(nil, make([]byte, messageMax+1)),
+	} {
+		if _, err := readPart(b); !errors.Is(err, ErrMessage) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, b := range [][]byte{nil, make([]byte, receiptHeadBytes-1), append(make([]byte, 16), byte(receiptStates)), make([]byte, receiptHeadBytes+reasonMax+1)} {
+		if _, err := readReceipt(b); !errors.Is(err, ErrMessage) {
+			t.Errorf("receipt %.40q: %v", b, err)
+		}
+	}
+	r := receipt{7, 8, receiptRefused, string(make([]byte, 2*reasonMax))}
+	if back, err := readReceipt(r.append(nil)); err != nil || back.came != 8 || len(back.refused) != reasonMax {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+// TestATransferEnds when nobody answers, or the receiver refuses it.
+func TestATransferEnds(t *testing.T) {
+	s := &shipment{transfer: 1, bytes: partBytes, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
+	sends := 0
+	for tick := int64(0); ; tick++ {
+		if tick > 1000 {
+			t.Fatal("it goes on for ever")
+		}
+		if err := s.parts(func(*part) { sends++ }); err != nil {
+			t.Fatal(err)
+		}
+		if s.late(tick, 10) != nil {
+			break
+		}
+	}
+	if sends != 1+shipmentTries {
+		t.Errorf("the part is sent %d times, want %d", sends, 1+shipmentTries)
+	}
+	if err := s.receipt(&receipt{transfer: 1, state: receiptRefused, refused: "no room on the disk"}, 0); err == nil {
+		t.Error("a refusal is not told")
+	}
+	if err := s.receipt(&receipt{transfer: 2, state: receiptRefused}, 0); err != nil {
+		t.Errorf("a receipt of another transfer: %v", err)
+	}
+}
+
+// TestATransferIsResumed behind what the receiver has from before.
+func TestATransferIsResumed(t *testing.T) {
+	for _, came := range []uint64{1, 9, 10, 55, 99, 100} {
+		body := make([]byte, 100)
+		for i := range body {
+			body[i] = byte(i)
+		}
+		s := &shipment{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(body)), size: 100}
+		if err := s.receipt(&receipt{transfer: 1, came: came}, 0); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		for range 10 {
+			if err := s.parts(func(p *part) {
+				if p.offset == came+uint64(len(got)) {
+					got = append(got, p.data...)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.receipt(&receipt{transfer: 1, came: came + uint64(len(got))}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(got, body[came:]) || len(s.waits) == 0 {
+			t.Errorf("behind %d come %d bytes, and %d parts wait for the end", came, len(got), len(s.waits))
+		}
+		if err := s.receipt(&receipt{transfer: 1, came: 100, state: receiptComplete}, 0); err != nil || !s.complete || len(s.waits) > 0 {
+			t.Errorf("in the end %v, %d parts wait", err, len(s.waits))
+		}
+	}
+}
