@@ -154,7 +154,7 @@ func (p *part) definition(m *plan.Machine) code {
 		add("Revert", jen.Parens(pointer(typeCode(m.UpdateType))).Dot("Revert"))
 	}
 	if m.Kept() {
-		add("StateCodec", p.codec(m.State, m.StateType))
+		add("StateCodec", p.stateCodec(m))
 		add("UpdateCodec", p.codec(m.Update, m.UpdateType))
 		if m.Result != "" {
 			add("ResultCodec", p.codec(m.Result, m.ResultType))
@@ -198,8 +198,8 @@ func (p *part) update(m *plan.Machine) code {
 		jen.Return(jen.Struct().Values(), sel(u, name).Call(args...)))
 }
 
-// codec is how values of a type are written and read.
-func (p *part) codec(name string, t plan.TypeRef) code {
+// codec is how values of a type are written and read; more are further fields of it.
+func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
 	codec := p.border.codecs[name]
 	appends := id(mustIdent(codec.Append))
 	if codec.Bounded {
@@ -207,7 +207,19 @@ func (p *part) codec(name string, t plan.TypeRef) code {
 		appends = jen.Func().Params(param(b, jen.Op("[]byte")), param(m, pointer(typeCode(t)))).Params(jen.Op("[]byte"), jen.Error()).Block(
 			jen.Return(id(mustIdent(codec.Append)).Call(id(b), id(m), jen.Qual(wirePath, "NoLimit"))))
 	}
-	return fsm("Codec").Types(typeCode(t)).Values(key("Append", appends), key("Consume", id(mustIdent(codec.Consume))))
+	return fsm("Codec").Types(typeCode(t)).Values(append([]code{key("Append", appends), key("Consume", id(mustIdent(codec.Consume)))}, more...)...)
+}
+
+// stateCodec is the codec of the state, which may be too large to be written at once.
+func (p *part) stateCodec(m *plan.Machine) code {
+	var names []code
+	for _, name := range p.border.schema.Parts(m.State) {
+		names = append(names, jen.Lit(name))
+	}
+	if len(names) == 0 {
+		return p.codec(m.State, m.StateType)
+	}
+	return p.codec(m.State, m.StateType, key("Parts", jen.Index().String().Values(names...)))
 }
 
 // raftConfig is what the file says of a machine with a log.

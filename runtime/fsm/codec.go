@@ -12,6 +12,13 @@ import (
 type Codec[T any] struct {
 	Append  func(b []byte, v *T) ([]byte, error)
 	Consume func(b []byte, v *T) error
+
+	// Parts are the names of fields of T that are maps or lists, for a state that is too
+	// large to be encoded at once; "" alone is T itself. Keys of the maps are strings or
+	// integers. With Parts, Append is given values that have some entries of one of the
+	// fields, and Consume adds what it reads to v: what it has read of several pieces is
+	// the whole.
+	Parts []string
 }
 
 // ErrCodec: a codec cannot write a value, or not read what it has written. A proposal

@@ -71,7 +71,12 @@
 // an error or panics. The checkpoint moves on with each snapshot, after
 // [Options].ReplayMax entries, and when the entries have twice the bytes of the
 // state. So the memory that this takes is about three times the encoded state, and
-// 8 MiB; and an update that panics costs as much as decoding the state.
+// 8 MiB; and an update that panics costs as much as decoding the state. Where
+// [Replicated.Checkpoint] says where a snapshot can be read again, that is the
+// checkpoint, and takes no memory; a state of 64 MiB or more has none in memory then.
+//
+// A large state is written and read in pieces, as [Codec].Parts says, and takes little
+// memory beside itself. A state that is a [Freezer] is written while updates go on.
 //
 // # Types
 //

@@ -28,6 +28,8 @@ const (
 	upcomingDefault = 1 << 20   // a controller that never commits is stopped before the memory is full
 	replayDefault   = 100_000   // less than a second, at 100 updates an entry
 	replayBytesMin  = 8 << 20   // and no more than twice the state, which makes the checkpoints cost a fraction of the entries
+	largeBytes      = 64 << 20  // of a state from which on no checkpoint is made of it in memory, while there is a snapshot on the disk
+	replayBytesMax  = 1 << 30   // of entries behind a snapshot on the disk, which is taken after a third of that
 	indexMax        = 1<<44 - 1 // what a client's number leaves for the index: 500 years at 1,000 entries a second
 	failureTextMax  = 256       // bytes that are remembered of an error's text
 	ttlDefault      = time.Hour // longer than a client takes to start again

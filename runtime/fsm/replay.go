@@ -1,17 +1,23 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+	"io"
+)
 
 // replay is what the state can be made anew from: a checkpoint, and the commands
 // since.
 type replay struct {
-	checkpoint []byte   // a machine's snapshot; nil: the zero machine
-	entries    []logged // what came after it
-	commands   []byte   // of the entries, one after another
-	skipped    []uint64 // positions of the commands among them that are not done again, ascending
-	failed     []uint64 // positions of the updates that returned an error and were not undone, ascending
+	checkpoint []byte                        // a machine's snapshot; nil: the zero machine
+	open       func() (io.ReadCloser, error) // opens a snapshot that is the checkpoint; nil: checkpoint is
+	entries    []logged                      // what came after it
+	commands   []byte                        // of the entries, one after another
+	skipped    []uint64                      // positions of the commands among them that are not done again, ascending
+	failed     []uint64                      // positions of the updates that returned an error and were not undone, ascending
 
-	entriesMax, bytesMax int // where the checkpoint should move on
+	size                 int    // bytes of the checkpoint
+	since                uint64 // index of the last entry that the checkpoint holds, or some of which it holds
+	entriesMax, bytesMax int    // where the checkpoint should move on
 }
 
 // logged is an entry, or what of it is not in the checkpoint.
@@ -48,8 +54,8 @@ func (p *replay) limit(state, entriesMax int) {
 
 // moveOn goes on from a new checkpoint, which holds all that came. What then is left
 // of the last entry is added again.
-func (p *replay) moveOn(checkpoint []byte, entriesMax int) {
-	p.checkpoint = checkpoint
+func (p *replay) moveOn(checkpoint []byte, since uint64, entriesMax int) {
+	p.checkpoint, p.open, p.since, p.size = checkpoint, nil, since, len(checkpoint)
 	p.entries, p.commands, p.skipped, p.failed = p.entries[:0], p.commands[:0], p.skipped[:0], p.failed[:0]
 	p.limit(len(checkpoint), entriesMax)
 }
@@ -66,7 +72,7 @@ func (r *Replicated[S, U, R]) checkpoint(left logged) {
 		return
 	}
 	commands := r.replay.commands[left.begin:left.end]
-	r.replay.moveOn(b, r.options.ReplayMax)
+	r.replay.moveOn(b, r.index, r.options.ReplayMax)
 	if len(commands) > 0 {
 		r.replay.add(left.first, commands) // moves them to the front
 	}
@@ -91,7 +97,11 @@ func (r *Replicated[S, U, R]) restore(to uint64) error {
 // and how many commands it went through.
 func (r *Replicated[S, U, R]) rebuilt(to uint64) (m *Machine[S, U, R], left logged, n int, err error) {
 	m = newMachine(r.of, true)
-	if b := r.replay.checkpoint; b != nil {
+	if r.replay.open != nil {
+		if m, err = r.reopened(); err != nil {
+			return nil, left, 0, err
+		}
+	} else if b := r.replay.checkpoint; b != nil {
 		if err := m.Restore(b); err != nil {
 			return nil, left, 0, fmt.Errorf("%w: own checkpoint: %w", ErrDiverged, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
@@ -23,6 +22,18 @@ const (
 // AppendSnapshot appends the machine to b: the borders, the updates, and last the
 // state. The definition must have the codecs of both.
 func (m *Machine[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
+	b, err := m.appendHead(b)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = m.of.StateCodec.append(b, &m.state); err != nil {
+		return nil, fmt.Errorf("fsm: state: %w", err)
+	}
+	return b, nil
+}
+
+// appendHead appends what is before the state.
+func (m *Machine[S, U, R]) appendHead(b []byte) ([]byte, error) {
 	b = append(b, machineVersion)
 	b = binary.AppendUvarint(b, m.cleaned)
 	b = binary.AppendUvarint(b, m.applied-m.cleaned)
@@ -41,15 +52,17 @@ func (m *Machine[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 		}
 		binary.LittleEndian.PutUint32(b[start:], uint32(n))
 	}
-	if b, err = m.of.StateCodec.append(b, &m.state); err != nil {
-		return nil, fmt.Errorf("fsm: state: %w", err)
-	}
 	return b, nil
 }
 
 // Restore replaces the machine by a snapshot. After an error, which matches
 // [ErrDamaged], nothing has changed.
 func (m *Machine[S, U, R]) Restore(b []byte) error {
+	return m.restore(b, func(b []byte, s *S) error { return m.of.StateCodec.consume(b, s) })
+}
+
+// restore is Restore, where state reads the state from what is behind the rest.
+func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error {
 	in := reader{b: b}
 	in.version(machineVersion, machineVersion)
 	x := Machine[S, U, R]{cleaned: in.uint(), of: m.of, logged: m.logged, direct: m.direct, checks: m.checks}
@@ -70,7 +83,7 @@ func (m *Machine[S, U, R]) Restore(b []byte) error {
 	if in.err != nil {
 		return in.err
 	}
-	if err := m.of.StateCodec.consume(in.b, &x.state); err != nil {
+	if err := state(in.b, &x.state); err != nil {
 		return fmt.Errorf("%w: state: %w", ErrDamaged, err)
 	}
 	*m = x
@@ -80,8 +93,21 @@ func (m *Machine[S, U, R]) Restore(b []byte) error {
 // AppendSnapshot appends all that is to be known after the last entry: the
 // sessions, the updates that are not committed, and the state.
 func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
+	b, start, err := r.appendHead(b)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = r.machine.AppendSnapshot(b); err != nil {
+		return nil, err
+	}
+	r.replay.moveOn(append(r.replay.checkpoint[:0], b[start:]...), r.index, r.options.ReplayMax)
+	return b, nil
+}
+
+// appendHead appends what is before the machine, which begins at start.
+func (r *Replicated[S, U, R]) appendHead(b []byte) (_ []byte, start int, err error) {
 	if r.broken != nil {
-		return nil, r.broken
+		return nil, 0, r.broken
 	}
 	b = append(b, snapshotVersion)
 	for _, limit := range r.options.meaning() {
@@ -92,54 +118,52 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	b = r.announced.appendTo(appendText(b, r.recorded))
 	b = r.sums.appendTo(b)
 	b = r.sessions.appendTo(b)
-	start := len(b)
-	b, err := r.machine.AppendSnapshot(b)
-	if err != nil {
-		return nil, err
-	}
-	r.replay.moveOn(append(r.replay.checkpoint[:0], b[start:]...), r.options.ReplayMax)
-	return b, nil
+	return b, len(b), nil
 }
 
 // Restore replaces everything by a snapshot, of which nothing is kept. After an
 // error, which matches [ErrDamaged] or [ErrIncompatible], nothing has changed.
 func (r *Replicated[S, U, R]) Restore(b []byte) error {
-	install, err := r.prepare(b)
+	p, err := r.prepare(b, r.of.StateCodec.consume)
 	if err != nil {
 		return err
 	}
-	install()
+	p.install(r)
+	r.replay.moveOn(bytes.Clone(b[p.start:]), p.index, r.options.ReplayMax)
 	return nil
 }
 
-// Snapshot returns what writes a snapshot: all that is to be known after the last entry.
-// Where frozen is false, no entry may be applied while it is written.
-func (r *Replicated[S, U, R]) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
-	if r.broken != nil {
-		return nil, false, r.broken
-	}
-	return func(w io.Writer) error {
-		b, err := r.AppendSnapshot(nil)
-		if err == nil {
-			_, err = w.Write(b)
-		}
-		return err
-	}, false, nil
+// prepared is what a snapshot says.
+type prepared[S, U, R any] struct {
+	machine  *Machine[S, U, R]
+	sessions sessions
+	index    uint64
+	now      int64
+	recorded string
+	said     announced
+	sums     sums
+	start    int // where the machine begins in the snapshot
 }
 
-// Prepare reads all of a snapshot, and returns what makes everything as it says. The
-// error of a snapshot that cannot be read matches [ErrDamaged], others are those of in.
-// Until install is called nothing has changed: entries may be applied while Prepare runs.
-func (r *Replicated[S, U, R]) Prepare(in io.Reader) (install func(), err error) {
-	b, err := io.ReadAll(in)
-	if err != nil {
-		return nil, err
+// install replaces everything. The checkpoint is to be set.
+func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
+	r.machine, r.sessions, r.now, r.recorded, r.broken = p.machine, p.sessions, p.now, p.recorded, nil
+	if r.index = p.index; bug.On(bug.AppliedAfterRestart) {
+		r.index = 0
 	}
-	return r.prepare(b)
+	p.sums.voters, p.sums.off = r.sums.voters, r.sums.off
+	p.said.members = r.announced.members
+	p.said.allowed = newAllowed(p.recorded, r.description, &p.said)
+	r.sums, r.announced = p.sums, p.said
+	r.replay = replay{open: noCheckpoint}
+	if r.listener != nil {
+		r.listener.Restored(p.index)
+	}
 }
 
-// prepare reads a snapshot. It changes nothing, and reads nothing of r that changes.
-func (r *Replicated[S, U, R]) prepare(b []byte) (install func(), err error) {
+// prepare reads a snapshot. It changes nothing, and reads nothing of r that changes. state
+// reads the state from what is behind the rest.
+func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*prepared[S, U, R], error) {
 	in := reader{b: b}
 	version := in.version(1, snapshotVersion)
 	in.meaning(version, r.options)
@@ -164,29 +188,14 @@ func (r *Replicated[S, U, R]) prepare(b []byte) (install func(), err error) {
 	if in.err != nil {
 		return nil, in.err
 	}
-	m := newMachine(r.of, true)
-	if err := m.Restore(in.b); err != nil {
+	m, start := newMachine(r.of, true), len(b)-len(in.b)
+	if err := m.restore(in.b, state); err != nil {
 		return nil, err
 	}
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
 		return nil, fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
-	checkpoint := bytes.Clone(in.b)
-	return func() {
-		r.machine, r.sessions, r.now, r.recorded, r.broken = m, known, now, recorded, nil
-		sums.voters, sums.off = r.sums.voters, r.sums.off
-		said.members = r.announced.members
-		said.allowed = newAllowed(recorded, r.description, &said)
-		r.sums, r.announced = sums, said
-		if r.index = index; bug.On(bug.AppliedAfterRestart) {
-			r.index = 0
-		}
-		r.replay = replay{}
-		r.replay.moveOn(checkpoint, r.options.ReplayMax)
-		if r.listener != nil {
-			r.listener.Restored(index)
-		}
-	}, nil
+	return &prepared[S, U, R]{m, known, index, now, recorded, said, sums, start}, nil
 }
 
 // meaning compares the limits that a snapshot was made under with those here.

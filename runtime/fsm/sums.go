@@ -63,7 +63,7 @@ func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
 	if s.off || !slices.Contains(s.voters, node) {
 		return n
 	}
-	size := max(s.size, len(r.replay.checkpoint))
+	size := max(s.size, r.replay.size)
 	if every == 0 && size <= summedMax {
 		every = marksEvery
 	}
@@ -91,7 +91,9 @@ func (r *Replicated[S, U, R]) mark() {
 		return // that is told to those who ask for a snapshot
 	}
 	s.sum, s.known, s.size = crc64.Checksum(b, sumTable), true, len(b)
-	r.replay.moveOn(b, r.options.ReplayMax)
+	if len(b) < largeBytes || r.replay.open == nil { // else the checkpoint stays on the disk
+		r.replay.moveOn(b, r.index, r.options.ReplayMax)
+	}
 }
 
 // vote takes the sum of a node at a mark. The error is one that ends this replica.

@@ -23,8 +23,9 @@ const (
 	idleElected = 10                // election timeouts after which an arrival without parts is given up
 )
 
-// courier carries the bodies of snapshots to peers, and takes those that come. It runs
-// beside the node's loop, since it reads and writes files, and decodes.
+// courier carries the bodies of snapshots to peers, takes those that come, and writes
+// states that are frozen. It runs beside the node's loop, since it reads and writes files,
+// and decodes.
 type courier struct {
 	node    *Node
 	machine StateMachine
@@ -76,7 +77,7 @@ type delivery struct {
 }
 
 // errand is one of: a snapshot to be sent, a part that has come, a receipt that has come,
-// and an arrival that the node's loop has taken.
+// an arrival that the node's loop has taken, and a snapshot to be written.
 type errand struct {
 	id      uint64 // of the peer
 	name    string // of the peer
@@ -86,6 +87,7 @@ type errand struct {
 	receipt *receipt
 	landed  *arrival
 	refused error // of landed: why it was not taken
+	taking  *taking
 }
 
 func newCourier(n *Node, machine StateMachine) *courier {
@@ -191,6 +193,9 @@ func (c *courier) do(e *errand) {
 		c.takePart(e)
 	case e.landed != nil:
 		c.landed(e)
+	case e.taking != nil:
+		e.taking.do()
+		c.node.snapshotTaken(e.taking)
 	}
 }
 

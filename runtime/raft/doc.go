@@ -40,7 +40,8 @@
 // A member belongs to its disk. With an empty disk it does not start: remove it, empty
 // its folder, and add it again. A disk that has come back in an older state, from a copy,
 // is found out only if a leader remembers what it has acknowledged. The state is
-// kept in memory. While a snapshot of it is encoded, no update is applied on that node;
+// kept in memory. While a snapshot of it is encoded, no update is applied on that node,
+// unless the state has a method Freeze (see fsm.Freezer);
 // members take their snapshots at different times. The state in a snapshot has at most
 // 64 GiB. It goes to the disk and to others in parts.
 package raft

@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// What the node's loop does about snapshots; their bodies are the courier's.
+// The node's loop deals with the heads of snapshots; their bodies are the courier's.
 
 // ship has the courier send a snapshot.
 func (n *Node) ship(m Message) {
@@ -47,8 +47,8 @@ func (n *Node) takePart(m *incoming) {
 	n.courier.put(errand{id: m.id, name: m.name, log: n.log, part: m.part})
 }
 
-// arrived hands the engine the message of a snapshot that has arrived. What follows from
-// it is done in the same turn.
+// arrived hands the engine the message of a snapshot that has arrived. Its effects are
+// carried out in the same turn.
 func (n *Node) arrived(a *arrival) {
 	n.landArrival() // there is none
 	if n.core.err != nil {
@@ -62,15 +62,15 @@ func (n *Node) arrived(a *arrival) {
 }
 
 // install makes a leader's snapshot, which has arrived, the newest of the log.
-func (n *Node) install(s *pb.Snapshot) (state func(), err error) {
+func (n *Node) install(s *pb.Snapshot) (state installed, err error) {
 	a := n.arrival
 	if at := s.GetMetadata(); a == nil || a.index() != at.GetIndex() || a.head.GetMetadata().GetTerm() != at.GetTerm() || !bytes.Equal(a.head.GetData(), s.GetData()) {
-		return nil, fmt.Errorf("%w: it installs a snapshot at %d that has not arrived", ErrEngine, s.GetMetadata().GetIndex())
+		return state, fmt.Errorf("%w: it installs a snapshot at %d that has not arrived", ErrEngine, s.GetMetadata().GetIndex())
 	}
 	if err := a.body.Commit(a.head); err != nil {
-		return nil, err
+		return state, err
 	}
-	state, a.install = a.install, nil
+	state, a.install = installed{a.install, int64(a.size)}, nil
 	return state, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,15 +40,24 @@ type keeper struct {
 	results []Result
 }
 
+// installed is a state that has come with a snapshot.
+type installed struct {
+	install func() // nil: it is in the data of the snapshot
+	size    int64
+}
+
 // task is one of an entry, a snapshot of the leader's, a read that may begin, and the
 // order to take a snapshot.
 type task struct {
 	Committed
-	install *pb.Snapshot
-	state   func() // of install, which makes the state machine so; nil: its data hold the state
-	groupID uint64 // of install
-	read    Waiter
-	take    wal.Log // that the snapshot goes to
+	install    *pb.Snapshot
+	state      func() // of install, which makes the state machine so; nil: its data hold the state
+	groupID    uint64 // of install
+	read       Waiter
+	take       wal.Log // that the snapshot goes to
+	log        wal.Log // that install is in
+	size       int64   // of the state in it, in bytes
+	checkpoint func()
 }
 
 // place is a place in the log, and who the members are there.
@@ -80,7 +90,11 @@ func (n *Node) restore(s *wal.Stored, groupID uint64) error {
 	if err := errors.Join(err, body.Close()); err != nil {
 		return err
 	}
-	return n.keeper.install(s.Snapshot, install, groupID)
+	if err := n.keeper.install(s.Snapshot, install, groupID); err != nil {
+		return err
+	}
+	n.keeper.checkpoint(n.log, n.keeper.at.index, max(s.BodySize, int64(len(s.Snapshot.GetData()))))
+	return nil
 }
 
 // install goes on from a snapshot of a group.
@@ -104,14 +118,14 @@ func (k *keeper) install(s *pb.Snapshot, state func(), groupID uint64) error {
 }
 
 // put queues what the core says is committed, and the reads behind it.
-func (k *keeper) put(e *Effects, state func()) {
+func (k *keeper) put(e *Effects, state installed) {
 	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
 		return
 	}
 	k.busy.Store(true)
 	k.mu.Lock()
 	if e.Snapshot != nil {
-		k.tasks = append(k.tasks, task{install: e.Snapshot, state: state, groupID: k.node.core.groupID})
+		k.tasks = append(k.tasks, task{install: e.Snapshot, state: state.install, size: state.size, log: k.node.log, groupID: k.node.core.groupID})
 	}
 	bytes := 0
 	for _, o := range e.Apply {
@@ -251,11 +265,13 @@ func (k *keeper) do(t *task) error {
 	case t.read != nil:
 		t.read.Done(fsm.Applied{})
 	case t.take != nil:
-		s, body, err := k.snapshot(t.take)
-		k.node.snapshotTaken(k.at.index, s, body, err)
+		k.snapshot(t.take)
+	case t.checkpoint != nil:
+		t.checkpoint()
 	case t.install != nil:
 		k.node.state.Lock()
 		err := k.install(t.install, t.state, t.groupID)
+		k.checkpoint(t.log, t.install.GetMetadata().GetIndex(), t.size)
 		k.node.state.Unlock()
 		if err != nil {
 			return fmt.Errorf("raft: the leader's snapshot at %d: %w", t.install.GetMetadata().GetIndex(), err)
@@ -302,26 +318,81 @@ func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
 	k.results = append(k.results, Result{client, sequence, a})
 }
 
-// snapshot writes a snapshot of what is applied. Others may read the state meanwhile.
-func (k *keeper) snapshot(log wal.Log) (s *pb.Snapshot, body wal.SnapshotWriter, err error) {
-	k.node.state.RLock()
-	defer k.node.state.RUnlock()
-	s = &pb.Snapshot{
+// snapshot has a snapshot written of what is applied. A state that is frozen is written by
+// the courier, while entries are applied here. While another is, the state may be read.
+func (k *keeper) snapshot(log wal.Log) {
+	k.node.state.Lock()
+	write, frozen, err := k.machine.Snapshot()
+	k.node.state.Unlock()
+	t := &taking{log: log, write: write, err: err, head: &pb.Snapshot{
 		Data:     appendHead(nil, head{members: k.at.members, groupID: k.at.groupID}),
 		Metadata: &pb.SnapshotMetadata{Index: new(k.at.index), Term: new(k.at.term), ConfState: k.at.conf},
+	}}
+	if frozen && err == nil {
+		k.node.courier.put(errand{taking: t})
+		return
 	}
-	write, _, err := k.machine.Snapshot()
-	if err == nil {
-		body, err = log.CreateSnapshot()
+	k.node.state.RLock()
+	t.do()
+	k.node.state.RUnlock()
+	k.node.snapshotTaken(t)
+}
+
+// taking is a snapshot that is being written.
+type taking struct {
+	log   wal.Log
+	head  *pb.Snapshot
+	write func(io.Writer) error
+	body  wal.SnapshotWriter
+	size  int64
+	err   error
+}
+
+// do writes it.
+func (t *taking) do() {
+	if t.err == nil {
+		t.body, t.err = t.log.CreateSnapshot()
 	}
-	if err == nil {
-		err = write(body)
+	if t.err == nil {
+		t.err = t.write(t)
 	}
-	if err == nil {
-		err = body.Seal(s)
+	if t.err == nil {
+		t.err = t.body.Seal(t.head)
 	}
-	if err != nil {
-		return nil, body, fmt.Errorf("raft: a snapshot at %d: %w", k.at.index, err)
+	t.write = nil // a state that was frozen may go
+	if t.err != nil {
+		t.err = fmt.Errorf("raft: a snapshot at %d: %w", t.index(), t.err)
 	}
-	return s, body, nil
+}
+
+// Write writes some of the body.
+func (t *taking) Write(b []byte) (int, error) {
+	n, err := t.body.Write(b)
+	t.size += int64(n)
+	return n, err
+}
+
+func (t *taking) index() uint64 { return t.head.GetMetadata().GetIndex() }
+
+// abort forgets it, unless it was committed.
+func (t *taking) abort() {
+	if t.body != nil {
+		_ = t.body.Abort() // the next start removes the file
+	}
+}
+
+// taken tells the state machine of a snapshot that the log has.
+func (k *keeper) taken(log wal.Log, index uint64, size int64) {
+	k.mu.Lock()
+	k.tasks = append(k.tasks, task{checkpoint: func() { k.checkpoint(log, index, size) }})
+	k.mu.Unlock()
+	k.awake()
+}
+
+// checkpoint tells the state machine where it finds a snapshot again.
+func (k *keeper) checkpoint(log wal.Log, index uint64, size int64) {
+	k.machine.Checkpoint(index, size, func() (io.ReadCloser, error) {
+		body, _, err := openBody(log, index)
+		return body, err
+	})
 }

@@ -50,6 +50,7 @@ func (p *pile) sum() uint32 {
 var errPile = errors.New("not a pile")
 
 var pileCodec = fsm.Codec[pile]{
+	Parts: []string{"blobs"},
 	Append: func(b []byte, p *pile) ([]byte, error) {
 		for _, i := range slices.Sorted(maps.Keys(p.blobs)) {
 			b = binary.BigEndian.AppendUint64(b, i)

@@ -138,7 +138,7 @@ func (n *Node) enter(groupID, since uint64, first *pb.Snapshot) error {
 		return err
 	}
 	if first != nil {
-		n.keeper.put(&Effects{Snapshot: first}, nil)
+		n.keeper.put(&Effects{Snapshot: first}, installed{})
 	}
 	n.logger.Info("raft: this node is a member of the group", slog.String("node", r.Name), slog.String("id", groupText(r.ID)), slog.String("group", groupText(groupID)))
 	n.settle()

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	pb "go.etcd.io/raft/v3/raftpb"
-
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
@@ -31,6 +29,9 @@ type StateMachine interface {
 	// Prepare reads what a write of Snapshot has written, and returns what makes the state
 	// so. It changes nothing, and may be called while other methods are.
 	Prepare(r io.Reader) (install func(), err error)
+	// Checkpoint says where a snapshot that was written or installed can be read again, up
+	// to which index it holds the log, and how many bytes it has.
+	Checkpoint(index uint64, size int64, open func() (io.ReadCloser, error))
 }
 
 // NodeConfig is what a Node is made of. Disk, Machine and Transport are the
@@ -310,7 +311,7 @@ func (n *Node) work() error {
 		if e.Sync {
 			n.sendHeld() // it would wait for the disk
 		}
-		var state func()
+		var state installed
 		if e.Snapshot != nil {
 			var err error
 			if state, err = n.install(e.Snapshot); err != nil {
@@ -346,17 +347,19 @@ func (n *Node) takeSnapshot() {
 	}
 }
 
-// snapshotTaken is told by the keeper of a snapshot at an index. A state that cannot be
-// written is no reason to end: it can be used, and all others would end, too.
-func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, body wal.SnapshotWriter, err error) {
+// snapshotTaken is told by the keeper, or the courier, of a snapshot. A state that cannot
+// be written is no reason to end: it can be used, and all others would end, too.
+func (n *Node) snapshotTaken(t *taking) {
 	closed := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(c *Core) {
 			n.taking = false
+			at, err := t.index(), t.err
 			if err == nil && at > c.SnapshotIndex() { // else the leader's is newer
-				if err = body.Commit(s); err != nil {
+				if err = t.body.Commit(t.head); err != nil {
 					c.err = err // the log may be half written
 				} else {
-					c.Compact(s)
+					c.Compact(t.head)
+					n.keeper.taken(t.log, at, t.size)
 				}
 			} else if err != nil {
 				c.SnapshotFailed(at)
@@ -365,7 +368,7 @@ func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, body wal.SnapshotWriter,
 			if n.snapshotError = ""; err != nil {
 				n.snapshotError = err.Error()
 			}
-			abort(body)
+			t.abort()
 			takers := n.takers
 			n.takers = nil
 			for _, tell := range takers {
@@ -374,14 +377,7 @@ func (n *Node) snapshotTaken(at uint64, s *pb.Snapshot, body wal.SnapshotWriter,
 		})
 	})
 	if closed != nil {
-		abort(body)
-	}
-}
-
-// abort forgets a snapshot, unless it was committed.
-func abort(body wal.SnapshotWriter) {
-	if body != nil {
-		_ = body.Abort() // the next start removes the file
+		t.abort()
 	}
 }
 

@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"bytes"
 	"errors"
 	"hash/fnv"
 	"io"
@@ -497,7 +498,14 @@ func (m *watched) Description() (text string) {
 
 func (m *watched) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
 	m.n.w.count("snapshot")
-	return m.Replicated.Snapshot()
+	write, frozen, err = m.Replicated.Snapshot()
+	if err != nil || m.n.w.tell != nil || m.n.w.rng.IntN(2) == 0 {
+		return write, frozen, err
+	}
+	m.n.w.count("frozen state")
+	var b bytes.Buffer
+	err = write(&b)
+	return func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }, true, err
 }
 
 func (m *watched) Prepare(r io.Reader) (install func(), err error) {

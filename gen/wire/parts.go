@@ -1,0 +1,27 @@
+package wire
+
+// Parts are the fields of a root that may be written some entries at a time: its Consume
+// adds what it reads to their entries. "" alone is the root itself.
+func (s *Schema) Parts(root string) (names []string) {
+	for _, r := range s.Roots {
+		if r.Name == root && r.Message >= 0 {
+			return s.Messages[r.Message].parts()
+		}
+	}
+	return nil
+}
+
+func (m *Message) parts() (names []string) {
+	if m.Form != Struct && m.Form != Value || m.Charged { // room is charged for a value as a whole
+		return nil
+	}
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		switch {
+		case f.Label == Map && (f.Key.Kind == Int || f.Key.Kind == Uint || f.Key.Kind == String),
+			f.Label == Repeated && !f.Elem.Packed():
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}

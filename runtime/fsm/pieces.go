@@ -1,0 +1,106 @@
+package fsm
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+const (
+	pieceBytes   = 1 << 20 // that a piece is to have: few calls of the codec, and little memory beside the state
+	pieceFirst   = 64      // entries of the first piece of a map or list, when it is not known how many bytes they take
+	pieceEntries = 1 << 16 // of a piece, at most
+)
+
+// pieces writes a value piece by piece: each consists of some entries of one of its Parts,
+// and the first of everything else. Equal values make equal pieces. A piece is valid until
+// emit returns.
+func (c Codec[T]) pieces(v *T, emit func([]byte) error) (err error) {
+	defer recovered(&err)
+	p := piecer[T]{codec: c, emit: emit}
+	whole := reflect.ValueOf(v).Elem()
+	if slices.Equal(c.Parts, []string{""}) {
+		p.entries(whole, func(part *T) reflect.Value { return reflect.ValueOf(part).Elem() })
+		return p.err
+	}
+	rest := *v // without what is written in pieces
+	for _, name := range c.Parts {
+		fieldOf(&rest, name).SetZero()
+	}
+	p.piece(&rest)
+	for _, name := range c.Parts {
+		p.entries(fieldOf(v, name), func(part *T) reflect.Value { return fieldOf(part, name) })
+	}
+	return p.err
+}
+
+// fieldOf is a field of a struct, exported or not, that can be set.
+func fieldOf[T any](v *T, name string) reflect.Value {
+	f := reflect.ValueOf(v).Elem().FieldByName(name)
+	if f.CanSet() {
+		return f
+	}
+	return reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+}
+
+// piecer writes pieces of a value.
+type piecer[T any] struct {
+	codec Codec[T]
+	emit  func([]byte) error
+	b     []byte
+	err   error
+}
+
+// piece writes a piece, and returns how many bytes it has.
+func (p *piecer[T]) piece(part *T) int {
+	if p.err != nil {
+		return 0
+	}
+	if cap(p.b) > 4*pieceBytes {
+		p.b = nil
+	}
+	if p.b, p.err = p.codec.append(p.b[:0], part); p.err == nil && len(p.b) > 0 {
+		p.err = p.emit(p.b)
+	}
+	return len(p.b)
+}
+
+// entries writes a map or a list in pieces; in is where it is in a value.
+func (p *piecer[T]) entries(all reflect.Value, in func(*T) reflect.Value) {
+	var keys []reflect.Value
+	if all.Kind() == reflect.Map {
+		keys = all.MapKeys()
+		slices.SortFunc(keys, compareKeys)
+	}
+	for begin, n := 0, pieceFirst; begin < all.Len() && p.err == nil; {
+		part := new(T)
+		n = min(n, all.Len()-begin)
+		if all.Kind() == reflect.Map {
+			m := reflect.MakeMapWithSize(all.Type(), n)
+			for _, k := range keys[begin : begin+n] {
+				m.SetMapIndex(k, all.MapIndex(k))
+			}
+			in(part).Set(m)
+		} else {
+			in(part).Set(all.Slice(begin, begin+n))
+		}
+		size := p.piece(part)
+		begin += n
+		n = min(max(1, n*pieceBytes/max(size, 1)), 4*n, pieceEntries)
+	}
+}
+
+// compareKeys orders keys of a map, of one type.
+func compareKeys(a, b reflect.Value) int {
+	switch {
+	case a.Kind() == reflect.String:
+		return cmp.Compare(a.String(), b.String())
+	case a.CanInt():
+		return cmp.Compare(a.Int(), b.Int())
+	case a.CanUint():
+		return cmp.Compare(a.Uint(), b.Uint())
+	}
+	panic(fmt.Sprintf("keys of type %v have no order", a.Type())) // which is an error of the codec
+}
