@@ -14,6 +14,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -447,6 +448,9 @@ func (c *courier) decode(a *arrival) {
 	if err != nil {
 		a.decoding = false
 		a.refuse(err)
+		if errors.Is(err, fsm.ErrIncompatible) { // another program is to be started, and to get it
+			c.node.fail(err)
+		}
 		c.node.logger.Error("raft: a snapshot of the leader is refused", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
 	}
 }

@@ -50,14 +50,21 @@ func (n *Node) Backup(ctx context.Context, w io.Writer) error {
 	failed := errors.New("raft: there is no snapshot")
 	if err := n.do(ctx, func(c *Core) {
 		stored := wal.Stored{Snapshot: c.memory.snapshot, BodySize: -1, State: &pb.HardState{Term: new(c.term)}}
-		i, failed = newImage(n.record.identity(), &stored)
+		if i, failed = newImage(n.record.identity(), &stored); failed != nil {
+			return
+		}
+		body, size, err := openBody(n.log, c.SnapshotIndex()) // it stays, when a newer one takes its place
+		if failed = err; err == nil {
+			i.bytes, i.body = uint64(size), true
+			i.state = func() (io.ReadCloser, error) { return body, nil }
+		}
 	}); err != nil {
 		return err
 	}
 	if failed != nil {
 		return failed
 	}
-	_, err := i.WriteTo(w)
+	_, err := i.WriteTo(w) // reads the state once, and closes it
 	return err
 }
 
