@@ -4,7 +4,7 @@ package fsm
 type Entry struct {
 	Index    uint64 // of the log's entry; in memory the update's own number
 	Position int    // of the update in the entry, from 0
-	Time     int64  // the proposer's wall clock in Unix nanoseconds; never less than that of the update before
+	Time     int64  // the proposer's wall clock in Unix nanoseconds, or the median of the members' where that is far from it; never less than that of the update before
 }
 
 // Proposal asks a machine to apply and commit an update, and for its [Outcome].

@@ -28,7 +28,7 @@ func said(r *replicated, node uint64, description string) (refused, err error) {
 // that goes back before is no problem, and one that goes back later ends.
 func TestUpgrade(t *testing.T) {
 	older, newer := described(olderTypes, fsm.Options{}).Description(), described(newerTypes, fsm.Options{}).Description()
-	with := []byte{1<<3 | 0, 2, 2<<3 | 2, 1, 'x'}
+	with := []byte{1 << 3, 2, 2<<3 | 2, 1, 'x'}
 	for _, restart := range []bool{false, true} {
 		r, old := described(newerTypes, fsm.Options{}), described(olderTypes, fsm.Options{})
 		both := func(node uint64, description string) (oldEnds error) {

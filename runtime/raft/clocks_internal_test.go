@@ -1,8 +1,15 @@
 package raft
 
 import (
+	"bytes"
+	"math"
+	"strings"
 	"testing"
 	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestOneClockIsWrong: the time is that of the others.
@@ -53,4 +60,74 @@ func TestClocksGoOn(t *testing.T) {
 	if got, _ := c.now(ahead, time.Second+clockAgeMax+1, group); got != ahead || len(c.heard) > 0 {
 		t.Errorf("what was heard long ago still counts: %v", time.Duration(got-noon))
 	}
+}
+
+// TestClocksInMessages are read, and left out of what the engine gets; anything else in
+// their place is no clock.
+func TestClocksInMessages(t *testing.T) {
+	m := &pb.Message{Type: pb.MsgHeartbeat.Enum(), Term: new(uint64(7))}
+	plain, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := func(number protowire.Number, form protowire.Type, b ...byte) []byte {
+		return append(protowire.AppendTag(nil, number, form), b...)
+	}
+	for _, c := range []struct {
+		what string
+		tail []byte
+		want int64
+	}{
+		{"a clock", appendClock(nil, 1_700_000_000_000_000_000), 1_700_000_000_000_000_000},
+		{"none", appendClock(nil, 0), 0},
+		{"one before 1970", appendClock(nil, -5), 0},
+		{"two", append(appendClock(nil, 4), appendClock(nil, 5)...), 5},
+		{"another field", field(clockField+1, protowire.VarintType, 5), 0},
+		{"bytes", field(clockField, protowire.BytesType, 1, 5), 0},
+		{"behind another field", append(field(clockField+1, protowire.BytesType, 1, 5), appendClock(nil, 5)...), 5},
+	} {
+		got := new(pb.Message)
+		if err := proto.Unmarshal(append(bytes.Clone(plain), c.tail...), got); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		if wall := takeClock(got); wall != c.want || !proto.Equal(got, m) {
+			t.Errorf("%s: %d, want %d, and %v", c.what, wall, c.want, got)
+		}
+	}
+	var c clocks
+	c.hear(1, math.MaxInt64, 0)
+	c.hear(2, -1, 0)
+	if len(c.heard) != 0 {
+		t.Errorf("nonsense is heard: %v", c.heard)
+	}
+}
+
+// TestAWrongClockIsTold once, and again after some time, and when it is right again.
+func TestAWrongClockIsTold(t *testing.T) {
+	const noon = int64(1_700_000_000_000_000_000)
+	wall, uptime := noon, time.Duration(0)
+	var told []string
+	c := &Core{id: 1, members: members{1: {}, 2: {}, 3: {}}}
+	c.config.Now, c.config.Uptime = func() int64 { return wall }, func() time.Duration { return uptime }
+	c.config.Log = func(_ LogLevel, text string) { told = append(told, text) }
+	watch := func(want int, says string) {
+		t.Helper()
+		for range 3 {
+			c.Clock(2, noon+int64(uptime))
+			c.Clock(3, noon+int64(uptime))
+			c.watchClock()
+		}
+		if len(told) != want || want > 0 && !strings.Contains(told[want-1], says) {
+			t.Errorf("told %q, want %d and at last %q", told, want, says)
+		}
+	}
+	watch(0, "")
+	wall = noon + int64(time.Hour)
+	watch(1, "differs by 1h0m0s")
+	uptime = clockWarnEvery - 1
+	watch(1, "differs")
+	uptime = clockWarnEvery
+	watch(2, "differs by 50m0s")
+	wall = noon + int64(uptime)
+	watch(3, "agrees")
 }

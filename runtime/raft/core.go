@@ -94,6 +94,7 @@ type Core struct {
 	proposals    sync.Mutex // guards pending and foreign, which Results uses, too, and notes
 	pending      pending
 	notes        notes
+	clocks       clocks
 	toLeader     []Message // notes of a follower that passes no updates on
 	foreign      foreign
 	reads        reads
@@ -246,6 +247,7 @@ func (c *Core) Tick() (err error) {
 	c.node.Tick()
 	_, leads := c.Leads()
 	maps.DeleteFunc(c.snapshots, func(_ uint64, s sending) bool { return !leads || s.until > 0 && s.until <= c.tick })
+	c.watchClock()
 	if c.removed && c.tick-c.removedTick >= int64(removedTimeouts*c.config.ElectionTicks) {
 		c.err = ErrRemoved
 	}

@@ -37,6 +37,7 @@ type incoming struct {
 	name string // of the node, as the transport knows it
 	*pb.Message
 	unparsed     []byte
+	wall         int64 // the sender's clock; 0: it does not say
 	introduction *introduction
 	notice       notice
 	part         *part // of a snapshot, whose message is Message
@@ -120,6 +121,7 @@ func (m *incoming) parse(own uint64) error {
 	if err := proto.Unmarshal(b, m.Message); err != nil {
 		return err
 	}
+	m.wall = takeClock(m.Message)
 	if m.GetType() == pb.MsgSnap {
 		return fmt.Errorf("%w: a snapshot that does not come in parts", ErrMessage)
 	}

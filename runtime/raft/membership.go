@@ -342,6 +342,9 @@ func (n *Node) admit(m *incoming) bool {
 	if m.name == member.Name && n.peers[member.Was] {
 		n.learnPeers(n.core.members.list()) // without the name that it had
 	}
+	if known {
+		n.core.Clock(m.id, m.wall)
+	}
 	return true
 }
 

@@ -86,7 +86,7 @@ func (c *Core) proposeNotes() {
 	if n.Notes == (fsm.Notes{}) || n.term == c.term && c.tick-n.tick < patience {
 		return
 	}
-	c.batch.Reset(c.config.Now())
+	c.batch.Reset(c.now())
 	if n.Mark && leads {
 		c.batch.Mark()
 	}

@@ -53,6 +53,7 @@ func (n *Node) send(list []Message) {
 	if len(list) == 0 || n.config.Transport == nil {
 		return
 	}
+	wall := n.core.config.Now()
 	for _, m := range list {
 		if m.GetType() == pb.MsgSnap {
 			n.ship(m)
@@ -66,7 +67,7 @@ func (n *Node) send(list []Message) {
 		if len(n.outgoing[m.To]) == 0 {
 			n.order = append(n.order, m.To)
 		}
-		message := transport.Message{Group: n.config.Group, Payload: payload, Class: classOf(m.GetType())}
+		message := transport.Message{Group: n.config.Group, Payload: appendClock(payload, wall), Class: classOf(m.GetType())}
 		n.outgoing[m.To] = append(n.outgoing[m.To], message)
 		if o := n.core.members[m.To]; o.Was != "" && message.Class == transport.Urgent {
 			n.tryName(o, message)

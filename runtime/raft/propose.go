@@ -256,14 +256,14 @@ func (c *Core) proposeCommands() {
 	}
 	c.proposeNotes()
 	for c.limited = false; !c.passedEnough(); {
-		upTo := c.pending.batch(&c.batch, c.config.Now())
+		upTo := c.pending.batch(&c.batch, c.now())
 		if upTo == 0 || c.proposeBatch() != nil {
 			break
 		}
 		c.pending.proposed(upTo, c.term, c.tick)
 	}
 	for len(c.foreign.keys) > 0 && !c.notes.Describe && !c.passedEnough() {
-		n := c.foreign.batch(&c.batch, c.config.Now(), c.pending.check)
+		n := c.foreign.batch(&c.batch, c.now(), c.pending.check)
 		if c.batch.Len() > 0 && c.proposeBatch() != nil {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/cryptotest"
 
+	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -32,9 +33,10 @@ type world struct {
 	nodes    []*node
 	clients  []*client
 	history  history
-	quiet    bool // no more faults
-	asking   bool // clients go on all the same
-	sessions int  // that a state machine remembers
+	quiet    bool                       // no more faults
+	asking   bool                       // clients go on all the same
+	timed    func(n *node, e fsm.Entry) // is told of updates that a node applies; nil: nobody is
+	sessions int                        // that a state machine remembers
 	trace    uint64
 	counts   map[string]int
 	failure  error

@@ -52,7 +52,7 @@ type node struct {
 	busy     int64   // until when its keeper does nothing
 	restart  int64
 	starts   uint64
-	skew     int64  // of its wall clock
+	skew     int64  // of its wall clock, in ns
 	wrong    uint64 // index from which on its updates do something else; 0: never
 	differs  uint64 // index of the first that did
 }
@@ -156,7 +156,7 @@ func (n *node) start() {
 			Name: n.name, Peers: n.peers, Join: n.joins, Forward: forward, PendingMax: 64,
 			SnapshotEvery: every, Trailing: trailing,
 			Nonce:  raft.MemberID(n.name) ^ n.starts<<32 | 1,
-			Now:    func() int64 { return n.w.now + n.skew },
+			Now:    func() int64 { return simTime(n.w.now) + n.skew },
 			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
 		},
 		Prefer: n.w.prefer, Topology: simID.Topology, GroupName: simID.Group, Disk: &simDisk{n.disk, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
@@ -184,13 +184,20 @@ func (n *node) start() {
 	n.raft.Begin()
 }
 
+// simTime is a time of the simulation, of which all clocks show so many nanoseconds at
+// its beginning.
+func simTime(ms int64) int64 { return 1_700_000_000_000_000_000 + ms*int64(time.Millisecond) }
+
 // definition is what the node's state machine is made of.
 func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 	d := listsDefinition
-	if n.wrong != 0 {
+	if n.wrong != 0 || n.w.timed != nil {
 		d.UpdateAt = func(a *appendTo, l *lists, e fsm.Entry) (struct{}, error) {
+			if n.w.timed != nil {
+				n.w.timed(n, e)
+			}
 			err := a.Update(l)
-			if err == nil && e.Index >= n.wrong {
+			if err == nil && n.wrong != 0 && e.Index >= n.wrong {
 				l.items[0] = append(l.items[0], 1<<60)
 				if n.differs == 0 {
 					n.differs = e.Index
