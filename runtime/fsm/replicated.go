@@ -194,6 +194,7 @@ func (r *Replicated[S, U, R]) note(c *command, a *Applied) error {
 	if r.version < openersVersion {
 		return fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
 	}
+	r.sums.notes++
 	switch c.kind {
 	case commandDescribe:
 		return r.describe(c.node, string(c.name), a)

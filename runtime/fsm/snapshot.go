@@ -195,6 +195,11 @@ func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
 		return nil, fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
+	for i := range said.list {
+		if said.list[i].text == r.description {
+			said.list[i].text = r.description
+		}
+	}
 	return &prepared[S, U, R]{m, known, index, now, recorded, said, sums, start}, nil
 }
 

@@ -33,9 +33,10 @@ type sums struct {
 	agreed uint64 // newest mark whose sum more than half of the voters have said
 	votes  []vote // for the newest mark, by who was first
 
-	marking bool // the entry that is being applied has a mark
-	bytes   int  // of entries since the newest mark
-	size    int  // of the state there
+	marking bool   // the entry that is being applied has a mark
+	notes   uint64 // in entries since the newest mark, which must not lead to the next one by themselves
+	bytes   int    // of entries since the newest mark
+	size    int    // of the state there
 	voters  []uint64
 	off     bool
 }
@@ -52,9 +53,9 @@ type Notes struct {
 	Allowed  *Allowed // what updates may have; nil: all
 }
 
-// Notes returns those of a node. Between two marks are at least every entries, and as
-// many bytes as the state has; 0 stands for 10,000 entries, and no marks while the state
-// has more than 256 MiB.
+// Notes returns those of a node. Between two marks are at least every entries, without
+// those of notes, and as many bytes as the state has. 0 stands for 10,000 entries, and no
+// marks while the state has more than 256 MiB.
 func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
 	s := &r.sums
 	_, member := slices.BinarySearch(r.announced.members, node)
@@ -67,7 +68,8 @@ func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
 	if every == 0 && size <= summedMax {
 		every = marksEvery
 	}
-	n.Mark = every != 0 && r.index-s.at >= max(every, marksClosed) && s.bytes >= size
+	entries := r.index - s.at
+	n.Mark = every != 0 && entries-min(entries, s.notes) >= max(every, marksClosed) && s.bytes >= size
 	if s.known && s.agreed < s.at && !s.voted(node) {
 		n.At, n.Sum = s.at, s.sum
 	}
@@ -82,7 +84,7 @@ func (s *sums) voted(node uint64) bool {
 func (r *Replicated[S, U, R]) mark() {
 	s := &r.sums
 	s.marking = false
-	s.at, s.known, s.bytes, s.votes = r.index, false, 0, s.votes[:0]
+	s.at, s.known, s.bytes, s.notes, s.votes = r.index, false, 0, 0, s.votes[:0]
 	if s.off {
 		return
 	}

@@ -98,6 +98,9 @@ func (r *Replicated[S, U, R]) describe(node uint64, description string, a *Appli
 		a.Err = err
 		return nil
 	}
+	if description == r.description {
+		description = r.description // one text, which Notes compares behind each entry
+	}
 	if _, member := slices.BinarySearch(t.members, node); member {
 		t.say(node, description)
 	}

@@ -73,6 +73,9 @@ func (c *Core) allowed(update []byte) error {
 			names = append(names, c.members[id].Name)
 		}
 	}
+	if len(names) == 0 { // this one alone: what it has said of itself is not applied yet
+		return err
+	}
 	slices.Sort(names)
 	return fmt.Errorf("%w. Start the newer program on %s", err, strings.Join(names, ", "))
 }
