@@ -5,12 +5,16 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
+	pb "go.etcd.io/raft/v3/raftpb"
 )
 
 // instances are sixteen groups on three nodes, in virtual time.
@@ -19,14 +23,16 @@ type instances struct {
 	links map[string]transport.Transport
 	disks map[string]*memoryDisk
 	nodes map[string][]*machine // by name; nil: is stopped
+	apart time.Duration         // between the starts of two groups of a node
+	saves atomic.Int64
 }
 
 const instancesNumber = 16
 
 var instancePeers = map[string]string{"n1": "a", "n2": "b", "n3": "c"}
 
-func startInstances(t *testing.T) *instances {
-	in := &instances{T: t, links: map[string]transport.Transport{}, disks: map[string]*memoryDisk{}, nodes: map[string][]*machine{}}
+func startInstances(t *testing.T, apart time.Duration) *instances {
+	in := &instances{T: t, links: map[string]transport.Transport{}, disks: map[string]*memoryDisk{}, nodes: map[string][]*machine{}, apart: apart}
 	network := transport.NewMemory(transport.MemoryOptions{})
 	for _, name := range slices.Sorted(maps.Keys(instancePeers)) {
 		link, err := network.Join(name)
@@ -34,7 +40,7 @@ func startInstances(t *testing.T) *instances {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = link.Close() })
-		in.links[name] = link
+		in.links[name] = &timedLink{Transport: link, at: map[time.Time]bool{}}
 		in.start(name)
 	}
 	return in
@@ -46,6 +52,7 @@ func (in *instances) start(node string) {
 		where := fmt.Sprint(node, "/", i)
 		if in.disks[where] == nil {
 			in.disks[where] = newMemoryDisk(uint64(len(in.disks)))
+			in.disks[where].wrap = func(l wal.Log) wal.Log { return countingLog{l, &in.saves} }
 		}
 		c := raft.Config{
 			Topology: "test", Group: "lists", Instance: i, Instances: instancesNumber, Node: node, Peers: instancePeers,
@@ -60,6 +67,7 @@ func (in *instances) start(node string) {
 		}
 		in.Cleanup(func() { _ = m.Close() })
 		in.nodes[node] = append(in.nodes[node], m)
+		time.Sleep(in.apart)
 	}
 }
 
@@ -103,7 +111,7 @@ func (in *instances) settle(timeouts int) map[string]int {
 // with it.
 func TestLeadersSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in := startInstances(t)
+		in := startInstances(t, 0)
 		want := map[string]int{"n1": 6, "n2": 5, "n3": 5} // the i-th instance prefers the i-th node
 		if led := in.settle(10); !maps.Equal(led, want) {
 			t.Errorf("at first %v", led)
@@ -117,6 +125,71 @@ func TestLeadersSpread(t *testing.T) {
 			if led := in.settle(20); !maps.Equal(led, want) {
 				t.Errorf("with n2 %v", led)
 			}
+		}
+	})
+}
+
+// timedLink notes when messages are sent.
+type timedLink struct {
+	transport.Transport
+	mu sync.Mutex
+	at map[time.Time]bool
+	n  int
+}
+
+func (l *timedLink) Send(to string, messages ...transport.Message) {
+	l.mu.Lock()
+	l.at[time.Now()], l.n = true, l.n+len(messages)
+	l.mu.Unlock()
+	l.Transport.Send(to, messages...)
+}
+
+// reset returns how many messages were sent since the last call, and at how many times.
+func (l *timedLink) reset() (messages, times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	messages, times = l.n, len(l.at)
+	l.n = 0
+	clear(l.at)
+	return messages, times
+}
+
+// countingLog counts what is saved.
+type countingLog struct {
+	wal.Log
+	saves *atomic.Int64
+}
+
+func (l countingLog) Save(s *pb.HardState, entries []*pb.Entry, sync bool) error {
+	l.saves.Add(1)
+	return l.Log.Save(s, entries, sync)
+}
+
+// TestIdleGroups: groups that nobody uses send heartbeats and answers to them alone, all of
+// a node at the same times, so that these share frames, and write nothing.
+func TestIdleGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := startInstances(t, 7*time.Millisecond) // so that they begin at different times of a heartbeat
+		in.settle(10)
+		time.Sleep(time.Second) // what was proposed is committed everywhere
+		saves := in.saves.Load()
+		for _, l := range in.links {
+			l.(*timedLink).reset()
+		}
+		const heartbeats = 100
+		time.Sleep(heartbeats * 100 * time.Millisecond) // of the default configuration
+		messages := 0
+		for name, l := range in.links {
+			n, times := l.(*timedLink).reset()
+			if messages += n; times > 3*(heartbeats+1) { // its own heartbeats, and those of two others
+				t.Errorf("%s sends at %d times", name, times)
+			}
+		}
+		if most := 2 * 2 * instancesNumber * (heartbeats + 1); messages > most || messages < most/2 {
+			t.Errorf("there are %d messages, want up to %d", messages, most)
+		}
+		if n := in.saves.Load() - saves; n > 0 || saves == 0 {
+			t.Errorf("it is written %d times, after %d", n, saves)
 		}
 	})
 }
