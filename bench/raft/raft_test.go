@@ -40,7 +40,7 @@ func BenchmarkPropose(b *testing.B) {
 
 // TestSubjectsApplyAll: whatever is measured has applied what was proposed.
 func TestSubjectsApplyAll(t *testing.T) {
-	for _, s := range Subjects() {
+	for _, s := range append(Subjects(), Several(1, 3)...) {
 		t.Run(s.Name, func(t *testing.T) {
 			const callers, n = 7, 100
 			g, err := s.Open(t.TempDir(), Load{callers, CommandBytes})
@@ -126,5 +126,13 @@ func TestFiguresOfOne(t *testing.T) {
 		if _, err := Restart(dir, entries); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestIdleIsMeasured: idle groups are opened, and what they take is above nothing.
+func TestIdleIsMeasured(t *testing.T) {
+	r, err := Idle(2, Effort{Run: 10 * time.Millisecond, Dir: t.TempDir()})
+	if err != nil || r.Groups != 2 || r.Goroutines < 6 || r.Heap <= 0 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

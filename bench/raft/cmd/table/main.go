@@ -29,7 +29,7 @@ func run() error {
 	rounds := flag.Int("rounds", 7, "how often subjects take turns")
 	duration := flag.Duration("run", 400*time.Millisecond, "of one subject in one round")
 	dir := flag.String("dir", "", "a folder on the disk to measure; default: that of temporary files")
-	only := flag.String("only", "", "a regular expression: propose, sizes, local, election, restart")
+	only := flag.String("only", "", "a regular expression: propose, sizes, groups, local, election, restart")
 	wanted := flag.String("subjects", "", "a regular expression")
 	callers := flag.String("callers", "1,64,1024", "numbers of proposers")
 	bytes := flag.String("bytes", "64,1024,4096,65536,262144,1048576", "sizes of updates, at least 8")
@@ -65,6 +65,7 @@ func run() error {
 	}{
 		{"propose", func() error { return t.proposals(numbers) }},
 		{"sizes", func() error { return t.sizes(sizes, numbers) }},
+		{"groups", t.groups},
 		{"local", t.local},
 		{"election", t.election},
 		{"restart", t.restart},
