@@ -175,7 +175,9 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 func TestFoundingOverALog(t *testing.T) {
 	dir := t.TempDir()
 	m := open(t, raft.Config{Dir: filepath.Join(dir, "log")})
-	items(t, m)
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil { // behind it the node writes nothing
+		t.Fatal(err)
+	}
 	if _, err := raft.OpenImage(filepath.Join(dir, "log")); !errors.Is(err, wal.ErrInUse) {
 		t.Errorf("the log of a node that runs: %v", err)
 	}
