@@ -125,12 +125,14 @@ func Describe(b []byte) string {
 	switch e.kind {
 	case kindPart:
 		p, _ := readPart(payload)
-		return fmt.Sprintf("Snap term %d, snapshot %d, bytes %d..%d of %d",
-			p.message.GetTerm(), p.message.GetSnapshot().GetMetadata().GetIndex(), p.offset, p.offset+uint64(len(p.data)), p.size)
+		what := "all of"
+		if uint64(len(p.data)) < p.size {
+			what = fmt.Sprintf("bytes %d..%d of %d of", p.offset, p.offset+uint64(len(p.data)), p.size)
+		}
+		return fmt.Sprintf("Snap term %d, %s snapshot %d", p.message.GetTerm(), what, p.message.GetSnapshot().GetMetadata().GetIndex())
 	case kindReceipt:
 		r, _ := readReceipt(payload)
-		state := []string{"", ", complete", ", unknown", ", refused: " + r.refused}[r.state]
-		return fmt.Sprintf("SnapReceipt, %d bytes%s", r.came, state)
+		return "SnapReceipt" + []string{"", ", complete", ", unknown", ", refused: " + r.refused}[r.state]
 	}
 	if e.kind == kindNotice {
 		n, _ := readNotice(payload)
