@@ -92,12 +92,17 @@ func checkName(name string, r *Record, s *wal.Stored) error {
 	for _, e := range s.Entries {
 		list = append(list, changedBy(e)...)
 	}
+	now := r.Name
 	for _, m := range list {
-		if m.ID == r.ID && (m.Name == name || m.Was == name) {
+		if m.ID != r.ID {
+			continue
+		}
+		if m.Name == name || m.Was == name {
 			return nil
 		}
+		now = m.Name
 	}
-	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; %s says which node this is", r.Name, name, VariableNode))
+	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; %s says which node this is", now, name, VariableNode))
 }
 
 // checkPeers checks what a node is configured with.

@@ -436,7 +436,7 @@ func (n *node) look() {
 		return
 	}
 	for _, m := range n.core.Status().Members {
-		if m.ID == n.id && m.Was == n.name && n.loop.until == 0 { // it is saved
+		if m.ID == n.id && m.Name != n.name && n.loop.until == 0 { // it is saved; it may have had others in between
 			n.renamed = m.Name
 		}
 	}
