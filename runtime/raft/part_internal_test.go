@@ -117,3 +117,21 @@ func TestATransferIsResumed(t *testing.T) {
 		}
 	}
 }
+
+// TestAReceiverThatHasLess than it had said was started again. So it is where its answers
+// say so after parts were sent again; before that, an answer came late.
+func TestAReceiverThatHasLess(t *testing.T) {
+	s := &shipment{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
+	if err := errors.Join(s.parts(func(*part) {}), s.receipt(&receipt{transfer: 1, came: 50}, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.receipt(&receipt{transfer: 1, came: 10}, 5); err != nil || s.moved != 3 || s.came != 50 {
+		t.Errorf("a late answer: %v, moved at %d, %d bytes came", err, s.moved, s.came)
+	}
+	if err := s.late(13, 10); err != nil || s.tries != 1 {
+		t.Fatal(err, s.tries)
+	}
+	if err := s.receipt(&receipt{transfer: 1, came: 10}, 14); !errors.Is(err, errUnknown) {
+		t.Errorf("the transfer does not begin again: %v", err)
+	}
+}

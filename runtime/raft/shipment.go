@@ -72,8 +72,11 @@ func (s *shipment) receipt(r *receipt, tick int64) error {
 	case r.state == receiptUnknown:
 		return nil // the first part is lost, or comes late
 	}
-	if r.came == s.came && r.came < s.size && r.state == receiptOpen {
-		return nil // behind a gap, or an earlier one again
+	switch behind := r.came < s.came && r.state == receiptOpen; {
+	case behind && s.tries > 0: // it was started again, and has begun again with a part that came late
+		return errUnknown
+	case behind, r.came == s.came && r.came < s.size && r.state == receiptOpen:
+		return nil // an earlier one again, or behind a gap
 	}
 	s.moved, s.tries = tick, 0
 	s.complete = s.complete || r.state == receiptComplete

@@ -217,7 +217,7 @@ func simulate(t *testing.T, seed uint64) (w *world, err error) {
 func (w *world) settled() bool {
 	leader := false
 	for _, n := range w.nodes {
-		if !n.member || n.lost {
+		if !n.member || n.lost && !w.isMember(n) {
 			continue
 		}
 		if n.raft == nil {
