@@ -3,6 +3,7 @@ package raft_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"iter"
@@ -430,13 +431,19 @@ func (n *node) stop(err error) {
 	}
 }
 
+// renames is which of all changes of names has made a name; 0: none.
+func renames(name string) (n int) {
+	_, _ = fmt.Sscanf(name, "m%d", &n) // others are the names that nodes begin with
+	return n
+}
+
 // look holds the node's view against the others': one leader a term.
 func (n *node) look() {
 	if n.core == nil {
 		return
 	}
 	for _, m := range n.core.Status().Members {
-		if m.ID == n.id && m.Name != n.name && n.loop.until == 0 { // it is saved; it may have had others in between
+		if m.ID == n.id && renames(m.Name) > renames(n.name) && n.loop.until == 0 { // it is saved; it may have had others in between
 			n.renamed = m.Name
 		}
 	}
