@@ -102,6 +102,29 @@ func (c *Core) Removed() {
 	}
 }
 
+// needsRemoved are the messages of nodes that count this one as a member still. They need
+// its vote as long as they have not heard that the change is committed.
+var needsRemoved = map[pb.MessageType]bool{
+	pb.MsgPreVote: true, pb.MsgVote: true, pb.MsgApp: true, pb.MsgHeartbeat: true, pb.MsgSnap: true,
+}
+
+// isNeeded reports whether a node that was removed leads members of which less than a
+// majority have heard of that, as far as it knows. Without a majority it does not lead for
+// longer than an election timeout.
+func (c *Core) isNeeded() bool {
+	if _, leads := c.Leads(); !leads {
+		return false
+	}
+	progress, have := c.node.Status().Progress, 0
+	voters := c.conf.GetVoters()
+	for _, id := range voters {
+		if progress[id].Match >= c.memory.changed && c.hears(id, 1) {
+			have++
+		}
+	}
+	return have <= len(voters)/2
+}
+
 // changedBy are the members that an entry of the log changes.
 func changedBy(e *pb.Entry) []Member {
 	var change pb.ConfChangeV2

@@ -248,6 +248,9 @@ func (c *Core) Tick() (err error) {
 	_, leads := c.Leads()
 	maps.DeleteFunc(c.snapshots, func(_ uint64, s sending) bool { return !leads || s.until > 0 && s.until <= c.tick })
 	c.watchClock()
+	if c.removed && c.isNeeded() {
+		c.removedTick = c.tick
+	}
 	if c.removed && c.tick-c.removedTick >= int64(removedTimeouts*c.config.ElectionTicks) {
 		c.err = ErrRemoved
 	}
@@ -285,6 +288,9 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 	}
 	if !c.Stranger(from) {
 		c.heard[from] = c.tick
+	}
+	if c.removed && c.Stranger(c.id) && needsRemoved[m.GetType()] {
+		c.removedTick = c.tick
 	}
 	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again
 	return nil
