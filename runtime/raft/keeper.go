@@ -155,17 +155,32 @@ func (k *keeper) awake() {
 	}
 }
 
-// run is the keeper's goroutine.
+// errGoexit ends a node whose keeper's goroutine was ended by the user's code.
+var errGoexit = errors.New("a method of the state or of an update, such as Update or Freeze, ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
+
+// run is the keeper's goroutine. Where the user's code has ended it, the node ends, and
+// another goroutine tells those who wait.
 func (k *keeper) run() {
-	defer close(k.ended)
+	ended := false
+	defer func() {
+		if ended {
+			close(k.ended)
+			return
+		}
+		err := fmt.Errorf("raft: behind entry %d: %w", k.at.index, errGoexit)
+		k.node.fail(err)
+		k.close(err)
+		go k.run()
+	}()
 	for range k.wake {
 		for k.turn() {
 		}
 		k.busy.Store(false)
 		if k.closed() != nil {
-			return
+			break
 		}
 	}
+	ended = true
 }
 
 // close has no other task begin: reads that wait end with err.
@@ -190,8 +205,17 @@ func (k *keeper) turn() bool {
 	list := k.tasks
 	k.tasks = k.spare[:0]
 	k.mu.Unlock()
-	for i := range list {
-		t := &list[i]
+	done := 0
+	defer func() {
+		if done < len(list) { // run is ending, and another goroutine goes on behind the task that has ended it
+			k.mu.Lock()
+			k.tasks = slices.Concat(list[done+1:], k.tasks)
+			k.spare = nil
+			k.mu.Unlock()
+		}
+	}()
+	for ; done < len(list); done++ {
+		t := &list[done]
 		if err := k.closed(); err != nil {
 			if t.read != nil {
 				t.read.Done(fsm.Applied{Err: stopped(err)})
@@ -286,10 +310,7 @@ func (k *keeper) do(t *task) error {
 func (k *keeper) apply(o *Committed) error {
 	if len(o.Data) > 0 {
 		k.results = k.results[:0]
-		k.node.state.Lock()
-		err := k.machine.Apply(o.Index, o.Term, o.Data, k.result)
-		k.node.state.Unlock()
-		if err != nil {
+		if err := k.change(o); err != nil {
 			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
 		}
 		k.bytes.Add(-int64(len(o.Data)))
@@ -314,6 +335,14 @@ func (k *keeper) apply(o *Committed) error {
 	return nil
 }
 
+// change has the state machine apply an entry. Others may read it again even if Update
+// ends the goroutine.
+func (k *keeper) change(o *Committed) error {
+	k.node.state.Lock()
+	defer k.node.state.Unlock()
+	return k.machine.Apply(o.Index, o.Term, o.Data, k.result)
+}
+
 func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
 	k.results = append(k.results, Result{client, sequence, a})
 }
@@ -321,9 +350,7 @@ func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
 // snapshot has a snapshot written of what is applied. A state that is frozen is written by
 // the courier, while entries are applied here. While another is, the state may be read.
 func (k *keeper) snapshot(log wal.Log) {
-	k.node.state.Lock()
-	write, frozen, err := k.machine.Snapshot()
-	k.node.state.Unlock()
+	write, frozen, err := k.freeze()
 	t := &taking{log: log, write: write, err: err, head: &pb.Snapshot{
 		Data:     appendHead(nil, head{members: k.at.members, groupID: k.at.groupID}),
 		Metadata: &pb.SnapshotMetadata{Index: new(k.at.index), Term: new(k.at.term), ConfState: k.at.conf},
@@ -336,6 +363,13 @@ func (k *keeper) snapshot(log wal.Log) {
 	t.do()
 	k.node.state.RUnlock()
 	k.node.snapshotTaken(t)
+}
+
+// freeze has the state machine say what a snapshot is written of.
+func (k *keeper) freeze() (write func(io.Writer) error, frozen bool, err error) {
+	k.node.state.Lock()
+	defer k.node.state.Unlock()
+	return k.machine.Snapshot()
 }
 
 // taking is a snapshot that is being written.

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -21,11 +23,18 @@ const (
 	panicsFirst poison = -3 // when it is written
 	unwritable  poison = -4
 	unsteady    poison = -5 // it is written in other bytes each time
+	goexits     poison = -6 // when it is applied
 )
 
 type total int64
 
-func (p *poison) Update(t *total) error { *t += total(*p); return nil }
+func (p *poison) Update(t *total) error {
+	if *p == goexits {
+		runtime.Goexit()
+	}
+	*t += total(*p)
+	return nil
+}
 
 var poisonDefinition = fsm.Definition[total, poison, struct{}]{
 	Update: fsm.NoResult((*poison).Update), StateCodec: totalCodec, UpdateCodec: poisonCodec,
@@ -141,6 +150,39 @@ func TestPoison(t *testing.T) {
 		}
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUpdateEndsItsGoroutine: an Update that ends its goroutine, as t.FailNow does, ends
+// the machine with an error that says so. Nothing waits for ever.
+func TestUpdateEndsItsGoroutine(t *testing.T) {
+	dir := t.TempDir()
+	for start := range 2 { // the second time it is in the log
+		m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler)}, poisonDefinition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := m.Start(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		reads := make(chan error, 10)
+		_, err = m.Propose(ctx, goexits)
+		if start == 0 && fsm.OutcomeKnown(err) || err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("start %d: Propose: %v", start, err)
+		}
+		for range cap(reads) {
+			go func() { reads <- m.Read(ctx, func(*total) {}) }()
+		}
+		for range cap(reads) {
+			if err := <-reads; !errors.Is(err, fsm.ErrNotRunning) && !errors.Is(err, fsm.ErrStopped) {
+				t.Errorf("start %d: Read: %v", start, err)
+			}
+		}
+		if err := m.Close(); err == nil || !strings.Contains(err.Error(), "ended its goroutine (runtime.Goexit, perhaps by t.FailNow)") {
+			t.Errorf("start %d: Close: %v", start, err)
+		}
 	}
 }
 
