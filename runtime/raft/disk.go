@@ -30,7 +30,31 @@ type Disk interface {
 	Close() error
 }
 
-const recordFile = "member" // in the folder of the log
+// in the folder of the log
+const (
+	recordFile     = "member"
+	unfinishedFile = "unfinished" // while a group is founded there from an Image
+)
+
+// checkFinished refuses a folder that holds only a part of an Image.
+func checkFinished(dir string) error {
+	switch _, err := os.Lstat(filepath.Join(dir, unfinishedFile)); {
+	case err == nil:
+		return fmt.Errorf("raft: topoctl raft restore, or recover, was interrupted while it wrote %s: remove this folder, and begin again", dir)
+	case !errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("raft: %w", err)
+	}
+	return nil
+}
+
+// setUnfinished says durably whether a group is being founded in a folder, which is there.
+func setUnfinished(dir string, is bool) error {
+	path := filepath.Join(dir, unfinishedFile)
+	if !is {
+		return errors.Join(os.Remove(path), syncFolder(dir))
+	}
+	return errors.Join(os.WriteFile(path, nil, 0o600), syncFolder(dir))
+}
 
 // folder is a Disk in files.
 type folder struct {
@@ -49,6 +73,9 @@ func OpenFolder(dir string, o wal.Options) (Disk, error) {
 }
 
 func (f *folder) Record() (r Record, err error) {
+	if err := checkFinished(f.dir); err != nil {
+		return r, err
+	}
 	path := filepath.Join(f.dir, recordFile)
 	file, _, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -39,6 +39,9 @@ var ErrImage = errors.New("raft: not a backup")
 // OpenImage reads the folder of a node that does not run. An incomplete end, which a
 // crash leaves, is cut off, as the node does when it starts; else nothing is changed.
 func OpenImage(dir string) (*Image, error) {
+	if err := checkFinished(dir); err != nil {
+		return nil, err
+	}
 	report, err := wal.Verify(dir)
 	if err != nil {
 		return nil, err
@@ -134,7 +137,18 @@ func (i *Image) Found(dir, node, address string) (err error) {
 	if has || r.ID != 0 {
 		return fmt.Errorf("raft: %s is the folder of a node already; name another", c.Dir)
 	}
-	return i.found(disk, node, address)
+	return i.foundIn(c.Dir, disk, node, address)
+}
+
+// foundIn is found for the disk in a folder. A node refuses the folder until all is there.
+func (i *Image) foundIn(dir string, disk Disk, node, address string) error {
+	if err := setUnfinished(dir, true); err != nil {
+		return err
+	}
+	if err := i.found(disk, node, address); err != nil {
+		return err
+	}
+	return setUnfinished(dir, false)
 }
 
 // found writes the log of the first member of a new group, and then that it is one.

@@ -200,6 +200,38 @@ func TestFoundingOverALog(t *testing.T) {
 	items(t, m)
 }
 
+// TestFoundingIsInterrupted: no node, and no other founding, begins with a part of an image.
+func TestFoundingIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	m := open(t, raft.Config{Dir: from})
+	items(t, m)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found(t, from, to, "alone", "")
+	items(t, open(t, raft.Config{Dir: to})) // it is complete
+	broken := filepath.Join(dir, "broken")
+	found(t, from, broken, "alone", "")
+	if err := os.WriteFile(filepath.Join(broken, "unfinished"), nil, 0o600); err != nil { // as before the last step
+		t.Fatal(err)
+	}
+	want := "was interrupted while it wrote " + broken + ": remove this folder, and begin again"
+	if _, err := tryOpen(raft.Config{Dir: broken}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a node: %v", err)
+	}
+	if _, err := raft.OpenImage(broken); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("an image of it: %v", err)
+	}
+	i, err := raft.OpenImage(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Found(broken, "alone", ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("again: %v", err)
+	}
+}
+
 // TestFoundingInPlace replaces the folder of a node, which keeps its old one beside it, and
 // not while the node runs or after it has run in the meantime.
 func TestFoundingInPlace(t *testing.T) {

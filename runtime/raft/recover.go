@@ -65,7 +65,7 @@ func (i *Image) foundAt(dir, node, address string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
-	return i.found(disk, node, address)
+	return i.foundIn(dir, disk, node, address)
 }
 
 // unchanged says whether the node has run since the image was opened.
