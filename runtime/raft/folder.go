@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,10 +103,16 @@ func (c *Config) otherNumber(err error) error {
 	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so that keys would choose other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.above, was, c.Instances, was, err)
 }
 
-// holdsLog reports whether there is a log in a folder, which package wal will open.
+// holdsLog reports whether there is a log in a folder, which package wal will open. Where
+// segments are made their folder has the name only when the first is there: without one
+// it was emptied.
 func holdsLog(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "wal"))
-	return err == nil && info.IsDir()
+	path := filepath.Join(dir, "wal")
+	if segments, err := os.ReadDir(path); err == nil {
+		return slices.ContainsFunc(segments, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".wal" })
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() // package wal says why it cannot be read
 }
 
 // logsBelow are the folders in dir, and in those, that hold a log.

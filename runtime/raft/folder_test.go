@@ -138,3 +138,53 @@ func TestTLSOfAConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptiedFolders: where somebody removes files and leaves the folders that they are
+// in, the node does not go on with an empty log as the member that it was; without the
+// file that says who it was, it is a new one.
+func TestEmptiedFolders(t *testing.T) {
+	for _, c := range []struct {
+		gone []string
+		want string // of the error; "": the node begins anew
+	}{
+		{[]string{"wal/*", "snap/*"}, "its log is gone. Remove the member (topoctl raft remove n1)"},
+		{[]string{"wal/*.wal", "snap/*"}, "its log is gone. Remove the member (topoctl raft remove n1)"},
+		{[]string{"wal/*", "snap/*", "member", "lock"}, ""},
+		{[]string{"member"}, `the file "member", which says whose log this is, is gone from`},
+	} {
+		n := quick(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
+		m := open(t, n)
+		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range c.gone {
+			files, err := filepath.Glob(filepath.Join(n.Dir, "n1", pattern))
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			for _, file := range files {
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		m, err := tryOpen(n)
+		if c.want == "" {
+			if err != nil {
+				t.Fatalf("without %v: %v", c.gone, err)
+			}
+			if list := items(t, m); len(list) > 0 {
+				t.Errorf("without %v: %v", c.gone, list)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("without %v: %v", c.gone, err)
+			_ = m.Close()
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (n *Node) identify() error {
 			ErrLogLost, groupText(r.GroupID), lostAdvice(r.Name, c.Core.Peers[r.Name]))
 	case r.GroupID != 0:
 		if n.log, c.Core.Stored, err = c.Disk.Open(r.identity()); err != nil {
-			return err
+			return recordGone(err, fresh, &r, c.Core.Peers[r.Name])
 		}
 		if err := checkName(c.Core.Name, &r, &c.Core.Stored); err != nil {
 			return err
@@ -60,6 +60,16 @@ func (n *Node) identify() error {
 	}
 	n.record, c.Core.ID, c.Core.GroupID = r, r.ID, r.GroupID
 	return nil
+}
+
+// recordGone says what to do where the log is that of a node with this name, and the
+// record that belongs to it is not beside it.
+func recordGone(err error, fresh bool, r *Record, address string) error {
+	var identity *wal.IdentityError
+	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
+		return err
+	}
+	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If nobody has it: %s: %w", recordFile, identity.Dir, lostAdvice(r.Name, address), err)
 }
 
 // removeUnused removes the log of a node that had begun to make it, and was not yet a
