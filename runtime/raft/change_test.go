@@ -70,6 +70,32 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	}
 }
 
+// TestAPromotionWithoutTheState is that of a learner that runs, and does not have the
+// snapshot: the log behind that may be short.
+func TestAPromotionWithoutTheState(t *testing.T) {
+	w := calmWorld(t, 81)
+	leader := w.leader()
+	spare := w.nodes[3]
+	spare.join()
+	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
+		t.Fatal(err)
+	}
+	waited := false
+	w.until("the promotion", func() bool {
+		err := w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name})
+		if err != nil {
+			refused(t, err, spare.name, "--force")
+			waited = waited || strings.Contains(err.Error(), "needs a snapshot")
+		} else if len(spare.core.Status().Members) < 4 {
+			t.Error("it has a vote, and no state")
+		}
+		return err == nil
+	})
+	if !waited {
+		t.Error("nobody waited for the snapshot")
+	}
+}
+
 // TestARemovalThatWouldBlock is that of a member that runs, while another does not. What
 // is down can be removed.
 func TestARemovalThatWouldBlock(t *testing.T) {

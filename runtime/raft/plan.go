@@ -177,6 +177,8 @@ func (c *Core) bearable(p *plan) error {
 			silent = append(silent, o.Name)
 		case p.added[o.ID] && progress[o.ID].Match+promoteBehindMax < c.node.BasicStatus().GetCommit():
 			behind = append(behind, fmt.Sprintf("%s lacks %d entries", o.Name, c.node.BasicStatus().GetCommit()-progress[o.ID].Match))
+		case p.added[o.ID] && progress[o.ID].Match < c.memory.first: // a state of whatever size, which it may refuse
+			behind = append(behind, o.Name+" needs a snapshot, which it has not taken yet")
 		}
 	}
 	added := slices.ContainsFunc(p.after.list(), func(o Member) bool { return p.added[o.ID] && slices.Contains(silent, o.Name) })
