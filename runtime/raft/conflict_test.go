@@ -107,3 +107,25 @@ func TestTwoLogsOfOneGroup(t *testing.T) {
 		t.Errorf("it ends with %v", w.failure)
 	}
 }
+
+// TestALeaderThatLacksEntries of its own term stops when a follower says that it has them.
+func TestALeaderThatLacksEntries(t *testing.T) {
+	w := calmWorld(t, 71)
+	l := w.leader()
+	from := w.others(l)[0]
+	w.appended(l, 1)
+	term, _ := l.core.Leads()
+	last := l.core.Status().Last
+	answer := func(index, term uint64) error {
+		return l.core.Step(from.id, &pb.Message{
+			Type: pb.MsgAppResp.Enum(), From: new(from.id), To: new(l.id), Term: new(term), Index: new(index),
+		})
+	}
+	if err := errors.Join(answer(last, term), answer(last+1, term-1)); err != nil {
+		t.Fatalf("an answer that says nothing of it: %v", err)
+	}
+	err := answer(last+1, term)
+	if !errors.Is(err, raft.ErrLogLost) || !errors.Is(l.core.Err(), raft.ErrLogLost) || !strings.Contains(err.Error(), "Remove the member (topoctl raft remove "+l.name) {
+		t.Errorf("it ends with %v, %v", err, l.core.Err())
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
@@ -115,7 +116,13 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		if len(m.Entries) != 1 {
 			return fmt.Errorf("%w: the answer to a read without its key", ErrMessage)
 		}
-	case pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
+	case pb.MsgAppResp:
+		b := c.node.BasicStatus()
+		leads := b.RaftState == raft.StateLeader && m.GetTerm() == b.GetTerm()
+		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // this one has written all of its term, and lacks some
+			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+		}
+	case pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
 		pb.MsgTimeoutNow, pb.MsgTransferLeader:
 	default:
 		return fmt.Errorf("%w: %v", ErrMessage, m.GetType())
