@@ -26,61 +26,64 @@ const (
 )
 
 // Config says where a machine is kept. Generated code fills it from the topology
-// file; FromEnvironment and the program may change it before [New]. What depends on the
-// host (Node, Dir, the files of TLS) is asked for by Start, and not under a Stepper.
+// file; FromEnvironment and the program may change it before [New]. Start checks the
+// fields that depend on the host: Node, Dir and the files of TLS. A Stepper does not
+// need them.
 type Config struct {
 	Topology string // name in the file
-	Group    string // of the machines that are one; default: the processor's name
+	Group    string // name of the group of nodes that keep the machine; default: the processor's name
 
-	// Of several instances, each with a state of its own: which one this is, from 0 on, and
-	// how many there are. Its group is Group/3-of-16 then, and its log in a folder 3. So a
-	// log is not opened with another number of instances, by which keys would go elsewhere.
+	// With several instances, each with a state of its own: the number of this one, from 0
+	// on, and how many there are. Its group is then Group/3-of-16, and its log is in a
+	// folder 3. So a log is not opened with another number of instances, which would send
+	// keys to other instances.
 	Instance, Instances int
 
-	Node  string            // which of Peers this is; no need of it where there are none
+	Node  string            // name of this node in Peers; not needed without Peers
 	Peers map[string]string // the first members, name to host:port; empty: one disk alone
-	Join  bool              // this node is added to a group that exists; Peers are some of its members
+	Join  bool              // this node is added to a group that exists; Peers are itself and some of the members
 
-	Dir           string        // folder of the log; with Peers a folder below it, named like the node; with Instances one below that
-	Sync          wal.Sync      // wal.Always, and nothing else with Peers
-	SyncInterval  time.Duration // for wal.Interval
-	SnapshotEvery uint64        // entries; 0: 100,000
+	Dir           string        // folder of the log; with Peers the log is in Dir/NODE; with Instances in a folder below that, named by the number
+	Sync          wal.Sync      // when the log is synced; with Peers it must be wal.Always
+	SyncInterval  time.Duration // from one sync to the next, with wal.Interval
+	SnapshotEvery uint64        // entries from one snapshot to the next; 0: 100,000
 
-	// From one checksum of the state to the next are at least so many entries, 16 or more,
-	// and updates of as many bytes as the state has: that of the leader counts. A node
-	// whose state differs from that of most of the others ends. No entry is applied while
-	// a state is summed, which takes as long as writing it. 0: 10,000 entries, and no
-	// checksums while the state has more than 256 MiB.
+	// The least number of entries from one checksum of the state to the next, 16 or more.
+	// The value of the leader counts. Between two checksums are also updates of as many
+	// bytes as the state has. A node whose state differs from that of most of the others
+	// ends. No entry is applied while a checksum is computed, which takes as long as
+	// encoding the state. 0: 10,000 entries, and no checksums while the state has more
+	// than 256 MiB.
 	ChecksumEvery uint64
 	NoChecksums   bool // this node does not compare its state
 
-	ElectionTimeout time.Duration // without word from a leader; 0: 1s. The next comes at up to twice of it
-	Heartbeat       time.Duration // 0: 100 ms
-	Prefer          string        // node that is to lead, while it can; "": any, and with Instances another one for each
-	Forward         bool          // a follower passes proposals on to the leader; else it answers with fsm.NotLeader
+	ElectionTimeout time.Duration // a follower that hears from no leader for one to two of these stands for election; 0: 1s
+	Heartbeat       time.Duration // from one heartbeat of the leader to the next; 0: 100 ms
+	Prefer          string        // node that leads if it can; "": any node, and with Instances another one for each
+	Forward         bool          // a follower passes proposals on to the leader; without it the answer is fsm.NotLeader
 
-	SessionTTL time.Duration // how long a client's session is kept without use, by the log's time; 0: 1h. The same on all members, as long as the log lives
+	SessionTTL time.Duration // how long a client's session is kept without use, by the log's time; 0: 1h. The same on all members, and never changed
 
 	// How nodes know each other: files of a certificate, its key and the authority's
 	// certificate, see package transport/grpc. Without them a node listens on
-	// loopback addresses alone, unless Insecure says otherwise.
+	// loopback addresses only, unless Insecure is set.
 	TLSCert, TLSKey, TLSCA string
-	TrustDomain            string // that their certificates name; default with TLS: Topology
-	Insecure               bool
+	TrustDomain            string // the domain in the certificates; default with TLS: Topology
+	Insecure               bool   // without TLS, nodes may use any address
 
 	Transport transport.Transport // in place of gRPC; the caller closes it
 	Carried   bool                // for NewProcessor: the controller carries messages to other nodes
 	Disk      Disk                // in place of the folder; for tests
 	Logger    *slog.Logger        // nil: slog.Default()
 
-	above    string   // Dir, as the caller has named it
+	above    string   // Dir, as the caller has set it
 	below    []string // the folders below it, of which the last one holds the log
 	sessions int      // kept at once; 0: the default of package fsm
 
 	led func(fsm.Leadership) // NodeConfig.Led
 }
 
-// Environment variables that FromEnvironment heeds.
+// Environment variables that FromEnvironment reads.
 const (
 	VariableNode     = "TOPOGEN_NODE"
 	VariableDir      = "TOPOGEN_RAFT_DIR"      // in place of log.path; with the group's name below it
@@ -150,7 +153,7 @@ func (c *Config) check() error {
 	case c.Prefer != "" && c.Peers[c.Prefer] == "" && !c.Join:
 		return fmt.Errorf("raft: Config.Prefer must be one of the nodes %s, got %q", c.names(), c.Prefer)
 	case c.Sync != wal.Always:
-		return errors.New("raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too")
+		return errors.New("raft: Config.Sync must be wal.Always with Peers: a node that loses an acknowledged entry breaks the guarantees of its group")
 	}
 	if c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat {
 		return fmt.Errorf("raft: an election timeout of %v is less than two heartbeats of %v", c.ElectionTimeout, c.Heartbeat)

@@ -259,7 +259,7 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		{raft.Config{}, "raft: Config.Dir is missing: the folder of the log"},
 		{raft.Config{Dir: "x", Peers: peers}, "raft: which node is this: n1, n2? Set TOPOGEN_NODE, or Config.Node"},
 		{raft.Config{Dir: "x", Peers: peers, Node: "n3"}, "raft: Config.Node, or TOPOGEN_NODE, must be one of the nodes n1, n2, got \"n3\""},
-		{raft.Config{Dir: "x", Peers: peers, Node: "n1", Sync: wal.None}, "raft: several machines need wal.Always: who forgets what it has promised breaks the others' promises, too"},
+		{raft.Config{Dir: "x", Peers: peers, Node: "n1", Sync: wal.None}, "raft: Config.Sync must be wal.Always with Peers: a node that loses an acknowledged entry breaks the guarantees of its group"},
 		{raft.Config{Dir: "x", Heartbeat: time.Second}, "raft: an election timeout of 1s is less than two heartbeats of 1s"},
 		{raft.Config{Dir: "x", Instance: 4, Instances: 4}, "raft: Config.Instance must be one of 4 instances, counted from 0, got 4"},
 		{raft.Config{Dir: "x", Instance: 1}, "raft: Config.Instance must be one of 1 instances, counted from 0, got 1"},
