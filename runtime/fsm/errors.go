@@ -36,7 +36,7 @@ var (
 	// codec cannot write it. Known: not applied.
 	ErrResult = errors.New("fsm: the result of the update cannot be kept")
 	// ErrNotRunning: the machine has not been started. Known: not applied.
-	ErrNotRunning = errors.New("fsm: machine is not running")
+	ErrNotRunning = errors.New("fsm: the machine is not running: call it after Start, or while the topology runs")
 	// ErrStopped: the machine was closed, or has failed. Known: not applied.
 	ErrStopped = errors.New("fsm: machine has stopped")
 	// ErrPanicked: the update has panicked, see [PanicError]. Known: not applied.

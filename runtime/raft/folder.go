@@ -58,7 +58,9 @@ func prepareFolder(c *Config) error {
 	}
 	dir := c.above
 	for _, name := range c.below {
-		if err := makeFolder(filepath.Clean(dir)); err != nil {
+		if err := makeFolder(filepath.Clean(dir)); errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("raft: the folder of the log: %w: create %s first", err, filepath.Dir(filepath.Clean(dir)))
+		} else if err != nil {
 			return fmt.Errorf("raft: the folder of the log: %w", err)
 		}
 		dir = filepath.Join(dir, name)

@@ -182,7 +182,7 @@ func (c *Core) bearable(p *plan) error {
 		}
 	}
 	added := slices.ContainsFunc(p.after.list(), func(o Member) bool { return p.added[o.ID] && slices.Contains(silent, o.Name) })
-	const force = "Force (topoctl raft --force) does it nevertheless; then the group may not be able to go on"
+	const force = "Force (--force in topoctl) makes the change without this check; then the group may not be able to go on"
 	switch {
 	case voters-len(silent) <= voters/2 || added:
 		return fmt.Errorf("%w: afterwards %d of %d voters would be needed, and nothing is heard of %s. Start what is down, or remove it first. %s",
