@@ -256,3 +256,20 @@ func TestTheNameOfAnother(t *testing.T) {
 		t.Errorf("it starts with %v", w.failure)
 	}
 }
+
+// TestAddressesOfMembers: an address belongs to one member, and operators say a port.
+func TestAddressesOfMembers(t *testing.T) {
+	w := calmWorld(t, 90)
+	leader := w.leader()
+	other := w.others(leader)[0]
+	if err := w.changedBy(leader, raft.Change{Kind: raft.Readdress, Name: other.name, Address: "10.0.0.1:7"}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Readdress, Name: leader.name, Address: "10.0.0.1:7"}), fmt.Sprintf("10.0.0.1:7 is the address of %q", other.name))
+	if err := w.changedBy(leader,
+		raft.Change{Kind: raft.Readdress, Name: leader.name, Address: "10.0.0.1:7"},
+		raft.Change{Kind: raft.Readdress, Name: other.name, Address: "10.0.0.2:7"},
+	); err != nil {
+		t.Errorf("an address is passed on: %v", err)
+	}
+}

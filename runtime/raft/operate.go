@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,7 +158,9 @@ func (o *operators) operate(ctx context.Context, c Command) (r Report, err error
 	case "transfer":
 		err = n.TransferLeader(ctx, c.To)
 	case "change":
-		err = n.ChangeMembers(ctx, c.Changes...)
+		if err = checkAddresses(c.Changes); err == nil {
+			err = n.ChangeMembers(ctx, c.Changes...)
+		}
 	default:
 		err = fmt.Errorf("no command %q", c.Do)
 	}
@@ -223,4 +226,14 @@ func operateError(address string, err error) error {
 		return errors.New(s.Message())
 	}
 	return fmt.Errorf("raft: %s: %w", address, err)
+}
+
+// checkAddresses checks what only operators say: other transports have other addresses.
+func checkAddresses(changes []Change) error {
+	for _, c := range changes {
+		if _, port, err := net.SplitHostPort(c.Address); c.Address != "" && (err != nil || port == "") {
+			return fmt.Errorf("%w: the address of %s must be HOST:PORT, got %q", ErrMembers, c.Name, c.Address)
+		}
+	}
+	return nil
 }

@@ -63,6 +63,9 @@ func (m members) plan(changes []Change) (*plan, error) {
 			return nil, fmt.Errorf("%w: %w", ErrMembers, err)
 		}
 	}
+	if err := p.addresses(changes); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMembers, err)
+	}
 	voters, present := 0, 0
 	for _, o := range p.after {
 		if !o.Leaving {
@@ -134,6 +137,22 @@ func (p *plan) change(c Change) error {
 	}
 	p.singles = append(p.singles, &pb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(o.ID)})
 	p.set(o)
+	return nil
+}
+
+// addresses refuses to give a member the address of another: what is sent to one would
+// reach the other, which ignores it.
+func (p *plan) addresses(changes []Change) error {
+	for _, c := range changes {
+		if c.Address == "" {
+			continue
+		}
+		for _, o := range p.after.list() {
+			if o.Name != c.Name && o.Address == c.Address && !o.Leaving {
+				return fmt.Errorf("%s is the address of %q, and cannot be that of %q as well", c.Address, o.Name, c.Name)
+			}
+		}
+	}
 	return nil
 }
 

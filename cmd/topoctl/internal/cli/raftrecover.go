@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 
@@ -47,6 +48,12 @@ func (f *founded) flags(cmd *cobra.Command, n *Node) {
 		}
 		if f.Address != "" && f.Name == "" {
 			return errors.New("a node with an address needs a name, --node NAME")
+		}
+		if f.Address == "" && f.Name != "" {
+			return errors.New("a node with a name needs an address, --address HOST:PORT; without both the log is one of a machine on one disk")
+		}
+		if _, port, err := net.SplitHostPort(f.Address); f.Address != "" && (err != nil || port == "") {
+			return fmt.Errorf("--address must be HOST:PORT, got %q", f.Address)
 		}
 		return run(cmd, args)
 	}
