@@ -129,7 +129,10 @@ func (o *operators) find(group string) (n *Node, name string, err error) {
 	if group == "" && len(groups) == 1 {
 		group = groups[0]
 	}
-	if n = o.nodes[group]; n == nil {
+	if n = o.nodes[group]; n == nil && len(groups) == 0 {
+		return nil, group, errors.New("this process has no group yet: it is starting, or about to end")
+	}
+	if n == nil {
 		return nil, group, fmt.Errorf("no group %q here; there is: %s", group, strings.Join(groups, ", "))
 	}
 	return n, group, nil

@@ -1,0 +1,11 @@
+package raft
+
+import "testing"
+
+// TestAProcessWithoutAGroup says why there is none.
+func TestAProcessWithoutAGroup(t *testing.T) {
+	const want = "this process has no group yet: it is starting, or about to end"
+	if _, _, err := new(operators).find("ledger"); err == nil || err.Error() != want {
+		t.Errorf("it says %v, want %q", err, want)
+	}
+}
