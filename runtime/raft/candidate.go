@@ -43,6 +43,9 @@ func (n *Node) askCandidates(c *candidates) error {
 	if n.candidates != nil {
 		return errOtherChange
 	}
+	if err := n.mayRename(c.changes); err != nil {
+		return err
+	}
 	if c.waiting() == "" {
 		n.proposeChange(c)
 		return nil
@@ -67,6 +70,26 @@ func (n *Node) askCandidates(c *candidates) error {
 		}
 	}
 	n.watchCandidates()
+	return nil
+}
+
+// mayRename refuses to rename a member that still speaks under the name before its last
+// one: nobody would know it under that any more.
+func (n *Node) mayRename(changes []Change) error {
+	for _, o := range changes {
+		m, known := n.core.members.named(o.Name)
+		_, used := n.core.members.named(o.To) // which is refused for that
+		if o.Kind != Rename || o.Force || !known || used || m.Was == "" {
+			continue
+		}
+		speaks := n.speaks[m.ID]
+		if m.ID == n.core.id {
+			speaks = n.config.Core.Name
+		}
+		if speaks != m.Name {
+			return fmt.Errorf("%w: %q was %q before, and has not been heard under its new name yet: start it as %q first", ErrMembers, m.Name, m.Was, m.Name)
+		}
+	}
 	return nil
 }
 

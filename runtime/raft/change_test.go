@@ -221,6 +221,7 @@ func TestAnotherName(t *testing.T) {
 		if err := w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: was + "x"}); err != nil {
 			t.Fatal(err)
 		}
+		refused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was + "x", To: was + "y"}), "has not been heard under its new name yet")
 		w.until("all know it", func() bool {
 			for _, n := range w.nodes[:3] {
 				if !strings.Contains(fmt.Sprint(n.core.Status().Members), was+"x") {

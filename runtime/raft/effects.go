@@ -94,6 +94,9 @@ func (c *Core) Effects() Effects {
 	c.refused(rd.Entries)
 	committed := rd.CommittedEntries
 	for _, entry := range committed {
+		if entry.GetType() != pb.EntryNormal && e.State != nil {
+			e.Sync = true // who votes must not be forgotten: another disk may be lost that knows it
+		}
 		c.commit(entry)
 	}
 	for _, r := range rd.ReadStates {
