@@ -9,9 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// candidates are nodes that will be members. They are asked for their ids before the
-// change is made: so a node that does not run cannot be added, and people never type an
-// id.
+// candidates are nodes that will be members, or will get a vote. They are asked for their
+// ids before the change is made: so a node that does not run gets no vote, and people
+// never type an id. A message that came late may be of a disk that was emptied since.
 type candidates struct {
 	changes []Change
 	w       Waiter
@@ -23,7 +23,10 @@ type candidates struct {
 // waiting says for whom a change waits; "": for no one.
 func (c *candidates) waiting() string {
 	for _, o := range c.changes {
-		if o.adds() && o.ID == 0 {
+		if o.asks() && o.Address == "" {
+			return o.Name
+		}
+		if o.asks() {
 			return fmt.Sprintf("%s (%s)", o.Name, o.Address)
 		}
 	}
@@ -55,9 +58,15 @@ func (n *Node) askCandidates(c *candidates) error {
 	}
 	planned := slices.Clone(c.changes)
 	for i := range planned {
-		planned[i].ID = newID() // as if it were known
+		if planned[i].adds() {
+			planned[i].ID = newID() // as if it were known
+		}
 	}
-	if _, err := n.core.members.plan(planned); err != nil {
+	p, err := n.core.members.plan(planned)
+	if err == nil && !slices.ContainsFunc(planned, func(o Change) bool { return o.Force }) {
+		err = n.core.bearable(p) // it is looked at again when all have answered
+	}
+	if err != nil {
 		return err
 	}
 	if n.config.Transport == nil {
@@ -108,37 +117,53 @@ func (n *Node) watchCandidates() {
 	}
 	c.askAt = n.ticks + max(1, int64(n.core.config.ElectionTicks)/4)
 	for _, o := range c.changes {
-		if o.adds() && o.ID == 0 {
-			n.introduce(o.Name, 0, c.number)
+		if !o.asks() {
+			continue
 		}
+		name := o.Name
+		if m, known := n.core.members.named(name); known {
+			name = n.nameOf(m.ID)
+		}
+		n.introduce(name, 0, c.number)
 	}
 }
 
-// candidate takes the answer of a node that is to be a member.
+// candidate takes the answer of a node that is to be a member, or to get a vote.
 func (n *Node) candidate(m *incoming) error {
 	c := n.candidates
 	if c == nil || m.introduction.answers != c.number {
 		return nil
 	}
 	for i := range c.changes {
-		o := &c.changes[i]
-		if !o.adds() || o.Name != m.name || o.ID != 0 {
-			continue
-		}
-		switch m.groupID {
-		case 0:
-			o.ID = m.id
-		case n.core.groupID:
-			n.dropCandidates(fmt.Errorf("%w: %s was a member of this group before, and has its old log. Stop it, empty its folder, start it, and add it again", ErrMembers, o.Name))
-			return nil
-		default:
-			n.dropCandidates(fmt.Errorf("%w: %s belongs to another group, with identity %s. If that is wrong, stop it, empty its folder, start it, and add it again", ErrMembers, o.Name, groupText(m.groupID)))
+		if err := n.candidateOf(&c.changes[i], m); err != nil {
+			n.dropCandidates(fmt.Errorf("%w: %w", ErrMembers, err))
 			return nil
 		}
 	}
 	if c.waiting() == "" {
 		n.candidates = nil
 		n.proposeChange(c)
+	}
+	return nil
+}
+
+// candidateOf takes the answer for a change, if it is about that.
+func (n *Node) candidateOf(o *Change, m *incoming) error {
+	member, known := n.core.members.named(o.Name)
+	switch {
+	case !o.asks():
+	case known && m.id == member.ID:
+		o.ID = m.id
+	case known && (m.name == member.Name || m.name == member.Was):
+		return fmt.Errorf("%s is the node with id %s, and who answers has the id %s: its disk was emptied or exchanged. %s",
+			o.Name, groupText(member.ID), groupText(m.id), lostAdvice(o.Name, member.Address))
+	case known || m.name != o.Name:
+	case m.groupID == 0:
+		o.ID = m.id
+	case m.groupID == n.core.groupID:
+		return fmt.Errorf("%s was a member of this group before, and has its old log. Stop it, empty its folder, start it, and add it again", o.Name)
+	default:
+		return fmt.Errorf("%s belongs to another group, with identity %s. If that is wrong, stop it, empty its folder, start it, and add it again", o.Name, groupText(m.groupID))
 	}
 	return nil
 }

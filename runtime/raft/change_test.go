@@ -96,6 +96,25 @@ func TestAPromotionWithoutTheState(t *testing.T) {
 	}
 }
 
+// TestAPromotionOfAnEmptiedDisk is that of a learner that was heard of a moment ago, and
+// has lost its disk since. It is asked who it is.
+func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
+	w := calmWorld(t, 81)
+	leader := w.leader()
+	spare := w.nodes[3]
+	spare.join()
+	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("log at the learner", func() bool { return spare.machine != nil && spare.machine.Applied() == leader.machine.Applied() })
+	w.pass(electionTime / 2)
+	spare.crash("crash")
+	spare.disk = newMemoryDisk(7)
+	spare.start()
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "its disk was emptied or exchanged", "topoctl raft remove "+spare.name)
+	w.appended(leader, 1)
+}
+
 // TestARemovalThatWouldBlock is that of a member that runs, while another does not. What
 // is down can be removed.
 func TestARemovalThatWouldBlock(t *testing.T) {

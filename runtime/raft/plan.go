@@ -28,12 +28,15 @@ type Change struct {
 	Name    string
 	Address string // of a new member, and the other one of Readdress
 	To      string // of Rename: the other name
-	ID      uint64 // of a new member: 0 where the leader is to ask the node for it
+	ID      uint64 // of who is added or promoted: 0 where the leader is to ask the node for it
 	Force   bool   // even where the group may not be able to go on afterwards
 }
 
 // adds reports whether the change makes a node a member.
 func (c Change) adds() bool { return c.Kind == AddLearner || c.Kind == AddVoter }
+
+// asks reports whether the node has not said yet who it is.
+func (c Change) asks() bool { return c.ID == 0 && (c.adds() || c.Kind == Promote && !c.Force) }
 
 // promoteBehindMax is how many entries a learner may lack that gets a vote: a group that
 // needs it waits so long. Under load it always lacks those on the way.
@@ -112,6 +115,9 @@ func (p *plan) change(c Change) error {
 	case Promote:
 		if !o.Learner {
 			return fmt.Errorf("%q has a vote", c.Name)
+		}
+		if c.ID != 0 && c.ID != o.ID {
+			return fmt.Errorf("%q has the id %s, and not %s", c.Name, groupText(o.ID), groupText(c.ID))
 		}
 		o.Learner, p.added[o.ID] = false, true
 		kind = pb.ConfChangeAddNode
