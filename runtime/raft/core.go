@@ -112,7 +112,8 @@ type Core struct {
 	leader      uint64
 	applied     uint64             // index up to which the driver was given what is committed
 	snapshots   map[uint64]sending // those that are on their way, by follower
-	notBefore   uint64             // index: a snapshot has failed
+	retryIndex  uint64             // a snapshot has failed: the next is due from here on,
+	retryTick   int64              // or from then on if a member waits for it
 	effects     Effects
 	ready       raft.Ready
 	inEffects   bool

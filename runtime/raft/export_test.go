@@ -105,6 +105,9 @@ func (n *Node) Do(call func(*Core)) { _ = n.put(func(b *inbox) { b.calls = appen
 // TrySnapshot has the keeper take a snapshot.
 func (n *Node) TrySnapshot() { n.Do(func(*Core) { n.takeSnapshot() }) }
 
+// SnapshotError says why there is no snapshot; the caller runs the loop.
+func (n *Node) SnapshotError() string { return n.snapshotError }
+
 // Forget drops the messages that have come.
 func (n *Node) Forget() {
 	n.inbox.mu.Lock()

@@ -437,3 +437,24 @@ func FuzzStep(f *testing.F) {
 		}
 	})
 }
+
+// TestASnapshotThatFailsWhileAMemberWaits is tried again by time: the group may have
+// nothing to do until the new member has the state.
+func TestASnapshotThatFailsWhileAMemberWaits(t *testing.T) {
+	w := calmWorld(t, 81)
+	leader := w.leader()
+	spare := w.nodes[3]
+	spare.join()
+	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
+		t.Fatal(err)
+	}
+	w.net.Isolate(spare.number)
+	w.pass(electionTime)
+	leader.disk.FailSync()
+	w.net.Heal()
+	w.until("snapshot that fails", func() bool { return leader.raft.SnapshotError() != "" })
+	w.until("state at the learner", func() bool { return spare.machine.Applied() == leader.machine.Applied() })
+	if !leader.up() || leader.raft.SnapshotError() != "" {
+		t.Errorf("the leader says %q", leader.raft.SnapshotError())
+	}
+}

@@ -65,7 +65,7 @@ func headOf(s *pb.Snapshot) (*pb.Snapshot, error) {
 // the log up to an index.
 func (c *Core) WantsSnapshot(applied uint64) bool {
 	last := c.memory.snapshot.GetMetadata().GetIndex()
-	if c.err != nil || applied <= last || applied < c.notBefore {
+	if c.err != nil || applied <= last || applied < c.retryIndex && (!c.memory.wanted || c.tick < c.retryTick) {
 		return false
 	}
 	return c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax || c.border(applied) > c.border(last)
@@ -78,10 +78,16 @@ func (c *Core) border(index uint64) uint64 {
 	return (index + c.id%every) / every
 }
 
+// snapshotRetryTimeouts is after how many election timeouts a snapshot that has failed
+// is tried again while a member waits for it.
+const snapshotRetryTimeouts = 10
+
 // SnapshotFailed has the next snapshot, after one at an index that failed, wait for
-// some more entries.
+// some more entries. While a member waits for it, it waits for some time at most: the
+// group may have no other work.
 func (c *Core) SnapshotFailed(at uint64) {
-	c.notBefore = at + max(c.config.SnapshotEvery/8, 1)
+	c.retryIndex = at + max(c.config.SnapshotEvery/8, 1)
+	c.retryTick = c.tick + int64(snapshotRetryTimeouts*c.config.ElectionTicks)
 }
 
 // SnapshotIndex is the index of the newest snapshot.
