@@ -156,7 +156,7 @@ func (n *Node) candidateOf(o *Change, m *incoming) error {
 		o.ID = m.id
 	case known && (m.name == member.Name || m.name == member.Was):
 		return fmt.Errorf("%s is the node with id %s, and who answers has the id %s: its disk was emptied or exchanged. %s",
-			o.Name, groupText(member.ID), groupText(m.id), lostAdvice(o.Name, member.Address))
+			o.Name, groupText(member.ID), groupText(m.id), exchangedAdvice(o.Name, member.Address))
 	case known || m.name != o.Name:
 	case m.groupID == 0:
 		o.ID = m.id

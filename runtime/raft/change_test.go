@@ -115,6 +115,21 @@ func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
 	w.appended(leader, 1)
 }
 
+// TestATransferToANodeThatIsDown is refused at once.
+func TestATransferToANodeThatIsDown(t *testing.T) {
+	w := calmWorld(t, 82)
+	leader := w.leader()
+	down := w.others(leader)[0]
+	down.crash("crash")
+	down.restart = 0
+	w.pass(2 * electionTime)
+	leader.raft.Do(func(c *raft.Core) {
+		refused(t, c.TransferLeader(down.id), "nothing is heard of "+down.name, "start it first")
+	})
+	w.step()
+	w.appended(leader, 1)
+}
+
 // TestARemovalThatWouldBlock is that of a member that runs, while another does not. What
 // is down can be removed.
 func TestARemovalThatWouldBlock(t *testing.T) {

@@ -90,7 +90,7 @@ func (f *folder) Record() (r Record, err error) {
 			}
 		}
 	}
-	return r, fmt.Errorf("raft: %s, which says whose log is beside it, cannot be read: %w", path, err)
+	return r, fmt.Errorf("raft: cannot read %s, which says whose log is beside it: %w. Put back the file that was there. If nobody has it, the log cannot be used: remove the member (topoctl raft remove), empty the folder, start the node, and add it (topoctl raft add)", path, err)
 }
 
 // SetRecord writes beside the file and renames, so that after a crash there is the old

@@ -188,7 +188,7 @@ func (f *founding) lost(names []string) error {
 			return nil
 		}
 		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, and this disk is that of another, %s: the disk was emptied or exchanged. %s",
-			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), lostAdvice(f.name, f.first[f.name]))
+			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), exchangedAdvice(f.name, f.first[f.name]))
 	}
 	f.lostAt = 0
 	return nil
@@ -209,6 +209,12 @@ func lostAdvice(name, address string) string {
 		address = "ADDRESS"
 	}
 	return fmt.Sprintf("Remove the member (topoctl raft remove %s), empty the folder of this node, start it, and add it (topoctl raft add %s %s)", name, name, address)
+}
+
+// exchangedAdvice says what to do about a member whose folder holds the log of nobody.
+// The folder may be another than the one that the node had.
+func exchangedAdvice(name, address string) string {
+	return "If the log is in another folder, start the node with that one (log.path, TOPOGEN_RAFT_DIR). If it is gone: " + lostAdvice(name, address)
 }
 
 // hindrance says for people why the group cannot be founded yet; "": it can.
@@ -247,7 +253,7 @@ func (f *founding) hindrance(names, all []string) string {
 func (f *founding) outside(name string, a *acquaintance) string {
 	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving }); i >= 0 {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, and this disk is that of another: it was emptied or exchanged. %s",
-			name, f.name, groupText(a.members[i].ID), lostAdvice(f.name, f.first[f.name]))
+			name, f.name, groupText(a.members[i].ID), exchangedAdvice(f.name, f.first[f.name]))
 	}
 	return fmt.Sprintf("%s belongs to a group that exists, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
 		name, groupText(a.groupID), f.name, f.first[f.name], f.first[name])

@@ -414,8 +414,10 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 			m, _ := c.members.named(to)
 			leads = m.ID != 0 && c.leader == m.ID
 			if !leads && !asked {
-				if err = c.TransferLeader(m.ID); errors.Is(err, ErrMembers) {
+				if m.ID == 0 || m.Learner {
 					err = c.members.noVote(to)
+				} else {
+					err = c.TransferLeader(m.ID)
 				}
 			}
 		}); e != nil {

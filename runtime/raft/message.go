@@ -14,7 +14,7 @@ var ErrMessage = errors.New("raft: not a message of a peer")
 // ErrLogLost: a peer knows that this node has saved entries that its log does not
 // hold. The disk was exchanged or emptied. The node must not take part any more,
 // since it may have promised what it forgot: remove it and add another.
-var ErrLogLost = errors.New("raft: the log of this node is shorter than what it has promised")
+var ErrLogLost = errors.New("raft: the log of this node is lost, or shorter than what it has promised")
 
 // ErrConflict: a leader's log contradicts what this node knows to be committed. One of
 // them has lost its log, or is of another group. The node must not go on: its state is

@@ -153,6 +153,9 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	case c.leader == raft.None, !leads && to != c.id: // the engine would speak in the name of another
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	}
+	if !c.hears(to, 1) {
+		return &noLeader{"nothing is heard of " + c.members[to].Name + "; start it first"}
+	}
 	c.transferred = c.term
 	c.node.TransferLeader(to)
 	return nil

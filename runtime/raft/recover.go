@@ -17,27 +17,36 @@ const recoveringSuffix = ".recovering" // of the folder that FoundInPlace writes
 // ErrFolder is matched by errors that say why a folder cannot be recovered in place.
 var ErrFolder = errors.New("raft: the folder stays as it is")
 
+// CheckPlace says why FoundInPlace cannot work. It changes nothing.
+func (i *Image) CheckPlace(node, address string) error {
+	dir := filepath.Clean(i.dir)
+	switch {
+	case i.dir == "":
+		return fmt.Errorf("%w: a backup is not the folder of a node", ErrFolder)
+	case address == "":
+		return fmt.Errorf("%w: a node in place of one of several needs an address", ErrFolder)
+	case filepath.Base(dir) != node:
+		return fmt.Errorf("%w: the folder of node %q must have that name, got %q; name another path for the new log", ErrFolder, node, filepath.Base(dir))
+	}
+	for _, path := range []string{dir + KeptSuffix, dir + recoveringSuffix} {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			return errors.Join(fmt.Errorf("%w: %s is there already, from an earlier attempt; move it away", ErrFolder, path), err)
+		}
+	}
+	return nil
+}
+
 // FoundInPlace founds a group of one member, as Found does, and puts its folder in the
 // place of the folder that the image was opened from, which must have the node's name.
 // The old folder is kept beside it; kept is its path. The node must not run: its folder
 // is locked while it is replaced.
 func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
+	if err := i.CheckPlace(node, address); err != nil {
+		return "", err
+	}
 	dir := filepath.Clean(i.dir)
 	above := filepath.Dir(dir)
 	kept, next := dir+KeptSuffix, dir+recoveringSuffix
-	switch {
-	case i.dir == "":
-		return "", fmt.Errorf("%w: a backup is not the folder of a node", ErrFolder)
-	case address == "":
-		return "", fmt.Errorf("%w: a node in place of one of several needs an address", ErrFolder)
-	case filepath.Base(dir) != node:
-		return "", fmt.Errorf("%w: the folder of node %q must have that name, got %q; name another path for the new log", ErrFolder, node, filepath.Base(dir))
-	}
-	for _, path := range []string{kept, next} {
-		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return "", errors.Join(fmt.Errorf("%w: %s is there already, from an earlier attempt; move it away", ErrFolder, path), err)
-		}
-	}
 	if err := i.foundAt(next, node, address); err != nil {
 		return "", errors.Join(err, os.RemoveAll(next))
 	}

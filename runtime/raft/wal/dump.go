@@ -120,7 +120,7 @@ func (d *dump) record(s scanned) error {
 		if !ok {
 			return errNotOne(s.kind)
 		}
-		d.report.Identity, r.Detail = id, fmt.Sprintf("%v, id %x", id, id.Node)
+		d.report.Identity, r.Detail = id, fmt.Sprintf("%v, id %016x", id, id.Node)
 	case typeEntry:
 		e, ok := parseEntry(s.data)
 		if !ok {
@@ -162,9 +162,9 @@ func (d *dump) record(s scanned) error {
 // the names of others.
 func (d *dump) vote(id uint64) string {
 	if own := d.report.Identity; id == own.Node && own.Name != "" {
-		return fmt.Sprintf("vote for %s, id %x", own.node(), id)
+		return fmt.Sprintf("vote for %s, id %016x", own.node(), id)
 	}
-	return fmt.Sprintf("vote for id %x", id)
+	return fmt.Sprintf("vote for id %016x", id)
 }
 
 // errMark says that a mark is not in the place that it was written for.

@@ -120,7 +120,7 @@ func (l LogVerify) run(_ context.Context, s Streams) error {
 		return logError(l.Dir, err)
 	}
 	w := bufio.NewWriter(s.Out)
-	fmt.Fprintf(w, "identity  %s, id %x\n", oneLine(r.Identity.String()), r.Identity.Node)
+	fmt.Fprintf(w, "identity  %s, id %016x\n", oneLine(r.Identity.String()), r.Identity.Node)
 	fmt.Fprintf(w, "files     %d of segments, %d of snapshots; %d records\n", r.Segments, r.Snapshots, r.Records)
 	if r.Snapshot > 0 {
 		fmt.Fprintf(w, "snapshot  at %d\n", r.Snapshot)

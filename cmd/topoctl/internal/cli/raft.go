@@ -209,6 +209,9 @@ func (n *Node) leader(ctx context.Context) (Node, error) {
 			return other, nil
 		}
 	}
+	if g.Role == "founding" || g.Role == "joining" {
+		return other, fmt.Errorf("%s: node %s is not a member of a group yet, it is %s: see topoctl raft status", oneLine(n.Addr), oneLine(g.Node), oneLine(g.Role))
+	}
 	return other, fmt.Errorf("%s: node %s knows no leader now; there is none without a majority", oneLine(n.Addr), oneLine(g.Node))
 }
 

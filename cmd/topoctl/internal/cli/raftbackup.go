@@ -28,7 +28,8 @@ func newRaftBackup(chosen *command, n *Node) *cobra.Command {
 that were acknowledged before. Any node of the group can be asked; a majority must
 run. "topoctl raft restore" makes a new group of the file.
 
-The file is complete and checked when the command returns. --timeout must be long
+The file is complete and checked when the command returns. Until then it is beside FILE,
+as FILE.tmp-N; delete that where the command was killed. --timeout must be long
 enough for the whole state.`,
 		Example: `  topoctl raft backup ledger.backup --addr 10.0.0.1:7101
   topoctl raft backup ledger.backup --addr 10.0.0.1:7101 --timeout 1h`,

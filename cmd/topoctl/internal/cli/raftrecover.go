@@ -154,6 +154,11 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 		return logError(r.Dir, err)
 	}
 	defer func() { _ = i.Close() }() // it was only read
+	if r.To == "" {
+		if err := i.CheckPlace(r.Name, r.Address); err != nil {
+			return err
+		}
+	}
 	r.warn(i, s.Err)
 	if !r.Yes {
 		return errors.New("nothing was done: say --yes to do that")
