@@ -227,16 +227,21 @@ func (n *node) wipe() {
 }
 
 // mayWipe reports whether the group can bear the loss of a disk: a majority of the
-// voters, as the newest log has them, is left, and they are not being changed.
+// voters, as the newest log has them, is left, and they are not being changed. Before
+// there is a group, a majority of the first members is left: one of them may have been
+// paused, and found the group with the disks that the others had before.
 func (w *world) mayWipe(n *node) bool {
 	var newest *node
+	lost := 0
 	ids := map[uint64]bool{}
 	for _, o := range w.nodes {
 		if o != n {
 			ids[o.disk.record.ID] = true
 		}
 		switch {
-		case !o.member || o.lost:
+		case !o.member:
+		case o.lost:
+			lost++
 		case o.raft == nil || o.core.ChangesAhead():
 			return false
 		case newest == nil || o.core.Status().Applied > newest.core.Status().Applied:
@@ -256,7 +261,10 @@ func (w *world) mayWipe(n *node) bool {
 			alive++
 		}
 	}
-	return voters == 0 && len(n.peers) > 1 || alive > voters/2
+	if voters == 0 {
+		return lost < (len(n.peers)-1)/2
+	}
+	return alive > voters/2
 }
 
 // wipeStray empties the disk of a node that is in another group than the leader: one that
