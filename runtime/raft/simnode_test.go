@@ -1,12 +1,8 @@
 package raft_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"iter"
 	"log/slog"
 	"maps"
 	"time"
@@ -58,31 +54,6 @@ type node struct {
 	differs  uint64 // index of the first that did
 }
 
-// coroutine is a loop of a node. It runs while the world resumes it, up to where it
-// waits.
-type coroutine struct {
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
-	until int64 // when it is to go on, where it is within a turn
-}
-
-func newCoroutine(body func(c *coroutine)) *coroutine {
-	c := new(coroutine)
-	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
-		c.yield = yield
-		body(c)
-	})
-	c.next() // up to the first wait
-	return c
-}
-
-// wait lets others run. It returns false when the coroutine is to end.
-func (c *coroutine) wait(until int64) bool {
-	c.until = until
-	return c.yield(struct{}{})
-}
-
 var simID = wal.Identity{Topology: "simulation", Group: "lists"}
 
 // identity is that of the node's log.
@@ -90,35 +61,6 @@ func (n *node) identity() wal.Identity {
 	id := simID
 	id.Node = n.id
 	return id
-}
-
-// simDisk is the disk of a node, at whose calls it may crash.
-type simDisk struct {
-	*memoryDisk
-	n *node
-}
-
-func (d *simDisk) SetRecord(r raft.Record) error {
-	if err := d.n.pass(true); err != nil { // it is not there yet
-		return err
-	}
-	return errors.Join(d.memoryDisk.SetRecord(r), d.n.pass(false))
-}
-
-func (d *simDisk) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
-	if err := d.n.pass(true); err != nil {
-		return nil, wal.Stored{}, err
-	}
-	log, stored, err := d.memoryDisk.Open(id)
-	if err != nil && d.n.failing == nil {
-		d.n.w.fail("%s does not open its log: %v", d.n.name, err)
-	}
-	return &simLog{log, d.n}, stored, errors.Join(err, d.n.pass(false))
-}
-
-func (d *simDisk) RemoveLog() error {
-	d.n.w.count("unused log removed")
-	return errors.Join(d.memoryDisk.RemoveLog(), d.n.pass(false))
 }
 
 // snapshot is the node's newest.
@@ -210,157 +152,8 @@ func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 	return d
 }
 
-// runLoop is what Node.run does.
-func (n *node) runLoop(c *coroutine) {
-	for c.wait(0) {
-		tick := n.ticks
-		n.ticks = false
-		if n.ended = n.raft.Turn(tick); n.ended != nil {
-			return
-		}
-		n.raft.Release()
-	}
-}
-
-// runKeeper is what its keeper does.
-func (n *node) runKeeper(c *coroutine) {
-	for c.wait(0) {
-		for n.raft.KeeperTurn() && n.failing == nil {
-		}
-	}
-}
-
-// runCourier is what its courier does.
-func (n *node) runCourier(c *coroutine) {
-	for c.wait(0) && n.raft.CourierTurn() {
-	}
-}
-
 // up reports whether the node runs and is awake.
 func (n *node) up() bool { return n.raft != nil && n.asleep <= n.w.now }
-
-// run lets the node's loops do what there is to do, by turns.
-func (n *node) run() {
-	for range 20 {
-		turns := []func() bool{n.resumeLoop, n.resumeKeeper, n.resumeCourier}
-		n.w.rng.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
-		ran := false
-		for _, resume := range turns {
-			ran = resume() || ran
-		}
-		switch {
-		case n.failing != nil:
-			n.crash("crash within a turn")
-			return
-		case n.ended != nil:
-			n.stop(n.ended)
-			return
-		case !ran:
-			n.look()
-			return
-		}
-	}
-	n.look()
-}
-
-func (n *node) resumeLoop() bool {
-	c := n.loop
-	within := c.until != 0
-	if n.failing != nil || n.ended != nil || c.until > n.w.now || !within && !n.ticks && !n.raft.Woken() {
-		return false
-	}
-	n.resume(c)
-	return true
-}
-
-func (n *node) resumeKeeper() bool {
-	c := n.keeper
-	within := c.until != 0
-	if n.failing != nil || n.busy > n.w.now || c.until > n.w.now || !within && !n.raft.KeeperWoken() {
-		return false
-	}
-	n.resume(c)
-	return true
-}
-
-func (n *node) resumeCourier() bool {
-	c := n.courier
-	within := c.until != 0
-	if n.failing != nil || c.until > n.w.now || !within && !n.raft.CourierWoken() {
-		return false
-	}
-	n.resume(c)
-	return true
-}
-
-func (n *node) resume(c *coroutine) {
-	n.running = c
-	c.next()
-	n.running = nil
-}
-
-// pass is a moment in which the node may crash, or wait for its disk.
-func (n *node) pass(disk bool) error {
-	w := n.w
-	if n.failing == nil && !w.quiet && w.rng.IntN(6000) == 0 {
-		n.failing = errCrashed
-	}
-	if n.failing != nil || !disk || n.running == nil { // it is being made
-		return n.failing
-	}
-	if !w.quiet && w.rng.IntN(8) == 0 && !n.running.wait(w.now+1+w.rng.Int64N(4)) {
-		return errCrashed
-	}
-	for n.disk.Hung() {
-		if !n.running.wait(w.now + 1) {
-			return errCrashed
-		}
-	}
-	return n.failing
-}
-
-// simLog is the log of a node, in which it may crash before and after each call.
-type simLog struct {
-	wal.Log
-	n *node
-}
-
-func (l *simLog) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
-	l.n.w.saysSave(l.n, state, entries, sync)
-	return errors.Join(l.n.pass(true), l.Log.Save(state, entries, sync), l.n.pass(false))
-}
-
-func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
-	l.n.w.says("%s saves snapshot %d", l.n.name, s.GetMetadata().GetIndex())
-	return errors.Join(l.n.pass(true), l.Log.SaveSnapshot(s), l.n.pass(false))
-}
-
-func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
-	w, err := l.Log.CreateSnapshot()
-	return &simWriter{w, l.n}, errors.Join(err, l.n.pass(true))
-}
-
-// simWriter is the body of a snapshot that a node writes.
-type simWriter struct {
-	wal.SnapshotWriter
-	n *node
-}
-
-func (w *simWriter) Write(b []byte) (int, error) {
-	if err := w.n.pass(true); err != nil {
-		return 0, err
-	}
-	return w.SnapshotWriter.Write(b)
-}
-
-func (w *simWriter) Seal(s *pb.Snapshot) error {
-	return errors.Join(w.n.pass(true), w.SnapshotWriter.Seal(s), w.n.pass(false))
-}
-
-func (w *simWriter) Commit(s *pb.Snapshot) error {
-	w.n.w.says("%s saves snapshot %d", w.n.name, s.GetMetadata().GetIndex())
-	return errors.Join(w.n.pass(true), w.SnapshotWriter.Commit(s), w.n.pass(false))
-}
 
 // simTransport is the network as a node sees it.
 type simTransport struct {
@@ -466,67 +259,4 @@ func (n *node) look() {
 		w.leaders[at], w.ruling = n.id, at.group
 		w.count("leader")
 	}
-}
-
-// watched is a state machine that holds what is applied against what others have.
-type watched struct {
-	*fsm.Replicated[lists, appendTo, struct{}]
-	n *node
-}
-
-func (m *watched) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error {
-	w := m.n.w
-	if m.n.failing != nil {
-		return m.n.failing
-	}
-	h := fnv.New64a()
-	_, _ = h.Write(data)
-	got := entry{term, h.Sum64()}
-	if want, ok := w.log[index]; ok && want != got {
-		w.fail("%s applies another entry at %d than others did", m.n.name, index)
-	}
-	w.log[index] = got
-	if at := m.Applied(); index <= at {
-		w.fail("%s applies %d after %d", m.n.name, index, at)
-	}
-	w.newest = max(w.newest, index)
-	w.trace = w.trace*31 + index
-	w.says("%s applies %d", m.n.name, index)
-	return m.Replicated.Apply(index, term, data, result)
-}
-
-// Notes and Description say nothing in a transcript, which is about something else.
-func (m *watched) Notes(node, every uint64) (n fsm.Notes) {
-	if m.n.w.tell == nil {
-		n = m.Replicated.Notes(node, every)
-	}
-	return n
-}
-
-func (m *watched) Description() (text string) {
-	if m.n.w.tell == nil {
-		text = m.Replicated.Description()
-	}
-	return text
-}
-
-func (m *watched) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
-	m.n.w.count("snapshot")
-	write, frozen, err = m.Replicated.Snapshot()
-	if err != nil || m.n.w.tell != nil || m.n.w.rng.IntN(2) == 0 {
-		return write, frozen, err
-	}
-	m.n.w.count("frozen state")
-	var b bytes.Buffer
-	err = write(&b)
-	return func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }, true, err
-}
-
-func (m *watched) Prepare(r io.Reader) (install func(), err error) {
-	state, err := m.Replicated.Prepare(r)
-	return func() {
-		m.n.w.count("restore")
-		m.n.w.says("%s takes the state of a snapshot", m.n.name)
-		state()
-	}, err
 }

@@ -1,0 +1,82 @@
+package raft_test
+
+import (
+	"errors"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+)
+
+// simDisk is the disk of a node, at whose calls it may crash.
+type simDisk struct {
+	*memoryDisk
+	n *node
+}
+
+func (d *simDisk) SetRecord(r raft.Record) error {
+	if err := d.n.pass(true); err != nil { // it is not there yet
+		return err
+	}
+	return errors.Join(d.memoryDisk.SetRecord(r), d.n.pass(false))
+}
+
+func (d *simDisk) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
+	if err := d.n.pass(true); err != nil {
+		return nil, wal.Stored{}, err
+	}
+	log, stored, err := d.memoryDisk.Open(id)
+	if err != nil && d.n.failing == nil {
+		d.n.w.fail("%s does not open its log: %v", d.n.name, err)
+	}
+	return &simLog{log, d.n}, stored, errors.Join(err, d.n.pass(false))
+}
+
+func (d *simDisk) RemoveLog() error {
+	d.n.w.count("unused log removed")
+	return errors.Join(d.memoryDisk.RemoveLog(), d.n.pass(false))
+}
+
+// simLog is the log of a node, in which it may crash before and after each call.
+type simLog struct {
+	wal.Log
+	n *node
+}
+
+func (l *simLog) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
+	l.n.w.saysSave(l.n, state, entries, sync)
+	return errors.Join(l.n.pass(true), l.Log.Save(state, entries, sync), l.n.pass(false))
+}
+
+func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
+	l.n.w.says("%s saves snapshot %d", l.n.name, s.GetMetadata().GetIndex())
+	return errors.Join(l.n.pass(true), l.Log.SaveSnapshot(s), l.n.pass(false))
+}
+
+func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
+	w, err := l.Log.CreateSnapshot()
+	return &simWriter{w, l.n}, errors.Join(err, l.n.pass(true))
+}
+
+// simWriter is the body of a snapshot that a node writes.
+type simWriter struct {
+	wal.SnapshotWriter
+	n *node
+}
+
+func (w *simWriter) Write(b []byte) (int, error) {
+	if err := w.n.pass(true); err != nil {
+		return 0, err
+	}
+	return w.SnapshotWriter.Write(b)
+}
+
+func (w *simWriter) Seal(s *pb.Snapshot) error {
+	return errors.Join(w.n.pass(true), w.SnapshotWriter.Seal(s), w.n.pass(false))
+}
+
+func (w *simWriter) Commit(s *pb.Snapshot) error {
+	w.n.w.says("%s saves snapshot %d", w.n.name, s.GetMetadata().GetIndex())
+	return errors.Join(w.n.pass(true), w.SnapshotWriter.Commit(s), w.n.pass(false))
+}

@@ -1,0 +1,136 @@
+package raft_test
+
+import (
+	"iter"
+)
+
+// coroutine is a loop of a node. It runs while the world resumes it, up to where it
+// waits.
+type coroutine struct {
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	until int64 // when it is to go on, where it is within a turn
+}
+
+func newCoroutine(body func(c *coroutine)) *coroutine {
+	c := new(coroutine)
+	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		body(c)
+	})
+	c.next() // up to the first wait
+	return c
+}
+
+// wait lets others run. It returns false when the coroutine is to end.
+func (c *coroutine) wait(until int64) bool {
+	c.until = until
+	return c.yield(struct{}{})
+}
+
+// runLoop is what Node.run does.
+func (n *node) runLoop(c *coroutine) {
+	for c.wait(0) {
+		tick := n.ticks
+		n.ticks = false
+		if n.ended = n.raft.Turn(tick); n.ended != nil {
+			return
+		}
+		n.raft.Release()
+	}
+}
+
+// runKeeper is what its keeper does.
+func (n *node) runKeeper(c *coroutine) {
+	for c.wait(0) {
+		for n.raft.KeeperTurn() && n.failing == nil {
+		}
+	}
+}
+
+// runCourier is what its courier does.
+func (n *node) runCourier(c *coroutine) {
+	for c.wait(0) && n.raft.CourierTurn() {
+	}
+}
+
+// run lets the node's loops do what there is to do, by turns.
+func (n *node) run() {
+	for range 20 {
+		turns := []func() bool{n.resumeLoop, n.resumeKeeper, n.resumeCourier}
+		n.w.rng.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+		ran := false
+		for _, resume := range turns {
+			ran = resume() || ran
+		}
+		switch {
+		case n.failing != nil:
+			n.crash("crash within a turn")
+			return
+		case n.ended != nil:
+			n.stop(n.ended)
+			return
+		case !ran:
+			n.look()
+			return
+		}
+	}
+	n.look()
+}
+
+func (n *node) resumeLoop() bool {
+	c := n.loop
+	within := c.until != 0
+	if n.failing != nil || n.ended != nil || c.until > n.w.now || !within && !n.ticks && !n.raft.Woken() {
+		return false
+	}
+	n.resume(c)
+	return true
+}
+
+func (n *node) resumeKeeper() bool {
+	c := n.keeper
+	within := c.until != 0
+	if n.failing != nil || n.busy > n.w.now || c.until > n.w.now || !within && !n.raft.KeeperWoken() {
+		return false
+	}
+	n.resume(c)
+	return true
+}
+
+func (n *node) resumeCourier() bool {
+	c := n.courier
+	within := c.until != 0
+	if n.failing != nil || c.until > n.w.now || !within && !n.raft.CourierWoken() {
+		return false
+	}
+	n.resume(c)
+	return true
+}
+
+func (n *node) resume(c *coroutine) {
+	n.running = c
+	c.next()
+	n.running = nil
+}
+
+// pass is a moment in which the node may crash, or wait for its disk.
+func (n *node) pass(disk bool) error {
+	w := n.w
+	if n.failing == nil && !w.quiet && w.rng.IntN(6000) == 0 {
+		n.failing = errCrashed
+	}
+	if n.failing != nil || !disk || n.running == nil { // it is being made
+		return n.failing
+	}
+	if !w.quiet && w.rng.IntN(8) == 0 && !n.running.wait(w.now+1+w.rng.Int64N(4)) {
+		return errCrashed
+	}
+	for n.disk.Hung() {
+		if !n.running.wait(w.now + 1) {
+			return errCrashed
+		}
+	}
+	return n.failing
+}

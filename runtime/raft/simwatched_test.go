@@ -1,0 +1,72 @@
+package raft_test
+
+import (
+	"bytes"
+	"hash/fnv"
+	"io"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// watched is a state machine that holds what is applied against what others have.
+type watched struct {
+	*fsm.Replicated[lists, appendTo, struct{}]
+	n *node
+}
+
+func (m *watched) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error {
+	w := m.n.w
+	if m.n.failing != nil {
+		return m.n.failing
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(data)
+	got := entry{term, h.Sum64()}
+	if want, ok := w.log[index]; ok && want != got {
+		w.fail("%s applies another entry at %d than others did", m.n.name, index)
+	}
+	w.log[index] = got
+	if at := m.Applied(); index <= at {
+		w.fail("%s applies %d after %d", m.n.name, index, at)
+	}
+	w.newest = max(w.newest, index)
+	w.trace = w.trace*31 + index
+	w.says("%s applies %d", m.n.name, index)
+	return m.Replicated.Apply(index, term, data, result)
+}
+
+// Notes and Description say nothing in a transcript, which is about something else.
+func (m *watched) Notes(node, every uint64) (n fsm.Notes) {
+	if m.n.w.tell == nil {
+		n = m.Replicated.Notes(node, every)
+	}
+	return n
+}
+
+func (m *watched) Description() (text string) {
+	if m.n.w.tell == nil {
+		text = m.Replicated.Description()
+	}
+	return text
+}
+
+func (m *watched) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
+	m.n.w.count("snapshot")
+	write, frozen, err = m.Replicated.Snapshot()
+	if err != nil || m.n.w.tell != nil || m.n.w.rng.IntN(2) == 0 {
+		return write, frozen, err
+	}
+	m.n.w.count("frozen state")
+	var b bytes.Buffer
+	err = write(&b)
+	return func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }, true, err
+}
+
+func (m *watched) Prepare(r io.Reader) (install func(), err error) {
+	state, err := m.Replicated.Prepare(r)
+	return func() {
+		m.n.w.count("restore")
+		m.n.w.says("%s takes the state of a snapshot", m.n.name)
+		state()
+	}, err
+}
