@@ -38,7 +38,7 @@ type bareLoop struct {
 	id      uint64
 	batched bool
 	bytes   int             // of a command
-	waiters []chan struct{} // of the callers, who are answered by the leader
+	waiters []chan struct{} // of the callers; the leader answers them
 	log     wal.Log
 	link    transport.Transport
 	storage *etcd.MemoryStorage

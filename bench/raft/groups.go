@@ -113,7 +113,7 @@ func (g *several) Close() (failed error) {
 	return failed
 }
 
-// IdleResult is what groups cost that nobody asks for anything, on three nodes together.
+// IdleResult is the cost of idle groups, on three nodes together.
 type IdleResult struct {
 	Groups     int
 	CPU        float64 // share of a processor
