@@ -56,7 +56,10 @@ func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
 
 func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
 	w, err := l.Log.CreateSnapshot()
-	return &simWriter{w, l.n}, errors.Join(err, l.n.pass(true))
+	if err != nil {
+		return nil, err
+	}
+	return &simWriter{w, l.n}, l.n.pass(true)
 }
 
 // simWriter is the body of a snapshot that a node writes.
