@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/topogen/topogen/runtime/raft"
 )
 
 // RaftMembers prints who belongs to a group.
@@ -54,5 +57,24 @@ func (r RaftMembers) run(ctx context.Context, s Streams) error {
 		}
 		t = append(t, []string{m.Name, orNone(m.Address), kindOf(m), match, heard, fmt.Sprintf("%016x", m.ID)})
 	}
-	return t.print(s.Out)
+	if err := t.print(s.Out); err != nil {
+		return err
+	}
+	for _, m := range g.Members {
+		sayTransfer(m, s.Err)
+	}
+	return nil
+}
+
+// sayTransfer says how much of a snapshot a member has.
+func sayTransfer(m raft.MemberStatus, w io.Writer) {
+	t := m.Transfer
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(w, "topoctl: %s has %d of %d bytes of the snapshot at %d", oneLine(m.Name), t.Came, t.Size, t.Index)
+	if t.Error != "" {
+		fmt.Fprintf(w, "; it failed and is tried again: %s", oneLine(t.Error))
+	}
+	fmt.Fprintln(w)
 }

@@ -65,7 +65,15 @@ func (r RaftStatus) run(ctx context.Context, s Streams) error {
 			number(g.Applied), number(g.Snapshot), strconv.Itoa(g.Pending),
 		})
 	}
-	return t.print(s.Out)
+	if err := t.print(s.Out); err != nil {
+		return err
+	}
+	for _, g := range report.Groups {
+		if g.SnapshotError != "" {
+			fmt.Fprintf(s.Err, "topoctl: WARNING: group %s: node %s has no newer snapshot, and its log grows: %s\n", oneLine(g.Group), oneLine(g.Node), oneLine(g.SnapshotError))
+		}
+	}
+	return nil
 }
 
 // groupObject is a group in json.
@@ -81,6 +89,7 @@ type groupObject struct {
 	Commit   uint64         `json:"commit"`
 	Applied  uint64         `json:"applied"`
 	Snapshot uint64         `json:"snapshot"`
+	Problem  *string        `json:"snapshotError"` // why there is no newer snapshot; null: nothing is wrong
 	Pending  int            `json:"pending"`
 	Members  []memberObject `json:"members"`
 }
@@ -92,7 +101,17 @@ type memberObject struct {
 	Address string  `json:"address"`
 	Kind    string  `json:"kind"`
 	Match   *uint64 `json:"match"`  // null: only the leader knows
-	Active  *bool   `json:"active"` // likewise
+	Active  *bool   `json:"active"` // null: only the leader knows
+
+	Transfer *transferObject `json:"transfer"` // the snapshot that the leader sends to the member; null: none
+}
+
+// transferObject is a snapshot on its way, in json.
+type transferObject struct {
+	Index uint64  `json:"index"`
+	Size  int64   `json:"size"`  // bytes of the state
+	Sent  int64   `json:"sent"`  // bytes that the member has
+	Error *string `json:"error"` // why it has failed; the leader tries again
 }
 
 func newGroupObject(g raft.GroupStatus) groupObject {
@@ -103,6 +122,9 @@ func newGroupObject(g raft.GroupStatus) groupObject {
 	if g.Leader != "" {
 		o.Leader = &g.Leader
 	}
+	if g.SnapshotError != "" {
+		o.Problem = &g.SnapshotError
+	}
 	if g.GroupID != 0 {
 		o.Identity = new(fmt.Sprintf("%016x", g.GroupID))
 	}
@@ -110,6 +132,12 @@ func newGroupObject(g raft.GroupStatus) groupObject {
 		object := memberObject{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Address: m.Address, Kind: kindOf(m)}
 		if g.Role == "leader" && !m.Leaving {
 			object.Match, object.Active = &m.Match, &m.Active
+		}
+		if t := m.Transfer; t != nil {
+			object.Transfer = &transferObject{Index: t.Index, Size: t.Size, Sent: t.Came}
+			if t.Error != "" {
+				object.Transfer.Error = &t.Error
+			}
 		}
 		o.Members = append(o.Members, object)
 	}
