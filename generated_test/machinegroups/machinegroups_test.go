@@ -137,18 +137,21 @@ func node(t *testing.T, name string, peers map[string]string, dir string) *Topol
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- top.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := top.Run(ctx); err != nil {
 			t.Errorf("%s ends with %v", name, err)
 		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
 	})
 	return top
 }
 
-// eventually waits until a condition holds.
+// eventually waits until a condition holds, or a node has failed.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(10 * time.Millisecond)
@@ -156,6 +159,9 @@ func eventually(t *testing.T, holds func() bool) {
 	for !holds() {
 		select {
 		case <-look.C:
+			if t.Failed() {
+				t.FailNow()
+			}
 		case <-t.Context().Done():
 			t.Fatal("it does not come about")
 		}
