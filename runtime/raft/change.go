@@ -166,6 +166,16 @@ func (c *Core) change(entry *pb.Entry) {
 	}
 }
 
+// leaveJoint proposes the end of joint consensus where the engine has not. The engine does
+// so only behind an entry that it applies, and not while another is asked to lead: a
+// group with nothing to do would wait for ever, and refuse all changes.
+func (c *Core) leaveJoint() {
+	if _, leads := c.Leads(); !leads || len(c.conf.GetVotersOutgoing()) == 0 || c.applied != c.memory.last() {
+		return
+	}
+	_ = c.node.ProposeConfChange(&pb.ConfChangeV2{}) // what it refuses is tried again at the next tick
+}
+
 // AbandonChange forgets who waits for a change.
 func (c *Core) AbandonChange(w Waiter) {
 	for nonce, other := range c.changes {

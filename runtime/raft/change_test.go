@@ -147,6 +147,32 @@ func TestARemovalThatWouldBlock(t *testing.T) {
 	w.appended(leader, 2)
 }
 
+// TestAChangeDuringATransfer that comes to nothing ends, although the group has nothing
+// else to do: the member that was to lead is down, and can be removed.
+func TestAChangeDuringATransfer(t *testing.T) {
+	w := calmWorld(t, 401)
+	leader := w.leader()
+	w.appended(leader, 1)
+	others := w.others(leader)
+	w.net.Isolate(others[0].number)
+	r := leader.change(
+		raft.Change{Kind: raft.Readdress, Name: others[0].name, Address: "there"},
+		raft.Change{Kind: raft.Readdress, Name: others[1].name, Address: "elsewhere"})
+	leader.raft.Do(func(c *raft.Core) {
+		if err := c.TransferLeader(others[0].id); err != nil {
+			t.Error(err)
+		}
+	})
+	w.until("change", func() bool { return r.done })
+	if !leader.core.ChangesAhead() {
+		t.Fatal("the transfer did not come between: the test shows nothing")
+	}
+	w.until("end of the change", func() bool { return !leader.core.ChangesAhead() })
+	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: others[0].name}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAForcedChange is made, whatever comes of it.
 func TestAForcedChange(t *testing.T) {
 	w := calmWorld(t, 83)

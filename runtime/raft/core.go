@@ -248,6 +248,7 @@ func (c *Core) Tick() (err error) {
 	c.node.Tick()
 	_, leads := c.Leads()
 	maps.DeleteFunc(c.snapshots, func(_ uint64, s sending) bool { return !leads || s.until > 0 && s.until <= c.tick })
+	c.leaveJoint()
 	c.watchClock()
 	if c.removed && c.isNeeded() {
 		c.removedTick = c.tick
