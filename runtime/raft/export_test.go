@@ -3,6 +3,7 @@ package raft
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -210,3 +211,6 @@ func (n *Node) Prefer(name string) { n.config.Prefer = name }
 
 // RecoveringSuffix is that of a folder which FoundInPlace has not yet put in its place.
 const RecoveringSuffix = recoveringSuffix
+
+// LogTo has the node log to h.
+func (n *Node) LogTo(h slog.Handler) { n.logger = slog.New(h) }

@@ -42,7 +42,8 @@ type incoming struct {
 	notice       notice
 	part         *part // of a snapshot, whose message is Message
 	receipt      *receipt
-	bytes        int
+	broken       error // why nothing of it could be read
+	bytes        int   // of it
 }
 
 type reading struct {
@@ -65,16 +66,19 @@ type numbered interface {
 // receive takes what a node has sent. It runs on goroutines of the transport.
 func (n *Node) receive(from string, payloads [][]byte) {
 	own := n.groupID.Load()
+	told := false
 	for _, b := range payloads {
 		m, err := openIncoming(from, own, b)
 		if err != nil {
-			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", from), slog.Any("error", err))
-			continue
+			if told { // one tells of all that came together
+				continue
+			}
+			m, told = incoming{name: from, broken: err}, true
 		}
 		n.inbox.mu.Lock()
 		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
 			n.inbox.messages = append(n.inbox.messages, m)
-			n.inbox.bytes += len(b)
+			n.inbox.bytes += m.bytes
 		}
 		n.inbox.mu.Unlock()
 	}
@@ -222,6 +226,12 @@ func (n *Node) take(box *inbox) {
 
 // takeMessage takes what a node has sent. An error ends the node.
 func (n *Node) takeMessage(m *incoming) {
+	if m.broken != nil {
+		n.notices.log(n, "broken "+m.name, func() {
+			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", m.name), slog.Any("error", m.broken))
+		})
+		return
+	}
 	n.reach(m.name)
 	err := m.parse(n.core.groupID) // the node may have become a member since it came
 	switch {

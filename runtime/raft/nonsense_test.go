@@ -1,0 +1,30 @@
+package raft_test
+
+import (
+	"bytes"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNonsenseIsLoggedOnce: a node that sends nonsense without end does not fill the log
+// of another.
+func TestNonsenseIsLoggedOnce(t *testing.T) {
+	w := calmWorld(t, 12)
+	n := w.nodes[0]
+	var log bytes.Buffer
+	n.raft.LogTo(slog.NewTextHandler(&log, nil))
+	noise := rand.NewChaCha8([32]byte{})
+	for range 20 {
+		payloads := make([][]byte, 500)
+		for i := range payloads {
+			payloads[i] = make([]byte, 40)
+			_, _ = noise.Read(payloads[i]) // never fails
+		}
+		n.receive("evil", payloads)
+		w.pass(tickTime)
+	}
+	if lines := bytes.Count(log.Bytes(), []byte("is no message")); lines != 1 {
+		t.Errorf("10,000 messages that are nonsense make %d lines in the log, want 1", lines)
+	}
+}
