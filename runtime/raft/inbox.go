@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -43,7 +42,7 @@ type incoming struct {
 	part         *part // of a snapshot, whose message is Message
 	receipt      *receipt
 	broken       error // why nothing of it could be read
-	bytes        int   // of it
+	bytes        int   // of memory, about
 }
 
 type reading struct {
@@ -119,12 +118,14 @@ func (m *incoming) parse(own uint64) error {
 	if m.kind == kindPart {
 		p, err := readPart(b)
 		m.part, m.Message = &p, p.message
+		m.bytes += parsedEntry * len(m.GetEntries())
 		return err
 	}
-	m.Message = new(pb.Message)
-	if err := proto.Unmarshal(b, m.Message); err != nil {
+	var err error
+	if m.Message, err = parseEngine(b, false); err != nil {
 		return err
 	}
+	m.bytes += parsedEntry * len(m.GetEntries())
 	m.wall = takeClock(m.Message)
 	if m.GetType() == pb.MsgSnap {
 		return fmt.Errorf("%w: a snapshot that does not come in parts", ErrMessage)

@@ -13,6 +13,10 @@ import (
 // release could misunderstand one of another.
 const wireVersion = "topogen-raft-2"
 
+// assembledMessages is how many of the largest messages may be under way to a node at the
+// same time: one of each peer in a group of usual size. More are dropped, and sent again.
+const assembledMessages = 16
+
 // listeners are the transports of this process, by the address where they listen:
 // all groups of a node share one.
 var listeners = struct {
@@ -73,6 +77,7 @@ func listen(c *Config) (_ *shared, err error) {
 	if l == nil {
 		config := key
 		config.Peers, config.Logger = c.Peers, c.Logger
+		config.MessageBytesMax, config.ReassemblyBytesMax = peerBytesMax, assembledMessages*peerBytesMax
 		if files != (grpc.TLS{}) {
 			config.TLS = &files
 		}

@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 
 	pb "go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -63,7 +62,7 @@ func readPart(b []byte) (p part, err error) {
 		return p, errPart
 	}
 	text, b := b[:n], b[n:]
-	p = part{new(pb.Message), binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:]), b[partHeadBytes:]}
+	p = part{nil, binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:]), b[partHeadBytes:]}
 	switch {
 	case p.size > bodyBytesMax || p.offset > p.size || uint64(len(p.data)) > p.size-p.offset:
 		return p, errPart
@@ -72,7 +71,7 @@ func readPart(b []byte) (p part, err error) {
 	case crc32.Checksum(p.data, castagnoli) != binary.BigEndian.Uint32(b[24:]):
 		return p, fmt.Errorf("%w: its checksum is wrong", errPart)
 	}
-	if err := proto.Unmarshal(text, p.message); err != nil || p.message.GetType() != pb.MsgSnap {
+	if p.message, err = parseEngine(text, true); err != nil || p.message.GetType() != pb.MsgSnap {
 		return p, fmt.Errorf("%w: it carries no message of a snapshot", errPart)
 	}
 	return p, nil

@@ -1,0 +1,52 @@
+package raft
+
+import (
+	"fmt"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// A few bytes of a hostile message can become a hundred times as many when they are
+// parsed: each empty entry takes two bytes of it. So its fields are counted first.
+const (
+	entriesMax   = messageBytesMax / 4    // in one message: the engine counts four bytes or more for each
+	parsedEntry  = 160                    // bytes that an entry takes when it is parsed, beside its data
+	peerBytesMax = entryBytesMax + 64<<10 // of a message between nodes: an entry, or a part of a snapshot, and what is around it
+)
+
+// fields of the engine's message, in protobuf's wire format.
+const (
+	fieldEntries   = 7
+	fieldSnapshot  = 9
+	fieldResponses = 14 // the engine's own, which no node sends
+)
+
+// parseEngine parses a message of the engine's. Only that of a part has a snapshot in it.
+func parseEngine(b []byte, ofPart bool) (*pb.Message, error) {
+	entries := 0
+	for rest := b; len(rest) > 0; {
+		number, _, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			return nil, fmt.Errorf("%w: %w", ErrMessage, protowire.ParseError(n))
+		}
+		rest = rest[n:]
+		switch {
+		case number == fieldEntries:
+			entries++
+		case number == fieldResponses:
+			return nil, fmt.Errorf("%w: it holds answers of the engine's own", ErrMessage)
+		case number == fieldSnapshot && !ofPart:
+			return nil, fmt.Errorf("%w: a snapshot that does not come in parts", ErrMessage)
+		}
+	}
+	if entries > entriesMax {
+		return nil, fmt.Errorf("%w: %d entries, at most %d are expected", ErrMessage, entries, entriesMax)
+	}
+	m := new(pb.Message)
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	return m, nil
+}

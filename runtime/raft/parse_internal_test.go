@@ -1,0 +1,83 @@
+package raft
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/grpc"
+)
+
+// TestMessagesThatGrow: a message of few bytes that would take a hundred times as many when
+// it is parsed is refused, and what is parsed counts with what it takes.
+func TestMessagesThatGrow(t *testing.T) {
+	const own = 77
+	many := func(field protowire.Number, n int) []byte {
+		empty := protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), nil)
+		return append(envelope{kindRaft, own, 1}.append(nil), bytes.Repeat(empty, n)...)
+	}
+	for what, b := range map[string][]byte{
+		"entries":   many(7, 1<<20),
+		"snapshots": many(9, 1),
+		"responses": many(14, 1),
+		"a cut one": append(many(7, 1), 7<<3|2),
+	} {
+		if _, err := openIncoming("evil", own, b); !errors.Is(err, ErrMessage) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	m, err := openIncoming("n2", own, many(7, 1000))
+	if err != nil || m.bytes < 100*1000 {
+		t.Errorf("1000 entries count as %d bytes, %v", m.bytes, err)
+	}
+}
+
+// TestLargestMessageOfPeers: a listener takes no more of a node than a message between
+// nodes may have.
+func TestLargestMessageOfPeers(t *testing.T) {
+	c := &Config{Topology: "t", Group: "g", Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:0"}}
+	s, err := listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.leave(); err != nil {
+			t.Error(err)
+		}
+	}()
+	evil, err := grpc.Listen(grpc.Config{
+		Node: "evil", Topology: "t", Version: wireVersion, Address: "127.0.0.1:0",
+		Peers: map[string]string{"n1": s.Addr().String()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = evil.Close() }()
+	sizes := make(chan int, 64)
+	s.Handle(1, func(_ string, payloads [][]byte) {
+		for _, b := range payloads {
+			sizes <- len(b)
+		}
+	})
+	for connected := false; !connected; { // until it is, messages are dropped
+		evil.Send("n1", transport.Message{Group: 1})
+		select {
+		case <-sizes:
+			connected = true
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	dropped := evil.Stats().Dropped
+	evil.Send("n1", transport.Message{Group: 1, Payload: make([]byte, 2*entryBytesMax)}, transport.Message{Group: 1, Payload: make([]byte, entryBytesMax)})
+	size := 0
+	for size == 0 { // others that were sent before
+		size = <-sizes
+	}
+	if n := evil.Stats().Dropped - dropped; size != entryBytesMax || n != 1 {
+		t.Errorf("the first message that came has %d bytes, and %d were dropped; want %d bytes and 1", size, n, entryBytesMax)
+	}
+}
