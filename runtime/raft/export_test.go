@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -214,3 +215,10 @@ const RecoveringSuffix = recoveringSuffix
 
 // LogTo has the node log to h.
 func (n *Node) LogTo(h slog.Handler) { n.logger = slog.New(h) }
+
+// Takers is how many wait for a snapshot of a machine.
+func Takers[S, U, R any](m *Machine[S, U, R]) (n int) {
+	node := m.current.Load()
+	_ = node.do(context.Background(), func(*Core) { n = len(node.takers) })
+	return n
+}

@@ -2,7 +2,12 @@ package raft_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/fsm"
@@ -21,18 +26,14 @@ type heat int64
 
 func (h *heat) Update(c *cold) error { c.total += int64(*h); return nil }
 
-// TestAFrozenStateIsWrittenAside: while it is written, updates are applied, and the
-// snapshot holds none of them.
-func TestAFrozenStateIsWrittenAside(t *testing.T) {
-	writes, goOn := make(chan struct{}), make(chan struct{})
-	holds := false
-	d := fsm.Definition[cold, heat, struct{}]{
+// coldDefinition is that of a cold state. frozen is called when one that is frozen is written.
+func coldDefinition(frozen func()) fsm.Definition[cold, heat, struct{}] {
+	return fsm.Definition[cold, heat, struct{}]{
 		Update: fsm.NoResult((*heat).Update),
 		StateCodec: fsm.Codec[cold]{
 			Append: func(b []byte, c *cold) ([]byte, error) {
-				if c.frozen && holds {
-					close(writes)
-					<-goOn
+				if c.frozen {
+					frozen()
 				}
 				return binary.AppendVarint(b, c.total), nil
 			},
@@ -43,28 +44,47 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 			Consume: func(b []byte, h *heat) error { v, _ := binary.Varint(b); *h = heat(v); return nil },
 		},
 	}
-	dir := t.TempDir()
-	start := func() *raft.Machine[cold, heat, struct{}] {
-		m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "cold", Logger: slog.New(slog.DiscardHandler)}, d)
-		if err == nil {
-			err = m.Start(t.Context(), nil)
-		}
-		if err != nil {
+}
+
+// startCold starts a machine on the disk in a folder.
+func startCold(t *testing.T, dir string, d fsm.Definition[cold, heat, struct{}]) *raft.Machine[cold, heat, struct{}] {
+	t.Helper()
+	m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "cold", Logger: slog.New(slog.DiscardHandler)}, d)
+	if err == nil {
+		err = m.Start(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// heated has a machine apply so many updates.
+func heated(t *testing.T, m *raft.Machine[cold, heat, struct{}], n int) {
+	t.Helper()
+	for range n {
+		if _, err := m.Propose(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = m.Close() })
-		return m
 	}
-	propose := func(m *raft.Machine[cold, heat, struct{}], n int) {
-		t.Helper()
-		for range n {
-			if _, err := m.Propose(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
+}
+
+// TestAFrozenStateIsWrittenAside: while it is written, updates are applied, and the
+// snapshot holds none of them.
+func TestAFrozenStateIsWrittenAside(t *testing.T) {
+	writes, goOn := make(chan struct{}), make(chan struct{})
+	holds := false
+	d := coldDefinition(func() {
+		if holds {
+			close(writes)
+			<-goOn
 		}
-	}
+	})
+	dir := t.TempDir()
+	start := func() *raft.Machine[cold, heat, struct{}] { return startCold(t, dir, d) }
 	m := start()
-	propose(m, 10)
+	heated(t, m, 10)
 	applied := m.Status().Applied
 	holds = true
 	taken := make(chan uint64)
@@ -76,7 +96,7 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 		taken <- at
 	}()
 	<-writes
-	propose(m, 10)
+	heated(t, m, 10)
 	close(goOn)
 	if at := <-taken; at != applied {
 		t.Errorf("the snapshot is at %d, want %d", at, applied)
@@ -92,5 +112,49 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 		}
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestABackupDuringASnapshot holds what was acknowledged since that was begun.
+func TestABackupDuringASnapshot(t *testing.T) {
+	writes, goOn := make(chan struct{}), make(chan struct{})
+	var holds atomic.Bool
+	d := coldDefinition(func() {
+		if holds.CompareAndSwap(true, false) {
+			close(writes)
+			<-goOn
+		}
+	})
+	m := startCold(t, t.TempDir(), d)
+	holds.Store(true)
+	heated(t, m, 10)
+	first := make(chan error, 1)
+	go func() {
+		_, err := m.Snapshot(t.Context())
+		first <- err
+	}()
+	<-writes
+	heated(t, m, 10)
+	applied := m.Status().Applied
+	path := filepath.Join(t.TempDir(), "backup")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := make(chan error, 1)
+	go func() { second <- m.Backup(t.Context(), file) }()
+	for raft.Takers(m) < 2 { // both wait
+		runtime.Gosched()
+	}
+	close(goOn)
+	if err := errors.Join(<-first, <-second, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	i, err := raft.OpenBackup(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil || i.Last < applied {
+		t.Errorf("the backup ends at %d, and %d was acknowledged before: %v", i.Last, applied, err)
 	}
 }

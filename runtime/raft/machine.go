@@ -453,11 +453,12 @@ func (n *Node) Snapshot(ctx context.Context) (index uint64, err error) {
 	}
 	answer := make(chan taken, 1) // nobody may wait any more
 	if err := n.do(ctx, func(c *Core) {
-		if applied := n.keeper.applied.Load(); applied == c.SnapshotIndex() {
+		applied := n.keeper.applied.Load()
+		if applied == c.SnapshotIndex() {
 			answer <- taken{index: applied}
 			return
 		}
-		n.takers = append(n.takers, func(index uint64, err error) { answer <- taken{index, err} })
+		n.takers = append(n.takers, taker{applied, func(index uint64, err error) { answer <- taken{index, err} }})
 		n.takeSnapshot()
 	}); err != nil {
 		return 0, err

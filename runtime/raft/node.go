@@ -96,15 +96,15 @@ type Node struct {
 	foreigners    uint64 // messages of other groups that were refused
 	leaderless    leaderless
 	spreading     spreading
-	crowded       bool                  // there is more than one who proposes
-	behind        atomic.Bool           // too much waits to be applied
-	arrival       *arrival              // whose message the core takes
-	taking        bool                  // a snapshot is being taken
-	takers        []func(uint64, error) // who wait for one
-	snapshotError string                // why the last one was not taken
-	speaks        map[uint64]string     // names under which nodes have sent something
-	peers         map[string]bool       // whom the transport was told of
-	held          []Message             // see hold
+	crowded       bool              // there is more than one who proposes
+	behind        atomic.Bool       // too much waits to be applied
+	arrival       *arrival          // whose message the core takes
+	taking        bool              // a snapshot is being taken
+	takers        []taker           // who wait for one
+	snapshotError string            // why the last one was not taken
+	speaks        map[uint64]string // names under which nodes have sent something
+	peers         map[string]bool   // whom the transport was told of
+	held          []Message         // see hold
 	outgoing      map[uint64][]transport.Message
 	order         []uint64 // its keys, in the order of the first message
 }
@@ -369,15 +369,37 @@ func (n *Node) snapshotTaken(t *taking) {
 				n.snapshotError = err.Error()
 			}
 			t.abort()
-			takers := n.takers
-			n.takers = nil
-			for _, tell := range takers {
-				tell(at, err)
+			if err == nil {
+				at = max(at, c.SnapshotIndex())
 			}
+			n.tellTakers(at, err)
 		})
 	})
 	if closed != nil {
 		t.abort()
+	}
+}
+
+// taker is somebody who waits for a snapshot.
+type taker struct {
+	index uint64 // up to which the log was applied when it asked: the snapshot holds so much
+	tell  func(index uint64, err error)
+}
+
+// tellTakers tells what became of a snapshot at an index. Who has asked since it was begun
+// waits for another.
+func (n *Node) tellTakers(at uint64, err error) {
+	takers := n.takers
+	n.takers = nil
+	for _, t := range takers {
+		if at < t.index {
+			n.takers = append(n.takers, t)
+			continue
+		}
+		t.tell(at, err)
+	}
+	if len(n.takers) > 0 {
+		n.takeSnapshot()
 	}
 }
 
