@@ -88,6 +88,7 @@ type errand struct {
 	receipt *receipt
 	landed  *arrival
 	refused error // of landed: why it was not taken
+	passed  bool  // of landed: it was not taken, and may be in another term
 	taking  *taking
 }
 
@@ -463,13 +464,19 @@ func (c *courier) setBusy(a *arrival) {
 	}
 }
 
-// landed is told that the node's loop has taken an arrival, or does not need it.
+// landed is told that the node's loop has taken an arrival, or does not need it. One that
+// the engine has passed over is forgotten: its sender begins again if it still leads.
 func (c *courier) landed(e *errand) {
 	a := e.landed
 	a.decoding = false
-	if e.refused != nil {
+	switch {
+	case e.refused != nil:
 		a.refuse(e.refused)
-	} else {
+	case e.passed:
+		a.state = receiptUnknown
+		a.end()
+		c.arrival = nil
+	default:
 		a.state = receiptComplete
 		a.end()
 	}

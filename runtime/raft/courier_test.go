@@ -190,3 +190,31 @@ func TestEntriesStayForATransfer(t *testing.T) {
 		t.Errorf("it took %d snapshots, want 1", n)
 	}
 }
+
+// TestALeaderOfALaterTerm sends again what its member has decoded, and did not take: the
+// leader was none for a moment.
+func TestALeaderOfALaterTerm(t *testing.T) {
+	w, leader, late := behind(t, 7000)
+	third := w.others(leader)[1]
+	third.crash("crash")
+	third.restart = 0
+	term, _ := leader.core.Leads()
+	decodes := 0
+	late.raft.Decodes(func() {
+		for decodes++; decodes == 1 && late.running.wait(w.now+1); {
+			if again, leads := leader.core.Leads(); leads && again > term && leader.transferTo(late) != nil {
+				return
+			}
+		}
+	})
+	w.net.Heal()
+	w.until("whole snapshot", func() bool { return decodes == 1 })
+	w.net.Isolate(leader.number)
+	w.until("end of the term", func() bool { return w.leader() == nil })
+	w.net.Heal()
+	w.until("leader in another term", func() bool { return w.leader() == leader })
+	w.caughtUp(late)
+	if decodes < 2 {
+		t.Error("the first snapshot was taken: the test shows nothing")
+	}
+}

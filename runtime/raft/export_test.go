@@ -61,6 +61,19 @@ func (r refusing) Prepare(b io.Reader) (func(), error) {
 	return r.StateMachine.Prepare(b)
 }
 
+// Decodes has a function called before the node's courier decodes a state.
+func (n *Node) Decodes(before func()) { n.courier.machine = decoding{n.courier.machine, before} }
+
+type decoding struct {
+	StateMachine
+	before func()
+}
+
+func (d decoding) Prepare(b io.Reader) (func(), error) {
+	d.before()
+	return d.StateMachine.Prepare(b)
+}
+
 // PartsOf has snapshots sent in parts of so many bytes.
 func (n *Node) PartsOf(bytes int) { n.courier.bytes = bytes }
 

@@ -75,11 +75,11 @@ func (n *Node) install(s *pb.Snapshot) (state installed, err error) {
 }
 
 // landArrival tells the courier that an arrival was taken, or that the engine does not
-// need it.
+// need it. The engine has passed over one whose message is of an earlier term.
 func (n *Node) landArrival() {
 	if a := n.arrival; a != nil {
 		n.arrival = nil
-		n.courier.put(errand{landed: a})
+		n.courier.put(errand{landed: a, passed: n.core.node.BasicStatus().GetCommit() < a.index()})
 	}
 }
 
