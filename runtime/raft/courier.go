@@ -71,6 +71,7 @@ type delivery struct {
 	to      uint64
 	name    string
 	message *pb.Message
+	asked   int64  // tick of message
 	text    []byte // of message
 	log     wal.Log
 	failed  error
@@ -84,6 +85,7 @@ type errand struct {
 	name    string // of the peer
 	log     wal.Log
 	message *pb.Message // to be sent
+	tick    int64       // of message: when it was given to the courier
 	part    *part
 	receipt *receipt
 	landed  *arrival
@@ -244,7 +246,7 @@ func (c *courier) look() {
 	for _, to := range slices.Sorted(maps.Keys(c.shipments)) { // a run is to be the same again
 		d := c.shipments[to]
 		switch {
-		case !c.now.leads || d.message.GetTerm() != c.now.term:
+		case c.now.tick > d.asked && (!c.now.leads || d.message.GetTerm() != c.now.term): // not before: the node may lead since the tick
 			c.forget(d) // another leads, or the engine begins again
 		case d.failed != nil && c.now.tick >= d.until:
 			c.report(d, false)
@@ -270,13 +272,13 @@ func (c *courier) ship(e *errand) {
 	text, err := proto.Marshal(e.message)
 	d := c.shipments[e.id]
 	if d != nil && d.transfer == transfer && d.failed == nil && err == nil {
-		d.message, d.text, d.name = e.message, text, cmp.Or(e.name, d.name)
+		d.message, d.asked, d.text, d.name = e.message, e.tick, text, cmp.Or(e.name, d.name)
 		return
 	}
 	if d != nil {
 		c.forget(d)
 	}
-	d = &delivery{to: e.id, name: e.name, message: e.message, text: text, log: e.log}
+	d = &delivery{to: e.id, name: e.name, message: e.message, asked: e.tick, text: text, log: e.log}
 	d.transfer, d.bytes, d.moved = transfer, c.bytes, c.now.tick
 	c.shipments[e.id] = d
 	if err == nil && len(text) > messageMax {

@@ -218,3 +218,19 @@ func TestALeaderOfALaterTerm(t *testing.T) {
 		t.Error("the first snapshot was taken: the test shows nothing")
 	}
 }
+
+// TestASnapshotOfANewLeader is sent, although its courier was busy and has not heard yet
+// that the node leads.
+func TestASnapshotOfANewLeader(t *testing.T) {
+	w, leader, late := behind(t, 8000)
+	next := w.others(leader)[1]
+	w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 1})
+	w.net.Heal()
+	leader.crash("crash")
+	leader.restart = 0
+	next.raft.Busy() // it would be told of ticks
+	next.courier.until = w.now + 1000*electionTime
+	w.until("snapshot to be sent", next.raft.Ships)
+	next.courier.until = w.now
+	w.caughtUp(late)
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"slices"
 	"strings"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -59,6 +61,14 @@ func (r refusing) Prepare(b io.Reader) (func(), error) {
 		return nil, r.err
 	}
 	return r.StateMachine.Prepare(b)
+}
+
+// Busy has the node's courier told of ticks, as if it were writing a state.
+func (n *Node) Busy() { n.courier.active.Store(true) }
+
+// Ships reports whether a snapshot waits for the node's courier, who is to send it.
+func (n *Node) Ships() bool {
+	return slices.ContainsFunc(n.courier.errands, func(e errand) bool { return e.message != nil })
 }
 
 // Decodes has a function called before the node's courier decodes a state.

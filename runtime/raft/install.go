@@ -18,7 +18,7 @@ import (
 
 // ship has the courier send a snapshot.
 func (n *Node) ship(m Message) {
-	n.courier.put(errand{id: m.To, name: n.nameOf(m.To), log: n.log, message: m.Message})
+	n.courier.put(errand{id: m.To, name: n.nameOf(m.To), log: n.log, message: m.Message, tick: n.ticks})
 }
 
 // takePart hands the courier a part of a snapshot, where the engine would take the
