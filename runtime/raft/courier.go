@@ -33,7 +33,7 @@ type courier struct {
 	bytes   int // of a part
 	wake    chan struct{}
 	ended   chan struct{} // closed when it does nothing any more
-	active  atomic.Bool   // it wants to be told of ticks
+	active  atomic.Bool   // it is to do what is due at ticks
 
 	mu      sync.Mutex
 	errands []errand
@@ -120,13 +120,13 @@ func (c *courier) put(e errand) {
 
 // tick tells the time. While the courier is busy, its peer is told that it is.
 func (c *courier) tick(now moment) {
+	c.mu.Lock()
+	c.time = now // what comes next begins now, however long there was nothing to do
+	busy := c.busy
+	c.mu.Unlock()
 	if !c.active.Load() {
 		return
 	}
-	c.mu.Lock()
-	c.time = now
-	busy := c.busy
-	c.mu.Unlock()
 	if busy != nil {
 		c.answer(busy.name, &receipt{transfer: busy.transfer, came: busy.size})
 	}

@@ -234,3 +234,20 @@ func TestASnapshotOfANewLeader(t *testing.T) {
 	next.courier.until = w.now
 	w.caughtUp(late)
 }
+
+// TestASnapshotAfterALongPeace goes on after a moment without the network: that the courier
+// which takes it had nothing to do for long does not count.
+func TestASnapshotAfterALongPeace(t *testing.T) {
+	w, _, late := behind(t, 9000)
+	w.pass(100 * electionTime)
+	before := late.bodies
+	w.net.Heal()
+	w.until("first part", func() bool { return late.bodies > before })
+	w.net.Isolate(late.number)
+	w.pass(2 * tickTime)
+	w.net.Heal()
+	w.caughtUp(late)
+	if n := late.bodies - before; n != 1 {
+		t.Errorf("the snapshot was begun %d times, want once", n)
+	}
+}

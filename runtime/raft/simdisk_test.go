@@ -55,6 +55,7 @@ func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
 }
 
 func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
+	l.n.bodies++
 	w, err := l.Log.CreateSnapshot()
 	if err != nil {
 		return nil, err

@@ -49,6 +49,7 @@ type node struct {
 	busy     int64   // until when its keeper does nothing
 	restart  int64
 	starts   uint64
+	bodies   int    // of snapshots, that it has begun to write
 	skew     int64  // of its wall clock, in ns
 	wrong    uint64 // index from which on its updates do something else; 0: never
 	differs  uint64 // index of the first that did
