@@ -3,6 +3,7 @@ package raft_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,7 +107,11 @@ func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
 	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("log at the learner", func() bool { return spare.machine != nil && spare.machine.Applied() == leader.machine.Applied() })
+	w.until("log at the learner", func() bool {
+		return slices.ContainsFunc(leader.core.Status().Members, func(m raft.MemberStatus) bool {
+			return m.Name == spare.name && m.Match == leader.core.Status().Last
+		})
+	})
 	w.pass(electionTime / 2)
 	spare.crash("crash")
 	spare.disk = newMemoryDisk(7)
