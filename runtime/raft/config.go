@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -203,7 +204,35 @@ func (c *Config) completeNode() error {
 	if c.Transport != nil {
 		return nil
 	}
+	if err := c.checkNodes(); err != nil {
+		return err
+	}
 	return c.checkTLS()
+}
+
+// checkNodes says what is wrong with the names and the addresses of the peers. The name
+// of this node is that of its folder, too.
+func (c *Config) checkNodes() error {
+	at := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(c.Peers)) {
+		if err := certs.CheckNode(name); err != nil {
+			return fmt.Errorf("raft: the peers (Config.Peers, %s): %w", VariablePeers, err)
+		}
+		address := c.Peers[name]
+		_, text, err := net.SplitHostPort(address)
+		port := 0
+		if err == nil {
+			port, err = net.LookupPort("tcp", text)
+		}
+		if err != nil {
+			return fmt.Errorf("raft: the address of %s (Config.Peers, %s) must be HOST:PORT, got %q: %w", name, VariablePeers, address, err)
+		}
+		if other, taken := at[address]; taken && port != 0 { // 0 is any
+			return fmt.Errorf("raft: %s and %s have the same address (Config.Peers, %s), %s; give each its own", other, name, VariablePeers, address)
+		}
+		at[address] = name
+	}
+	return nil
 }
 
 // names are those of the peers.
