@@ -80,6 +80,15 @@ func (c *certificates) get() *credential {
 	return fresh
 }
 
+// expiredText says that the certificate in use has expired, and what to do; "": it has not.
+func (c *certificates) expiredText(now time.Time) string {
+	own := c.get()
+	if now.Before(own.expires) {
+		return ""
+	}
+	return fmt.Sprintf(", which has expired (%s at %s): replace it and its key, no restart is needed", c.files.Cert, own.expires.UTC().Format(time.RFC3339))
+}
+
 // read reads certificate, key and authorities.
 func (c *certificates) read() (parts [3][]byte, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key, c.files.CA} {

@@ -193,3 +193,19 @@ func TestStreamsAreRenewed(t *testing.T) {
 	p.issue("n2", node("n2"), time.Hour)
 	await(t, "it is let in again", func() bool { return connected(b, a) })
 }
+
+// TestExpiredCertificate: a node whose certificate is refused says that it has expired.
+func TestExpiredCertificate(t *testing.T) {
+	p := newPKI(t)
+	files := p.issue("n1", node("n1"), time.Hour)
+	c, err := load(*files, node("n1"), logger(t, "n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.expiredText(time.Now()); got != "" {
+		t.Errorf("before: %q", got)
+	}
+	if got, want := c.expiredText(time.Now().Add(2*time.Hour)), ", which has expired ("+files.Cert+" at "; !strings.HasPrefix(got, want) {
+		t.Errorf("an hour after: %q, want it to begin with %q", got, want)
+	}
+}

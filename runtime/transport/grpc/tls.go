@@ -70,7 +70,7 @@ func (s *secured) ClientHandshake(ctx context.Context, authority string, raw net
 	}
 	begun := &begun{Conn: conn}
 	if err := begun.begin(); err != nil {
-		s.refused(raw, fmt.Errorf("the peer does not accept this node's certificate: %w", err))
+		s.refused(raw, fmt.Errorf("the peer does not accept this node's certificate%s: %w", s.certificates.expiredText(time.Now()), err))
 		conn.Close()
 		return nil, nil, err
 	}
