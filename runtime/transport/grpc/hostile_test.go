@@ -324,6 +324,69 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	await(t, "there is room again", func() bool { return connected(b, a) })
 }
 
+// TestStrangersKeepNobodyOut: where all connections are of strangers that say nothing, a
+// node that starts comes in, and a peer that is connected stays.
+func TestStrangersKeepNobodyOut(t *testing.T) {
+	both(t, func(t *testing.T, p *pki) {
+		a, log, alive := pair(t, p, nil)
+		for range connectionsMax + 10 {
+			conn, err := net.Dial("tcp", a.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+		}
+		await(t, "all connections are taken", func() bool { return log.count("there are too many") == 1 })
+		before := time.Now()
+		b := start(t, p.config(t, "n4"))
+		b.SetPeer("n1", a.Addr().String())
+		await(t, "a node that starts is connected", func() bool { return connected(b, a) })
+		if since := time.Since(before); since >= handshakeTimeout {
+			t.Errorf("it took %v, until the strangers had to go", since)
+		}
+		alive()
+	})
+}
+
+// addressed is a connection from a port.
+type addressed struct {
+	net.Conn
+	port int
+}
+
+func (a addressed) RemoteAddr() net.Addr { return &net.TCPAddr{Port: a.port} }
+
+// TestConnectionsEndOldestFirst: those whose other end is known stay.
+func TestConnectionsEndOldestFirst(t *testing.T) {
+	l := newConnections(nil, 2, nil)
+	at := func(port int) net.Addr { return addressed{port: port}.RemoteAddr() }
+	join := func(port, end int) { // 0: none ends
+		t.Helper()
+		c, old := l.add(addressed{port: port})
+		got := 0
+		if old != nil {
+			got = old.RemoteAddr().(*net.TCPAddr).Port
+		}
+		if got != end || (c == nil) != (end == port) {
+			t.Errorf("for %d ends %d, want %d", port, got, end)
+		}
+	}
+	join(1, 0)
+	join(2, 0)
+	l.known(at(1))
+	join(3, 2)
+	l.known(at(3))
+	join(4, 4)
+	l.known(at(1))
+	l.unknown(at(1)) // one of two uses
+	join(5, 5)
+	l.unknown(at(1))
+	join(6, 1)
+	if len(l.open) != 2 || l.strangers.Len() != 1 {
+		t.Errorf("%d are open, %d of strangers", len(l.open), l.strangers.Len())
+	}
+}
+
 // TestManyStrangers: nodes that are not in the configuration may connect, up to a
 // number, and are forgotten when they go.
 func TestManyStrangers(t *testing.T) {

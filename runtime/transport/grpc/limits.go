@@ -17,7 +17,7 @@ const (
 	headerBytesMax    = 4*helloBytesMax + 512         // gRPC's own headers, and a hello in base64 with room to say no
 	streamsMax        = 64                            // of one connection: a peer needs two, operators some more
 	peerStreamsMax    = 4                             // of one peer: one, and its successor while that is made
-	connectionsMax    = 1024                          // those of peers and operators, and of strangers until they have spoken
+	connectionsMax    = 1024                          // those of peers and operators, and strangers: the oldest of these end for new ones
 	strangersMax      = 64                            // nodes that are connected and not in the configuration: they are about to join
 	metadataNameBytes = 255                           // of a name in a hello
 )

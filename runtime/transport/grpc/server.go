@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
-	"sync/atomic"
 
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -103,6 +101,7 @@ func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 	}
 	id, _ := Caller(ctx)
 	if id.Operator != "" && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
+		t.connections.known(addressOf(ctx)) // until it ends
 		return nil
 	}
 	err := fmt.Errorf("%s is no operator of topology %q in %q, and may not call %.100s", id, t.config.Topology, t.config.TrustDomain, method)
@@ -116,42 +115,4 @@ func addressOf(ctx context.Context) net.Addr {
 		return p.Addr
 	}
 	return &net.TCPAddr{}
-}
-
-// limitConnections refuses connections beyond so many.
-func limitConnections(l net.Listener, most int64, refused func(net.Addr)) net.Listener {
-	return &limitedListener{Listener: l, most: most, refused: refused}
-}
-
-type limitedListener struct {
-	net.Listener
-	most    int64
-	open    atomic.Int64
-	refused func(net.Addr)
-}
-
-func (l *limitedListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if l.open.Add(1) <= l.most {
-			return &limitedConn{Conn: conn, done: func() { l.open.Add(-1) }}, nil
-		}
-		l.open.Add(-1)
-		l.refused(conn.RemoteAddr())
-		conn.Close()
-	}
-}
-
-type limitedConn struct {
-	net.Conn
-	once sync.Once
-	done func()
-}
-
-func (c *limitedConn) Close() error {
-	c.once.Do(c.done)
-	return c.Conn.Close()
 }

@@ -46,6 +46,8 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	if p == nil {
 		return status.Error(codes.Unavailable, errClosed.Error())
 	}
+	t.connections.known(address)
+	defer t.connections.unknown(address)
 	if err := stream.SendHeader(t.hello(other.node).metadata()); err != nil {
 		t.leave(p)
 		return err

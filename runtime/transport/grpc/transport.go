@@ -25,6 +25,7 @@ type Transport struct {
 	address      net.Addr
 	advertised   string // what others are told of it
 	server       *gogrpc.Server
+	connections  *connections
 	certificates *certificates // nil without TLS
 	notices      *notices
 	handlers     transport.Handlers
@@ -86,9 +87,10 @@ func listen(c Config) (*Transport, error) {
 		c.Logger.Warn("transport: no TLS: whoever reaches this address may say anything", "address", t.address.String())
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.connections = newConnections(listener, connectionsMax, t.tooMany)
 	t.server = t.newServer()
 	t.running.Go(func() {
-		if err := t.server.Serve(limitConnections(listener, connectionsMax, t.tooMany)); err != nil && t.ctx.Err() == nil {
+		if err := t.server.Serve(t.connections); err != nil && t.ctx.Err() == nil {
 			c.Logger.Error("transport: no more connections are taken", "error", err)
 		}
 	})
@@ -278,5 +280,5 @@ func (t *Transport) refuse(address net.Addr, reason string, err error) {
 
 func (t *Transport) tooMany(address net.Addr) {
 	t.own.Refused.Add(1)
-	t.notices.tell(slog.LevelError, "too many", "refused a connection: there are too many", "address", address.String(), "limit", connectionsMax)
+	t.notices.tell(slog.LevelError, "too many", "ended the oldest connection that has not said who it is, or refused one: there are too many", "address", address.String(), "limit", connectionsMax)
 }
