@@ -139,6 +139,32 @@ func TestTLSOfAConfig(t *testing.T) {
 	}
 }
 
+// TestInstancesBeforeTheGroup: the number of instances can be set right while there is no
+// group yet: nothing was promised, and no key was used.
+func TestInstancesBeforeTheGroup(t *testing.T) {
+	free := freeAddresses(t, 2)
+	c := raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": free[0], "n2": free[1]}, Instances: 8}
+	for _, c.Instances = range []int{8, 16} {
+		m, err := tryOpen(c)
+		if err != nil {
+			t.Fatalf("with %d instances: %v", c.Instances, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Peers = map[string]string{"n1": free[0]}
+	m := open(t, c)
+	items(t, m)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Instances = 8
+	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "was written with instances: 16") {
+		t.Errorf("with a group and another number: %v", err)
+	}
+}
+
 // TestEmptiedFolders: where somebody removes files and leaves the folders that they are
 // in, the node does not go on with an empty log as the member that it was; without the
 // file that says who it was, it is a new one.

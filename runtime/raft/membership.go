@@ -33,6 +33,16 @@ func (n *Node) identify() error {
 			r.ID, r.GroupID = MemberID(r.Name), someID(transport.GroupID(c.Topology, c.GroupName))
 		}
 	}
+	if r.Topology == c.Topology && r.Group != c.GroupName && r.GroupID == 0 {
+		// It has promised nothing: other instances were configured before there was a group.
+		if has {
+			if err := removeUnused(c.Disk, r); err != nil {
+				return err
+			}
+			has = false
+		}
+		r.Group, fresh = c.GroupName, true
+	}
 	if r.Topology != c.Topology || r.Group != c.GroupName {
 		return &wal.IdentityError{Dir: "the disk", Got: r.identity(), Want: wal.Identity{Topology: c.Topology, Group: c.GroupName, Node: r.ID, Name: c.Core.Name}}
 	}
