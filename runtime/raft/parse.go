@@ -13,7 +13,7 @@ import (
 const (
 	entriesMax   = messageBytesMax / 4    // in one message: the engine counts four bytes or more for each
 	parsedEntry  = 160                    // bytes that an entry takes when it is parsed, beside its data
-	peerBytesMax = entryBytesMax + 64<<10 // of a message between nodes: an entry, or a part of a snapshot, and what is around it
+	peerBytesMax = entryBytesMax + 64<<10 // of a message between nodes: an entry, or a part of a snapshot, with its frame
 )
 
 // fields of the engine's message, in protobuf's wire format.

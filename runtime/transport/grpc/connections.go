@@ -48,8 +48,8 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// add adds a connection, and returns the one that is to end for it. c is nil where that
-// is the new one.
+// add adds a connection, and returns the connection that is to end for it. c is nil where
+// the new connection is to end.
 func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
