@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -140,14 +141,26 @@ func (c *courier) awake() {
 	}
 }
 
-// run is the courier's goroutine.
+// run is the courier's goroutine. Where the user's code has ended it, as it wrote or read a
+// state, the node ends, and another goroutine lets go of the files.
 func (c *courier) run() {
-	defer close(c.ended)
-	for range c.wake {
-		if !c.turn() {
+	ended := false
+	defer func() {
+		if ended {
+			close(c.ended)
 			return
 		}
+		err := fmt.Errorf("raft: a snapshot: %w", errGoexit)
+		c.node.fail(err)
+		c.close(err)
+		go c.run()
+	}()
+	for range c.wake {
+		if !c.turn() {
+			break
+		}
 	}
+	ended = true
 }
 
 // close has no other errand begin.

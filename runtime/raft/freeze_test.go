@@ -1,14 +1,17 @@
 package raft_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -156,5 +159,26 @@ func TestABackupDuringASnapshot(t *testing.T) {
 	}
 	if err := i.Close(); err != nil || i.Last < applied {
 		t.Errorf("the backup ends at %d, and %d was acknowledged before: %v", i.Last, applied, err)
+	}
+}
+
+// TestAFrozenStateEndsItsGoroutine: the machine ends with an error that says so, and who
+// waits for the snapshot is told.
+func TestAFrozenStateEndsItsGoroutine(t *testing.T) {
+	var ends atomic.Bool
+	m := startCold(t, t.TempDir(), coldDefinition(func() {
+		if ends.Load() {
+			runtime.Goexit()
+		}
+	}))
+	heated(t, m, 1)
+	ends.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := m.Snapshot(ctx); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Snapshot: %v", err)
+	}
+	if err := m.Close(); err == nil || !strings.Contains(err.Error(), "ended its goroutine") {
+		t.Errorf("Close: %v", err)
 	}
 }

@@ -155,7 +155,7 @@ func (k *keeper) awake() {
 	}
 }
 
-// errGoexit ends a node whose keeper's goroutine was ended by the user's code.
+// errGoexit ends a node whose keeper's or courier's goroutine was ended by the user's code.
 var errGoexit = errors.New("a method of the state or of an update, such as Update or Freeze, ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
 // run is the keeper's goroutine. Where the user's code has ended it, the node ends, and
