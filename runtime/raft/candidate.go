@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -16,8 +17,14 @@ type candidates struct {
 	changes []Change
 	w       Waiter
 	begin   func() bool // reports whether whoever asked for the change still waits
+	until   int64       // tick at which the change is given up; 0: whoever asked for it says so
 	number  uint64      // of the questions
 	askAt   int64       // tick of the next
+}
+
+// notHeard says that nothing was heard of a node for which the change waits.
+func notHeard(name string) string {
+	return name + " has not said who it is; is it running, with some members among its peers?"
 }
 
 // waiting says for whom a change waits; "": for no one.
@@ -34,9 +41,13 @@ func (c *candidates) waiting() string {
 }
 
 // changeMembers asks for changes of the members, first the new ones for their ids. begin
-// is called before the change is proposed; where it returns false it is not.
-func (n *Node) changeMembers(changes []Change, begin func() bool, w Waiter) {
+// is called before the change is proposed; where it returns false it is not. It gives up
+// when the new ones have not answered within patience; 0: when it is abandoned.
+func (n *Node) changeMembers(changes []Change, patience time.Duration, begin func() bool, w Waiter) {
 	c := &candidates{changes: append([]Change(nil), changes...), w: w, begin: begin, number: nonce()}
+	if patience > 0 {
+		c.until = n.ticks + int64(patience/n.config.Tick)
+	}
 	if err := n.askCandidates(c); err != nil {
 		w.Done(fsm.Applied{Err: err})
 	}
@@ -110,6 +121,10 @@ func (n *Node) watchCandidates() {
 	}
 	if _, leads := n.core.Leads(); !leads {
 		n.dropCandidates(&fsm.NotLeader{Leader: n.core.members[n.core.leader].Name})
+		return
+	}
+	if c.until > 0 && n.ticks >= c.until {
+		n.dropCandidates(fmt.Errorf("%w: %s", ErrMembers, notHeard(c.waiting())))
 		return
 	}
 	if n.ticks < c.askAt {
@@ -203,7 +218,7 @@ const (
 func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 	c := &changeCall{call: call{answer: make(chan struct{}, 1)}}
 	if err := n.put(func(b *inbox) {
-		b.calls = append(b.calls, func(*Core) { n.changeMembers(changes, c.begin, c) })
+		b.calls = append(b.calls, func(*Core) { n.changeMembers(changes, 0, c.begin, c) })
 	}); err != nil {
 		return err
 	}
@@ -218,7 +233,7 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 	}
 	what := "it was not proposed yet"
 	if o := (&candidates{changes: changes}).waiting(); o != "" {
-		what = o + " has not said who it is; is it running, with some members among its peers?"
+		what = notHeard(o)
 	}
 	return fmt.Errorf("%w: %s %w", ErrMembers, what, ctx.Err())
 }

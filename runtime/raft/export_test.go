@@ -196,7 +196,7 @@ func Describe(b []byte) string {
 
 // Change asks for changes of the members, as ChangeMembers does.
 func (n *Node) Change(changes []Change, w Waiter) {
-	n.Do(func(*Core) { n.changeMembers(changes, func() bool { return true }, w) })
+	n.Do(func(*Core) { n.changeMembers(changes, 0, func() bool { return true }, w) })
 }
 
 // AbandonChange forgets who waits for a change.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -255,11 +256,15 @@ func (p *Processor) ReceiveMarkApplied(_ context.Context, m *MarkApplied) error 
 	return nil
 }
 
+// changePatience is how long a change waits for new members, which no controller can end:
+// a node is started before it is added, and no other change is made meanwhile.
+const changePatience = time.Minute
+
 // ReceiveChangeMembers changes the members.
 func (p *Processor) ReceiveChangeMembers(_ context.Context, m *ChangeMembers) error {
 	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
 	return p.call(func(*Core) error {
-		p.machine.node.changeMembers(m.Changes, func() bool { return true }, w)
+		p.machine.node.changeMembers(m.Changes, changePatience, func() bool { return true }, w)
 		return nil
 	}, w)
 }

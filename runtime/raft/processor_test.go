@@ -2,10 +2,13 @@ package raft_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/raft"
@@ -103,6 +106,8 @@ func (s *stage) receive(ctx context.Context, m any) error {
 		return s.p.ReceiveTransferLeader(ctx, m)
 	case *raft.Read:
 		return s.p.ReceiveRead(ctx, m)
+	case *raft.ChangeMembers:
+		return s.p.ReceiveChangeMembers(ctx, m)
 	}
 	return fmt.Errorf("no message: %T", m)
 }
@@ -208,4 +213,23 @@ func TestTheCoreOfRast(t *testing.T) {
 	if e := (<-list[0].answers).(raft.NextEntry); e.TransactionID != 31 || string(e.Data) != "last" {
 		t.Errorf("%+v", e)
 	}
+}
+
+// TestAControllerAddsANodeThatDoesNotRun: it is told so, and other changes can be made.
+func TestAControllerAddsANodeThatDoesNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := stages(t)
+		leader := list[0]
+		for ask[raft.MasterInfo](leader, &raft.GetMasterInfo{}).IsMaster == false {
+			ask[raft.Answer](leader, &raft.TransferLeader{To: "n1"}) // or there is none yet
+			time.Sleep(time.Second)
+		}
+		a := ask[raft.Answer](leader, &raft.ChangeMembers{Changes: []raft.Change{{Kind: raft.AddLearner, Name: "n4", Address: "n4"}}})
+		if !errors.Is(a.Err, raft.ErrMembers) || !strings.Contains(a.Err.Error(), "n4 (n4) has not said who it is") {
+			t.Errorf("the change ends with %v", a.Err)
+		}
+		if a := ask[raft.Answer](leader, &raft.ChangeMembers{Changes: []raft.Change{{Kind: raft.Remove, Name: "n3"}}}); a.Err != nil {
+			t.Error(a.Err)
+		}
+	})
 }
