@@ -84,9 +84,6 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // whoever may make it may not be allowed to read
 			return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
 		}
-		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
-			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
-		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, lockName)); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("wal: cannot lock %s: it is %s, not a regular file", filepath.Join(dir, lockName), regular.Kind(info.Mode()))

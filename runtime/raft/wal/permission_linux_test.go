@@ -43,6 +43,17 @@ func TestWithoutPermission(t *testing.T) {
 	must(t, os.Chmod(dir, 0o700))
 }
 
+// TestAFolderThatCannotBeRead: who may make the directory of a log in it can open the log.
+func TestAFolderThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	must(t, os.Chmod(dir, 0o733))
+	if err := openAsNobody(filepath.Join(dir, "log")); err != nil {
+		t.Error(err)
+	}
+	must(t, os.Chmod(dir, 0o700))
+}
+
 // openAsNobody opens a log without the rights that root has.
 func openAsNobody(dir string) error {
 	done := make(chan error)
