@@ -67,9 +67,19 @@ func (r RaftBackup) run(ctx context.Context, s Streams) error {
 	if err := i.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), r.File); err != nil {
+	if err := errors.Join(os.Rename(file.Name(), r.File), syncFolder(filepath.Dir(r.File))); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.Err, "topoctl: %s holds the state of group %s up to entry %d\n", oneLine(r.File), oneLine(i.Group), i.Last)
 	return nil
+}
+
+// syncFolder makes durable which files are in a folder: a backup that the command has
+// reported is there after a power failure.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
