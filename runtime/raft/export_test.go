@@ -66,7 +66,7 @@ func (r refusing) Prepare(b io.Reader) (func(), error) {
 // Busy has the node's courier told of ticks, as if it were writing a state.
 func (n *Node) Busy() { n.courier.active.Store(true) }
 
-// Ships reports whether a snapshot waits for the node's courier, who is to send it.
+// Ships reports whether the node's courier has yet to send a snapshot.
 func (n *Node) Ships() bool {
 	return slices.ContainsFunc(n.courier.errands, func(e errand) bool { return e.message != nil })
 }
