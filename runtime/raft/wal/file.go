@@ -100,6 +100,9 @@ func (l *fileLog) save(b batch, sync bool) error {
 			return err
 		}
 	}
+	if err := l.inPlace(); err != nil {
+		return err
+	}
 	l.marks.synced(l.marks.count)
 	return nil
 }
