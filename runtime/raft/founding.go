@@ -170,11 +170,23 @@ func (f *founding) joining(a *acquaintance) (v verdict, ok bool) {
 }
 
 // lost says that the group of a peer knows this node's name under another id, when
-// peers have said so for some time: one alone may be about to hear of a change.
+// peers have said so for some time: one alone may be about to hear of a change. Of the
+// peers in one group the one with the longest log is believed: others may not have heard
+// yet that the node with that id was removed.
 func (f *founding) lost(names []string) error {
+	newest := map[uint64]string{} // peers, by group
 	for _, name := range names {
 		a := f.known(name)
-		if a.groupID == 0 || !a.led || !f.recent(a) {
+		if a.groupID == 0 || !f.recent(a) {
+			continue
+		}
+		if other, known := newest[a.groupID]; !known || f.known(other).index < a.index {
+			newest[a.groupID] = name
+		}
+	}
+	for _, name := range names {
+		a := f.known(name)
+		if newest[a.groupID] != name || !a.led {
 			continue
 		}
 		i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving })

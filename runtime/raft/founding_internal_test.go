@@ -1,0 +1,35 @@
+package raft
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestAMemberThatLags has not heard yet that a node was removed. The node, which comes
+// back with an empty disk, is told by others, and does not end.
+func TestAMemberThatLags(t *testing.T) {
+	for name, test := range map[string]struct {
+		others uint64 // index of the other members
+		led    bool   // they know the leader
+		lost   bool
+	}{
+		"others know more":                {75, true, false},
+		"others know more and no leader":  {75, false, false},
+		"others know less than that node": {7, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFounding(&CoreConfig{Name: "n2", ID: 22, Nonce: 5, ElectionTicks: 10, Peers: map[string]string{"n1": "a", "n2": "b", "n3": "c"}})
+			before := []Member{{ID: 1, Name: "n1"}, {ID: 2, Name: "n2"}, {ID: 3, Name: "n3"}}
+			var err error
+			for err == nil && f.tick < 10*f.election {
+				f.tick++
+				f.hear("n1", 1, 7, introduction{answers: 5, led: test.led, index: test.others, members: []Member{before[0], before[2]}})
+				f.hear("n3", 3, 7, introduction{answers: 5, led: true, index: 31, members: before})
+				err = f.decide().err
+			}
+			if errors.Is(err, ErrLogLost) != test.lost {
+				t.Errorf("it ends with %v", err)
+			}
+		})
+	}
+}
