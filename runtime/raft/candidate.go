@@ -227,6 +227,8 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 		return c.a.Err
 	case <-ctx.Done():
 	}
+	// The loop is told first. The change may still begin before it hears: then the outcome
+	// is unknown, and begun says so.
 	_ = n.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { n.abandonChange(c) }) })
 	if !c.begun.CompareAndSwap(changeWaits, changeLeft) {
 		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())

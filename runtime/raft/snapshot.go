@@ -65,7 +65,7 @@ func headOf(s *pb.Snapshot) (*pb.Snapshot, error) {
 // the log up to an index.
 func (c *Core) WantsSnapshot(applied uint64) bool {
 	last := c.memory.snapshot.GetMetadata().GetIndex()
-	if c.err != nil || applied <= last || applied < c.retryIndex && (!c.memory.wanted || c.tick < c.retryTick) {
+	if c.err != nil || applied <= last || !c.mayRetry(applied) {
 		return false
 	}
 	return c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax || c.border(applied) > c.border(last)
@@ -81,6 +81,11 @@ func (c *Core) border(index uint64) uint64 {
 // snapshotRetryTimeouts is after how many election timeouts a snapshot that has failed
 // is tried again while a member waits for it.
 const snapshotRetryTimeouts = 10
+
+// mayRetry reports whether enough has happened since a snapshot failed, if one did.
+func (c *Core) mayRetry(applied uint64) bool {
+	return applied >= c.retryIndex || c.memory.wanted && c.tick >= c.retryTick
+}
 
 // SnapshotFailed has the next snapshot, after one at an index that failed, wait for
 // some more entries. While a member waits for it, it waits for some time at most: the
