@@ -99,7 +99,7 @@ func removeUnused(d Disk, r Record) error {
 }
 
 // checkName refuses another name than the node had before, unless the group has renamed
-// it since.
+// or removed it since.
 func checkName(name string, r *Record, s *wal.Stored) error {
 	if name == r.Name {
 		return nil
@@ -112,15 +112,19 @@ func checkName(name string, r *Record, s *wal.Stored) error {
 	for _, e := range s.Entries {
 		list = append(list, changedBy(e)...)
 	}
-	now := r.Name
+	now, known := r.Name, s.Snapshot == nil
 	for _, m := range list {
 		if m.ID != r.ID {
 			continue
 		}
+		known = true
 		if m.Name == name || m.Was == name {
 			return nil
 		}
 		now = m.Name
+	}
+	if !known && err == nil { // it was removed, and no log says any more how it was called; it ends when it hears of that
+		return nil
 	}
 	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; %s says which node this is", now, name, VariableNode))
 }
