@@ -47,7 +47,7 @@ func (p *part) carefulInlet(q *processor, l *link) {
 // firstOf writes what finds the oldest message of several queues.
 func (p *part) firstOf(l *link) {
 	v, o, batch, number, ok := p.v("l"), p.v("o"), p.v("batch"), p.v("number"), p.v("ok")
-	find := []code{define(o, sel(v, "Order").Call())}
+	find := []code{define(o, sel(v, "link", "Order").Call())}
 	for _, e := range l.edges {
 		see := func(n code) code { return sel(o, "See").Call(index(e.constant), n) }
 		if e.latest() {
@@ -68,7 +68,7 @@ func (p *part) drainMethod(l *link, turn ...code) {
 	v, x, n, err, budget := p.v("l"), p.v("x"), p.v("n"), p.v("err"), p.v("budget")
 	p.method(v, l.inlet, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
-		jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Add(id(err)).Op("==").Nil().Op("&&").Op("!").Add(sel(x, "Hold")).Call()).Block(
+		jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Add(id(err)).Op("==").Nil().Op("&&").Op("!").Add(sel(x, "unit", "Hold")).Call()).Block(
 			append(turn, id(n).Op("++"))...,
 		),
 		jen.Return(id(n), id(err)),
@@ -102,7 +102,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 
 func (p *part) intoHand(e *edge, m code) code {
 	v := p.v("l")
-	return sel(v, e.hand, "Take").Call(ref(v, "Link"), sel(v, e.field, "Index").Call(), m)
+	return sel(v, e.hand, "Take").Call(ref(v, "link"), sel(v, e.field, "Index").Call(), m)
 }
 
 // carefulMerge writes Drain for a link of several queues.
@@ -128,7 +128,7 @@ func (p *part) carefulMerge(l *link) {
 	p.doc("Drain hands over messages one by one, in the order in which they were sent.")
 	p.drainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
 		define(o, sel(v, "first").Call()),
-		sel(v, "Handling").Call(sel(o, "Edge")),
+		sel(v, "link", "Handling").Call(sel(o, "Edge")),
 		jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
 	))...))
 }
@@ -150,7 +150,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	hand := sel(v, e.hand)
 	body := []code{define(x, sel(v, "to"))}
 	if q.Watch != nil {
-		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
+		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
 	}
 	if h.name == "" { // nobody handles it
 		if q.Watch == nil {
@@ -209,7 +209,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 		} else {
 			var args []code
 			if e.reply.link.many() {
-				args = append(args, sel(v, "From").Call())
+				args = append(args, sel(v, "link", "From").Call())
 			}
 			body = append(body, sel(x, "out", e.reply.replier()).Call(append(args, id(reply))...))
 		}
@@ -246,7 +246,7 @@ func (p *part) outside(q *processor, method *plan.Method, message ...code) (befo
 	var args []code
 	if !q.CallsTimed() {
 		if method.Context {
-			args = append(args, sel(x, "Context").Call())
+			args = append(args, sel(x, "unit", "Context").Call())
 		}
 		args = append(args, message...)
 		if passed != nil {
@@ -256,13 +256,13 @@ func (p *part) outside(q *processor, method *plan.Method, message ...code) (befo
 	}
 	before = []code{define(value, sel(x, "p"))}
 	if method.Context {
-		before, args = append(before, define(ctx, sel(x, "Context").Call())), append(args, id(ctx))
+		before, args = append(before, define(ctx, sel(x, "unit", "Context").Call())), append(args, id(ctx))
 	}
 	args = append(args, message...)
 	if passed != nil {
 		before, args = append(before, define(out, passed)), append(args, id(out))
 	}
-	before = append(before, define(life, sel(x, "Enter").Call()))
+	before = append(before, define(life, sel(x, "unit", "Enter").Call()))
 	return before, sel(value, mustIdent(method.Name)).Call(args...), []code{sel(life, "Leave").Call()}
 }
 

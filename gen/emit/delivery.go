@@ -126,7 +126,7 @@ func (e *edge) span() (from, count int) {
 // unless messages are numbered: then it is a variable.
 func (p *part) put(e *edge, l *jen.Statement, element code) []code {
 	q := func(method Ident) *jen.Statement { return dot(l.Clone(), e.field, method) }
-	number := func() code { return l.Clone().Dot("Number").Call() }
+	number := func() code { return l.Clone().Dot("link").Dot("Number").Call() }
 	if e.latest() {
 		if e.link.Sequenced {
 			return []code{q("Put").Call(number(), element)}

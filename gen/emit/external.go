@@ -63,7 +63,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 	p.method(s, q.sender, l.getter, params, results,
 		jen.Return(field.Dot("Get").Call(jen.Func().Params().Params(results...).Block(
 			define(n, made),
-			jen.Return(id(n), sel(s, "door", "Open").Call(ref(n, "Gate"), ref(n, "Link"))),
+			jen.Return(id(n), sel(s, "door", "Open").Call(ref(n, "gate"), ref(n, "link"))),
 		))),
 	)
 }
@@ -278,7 +278,7 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 // target describes the queue of e in link l to the runtime.
 func (d *entry) target(e *edge, l Ident) code {
 	return pool("Target").Values(
-		jen.Id("Gate").Op(":").Add(ref(l, "Gate")),
+		jen.Id("Gate").Op(":").Add(ref(l, "gate")),
 		jen.Id("Head").Op(":").Add(ref(l, e.field, "Head")),
 		jen.Id("Full").Op(":").Add(pool(e.policy())),
 	)
@@ -304,7 +304,7 @@ func (d *entry) enter(e *edge, l *jen.Statement, element code) []code {
 	accept := field.Clone().Dot("Put").Call(element)
 	if e.link.Sequenced {
 		numbered := queue("Numbered").Types(e.elementType()).Values(
-			jen.Id("N").Op(":").Add(l.Clone()).Dot("Number").Call(), jen.Id("M").Op(":").Add(element))
+			jen.Id("N").Op(":").Add(l.Clone()).Dot("link").Dot("Number").Call(), jen.Id("M").Op(":").Add(element))
 		accept = field.Clone().Dot("Put").Call(numbered)
 	}
 	return []code{jen.If(field.Clone().Dot("Room").Call()).Block(accept).Else().Block(

@@ -65,12 +65,12 @@ func (p *part) joining(l *link) {
 		out = sel(s, "out")
 	}
 	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, "t", l.to.field)).Index(instance))))}
-	join := []code{id(v), out, ref(v, "to", "Unit")}
+	join := []code{id(v), out, ref(v, "to", "unit")}
 	for _, e := range l.edges {
-		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "Link")))
+		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
 		join = append(join, ref(v, e.field, "Head"))
 	}
-	body = append(body, sel(v, "Join").Call(join...), jen.Return(ref(v, l.name)))
+	body = append(body, sel(v, "link", "Join").Call(join...), jen.Return(ref(v, l.name)))
 	params := p.joinParams(l)
 	if l.from.External {
 		params[0] = param("_", ptr(l.from.sender))
@@ -116,7 +116,7 @@ func (h *handler) releaseOne() code {
 func (p *part) merge(l *link, handlers []*handler) {
 	x, n, err, v, o := p.v("x"), p.v("n"), p.v("err"), p.v("l"), p.v("o")
 	batch, number, ok := p.v("batch"), p.v("number"), p.v("ok")
-	find := []code{define(o, sel(v, "Order").Call())}
+	find := []code{define(o, sel(v, "link", "Order").Call())}
 	var cases []code
 	for _, h := range handlers {
 		e := h.edge
@@ -151,7 +151,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 		define(x, sel(v, "to")),
 		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(handlers...))).Block(
 			define(o, sel(v, "first").Call()),
-			sel(v, "Handling").Call(sel(o, "Edge")),
+			sel(v, "link", "Handling").Call(sel(o, "Edge")),
 			jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
 		),
 		p.drained(handlers...),
@@ -168,7 +168,7 @@ type handler struct {
 // goesOn is the condition under which the next message is handed over to one of
 // handlers.
 func (p *part) goesOn(handlers ...*handler) code {
-	goesOn := jen.Op("!").Add(sel(p.v("x"), "Hold")).Call()
+	goesOn := jen.Op("!").Add(sel(p.v("x"), "unit", "Hold")).Call()
 	if canFail(handlers) {
 		return id(p.v("err")).Op("==").Nil().Op("&&").Add(goesOn)
 	}
@@ -178,7 +178,7 @@ func (p *part) goesOn(handlers ...*handler) code {
 // stops is the opposite, for a loop whose condition it is not part of: that is
 // some instructions a message less.
 func (h *handler) stops() code {
-	holds := sel(h.v("x"), "Hold").Call()
+	holds := sel(h.v("x"), "unit", "Hold").Call()
 	if h.Error {
 		return id(h.v("err")).Op("!=").Nil().Op("||").Add(holds)
 	}
@@ -278,7 +278,7 @@ func (h *handler) handle(element *jen.Statement) []code {
 func (h *handler) call(message code) code {
 	var args []code
 	if h.Context {
-		args = append(args, sel(h.v("x"), "Context").Call())
+		args = append(args, sel(h.v("x"), "unit", "Context").Call())
 	}
 	args = append(args, message)
 	if out := h.outArgument(h.of, &h.Method); out != nil {
@@ -303,7 +303,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 		r := h.edge.reply
 		var args []code
 		if r.link.many() {
-			args = append(args, sel(h.v("l"), "From").Call())
+			args = append(args, sel(h.v("l"), "link", "From").Call())
 		}
 		send = sel(h.v("x"), "out", r.replier()).Call(append(args, id(reply))...)
 	}

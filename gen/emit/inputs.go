@@ -104,7 +104,7 @@ func (p *part) inputMethods(q *processor) {
 	}
 	p.add(jen.Var().Add(id(q.inputEdges)).Op("=").Index(jen.Op("...")).Add(id("EdgeIndex")).Values(edges...))
 	p.doc("listen begins to look after the inputs of a new instance.")
-	body := []code{sel(x, "inputs", "Init").Call(settings...), sel(x, "inputs", "Start").Call(sel(x, "Now").Call())}
+	body := []code{sel(x, "inputs", "Init").Call(settings...), sel(x, "inputs", "Start").Call(sel(x, "unit", "Now").Call())}
 	if q.TimesInputs() {
 		body = append(body, sel(x, "wait").Call())
 	}
@@ -122,9 +122,9 @@ func (p *part) inputMethods(q *processor) {
 	if q.TimesInputs() {
 		p.doc("wait waits for the first input that may have been silent for too long.")
 		p.method(x, q.instance, "wait", nil, nil,
-			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "SetAlarm").Call(id(at))))
-		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
-		turn := append([]code{sel(x, "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, became(id(q.inputType()).Call(id(i)), supervise("Broken"))...)
+			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "unit", "SetAlarm").Call(id(at))))
+		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
+		turn := append([]code{sel(x, "unit", "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, became(id(q.inputType()).Call(id(i)), supervise("Broken"))...)
 		turn = append(turn, p.told(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
 		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
@@ -138,8 +138,8 @@ func (p *part) inputMethods(q *processor) {
 	}
 	if q.tracked() {
 		body = nil
-		recovered := append([]code{sel(x, "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.told(q, q.here(q.InputRecovered), id(i))...)
-		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), sel(x, "Now").Call())).Block(recovered...))
+		recovered := append([]code{sel(x, "unit", "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.told(q, q.here(q.InputRecovered), id(i))...)
+		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), sel(x, "unit", "Now").Call())).Block(recovered...))
 		if q.TimesInputs() {
 			body = append(body, sel(x, "wait").Call())
 		}

@@ -20,7 +20,7 @@ func (p *part) instance(q *processor) {
 	if q.Isolated() {
 		own = ptr(q.remote)
 	}
-	fields := []code{pool("Unit"), id("out").Add(out), param("p", own)}
+	fields := []code{param("unit", pool("Unit")), id("out").Add(out), param("p", own)}
 	if q.Watch != nil && !q.Isolated() {
 		fields = append(fields, param("construct", q.constructorType()))
 	}
@@ -58,13 +58,13 @@ func (p *part) maker(q *processor) {
 	} else if q.sender != "" {
 		loop = append(loop, set(sel(x, "out", "links"), p.joinerOf(q)))
 	}
-	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "Unit"), p.outOf(q)))
+	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "unit"), p.outOf(q)))
 	if q.Machine != nil && q.Machine.State != "" {
 		loop = append(loop, p.events(q)...)
-		loop = append(loop, sel(x, "p", "Join").Call(ref(x, "Unit")))
+		loop = append(loop, sel(x, "p", "Join").Call(ref(x, "unit")))
 	}
 	if q.exchangesSender() {
-		loop = append(loop, set(sel(x, "out", "life"), sel(x, "Life").Call()))
+		loop = append(loop, set(sel(x, "out", "life"), sel(x, "unit", "Life").Call()))
 	}
 	for _, e := range q.timers {
 		loop = append(loop, p.startTimer(e)...)
@@ -98,7 +98,7 @@ func (p *part) startTimer(e *edge) []code {
 	t, x, i := p.v("tick"), p.v("x"), p.v("i")
 	start := []code{
 		define(t, jen.Op("&").Add(id(e.ticker)).Values(key("to", id(x)))),
-		sel(t, "Start").Call(id(t), ref(x, "Unit"), index(e.constant)),
+		sel(t, "timer", "Start").Call(id(t), ref(x, "unit"), index(e.constant)),
 	}
 	if e.Route == plan.Range && (e.Offset > 0 || e.Count < e.to.Instances) {
 		return []code{jen.If(id(i).Op(">=").Lit(e.Offset).Op("&&").Add(id(i)).Op("<").Lit(e.Offset + e.Count)).Block(start...)}
@@ -160,7 +160,7 @@ func (p *part) lifecycle(q *processor) {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err))))
 		}
 		p.method(x, q.instance, "Ping", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
-			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "Hold")).Call()).Block(append(turn, id(n).Op("++"))...),
+			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "unit", "Hold")).Call()).Block(append(turn, id(n).Op("++"))...),
 			jen.Return(id(n), jen.Nil()),
 		)
 	}
@@ -225,9 +225,9 @@ func (p *part) ticker(q *processor, e *edge) {
 		h.receive = q.remoteReceive(e)
 	}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
-	p.add(jen.Type().Add(id(e.ticker)).Struct(pool("Ticker"), param("to", ptr(q.instance))))
+	p.add(jen.Type().Add(id(e.ticker)).Struct(param("timer", pool("Ticker")), param("to", ptr(q.instance))))
 	body := []code{
-		jen.List(id(tick), id(ok)).Op(":=").Add(sel(t, "Take")).Call(),
+		jen.List(id(tick), id(ok)).Op(":=").Add(sel(t, "timer", "Take")).Call(),
 		jen.If(jen.Op("!").Add(id(ok))).Block(jen.Return(jen.Lit(0), jen.Nil())),
 		define(x, sel(t, "to")),
 	}
@@ -246,7 +246,7 @@ func (p *part) ticker(q *processor, e *edge) {
 func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
 	x, tick, err := p.v("x"), p.v("tick"), p.v("err")
 	if q.Watch != nil {
-		body = append(body, jen.If(sel(x, "HasFailed").Call()).Block(jen.Return(jen.Lit(1), jen.Nil())))
+		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(jen.Return(jen.Lit(1), jen.Nil())))
 	}
 	if q.tracksHere() {
 		body = append(body, sel(x, "in", q.input(e).ident, "Set").Call(id(tick)))

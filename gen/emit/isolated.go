@@ -190,10 +190,10 @@ func (p *part) remoteInstance(q *processor) {
 	x, r, err, ctx := p.v("x"), p.v("r"), p.v("err"), p.v("ctx")
 	info := process("Info").Values(
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
-		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "Index").Call()), key("Instances", jen.Lit(q.Instances)),
-		key("MessageLimit", sel(x, "MessageLimit").Call()))
-	settings := []code{key("Info", info), key("Logger", sel(x, "Logger").Call()), key("CloseTimeout", sel(x, "CloseTimeout").Call()), key("OnLate", sel(x, "CountKill")),
-		key("OnStart", sel(x, "SayProcess")), key("Attempt", sel(x, "Attempt")), key("OnHolds", sel(x, "SetHolds"))}
+		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "unit", "Index").Call()), key("Instances", jen.Lit(q.Instances)),
+		key("MessageLimit", sel(x, "unit", "MessageLimit").Call()))
+	settings := []code{key("Info", info), key("Logger", sel(x, "unit", "Logger").Call()), key("CloseTimeout", sel(x, "unit", "CloseTimeout").Call()), key("OnLate", sel(x, "unit", "CountKill")),
+		key("OnStart", sel(x, "unit", "SayProcess")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", sel(x, "unit", "SetHolds"))}
 	if q.Watch.Memory > 0 {
 		settings = append(settings, key("Memory", jen.Lit(int(q.Watch.Memory))))
 	}
@@ -201,7 +201,7 @@ func (p *part) remoteInstance(q *processor) {
 		settings = append(settings, key("StartupTimeout", duration(q.Watch.Startup)))
 	}
 	if q.Watch.Timeout > 0 {
-		settings = append(settings, key("OnAlive", sel(x, "Alive")))
+		settings = append(settings, key("OnAlive", sel(x, "unit", "Alive")))
 	}
 	p.doc("%s is an instance of %s in a process of its own, as this process sees it.", q.remote, q.Name)
 	p.add(jen.Type().Add(id(q.remote)).Struct(pointer(process("Remote")), param("x", ptr(q.instance))))
@@ -211,7 +211,7 @@ func (p *part) remoteInstance(q *processor) {
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
 		sel(r, "Cancel").Call(id(ctx)),
 		define(p.v("p"), jen.Op("&").Add(id(q.remote)).Values(id(r), id(x))),
-		sel(x, "Started").Call(id(p.v("p"))),
+		sel(x, "unit", "Started").Call(id(p.v("p"))),
 		jen.Return(id(p.v("p")), jen.Nil()),
 	)
 	body := []code{}
@@ -220,11 +220,11 @@ func (p *part) remoteInstance(q *processor) {
 	}
 	body = append(body,
 		jen.If(jen.List(sel(x, "p"), id(err)).Op("=").Add(sel(x, "start")).Call(id(ctx)), id(err).Op("==").Nil()).Block(
-			sel(x, "Attach").Call(sel(x, "p"))),
+			sel(x, "unit", "Attach").Call(sel(x, "p"))),
 		jen.Return(id(err)))
 	p.method(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, body...)
 	p.closer(q)
-	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "Attach").Call(id(r))}
+	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "unit", "Attach").Call(id(r))}
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
@@ -245,7 +245,7 @@ func (p *part) remoteInstance(q *processor) {
 	}
 	life := p.v("life")
 	p.method(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
-		define(life, sel(x, "Enter").Call()),
+		define(life, sel(x, "unit", "Enter").Call()),
 		jen.Defer().Add(sel(life, "Leave")).Call(),
 		jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), jen.Func().Params().Error().Block(
 			sel(life, "Leave").Call(), // waiting for room is not hanging
@@ -268,7 +268,7 @@ func (p *part) remoteMethods(q *processor) {
 		remote := q.remoteReceive(e)
 		codec := p.border.codecs[e.Crossing()]
 		encode := []code{
-			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "Buffer").Call(), sel(r, "x", "MessageLimit").Call(), id(m))),
+			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
 		}
 		call := sel(r, "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
 		p.doc("%s has the process handle a message.", remote.name)

@@ -222,11 +222,11 @@ func (p *part) outsideLink(q *processor, l *link) {
 	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance), key("limit", sel(c, "c", "info", "MessageLimit"))))}
 	var heads []code
 	for _, e := range l.edges {
-		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "Link")))
+		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "link")))
 		heads = append(heads, ref(v, e.field, "Head"))
 	}
 	body = append(body,
-		sel(v, "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
+		sel(v, "link", "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
 		set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
 		jen.Return(ref(v, l.name)))
 	p.add(jen.Func().Params(id(c).Add(id(q.outside))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
@@ -245,7 +245,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 	var loop []code
 	switch e := l.edges[0]; {
 	case l.Sequenced:
-		loop = append(loop, define(o, sel(v, "Order").Call()))
+		loop = append(loop, define(o, sel(v, "link", "Order").Call()))
 		var cases []code
 		for _, e := range l.edges {
 			if e.latest() {
@@ -276,7 +276,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 	}
 	p.doc("flush passes on what was sent along the link, in order.")
 	p.method(v, l.outside, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
-		sel(v, "Flush").Call(),
+		sel(v, "link", "Flush").Call(),
 		jen.For().Block(loop...),
 	)
 }

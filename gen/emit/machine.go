@@ -88,7 +88,7 @@ func (p *part) propose(q *processor, sent *send) {
 func (p *part) machine(q *processor) {
 	x, ctx, m := p.v("x"), p.v("ctx"), p.v("m")
 	p.short(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
-		jen.Return(sel(x, "p", "Start").Call(id(ctx), ref(x, "Unit"))))
+		jen.Return(sel(x, "p", "Start").Call(id(ctx), ref(x, "unit"))))
 	p.doc("Woken sends what %s has to answer.", q.Name)
 	p.short(x, q.instance, "Woken", nil, []code{jen.Error()}, jen.Return(sel(x, "p", "Answer").Call(id(x))))
 	for _, a := range q.Machine.Answers {

@@ -219,7 +219,7 @@ func (m *model) addLink(i int) error {
 		return err
 	}
 	// What the embedded parts and the outer struct declare is not free.
-	fields := names{"to": true, "first": p.Sequenced, "instance": true, "limit": true, "buffer": true, "flush": true}
+	fields := names{"link": true, "gate": true, "to": true, "first": p.Sequenced, "instance": true, "limit": true, "buffer": true, "flush": true}
 	for _, index := range p.Edges {
 		e := m.edges[index]
 		message, err := ParseIdent(e.Message)

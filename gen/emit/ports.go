@@ -118,9 +118,9 @@ func (p *part) link(l *link) {
 	} else {
 		p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
 	}
-	fields := []code{pool("Link")}
+	fields := []code{param("link", pool("Link"))}
 	if l.from.External {
-		fields = append(fields, pool("Gate"))
+		fields = append(fields, param("gate", pool("Gate")))
 	}
 	for _, e := range l.edges {
 		fields = append(fields, param(e.field, e.queueType()))

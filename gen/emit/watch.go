@@ -124,7 +124,7 @@ func (p *part) renew(q *processor) {
 	}
 	body = append(body,
 		jen.List(id(value), id(err)).Op(":=").Add(pool("Construct")).Call(
-			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "Index").Call()), key("Number", jen.Lit(q.Instances))),
+			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "unit", "Index").Call()), key("Number", jen.Lit(q.Instances))),
 			how),
 		fail,
 	)
@@ -139,7 +139,7 @@ func (p *part) renew(q *processor) {
 		body = append(body, jen.If(define(err, sel(value, "Init").Call(args...)), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
 	}
 	if q.exchangesSender() {
-		adopt = append(adopt, jen.If(sel(x, "IsFresh").Call()).Block(p.freshSender(q)))
+		adopt = append(adopt, jen.If(sel(x, "unit", "IsFresh").Call()).Block(p.freshSender(q)))
 	}
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
@@ -159,7 +159,7 @@ func (p *part) letters(q *processor) {
 	get := sel(x, "out", e.link.getter)
 	var statements []code
 	if e.link.many() {
-		get.Call(sel(x, "Index").Call().Op("%").Lit(e.to.Instances))
+		get.Call(sel(x, "unit", "Index").Call().Op("%").Lit(e.to.Instances))
 	} else {
 		get.Call()
 	}
@@ -194,7 +194,7 @@ func (p *part) newSender(q *processor, t code) []code {
 // of the one before.
 func (p *part) freshSender(q *processor) code {
 	out := sel(p.v("x"), "out")
-	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("links", sel(p.v("x"), "out", "links")), key("life", sel(p.v("x"), "Life").Call())}
+	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("links", sel(p.v("x"), "out", "links")), key("life", sel(p.v("x"), "unit", "Life").Call())}
 	for _, l := range q.links {
 		fields = append(fields, key(string(l.field), sel(p.v("x"), "out", l.field)))
 	}

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -116,7 +117,7 @@ func (p *pair[T]) attempt(i int) error {
 // Renew makes another body.
 func (c *cell) Renew(ctx context.Context) (func(), error) {
 	if c.proc.watch == nil {
-		return c.Unit.Renew(context.Background())
+		return nil, errors.New("without a watch nothing is made anew")
 	}
 	c.top.mu.Lock()
 	c.past.renews++

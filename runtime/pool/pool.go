@@ -171,12 +171,12 @@ func (p *Pool) build() {
 	}
 }
 
-// Adopt makes cell, whose Unit is u and whose sender is out, an instance of the
+// Adopt makes instance, whose Unit is u and whose sender is out, one of those of the
 // processor with that index. Generated code calls it for each instance, in
 // order, after New and before anything else.
-func (p *Pool) Adopt(processor int, cell Cell, u *Unit, out *Out) {
+func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	proc := p.processors[processor]
-	u.cell, u.proc, u.out = cell, proc, out
+	u.cell, u.proc, u.out = cell{instance}, proc, out
 	u.index = int32(len(proc.units))
 	u.note = note{kind: noteControl, unit: u}
 	u.long = true // perhaps: the first turn is timed

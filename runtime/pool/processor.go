@@ -10,8 +10,7 @@ import (
 // Processor describes one processor to New.
 type Processor struct {
 	Name     string
-	Group    int    // index of its strongly connected component, upstream first
-	Units    []Cell // its instances; none for an external processor
+	Group    int // index of its strongly connected component, upstream first
 	Blocking bool
 	External bool
 	Ping     bool // has the method

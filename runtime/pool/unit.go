@@ -1,38 +1,10 @@
 package pool
 
 import (
-	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/topogen/topogen/runtime/internal/count"
-	"github.com/topogen/topogen/runtime/topo"
 )
-
-// Cell is what generated code makes of an instance. Unit has empty methods for
-// all that a processor's type lacks.
-type Cell interface {
-	Init(ctx context.Context) error
-	Ping(budget int) (n int, err error)
-	Serve(ctx context.Context) error
-	Finish() error
-	// Closer returns Close of the value that the instance has now; nil: it has none.
-	// It is called on the worker's goroutine, and what it returns on another.
-	Closer() (close func() error)
-	// Event tells the processor what became of its inputs.
-	Event(e Event) error
-	// Alarm is called in a turn when the time has come that SetAlarm asked for.
-	Alarm(now time.Duration) error
-	// Woken is called in a turn after Wake.
-	Woken() error
-	// Renew makes another value of the processor's type, on any goroutine; adopt
-	// puts it in the place of the one before. It is called where the processor has
-	// a Watch.
-	Renew(ctx context.Context) (adopt func(), err error)
-	// DeadLetter sends a message that the processor could not handle to where those
-	// go. It reports false where they go nowhere.
-	DeadLetter(d topo.DeadLetter) bool
-}
 
 // Inlet is a link as its receiver sees it.
 type Inlet interface {
@@ -68,7 +40,7 @@ const (
 // Unit is the runtime's part of an instance. All but the atomics belong to the
 // goroutine of the worker where it is at home.
 type Unit struct {
-	cell    Cell
+	cell    cell
 	proc    *processor
 	out     *Out
 	home    atomic.Pointer[Worker]
@@ -101,18 +73,6 @@ type Unit struct {
 	due       uint8 // control bits that wait for its turn, where it is in the run queue
 	started   bool  // Init was called and Close was not
 }
-
-func (u *Unit) Init(context.Context) error  { return nil }
-func (u *Unit) Ping(int) (int, error)       { return 0, nil }
-func (u *Unit) Serve(context.Context) error { return nil }
-func (u *Unit) Finish() error               { return nil }
-func (u *Unit) Closer() func() error        { return nil }
-func (u *Unit) Event(Event) error           { return nil }
-func (u *Unit) Alarm(time.Duration) error   { return nil }
-func (u *Unit) Woken() error                { return nil }
-
-func (u *Unit) Renew(context.Context) (func(), error) { return nil, errNotRenewable }
-func (u *Unit) DeadLetter(topo.DeadLetter) bool       { return false }
 
 // bits of Unit.asked
 const (
