@@ -102,7 +102,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 
 func (p *part) intoHand(e *edge, m code) code {
 	v := p.v("l")
-	return sel(v, e.hand, "Take").Call(ref(v, "link"), sel(v, e.field, "Index").Call(), m)
+	return sel(v, e.hand, "Take").Call(ref(v, "link"), sel(v, e.field, "Head", "Index").Call(), m)
 }
 
 // carefulMerge writes Drain for a link of several queues.

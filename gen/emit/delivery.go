@@ -82,7 +82,7 @@ func (d *delivery) copyFor(last bool) code {
 
 // check returns ErrFull where the queue in l has no room.
 func (d *delivery) check(e *edge, l *jen.Statement) code {
-	return jen.If(jen.Op("!").Add(dot(l, e.field, "Room").Call())).Block(jen.Return(topo("ErrFull")))
+	return jen.If(jen.Op("!").Add(dot(l, e.field, "Head", "Room").Call())).Block(jen.Return(topo("ErrFull")))
 }
 
 // spread writes the delivery to several instances.
@@ -141,7 +141,7 @@ func (p *part) put(e *edge, l *jen.Statement, element code) []code {
 	}
 	numbered := queue("Numbered").Types(e.elementType()).Values(jen.Id("N").Op(":").Add(number()), jen.Id("M").Op(":").Add(element))
 	if e.offers() { // what is refused gets no number
-		return []code{jen.If(q("Room").Call()).Block(q("Put").Call(numbered)).Else().Block(q("Refuse").Call())}
+		return []code{jen.If(q("Head").Dot("Room").Call()).Block(q("Put").Call(numbered)).Else().Block(q("Head").Dot("Refuse").Call())}
 	}
 	return []code{q("Put").Call(numbered)}
 }

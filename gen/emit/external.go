@@ -307,8 +307,8 @@ func (d *entry) enter(e *edge, l *jen.Statement, element code) []code {
 			jen.Id("N").Op(":").Add(l.Clone()).Dot("link").Dot("Number").Call(), jen.Id("M").Op(":").Add(element))
 		accept = field.Clone().Dot("Put").Call(numbered)
 	}
-	return []code{jen.If(field.Clone().Dot("Room").Call()).Block(accept).Else().Block(
-		field.Clone().Dot("Refuse").Call(),
+	return []code{jen.If(field.Clone().Dot("Head").Dot("Room").Call()).Block(accept).Else().Block(
+		field.Clone().Dot("Head").Dot("Refuse").Call(),
 		set(id(d.v("err")), topo("ErrFull")),
 	)}
 }

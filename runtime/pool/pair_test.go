@@ -192,7 +192,7 @@ func (l *plainLane[T]) put(_ uint64, m T) {
 	}
 }
 
-func (l *plainLane[T]) first() (uint64, bool) { return 0, !l.Empty() }
+func (l *plainLane[T]) first() (uint64, bool) { return 0, !l.Head.Empty() }
 
 func (l *plainLane[T]) next(uint64, func(*T) error) (bool, error) {
 	panic("Drain takes a batch at a time")
@@ -220,7 +220,7 @@ func (l *numberedLane[T]) put(n uint64, m T) {
 }
 
 func (l *numberedLane[T]) first() (uint64, bool) {
-	if l.Empty() {
+	if l.Head.Empty() {
 		return 0, false
 	}
 	return l.First().N, true

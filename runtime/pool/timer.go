@@ -19,7 +19,7 @@ type Ticker struct {
 // Start makes the timer of an edge tick for the unit to, from the beginning of
 // Run.
 func (t *Ticker) Start(in Inlet, to *Unit, edge int) {
-	t.slot.Init(edge, 1, &t.Link)
+	t.slot.Head.Init(edge, 1, &t.Link)
 	t.Join(in, nil, to, &t.slot.Head)
 	p := to.proc.pool
 	t.every = p.edges[edge].Every
@@ -186,7 +186,7 @@ func (w *Worker) tick(e timerEntry, now int64) {
 	if e.at <= now {
 		missed := (now-e.at)/int64(t.every) + 1
 		t.n += uint64(missed)
-		t.slot.RefuseMany(uint64(missed))
+		t.slot.Head.RefuseMany(uint64(missed))
 		e.at += missed * int64(t.every)
 	}
 	w.timers.push(e)

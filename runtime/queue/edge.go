@@ -20,7 +20,7 @@ const (
 // a steady flow allocates nothing, and nothing is allocated before the first
 // message.
 type Edge[T any] struct {
-	Head
+	Head  Head
 	buf   []T // the producer's segment
 	last  *segment[T]
 	first *segment[T] // set before the first publish
@@ -43,13 +43,13 @@ type segment[T any] struct {
 // other method.
 func (e *Edge[T]) Init(index int, capacity int, l Listener) {
 	e.Head.Init(index, capacity, l)
-	e.list = e
+	e.Head.list = e
 }
 
 // Offer appends m unless the queue is full; then m counts as dropped.
 func (e *Edge[T]) Offer(m T) {
-	if !e.Room() {
-		e.Refuse()
+	if !e.Head.Room() {
+		e.Head.Refuse()
 		return
 	}
 	e.Put(m)
@@ -57,7 +57,7 @@ func (e *Edge[T]) Offer(m T) {
 
 // grow appends a segment and returns its length.
 func (e *Edge[T]) grow() int {
-	n := segmentLen[T](len(e.buf), e.capacity)
+	n := segmentLen[T](len(e.buf), e.Head.capacity)
 	s := e.spare.take(n)
 	if s == nil {
 		s = &segment[T]{buf: make([]T, n)}
@@ -67,9 +67,9 @@ func (e *Edge[T]) grow() int {
 	} else {
 		e.last.next = s
 	}
-	put := e.put()
-	e.setPos(0) // first: who reads both sees no more than was put
-	e.base.StoreRelease(put)
+	put := e.Head.put()
+	e.Head.setPos(0) // first: who reads both sees no more than was put
+	e.Head.base.StoreRelease(put)
 	e.last, e.buf = s, s.buf
 	return len(s.buf)
 }
@@ -88,9 +88,9 @@ func segmentLen[T any](before int, capacity uint64) int {
 // They stay in the queue until Release; the slice is valid until then. It is as
 // small as it is so that it is inlined.
 func (e *Edge[T]) Peek(n int) []T {
-	avail := int(e.published.Load() - e.get)
+	avail := int(e.Head.published.Load() - e.Head.get)
 	if avail > 0 && e.at == len(e.in) {
-		e.list.advance()
+		e.Head.list.advance()
 	}
 	in := e.in[e.at:]
 	return in[:min(len(in), avail, n)]
@@ -121,5 +121,5 @@ func (e *Edge[T]) advance() {
 // Release takes the first n peeked messages out of the queue.
 func (e *Edge[T]) Release(n int) {
 	e.at += n
-	e.take(n)
+	e.Head.take(n)
 }

@@ -91,12 +91,12 @@ func (m *edgeModel) offer(t *rapid.T) {
 }
 
 func (m *edgeModel) publish(t *rapid.T) {
-	m.edge.Publish(rapid.Bool().Draw(t, "local"))
+	m.edge.Head.Publish(rapid.Bool().Draw(t, "local"))
 	m.published, m.dirty = len(m.waiting), false
 }
 
 func (m *edgeModel) take(t *rapid.T) {
-	m.edge.SetLocal(rapid.Bool().Draw(t, "local"))
+	m.edge.Head.SetLocal(rapid.Bool().Draw(t, "local"))
 	n := rapid.IntRange(1, 50).Draw(t, "n")
 	got := m.edge.Peek(n)
 	if len(got) > n || len(got) > m.published || len(got) == 0 && m.published > 0 {
@@ -113,12 +113,12 @@ func (m *edgeModel) take(t *rapid.T) {
 	k := rapid.IntRange(0, len(got)).Draw(t, "released")
 	m.edge.Release(k)
 	m.waiting, m.published, m.taken = m.waiting[k:], m.published-k, m.taken+k
-	if m.edge.HasRoomForWaiter() != (m.asked && m.published <= m.capacity/2) {
+	if m.edge.Head.HasRoomForWaiter() != (m.asked && m.published <= m.capacity/2) {
 		t.Fatalf("asked %v, %d of %d: a report is wrong", m.asked, m.published, m.capacity)
 	}
 	if m.asked && m.published <= m.capacity/2 {
 		m.asked = false
-		if !m.edge.HasReported() {
+		if !m.edge.Head.HasReported() {
 			t.Fatal("it has not reported")
 		}
 	}
@@ -130,33 +130,33 @@ func (m *edgeModel) await(t *rapid.T) {
 		return
 	}
 	m.publish(t)
-	m.asked = m.edge.Await()
+	m.asked = m.edge.Head.Await()
 	if m.asked != (len(m.waiting) > m.capacity/2) {
 		t.Fatalf("Await with %d of %d says %v", len(m.waiting), m.capacity, m.asked)
 	}
 	if !m.asked {
-		m.edge.Drained()
+		m.edge.Head.Drained()
 		m.full = false
 	}
 }
 
 func (m *edgeModel) check(t *rapid.T) {
 	e := m.edge
-	if e.Len() != m.published || e.Empty() != (m.published == 0) || int(e.Depth()) != len(m.waiting) || e.Full() != m.full {
-		t.Fatalf("Len %d, Depth %d, Full %v; want %d, %d, %v", e.Len(), e.Depth(), e.Full(), m.published, len(m.waiting), m.full)
+	if e.Head.Len() != m.published || e.Head.Empty() != (m.published == 0) || int(e.Head.Depth()) != len(m.waiting) || e.Head.Full() != m.full {
+		t.Fatalf("Len %d, Depth %d, Full %v; want %d, %d, %v", e.Head.Len(), e.Head.Depth(), e.Head.Full(), m.published, len(m.waiting), m.full)
 	}
-	if int(e.Taken()) != m.taken || int(e.Dropped()) != m.refused || int(e.Sent()) != m.refused+m.taken+m.published {
+	if int(e.Head.Taken()) != m.taken || int(e.Head.Dropped()) != m.refused || int(e.Head.Sent()) != m.refused+m.taken+m.published {
 		t.Fatalf("taken %d, dropped %d, sent %d; want %d, %d, %d",
-			e.Taken(), e.Dropped(), e.Sent(), m.taken, m.refused, m.refused+m.taken+m.published)
+			e.Head.Taken(), e.Head.Dropped(), e.Head.Sent(), m.taken, m.refused, m.refused+m.taken+m.published)
 	}
-	if e.Room() != (len(m.waiting) < m.capacity) {
-		t.Fatalf("Room with %d of %d says %v", len(m.waiting), m.capacity, e.Room())
+	if e.Head.Room() != (len(m.waiting) < m.capacity) {
+		t.Fatalf("Room with %d of %d says %v", len(m.waiting), m.capacity, e.Head.Room())
 	}
 	if m.ear.filled != m.fills || m.ear.touched != m.touches {
 		t.Fatalf("told %d times of being full, %d of the first message; want %d, %d", m.ear.filled, m.ear.touched, m.fills, m.touches)
 	}
-	if e.Index() != 7 || e.Capacity() != m.capacity {
-		t.Fatalf("index %d, capacity %d", e.Index(), e.Capacity())
+	if e.Head.Index() != 7 || e.Head.Capacity() != m.capacity {
+		t.Fatalf("index %d, capacity %d", e.Head.Index(), e.Head.Capacity())
 	}
 }
 
@@ -191,15 +191,15 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 					e.Put(sent)
 					sent++
 				}
-				if d := int(e.Depth()); d > capacity+burst {
+				if d := int(e.Head.Depth()); d > capacity+burst {
 					t.Errorf("a queue of %d holds %d", capacity, d)
 				}
-				e.Publish(false)
+				e.Head.Publish(false)
 				if g.full {
-					if e.Await() {
+					if e.Head.Await() {
 						<-g.room
 					}
-					e.Drained()
+					e.Head.Drained()
 					g.full = false
 				}
 			}
@@ -220,14 +220,14 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 					next++
 				}
 				e.Release(len(batch))
-				if e.HasRoomForWaiter() {
+				if e.Head.HasRoomForWaiter() {
 					g.room <- struct{}{}
 				}
 			}
 		})
 		both.Wait()
-		if e.Len() != 0 || e.Taken() != uint64(n) {
-			t.Errorf("%d are left, %d were taken", e.Len(), e.Taken())
+		if e.Head.Len() != 0 || e.Head.Taken() != uint64(n) {
+			t.Errorf("%d are left, %d were taken", e.Head.Len(), e.Head.Taken())
 		}
 	}
 }
@@ -239,8 +239,8 @@ func TestEdgeReusesItsSegments(t *testing.T) {
 		for range 500 {
 			e.Put([4]uint64{})
 		}
-		e.Publish(true)
-		for e.Len() > 0 {
+		e.Head.Publish(true)
+		for e.Head.Len() > 0 {
 			e.Release(len(e.Peek(100)))
 		}
 	}
@@ -259,7 +259,7 @@ func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
 	if allocs := testing.AllocsPerRun(100, func() {
 		*e = Edge[int]{}
 		e.Init(0, 1024, l)
-		e.Publish(false)
+		e.Head.Publish(false)
 		_ = e.Peek(10)
 	}); allocs > 0 {
 		t.Errorf("%v allocations", allocs)
@@ -272,7 +272,7 @@ func TestEdgeLetsGoOfMessages(t *testing.T) {
 	e, _ := newEdge[*[1 << 16]byte](64)
 	for range 1000 {
 		e.Put(new([1 << 16]byte))
-		e.Publish(true)
+		e.Head.Publish(true)
 		e.Release(len(e.Peek(1)))
 	}
 	held := 0
@@ -304,16 +304,16 @@ func memoryOf[T any](t *testing.T, capacity int) {
 	t.Helper()
 	e, _ := newEdge[T](capacity)
 	for range 5 {
-		for e.Room() {
+		for e.Head.Room() {
 			e.Put(*new(T))
 		}
-		e.Publish(true)
+		e.Head.Publish(true)
 		size := int(unsafe.Sizeof(*new(T)))
 		got := segmentsOf(e) * size
 		if most := capacity * size * 12 / 10; got > max(most, (capacity+2*segmentMin)*size) {
 			t.Errorf("%d messages of %d bytes take %d, more than %d", capacity, size, got, most)
 		}
-		for e.Len() > 0 {
+		for e.Head.Len() > 0 {
 			e.Release(len(e.Peek(7)))
 		}
 	}
@@ -343,13 +343,13 @@ func TestExpose(t *testing.T) {
 		for i := range n {
 			e.Put(i)
 			if i%100 == 0 {
-				e.Publish(false)
+				e.Head.Publish(false)
 			}
 		}
 	}()
 	go func() {
-		for e.Published() < n {
-			e.Expose(e.Written())
+		for e.Head.Published() < n {
+			e.Head.Expose(e.Head.Written())
 			runtime.Gosched()
 		}
 	}()
@@ -364,7 +364,7 @@ func TestExpose(t *testing.T) {
 		runtime.Gosched()
 	}
 	<-done
-	if e.Expose(n - 1) {
+	if e.Head.Expose(n - 1) {
 		t.Error("what is visible was exposed again")
 	}
 }

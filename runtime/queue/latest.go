@@ -14,48 +14,52 @@ type Evictee interface{ Evicted() }
 // under which a message was put: it lets the consumer take just the message it
 // has looked at.
 type Latest[T any] struct {
-	Head
+	Head  Head
 	mu    sync.Mutex
 	ring  []Numbered[T]
 	start int
 	count int
 }
 
+// Init prepares an empty queue of edge index. It is called once, before any other
+// method.
+func (q *Latest[T]) Init(index int, capacity int, l Listener) { q.Head.Init(index, capacity, l) }
+
 // Put appends m under number n, dropping the oldest message where the queue is
 // at its capacity.
 func (q *Latest[T]) Put(n uint64, m T) {
-	if !q.touched {
-		if q.touched = q.listener.Touched(&q.Head); !q.touched {
+	if !q.Head.touched {
+		if q.Head.touched = q.Head.listener.Touched(&q.Head); !q.Head.touched {
 			// The receiver would not be told of it: it counts as put and dropped, so that
 			// numbers and puts still agree.
-			q.evicted.Add(1)
-			q.base.StoreRelease(q.base.Own() + 1)
-			q.published.Store(q.base.Own())
+			q.Head.evicted.Add(1)
+			q.Head.base.StoreRelease(q.Head.base.Own() + 1)
+			q.Head.published.Store(q.Head.base.Own())
 			return
 		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if uint64(q.count) == q.capacity {
+	if uint64(q.count) == q.Head.capacity {
 		if m, ok := any(&q.ring[q.start].M).(Evictee); ok {
 			m.Evicted()
 		}
 		q.ring[q.start] = Numbered[T]{}
 		q.start = (q.start + 1) % len(q.ring)
 		q.count--
-		q.evicted.Add(1)
+		q.Head.evicted.Add(1)
 	} else if q.count == len(q.ring) {
 		q.grow()
 	}
 	q.ring[(q.start+q.count)%len(q.ring)] = Numbered[T]{n, m}
 	q.count++
-	q.base.StoreRelease(q.base.Own() + 1)
-	q.published.Store(q.base.Own())
+	q.Head.base.StoreRelease(q.Head.base.Own() + 1)
+	q.Head.published.Store(q.Head.base.Own())
 }
 
 // grow makes room step by step, so that a quiet queue stays small.
 func (q *Latest[T]) grow() {
-	ring := make([]Numbered[T], min(uint64(max(segmentMin, len(q.ring)+len(q.ring)/4)), q.capacity))
+	ring := make([]Numbered[T], min(uint64(max(segmentMin, len(q.ring)+len(q.ring)/4)), q.Head.capacity))
 	k := copy(ring, q.ring[q.start:])
 	copy(ring[k:], q.ring[:q.start])
 	q.ring, q.start = ring, 0
@@ -83,7 +87,7 @@ func (q *Latest[T]) Take(n uint64) (m T, ok bool) {
 	q.ring[q.start] = Numbered[T]{}
 	q.start = (q.start + 1) % len(q.ring)
 	q.count--
-	q.take(1)
+	q.Head.take(1)
 	return m, true
 }
 

@@ -62,9 +62,9 @@ func TestLatestModel(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if q.Len() != len(held) || q.Taken() != taken || q.Dropped() != evicted || q.Sent() != taken+evicted+uint64(len(held)) {
+				if q.Head.Len() != len(held) || q.Head.Taken() != taken || q.Head.Dropped() != evicted || q.Head.Sent() != taken+evicted+uint64(len(held)) {
 					t.Fatalf("len %d, taken %d, dropped %d, sent %d; held %d, taken %d, evicted %d",
-						q.Len(), q.Taken(), q.Dropped(), q.Sent(), len(held), taken, evicted)
+						q.Head.Len(), q.Head.Taken(), q.Head.Dropped(), q.Head.Sent(), len(held), taken, evicted)
 				}
 			},
 		})
@@ -86,7 +86,7 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 			for i := uint64(1); i <= n; i++ {
 				q.Put(i, i)
 				if i%64 == 0 {
-					q.Publish(false)
+					q.Head.Publish(false)
 				}
 			}
 		})
@@ -97,7 +97,7 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 				runtime.Gosched()
 				continue
 			}
-			if held := q.Len(); held < 0 || held > capacity {
+			if held := q.Head.Len(); held < 0 || held > capacity {
 				t.Fatalf("a queue of %d holds %d", capacity, held)
 			}
 			m, ok := q.Take(number)
@@ -111,8 +111,8 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 			got++
 		}
 		wait.Wait()
-		if q.Len() != 0 || q.Taken() != got || q.Dropped() != n-got || q.Sent() != n {
-			t.Errorf("of %d sent %d were taken and %d dropped, %d are left", q.Sent(), q.Taken(), q.Dropped(), q.Len())
+		if q.Head.Len() != 0 || q.Head.Taken() != got || q.Head.Dropped() != n-got || q.Head.Sent() != n {
+			t.Errorf("of %d sent %d were taken and %d dropped, %d are left", q.Head.Sent(), q.Head.Taken(), q.Head.Dropped(), q.Head.Len())
 		}
 	}
 }

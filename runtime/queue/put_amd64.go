@@ -9,11 +9,11 @@ package queue
 // Written may read pos at any time. On amd64 stores are seen in order, so a plain one
 // says that the message before it is complete (see runtime/internal/count).
 func (e *Edge[T]) Put(m T) {
-	if e.pos == e.limit {
-		e.due()
+	if e.Head.pos == e.Head.limit {
+		e.Head.due()
 	}
-	e.buf[e.pos] = m
-	e.pos++
+	e.buf[e.Head.pos] = m
+	e.Head.pos++
 }
 
 func (h *Head) setPos(pos uintptr) { h.pos = pos }

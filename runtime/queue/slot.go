@@ -9,7 +9,7 @@ import (
 // Slot holds one message; while it does, further ones are refused and counted.
 // The zero value needs Init. One producer and one consumer at a time.
 type Slot[T any] struct {
-	Head
+	Head  Head
 	held  atomic.Bool
 	value T
 }
@@ -17,12 +17,12 @@ type Slot[T any] struct {
 // Offer puts m, visible at once, or counts it as dropped and reports false.
 func (s *Slot[T]) Offer(m T) bool {
 	if s.held.Load() && !bug.On(bug.TickQueues) {
-		s.Refuse()
+		s.Head.Refuse()
 		return false
 	}
 	s.value = m
-	s.base.StoreRelease(s.base.Own() + 1)
-	s.published.Store(s.base.Own())
+	s.Head.base.StoreRelease(s.Head.base.Own() + 1)
+	s.Head.published.Store(s.Head.base.Own())
 	s.held.Store(true)
 	return true
 }
@@ -33,7 +33,7 @@ func (s *Slot[T]) Pop() (m T, ok bool) {
 		return m, false
 	}
 	m = s.value
-	s.take(1)
+	s.Head.take(1)
 	s.held.Store(false)
 	return m, true
 }

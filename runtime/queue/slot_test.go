@@ -8,22 +8,22 @@ import (
 
 func TestSlotHoldsOne(t *testing.T) {
 	var s Slot[string]
-	s.Init(5, 1, new(ear))
+	s.Head.Init(5, 1, new(ear))
 	if _, ok := s.Pop(); ok {
 		t.Error("an empty slot gave something")
 	}
 	if !s.Offer("a") || s.Offer("b") || s.Offer("c") {
 		t.Error("the first of three, and it alone, is taken in")
 	}
-	if s.Len() != 1 || s.Sent() != 3 || s.Dropped() != 2 {
-		t.Errorf("len %d, sent %d, dropped %d", s.Len(), s.Sent(), s.Dropped())
+	if s.Head.Len() != 1 || s.Head.Sent() != 3 || s.Head.Dropped() != 2 {
+		t.Errorf("len %d, sent %d, dropped %d", s.Head.Len(), s.Head.Sent(), s.Head.Dropped())
 	}
 	if m, ok := s.Pop(); m != "a" || !ok {
 		t.Errorf("popped %q, %v", m, ok)
 	}
-	s.RefuseMany(7)
-	if !s.Offer("d") || s.Len() != 1 || s.Taken() != 1 || s.Dropped() != 9 || s.Sent() != 11 {
-		t.Errorf("len %d, taken %d, dropped %d, sent %d", s.Len(), s.Taken(), s.Dropped(), s.Sent())
+	s.Head.RefuseMany(7)
+	if !s.Offer("d") || s.Head.Len() != 1 || s.Head.Taken() != 1 || s.Head.Dropped() != 9 || s.Head.Sent() != 11 {
+		t.Errorf("len %d, taken %d, dropped %d, sent %d", s.Head.Len(), s.Head.Taken(), s.Head.Dropped(), s.Head.Sent())
 	}
 }
 
@@ -31,7 +31,7 @@ func TestSlotHoldsOne(t *testing.T) {
 func TestSlotAcrossGoroutines(t *testing.T) {
 	const n = 50_000
 	var s Slot[int]
-	s.Init(0, 1, new(ear))
+	s.Head.Init(0, 1, new(ear))
 	var wait sync.WaitGroup
 	accepted := 0
 	wait.Go(func() {
@@ -59,7 +59,7 @@ func TestSlotAcrossGoroutines(t *testing.T) {
 		got++
 	}
 	wait.Wait()
-	if got != accepted || s.Len() != 0 || s.Taken() != uint64(got) || s.Sent() != s.Taken()+s.Dropped() {
-		t.Errorf("accepted %d, got %d; sent %d, dropped %d", accepted, got, s.Sent(), s.Dropped())
+	if got != accepted || s.Head.Len() != 0 || s.Head.Taken() != uint64(got) || s.Head.Sent() != s.Head.Taken()+s.Head.Dropped() {
+		t.Errorf("accepted %d, got %d; sent %d, dropped %d", accepted, got, s.Head.Sent(), s.Head.Dropped())
 	}
 }
