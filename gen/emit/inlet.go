@@ -43,7 +43,7 @@ func (p *part) joiner(q *processor) {
 		return
 	}
 	p.doc("%s makes the links from %s.", q.joiner, q.Name)
-	p.add(jen.Type().Add(id(q.joiner)).Struct(param("t", ptr("Topology"))))
+	p.add(jen.Type().Add(id(q.joiner)).Id("Topology"))
 	for _, l := range q.links {
 		p.joining(l)
 	}
@@ -64,7 +64,7 @@ func (p *part) joining(l *link) {
 	case l.from.exchangesSender():
 		out = sel(s, "out")
 	}
-	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, "t", l.to.field)).Index(instance))))}
+	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, l.to.field)).Index(instance))))}
 	join := []code{id(v), out, ref(v, "to", "unit")}
 	for _, e := range l.edges {
 		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
@@ -75,7 +75,7 @@ func (p *part) joining(l *link) {
 	if l.from.External {
 		params[0] = param("_", ptr(l.from.sender))
 	}
-	p.add(jen.Func().Params(id(j).Add(id(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
+	p.add(jen.Func().Params(id(j).Add(ptr(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
 }
 
 // drain writes Drain for a link of one queue. It hands over what Peek returns; the

@@ -90,7 +90,12 @@ func (p *part) chosen(q *processor) code {
 
 // joinerOf is the topology as what makes the links from q.
 func (p *part) joinerOf(q *processor) code {
-	return id(q.joiner).Values(id(p.v("t")))
+	return joinerFor(q, id(p.v("t")))
+}
+
+// joinerFor converts the topology t to what makes the links from q.
+func joinerFor(q *processor, t code) code {
+	return jen.Parens(ptr(q.joiner)).Call(t)
 }
 
 // startTimer writes how instance i gets its timer.

@@ -183,7 +183,7 @@ func (p *part) newSender(q *processor, t code) []code {
 	if q.sender == "" {
 		return []code{set(out, jen.New(pool("Out")))}
 	}
-	fields := []code{key("links", id(q.joiner).Values(t))}
+	fields := []code{key("links", joinerFor(q, t))}
 	if q.exchangesSender() {
 		fields = append([]code{key("out", jen.New(pool("Out")))}, fields...)
 	}

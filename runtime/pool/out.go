@@ -10,6 +10,7 @@ import (
 // Out is the runtime's part of an instance's sender. It belongs to the
 // goroutine that is in the instance.
 type Out struct {
+	_       [0]func() // not compared, see Unit
 	unit    *Unit
 	dirty   count.Pointer[Link] // links with unpublished messages; expose reads it
 	filled  queue.HeadList      // queues that became full since the last settle

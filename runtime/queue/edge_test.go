@@ -323,7 +323,7 @@ func memoryOf[T any](t *testing.T, capacity int) {
 // included.
 func segmentsOf[T any](e *Edge[T]) (n int) {
 	seen := make(map[*segment[T]]bool)
-	for _, list := range []*segment[T]{e.first, e.seg, e.last, e.spare.own, e.spare.shared.Load()} {
+	for _, list := range []*segment[T]{e.first, e.seg, e.last, e.spare.own, (*segment[T])(e.spare.shared)} {
 		for s := list; s != nil && !seen[s]; s = s.next {
 			seen[s] = true
 			n += len(s.buf)

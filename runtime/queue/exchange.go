@@ -1,6 +1,9 @@
 package queue
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // sparesMax bounds the drained segments that wait for the producer: as many as
 // a queue at its capacity consists of.
@@ -9,7 +12,8 @@ const sparesMax = segmentsPerCapacity + 1
 // exchange hands drained segments back from the consumer to the producer, which
 // takes them all at once.
 type exchange[T any] struct {
-	shared atomic.Pointer[segment[T]]
+	_      [0]func()      // not compared: without it the compiler makes a function for that
+	shared unsafe.Pointer // *segment[T]; an atomic.Pointer has five functions for each T
 	_      [8]byte
 	own    *segment[T] // the producer's
 }
@@ -17,7 +21,7 @@ type exchange[T any] struct {
 // put hands s back; the consumer calls it.
 func (x *exchange[T]) put(s *segment[T]) {
 	for {
-		top := x.shared.Load()
+		top := (*segment[T])(atomic.LoadPointer(&x.shared))
 		s.next, s.depth = top, 1
 		if top != nil {
 			if s.depth = top.depth + 1; s.depth > sparesMax {
@@ -25,7 +29,7 @@ func (x *exchange[T]) put(s *segment[T]) {
 				return // the collector's
 			}
 		}
-		if x.shared.CompareAndSwap(top, s) {
+		if atomic.CompareAndSwapPointer(&x.shared, unsafe.Pointer(top), unsafe.Pointer(s)) {
 			return
 		}
 	}
@@ -34,10 +38,10 @@ func (x *exchange[T]) put(s *segment[T]) {
 // take returns a segment of n messages, or nil; the producer calls it.
 func (x *exchange[T]) take(n int) *segment[T] {
 	if x.own == nil {
-		if x.shared.Load() == nil {
+		if atomic.LoadPointer(&x.shared) == nil {
 			return nil
 		}
-		x.own = x.shared.Swap(nil)
+		x.own = (*segment[T])(atomic.SwapPointer(&x.shared, nil))
 	}
 	s := x.own
 	x.own, s.next = s.next, nil
