@@ -119,12 +119,12 @@ func EdgeLane(publish int) Lane {
 				if i%publish != publish-1 {
 					continue
 				}
-				q.Publish(false)
-				for wait := backoff(0); !q.Room(); {
+				q.Head.Publish(false)
+				for wait := backoff(0); !q.Head.Room(); {
 					wait.wait()
 				}
 			}
-			q.Publish(false)
+			q.Head.Publish(false)
 		},
 		Receive: func(n int) {
 			wait := backoff(0)
@@ -152,7 +152,7 @@ func LatestLane() Lane {
 			for i := range n {
 				q.Put(uint64(i), uint64(i))
 			}
-			q.Publish(false)
+			q.Head.Publish(false)
 		},
 		Receive: func(n int) {
 			for range n {
@@ -209,10 +209,10 @@ func edgeSends(edges []*queue.Edge[uint64], publish, each int) {
 			continue
 		}
 		for _, q := range edges {
-			q.Publish(false)
+			q.Head.Publish(false)
 		}
 		for _, q := range edges {
-			for wait := backoff(0); !q.Room(); {
+			for wait := backoff(0); !q.Head.Room(); {
 				wait.wait()
 			}
 		}

@@ -116,8 +116,8 @@ func TestWrongIsFound(t *testing.T) {
 		{"method of the runtime in one", "l.message17 . Release (n)", "l.message17 . Releas (n)"},
 		{"message for a link in one", "l := & step17FromStep16 {", "l := & Message17 {"},
 		{"another number of results in one", "func (s *Step16Sender) toStep17 () *step16ToStep17 {", "func (s *Step16Sender) toStep17 () (*step16ToStep17, error) {"},
-		{"number in one", "to: & j.t.step17 [0]", "to: & j.t.step17 [1]"},
-		{"unknown type in one", "type step17Joiner struct{", "type step17Joinr struct{"},
+		{"number in one", "to: & j.step17 [0]", "to: & j.step17 [1]"},
+		{"unknown type in one", "type step17Joiner Topology", "type step17Joinr Topology"},
 		{"user's member in one", "s.toStep17 () . message17 . Put (m)", "s.toStep17 () . message17 . Put (m.None)"},
 		{"missing method", "ReceiveMessage17 (m * Message17,out *Step17Sender)", "ReceiveMessage18 (m * Message17,out *Step17Sender)"},
 	} {
