@@ -192,7 +192,11 @@ func (p *part) lifecycle(q *processor) {
 // closer writes the method that returns Close of the value that the instance has.
 func (p *part) closer(q *processor) {
 	x := p.v("x")
-	p.short(x, q.instance, "Closer", nil, []code{jen.Func().Params().Error()}, jen.Return(sel(x, "p", "Close")))
+	value := sel(x, "p", "Close")
+	if q.Isolated() {
+		value = sel(x, "p", "remote", "Close")
+	}
+	p.short(x, q.instance, "Closer", nil, []code{jen.Func().Params().Error()}, jen.Return(value))
 }
 
 // initMethod writes Init.

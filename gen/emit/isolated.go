@@ -204,15 +204,14 @@ func (p *part) remoteInstance(q *processor) {
 		settings = append(settings, key("OnAlive", sel(x, "unit", "Alive")))
 	}
 	p.doc("%s is an instance of %s in a process of its own, as this process sees it.", q.remote, q.Name)
-	p.add(jen.Type().Add(id(q.remote)).Struct(pointer(process("Remote")), param("x", ptr(q.instance))))
+	p.add(jen.Type().Add(id(q.remote)).Struct(param("remote", pointer(process("Remote"))), param("x", ptr(q.instance))))
 	p.doc("start starts the process.")
 	p.method(x, q.instance, "start", []code{param(ctx, jen.Qual("context", "Context"))}, []code{ptr(q.remote), jen.Error()},
 		jen.List(id(r), id(err)).Op(":=").Add(process("StartRemote")).Call(id(ctx), process("Settings").Add(lines(settings))),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
 		sel(r, "Cancel").Call(id(ctx)),
-		define(p.v("p"), jen.Op("&").Add(id(q.remote)).Values(id(r), id(x))),
-		sel(x, "unit", "Started").Call(id(p.v("p"))),
-		jen.Return(id(p.v("p")), jen.Nil()),
+		sel(x, "unit", "Started").Call(id(r)),
+		jen.Return(jen.Op("&").Add(id(q.remote)).Values(id(r), id(x)), jen.Nil()),
 	)
 	body := []code{}
 	if q.hears() {
@@ -220,11 +219,11 @@ func (p *part) remoteInstance(q *processor) {
 	}
 	body = append(body,
 		jen.If(jen.List(sel(x, "p"), id(err)).Op("=").Add(sel(x, "start")).Call(id(ctx)), id(err).Op("==").Nil()).Block(
-			sel(x, "unit", "Attach").Call(sel(x, "p"))),
+			sel(x, "unit", "Attach").Call(sel(x, "p", "remote"))),
 		jen.Return(id(err)))
 	p.method(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, body...)
 	p.closer(q)
-	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "unit", "Attach").Call(id(r))}
+	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "unit", "Attach").Call(sel(r, "remote"))}
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
@@ -237,7 +236,7 @@ func (p *part) remoteInstance(q *processor) {
 	if q.Serve == nil {
 		return
 	}
-	serve := sel(x, "p", "Remote", "Serve")
+	serve := sel(x, "p", "remote", "Serve")
 	if !q.CallsTimed() {
 		p.short(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
 			jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), sel(x, "out", "out", "Sent"))))
@@ -268,9 +267,9 @@ func (p *part) remoteMethods(q *processor) {
 		remote := q.remoteReceive(e)
 		codec := p.border.codecs[e.Crossing()]
 		encode := []code{
-			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
+			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "remote", "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
 		}
-		call := sel(r, "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
+		call := sel(r, "remote", "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
 		p.doc("%s has the process handle a message.", remote.name)
 		if !remote.Reply {
 			p.method(r, q.remote, remote.name, []code{param(m, pointer(typeCode(e.Type)))}, []code{jen.Error()}, append(encode,
@@ -287,7 +286,7 @@ func (p *part) remoteMethods(q *processor) {
 	}
 	simple := func(name Ident, params []code, edge, payload code) {
 		p.method(r, q.remote, name, params, []code{jen.Error()},
-			jen.List(jen.Id("_"), id(err)).Op(":=").Add(sel(r, "Call")).Call(process(name), edge, payload, sel(r, "x", "deliver")),
+			jen.List(jen.Id("_"), id(err)).Op(":=").Add(sel(r, "remote", "Call")).Call(process(name), edge, payload, sel(r, "x", "deliver")),
 			jen.Return(id(err)))
 	}
 	in, whom := p.v("in"), p.v("p")
