@@ -3,6 +3,7 @@ package subject
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ type Module struct {
 	Dir        string
 	Processors int // the source and the last one included
 	capacity   int // of the edges; changing it changes what is generated
+	edits      int // of the first handler
 }
 
 // handlersPerFile keeps the files of a large subject as large as people's.
@@ -27,23 +29,15 @@ func Write(dir, checkout string, processors int) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{
+	files := m.handlerFiles()
+	maps.Copy(files, map[string]string{
 		"go.mod": "module example.com/subject\n\ngo 1.26.0\n\n" +
 			"require github.com/topogen/topogen v0.0.0\n\nrequire github.com/cespare/xxhash/v2 v2.3.0 // indirect\n\n" +
 			"replace github.com/topogen/topogen => " + checkout + "\n",
 		"go.sum":           string(sums),
 		"doc.go":           doc,
 		"colour/colour.go": colours,
-	}
-	steps := m.steps()
-	for first := 0; first < steps; first += handlersPerFile {
-		var b strings.Builder
-		b.WriteString("package subject\n")
-		for i := first; i < min(first+handlersPerFile, steps); i++ {
-			b.WriteString(m.handler(i))
-		}
-		files[fmt.Sprintf("handlers%d.go", first/handlersPerFile)] = b.String()
-	}
+	})
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -54,6 +48,29 @@ func Write(dir, checkout string, processors int) (*Module, error) {
 		}
 	}
 	return m, m.Change()
+}
+
+// handlerFiles are the files with the handlers, by name.
+func (m *Module) handlerFiles() map[string]string {
+	files := map[string]string{}
+	steps := m.steps()
+	for first := 0; first < steps; first += handlersPerFile {
+		var b strings.Builder
+		b.WriteString("package subject\n")
+		for i := first; i < min(first+handlersPerFile, steps); i++ {
+			b.WriteString(m.handler(i))
+		}
+		files[handlerFile(first)] = b.String()
+	}
+	return files
+}
+
+func handlerFile(i int) string { return fmt.Sprintf("handlers%d.go", i/handlersPerFile) }
+
+// ChangeHandler changes what the first handler does, as a person who works on it.
+func (m *Module) ChangeHandler() error {
+	m.edits++
+	return os.WriteFile(filepath.Join(m.Dir, handlerFile(0)), []byte(m.handlerFiles()[handlerFile(0)]), 0o644)
 }
 
 const doc = `// Package subject is a chain of processors.
@@ -99,16 +116,20 @@ func (m *Module) handler(i int) string {
 	if i < m.steps()-1 {
 		send = fmt.Sprintf("\tout.SendMessage%d(Message%d{N: m.N + 1})\n", i+1, i+1)
 	}
+	step := "++"
+	if i == 0 && m.edits > 0 {
+		step = fmt.Sprintf(" += %d", m.edits)
+	}
 	return fmt.Sprintf(`
 type Message%[1]d struct{ N int }
 
 type Step%[1]d struct{ handled int }
 
 func (s *Step%[1]d) ReceiveMessage%[1]d(m *Message%[1]d, out *Step%[1]dSender) {
-	s.handled++
+	s.handled%[3]s
 %[2]s	out.SendReport(Report{N: m.N})
 }
-`, i, send)
+`, i, send, step)
 }
 
 // Change writes the topology with other capacities than before, so that a build
