@@ -10,6 +10,7 @@ import (
 	"github.com/topogen/topogen/gen/bind"
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/emit"
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/verify"
 	"github.com/topogen/topogen/gen/write"
@@ -144,8 +145,8 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Find
 	r.Keep = nil
 	for _, f := range verified.Files {
 		name := path.Join(dir, f.Name)
-		source := write.SourceOf(name, filepath.Base(r.Topology.File))
-		r.Files = append(r.Files, write.File{Name: name, Body: write.Seal(source, hash, f.Body)})
+		source := header.SourceOf(name, filepath.Base(r.Topology.File))
+		r.Files = append(r.Files, write.File{Name: name, Body: header.Seal(source, hash, f.Body)})
 	}
 	if border := b.Border; border != nil && b.Plan.Bound {
 		if len(border.File) > 0 { // else all numbers are fixed

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/topogen/topogen/gen/cache"
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
@@ -150,6 +152,12 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		return r
 	}
 	r.reporter.texts = source.texts
+	own := header.SourceOf(t.Output.Value, filepath.Base(t.File))
+	if i := slices.IndexFunc(source.generated, func(g generatedFile) bool { return g.source != own }); i >= 0 {
+		other := source.generated[i]
+		r.reporter.at("TG312", t.Name, "give one of the two an output in another folder; if "+other.source+" is gone, delete its output",
+			"%s in the same package is generated from %s: the names of the two topologies collide", other.name, other.source)
+	}
 	root := &root{module: m, path: m.importPath(r.Dir), source: source}
 	name, ok := r.nameOf(source)
 	root.name = name

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
@@ -198,6 +200,19 @@ func TestSameFolder(t *testing.T) {
 	}
 	if got := said(results[1].Findings); !strings.Contains(got, "TG312") {
 		t.Error(got)
+	}
+}
+
+// TestSameFolderOneAfterTheOther: what another topology has generated there declares the
+// same names. What this one has generated does not count.
+func TestSameFolderOneAfterTheOther(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	for source, collides := range map[string]bool{"topology.yml": false, "other.yml": true, "../topology.yml": true} {
+		generated := string(header.Seal(source, sha256.Sum256(nil), []byte("package small\n")))
+		r := small(t, dir, "-- other_gen.go --\n"+generated, Options{})
+		if got := said(r.Findings); strings.Contains(got, "TG312") != collides || collides && !strings.Contains(got, "other_gen.go in the same package is generated from "+source) {
+			t.Errorf("with a file from %s: %s", source, got)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -213,7 +214,7 @@ func (j *job) look() *spec.Finding {
 	if f := t.judge(j.disk, j.change.Name, existing.content); f != nil {
 		return f
 	}
-	if h, _ := ReadHeader(existing.content); j.change.Op == Remove && h.Source != SourceOf(j.change.Name, t.Source) {
+	if h, _ := header.Read(existing.content); j.change.Op == Remove && h.Source != header.SourceOf(j.change.Name, t.Source) {
 		return t.foreignFinding(j.change.Name)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/gen/header"
 )
 
 func TestApplyBringsEverythingToDisk(t *testing.T) {
@@ -218,7 +220,7 @@ func TestApplyConcurrentlyWithChanges(t *testing.T) {
 		t.Error("files of two builds are side by side, and the last build of each version succeeded")
 	}
 	for name, content := range tree(t, dir) {
-		if Inspect([]byte(content)) != Ours {
+		if header.Inspect([]byte(content)) != header.Ours {
 			t.Errorf("%s is not whole", name)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/topogen/topogen/gen/header"
 )
 
 // contextLines is how many equal lines stand around a change, as diff -u has it.
@@ -24,7 +26,7 @@ func writeDiff(w io.Writer, label string, before, after []byte) error {
 	if after == nil {
 		to = "/dev/null"
 	}
-	before, after = unixLines(before), unixLines(after)
+	before, after = header.UnixLines(before), header.UnixLines(after)
 	if bytes.IndexByte(before, 0) >= 0 {
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
 		return out.Flush()

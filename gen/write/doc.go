@@ -2,7 +2,7 @@
 // stage of the compiler and the only one that touches the disk.
 //
 //	body := …                                              // from emit, gofmt-ed
-//	sealed := write.Seal(write.SourceOf(name, "topology.yml"), planSum, body)
+//	sealed := header.Seal(header.SourceOf(name, "topology.yml"), planSum, body)
 //	changes, findings := write.Plan(write.Target{
 //		Dir: dir, Source: "topology.yml",
 //		Files: []write.File{{Name: name, Body: sealed}},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -18,7 +19,7 @@ import (
 func sealed(name, body string) File { return sealedFrom("topology.yml", name, body) }
 
 func sealedFrom(topology, name, body string) File {
-	return File{Name: name, Body: Seal(SourceOf(name, topology), sha256.Sum256([]byte("plan")), []byte(body))}
+	return File{Name: name, Body: header.Seal(header.SourceOf(name, topology), sha256.Sum256([]byte("plan")), []byte(body))}
 }
 
 // folder makes a topology's folder with these files in it.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -121,8 +122,8 @@ func (c *Changes) planFile(d disk, file File) {
 }
 
 func mustBeSealed(t *Target, file File) {
-	h, ok := ReadHeader(file.Body)
-	if want := SourceOf(file.Name, t.Source); !ok || h.Source != want || Inspect(file.Body) != Ours {
+	h, ok := header.Read(file.Body)
+	if want := header.SourceOf(file.Name, t.Source); !ok || h.Source != want || header.Inspect(file.Body) != header.Ours {
 		panic(fmt.Sprintf("write: %s is not sealed with source %q", file.Name, want))
 	}
 }
@@ -173,13 +174,13 @@ func (t *Target) look(d disk, name string) (found, *spec.Finding) {
 
 // judge says why content may not be replaced by an output of this target.
 func (t *Target) judge(d disk, name string, content []byte) *spec.Finding {
-	switch Inspect(content) {
-	case Foreign:
+	switch header.Inspect(content) {
+	case header.Foreign:
 		return t.foreignFinding(name)
-	case EditedByHand:
+	case header.EditedByHand:
 		return t.editedFinding(name)
 	}
-	h, _ := ReadHeader(content)
+	h, _ := header.Read(content)
 	other := path.Join(path.Dir(name), h.Source)
 	if other == t.Source || !filepath.IsLocal(filepath.FromSlash(other)) {
 		return nil
@@ -206,8 +207,8 @@ func (t *Target) twin(d disk, name string) *spec.Finding {
 		if other == name || !strings.EqualFold(other, name) {
 			continue
 		}
-		if head, err := d.Read(other, headerBytesMax); err == nil && entry.Type().IsRegular() {
-			if h, ok := ReadHeader(head); ok && h.Source == SourceOf(other, t.Source) {
+		if head, err := d.Read(other, header.BytesMax); err == nil && entry.Type().IsRegular() {
+			if h, ok := header.Read(head); ok && h.Source == header.SourceOf(other, t.Source) {
 				continue
 			}
 		}
@@ -230,12 +231,12 @@ func (c *Changes) planOrphans(d disk, folder string) {
 		if path.Ext(name) != ".go" || !entry.Type().IsRegular() || c.wanted(d, name) {
 			continue
 		}
-		head, err := d.Read(name, headerBytesMax)
+		head, err := d.Read(name, header.BytesMax)
 		if err != nil {
 			continue // whether a person's file can be read is not our concern
 		}
-		h, ok := ReadHeader(head)
-		if !ok || h.Source != SourceOf(name, c.target.Source) {
+		h, ok := header.Read(head)
+		if !ok || h.Source != header.SourceOf(name, c.target.Source) {
 			continue
 		}
 		c.planOrphan(d, name)
@@ -253,7 +254,7 @@ func (c *Changes) planOrphan(d disk, name string) {
 	if !existing.present {
 		return
 	}
-	if Inspect(existing.content) != Ours {
+	if header.Inspect(existing.content) != header.Ours {
 		f := c.target.editedFinding(name)
 		f.Message = fmt.Sprintf("%s is no longer written by %s but was edited by hand, and is not removed", name, c.target.Source)
 		f.Suggestion = "move the edit into a file of your own and delete this one"
@@ -283,5 +284,5 @@ func (c *Changes) wanted(d disk, name string) bool {
 
 // same compares content on disk with what is wanted, which has "\n" alone.
 func same(onDisk, wanted []byte) bool {
-	return bytes.Equal(onDisk, wanted) || bytes.Equal(unixLines(onDisk), wanted)
+	return bytes.Equal(onDisk, wanted) || bytes.Equal(header.UnixLines(onDisk), wanted)
 }

@@ -1,4 +1,4 @@
-package write
+package header
 
 import (
 	"bytes"
@@ -46,8 +46,8 @@ func TestInspect(t *testing.T) {
 		"crlf in the body alone": {strings.Replace(ours, "var x = 1\n", "var x = 1\r\n", 1), Ours},
 		"empty":                  {"", Foreign},
 		"a person's":             {"package p\n", Foreign},
-		"marker alone":           {marker, EditedByHand},
-		"marker line alone":      {marker + "\n", EditedByHand},
+		"Marker alone":           {Marker, EditedByHand},
+		"Marker line alone":      {Marker + "\n", EditedByHand},
 		"of another tool":        {strings.Replace(ours, "by topogen", "by mockgen", 1), Foreign},
 		"body changed":           {strings.Replace(ours, "x = 1", "x = 2", 1), EditedByHand},
 		"lone cr":                {strings.Replace(ours, "x = 1", "x =\r1", 1), EditedByHand},
@@ -55,10 +55,10 @@ func TestInspect(t *testing.T) {
 		"cut":                    {ours[:len(ours)-1], EditedByHand},
 		"empty line taken away":  {strings.Replace(ours, "\n\n", "\n", 1), EditedByHand},
 		"hash changed":           {strings.Replace(ours, "; body ", "; body 0", 1), EditedByHand},
-		"source line gone":       {marker + "\n\npackage p\n", EditedByHand},
+		"source line gone":       {Marker + "\n\npackage p\n", EditedByHand},
 		"licence before":         {"// Copyright\n\n" + ours, EditedByHand},
 		"merge conflict":         {"<<<<<<< HEAD\n" + ours, EditedByHand},
-		"marker far below":       {strings.Repeat("// x\n", headerBytesMax) + ours, Foreign},
+		"Marker far below":       {strings.Repeat("// x\n", BytesMax) + ours, Foreign},
 	} {
 		if got := Inspect([]byte(c.content)); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -72,7 +72,7 @@ func TestHeaderHoldsAnySourceName(t *testing.T) {
 		"x; plan 0123456789abcdef; body 0123456789abcdef.", "x.yml\npackage evil", "x\r", "\x00\xff", "a\u202eb.yml",
 	} {
 		content := Seal(source, planSum, []byte("package p\n"))
-		h, ok := ReadHeader(content)
+		h, ok := Read(content)
 		if !ok || h.Source != source || Inspect(content) != Ours {
 			t.Errorf("source %q reads as %q, %v", source, h.Source, ok)
 		}
@@ -99,10 +99,10 @@ func FuzzInspect(f *testing.F) {
 	f.Add(ours)
 	f.Add(bytes.ReplaceAll(ours, []byte("\n"), []byte("\r\n")))
 	f.Add(Seal("x.yml\npackage evil", planSum, nil))
-	f.Add([]byte(marker + "\n// Source: ; plan ; body ."))
+	f.Add([]byte(Marker + "\n// Source: ; plan ; body ."))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		state := Inspect(content)
-		h, ok := ReadHeader(content)
+		h, ok := Read(content)
 		if state != Ours {
 			return
 		}
@@ -111,9 +111,9 @@ func FuzzInspect(f *testing.F) {
 		}
 		_, rest, _ := splitHeader(content)
 		var again strings.Builder
-		again.WriteString(marker + "\n" + sourcePrefix + quoteSource(h.Source) + planPrefix + h.Plan + bodyPrefix + shortHash(unixLines(rest)) + lineEnd + "\n")
-		again.Write(unixLines(rest))
-		if again.String() != string(unixLines(content)) {
+		again.WriteString(Marker + "\n" + sourcePrefix + quoteSource(h.Source) + planPrefix + h.Plan + bodyPrefix + shortHash(UnixLines(rest)) + lineEnd + "\n")
+		again.Write(UnixLines(rest))
+		if again.String() != string(UnixLines(content)) {
 			t.Fatalf("%q counts as ours but would be written as %q", content, again.String())
 		}
 	})
@@ -128,7 +128,7 @@ func FuzzSeal(f *testing.F) {
 			t.Skip("no file has such a name")
 		}
 		content := Seal(source, planSum, body)
-		h, ok := ReadHeader(content)
+		h, ok := Read(content)
 		if !ok || h.Source != source || Inspect(content) != Ours {
 			t.Fatalf("Seal(%q, %q) is not ours: %q", source, body, content)
 		}
