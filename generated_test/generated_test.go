@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/spec"
 )
@@ -116,7 +117,7 @@ func compareFiles(t *testing.T, c aCase, files []write.File) {
 	t.Helper()
 	wanted := make(map[string]bool)
 	for _, f := range files {
-		if state := write.Inspect(f.Body); state != write.Ours && !f.Kept {
+		if state := header.Inspect(f.Body); state != header.Ours && !f.Kept {
 			t.Errorf("%s is %v", f.Name, state)
 		}
 		wanted[f.Name] = true
@@ -128,7 +129,7 @@ func compareFiles(t *testing.T, c aCase, files []write.File) {
 			t.Fatal(err)
 		}
 		for _, file := range present {
-			if text, err := os.ReadFile(file); err != nil || write.Inspect(text) == write.Foreign {
+			if text, err := os.ReadFile(file); err != nil || header.Inspect(text) == header.Foreign {
 				continue
 			}
 			rel, err := filepath.Rel(c.dir, file)

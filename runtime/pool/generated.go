@@ -10,10 +10,10 @@ import (
 	"github.com/topogen/topogen/runtime/tree"
 )
 
-// Generated1 stands for all that generated code of the first form uses of the
+// Generated2 stands for all that generated code of the second form uses of the
 // runtime. That code names it, so that a runtime which no longer fits is one
 // compile error, beside the command to run, and not many.
-const Generated1 = 1
+const Generated2 = 2
 
 // Construct makes the instance that in describes. An error names it, and so does
 // one for a panic.
