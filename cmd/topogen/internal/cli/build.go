@@ -21,9 +21,10 @@ type Build struct {
 func newBuild(chosen *command) *cobra.Command {
 	b := Build{}
 	cmd := &cobra.Command{
-		Use:   "build [FILE…]",
+		Use:   "build [FILE | FOLDER | FOLDER/...]…",
 		Short: "Generate Go from topology files",
-		Long: `Generate Go from topology files, ` + defaultTopology + ` by default.
+		Long: `Generate Go from topology files, ` + defaultTopology + ` or topology.yaml by default. A folder
+stands for that file in it, and FOLDER/... for all of them below it.
 
 With several files nothing is written unless all are right, but for the ports:
 these (topology_ports_gen.go) are written as soon as a file and its message types
@@ -36,7 +37,7 @@ not what would be written, missing files and files no longer written included.
 message type, into files of its own; code that stands is never touched.`,
 		Example: `  topogen build
   topogen build --scaffold orders/topology.yml
-  topogen build --check --format github **/topology.yml
+  topogen build --check --format github ./...
 
   //go:generate go tool topogen build`,
 		ValidArgsFunction: completeTopologies,

@@ -16,9 +16,10 @@ type Check struct {
 func newCheck(chosen *command) *cobra.Command {
 	c := Check{}
 	cmd := &cobra.Command{
-		Use:   "check [FILE…]",
+		Use:   "check [FILE | FOLDER | FOLDER/...]…",
 		Short: "Report all that is wrong with topology files and the Go that they name",
-		Long: `Report all that is wrong with topology files (` + defaultTopology + ` by default): their
+		Long: `Report all that is wrong with topology files (` + defaultTopology + ` or topology.yaml by
+default, also in each FOLDER, and in all below FOLDER/...): their
 schema, their meaning, and the Go types and methods that they name, in one go.
 Nothing is written. What a finding means says topogen explain CODE.`,
 		Example: `  topogen check

@@ -38,7 +38,7 @@ type outcome struct {
 // that cannot be read are reported.
 func newCompilation(r *report, names []string, types bool) *compilation {
 	c := &compilation{report: r, types: types}
-	for _, name := range names {
+	for _, name := range r.expand(names) {
 		src, ok := r.read(name)
 		if ok && !slices.ContainsFunc(c.sources, func(other source) bool { return other.path == src.path }) {
 			c.sources = append(c.sources, src)

@@ -39,11 +39,22 @@ func readTopology(name string) (source, *spec.Finding) {
 		return source{}, unreadable(name, name, err)
 	}
 	info, err := os.Stat(path)
+	if folder := name == defaultTopology && errors.Is(err, fs.ErrNotExist); folder || err == nil && info.IsDir() {
+		dir := path
+		if folder {
+			dir = filepath.Dir(path)
+		}
+		file, missing := topologyIn(dir)
+		if missing == nil {
+			return readTopology(file)
+		}
+		if !folder {
+			return source{}, unreadable(path, name, missing)
+		}
+	}
 	switch {
 	case err != nil:
 		return source{}, unreadable(path, name, err)
-	case info.IsDir():
-		return source{}, unreadable(path, name, errors.New("it is a folder; name the file in it"))
 	case !info.Mode().IsRegular():
 		return source{}, unreadable(path, name, errors.New("it is not a regular file"))
 	}
