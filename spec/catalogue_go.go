@@ -151,6 +151,14 @@ var catalogueGo = []Explanation{
 		Wrong: "func (s *Store) ReceiveOrder(m *Order, out *StoreSender) {\n\ts.last = m                               // the pointer\n\tgo func() { out.SendReceipt(s.print()) }() // another goroutine\n}\n",
 		Right: "func (s *Store) ReceiveOrder(m *Order, out *StoreSender) {\n\ts.last = *m // a copy\n\tout.SendReceipt(s.print())\n}\n",
 	},
+	{
+		Code:  "TG322",
+		Title: "a lifecycle method of another package",
+		Reason: "The processor's type embeds a type of another package that has a method Init, Ping, Serve, Finish or Close. Go promotes the method, and the runtime would call it: " +
+			"with an embedded *sql.DB a processor would be a source that pings the database for ever. Hold the value in a field with a name. To have the method called, declare it on the processor's type.",
+		Wrong: "type Store struct {\n\t*sql.DB\n}\n",
+		Right: "type Store struct {\n\tdb *sql.DB\n}\n\nfunc (s *Store) Close() error { return s.db.Close() }\n",
+	},
 }
 
 // catalogueGoWarnings explains what package gen warns of.

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"fmt"
 	"go/types"
 	"slices"
 	"strconv"
@@ -213,7 +214,7 @@ func (b *binder) optional(s *subject) {
 	}
 	for _, o := range list {
 		f := b.method(s, o.name)
-		if f == nil {
+		if f == nil || b.strange(s, f) {
 			continue
 		}
 		s.called[o.name] = true
@@ -223,7 +224,7 @@ func (b *binder) optional(s *subject) {
 		}
 	}
 	b.hears(s)
-	ping, serve := b.method(s, "Ping") != nil, b.method(s, "Serve") != nil
+	ping, serve := s.called["Ping"], s.called["Serve"]
 	s.starts = ping || serve
 	switch {
 	case !serve:
@@ -234,6 +235,20 @@ func (b *binder) optional(s *subject) {
 			"type %s of processor %q has Serve, which is for processors without inputs; %s goes to it",
 			s.Type.Name, s.Name, b.plan.EdgeText(s.Incoming[0]))
 	}
+}
+
+// strange reports a lifecycle method that comes from another package, with a type that
+// the processor's embeds. Such a type does not know of topologies: *sql.DB has Ping and
+// Close, and would make a source of every processor that embeds it.
+func (b *binder) strange(s *subject, f *types.Func) bool {
+	named := s.t.(*types.Named)
+	if f.Pkg() == named.Obj().Pkg() {
+		return false
+	}
+	receiver := b.typeText(f.Signature().Recv().Type())
+	b.at("TG322", s.file.Name, fmt.Sprintf("hold the %s in a field with a name, or give %s a method %s of its own", receiver, s.Type.Name, f.Name()),
+		"type %s of processor %q has the method %s of an embedded %s, which the runtime would call", s.Type.Name, s.Name, f.Name(), receiver)
+	return true
 }
 
 // warnings finds handlers that nothing calls: they are mostly misspelt.
