@@ -35,23 +35,3 @@ func TestPeersThatCannotBe(t *testing.T) {
 		}
 	}
 }
-
-// TestAMemberFileOfAnotherUser: a node that may not read the file that says who it is does
-// not advise to give the member up.
-func TestAMemberFileOfAnotherUser(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may read every file")
-	}
-	n := quick(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
-	m := open(t, n)
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(n.Dir, "n1", "member"), 0); err != nil {
-		t.Fatal(err)
-	}
-	_, err := tryOpen(n)
-	if text := fmt.Sprint(err); !strings.Contains(text, "permission denied. Give the user that runs this program access") || strings.Contains(text, "raft remove") {
-		t.Error(err)
-	}
-}

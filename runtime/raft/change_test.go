@@ -19,6 +19,18 @@ func (w *world) changedBy(leader *node, changes ...raft.Change) error {
 	return r.Err
 }
 
+// learning is a calm world whose leader has just added a learner.
+func learning(t *testing.T) (w *world, leader, learner *node) {
+	t.Helper()
+	w = calmWorld(t, 81)
+	leader, learner = w.leader(), w.nodes[3]
+	learner.join()
+	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: learner.name}); err != nil {
+		t.Fatal(err)
+	}
+	return w, leader, learner
+}
+
 // refused holds an error against what it is to say.
 func refused(t *testing.T, err error, parts ...string) {
 	t.Helper()
@@ -36,13 +48,7 @@ func refused(t *testing.T, err error, parts ...string) {
 // TestAPromotionThatWouldBlock is that of a learner that has stopped, or lacks much. The
 // group would wait for it.
 func TestAPromotionThatWouldBlock(t *testing.T) {
-	w := calmWorld(t, 81)
-	leader := w.leader()
-	spare := w.nodes[3]
-	spare.join()
-	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
-		t.Fatal(err)
-	}
+	w, leader, spare := learning(t)
 	w.until("log at the learner", func() bool { return len(spare.core.Status().Members) == 4 })
 	spare.crash("crash")
 	spare.restart = 0
@@ -74,13 +80,7 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 // TestAPromotionWithoutTheState is that of a learner that runs, and does not have the
 // snapshot: the log behind that may be short.
 func TestAPromotionWithoutTheState(t *testing.T) {
-	w := calmWorld(t, 81)
-	leader := w.leader()
-	spare := w.nodes[3]
-	spare.join()
-	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
-		t.Fatal(err)
-	}
+	w, leader, spare := learning(t)
 	waited := false
 	w.until("the promotion", func() bool {
 		err := w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name})
@@ -100,13 +100,7 @@ func TestAPromotionWithoutTheState(t *testing.T) {
 // TestAPromotionOfAnEmptiedDisk is that of a learner that was heard of a moment ago, and
 // has lost its disk since. It is asked who it is.
 func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
-	w := calmWorld(t, 81)
-	leader := w.leader()
-	spare := w.nodes[3]
-	spare.join()
-	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
-		t.Fatal(err)
-	}
+	w, leader, spare := learning(t)
 	w.until("log at the learner", func() bool {
 		return slices.ContainsFunc(leader.core.Status().Members, func(m raft.MemberStatus) bool {
 			return m.Name == spare.name && m.Match == leader.core.Status().Last

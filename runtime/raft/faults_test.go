@@ -441,13 +441,7 @@ func FuzzStep(f *testing.F) {
 // TestASnapshotThatFailsWhileAMemberWaits is tried again by time: the group may have
 // nothing to do until the new member has the state.
 func TestASnapshotThatFailsWhileAMemberWaits(t *testing.T) {
-	w := calmWorld(t, 81)
-	leader := w.leader()
-	spare := w.nodes[3]
-	spare.join()
-	if err := w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: spare.name}); err != nil {
-		t.Fatal(err)
-	}
+	w, leader, spare := learning(t)
 	w.net.Isolate(spare.number)
 	w.pass(electionTime)
 	leader.disk.FailSync()
