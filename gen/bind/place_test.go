@@ -204,7 +204,7 @@ func TestSameFolder(t *testing.T) {
 }
 
 // TestSameFolderOneAfterTheOther: what another topology has generated there declares the
-// same names. What this one has generated does not count.
+// same names. Its own output does not count.
 func TestSameFolderOneAfterTheOther(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	for source, collides := range map[string]bool{"topology.yml": false, "other.yml": true, "../topology.yml": true} {

@@ -32,7 +32,7 @@ type source struct {
 	texts  map[string][]byte
 	errors scanner.ErrorList // what does not parse
 
-	generated []generatedFile // of ours, but for those that are to be written
+	generated []generatedFile // files of this package that topogen has generated, without the outputs of this topology
 }
 
 // generatedFile is a file of the package that topogen has generated.

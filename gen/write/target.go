@@ -28,7 +28,7 @@ type File struct {
 type Target struct {
 	Dir    string // the topology's folder, as the user named it
 	Source string // base name of the topology file
-	Files  []File // what is to stand on disk, each sealed with header.SourceOf(Name, Source)
+	Files  []File // what will be on disk, each sealed with header.SourceOf(Name, Source)
 
 	// Keep names outputs that are not written this time and yet are no orphans:
 	// the wiring, while only the ports can be written.

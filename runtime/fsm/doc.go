@@ -50,7 +50,7 @@
 // written, or the error.
 //
 // A session belongs to a client, which has at most 4, or to a node of the group. When a
-// client opens a fifth session, the one that it used longest ago ends. A session also
+// client opens a fifth session, its session with the oldest use ends. A session also
 // ends when it was not used for [Options].SessionTTL of the log's time. From then on its
 // commands get [ErrSessionExpired]. No other client ends it: when [Options].Sessions are
 // open, a client that opens another one loses one of its own, and a client without a
@@ -108,7 +108,7 @@
 // the error itself. A repeated one matches [ErrPanicked], [ErrTooMany] and [ErrResult] if
 // the first one did, and those errors of the definition that the first one matched.
 //
-// The time of an entry is the one that its proposer gave it, and never goes back. This
+// The proposer gives an entry its time, which never goes back. This
 // package takes it as it is: runtime/raft gives an entry the median of the members'
 // clocks if the proposer's clock is far from it.
 //

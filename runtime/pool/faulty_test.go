@@ -117,7 +117,7 @@ func (p *pair[T]) attempt(i int) error {
 // Renew makes another body.
 func (c *cell) Renew(ctx context.Context) (func(), error) {
 	if c.proc.watch == nil {
-		return nil, errors.New("without a watch nothing is made anew")
+		return nil, errors.New("an instance without a watch cannot be renewed")
 	}
 	c.top.mu.Lock()
 	c.past.renews++

@@ -34,7 +34,7 @@ func topologyIn(dir string) (string, error) {
 }
 
 // expand replaces arguments such as ./... by the topology files below that folder, or
-// reports that there is none.
+// reports that the folder has none.
 func (r *report) expand(names []string) (files []string) {
 	for _, name := range names {
 		dir, ok := strings.CutSuffix(filepath.ToSlash(name), below)
