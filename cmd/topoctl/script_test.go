@@ -134,10 +134,13 @@ func certificate(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// commands are what the binary of the tests is when it is called by their names.
+var commands = map[string]func(){"ledgernode": ledgerNode}
+
 func TestMain(m *testing.M) {
 	if runtime.GOOS == "windows" {
 		fmt.Println("the scripts need a Unix shell")
 		return
 	}
-	testscript.Main(m, map[string]func(){"ledgernode": ledgerNode})
+	testscript.Main(m, commands)
 }
