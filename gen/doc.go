@@ -1,7 +1,7 @@
 // Package gen is the compiler: a topology file in, Go files in memory out.
 //
 //	result, findings := gen.Generate(ctx, gen.Input{Path: path, Source: source})
-//	if !spec.HasErrors(findings) {
+//	if !finding.HasErrors(findings) {
 //		// result.Files are to be written, by package write.
 //	}
 //

@@ -8,7 +8,7 @@ import (
 
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/cache"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // seeds are topologies whose every option binds to fuzzPackage.
@@ -61,7 +61,7 @@ func FuzzGenerate(f *testing.F) {
 				t.Fatalf("%s\n%s", finding.Message, source)
 			}
 		}
-		if !spec.HasErrors(findings) && len(r.Files) < 2 {
+		if !finding.HasErrors(findings) && len(r.Files) < 2 {
 			t.Fatalf("nothing is wrong, and %d files are written\n%s", len(r.Files), source)
 		}
 	})

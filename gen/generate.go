@@ -15,6 +15,7 @@ import (
 	"github.com/topogen/topogen/gen/verify"
 	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Input is one topology file.
@@ -46,14 +47,14 @@ type Result struct {
 // Generate compiles one topology file. The findings are all that is wrong with
 // it and the Go it names, sorted. Where ctx ends early the result has no files,
 // and ctx.Err says so.
-func Generate(ctx context.Context, in Input) (Result, []spec.Finding) {
+func Generate(ctx context.Context, in Input) (Result, []finding.Finding) {
 	results, findings := GenerateAll(ctx, []Input{in})
 	return results[0], findings
 }
 
 // GenerateAll compiles several topology files at once: packages that they share
 // are loaded once. Results stand in the order of the inputs.
-func GenerateAll(ctx context.Context, in []Input) ([]Result, []spec.Finding) {
+func GenerateAll(ctx context.Context, in []Input) ([]Result, []finding.Finding) {
 	results, findings := parse(in)
 	bound, more := bindAll(ctx, in, results)
 	defer bind.Release(bound)
@@ -65,11 +66,11 @@ func GenerateAll(ctx context.Context, in []Input) ([]Result, []spec.Finding) {
 		findings = append(findings, results[i].make(ctx, b, in[i])...)
 		results[i].Inputs = append(results[i].Inputs, b.Inputs()...) // verifying may have read more
 	}
-	return results, spec.Sort(findings)
+	return results, finding.Sort(findings)
 }
 
 // parse reads the files and checks them by themselves.
-func parse(in []Input) (results []Result, findings []spec.Finding) {
+func parse(in []Input) (results []Result, findings []finding.Finding) {
 	results = make([]Result, len(in))
 	for i := range in {
 		t, list := spec.Parse(in[i].Path, in[i].Source)
@@ -81,7 +82,7 @@ func parse(in []Input) (results []Result, findings []spec.Finding) {
 
 // bindAll finds in Go what the topologies name. Its results are nil where there
 // is no topology.
-func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result, []spec.Finding) {
+func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result, []finding.Finding) {
 	var inputs []bind.Input
 	var of []int
 	options := bind.Options{Imports: emit.Imports(), Verify: true}
@@ -105,7 +106,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 	if err != nil {
 		return bound, nil // the context's
 	}
-	var findings []spec.Finding
+	var findings []finding.Finding
 	for j, b := range list {
 		r := &results[of[j]]
 		bound[of[j]] = b
@@ -116,7 +117,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 }
 
 // make emits the files of a bound topology and makes sure of them.
-func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Finding {
+func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []finding.Finding {
 	if b.Plan == nil {
 		return nil
 	}
@@ -128,7 +129,7 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Find
 	}
 	parts, err := emit.Emit(b.Plan, emit.Options{Wiring: b.Plan.Bound, Declared: b.Declares(), Schema: b.Schema()})
 	if err != nil {
-		return []spec.Finding{r.internal(err)}
+		return []finding.Finding{r.internal(err)}
 	}
 	verified, err := verify.Files(ctx, b, parts, verify.Options{Types: in.Types, Whole: in.Whole})
 	if err != nil {
@@ -162,7 +163,7 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []spec.Find
 
 // internal is the finding for generated code that does not compile: where the
 // user's own does not, it may be the reason; else it is a bug of ours.
-func (r *Result) internal(err error) spec.Finding {
-	return spec.NewFinding("TG311", r.Topology.File, spec.Range{}, "",
+func (r *Result) internal(err error) finding.Finding {
+	return finding.New(finding.GoType, r.Topology.File, finding.Range{}, "",
 		fmt.Sprintf("what would be generated does not compile: %v", err), "")
 }

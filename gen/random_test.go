@@ -17,6 +17,7 @@ import (
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // TestRandomTopologies generates topologies of every combination of options,
@@ -43,7 +44,7 @@ func TestRandomTopologies(t *testing.T) {
 		source := r.file()
 		path := filepath.Join(dir, "topology.yml")
 		_, findings := spec.Parse(path, []byte(source))
-		if spec.HasErrors(findings) {
+		if finding.HasErrors(findings) {
 			continue
 		}
 		accepted++
@@ -52,15 +53,15 @@ func TestRandomTopologies(t *testing.T) {
 			t.Fatal(err)
 		}
 		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)})
-		if spec.HasErrors(findings) || len(result.Files) < 2 {
+		if finding.HasErrors(findings) || len(result.Files) < 2 {
 			var text strings.Builder
-			if err := spec.WriteText(&text, findings, nil, false); err != nil {
+			if err := finding.WriteText(&text, findings, nil, false); err != nil {
 				t.Fatal(err)
 			}
 			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
 		}
 		all, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source), Whole: true})
-		if spec.HasErrors(findings) || len(all.Files) != len(result.Files) {
+		if finding.HasErrors(findings) || len(all.Files) != len(result.Files) {
 			t.Fatalf("seed %d: what is left out does not compile: %v\n%s\n%s", seed, findings, source, code)
 		}
 		for i, f := range result.Files {

@@ -24,7 +24,7 @@ import (
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/write"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 var update = flag.Bool("update", false, "write what comes out in place of comparing it")
@@ -73,14 +73,14 @@ func TestGolden(t *testing.T) {
 	results, findings := generate(t, list, true)
 	for i, c := range list {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
-			var own []spec.Finding
+			var own []finding.Finding
 			for _, f := range findings {
 				if rel, err := filepath.Rel(filepath.Dir(c.input.Path), f.File); err == nil && filepath.IsLocal(rel) {
 					f.File = filepath.ToSlash(rel)
 					own = append(own, f)
 				}
 			}
-			if spec.HasErrors(own) != c.fails {
+			if finding.HasErrors(own) != c.fails {
 				t.Errorf("has errors: %v, want %v", !c.fails, c.fails)
 			}
 			compareFindings(t, c, own)
@@ -89,7 +89,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func generate(t testing.TB, list []aCase, types bool) ([]gen.Result, []spec.Finding) {
+func generate(t testing.TB, list []aCase, types bool) ([]gen.Result, []finding.Finding) {
 	t.Helper()
 	in := make([]gen.Input, len(list))
 	for i, c := range list {
@@ -99,14 +99,14 @@ func generate(t testing.TB, list []aCase, types bool) ([]gen.Result, []spec.Find
 	return gen.GenerateAll(context.Background(), in)
 }
 
-func compareFindings(t *testing.T, c aCase, findings []spec.Finding) {
+func compareFindings(t *testing.T, c aCase, findings []finding.Finding) {
 	t.Helper()
 	sources := make(map[string][]byte)
 	for _, f := range findings {
 		sources[f.File], _ = os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(f.File)))
 	}
 	var text bytes.Buffer
-	if err := spec.WriteText(&text, findings, sources, false); err != nil {
+	if err := finding.WriteText(&text, findings, sources, false); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, filepath.Join(c.dir, "findings.txt"), text.Bytes())

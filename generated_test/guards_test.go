@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // near is how many lines above an error the command to run stands at most.
@@ -98,7 +98,7 @@ func generateSample(t *testing.T, old, new string) map[string]string {
 		t.Fatalf("the topology does not hold %q", old)
 	}
 	result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(changed)})
-	if spec.HasErrors(findings) {
+	if finding.HasErrors(findings) {
 		t.Fatal(findings)
 	}
 	files := make(map[string]string)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // noProcessor is the index of a name that no processor has, and with which the
@@ -40,12 +42,12 @@ func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
 		if item.At.EndLine > item.At.Line || item.At.EndColumn-item.At.Column > len("{}") {
 			suggestion += `; keys that begin with "` + ignoredPrefix + `" are ignored`
 		}
-		b.found.add(codeEdgeForm, item.At, item.Pointer, "this item holds no edge", suggestion)
+		b.found.add(finding.EdgeForm, item.At, item.Pointer, "this item holds no edge", suggestion)
 		return e, nil, false
 	default:
 		if len(item.Fields) > 1 {
 			second := item.Fields[1].Key
-			b.found.add(codeEdgeForm, second.At, item.Pointer, "an item of edges holds one edge, and this is a second key", `begin it with "- " if it is an edge, indent it further if it is an option`)
+			b.found.add(finding.EdgeForm, second.At, item.Pointer, "an item of edges holds one edge, and this is a second key", `begin it with "- " if it is an edge, indent it further if it is an option`)
 		}
 		f := item.Fields[0]
 		b.arrow(&e, f.Key, true)
@@ -74,14 +76,14 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.From, e.To, e.At = noProcessor, noProcessor, key.At
 	left, right, ok := strings.Cut(key.Value, "->")
 	if !ok {
-		b.found.add(codeEdgeForm, key.At, e.Pointer, quoted(key.Value)+` is no edge: it has no "->"`, `write "from -> to: Message"`)
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is no edge: it has no "->"`, `write "from -> to: Message"`)
 		return
 	}
 	e.FromText = key.trimmed(0, len(left))
 	e.ToText = key.trimmed(len(left)+len("->"), len(key.Value))
 	if i := strings.Index(right, "->"); i >= 0 {
 		second := len(left) + len("->") + i
-		b.found.add(codeEdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge joins two processors, and here is a second arrow", "write an edge for each arrow")
+		b.found.add(finding.EdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge joins two processors, and here is a second arrow", "write an edge for each arrow")
 		return
 	}
 	timer := timerForm.FindStringSubmatch(e.FromText.Value)
@@ -91,15 +93,15 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 		e.Every = b.every(e, timer[1])
 	case carries:
 	case e.FromText.Value == "every":
-		b.found.add(codeEdgeForm, e.FromText.At, e.Pointer, "the timer has no period", "write "+quoted("every 1s -> "+e.ToText.Value))
+		b.found.add(finding.EdgeForm, e.FromText.At, e.Pointer, "the timer has no period", "write "+quoted("every 1s -> "+e.ToText.Value))
 		return
 	case strings.Contains(e.ToText.Value, ": "): // which no plain text has
-		b.found.add(codeEdgeForm, key.At, e.Pointer, "the quotes make a text of this edge", "leave them out: - "+unquoted(key.Value))
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, "the quotes make a text of this edge", "leave them out: - "+unquoted(key.Value))
 		return
 	case b.colonWithoutSpace(e):
 		return
 	default:
-		b.found.add(codeEdgeForm, key.At, e.Pointer, "the edge "+quoted(key.Value)+" carries no message", "write "+quoted(key.Value+": Message"))
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, "the edge "+quoted(key.Value)+" carries no message", "write "+quoted(key.Value+": Message"))
 		return
 	}
 	if timer == nil {
@@ -114,9 +116,9 @@ func (b *builder) every(e *Edge, text string) time.Duration {
 	at := e.FromText.within(len(e.FromText.Value)-len(text), len(e.FromText.Value))
 	switch {
 	case err != nil:
-		b.found.add(codeForm, at, e.Pointer, quoted(text)+" is not a duration", durationHint(text))
+		b.found.add(finding.Form, at, e.Pointer, quoted(text)+" is not a duration", durationHint(text))
 	case d < everyMin:
-		b.found.add(codeOutOfRange, at, e.Pointer, quoted(text)+" is too short for a timer", "write at least "+everyMin.String())
+		b.found.add(finding.OutOfRange, at, e.Pointer, quoted(text)+" is too short for a timer", "write at least "+everyMin.String())
 	default:
 		return d
 	}
@@ -130,14 +132,14 @@ func (b *builder) colonWithoutSpace(e *Edge) bool {
 		return false
 	}
 	i := strings.IndexByte(e.ToText.Value, ':')
-	b.found.add(codeEdgeForm, e.ToText.within(i, i+1), e.Pointer, "YAML wants a space after this colon", "write "+quoted(m[1]+": "+m[2]))
+	b.found.add(finding.EdgeForm, e.ToText.within(i, i+1), e.Pointer, "YAML wants a space after this colon", "write "+quoted(m[1]+": "+m[2]))
 	return true
 }
 
 // resolve returns the index of the processor that an end of an edge names.
 func (b *builder) resolve(e *Edge, name Text, end string) int {
 	if name.Value == "" {
-		b.found.add(codeEdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", `write "from -> to: Message"`)
+		b.found.add(finding.EdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", `write "from -> to: Message"`)
 		return noProcessor
 	}
 	return b.reference(name, e.Pointer, b.candidates(end))
@@ -158,7 +160,7 @@ func (b *builder) reference(name Text, pointer string, candidates []string) int 
 	} else if best := b.similar.to(name.Value, candidates); best != "" {
 		suggestion = didYouMean(best)
 	}
-	b.found.add(codeNotDeclared, name.At, pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
+	b.found.add(finding.NotDeclared, name.At, pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
 	return noProcessor
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // setters are the keys of one kind of mapping and what each sets. They are what
@@ -215,14 +217,14 @@ func (b *builder) route(r *Route, v *Value, of string) {
 	case v.Kind == String:
 		r.Kind = RouteKind(v.Text)
 	case len(v.Fields) > 1:
-		b.found.addText(codeKeyAndRoute, v.Fields[1].Key, "the "+of+" has two routes; one chooses the instance", "keep one of them")
+		b.found.addText(finding.KeyAndRoute, v.Fields[1].Key, "the "+of+" has two routes; one chooses the instance", "keep one of them")
 	default:
 		set(b, routeKeys, r, v)
 	}
 }
 
 func (b *builder) keyAndRoute(v *Value, of string) {
-	b.found.add(codeKeyAndRoute, v.At, v.Pointer, "the "+of+" has a key and a route; one chooses the instance", "keep one of them")
+	b.found.add(finding.KeyAndRoute, v.At, v.Pointer, "the "+of+" has a key and a route; one chooses the instance", "keep one of them")
 }
 
 // errorsPath reads the path of the errors' file. What it names shows when the
@@ -233,11 +235,11 @@ func (b *builder) errorsPath(v *Value) Text {
 	file, name := filepath.ToSlash(b.found.file), path.Clean(t.Value)
 	switch {
 	case strings.ContainsFunc(t.Value, unicode.IsControl):
-		b.found.addText(codeForm, t, quoted(t.Value)+" has control characters", suggestion)
+		b.found.addText(finding.Form, t, quoted(t.Value)+" has control characters", suggestion)
 	case strings.HasSuffix(t.Value, "/"), path.Base(name) == ".", path.Base(name) == "..":
-		b.found.addText(codeForm, t, quoted(t.Value)+" is a folder", suggestion)
+		b.found.addText(finding.Form, t, quoted(t.Value)+" is a folder", suggestion)
 	case name == file, name == path.Base(file):
-		b.found.addText(codeForm, t, quoted(t.Value)+" is this topology file, which the errors would overwrite", suggestion)
+		b.found.addText(finding.Form, t, quoted(t.Value)+" is this topology file, which the errors would overwrite", suggestion)
 	}
 	return t
 }
@@ -247,7 +249,7 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.Text)
 	switch {
 	case err != nil:
-		b.found.add(codeForm, v.At, v.Pointer, quoted(v.Text)+" is not a duration", durationHint(v.Text))
+		b.found.add(finding.Form, v.At, v.Pointer, quoted(v.Text)+" is not a duration", durationHint(v.Text))
 	case d < 0 || d < least:
 		suggestion := "write a duration above 0, such as 500ms"
 		switch {
@@ -256,7 +258,7 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 		case least > 1:
 			suggestion = "write at least " + least.String()
 		}
-		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too short", suggestion)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too short", suggestion)
 	}
 	return d
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 const armAtStart = "start"
@@ -156,7 +158,7 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 	}
 	if !bytesForm.MatchString(v.Text) {
 		suggestion := "write a whole number with KiB, MiB or GiB, such as 512MiB"
-		b.found.add(codeForm, v.At, v.Pointer, quoted(v.Text)+" is no amount of memory", suggestion)
+		b.found.add(finding.Form, v.At, v.Pointer, quoted(v.Text)+" is no amount of memory", suggestion)
 		return 0
 	}
 	digits := strings.TrimRight(v.Text, "KMGiB")
@@ -168,9 +170,9 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 		if of.atMost != "" {
 			suggestion = "write at most " + of.atMost
 		}
-		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.much, suggestion)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.much, suggestion)
 	case n*unit < of.min:
-		b.found.add(codeOutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.little, "write at least "+of.atLeast)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.little, "write at least "+of.atLeast)
 	}
 	return n * unit
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // check is the meaning of a topology: what a schema cannot say. What has a
@@ -27,7 +29,7 @@ func (b *builder) checkTypes() {
 	}
 	for _, p := range b.topology.Processors {
 		if t := b.checkType(p.Type); t != nil && (t.Kind != NamedType || t.Predeclared()) {
-			b.found.addText(codeType, p.Type, quoted(p.Type.Value)+" can have no methods, and a processor needs some", "name a type that is declared in Go")
+			b.found.addText(finding.Type, p.Type, quoted(p.Type.Value)+" can have no methods, and a processor needs some", "name a type that is declared in Go")
 		}
 		if p.New.Pointer != "" && !b.found.exact[p.New.Pointer] {
 			b.checkNew(p.New)
@@ -55,16 +57,16 @@ func (b *builder) checkType(expr Text) *TypeExpr {
 	if strings.HasPrefix(expr.Value, "./") || strings.HasPrefix(expr.Value, "../") {
 		suggestion = "write it from the module's name on"
 	}
-	b.found.add(codeType, at, expr.Pointer, err.Error(), suggestion)
+	b.found.add(finding.Type, at, expr.Pointer, err.Error(), suggestion)
 	return nil
 }
 
 func (b *builder) checkNew(name Text) {
 	switch {
 	case strings.ContainsAny(name.Value, "./"):
-		b.found.addText(codeName, name, "new is the name of a function alone: it is looked up in the package of the type", "leave the package out")
+		b.found.addText(finding.Name, name, "new is the name of a function alone: it is looked up in the package of the type", "leave the package out")
 	case !isIdentifier(name.Value) || name.Value == "init" || len(name.Value) > nameMax:
-		b.found.addText(codeName, name, quoted(name.Value)+" cannot be the name of a function", "")
+		b.found.addText(finding.Name, name, quoted(name.Value)+" cannot be the name of a function", "")
 	}
 }
 
@@ -90,9 +92,9 @@ func (b *builder) checkOptions(p *Processor, v *Value) {
 		reason, own := onlyOwn[name]
 		switch {
 		case own && p.External && p.Machine == nil:
-			b.found.addText(codeExternalHas, f.Key, fmt.Sprintf("the external processor %s has no %s: %s", quoted(p.Name.Value), name, reason), "leave it out")
+			b.found.addText(finding.ExternalHas, f.Key, fmt.Sprintf("the external processor %s has no %s: %s", quoted(p.Name.Value), name, reason), "leave it out")
 		case name == "with" && p.New.Pointer == "" && !b.found.broken[p.Pointer]:
-			b.found.addText(codeNoEffect, f.Key, "with is given to the new function, and this processor has none", "name it: new: New"+p.Ident)
+			b.found.addText(finding.NoEffect, f.Key, "with is given to the new function, and this processor has none", "name it: new: New"+p.Ident)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"strings"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // edgeKey is what makes an edge: two with the same are one too many.
@@ -19,7 +21,7 @@ func (b *builder) checkEdges() {
 	for i := range b.topology.Edges {
 		e := &b.topology.Edges[i]
 		if e.To >= 0 && b.topology.Processors[e.To].External {
-			b.found.add(codeIntoExternal, e.ToText.At, e.Pointer, fmt.Sprintf("%s is external and receives nothing", quoted(e.ToText.Value)), "use reply on an edge from it if it wants an answer")
+			b.found.add(finding.IntoExternal, e.ToText.At, e.Pointer, fmt.Sprintf("%s is external and receives nothing", quoted(e.ToText.Value)), "use reply on an edge from it if it wants an answer")
 		}
 		b.checkKey(e)
 		if b.found.broken[e.Pointer] || e.From == noProcessor || e.To == noProcessor {
@@ -27,7 +29,7 @@ func (b *builder) checkEdges() {
 		}
 		key := edgeKey{e.From, e.To, e.Message.Value, e.Every}
 		if first, ok := seen[key]; ok {
-			b.found.add(codeEdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), "leave one of them out")
+			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), "leave one of them out")
 			continue
 		}
 		seen[key] = e
@@ -41,7 +43,7 @@ func (b *builder) checkEdges() {
 			continue
 		}
 		if back, ok := seen[edgeKey{from: e.To, to: e.From, message: e.Reply.Value}]; ok {
-			b.found.addText(codeReplyCollides, e.Reply, fmt.Sprintf("the reply %s travels from %s to %s, as the edge on line %d does",
+			b.found.addText(finding.ReplyCollides, e.Reply, fmt.Sprintf("the reply %s travels from %s to %s, as the edge on line %d does",
 				quoted(e.Reply.Value), e.ToText.Value, e.FromText.Value, back.At.Line), "leave that edge out, or give the reply a name of its own")
 		}
 	}
@@ -67,19 +69,19 @@ func (b *builder) checkRoute(e *Edge) {
 	several := e.Route.Kind == RouteBroadcast && to.Instances > 1 || e.Route.Kind == RouteRange && e.Route.Count > 1
 	switch {
 	case e.Route.Kind == RouteNone && e.Route.Pointer == "" && to.Instances > 1 && e.Every == 0:
-		b.found.add(codeNoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("%s has %d instances, and the edge does not say which one a message goes to", quoted(to.Name.Value), to.Instances),
+		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("%s has %d instances, and the edge does not say which one a message goes to", quoted(to.Name.Value), to.Instances),
 			`write "key: FIELD", or a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}`)
 	case e.Route.Kind == RouteNone && e.Route.Pointer != "":
-		b.found.add(codeMissingKey, e.Route.At, e.Route.Pointer, "the route is empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
+		b.found.add(finding.MissingKey, e.Route.At, e.Route.Pointer, "the route is empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
-		b.found.add(codeRangeOutside, e.Route.At, e.Route.Pointer, fmt.Sprintf("the range is the instances %d to %d, and %s has 0 to %d",
+		b.found.add(finding.RangeOutside, e.Route.At, e.Route.Pointer, fmt.Sprintf("the range is the instances %d to %d, and %s has 0 to %d",
 			e.Route.Offset, e.Route.Offset+e.Route.Count-1, quoted(to.Name.Value), to.Instances-1), "")
 	case e.Every > 0 && (e.Route.Kind == RouteLocal || e.Route.Kind == RouteID):
-		b.found.add(codeRouteUnfit, e.Route.At, e.Route.Pointer, fmt.Sprintf("a timer has no instance and a tick no fields for the route %s", e.Route.Kind), "write a range, or leave the route out: each instance gets the tick")
+		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, fmt.Sprintf("a timer has no instance and a tick no fields for the route %s", e.Route.Kind), "write a range, or leave the route out: each instance gets the tick")
 	case external && e.Route.Kind == RouteLocal:
-		b.found.add(codeRouteUnfit, e.Route.At, e.Route.Pointer, "the external sender has no instance for the route local", "write a key")
+		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "the external sender has no instance for the route local", "write a key")
 	case external && several && e.Reply.Value != "":
-		b.found.add(codeRouteUnfit, e.Route.At, e.Route.Pointer, "several instances would reply to one Ask", "choose one instance: write a key")
+		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "several instances would reply to one Ask", "choose one instance: write a key")
 	}
 }
 
@@ -96,12 +98,12 @@ func (b *builder) checkField(field Text) {
 		return
 	}
 	if len(field.Value) > typeMax {
-		b.found.addText(codeForm, field, fmt.Sprintf("a field path has at most %d characters", typeMax), "")
+		b.found.addText(finding.Form, field, fmt.Sprintf("a field path has at most %d characters", typeMax), "")
 		return
 	}
 	for part := range strings.SplitSeq(field.Value, ".") {
 		if !token.IsIdentifier(part) || part == "_" {
-			b.found.addText(codeForm, field, quoted(field.Value)+" is no field path and no method", `write it as after a value in Go, without parentheses: "Header.Account"`)
+			b.found.addText(finding.Form, field, quoted(field.Value)+" is no field path and no method", `write it as after a value in Go, without parentheses: "Header.Account"`)
 			return
 		}
 	}
@@ -113,9 +115,9 @@ func (b *builder) checkTimeout(i int, e *Edge) {
 	switch {
 	case option == nil:
 	case e.Reply.Value == "":
-		b.found.addText(codeNoEffect, option.Key, "a timeout is for a reply, and the edge has none", `write "reply: Message", or leave the timeout out`)
+		b.found.addText(finding.NoEffect, option.Key, "a timeout is for a reply, and the edge has none", `write "reply: Message", or leave the timeout out`)
 	case !b.topology.Processors[e.From].External:
-		b.found.addText(codeNoEffect, option.Key, fmt.Sprintf("a timeout is for Ask, and %s is not external: it receives the reply as a message", quoted(e.FromText.Value)), "leave the timeout out")
+		b.found.addText(finding.NoEffect, option.Key, fmt.Sprintf("a timeout is for Ask, and %s is not external: it receives the reply as a message", quoted(e.FromText.Value)), "leave the timeout out")
 	}
 }
 

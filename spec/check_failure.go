@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // checkFailures reports what a file says about failures and cannot be, or is of
@@ -45,7 +47,7 @@ func (b *builder) receives() []bool {
 func (b *builder) idle(of *Value, reason, suggestion string, names ...string) {
 	for _, name := range names {
 		if f := of.field(name); f != nil {
-			b.found.addText(codeNoEffect, f.Key, name+" has no effect: "+reason, suggestion)
+			b.found.addText(finding.NoEffect, f.Key, name+" has no effect: "+reason, suggestion)
 		}
 	}
 }
@@ -71,7 +73,7 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 func (b *builder) checkDelays(options *Value, delay, longest time.Duration) {
 	if longest > 0 && longest < delay {
 		f := options.field("max_delay")
-		b.found.add(codeMaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay is below delay, which is %v", delay), "write at least as much; the same makes all delays equal")
+		b.found.add(finding.MaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay is below delay, which is %v", delay), "write at least as much; the same makes all delays equal")
 	}
 }
 
@@ -134,7 +136,7 @@ func (b *builder) checkAttempts() {
 			continue
 		}
 		f := b.entries[i].field("restart").Value.field("max_restarts")
-		b.found.add(codeUsedUp, f.Value.At, f.Value.Pointer,
+		b.found.add(finding.UsedUp, f.Value.At, f.Value.Pointer,
 			fmt.Sprintf("a message that fails each time uses up max_restarts of %s, which is %d, before its %d attempts", quoted(p.Name.Value), limit, attempts),
 			fmt.Sprintf(`write "then: retry", or max_restarts of at least %d`, attempts))
 	}
@@ -151,11 +153,11 @@ func (b *builder) checkDeadLetters() {
 		}
 		switch target := &processors[to]; {
 		case target.External:
-			b.found.addText(codeIntoExternal, name, quoted(name.Value)+" is external and receives nothing", "name a processor that handles them")
+			b.found.addText(finding.IntoExternal, name, quoted(name.Value)+" is external and receives nothing", "name a processor that handles them")
 		case target.Instances > 1 && !b.found.broken[target.Pointer+"/instances"]:
-			b.found.addText(codeDeadLetter, name, fmt.Sprintf("%s has %d instances, and a dead letter has no key to choose one by", quoted(name.Value), target.Instances), "name a processor with one instance")
+			b.found.addText(finding.DeadLetter, name, fmt.Sprintf("%s has %d instances, and a dead letter has no key to choose one by", quoted(name.Value), target.Instances), "name a processor with one instance")
 		case to == from:
-			b.found.addText(codeDeadLetter, name, quoted(name.Value)+" would get what it could not handle itself", "name another processor")
+			b.found.addText(finding.DeadLetter, name, quoted(name.Value)+" would get what it could not handle itself", "name another processor")
 		default:
 			b.checkRound(from, visited)
 		}
@@ -182,17 +184,17 @@ func (b *builder) checkRound(from int, visited []int) {
 	if len(way) < 2 { // one that names itself has its own finding
 		return
 	}
-	b.found.addText(codeDeadLetter, processors[p].OnError.DeadLetter, "dead letters go round: "+b.ring(append(way, p)), "let one of these processors have no dead_letter")
+	b.found.addText(finding.DeadLetter, processors[p].OnError.DeadLetter, "dead letters go round: "+b.ring(append(way, p)), "let one of these processors have no dead_letter")
 }
 
 // checkMember reports a processor that cannot be in a group.
 func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 	if b.topology.Processors[processor].External {
-		b.found.addText(codeMember, name, quoted(name.Value)+" is external: nothing of it can fail", "leave it out")
+		b.found.addText(finding.Member, name, quoted(name.Value)+" is external: nothing of it can fail", "leave it out")
 		return false
 	}
 	if b.isMachine(processor) {
-		b.found.addText(codeMember, name, quoted(name.Value)+" is a machine, which is not made anew", "leave it out")
+		b.found.addText(finding.Member, name, quoted(name.Value)+" is a machine, which is not made anew", "leave it out")
 		return false
 	}
 	switch other, ok := b.groupOf[processor]; {
@@ -200,9 +202,9 @@ func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 		b.groupOf[processor] = g.Name
 		return true
 	case other.Pointer == g.Pointer:
-		b.found.addText(codeMember, name, quoted(name.Value)+" stands in this group already", "leave one of them out")
+		b.found.addText(finding.Member, name, quoted(name.Value)+" stands in this group already", "leave one of them out")
 	default:
-		b.found.addText(codeMember, name, quoted(name.Value)+" is in the group "+quoted(other.Value)+" already", "leave it out of one of them")
+		b.found.addText(finding.Member, name, quoted(name.Value)+" is in the group "+quoted(other.Value)+" already", "leave it out of one of them")
 	}
 	return false
 }
@@ -212,9 +214,9 @@ func (b *builder) checkIntensity(g *Group, v *Value) {
 	intensity, period := v.field("intensity"), v.field("period")
 	switch {
 	case intensity != nil && period == nil:
-		b.found.add(codeMissingKey, intensity.Key.At, g.Pointer, "the intensity has no period: it is a number of restarts in a time", `write "period: `+g.Period.String()+`"`)
+		b.found.add(finding.MissingKey, intensity.Key.At, g.Pointer, "the intensity has no period: it is a number of restarts in a time", `write "period: `+g.Period.String()+`"`)
 	case intensity == nil && period != nil:
-		b.found.add(codeMissingKey, period.Key.At, g.Pointer, "the period has no intensity: it is a time for a number of restarts", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
+		b.found.add(finding.MissingKey, period.Key.At, g.Pointer, "the period has no intensity: it is a time for a number of restarts", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
 	}
 }
 
@@ -229,12 +231,12 @@ func (b *builder) checkShutdown(g *Group, v *Value) {
 // where a process of its own sends.
 func (b *builder) checkSupervisedEdge(i int, e *Edge) {
 	if arm := b.option(i, "arm"); arm != nil && b.option(i, "input_timeout") == nil {
-		b.found.addText(codeNoEffect, arm.Key, "arm has no effect: the edge has no input_timeout", "write one, or leave arm out")
+		b.found.addText(finding.NoEffect, arm.Key, "arm has no effect: the edge has no input_timeout", "write one, or leave arm out")
 	}
 	if e.Full != Fail || e.From < 0 || b.topology.Processors[e.From].Isolation != Process {
 		return
 	}
 	full := b.option(i, "full").Value
-	b.found.add(codeIsolatedFails, full.At, full.Pointer, fmt.Sprintf("%s runs in a process of its own and does not see whether the queue is full", quoted(e.FromText.Value)),
+	b.found.add(finding.IsolatedFails, full.At, full.Pointer, fmt.Sprintf("%s runs in a process of its own and does not see whether the queue is full", quoted(e.FromText.Value)),
 		"write block, drop-oldest or drop-newest")
 }

@@ -1,6 +1,10 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/topogen/topogen/spec/finding"
+)
 
 // claims finds names in the generated code that two parts of the topology ask
 // for. Names are joined of others, so that distinct ones may become the same:
@@ -19,7 +23,7 @@ func (c claims) add(b *builder, name string, next claim, at Text) {
 		c[name] = next
 	case first.what == next.what || first.own && next.own:
 	default:
-		b.found.addText(codeGenerated, at, fmt.Sprintf("the Go name %s is both %s and %s", name, first.what, next.what), "rename one of them")
+		b.found.addText(finding.Generated, at, fmt.Sprintf("the Go name %s is both %s and %s", name, first.what, next.what), "rename one of them")
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 const ringShown = 12 // processors of a ring in a message: what fits a line
@@ -25,7 +27,7 @@ func (b *builder) checkGraph() {
 	}
 	for i, p := range t.Processors {
 		if !touched[i] && p.Machine == nil {
-			b.found.addText(codeNoEdges, p.Name, "no edge begins or ends at "+quoted(p.Name.Value), "")
+			b.found.addText(finding.NoEdges, p.Name, "no edge begins or ends at "+quoted(p.Name.Value), "")
 		}
 	}
 	b.checkGrowth()
@@ -75,7 +77,7 @@ func (b *builder) checkGrowth() {
 		}
 		told[group[e.To]] = true
 		ring := b.ring(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
-		b.found.add(codeGrowingRing, e.At, e.Pointer,
+		b.found.add(finding.GrowingRing, e.At, e.Pointer,
 			fmt.Sprintf("each lap of the ring %s makes %d messages of one and drops none", ring, copies),
 			"choose one instance, or let an edge of the ring drop: full: drop-oldest")
 	}
@@ -181,7 +183,7 @@ func components(next [][]int) []int {
 // another only the first group is named. It also returns a warning (TG405) for
 // each edge whose timeout is too short for the ticks that make its sender send,
 // since that depends on starts too. t must not be partial.
-func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
+func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding {
 	n := len(t.Processors)
 	next := make([][]int, n)
 	reached := make([]bool, n)
@@ -228,7 +230,7 @@ func Unreachable(t *Topology, starts func(processor int) bool) []Finding {
 			continue
 		}
 		named[group[i]] = true
-		findings = append(findings, NewFinding(codeUnreachable, t.File, p.Name.At, p.Pointer,
+		findings = append(findings, finding.New(finding.Unreachable, t.File, p.Name.At, p.Pointer,
 			"no message ever reaches "+quoted(p.Name.Value), "give it Ping or Serve, a timer, or an edge from a processor that sends"))
 	}
 	return findings

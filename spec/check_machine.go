@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // machineKeys are the keys that processors of each kind have; "": one of the user's.
@@ -38,14 +40,14 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 		}
 		switch {
 		case m.Kind != "":
-			b.found.addText(codeKindHas, f.Key, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), b.otherwise(m, name))
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), b.otherwise(m, name))
 		case ofMachines(name):
-			b.found.addText(codeKindHas, f.Key, fmt.Sprintf("%s has no kind, and %s belongs to one", quoted(p.Name.Value), name), kindOf(name))
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s has no kind, and %s belongs to one", quoted(p.Name.Value), name), kindOf(name))
 		}
 	}
 	for _, name := range wantedKeys[m.Kind] {
 		if entry.field(name) == nil {
-			b.found.add(codeMissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), wantedHint[name])
+			b.found.add(finding.MissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), wantedHint[name])
 		}
 	}
 	if m.Kind == FSM {
@@ -67,7 +69,7 @@ func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	switch revert := entry.field("revert"); {
 	case !m.Revert || b.found.exact[revert.Value.Pointer]:
 	case m.Raft != nil:
-		b.found.addText(codeKindHas, revert.Key, fmt.Sprintf("%s has raft and revert: updates that others do not know cannot wait on one node", quoted(p.Name.Value)), "leave one of them out")
+		b.found.addText(finding.KindHas, revert.Key, fmt.Sprintf("%s has raft and revert: updates that others do not know cannot wait on one node", quoted(p.Name.Value)), "leave one of them out")
 	case entry.field("controller") == nil:
 		b.idle(entry, "there is no controller that could revert", "name the controller, or leave it out", "revert")
 	}
@@ -87,18 +89,18 @@ func (b *builder) checkInstances(p *Processor, entry *Value) {
 	case p.Instances == 1:
 		b.idle(entry, "there is one instance", "add instances, or leave it out", "key", "route")
 	case m.Log != nil && p.Instances > machinesMax:
-		b.found.addText(codeOutOfRange, instances.Key, fmt.Sprintf("%s has %d instances, and at most %d may have a log", name, p.Instances, machinesMax), "write fewer: each has a folder of 16 MiB or more")
+		b.found.addText(finding.OutOfRange, instances.Key, fmt.Sprintf("%s has %d instances, and at most %d may have a log", name, p.Instances, machinesMax), "write fewer: each has a folder of 16 MiB or more")
 	case r.Kind == RouteNone && r.Pointer != "":
-		b.found.add(codeMissingKey, r.At, r.Pointer, "the route is empty", "write local, or {id: FIELD}")
+		b.found.add(finding.MissingKey, r.At, r.Pointer, "the route is empty", "write local, or {id: FIELD}")
 	case r.Kind == RouteBroadcast || r.Kind == RouteRange:
-		b.found.add(codeRouteUnfit, r.At, r.Pointer, fmt.Sprintf("an update is for one instance, and the route is %s", r.Kind), `write "key: FIELD", local or {id: FIELD}`)
+		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("an update is for one instance, and the route is %s", r.Kind), `write "key: FIELD", local or {id: FIELD}`)
 	case r.Kind == RouteNone && entry.field("controller") != nil:
-		b.found.addText(codeNoRoute, instances.Key, fmt.Sprintf("%s has %d instances, and nothing says which one an update is for", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)
+		b.found.addText(finding.NoRoute, instances.Key, fmt.Sprintf("%s has %d instances, and nothing says which one an update is for", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)
 	case r.Kind == RouteLocal && entry.field("controller") == nil:
 		b.idle(entry, "there is no controller whose instance would count", `write "key: FIELD", or leave it out`, "route")
 	}
 	if p.Instances > 1 && m.Revert && !b.found.exact[revert.Value.Pointer] {
-		b.found.addText(codeKindHas, revert.Key, name+" has several instances and revert: updates that are added together would be for several of them", "leave one of them out")
+		b.found.addText(finding.KindHas, revert.Key, name+" has several instances and revert: updates that are added together would be for several of them", "leave one of them out")
 	}
 }
 
@@ -141,7 +143,7 @@ func kindOf(name string) string {
 func (b *builder) logPath(v *Value) Text {
 	t := v.text()
 	if strings.ContainsFunc(t.Value, unicode.IsControl) {
-		b.found.addText(codeForm, t, quoted(t.Value)+" has control characters", `name a folder, such as "./log"`)
+		b.found.addText(finding.Form, t, quoted(t.Value)+" has control characters", `name a folder, such as "./log"`)
 	}
 	return t
 }
@@ -152,7 +154,7 @@ func (b *builder) checkLog(p *Processor, entry *Value) {
 	log := entry.field("log")
 	if m.Log == nil || b.found.exact[m.Log.Pointer] {
 		if raft := entry.field("raft"); raft != nil && m.Kind == FSM && log == nil {
-			b.found.add(codeMissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and no log: what a node has promised it must not forget", wantedHint["log"])
+			b.found.add(finding.MissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and no log: what a node has promised it must not forget", wantedHint["log"])
 		}
 		return
 	}
@@ -160,7 +162,7 @@ func (b *builder) checkLog(p *Processor, entry *Value) {
 		b.idle(log.Value, fmt.Sprintf("sync is %s", m.Log.Sync), `write "sync: interval", or leave it out`, "interval")
 	}
 	if sync := log.Value.field("sync"); m.Replicated() && m.Log.Sync != SyncAlways && sync != nil && !b.found.exact[sync.Value.Pointer] {
-		b.found.add(codeUnsafeSync, sync.Value.At, sync.Value.Pointer, fmt.Sprintf("with sync: %s a node that falls down forgets what it has promised to others", m.Log.Sync), "write always, or leave it out")
+		b.found.add(finding.UnsafeSync, sync.Value.At, sync.Value.Pointer, fmt.Sprintf("with sync: %s a node that falls down forgets what it has promised to others", m.Log.Sync), "write always, or leave it out")
 	}
 }
 
@@ -186,7 +188,7 @@ func (b *builder) checkReplication(p *Processor, entry *Value) {
 			f = options.field("heartbeat")
 		}
 		if f != nil && !b.found.exact[f.Value.Pointer] {
-			b.found.add(codeElection, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout is %v, less than %d heartbeats of %v: one that is late would unseat a leader", r.ElectionTimeout, electionFactor, r.Heartbeat),
+			b.found.add(finding.Election, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout is %v, less than %d heartbeats of %v: one that is late would unseat a leader", r.ElectionTimeout, electionFactor, r.Heartbeat),
 				fmt.Sprintf("write an election_timeout of at least %v", least))
 		}
 	}
@@ -206,7 +208,7 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 	}
 	if len(f.Value.Fields) > peersMax {
 		over := f.Value.Fields[peersMax].Key
-		b.found.addText(codePeers, over, fmt.Sprintf("a group has at most %d nodes that vote; this one is beyond", peersMax), "leave it out: nodes that only follow are added while the group runs")
+		b.found.addText(finding.Peers, over, fmt.Sprintf("a group has at most %d nodes that vote; this one is beyond", peersMax), "leave it out: nodes that only follow are added while the group runs")
 	}
 	seen := map[string]Text{}
 	for _, peer := range r.Peers {
@@ -215,9 +217,9 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 		switch first, twice := seen[at.Value]; {
 		case r.ByController: // the controller knows what it means
 		case err != nil || host == "" || port == "":
-			b.found.addText(codePeers, at, quoted(at.Value)+" is no address of a host and a port", `write such as "127.0.0.1:7101"`)
+			b.found.addText(finding.Peers, at, quoted(at.Value)+" is no address of a host and a port", `write such as "127.0.0.1:7101"`)
 		case twice:
-			b.found.addText(codePeers, at, fmt.Sprintf("%s has the address of %s", quoted(peer.Name.Value), quoted(first.Value)), "give each node an address of its own")
+			b.found.addText(finding.Peers, at, fmt.Sprintf("%s has the address of %s", quoted(peer.Name.Value), quoted(first.Value)), "give each node an address of its own")
 		}
 		seen[at.Value] = peer.Name
 	}
@@ -229,13 +231,13 @@ func (b *builder) checkController(machine int, m *Machine) bool {
 	name := quoted(m.Controller.Value)
 	switch {
 	case m.ControllerTo == machine:
-		b.found.addText(codeController, m.Controller, name+" cannot control itself", "name another processor")
+		b.found.addText(finding.Controller, m.Controller, name+" cannot control itself", "name another processor")
 	case c.External:
-		b.found.addText(codeController, m.Controller, name+" is external and receives no answers", "leave the controller out: (*Topology)."+b.topology.Processors[machine].Ident+" proposes from outside")
+		b.found.addText(finding.Controller, m.Controller, name+" is external and receives no answers", "leave the controller out: (*Topology)."+b.topology.Processors[machine].Ident+" proposes from outside")
 	case c.Machine != nil && c.Machine.Kind != "":
-		b.found.addText(codeController, m.Controller, name+" is a machine itself", "name a processor of your own")
+		b.found.addText(finding.Controller, m.Controller, name+" is a machine itself", "name a processor of your own")
 	case c.Isolation == Process:
-		b.found.addText(codeController, m.Controller, name+" runs in a process of its own, which answers of a machine do not cross to", `take "isolation: process" from it`)
+		b.found.addText(finding.Controller, m.Controller, name+" runs in a process of its own, which answers of a machine do not cross to", `take "isolation: process" from it`)
 	default:
 		return true
 	}
@@ -269,13 +271,13 @@ func (b *builder) checkMachines() {
 			b.checkEvent(i, e)
 		}
 		if b.isMachine(e.To) {
-			b.found.add(codeMachineEdge, e.ToText.At, e.Pointer, fmt.Sprintf("%s is a machine: its controller alone sends to it, and the file does not declare that", quoted(e.ToText.Value)),
+			b.found.add(finding.MachineEdge, e.ToText.At, e.Pointer, fmt.Sprintf("%s is a machine: its controller alone sends to it, and the file does not declare that", quoted(e.ToText.Value)),
 				"leave this one out, and let the controller send")
 		}
 	}
 	for from, to := range b.topology.deadLetters() {
 		if name := b.topology.Processors[from].OnError.DeadLetter; b.isMachine(to) {
-			b.found.addText(codeMachineEdge, name, quoted(name.Value)+" is a machine, which takes no dead letters", "name a processor of your own")
+			b.found.addText(finding.MachineEdge, name, quoted(name.Value)+" is a machine, which takes no dead letters", "name a processor of your own")
 		}
 	}
 }
@@ -292,22 +294,22 @@ func (b *builder) checkEvent(i int, e *Edge) {
 	full := b.option(i, "full")
 	switch {
 	case p.Machine.Kind == Raft:
-		b.found.add(codeMachineEdge, e.FromText.At, e.Pointer, name+" is a machine of kind raft: its edges lead from and to its controller, and the file does not declare them", "leave this one out")
+		b.found.add(finding.MachineEdge, e.FromText.At, e.Pointer, name+" is a machine of kind raft: its edges lead from and to its controller, and the file does not declare them", "leave this one out")
 	case !ok:
 		at := e.Message
 		if at.Value == "" {
 			at = Text{At: e.FromText.At, Pointer: e.Pointer}
 		}
-		b.found.addText(codeMachineEdge, at, fmt.Sprintf("%s is a machine: it tells %s and %s; what it answers to its controller the file does not declare", name, p.Ident+eventApplied, p.Ident+eventLeadership),
+		b.found.addText(finding.MachineEdge, at, fmt.Sprintf("%s is a machine: it tells %s and %s; what it answers to its controller the file does not declare", name, p.Ident+eventApplied, p.Ident+eventLeadership),
 			"write one of them, or leave the edge out")
 	case e.Reply.Value != "":
-		b.found.addText(codeMachineEdge, e.Reply, name+" is a machine, and takes no reply to what it tells", "leave the reply out")
+		b.found.addText(finding.MachineEdge, e.Reply, name+" is a machine, and takes no reply to what it tells", "leave the reply out")
 	case to >= 0 && b.topology.Processors[to].Isolation == Process:
-		b.found.add(codeMachineEdge, e.ToText.At, e.Pointer, quoted(e.ToText.Value)+" runs in a process of its own, and what a machine tells does not leave this one", `take "isolation: process" from it`)
+		b.found.add(finding.MachineEdge, e.ToText.At, e.Pointer, quoted(e.ToText.Value)+" runs in a process of its own, and what a machine tells does not leave this one", `take "isolation: process" from it`)
 	case event.Name == eventApplied && p.Machine.Revert:
-		b.found.addText(codeMachineEdge, e.Message, fmt.Sprintf("%s has revert: an update that was applied may be undone, and nothing would tell", name), "leave revert out, or the edge")
+		b.found.addText(finding.MachineEdge, e.Message, fmt.Sprintf("%s has revert: an update that was applied may be undone, and nothing would tell", name), "leave revert out, or the edge")
 	case event.Name == eventLeadership && e.Full == Fail && full != nil:
-		b.found.add(codeMachineEdge, full.Value.At, full.Value.Pointer, "the newest leader would be lost where the queue is full", `write "full: drop-oldest", or leave it out`)
+		b.found.add(finding.MachineEdge, full.Value.At, full.Value.Pointer, "the newest leader would be lost where the queue is full", `write "full: drop-oldest", or leave it out`)
 	}
 }
 
@@ -329,7 +331,7 @@ func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, doe
 		seen[path.Clean(what.Value)] = p.Name
 		return
 	}
-	b.found.addText(codeShared, what, fmt.Sprintf("%s %s %s, as %s does", quoted(p.Name.Value), does, quoted(what.Value), quoted(first.Value)), "give each machine its own")
+	b.found.addText(finding.Shared, what, fmt.Sprintf("%s %s %s, as %s does", quoted(p.Name.Value), does, quoted(what.Value), quoted(first.Value)), "give each machine its own")
 }
 
 // checkFolders reports a folder of another machine that would be that of an instance.
@@ -341,7 +343,7 @@ func (b *builder) checkFolders(seen map[string]Text, p *Processor) {
 	for i := range min(p.Instances, machinesMax) {
 		folder := path.Join(where.Value, strconv.Itoa(i))
 		if first, ok := seen[folder]; ok {
-			b.found.addText(codeShared, where, fmt.Sprintf("%s keeps the log of instance %d in %s, as %s does", quoted(p.Name.Value), i, quoted(folder), quoted(first.Value)), "give each machine its own")
+			b.found.addText(finding.Shared, where, fmt.Sprintf("%s keeps the log of instance %d in %s, as %s does", quoted(p.Name.Value), i, quoted(folder), quoted(first.Value)), "give each machine its own")
 			return
 		}
 		seen[folder] = p.Name

@@ -3,26 +3,28 @@ package spec
 import (
 	"fmt"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // checkTicks warns of timers whose own timeout passes between two ticks.
 func (b *builder) checkTicks() {
 	for _, e := range b.topology.Edges {
 		if e.Every > 0 && e.InputTimeout > 0 && e.InputTimeout <= e.Every {
-			b.found.add(codeEarly, e.At, e.Pointer, early(&e, e.Every, ""), earlyHint)
+			b.found.add(finding.Early, e.At, e.Pointer, early(&e, e.Every, ""), earlyHint)
 		}
 	}
 }
 
 // earlyTimeouts returns a warning (TG405) for each edge whose timeout passes
 // between two ticks of the only timers that make its sender send.
-func earlyTimeouts(t *Topology, starts func(processor int) bool) []Finding {
+func earlyTimeouts(t *Topology, starts func(processor int) bool) []finding.Finding {
 	periods := tickPeriods(t, starts)
-	var findings []Finding
+	var findings []finding.Finding
 	for _, e := range t.Edges {
 		if e.From >= 0 && e.InputTimeout > 0 && e.InputTimeout <= periods[e.From] {
 			of := " of the timers that make " + quoted(e.FromText.Value) + " send"
-			findings = append(findings, NewFinding(codeEarly, t.File, e.At, e.Pointer, early(&e, periods[e.From], of), earlyHint))
+			findings = append(findings, finding.New(finding.Early, t.File, e.At, e.Pointer, early(&e, periods[e.From], of), earlyHint))
 		}
 	}
 	return findings

@@ -1,10 +1,10 @@
 // Package spec reads topology files: from the text of a topology.yml to a
-// checked [Topology] and a list of [Finding], each at its place.
+// checked [Topology] and a list of [finding.Finding], each at its place.
 //
 //	topology, findings := spec.Parse("topology.yml", text)
 //	sources := map[string][]byte{"topology.yml": text}
-//	spec.WriteText(os.Stderr, findings, sources, false)
-//	if spec.HasErrors(findings) {
+//	finding.WriteText(os.Stderr, findings, sources, false)
+//	if finding.HasErrors(findings) {
 //		os.Exit(1)
 //	}
 //
@@ -17,8 +17,7 @@
 // values of with.
 //
 // All that is wrong is reported in one go, sorted by position; what only follows
-// from something else is not reported. Codes are stable ([Codes], [Explain]).
-// Lines and columns are those of an editor: 1-based, columns in characters, ends
+// from something else is not reported. Lines and columns are those of an editor: 1-based, columns in characters, ends
 // exclusive.
 //
 // Parse knows no clock, environment or disk. Any input is answered within
@@ -34,5 +33,5 @@
 // into findings by looking its keywords up again (violation.go). The model is
 // then set from the Values by tables of keys (build.go), which a test compares
 // with the schema, and its meaning is checked: names, edges, the generated names,
-// the graph. Printers only print.
+// the graph.
 package spec

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/spec/finding"
+	"github.com/topogen/topogen/spec/internal/golden"
 )
 
 // The pages of docs/reference are written from the catalogue and the schema:
@@ -22,12 +25,12 @@ nothing unless ` + "`--strict`" + ` is given. Where an example of TG1xx, TG2xx o
 | code | | what |
 |---|---|---|
 `)
-	for _, code := range Codes() {
-		e, _ := Explain(code)
+	for _, code := range finding.Codes() {
+		e, _ := finding.Explain(code)
 		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s |\n", code, strings.ToLower(code), e.Severity, e.Title)
 	}
-	for _, code := range Codes() {
-		e, _ := Explain(code)
+	for _, code := range finding.Codes() {
+		e, _ := finding.Explain(code)
 		fmt.Fprintf(&out, "\n<a id=\"%s\"></a>\n\n## %s: %s\n\n%s\n", strings.ToLower(code), code, e.Title, e.Reason)
 		for _, example := range []struct{ title, text string }{{"Wrong", e.Wrong}, {"Right", e.Right}} {
 			if example.text == "" {
@@ -39,7 +42,7 @@ nothing unless ` + "`--strict`" + ` is given. Where an example of TG1xx, TG2xx o
 			}
 		}
 	}
-	golden(t, "../docs/reference/findings.md", []byte(out.String()))
+	golden.Compare(t, "../docs/reference/findings.md", []byte(out.String()))
 }
 
 func language(example string) string {
@@ -54,12 +57,12 @@ func language(example string) string {
 // writeReport writes what topogen says about an example, if this package says it.
 func writeReport(out *strings.Builder, code, example string) {
 	_, findings := Parse("topology.yml", []byte(example))
-	findings = slices.DeleteFunc(findings, func(f Finding) bool { return f.Code != code })
+	findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Code != code })
 	if len(findings) == 0 {
 		return
 	}
 	out.WriteString("\n```text\n")
-	_ = WriteText(out, findings[:1], map[string][]byte{"topology.yml": []byte(example)}, false)
+	_ = finding.WriteText(out, findings[:1], map[string][]byte{"topology.yml": []byte(example)}, false)
 	out.WriteString("```\n")
 }
 
@@ -146,7 +149,7 @@ Refused are unknown keys, keys that stand twice, keys that are no text, a second
 | findings that are reported | %d |
 `, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
 	out.Write(read(t, "testdata/dora.md"))
-	golden(t, "../docs/reference/topology.md", []byte(out.String()))
+	golden.Compare(t, "../docs/reference/topology.md", []byte(out.String()))
 }
 
 // writeKeys writes a row for each property: the required first, then by name.

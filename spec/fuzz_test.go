@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // FuzzParse checks what holds for every text: Parse and the printers end, the
@@ -22,7 +24,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		topology, findings := Parse("topology.yml", src)
 		checkPromises(t, topology, findings)
-		lines := len(newSource(src).lines)
+		lines := len(newSource(src).Lines)
 		for _, f := range findings {
 			if f.Range.EndLine > lines {
 				t.Errorf("%s: the range %v is beyond line %d", f.Code, f.Range, lines)
@@ -33,15 +35,15 @@ func FuzzParse(f *testing.F) {
 			Unreachable(topology, func(int) bool { return false })
 		}
 		var out bytes.Buffer
-		if err := WriteText(&out, findings, map[string][]byte{"topology.yml": src}, false); err != nil {
+		if err := finding.WriteText(&out, findings, map[string][]byte{"topology.yml": src}, false); err != nil {
 			t.Error(err)
 		}
 		if bytes.ContainsAny(out.Bytes(), "\x00\x1b\x07\r") {
 			t.Error("the text passes on what a terminal obeys")
 		}
 		for _, write := range []func() error{
-			func() error { return WriteJSON(&out, findings, "") },
-			func() error { return WriteSARIF(&out, findings, "") },
+			func() error { return finding.WriteJSON(&out, findings, "") },
+			func() error { return finding.WriteSARIF(&out, findings, "") },
 		} {
 			out.Reset()
 			if err := write(); err != nil || !json.Valid(out.Bytes()) {

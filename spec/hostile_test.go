@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // hostileTime is 5 s for a machine that does nothing else; the rest is for one
@@ -34,46 +36,46 @@ func TestHostile(t *testing.T) {
 		name, src, code string
 		line            int // of some finding with the code
 	}{
-		{"9 MB", strings.Repeat("# comment\n", 900_000), codeLimit, 0},
-		{"40,000 repeated keys", head + strings.Repeat("a: 1\n", 40_000), codeDuplicateKey, 4},
-		{"40,000 repeated processors", head + "processors:\n" + strings.Repeat("  a: {}\n", 40_000), codeDuplicateKey, 5},
-		{"9,000 deep lists", head + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), codeLimit, 3},
-		{"9,000 deep mappings", head + "a: " + strings.Repeat("{a: ", 9000) + strings.Repeat("}", 9000), codeLimit, 3},
-		{"2,000 deep blocks", head + stairs(2000), codeLimit, 2 + depthMax + 1},
-		{"lists without end", fill("["), codeLimit, 1},
-		{"items without end", fill("- "), codeLimit, 1},
-		{"alias bomb", head + bomb(9, 9) + "processors: {a: {new: New, with: {x: *a8}}}\nedges: []\n", codeLimit, 0},
-		{"alias bomb in merge keys", head + mergeBomb(30) + "processors: {<<: *m30}\nedges: []\n", codeLimit, 0},
-		{"alias inside itself", head + "processors: {a: &a {with: {x: *a}}}\nedges: []\n", codeAlias, 3},
-		{"many aliases of one list", head + "x-a: &a [" + strings.Repeat("1,", 50_000) + "]\nprocessors: {a: {new: New, with: {x: [" + strings.Repeat("*a,", 50_000) + "]}}}\nedges: []\n", codeLimit, 0},
-		{"many scalars", head + "a: [" + fill("a,") + "]\n", codeLimit, 3},
-		{"many scalars in use", head + "processors: {a: {new: New, with: {x: [" + fill("a,") + "]}}}\nedges: []\n", codeLimit, 3},
-		{"many empty mappings", head + "edges: [" + fill("{},") + "]\n", codeLimit, 3},
-		{"many quoted", head + "edges: [" + fill("'',") + "]\n", codeLimit, 3},
-		{"many dashes", head + "edges:\n" + fill("-\n"), codeLimit, 0},
-		{"many wrong keys", head + "processors: {a: {" + numbered(200_000, "k%d: 1,") + "}}\nedges: []\n", codeUnknownKey, 3},
-		{"many wide keys on a line", head + "processors: {a: {" + numbered(100_000, "ключ%d: 1,") + "}}\nedges: []\n", codeUnknownKey, 3},
-		{"too many processors", head + "processors: {" + numbered(processorsMax+1, "p%d: {},") + "}\nedges: []\n", codeLimit, 3},
-		{"too many edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax+1), codeLimit, 5 + edgesMax},
-		{"many wrong processors", head + "processors:\n" + numbered(processorsMax, "  p%d: {instances: 0}\n") + "edges: []\n", codeOutOfRange, 4},
-		{"many dangling edges", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\nedges:\n" + numbered(edgesMax, "  - prcessor-x%d -> procesor-y: A\n"), codeNotDeclared, 5},
-		{"many equal edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax), codeEdgeTwice, 6},
-		{"many colliding names", head + "processors: {" + numbered(processorsMax/2, "p%[1]d: {}, P%[1]d: {},") + "}\nedges: []\n", codeNamesCollide, 3},
-		{"many broadcasts in a ring", head + "processors: {" + numbered(4096, "p%d: {instances: 2},") + "}\nedges:\n" + ring(4096), codeGrowingRing, 5},
-		{"a round of dead letters", head + "processors:\n" + deadLetters(processorsMax) + "edges: []\n", codeDeadLetter, 4},
-		{"many members of one group", head + "processors: {a: {}}\ngroups: {g: {processors: [" + strings.Repeat("a,", 400_000) + "]}}\nedges: []\n", codeMember, 4},
-		{"many unknown members", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\ngroups: {g: {processors: [" + numbered(200_000, "prcessor-x%d,") + "]}}\nedges: []\n", codeNotDeclared, 4},
-		{"many restarts", head + "processors:\n" + numbered(processorsMax, "  p%d: {restart: {policy: always, max_restarts: 1000000, delay: 1ns, window: 1000000h}}\n") + "edges: []\n", codeNoEdges, 4},
-		{"one long name", head + "processors: {" + fill("a") + ": {}}\nedges: []\n", codeSyntax, 3},
-		{"one long edge", head + "processors: {a: {}}\nedges:\n  - " + fill("a -> ") + "a: A\n", codeSyntax, 5},
-		{"one long type", head + "messages: {A: \"" + fill("*") + "\"}\nprocessors: {a: {}}\nedges: []\n", codeType, 3},
-		{"one long number", head + "processors: {a: {instances: " + fill("9") + "}}\nedges: []\n", codeWrongType, 3},
-		{"a large exponent", head + "processors: {a: {instances: 1e308}}\nedges: []\n", codeOutOfRange, 3},
-		{"comments", fill("#\n"), codeEmpty, 0},
-		{"documents", fill("---\n"), codeEmpty, 0},
-		{"tags", head + "a: " + fill("!a "), codeSyntax, 0},
-		{"anchors", head + "a: " + fill("&a "), codeSyntax, 0},
-		{"anchored scalars", head + "edges: [" + fill("&a 1,") + "]\n", codeLimit, 3},
+		{"9 MB", strings.Repeat("# comment\n", 900_000), finding.Limit, 0},
+		{"40,000 repeated keys", head + strings.Repeat("a: 1\n", 40_000), finding.DuplicateKey, 4},
+		{"40,000 repeated processors", head + "processors:\n" + strings.Repeat("  a: {}\n", 40_000), finding.DuplicateKey, 5},
+		{"9,000 deep lists", head + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), finding.Limit, 3},
+		{"9,000 deep mappings", head + "a: " + strings.Repeat("{a: ", 9000) + strings.Repeat("}", 9000), finding.Limit, 3},
+		{"2,000 deep blocks", head + stairs(2000), finding.Limit, 2 + depthMax + 1},
+		{"lists without end", fill("["), finding.Limit, 1},
+		{"items without end", fill("- "), finding.Limit, 1},
+		{"alias bomb", head + bomb(9, 9) + "processors: {a: {new: New, with: {x: *a8}}}\nedges: []\n", finding.Limit, 0},
+		{"alias bomb in merge keys", head + mergeBomb(30) + "processors: {<<: *m30}\nedges: []\n", finding.Limit, 0},
+		{"alias inside itself", head + "processors: {a: &a {with: {x: *a}}}\nedges: []\n", finding.Alias, 3},
+		{"many aliases of one list", head + "x-a: &a [" + strings.Repeat("1,", 50_000) + "]\nprocessors: {a: {new: New, with: {x: [" + strings.Repeat("*a,", 50_000) + "]}}}\nedges: []\n", finding.Limit, 0},
+		{"many scalars", head + "a: [" + fill("a,") + "]\n", finding.Limit, 3},
+		{"many scalars in use", head + "processors: {a: {new: New, with: {x: [" + fill("a,") + "]}}}\nedges: []\n", finding.Limit, 3},
+		{"many empty mappings", head + "edges: [" + fill("{},") + "]\n", finding.Limit, 3},
+		{"many quoted", head + "edges: [" + fill("'',") + "]\n", finding.Limit, 3},
+		{"many dashes", head + "edges:\n" + fill("-\n"), finding.Limit, 0},
+		{"many wrong keys", head + "processors: {a: {" + numbered(200_000, "k%d: 1,") + "}}\nedges: []\n", finding.UnknownKey, 3},
+		{"many wide keys on a line", head + "processors: {a: {" + numbered(100_000, "ключ%d: 1,") + "}}\nedges: []\n", finding.UnknownKey, 3},
+		{"too many processors", head + "processors: {" + numbered(processorsMax+1, "p%d: {},") + "}\nedges: []\n", finding.Limit, 3},
+		{"too many edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax+1), finding.Limit, 5 + edgesMax},
+		{"many wrong processors", head + "processors:\n" + numbered(processorsMax, "  p%d: {instances: 0}\n") + "edges: []\n", finding.OutOfRange, 4},
+		{"many dangling edges", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\nedges:\n" + numbered(edgesMax, "  - prcessor-x%d -> procesor-y: A\n"), finding.NotDeclared, 5},
+		{"many equal edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax), finding.EdgeTwice, 6},
+		{"many colliding names", head + "processors: {" + numbered(processorsMax/2, "p%[1]d: {}, P%[1]d: {},") + "}\nedges: []\n", finding.NamesCollide, 3},
+		{"many broadcasts in a ring", head + "processors: {" + numbered(4096, "p%d: {instances: 2},") + "}\nedges:\n" + ring(4096), finding.GrowingRing, 5},
+		{"a round of dead letters", head + "processors:\n" + deadLetters(processorsMax) + "edges: []\n", finding.DeadLetter, 4},
+		{"many members of one group", head + "processors: {a: {}}\ngroups: {g: {processors: [" + strings.Repeat("a,", 400_000) + "]}}\nedges: []\n", finding.Member, 4},
+		{"many unknown members", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\ngroups: {g: {processors: [" + numbered(200_000, "prcessor-x%d,") + "]}}\nedges: []\n", finding.NotDeclared, 4},
+		{"many restarts", head + "processors:\n" + numbered(processorsMax, "  p%d: {restart: {policy: always, max_restarts: 1000000, delay: 1ns, window: 1000000h}}\n") + "edges: []\n", finding.NoEdges, 4},
+		{"one long name", head + "processors: {" + fill("a") + ": {}}\nedges: []\n", finding.Syntax, 3},
+		{"one long edge", head + "processors: {a: {}}\nedges:\n  - " + fill("a -> ") + "a: A\n", finding.Syntax, 5},
+		{"one long type", head + "messages: {A: \"" + fill("*") + "\"}\nprocessors: {a: {}}\nedges: []\n", finding.Type, 3},
+		{"one long number", head + "processors: {a: {instances: " + fill("9") + "}}\nedges: []\n", finding.WrongType, 3},
+		{"a large exponent", head + "processors: {a: {instances: 1e308}}\nedges: []\n", finding.OutOfRange, 3},
+		{"comments", fill("#\n"), finding.Empty, 0},
+		{"documents", fill("---\n"), finding.Empty, 0},
+		{"tags", head + "a: " + fill("!a "), finding.Syntax, 0},
+		{"anchors", head + "a: " + fill("&a "), finding.Syntax, 0},
+		{"anchored scalars", head + "edges: [" + fill("&a 1,") + "]\n", finding.Limit, 3},
 		{"noise", noise(1 << 16), "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestHostile(t *testing.T) {
 				}
 			}
 			for _, f := range findings[:min(len(findings), 3)] {
-				t.Log(f.Code, f.Range, f.sentence())
+				t.Log(f.Code, f.Range, f.Message)
 			}
 			t.Errorf("no finding %s on line %d", c.code, c.line)
 		})
@@ -114,7 +116,7 @@ func deadLetters(n int) string {
 }
 
 // measure parses and prints, and samples the memory that this takes.
-func measure(src []byte) (findings []Finding, elapsed time.Duration, peak uint64) {
+func measure(src []byte) (findings []finding.Finding, elapsed time.Duration, peak uint64) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -139,7 +141,7 @@ func measure(src []byte) (findings []Finding, elapsed time.Duration, peak uint64
 	start := time.Now()
 	_, findings = Parse("hostile.yml", src)
 	var out strings.Builder
-	_ = WriteText(&out, findings, map[string][]byte{"hostile.yml": src}, true)
+	_ = finding.WriteText(&out, findings, map[string][]byte{"hostile.yml": src}, true)
 	elapsed = time.Since(start)
 	close(stop)
 	<-done
@@ -211,7 +213,7 @@ func TestLargest(t *testing.T) {
 	}
 	findings, elapsed, peak := measure([]byte(src.String()))
 	t.Logf("%d bytes, %v, %d MB", src.Len(), elapsed, peak>>20)
-	if HasErrors(findings) || peak > 1<<30 {
+	if finding.HasErrors(findings) || peak > 1<<30 {
 		t.Error(peak, findings[:min(len(findings), 3)])
 	}
 }

@@ -1,11 +1,15 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"github.com/topogen/topogen/spec/finding"
+)
 
 // Text is a string from the topology file, with its place.
 type Text struct {
 	Value   string
-	At      Range
+	At      finding.Range
 	Pointer string // JSON pointer of the value (of the key, for a mapping key)
 }
 
@@ -52,9 +56,9 @@ type Processor struct {
 	Isolation Isolation // Goroutine by default
 	Memory    int64     // bytes; of a process of its own; 0: not said
 	OnError   OnError
-	Machine   *Machine // nil: a Go type of the user's
-	At        Range    // of the whole entry
-	Pointer   string   // "/processors/parser"
+	Machine   *Machine      // nil: a Go type of the user's
+	At        finding.Range // of the whole entry
+	Pointer   string        // "/processors/parser"
 }
 
 // Full says what happens to a message for a queue that is full.
@@ -84,7 +88,7 @@ type Route struct {
 	Kind          RouteKind
 	Field         Text // for key and id: "Account", "Header.Account" or a method's name
 	Offset, Count int  // for range
-	At            Range
+	At            finding.Range
 	Pointer       string
 }
 
@@ -108,8 +112,8 @@ type Edge struct {
 	Implied  bool // between a machine and its controller: not in the file
 	Optional bool // its receiver needs no handler
 
-	At      Range  // of the key "a -> b"
-	Pointer string // "/edges/3"
+	At      finding.Range // of the key "a -> b"
+	Pointer string        // "/edges/3"
 }
 
 // Pool is the pool section, with its defaults filled in.
@@ -151,7 +155,7 @@ type Value struct {
 	Text    string   // the scalar, decoded
 	Items   []*Value // of a List
 	Fields  []Field  // of a Map, in file order
-	At      Range
+	At      finding.Range
 	Pointer string
 }
 

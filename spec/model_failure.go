@@ -1,6 +1,10 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"github.com/topogen/topogen/spec/finding"
+)
 
 // RestartPolicy says after which end an instance is made anew.
 type RestartPolicy string
@@ -21,14 +25,14 @@ type Restart struct {
 	MaxDelay    time.Duration // 0: none
 	Window      time.Duration // 0: none
 	Jitter      float64       // 0 to 1: the part of the delay that is drawn
-	At          Range
+	At          finding.Range
 	Pointer     string // "/processors/camera/restart"
 }
 
 // Health says when an instance counts as hanging.
 type Health struct {
 	Timeout, StartupTimeout time.Duration // 0: none
-	At                      Range
+	At                      finding.Range
 	Pointer                 string
 }
 
@@ -59,7 +63,7 @@ type OnError struct {
 	Jitter       float64       // 0 to 1: the part of the delay that is drawn
 	DeadLetter   Text          // the name of a processor, "" for none
 	DeadLetterTo int           // its index, -1 for none
-	At           Range
+	At           finding.Range
 	Pointer      string
 }
 
@@ -92,6 +96,6 @@ type Group struct {
 	Period        time.Duration // 5s by default
 	Shutdown      time.Duration // 5s by default; of a member that is stopped with a failed one
 	ShutdownGiven bool          // the file says shutdown
-	At            Range         // of the name
+	At            finding.Range // of the name
 	Pointer       string        // "/groups/sensors"
 }

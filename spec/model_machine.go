@@ -3,6 +3,8 @@ package spec
 import (
 	"cmp"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // MachineKind says what a processor is that the runtime brings.
@@ -27,7 +29,7 @@ type Machine struct {
 	ControllerTo int              // its index, -1 for none
 	Log          *Log
 	Raft         *Replication
-	At           Range // of the key kind
+	At           finding.Range // of the key kind
 	Pointer      string
 }
 
@@ -50,7 +52,7 @@ type Log struct {
 	Sync          Sync          // SyncAlways by default
 	Interval      time.Duration // 10ms by default
 	SnapshotEvery int           // entries; 100,000 by default
-	At            Range
+	At            finding.Range
 	Pointer       string
 }
 
@@ -65,7 +67,7 @@ type Replication struct {
 	Insecure        bool          // without TLS also beyond this machine
 	TLS             *TLS
 	TrustDomain     Text
-	At              Range
+	At              finding.Range
 	Pointer         string
 }
 

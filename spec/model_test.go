@@ -9,15 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // parseClean parses a file that must have no errors.
 func parseClean(t *testing.T, src string) *Topology {
 	t.Helper()
 	topology, findings := Parse("topology.yml", []byte(src))
-	if HasErrors(findings) {
+	if finding.HasErrors(findings) {
 		var out bytes.Buffer
-		_ = WriteText(&out, findings, map[string][]byte{"topology.yml": []byte(src)}, false)
+		_ = finding.WriteText(&out, findings, map[string][]byte{"topology.yml": []byte(src)}, false)
 		t.Fatal(out.String())
 	}
 	return topology
@@ -25,7 +26,7 @@ func parseClean(t *testing.T, src string) *Topology {
 
 // values leaves the places out of a comparison: TestPlaces has them.
 var values = cmp.Options{
-	cmpopts.IgnoreTypes(Range{}),
+	cmpopts.IgnoreTypes(finding.Range{}),
 	cmpopts.IgnoreFields(Text{}, "Pointer"),
 	cmpopts.IgnoreFields(Route{}, "Pointer"),
 	cmpopts.IgnoreFields(Value{}, "Pointer"),
@@ -340,7 +341,7 @@ edges:
 	name := func(starts string) []string {
 		var names []string
 		for _, f := range Unreachable(topology, func(p int) bool { return topology.Processors[p].Name.Value == starts }) {
-			if f.Severity != Warning {
+			if f.Severity != finding.Warning {
 				t.Error(f)
 			}
 			names = append(names, strings.TrimPrefix(f.Pointer, "/processors/"))
@@ -402,7 +403,7 @@ edges:
 	camera := func(p int) bool { return topology.Processors[p].Name.Value == "camera" } // it has Ping
 	var edges []string
 	for _, f := range Unreachable(topology, camera) {
-		if f.Code != codeEarly || f.Severity != Warning {
+		if f.Code != finding.Early || f.Severity != finding.Warning {
 			t.Error(f)
 		}
 		edges = append(edges, f.Pointer)
@@ -443,7 +444,7 @@ edges:
 	camera := func(p int) bool { return topology.Processors[p].Name.Value == "camera" } // it has Ping
 	var messages []string
 	for _, f := range Unreachable(topology, camera) {
-		if f.Code == codeEarly {
+		if f.Code == finding.Early {
 			messages = append(messages, f.Pointer+": "+f.Message)
 		}
 	}

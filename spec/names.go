@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 var (
@@ -85,9 +87,9 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 	case name.Pointer == "" || b.found.exact[name.Pointer]: // left out, or reported
 		return false
 	case name.Value == "":
-		b.found.addText(codeName, name, "the name of this "+what+" is empty", "")
+		b.found.addText(finding.Name, name, "the name of this "+what+" is empty", "")
 	case len(name.Value) > nameMax:
-		b.found.addText(codeName, name, fmt.Sprintf("the name of this %s has more than %d characters", what, nameMax), "shorten it")
+		b.found.addText(finding.Name, name, fmt.Sprintf("the name of this %s has more than %d characters", what, nameMax), "shorten it")
 	case !form.MatchString(name.Value):
 		joined := "letters and digits joined by - or _"
 		repaired := strings.Trim(notInNames.ReplaceAllString(name.Value, "-"), "-")
@@ -101,7 +103,7 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 		if form.MatchString(repaired) && isASCII(name.Value) {
 			suggestion = "write " + quoted(repaired)
 		}
-		b.found.addText(codeName, name, fmt.Sprintf("the %s name %s is not made of %s, beginning with a letter", what, quoted(name.Value), joined), suggestion)
+		b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is not made of %s, beginning with a letter", what, quoted(name.Value), joined), suggestion)
 	default:
 		return true
 	}
@@ -119,7 +121,7 @@ func (b *builder) checkWord(what string, name Text) bool {
 	if !token.IsKeyword(word) && !slices.Contains(predeclaredTypes, word) && !slices.Contains(predeclaredOthers, word) && word != "init" && word != "main" {
 		return true
 	}
-	b.found.addText(codeName, name, fmt.Sprintf("the %s name %s is a word of Go", what, quoted(word)), "choose another name")
+	b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is a word of Go", what, quoted(word)), "choose another name")
 	return false
 }
 
@@ -130,7 +132,7 @@ func (b *builder) checkMessage(name Text) bool {
 	if err != nil || t.Kind == NamedType && t.ImportPath == "" && len(t.Args) == 0 && !t.Predeclared() {
 		return b.checkForm("message", name, messageNameForm) && b.checkWord("message", name)
 	}
-	b.found.addText(codeName, name, quoted(name.Value)+" is a type, and an edge has the name of a message",
+	b.found.addText(finding.Name, name, quoted(name.Value)+" is a type, and an edge has the name of a message",
 		fmt.Sprintf("write a name here, and under messages %s", quoted("Name: "+name.Value)))
 	return false
 }
@@ -141,11 +143,11 @@ func (b *builder) checkPackage(name Text) bool {
 	}
 	switch {
 	case token.IsKeyword(name.Value):
-		b.found.addText(codeName, name, fmt.Sprintf("the package name %s is a word of Go", quoted(name.Value)), "choose another name")
+		b.found.addText(finding.Name, name, fmt.Sprintf("the package name %s is a word of Go", quoted(name.Value)), "choose another name")
 	case strings.HasSuffix(name.Value, "_test"):
-		b.found.addText(codeName, name, "a package whose name ends with _test holds tests only", "choose another name")
+		b.found.addText(finding.Name, name, "a package whose name ends with _test holds tests only", "choose another name")
 	case name.Value == "documentation":
-		b.found.addText(codeName, name, "the go command leaves out files of a package that is called documentation", "choose another name")
+		b.found.addText(finding.Name, name, "the go command leaves out files of a package that is called documentation", "choose another name")
 	default:
 		return true
 	}
@@ -171,9 +173,9 @@ func (t *nameTable) add(b *builder, name Text) {
 		t.names[strings.ToLower(ident)] = name
 	case first.Value == name.Value: // used again
 	case Exported(first.Value) == ident:
-		b.found.addText(codeNamesCollide, name, fmt.Sprintf("the %s %s and %s are both %s in Go", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
+		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %s %s and %s are both %s in Go", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
 	default:
-		b.found.addText(codeNamesCollide, name, fmt.Sprintf("the %s %s and %s are %s and %s in Go, which differ only by case",
+		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %s %s and %s are %s and %s in Go, which differ only by case",
 			t.what, quoted(first.Value), quoted(name.Value), Exported(first.Value), ident), "rename one of them")
 	}
 }

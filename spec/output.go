@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // The go command leaves a file out whose name ends with one of these, unless it
@@ -28,7 +30,7 @@ func (b *builder) checkOutput(output Text) bool {
 	}
 	message, suggestion := outputProblem(output.Value)
 	if message != "" {
-		b.found.addText(codeOutput, output, message, suggestion)
+		b.found.addText(finding.Output, output, message, suggestion)
 	}
 	return message == ""
 }

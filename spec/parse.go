@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 
+	"github.com/topogen/topogen/spec/finding"
 	"gopkg.in/yaml.v3"
 )
 
@@ -17,7 +18,7 @@ import (
 // holds.
 //
 // Parse is a pure function, safe for any input and for concurrent use.
-func Parse(file string, src []byte) (*Topology, []Finding) {
+func Parse(file string, src []byte) (*Topology, []finding.Finding) {
 	found := newCollector(file)
 	if t := parse(file, src, found); t != nil {
 		t.Partial = len(found.broken) > 0
@@ -28,7 +29,7 @@ func Parse(file string, src []byte) (*Topology, []Finding) {
 
 func parse(file string, src []byte, found *collector) *Topology {
 	if len(src) > bytesMax {
-		found.add(codeLimit, Range{}, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(src), bytesMax), "split the topology")
+		found.add(finding.Limit, finding.Range{}, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(src), bytesMax), "split the topology")
 		return nil
 	}
 	s := newSource(src)
@@ -62,7 +63,7 @@ func parse(file string, src []byte, found *collector) *Topology {
 func anotherVersion(root *Value, found *collector) bool {
 	for _, f := range root.Fields {
 		if f.Key.Value == "version" && f.Value.Kind == Int && f.Value.integer() != formatVersion {
-			found.add(codeVersion, f.Value.At, f.Value.Pointer, fmt.Sprintf("version %s is not one that this topogen reads", clip(f.Value.Text)), fmt.Sprintf("write %d, or use another topogen", formatVersion))
+			found.add(finding.Version, f.Value.At, f.Value.Pointer, fmt.Sprintf("version %s is not one that this topogen reads", clip(f.Value.Text)), fmt.Sprintf("write %d, or use another topogen", formatVersion))
 			return true
 		}
 	}
@@ -75,10 +76,10 @@ func tooMany(root *Value, found *collector) bool {
 		switch {
 		case f.Key.Value == "processors" && len(f.Value.Fields) > processorsMax:
 			over := f.Value.Fields[processorsMax].Key
-			found.addText(codeLimit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
+			found.addText(finding.Limit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
 		case f.Key.Value == "edges" && len(f.Value.Items) > edgesMax:
 			over := f.Value.Items[edgesMax]
-			found.add(codeLimit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
+			found.add(finding.Limit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
 		default:
 			continue
 		}

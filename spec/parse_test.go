@@ -2,16 +2,14 @@ package spec
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/spec/finding"
+	"github.com/topogen/topogen/spec/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what the tests see as what they expect")
 
 // TestParse compares the findings of each folder's input.yml with findings.txt,
 // as they are printed.
@@ -30,21 +28,21 @@ func TestParse(t *testing.T) {
 				t.Error("a clean file has findings")
 			}
 			var out bytes.Buffer
-			if err := WriteText(&out, findings, map[string][]byte{"input.yml": src}, false); err != nil {
+			if err := finding.WriteText(&out, findings, map[string][]byte{"input.yml": src}, false); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join(dir, "findings.txt"), out.Bytes())
+			golden.Compare(t, filepath.Join(dir, "findings.txt"), out.Bytes())
 		})
 	}
 }
 
 // checkPromises checks what holds for every input.
-func checkPromises(t *testing.T, topology *Topology, findings []Finding) {
+func checkPromises(t *testing.T, topology *Topology, findings []finding.Finding) {
 	t.Helper()
-	if !HasErrors(findings) && (topology == nil || topology.Partial) {
+	if !finding.HasErrors(findings) && (topology == nil || topology.Partial) {
 		t.Error("there is no whole topology, and no error says why")
 	}
-	if HasErrors(findings) && topology != nil && !topology.Partial {
+	if finding.HasErrors(findings) && topology != nil && !topology.Partial {
 		t.Error("there is an error, and the topology claims to be whole")
 	}
 	for _, f := range findings {
@@ -52,7 +50,7 @@ func checkPromises(t *testing.T, topology *Topology, findings []Finding) {
 		if f.Message == "" || strings.HasSuffix(f.Message, ".") || strings.ContainsAny(f.Message+f.Suggestion, "\n\r") {
 			t.Errorf("%s: the message is no single sentence: %q", f.Code, f.Message)
 		}
-		if (r != Range{}) && (r.Line < 1 || r.Column < 1 || r.EndLine < r.Line || r.EndLine == r.Line && r.EndColumn < r.Column) {
+		if (r != finding.Range{}) && (r.Line < 1 || r.Column < 1 || r.EndLine < r.Line || r.EndLine == r.Line && r.EndColumn < r.Column) {
 			t.Errorf("%s: the range %v is none", f.Code, r)
 		}
 	}
@@ -98,18 +96,4 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return content
-}
-
-// golden compares got with a file, or writes it with -update.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(read(t, name)), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
 }

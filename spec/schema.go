@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/topogen/topogen/schemas"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 const schemaURL = "https://raw.githubusercontent.com/topogen/topogen/main/schemas/topology.schema.json"
@@ -49,7 +50,7 @@ func (f forms) report(found *collector) {
 	for _, v := range f {
 		name := strings.Contains(v.path, "/propertyNames/") // the key is wrong: its entry may have said so
 		if !found.broken[v.pointer] && !(name && found.exact[v.pointer[:strings.LastIndexByte(v.pointer, '/')]]) {
-			found.add(codeForm, v.at.key(), v.pointer, v.subject()+" does not have the form that is wanted here", "")
+			found.add(finding.Form, v.at.key(), v.pointer, v.subject()+" does not have the form that is wanted here", "")
 		}
 	}
 }
@@ -70,12 +71,12 @@ type located struct {
 	value *Value
 }
 
-func (l located) key() Range {
+func (l located) key() finding.Range {
 	if l.field != nil {
 		return l.field.Key.At
 	}
 	if l.value.Pointer == "" {
-		return Range{Line: 1, Column: 1, EndLine: 1, EndColumn: 1}
+		return finding.Range{Line: 1, Column: 1, EndLine: 1, EndColumn: 1}
 	}
 	return l.value.At
 }
@@ -97,7 +98,7 @@ func checkSchema(tree result, found *collector, similar *similar) forms {
 	c := &schemaChecker{found: found, similar: similar, index: map[string]located{}, meant: map[string]bool{}}
 	failure, ok := err.(*jsonschema.ValidationError)
 	if !ok { // the data is made by the walk, so that this cannot be
-		found.add(codeForm, Range{}, "", "the schema cannot be applied: "+err.Error(), "")
+		found.add(finding.Form, finding.Range{}, "", "the schema cannot be applied: "+err.Error(), "")
 		return nil
 	}
 	c.locate(located{value: tree.value})

@@ -10,29 +10,31 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/topogen/topogen/spec/finding"
+	"github.com/topogen/topogen/spec/internal/lines"
 	"gopkg.in/yaml.v3"
 )
 
 // document parses the file and returns its only document's root node, or nil
 // and a finding.
-func document(s *source, found *collector) *yaml.Node {
-	if at := invalidUTF8(s.text); at >= 0 {
-		found.add(codeSyntax, s.span(at, at+1), "", "this is not UTF-8", "save the file as UTF-8")
+func document(s source, found *collector) *yaml.Node {
+	if at := invalidUTF8(s.Bytes); at >= 0 {
+		found.add(finding.Syntax, s.span(at, at+1), "", "this is not UTF-8", "save the file as UTF-8")
 		return nil
 	}
-	if at := tooDense(s.text); at >= 0 {
-		found.add(codeLimit, s.span(at, at+1), "", fmt.Sprintf("the file has more than %d keys and values", nodesMax), "split the topology")
+	if at := tooDense(s.Bytes); at >= 0 {
+		found.add(finding.Limit, s.span(at, at+1), "", fmt.Sprintf("the file has more than %d keys and values", nodesMax), "split the topology")
 		return nil
 	}
-	if bytes.HasPrefix(s.text, byteOrderMark) { // the library would pass over it
-		found.add(codeSyntax, s.span(0, len(byteOrderMark)), "", "a second byte order mark stands at the start of the file", "delete it")
+	if bytes.HasPrefix(s.Bytes, lines.ByteOrderMark) { // the library would pass over it
+		found.add(finding.Syntax, s.span(0, len(lines.ByteOrderMark)), "", "a second byte order mark stands at the start of the file", "delete it")
 		return nil
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(s.text))
+	decoder := yaml.NewDecoder(bytes.NewReader(s.Bytes))
 	var first, second yaml.Node
 	err := decode(decoder, &first)
 	if errors.Is(err, io.EOF) || err == nil && isEmpty(&first) {
-		found.add(codeEmpty, Range{}, "", "the file holds no topology", `begin with "version: 1"`)
+		found.add(finding.Empty, finding.Range{}, "", "the file holds no topology", `begin with "version: 1"`)
 		return nil
 	}
 	if err != nil {
@@ -41,8 +43,8 @@ func document(s *source, found *collector) *yaml.Node {
 	}
 	switch err := decode(decoder, &second); {
 	case err == nil:
-		at := s.offset(second.Line, second.Column)
-		found.add(codeDocuments, s.span(at, s.lineEnd(at)), "", "a second document begins here; a topology is one", "move it to a file of its own")
+		at := s.Offset(second.Line, second.Column)
+		found.add(finding.Documents, s.span(at, s.LineEnd(at)), "", "a second document begins here; a topology is one", "move it to a file of its own")
 		return nil
 	case !errors.Is(err, io.EOF):
 		syntaxFinding(s, found, err)
@@ -106,7 +108,7 @@ var (
 // syntaxFinding reports an error of the library, which says at most a line, and
 // that sometimes one too early. Where the reason can be seen in the text, the
 // finding is there; else it is an empty range, around which lines are shown.
-func syntaxFinding(s *source, found *collector, err error) {
+func syntaxFinding(s source, found *collector, err error) {
 	message, line := err.Error(), 1
 	if m := yamlErrorForm.FindStringSubmatch(message); m != nil {
 		message = m[2]
@@ -117,26 +119,26 @@ func syntaxFinding(s *source, found *collector, err error) {
 	if strings.HasPrefix(message, "did not find expected") {
 		line++ // in these the library counts lines from 0
 	}
-	line = min(max(line, 1), len(s.yamlLines))
+	line = min(max(line, 1), len(s.YAMLLines))
 	if m := unknownAnchorForm.FindStringSubmatch(message); m != nil {
-		at := Range{}
-		if i := aliasIn(s.text, m[1]); i >= 0 {
+		at := finding.Range{}
+		if i := aliasIn(s.Bytes, m[1]); i >= 0 {
 			at = s.span(i, i+1+len(m[1]))
 		}
-		found.add(codeAlias, at, "", fmt.Sprintf("no anchor &%s stands before this alias", clip(m[1])), "")
+		found.add(finding.Alias, at, "", fmt.Sprintf("no anchor &%s stands before this alias", clip(m[1])), "")
 		return
 	}
 	if strings.HasPrefix(message, "exceeded max depth") {
-		found.add(codeLimit, s.span(s.yamlLines[line-1], s.yamlLines[line-1]), "", fmt.Sprintf("this is nested more than %d deep", depthMax), "")
+		found.add(finding.Limit, s.span(s.YAMLLines[line-1], s.YAMLLines[line-1]), "", fmt.Sprintf("this is nested more than %d deep", depthMax), "")
 		return
 	}
 	if i := indentingTab(s, line); i >= 0 {
-		found.add(codeSyntax, s.span(i, i+1), "", "a tab stands where YAML wants spaces", "indent with spaces")
+		found.add(finding.Syntax, s.span(i, i+1), "", "a tab stands where YAML wants spaces", "indent with spaces")
 		return
 	}
 	if message == "control characters are not allowed" {
-		if i := bytes.IndexFunc(s.text, isForbidden); i >= 0 {
-			found.add(codeSyntax, s.span(i, i+1), "", "a control character stands here", "delete it")
+		if i := bytes.IndexFunc(s.Bytes, isForbidden); i >= 0 {
+			found.add(finding.Syntax, s.span(i, i+1), "", "a control character stands here", "delete it")
 			return
 		}
 	}
@@ -146,8 +148,8 @@ func syntaxFinding(s *source, found *collector, err error) {
 	} else {
 		message = "this is not YAML: " + message
 	}
-	start := s.yamlLines[line-1]
-	found.add(codeSyntax, s.span(start, start), "", message, suggestion)
+	start := s.YAMLLines[line-1]
+	found.add(finding.Syntax, s.span(start, start), "", message, suggestion)
 }
 
 // plainWords are the library's messages for the most frequent mistakes, in words
@@ -169,13 +171,13 @@ func isForbidden(r rune) bool {
 
 // indentingTab returns the offset of a tab in the white space that begins the
 // line or one of its neighbours, or -1.
-func indentingTab(s *source, line int) int {
+func indentingTab(s source, line int) int {
 	for _, l := range []int{line, line + 1, line - 1} {
-		if l < 1 || l > len(s.yamlLines) {
+		if l < 1 || l > len(s.YAMLLines) {
 			continue
 		}
-		start := s.yamlLines[l-1]
-		text := s.text[start:s.lineEnd(start)]
+		start := s.YAMLLines[l-1]
+		text := s.Bytes[start:s.LineEnd(start)]
 		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
 		if i := bytes.IndexByte(indent, '\t'); i >= 0 && len(indent) < len(text) {
 			return start + i

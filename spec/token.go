@@ -4,8 +4,23 @@ import (
 	"bytes"
 	"unicode/utf8"
 
+	"github.com/topogen/topogen/spec/finding"
+	"github.com/topogen/topogen/spec/internal/lines"
 	"gopkg.in/yaml.v3"
 )
+
+// source is the text of a topology.
+type source struct{ *lines.Text }
+
+func newSource(text []byte) source { return source{lines.New(text)} }
+
+// span returns the range from one offset to another.
+func (s source) span(start, end int) finding.Range {
+	var r finding.Range
+	r.Line, r.Column = s.Position(start)
+	r.EndLine, r.EndColumn = s.Position(max(start, end))
+	return r
+}
 
 // The YAML library says where a node begins and not where it ends, and counts
 // its anchor and tag as the beginning. These functions read the rest from the
@@ -13,16 +28,16 @@ import (
 
 // contentStart returns the offset of the node's content: after its anchor and
 // its tag.
-func (s *source) contentStart(n *yaml.Node) int {
-	at := s.offset(n.Line, n.Column)
+func (s source) contentStart(n *yaml.Node) int {
+	at := s.Offset(n.Line, n.Column)
 	if n.Kind == yaml.AliasNode || n.Anchor == "" && n.Style&yaml.TaggedStyle == 0 {
 		return at
 	}
-	for properties := 0; properties < 2 && at < len(s.text); properties++ {
-		if c := s.text[at]; c != '&' && c != '!' {
+	for properties := 0; properties < 2 && at < len(s.Bytes); properties++ {
+		if c := s.Bytes[at]; c != '&' && c != '!' {
 			break
 		}
-		for at < len(s.text) && !isBlank(s.text[at]) {
+		for at < len(s.Bytes) && !isBlank(s.Bytes[at]) {
 			at++
 		}
 		at = s.skipBlanks(at)
@@ -32,13 +47,13 @@ func (s *source) contentStart(n *yaml.Node) int {
 
 // skipBlanks returns the first offset from at on that is neither white space
 // nor inside a comment.
-func (s *source) skipBlanks(at int) int {
-	for at < len(s.text) {
+func (s source) skipBlanks(at int) int {
+	for at < len(s.Bytes) {
 		switch {
-		case isBlank(s.text[at]):
+		case isBlank(s.Bytes[at]):
 			at++
-		case s.text[at] == '#' && at > 0 && isBlank(s.text[at-1]):
-			at = s.lineEnd(at)
+		case s.Bytes[at] == '#' && at > 0 && isBlank(s.Bytes[at-1]):
+			at = s.LineEnd(at)
 		default:
 			return at
 		}
@@ -49,8 +64,8 @@ func (s *source) skipBlanks(at int) int {
 // scalarEnd returns the offset after a scalar that begins at start. A block
 // scalar and a plain one of several lines end with their first line: nobody
 // wants a page underlined.
-func (s *source) scalarEnd(n *yaml.Node, start int) int {
-	rest := s.text[start:]
+func (s source) scalarEnd(n *yaml.Node, start int) int {
+	rest := s.Bytes[start:]
 	switch {
 	case len(rest) == 0:
 		return start
@@ -79,25 +94,25 @@ func (s *source) scalarEnd(n *yaml.Node, start int) int {
 			return start + len(n.Value)
 		}
 	}
-	return start + len(bytes.TrimRight(s.text[start:s.lineEnd(start)], " \t"))
+	return start + len(bytes.TrimRight(s.Bytes[start:s.LineEnd(start)], " \t"))
 }
 
 // aliasEnd returns the offset after "*name".
-func (s *source) aliasEnd(n *yaml.Node, start int) int {
-	return min(start+1+len(n.Value), len(s.text))
+func (s source) aliasEnd(n *yaml.Node, start int) int {
+	return min(start+1+len(n.Value), len(s.Bytes))
 }
 
 // flowEnd returns the offset after the bracket that closes a flow collection
 // whose last element ends at or before at.
-func (s *source) flowEnd(at int, closing byte) int {
-	for next := at; next < len(s.text); {
+func (s source) flowEnd(at int, closing byte) int {
+	for next := at; next < len(s.Bytes); {
 		next = s.skipBlanks(next)
 		switch {
-		case next >= len(s.text):
+		case next >= len(s.Bytes):
 			return at
-		case s.text[next] == closing:
+		case s.Bytes[next] == closing:
 			return next + 1
-		case s.text[next] == ',', s.text[next] == ':':
+		case s.Bytes[next] == ',', s.Bytes[next] == ':':
 			next++
 		default:
 			return at
@@ -112,7 +127,7 @@ func isBlank(c byte) bool {
 
 // within returns the range of t.Value[start:end]: exact where the text stands
 // on one line as it is, plain or in quotes, else the whole of t.
-func (t Text) within(start, end int) Range {
+func (t Text) within(start, end int) finding.Range {
 	width := utf8.RuneCountInString(t.Value)
 	shift := 0
 	switch {

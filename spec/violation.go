@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // report makes the findings of one violation.
@@ -31,13 +33,13 @@ func (c *schemaChecker) report(v violation) {
 		}
 		c.wrongType(v)
 	case "const":
-		c.found.add(codeVersion, value.At, v.pointer, fmt.Sprintf("%s is %v, not %s", v.subject(), v.rule, describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
+		c.found.add(finding.Version, value.At, v.pointer, fmt.Sprintf("%s is %v, not %s", v.subject(), v.rule, describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
 	case "enum":
 		c.notAllowed(v)
 	case "minimum", "maximum":
 		c.outOfRange(v)
 	case "minProperties", "minItems":
-		c.found.add(codeForm, v.at.key(), v.pointer, v.subject()+" is empty; there is at least one", "")
+		c.found.add(finding.Form, v.at.key(), v.pointer, v.subject()+" is empty; there is at least one", "")
 	default:
 		c.forms = append(c.forms, v)
 	}
@@ -53,7 +55,7 @@ func (c *schemaChecker) unknownKeys(v violation) {
 			continue
 		}
 		if v.in("timer") && edgeKeys[name] != nil {
-			c.found.addText(codeTimerHas, f.Key, "a timer has no "+name, "leave it out")
+			c.found.addText(finding.TimerHas, f.Key, "a timer has no "+name, "leave it out")
 			continue
 		}
 		suggestion := "the keys here are " + shown
@@ -64,7 +66,7 @@ func (c *schemaChecker) unknownKeys(v violation) {
 			suggestion = didYouMean(best)
 			c.meant[v.pointer+"/"+best] = true
 		}
-		c.found.addText(codeUnknownKey, f.Key, "unknown key "+quoted(name), suggestion)
+		c.found.addText(finding.UnknownKey, f.Key, "unknown key "+quoted(name), suggestion)
 	}
 }
 
@@ -85,7 +87,7 @@ func (c *schemaChecker) missingKeys(v violation) {
 		name, _ := rule.(string)
 		has := slices.ContainsFunc(v.at.value.Fields, func(f Field) bool { return f.Key.Value == name })
 		if !has && !c.meant[v.pointer+"/"+name] {
-			c.found.add(codeMissingKey, v.at.key(), v.pointer, fmt.Sprintf("%s has no %s", v.subject(), name), missingHint(name))
+			c.found.add(finding.MissingKey, v.at.key(), v.pointer, fmt.Sprintf("%s has no %s", v.subject(), name), missingHint(name))
 		}
 	}
 }
@@ -109,13 +111,13 @@ func (c *schemaChecker) wrongType(v violation) {
 	wanted := typesOf(v.rule)
 	switch {
 	case value.Kind == Null:
-		c.found.add(codeWrongType, value.At, v.pointer, v.subject()+" has no value", instead(v))
+		c.found.add(finding.WrongType, value.At, v.pointer, v.subject()+" has no value", instead(v))
 		return
 	case v.in("timer") && value.Kind == String:
-		c.found.add(codeTimerHas, value.At, v.pointer, "a timer sends topo.Tick and no other message", "leave the message out")
+		c.found.add(finding.TimerHas, value.At, v.pointer, "a timer sends topo.Tick and no other message", "leave the message out")
 		return
 	case (v.in("duration") || v.in("durationOrZero")) && value.Kind != List && value.Kind != Map:
-		c.found.add(codeForm, value.At, v.pointer, clip(value.Text)+" is not a duration", durationHint(value.Text))
+		c.found.add(finding.Form, value.At, v.pointer, clip(value.Text)+" is not a duration", durationHint(value.Text))
 		return
 	}
 	var words []string
@@ -127,7 +129,7 @@ func (c *schemaChecker) wrongType(v violation) {
 			words = append(words, word)
 		}
 	}
-	c.found.add(codeWrongType, v.shown(), v.pointer,
+	c.found.add(finding.WrongType, v.shown(), v.pointer,
 		fmt.Sprintf("%s is %s, not %s", v.subject(), enumerate(words, "or"), describe(value)), retype(value, wanted))
 }
 
@@ -193,7 +195,7 @@ func (c *schemaChecker) notAllowed(v violation) {
 	if v.in("route") {
 		words = append(words, "a mapping with id or range")
 	}
-	c.found.add(codeNotAllowed, value.At, v.pointer,
+	c.found.add(finding.NotAllowed, value.At, v.pointer,
 		fmt.Sprintf("%s is %s, not %s", v.subject(), enumerate(words, "or"), describe(value)), suggestion)
 }
 
@@ -204,12 +206,12 @@ func (c *schemaChecker) outOfRange(v violation) {
 		c.forms = append(c.forms, v) // a duration that may also be 0: the parser says more
 		return
 	}
-	c.found.add(codeOutOfRange, v.at.value.At, v.pointer,
+	c.found.add(finding.OutOfRange, v.at.value.At, v.pointer,
 		fmt.Sprintf("%s is from %.0f to %.0f, not %s", v.subject(), low, high, clip(v.at.value.Text)), "")
 }
 
 // shown is the range to underline: a collection's key, else the value.
-func (v violation) shown() Range {
+func (v violation) shown() finding.Range {
 	if v.at.value.Kind == Map || v.at.value.Kind == List {
 		return v.at.key()
 	}

@@ -5,15 +5,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/topogen/topogen/spec/finding"
 	"gopkg.in/yaml.v3"
 )
+
+const ignoredPrefix = "x-" // keys that begin so belong to other tools
 
 // walker turns the nodes of the YAML library into Values, which know their
 // places, and into the plain data that the schema checks, in one walk. It sees
 // to everything that the library leaves to decoding, which it must not be asked
 // for: there a repeated key costs quadratic time and memory.
 type walker struct {
-	source    *source
+	source    source
 	found     *collector
 	open      map[*yaml.Node]bool // collections with an anchor that the walk is inside of
 	inAlias   int                 // how many aliases the walk is inside of
@@ -63,7 +66,7 @@ func (w *walker) value(n *yaml.Node, pointer string, depth int) result {
 		v.Kind, r.data, complaint, suggestion = scalar(n)
 		v.Text, r.end = n.Value, w.source.scalarEnd(n, start)
 		if complaint != "" {
-			w.found.add(codeScalar, w.source.span(start, r.end), pointer, complaint, suggestion)
+			w.found.add(finding.Scalar, w.source.span(start, r.end), pointer, complaint, suggestion)
 		}
 	}
 	v.At = w.source.span(start, r.end)
@@ -95,10 +98,10 @@ func (w *walker) enter(n *yaml.Node, start int, pointer string, depth int) bool 
 	end := start
 	if n.Kind == yaml.ScalarNode {
 		end = w.source.scalarEnd(n, start)
-	} else if start < len(w.source.text) {
+	} else if start < len(w.source.Bytes) {
 		end++
 	}
-	w.found.add(codeLimit, w.source.span(start, end), pointer, problem, "")
+	w.found.add(finding.Limit, w.source.span(start, end), pointer, problem, "")
 	return false
 }
 
@@ -108,7 +111,7 @@ func (w *walker) end(n *yaml.Node, last int, closing byte) int {
 		return last
 	}
 	if len(n.Content) == 0 {
-		last = min(last+1, len(w.source.text)) // after the opening bracket
+		last = min(last+1, len(w.source.Bytes)) // after the opening bracket
 	}
 	return w.source.flowEnd(last, closing)
 }
@@ -118,7 +121,7 @@ func (w *walker) end(n *yaml.Node, last int, closing byte) int {
 func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) result {
 	end := w.source.aliasEnd(n, start)
 	if w.open[n.Alias] {
-		w.found.add(codeAlias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s stands inside of what it repeats", n.Value), "")
+		w.found.add(finding.Alias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s stands inside of what it repeats", n.Value), "")
 		return result{value: &Value{At: w.source.span(start, end), Pointer: pointer}, end: end}
 	}
 	w.inAlias++
@@ -149,7 +152,7 @@ func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fi
 		}
 		child := n.Content[i+1]
 		if line, ok := f.own[key.Value]; ok {
-			w.found.addText(codeDuplicateKey, key, fmt.Sprintf("the key %q stands on line %d already", clip(key.Value), line), "leave one of them out")
+			w.found.addText(finding.DuplicateKey, key, fmt.Sprintf("the key %q stands on line %d already", clip(key.Value), line), "leave one of them out")
 			f.end = max(f.end, w.skip(child))
 			continue
 		}
@@ -204,7 +207,7 @@ func (w *walker) mergeOne(f *fields, n *yaml.Node, pointer string, depth int) in
 	}
 	r := w.value(n, pointer, depth)
 	if target.Kind != yaml.MappingNode {
-		w.found.add(codeMerge, r.value.At, pointer, "what is merged with << is not a mapping", "")
+		w.found.add(finding.Merge, r.value.At, pointer, "what is merged with << is not a mapping", "")
 		return r.end
 	}
 	data, _ := r.data.(map[string]any)
@@ -228,10 +231,10 @@ func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 	}
 	at := w.source.span(start, end)
 	if scalar.Kind != yaml.ScalarNode {
-		if start < len(w.source.text) {
+		if start < len(w.source.Bytes) {
 			at = w.source.span(start, start+1)
 		}
-		w.found.add(codeKeyNotText, at, pointer, "a key is a text here, not a mapping or a list", "")
+		w.found.add(finding.KeyNotText, at, pointer, "a key is a text here, not a mapping or a list", "")
 		return Text{}, false
 	}
 	key := Text{Value: scalar.Value, At: at, Pointer: pointer + "/" + escapePointer(scalar.Value)}
@@ -239,9 +242,9 @@ func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 	case tag == "!!str", tag == "!!merge":
 		return key, true
 	case scalar.Style&yaml.TaggedStyle != 0:
-		w.found.add(codeKeyNotText, at, pointer, fmt.Sprintf("the key %q has the tag %s, and a key is a text here", clip(scalar.Value), clip(tag)), "leave the tag out")
+		w.found.add(finding.KeyNotText, at, pointer, fmt.Sprintf("the key %q has the tag %s, and a key is a text here", clip(scalar.Value), clip(tag)), "leave the tag out")
 	default:
-		w.found.add(codeKeyNotText, at, pointer, fmt.Sprintf("the key %s is not a text to YAML", clip(scalar.Value)), fmt.Sprintf("put it in quotes: %q", clip(scalar.Value)))
+		w.found.add(finding.KeyNotText, at, pointer, fmt.Sprintf("the key %s is not a text to YAML", clip(scalar.Value)), fmt.Sprintf("put it in quotes: %q", clip(scalar.Value)))
 	}
 	return Text{}, false
 }

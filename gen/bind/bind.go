@@ -13,6 +13,7 @@ import (
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Input is a topology to bind.
@@ -43,7 +44,7 @@ type Result struct {
 	Plan       *plan.Plan // whole as far as it goes; nil where the package was not found
 	Dir        string     // absolute folder of the generated package
 	PortsReady bool       // the file and the message types are right
-	Findings   []spec.Finding
+	Findings   []finding.Finding
 	Missing    []Missing
 	Messages   []Struct // types of messages that are not declared
 	Border     *Border  // nil: no message crosses to a process
@@ -71,7 +72,7 @@ func Bind(ctx context.Context, inputs []Input, options Options) (_ []*Result, er
 			continue
 		}
 		if holder := holders[r.Dir]; holder != nil {
-			r.reporter.at("TG312", in.Topology.Name, "give one of them an output in another folder",
+			r.reporter.at(finding.NameTaken, in.Topology.Name, "give one of them an output in another folder",
 				"topologies %q and %q would be generated into the same package, where their names collide",
 				holder.reporter.topology.Name.Value, in.Topology.Name.Value)
 			r.root = nil
@@ -107,7 +108,7 @@ func Bind(ctx context.Context, inputs []Input, options Options) (_ []*Result, er
 		}
 	}
 	for _, r := range results {
-		r.Findings = spec.Sort(r.reporter.findings)
+		r.Findings = finding.Sort(r.reporter.findings)
 	}
 	return results, nil
 }
@@ -124,38 +125,38 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	r := &Result{reporter: &reporter{topology: t, dir: dir, fset: fset, texts: make(map[string][]byte)}}
 	whole := spec.Text{Pointer: ""}
 	if err != nil {
-		r.reporter.at("TG314", whole, "", "the folder of the topology cannot be found: %v", err)
+		r.reporter.at(finding.PackageNotLoaded, whole, "", "the folder of the topology cannot be found: %v", err)
 		return r
 	}
 	r.Dir = filepath.Join(dir, filepath.FromSlash(path.Dir(t.Output.Value)))
 	if env.failure != nil {
-		r.reporter.at("TG314", whole, "let it name a file, or say GOENV=off", "%v", env.failure)
+		r.reporter.at(finding.PackageNotLoaded, whole, "let it name a file, or say GOENV=off", "%v", env.failure)
 		return r
 	}
 	if info, err := os.Stat(r.Dir); err == nil && !info.IsDir() {
-		r.reporter.at("TG503", t.Output, "move it away, or choose another output",
+		r.reporter.at(finding.Unwritable, t.Output, "move it away, or choose another output",
 			"cannot write %s: %s is not a folder", t.Output.Value, path.Dir(t.Output.Value))
 		return r
 	}
 	m, err := findModule(r.Dir)
 	if errors.Is(err, errNoModule) {
-		r.reporter.at("TG314", whole, "go mod init example.com/"+packageName(t.Name.Value), "%v", err)
+		r.reporter.at(finding.PackageNotLoaded, whole, "go mod init example.com/"+packageName(t.Name.Value), "%v", err)
 		return r
 	} else if err != nil {
-		r.reporter.at("TG314", whole, "", "%v", err)
+		r.reporter.at(finding.PackageNotLoaded, whole, "", "%v", err)
 		return r
 	}
 	output := path.Base(t.Output.Value)
 	source, err := readSource(fset, r.Dir, env, output, plan.PortsFile(output))
 	if err != nil {
-		r.reporter.at("TG314", whole, "", "the package's folder cannot be read: %v", firstLine(r.reporter.local(err.Error())))
+		r.reporter.at(finding.PackageNotLoaded, whole, "", "the package's folder cannot be read: %v", firstLine(r.reporter.local(err.Error())))
 		return r
 	}
 	r.reporter.texts = source.texts
 	own := header.SourceOf(t.Output.Value, filepath.Base(t.File))
 	if i := slices.IndexFunc(source.generated, func(g generatedFile) bool { return g.source != own }); i >= 0 {
 		other := source.generated[i]
-		r.reporter.at("TG312", t.Name, "give one of the two an output in another folder; if "+other.source+" is gone, delete its output",
+		r.reporter.at(finding.NameTaken, t.Name, "give one of the two an output in another folder; if "+other.source+" is gone, delete its output",
 			"%s in the same package is generated from %s: the names of the two topologies collide", other.name, other.source)
 	}
 	root := &root{module: m, path: m.importPath(r.Dir), source: source}
@@ -165,10 +166,10 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	r.Plan = p
 	r.reporter.findings = append(r.reporter.findings, findings...)
 	for _, e := range source.errors {
-		r.reporter.add(r.reporter.goFinding("TG310", e.Pos, "this Go file does not parse: "+e.Msg))
+		r.reporter.add(r.reporter.goFinding(finding.GoSyntax, e.Pos, "this Go file does not parse: "+e.Msg))
 	}
 	if id := oversized(source.files); ok && id != nil {
-		r.reporter.atGo("TG314", id.Pos(), id.Name, "let it hold pointers or slices, and declare types in place of aliases",
+		r.reporter.atGo(finding.PackageNotLoaded, id.Pos(), id.Name, "let it hold pointers or slices, and declare types in place of aliases",
 			"%s is too large to be checked: written out with all that it is made of it has more than %d parts", id.Name, typePartsMax)
 		ok = false
 	}
@@ -213,12 +214,12 @@ func (r *Result) nameOf(s *source) (name string, ok bool) {
 	name = s.files[0].Name.Name
 	for _, f := range s.files {
 		if f.Name.Name != name {
-			r.reporter.atGo("TG314", f.Name.Pos(), f.Name.Name, "", "the folder holds the packages %s (%s) and %s", name, filepath.Base(s.names[0]), f.Name.Name)
+			r.reporter.atGo(finding.PackageNotLoaded, f.Name.Pos(), f.Name.Name, "", "the folder holds the packages %s (%s) and %s", name, filepath.Base(s.names[0]), f.Name.Name)
 			return name, false
 		}
 	}
 	if t.Package.Value != "" && t.Package.Value != name {
-		r.reporter.at("TG314", t.Package, name, "the folder of the topology holds package %s, not %s", name, t.Package.Value)
+		r.reporter.at(finding.PackageNotLoaded, t.Package, name, "the folder of the topology holds package %s, not %s", name, t.Package.Value)
 		return name, false
 	}
 	return name, true

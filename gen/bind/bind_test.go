@@ -16,6 +16,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 var update = flag.Bool("update", false, "write what is found into the cases")
@@ -138,7 +139,7 @@ func parse(t *testing.T, archive *txtar.Archive) *spec.Topology {
 		if file.Name == "topology.yml" {
 			topology, findings := spec.Parse("topology.yml", file.Data)
 			for _, f := range findings {
-				if f.Severity == spec.Error {
+				if f.Severity == finding.Error {
 					t.Fatalf("%v", f)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // binder fills in a plan from a checked package. It is the same whether types
@@ -97,7 +98,7 @@ func (b *binder) bind() {
 func (b *binder) errors() int {
 	n := 0
 	for _, f := range b.findings {
-		if f.Severity == spec.Error {
+		if f.Severity == finding.Error {
 			n++
 		}
 	}
@@ -117,7 +118,7 @@ func (b *binder) unsure() bool {
 func (b *binder) names() {
 	for _, n := range b.plan.Names() {
 		if id := b.declared[n.Ident]; id != nil {
-			b.atGo("TG312", id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
+			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
 		}
 	}
 }
@@ -162,7 +163,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		return true
 	}
 	b.broken[path] = true
-	b.at("TG314", at, suggestion, "%s", problem)
+	b.at(finding.PackageNotLoaded, at, suggestion, "%s", problem)
 	return false
 }
 
@@ -176,7 +177,7 @@ func (b *binder) messageTypes() {
 			continue // the update's finding says it all
 		}
 		alias := messagePrefix + strconv.Itoa(index)
-		b.messages[name] = b.resolve("TG306", "message "+strconv.Quote(name), alias, m.ref, m.at)
+		b.messages[name] = b.resolve(finding.MessageType, "message "+strconv.Quote(name), alias, m.ref, m.at)
 		pointerful[name] = b.pointers(b.messages[name]) != ""
 	}
 	for i := range b.plan.Edges {
@@ -261,7 +262,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 		return ""
 	}
 	t := Struct{Name: ref.Name}
-	if code == "TG306" {
+	if code == finding.MessageType {
 		t = b.message(ref.Name)
 		if !b.listed[t.Name] { // several messages may have one type
 			b.listed[t.Name] = true

@@ -9,6 +9,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/wire"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Border is what crosses to processes of isolated processors.
@@ -73,7 +74,7 @@ func (b *binder) border() {
 		}
 		if e.DeadLetter {
 			from, to := b.plan.Processors[e.From].Name, b.plan.Processors[e.To].Name
-			b.at("TG317", b.topology.Processors[e.From].OnError.DeadLetter, fmt.Sprintf("take \"isolation: process\" from %q", to),
+			b.at(finding.NotEncodable, b.topology.Processors[e.From].OnError.DeadLetter, fmt.Sprintf("take \"isolation: process\" from %q", to),
 				"dead letters of %q cannot cross to the process of %q: they hold messages of any type", from, to)
 			continue
 		}
@@ -137,16 +138,16 @@ func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 		from := at[p.Root]
 		switch {
 		case from.machine != "" && (!p.Pos.IsValid() || !b.own(p.Pos)):
-			b.at("TG320", from.where, p.Suggestion, "%q cannot be kept in a log: %s", p.Root, text)
+			b.at(finding.NotLogged, from.where, p.Suggestion, "%q cannot be kept in a log: %s", p.Root, text)
 		case from.machine != "" && !seen[p.Pos]:
 			seen[p.Pos] = true
-			b.atGo("TG320", p.Pos, p.Field, p.Suggestion, "it cannot be kept in a log, and %q has one: %s", from.machine, text)
+			b.atGo(finding.NotLogged, p.Pos, p.Field, p.Suggestion, "it cannot be kept in a log, and %q has one: %s", from.machine, text)
 		case from.machine != "":
 		case !p.Pos.IsValid() || !b.own(p.Pos):
-			b.at("TG317", at[p.Root].where, p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
+			b.at(finding.NotEncodable, at[p.Root].where, p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
 		case !seen[p.Pos]:
 			seen[p.Pos] = true
-			b.atGo("TG317", p.Pos, p.Field, p.Suggestion, "it cannot cross to a process, and %q runs in one: %s", at[p.Root].isolated, text)
+			b.atGo(finding.NotEncodable, p.Pos, p.Field, p.Suggestion, "it cannot cross to a process, and %q runs in one: %s", at[p.Root].isolated, text)
 		}
 	}
 }

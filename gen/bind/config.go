@@ -9,6 +9,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // configuration turns with: into a literal of the type that the constructor
@@ -44,7 +45,7 @@ func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Li
 // misplaced reports a value that does not fit its type.
 func (b *binder) misplaced(v *spec.Value, suggestion, format string, args ...any) plan.Literal {
 	if !b.unsure() {
-		b.at("TG309", spec.Text{At: v.At, Pointer: v.Pointer}, suggestion, format, args...)
+		b.at(finding.Config, spec.Text{At: v.At, Pointer: v.Pointer}, suggestion, format, args...)
 	}
 	return plan.Literal{}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // constructor binds new: and with:.
@@ -33,7 +34,7 @@ func (b *binder) constructor(s *subject) {
 	}
 	if config == nil {
 		if with != nil {
-			b.at("TG309", spec.Text{At: with.At, Pointer: with.Pointer}, "leave with out, or give the function a last parameter: a struct with a field for each key", "function %s takes no configuration", f.Name())
+			b.at(finding.Config, spec.Text{At: with.At, Pointer: with.Pointer}, "leave with out, or give the function a last parameter: a struct with a field for each key", "function %s takes no configuration", f.Name())
 			return
 		}
 	} else if c.Config = b.configuration(s, f, config); c.Config == nil {
@@ -64,16 +65,16 @@ func (b *binder) newFunction(s *subject) *types.Func {
 				names = append(names, n)
 			}
 		}
-		b.at("TG308", at, b.undeclaredNew(s, names), "function %s is not declared in package %s", name, pkg.Name())
+		b.at(finding.Constructor, at, b.undeclaredNew(s, names), "function %s is not declared in package %s", name, pkg.Name())
 		return nil
 	}
 	f, ok := object.(*types.Func)
 	switch {
 	case !ok:
-		b.at("TG308", at, "", "%s of package %s is not a function", name, pkg.Name())
+		b.at(finding.Constructor, at, "", "%s of package %s is not a function", name, pkg.Name())
 		return nil
 	case !f.Exported() && pkg != b.checked.pkg:
-		b.at("TG308", at, "", "function %s is not exported by package %s", name, pkg.Path())
+		b.at(finding.Constructor, at, "", "function %s is not exported by package %s", name, pkg.Path())
 		return nil
 	}
 	return f
@@ -172,9 +173,9 @@ func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	text := fmt.Sprintf("function %s %s; it may be %s([topo.Instance] [, a struct for with:]) and give %s or *%s, and perhaps an error",
 		b.functionText(f), problem, f.Name(), name, name)
 	if b.own(f.Pos()) {
-		b.atGo("TG308", f.Pos(), f.Name(), "", "%s", text)
+		b.atGo(finding.Constructor, f.Pos(), f.Name(), "", "%s", text)
 	} else {
-		b.at("TG308", s.file.New, "", "%s", text)
+		b.at(finding.Constructor, s.file.New, "", "%s", text)
 	}
 }
 

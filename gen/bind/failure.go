@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // The methods by which a processor hears what becomes of its inputs.
@@ -108,7 +109,7 @@ func (b *binder) unheard(s *subject) {
 		if name == processorRestarted {
 			suggestion, why = "write restart at what sends to it", "nothing is restarted that sends to"
 		}
-		b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
+		b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
 	}
 }
 
@@ -133,7 +134,7 @@ func (b *binder) misspelt(s *subject) {
 			meant = b.near.to(f.Name(), []string{inputs})
 		}
 		if meant != "" {
-			b.atGo("TG411", f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: processor %q hears of its inputs by other names", f.Name(), s.Type.Name, s.Name)
+			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: processor %q hears of its inputs by other names", f.Name(), s.Type.Name, s.Name)
 		}
 	}
 }
@@ -180,7 +181,7 @@ func (b *binder) attempts() {
 		if w.Attempts < 2 {
 			why = fmt.Sprintf("a handler of %q that hangs may still use it when it is a dead letter", b.plan.Processors[e.To].Name)
 		}
-		b.at("TG307", b.topology.Edges[i].Message,
+		b.at(finding.SharedMemory, b.topology.Edges[i].Message,
 			fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", e.Message, b.typeText(t)),
 			"message %s holds pointers (%s), and %s%s", e.Message, path, why, problem)
 	}

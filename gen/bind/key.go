@@ -7,6 +7,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // key finds the field or method that chooses the instance for an edge.
@@ -59,7 +60,7 @@ func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
 // step goes on to the field or method called name.
 func (w *keyWalk) step(name string) bool {
 	if w.edge.Method {
-		return w.fail("TG304", "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.edge.Access[len(w.edge.Access)-1])
+		return w.fail(finding.KeyField, "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.edge.Access[len(w.edge.Access)-1])
 	}
 	if w.loader == nil && !wholeMembers(w.t) {
 		return !w.unsure()
@@ -69,20 +70,20 @@ func (w *keyWalk) step(name string) bool {
 	switch object := object.(type) {
 	case nil:
 		if index != nil {
-			return w.fail("TG304", "", "%s in %s is ambiguous: several embedded fields have it", name, text)
+			return w.fail(finding.KeyField, "", "%s in %s is ambiguous: several embedded fields have it", name, text)
 		}
 		if hidden, _, _ := types.LookupFieldOrMethod(w.t, true, packageOf(w.t), name); hidden != nil {
-			return w.fail("TG304", "", "%s of %s is not exported by its package", name, text)
+			return w.fail(finding.KeyField, "", "%s of %s is not exported by its package", name, text)
 		}
 		suggestion := ""
 		if near := w.near.to(name, members(w.t, w.checked.pkg)); near != "" {
 			suggestion = "did you mean " + near + "?"
 		}
-		return w.fail("TG304", suggestion, "%s has no field or method %s", text, name)
+		return w.fail(finding.KeyField, suggestion, "%s has no field or method %s", text, name)
 	case *types.Func:
 		sig := object.Signature()
 		if sig.Params().Len() > 0 || sig.Results().Len() != 1 {
-			return w.fail("TG305", "", "method %s of %s cannot be a key; it takes arguments or has not one result", w.functionText(object), text)
+			return w.fail(finding.KeyType, "", "method %s of %s cannot be a key; it takes arguments or has not one result", w.functionText(object), text)
 		}
 		if !w.descend(index[:len(index)-1]) {
 			return false
@@ -137,7 +138,7 @@ func (w *keyWalk) descend(index []int) bool {
 		return true
 	}
 	if hidden != "" {
-		return w.fail("TG304", "", "key %s leads through the embedded pointer %s, which is not exported by its package", w.field.Value, hidden)
+		return w.fail(finding.KeyField, "", "key %s leads through the embedded pointer %s, which is not exported by its package", w.field.Value, hidden)
 	}
 	t = w.t
 	for n, i := range index {
@@ -183,10 +184,10 @@ func (w *keyWalk) kind() {
 		}
 	}
 	if id {
-		w.fail("TG305", "", "id %s is %s; an id is an integer", w.field.Value, w.typeText(w.t))
+		w.fail(finding.KeyType, "", "id %s is %s; an id is an integer", w.field.Value, w.typeText(w.t))
 		return
 	}
-	w.fail("TG305", "", "key %s is %s; a key is a string, []byte, bool or integer", w.field.Value, w.typeText(w.t))
+	w.fail(finding.KeyType, "", "key %s is %s; a key is a string, []byte, bool or integer", w.field.Value, w.typeText(w.t))
 }
 
 func packageOf(t types.Type) *types.Package {

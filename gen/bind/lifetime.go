@@ -10,11 +10,8 @@ import (
 
 	"github.com/topogen/topogen/gen/lifetime"
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
-
-// codeKept is a handler that keeps what is valid only during its call.
-const codeKept = "TG321"
 
 // handlers are the methods whose parameters end with the call, by the import path
 // of their type.
@@ -73,18 +70,18 @@ func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handle
 // lifetimes finds what handlers keep in a package, of these files, that has no type
 // errors. A package that takes too long is left alone: the analysis must never be
 // what a build fails for.
-func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []*ast.File) (findings []spec.Finding) {
+func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []*ast.File) (findings []finding.Finding) {
 	leaks, err := watched(ctx, r.limits(generated), func() []lifetime.Leak { return r.leaks(pkg, generated) })
 	if err != nil {
 		r.leave(err) // it may be at work with the loader
 		return nil
 	}
 	for _, l := range leaks {
-		f := r.reporter.goFinding(codeKept, r.Fset().PositionFor(l.Pos, false), l.Message())
+		f := r.reporter.goFinding(finding.OutlivesCall, r.Fset().PositionFor(l.Pos, false), l.Message())
 		f.Suggestion = l.Suggestion()
 		findings = append(findings, f)
 	}
-	return spec.Sort(findings)
+	return finding.Sort(findings)
 }
 
 func (r *Result) leaks(pkg *types.Package, generated []*ast.File) (leaks []lifetime.Leak) {

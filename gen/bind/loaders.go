@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // newLoaders gives each result that can be bound its loader: one for each module
@@ -40,7 +42,7 @@ func (r *Result) bindTypes(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.reporter.at("TG314", r.reporter.topology.Name, "", "%v", err)
+		r.reporter.at(finding.PackageNotLoaded, r.reporter.topology.Name, "", "%v", err)
 		return nil
 	}
 	c, err := watched(ctx, r.limits(nil), func() *checked { return r.loader.checkRoot(r.root) })

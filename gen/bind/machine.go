@@ -11,6 +11,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // machines finds the types that machines are made of, and whether updates change
@@ -26,10 +27,10 @@ func (b *binder) machines() {
 			continue
 		}
 		u := &updater{machine: i, m: m, f: f}
-		u.state = b.resolve("TG306", "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State)
-		u.update = b.resolve("TG306", "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update)
+		u.state = b.resolve(finding.MessageType, "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State)
+		u.update = b.resolve(finding.MessageType, "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update)
 		if m.Result != "" {
-			u.result = b.resolve("TG306", "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result)
+			u.result = b.resolve(finding.MessageType, "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result)
 			b.kept[m.Result] = u.result
 		}
 		b.kept[m.State], b.kept[m.Update] = u.state, u.update
@@ -128,10 +129,10 @@ func (b *binder) updateMethod(u *updater, name, results string) {
 	switch {
 	case u.update == nil:
 	case name == "Revert":
-		b.at("TG319", f.Update, method.Signature, "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
+		b.at(finding.UpdateByValue, f.Update, method.Signature, "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
 			m.UpdateType.Name, m.State, b.plan.Processors[u.machine].Name)
 	default:
-		b.at("TG319", f.Update, method.Signature, "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
+		b.at(finding.UpdateByValue, f.Update, method.Signature, "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
 	}
 }
 
@@ -162,9 +163,9 @@ func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 		suggestion = fmt.Sprintf("write \"result: %s\" in the file", value)
 	}
 	if b.own(found.Pos()) {
-		b.atGo("TG319", found.Pos(), found.Name(), suggestion, "%s", said)
+		b.atGo(finding.UpdateByValue, found.Pos(), found.Name(), suggestion, "%s", said)
 	} else {
-		b.at("TG319", u.f.Update, suggestion, "%s", said)
+		b.at(finding.UpdateByValue, u.f.Update, suggestion, "%s", said)
 	}
 }
 

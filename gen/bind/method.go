@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // need is whether a part of a method is there.
@@ -93,7 +94,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	if b.unsure() || s.reported[f.Name()] {
 		return m, false
 	}
-	if b.topology.Partial && (s.sender == nil || problem.code == "TG315") {
+	if b.topology.Partial && (s.sender == nil || problem.code == finding.SenderUnfit) {
 		return m, false // an edge that was left out may be what it sends along
 	}
 	s.reported[f.Name()] = true
@@ -110,7 +111,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 type mismatch struct{ code, text string }
 
 func misfit(format string, args ...any) *mismatch {
-	return &mismatch{"TG303", fmt.Sprintf(format, args...)}
+	return &mismatch{finding.MethodShape, fmt.Sprintf(format, args...)}
 }
 
 func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mismatch) {
@@ -197,9 +198,9 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 	if want.reply != nil {
 		switch {
 		case len(list) == 0 || len(list) == 1 && isError(list[0]) && !isError(want.reply):
-			return &mismatch{"TG316", "gives no reply"}
+			return &mismatch{finding.ReplyType, "gives no reply"}
 		case !types.Identical(list[0], want.reply):
-			return &mismatch{"TG316", "gives " + b.typeText(list[0]) + " where the reply is " + want.replyText}
+			return &mismatch{finding.ReplyType, "gives " + b.typeText(list[0]) + " where the reply is " + want.replyText}
 		}
 		m.Reply, list = true, list[1:]
 	}
@@ -210,7 +211,7 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 	}
 	if len(list) > 0 {
 		if want.message != nil && want.reply == nil && want.noun == "" {
-			return &mismatch{"TG316", "gives a result that the edge does not ask for"}
+			return &mismatch{finding.ReplyType, "gives a result that the edge does not ask for"}
 		}
 		return misfit("gives too many results")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // ownership finds messages that hold pointers and go to more than one receiver:
@@ -29,7 +30,7 @@ func (b *binder) ownership() {
 				continue
 			}
 			reported[s.Message] = true
-			b.at("TG307", b.topology.Edges[s.Edges[0]].Message,
+			b.at(finding.SharedMemory, b.topology.Edges[s.Edges[0]].Message,
 				fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", s.Message, b.typeText(t)),
 				"message %s holds pointers (%s) and goes to several receivers (%s)%s", s.Message, path, b.receivers(s), problem)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 const (
@@ -110,7 +110,7 @@ func TestIrregularFiles(t *testing.T) {
 }
 
 // said is the findings in short.
-func said(findings []spec.Finding) string {
+func said(findings []finding.Finding) string {
 	var lines []string
 	for _, f := range findings {
 		lines = append(lines, fmt.Sprintf("%s:%d:%d: %s %s", f.File, f.Range.Line, f.Range.Column, f.Code, f.Message))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // subject is the processor at hand.
@@ -85,21 +86,21 @@ func (b *binder) processorType(s *subject) types.Type {
 	if at.Value == "" {
 		at = s.file.Name
 	}
-	t := b.resolve("TG301", "processor "+strconv.Quote(s.Name), processorPrefix+strconv.Itoa(s.index), s.Type, at)
+	t := b.resolve(finding.ProcessorType, "processor "+strconv.Quote(s.Name), processorPrefix+strconv.Itoa(s.index), s.Type, at)
 	if t == nil {
 		return nil
 	}
 	name := s.Type.Name
 	switch t.Underlying().(type) {
 	case *types.Interface:
-		b.at("TG301", at, "", "type %s of processor %q is an interface; a processor needs a type that can be made", name, s.Name)
+		b.at(finding.ProcessorType, at, "", "type %s of processor %q is an interface; a processor needs a type that can be made", name, s.Name)
 		return nil
 	case *types.Pointer:
-		b.at("TG301", at, "", "type %s of processor %q is a pointer; a processor needs the type that it points to", name, s.Name)
+		b.at(finding.ProcessorType, at, "", "type %s of processor %q is a pointer; a processor needs the type that it points to", name, s.Name)
 		return nil
 	}
 	if _, ok := t.(*types.Named); !ok {
-		b.at("TG301", at, "", "type %s of processor %q stands for %s, which has no methods", name, s.Name, b.typeText(t))
+		b.at(finding.ProcessorType, at, "", "type %s of processor %q stands for %s, which has no methods", name, s.Name, b.typeText(t))
 		return nil
 	}
 	if b.loader == nil && !wholeMembers(t) {
@@ -178,7 +179,7 @@ func (b *binder) missingReceive(s *subject, e int) {
 		return
 	}
 	if edge.DeadLetter {
-		b.at("TG302", b.topology.Processors[edge.From].OnError.DeadLetter, method.Signature,
+		b.at(finding.MethodMissing, b.topology.Processors[edge.From].OnError.DeadLetter, method.Signature,
 			"type %s has no method ReceiveDeadLetter for what %q cannot handle", s.Type.Name, b.plan.Processors[edge.From].Name)
 		return
 	}
@@ -190,11 +191,11 @@ func (b *binder) missingReceive(s *subject, e int) {
 	at := spec.Text{At: file.At, Pointer: file.Pointer}
 	switch {
 	case edge.From < 0:
-		b.at("TG302", at, method.Signature, "type %s has no method ReceiveTick for the timer", s.Type.Name)
+		b.at(finding.MethodMissing, at, method.Signature, "type %s has no method ReceiveTick for the timer", s.Type.Name)
 	case edge.ReplyOf >= 0:
-		b.at("TG302", at, method.Signature, "type %s has no method %s for the reply of %q", s.Type.Name, names[0], b.plan.Processors[edge.From].Name)
+		b.at(finding.MethodMissing, at, method.Signature, "type %s has no method %s for the reply of %q", s.Type.Name, names[0], b.plan.Processors[edge.From].Name)
 	default:
-		b.at("TG302", at, method.Signature, "type %s has no method that receives %s from %q: neither %s nor %s",
+		b.at(finding.MethodMissing, at, method.Signature, "type %s has no method that receives %s from %q: neither %s nor %s",
 			s.Type.Name, edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
 	}
 }
@@ -229,9 +230,9 @@ func (b *binder) optional(s *subject) {
 	switch {
 	case !serve:
 	case ping:
-		b.at("TG313", s.file.Name, "keep one of them", "type %s of processor %q has both Ping and Serve", s.Type.Name, s.Name)
+		b.at(finding.MethodsExclude, s.file.Name, "keep one of them", "type %s of processor %q has both Ping and Serve", s.Type.Name, s.Name)
 	case len(s.Incoming) > 0:
-		b.at("TG313", s.file.Name, "use Ping, or split the processor",
+		b.at(finding.MethodsExclude, s.file.Name, "use Ping, or split the processor",
 			"type %s of processor %q has Serve, which is for processors without inputs; %s goes to it",
 			s.Type.Name, s.Name, b.plan.EdgeText(s.Incoming[0]))
 	}
@@ -246,7 +247,7 @@ func (b *binder) strange(s *subject, f *types.Func) bool {
 		return false
 	}
 	receiver := b.typeText(f.Signature().Recv().Type())
-	b.at("TG322", s.file.Name, fmt.Sprintf("hold the %s in a field with a name, or give %s a method %s of its own", receiver, s.Type.Name, f.Name()),
+	b.at(finding.ForeignLifecycle, s.file.Name, fmt.Sprintf("hold the %s in a field with a name, or give %s a method %s of its own", receiver, s.Type.Name, f.Name()),
 		"type %s of processor %q has the method %s of an embedded %s, which the runtime would call", s.Type.Name, s.Name, f.Name(), receiver)
 	return true
 }
@@ -273,9 +274,9 @@ func (b *binder) warnings(s *subject) {
 			suggestion = "did you mean " + near + "?"
 		}
 		if slices.Contains(wanted, name) {
-			b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: every edge has a longer name's method", name, s.Type.Name)
+			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: every edge has a longer name's method", name, s.Type.Name)
 		} else {
-			b.atGo("TG411", f.Pos(), name, suggestion, "method %s of %s is never called: no edge to processor %q carries such a message", name, s.Type.Name, s.Name)
+			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: no edge to processor %q carries such a message", name, s.Type.Name, s.Name)
 		}
 	}
 	b.unheard(s)

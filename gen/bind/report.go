@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // reporter collects the findings of one topology and knows where things stand.
@@ -17,12 +18,12 @@ type reporter struct {
 	dir      string // absolute folder of the topology file
 	fset     *token.FileSet
 	texts    map[string][]byte // of Go files, read or yet to be
-	findings []spec.Finding
+	findings []finding.Finding
 }
 
 // at reports something at a place in the topology.
 func (r *reporter) at(code string, at spec.Text, suggestion, format string, args ...any) {
-	r.add(spec.NewFinding(code, r.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
+	r.add(finding.New(code, r.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
 }
 
 // atGo reports something about a name in Go.
@@ -33,16 +34,16 @@ func (r *reporter) atGo(code string, pos token.Pos, name, suggestion, format str
 	r.add(f)
 }
 
-func (r *reporter) add(f spec.Finding) { r.findings = append(r.findings, f) }
+func (r *reporter) add(f finding.Finding) { r.findings = append(r.findings, f) }
 
 // goFinding is an error at a position in Go, over one character.
-func (r *reporter) goFinding(code string, at token.Position, message string) spec.Finding {
+func (r *reporter) goFinding(code string, at token.Position, message string) finding.Finding {
 	column := at.Column
 	if before := r.before(at); before != nil {
 		column = utf8.RuneCount(before) + 1 // Go counts bytes
 	}
-	place := spec.Range{Line: at.Line, Column: column, EndLine: at.Line, EndColumn: column + 1}
-	return spec.NewFinding(code, r.display(at.Filename), place, "", strings.TrimSuffix(r.local(message), "."), "")
+	place := finding.Range{Line: at.Line, Column: column, EndLine: at.Line, EndColumn: column + 1}
+	return finding.New(code, r.display(at.Filename), place, "", strings.TrimSuffix(r.local(message), "."), "")
 }
 
 // local names files in a message as seen from the folder of the topology.

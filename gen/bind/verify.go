@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // typeErrorsMax bounds what is said about a package that is broken all over.
@@ -21,9 +21,9 @@ const typeErrorsMax = 100
 
 // Verified is what type checking a package together with generated files found.
 type Verified struct {
-	Own  []error        // in the generated files: nothing of them may be written
-	User []spec.Finding // TG311, in the user's files
-	Kept []spec.Finding // TG321, in handlers; looked for only where nothing else is wrong
+	Own  []error           // in the generated files: nothing of them may be written
+	User []finding.Finding // TG311, in the user's files
+	Kept []finding.Finding // TG321, in handlers; looked for only where nothing else is wrong
 }
 
 // Verify type-checks the package, bodies included, with the given generated
@@ -75,7 +75,7 @@ func (r *Result) VerifyParsed(ctx context.Context, generated []*ast.File) (Verif
 		if r.open {
 			return v, nil // Bind has said it
 		}
-		f := spec.NewFinding("TG314", r.reporter.topology.File, r.reporter.topology.Name.At, r.reporter.topology.Name.Pointer, err.Error(), "")
+		f := finding.New(finding.PackageNotLoaded, r.reporter.topology.File, r.reporter.topology.Name.At, r.reporter.topology.Name.Pointer, err.Error(), "")
 		v.User = append(v.User, f)
 		return v, nil
 	}
@@ -150,12 +150,12 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 			case ours[at.Filename]:
 				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
 			case len(v.User) < typeErrorsMax:
-				v.User = append(v.User, r.reporter.goFinding("TG311", at, firstLine(e.Msg)))
+				v.User = append(v.User, r.reporter.goFinding(finding.GoType, at, firstLine(e.Msg)))
 			}
 		},
 	}
 	pkg, _ = config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
-	v.User = spec.Sort(v.User)
+	v.User = finding.Sort(v.User)
 	if !clean {
 		return v, nil
 	}

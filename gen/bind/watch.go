@@ -6,6 +6,8 @@ import (
 	"go/ast"
 	"runtime/metrics"
 	"time"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // limits bound a type check. What a package writes out is measured beforehand,
@@ -90,7 +92,7 @@ func (r *Result) giveUp(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	r.leave(err)
-	r.reporter.at("TG314", r.reporter.topology.Name, "", "%v", r.loader.failure)
+	r.reporter.at(finding.PackageNotLoaded, r.reporter.topology.Name, "", "%v", r.loader.failure)
 	r.open = false
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Load says of which time the loads of a graph's nodes and edges are.
@@ -42,7 +43,7 @@ type EdgeLoad struct {
 // is a finding: at its place in the topology, or in file, which s was read from,
 // where the topology has no such place. Order does not matter, so a file that
 // was reordered still fits.
-func WithLoad(t *spec.Topology, s *Snapshot, file string) (Graph, []spec.Finding) {
+func WithLoad(t *spec.Topology, s *Snapshot, file string) (Graph, []finding.Finding) {
 	g := FromTopology(t)
 	g.Load = &Load{Until: s.Time, Elapsed: time.Duration(s.Elapsed), Workers: s.Workers}
 	m := mismatches{topology: t.File, snapshot: file}
@@ -212,40 +213,37 @@ func pairs(t *spec.Topology, e spec.Edge) int {
 	return from * to
 }
 
-// codeSnapshot is the finding of a snapshot that does not fit.
-const codeSnapshot = "TG506"
-
 // mismatchesMax is how many mismatches are told; the others are counted.
 const mismatchesMax = 20
 
 // mismatches collects what does not fit.
 type mismatches struct {
 	topology, snapshot string
-	found              []spec.Finding
+	found              []finding.Finding
 	more               int
 }
 
-func (m *mismatches) add(f spec.Finding) {
+func (m *mismatches) add(f finding.Finding) {
 	if len(m.found) == mismatchesMax {
 		m.more++
 		return
 	}
-	f.Code, f.Severity = codeSnapshot, spec.Error
+	f.Code, f.Severity = finding.SnapshotUnfit, finding.Error
 	m.found = append(m.found, f)
 }
 
-func (m *mismatches) inTopology(at spec.Range, pointer, format string, args ...any) {
-	m.add(spec.Finding{File: m.topology, Range: at, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+func (m *mismatches) inTopology(at finding.Range, pointer, format string, args ...any) {
+	m.add(finding.Finding{File: m.topology, Range: at, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 }
 
 func (m *mismatches) inSnapshot(format string, args ...any) {
-	m.add(spec.Finding{File: m.snapshot, Message: "the snapshot does not fit: " + fmt.Sprintf(format, args...)})
+	m.add(finding.Finding{File: m.snapshot, Message: "the snapshot does not fit: " + fmt.Sprintf(format, args...)})
 }
 
-func (m *mismatches) list() []spec.Finding {
+func (m *mismatches) list() []finding.Finding {
 	if m.more > 0 {
-		m.found = append(m.found, spec.Finding{
-			Code: codeSnapshot, Severity: spec.Error, File: m.snapshot,
+		m.found = append(m.found, finding.Finding{
+			Code: finding.SnapshotUnfit, Severity: finding.Error, File: m.snapshot,
 			Message: fmt.Sprintf("the snapshot does not fit in %s more", plural(m.more, "place")),
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 const shopFile = `version: 1
@@ -32,7 +33,7 @@ edges:
 func shopTopology(t testing.TB) *spec.Topology {
 	t.Helper()
 	topology, findings := spec.Parse("topology.yml", []byte(shopFile))
-	if spec.HasErrors(findings) {
+	if finding.HasErrors(findings) {
 		t.Fatal(findings)
 	}
 	return topology
@@ -119,7 +120,7 @@ func TestMismatch(t *testing.T) {
 		_, findings := WithLoad(topology, s, "load.json")
 		var got []string
 		for _, f := range findings {
-			if _, known := spec.Explain(f.Code); !known || f.Severity != spec.Error {
+			if _, known := finding.Explain(f.Code); !known || f.Severity != finding.Error {
 				t.Errorf("%+v", f)
 			}
 			got = append(got, fmt.Sprintf("%s:%d %s", f.File, f.Range.Line, f.Message))

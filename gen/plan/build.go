@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Topo is the import path of the few runtime names that user code touches.
@@ -25,7 +26,7 @@ type Package struct {
 // Go (methods, keys' types, constructors) is left zero for bind to fill in. The
 // plan is whole even where there are findings, so that later stages can report
 // what they find beside them.
-func Build(t *spec.Topology, pkg Package) (*Plan, []spec.Finding) {
+func Build(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b := &builder{
 		topology: t,
 		plan: &Plan{
@@ -71,11 +72,11 @@ type builder struct {
 	topology *spec.Topology
 	plan     *Plan
 	types    map[string]TypeRef // of the message names under messages:
-	findings []spec.Finding
+	findings []finding.Finding
 }
 
 func (b *builder) report(code string, at spec.Text, suggestion, format string, args ...any) {
-	b.findings = append(b.findings, spec.NewFinding(code, b.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
+	b.findings = append(b.findings, finding.New(code, b.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
 }
 
 // messages reads the type expressions under messages:.
@@ -84,7 +85,7 @@ func (b *builder) messages() {
 	for _, m := range b.topology.Messages {
 		t, err := spec.ParseType(m.Type.Value)
 		if err != nil {
-			b.report("TG306", m.Type, "", "the type of message %q is not a Go type: %v", m.Name.Value, err)
+			b.report(finding.MessageType, m.Type, "", "the type of message %q is not a Go type: %v", m.Name.Value, err)
 			continue
 		}
 		b.types[m.Name.Value] = typeRef(t, b.plan.ImportPath)
@@ -133,13 +134,13 @@ func (b *builder) processorType(p spec.Processor) TypeRef {
 	t, err := spec.ParseType(p.Type.Value)
 	switch {
 	case err != nil:
-		b.report("TG301", p.Type, "", "the type of processor %q is not a Go type: %v", p.Name.Value, err)
+		b.report(finding.ProcessorType, p.Type, "", "the type of processor %q is not a Go type: %v", p.Name.Value, err)
 		return own
 	case t.Kind == spec.PointerType:
-		b.report("TG301", p.Type, p.Type.Value[1:], "processor %q names a pointer; name the type itself", p.Name.Value)
+		b.report(finding.ProcessorType, p.Type, p.Type.Value[1:], "processor %q names a pointer; name the type itself", p.Name.Value)
 		return own
 	case t.Kind != spec.NamedType || t.Predeclared():
-		b.report("TG301", p.Type, "", "processor %q needs a declared type, since methods hang on it", p.Name.Value)
+		b.report(finding.ProcessorType, p.Type, "", "processor %q needs a declared type, since methods hang on it", p.Name.Value)
 		return own
 	}
 	return typeRef(t, b.plan.ImportPath)

@@ -12,16 +12,17 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 var update = flag.Bool("update", false, "write what is built into the cases")
 
 // build parses a topology that is right as far as the file goes and plans it.
-func build(t *testing.T, text []byte) (*Plan, []spec.Finding) {
+func build(t *testing.T, text []byte) (*Plan, []finding.Finding) {
 	t.Helper()
 	topology, findings := spec.Parse("topology.yml", text)
 	for _, f := range findings {
-		if f.Severity == spec.Error {
+		if f.Severity == finding.Error {
 			t.Fatal(f)
 		}
 	}
@@ -56,7 +57,7 @@ func TestBuild(t *testing.T) {
 }
 
 // describe is a plan in words.
-func describe(p *Plan, findings []spec.Finding) string {
+func describe(p *Plan, findings []finding.Finding) string {
 	var out bytes.Buffer
 	for _, f := range findings {
 		fmt.Fprintf(&out, "%s:%d:%d: %s %s\n", f.File, f.Range.Line, f.Range.Column, f.Code, f.Message)

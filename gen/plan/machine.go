@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Packages of the runtime that hold machines.
@@ -165,7 +166,7 @@ func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
 	}
 	t, err := spec.ParseType(m.Result)
 	if err != nil {
-		b.report("TG306", f.Result, "", "the type of the result is not a Go type: %v", err)
+		b.report(finding.MessageType, f.Result, "", "the type of the result is not a Go type: %v", err)
 		return
 	}
 	m.ResultType = typeRef(t, b.plan.ImportPath)

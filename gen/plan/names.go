@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Name is an identifier of package level that the generated files declare.
@@ -120,7 +121,7 @@ func (b *builder) checkNames() {
 			other, taken = b.plan.NameText(names[first]), true
 		}
 		if taken {
-			b.report("TG312", b.place(n), "", "%s and %s would both be called %s; rename one", b.plan.NameText(n), other, n.Ident)
+			b.report(finding.NameTaken, b.place(n), "", "%s and %s would both be called %s; rename one", b.plan.NameText(n), other, n.Ident)
 		}
 		ours[n.Ident] = i
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/topogen/topogen/gen/bind"
 	"github.com/topogen/topogen/gen/emit"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // File is a formatted Go file without its header.
@@ -22,11 +22,11 @@ type File struct {
 
 // Verified is what came of verifying.
 type Verified struct {
-	Files    []File         // nil where Own is not
-	Own      []error        // what is wrong with generated code; nothing of it may be written
-	Findings []spec.Finding // about the user's files
+	Files    []File            // nil where Own is not
+	Own      []error           // what is wrong with generated code; nothing of it may be written
+	Findings []finding.Finding // about the user's files
 
-	kept []spec.Finding // more of them, for which nothing has to be checked again
+	kept []finding.Finding // more of them, for which nothing has to be checked again
 }
 
 // Options say how to verify.

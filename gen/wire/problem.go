@@ -6,7 +6,7 @@ import (
 	"go/token"
 	"unicode/utf8"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Problem is why a message cannot be encoded, or what is wrong with its numbers.
@@ -36,13 +36,13 @@ func (p Problem) text() string {
 }
 
 // Finding is the problem as a finding in the file of numbers, which holds content.
-func (p Problem) Finding(file string, content []byte) spec.Finding {
-	at := spec.Range{}
+func (p Problem) Finding(file string, content []byte) finding.Finding {
+	at := finding.Range{}
 	if p.Line > 0 {
 		line := bytes.TrimRight(lineOf(content, p.Line), " \t\r\n")
-		at = spec.Range{Line: p.Line, Column: 1, EndLine: p.Line, EndColumn: max(2, utf8.RuneCount(line)+1)}
+		at = finding.Range{Line: p.Line, Column: 1, EndLine: p.Line, EndColumn: max(2, utf8.RuneCount(line)+1)}
 	}
-	return spec.NewFinding("TG318", file, at, "", p.text(), p.Suggestion)
+	return finding.New(finding.FieldNumbers, file, at, "", p.text(), p.Suggestion)
 }
 
 func lineOf(content []byte, number int) []byte {

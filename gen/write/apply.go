@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/header"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Apply brings the changes of one or several topologies to disk. Where Plan has
@@ -22,12 +22,12 @@ import (
 // Where an input has changed, or a file that was written is not on disk any more,
 // there are findings for which [Overtaken] is true, and nothing else is wrong: the
 // caller may begin again.
-func Apply(ctx context.Context, changes ...*Changes) []spec.Finding {
+func Apply(ctx context.Context, changes ...*Changes) []finding.Finding {
 	return apply(ctx, openRoot, thisProcess(), changes)
 }
 
 // Apply is the function Apply for one topology.
-func (c *Changes) Apply(ctx context.Context) []spec.Finding { return Apply(ctx, c) }
+func (c *Changes) Apply(ctx context.Context) []finding.Finding { return Apply(ctx, c) }
 
 // batch is one Apply. A job is one file in it.
 type batch struct {
@@ -50,7 +50,7 @@ type madeFolder struct {
 	name string
 }
 
-func apply(ctx context.Context, open func(dir string) (disk, error), who owner, sets []*Changes) []spec.Finding {
+func apply(ctx context.Context, open func(dir string) (disk, error), who owner, sets []*Changes) []finding.Finding {
 	if findings := refusals(sets); len(findings) > 0 {
 		return findings
 	}
@@ -74,7 +74,7 @@ func apply(ctx context.Context, open func(dir string) (disk, error), who owner, 
 	}
 	if f != nil {
 		b.undo()
-		return []spec.Finding{*f}
+		return []finding.Finding{*f}
 	}
 	for i, c := range sets {
 		for _, folder := range c.folders {
@@ -86,8 +86,8 @@ func apply(ctx context.Context, open func(dir string) (disk, error), who owner, 
 
 // refusals collects what Plan has refused, and outputs that two topologies both
 // want.
-func refusals(sets []*Changes) []spec.Finding {
-	var findings []spec.Finding
+func refusals(sets []*Changes) []finding.Finding {
+	var findings []finding.Finding
 	type place struct{ dir, name string }
 	writers := map[place]*Changes{}
 	for _, c := range sets {
@@ -110,7 +110,7 @@ func refusals(sets []*Changes) []spec.Finding {
 	return findings
 }
 
-func (b *batch) open(open func(dir string) (disk, error), sets []*Changes) *spec.Finding {
+func (b *batch) open(open func(dir string) (disk, error), sets []*Changes) *finding.Finding {
 	for _, c := range sets {
 		d, err := open(c.target.Dir)
 		if err != nil {
@@ -128,7 +128,7 @@ func (b *batch) open(open func(dir string) (disk, error), sets []*Changes) *spec
 
 // stage writes every new file under a temporary name and then looks once more
 // at what is to be replaced: an editor may have saved since Plan.
-func (b *batch) stage(ctx context.Context) *spec.Finding {
+func (b *batch) stage(ctx context.Context) *finding.Finding {
 	for _, j := range b.jobs {
 		if err := ctx.Err(); err != nil {
 			return j.fail(err, 0, len(b.jobs))
@@ -199,7 +199,7 @@ func (b *batch) makeFolders(d disk, folder string) error {
 }
 
 // look makes sure that nothing of a person's is lost by this job.
-func (j *job) look() *spec.Finding {
+func (j *job) look() *finding.Finding {
 	t := &j.changes.target
 	existing, f := t.look(j.disk, j.change.Name)
 	if f != nil || !existing.present {
@@ -223,7 +223,7 @@ func (j *job) look() *spec.Finding {
 // commit renames everything, then removes orphans. From the first rename on it
 // goes through to the end, or to the first error; what is missing then is done
 // by the next build, because Plan compares with what is on disk.
-func (b *batch) commit() *spec.Finding {
+func (b *batch) commit() *finding.Finding {
 	for _, j := range b.jobs {
 		if j.temp == "" {
 			continue
@@ -253,7 +253,7 @@ func (b *batch) commit() *spec.Finding {
 // one may be beside the wiring of the other. And a build may have begun to read before
 // the last change of an input, and rename after a build that has read the change. In
 // both cases the build that renamed last notices.
-func (b *batch) verify(sets []*Changes) *spec.Finding {
+func (b *batch) verify(sets []*Changes) *finding.Finding {
 	for i, c := range sets {
 		again := &Changes{target: c.target, identity: c.identity}
 		again.plan(b.disks[i])
@@ -270,7 +270,7 @@ func (b *batch) verify(sets []*Changes) *spec.Finding {
 }
 
 // changedInput is the finding for the first input that has changed.
-func changedInput(sets []*Changes, consequence string) *spec.Finding {
+func changedInput(sets []*Changes, consequence string) *finding.Finding {
 	for _, c := range sets {
 		if c.target.Changed == nil {
 			continue
@@ -319,7 +319,7 @@ func (b *batch) close() {
 	}
 }
 
-func (j *job) fail(err error, done, total int) *spec.Finding {
+func (j *job) fail(err error, done, total int) *finding.Finding {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return j.changes.target.cannotWrite(j.change.Name, "the build was interrupted; nothing was written", "run topogen build again")
 	}

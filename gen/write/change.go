@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Op is what happens to one file.
@@ -55,7 +55,7 @@ type Changes struct {
 	target   Target
 	identity string // absolute path of the folder, the same for every name of it
 	list     []Change
-	findings []spec.Finding
+	findings []finding.Finding
 	applied  bool     // all renames are done
 	folders  []string // where outputs stand and orphans and temporaries may
 }
@@ -74,8 +74,8 @@ func (c *Changes) Clean() bool {
 
 // Check returns a TG505 for each file that is not what would be written, in
 // order of names. What Plan has refused is not repeated.
-func (c *Changes) Check() []spec.Finding {
-	var findings []spec.Finding
+func (c *Changes) Check() []finding.Finding {
+	var findings []finding.Finding
 	for _, ch := range c.list {
 		var message string
 		switch ch.Op {
@@ -88,8 +88,8 @@ func (c *Changes) Check() []spec.Finding {
 		default:
 			continue
 		}
-		findings = append(findings, spec.Finding{
-			Code: "TG505", Severity: spec.Error, File: c.target.file(ch.Name),
+		findings = append(findings, finding.Finding{
+			Code: finding.OutOfDate, Severity: finding.Error, File: c.target.file(ch.Name),
 			Message: message, Suggestion: "run topogen build",
 		})
 	}

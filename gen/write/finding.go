@@ -8,71 +8,68 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
-func (t *Target) readFinding(name string, err error) *spec.Finding {
-	return &spec.Finding{
-		Code: "TG501", Severity: spec.Error, File: t.file(name),
+func (t *Target) readFinding(name string, err error) *finding.Finding {
+	return &finding.Finding{
+		Code: finding.Unreadable, Severity: finding.Error, File: t.file(name),
 		Message:    fmt.Sprintf("cannot read %s: %s", name, reason(err)),
 		Suggestion: "make it readable; topogen looks at what is there before it writes",
 	}
 }
 
-func (t *Target) foreignFinding(name string) *spec.Finding {
-	return &spec.Finding{
-		Code: "TG502", Severity: spec.Error, File: t.file(name),
+func (t *Target) foreignFinding(name string) *finding.Finding {
+	return &finding.Finding{
+		Code: finding.NotOurs, Severity: finding.Error, File: t.file(name),
 		Message:    fmt.Sprintf("%s was not written by topogen and is not overwritten", name),
 		Suggestion: fmt.Sprintf("move it away, or choose another name with output: in %s", t.Source),
 	}
 }
 
-func (t *Target) editedFinding(name string) *spec.Finding {
-	return &spec.Finding{
-		Code: "TG502", Severity: spec.Error, File: t.file(name),
+func (t *Target) editedFinding(name string) *finding.Finding {
+	return &finding.Finding{
+		Code: finding.NotOurs, Severity: finding.Error, File: t.file(name),
 		Message:    fmt.Sprintf("%s was edited by hand after topogen wrote it and is not overwritten", name),
 		Suggestion: "move the edit into a file of your own, delete this one and run topogen build",
 	}
 }
 
-func (t *Target) linkFinding(name string) *spec.Finding {
-	return &spec.Finding{
-		Code: "TG504", Severity: spec.Error, File: t.file(name),
+func (t *Target) linkFinding(name string) *finding.Finding {
+	return &finding.Finding{
+		Code: finding.LeavesModule, Severity: finding.Error, File: t.file(name),
 		Message:    fmt.Sprintf("%s is a symbolic link and is not followed", name),
 		Suggestion: "remove the link, or choose another name with output:",
 	}
 }
 
-func (t *Target) cannotWrite(name, why, suggestion string) *spec.Finding {
-	return &spec.Finding{
-		Code: "TG503", Severity: spec.Error, File: t.file(name),
+func (t *Target) cannotWrite(name, why, suggestion string) *finding.Finding {
+	return &finding.Finding{
+		Code: finding.Unwritable, Severity: finding.Error, File: t.file(name),
 		Message: fmt.Sprintf("cannot write %s: %s", name, why), Suggestion: suggestion,
 	}
 }
 
-// codeOvertaken is the code of what a further build repairs.
-const codeOvertaken = "TG507"
-
 // Overtaken reports whether all that a finding says is that a file has changed while
 // the build ran, so that a build that begins again may succeed.
-func Overtaken(f spec.Finding) bool { return f.Code == codeOvertaken }
+func Overtaken(f finding.Finding) bool { return f.Code == finding.Overtaken }
 
 // ChangedInput is the finding for an input that has changed while a build ran that
 // writes nothing.
-func ChangedInput(path string) spec.Finding {
+func ChangedInput(path string) finding.Finding {
 	return *overtaken(path, filepath.Base(path), "what was read may be of the state before")
 }
 
-func overtaken(path, name, consequence string) *spec.Finding {
-	f := spec.NewFinding(codeOvertaken, path, spec.Range{}, "",
+func overtaken(path, name, consequence string) *finding.Finding {
+	f := finding.New(finding.Overtaken, path, finding.Range{}, "",
 		fmt.Sprintf("%s changed while the build ran, and %s", name, consequence), "run topogen build again")
 	return &f
 }
 
 // unverified says why what was written cannot be seen to be on disk.
-func (t *Target) unverified(f spec.Finding, done, total int) *spec.Finding {
-	if f.Code == "TG501" {
-		f.Code, f.Suggestion = "TG503", "run topogen build again"
+func (t *Target) unverified(f finding.Finding, done, total int) *finding.Finding {
+	if f.Code == finding.Unreadable {
+		f.Code, f.Suggestion = finding.Unwritable, "run topogen build again"
 		f.Message += fmt.Sprintf("; %d of %d files were written before", done, total)
 	}
 	return &f
@@ -80,7 +77,7 @@ func (t *Target) unverified(f spec.Finding, done, total int) *spec.Finding {
 
 // writeFinding says what went wrong on disk and what to do about it. Done is
 // how many of total files had been brought to their place before.
-func (t *Target) writeFinding(name string, err error, done, total int) *spec.Finding {
+func (t *Target) writeFinding(name string, err error, done, total int) *finding.Finding {
 	why := reason(err)
 	if done > 0 {
 		why += fmt.Sprintf("; %d of %d files were written before", done, total)

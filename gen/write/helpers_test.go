@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/header"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // sealed returns an output of topology.yml.
@@ -89,12 +89,12 @@ func mustApply(t testing.TB, c *Changes) {
 	wantCodes(t, c.Apply(t.Context()))
 }
 
-func wantCodes(t testing.TB, findings []spec.Finding, want ...string) {
+func wantCodes(t testing.TB, findings []finding.Finding, want ...string) {
 	t.Helper()
 	var got []string
 	for _, f := range findings {
 		got = append(got, f.Code)
-		if f.Message == "" || f.Suggestion == "" || f.File == "" || strings.HasSuffix(f.Message, ".") || f.Severity != spec.Error {
+		if f.Message == "" || f.Suggestion == "" || f.File == "" || strings.HasSuffix(f.Message, ".") || f.Severity != finding.Error {
 			t.Errorf("finding is not well formed: %+v", f)
 		}
 	}

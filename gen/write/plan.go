@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/header"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Plan compares what a target wants with what is on disk and changes nothing.
@@ -20,9 +20,9 @@ import (
 // can be shown as a diff all the same, and applying it then writes nothing.
 //
 // Files that are not sealed for their place are a bug of the caller and panic.
-func Plan(t Target) (*Changes, []spec.Finding) { return plan(openRoot, t) }
+func Plan(t Target) (*Changes, []finding.Finding) { return plan(openRoot, t) }
 
-func plan(open func(dir string) (disk, error), t Target) (*Changes, []spec.Finding) {
+func plan(open func(dir string) (disk, error), t Target) (*Changes, []finding.Finding) {
 	c := &Changes{target: t, identity: identity(t.Dir)}
 	d, err := open(t.Dir)
 	if err != nil {
@@ -128,7 +128,7 @@ func mustBeSealed(t *Target, file File) {
 	}
 }
 
-func (c *Changes) refuse(ch Change, f *spec.Finding) {
+func (c *Changes) refuse(ch Change, f *finding.Finding) {
 	ch.Op = Refuse
 	c.list = append(c.list, ch)
 	c.findings = append(c.findings, *f)
@@ -142,7 +142,7 @@ type found struct {
 }
 
 // look reads what stands under an output's name, without following links.
-func (t *Target) look(d disk, name string) (found, *spec.Finding) {
+func (t *Target) look(d disk, name string) (found, *finding.Finding) {
 	if f := t.folderFinding(d, name); f != nil {
 		return found{}, f
 	}
@@ -173,7 +173,7 @@ func (t *Target) look(d disk, name string) (found, *spec.Finding) {
 }
 
 // judge says why content may not be replaced by an output of this target.
-func (t *Target) judge(d disk, name string, content []byte) *spec.Finding {
+func (t *Target) judge(d disk, name string, content []byte) *finding.Finding {
 	switch header.Inspect(content) {
 	case header.Foreign:
 		return t.foreignFinding(name)
@@ -197,7 +197,7 @@ func (t *Target) judge(d disk, name string, content []byte) *spec.Finding {
 
 // twin finds a file that has an output's name but for case: on some disks the one
 // would take the place of the other. One of ours that this target gives up is none.
-func (t *Target) twin(d disk, name string) *spec.Finding {
+func (t *Target) twin(d disk, name string) *finding.Finding {
 	entries, err := d.List(path.Dir(name))
 	if err != nil {
 		return nil // planOrphans says it

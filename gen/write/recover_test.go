@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // scenario is a build with something of every kind to do, in two topologies.
@@ -48,7 +48,7 @@ func (s *scenario) files() []File {
 }
 
 // build plans on a sound disk and applies on a faulty one, as process pid.
-func (s *scenario) build(t testing.TB, f *faults, pid int) []spec.Finding {
+func (s *scenario) build(t testing.TB, f *faults, pid int) []finding.Finding {
 	t.Helper()
 	return apply(t.Context(), f.open, process(pid), s.plan(t))
 }
@@ -141,7 +141,7 @@ func TestApplySurvivesEveryError(t *testing.T) {
 }
 
 // checkReport holds a finding to its word.
-func checkReport(t *testing.T, s *scenario, findings []spec.Finding) {
+func checkReport(t *testing.T, s *scenario, findings []finding.Finding) {
 	t.Helper()
 	message := findings[0].Message
 	if !slices.Contains([]string{"TG501", "TG503"}, findings[0].Code) || len(findings) > 1 || strings.Contains(message, "no finding should show") {

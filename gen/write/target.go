@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // FileBytesMax bounds a file that is read or written: a topology of ten
@@ -57,18 +57,18 @@ func (t *Target) label(name string) string {
 }
 
 // nameFinding checks an output's name by itself, before the disk is looked at.
-func (t *Target) nameFinding(name string, kept bool) *spec.Finding {
+func (t *Target) nameFinding(name string, kept bool) *finding.Finding {
 	switch {
 	case name == "", strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }),
 		path.Clean(name) != name, !filepath.IsLocal(filepath.FromSlash(name)):
-		return &spec.Finding{
-			Code: "TG504", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
+		return &finding.Finding{
+			Code: finding.LeavesModule, Severity: finding.Error, File: t.file(t.Source), Pointer: "/output",
 			Message:    fmt.Sprintf("output %q leaves the folder of %s", name, t.Source),
 			Suggestion: "name a file in the same folder or below it, with forward slashes and without ..",
 		}
 	case path.Ext(name) != ".go" && !kept:
-		return &spec.Finding{
-			Code: "TG503", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
+		return &finding.Finding{
+			Code: finding.Unwritable, Severity: finding.Error, File: t.file(t.Source), Pointer: "/output",
 			Message:    fmt.Sprintf("output %q is not a Go file", name),
 			Suggestion: "give it a name that ends in .go",
 		}
@@ -79,7 +79,7 @@ func (t *Target) nameFinding(name string, kept bool) *spec.Finding {
 // folderFinding checks the folders that lead to an output. os.Root would follow
 // a symbolic link that stays inside; we refuse it, because the file would then
 // have two names and be an orphan under one of them.
-func (t *Target) folderFinding(d disk, name string) *spec.Finding {
+func (t *Target) folderFinding(d disk, name string) *finding.Finding {
 	for i, r := range name {
 		if r != '/' {
 			continue
@@ -97,8 +97,8 @@ func (t *Target) folderFinding(d disk, name string) *spec.Finding {
 			return t.cannotWrite(name, fmt.Sprintf("%s is not a folder", folder), "move it away, or choose another name with output:")
 		}
 		if _, err := d.Lstat(folder + "/go.mod"); err == nil {
-			return &spec.Finding{
-				Code: "TG504", Severity: spec.Error, File: t.file(t.Source), Pointer: "/output",
+			return &finding.Finding{
+				Code: finding.LeavesModule, Severity: finding.Error, File: t.file(t.Source), Pointer: "/output",
 				Message:    fmt.Sprintf("output %q leaves the module: %s has a go.mod of its own", name, folder),
 				Suggestion: "put the topology into that module, or name a file outside it",
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/write"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // compilation is what becomes of the topology files of one command line.
@@ -71,7 +71,7 @@ func (c *compilation) generate(ctx context.Context) error {
 	c.results = results
 	c.report.add(findings...)
 	for i, result := range results {
-		if len(result.Files) == 0 && !spec.HasErrors(findings) {
+		if len(result.Files) == 0 && !finding.HasErrors(findings) {
 			return fmt.Errorf("%s gives nothing to write, and no finding says why: this is a bug of topogen", shown(c.sources[i].path))
 		}
 	}

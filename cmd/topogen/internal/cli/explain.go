@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Explain prints what a code of a finding means.
@@ -28,13 +27,13 @@ that has it and the example repaired. Without a code, list all of them.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return spec.Codes(), cobra.ShellCompDirectiveNoFileComp
+			return finding.Codes(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			e := Explain{}
 			if len(args) > 0 {
 				e.Code = strings.ToUpper(args[0])
-				if _, ok := spec.Explain(e.Code); !ok {
+				if _, ok := finding.Explain(e.Code); !ok {
 					return errors.New("there is no finding " + fmt.Sprintf("%q", args[0]) + "; topogen explain lists them")
 				}
 			}
@@ -46,12 +45,12 @@ that has it and the example repaired. Without a code, list all of them.`,
 
 func (e Explain) run(_ context.Context, s Streams) error {
 	if e.Code != "" {
-		explanation, _ := spec.Explain(e.Code)
+		explanation, _ := finding.Explain(e.Code)
 		return printed(s.Out, []byte(explanation.String()))
 	}
 	var list strings.Builder
-	for _, code := range spec.Codes() {
-		explanation, _ := spec.Explain(code)
+	for _, code := range finding.Codes() {
+		explanation, _ := finding.Explain(code)
 		fmt.Fprintf(&list, "%s  %-7s  %s\n", code, explanation.Severity, explanation.Title)
 	}
 	return printed(s.Out, []byte(list.String()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topogen/topogen/gen/graph"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // Graph draws a topology.
@@ -56,14 +57,14 @@ func (g Graph) run(_ context.Context, s Streams) error {
 		if !r.failed() && topology != nil {
 			picture, findings := g.picture(topology, s.In)
 			if g.Format == "svg" && !picture.Drawable() {
-				findings = append(findings, spec.Finding{
-					Code: "TG106", Severity: spec.Error, File: src.path,
+				findings = append(findings, finding.Finding{
+					Code: finding.Limit, Severity: finding.Error, File: src.path,
 					Message:    "the topology is too large for a picture",
 					Suggestion: "--format dot lets Graphviz draw it, --format text prints it",
 				})
 			}
 			r.add(findings...)
-			if !spec.HasErrors(findings) {
+			if !finding.HasErrors(findings) {
 				if err := printed(s.Out, draw(picture, g.Format)); err != nil {
 					return err
 				}
@@ -74,18 +75,18 @@ func (g Graph) run(_ context.Context, s Streams) error {
 }
 
 // picture is what is drawn: the topology, with its load if there is one.
-func (g Graph) picture(topology *spec.Topology, stdin io.Reader) (graph.Graph, []spec.Finding) {
+func (g Graph) picture(topology *spec.Topology, stdin io.Reader) (graph.Graph, []finding.Finding) {
 	if g.Load == "" {
 		return graph.FromTopology(topology), nil
 	}
-	text, path, finding := readSnapshot(g.Load, stdin)
-	if finding != nil {
-		return graph.Graph{}, []spec.Finding{*finding}
+	text, path, problem := readSnapshot(g.Load, stdin)
+	if problem != nil {
+		return graph.Graph{}, []finding.Finding{*problem}
 	}
 	snapshot, err := graph.ParseSnapshot(text)
 	if err != nil {
-		return graph.Graph{}, []spec.Finding{{
-			Code: "TG506", Severity: spec.Error, File: path,
+		return graph.Graph{}, []finding.Finding{{
+			Code: finding.SnapshotUnfit, Severity: finding.Error, File: path,
 			Message:    "this is no snapshot: " + err.Error(),
 			Suggestion: "write one with json.NewEncoder(file).Encode(topology.Snapshot())",
 		}}
@@ -95,7 +96,7 @@ func (g Graph) picture(topology *spec.Topology, stdin io.Reader) (graph.Graph, [
 
 // readSnapshot reads the file that a person calls name: also a pipe, which a
 // shell makes of <(command).
-func readSnapshot(name string, stdin io.Reader) (text []byte, path string, finding *spec.Finding) {
+func readSnapshot(name string, stdin io.Reader) (text []byte, path string, problem *finding.Finding) {
 	const most = graph.SnapshotMax + 1 // one byte more than there may be: who parses it refuses it then
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(stdin, most))
@@ -109,10 +110,10 @@ func readSnapshot(name string, stdin io.Reader) (text []byte, path string, findi
 		return nil, "", unreadable(name, name, err)
 	}
 	if text, err = readStart(path, most); err != nil {
-		finding = unreadable(path, name, err)
-		finding.Suggestion = "write one with json.NewEncoder(file).Encode(topology.Snapshot())"
+		problem = unreadable(path, name, err)
+		problem.Suggestion = "write one with json.NewEncoder(file).Encode(topology.Snapshot())"
 	}
-	return text, path, finding
+	return text, path, problem
 }
 
 func draw(g graph.Graph, format string) []byte {

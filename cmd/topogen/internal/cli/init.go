@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/topogen/topogen/schemas"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 	"github.com/topogen/topogen/templates"
 )
 
@@ -79,10 +79,10 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	}
 	r := &report{streams: s, format: "text"}
 	if ignored := place.ignored(dir); ignored != "" {
-		r.add(spec.NewFinding("TG503", dir, spec.Range{}, "",
+		r.add(finding.New(finding.Unwritable, dir, finding.Range{}, "",
 			fmt.Sprintf("cannot begin in %s: within a module the go command passes over folders called %s", onDisk(dir), ignored), "begin in a folder of another name"))
 	} else if name := filepath.Base(dir); device(name) {
-		r.add(spec.NewFinding("TG503", dir, spec.Range{}, "",
+		r.add(finding.New(finding.Unwritable, dir, finding.Range{}, "",
 			fmt.Sprintf("cannot begin in %s: %s is a device on Windows, where nobody could check the folder out", onDisk(dir), name), "begin in a folder of another name"))
 	} else {
 		r.add(createAll(dir, files)...)
@@ -119,7 +119,7 @@ func replaced(ctx context.Context, s Streams, p place, module *newModule) bool {
 }
 
 // createAll writes files that do not exist yet, all of them or none.
-func createAll(dir string, files []templates.File) (findings []spec.Finding) {
+func createAll(dir string, files []templates.File) (findings []finding.Finding) {
 	refuse := func(name string, err error) {
 		message, suggestion := err.Error(), "make the folder writable, or begin in another one"
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
@@ -129,7 +129,7 @@ func createAll(dir string, files []templates.File) (findings []spec.Finding) {
 			message, suggestion = "it exists and is not overwritten", "move it away, or begin in another folder"
 		}
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		findings = append(findings, spec.NewFinding("TG503", path, spec.Range{}, "",
+		findings = append(findings, finding.New(finding.Unwritable, path, finding.Range{}, "",
 			fmt.Sprintf("cannot write %s: %s", onDisk(path), message), suggestion))
 	}
 	for _, file := range files {

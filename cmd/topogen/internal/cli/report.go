@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // formats are what --format takes.
@@ -28,33 +27,27 @@ type report struct {
 	strict   bool // warnings are errors
 	lenient  bool // what the user's next edit mends in Go code is a warning
 	runs     bool // the program is run next: type errors stay errors
-	findings []spec.Finding
+	findings []finding.Finding
 	sources  map[string][]byte // by Finding.File, for excerpts
 }
 
-const (
-	// codeTypeError is a type error in Go. In a file of the user's, what it lacks
-	// may be what is about to be written; one in what is generated has the topology
-	// as its place.
-	codeTypeError = "TG311"
-	// codeKept is a handler that keeps a message pointer, a sender or a context. The
-	// generated code does not depend on that.
-	codeKept = "TG321"
-)
-
-func (r *report) repairable(f spec.Finding) bool {
+// repairable reports whether the generated code does not depend on what is wrong.
+// A type error in a file of the user's may come from what is about to be written;
+// one in what is generated has the topology as its place. A handler may keep what
+// is valid only during its call and still compile.
+func (r *report) repairable(f finding.Finding) bool {
 	_, topology := r.sources[f.File]
-	return (f.Code == codeTypeError || f.Code == codeKept) && !topology
+	return (f.Code == finding.GoType || f.Code == finding.OutlivesCall) && !topology
 }
 
 // add takes findings over, as severe as the flags make them.
-func (r *report) add(findings ...spec.Finding) {
+func (r *report) add(findings ...finding.Finding) {
 	for _, f := range findings {
-		if r.lenient && r.repairable(f) && !(r.runs && f.Code == codeTypeError) {
-			f.Severity = spec.Warning
+		if r.lenient && r.repairable(f) && !(r.runs && f.Code == finding.GoType) {
+			f.Severity = finding.Warning
 		}
-		if r.strict && f.Severity == spec.Warning {
-			f.Severity = spec.Error
+		if r.strict && f.Severity == finding.Warning {
+			f.Severity = finding.Error
 		}
 		r.findings = append(r.findings, f)
 	}
@@ -62,9 +55,9 @@ func (r *report) add(findings ...spec.Finding) {
 
 // read reads a topology file, or reports that it cannot be read.
 func (r *report) read(name string) (source, bool) {
-	src, finding := readTopology(name)
-	if finding != nil {
-		r.add(*finding)
+	src, problem := readTopology(name)
+	if problem != nil {
+		r.add(*problem)
 		return src, false
 	}
 	if r.sources == nil {
@@ -74,7 +67,7 @@ func (r *report) read(name string) (source, bool) {
 	return src, true
 }
 
-func (r *report) failed() bool { return spec.HasErrors(r.findings) }
+func (r *report) failed() bool { return finding.HasErrors(r.findings) }
 
 // finish prints the findings, and returns errFindings if there are errors.
 func (r *report) finish() error {
@@ -88,7 +81,7 @@ func (r *report) finish() error {
 }
 
 func (r *report) print() error {
-	findings := foremost(spec.Sort(slices.Clone(r.findings)))
+	findings := foremost(finding.Sort(slices.Clone(r.findings)))
 	sources := make(map[string][]byte)
 	for i := range findings {
 		f := &findings[i]
@@ -100,13 +93,13 @@ func (r *report) print() error {
 	}
 	switch r.format {
 	case "json":
-		return spec.WriteJSON(r.streams.Out, findings, "")
+		return finding.WriteJSON(r.streams.Out, findings, "")
 	case "sarif":
-		return spec.WriteSARIF(r.streams.Out, findings, "")
+		return finding.WriteSARIF(r.streams.Out, findings, "")
 	case "github":
-		return spec.WriteGitHub(r.streams.Out, findings, "")
+		return finding.WriteGitHub(r.streams.Out, findings, "")
 	default:
-		return spec.WriteText(r.streams.Err, findings, sources, r.streams.color())
+		return finding.WriteText(r.streams.Err, findings, sources, r.streams.color())
 	}
 }
 
@@ -114,22 +107,22 @@ func (r *report) print() error {
 const printedMax = 1000
 
 // foremost leaves out what is too much, warnings before errors, and says so.
-func foremost(findings []spec.Finding) []spec.Finding {
+func foremost(findings []finding.Finding) []finding.Finding {
 	left := len(findings) - printedMax
 	if left <= 0 {
 		return findings
 	}
-	slices.SortStableFunc(findings, func(a, b spec.Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) }) // "error" first
+	slices.SortStableFunc(findings, func(a, b finding.Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) }) // "error" first
 	last := findings[printedMax]
-	findings = spec.Sort(findings[:printedMax])
-	more := spec.NewFinding("TG106", findings[printedMax-1].File, spec.Range{}, "", fmt.Sprintf("%d more findings are not shown", left), "repair these first")
+	findings = finding.Sort(findings[:printedMax])
+	more := finding.New(finding.Limit, findings[printedMax-1].File, finding.Range{}, "", fmt.Sprintf("%d more findings are not shown", left), "repair these first")
 	more.Severity = last.Severity
 	return append(findings, more)
 }
 
 // excerptsOf returns the text of the file that a finding is in, where the
 // finding has a line and people will read it.
-func (r *report) excerptsOf(f *spec.Finding) []byte {
+func (r *report) excerptsOf(f *finding.Finding) []byte {
 	if r.format != "text" || f.Range.Line < 1 {
 		return nil
 	}

@@ -4,25 +4,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // TestForemost prints errors rather than warnings, by place, and says how many
 // more there are.
 func TestForemost(t *testing.T) {
-	var all []spec.Finding
+	var all []finding.Finding
 	for i := range 3 * printedMax {
 		code := "TG411"
 		if i == 2*printedMax {
 			code = "TG311"
 		}
-		all = append(all, spec.NewFinding(code, "a.go", spec.Range{Line: i + 1, Column: 1}, "", "wrong", ""))
+		all = append(all, finding.New(code, "a.go", finding.Range{Line: i + 1, Column: 1}, "", "wrong", ""))
 	}
 	got := foremost(all)
 	if len(got) != printedMax+1 || got[printedMax-2].Range.Line != printedMax-1 || got[printedMax-1].Code != "TG311" {
 		t.Errorf("%d findings, then %v", len(got), got[printedMax-2:printedMax])
 	}
-	if last := got[printedMax]; last.Severity != spec.Warning || !strings.HasPrefix(last.Message, "2000 more findings") {
+	if last := got[printedMax]; last.Severity != finding.Warning || !strings.HasPrefix(last.Message, "2000 more findings") {
 		t.Errorf("the last is %v", last)
 	}
 }

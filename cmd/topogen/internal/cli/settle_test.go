@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/write"
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // TestUntilSettled: what changed while a build ran is a reason to begin again, a
@@ -44,7 +44,7 @@ func TestUntilSettled(t *testing.T) {
 				if attempts <= c.overtaken {
 					r.add(write.ChangedInput("topology.yml"))
 				} else if c.wrong {
-					r.add(spec.NewFinding("TG201", "topology.yml", spec.Range{}, "", "wrong", ""))
+					r.add(finding.New("TG201", "topology.yml", finding.Range{}, "", "wrong", ""))
 				}
 				return last, nil
 			})

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // defaultTopology is what build and check read where no file is named.
@@ -33,7 +33,7 @@ func (s source) base() string { return filepath.Base(s.path) }
 
 // readTopology reads the topology file that a person calls name. Only regular
 // files are opened: a pipe or a device would be waited for.
-func readTopology(name string) (source, *spec.Finding) {
+func readTopology(name string) (source, *finding.Finding) {
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return source{}, unreadable(name, name, err)
@@ -78,7 +78,7 @@ func readStart(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-func unreadable(path, name string, err error) *spec.Finding {
+func unreadable(path, name string, err error) *finding.Finding {
 	suggestion := ""
 	if errors.Is(err, fs.ErrNotExist) {
 		suggestion = "name an existing file, or begin with topogen init DIR"
@@ -86,8 +86,8 @@ func unreadable(path, name string, err error) *spec.Finding {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // it names the file, as the finding does
 	}
-	return &spec.Finding{
-		Code: "TG501", Severity: spec.Error, File: path,
+	return &finding.Finding{
+		Code: finding.Unreadable, Severity: finding.Error, File: path,
 		Message: fmt.Sprintf("cannot read %s: %v", name, err), Suggestion: suggestion,
 	}
 }

@@ -1,4 +1,4 @@
-package spec
+package finding
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/topogen/topogen/spec/internal/lines"
 )
 
 const (
@@ -41,7 +43,7 @@ func (p palette) of(s Severity) string {
 func WriteText(w io.Writer, findings []Finding, sources map[string][]byte, color bool) error {
 	out := bufio.NewWriter(w)
 	colors := newPalette(color)
-	read := map[string]*source{}
+	read := map[string]*lines.Text{}
 	for _, f := range findings {
 		out.WriteString(colors.bold + harmless(f.place()) + ": " + colors.reset)
 		out.WriteString(colors.of(f.Severity) + string(f.Severity) + " " + f.Code + colors.reset)
@@ -51,7 +53,7 @@ func WriteText(w io.Writer, findings []Finding, sources map[string][]byte, color
 			continue
 		}
 		if read[f.File] == nil {
-			read[f.File] = newSource(text)
+			read[f.File] = lines.New(text)
 		}
 		writeExcerpt(out, read[f.File], f.Range, colors)
 	}
@@ -76,18 +78,18 @@ func (f Finding) sentence() string {
 
 // writeExcerpt writes the first line of the range, underlined. An empty range is
 // a guess: the lines around it are shown and nothing is underlined.
-func writeExcerpt(out *bufio.Writer, s *source, r Range, colors palette) {
+func writeExcerpt(out *bufio.Writer, s *lines.Text, r Range, colors palette) {
 	first, last := r.Line, r.Line
 	empty := r.EndLine < r.Line || r.EndLine == r.Line && r.EndColumn <= r.Column
 	if empty {
 		first, last = max(r.Line-1, 1), r.Line+1
 	}
 	gutter := max(gutterMin, len(strconv.Itoa(last)))
-	for line := first; line <= min(last, len(s.lines)); line++ {
-		if line == len(s.lines) && line > r.Line && s.lines[line-1] == len(s.text) {
+	for line := first; line <= min(last, len(s.Lines)); line++ {
+		if line == len(s.Lines) && line > r.Line && s.Lines[line-1] == len(s.Bytes) {
 			break // after the last line break is no line
 		}
-		text, indent, width := s.excerpt(line, r)
+		text, indent, width := excerpt(s, line, r)
 		writeRow(out, fmt.Sprintf("%s%*d |%s", colors.dim, gutter, line, colors.reset), text)
 		if !empty {
 			writeRow(out, fmt.Sprintf("%s%*s |%s", colors.dim, gutter, "", colors.reset),
@@ -107,23 +109,23 @@ func writeRow(out *bufio.Writer, gutter, text string) {
 // excerpt makes a line fit for a terminal: tabs are spaces, wide runes are
 // counted as such, and of a long line only a window is read and shown. It returns
 // the columns before the range, and those of the range.
-func (s *source) excerpt(line int, r Range) (text string, indent, width int) {
+func excerpt(s *lines.Text, line int, r Range) (text string, indent, width int) {
 	start, end := r.Column-1, math.MaxInt
 	if r.EndLine == r.Line {
 		end = r.EndColumn - 1
 	}
-	at, stop := s.lines[line-1], s.endOfLine(line)
+	at, stop := s.Lines[line-1], s.EndOfLine(line)
 	var out strings.Builder
 	column := 0 // of the line: tabs depend on it
 	if start > excerptWidth-excerptLead {
 		skipped := start - excerptLead
-		at = s.runeOffset(s.runesBefore(at) + skipped)
+		at = s.RuneOffset(s.RunesBefore(at) + skipped)
 		start, end = start-skipped, end-skipped
 		out.WriteString("…")
 		column, indent = 1, 1
 	}
 	for i := 0; at < stop; i++ {
-		r, size := utf8.DecodeRune(s.text[at:stop])
+		r, size := utf8.DecodeRune(s.Bytes[at:stop])
 		at += size
 		shown, columns := string(printable(r)), runeWidth(printable(r))
 		if r == '\t' {

@@ -1,4 +1,4 @@
-package spec
+package finding
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestSARIFIsValid(t *testing.T) {
 	}
 	every := printerFindings
 	for _, code := range Codes() {
-		every = append(every, NewFinding(code, "dir with blanks/ü\u202e#?.yml", Range{}, "", "said", "do"))
+		every = append(every, New(code, "dir with blanks/ü\u202e#?.yml", Range{}, "", "said", "do"))
 	}
 	for name, findings := range map[string][]Finding{"none": nil, "all": every} {
 		var out bytes.Buffer

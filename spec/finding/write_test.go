@@ -1,4 +1,4 @@
-package spec
+package finding
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/spec/internal/golden"
 )
 
 const printed = "version: 1\n" +
@@ -49,7 +51,7 @@ func TestPrinters(t *testing.T) {
 			if err := write(&out); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata/write", name+".txt"), out.Bytes())
+			golden.Compare(t, filepath.Join("testdata/write", name+".txt"), out.Bytes())
 			if err := write(failing{}); !errors.Is(err, errFull) && name != "" {
 				t.Error("an error of the writer is lost:", err)
 			}
@@ -66,7 +68,7 @@ func (failing) Write([]byte) (int, error) { return 0, errFull }
 // TestTextOfTheContract reproduces the example of the contract to the letter.
 func TestTextOfTheContract(t *testing.T) {
 	src := strings.Repeat("\n", 11) + "  - parser -> pricng: {message: Order, key: Account}\n"
-	finding := NewFinding("TG204", "topology.yml", Range{12, 15, 12, 21}, "/edges/1", `processor "pricng" is not declared`, `did you mean "pricing"?`)
+	finding := New("TG204", "topology.yml", Range{12, 15, 12, 21}, "/edges/1", `processor "pricng" is not declared`, `did you mean "pricing"?`)
 	var out bytes.Buffer
 	if err := WriteText(&out, []Finding{finding}, map[string][]byte{"topology.yml": []byte(src)}, false); err != nil {
 		t.Fatal(err)
@@ -122,13 +124,13 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-func TestNewFindingKnowsItsCodes(t *testing.T) {
+func TestNewKnowsItsCodes(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a finding has a code that nobody can explain")
 		}
 	}()
-	NewFinding("TG999", "", Range{}, "", "", "")
+	New("TG999", "", Range{}, "", "", "")
 }
 
 // TestJSONHidesNothing looks for what a terminal would obey, or not show.
