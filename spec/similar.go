@@ -24,7 +24,7 @@ func (s *similar) to(name string, candidates []string) string {
 		if s.cells -= (len(c) + 1) * (len(name) + 1); s.cells < 0 {
 			break
 		}
-		if d := edits(name, c); d < distance {
+		if d := Edits(name, c); d < distance {
 			best, distance = c, d
 		}
 	}
@@ -75,9 +75,9 @@ func wordsOf(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
 }
 
-// edits returns the distance of Damerau and Levenshtein (optimal string
+// Edits returns the distance of Damerau and Levenshtein (optimal string
 // alignment) without regard to the case of ASCII letters.
-func edits(a, b string) int {
+func Edits(a, b string) int {
 	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

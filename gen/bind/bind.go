@@ -55,6 +55,9 @@ type Result struct {
 	loader   *loader
 	open     bool // still to be bound
 	touched  bool // a binder has written into the plan
+
+	renamed map[int]string     // as the binder found it
+	said    map[token.Pos]bool // type errors that a finding of the binder quotes
 }
 
 // Bind binds each topology to the Go package that it is generated into. The

@@ -35,8 +35,12 @@ type binder struct {
 	context, tick, instance, deadLetter, index types.Type
 	kept                                       map[string]types.Type // states and updates of machines, by name
 	messages                                   map[string]types.Type // by message name; nil where it was reported
+	misnamed                                   map[string]bool       // messages whose finding suggests another type
+	carriers                                   map[string][]int      // edges by message, once asked for
+	renamed                                    map[int]string        // types that have the methods of processors whose own are not declared
 	portsReady                                 bool
-	crossing                                   *Border // nil: nothing crosses
+	crossing                                   *Border            // nil: nothing crosses
+	said                                       map[token.Pos]bool // type errors that findings quote
 }
 
 // newBinder returns a binder for r's plan. A second one gets a plan of its own,
@@ -55,6 +59,9 @@ func newBinder(r *Result, c *checked) *binder {
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
 		kept:     make(map[string]types.Type),
+		misnamed: make(map[string]bool),
+		renamed:  make(map[int]string),
+		said:     make(map[token.Pos]bool),
 		listed:   make(map[string]bool),
 		types:    make(map[*types.Scope][]string),
 	}
@@ -177,7 +184,7 @@ func (b *binder) messageTypes() {
 			continue // the update's finding says it all
 		}
 		alias := messagePrefix + strconv.Itoa(index)
-		b.messages[name] = b.resolve(finding.MessageType, "message "+strconv.Quote(name), alias, m.ref, m.at)
+		b.messages[name] = b.messageType(name, alias, m)
 		pointerful[name] = b.pointers(b.messages[name]) != ""
 	}
 	for i := range b.plan.Edges {
@@ -189,8 +196,9 @@ func (b *binder) messageTypes() {
 
 // mention is where the topology gives a message its type.
 type mention struct {
-	at  spec.Text
-	ref plan.TypeRef
+	at     spec.Text
+	ref    plan.TypeRef
+	listed bool // under messages
 }
 
 // mentions finds where each message gets its type: under messages, else at the
@@ -199,7 +207,7 @@ func (b *binder) mentions() map[string]mention {
 	mentions := make(map[string]mention)
 	add := func(at spec.Text, ref plan.TypeRef) {
 		if _, ok := mentions[at.Value]; !ok && at.Value != "" {
-			mentions[at.Value] = mention{at, ref}
+			mentions[at.Value] = mention{at, ref, false}
 		}
 	}
 	for i, e := range b.topology.Edges {
@@ -210,15 +218,16 @@ func (b *binder) mentions() map[string]mention {
 	}
 	for _, m := range b.topology.Messages {
 		if old, ok := mentions[m.Name.Value]; ok {
-			mentions[m.Name.Value] = mention{m.Type, old.ref}
+			mentions[m.Name.Value] = mention{m.Type, old.ref, true}
 		}
 	}
 	return mentions
 }
 
 // resolve finds a type that the topology names; nil where it is wrong, which is
-// reported.
-func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Text) types.Type {
+// reported. instead suggests what was meant by one that is not declared; nil or "":
+// what is spelled nearly so.
+func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Text, instead func() string) types.Type {
 	whole := true
 	for _, path := range slices.Compact(ref.Imports(nil)) {
 		whole = b.importable(path, at) && whole
@@ -244,11 +253,18 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 			scope = p.Scope()
 		}
 	}
+	suggestion := ""
+	if instead != nil {
+		suggestion = instead()
+	}
 	switch {
 	case ref.Kind == plan.Named && scope != nil && scope.Lookup(name) == nil && types.Universe.Lookup(name) == nil:
-		b.at(code, at, b.undeclaredType(code, ref, scope), "type %s is not declared in %s", name, where)
+		if suggestion == "" {
+			suggestion = b.undeclaredType(code, ref, scope)
+		}
+		b.at(code, at, suggestion, "type %s is not declared in %s", name, where)
 	default:
-		b.at(code, at, "", "the type of %s is wrong: %s", what, b.words(b.checked.wrong[alias]))
+		b.at(code, at, suggestion, "the type of %s is wrong: %s", what, b.words(b.checked.wrong[alias]))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -127,7 +128,7 @@ func (b *binder) misspelt(s *subject) {
 			continue
 		}
 		meant := b.near.to(f.Name(), missing)
-		if meant != "" && edits(strings.ToLower(f.Name()), strings.ToLower(meant)) > misspeltMax {
+		if meant != "" && spec.Edits(f.Name(), meant) > misspeltMax {
 			meant = ""
 		}
 		if tracks && mentions(f, tracker) {

@@ -62,6 +62,7 @@ func (r *Result) take(b *binder) {
 	r.PortsReady = b.portsReady
 	r.Missing, r.Messages = b.missing, b.undeclared
 	r.Border = b.crossing
+	r.renamed, r.said = b.renamed, b.said
 	r.open = false
 }
 

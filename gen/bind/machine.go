@@ -27,10 +27,10 @@ func (b *binder) machines() {
 			continue
 		}
 		u := &updater{machine: i, m: m, f: f}
-		u.state = b.resolve(finding.MessageType, "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State)
-		u.update = b.resolve(finding.MessageType, "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update)
+		u.state = b.resolve(finding.MessageType, "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State, nil)
+		u.update = b.resolve(finding.MessageType, "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update, nil)
 		if m.Result != "" {
-			u.result = b.resolve(finding.MessageType, "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result)
+			u.result = b.resolve(finding.MessageType, "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result, nil)
 			b.kept[m.Result] = u.result
 		}
 		b.kept[m.State], b.kept[m.Update] = u.state, u.update

@@ -140,9 +140,11 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	for _, e := range b.checked.errors {
 		if s.sender == nil && e.Msg == "undefined: "+s.Ident+"Sender" && b.sameDeclaration(f.Pos(), e.Pos) {
+			b.said[e.Pos] = true
 			return misfit("takes a sender, but processor %q sends nothing", s.Name)
 		}
 		if e.Pos >= f.Pos() && b.sameDeclaration(f.Pos(), e.Pos) {
+			b.said[e.Pos] = true
 			return misfit("mentions an unknown type (%s)", e.Msg)
 		}
 	}

@@ -1,6 +1,10 @@
 package bind
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/topogen/topogen/spec"
+)
 
 // nearCellsMax bounds the steps that looking for similar names may take for one
 // topology: 0.1 s.
@@ -11,7 +15,7 @@ const nearCellsMax = 1 << 24
 type near struct{ cells int }
 
 // to returns the candidate that was probably meant by name, or "": at most a
-// third of its letters are wrong, without regard to case.
+// third of its letters are wrong without regard to case.
 func (n *near) to(name string, candidates []string) string {
 	best, distance := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
@@ -21,29 +25,29 @@ func (n *near) to(name string, candidates []string) string {
 		if n.cells += (len(name) + 1) * (len(c) + 1); n.cells > nearCellsMax {
 			break
 		}
-		if d := edits(strings.ToLower(name), strings.ToLower(c)); d < distance {
+		if d := spec.Edits(name, c); d < distance {
 			best, distance = c, d
 		}
 	}
 	return best
 }
 
-// edits is the distance of Levenshtein, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// toHandler is to for names of handlers: what all of them begin with tells nothing.
+func (n *near) toHandler(name string, candidates []string) string {
+	short, ok := strings.CutPrefix(name, handlerPrefix)
+	if !ok {
+		return n.to(name, candidates)
 	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
+	var alike, others []string
+	for _, c := range candidates {
+		if rest, ok := strings.CutPrefix(c, handlerPrefix); ok {
+			alike = append(alike, rest)
+		} else {
+			others = append(others, c)
 		}
 	}
-	return row[len(b)]
+	if near := n.to(short, alike); near != "" && len(short) > 1 {
+		return handlerPrefix + near
+	}
+	return n.to(name, others)
 }

@@ -5,7 +5,6 @@ import (
 	"go/types"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
@@ -22,6 +21,7 @@ type subject struct {
 	starts   bool       // has Ping or Serve
 	called   map[string]bool
 	reported map[string]bool // methods that a finding is about
+	meant    map[string]bool // methods that a finding suggests to rename
 	missing  Missing
 }
 
@@ -37,6 +37,7 @@ func (b *binder) processor(i int) (starts bool) {
 		file:      &b.topology.Processors[i],
 		called:    make(map[string]bool),
 		reported:  make(map[string]bool),
+		meant:     make(map[string]bool),
 	}
 	s.sender = b.checked.senderType(s.Processor)
 	s.missing = Missing{Processor: i, Type: s.Type.Name, Import: s.Type.Import}
@@ -52,14 +53,14 @@ func (b *binder) processor(i int) (starts bool) {
 	}
 	if s.t == nil {
 		// The type's own finding says it all; scaffolding wants the methods too.
-		s.missing.Declare = s.Type.Import == "" && len(s.Type.Args) == 0 && b.declared[s.Type.Name] == nil && before < len(b.findings)
+		s.missing.Declare = s.Type.Import == "" && len(s.Type.Args) == 0 && b.declared[s.Type.Name] == nil && before < len(b.findings) && b.renamed[i] == ""
 		if s.missing.Declare {
 			if name := s.file.New.Value; name != "" && b.checked.pkg.Scope().Lookup(name) == nil {
 				s.missing.New = b.canonicalNew(s)
 			}
 			for _, e := range s.Incoming {
 				if !b.plan.Edges[e].Optional {
-					b.missingReceive(s, e)
+					b.missingReceive(s, e, form{})
 				}
 			}
 			if s.Source() {
@@ -86,7 +87,7 @@ func (b *binder) processorType(s *subject) types.Type {
 	if at.Value == "" {
 		at = s.file.Name
 	}
-	t := b.resolve(finding.ProcessorType, "processor "+strconv.Quote(s.Name), processorPrefix+strconv.Itoa(s.index), s.Type, at)
+	t := b.resolve(finding.ProcessorType, "processor "+strconv.Quote(s.Name), processorPrefix+strconv.Itoa(s.index), s.Type, at, func() string { return b.renamedType(s) })
 	if t == nil {
 		return nil
 	}
@@ -146,7 +147,7 @@ func (b *binder) receive(s *subject, e int) {
 	}
 	if f == nil {
 		if !edge.Optional {
-			b.missingReceive(s, e)
+			b.missingReceive(s, e, want)
 		}
 		return
 	}
@@ -161,8 +162,9 @@ func (b *binder) receive(s *subject, e int) {
 }
 
 // missingReceive reports that nothing takes the messages of an edge: once for
-// all edges that the same method would serve.
-func (b *binder) missingReceive(s *subject, e int) {
+// all edges that the same method would serve. Nothing is missing where the message is
+// misnamed, or the method.
+func (b *binder) missingReceive(s *subject, e int, want form) {
 	edge := &b.plan.Edges[e]
 	names := b.plan.Handlers(e)
 	name := names[len(names)-1]
@@ -174,12 +176,25 @@ func (b *binder) missingReceive(s *subject, e int) {
 		return
 	}
 	s.reported[name] = true
-	s.missing.Methods = append(s.missing.Methods, method)
-	if s.t == nil {
+	unknown := b.untyped(e)
+	if unknown && b.misnamed[edge.Message] {
+		return
+	}
+	repair := method.Signature
+	if s.t != nil && !unknown {
+		if f, meant := b.misspelledHandler(s, names, want); f != nil {
+			s.meant[f.Name()] = true
+			repair = fmt.Sprintf("rename its method %s to %s", f.Name(), meant)
+		}
+	}
+	if repair == method.Signature {
+		s.missing.Methods = append(s.missing.Methods, method)
+	}
+	if s.t == nil || unknown {
 		return
 	}
 	if edge.DeadLetter {
-		b.at(finding.MethodMissing, b.topology.Processors[edge.From].OnError.DeadLetter, method.Signature,
+		b.at(finding.MethodMissing, b.topology.Processors[edge.From].OnError.DeadLetter, repair,
 			"type %s has no method ReceiveDeadLetter for what %q cannot handle", s.Type.Name, b.plan.Processors[edge.From].Name)
 		return
 	}
@@ -191,13 +206,20 @@ func (b *binder) missingReceive(s *subject, e int) {
 	at := spec.Text{At: file.At, Pointer: file.Pointer}
 	switch {
 	case edge.From < 0:
-		b.at(finding.MethodMissing, at, method.Signature, "type %s has no method ReceiveTick for the timer", s.Type.Name)
+		b.at(finding.MethodMissing, at, repair, "type %s has no method ReceiveTick for the timer", s.Type.Name)
 	case edge.ReplyOf >= 0:
-		b.at(finding.MethodMissing, at, method.Signature, "type %s has no method %s for the reply of %q", s.Type.Name, names[0], b.plan.Processors[edge.From].Name)
+		b.at(finding.MethodMissing, at, repair, "type %s has no method %s for the reply of %q", s.Type.Name, names[0], b.plan.Processors[edge.From].Name)
 	default:
-		b.at(finding.MethodMissing, at, method.Signature, "type %s has no method that receives %s from %q: neither %s nor %s",
+		b.at(finding.MethodMissing, at, repair, "type %s has no method that receives %s from %q: neither %s nor %s",
 			s.Type.Name, edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
 	}
+}
+
+// untyped reports whether the type of what edge e carries is not known, which has a
+// finding.
+func (b *binder) untyped(e int) bool {
+	edge := &b.plan.Edges[e]
+	return edge.From >= 0 && !edge.DeadLetter && b.messages[edge.Message] == nil
 }
 
 // optional binds the methods that a processor may have.
@@ -259,19 +281,26 @@ func (b *binder) warnings(s *subject) {
 	}
 	named := s.t.(*types.Named)
 	var wanted []string
+	unknown := false // a message: a handler that nothing calls may take it
 	for _, e := range s.Incoming {
+		if b.untyped(e) {
+			unknown = true
+			continue
+		}
 		wanted = append(wanted, b.plan.Handlers(e)...)
 	}
 	for i := range named.NumMethods() {
 		f := named.Method(i)
 		name := f.Name()
-		rest, isReceive := strings.CutPrefix(name, "Receive")
-		if !isReceive || rest == "" || rest[0] < 'A' || rest[0] > 'Z' || s.called[name] || !b.own(f.Pos()) {
+		if !isHandlerName(name) || s.called[name] || s.meant[name] || !b.own(f.Pos()) {
 			continue
 		}
 		suggestion := ""
-		if near := b.near.to(name, wanted); near != "" {
+		if near := b.near.toHandler(name, wanted); near != "" {
 			suggestion = "did you mean " + near + "?"
+		}
+		if unknown && suggestion == "" {
+			continue
 		}
 		if slices.Contains(wanted, name) {
 			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: every edge has a longer name's method", name, s.Type.Name)

@@ -144,7 +144,8 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 			name, undefined := strings.CutPrefix(e.Msg, "undefined: ")
 			taken, twice := strings.CutSuffix(e.Msg, " redeclared in this block")
 			switch {
-			case undefined && pending[name]:
+			case undefined && (pending[name] || r.follows(name)):
+			case r.said[e.Pos]:
 			case twice && names[taken]: // TG312 has said it
 			case at.Filename == skeletonFile: // what is wrong in it is wrong in the topology, and was found
 			case ours[at.Filename]:

@@ -1,0 +1,241 @@
+package bind
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec/finding"
+)
+
+// One mistake gives one finding. A name that is wrong in the topology makes others
+// look wrong that depend on it: what follows here finds the cause, so that its
+// finding suggests the repair and the others are left out.
+
+// handlerPrefix begins the names of handlers.
+const handlerPrefix = "Receive"
+
+// lookupCells is what a look at the methods of a type counts as, in the unit of near.
+const lookupCells = 64
+
+// messageType finds the type of a message; nil where it is wrong, which is reported.
+func (b *binder) messageType(name, alias string, m mention) types.Type {
+	before := len(b.findings)
+	t := b.resolve(finding.MessageType, "message "+strconv.Quote(name), alias, m.ref, m.at, func() string { return b.takenInstead(name, m) })
+	switch {
+	case t == nil:
+		b.misnamed[name] = len(b.findings) > before && !b.listed[m.ref.Name]
+	case m.listed:
+		if other := b.taken(name, t); other != nil {
+			text := b.expression(other)
+			b.at(finding.MessageType, m.at, "did you mean "+text+"?", "message %q is %s, but what receives it takes %s", name, m.at.Value, text)
+			b.misnamed[name] = true
+			return nil
+		}
+	}
+	return t
+}
+
+// takenInstead suggests the type that the handlers of a message take, where the one
+// that the topology names is not declared.
+func (b *binder) takenInstead(name string, m mention) string {
+	t := b.taken(name, nil)
+	switch {
+	case t == nil:
+		return ""
+	case m.listed:
+		return "did you mean " + b.expression(t) + "?"
+	}
+	return fmt.Sprintf("its handlers take %s: write under messages %q", b.expression(t), name+": "+b.expression(t))
+}
+
+// taken is the type that all handlers of a message take; nil where there is none,
+// where they differ, and where one takes the message as t.
+func (b *binder) taken(message string, t types.Type) (taken types.Type) {
+	if b.carriers == nil {
+		b.carriers = make(map[string][]int)
+		for i := range b.plan.Edges {
+			if e := &b.plan.Edges[i]; e.From >= 0 && !e.DeadLetter {
+				b.carriers[e.Message] = append(b.carriers[e.Message], i)
+			}
+		}
+	}
+	for _, e := range b.carriers[message] {
+		param := b.firstParam(b.handler(b.checked.lookup(processorPrefix+strconv.Itoa(b.plan.Edges[e].To)), e))
+		if param == nil {
+			continue
+		}
+		if t != nil && (types.Identical(param, t) || types.Identical(param, types.NewPointer(t))) {
+			return nil
+		}
+		if p, ok := types.Unalias(param).(*types.Pointer); ok {
+			param = p.Elem()
+		}
+		if !whole(param) || taken != nil && !types.Identical(taken, param) {
+			return nil
+		}
+		taken = param
+	}
+	return taken
+}
+
+// handler is the method of t that receives what edge e carries; nil if none.
+func (b *binder) handler(t types.Type, e int) *types.Func {
+	if t == nil {
+		return nil
+	}
+	for _, name := range b.plan.Handlers(e) {
+		object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name)
+		if f, ok := object.(*types.Func); ok {
+			return f
+		}
+	}
+	return nil
+}
+
+// firstParam is the type of the first parameter behind the context; nil if none.
+func (b *binder) firstParam(f *types.Func) types.Type {
+	if f == nil {
+		return nil
+	}
+	for v := range f.Signature().Params().Variables() {
+		if b.context == nil || !types.Identical(v.Type(), b.context) {
+			return v.Type()
+		}
+	}
+	return nil
+}
+
+// expression is a type as the topology writes it.
+func (b *binder) expression(t types.Type) string {
+	if ref, problem := b.typeRef(t); problem == "" {
+		return ref.String()
+	}
+	return b.typeText(t)
+}
+
+// renamedType suggests the type that has the methods of a processor whose own is not
+// declared: the processor was renamed, or the type.
+func (b *binder) renamedType(s *subject) string {
+	if s.Type.Import != "" || len(s.Type.Args) > 0 {
+		return ""
+	}
+	used := make(map[string]bool, len(b.plan.Processors))
+	for i := range b.plan.Processors {
+		if t := &b.plan.Processors[i].Type; t.Import == "" {
+			used[t.Name] = true
+		}
+	}
+	scope := b.checked.pkg.Scope()
+	var found []string
+	for _, name := range b.typeNames(scope) {
+		if b.near.cells += lookupCells * (1 + len(s.Incoming)); b.near.cells > nearCellsMax {
+			break
+		}
+		if object := scope.Lookup(name).(*types.TypeName); !used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
+			found = append(found, name)
+		}
+	}
+	name := b.near.to(s.Type.Name, found)
+	if len(found) == 1 {
+		name = found[0]
+	}
+	if name == "" {
+		return ""
+	}
+	b.renamed[s.index] = name
+	if s.file.Type.Value != "" {
+		return "did you mean " + name + "? It has the methods"
+	}
+	return fmt.Sprintf("type %s has the methods: write %q", name, "type: "+name)
+}
+
+// serves reports whether t has what the edges of a processor ask for.
+func (b *binder) serves(s *subject, t types.Type) bool {
+	named, ok := t.(*types.Named)
+	if !ok || named.TypeParams().Len() > 0 || types.IsInterface(t) {
+		return false
+	}
+	if s.Source() {
+		for _, name := range []string{"Ping", "Serve"} {
+			if object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name); object != nil {
+				return true
+			}
+		}
+		return false
+	}
+	handles := false
+	for _, e := range s.Incoming {
+		if !b.plan.Edges[e].Optional {
+			if handles = b.handler(t, e) != nil; !handles {
+				return false
+			}
+		}
+	}
+	return handles
+}
+
+// misspelledHandler finds the method of a processor's type that was probably meant to
+// have one of the names: a method whose spelling is near, or else the only handler that
+// no edge asks for and that has the wanted form.
+func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *types.Func, name string) {
+	var candidates []*types.Func
+	for f := range s.t.(*types.Named).Methods() {
+		if !s.wanted(b.plan, f.Name()) && !s.meant[f.Name()] {
+			candidates = append(candidates, f)
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		for _, f := range candidates {
+			if b.near.toHandler(name, []string{f.Name()}) != "" {
+				return f, name
+			}
+		}
+	}
+	for _, candidate := range candidates {
+		if !isHandlerName(candidate.Name()) {
+			continue
+		}
+		if _, problem := b.compare(s, candidate, want); problem != nil {
+			continue
+		}
+		if f != nil {
+			return nil, ""
+		}
+		f = candidate
+	}
+	return f, names[len(names)-1]
+}
+
+// wanted reports whether the runtime calls a method of that name.
+func (s *subject) wanted(p *plan.Plan, name string) bool {
+	switch name {
+	case "Ping", "Serve", "Finish", "Init", "Close", inputs:
+		return true
+	}
+	return slices.Contains(hearing, name) ||
+		slices.ContainsFunc(s.Incoming, func(e int) bool { return slices.Contains(p.Handlers(e), name) })
+}
+
+// isHandlerName reports whether a method is named as handlers are.
+func isHandlerName(name string) bool {
+	rest, ok := strings.CutPrefix(name, handlerPrefix)
+	return ok && token.IsExported(rest)
+}
+
+// follows reports whether a name is undefined only because a processor was renamed:
+// it is what would be generated for the processor if it were called like its type.
+func (r *Result) follows(name string) bool {
+	for i, renamed := range r.renamed {
+		for _, n := range r.Plan.Names() {
+			if n.Processor == i && strings.Replace(n.Ident, r.Plan.Processors[i].Ident, renamed, 1) == name {
+				return true
+			}
+		}
+	}
+	return false
+}
