@@ -61,8 +61,10 @@ func (b *builder) checkGenerated() {
 			continue
 		}
 		names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
-		names.add(b, p.Ident+"Recorder", claim{what: "the recorder" + of}, p.Name)
-		names.add(b, "Record"+p.Ident, claim{what: "the function for recording processor " + quoted(p.Name.Value)}, p.Name)
+		if sends[i] {
+			names.add(b, p.Ident+"Recorder", claim{what: "the recorder" + of}, p.Name)
+			names.add(b, "Record"+p.Ident, claim{what: "the function for recording processor " + quoted(p.Name.Value)}, p.Name)
+		}
 		if local := localType(p.Type.Value, p.Ident); local != "" {
 			names.add(b, local, claim{what: "the type" + of, own: true}, p.Name)
 		}

@@ -102,6 +102,8 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 		suggestion := ""
 		if form.MatchString(repaired) && isASCII(name.Value) {
 			suggestion = "write " + quoted(repaired)
+		} else if what == "message" && isIdentifier(name.Value) && !isASCII(name.Value) {
+			suggestion = fmt.Sprintf("write another name here, and under messages %s", quoted("Name: "+name.Value))
 		}
 		b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is not made of %s, beginning with a letter", what, quoted(name.Value), joined), suggestion)
 	default:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // TypeKind is the form of a Go type expression.
@@ -166,8 +168,12 @@ func (p *typeParser) array(depth int) (*TypeExpr, error) {
 // after it. The last dot ends the path: "gopkg.in/yaml.v3.Node".
 func (p *typeParser) named(depth int) (*TypeExpr, error) {
 	start := p.at
-	for p.at < len(p.text) && isPathByte(p.text[p.at]) {
-		p.at++
+	for p.at < len(p.text) {
+		r, size := utf8.DecodeRuneInString(p.text[p.at:])
+		if !isPathByte(p.text[p.at]) && (r < utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
+			break
+		}
+		p.at += size
 	}
 	word := p.text[start:p.at]
 	if word == "" {
@@ -247,6 +253,9 @@ func importPathProblem(path string) string {
 	if path == "C" || path == "unsafe" {
 		return fmt.Sprintf("types of the package %q cannot be messages or processors", path)
 	}
+	if !isASCII(path) {
+		return "an import path has no letters beyond ASCII"
+	}
 	for element := range strings.SplitSeq(path, "/") {
 		switch {
 		case element == "":
@@ -260,23 +269,12 @@ func importPathProblem(path string) string {
 	return ""
 }
 
-// isPathByte reports whether c can stand in an import path or an identifier.
-// Go allows more letters; ASCII is what every tool and file system keeps.
+// isPathByte reports whether c is a byte of an import path or of an identifier.
+// Identifiers have more letters; in paths ASCII is what every tool and file system
+// keeps.
 func isPathByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c) || strings.IndexByte("-._~/+", c) >= 0
 }
 
-// isIdentifier reports whether name is a Go identifier of ASCII letters that is
-// no keyword and not blank.
-func isIdentifier(name string) bool {
-	if name == "" || name == "_" || token.IsKeyword(name) {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if c != '_' && !('a' <= c && c <= 'z') && !('A' <= c && c <= 'Z') && (i == 0 || !isDigit(c)) {
-			return false
-		}
-	}
-	return true
-}
+// isIdentifier reports whether name is a Go identifier that is not blank.
+func isIdentifier(name string) bool { return token.IsIdentifier(name) && name != "_" }

@@ -18,6 +18,8 @@ func TestParseType(t *testing.T) {
 		"Order":                       named("", "Order"),
 		"order":                       named("", "order"),
 		"string":                      named("", "string"),
+		"Größe":                       named("", "Größe"),
+		"example.com/m.Ärger":         named("example.com/m", "Ärger"),
 		"time.Time":                   named("time", "Time"),
 		"example.com/shop/model.Page": named("example.com/shop/model", "Page"),
 		"gopkg.in/yaml.v3.Node":       named("gopkg.in/yaml.v3", "Node"),
@@ -49,7 +51,7 @@ func TestParseTypeRefuses(t *testing.T) {
 		"chan int", "<-chan int", "func()", "struct{}", "interface{}", "interface { M() }", "(Order)", "...T",
 		"T[", "T[]", "T[int", "T[int,]", "T[int]x", "string[int]", "T[int][int]",
 		"./a.T", "../a.T", "/a.T", "a//b.T", "a/.T", "a/..b.T", "a/b", "a/b.", ".T", "a/b..T", "-a/b.T", "a./b.T", "https://a/b.T", "a\\b.T", "a b/c.T",
-		"a/b.t", "a/b._T", "a/b.1T", "C.int", "unsafe.Pointer", "_", "1T", "func", "nil", "comparable", "len", "Größe", "example.com/é.T",
+		"a/b.t", "a/b._T", "a/b.1T", "C.int", "unsafe.Pointer", "_", "1T", "func", "nil", "comparable", "len", "größe/m.T", "example.com/é.T", "example.com/m.größe", "Gro\u0308\u00dfe", "A\u200bB", "\u0661T", "\xffT",
 		"T\n", "T//x", "T/*x*/", "T`x`", "\"fmt\".T", "T;import \"os\"", "a/b.T\n//go:linkname x y", strings.Repeat("*", 100) + "T", strings.Repeat("a", typeMax+1),
 	} {
 		got, err := ParseType(expr)
