@@ -14,7 +14,7 @@ func (r *Result) Declares() func(name string) bool {
 	if r.root == nil {
 		return func(string) bool { return false }
 	}
-	declared := r.root.source.declared()
+	declared := r.root.source.taken()
 	return func(name string) bool { return declared[name] != nil }
 }
 

@@ -162,10 +162,16 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		r.reporter.at(finding.NameTaken, t.Name, "give one of the two an output in another folder; if "+other.source+" is gone, delete its output",
 			"%s in the same package is generated from %s: the names of the two topologies collide", other.name, other.source)
 	}
+	source.parseLeftOut(fset)
+	if l := source.absent(); l != nil {
+		r.reporter.at(finding.PackageNotLoaded, whole, l.remedy(), "all Go files of the package are left out: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
+		return r
+	}
 	root := &root{module: m, path: m.importPath(r.Dir), source: source}
 	name, ok := r.nameOf(source)
 	root.name = name
-	p, findings := plan.Build(t, plan.Package{Name: root.name, Path: root.path})
+	source.forget(name)
+	p, findings := plan.Build(t, root.planned())
 	r.Plan = p
 	r.reporter.findings = append(r.reporter.findings, findings...)
 	for _, e := range source.errors {

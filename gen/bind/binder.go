@@ -47,7 +47,7 @@ type binder struct {
 // since the first may have left its traces.
 func newBinder(r *Result, c *checked) *binder {
 	if r.touched {
-		r.Plan, _ = plan.Build(r.reporter.topology, plan.Package{Name: r.root.name, Path: r.root.path})
+		r.Plan, _ = plan.Build(r.reporter.topology, r.root.planned())
 	}
 	r.touched = true
 	return &binder{
@@ -55,7 +55,7 @@ func newBinder(r *Result, c *checked) *binder {
 		plan:     r.Plan,
 		root:     r.root,
 		checked:  c,
-		declared: r.root.source.declared(),
+		declared: r.root.source.taken(),
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
 		kept:     make(map[string]types.Type),
@@ -271,6 +271,11 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 
 // undeclaredType suggests what to do about a type that a package lacks.
 func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scope) string {
+	if ref.Import == "" {
+		if where := b.root.source.elsewhere("", ref.Name); where != "" {
+			return where
+		}
+	}
 	if near := b.near.to(ref.Name, b.typeNames(scope)); near != "" {
 		return "did you mean " + near + "?"
 	}

@@ -19,6 +19,11 @@ type root struct {
 	skeleton *skeleton
 }
 
+// planned is the package as a plan names it.
+func (r *root) planned() plan.Package {
+	return plan.Package{Name: r.name, Path: r.path, Constraint: r.source.constraint()}
+}
+
 // checked is a root after type checking.
 type checked struct {
 	pkg    *types.Package

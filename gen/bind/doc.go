@@ -34,5 +34,6 @@
 // # Limits
 //
 // Files are chosen by the build constraints that hold for this tool's Go
-// release, GOOS, GOARCH and the -tags of GOFLAGS. Test files are not looked at.
+// release, GOOS, GOARCH and the -tags of GOFLAGS. Of other files and of tests only the
+// names at package level count, because another build compiles them with the output.
 package bind

@@ -121,7 +121,7 @@ func (b *binder) expression(t types.Type) string {
 // renamedType suggests the type that has the methods of a processor whose own is not
 // declared: the processor was renamed, or the type.
 func (b *binder) renamedType(s *subject) string {
-	if s.Type.Import != "" || len(s.Type.Args) > 0 {
+	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.root.source.elsewhere("", s.Type.Name) != "" {
 		return ""
 	}
 	used := make(map[string]bool, len(b.plan.Processors))

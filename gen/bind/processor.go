@@ -182,7 +182,9 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	}
 	repair := method.Signature
 	if s.t != nil && !unknown {
-		if f, meant := b.misspelledHandler(s, names, want); f != nil {
+		if where := b.root.source.elsewhere(s.Type.Name, names...); where != "" && s.Type.Import == "" {
+			repair = where
+		} else if f, meant := b.misspelledHandler(s, names, want); f != nil {
 			s.meant[f.Name()] = true
 			repair = fmt.Sprintf("rename its method %s to %s", f.Name(), meant)
 		}

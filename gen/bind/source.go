@@ -23,8 +23,8 @@ import (
 // sourceBytesMax bounds a Go file: parsed, it needs ten times its size.
 const sourceBytesMax = 64 << 20
 
-// source is a package's Go files as a person wrote them: without tests, without
-// our own output, without what build constraints leave out.
+// source is a package's Go files as a person wrote them, without our own output.
+// Tests, and files that build constraints leave out, are kept apart.
 type source struct {
 	dir    string
 	files  []*ast.File
@@ -32,6 +32,7 @@ type source struct {
 	texts  map[string][]byte
 	errors scanner.ErrorList // what does not parse
 
+	leftOut   []*leftOut      // Go files that this build does not compile
 	generated []generatedFile // files of this package that topogen has generated, without the outputs of this topology
 }
 
@@ -55,7 +56,7 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 	context := env.context(func(name string) (io.ReadCloser, error) { return openBytes(s.texts[name]), nil })
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.ContainsAny(name[:1], "_.") {
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.ContainsAny(name[:1], "_.") {
 			continue
 		}
 		if entry.Type()&fs.ModeSymlink != 0 && slices.Contains(outputs, name) {
@@ -65,7 +66,11 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			continue // a link to a folder
 		}
+		test := strings.HasSuffix(name, "_test.go")
 		text, err := readRegular(file)
+		if err != nil && test {
+			continue // the go command says it when it tests
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -75,10 +80,15 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 			}
 			continue
 		}
+		if test {
+			s.leftOut = append(s.leftOut, &leftOut{name: file, text: text, test: true})
+			continue
+		}
 		s.texts[file] = text
 		// A file whose header does not parse matches: its errors are to be seen.
 		if match, err := context.MatchFile(dir, name); err == nil && !match {
 			delete(s.texts, file)
+			s.leftOut = append(s.leftOut, &leftOut{name: file, text: text})
 			continue
 		}
 		s.names = append(s.names, file)
@@ -134,8 +144,12 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 			}
 			s.errors = append(s.errors, list...)
 		}
-		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() || !cgo && imports(file, "C") {
+		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() {
 			continue // nothing, or no package clause: that is among the errors
+		}
+		if !cgo && imports(file, "C") {
+			s.leftOut = append(s.leftOut, &leftOut{name: s.names[i], text: s.texts[s.names[i]], cgo: true})
+			continue
 		}
 		names = append(names, s.names[i])
 		s.files = append(s.files, file)
@@ -185,14 +199,14 @@ func imported(files []*ast.File) []string {
 }
 
 // declared maps each name of package level to where it is declared.
-func (s *source) declared() map[string]*ast.Ident {
+func declared(files []*ast.File) map[string]*ast.Ident {
 	names := make(map[string]*ast.Ident)
 	add := func(id *ast.Ident) {
 		if names[id.Name] == nil && id.Name != "_" && id.Name != "init" {
 			names[id.Name] = id
 		}
 	}
-	for _, file := range s.files {
+	for _, file := range files {
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:

@@ -174,7 +174,7 @@ func (r *Result) listFor(ctx context.Context, files []*ast.File) error {
 // pending gives the names that generated files declare, and those of them that
 // files do not.
 func (r *Result) pending(files []*ast.File) (names, pending map[string]bool) {
-	declared := (&source{files: files}).declared()
+	declared := declared(files)
 	names, pending = make(map[string]bool), make(map[string]bool)
 	for _, n := range r.Plan.Names() {
 		names[n.Ident] = true

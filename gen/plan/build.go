@@ -18,8 +18,9 @@ var tick = TypeRef{Kind: Named, Import: Topo, Name: "Tick"}
 
 // Package is the Go package that the files are generated into.
 type Package struct {
-	Name string // as in its package clause
-	Path string // import path
+	Name       string // as in its package clause
+	Path       string // import path
+	Constraint string // the build constraint that all its files have; "" if none
 }
 
 // Build decides everything that follows from the topology file alone. What is in
@@ -34,6 +35,7 @@ func Build(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 			Source:     filepath.Base(t.File),
 			Package:    pkg.Name,
 			ImportPath: pkg.Path,
+			Constraint: pkg.Constraint,
 			Output:     path.Base(t.Output.Value),
 			PortsFile:  PortsFile(t.Output.Value),
 			Pool: Pool{

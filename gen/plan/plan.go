@@ -8,6 +8,7 @@ type Plan struct {
 	Source      string // base name of the topology file
 	Package     string // name of the generated package
 	ImportPath  string // of the generated package
+	Constraint  string // build constraint of the generated files; "": none
 	Output      string // "topology_gen.go"
 	PortsFile   string // "topology_ports_gen.go"
 	Processors  []Processor

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/topogen/topogen/gen/plan"
 )
 
 // style is that of gofmt; the last bit, which printer does not name, makes it
@@ -213,8 +215,8 @@ func (p *part) imports() ([]importSpec, error) {
 }
 
 // join puts the parts of a file together: clause, one import block with the
-// standard library first, declarations.
-func join(packageName, name string, parts []*part) ([]byte, error) {
+// standard library first, declarations. A build constraint comes before them.
+func join(p *plan.Plan, name string, parts []*part) ([]byte, error) {
 	var imports []importSpec
 	var bodies [][]byte
 	for _, p := range parts {
@@ -234,7 +236,10 @@ func join(packageName, name string, parts []*part) ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	b.WriteString("package " + packageName + "\n")
+	if p.Constraint != "" {
+		b.WriteString("//go:build " + p.Constraint + "\n\n")
+	}
+	b.WriteString("package " + p.Package + "\n")
 	writeImports(&b, imports)
 	for _, body := range bodies {
 		b.WriteByte('\n')

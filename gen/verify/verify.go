@@ -81,7 +81,7 @@ func files(ctx context.Context, b *bind.Result, emitted []emit.File, o Options) 
 		return v, err
 	}
 	for _, f := range emitted {
-		body, err := join(b.Plan.Package, f.Name, parts)
+		body, err := join(b.Plan, f.Name, parts)
 		if err != nil {
 			return Verified{Own: []error{err}}, nil
 		}

@@ -1,0 +1,268 @@
+package bind
+
+import (
+	"go/ast"
+	"go/build"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// leftOut is a Go file of the package that this build does not compile: its build
+// constraints do not hold, or it is a test. Another build compiles it together with
+// what is generated, so that its names are taken.
+type leftOut struct {
+	name string // absolute
+	text []byte
+	test bool
+	cgo  bool // it imports "C", and cgo is off
+	file *ast.File
+}
+
+// ignored is the tag by which a file is in no build at all.
+const ignored = "ignore"
+
+// parseLeftOut parses the files that this build leaves out. What does not parse there
+// is for a build to say that compiles it.
+func (s *source) parseLeftOut(fset *token.FileSet) {
+	s.leftOut = slices.DeleteFunc(s.leftOut, func(l *leftOut) bool {
+		if e := constraintOf(l.name, l.text); e != nil && e.String() == ignored {
+			return true
+		}
+		l.file, _ = parser.ParseFile(fset, l.name, l.text, parser.SkipObjectResolution)
+		return l.file == nil || l.file.Name == nil
+	})
+}
+
+// forget drops what belongs to another package, such as external tests.
+func (s *source) forget(packageName string) {
+	s.leftOut = slices.DeleteFunc(s.leftOut, func(l *leftOut) bool { return l.file.Name.Name != packageName })
+}
+
+// absent is a file of a package that this build leaves out as a whole; nil if there
+// is none.
+func (s *source) absent() *leftOut {
+	if i := slices.IndexFunc(s.leftOut, func(l *leftOut) bool { return !l.test }); i >= 0 && len(s.files) == 0 {
+		return s.leftOut[i]
+	}
+	return nil
+}
+
+// taken maps each name of package level that any build has to where it is declared.
+func (s *source) taken() map[string]*ast.Ident {
+	files := slices.Clone(s.files)
+	for _, l := range s.leftOut {
+		files = append(files, l.file)
+	}
+	return declared(files)
+}
+
+// elsewhere says which file declares a name that this build lacks, and why the file is
+// left out; "" if none does. receiver is the type of a method, or "".
+func (s *source) elsewhere(receiver string, names ...string) string {
+	for _, l := range s.leftOut {
+		for _, d := range l.file.Decls {
+			if declares(d, receiver, names) {
+				return filepath.Base(l.name) + " declares it, " + l.why()
+			}
+		}
+	}
+	return ""
+}
+
+// why says for what reason a file is left out.
+func (l *leftOut) why() string {
+	switch e := constraintOf(l.name, l.text); {
+	case l.test:
+		return "and is a test, which is not part of the package"
+	case l.cgo:
+		return "but this build leaves it out: it imports C, and cgo is off"
+	case e != nil:
+		return "but this build leaves it out: its constraint is " + e.String()
+	}
+	return "but this build leaves it out"
+}
+
+// remedy says how to build with a file that is left out.
+func (l *leftOut) remedy() string {
+	tag, ok := constraintOf(l.name, l.text).(*constraint.TagExpr)
+	switch {
+	case l.cgo:
+		return "CGO_ENABLED=1"
+	case !ok:
+		return "build where the constraint holds"
+	case isSystem(tag.Tag):
+		return "GOOS=" + tag.Tag
+	case isArchitecture(tag.Tag):
+		return "GOARCH=" + tag.Tag
+	}
+	return "GOFLAGS=-tags=" + tag.Tag
+}
+
+// declares reports whether d declares one of the names, at package level or as a
+// method of receiver.
+func declares(d ast.Decl, receiver string, names []string) bool {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return receiverOf(d) == receiver && slices.Contains(names, d.Name.Name)
+	case *ast.GenDecl:
+		return receiver == "" && slices.ContainsFunc(d.Specs, func(spec ast.Spec) bool {
+			t, ok := spec.(*ast.TypeSpec)
+			return ok && slices.Contains(names, t.Name.Name)
+		})
+	}
+	return false
+}
+
+// receiverOf is the name of the type that d is a method of; "" for a function.
+func receiverOf(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	t := d.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.ParenExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// constraint is what the output needs: that of the package's files, where all have
+// one. Without such a constraint it would be compiled where no other file is.
+func (s *source) constraint() string {
+	var all []constraint.Expr
+	add := func(name string, text []byte, cgo bool) bool {
+		e := constraintOf(name, text)
+		if cgo {
+			e = and(e, &constraint.TagExpr{Tag: "cgo"})
+		}
+		if e == nil {
+			return false
+		}
+		if e.String() != ignored && !slices.ContainsFunc(all, func(o constraint.Expr) bool { return o.String() == e.String() }) {
+			all = append(all, e)
+		}
+		return true
+	}
+	for i, file := range s.files {
+		if !add(s.names[i], s.texts[s.names[i]], imports(file, "C")) {
+			return ""
+		}
+	}
+	for _, l := range s.leftOut {
+		if !l.test && !add(l.name, l.text, imports(l.file, "C")) {
+			return ""
+		}
+	}
+	slices.SortFunc(all, func(a, b constraint.Expr) int { return strings.Compare(a.String(), b.String()) })
+	var either constraint.Expr
+	for _, e := range all {
+		if either == nil {
+			either = e
+		} else {
+			either = &constraint.OrExpr{X: either, Y: e}
+		}
+	}
+	if either == nil || always(either) {
+		return ""
+	}
+	return either.String()
+}
+
+// constraintOf is what the name of a file and its build line ask for; nil if nothing.
+func constraintOf(name string, text []byte) constraint.Expr {
+	e := tagsOf(filepath.Base(name))
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if constraint.IsGoBuild(line) {
+			if line, err := constraint.Parse(line); err == nil {
+				e = and(e, line)
+			}
+			break
+		}
+		if strings.HasPrefix(line, "package ") {
+			break
+		}
+	}
+	return e
+}
+
+// tagsOf is the constraint of a file's name: a system, an architecture or both at its
+// end.
+func tagsOf(name string) constraint.Expr {
+	name, _, _ = strings.Cut(name, ".")
+	words := strings.Split(strings.TrimSuffix(name, "_test"), "_")[1:]
+	n := len(words)
+	if n == 0 || !isSystem(words[n-1]) && !isArchitecture(words[n-1]) {
+		return nil
+	}
+	e := constraint.Expr(&constraint.TagExpr{Tag: words[n-1]})
+	if n > 1 && isArchitecture(words[n-1]) && isSystem(words[n-2]) {
+		e = and(&constraint.TagExpr{Tag: words[n-2]}, e)
+	}
+	return e
+}
+
+// Package build knows the systems and architectures and does not list them. So it is
+// asked about files that only one who knows the word leaves out.
+
+func isSystem(word string) bool { return !compiled("a_"+word+"_amd64.go", "amd64") }
+
+func isArchitecture(word string) bool { return !isSystem(word) && !compiled("a_"+word+".go", "") }
+
+// compiled reports whether a file of that name is compiled on no system.
+func compiled(name, architecture string) bool {
+	c := build.Context{Compiler: "gc", GOARCH: architecture, OpenFile: func(string) (io.ReadCloser, error) {
+		return openBytes([]byte("package p\n")), nil
+	}}
+	match, err := c.MatchFile("", name)
+	return err == nil && match
+}
+
+func and(x, y constraint.Expr) constraint.Expr {
+	switch {
+	case x == nil:
+		return y
+	case y == nil:
+		return x
+	}
+	return &constraint.AndExpr{X: x, Y: y}
+}
+
+// tagsMax bounds the tags of a constraint that all values are tried of.
+const tagsMax = 8
+
+// always reports whether a constraint holds whatever the tags are.
+func always(e constraint.Expr) bool {
+	values := make(map[string]bool)
+	e.Eval(func(tag string) bool { values[tag] = false; return false })
+	if len(values) > tagsMax {
+		return false
+	}
+	tags := slices.Sorted(maps.Keys(values))
+	for set := range 1 << len(tags) {
+		for i, tag := range tags {
+			values[tag] = set>>i&1 == 1
+		}
+		if !e.Eval(func(tag string) bool { return values[tag] }) {
+			return false
+		}
+	}
+	return true
+}
