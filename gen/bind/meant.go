@@ -179,6 +179,42 @@ func (b *binder) serves(s *subject, t types.Type) bool {
 	return handles
 }
 
+// handlerMeant suggests what to do about a missing handler where one is there in some
+// way: in a file that is left out, or under another name; else "".
+func (b *binder) handlerMeant(s *subject, names []string, want form) string {
+	if s.Type.Import == "" {
+		if where := b.root.source.elsewhere(s.Type.Name, names...); where != "" {
+			return where
+		}
+	}
+	f, name := b.misspelledHandler(s, names, want)
+	if f == nil {
+		return ""
+	}
+	s.meant[f.Name()] = true
+	return fmt.Sprintf("rename its method %s to %s", f.Name(), name)
+}
+
+// ambiguous says which embedded fields of t have one of the methods, where Go promotes
+// none of them because there are several; "" if that is not so.
+func ambiguous(t types.Type, names []string, pkg *types.Package) string {
+	for _, name := range names {
+		object, index, _ := types.LookupFieldOrMethod(t, true, pkg, name)
+		u, ok := t.Underlying().(*types.Struct)
+		if object != nil || index == nil || !ok {
+			continue
+		}
+		var fields []string
+		for f := range u.Fields() {
+			if found, within, _ := types.LookupFieldOrMethod(f.Type(), true, pkg, name); f.Embedded() && (found != nil || within != nil) {
+				fields = append(fields, f.Name())
+			}
+		}
+		return fmt.Sprintf("has no method %s of its own, and those of its embedded %s are ambiguous", name, strings.Join(fields, " and "))
+	}
+	return ""
+}
+
 // misspelledHandler finds the method of a processor's type that was probably meant to
 // have one of the names: a method whose spelling is near, or else the only handler that
 // no edge asks for and that has the wanted form.

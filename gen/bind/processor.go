@@ -182,11 +182,8 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	}
 	repair := method.Signature
 	if s.t != nil && !unknown {
-		if where := b.root.source.elsewhere(s.Type.Name, names...); where != "" && s.Type.Import == "" {
-			repair = where
-		} else if f, meant := b.misspelledHandler(s, names, want); f != nil {
-			s.meant[f.Name()] = true
-			repair = fmt.Sprintf("rename its method %s to %s", f.Name(), meant)
+		if found := b.handlerMeant(s, names, want); found != "" {
+			repair = found
 		}
 	}
 	if repair == method.Signature {
@@ -195,26 +192,32 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	if s.t == nil || unknown {
 		return
 	}
+	at, text := b.lacks(e, names)
+	if both := ambiguous(s.t, names, b.checked.pkg); both != "" {
+		text = both
+	}
+	b.at(finding.MethodMissing, at, repair, "type %s %s", s.Type.Name, text)
+}
+
+// lacks says what method an edge asks for in vain, and where in the topology.
+func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
+	edge := &b.plan.Edges[e]
 	if edge.DeadLetter {
-		b.at(finding.MethodMissing, b.topology.Processors[edge.From].OnError.DeadLetter, repair,
-			"type %s has no method ReceiveDeadLetter for what %q cannot handle", s.Type.Name, b.plan.Processors[edge.From].Name)
-		return
+		from := b.topology.Processors[edge.From]
+		return from.OnError.DeadLetter, fmt.Sprintf("has no method ReceiveDeadLetter for what %q cannot handle", from.Name.Value)
 	}
-	from := e
+	declared := e
 	if edge.ReplyOf >= 0 {
-		from = edge.ReplyOf
+		declared = edge.ReplyOf
 	}
-	file := b.topology.Edges[from]
-	at := spec.Text{At: file.At, Pointer: file.Pointer}
+	at = spec.Text{At: b.topology.Edges[declared].At, Pointer: b.topology.Edges[declared].Pointer}
 	switch {
 	case edge.From < 0:
-		b.at(finding.MethodMissing, at, repair, "type %s has no method ReceiveTick for the timer", s.Type.Name)
+		return at, "has no method ReceiveTick for the timer"
 	case edge.ReplyOf >= 0:
-		b.at(finding.MethodMissing, at, repair, "type %s has no method %s for the reply of %q", s.Type.Name, names[0], b.plan.Processors[edge.From].Name)
-	default:
-		b.at(finding.MethodMissing, at, repair, "type %s has no method that receives %s from %q: neither %s nor %s",
-			s.Type.Name, edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
+		return at, fmt.Sprintf("has no method %s for the reply of %q", names[0], b.plan.Processors[edge.From].Name)
 	}
+	return at, fmt.Sprintf("has no method that receives %s from %q: neither %s nor %s", edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
 }
 
 // untyped reports whether the type of what edge e carries is not known, which has a
