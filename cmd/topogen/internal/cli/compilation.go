@@ -99,7 +99,7 @@ func (c *compilation) changedOf(i int) string {
 // plan compares what is to be written with what is on disk. Where anything is
 // wrong that is the ports alone.
 func (c *compilation) plan() {
-	onlyPorts := c.report.failed()
+	onlyPorts := c.report.refuses()
 	c.planned = nil
 	for i, result := range c.results {
 		files, keep := result.Files, result.Keep

@@ -69,7 +69,7 @@ the program's.`,
 }
 
 func (p Program) run(ctx context.Context, s Streams) error {
-	r := &report{streams: s, format: "text", lenient: true, runs: true}
+	r := &report{streams: s, format: "text", lenient: true}
 	var result gen.Result
 	err := interruptibly(ctx, func(ctx context.Context) (err error) {
 		result, err = p.build(ctx, r)

@@ -25,25 +25,15 @@ type report struct {
 	streams  Streams
 	format   string
 	strict   bool // warnings are errors
-	lenient  bool // what the user's next edit mends in Go code is a warning
-	runs     bool // the program is run next: type errors stay errors
+	lenient  bool // a handler that keeps what is valid during its call only is a warning
 	findings []finding.Finding
 	sources  map[string][]byte // by Finding.File, for excerpts
-}
-
-// repairable reports whether the generated code does not depend on what is wrong.
-// A type error in a file of the user's may come from what is about to be written;
-// one in what is generated has the topology as its place. A handler may keep what
-// is valid only during its call and still compile.
-func (r *report) repairable(f finding.Finding) bool {
-	_, topology := r.sources[f.File]
-	return (f.Code == finding.GoType || f.Code == finding.OutlivesCall) && !topology
 }
 
 // add takes findings over, as severe as the flags make them.
 func (r *report) add(findings ...finding.Finding) {
 	for _, f := range findings {
-		if r.lenient && r.repairable(f) && !(r.runs && f.Code == finding.GoType) {
+		if r.lenient && f.Code == finding.OutlivesCall {
 			f.Severity = finding.Warning
 		}
 		if r.strict && f.Severity == finding.Warning {
@@ -68,6 +58,16 @@ func (r *report) read(name string) (source, bool) {
 }
 
 func (r *report) failed() bool { return finding.HasErrors(r.findings) }
+
+// refuses reports whether only the ports may be written. A type error in a file of the
+// user's does not refuse the rest, since that may be what repairs it. A type error in
+// what is generated has the topology as its place.
+func (r *report) refuses() bool {
+	return slices.ContainsFunc(r.findings, func(f finding.Finding) bool {
+		_, topology := r.sources[f.File]
+		return f.Severity == finding.Error && (f.Code != finding.GoType || topology)
+	})
+}
 
 // finish prints the findings, and returns errFindings if there are errors.
 func (r *report) finish() error {
