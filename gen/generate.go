@@ -28,6 +28,8 @@ type Input struct {
 	// Whole asks for all of what is generated to be type-checked, where one of the
 	// functions that differ in names suffices.
 	Whole bool
+	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
+	Flags []string
 	// Cache remembers what the go command says of packages; nil: nothing does.
 	Cache *cache.Cache
 }
@@ -98,7 +100,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 			}
 			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
 			of = append(of, i)
-			options.Cache = in[i].Cache
+			options.Cache, options.Flags = in[i].Cache, in[i].Flags
 		}
 	}
 	bound := make([]*bind.Result, len(in))

@@ -27,6 +27,8 @@ type Input struct {
 type Options struct {
 	// Env is the environment of the go command; nil is that of the process.
 	Env []string
+	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
+	Flags []string
 	// Types asks for real types even where the syntax of the package suffices.
 	Types bool
 	// Verify says that Verify will be called. The packages that it needs are then
@@ -65,7 +67,7 @@ type Result struct {
 // command is a finding.
 func Bind(ctx context.Context, inputs []Input, options Options) (_ []*Result, err error) {
 	fset := token.NewFileSet()
-	env := newEnvironment(options.Env)
+	env := newEnvironment(options.Env, options.Flags...)
 	results := make([]*Result, len(inputs))
 	holders := make(map[string]*Result)
 	for i, in := range inputs {

@@ -34,6 +34,7 @@
 // # Limits
 //
 // Files are chosen by the build constraints that hold for this tool's Go
-// release, GOOS, GOARCH and the -tags of GOFLAGS. Of other files and of tests only the
-// names at package level count, because another build compiles them with the output.
+// release, GOOS, GOARCH and the -tags of Options.Flags and GOFLAGS. Of other files and
+// of tests only the names at package level count, because another build compiles them
+// with the output.
 package bind

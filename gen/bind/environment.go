@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,14 +18,15 @@ import (
 type environment struct {
 	list    []string // for child processes
 	value   map[string]string
-	failure error // the go command would never come to the end of its settings
+	flags   []string // of the command line, which go before those of GOFLAGS
+	failure error    // the go command would never come to the end of its settings
 }
 
-func newEnvironment(list []string) *environment {
+func newEnvironment(list []string, flags ...string) *environment {
 	if list == nil {
 		list = os.Environ()
 	}
-	e := &environment{list: list, value: make(map[string]string)}
+	e := &environment{list: list, value: make(map[string]string), flags: flags}
 	for _, pair := range list {
 		if key, value, ok := strings.Cut(pair, "="); ok {
 			e.value[key] = value
@@ -34,21 +36,23 @@ func newEnvironment(list []string) *environment {
 	return e
 }
 
-// modfile splits off what GOFLAGS says of -modfile: go/packages also calls the go
-// command without modules, which then refuses the flag.
-func (e *environment) modfile(list []string) (env, flags []string) {
+// buildFlags gives go/packages its environment and flags. They split off what GOFLAGS
+// says of -modfile: go/packages also calls the go command without modules, which then
+// refuses the flag.
+func (e *environment) buildFlags(list []string) (env, flags []string) {
 	var rest []string
-	for flag := range strings.FieldsSeq(e.value["GOFLAGS"]) {
-		if name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); name == "modfile" {
+	fields, err := splitFlags(e.value["GOFLAGS"])
+	for _, flag := range fields {
+		if _, ok := flagValue(flag, "modfile"); ok {
 			flags = append(flags, flag)
 		} else {
 			rest = append(rest, flag)
 		}
 	}
-	if flags == nil {
-		return list, nil
+	if err == nil && flags != nil {
+		list = append(list[:len(list):len(list)], "GOFLAGS= "+joinFlags(rest)) // empty would mean the settings of go env -w
 	}
-	return append(list[:len(list):len(list)], "GOFLAGS= "+strings.Join(rest, " ")), flags // empty would mean the settings of go env -w
+	return list, append(flags, e.flags...)
 }
 
 // apart gives the environment of a go command that has a folder of its own for
@@ -116,13 +120,12 @@ func (e *environment) context(open func(string) (io.ReadCloser, error)) *build.C
 	return &c
 }
 
-// tags are those that GOFLAGS gives.
-func (e *environment) tags() []string {
-	var tags []string
-	for flag := range strings.FieldsSeq(e.value["GOFLAGS"]) {
-		flag = strings.TrimPrefix(flag, "-")
-		if list, ok := strings.CutPrefix(strings.TrimPrefix(flag, "-"), "tags="); ok {
-			tags = strings.FieldsFunc(strings.Trim(list, `"'`), func(r rune) bool { return r == ',' })
+// tags are those that the last -tags gives, on the command line or in GOFLAGS.
+func (e *environment) tags() (tags []string) {
+	flags, _ := splitFlags(e.value["GOFLAGS"]) // the go command reports the error
+	for _, flag := range slices.Concat(flags, e.flags) {
+		if value, ok := flagValue(flag, "tags"); ok {
+			tags = tagsOf(value)
 		}
 	}
 	return tags

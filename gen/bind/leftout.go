@@ -187,7 +187,7 @@ func (s *source) constraint() string {
 
 // constraintOf is what the name of a file and its build line ask for; nil if nothing.
 func constraintOf(name string, text []byte) constraint.Expr {
-	e := tagsOf(filepath.Base(name))
+	e := constraintOfName(filepath.Base(name))
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if constraint.IsGoBuild(line) {
@@ -203,9 +203,9 @@ func constraintOf(name string, text []byte) constraint.Expr {
 	return e
 }
 
-// tagsOf is the constraint of a file's name: a system, an architecture or both at its
+// constraintOfName is the constraint of a file's name: a system, an architecture or both at its
 // end.
-func tagsOf(name string) constraint.Expr {
+func constraintOfName(name string) constraint.Expr {
 	name, _, _ = strings.Cut(name, ".")
 	words := strings.Split(strings.TrimSuffix(name, "_test"), "_")[1:]
 	n := len(words)

@@ -45,7 +45,7 @@ func (l *loader) remember(paths []string) listing {
 	if !slices.Equal(l.env.list, os.Environ()) {
 		return r // the identity is that of this process
 	}
-	r.build = l.cache.Start("packages\x00"+l.dir+"\x00"+strings.Join(paths, "\x00"), cache.Identify())
+	r.build = l.cache.Start("packages\x00"+l.dir+"\x00"+strings.Join(paths, "\x00"), cache.Identify(l.env.flags...))
 	return r
 }
 

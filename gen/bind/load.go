@@ -118,7 +118,7 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	}
 	env, remove := l.env.apart()
 	defer remove()
-	env, flags := l.env.modfile(env)
+	env, flags := l.env.buildFlags(env)
 	config := &packages.Config{
 		Context: ctx,
 		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
@@ -185,7 +185,7 @@ func reasonOf(err error) string {
 // complaint is why the go command listed nothing at all, which go/packages keeps
 // to itself: a go.mod that asks for a newer release, for one.
 func (l *loader) complaint(ctx context.Context, paths []string) string {
-	command := exec.CommandContext(ctx, "go", append([]string{"list", "-export", "--"}, paths...)...) // -export wants the build cache too
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-export"}, l.env.flags, []string{"--"}, paths)...) // -export wants the build cache too
 	command.Dir, command.Env = l.dir, l.env.list
 	var stderr strings.Builder
 	command.Stderr = &stderr

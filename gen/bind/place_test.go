@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -171,11 +172,24 @@ func TestOutsideModules(t *testing.T) {
 func TestTagsOfGoflags(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	more := "-- b.go --\n//go:build extra\n\npackage small\n\nfunc (*Sink) Finish() {}\n"
-	for _, flags := range []string{"", "-tags=extra,more", "-mod=mod --tags=extra"} {
+	for _, flags := range []string{
+		"", "-tags=extra,more", "-mod=mod --tags=extra", "'-tags=more extra'", `"-tags=extra,more" -mod=mod`, "\t'-mod=mod'\n\"-tags=more 'extra'\"",
+		`"-tags='extra'"`, `-tags="extra"`, "-tags=extra -tags=more", "'-tags=extra,more other'", "-tags=extra,,more", "-tags=",
+	} {
 		t.Setenv("GOFLAGS", flags)
+		list := exec.Command("go", "list", "-f", "{{.GoFiles}}", ".") // the go command knows
+		list.Dir = dir
+		small(t, dir, more, Options{}) // writes the files
+		out, err := list.CombinedOutput()
+		if err != nil {
+			t.Fatalf("GOFLAGS=%s: %s", flags, out)
+		}
 		r := small(t, dir, more, Options{})
-		if got, want := r.Plan.Processors[1].Finish != nil, flags != ""; got != want || !r.Plan.Bound {
+		if got, want := r.Plan.Processors[1].Finish != nil, strings.Contains(string(out), "b.go"); got != want || !r.Plan.Bound {
 			t.Errorf("GOFLAGS=%s: Finish %t, want %t", flags, got, want)
+		}
+		if r := small(t, dir, more, Options{Flags: []string{"-tags=more,extra"}}); r.Plan.Processors[1].Finish == nil {
+			t.Errorf("GOFLAGS=%s: -tags does not go before it", flags)
 		}
 	}
 	t.Setenv("GOFLAGS", "")

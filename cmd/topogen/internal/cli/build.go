@@ -16,6 +16,7 @@ type Build struct {
 	Scaffold bool // write stubs for what is missing
 	Strict   bool
 	Format   string
+	Flags    buildFlags
 }
 
 func newBuild(chosen *command) *cobra.Command {
@@ -51,6 +52,7 @@ message type, into files of its own; code that stands is never touched.`,
 	cmd.Flags().BoolVar(&b.Scaffold, "scaffold", false, "also write a stub for each missing processor, method, constructor and message type")
 	cmd.Flags().BoolVar(&b.Strict, "strict", false, "take warnings for errors")
 	addFormat(cmd, &b.Format)
+	addTags(cmd, &b.Flags)
 	cmd.MarkFlagsMutuallyExclusive("check", "scaffold")
 	return cmd
 }
@@ -95,7 +97,7 @@ func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, e
 // attempt reads everything, and writes what it gives unless that is only to be
 // compared.
 func (b Build) attempt(ctx context.Context, s Streams, r *report, before *compilation) (*compilation, error) {
-	c := newCompilation(r, b.Files, true)
+	c := newCompilation(r, b.Files, b.Flags, true)
 	c.before = before
 	c.whole = b.Check
 	if !b.Check {

@@ -11,6 +11,7 @@ type Check struct {
 	Files  []string
 	Strict bool
 	Format string
+	Flags  buildFlags
 }
 
 func newCheck(chosen *command) *cobra.Command {
@@ -33,12 +34,13 @@ Nothing is written. What a finding means says topogen explain CODE.`,
 	}
 	cmd.Flags().BoolVar(&c.Strict, "strict", false, "take warnings for errors")
 	addFormat(cmd, &c.Format)
+	addTags(cmd, &c.Flags)
 	return cmd
 }
 
 func (c Check) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: c.Format, strict: c.Strict}
-	if err := interruptibly(ctx, newCompilation(r, c.Files, true).generate); err != nil {
+	if err := interruptibly(ctx, newCompilation(r, c.Files, c.Flags, true).generate); err != nil {
 		return err
 	}
 	return r.finish()

@@ -18,6 +18,7 @@ import (
 // compilation is what becomes of the topology files of one command line.
 type compilation struct {
 	report  *report
+	flags   buildFlags
 	types   bool // look for all type errors in the user's files too
 	whole   bool // type-check all of what is generated, and ask the go command for all
 	sources []source
@@ -36,8 +37,8 @@ type outcome struct {
 
 // newCompilation reads the files, each once however often it is named. Those
 // that cannot be read are reported.
-func newCompilation(r *report, names []string, types bool) *compilation {
-	c := &compilation{report: r, types: types}
+func newCompilation(r *report, names []string, flags buildFlags, types bool) *compilation {
+	c := &compilation{report: r, flags: flags, types: types}
 	for _, name := range r.expand(names) {
 		src, ok := r.read(name)
 		if ok && !slices.ContainsFunc(c.sources, func(other source) bool { return other.path == src.path }) {
@@ -55,11 +56,11 @@ func (c *compilation) generate(ctx context.Context) error {
 	if len(c.sources) == 0 {
 		return nil
 	}
-	c.memory = remember(c.sources)
+	c.memory = remember(c.sources, c.flags)
 	c.memory.watch(c.sources, c.before)
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
-		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types, Whole: c.whole}
+		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types, Whole: c.whole, Flags: c.flags}
 		if !c.whole {
 			inputs[i].Cache = cache.Open("")
 		}
@@ -79,7 +80,7 @@ func (c *compilation) generate(ctx context.Context) error {
 }
 
 // fresh reports whether nothing has changed since builds without findings.
-func (c *compilation) fresh() bool { return !c.report.failed() && remember(c.sources).fresh() }
+func (c *compilation) fresh() bool { return !c.report.failed() && remember(c.sources, c.flags).fresh() }
 
 // changed names an input that may not be as it was when it was read, or is "".
 func (c *compilation) changed() string {

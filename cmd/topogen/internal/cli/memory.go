@@ -17,9 +17,9 @@ type memory struct {
 }
 
 // remember begins builds; it comes before anything but the topologies is read.
-func remember(sources []source) memory {
+func remember(sources []source, flags buildFlags) memory {
 	known := cache.Open("")
-	identity := cache.Identify()
+	identity := cache.Identify(flags...)
 	m := memory{}
 	for _, src := range sources {
 		m.builds = append(m.builds, known.Start(src.path, identity, foldersOf(src)...))

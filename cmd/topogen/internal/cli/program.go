@@ -22,6 +22,7 @@ type Program struct {
 	File  string
 	Args  []string
 	Quiet bool
+	Flags buildFlags
 }
 
 func newProgram(chosen *command) *cobra.Command {
@@ -65,6 +66,7 @@ the program's.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "no status line, also on a terminal, and no lines about failures but the log's")
+	addTags(cmd, &p.Flags)
 	return cmd
 }
 
@@ -112,7 +114,7 @@ func unsent(result gen.Result) string {
 // nothing is gained by asking the cache.
 func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) {
-		c := newCompilation(r, []string{p.File}, true)
+		c := newCompilation(r, []string{p.File}, p.Flags, true)
 		c.before = before
 		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
 		if err := c.generate(ctx); err != nil {
@@ -136,7 +138,7 @@ func (p Program) program(result gen.Result) launch.Program {
 	}
 	return launch.Program{
 		Name: result.Plan.Name, Dir: dir, Package: result.Plan.Package, Import: result.Plan.ImportPath,
-		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: p.Args,
+		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: p.Args, Flags: p.Flags,
 		Faults: result.Plan.FaultLog > 0 && !p.Quiet,
 		Again:  slices.ContainsFunc(result.Plan.Processors, func(p plan.Processor) bool { return p.Watch != nil && p.Watch.Isolated }),
 	}

@@ -13,10 +13,14 @@ import (
 )
 
 // Proto prints the messages of a topology as protobuf describes them.
-type Proto struct{ File string }
+type Proto struct {
+	File  string
+	Flags buildFlags
+}
 
 func newProto(chosen *command) *cobra.Command {
-	return &cobra.Command{
+	p := Proto{}
+	cmd := &cobra.Command{
 		Use:   "proto FILE",
 		Short: "Print the .proto of a topology's messages",
 		Long: `Print the .proto (proto3) that describes the messages of a topology as generated
@@ -30,21 +34,24 @@ the reason.`,
 		Args:              oneOf("a topology file"),
 		ValidArgsFunction: completeTopologies,
 		RunE: func(_ *cobra.Command, args []string) error {
-			*chosen = Proto{File: args[0]}
+			p.File = args[0]
+			*chosen = p
 			return nil
 		},
 	}
+	addTags(cmd, &p.Flags)
+	return cmd
 }
 
 func (p Proto) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: "text"}
 	var text []byte
 	err := interruptibly(ctx, func(ctx context.Context) (err error) {
-		c := newCompilation(r, []string{p.File}, false)
+		c := newCompilation(r, []string{p.File}, p.Flags, false)
 		if err := c.generate(ctx); err != nil || r.failed() {
 			return err
 		}
-		text, err = protoOf(ctx, r, c.results[0])
+		text, err = protoOf(ctx, r, c.results[0], p.Flags)
 		return err
 	})
 	if err == nil && !r.failed() {
@@ -57,9 +64,9 @@ func (p Proto) run(ctx context.Context, s Streams) error {
 }
 
 // protoOf is the .proto of a topology that binds.
-func protoOf(ctx context.Context, report *report, r gen.Result) ([]byte, error) {
+func protoOf(ctx context.Context, report *report, r gen.Result, flags buildFlags) ([]byte, error) {
 	own := types.NewPackage(r.Plan.ImportPath, r.Plan.Package)
-	pkg, inputs, err := wire.Load(ctx, r.Dir, own, messagesOf(r.Plan))
+	pkg, inputs, err := wire.Load(ctx, r.Dir, own, messagesOf(r.Plan), flags...)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,9 @@ type Program struct {
 	Wiring  string   // absolute path of the generated file that declares New
 	Edges   []string // "feed -> parser: Raw", by index
 	Args    []string
-	Faults  bool // its file says what becomes of failures
-	Again   bool // it starts itself again, for instances in processes of their own
+	Flags   []string // for go build
+	Faults  bool     // its file says what becomes of failures
+	Again   bool     // it starts itself again, for instances in processes of their own
 }
 
 //go:embed *.tmpl faults/faults.go

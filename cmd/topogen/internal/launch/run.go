@@ -84,7 +84,7 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 		}
 		args = append(args, "-overlay", overlay)
 	}
-	build := exec.CommandContext(ctx, "go", append(args, target)...)
+	build := exec.CommandContext(ctx, "go", append(append(args, v.Flags...), target)...)
 	build.Dir = v.Dir
 	build.Env = append(s.Env, "PWD="+v.Dir)
 	var said bytes.Buffer
