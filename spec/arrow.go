@@ -12,6 +12,9 @@ import (
 // edge therefore has a finding.
 const noProcessor = -2
 
+// arrowLetters are what other notations make arrows of. No name begins or ends with one.
+const arrowLetters = "-<>=~"
+
 var (
 	timerForm   = regexp.MustCompile(`^every\s+(\S.*)?$`)
 	colonInName = regexp.MustCompile(`^([A-Za-z][\w-]*)\s*:\s*([A-Za-z]\w*)$`)
@@ -79,8 +82,13 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is no edge: it has no "->"`, `write "from -> to: Message"`)
 		return
 	}
-	e.FromText = key.trimmed(0, len(left))
-	e.ToText = key.trimmed(len(left)+len("->"), len(key.Value))
+	start, end := len(strings.TrimRight(left, arrowLetters)), len(key.Value)-len(strings.TrimLeft(right, arrowLetters))
+	e.FromText = key.trimmed(0, start)
+	e.ToText = key.trimmed(end, len(key.Value))
+	if arrow := key.Value[start:end]; arrow != "->" {
+		b.found.add(finding.EdgeForm, key.within(start, end), e.Pointer, `the arrow of an edge must be "->", got `+quoted(arrow), "write "+quoted(e.FromText.Value+" -> "+e.ToText.Value))
+		return
+	}
 	if i := strings.Index(right, "->"); i >= 0 {
 		second := len(left) + len("->") + i
 		b.found.add(finding.EdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge joins two processors, and here is a second arrow", "write an edge for each arrow")
@@ -142,19 +150,25 @@ func (b *builder) resolve(e *Edge, name Text, end string) int {
 		b.found.add(finding.EdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", `write "from -> to: Message"`)
 		return noProcessor
 	}
-	return b.reference(name, e.Pointer, b.candidates(end))
+	candidates, declaration := b.names, ", or "+quoted(name.Value+": {external: true}")+" if its messages come from outside"
+	if end == "to" {
+		candidates, declaration = b.receivers, ""
+	}
+	if !processorNameForm.MatchString(name.Value) {
+		return b.reference(name, e.Pointer, candidates, "")
+	}
+	return b.reference(name, e.Pointer, candidates, "declare it under processors: "+quoted(name.Value+": {}")+declaration)
 }
 
 // reference returns the index of the processor that has a name. pointer is that of
-// what the name is needed for.
-func (b *builder) reference(name Text, pointer string, candidates []string) int {
+// what the name is needed for. The suggestion is for a name that is near no other.
+func (b *builder) reference(name Text, pointer string, candidates []string, suggestion string) int {
 	if i, ok := b.named[name.Value]; ok {
 		return i
 	}
 	if !b.declared {
 		return noProcessor
 	}
-	suggestion := ""
 	if strings.HasPrefix(name.Value, ignoredPrefix) {
 		suggestion = `keys that begin with "` + ignoredPrefix + `" are ignored, so no processor can have this name`
 	} else if best := b.similar.to(name.Value, candidates); best != "" {
@@ -162,14 +176,6 @@ func (b *builder) reference(name Text, pointer string, candidates []string) int 
 	}
 	b.found.add(finding.NotDeclared, name.At, pointer, "processor "+quoted(name.Value)+" is not declared", suggestion)
 	return noProcessor
-}
-
-// candidates are the names that may stand at an end of an edge.
-func (b *builder) candidates(end string) []string {
-	if end == "to" {
-		return b.receivers
-	}
-	return b.names
 }
 
 // trimmed returns t.Value[start:end] without the white space around it.

@@ -130,19 +130,21 @@ type builder struct {
 	found     *collector
 	similar   *similar
 	topology  *Topology
-	named     map[string]int // processors by the key as written
-	names     []string       // of processors, in order
-	receivers []string       // those of them that are not external
-	declared  bool           // processors stand in the file: a name can be missing among them
-	entries   []*Value       // what stands after the colon of each processor
-	options   []*Value       // and of each edge; nil for none
-	groupOf   map[int]Text   // the name of the group that a processor is in
+	types     map[string]string // what messages gives to each name
+	named     map[string]int    // processors by the key as written
+	names     []string          // of processors, in order
+	receivers []string          // those of them that are not external
+	declared  bool              // processors stand in the file: a name can be missing among them
+	entries   []*Value          // what stands after the colon of each processor
+	options   []*Value          // and of each edge; nil for none
+	groupOf   map[int]Text      // the name of the group that a processor is in
 }
 
 func newBuilder(found *collector) *builder {
 	return &builder{
 		found:   found,
 		similar: &similar{cells: suggestCellsMax},
+		types:   map[string]string{},
 		named:   map[string]int{},
 		groupOf: map[int]Text{},
 		topology: &Topology{
@@ -170,6 +172,7 @@ func (b *builder) build(root *Value) {
 func (b *builder) messages(t *Topology, v *Value) {
 	for _, f := range v.Fields {
 		t.Messages = append(t.Messages, Message{Name: f.Key, Type: f.Value.text()})
+		b.types[f.Key.Value] = f.Value.Text
 	}
 }
 

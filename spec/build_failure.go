@@ -70,7 +70,7 @@ func (b *builder) onError(o *OnError, v *Value) {
 func (b *builder) deadLetters(processors []Processor) {
 	for i := range processors {
 		if o := &processors[i].OnError; o.DeadLetter.Pointer != "" {
-			o.DeadLetterTo = b.reference(o.DeadLetter, o.DeadLetter.Pointer, b.receivers)
+			o.DeadLetterTo = b.reference(o.DeadLetter, o.DeadLetter.Pointer, b.receivers, "")
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (b *builder) members(g *Group, v *Value) {
 			continue
 		}
 		name := item.text()
-		if i := b.reference(name, name.Pointer, b.receivers); i >= 0 && b.checkMember(g, name, i) {
+		if i := b.reference(name, name.Pointer, b.receivers, ""); i >= 0 && b.checkMember(g, name, i) {
 			g.Processors = append(g.Processors, i)
 		}
 	}

@@ -112,7 +112,7 @@ func (b *builder) machines() {
 		if m == nil || m.Controller.Pointer == "" || m.Kind == "" || b.found.exact[m.Controller.Pointer] {
 			continue
 		}
-		m.ControllerTo = b.reference(m.Controller, m.Controller.Pointer, b.receivers)
+		m.ControllerTo = b.reference(m.Controller, m.Controller.Pointer, b.receivers, "")
 		if m.ControllerTo < 0 {
 			m.ControllerTo = -1
 		} else if b.checkController(i, m) {

@@ -29,7 +29,7 @@ func (b *builder) checkEdges() {
 		}
 		key := edgeKey{e.From, e.To, e.Message.Value, e.Every}
 		if first, ok := seen[key]; ok {
-			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), "leave one of them out")
+			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), b.secondName(e))
 			continue
 		}
 		seen[key] = e
@@ -49,13 +49,26 @@ func (b *builder) checkEdges() {
 	}
 }
 
+// secondName says what to do about an edge that stands twice.
+func (b *builder) secondName(e *Edge) string {
+	const leaveOut = "leave one of them out"
+	if e.Every > 0 || e.Implied || b.topology.Processors[e.From].Machine != nil {
+		return leaveOut
+	}
+	second, expr := e.Message.Value+"2", b.types[e.Message.Value]
+	if expr == "" {
+		expr = e.Message.Value
+	}
+	return fmt.Sprintf("%s, or give the type a second name: write %s: %s under messages, and %s at one of the edges", leaveOut, second, quoted(expr), second)
+}
+
 // title is the edge as a person would write it.
 func (e *Edge) title() string {
-	title := e.FromText.Value + " -> " + e.ToText.Value
+	title := clip(e.FromText.Value) + " -> " + clip(e.ToText.Value)
 	if e.Message.Value != "" {
-		title += ": " + e.Message.Value
+		title += ": " + clip(e.Message.Value)
 	}
-	return clip(title)
+	return title
 }
 
 // checkRoute reports an edge that does not say which instance it goes to, or

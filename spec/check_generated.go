@@ -73,16 +73,6 @@ func (b *builder) checkGenerated() {
 	b.checkMethods(names)
 }
 
-// typeOf is the type expression that messages give to a name, or "".
-func (b *builder) typeOf(name string) string {
-	for _, m := range b.topology.Messages {
-		if m.Name.Value == name {
-			return m.Type.Value
-		}
-	}
-	return ""
-}
-
 // localType returns the name of a type in this package, or "".
 func localType(expr, otherwise string) string {
 	if expr == "" {
@@ -113,7 +103,7 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 		result = Text{}
 	}
 	for _, t := range []Text{p.Machine.State, p.Machine.Update, result} {
-		if local := localType(b.typeOf(t.Value), t.Value); local != "" {
+		if local := localType(b.types[t.Value], t.Value); local != "" {
 			names.add(b, local, claim{what: "the type " + quoted(t.Value), own: true}, t)
 		}
 	}
@@ -123,7 +113,7 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 }
 
 func (b *builder) claimMessages(names claims) {
-	types, ours := map[string]string{}, map[string]bool{}
+	ours := map[string]bool{}
 	for _, p := range b.topology.Processors {
 		if p.Machine != nil {
 			for _, m := range append(p.Machine.Messages(), p.Machine.Events...) {
@@ -131,15 +121,12 @@ func (b *builder) claimMessages(names claims) {
 			}
 		}
 	}
-	for _, m := range b.topology.Messages {
-		types[m.Name.Value] = m.Type.Value
-	}
 	for _, e := range b.topology.Edges {
 		for _, m := range []Text{e.Message, e.Reply} {
 			if m.Value == "" || b.found.broken[e.Pointer] || e.Implied {
 				continue
 			}
-			if local := localType(types[m.Value], m.Value); local != "" && !ours[local] {
+			if local := localType(b.types[m.Value], m.Value); local != "" && !ours[local] {
 				names.add(b, local, claim{what: "the type of message " + quoted(m.Value), own: true}, m)
 			}
 		}

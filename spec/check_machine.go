@@ -63,7 +63,7 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 // checkUpdates reports a result that is no type, and updates that nothing can revert.
 func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	m := p.Machine
-	if b.typeOf(m.Result.Value) == "" {
+	if b.types[m.Result.Value] == "" {
 		b.checkType(m.Result)
 	}
 	switch revert := entry.field("revert"); {

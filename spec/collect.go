@@ -27,17 +27,22 @@ func (c *collector) add(code string, at finding.Range, pointer, message, suggest
 		if !aboutKeys[code] {
 			c.exact[pointer] = true
 		}
-		for p := pointer; !c.broken[p]; p = p[:strings.LastIndexByte(p, '/')] {
-			c.broken[p] = true
-			if p == "" {
-				break
-			}
-		}
+		c.follow(pointer)
 	}
 	if len(c.list) < findingsMax {
 		c.list = append(c.list, f)
 	} else {
 		c.left++
+	}
+}
+
+// follow marks what is broken, and all that it is in, without a finding of its own.
+func (c *collector) follow(pointer string) {
+	for p := pointer; !c.broken[p]; p = p[:strings.LastIndexByte(p, '/')] {
+		c.broken[p] = true
+		if p == "" {
+			break
+		}
 	}
 }
 

@@ -132,7 +132,7 @@ Durations are written as in Go: `+"`500ms`, `5s`, `1m30s`"+`. Where 0 has a mean
 ## YAML
 
 Keys that begin with `+"`x-`"+` are ignored anywhere, also as names of processors. Anchors, aliases and merge keys (`+"`<<`"+`) work; what a mapping says itself wins over what it merges, and of several merged ones the earlier.
-Refused are unknown keys, keys that stand twice, keys that are no text, a second document, dates, numbers with a leading zero or that are none, and tags of applications.
+Refused are unknown keys, keys that stand twice, keys that are no text, a second document, dates, numbers with a leading zero or an underscore or that are none, and tags of applications.
 
 ## Limits
 

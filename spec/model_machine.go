@@ -106,7 +106,7 @@ const (
 
 // event returns what an edge of the file from a machine carries.
 func (b *builder) event(p *Processor, message string) (event MachineMessage, ok bool) {
-	if p.Machine.Kind != FSM || b.typeOf(message) != "" {
+	if p.Machine.Kind != FSM || b.types[message] != "" {
 		return event, false
 	}
 	for _, event := range events {

@@ -61,19 +61,21 @@ func (b *builder) checkNames() {
 			groups.add(b, g.Name)
 		}
 	}
-	declared := map[string]bool{}
+	declared := map[string]Text{}
 	for _, m := range t.Messages {
-		declared[m.Name.Value] = true
+		declared[m.Name.Value] = m.Name
 		if b.checkForm("message", m.Name, messageNameForm) && b.checkWord("message", m.Name) {
 			messages.add(b, m.Name)
 		}
 	}
 	for i := range t.Edges {
 		for _, name := range []Text{t.Edges[i].Message, t.Edges[i].Reply} {
-			if name.Pointer == "" || declared[name.Value] || b.found.exact[name.Pointer] {
-				continue
-			}
-			if b.checkMessage(name) {
+			first, ok := declared[name.Value]
+			switch {
+			case name.Pointer == "" || b.found.exact[name.Pointer]:
+			case ok && b.found.exact[first.Pointer]: // the name is wrong where it is declared
+				b.found.follow(name.Pointer)
+			case !ok && b.checkMessage(name):
 				messages.add(b, name)
 			}
 		}

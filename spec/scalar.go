@@ -43,13 +43,17 @@ func scalar(n *yaml.Node) (kind Kind, data any, complaint, suggestion string) {
 	return String, text, fmt.Sprintf("the tag %s has no meaning in a topology", clip(n.Tag)), "leave it out"
 }
 
-// integer decodes a whole number in the forms that Go has too. A leading zero,
-// which some readers of YAML take for octal and others do not, is refused.
+// integer decodes a whole number in the forms that Go has too. Refused are those that
+// readers of YAML 1.1 and 1.2 read differently: a leading zero and underscores.
 func integer(text string) (kind Kind, data any, complaint, suggestion string) {
 	digits := strings.TrimLeft(text, "+-")
 	if len(digits) > 1 && digits[0] == '0' && (isDigit(digits[1]) || digits[1] == '_') {
 		return String, text, fmt.Sprintf("%s is octal to some readers of YAML and decimal to others", clip(text)),
 			"write it without the leading zero, or put it in quotes"
+	}
+	if strings.Contains(text, "_") {
+		return String, text, fmt.Sprintf("%s is a number to some readers of YAML and a text to others", clip(text)),
+			"write it without underscores, or put it in quotes"
 	}
 	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return Int, i, "", ""
@@ -76,10 +80,9 @@ func quoteIt(text string) string {
 
 // clip shortens a text from the file for use in a message.
 func clip(text string) string {
-	const most = 60
 	runes := 0
 	for i := range text {
-		if runes++; runes > most {
+		if runes++; runes > nameMax { // a name is shown whole
 			return text[:i] + "…"
 		}
 	}

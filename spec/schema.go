@@ -49,9 +49,16 @@ type forms []violation
 func (f forms) report(found *collector) {
 	for _, v := range f {
 		name := strings.Contains(v.path, "/propertyNames/") // the key is wrong: its entry may have said so
-		if !found.broken[v.pointer] && !(name && found.exact[v.pointer[:strings.LastIndexByte(v.pointer, '/')]]) {
-			found.add(finding.Form, v.at.key(), v.pointer, v.subject()+" does not have the form that is wanted here", "")
+		if found.broken[v.pointer] || name && found.exact[v.pointer[:strings.LastIndexByte(v.pointer, '/')]] {
+			continue
 		}
+		subject, at := v.subject(), v.shown()
+		if name {
+			at = v.at.key()
+		} else if v.at.value.Kind == String {
+			subject = quoted(v.at.value.Text)
+		}
+		found.add(finding.Form, at, v.pointer, subject+" does not have the form that is wanted here", "")
 	}
 }
 

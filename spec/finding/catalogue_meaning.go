@@ -18,18 +18,20 @@ var catalogueMeaning = []Explanation{
 		Right:  "version: 1\nname: demo\nprocessors: {line-parser: {}, record-parser: {}}\nedges:\n  - line-parser -> record-parser: Raw\n",
 	},
 	{
-		Code:   EdgeTwice,
-		Title:  "an edge stands twice",
-		Reason: "Two edges have the same ends and the same message. A message would be sent along both, and both would have one name.",
-		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n  - feed -> parser: {message: Raw, capacity: 64}\n",
-		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: {message: Raw, capacity: 64}\n",
+		Code:  EdgeTwice,
+		Title: "an edge stands twice",
+		Reason: "Two edges have the same ends and the same message. A message would be sent along both, and both would have one name. " +
+			"Where two edges are meant, the type gets a second name under messages, and one of the edges carries it.",
+		Wrong: "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n  - feed -> parser: {message: Raw, capacity: 64}\n",
+		Right: "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: {message: Raw, capacity: 64}\n",
 	},
 	{
-		Code:   NotDeclared,
-		Title:  "a processor is not declared",
-		Reason: "An edge, a group or a dead letter names a processor that does not stand under processors. Every one is declared, so that a wrong letter does not make a new processor.",
-		Wrong:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricng: Order\n",
-		Right:  "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricing: Order\n",
+		Code:  NotDeclared,
+		Title: "a processor is not declared",
+		Reason: "An edge, a group or a dead letter names a processor that does not stand under processors. Every one is declared, so that a wrong letter does not make a new processor. " +
+			"Where code outside of the topology sends the messages, the processor is declared with external: true.",
+		Wrong: "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricng: Order\n",
+		Right: "version: 1\nname: demo\nprocessors: {feed: {}, pricing: {}}\nedges:\n  - feed -> pricing: Order\n",
 	},
 	{
 		Code:   NoRoute,

@@ -55,7 +55,7 @@ var catalogueSyntax = []Explanation{
 	{
 		Code:  Scalar,
 		Title: "a value that a topology does not have",
-		Reason: "YAML reads some texts as values that surprise: 2024-01-01 is a date, .nan a number, 0123 octal to some readers and decimal to others. " +
+		Reason: "YAML reads some texts as values that surprise: 2024-01-01 is a date, .nan a number, 0123 octal to some readers and decimal to others, 10_000 a number to some and a text to others. " +
 			"A topology has texts, numbers, truth values, lists and mappings; put quotes around what is meant as a text.",
 		Wrong: "version: 1\nname: demo\nprocessors:\n  feed: {new: NewFeed, with: {since: 2024-01-01}}\n  parser: {}\nedges:\n  - feed -> parser: Raw\n",
 		Right: "version: 1\nname: demo\nprocessors:\n  feed: {new: NewFeed, with: {since: \"2024-01-01\"}}\n  parser: {}\nedges:\n  - feed -> parser: Raw\n",
