@@ -27,7 +27,8 @@ func (c claims) add(b *builder, name string, next claim, at Text) {
 	}
 }
 
-// checkGenerated reports names that meet in the generated package.
+// checkGenerated reports names that meet in the generated package. Those of senders,
+// recorders, interfaces and indices are not among them: they give way (plan.Gaps).
 func (b *builder) checkGenerated() {
 	t := b.topology
 	names, methods := claims{}, claims{}
@@ -37,33 +38,18 @@ func (b *builder) checkGenerated() {
 	for _, name := range []string{"Run", "Tree", "Snapshot", "Stepper"} {
 		methods[name] = claim{what: "a method that every topology has"}
 	}
-	sends := make([]bool, len(t.Processors))
-	for _, e := range t.Edges {
-		if e.From >= 0 {
-			sends[e.From] = true
-		}
-	}
-	for i, p := range t.Processors {
+	for _, p := range t.Processors {
 		if b.found.broken[p.Pointer] {
 			continue
 		}
 		of := " of processor " + quoted(p.Name.Value)
-		names.add(b, "Processor"+p.Ident, claim{what: "the index" + of}, p.Name)
 		methods.add(b, p.Ident, claim{what: "the method for processor " + quoted(p.Name.Value)}, p.Name)
 		if p.Machine != nil {
 			b.claimMachine(names, &p)
 			continue
 		}
-		if sends[i] || p.External {
-			names.add(b, p.Ident+"Sender", claim{what: "the sender" + of}, p.Name)
-		}
 		if p.External {
 			continue
-		}
-		names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
-		if sends[i] {
-			names.add(b, p.Ident+"Recorder", claim{what: "the recorder" + of}, p.Name)
-			names.add(b, "Record"+p.Ident, claim{what: "the function for recording processor " + quoted(p.Name.Value)}, p.Name)
 		}
 		if local := localType(p.Type.Value, p.Ident); local != "" {
 			names.add(b, local, claim{what: "the type" + of, own: true}, p.Name)
@@ -88,7 +74,6 @@ func localType(expr, otherwise string) string {
 func (b *builder) claimMachine(names claims, p *Processor) {
 	of := " of processor " + quoted(p.Name.Value)
 	names.add(b, p.Ident, claim{what: "the machine" + of}, p.Name)
-	names.add(b, p.Ident+"Processor", claim{what: "the interface" + of}, p.Name)
 	if p.Machine.Kind == FSM || p.Machine.Log != nil || p.Machine.Raft != nil {
 		names.add(b, "New"+p.Ident, claim{what: "the constructor" + of}, p.Name)
 	}

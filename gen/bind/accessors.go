@@ -56,7 +56,7 @@ func (r *Result) Mentions() map[string]bool {
 			methods = append(methods, &p.Receives[j].Method)
 		}
 		if slices.ContainsFunc(methods, func(m *plan.Method) bool { return m != nil && m.Out != plan.NoOut && m.Out != plan.SenderOut }) {
-			names[p.Ident+"Sender"] = true
+			names[p.Sender()] = true
 			for _, s := range p.Sends {
 				names[s.Name] = true
 			}

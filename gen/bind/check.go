@@ -97,7 +97,7 @@ func (c *checked) senderType(p *plan.Processor) types.Type {
 	if !p.HasSender() {
 		return nil
 	}
-	object, ok := c.pkg.Scope().Lookup(p.Ident + "Sender").(*types.TypeName)
+	object, ok := c.pkg.Scope().Lookup(p.Sender()).(*types.TypeName)
 	if !ok {
 		return nil
 	}

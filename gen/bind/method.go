@@ -139,7 +139,7 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 // unknown says why the type of a parameter or result is not known.
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	for _, e := range b.checked.errors {
-		if s.sender == nil && e.Msg == "undefined: "+s.Ident+"Sender" && b.sameDeclaration(f.Pos(), e.Pos) {
+		if s.sender == nil && e.Msg == "undefined: "+s.Sender() && b.sameDeclaration(f.Pos(), e.Pos) {
 			b.said[e.Pos] = true
 			return misfit("takes a sender, but processor %q sends nothing", s.Name)
 		}

@@ -81,7 +81,7 @@ func (b *binder) outText(s *subject) string {
 		return ""
 	}
 	if s.missing.Import == "" {
-		return "out *" + s.Ident + "Sender"
+		return "out *" + s.Sender()
 	}
 	var methods []string
 	for _, send := range s.Sends {

@@ -123,7 +123,7 @@ func (s *skeleton) sender(p *plan.Plan, q *plan.Processor) {
 	if !q.HasSender() {
 		return
 	}
-	name := q.Ident + "Sender"
+	name := q.Sender()
 	fmt.Fprintf(&s.body, "type %s struct{ _ [0]func() }\n", name)
 	if q.External {
 		fmt.Fprintf(&s.body, "func (*%s) Close()\n", name)

@@ -167,11 +167,11 @@ func (m *model) addProcessor(i int) error {
 	if err != nil {
 		return err
 	}
-	q := &processor{Processor: p, index: i, ident: ident, local: local, typ: p.Type, constant: "Processor" + ident}
+	q := &processor{Processor: p, index: i, ident: ident, local: local, typ: p.Type, constant: mustIdent(p.Index())}
 	replies := slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].ReplyOf >= 0 || m.plan.Edges[e].DeadLetter })
 	switch {
 	case p.HasSender():
-		q.sender, q.recorder = ident+"Sender", ident+"Recorder"
+		q.sender, q.recorder = mustIdent(p.Sender()), mustIdent(p.Recorder())
 	case replies, len(p.Sends) > 0: // a machine's
 		q.sender = m.scope.top(local + "Sender")
 	}

@@ -26,8 +26,8 @@ func (p *part) recorder(q *processor) {
 	}
 	p.doc("%s keeps what its sender is given, in order, for the test of a handler.", q.recorder)
 	p.add(jen.Type().Add(id(q.recorder)).Struct(fields...))
-	p.doc("Record%s returns a recorder whose sender takes the place of a running topology.", q.ident)
-	p.short("", "", "Record"+q.ident, nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
+	p.doc("%s returns a recorder whose sender takes the place of a running topology.", q.Record())
+	p.short("", "", mustIdent(q.Record()), nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
 	p.doc("Sender is what the handler under test is called with.")
 	p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)},
 		set(sel(r, "sender", "recorder"), id(r)),
@@ -37,7 +37,7 @@ func (p *part) recorder(q *processor) {
 
 // port writes the interface with the methods that the processor's edges ask for.
 func (p *part) port(q *processor) {
-	name := q.ident + "Processor"
+	name := mustIdent(q.Port())
 	var methods []code
 	seen := make(names)
 	for _, r := range q.receives {

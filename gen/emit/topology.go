@@ -66,7 +66,7 @@ func (p *part) guards() {
 		for _, asked := range p.asked(q) {
 			lines = append(lines, comment("%s", asked)...)
 		}
-		lines = append(lines, id("_").Add(id(q.ident+"Processor")).Op("=").Parens(pointer(typeCode(q.typ))).Call(jen.Nil()))
+		lines = append(lines, id("_").Add(id(mustIdent(q.Port()))).Op("=").Parens(pointer(typeCode(q.typ))).Call(jen.Nil()))
 	}
 	if len(lines) == 0 {
 		return

@@ -59,6 +59,7 @@ func Build(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b.links()
 	b.groups()
 	b.sends()
+	b.gaps()
 	b.checkNames()
 	return b.plan, b.findings
 }

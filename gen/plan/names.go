@@ -34,14 +34,14 @@ func (p *Plan) Names() []Name {
 	)
 	for i := range p.Processors {
 		q := &p.Processors[i]
-		names = append(names, Name{"Processor" + q.Ident, "the index", i, -1})
-		if q.HasSender() {
-			names = append(names, Name{q.Ident + "Sender", "the sender", i, -1})
+		for _, j := range joints {
+			if j.has(q) {
+				names = append(names, Name{j.name(q), j.what, i, -1})
+			}
 		}
 		if q.External {
 			continue
 		}
-		names = append(names, Name{q.Ident + "Processor", "the interface", i, -1})
 		if name := q.Constructor(); name != "" {
 			names = append(names, Name{name, "the constructor", i, -1})
 		}
@@ -55,11 +55,6 @@ func (p *Plan) Names() []Name {
 			for _, in := range q.Inputs {
 				names = append(names, Name{q.Ident + "Input" + in.Ident, "an input", i, -1})
 			}
-		}
-		if q.HasSender() {
-			names = append(names,
-				Name{"Record" + q.Ident, "the recorder's constructor", i, -1},
-				Name{q.Ident + "Recorder", "the recorder", i, -1})
 		}
 	}
 	for _, a := range p.Aliases {
@@ -85,10 +80,6 @@ func (p *Plan) NameText(n Name) string {
 	return n.What
 }
 
-// HasSender reports whether a sender is generated for p. A processor that only
-// replies has none.
-func (p *Processor) HasSender() bool { return p.External || len(p.Sends) > 0 && p.Machine == nil }
-
 // EdgeText is edge i in the words of the file: feed -> parser: Raw.
 func (p *Plan) EdgeText(i int) string {
 	e := &p.Edges[i]
@@ -102,17 +93,7 @@ func (p *Plan) EdgeText(i int) string {
 // types that the file says are the user's. spec has found those that follow from
 // the names in the file; this holds for what is made up here.
 func (b *builder) checkNames() {
-	users := make(map[string]string)
-	for i := range b.plan.Processors {
-		if p := &b.plan.Processors[i]; !p.External && p.Type.Import == "" && p.Machine == nil {
-			users[p.Type.Name] = "the type of processor " + p.Name
-		}
-	}
-	for i := range b.plan.Edges {
-		if e := &b.plan.Edges[i]; e.From >= 0 && e.Type.Kind == Named && e.Type.Import == "" && !b.plan.aliased(e.Type.Name) {
-			users[e.Type.Name] = "the type of message " + e.Message
-		}
-	}
+	users := b.users()
 	names := b.plan.Names()
 	ours := make(map[string]int, len(names))
 	for i, n := range names {
@@ -125,6 +106,28 @@ func (b *builder) checkNames() {
 		}
 		ours[n.Ident] = i
 	}
+}
+
+// users are the types that the file says are the user's, with what each is.
+func (b *builder) users() map[string]string {
+	users := make(map[string]string)
+	for i := range b.plan.Processors {
+		if p := &b.plan.Processors[i]; !p.External && p.Type.Import == "" && p.Machine == nil {
+			users[p.Type.Name] = "the type of processor " + p.Name
+		} else if m := p.Machine; m != nil {
+			for _, t := range []TypeRef{m.StateType, m.UpdateType, m.ResultType} {
+				if t.Kind == Named && t.Import == "" {
+					users[t.Name] = "a type of machine " + p.Name
+				}
+			}
+		}
+	}
+	for i := range b.plan.Edges {
+		if e := &b.plan.Edges[i]; e.From >= 0 && e.Type.Kind == Named && e.Type.Import == "" && !b.plan.aliased(e.Type.Name) {
+			users[e.Type.Name] = "the type of message " + e.Message
+		}
+	}
+	return users
 }
 
 // Handlers lists the methods that may receive what edge e carries: where there

@@ -70,6 +70,7 @@ type Processor struct {
 	Name      string // as in the file
 	Ident     string // Parser
 	Local     string // parser: the lower-case form, unique, no keyword
+	Gaps      Gaps
 	Type      TypeRef
 	Instances int
 	Blocking  bool
