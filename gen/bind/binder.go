@@ -29,6 +29,7 @@ type binder struct {
 	undeclared []Struct             // types of messages
 	listed     map[string]bool      // those in undeclared
 	keyed      map[string]*keyField // message by its type, once asked for
+	taken      taken                // names, once asked for
 	near       near
 	types      map[*types.Scope][]string // what typeNames found
 

@@ -165,8 +165,9 @@ func (b *binder) configMembers(t types.Type, before []*types.Var, list []member)
 	u := t.Underlying().(*types.Struct)
 	for i := range u.NumFields() {
 		f := u.Field(i)
-		tag, options, _ := strings.Cut(reflect.StructTag(u.Tag(i)).Get("yaml"), ",")
-		if !f.Exported() || tag == "-" {
+		text := reflect.StructTag(u.Tag(i)).Get("yaml")
+		tag, options, _ := strings.Cut(text, ",")
+		if !f.Exported() || text == "-" {
 			continue
 		}
 		path := append(slices.Clone(before), f)

@@ -90,6 +90,9 @@ func (b *binder) undeclaredNew(s *subject, names []string) string {
 		return "did you mean " + near + "?"
 	}
 	c := b.canonicalNew(s)
+	if c == nil {
+		return ""
+	}
 	if s.Type.Import != "" || len(s.Type.Args) > 0 {
 		return c.suggestion()
 	}

@@ -1,10 +1,8 @@
 package bind
 
 import (
-	"go/token"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
@@ -112,14 +110,20 @@ func (f *keyField) text() string {
 }
 
 // canonicalNew is the constructor that we suggest: with a struct for with: where
-// there is one, and with an error.
+// there is one, and with an error. It is nil where no struct fits, which is reported.
 func (b *binder) canonicalNew(s *subject) *Constructor {
 	c := &Constructor{Name: s.file.New.Value, Result: "*" + s.Type.Name}
 	param := ""
 	if with := s.file.With; with != nil {
 		config := s.Type.Name + "Config"
+		if b.declared[config] == nil {
+			types := configTypes{binder: b}
+			if config = types.declare(config, []*spec.Value{with}); types.misfit {
+				return nil
+			}
+			c.Config = types.list
+		}
 		param = "with " + config
-		c.Config = slices.DeleteFunc(configStructs(config, with), func(t Struct) bool { return b.declared[t.Name] != nil })
 	}
 	c.Signature = "func " + c.Name + "(" + param + ") (" + c.Result + ", error)"
 	return c
@@ -132,54 +136,4 @@ func (c *Constructor) suggestion() string {
 		text += ", with " + c.Config[0].String()
 	}
 	return text
-}
-
-// configStructs declares a struct that takes what v holds, and those within it.
-func configStructs(name string, v *spec.Value) []Struct {
-	s := Struct{Name: name}
-	var within []Struct
-	taken := make(map[string]bool)
-	for _, f := range v.Fields {
-		key := f.Key.Value
-		field := spec.Exported(key)
-		if strings.HasPrefix(key, "x-") || !token.IsIdentifier(field) || !token.IsExported(field) || taken[field] {
-			continue // what cannot be a field has a finding of its own
-		}
-		taken[field] = true
-		t, more := configType(name+field, f.Value)
-		line := field + " " + t
-		if !strings.EqualFold(field, key) {
-			line += " `yaml:\"" + key + "\"`"
-		}
-		if strings.HasSuffix(t, "time.Duration") {
-			s.Imports = []string{"time"}
-		}
-		s.Fields = append(s.Fields, line)
-		within = append(within, more...)
-	}
-	return append([]Struct{s}, within...)
-}
-
-// configType is the type that takes v; name is for a struct.
-func configType(name string, v *spec.Value) (string, []Struct) {
-	switch v.Kind {
-	case spec.Bool:
-		return "bool", nil
-	case spec.Int:
-		return "int", nil
-	case spec.Float:
-		return "float64", nil
-	case spec.Map:
-		return name, configStructs(name, v)
-	case spec.List:
-		if len(v.Items) > 0 {
-			t, more := configType(name, v.Items[0])
-			return "[]" + t, more
-		}
-		return "[]string", nil
-	}
-	if _, err := time.ParseDuration(v.Text); err == nil && v.Kind == spec.String {
-		return "time.Duration", nil
-	}
-	return "string", nil
 }

@@ -30,7 +30,7 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 	case t == nil:
 		b.misnamed[name] = len(b.findings) > before && !b.listed[m.ref.Name]
 	case m.listed:
-		if other := b.taken(name, t); other != nil {
+		if other := b.agreed(name, t); other != nil {
 			text := b.expression(other)
 			b.at(finding.MessageType, m.at, "did you mean "+text+"?", "message %q is %s, but what receives it takes %s", name, m.at.Value, text)
 			b.misnamed[name] = true
@@ -43,7 +43,7 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 // takenInstead suggests the type that the handlers of a message take, where the one
 // that the topology names is not declared.
 func (b *binder) takenInstead(name string, m mention) string {
-	t := b.taken(name, nil)
+	t := b.agreed(name, nil)
 	switch {
 	case t == nil:
 		return ""
@@ -53,9 +53,9 @@ func (b *binder) takenInstead(name string, m mention) string {
 	return fmt.Sprintf("its handlers take %s: write under messages %q", b.expression(t), name+": "+b.expression(t))
 }
 
-// taken is the type that all handlers of a message take; nil where there is none,
+// agreed is the type that all handlers of a message take; nil where there is none,
 // where they differ, and where one takes the message as t.
-func (b *binder) taken(message string, t types.Type) (taken types.Type) {
+func (b *binder) agreed(message string, t types.Type) (taken types.Type) {
 	if b.carriers == nil {
 		b.carriers = make(map[string][]int)
 		for i := range b.plan.Edges {
