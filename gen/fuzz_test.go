@@ -55,7 +55,7 @@ func FuzzGenerate(f *testing.F) {
 	}
 	known := cache.Open(f.TempDir()) // where real types are needed, the go command is asked once
 	f.Fuzz(func(t *testing.T, source []byte) {
-		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source, Whole: true, Cache: known})
+		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source, Cache: known})
 		for _, finding := range findings {
 			if strings.Contains(finding.Message, "would be generated") {
 				t.Fatalf("%s\n%s", finding.Message, source)

@@ -22,12 +22,6 @@ import (
 type Input struct {
 	Path   string // absolute
 	Source []byte // its content
-	// Types asks for all type errors in the user's files (TG311), which takes a
-	// child process; without it types are loaded only where syntax does not suffice.
-	Types bool
-	// Whole asks for all of what is generated to be type-checked, where one of the
-	// functions that differ in names suffices.
-	Whole bool
 	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
 	Flags []string
 	// Cache remembers what the go command says of packages; nil: nothing does.
@@ -59,7 +53,6 @@ func Generate(ctx context.Context, in Input) (Result, []finding.Finding) {
 func GenerateAll(ctx context.Context, in []Input) ([]Result, []finding.Finding) {
 	results, findings := parse(in)
 	bound, more := bindAll(ctx, in, results)
-	defer bind.Release(bound)
 	findings = append(findings, more...)
 	for i, b := range bound {
 		if b == nil || ctx.Err() != nil {
@@ -87,7 +80,7 @@ func parse(in []Input) (results []Result, findings []finding.Finding) {
 func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result, []finding.Finding) {
 	var inputs []bind.Input
 	var of []int
-	options := bind.Options{Imports: emit.Imports(), Verify: true}
+	options := bind.Options{Imports: emit.Imports()}
 	for i := range results {
 		if t := results[i].Topology; t != nil {
 			if slices.ContainsFunc(t.Processors, func(p spec.Processor) bool { return p.Isolation == spec.Process }) {
@@ -133,7 +126,7 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []finding.F
 	if err != nil {
 		return []finding.Finding{r.internal(err)}
 	}
-	verified, err := verify.Files(ctx, b, parts, verify.Options{Types: in.Types, Whole: in.Whole})
+	verified, err := verify.Files(ctx, b, parts)
 	if err != nil {
 		return nil // the context's
 	}

@@ -60,14 +60,7 @@ func TestRandomTopologies(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
 		}
-		all, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source), Whole: true})
-		if finding.HasErrors(findings) || len(all.Files) != len(result.Files) {
-			t.Fatalf("seed %d: what is left out does not compile: %v\n%s\n%s", seed, findings, source, code)
-		}
-		for i, f := range result.Files {
-			if !bytes.Equal(f.Body, all.Files[i].Body) {
-				t.Fatalf("seed %d: %s depends on how it is verified\n%s\n%s", seed, f.Name, f.Body, all.Files[i].Body)
-			}
+		for _, f := range result.Files {
 			if f.Kept {
 				continue
 			}

@@ -67,10 +67,10 @@ func cases(t testing.TB) []aCase {
 	return list
 }
 
-// TestGolden generates all cases with all types loaded and compares.
+// TestGolden generates all cases and compares.
 func TestGolden(t *testing.T) {
 	list := cases(t)
-	results, findings := generate(t, list, true)
+	results, findings := generate(t, list)
 	for i, c := range list {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
 			var own []finding.Finding
@@ -89,12 +89,11 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func generate(t testing.TB, list []aCase, types bool) ([]gen.Result, []finding.Finding) {
+func generate(t testing.TB, list []aCase) ([]gen.Result, []finding.Finding) {
 	t.Helper()
 	in := make([]gen.Input, len(list))
 	for i, c := range list {
 		in[i] = c.input
-		in[i].Types = types
 	}
 	return gen.GenerateAll(context.Background(), in)
 }
@@ -167,42 +166,6 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
-// needTypes are the successes that syntax does not suffice for: what they name
-// lies in other packages, or bind has a warning, of which it then makes sure. What
-// crosses to a process, and what a machine keeps, always needs them.
-var needTypes = []string{"construct", "foreign", "hearing", "nothing", "scenarios/goroutine"}
-
-// TestSyntaxAlone generates the successes one by one without asking for types:
-// where that suffices, no process is started and the same files come out.
-func TestSyntaxAlone(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
-	path := os.Getenv("PATH")
-	for _, c := range cases(t) {
-		if c.fails {
-			continue
-		}
-		t.Run(c.dir, func(t *testing.T) {
-			t.Setenv("PATH", "")
-			crosses := bytes.Contains(c.input.Source, []byte("isolation: process")) || bytes.Contains(c.input.Source, []byte("kind: "))
-			if crosses || slices.Contains(needTypes, c.dir) {
-				t.Setenv("PATH", path)
-			}
-			result, findings := gen.Generate(t.Context(), c.input)
-			for _, f := range result.Files {
-				want, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(f.Name)))
-				if err != nil || !bytes.Equal(want, f.Body) {
-					t.Errorf("%s differs from what all types give (%v)", f.Name, err)
-				}
-			}
-			if len(result.Files) < 2 {
-				t.Errorf("%d files; %v", len(result.Files), findings)
-			}
-		})
-	}
-}
-
 // TestCompiles vets all successes at once: it compiles them too.
 func TestCompiles(t *testing.T) {
 	if os.Getenv("CI") == "" {
@@ -242,9 +205,9 @@ func TestDeterministic(t *testing.T) {
 		t.Skip("takes long: set CI")
 	}
 	list := slices.DeleteFunc(cases(t), func(c aCase) bool { return c.fails })
-	first, _ := generate(t, list, false)
+	first, _ := generate(t, list)
 	slices.Reverse(list)
-	second, _ := generate(t, list, false)
+	second, _ := generate(t, list)
 	slices.Reverse(second)
 	for i := range first {
 		for j, f := range first[i].Files {

@@ -42,17 +42,6 @@ func chain(t testing.TB, dir string, n int) *spec.Topology {
 	return topology
 }
 
-// TestNoChildProcess: a package of a hundred processors binds by its files alone.
-func TestNoChildProcess(t *testing.T) {
-	dir := filepath.Join(newModule(t), "chain")
-	in := Input{Topology: chain(t, dir, 100), Dir: dir}
-	t.Setenv("PATH", "") // no go command
-	results, err := Bind(context.Background(), []Input{in}, Options{})
-	if err != nil || !results[0].Plan.Bound || results[0].Typed {
-		t.Fatalf("%v, %v", err, results[0].Findings)
-	}
-}
-
 // TestManyFindings holds what costs most, a large topology with nothing behind
 // it and names that are all nearly right, against seconds.
 func TestManyFindings(t *testing.T) {
@@ -88,27 +77,25 @@ func BenchmarkBind(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		dir := filepath.Join(newModule(b), "chain")
 		in := Input{Topology: chain(b, dir, n), Dir: dir}
-		for _, types := range []bool{false, true} {
-			b.Run(fmt.Sprintf("processors=%d/types=%t", n, types), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					results, err := Bind(context.Background(), []Input{in}, Options{Types: types})
-					if err != nil || !results[0].Plan.Bound {
-						b.Fatalf("%v, %v", err, results[0].Findings)
-					}
+		b.Run(fmt.Sprintf("processors=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				results, err := Bind(context.Background(), []Input{in}, Options{})
+				if err != nil || !results[0].Plan.Bound {
+					b.Fatalf("%v, %v", err, results[0].Findings)
 				}
-			})
-			b.Run(fmt.Sprintf("processors=%d/types=%t/verify", n, types), func(b *testing.B) {
-				for b.Loop() {
-					results, err := Bind(context.Background(), []Input{in}, Options{Types: types})
-					if err != nil {
-						b.Fatal(err)
-					}
-					if v, err := results[0].Verify(context.Background(), nil); err != nil || len(v.Own)+len(v.User) > 0 {
-						b.Fatal(err, v)
-					}
+			}
+		})
+		b.Run(fmt.Sprintf("processors=%d/verify", n), func(b *testing.B) {
+			for b.Loop() {
+				results, err := Bind(context.Background(), []Input{in}, Options{})
+				if err != nil {
+					b.Fatal(err)
 				}
-			})
-		}
+				if v := verify(b, results[0], nil); len(v.Own)+len(v.User) > 0 {
+					b.Fatal(v)
+				}
+			}
+		})
 	}
 }

@@ -29,11 +29,6 @@ type Options struct {
 	Env []string
 	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
 	Flags []string
-	// Types asks for real types even where the syntax of the package suffices.
-	Types bool
-	// Verify says that Verify will be called. The packages that it needs are then
-	// listed from the beginning on, while syntax is looked at and files are made.
-	Verify bool
 	// Imports are packages that the generated files will import whatever the
 	// topology says, so that one packages.Load finds them all.
 	Imports []string
@@ -50,13 +45,10 @@ type Result struct {
 	Missing    []Missing
 	Messages   []Struct // types of messages that are not declared
 	Border     *Border  // nil: no message crosses to a process
-	Typed      bool     // bound by real types, not only by syntax
 
 	reporter *reporter
 	root     *root // nil: nothing can be bound
 	loader   *loader
-	open     bool // still to be bound
-	touched  bool // a binder has written into the plan
 
 	renamed map[int]string     // as the binder found it
 	said    map[token.Pos]bool // type errors that a finding of the binder quotes
@@ -65,7 +57,7 @@ type Result struct {
 // Bind binds each topology to the Go package that it is generated into. The
 // error is the context's: whatever is wrong with topologies, Go or the go
 // command is a finding.
-func Bind(ctx context.Context, inputs []Input, options Options) (_ []*Result, err error) {
+func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, error) {
 	fset := token.NewFileSet()
 	env := newEnvironment(options.Env, options.Flags...)
 	results := make([]*Result, len(inputs))
@@ -85,31 +77,17 @@ func Bind(ctx context.Context, inputs []Input, options Options) (_ []*Result, er
 		}
 		holders[r.Dir] = r
 	}
-	defer func() {
-		if err != nil {
-			Release(results)
-		}
-	}()
-	loaders := newLoaders(fset, env, results, options)
-	if options.Verify {
-		for _, l := range loaders {
-			l.start(ctx)
+	for _, l := range newLoaders(fset, env, results, options) {
+		if l.failure = l.list(ctx, l.wanted); ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 	}
 	for _, r := range results {
-		if r.open = r.root != nil; !r.open || options.Types {
-			continue
+		if r.root != nil {
+			r.bind(ctx)
 		}
-		if err := r.bindSyntax(ctx, env); err != nil {
-			return nil, err
-		}
-	}
-	for _, r := range results {
-		if !r.open {
-			continue
-		}
-		if err := r.bindTypes(ctx); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 	}
 	for _, r := range results {
@@ -179,37 +157,11 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	for _, e := range source.errors {
 		r.reporter.add(r.reporter.goFinding(finding.GoSyntax, e.Pos, "this Go file does not parse: "+e.Msg))
 	}
-	if id := oversized(source.files); ok && id != nil {
-		r.reporter.atGo(finding.PackageNotLoaded, id.Pos(), id.Name, "let it hold pointers or slices, and declare types in place of aliases",
-			"%s is too large to be checked: written out with all that it is made of it has more than %d parts", id.Name, typePartsMax)
-		ok = false
-	}
 	if ok && len(source.errors) == 0 {
 		root.skeleton = newSkeleton(p)
 		r.root = root
 	}
 	return r
-}
-
-// bindSyntax binds by the syntax of the package, if that suffices; else the result
-// stays open. A module that does not require the runtime is left to the loader,
-// which can say so.
-func (r *Result) bindSyntax(ctx context.Context, env *environment) error {
-	if !r.root.module.runtime {
-		return nil
-	}
-	c, err := watched(ctx, r.limits(nil), func() *checked { return check(r.reporter.fset, r.root, standIns{}, env) })
-	if err != nil {
-		return r.giveUp(ctx, err)
-	}
-	b := newBinder(r, c)
-	before := len(r.reporter.findings)
-	if b.bind(); b.doubt || len(r.reporter.findings) > before {
-		r.reporter.findings = r.reporter.findings[:before]
-		return nil
-	}
-	r.take(b)
-	return nil
 }
 
 // nameOf is the package's name: that of the files in the folder, else what the

@@ -13,16 +13,13 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// binder fills in a plan from a checked package. It is the same whether types
-// are real or stand-ins; with stand-ins it notes a doubt wherever the real types
-// might say something else.
+// binder fills in a plan from a checked package.
 type binder struct {
 	*reporter
 	plan       *plan.Plan
 	root       *root
 	checked    *checked
-	loader     *loader // nil: stand-ins
-	doubt      bool
+	loader     *loader
 	declared   map[string]*ast.Ident
 	broken     map[string]bool // import paths that were reported
 	missing    []Missing
@@ -44,18 +41,13 @@ type binder struct {
 	said                                       map[token.Pos]bool // type errors that findings quote
 }
 
-// newBinder returns a binder for r's plan. A second one gets a plan of its own,
-// since the first may have left its traces.
 func newBinder(r *Result, c *checked) *binder {
-	if r.touched {
-		r.Plan, _ = plan.Build(r.reporter.topology, r.root.planned())
-	}
-	r.touched = true
 	return &binder{
 		reporter: r.reporter,
 		plan:     r.Plan,
 		root:     r.root,
 		checked:  c,
+		loader:   r.loader,
 		declared: r.root.source.taken(),
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
@@ -75,9 +67,6 @@ func (b *binder) bind() {
 	b.runtime()
 	b.machines()
 	b.messageTypes()
-	if b.doubt {
-		return // types will tell, and all that follows would be done twice
-	}
 	for i := range b.plan.Processors {
 		b.machineKey(i)
 	}
@@ -113,15 +102,6 @@ func (b *binder) errors() int {
 	return n
 }
 
-// unsure notes that the types at hand do not decide. It is true with stand-ins
-// only: real types are what they are.
-func (b *binder) unsure() bool {
-	if b.loader == nil {
-		b.doubt = true
-	}
-	return b.doubt
-}
-
 // names holds what will be generated against what the package declares.
 func (b *binder) names() {
 	for _, n := range b.plan.Names() {
@@ -138,9 +118,7 @@ func (b *binder) runtime() {
 	b.deadLetter = b.checked.lookup(deadLetterName)
 	b.index = b.checked.lookup(indexName)
 	b.instance = b.checked.lookup(instanceName)
-	if b.loader != nil {
-		b.importable(plan.Topo, b.topology.Name)
-	}
+	b.importable(plan.Topo, b.topology.Name)
 }
 
 // importable reports, once, a package that the generated one cannot import; at
@@ -149,7 +127,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	if b.broken[path] {
 		return false
 	}
-	if b.loader == nil || path == "" {
+	if path == "" {
 		return true
 	}
 	suggestion, problem := "", b.loader.problem(path)
@@ -237,13 +215,7 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 		return nil
 	}
 	if t := b.checked.lookup(alias); t != nil {
-		if b.loader == nil && !wholeNamed(t) {
-			b.unsure()
-		}
 		return t
-	}
-	if b.unsure() {
-		return nil
 	}
 	name, where := ref.Name, "package "+b.root.name
 	scope := b.checked.pkg.Scope()
@@ -292,15 +264,6 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 		}
 	}
 	return "declare it: " + t.String() + ScaffoldHint
-}
-
-// wholeNamed reports whether t, a type that the topology names, is known enough
-// to be one: not what it consists of, which matters only where it is looked at.
-func wholeNamed(t types.Type) bool {
-	if n, ok := t.(*types.Named); ok {
-		return whole(n)
-	}
-	return whole(t)
 }
 
 // words takes the names of the skeleton out of a type checker's message.

@@ -42,10 +42,9 @@ func keeps(p *plan.Plan) bool {
 }
 
 // border finds how the messages are written that cross to processes, and what
-// machines keep. It needs real types: what a message is made of matters to the last
-// field.
+// machines keep.
 func (b *binder) border() {
-	if !isolated(b.plan) && !keeps(b.plan) || b.loader == nil && b.unsure() {
+	if !isolated(b.plan) && !keeps(b.plan) {
 		return
 	}
 	var inputs []wire.Input

@@ -33,7 +33,7 @@ func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Li
 	}
 	before := len(b.findings)
 	literal := b.structLiteral(elem, value)
-	if len(b.findings) > before || b.doubt {
+	if len(b.findings) > before {
 		return nil
 	}
 	if pointer {
@@ -44,18 +44,12 @@ func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Li
 
 // misplaced reports a value that does not fit its type.
 func (b *binder) misplaced(v *spec.Value, suggestion, format string, args ...any) plan.Literal {
-	if !b.unsure() {
-		b.at(finding.Config, spec.Text{At: v.At, Pointer: v.Pointer}, suggestion, format, args...)
-	}
+	b.at(finding.Config, spec.Text{At: v.At, Pointer: v.Pointer}, suggestion, format, args...)
 	return plan.Literal{}
 }
 
 // literal is v as a Go literal of type t.
 func (b *binder) literal(t types.Type, v *spec.Value) plan.Literal {
-	if b.loader == nil && !whole(t) {
-		b.unsure()
-		return plan.Literal{}
-	}
 	if isDuration(t) {
 		return b.duration(t, v)
 	}
@@ -105,10 +99,6 @@ func pointerTo(b *binder, t types.Type, l plan.Literal) *plan.Literal {
 
 // decoder is the method by which t would read itself from text or YAML.
 func (b *binder) decoder(t types.Type) string {
-	if b.loader == nil && !wholeMembers(t) {
-		b.unsure()
-		return ""
-	}
 	for _, name := range []string{"UnmarshalYAML", "UnmarshalText"} {
 		if object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name); object != nil {
 			if _, ok := object.(*types.Func); ok {
@@ -204,10 +194,6 @@ func find(list []member, key string) (int, bool) {
 func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map && v.Kind != spec.Null {
 		return b.misplaced(v, "", "a mapping is expected for %s, not %s", b.typeText(t), kindText(v))
-	}
-	if b.loader == nil && !wholeMembers(t) {
-		b.unsure()
-		return plan.Literal{}
 	}
 	list := b.configMembers(t, nil, nil)
 	values := make([]*spec.Value, len(list))

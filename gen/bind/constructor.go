@@ -23,9 +23,6 @@ func (b *binder) constructor(s *subject) {
 	if sig == nil {
 		return
 	}
-	if !whole(sig) && b.unsure() {
-		return
-	}
 	c := &plan.Constructor{Import: s.Type.Import, Func: f.Name(), Args: b.constructorArgs(s, f)}
 	config, problem := b.shape(s, sig, c)
 	if problem != "" {
@@ -56,9 +53,6 @@ func (b *binder) newFunction(s *subject) *types.Func {
 	}
 	object := pkg.Scope().Lookup(name)
 	if object == nil {
-		if b.unsure() {
-			return nil
-		}
 		var names []string
 		for _, n := range pkg.Scope().Names() {
 			if f, ok := pkg.Scope().Lookup(n).(*types.Func); ok && (f.Exported() || pkg == b.checked.pkg) {
@@ -172,9 +166,6 @@ func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (c
 
 // unfitNew reports a function of a wrong shape, where it stands if that is ours.
 func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
-	if b.unsure() {
-		return
-	}
 	name := s.Type.Name
 	text := fmt.Sprintf("function %s %s; it may be %s([topo.Instance] [, a struct for with:]) and give %s or *%s, and perhaps an error",
 		b.functionText(f), problem, f.Name(), name, name)

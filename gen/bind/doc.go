@@ -2,9 +2,9 @@
 // processors, the methods that take its messages, the fields of its keys, the
 // functions and configurations that make its instances.
 //
-//	results, err := bind.Bind(ctx, []bind.Input{{Topology: t, Dir: dir}}, bind.Options{Verify: true})
+//	results, err := bind.Bind(ctx, []bind.Input{{Topology: t, Dir: dir}}, bind.Options{})
 //	if r := results[0]; r.PortsReady {
-//		files := … // emitted from r.Plan: the ports, and the wiring where r.Plan.Bound
+//		files := … // emitted from r.Plan and parsed: the ports, and the wiring where r.Plan.Bound
 //		verified, err := r.Verify(ctx, files)
 //	}
 //
@@ -18,18 +18,11 @@
 //
 // # Design
 //
-// There is one binder, over go/types, and two ways to give it types. The first
-// parses the package and type-checks its declarations (no bodies) with stand-ins
-// for the few foreign packages that handlers mention; it starts no process and
-// takes a few milliseconds. Where the binder meets a type that the stand-ins do
-// not know, or finds anything wrong, it says so, and the second way decides: one
-// packages.Load brings the export data of what the package imports, and the
-// package itself is checked from source. So the first way cannot give another
-// answer than the second: it answers only where it has seen all that matters.
-//
-// packages.Load is asked for names, imports and export files alone. Its own
-// overlay would make it check every dependency from source, and asking it for
-// the package itself would compile, in vain, what does not compile yet.
+// One packages.Load for each module brings the export data of what the packages
+// import, and the packages themselves are checked from source. It is asked for names,
+// imports and export files alone. Its own overlay would make it check every dependency
+// from source, and asking it for the package itself would compile, in vain, what does
+// not compile yet. The answer of the go command is remembered (package cache).
 //
 // # Limits
 //
@@ -37,4 +30,6 @@
 // release, GOOS, GOARCH and the -tags of Options.Flags and GOFLAGS. Of other files and
 // of tests only the names at package level count, because another build compiles them
 // with the output.
+//
+// The go command, and each type check, may take three minutes.
 package bind

@@ -65,7 +65,7 @@ func (b *binder) hears(s *subject) {
 // to do with it is the user's own affair.
 func (b *binder) track(s *subject, tracker types.Type) {
 	f := b.method(s, inputs)
-	if f == nil || !whole(f.Signature()) && b.unsure() || !mentions(f, tracker) {
+	if f == nil || !mentions(f, tracker) {
 		return
 	}
 	s.called[inputs] = true

@@ -51,9 +51,7 @@ type keyWalk struct {
 }
 
 func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
-	if !w.unsure() {
-		w.at(code, w.field, suggestion, format, args...)
-	}
+	w.at(code, w.field, suggestion, format, args...)
 	return false
 }
 
@@ -61,9 +59,6 @@ func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
 func (w *keyWalk) step(name string) bool {
 	if w.edge.Method {
 		return w.fail(finding.KeyField, "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.edge.Access[len(w.edge.Access)-1])
-	}
-	if w.loader == nil && !wholeMembers(w.t) {
-		return !w.unsure()
 	}
 	text := w.typeText(w.t)
 	object, index, _ := types.LookupFieldOrMethod(w.t, true, w.checked.pkg, name)
@@ -156,10 +151,6 @@ func (w *keyWalk) descend(index []int) bool {
 
 // kind finds how the key's value becomes a number.
 func (w *keyWalk) kind() {
-	if w.loader == nil && !whole(w.t) {
-		w.unsure()
-		return
-	}
 	id := w.edge.Route == plan.ID
 	switch u := w.t.Underlying().(type) {
 	case *types.Basic:

@@ -71,9 +71,9 @@ func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handle
 // errors. A package that takes too long is left alone: the analysis must never be
 // what a build fails for.
 func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []*ast.File) (findings []finding.Finding) {
-	leaks, err := watched(ctx, r.limits(generated), func() []lifetime.Leak { return r.leaks(pkg, generated) })
+	leaks, err := within(ctx, r.loader.patience, r.checking(), func() []lifetime.Leak { return r.leaks(pkg, generated) })
 	if err != nil {
-		r.leave(err) // it may be at work with the loader
+		r.loader.failure = err // it may be at work with the loader
 		return nil
 	}
 	for _, l := range leaks {

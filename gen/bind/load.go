@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/go/gcexportdata"
 	"golang.org/x/tools/go/packages"
@@ -36,57 +37,12 @@ type loader struct {
 	busy    map[string]bool              // being checked: found again, it is a cycle
 	export  map[string]*types.Package    // gcexportdata's own
 
-	wanted  []string   // import paths to list
-	started chan error // the listing that runs; nil: none
-	cancel  func()     // ends it
-	done    bool       // wanted was listed, or could not be
-	failure error      // why not
+	wanted  []string // import paths to list
+	failure error    // why nothing can be asked of it
+
+	patience time.Duration
 
 	cache *cache.Cache // remembers what was listed; nil: nothing does
-}
-
-// start lists what is wanted while the caller does something else.
-func (l *loader) start(ctx context.Context) {
-	started := make(chan error, 1)
-	ctx, l.cancel = context.WithCancel(ctx)
-	l.started = started
-	go func() {
-		started <- l.impatient(func() error { return l.list(ctx, l.wanted) }, l.cancel)
-	}()
-}
-
-// ready waits until what is wanted was listed.
-func (l *loader) ready(ctx context.Context) error {
-	if l.done {
-		return l.failure
-	}
-	if l.started == nil {
-		l.start(ctx)
-	}
-	l.failure = <-l.started // list ends when ctx does
-	l.cancel()
-	l.done = true
-	return l.failure
-}
-
-// Release ends what was begun for results and turned out not to be needed. Verify
-// must not follow.
-func Release(results []*Result) {
-	for _, r := range results {
-		if r == nil || r.loader == nil || r.loader.started == nil || r.loader.done {
-			continue
-		}
-		r.loader.abandon(context.Canceled)
-	}
-}
-
-// abandon makes sure that nothing is asked of the loader any more.
-func (l *loader) abandon(why error) {
-	if l.started != nil && !l.done {
-		l.cancel()
-		<-l.started
-	}
-	l.done, l.failure = true, why
 }
 
 func newLoader(fset *token.FileSet, env *environment, dir string) *loader {
@@ -101,6 +57,8 @@ func newLoader(fset *token.FileSet, env *environment, dir string) *loader {
 		results: make(map[string]*checked),
 		busy:    make(map[string]bool),
 		export:  make(map[string]*types.Package),
+
+		patience: patience,
 	}
 }
 
@@ -119,8 +77,10 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	env, remove := l.env.apart()
 	defer remove()
 	env, flags := l.env.buildFlags(env)
+	limited, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
 	config := &packages.Config{
-		Context: ctx,
+		Context: limited,
 		Mode:    packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
 		Dir:     l.dir,
 		Env:     env,
@@ -130,8 +90,11 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	}
 	list, err := packages.Load(config, paths...)
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
+		case limited.Err() != nil:
+			return fmt.Errorf("the go command takes more than %v to list packages: see what \"go list ./...\" waits for, such as a pipe among the Go files", l.patience)
 		}
 		return cannotList(reasonOf(err))
 	}
@@ -294,9 +257,6 @@ func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 		if file, _ := parser.ParseFile(l.fset, name, nil, parser.SkipObjectResolution); file != nil {
 			files = append(files, file)
 		}
-	}
-	if id := oversized(files); id != nil {
-		return nil, fmt.Errorf("%s is too large to be checked", id.Name)
 	}
 	l.busy[p.PkgPath] = true
 	defer delete(l.busy, p.PkgPath)

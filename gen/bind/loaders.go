@@ -2,6 +2,7 @@ package bind
 
 import (
 	"context"
+	"fmt"
 	"go/token"
 	"maps"
 	"os"
@@ -36,34 +37,27 @@ func newLoaders(fset *token.FileSet, env *environment, results []*Result, option
 	return order
 }
 
-// bindTypes binds by real types.
-func (r *Result) bindTypes(ctx context.Context) error {
-	if err := r.loader.ready(ctx); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.reporter.at(finding.PackageNotLoaded, r.reporter.topology.Name, "", "%v", err)
-		return nil
+// bind finds what the topology names in the types of its package.
+func (r *Result) bind(ctx context.Context) {
+	var c *checked
+	if r.loader.failure == nil {
+		c, r.loader.failure = within(ctx, r.loader.patience, r.checking(), func() *checked { return r.loader.checkRoot(r.root) })
 	}
-	c, err := watched(ctx, r.limits(nil), func() *checked { return r.loader.checkRoot(r.root) })
-	if err != nil {
-		return r.giveUp(ctx, err)
+	if err := r.loader.failure; err != nil {
+		r.reporter.at(finding.PackageNotLoaded, r.reporter.topology.Name, "", "%v", err)
+		return
 	}
 	b := newBinder(r, c)
-	b.loader = r.loader
 	b.bind()
-	r.take(b)
-	r.Typed = true
-	return nil
-}
-
-// take keeps what a binder found.
-func (r *Result) take(b *binder) {
 	r.PortsReady = b.portsReady
 	r.Missing, r.Messages = b.missing, b.undeclared
 	r.Border = b.crossing
 	r.renamed, r.said = b.renamed, b.said
-	r.open = false
+}
+
+// checking names what a type check is about, where it takes too long.
+func (r *Result) checking() string {
+	return fmt.Sprintf("checking the types of package %s (look for types that double with each line)", r.root.path)
 }
 
 // workspace tells apart where the go command has to run: by the go.work that

@@ -34,10 +34,8 @@ func (b *binder) machines() {
 			b.kept[m.Result] = u.result
 		}
 		b.kept[m.State], b.kept[m.Update] = u.state, u.update
-		if !b.doubt {
-			b.updater(u)
-			b.sentinels(m)
-		}
+		b.updater(u)
+		b.sentinels(m)
 	}
 }
 
@@ -219,9 +217,6 @@ func fails(s *types.Signature) int {
 func (b *binder) sentinels(m *plan.Machine) {
 	pkg := b.checked.pkg
 	if m.UpdateType.Import != "" {
-		if b.unsure() {
-			return
-		}
 		p, err := b.loader.Import(m.UpdateType.Import)
 		if err != nil {
 			return // which has a finding
@@ -234,11 +229,7 @@ func (b *binder) sentinels(m *plan.Machine) {
 		if !ok || !sentinelName(name) {
 			continue
 		}
-		t := v.Type()
-		if !whole(t) && b.unsure() {
-			return
-		}
-		if isErrorType(t) {
+		if isErrorType(v.Type()) {
 			m.Errors = append(m.Errors, name)
 		}
 	}

@@ -75,7 +75,7 @@ func (b *binder) agreed(message string, t types.Type) (taken types.Type) {
 		if p, ok := types.Unalias(param).(*types.Pointer); ok {
 			param = p.Elem()
 		}
-		if !whole(param) || taken != nil && !types.Identical(taken, param) {
+		if !known(param) || taken != nil && !types.Identical(taken, param) {
 			return nil
 		}
 		taken = param

@@ -91,7 +91,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	if problem == nil {
 		return m, true
 	}
-	if b.unsure() || s.reported[f.Name()] {
+	if s.reported[f.Name()] {
 		return m, false
 	}
 	if b.topology.Partial && (s.sender == nil || problem.code == finding.SenderUnfit) {
@@ -120,20 +120,48 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 	if sig.Variadic() {
 		return m, misfit("is variadic")
 	}
-	for v := range sig.Params().Variables() {
-		if !whole(v.Type()) {
-			return m, b.unknown(s, f)
-		}
-	}
-	for v := range sig.Results().Variables() {
-		if !whole(v.Type()) {
-			return m, b.unknown(s, f)
-		}
+	if !known(sig) {
+		return m, b.unknown(s, f)
 	}
 	if problem := b.params(s, sig.Params(), want, &m); problem != nil {
 		return m, problem
 	}
 	return m, b.results(sig.Results(), want, &m)
+}
+
+// known reports whether a type that is written in a method's head holds none that is
+// not declared.
+func known(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.Basic:
+		return t.Kind() != types.Invalid
+	case *types.Named:
+		for arg := range t.TypeArgs().Types() {
+			if !known(arg) {
+				return false
+			}
+		}
+		return t.Underlying() != types.Typ[types.Invalid]
+	case *types.Map:
+		return known(t.Key()) && known(t.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		return known(t.Elem())
+	case *types.Signature:
+		return known(t.Params()) && known(t.Results())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			if !known(v.Type()) {
+				return false
+			}
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if !known(f.Type()) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // unknown says why the type of a parameter or result is not known.

@@ -119,10 +119,8 @@ func receiver(name string) string {
 
 // qualifier is the name of the package at an import path, as files mostly use it.
 func (b *binder) qualifier(importPath string) string {
-	if b.loader != nil {
-		if p := b.loader.listed[importPath]; p != nil && p.Name != "" {
-			return p.Name
-		}
+	if p := b.loader.listed[importPath]; p != nil && p.Name != "" {
+		return p.Name
 	}
 	return path.Base(importPath)
 }

@@ -24,7 +24,6 @@ type module struct {
 	dir       string
 	path      string
 	goVersion string // "go1.26.0", for go/types
-	runtime   bool   // go.mod gives it the runtime
 }
 
 var errNoModule = errors.New("no go.mod in the folder of the topology or above it")
@@ -55,10 +54,6 @@ func parseModule(dir string, data []byte) (*module, error) {
 		return nil, errors.New("go.mod does not say the module's path")
 	}
 	m := &module{dir: dir, path: file.Module.Mod.Path, goVersion: "go1.16"} // what a missing line means
-	m.runtime = m.path == home
-	for _, r := range file.Require {
-		m.runtime = m.runtime || r.Mod.Path == home
-	}
 	if file.Go != nil {
 		m.goVersion = "go" + file.Go.Version
 	}
@@ -90,9 +85,8 @@ func visible(path, importer string) bool {
 	return true
 }
 
-// OtherRuntime says why code that compiles with our runtime does not with that of the
-// module: it has another release, or none. Verify has been called.
-func (r *Result) OtherRuntime() error {
+// otherRuntime says that the module has another release of the runtime, or none.
+func (r *Result) otherRuntime() error {
 	if problem := r.loader.problem(plan.Topo); problem != "" {
 		return fmt.Errorf("the runtime cannot be loaded: %s", problem)
 	}

@@ -26,10 +26,6 @@ func (b *binder) out(s *subject, t types.Type, m *plan.Method) *mismatch {
 		}
 		return misfit("takes %s where the sender comes", b.typeText(t))
 	}
-	if b.loader == nil && !wholeMembers(t) {
-		b.unsure()
-		return misfit("takes an interface that is not known")
-	}
 	if types.Implements(s.sender, iface) {
 		m.Out = plan.InterfaceOut
 		b.outType(t, iface, m)

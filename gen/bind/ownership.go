@@ -77,19 +77,12 @@ func (b *binder) receivers(s *plan.Send) string {
 // clone reports whether t has a method Clone() of its own type; else problem
 // says what is there in its place, if anything.
 func (b *binder) clone(t types.Type) (ok bool, problem string) {
-	if b.loader == nil && !wholeMembers(t) {
-		b.unsure()
-		return false, ""
-	}
 	object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, "Clone")
 	f, isFunc := object.(*types.Func)
 	if !isFunc {
 		return false, ""
 	}
 	s := f.Signature()
-	if !whole(s) && b.unsure() {
-		return false, ""
-	}
 	if s.Params().Len() == 0 && s.Results().Len() == 1 && types.Identical(s.Results().At(0).Type(), t) {
 		return true, ""
 	}
@@ -117,9 +110,6 @@ func (b *binder) pointersIn(t types.Type, seen map[types.Type]bool) string {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		if u.Kind() == types.Invalid {
-			b.unsure()
-		}
 		if u.Kind() == types.UnsafePointer {
 			return "a pointer"
 		}

@@ -48,9 +48,6 @@ func (b *binder) processor(i int) (starts bool) {
 	}()
 	before := len(b.findings)
 	s.t = b.processorType(s)
-	if b.doubt {
-		return true
-	}
 	if s.t == nil {
 		// The type's own finding says it all; scaffolding wants the methods too.
 		s.missing.Declare = s.Type.Import == "" && len(s.Type.Args) == 0 && b.declared[s.Type.Name] == nil && before < len(b.findings) && b.renamed[i] == ""
@@ -104,10 +101,6 @@ func (b *binder) processorType(s *subject) types.Type {
 		b.at(finding.ProcessorType, at, "", "type %s of processor %q stands for %s, which has no methods", name, s.Name, b.typeText(t))
 		return nil
 	}
-	if b.loader == nil && !wholeMembers(t) {
-		b.unsure()
-		return nil
-	}
 	return t
 }
 
@@ -115,9 +108,6 @@ func (b *binder) processorType(s *subject) types.Type {
 func (b *binder) method(s *subject, name string) *types.Func {
 	object, _, _ := types.LookupFieldOrMethod(s.t, true, b.checked.pkg, name)
 	f, _ := object.(*types.Func)
-	if f != nil && b.loader == nil && !whole(f.Signature()) {
-		b.unsure()
-	}
 	return f
 }
 

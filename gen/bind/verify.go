@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/scanner"
 	"go/token"
 	"go/types"
-	"maps"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/topogen/topogen/spec/finding"
@@ -22,108 +21,58 @@ const typeErrorsMax = 100
 // Verified is what type checking a package together with generated files found.
 type Verified struct {
 	Own  []error           // in the generated files: nothing of them may be written
-	User []finding.Finding // TG311, in the user's files
-	Kept []finding.Finding // TG321, in handlers; looked for only where nothing else is wrong
-}
-
-// Verify type-checks the package, bodies included, with the given generated
-// files (by base name) in place of those on disk. What is undefined because it
-// would stand in a generated file that is not among them is no error. Without
-// any file it checks what the user wrote against what would be generated.
-//
-// It loads types where Bind did without; where that fails, a TG314 takes the place
-// of type errors, and nothing has been checked.
-func (r *Result) Verify(ctx context.Context, generated map[string][]byte) (Verified, error) {
-	var v Verified
-	if r.root == nil {
-		return v, nil
-	}
-	var files []*ast.File
-	for _, name := range slices.Sorted(maps.Keys(generated)) {
-		file, err := parser.ParseFile(r.Fset(), filepath.Join(r.Dir, name), generated[name], parser.SkipObjectResolution)
-		if list, ok := err.(scanner.ErrorList); ok {
-			for _, e := range list {
-				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", name, e.Pos.Line, e.Pos.Column, e.Msg))
-			}
-			return v, nil
-		}
-		files = append(files, file)
-	}
-	if len(files) == 0 {
-		file, err := parser.ParseFile(r.Fset(), skeletonFile, r.root.skeleton.text, parser.SkipObjectResolution)
-		if err != nil {
-			return v, err
-		}
-		files = append(files, file)
-	}
-	return r.VerifyParsed(ctx, files)
+	User []finding.Finding // TG311 in the user's files; TG321 in handlers where nothing else is wrong
 }
 
 // Fset is where the positions of everything that was parsed are to be found.
 func (r *Result) Fset() *token.FileSet { return r.reporter.fset }
 
-// VerifyParsed is Verify for generated files that were parsed with Fset.
-func (r *Result) VerifyParsed(ctx context.Context, generated []*ast.File) (Verified, error) {
-	var v Verified
-	if r.root == nil {
-		return v, nil
+// Verify type-checks the package, bodies included, with the given generated files,
+// which were parsed with Fset, in place of those on disk. What is undefined because it
+// would stand in a generated file that is not among them is no error. Where types cannot
+// be loaded, a TG314 takes the place of type errors, and nothing has been checked.
+func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified, err error) {
+	if r.root == nil || r.loader.failure != nil {
+		return v, nil // Bind has said why
 	}
-	if err := r.listFor(ctx, slices.Concat(generated, r.root.source.files)); err != nil {
-		if ctx.Err() != nil {
-			return v, ctx.Err()
-		}
-		if r.open {
-			return v, nil // Bind has said it
-		}
-		f := finding.New(finding.PackageNotLoaded, r.reporter.topology.File, r.reporter.topology.Name.At, r.reporter.topology.Name.Pointer, err.Error(), "")
-		v.User = append(v.User, f)
-		return v, nil
+	if err = r.loader.list(ctx, imported(slices.Concat(generated, r.root.source.files))); err == nil {
+		v, err = r.checkWhole(ctx, generated)
 	}
-	var pkg *types.Package
-	v, err := watched(ctx, r.limits(generated), func() Verified {
-		r.loader.busy[r.root.path] = true
-		defer delete(r.loader.busy, r.root.path)
-		v, checked := r.verify(generated, r.loader)
-		pkg = checked
-		return v
-	})
-	if err == nil {
-		if pkg != nil {
-			v.Kept = r.lifetimes(ctx, pkg, generated)
-		}
+	if ctx.Err() != nil {
 		return v, ctx.Err()
 	}
-	found := len(r.reporter.findings)
-	err = r.giveUp(ctx, err)
-	v.User = append(v.User, r.reporter.findings[found:]...)
-	return v, err
+	if err != nil {
+		at := r.reporter.topology.Name
+		v.User = append(v.User, finding.New(finding.PackageNotLoaded, r.reporter.topology.File, at.At, at.Pointer, err.Error(), ""))
+	}
+	return v, nil
 }
 
-// VerifySyntax is VerifyParsed without loading anything: known has the packages
-// that generated files import of themselves, and of others nothing is said. What
-// it finds in generated files may have its reason there.
-func (r *Result) VerifySyntax(generated []*ast.File, known types.Importer) Verified {
-	if r.root == nil {
-		return Verified{}
-	}
-	v, err := watched(context.Background(), r.limits(generated), func() Verified {
-		v, _ := r.verify(generated, known)
+// checkWhole type-checks the package, and looks at handlers where nothing is wrong.
+func (r *Result) checkWhole(ctx context.Context, generated []*ast.File) (Verified, error) {
+	var pkg *types.Package
+	v, err := within(ctx, r.loader.patience, r.checking(), func() (v Verified) {
+		r.loader.busy[r.root.path] = true
+		defer delete(r.loader.busy, r.root.path)
+		v, pkg = r.verify(generated)
 		return v
 	})
 	if err != nil {
-		r.leave(err) // VerifyParsed will say it
-		return Verified{Own: []error{err}}
+		r.loader.failure = err
+		return v, err
 	}
-	v.User = nil
-	return v
+	if pkg != nil {
+		v.User = r.lifetimes(ctx, pkg, generated)
+	}
+	return v, nil
 }
 
 // verify type-checks the package. It gives the package only where that has no
 // errors at all.
-func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verified, pkg *types.Package) {
+func (r *Result) verify(generated []*ast.File) (v Verified, pkg *types.Package) {
 	fset := r.Fset()
 	files := slices.Concat(generated, r.root.source.files)
-	clean := true
+	clean, runtime := true, false
 	ours := make(map[string]bool)
 	for _, file := range generated {
 		ours[fset.PositionFor(file.Package, false).Filename] = true
@@ -132,7 +81,7 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 	config := &types.Config{
 		GoVersion:   r.root.module.goVersion,
 		FakeImportC: true,
-		Importer:    importer,
+		Importer:    r.loader,
 		Sizes:       r.loader.env.sizes(),
 		Error: func(err error) {
 			clean = false
@@ -149,6 +98,7 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 			case twice && names[taken]: // TG312 has said it
 			case at.Filename == skeletonFile: // what is wrong in it is wrong in the topology, and was found
 			case ours[at.Filename]:
+				runtime = runtime || undefined && r.ofRuntime(generated, name) || strings.HasPrefix(e.Msg, "could not import "+home+"/")
 				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
 			case len(v.User) < typeErrorsMax:
 				v.User = append(v.User, r.reporter.goFinding(finding.GoType, at, firstLine(e.Msg)))
@@ -157,18 +107,32 @@ func (r *Result) verify(generated []*ast.File, importer types.Importer) (v Verif
 	}
 	pkg, _ = config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
 	v.User = finding.Sort(v.User)
+	if runtime {
+		v.Own = []error{r.otherRuntime()}
+	}
 	if !clean {
 		return v, nil
 	}
 	return v, pkg
 }
 
-// listFor lists what files import and was not foreseen.
-func (r *Result) listFor(ctx context.Context, files []*ast.File) error {
-	if err := r.loader.ready(ctx); err != nil {
-		return err
+// ofRuntime reports whether what a generated file calls name, such as pool.Pool, is of a
+// package of the runtime.
+func (r *Result) ofRuntime(generated []*ast.File, name string) bool {
+	alias, _, _ := strings.Cut(name, ".")
+	for _, file := range generated {
+		for _, i := range file.Imports {
+			importPath, _ := strconv.Unquote(i.Path.Value) // it was parsed
+			local := path.Base(importPath)
+			if i.Name != nil {
+				local = i.Name.Name
+			}
+			if local == alias && strings.HasPrefix(importPath, home+"/") {
+				return true
+			}
+		}
 	}
-	return r.loader.list(ctx, imported(files))
+	return false
 }
 
 // pending gives the names that generated files declare, and those of them that

@@ -3,7 +3,6 @@ package verify
 import (
 	"bytes"
 	"go/ast"
-	"go/parser"
 	"go/printer"
 	"go/token"
 	"slices"
@@ -20,161 +19,16 @@ var style = printer.Config{Mode: printer.UseSpaces | printer.TabIndent | 1<<30, 
 // format prints the part as gofmt does, without its imports. It is all the printer
 // sees of the shared set, where finding a file takes longer than printing.
 func (p *part) format(shared *token.FileSet) {
-	file := shared.File(p.syntax.FileStart)
 	fset := token.NewFileSet()
-	fset.AddExistingFiles(file)
-	f := formatter{file: file, fset: fset, source: p.reduced, comments: p.syntax.Comments, known: forms{known: make(map[string]*form)}}
-	f.Grow(len(p.source) * 5 / 4) // it will be indented
-	decls := slices.DeleteFunc(slices.Clone(p.syntax.Decls), func(d ast.Decl) bool {
+	fset.AddExistingFiles(shared.File(p.syntax.FileStart))
+	file := *p.syntax // which the type checker reads
+	file.Decls = slices.DeleteFunc(slices.Clone(file.Decls), func(d ast.Decl) bool {
 		g, ok := d.(*ast.GenDecl)
 		return ok && g.Tok == token.IMPORT
 	})
-	next := func() (d ast.Decl) {
-		d, decls = decls[0], decls[1:]
-		return d
-	}
-	if p.pieces == nil {
-		for len(decls) > 0 && p.err == nil {
-			p.err = f.declaration(next())
-		}
-	}
-	for i := 0; i < len(p.pieces) && p.err == nil; i++ {
-		piece := &p.pieces[i]
-		if piece.use != dropped {
-			d := next()
-			if piece.use == whole {
-				p.err = f.declaration(d)
-				continue
-			}
-		}
-		p.err = f.piece(piece)
-	}
-	p.body = f.Bytes()
-}
-
-// formatter prints the declarations of a part.
-type formatter struct {
-	bytes.Buffer
-	file     *token.File
-	fset     *token.FileSet
-	source   []byte
-	comments []*ast.CommentGroup
-	known    forms
-}
-
-// begin sets a declaration apart from the one before.
-func (f *formatter) begin() {
-	if f.Len() > 0 {
-		f.WriteString("\n\n")
-	}
-}
-
-// declaration prints what was parsed.
-func (f *formatter) declaration(d ast.Decl) error {
-	f.begin()
-	doc, bare := takeDoc(d)
-	source := f.source[f.file.Offset(d.Pos()):f.file.Offset(d.End())]
-	if !plain(doc) || !free(d, source) {
-		for len(f.comments) > 0 && f.comments[0] != doc && f.comments[0].End() < d.Pos() {
-			f.comments = f.comments[1:]
-		}
-		return style.Fprint(f, f.fset, &printer.CommentedNode{Node: d, Comments: f.comments})
-	}
-	writeDoc(&f.Buffer, doc)
-	return f.known.format(&f.Buffer, source, func() error {
-		return style.Fprint(f, f.fset, &printer.CommentedNode{Node: bare, Comments: f.comments})
-	})
-}
-
-// piece prints a function whose body was not parsed, being like another's.
-func (f *formatter) piece(p *piece) error {
-	f.begin()
-	f.Write(p.doc)
-	return f.known.format(&f.Buffer, p.source, func() error {
-		const clause = "package p;"
-		fset := token.NewFileSet()
-		syntax, err := parser.ParseFile(fset, "", clause+string(p.source), parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		return style.Fprint(f, fset, &printer.CommentedNode{Node: syntax.Decls[0], Comments: syntax.Comments})
-	})
-}
-
-// takeDoc returns the comment of a declaration and a copy without it.
-func takeDoc(d ast.Decl) (doc *ast.CommentGroup, bare ast.Decl) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		c := *d
-		c.Doc = nil
-		return d.Doc, &c
-	case *ast.GenDecl:
-		c := *d
-		c.Doc = nil
-		return d.Doc, &c
-	}
-	return nil, d
-}
-
-// plain reports whether gofmt leaves a doc comment as it is.
-func plain(doc *ast.CommentGroup) bool {
-	if doc != nil {
-		for _, c := range doc.List {
-			if !plainLine(c.Text) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// plainText is plain for the lines of a comment.
-func plainText(doc []byte) bool {
-	for line := range bytes.Lines(doc) {
-		if !plainLine(strings.TrimSuffix(string(line), "\n")) {
-			return false
-		}
-	}
-	return true
-}
-
-// plainLine reports whether a line of a comment is none of a list, a heading or
-// code, and has no quotes and no space at its end.
-func plainLine(line string) bool {
-	text, ok := strings.CutPrefix(line, "// ")
-	return ok && text != "" && isWord(text[0]) && !isDigit(text[0]) && text == strings.TrimRight(text, " \t") && !strings.Contains(text, "``") && !strings.Contains(text, "''")
-}
-
-func writeDoc(b *bytes.Buffer, doc *ast.CommentGroup) {
-	if doc != nil {
-		for _, c := range doc.List {
-			b.WriteString(c.Text + "\n")
-		}
-	}
-}
-
-// free reports whether a declaration is free of columns, whose widths depend on
-// names, and is no type on one line, which gofmt breaks by its size: forms looks
-// at the rest.
-func free(d ast.Decl, source []byte) bool {
-	g, ok := d.(*ast.GenDecl)
-	if !ok {
-		return true // a function
-	}
-	if g.Tok != token.TYPE || len(g.Specs) != 1 || !bytes.Contains(source, []byte("\n")) {
-		return false
-	}
-	switch t := g.Specs[0].(*ast.TypeSpec).Type.(type) {
-	case *ast.InterfaceType:
-		return true
-	case *ast.StructType:
-		named := 0
-		for _, f := range t.Fields.List {
-			named += len(f.Names)
-		}
-		return named < 2
-	}
-	return false
+	var b bytes.Buffer
+	p.err = style.Fprint(&b, fset, &file)
+	_, p.body, _ = bytes.Cut(b.Bytes(), []byte("\n")) // the package clause
 }
 
 // importSpec is an import.

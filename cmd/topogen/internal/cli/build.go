@@ -97,9 +97,9 @@ func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, e
 // attempt reads everything, and writes what it gives unless that is only to be
 // compared.
 func (b Build) attempt(ctx context.Context, s Streams, r *report, before *compilation) (*compilation, error) {
-	c := newCompilation(r, b.Files, b.Flags, true)
+	c := newCompilation(r, b.Files, b.Flags)
 	c.before = before
-	c.whole = b.Check
+	c.afresh = b.Check
 	if !b.Check {
 		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
 	}

@@ -40,7 +40,7 @@ Nothing is written. What a finding means says topogen explain CODE.`,
 
 func (c Check) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: c.Format, strict: c.Strict}
-	if err := interruptibly(ctx, newCompilation(r, c.Files, c.Flags, true).generate); err != nil {
+	if err := interruptibly(ctx, newCompilation(r, c.Files, c.Flags).generate); err != nil {
 		return err
 	}
 	return r.finish()

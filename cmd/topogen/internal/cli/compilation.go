@@ -19,8 +19,7 @@ import (
 type compilation struct {
 	report  *report
 	flags   buildFlags
-	types   bool // look for all type errors in the user's files too
-	whole   bool // type-check all of what is generated, and ask the go command for all
+	afresh  bool // ask the go command again for what it has said before
 	sources []source
 	unread  int          // findings about files that cannot be read; they come first
 	results []gen.Result // by source
@@ -37,8 +36,8 @@ type outcome struct {
 
 // newCompilation reads the files, each once however often it is named. Those
 // that cannot be read are reported.
-func newCompilation(r *report, names []string, flags buildFlags, types bool) *compilation {
-	c := &compilation{report: r, flags: flags, types: types}
+func newCompilation(r *report, names []string, flags buildFlags) *compilation {
+	c := &compilation{report: r, flags: flags}
 	for _, name := range r.expand(names) {
 		src, ok := r.read(name)
 		if ok && !slices.ContainsFunc(c.sources, func(other source) bool { return other.path == src.path }) {
@@ -60,8 +59,8 @@ func (c *compilation) generate(ctx context.Context) error {
 	c.memory.watch(c.sources, c.before)
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
-		inputs[i] = gen.Input{Path: src.path, Source: src.text, Types: c.types, Whole: c.whole, Flags: c.flags}
-		if !c.whole {
+		inputs[i] = gen.Input{Path: src.path, Source: src.text, Flags: c.flags}
+		if !c.afresh {
 			inputs[i].Cache = cache.Open("")
 		}
 	}

@@ -114,7 +114,7 @@ func unsent(result gen.Result) string {
 // nothing is gained by asking the cache.
 func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) {
-		c := newCompilation(r, []string{p.File}, p.Flags, true)
+		c := newCompilation(r, []string{p.File}, p.Flags)
 		c.before = before
 		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
 		if err := c.generate(ctx); err != nil {

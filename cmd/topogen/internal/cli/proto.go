@@ -47,7 +47,7 @@ func (p Proto) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: "text"}
 	var text []byte
 	err := interruptibly(ctx, func(ctx context.Context) (err error) {
-		c := newCompilation(r, []string{p.File}, p.Flags, false)
+		c := newCompilation(r, []string{p.File}, p.Flags)
 		if err := c.generate(ctx); err != nil || r.failed() {
 			return err
 		}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package bind
+
+import (
+	"fmt"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+)
+
+// hurried locates the small topology with more files, for a loader to come.
+func hurried(t *testing.T, more string) (*Result, *loader) {
+	t.Helper()
+	dir := filepath.Join(newModule(t), "small")
+	archive := txtar.Parse([]byte("-- topology.yml --\n" + smallTopology + "-- a.go --\n" + smallGo + more))
+	unpack(t, archive, dir)
+	fset, env := token.NewFileSet(), newEnvironment(nil)
+	r := locate(fset, env, Input{Topology: parse(t, archive), Dir: dir})
+	return r, newLoaders(fset, env, []*Result{r}, Options{})[0]
+}
+
+// TestPipe has a pipe among the Go files of a package that is imported: the go command
+// waits for its end.
+func TestPipe(t *testing.T) {
+	r, l := hurried(t, "-- b.go --\npackage small\n\nimport _ \"example.com/small/sub\"\n-- sub/sub.go --\npackage sub\n")
+	if err := syscall.Mkfifo(filepath.Join(r.Dir, "sub", "pipe.go"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	t.Setenv("GOTMPDIR", folder)
+	l.patience = time.Second
+	l.failure = l.list(t.Context(), l.wanted)
+	r.bind(t.Context())
+	if got := said(r.reporter.findings); got != `topology.yml:2:7: TG314 the go command takes more than 1s to list packages: see what "go list ./..." waits for, such as a pipe among the Go files` || r.PortsReady {
+		t.Error(got)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestEndlessCheck has types that double: the type checker goes through all of them.
+func TestEndlessCheck(t *testing.T) {
+	var more strings.Builder
+	more.WriteString("-- b.go --\npackage small\n\ntype T0 struct{}\n")
+	for i := range 26 { // seconds, while the other tests run
+		fmt.Fprintf(&more, "type T%d struct{ a, b T%d }\n", i+1, i)
+	}
+	r, l := hurried(t, more.String())
+	if err := l.list(t.Context(), l.wanted); err != nil {
+		t.Fatal(err)
+	}
+	l.patience = time.Millisecond
+	r.bind(t.Context())
+	const want = "topology.yml:2:7: TG314 checking the types of package example.com/small (look for types that double with each line) takes more than 1ms"
+	if got := said(r.reporter.findings); got != want || r.PortsReady {
+		t.Error(got)
+	}
+	// Whatever the check still does, nobody waits for it.
+	if v, err := r.Verify(t.Context(), nil); err != nil || len(v.Own)+len(v.User) > 0 {
+		t.Errorf("%v, %v", v, err)
+	}
+}
