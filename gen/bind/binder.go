@@ -109,6 +109,30 @@ func (b *binder) names() {
 			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
 		}
 	}
+	for _, file := range b.root.source.files {
+		for _, i := range file.Imports {
+			if i.Name != nil && i.Name.Name == "." {
+				b.dotted(i)
+			}
+		}
+	}
+}
+
+// dotted holds what will be generated against a package that is imported with a dot.
+func (b *binder) dotted(i *ast.ImportSpec) {
+	importPath, err := strconv.Unquote(i.Path.Value)
+	if err != nil {
+		return
+	}
+	p, err := b.loader.Import(importPath)
+	if err != nil {
+		return // a type error says so
+	}
+	for _, n := range b.plan.Names() {
+		if token.IsExported(n.Ident) && p.Scope().Lookup(n.Ident) != nil {
+			b.atGo(finding.NameTaken, i.Pos(), ".", "import it with a name", "%s of package %s is what %s will be called", n.Ident, p.Name(), b.plan.NameText(n))
+		}
+	}
 }
 
 // runtime finds the types of the runtime that methods mention.
