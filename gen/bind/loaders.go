@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"go/token"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -67,16 +66,11 @@ func (e *environment) workspace(module string) string {
 	case "off":
 		return module
 	case "":
+		if tried, dir := cache.Above(module, "go.work"); dir != "" {
+			return tried[len(tried)-1]
+		}
+		return module
 	default:
 		return file
-	}
-	for at := module; ; at = filepath.Dir(at) {
-		file := filepath.Join(at, "go.work")
-		if _, err := os.Stat(file); err == nil {
-			return file
-		}
-		if at == filepath.Dir(at) {
-			return module
-		}
 	}
 }

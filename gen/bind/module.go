@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"go/version"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/plan"
 )
 
@@ -30,19 +30,15 @@ var errNoModule = errors.New("no go.mod in the folder of the topology or above i
 
 // findModule reads the go.mod that encloses dir.
 func findModule(dir string) (*module, error) {
-	for at := dir; ; at = filepath.Dir(at) {
-		file := filepath.Join(at, "go.mod")
-		data, err := readRegular(file)
-		if err == nil {
-			return parseModule(at, data)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		if at == filepath.Dir(at) {
-			return nil, errNoModule
-		}
+	_, at := cache.Above(dir, "go.mod")
+	if at == "" {
+		return nil, errNoModule
 	}
+	data, err := readRegular(filepath.Join(at, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	return parseModule(at, data)
 }
 
 func parseModule(dir string, data []byte) (*module, error) {

@@ -14,40 +14,41 @@ func ModuleFiles(dir, gowork string) []string {
 	if err != nil {
 		return nil
 	}
-	var files []string
+	files, module := Above(dir, "go.mod")
 	add := func(dir string, names ...string) {
 		for _, name := range names {
 			files = append(files, filepath.Join(dir, name))
 		}
 	}
-	if gowork != "" && gowork != "off" {
+	if module != "" {
+		add(module, "go.sum", "vendor", filepath.Join("vendor", "modules.txt"))
+	}
+	switch gowork {
+	case "off":
+	case "":
+		tried, workspace := Above(dir, "go.work")
+		files = append(files, tried...)
+		if workspace != "" {
+			add(workspace, "go.work.sum", filepath.Join("vendor", "modules.txt"))
+		}
+	default:
 		files = append(files, gowork)
 		add(filepath.Dir(gowork), "go.work.sum")
-	}
-	module, workspace := false, gowork != ""
-	for !module || !workspace {
-		if !module {
-			add(dir, "go.mod")
-			if module = exists(dir, "go.mod"); module {
-				add(dir, "go.sum", "vendor", filepath.Join("vendor", "modules.txt"))
-			}
-		}
-		if !workspace {
-			add(dir, "go.work")
-			if workspace = exists(dir, "go.work"); workspace {
-				add(dir, "go.work.sum", filepath.Join("vendor", "modules.txt"))
-			}
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			break
-		}
-		dir = parent
 	}
 	return files
 }
 
-func exists(dir, name string) bool {
-	_, err := os.Stat(filepath.Join(dir, name))
-	return err == nil
+// Above looks for a file in dir and the folders above it, as the go command does. It
+// returns the paths that it tried, and the folder where the last one is; "" if none is.
+func Above(dir, name string) (tried []string, found string) {
+	for at := dir; ; at = filepath.Dir(at) {
+		file := filepath.Join(at, name)
+		tried = append(tried, file)
+		if _, err := os.Stat(file); err == nil {
+			return tried, at
+		}
+		if at == filepath.Dir(at) {
+			return tried, ""
+		}
+	}
 }
