@@ -109,28 +109,43 @@ func (b *binder) names() {
 			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
 		}
 	}
-	for _, file := range b.root.source.files {
-		for _, i := range file.Imports {
-			if i.Name != nil && i.Name.Name == "." {
-				b.dotted(i)
-			}
+	for _, word := range plan.Words {
+		if id := b.declared[word]; id != nil {
+			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "the package declares %s, and what will be generated uses Go's own; rename it", word)
 		}
 	}
+	b.importedNames()
 }
 
-// dotted holds what will be generated against a package that is imported with a dot.
-func (b *binder) dotted(i *ast.ImportSpec) {
-	importPath, err := strconv.Unquote(i.Path.Value)
-	if err != nil {
-		return
-	}
-	p, err := b.loader.Import(importPath)
-	if err != nil {
-		return // a type error says so
-	}
+// importedNames holds what will be generated against what files import by name or by
+// a dot: Go takes no name twice, in a file and in its package.
+func (b *binder) importedNames() {
+	names := make(map[string]plan.Name)
 	for _, n := range b.plan.Names() {
-		if token.IsExported(n.Ident) && p.Scope().Lookup(n.Ident) != nil {
-			b.atGo(finding.NameTaken, i.Pos(), ".", "import it with a name", "%s of package %s is what %s will be called", n.Ident, p.Name(), b.plan.NameText(n))
+		names[n.Ident] = n
+	}
+	for _, file := range b.root.source.files {
+		for _, i := range file.Imports {
+			path, err := strconv.Unquote(i.Path.Value)
+			if err != nil || i.Name == nil {
+				continue
+			}
+			if n, ok := names[i.Name.Name]; ok {
+				b.atGo(finding.NameTaken, i.Name.Pos(), i.Name.Name, "", "%s is what %s will be called; import the package under another name", n.Ident, b.plan.NameText(n))
+			}
+			if i.Name.Name != "." || b.loader == nil {
+				continue
+			}
+			p, err := b.loader.Import(path)
+			if err != nil {
+				continue // the import is an error by itself
+			}
+			for _, name := range p.Scope().Names() {
+				if n, ok := names[name]; ok && token.IsExported(name) {
+					b.atGo(finding.NameTaken, i.Path.Pos(), i.Path.Value, "import the package by its name",
+						"the dot import declares %s, which is what %s will be called", name, b.plan.NameText(n))
+				}
+			}
 		}
 	}
 }

@@ -69,6 +69,13 @@ func (p *Plan) Names() []Name {
 	return names
 }
 
+// Words are the predeclared names that the generated files use. A package that declares
+// one of them at package level gives it another meaning there.
+var Words = []string{
+	"any", "append", "bool", "byte", "error", "false", "int", "int64", "iota", "len", "make", "new", "nil",
+	"string", "true", "uint16", "uint64",
+}
+
 // NameText is what n is, in words: the sender of processor "parser".
 func (p *Plan) NameText(n Name) string {
 	switch {
