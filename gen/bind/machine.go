@@ -29,6 +29,9 @@ func (b *binder) machines() {
 		u := &updater{machine: i, m: m, f: f}
 		u.state = b.resolve(finding.MessageType, "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State, nil)
 		u.update = b.resolve(finding.MessageType, "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update, nil)
+		if b.copied("update "+m.Update, "let the update be a pointer", u.update, f.Update) {
+			u.update = nil
+		}
 		if m.Result != "" {
 			u.result = b.resolve(finding.MessageType, "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result, nil)
 			b.kept[m.Result] = u.result

@@ -37,6 +37,7 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 			return nil
 		}
 	}
+	b.copied("message "+name, "write under messages "+strconv.Quote(name+": *"+m.at.Value), t, m.at)
 	return t
 }
 

@@ -159,6 +159,14 @@ var catalogueGo = []Explanation{
 		Wrong: "type Store struct {\n\t*sql.DB\n}\n",
 		Right: "type Store struct {\n\tdb *sql.DB\n}\n\nfunc (s *Store) Close() error { return s.db.Close() }\n",
 	},
+	{
+		Code:  NotCopyable,
+		Title: "a message that must not be copied",
+		Reason: "The message has a sync.Mutex or another lock, at any depth. It is copied into the queue and out of it, and a copy of a lock does not exclude anybody; go vet reports each place. " +
+			"A message belongs to its receiver, so it seldom needs a lock. Where it does, hold the lock by a pointer, or send a pointer.",
+		Wrong: "type Order struct {\n\tmu    sync.Mutex\n\tCents int\n}\n",
+		Right: "type Order struct {\n\tCents int\n}\n",
+	},
 }
 
 // catalogueGoWarnings explains what package gen warns of.

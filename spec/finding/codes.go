@@ -71,6 +71,7 @@ const (
 	NotLogged        = "TG320"
 	OutlivesCall     = "TG321"
 	ForeignLifecycle = "TG322"
+	NotCopyable      = "TG323"
 
 	NoEdges     = "TG401"
 	Unreachable = "TG402"
