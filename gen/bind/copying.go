@@ -63,7 +63,8 @@ func lockIn(t types.Type, seen map[types.Type]bool) (field string, lock types.Ty
 	if !ok {
 		return "", nil
 	}
-	if types.Implements(types.NewPointer(t), locker()) && !types.Implements(t, locker()) {
+	locks := types.Implements(types.NewPointer(t), locker()) && !types.Implements(t, locker())
+	if named, ok := types.Unalias(t).(*types.Named); ok && locks && named.NumMethods() > 0 {
 		return "", t
 	}
 	for f := range u.Fields() {
