@@ -59,13 +59,40 @@ func parseModule(dir string, data []byte) (*module, error) {
 	return m, nil
 }
 
-// importPath is that of the package in dir, a folder of the module.
+// importPath is that of the package in dir, a folder of the module. A link to another
+// folder of the module is that folder: the package is one, whichever way leads to it.
 func (m *module) importPath(dir string) string {
 	rel, err := filepath.Rel(m.dir, dir)
+	if real, ok := m.resolve(dir); ok {
+		rel = real
+	}
 	if err != nil || rel == "." {
 		return m.path
 	}
 	return path.Join(m.path, filepath.ToSlash(rel))
+}
+
+// resolve is dir as seen from the module's folder once links are followed; not ok
+// where it leads out of the module.
+func (m *module) resolve(dir string) (rel string, ok bool) {
+	root, real := followed(m.dir), followed(dir)
+	if inner, err := findModule(real); err != nil || inner.dir != root {
+		return "", false
+	}
+	rel, err := filepath.Rel(root, real)
+	return rel, err == nil
+}
+
+// followed is a folder once links are followed. It need not exist yet.
+func followed(dir string) string {
+	real, err := filepath.EvalSymlinks(dir)
+	switch {
+	case err == nil:
+		return real
+	case dir == filepath.Dir(dir):
+		return dir
+	}
+	return filepath.Join(followed(filepath.Dir(dir)), filepath.Base(dir))
 }
 
 // visible reports whether the package at path may be imported from importer,

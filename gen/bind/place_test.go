@@ -245,6 +245,41 @@ func TestOutputBelow(t *testing.T) {
 	}
 }
 
+// TestLinks: a folder has one import path, and so one plan, whichever link leads to it.
+func TestLinks(t *testing.T) {
+	module := newModule(t)
+	dir := filepath.Join(module, "small")
+	want := small(t, dir, "", Options{})
+	outside := t.TempDir()
+	for link, target := range map[string]string{
+		filepath.Join(module, "link"):   dir,
+		filepath.Join(module, "below"):  outside,
+		filepath.Join(outside, "whole"): module,
+	} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, c := range []struct{ dir, path string }{
+		{dir, "example.com/small"},
+		{filepath.Join(module, "link"), "example.com/small"},
+		{filepath.Join(outside, "whole", "small"), "example.com/small"},
+		{filepath.Join(outside, "whole", "link"), "example.com/small"},
+		{filepath.Join(module, "below"), "example.com/below"}, // as the go command names it
+		{filepath.Join(module, "below", "whole", "link"), "example.com/small"},
+	} {
+		topology := parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology)))
+		results, err := Bind(t.Context(), []Input{{Topology: topology, Dir: c.dir}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := results[0].Plan
+		if got.ImportPath != c.path || c.path == want.Plan.ImportPath && plan.Hash(got) != plan.Hash(want.Plan) {
+			t.Errorf("%s: import path %s, want %s; or the plan differs", c.dir, got.ImportPath, c.path)
+		}
+	}
+}
+
 // A topology may use what another one's package declares, though neither
 // compiles yet; and a workspace joins modules.
 func TestWorkspace(t *testing.T) {
