@@ -54,12 +54,11 @@ func check(fset *token.FileSet, r *root, importer types.Importer, env *environme
 	config := &types.Config{
 		GoVersion:        r.module.goVersion,
 		IgnoreFuncBodies: true,
-		FakeImportC:      true,
-		Importer:         importer,
+		Importer:         withC{importer, r.source.files},
 		Sizes:            env.sizes(),
 		Error: func(err error) {
 			e, ok := err.(types.Error)
-			if !ok || strings.HasPrefix(e.Msg, "\t") { // the second half of the error before
+			if !ok || strings.HasPrefix(e.Msg, "\t") || aboutC(e) { // the second half of the error before
 				return
 			}
 			if at := fset.PositionFor(e.Pos, false); at.Filename == skeletonFile {

@@ -1,0 +1,60 @@
+package bind
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// withC is an importer that also has "C": a package in which every name that the files
+// mention is a type. What its types are made of only cgo knows, but each is a type of
+// its own, so that a message and the parameter of its handler are known to be the same.
+type withC struct {
+	types.Importer
+	files []*ast.File
+}
+
+func (i withC) Import(path string) (*types.Package, error) {
+	if path != "C" {
+		return i.Importer.Import(path)
+	}
+	c := types.NewPackage("C", "C")
+	for _, file := range i.files {
+		if !imports(file, "C") {
+			continue
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "C" && c.Scope().Lookup(s.Sel.Name) == nil {
+				object := types.NewTypeName(token.NoPos, c, s.Sel.Name, nil)
+				types.NewNamed(object, underC(c, s.Sel.Name), nil)
+				c.Scope().Insert(object)
+			}
+			return true
+		})
+	}
+	c.MarkComplete()
+	return c, nil
+}
+
+// underC is what a type of C is made of: a number where its name says so, else a struct
+// with a field that nobody else may touch, so that it is not taken for empty. Sizes
+// differ between machines; only the kind counts.
+func underC(c *types.Package, name string) types.Type {
+	switch name {
+	case "char", "schar", "short", "int", "long", "longlong", "int8_t", "int16_t", "int32_t", "int64_t", "ssize_t":
+		return types.Typ[types.Int64]
+	case "uchar", "ushort", "uint", "ulong", "ulonglong", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "size_t":
+		return types.Typ[types.Uint64]
+	case "float", "double":
+		return types.Typ[types.Float64]
+	}
+	return types.NewStruct([]*types.Var{types.NewField(token.NoPos, c, "opaque", types.Typ[types.Int64], false)}, nil)
+}
+
+// aboutC reports whether an error is about the package "C", whose names have no case.
+func aboutC(e types.Error) bool { return strings.HasSuffix(e.Msg, " not exported by package C") }
