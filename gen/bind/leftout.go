@@ -93,15 +93,15 @@ func (l *leftOut) remedy() string {
 	tag, ok := constraintOf(l.name, l.text).(*constraint.TagExpr)
 	switch {
 	case l.cgo:
-		return "CGO_ENABLED=1"
+		return "set CGO_ENABLED=1"
 	case !ok:
 		return "build where the constraint holds"
 	case isSystem(tag.Tag):
-		return "GOOS=" + tag.Tag
+		return "set GOOS=" + tag.Tag
 	case isArchitecture(tag.Tag):
-		return "GOARCH=" + tag.Tag
+		return "set GOARCH=" + tag.Tag
 	}
-	return "GOFLAGS=-tags=" + tag.Tag
+	return "run topogen with --tags " + tag.Tag
 }
 
 // declares reports whether d declares one of the names, at package level or as a
