@@ -16,7 +16,7 @@ const noProcessor = -2
 const arrowLetters = "-<>=~"
 
 var (
-	timerForm   = regexp.MustCompile(`^every\s+(\S.*)?$`)
+	timerForm   = regexp.MustCompile(`^every\s+(\S.*?)(\s+as(?:\s+(\S.*))?)?$`) // period, "as" and name, name
 	colonInName = regexp.MustCompile(`^([A-Za-z][\w-]*)\s*:\s*([A-Za-z]\w*)$`)
 )
 
@@ -73,7 +73,7 @@ func (b *builder) edgeOptions(e *Edge, v *Value) {
 	}
 }
 
-// arrow reads "from -> to" or "every 1s -> to". carries says that something
+// arrow reads "from -> to", "every 1s -> to" or "every 1s as poll -> to". carries says that something
 // stands after it.
 func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.From, e.To, e.At = noProcessor, noProcessor, key.At
@@ -94,11 +94,16 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 		b.found.add(finding.EdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge joins two processors, and here is a second arrow", "write an edge for each arrow")
 		return
 	}
-	timer := timerForm.FindStringSubmatch(e.FromText.Value)
+	timer := timerForm.FindStringSubmatchIndex(e.FromText.Value)
 	switch {
 	case timer != nil:
 		e.From = -1
-		e.Every = b.every(e, timer[1])
+		e.Every = b.every(e, e.FromText.part(timer[2], timer[3]))
+		if timer[6] >= 0 {
+			e.Timer = e.FromText.part(timer[6], timer[7])
+		} else if timer[4] >= 0 {
+			b.found.add(finding.EdgeForm, e.FromText.within(timer[4], timer[5]), e.Pointer, "the timer has no name after as", `write a name, as in "every 1s as poll", or leave as out`)
+		}
 	case carries:
 	case e.FromText.Value == "every":
 		b.found.add(finding.EdgeForm, e.FromText.At, e.Pointer, "the timer has no period", "write "+quoted("every 1s -> "+e.ToText.Value))
@@ -119,14 +124,13 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 }
 
 // every reads the period of a timer. The edge is a timer even where it is wrong.
-func (b *builder) every(e *Edge, text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	at := e.FromText.within(len(e.FromText.Value)-len(text), len(e.FromText.Value))
+func (b *builder) every(e *Edge, period Text) time.Duration {
+	d, err := time.ParseDuration(period.Value)
 	switch {
 	case err != nil:
-		b.found.add(finding.Form, at, e.Pointer, quoted(text)+" is not a duration", durationHint(text))
+		b.found.addText(finding.Form, period, quoted(period.Value)+" is not a duration", durationHint(period.Value))
 	case d < everyMin:
-		b.found.add(finding.OutOfRange, at, e.Pointer, quoted(text)+" is too short for a timer", "write at least "+everyMin.String())
+		b.found.addText(finding.OutOfRange, period, quoted(period.Value)+" is too short for a timer", "write at least "+everyMin.String())
 	default:
 		return d
 	}

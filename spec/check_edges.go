@@ -14,6 +14,7 @@ type edgeKey struct {
 	from, to int
 	message  string
 	every    time.Duration
+	timer    string
 }
 
 func (b *builder) checkEdges() {
@@ -27,7 +28,7 @@ func (b *builder) checkEdges() {
 		if b.found.broken[e.Pointer] || e.From == noProcessor || e.To == noProcessor {
 			continue
 		}
-		key := edgeKey{e.From, e.To, e.Message.Value, e.Every}
+		key := edgeKey{e.From, e.To, e.Message.Value, e.Every, e.Timer.Value}
 		if first, ok := seen[key]; ok {
 			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), b.secondName(e))
 			continue

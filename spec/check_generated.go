@@ -139,7 +139,11 @@ func (b *builder) checkMethods(names claims) {
 		case e.To < 0 || b.found.broken[e.Pointer]:
 			continue
 		case e.Every > 0:
-			in(receiver, e.To).add(b, "ReceiveTick", claim{what: "the handler of the timer"}, e.ToText)
+			handler, at := claim{what: "the handler of the timer"}, e.ToText
+			if e.Timer.Value != "" {
+				handler, at = claim{what: fmt.Sprintf("the handler of timer %s on line %d", quoted(e.Timer.Value), e.At.Line)}, e.Timer
+			}
+			in(receiver, e.To).add(b, "Receive"+e.Tick(), handler, at)
 			continue
 		case e.From < 0:
 			continue

@@ -98,6 +98,7 @@ type Edge struct {
 	FromText Text // the name inside "a -> b", with its own place
 	ToText   Text
 	Every    time.Duration
+	Timer    Text // the timer's name; "" for none
 	Message  Text // the message's name
 	Route    Route
 	Capacity int // 1024 by default

@@ -101,6 +101,7 @@ edges:
   - line-parser -> line-parser: {message: C, route: local, full: fail}
   - line-parser -> line-parser: {message: D, route: broadcast, full: drop-newest}
   - every 1m30s -> line-parser: {route: {range: {offset: 0, count: 1}}}
+  - every   1m30s  as   health-check->line-parser
 pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, message_limit: 256MiB, cycle_limit: 1000000}
 `)
 	want := &Topology{
@@ -121,6 +122,7 @@ pool: {workers: 3, batch: 64, rebalance: 0, drain_timeout: 1m, message_limit: 25
 			{Message: text("C"), Route: Route{Kind: RouteLocal}, Capacity: 1024, Full: Fail},
 			{Message: text("D"), Route: Route{Kind: RouteBroadcast}, Capacity: 1024, Full: DropNewest},
 			{From: -1, Every: 90 * time.Second, Route: Route{Kind: RouteRange, Count: 1}, Capacity: 1024, Full: Block},
+			{From: -1, Every: 90 * time.Second, Timer: text("health-check"), Capacity: 1024, Full: Block},
 		},
 		Pool:                Pool{Workers: 3, Batch: 64, DrainTimeout: time.Minute, MessageLimit: 256 << 20, CycleLimit: 1_000_000},
 		HealthCheckInterval: 5 * time.Second,

@@ -38,6 +38,9 @@ func Exported(name string) string {
 	return out.String()
 }
 
+// Tick is the name of a timer's message: Tick, or TickPoll of a timer that is called poll.
+func (e *Edge) Tick() string { return "Tick" + Exported(e.Timer.Value) }
+
 // checkNames reports names that no Go can be made of, and names of which the
 // same Go is made.
 func (b *builder) checkNames() {
@@ -69,6 +72,7 @@ func (b *builder) checkNames() {
 		}
 	}
 	for i := range t.Edges {
+		b.checkForm("timer", t.Edges[i].Timer, processorNameForm)
 		for _, name := range []Text{t.Edges[i].Message, t.Edges[i].Reply} {
 			first, ok := declared[name.Value]
 			switch {

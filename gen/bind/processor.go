@@ -203,7 +203,7 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 	at = spec.Text{At: b.topology.Edges[declared].At, Pointer: b.topology.Edges[declared].Pointer}
 	switch {
 	case edge.From < 0:
-		return at, "has no method ReceiveTick for the timer"
+		return at, "has no method " + names[0] + " for the timer"
 	case edge.ReplyOf >= 0:
 		return at, fmt.Sprintf("has no method %s for the reply of %q", names[0], b.plan.Processors[edge.From].Name)
 	}

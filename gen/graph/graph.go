@@ -78,7 +78,12 @@ const (
 )
 
 // timerName is what a file calls a timer.
-func timerName(every time.Duration) string { return "every " + shortDuration(every.String()) }
+func timerName(every time.Duration, name string) string {
+	if name != "" {
+		name = " as " + name
+	}
+	return "every " + shortDuration(every.String()) + name
+}
 
 // defaultCapacity is the capacity that is not worth a note.
 const defaultCapacity = 1024
@@ -121,8 +126,8 @@ func FromTopology(t *spec.Topology) Graph {
 		edge := Edge{From: e.From, To: e.To, Message: e.Message.Value, Reply: e.Reply.Value}
 		if e.Every > 0 {
 			edge.From = len(g.Nodes)
-			edge.Message = tickName
-			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every), Timer: true})
+			edge.Message = e.Tick()
+			g.Nodes = append(g.Nodes, Node{Name: timerName(e.Every, e.Timer.Value), Timer: true})
 		} else if edge.Implied = e.Implied; e.Implied {
 			edge.Aside = isAside(t, e)
 			if t.Processors[e.To].Machine != nil {

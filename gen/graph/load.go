@@ -136,7 +136,9 @@ type ends struct {
 // String is the edge as a topology file has it.
 func (e ends) String() string {
 	if e.from == "" && e.message == tickName {
-		return timerName(e.every) + " -> " + e.to
+		return timerName(e.every, "") + " -> " + e.to
+	} else if e.from == "" {
+		return timerName(e.every, "") + " -> " + e.to + ": " + e.message
 	}
 	return e.from + " -> " + e.to + ": " + e.message
 }

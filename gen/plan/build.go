@@ -158,6 +158,7 @@ func (b *builder) edges() {
 			To:        e.To,
 			Message:   e.Message.Value,
 			Every:     e.Every,
+			Timer:     e.Timer.Value,
 			Capacity:  e.Capacity,
 			Full:      string(e.Full),
 			Reply:     e.Reply.Value,
@@ -168,8 +169,8 @@ func (b *builder) edges() {
 		}
 		to := b.plan.Processors[e.To].Ident
 		if e.Every > 0 {
-			edge.From, edge.Message, edge.Type = -1, "Tick", tick
-			edge.Ident = "Every" + to + durationIdent(e.Every)
+			edge.From, edge.Message, edge.Type = -1, e.Tick(), tick
+			edge.Ident = "Every" + to + edge.timerIdent()
 			if b.route(&edge, e.Route); e.Route.Kind == spec.RouteNone && b.plan.Processors[e.To].Instances > 1 {
 				edge.Route = Broadcast // a tick is for every instance
 			}

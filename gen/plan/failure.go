@@ -208,7 +208,7 @@ func (b *builder) inputs() {
 // inputFrom tells inputs of one message apart: by who sends it, and how often.
 func (b *builder) inputFrom(e *Edge) string {
 	if e.From < 0 {
-		return "Every" + durationIdent(e.Every)
+		return "Every" + e.timerIdent()
 	}
 	return b.plan.Processors[e.From].Ident
 }

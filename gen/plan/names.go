@@ -91,7 +91,7 @@ func (p *Plan) NameText(n Name) string {
 func (p *Plan) EdgeText(i int) string {
 	e := &p.Edges[i]
 	if e.From < 0 {
-		return "every " + e.Every.String() + " -> " + p.Processors[e.To].Name
+		return e.timerText() + " -> " + p.Processors[e.To].Name
 	}
 	return p.Processors[e.From].Name + " -> " + p.Processors[e.To].Name + ": " + e.Message
 }
@@ -142,7 +142,7 @@ func (b *builder) users() map[string]string {
 func (p *Plan) Handlers(e int) []string {
 	edge := &p.Edges[e]
 	if edge.From < 0 {
-		return []string{"ReceiveTick"}
+		return []string{"Receive" + edge.Message}
 	}
 	short := "Receive" + spec.Exported(edge.Message)
 	return []string{short + "From" + p.Processors[edge.From].Ident, short}
@@ -183,6 +183,22 @@ func localName(ident string) string {
 		name += "Processor"
 	}
 	return name
+}
+
+// timerText is a timer in the words of the file.
+func (e *Edge) timerText() string {
+	if e.Timer != "" {
+		return "every " + e.Every.String() + " as " + e.Timer
+	}
+	return "every " + e.Every.String()
+}
+
+// timerIdent tells timers apart in names: by the name, else by the period.
+func (e *Edge) timerIdent() string {
+	if e.Timer != "" {
+		return spec.Exported(e.Timer)
+	}
+	return durationIdent(e.Every)
 }
 
 // durationIdent is d in the largest unit that divides it: 90s, 1500ms.

@@ -225,11 +225,12 @@ const (
 
 // Edge is one edge; its index in Plan.Edges is its EdgeIndex.
 type Edge struct {
-	Ident      string // FeedParserRaw: EdgeFeedParserRaw is its constant; timers: EveryAudit1s
+	Ident      string // FeedParserRaw: EdgeFeedParserRaw is its constant; timers: EveryAudit1s, EveryAuditPoll
 	From, To   int    // From is -1 for a timer
-	Message    string // the message's name; "Tick" for a timer
+	Message    string // the message's name; "Tick" for a timer, "TickPoll" for one called poll
 	Type       TypeRef
 	Every      time.Duration
+	Timer      string // the name of a timer, as in the file; "" for none
 	Route      RouteKind
 	KeyKind    KeyKind
 	Access     []string // selector path of the key or id: fields; the last may be a method

@@ -75,8 +75,10 @@ func (e *HandlerError) Unwrap() error { return e.Err }
 
 func (p *Pool) edgeName(i int) string {
 	e := &p.edges[i]
-	if e.From < 0 {
+	if e.From < 0 && e.Message == "Tick" {
 		return fmt.Sprintf("every %v -> %s", e.Every, p.processors[e.To].Name)
+	} else if e.From < 0 { // a timer with a name
+		return fmt.Sprintf("every %v -> %s: %s", e.Every, p.processors[e.To].Name, e.Message)
 	}
 	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
 }

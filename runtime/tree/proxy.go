@@ -15,7 +15,7 @@ func (e EdgeProxy[P]) From() P { return P(e.arc.From) }
 // To is the processor that receives.
 func (e EdgeProxy[P]) To() P { return P(e.arc.To) }
 
-// Message is the message's name in the file; "Tick" for a timer.
+// Message is the message's name in the file; "Tick" for a timer, "TickPoll" for one called poll.
 func (e EdgeProxy[P]) Message() string { return e.arc.Message }
 
 // Len is the number of messages that wait.
