@@ -263,3 +263,35 @@ func luminance(t *testing.T, colour string) float64 {
 	}
 	return 0.2126*linear(16) + 0.7152*linear(8) + 0.0722*linear(0)
 }
+
+// TestTimersWithNames checks that timers of one period are told apart by their names.
+func TestTimersWithNames(t *testing.T) {
+	topology, findings := spec.Parse("topology.yml", []byte("version: 1\nname: shop\nprocessors: {feed: {}}\nedges:\n  - every 1s as poll -> feed\n  - every 1s as flush -> feed\n"))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	snapshot := `{"time":"2026-03-04T05:06:07Z","elapsed":10000,"workers":2,"processors":[{"name":"feed","instances":[{}]}],"edges":[
+ {"every":1000000000,"to":"feed","message":"TickFlush","sent":5},{"every":1000000000,"to":"feed","message":"TickPoll","sent":7}]}`
+	s, err := ParseSnapshot([]byte(snapshot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, findings := WithLoad(topology, s, "load.json")
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	for i, want := range []struct {
+		name, message string
+		sent          uint64
+	}{{"every 1s as poll", "TickPoll", 7}, {"every 1s as flush", "TickFlush", 5}} {
+		e := g.Edges[i]
+		if n := g.Nodes[e.From]; n.Name != want.name || e.Message != want.message || e.Load.Sent != want.sent {
+			t.Errorf("%q, %q, %d sent, want %v", n.Name, e.Message, e.Load.Sent, want)
+		}
+	}
+	s.Edges[0].Message = "TickOther"
+	_, findings = WithLoad(topology, s, "load.json")
+	if len(findings) != 2 || !strings.Contains(findings[0].Message+findings[1].Message, `edge every 1s -> feed: TickFlush is not in the snapshot`) {
+		t.Error(findings)
+	}
+}
