@@ -89,8 +89,7 @@ And state machines:
 ` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-machines/input.yml")), "\n") + "\n```\n")
 	for _, section := range []struct{ title, pointer, text string }{
 		{"The file", "", "The keys of the file, in any order."},
-		{"processors", "/$defs/processor", "A mapping from names to these keys. A name is letters and digits joined by `-` or `_`, at most 100 characters, and no word of Go. " +
-			"In Go it is in camel case, without initialisms: `line-parser` and `line_parser` are `LineParser`, `http-api` is `HttpApi`; two names must not become the same, nor differ only by case. " +
+		{"processors", "/$defs/processor", "A mapping from names to these keys. [Names](#names) have a form. " +
 			"A processor without options is written `{}`. An external processor has no other key. One with a `kind` is a machine of the runtime: kind fsm has state and update, and perhaps controller, log and raft; " +
 			"kind raft has controller, peers and log, and perhaps the other keys of [raft](#raft) and transport. It has none of the others, and its edges are not declared."},
 		{"log", "/$defs/log", "A mapping of these keys. A machine with a log is `blocking`: it waits for its disk on a goroutine of its own. Two machines keep no log in one folder."},
@@ -111,7 +110,9 @@ And state machines:
 		{"route", "/$defs/route/anyOf/1", "Either `local` (the sender's instance mod the receiver's instances), `broadcast` (each instance), or a mapping with one of these keys. " +
 			"An edge to several instances has a key or a route. `local` wants a sender with instances, which an external processor and a timer do not have. An Ask has one reply, so its edge goes to one instance."},
 		{"range", "/$defs/route/anyOf/1/properties/range", "Instances by constants; all of them must exist."},
-		{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`, and each instance of the receiver gets it; a route `{range: …}` chooses some. " +
+		{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`, and each instance of the receiver gets it; a route `{range: …}` chooses some. " +
+			"The handler is `ReceiveTick`; of a timer `as poll` it is `ReceiveTickPoll`. Timers of one processor have different names, or none. " +
+			"A timer counts as an input: its receiver is not a source, so it has no `Serve`, and its sends return nothing. " +
 			"Periods are at least " + everyMin.String() + "."},
 		{"pool", "/properties/pool", "Defaults for run time: the environment goes before the file, and an option of New before both."},
 		{"errors", "/properties/errors", "Only where this section stands is package errtop linked. [Keep errors](../howto/errors.md) says what is kept and how to read it."},
@@ -120,6 +121,19 @@ And state machines:
 		writeKeys(t, &out, definition(t, section.pointer))
 	}
 	fmt.Fprintf(&out, `
+## Names
+
+| name of | form | such as | but not |
+|---|---|---|---|
+| a topology, a timer | ASCII letters and digits, in parts that are joined by one `+"`-` or `_`"+`; a letter comes first | `+"`poll`, `health-check`, `range` | `2nd`, `a--b`, `a.b`"+` |
+| a processor, a group | the same, but no keyword or predeclared name of Go, and not `+"`init` or `main`"+` | `+"`line-parser`, `line_parser`, `v2` | `2nd`, `a b`, `range`, `string`"+` |
+| a message | ASCII letters, digits and `+"`_`"+`; a letter comes first; no word of Go, as above | `+"`Order`, `order_2` | `order-2`, `2nd`, `string`"+` |
+| a package | the same form; no keyword, and not `+"`_test`"+` at its end | `+"`orders`, `main` | `my-orders`, `orders_test`"+` |
+
+All have at most %d characters. In Go a name is in camel case: each `+"`-` and `_`"+` is taken out, and the first letter and each letter behind one is a capital, so that
+`+"`line-parser` is `LineParser`, `line_parser` is `LineParser`, `http-api` is `HttpApi` and `lineParser` is `LineParser`"+`. No initialism is special. Two names of one kind must
+not become the same in Go, nor differ only by case.
+
 ## Types
 
 The value of a message, and a processor's `+"`type`"+`, is a Go type expression with import paths written out: `+"`Order`, `example.com/shop/model.Order`, `*example.com/shop/model.Page[string]`, `[]byte`, `[16]byte`, `map[string]time.Time`"+`.
@@ -147,7 +161,7 @@ Refused are unknown keys, keys that stand twice, keys that are no text, a second
 | characters of a name | %d |
 | bytes of a type expression or a field path | %d |
 | findings that are reported | %d |
-`, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
+`, nameMax, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
 	out.Write(read(t, "testdata/dora.md"))
 	golden.Compare(t, "../docs/reference/topology.md", []byte(out.String()))
 }

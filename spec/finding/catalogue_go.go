@@ -12,7 +12,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   MethodMissing,
 		Title:  "a method is missing",
-		Reason: "For each edge into a processor its type has a method Receive<Message> or Receive<Message>From<From>, and ReceiveTick for a timer. topogen build --scaffold writes a stub.",
+		Reason: "For each edge into a processor its type has a method Receive<Message> or Receive<Message>From<From>, and ReceiveTick for a timer, or ReceiveTickPoll for a timer that is called poll. topogen build --scaffold writes a stub.",
 		Wrong:  "edges:\n  - feed -> parser: Raw      # and Parser has no ReceiveRaw\n",
 		Right:  "func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error {\n\treturn nil\n}\n",
 	},

@@ -1,0 +1,79 @@
+package spec
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReferenceOfNames parses the examples that the reference gives for each kind of
+// name: the first of a row are right, the others are not.
+func TestReferenceOfNames(t *testing.T) {
+	page := string(read(t, "../docs/reference/topology.md"))
+	files := map[string]string{
+		"topology":  "version: 1\nname: %s\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+		"processor": "version: 1\nname: demo\nprocessors: {feed: {}, %[1]s: {}}\nedges:\n  - feed -> %[1]s: Raw\n",
+		"group":     "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\ngroups: {%s: {processors: [feed]}}\nedges:\n  - feed -> parser: Raw\n",
+		"timer":     "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n  - every 1s as %s -> parser\n",
+		"message":   "version: 1\nname: demo\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: %s\n",
+		"package":   "version: 1\nname: demo\npackage: %s\nprocessors: {feed: {}, parser: {}}\nedges:\n  - feed -> parser: Raw\n",
+	}
+	_, section, _ := strings.Cut(page, "\n## Names\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := regexp.MustCompile(`(?m)^\| a ([^|]*?) \| [^|]* \| ([^|]*) \| ([^|]*) \|$`).FindAllStringSubmatch(section, -1)
+	for _, row := range rows {
+		for kind := range strings.SplitSeq(row[1], ", ") {
+			kind = strings.TrimPrefix(kind, "a ")
+			file := files[kind]
+			delete(files, kind)
+			for i, list := range row[2:] {
+				for _, name := range strings.Split(strings.Trim(list, "`"), "`, `") {
+					_, findings := Parse("topology.yml", fmt.Appendf(nil, file, name))
+					if right := i == 0; right != (len(findings) == 0) {
+						t.Errorf("the %s %s: right %v, %v", kind, name, right, findings)
+					}
+				}
+			}
+		}
+	}
+	if len(files) > 0 {
+		t.Errorf("the reference has no form of names for %v", files)
+	}
+	rule := regexp.MustCompile("`([a-zA-Z_-]+)` is `([A-Za-z]+)`").FindAllStringSubmatch(section, -1)
+	if len(rule) < 3 {
+		t.Errorf("the rule of camel case has %d examples", len(rule))
+	}
+	for _, example := range rule {
+		if got := Exported(example[1]); got != example[2] {
+			t.Errorf("%s is %s, not %s", example[1], got, example[2])
+		}
+	}
+}
+
+// TestReferenceOfDora checks that the table for those who come from dora has all that
+// is named here, and that timers on both sides have the same period.
+func TestReferenceOfDora(t *testing.T) {
+	page := string(read(t, "../docs/reference/topology.md"))
+	_, section, _ := strings.Cut(page, "\n## For those who know dora and adora\n")
+	section, _, _ = strings.Cut(section, "\nWhat differs")
+	for _, word := range []string{"dora/timer/millis/", "dora/timer/secs/", "dora/timer/hz/", "`operators`", "`env", "`path: dynamic`"} {
+		if !strings.Contains(section, word) {
+			t.Errorf("the table does not have %s", word)
+		}
+	}
+	for row := range strings.Lines(section) {
+		theirs := regexp.MustCompile(`dora/timer/(millis|secs|hz)/(\d+)`).FindAllStringSubmatch(row, -1)
+		ours := regexp.MustCompile("`(every [^`]*)`").FindAllStringSubmatch(row, -1)
+		for i, timer := range theirs {
+			topology := parseClean(t, "version: 1\nname: demo\nprocessors: {TO: {}}\nedges:\n  - "+ours[min(i, len(ours)-1)][1]+"\n")
+			n, _ := strconv.Atoi(timer[2])
+			want := map[string]time.Duration{"millis": time.Duration(n) * time.Millisecond, "secs": time.Duration(n) * time.Second, "hz": time.Second / time.Duration(n)}[timer[1]]
+			if got := topology.Edges[0].Every; got != want {
+				t.Errorf("%s: %v, want %v", timer[0], got, want)
+			}
+		}
+	}
+}
