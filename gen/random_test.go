@@ -113,8 +113,9 @@ type randomProcessor struct {
 type randomEdge struct {
 	from, to int // from is -1 for a timer
 	message  int
-	reply    int  // -1: none
-	silent   bool // it has a timeout
+	reply    int    // -1: none
+	silent   bool   // it has a timeout
+	timer    string // its name; "" for none
 }
 
 const randomMessages = 5
@@ -247,8 +248,13 @@ func (r *randomTopology) edge(b *strings.Builder) {
 		e.from = -1
 		options := r.silence()
 		e.silent = options != nil
+		name := ""
+		if r.chance(50) {
+			e.timer = fmt.Sprintf("t%d", len(r.edges))
+			name = " as " + e.timer
+		}
 		r.edges = append(r.edges, e)
-		fmt.Fprintf(b, "  - every %ds -> p%d: {%s}\n", len(r.edges), e.to, strings.Join(options, ", "))
+		fmt.Fprintf(b, "  - every %ds%s -> p%d: {%s}\n", len(r.edges), name, e.to, strings.Join(options, ", "))
 		return
 	}
 	options := []string{fmt.Sprintf("message: M%d", e.message)}
@@ -319,7 +325,7 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 	for _, e := range r.edges {
 		sends = sends || e.from == i
 		receives = receives || e.to == i || e.from == i && e.reply >= 0
-		ticks = ticks || e.from < 0 && e.to == i
+		ticks = ticks || e.from < 0 && e.to == i && e.timer == ""
 	}
 	for _, to := range r.told {
 		receives = receives || to == i
@@ -357,6 +363,9 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 		message, reply := fmt.Sprintf("M%d", e.message), ""
 		if e.reply >= 0 {
 			reply = fmt.Sprintf("M%d", e.reply)
+		}
+		if e.to == i && e.timer != "" {
+			handler("ReceiveTick"+spec.Exported(e.timer), "topo.Tick", "")
 		}
 		if e.to == i && e.from >= 0 {
 			handler(fmt.Sprintf("Receive%sFromP%d", message, e.from), message, reply)
