@@ -204,8 +204,10 @@ func (c *configTypes) report(values []*spec.Value) {
 	}
 	other := values[slices.IndexFunc(values, func(v *spec.Value) bool { return v.Kind != at.Kind })]
 	suggestion := ""
-	if at.Kind != spec.List && at.Kind != spec.Map {
+	if isScalar(at) && isScalar(other) {
 		suggestion = "write " + strconv.Quote(at.Text)
 	}
 	c.binder.misplaced(at, suggestion, "no type holds both %s and %s", kindText(at), kindText(other))
 }
+
+func isScalar(v *spec.Value) bool { return v.Kind != spec.List && v.Kind != spec.Map }
