@@ -60,7 +60,7 @@ func (f *form) describe(s *subject) string {
 		add(required, f.text+" or *"+f.text)
 	}
 	if s.sender != nil {
-		add(f.out, "out *"+s.Ident+"Sender or an interface")
+		add(f.out, "out *"+s.Sender()+" or an interface")
 	}
 	params := text
 	text = ""
