@@ -30,54 +30,56 @@ type Input struct {
 
 // Result is what one topology file gives.
 type Result struct {
-	Topology *spec.Topology // nil where nothing could be read
-	Plan     *plan.Plan     // nil where the package was not found
-	Dir      string         // absolute folder of the topology file
-	Files    []write.File   // to be written: the ports where file and message types are right, the wiring where all binds
-	Keep     []string       // outputs that are not in Files this time and yet are no orphans, for write.Target
-	Missing  []bind.Missing // what scaffolding could add
-	Messages []bind.Struct  // likewise: types of messages
-	Inputs   []string       // absolute paths of the files and folders that were read, for the cache
+	Findings []finding.Finding // all that is wrong with the file and the Go it names, sorted
+	Topology *spec.Topology    // nil where nothing could be read
+	Plan     *plan.Plan        // nil where the package was not found
+	Dir      string            // absolute folder of the topology file
+	Files    []write.File      // to be written: the ports where file and message types are right, the wiring where all binds
+	Keep     []string          // outputs that are not in Files this time and yet are no orphans, for write.Target
+	Missing  []bind.Missing    // what scaffolding could add
+	Messages []bind.Struct     // likewise: types of messages
+	Inputs   []string          // absolute paths of the files and folders that were read, for the cache
 }
 
-// Generate compiles one topology file. The findings are all that is wrong with
-// it and the Go it names, sorted. Where ctx ends early the result has no files,
-// and ctx.Err says so.
+// Generate compiles one topology file. It returns the findings of the result too. Where
+// ctx ends early the result has no files, and ctx.Err says so.
 func Generate(ctx context.Context, in Input) (Result, []finding.Finding) {
-	results, findings := GenerateAll(ctx, []Input{in})
-	return results[0], findings
+	result := GenerateAll(ctx, []Input{in})[0]
+	return result, result.Findings
 }
 
 // GenerateAll compiles several topology files at once: packages that they share
 // are loaded once. Results stand in the order of the inputs.
-func GenerateAll(ctx context.Context, in []Input) ([]Result, []finding.Finding) {
-	results, findings := parse(in)
-	bound, more := bindAll(ctx, in, results)
-	findings = append(findings, more...)
+func GenerateAll(ctx context.Context, in []Input) []Result {
+	results := parse(in)
+	bound := bindAll(ctx, in, results)
 	for i, b := range bound {
 		if b == nil || ctx.Err() != nil {
 			continue
 		}
-		findings = append(findings, results[i].make(ctx, b, in[i])...)
-		results[i].Inputs = append(results[i].Inputs, b.Inputs()...) // verifying may have read more
+		r := &results[i]
+		r.Findings = append(r.Findings, r.make(ctx, b, in[i])...)
+		r.Inputs = append(r.Inputs, b.Inputs()...) // verifying may have read more
 	}
-	return results, finding.Sort(findings)
+	for i := range results {
+		results[i].Findings = finding.Sort(results[i].Findings)
+	}
+	return results
 }
 
 // parse reads the files and checks them by themselves.
-func parse(in []Input) (results []Result, findings []finding.Finding) {
-	results = make([]Result, len(in))
+func parse(in []Input) []Result {
+	results := make([]Result, len(in))
 	for i := range in {
-		t, list := spec.Parse(in[i].Path, in[i].Source)
-		results[i] = Result{Topology: t, Dir: filepath.Dir(in[i].Path), Inputs: []string{in[i].Path}}
-		findings = append(findings, list...)
+		t, findings := spec.Parse(in[i].Path, in[i].Source)
+		results[i] = Result{Topology: t, Findings: findings, Dir: filepath.Dir(in[i].Path), Inputs: []string{in[i].Path}}
 	}
-	return results, findings
+	return results
 }
 
 // bindAll finds in Go what the topologies name. Its results are nil where there
 // is no topology.
-func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result, []finding.Finding) {
+func bindAll(ctx context.Context, in []Input, results []Result) []*bind.Result {
 	var inputs []bind.Input
 	var of []int
 	options := bind.Options{Imports: emit.Imports()}
@@ -99,16 +101,15 @@ func bindAll(ctx context.Context, in []Input, results []Result) ([]*bind.Result,
 	bound := make([]*bind.Result, len(in))
 	list, err := bind.Bind(ctx, inputs, options)
 	if err != nil {
-		return bound, nil // the context's
+		return bound // the context's
 	}
-	var findings []finding.Finding
 	for j, b := range list {
 		r := &results[of[j]]
 		bound[of[j]] = b
 		r.Plan, r.Missing, r.Messages = b.Plan, b.Missing, b.Messages
-		findings = append(findings, b.Findings...)
+		r.Findings = append(r.Findings, b.Findings...)
 	}
-	return bound, findings
+	return bound
 }
 
 // make emits the files of a bound topology and makes sure of them.

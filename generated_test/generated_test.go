@@ -89,13 +89,17 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func generate(t testing.TB, list []aCase) ([]gen.Result, []finding.Finding) {
+func generate(t testing.TB, list []aCase) (results []gen.Result, findings []finding.Finding) {
 	t.Helper()
 	in := make([]gen.Input, len(list))
 	for i, c := range list {
 		in[i] = c.input
 	}
-	return gen.GenerateAll(context.Background(), in)
+	results = gen.GenerateAll(context.Background(), in)
+	for _, r := range results {
+		findings = append(findings, r.Findings...)
+	}
+	return results, findings
 }
 
 func compareFindings(t *testing.T, c aCase, findings []finding.Finding) {

@@ -16,7 +16,8 @@ import (
 // longer than all the rest of a small build.
 type listing struct {
 	loader *loader
-	build  *cache.Build // nil: it is not remembered
+	batch  *cache.Batch // nil: it is not remembered
+	key    string
 }
 
 // listedPackage is what is remembered of a package without errors.
@@ -45,21 +46,21 @@ func (l *loader) remember(paths []string) listing {
 	if !slices.Equal(l.env.list, os.Environ()) {
 		return r // the identity is that of this process
 	}
-	r.build = l.cache.Start("packages\x00"+l.dir+"\x00"+strings.Join(paths, "\x00"), cache.Identify(l.env.flags...))
+	r.batch, r.key = l.cache.Start(cache.Identify(l.env.flags...)), "packages\x00"+l.dir+"\x00"+strings.Join(paths, "\x00")
 	return r
 }
 
 // recall takes over what was listed before, if that still holds.
 func (r listing) recall() bool {
-	if r.build == nil {
+	if r.batch == nil {
 		return false
 	}
-	value, ok := r.build.Recall()
+	found, ok := r.batch.Recall(r.key)
 	if !ok {
 		return false
 	}
 	var list []listedPackage
-	if json.Unmarshal([]byte(value), &list) != nil {
+	if json.Unmarshal([]byte(found.Value), &list) != nil {
 		return false
 	}
 	known := make(map[string]*packages.Package, len(list))
@@ -104,7 +105,7 @@ func (r listing) recall() bool {
 // record remembers what was listed, where nothing is wrong with it and it does
 // not depend on what is generated.
 func (r listing) record(roots []*packages.Package) {
-	if r.build == nil {
+	if r.batch == nil {
 		return
 	}
 	var list []listedPackage
@@ -141,6 +142,6 @@ func (r listing) record(roots []*packages.Package) {
 		list = append(list, q)
 	}
 	if value, err := json.Marshal(list); err == nil {
-		r.build.RecordValue(in, string(value))
+		r.batch.Record(cache.Build{Key: r.key, Inputs: in, Value: string(value)})
 	}
 }

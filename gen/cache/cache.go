@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"time"
@@ -28,15 +27,12 @@ func Open(dir string) *Cache {
 	return &Cache{dir: dir, now: time.Now}
 }
 
-// Build is one run of the generator for one key.
+// Build is a finished run of the generator for one key.
 type Build struct {
-	cache    *Cache
-	key      string
-	identity Identity
-	started  time.Time
-	listings []listing         // as they were at started
-	own      int               // how many of the listings are of folders that this build may write into
-	before   map[string]before // inputs as they were at started, after Watch
+	Key     string // the absolute path of the topology, and what else tells two results apart
+	Inputs  Inputs
+	Outputs []Output
+	Value   string // what was found out and is written nowhere: warnings, for one
 }
 
 // Inputs names what a build read. Files that do not exist are inputs too, where
@@ -56,19 +52,30 @@ type Output struct {
 	Body []byte // what is on disk if nobody has touched it since
 }
 
-// Start begins a build. The key says which one: the absolute path of the
-// topology and what else tells two results apart. Dirs are the folders that the
-// build may write into; they are listed now, because their own times will not
-// tell afterwards whether anybody else changed them too.
-func (c *Cache) Start(key string, id Identity, dirs ...string) *Build {
-	b := &Build{cache: c, key: key, identity: id, started: c.clock()}
-	for _, dir := range dirs {
-		if abs, err := filepath.Abs(dir); err == nil {
-			b.listings = append(b.listings, list(abs))
-		}
+// Found is what a record says of a build that is fresh.
+type Found struct {
+	Value string
+	Dirs  []string // of Inputs, absolute
+}
+
+// Batch is a run of the generator for any number of keys. It looks at each file and
+// folder once before the builds read it, however many of them do. A batch is used by
+// one goroutine.
+type Batch struct {
+	cache    *Cache
+	identity Identity
+	started  time.Time
+	files    map[string]*before // by absolute path, as they were when they were first looked at
+	listings map[string]listing // of folders, in the same way
+	written  map[string]bool    // absolute paths of outputs, which are not inputs of Changed
+}
+
+// Start begins a batch.
+func (c *Cache) Start(id Identity) *Batch {
+	return &Batch{
+		cache: c, identity: id, started: c.clock(),
+		files: make(map[string]*before), listings: make(map[string]listing), written: make(map[string]bool),
 	}
-	b.own = len(b.listings)
-	return b
 }
 
 func (c *Cache) clock() time.Time {
@@ -78,88 +85,61 @@ func (c *Cache) clock() time.Time {
 	return c.now()
 }
 
-// Fresh reports whether a recorded build with this key read and wrote exactly
-// what is on disk now.
-func (b *Build) Fresh() bool {
-	_, ok := b.Recall()
-	return ok
-}
+// usable reports whether there may be records.
+func (b *Batch) usable() bool { return b.cache.dir != "" && b.identity.known }
 
-// Recall is Fresh, and gives the value that was recorded.
-func (b *Build) Recall() (value string, ok bool) {
-	if b.cache.dir == "" || !b.identity.known {
-		return "", false
+// Recall returns what is recorded for a key, if that build read and wrote exactly
+// what is on disk now. Otherwise what it read counts as watched.
+func (b *Batch) Recall(key string) (found Found, fresh bool) {
+	if !b.usable() {
+		return Found{}, false
 	}
-	r, ok := b.cache.load(b.key)
-	if !ok || r.identity != b.identity.sum {
-		return "", false
+	r, ok := b.cache.load(key)
+	if !ok {
+		return Found{}, false
 	}
-	for _, l := range r.listings {
-		if now := list(l.dir); now.failed || now.sum() != l.names {
-			return "", false
-		}
+	found.Value = r.Value
+	fresh = r.Identity == b.identity.sum
+	for _, l := range r.Listings {
+		now := b.list(l.Dir)
+		fresh = fresh && !now.failed && now.sum() == l.Names
+		found.Dirs = append(found.Dirs, l.Dir)
 	}
-	racyFrom := b.cache.now().Add(-racyWindow)
 	learned := false
-	for _, entries := range [][]entry{r.inputs, r.outputs} {
-		for i := range entries {
-			same, better := entries[i].compare(racyFrom)
-			if !same {
-				return "", false
-			}
-			learned = learned || better
-		}
+	for i := range r.Inputs {
+		same, better := b.file(r.Inputs[i].Path).compare(&r.Inputs[i])
+		fresh, learned = fresh && same, learned || better
 	}
-	if learned { // next time the content need not be read
+	for i := range r.Outputs {
+		if !fresh {
+			return Found{}, false
+		}
+		was := look(r.Outputs[i].Path, true, b.started.Add(-racyWindow))
+		same, better := was.compare(&r.Outputs[i])
+		fresh, learned = same, learned || better
+	}
+	if fresh && learned { // next time the content need not be read
 		b.cache.save(r)
 	}
-	return r.value, true
+	return found, fresh
 }
 
-// Record remembers a finished build and reports whether it could: not when an
-// input changed in the meantime, when an output is not what Body says, or when
-// there is no cache to write to. An earlier record of the key then stays; it is
+// Record remembers finished builds and returns how many it could. It could not if an
+// input of the build has changed in the meantime, if an output is not what Body says,
+// or if there is no cache to write to. An earlier record of the key then stays; it is
 // still right for the state that it describes.
-//
-// Where several builds write together, each names the outputs of all: otherwise
-// those of the others, in the same folder, look like inputs that have changed.
-func (b *Build) Record(in Inputs, outputs []Output) bool {
-	return b.record(in, outputs, "")
-}
-
-// RecordValue is Record for something that was found out and is written nowhere.
-func (b *Build) RecordValue(in Inputs, value string) bool { return b.record(in, nil, value) }
-
-func (b *Build) record(in Inputs, outputs []Output, value string) bool {
-	if b.cache.dir == "" || !b.identity.known {
-		return false
+func (b *Batch) Record(builds ...Build) (recorded int) {
+	if !b.usable() {
+		return 0
 	}
-	r := record{key: b.key, identity: b.identity.sum, value: value}
-	racyFrom := b.cache.now().Add(-racyWindow)
-	written := map[string]bool{}
-	for _, out := range outputs {
-		path, err := filepath.Abs(out.Path)
-		if err != nil {
-			return false
+	s := newSettled(b, builds)
+	for _, build := range builds {
+		if r, ok := s.record(build); ok && b.cache.save(r) {
+			recorded++
 		}
-		written[path] = true
-		e, ok := observe(path, true, racyFrom)
-		if !ok || e.kind != regular || e.sum != sha256.Sum256(out.Body) {
-			return false
-		}
-		r.outputs = append(r.outputs, e)
 	}
-	files, changed := b.inputs(&r, in, written)
-	if changed != "" {
-		return false
+	if recorded > 0 {
+		b.cache.prune()
 	}
-	content := b.content(in)
-	for _, file := range files {
-		e, ok := observe(file, false, racyFrom)
-		if !ok || !b.asBefore(&e, content) {
-			return false
-		}
-		r.inputs = append(r.inputs, e)
-	}
-	return b.cache.save(&r)
+	return recorded
 }

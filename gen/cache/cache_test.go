@@ -50,7 +50,22 @@ func (p *project) remove(name string) {
 	}
 }
 
-func (p *project) start() *Build { return p.cache.Start(p.path("topology.yml"), p.id, p.dir) }
+// start begins a batch that may write into the project's folder.
+func (p *project) start() *Batch {
+	b := p.cache.Start(p.id)
+	b.Watch(Inputs{Dirs: []string{p.dir}})
+	return b
+}
+
+func (p *project) fresh() bool {
+	_, fresh := p.cache.Start(p.id).Recall(p.path("topology.yml"))
+	return fresh
+}
+
+// record records one build.
+func (p *project) record(b *Batch, in Inputs, outputs []Output) bool {
+	return b.Record(Build{Key: p.path("topology.yml"), Inputs: in, Outputs: outputs}) == 1
+}
 
 func (p *project) inputs() Inputs {
 	return Inputs{
@@ -73,7 +88,7 @@ func (p *project) build() bool {
 			}
 		}
 	}
-	return b.Record(p.inputs(), p.outputs())
+	return p.record(b, p.inputs(), p.outputs())
 }
 
 func (p *project) mustBuild() {
@@ -81,7 +96,7 @@ func (p *project) mustBuild() {
 	if !p.build() {
 		p.t.Fatal("the build was not recorded")
 	}
-	if !p.start().Fresh() {
+	if !p.fresh() {
 		p.t.Fatal("not fresh right after the build")
 	}
 }
@@ -110,7 +125,7 @@ func TestFreshNoticesEveryChange(t *testing.T) {
 			if err := os.Rename(p.cache.file(p.path("topology.yml")), p.cache.file("other")); err != nil {
 				p.t.Fatal(err)
 			}
-			if p.cache.Start("other", p.id).Fresh() {
+			if _, fresh := p.cache.Start(p.id).Recall("other"); fresh {
 				p.t.Error("the record of one key makes another fresh")
 			}
 		},
@@ -118,7 +133,7 @@ func TestFreshNoticesEveryChange(t *testing.T) {
 		p := newProject(t)
 		p.mustBuild()
 		change(p)
-		if p.start().Fresh() {
+		if p.fresh() {
 			t.Errorf("%s: still fresh", name)
 		}
 	}
@@ -135,7 +150,7 @@ func TestFreshIsNotDisturbed(t *testing.T) {
 		p := newProject(t)
 		p.mustBuild()
 		change(p)
-		if !p.start().Fresh() {
+		if !p.fresh() {
 			t.Errorf("%s: not fresh any more", name)
 		}
 	}
@@ -150,7 +165,7 @@ func TestFreshRefusesLinkedOutput(t *testing.T) {
 	if err := os.Symlink("real.txt", p.path("topology_gen.go")); err != nil {
 		t.Skip(err)
 	}
-	if p.start().Fresh() {
+	if p.fresh() {
 		t.Error("an output that became a symbolic link counts as fresh")
 	}
 }
@@ -169,7 +184,7 @@ func TestFreshNoticesTimesSetBack(t *testing.T) {
 	if err := os.Chtimes(p.path("handler.go"), info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if p.start().Fresh() {
+	if p.fresh() {
 		t.Error("a change with its modification time set back goes unseen")
 	}
 }
@@ -205,7 +220,7 @@ func TestRecordRefusesWhatChangedMeanwhile(t *testing.T) {
 		b := p.start()
 		b.started = time.Now() // the real clock, which the change comes after
 		c.do(p)
-		if got := b.Record(p.inputs(), p.outputs()); got != c.recorded {
+		if got := p.record(b, p.inputs(), p.outputs()); got != c.recorded {
 			t.Errorf("%s: recorded is %v", name, got)
 		}
 	}
@@ -231,7 +246,7 @@ func TestRacyEntriesAreRead(t *testing.T) {
 	p := newProject(t)
 	p.cache.now = time.Now
 	e, ok := observe(p.path("handler.go"), false, time.Now().Add(-racyWindow))
-	if !ok || !e.racy {
+	if !ok || !e.Racy {
 		t.Fatalf("a file that has just been written is not racy: %+v", e)
 	}
 	p.put("handler.go", "package q\n")
@@ -239,12 +254,13 @@ func TestRacyEntriesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.stat = now
-	if same, _ := e.compare(time.Now().Add(-racyWindow)); same {
+	e.Stat = now
+	old := &before{entry: entry{Path: e.Path, Kind: regular, Stat: now}}
+	if same, _ := old.compare(&e); same {
 		t.Error("a racy entry was believed without reading the file")
 	}
-	e.racy = false
-	if same, _ := e.compare(time.Now().Add(-racyWindow)); !same {
+	e.Racy = false
+	if same, _ := old.compare(&e); !same {
 		t.Error("a file with the same times was read, which costs too much")
 	}
 }
@@ -253,16 +269,16 @@ func TestFreshLearnsNewTimes(t *testing.T) {
 	p := newProject(t)
 	p.mustBuild()
 	p.put("handler.go", "package p\n") // touched
-	if !p.start().Fresh() {
+	if !p.fresh() {
 		t.Fatal("not fresh")
 	}
 	r, ok := p.cache.load(p.path("topology.yml"))
 	if !ok {
 		t.Fatal("no record")
 	}
-	for _, e := range append(r.inputs, r.outputs...) {
-		if _, s, err := examine(e.path, e.output); err != nil || e.kind == regular && s != e.stat || e.racy {
-			t.Errorf("the record has not learned about %s: %+v", e.path, e)
+	for _, e := range append(r.Inputs, r.Outputs...) {
+		if _, s, err := examine(e.Path, true); err != nil || e.Kind == regular && s != e.Stat || e.Racy {
+			t.Errorf("the record has not learned about %s: %+v", e.Path, e)
 		}
 	}
 }
@@ -273,11 +289,11 @@ func TestOutputsOfOthersInTheFolder(t *testing.T) {
 	p.put("topology_gen.go", "1")
 	p.put("other_gen.go", "2")
 	outputs := []Output{{p.path("topology_gen.go"), []byte("1")}, {p.path("other_gen.go"), []byte("2")}}
-	if !b.Record(p.inputs(), outputs) {
-		t.Error("not recorded though all outputs were named")
-	}
-	if b.Record(p.inputs(), outputs[:1]) {
+	if p.record(b, p.inputs(), outputs[:1]) {
 		t.Error("recorded though a file appeared that nobody named")
+	}
+	if !p.record(b, p.inputs(), outputs) {
+		t.Error("not recorded though all outputs were named")
 	}
 }
 
@@ -286,19 +302,17 @@ func TestUnusableFolderIsNoCache(t *testing.T) {
 	p.put("file", "")
 	for _, dir := range []string{p.path("file"), p.path("file/below"), "\x00"} {
 		p.cache.dir = dir
-		if p.build() || p.start().Fresh() {
+		if p.build() || p.fresh() {
 			t.Errorf("%q serves as a cache", dir)
 		}
 	}
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData", "home"} {
 		t.Setenv(name, "")
 	}
-	b := Open("").Start("key", p.id, p.dir)
-	if b.Fresh() || b.Record(p.inputs(), p.outputs()) {
-		t.Error("a cache without a folder remembers")
-	}
-	if b := new(Cache).Start("key", p.id, p.dir); b.Fresh() || b.Record(p.inputs(), nil) {
-		t.Error("the zero cache remembers")
+	for _, c := range []*Cache{Open(""), new(Cache)} {
+		if p.cache = c; p.build() || p.fresh() {
+			t.Error("a cache without a folder remembers")
+		}
 	}
 }
 
@@ -309,7 +323,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 20 {
-				if !p.start().Record(p.inputs(), p.outputs()) || !p.start().Fresh() {
+				if !p.record(p.start(), p.inputs(), p.outputs()) || !p.fresh() {
 					t.Error("not fresh while others record the same")
 				}
 			}
@@ -337,12 +351,12 @@ func BenchmarkFresh(b *testing.B) {
 			p.id = Identify()
 			build := p.start()
 			build.started = time.Now().Add(time.Minute)
-			if !build.Record(p.inputs(), outputs) {
+			if !p.record(build, p.inputs(), outputs) {
 				b.Fatal("not recorded")
 			}
 			for b.Loop() {
 				p.id = Identify()
-				if !p.start().Fresh() {
+				if !p.fresh() {
 					b.Fatal("not fresh")
 				}
 			}

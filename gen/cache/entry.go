@@ -2,6 +2,7 @@ package cache
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -31,33 +32,48 @@ const (
 	other        // a folder, say: that it is none of the above counts
 )
 
+// sum is the SHA-256 of a file's content.
+type sum [sha256.Size]byte
+
+// MarshalText returns the sum in hexadecimal.
+func (s sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (s *sum) UnmarshalText(text []byte) error {
+	if hex.DecodedLen(len(text)) != len(s) {
+		return errors.New("not a SHA-256")
+	}
+	_, err := hex.Decode(s[:], text)
+	return err
+}
+
 // entry is what a record knows of one path.
 type entry struct {
-	path   string
-	kind   kind
-	output bool // a symbolic link is not followed
-	racy   bool // changed so recently that its times say nothing
-	stat   stat
-	sum    [sha256.Size]byte // of a regular file's content
+	Path string
+	Kind kind
+	Racy bool // changed so recently that its times say nothing
+	Stat stat
+	Sum  sum // of a regular file's content
 }
 
 // stat tells two versions of a file apart without reading it, mostly.
 type stat struct {
-	size         int64
-	mtime, ctime int64 // ns since 1970; ctime is 0 where the system has none
-	inode, dev   uint64
+	Size         int64
+	Mtime, Ctime int64 // ns since 1970; Ctime is 0 where the system has none
+	Inode, Dev   uint64
 }
 
-// changed is when the file last changed: ctime where there is one, because
-// mtime can be set to anything.
+// changed is when the file last changed: Ctime where there is one, because
+// Mtime can be set to anything.
 func (s stat) changed() time.Time {
-	if s.ctime != 0 {
-		return time.Unix(0, s.ctime)
+	if s.Ctime != 0 {
+		return time.Unix(0, s.Ctime)
 	}
-	return time.Unix(0, s.mtime)
+	return time.Unix(0, s.Mtime)
 }
 
-// examine looks at a path without reading it.
+// examine looks at a path without reading it. An output that is a symbolic link is
+// not followed.
 func examine(path string, output bool) (kind, stat, error) {
 	look := os.Stat
 	if output {
@@ -71,7 +87,7 @@ func examine(path string, output bool) (kind, stat, error) {
 		return absent, stat{}, err
 	case !info.Mode().IsRegular():
 		s := statOf(info)
-		s.size = 0 // of a folder: says nothing
+		s.Size = 0 // of a folder: says nothing
 		return other, s, nil
 	}
 	return regular, statOf(info), nil
@@ -81,53 +97,31 @@ func examine(path string, output bool) (kind, stat, error) {
 // shows as a recent one and so as racy. It fails where the content cannot be
 // had.
 func observe(path string, output bool, racyFrom time.Time) (entry, bool) {
-	e := entry{path: path, output: output}
+	e := entry{Path: path}
 	k, s, err := examine(path, output)
 	if err != nil {
 		return entry{}, false
 	}
-	if k == regular && s.size == 0 { // or one of the kernel's, which may be waited for
-		e.sum = sha256.Sum256(nil)
+	if k == regular && s.Size == 0 { // or one of the kernel's, which may be waited for
+		e.Sum = sha256.Sum256(nil)
 	} else if k == regular {
-		if e.sum, err = sumOf(path); err != nil {
+		if e.Sum, err = sumOf(path); err != nil {
 			return entry{}, false
 		}
 	}
-	if e.kind, e.stat, err = examine(path, output); err != nil || e.kind != k {
+	if e.Kind, e.Stat, err = examine(path, output); err != nil || e.Kind != k {
 		return entry{}, false
 	}
-	e.racy = k == regular && !e.stat.changed().Before(racyFrom)
+	e.Racy = k == regular && !e.Stat.changed().Before(racyFrom)
 	return e, true
-}
-
-// compare reports whether the path is as it was, and whether e has learned
-// newer times on the way.
-func (e *entry) compare(racyFrom time.Time) (same, learned bool) {
-	k, s, err := examine(e.path, e.output)
-	if err != nil || k != e.kind {
-		return false, false
-	}
-	if k != regular || s == e.stat && !e.racy {
-		return true, false
-	}
-	if s.size != e.stat.size {
-		return false, false
-	}
-	now, ok := observe(e.path, e.output, racyFrom)
-	if !ok || now.kind != regular || now.sum != e.sum {
-		return false, false
-	}
-	learned = now.stat != e.stat || now.racy != e.racy
-	*e = now
-	return true, learned
 }
 
 // changedSince reports whether the file may have changed after t.
 func (e *entry) changedSince(t time.Time) bool {
-	if e.kind == absent {
+	if e.Kind == absent {
 		return false
 	}
-	changed := e.stat.changed()
+	changed := e.Stat.changed()
 	grain := clockGrain
 	if changed.Nanosecond() == 0 { // times of whole seconds: a coarse system
 		grain = racyWindow
@@ -135,10 +129,10 @@ func (e *entry) changedSince(t time.Time) bool {
 	return !changed.Before(t.Add(-grain))
 }
 
-func sumOf(path string) (sum [sha256.Size]byte, err error) {
+func sumOf(path string) (s sum, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return sum, err
+		return s, err
 	}
 	defer f.Close()
 	h := sha256.New()
@@ -146,6 +140,6 @@ func sumOf(path string) (sum [sha256.Size]byte, err error) {
 	if err == nil && n > fileBytesMax {
 		err = errors.New("too large")
 	}
-	h.Sum(sum[:0])
-	return sum, err
+	h.Sum(s[:0])
+	return s, err
 }

@@ -17,7 +17,7 @@ import (
 // options, the go command and the environment that steers it. The zero Identity
 // is unknown, and nothing is fresh under it.
 type Identity struct {
-	sum   [sha256.Size]byte
+	sum   sum
 	known bool
 }
 
@@ -69,9 +69,9 @@ func identify(exe, goCommand string, environ, options []string) Identity {
 		}
 	}
 	if e, ok := observe(goEnvFile(environ), false, time.Time{}); ok {
-		part("go env", fmt.Sprintf("%x", e.sum))
-		if e.kind == regular && e.stat.size > 0 { // else it may have no end
-			if text, err := os.ReadFile(e.path); err != nil || elsewhere(string(text)) {
+		part("go env", fmt.Sprintf("%x", e.Sum[:]))
+		if e.Kind == regular && e.Stat.Size > 0 { // else it may have no end
+			if text, err := os.ReadFile(e.Path); err != nil || elsewhere(string(text)) {
 				return Identity{}
 			}
 		}

@@ -37,12 +37,34 @@ func list(dir string) listing {
 	return l
 }
 
-// without returns the names less those of the paths given.
-func (l listing) without(paths map[string]bool) []string {
-	return slices.DeleteFunc(slices.Clone(l.names), func(name string) bool { return paths[filepath.Join(l.dir, name)] })
+// paths returns the paths of the files.
+func (l listing) paths() []string {
+	paths := make([]string, len(l.names))
+	for i, name := range l.names {
+		paths[i] = filepath.Join(l.dir, name)
+	}
+	return paths
 }
 
-func (l listing) sum() [sha256.Size]byte {
+// without returns the paths of the files less those given.
+func (l listing) without(given map[string]bool) []string {
+	return slices.DeleteFunc(l.paths(), func(path string) bool { return given[path] })
+}
+
+func (l listing) sum() sum {
 	// No file name holds a slash or a zero.
 	return sha256.Sum256([]byte(strings.Join(l.names, "\x00")))
+}
+
+// absolute returns the paths as absolute ones, each once. Without a working directory
+// there are none but those that are absolute already.
+func absolute(paths []string) []string {
+	list := make([]string, 0, len(paths))
+	for _, path := range paths {
+		if abs, err := filepath.Abs(path); err == nil {
+			list = append(list, abs)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

@@ -3,6 +3,8 @@ package cache
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,27 +18,43 @@ func sampleRecord() *record {
 		root = `C:\`
 	}
 	return &record{
-		key:      "topology.yml\x00--strict",
-		identity: sha256.Sum256([]byte("id")),
-		listings: []recordedListing{{root + "p", sha256.Sum256([]byte("names"))}},
-		inputs: []entry{
-			{path: root + "p/a.go", kind: regular, racy: true, stat: stat{1, -2, 3, 4, 5}, sum: sha256.Sum256([]byte("a"))},
-			{path: root + "p/go.work", kind: absent}, {path: root + "p/x.go", kind: other},
+		Key:      "topology.yml\x00--strict",
+		Identity: sha256.Sum256([]byte("id")),
+		Listings: []recordedListing{{root + "p", sha256.Sum256([]byte("names"))}},
+		Inputs: []entry{
+			{Path: root + "p/a.go", Kind: regular, Racy: true, Stat: stat{1, -2, 3, 4, 1 << 63}, Sum: sha256.Sum256([]byte("a"))},
+			{Path: root + "p/go.work", Kind: absent}, {Path: root + "p/x.go", Kind: other},
 		},
-		outputs: []entry{{path: root + "p/x_gen.go", kind: regular, output: true}},
+		Outputs: []entry{{Path: root + "p/x_gen.go", Kind: regular}},
 	}
+}
+
+func encoded(t *testing.T, r *record) []byte {
+	t.Helper()
+	b, ok := r.encode()
+	if !ok {
+		t.Fatalf("cannot be written: %+v", r)
+	}
+	return b
+}
+
+// sealed is body as encode would write it.
+func sealed(body []byte) []byte {
+	b := append([]byte(magic), body...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
 }
 
 func TestRecordSurvivesTheDisk(t *testing.T) {
 	want := sampleRecord()
-	got, ok := decode(want.encode())
+	got, ok := decode(encoded(t, want))
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 func TestDamagedRecordsAreNoRecords(t *testing.T) {
-	whole := sampleRecord().encode()
+	whole := encoded(t, sampleRecord())
 	for i := range whole {
 		if _, ok := decode(whole[:i]); ok {
 			t.Fatalf("the first %d of %d bytes pass", i, len(whole))
@@ -54,17 +72,39 @@ func TestDamagedRecordsAreNoRecords(t *testing.T) {
 
 func TestHostileRecordsAreNoRecords(t *testing.T) {
 	for name, change := range map[string]func(*record){
-		"relative input":    func(r *record) { r.inputs[0].path = "a.go" },
-		"relative folder":   func(r *record) { r.listings[0].dir = "." },
-		"no such kind":      func(r *record) { r.inputs[0].kind = 3 },
-		"output not a file": func(r *record) { r.outputs[0].kind = absent },
-		"input as output":   func(r *record) { r.outputs[0].output = false },
-		"output as input":   func(r *record) { r.inputs[0].output = true },
+		"relative input":    func(r *record) { r.Inputs[0].Path = "a.go" },
+		"relative folder":   func(r *record) { r.Listings[0].Dir = "." },
+		"no such kind":      func(r *record) { r.Inputs[0].Kind = 3 },
+		"output not a file": func(r *record) { r.Outputs[0].Kind = absent },
 	} {
 		r := sampleRecord()
 		change(r)
-		if _, ok := decode(r.encode()); ok {
-			t.Errorf("%s: passes", name)
+		if _, ok := r.encode(); ok {
+			t.Errorf("%s: is written", name)
+		}
+		body, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := decode(sealed(body)); ok {
+			t.Errorf("%s: is read", name)
+		}
+	}
+}
+
+// TestRecordsAreUTF8: JSON would make another path of one that is not.
+func TestRecordsAreUTF8(t *testing.T) {
+	for name, change := range map[string]func(*record){
+		"key":    func(r *record) { r.Key += "\xff" },
+		"value":  func(r *record) { r.Value += "\xff" },
+		"folder": func(r *record) { r.Listings[0].Dir += "\xff" },
+		"input":  func(r *record) { r.Inputs[0].Path += "\xff" },
+		"output": func(r *record) { r.Outputs[0].Path += "\xff" },
+	} {
+		r := sampleRecord()
+		change(r)
+		if _, ok := r.encode(); ok {
+			t.Errorf("%s: is written", name)
 		}
 	}
 }
@@ -77,7 +117,7 @@ func TestLoadOpensPlainFilesOnly(t *testing.T) {
 	if err := os.Truncate(name, recordBytesMax+1); err != nil {
 		t.Skip(err)
 	}
-	if p.start().Fresh() {
+	if p.fresh() {
 		t.Error("a record that is too large was read")
 	}
 	p.mustBuild()
@@ -87,7 +127,7 @@ func TestLoadOpensPlainFilesOnly(t *testing.T) {
 	if err := os.Symlink(name+".real", name); err != nil {
 		t.Skip(err)
 	}
-	if p.start().Fresh() {
+	if p.fresh() {
 		t.Error("a symbolic link was read")
 	}
 }
@@ -114,15 +154,17 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range recordsMax {
-		if !p.cache.save(&record{key: string(rune('0' + i))}) {
-			t.Fatal("not saved")
+	for i := range recordsMax { // empty ones suffice
+		name := filepath.Join(p.cache.dir, fmt.Sprintf("%032x%s", i, recordSuffix))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
+	p.cache.prune()
 	if got := len(names("*" + recordSuffix)); got != recordsMax {
 		t.Errorf("%d records, want %d", got, recordsMax)
 	}
-	if p.start().Fresh() {
+	if p.fresh() {
 		t.Error("the oldest record was not the one to go")
 	}
 	if len(names(tempPrefix+"*")) > 0 {
@@ -133,25 +175,23 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a record is exactly what encode writes; anything else is none, and
-// nothing panics or takes more memory than the input has.
+// FuzzDecode: nothing panics, and what is read can be written and read again.
 func FuzzDecode(f *testing.F) {
-	whole := sampleRecord().encode()
-	f.Add(whole[len(magic) : len(whole)-sha256.Size])
-	f.Add([]byte{})
-	f.Add(bytes.Repeat([]byte{0xff}, 64))
-	f.Fuzz(func(t *testing.T, fields []byte) {
-		decode(fields)
-		r, ok := decodeFields(fields)
+	body, err := json.Marshal(sampleRecord())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body)
+	f.Add([]byte(`{"Inputs": [{"Kind": 1}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		decode(body)
+		r, ok := decode(sealed(body))
 		if !ok {
 			return
 		}
-		sealed := r.encode()
-		if got := sealed[len(magic) : len(sealed)-sha256.Size]; !bytes.Equal(got, fields) {
-			t.Fatalf("%q is read as a record that is written as %q", fields, got)
-		}
-		if _, ok := decode(sealed); !ok && len(sealed) <= recordBytesMax {
-			t.Fatal("a record that was read cannot be written and read again")
+		again, ok := decode(encoded(t, r))
+		if !ok || !reflect.DeepEqual(again, r) {
+			t.Fatalf("%q is read as %+v, and then as %+v", body, r, again)
 		}
 	})
 }

@@ -6,10 +6,10 @@ import (
 )
 
 func statOf(info fs.FileInfo) stat {
-	s := stat{size: info.Size(), mtime: info.ModTime().UnixNano()}
+	s := stat{Size: info.Size(), Mtime: info.ModTime().UnixNano()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.ctime = sys.Ctim.Nano()
-		s.inode, s.dev = sys.Ino, uint64(sys.Dev)
+		s.Ctime = sys.Ctim.Nano()
+		s.Inode, s.Dev = sys.Ino, uint64(sys.Dev)
 	}
 	return s
 }

@@ -18,7 +18,8 @@ const (
 	tempPrefix   = "new-"
 	tempSuffix   = ".tmp"
 
-	recordsMax = 256       // topologies that one person works on, with room; some 5 MB
+	recordsMax = 4_096     // topologies that one person works on, with room; some 40 MB
+	bytesMax   = 256 << 20 // of all records
 	tempAgeMax = time.Hour // older ones were left by a process that was killed
 )
 
@@ -43,7 +44,7 @@ func (c *Cache) load(key string) (*record, bool) {
 		return nil, false
 	}
 	r, ok := decode(content)
-	if !ok || r.key != key {
+	if !ok || r.Key != key {
 		return nil, false
 	}
 	return r, true
@@ -52,8 +53,8 @@ func (c *Cache) load(key string) (*record, bool) {
 // save replaces a record. Nothing is synced: what a power failure leaves half
 // written fails its checksum.
 func (c *Cache) save(r *record) bool {
-	content := r.encode()
-	if len(content) > recordBytesMax || os.MkdirAll(c.dir, 0o700) != nil {
+	content, ok := r.encode()
+	if !ok || len(content) > recordBytesMax || os.MkdirAll(c.dir, 0o700) != nil {
 		return false
 	}
 	f, err := os.CreateTemp(c.dir, tempPrefix+"*"+tempSuffix)
@@ -62,17 +63,16 @@ func (c *Cache) save(r *record) bool {
 	}
 	_, err = f.Write(content)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.file(r.key))
+		err = os.Rename(f.Name(), c.file(r.Key))
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
 		return false
 	}
-	c.prune()
 	return true
 }
 
-// prune removes the oldest records over recordsMax, and stray temporaries.
+// prune removes the oldest records over recordsMax and bytesMax, and stray temporaries.
 func (c *Cache) prune() {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -81,25 +81,29 @@ func (c *Cache) prune() {
 	type aged struct {
 		name string
 		time time.Time
+		size int64
 	}
 	var records []aged
 	for _, entry := range entries {
 		name := entry.Name()
 		isTemp := strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
-		if !isTemp && (!strings.HasSuffix(name, recordSuffix) || len(entries) <= recordsMax) {
+		if !isTemp && !strings.HasSuffix(name, recordSuffix) {
 			continue
 		}
 		info, err := entry.Info()
 		switch {
 		case err != nil || !info.Mode().IsRegular():
 		case !isTemp:
-			records = append(records, aged{name, info.ModTime()})
+			records = append(records, aged{name, info.ModTime(), info.Size()})
 		case c.now().Sub(info.ModTime()) > tempAgeMax:
 			_ = os.Remove(filepath.Join(c.dir, name))
 		}
 	}
-	slices.SortFunc(records, func(a, b aged) int { return cmp.Or(a.time.Compare(b.time), cmp.Compare(a.name, b.name)) })
-	for _, old := range records[:max(0, len(records)-recordsMax)] {
-		_ = os.Remove(filepath.Join(c.dir, old.name))
+	slices.SortFunc(records, func(a, b aged) int { return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.name, b.name)) })
+	total := int64(0)
+	for i, r := range records {
+		if total += r.size; i >= recordsMax || total > bytesMax {
+			_ = os.Remove(filepath.Join(c.dir, r.name))
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // watched is a build that has begun to watch, and what it has read of the topology.
-func (p *project) watched(in Inputs) *Build {
+func (p *project) watched(in Inputs) *Batch {
 	b := p.start()
 	b.Watch(in)
 	return b
@@ -45,10 +45,10 @@ func TestChangedNoticesEveryChange(t *testing.T) {
 				}
 				b := p.watched(in)
 				change(p)
-				if b.Changed(p.inputs(), nil) == "" {
+				if b.Changed(p.inputs()) == "" {
 					t.Errorf("%s (known: %v, cached: %v): not noticed", name, known, cached)
 				}
-				if b.Record(p.inputs(), nil) {
+				if p.record(b, p.inputs(), nil) {
 					t.Errorf("%s (known: %v, cached: %v): recorded", name, known, cached)
 				}
 			}
@@ -68,12 +68,12 @@ func TestChangedNeedsAChange(t *testing.T) {
 	p.put("README.md", "text\n")
 	p.put(".topogen-1-2-3.tmp", "")
 	p.put("model/README.md", "text\n")
-	outputs := []string{p.path("x_gen.go"), p.path("old_gen.go")}
-	if path := b.Changed(p.inputs(), outputs); path != "" {
+	b.Writes(p.path("x_gen.go"), p.path("old_gen.go"))
+	if path := b.Changed(p.inputs()); path != "" {
 		t.Errorf("%s is taken for changed", path)
 	}
 	p.put("handler.go", "package p\n") // the same content again
-	if path := b.Changed(p.inputs(), outputs); path != "" {
+	if path := b.Changed(p.inputs()); path != "" {
 		t.Errorf("%s is taken for changed", path)
 	}
 }
@@ -82,17 +82,20 @@ func TestChangedNeedsAChange(t *testing.T) {
 // it is going to read.
 func TestWatchRemembersWhatWasRead(t *testing.T) {
 	p := newProject(t)
-	if !p.start().Record(p.inputs(), nil) {
+	if !p.record(p.start(), p.inputs(), nil) {
 		t.Fatal("not recorded")
 	}
 	p.cache.now = time.Now
 	p.put("model/model.go", "package model // changed just before\n")
-	b := p.watched(Inputs{})
-	if path := b.Changed(p.inputs(), nil); path != "" {
+	b := p.start()
+	if _, fresh := b.Recall(p.path("topology.yml")); fresh {
+		t.Error("fresh")
+	}
+	if path := b.Changed(p.inputs()); path != "" {
 		t.Errorf("%s is taken for changed", path)
 	}
 	p.put("model/model.go", "package model // changed just behind\n")
-	if path := b.Changed(p.inputs(), nil); path != p.path("model/model.go") {
+	if path := b.Changed(p.inputs()); path != p.path("model/model.go") {
 		t.Errorf("%q is taken for changed", path)
 	}
 }
@@ -105,21 +108,21 @@ func TestChangedBeforeStart(t *testing.T) {
 	in := p.inputs()
 	in.Read = map[string][]byte{p.path("topology.yml"): []byte("version: 0\n")}
 	b := p.watched(in)
-	if path := b.Changed(in, nil); path != p.path("topology.yml") {
+	if path := b.Changed(in); path != p.path("topology.yml") {
 		t.Errorf("%q is taken for changed", path)
 	}
-	if b.Record(in, nil) {
+	if p.record(b, in, nil) {
 		t.Error("it is recorded")
 	}
 	in.Read[p.path("topology.yml")] = []byte("version: 1\n")
-	if path := b.Changed(in, nil); path != "" {
+	if path := b.Changed(in); path != "" {
 		t.Errorf("%s is taken for changed", path)
 	}
-	if !b.Record(in, nil) || !p.start().Fresh() {
+	if !p.record(b, in, nil) || !p.fresh() {
 		t.Error("it is not recorded")
 	}
 	p.remove("topology.yml")
-	if path := b.Changed(in, nil); path != p.path("topology.yml") {
+	if path := b.Changed(in); path != p.path("topology.yml") {
 		t.Errorf("%q is taken for changed", path)
 	}
 }
@@ -128,11 +131,11 @@ func TestChangedBeforeStart(t *testing.T) {
 func TestChangedFollowsRelativePaths(t *testing.T) {
 	p := newProject(t)
 	t.Chdir(p.dir)
-	b := p.cache.Start("key", p.id, ".")
+	b := p.cache.Start(p.id)
 	in := Inputs{Files: []string{"topology.yml"}, Dirs: []string{"."}, Read: map[string][]byte{"topology.yml": []byte("version: 1\n")}}
 	b.Watch(in)
 	p.put("topology.yml", "version: 2\n")
-	if path := b.Changed(in, nil); filepath.Base(path) != "topology.yml" {
+	if path := b.Changed(in); filepath.Base(path) != "topology.yml" {
 		t.Errorf("%q is taken for changed", path)
 	}
 }

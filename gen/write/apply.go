@@ -19,19 +19,23 @@ import (
 // staged, nothing is written. The findings say what went wrong; none means that
 // the disk is as wanted. A context that ends is heeded until the first rename.
 //
+// Changed names a file that the new files were made from and that has changed since, or
+// is "". Apply asks it before the first rename and after the last. nil: never.
+//
 // Where an input has changed, or a file that was written is not on disk any more,
 // there are findings for which [Overtaken] is true, and nothing else is wrong: the
 // caller may begin again.
-func Apply(ctx context.Context, changes ...*Changes) []finding.Finding {
-	return apply(ctx, openRoot, thisProcess(), changes)
+func Apply(ctx context.Context, changed func() string, changes ...*Changes) []finding.Finding {
+	return apply(ctx, openRoot, thisProcess(), changed, changes)
 }
 
-// Apply is the function Apply for one topology.
-func (c *Changes) Apply(ctx context.Context) []finding.Finding { return Apply(ctx, c) }
+// Apply is the function Apply for one topology whose inputs do not change.
+func (c *Changes) Apply(ctx context.Context) []finding.Finding { return Apply(ctx, nil, c) }
 
 // batch is one Apply. A job is one file in it.
 type batch struct {
 	owner owner
+	input func() string // that has changed
 	jobs  []*job
 	disks []disk
 	made  []madeFolder
@@ -50,18 +54,18 @@ type madeFolder struct {
 	name string
 }
 
-func apply(ctx context.Context, open func(dir string) (disk, error), who owner, sets []*Changes) []finding.Finding {
+func apply(ctx context.Context, open func(dir string) (disk, error), who owner, changed func() string, sets []*Changes) []finding.Finding {
 	if findings := refusals(sets); len(findings) > 0 {
 		return findings
 	}
-	b := &batch{owner: who}
+	b := &batch{owner: who, input: changed}
 	defer b.close()
 	f := b.open(open, sets)
 	if f == nil {
 		f = b.stage(ctx)
 	}
 	if f == nil {
-		f = changedInput(sets, "nothing was written")
+		f = b.changedInput("nothing was written")
 	}
 	if f == nil {
 		f = b.commit()
@@ -266,20 +270,19 @@ func (b *batch) verify(sets []*Changes) *finding.Finding {
 			}
 		}
 	}
-	return changedInput(sets, "what was written is of the state before")
+	return b.changedInput("what was written is of the state before")
 }
 
-// changedInput is the finding for the first input that has changed.
-func changedInput(sets []*Changes, consequence string) *finding.Finding {
-	for _, c := range sets {
-		if c.target.Changed == nil {
-			continue
-		}
-		if path := c.target.Changed(); path != "" {
-			return overtaken(path, filepath.Base(path), consequence)
-		}
+// changedInput is the finding for an input that has changed.
+func (b *batch) changedInput(consequence string) *finding.Finding {
+	if b.input == nil {
+		return nil
 	}
-	return nil
+	path := b.input()
+	if path == "" {
+		return nil
+	}
+	return overtaken(path, filepath.Base(path), consequence)
 }
 
 // syncFolders makes the renames last. Not every system can sync a folder, and

@@ -74,11 +74,11 @@ func TestApplyWritesAllTopologiesOrNone(t *testing.T) {
 	a, findings := Plan(Target{Dir: good, Source: "topology.yml", Files: []File{file}})
 	wantCodes(t, findings)
 	b, _ := Plan(Target{Dir: bad, Source: "topology.yml", Files: []File{file}})
-	wantCodes(t, Apply(t.Context(), a, b), "TG502")
+	wantCodes(t, Apply(t.Context(), nil, a, b), "TG502")
 	wantTree(t, good, nil)
 
 	put(t, bad, map[string]string{"x_gen.go": string(sealed("x_gen.go", "package q\n").Body)})
-	wantCodes(t, Apply(t.Context(), a, mustPlan(t, bad, file)))
+	wantCodes(t, Apply(t.Context(), nil, a, mustPlan(t, bad, file)))
 	wantTree(t, good, bodies([]File{file}))
 	wantTree(t, bad, bodies([]File{file}))
 }
@@ -105,10 +105,10 @@ func TestApplyRefusesTwoTopologiesWithOneOutput(t *testing.T) {
 	a := mustPlan(t, dir, sealed("x_gen.go", "package p\n"))
 	b, findings := Plan(Target{Dir: filepath.Join(dir, "."), Source: "other.yml", Files: []File{sealedFrom("other.yml", "x_gen.go", "package p\n")}})
 	wantCodes(t, findings)
-	wantCodes(t, Apply(t.Context(), a, b), "TG503")
+	wantCodes(t, Apply(t.Context(), nil, a, b), "TG503")
 	wantTree(t, dir, nil)
 
-	wantCodes(t, Apply(t.Context(), a, mustPlan(t, dir, sealed("x_gen.go", "package p\n"))))
+	wantCodes(t, Apply(t.Context(), nil, a, mustPlan(t, dir, sealed("x_gen.go", "package p\n"))))
 }
 
 func TestApplyHeedsTheContext(t *testing.T) {

@@ -8,7 +8,7 @@
 //		Files: []write.File{{Name: name, Body: sealed}},
 //	})
 //	if len(findings) == 0 {
-//		findings = write.Apply(ctx, changes)               // or changes.Diff(w) for --check
+//		findings = write.Apply(ctx, nil, changes)               // or changes.Diff(w) for --check
 //	}
 //
 // # Guarantees

@@ -18,15 +18,14 @@ func TestInputsChange(t *testing.T) {
 			asked := 0
 			c, findings := Plan(Target{
 				Dir: dir, Source: "topology.yml", Files: []File{sealed("a_gen.go", "package p\n"), sealed("sub/b_gen.go", "package sub\n")},
-				Changed: func() string {
-					if asked++; asked > calls {
-						return filepath.Join(dir, "topology.yml")
-					}
-					return ""
-				},
 			})
 			wantCodes(t, findings)
-			findings = c.Apply(t.Context())
+			findings = Apply(t.Context(), func() string {
+				if asked++; asked > calls {
+					return filepath.Join(dir, "topology.yml")
+				}
+				return ""
+			}, c)
 			wantCodes(t, findings, "TG507")
 			if !Overtaken(findings[0]) || findings[0].File != filepath.Join(dir, "topology.yml") {
 				t.Errorf("%+v", findings[0])
@@ -65,9 +64,9 @@ func TestInterleavedBuilds(t *testing.T) {
 			ours, theirs := mustPlan(t, dir, version(pair[0])...), process(2)
 			f := &faults{failAt: n, beside: func() {
 				theirs.alive = func(int) bool { return true }
-				wantCodes(t, apply(t.Context(), openRoot, theirs, []*Changes{mustPlan(t, dir, version(pair[1])...)}))
+				wantCodes(t, apply(t.Context(), openRoot, theirs, nil, []*Changes{mustPlan(t, dir, version(pair[1])...)}))
 			}}
-			findings := apply(t.Context(), f.open, process(1), []*Changes{ours})
+			findings := apply(t.Context(), f.open, process(1), nil, []*Changes{ours})
 			last = f.calls.Load()
 			left := tree(t, dir)
 			switch {

@@ -50,7 +50,7 @@ func (s *scenario) files() []File {
 // build plans on a sound disk and applies on a faulty one, as process pid.
 func (s *scenario) build(t testing.TB, f *faults, pid int) []finding.Finding {
 	t.Helper()
-	return apply(t.Context(), f.open, process(pid), s.plan(t))
+	return apply(t.Context(), f.open, process(pid), nil, s.plan(t))
 }
 
 func (s *scenario) plan(t testing.TB) []*Changes {
@@ -210,7 +210,7 @@ func TestApplySurvivesKill(t *testing.T) {
 	const at, first, second = "TOPOGEN_TEST_KILL_AT", "TOPOGEN_TEST_DIR_0", "TOPOGEN_TEST_DIR_1"
 	if n, err := strconv.ParseInt(os.Getenv(at), 10, 64); err == nil {
 		s := &scenario{dirs: [2]string{os.Getenv(first), os.Getenv(second)}}
-		apply(t.Context(), (&faults{failAt: n, kill: func() { os.Exit(9) }}).open, thisProcess(), s.plan(t))
+		apply(t.Context(), (&faults{failAt: n, kill: func() { os.Exit(9) }}).open, thisProcess(), nil, s.plan(t))
 		return
 	}
 	for n, last := int64(1), calls(t); n <= last; n += stride(3) {
@@ -221,7 +221,7 @@ func TestApplySurvivesKill(t *testing.T) {
 			t.Fatalf("call %d: the child was not killed", n)
 		}
 		s.wantWhole(t)
-		wantCodes(t, Apply(t.Context(), s.plan(t)...))
+		wantCodes(t, Apply(t.Context(), nil, s.plan(t)...))
 		s.wantAfter(t)
 	}
 }

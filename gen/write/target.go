@@ -34,10 +34,6 @@ type Target struct {
 	// the wiring, while only the ports can be written.
 	Keep []string
 
-	// Changed names a file that Files were made from and that has changed since, or is
-	// "". Apply asks it before the first rename and after the last. nil: never.
-	Changed func() string
-
 	// Display is how diffs name Dir, a slash path; "" is Dir itself.
 	Display string
 }

@@ -77,7 +77,7 @@ func (b Build) run(ctx context.Context, s Streams) error {
 }
 
 // build does all but print the findings. The result is nil where nothing had
-// changed since a build that had no findings.
+// changed since a build that had no errors.
 func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) { return b.attempt(ctx, s, r, before) })
 	if err != nil || c == nil {
@@ -88,9 +88,7 @@ func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, e
 			return nil, err
 		}
 	}
-	if len(r.findings) == 0 {
-		c.memory.record(c.sources, c.results, c.planned)
-	}
+	c.record()
 	return c, nil
 }
 
@@ -100,10 +98,10 @@ func (b Build) attempt(ctx context.Context, s Streams, r *report, before *compil
 	c := newCompilation(r, b.Files, b.Flags)
 	c.before = before
 	c.afresh = b.Check
-	if !b.Check {
-		defer func() { write.Sweep(foldersOfAll(c.sources)...) }()
+	if folders := foldersOfAll(c.sources); !b.Check {
+		defer write.Sweep(folders...)
 	}
-	if c.fresh() {
+	if c.recall(); len(c.sources) == 0 {
 		return nil, nil
 	}
 	if err := c.generate(ctx); err != nil {

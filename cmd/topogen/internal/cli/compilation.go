@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/cache"
@@ -21,11 +20,12 @@ type compilation struct {
 	flags   buildFlags
 	afresh  bool // ask the go command again for what it has said before
 	sources []source
-	unread  int          // findings about files that cannot be read; they come first
-	results []gen.Result // by source
-	memory  memory       // of how the inputs were before they were read
-	planned []outcome    // what the results do to the disk
-	before  *compilation // the attempt before, or nil; it tells what is going to be read
+	kept    int            // findings that no compilation takes back: of files that cannot be read, and of builds before
+	results []gen.Result   // by source
+	inputs  []cache.Inputs // by source
+	batch   *cache.Batch   // how the inputs were before they were read
+	planned []outcome      // what the results do to the disk
+	before  *compilation   // the attempt before, or nil; it tells what is going to be read
 }
 
 // outcome is what a topology does to its folder.
@@ -38,25 +38,29 @@ type outcome struct {
 // that cannot be read are reported.
 func newCompilation(r *report, names []string, flags buildFlags) *compilation {
 	c := &compilation{report: r, flags: flags}
+	seen := make(map[string]bool)
 	for _, name := range r.expand(names) {
 		src, ok := r.read(name)
-		if ok && !slices.ContainsFunc(c.sources, func(other source) bool { return other.path == src.path }) {
+		if ok && !seen[src.path] {
+			seen[src.path] = true
 			c.sources = append(c.sources, src)
 		}
 	}
-	c.unread = len(r.findings)
+	c.kept = len(r.findings)
 	return c
 }
 
 // generate compiles the files in memory and reports what is wrong. A second call
 // takes the place of the first.
 func (c *compilation) generate(ctx context.Context) error {
-	c.report.findings = c.report.findings[:c.unread]
+	c.report.findings = c.report.findings[:c.kept]
 	if len(c.sources) == 0 {
 		return nil
 	}
-	c.memory = remember(c.sources, c.flags)
-	c.memory.watch(c.sources, c.before)
+	if c.batch == nil || c.results != nil {
+		c.batch = c.begin()
+	}
+	c.watch()
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
 		inputs[i] = gen.Input{Path: src.path, Source: src.text, Flags: c.flags}
@@ -64,36 +68,18 @@ func (c *compilation) generate(ctx context.Context) error {
 			inputs[i].Cache = cache.Open("")
 		}
 	}
-	results, findings := gen.GenerateAll(ctx, inputs)
+	c.results = gen.GenerateAll(ctx, inputs)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.results = results
-	c.report.add(findings...)
-	for i, result := range results {
-		if len(result.Files) == 0 && !finding.HasErrors(findings) {
+	c.inputs = inputsOf(c.sources, c.results)
+	for i, result := range c.results {
+		c.report.add(result.Findings...)
+		if len(result.Files) == 0 && !finding.HasErrors(result.Findings) {
 			return fmt.Errorf("%s gives nothing to write, and no finding says why: this is a bug of topogen", shown(c.sources[i].path))
 		}
 	}
 	return nil
-}
-
-// fresh reports whether nothing has changed since builds without findings.
-func (c *compilation) fresh() bool { return !c.report.failed() && remember(c.sources, c.flags).fresh() }
-
-// changed names an input that may not be as it was when it was read, or is "".
-func (c *compilation) changed() string {
-	for i := range c.results {
-		if path := c.changedOf(i); path != "" {
-			return path
-		}
-	}
-	return ""
-}
-
-// changedOf is changed for one topology.
-func (c *compilation) changedOf(i int) string {
-	return c.memory.changed(i, c.sources, c.results, c.planned)
 }
 
 // plan compares what is to be written with what is on disk. Where anything is
@@ -106,15 +92,21 @@ func (c *compilation) plan() {
 		if onlyPorts {
 			files, keep = portsOf(result)
 		}
+		for _, name := range result.Keep {
+			c.batch.Writes(filepath.Join(c.sources[i].dir(), filepath.FromSlash(name)))
+		}
 		if len(files) == 0 && onlyPorts {
 			continue // an output that is not known yet makes no file an orphan
 		}
 		dir := c.sources[i].dir()
 		changes, findings := write.Plan(write.Target{
-			Dir: dir, Source: c.sources[i].base(), Files: files, Keep: keep, Display: filepath.ToSlash(onDisk(dir)), Changed: func() string { return c.changedOf(i) },
+			Dir: dir, Source: c.sources[i].base(), Files: files, Keep: keep, Display: filepath.ToSlash(onDisk(dir)),
 		})
 		c.report.add(findings...)
 		c.planned = append(c.planned, outcome{dir, changes})
+		for _, file := range changes.List() {
+			c.batch.Writes(filepath.Join(dir, filepath.FromSlash(file.Name)))
+		}
 	}
 }
 
@@ -138,7 +130,7 @@ func (c *compilation) apply(ctx context.Context, words io.Writer) {
 	for i, o := range c.planned {
 		changes[i] = o.changes
 	}
-	c.report.add(write.Apply(ctx, changes...)...)
+	c.report.add(write.Apply(ctx, c.changed, changes...)...)
 	for _, o := range c.planned {
 		if !o.changes.Applied() {
 			continue

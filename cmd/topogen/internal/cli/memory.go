@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,49 +10,84 @@ import (
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/spec"
+	"github.com/topogen/topogen/spec/finding"
 )
 
-// memory is what the cache knows about the topologies of a build.
-type memory struct {
-	builds []*cache.Build // by source
-}
-
-// remember begins builds; it comes before anything but the topologies is read.
-func remember(sources []source, flags buildFlags) memory {
-	known := cache.Open("")
-	identity := cache.Identify(flags...)
-	m := memory{}
-	for _, src := range sources {
-		m.builds = append(m.builds, known.Start(src.path, identity, foldersOf(src)...))
+// recall leaves out the topologies for which nothing has changed since a build without
+// errors, and reports the warnings of that build again.
+func (c *compilation) recall() {
+	c.batch = c.begin()
+	found := make([]cache.Found, len(c.sources))
+	fresh := make([]bool, len(c.sources))
+	warnings := make([][]finding.Finding, len(c.sources))
+	for i, src := range c.sources {
+		found[i], fresh[i] = c.batch.Recall(src.path)
+		fresh[i] = fresh[i] && json.Unmarshal([]byte(found[i].Value), &warnings[i]) == nil
 	}
-	return m
+	spread(c.sources, found, fresh)
+	var stale []source
+	for i, src := range c.sources {
+		if fresh[i] {
+			c.report.add(warnings[i]...)
+		} else {
+			stale = append(stale, src)
+		}
+	}
+	c.sources, c.kept = stale, len(c.report.findings)
 }
 
-// watch notes how everything is that the builds are about to read, as far as that is
-// known: from the attempt before, if there is one. One topology may read the folder of
-// another. It is told of all of them, and so knows their Go files by name: their times
-// change as soon as a temporary file is made there.
-func (m memory) watch(sources []source, before *compilation) {
-	folders := foldersOfAll(sources)
-	for i, b := range m.builds {
-		in := cache.Inputs{Files: cache.ModuleFiles(sources[i].dir(), os.Getenv("GOWORK")), Dirs: folders}
-		if before != nil {
-			for j, result := range before.results {
-				if before.sources[j].path == sources[i].path {
-					was := inputsOf(sources[i], result)
-					in.Files, in.Dirs = append(in.Files, was.Files...), slices.Concat(folders, was.Dirs)
+// spread takes topologies for stale that have read a folder into which a stale one may
+// write.
+func spread(sources []source, found []cache.Found, fresh []bool) {
+	readers := make(map[string][]int)
+	var stale []int
+	for i, f := range found {
+		if !fresh[i] {
+			stale = append(stale, i)
+			continue
+		}
+		for _, dir := range f.Dirs {
+			readers[dir] = append(readers[dir], i)
+		}
+	}
+	for len(stale) > 0 {
+		i := stale[0]
+		stale = stale[1:]
+		for _, dir := range sources[i].folders {
+			for _, j := range readers[dir] {
+				if fresh[j] {
+					fresh[j] = false
+					stale = append(stale, j)
 				}
 			}
+			delete(readers, dir)
 		}
-		b.Watch(in)
 	}
+}
+
+// begin notes that everything is read from now on.
+func (c *compilation) begin() *cache.Batch { return cache.Open("").Start(cache.Identify(c.flags...)) }
+
+// watch notes how everything is that is about to be read, as far as that is known: from
+// the attempt before, if there is one.
+func (c *compilation) watch() {
+	in := cache.Inputs{Dirs: foldersOfAll(c.sources)}
+	for _, src := range c.sources {
+		in.Files = append(in.Files, cache.ModuleFiles(src.dir(), os.Getenv("GOWORK"))...)
+	}
+	if c.before != nil {
+		for _, was := range c.before.inputs {
+			in.Files, in.Dirs = append(in.Files, was.Files...), append(in.Dirs, was.Dirs...)
+		}
+	}
+	c.batch.Watch(in)
 }
 
 // foldersOfAll returns the folders that outputs may be written to, each once.
 func foldersOfAll(sources []source) []string {
 	var folders []string
 	for _, src := range sources {
-		folders = append(folders, foldersOf(src)...)
+		folders = append(folders, src.folders...)
 	}
 	slices.Sort(folders)
 	return slices.Compact(folders)
@@ -60,65 +96,70 @@ func foldersOfAll(sources []source) []string {
 // foldersOf returns the folders that outputs of a topology may be written to.
 // The output is in the folder of the topology unless that says otherwise, and
 // only then is it worth parsing twice.
-func foldersOf(src source) []string {
-	folders := []string{src.dir()}
-	if bytes.Contains(src.text, []byte("output")) {
-		if topology, _ := spec.Parse(src.path, src.text); topology != nil {
-			output := filepath.Join(src.dir(), filepath.FromSlash(topology.Output.Value))
+func foldersOf(path string, text []byte) []string {
+	folders := []string{filepath.Dir(path)}
+	if bytes.Contains(text, []byte("output")) {
+		if topology, _ := spec.Parse(path, text); topology != nil {
+			output := filepath.Join(folders[0], filepath.FromSlash(topology.Output.Value))
 			folders = append(folders, filepath.Dir(output))
 		}
 	}
 	return folders
 }
 
-// fresh reports whether nothing has changed since builds without findings.
-func (m memory) fresh() bool {
-	return len(m.builds) > 0 && !slices.ContainsFunc(m.builds, func(b *cache.Build) bool { return !b.Fresh() })
-}
-
-// changed names an input of the i-th topology that may not be as it was when it was
-// read, or is "".
-func (m memory) changed(i int, sources []source, results []gen.Result, outcomes []outcome) string {
-	var outputs []string
-	for _, o := range outcomes {
-		for _, file := range o.changes.List() {
-			outputs = append(outputs, filepath.Join(o.dir, filepath.FromSlash(file.Name)))
-		}
-	}
+// inputsOf is what the results of topologies depend on.
+func inputsOf(sources []source, results []gen.Result) []cache.Inputs {
+	modules := make(map[string][]string) // files, by folder
+	inputs := make([]cache.Inputs, len(results))
 	for i, result := range results {
-		for _, name := range result.Keep {
-			outputs = append(outputs, filepath.Join(sources[i].dir(), filepath.FromSlash(name)))
+		in := cache.Inputs{Dirs: slices.Clone(sources[i].folders), Read: map[string][]byte{sources[i].path: sources[i].text}}
+		for _, path := range result.Inputs {
+			info, err := os.Stat(path)
+			if err != nil || !info.IsDir() {
+				in.Files = append(in.Files, path)
+				continue
+			}
+			files, ok := modules[path]
+			if !ok {
+				files = cache.ModuleFiles(path, os.Getenv("GOWORK"))
+				modules[path] = files
+			}
+			in.Dirs, in.Files = append(in.Dirs, path), append(in.Files, files...)
 		}
-	}
-	return m.builds[i].Changed(inputsOf(sources[i], results[i]), outputs)
-}
-
-// inputsOf is what a topology's result depends on.
-func inputsOf(src source, result gen.Result) cache.Inputs {
-	inputs := cache.Inputs{Read: map[string][]byte{src.path: src.text}}
-	for _, path := range result.Inputs {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			inputs.Dirs = append(inputs.Dirs, path)
-			inputs.Files = append(inputs.Files, cache.ModuleFiles(path, os.Getenv("GOWORK"))...)
-		} else {
-			inputs.Files = append(inputs.Files, path)
-		}
+		inputs[i] = in
 	}
 	return inputs
 }
 
-// record remembers builds that had nothing to say.
-func (m memory) record(sources []source, results []gen.Result, outcomes []outcome) {
-	if len(outcomes) != len(m.builds) {
+// changed names an input that may not be as it was when it was read, or is "".
+func (c *compilation) changed() string {
+	if c.batch == nil {
+		return "" // nothing was read
+	}
+	all := cache.Inputs{Read: make(map[string][]byte)}
+	for i, in := range c.inputs {
+		all.Files, all.Dirs = append(all.Files, in.Files...), append(all.Dirs, in.Dirs...)
+		all.Read[c.sources[i].path] = c.sources[i].text
+	}
+	return c.batch.Changed(all)
+}
+
+// record remembers the builds that gave no errors, with their warnings.
+func (c *compilation) record() {
+	if c.report.refuses() || len(c.planned) != len(c.results) {
 		return
 	}
-	var outputs []cache.Output
-	for _, o := range outcomes {
-		for _, file := range o.changes.Outputs() {
-			outputs = append(outputs, cache.Output{Path: file.Name, Body: file.Body})
+	var builds []cache.Build
+	for i, result := range c.results {
+		warnings, err := json.Marshal(result.Findings)
+		if err != nil || slices.ContainsFunc(result.Findings, func(f finding.Finding) bool { return c.report.severity(f) == finding.Error }) {
+			continue
 		}
+		build := cache.Build{Key: c.sources[i].path, Inputs: c.inputs[i], Value: string(warnings)}
+		for _, file := range c.planned[i].changes.Outputs() {
+			build.Outputs = append(build.Outputs, cache.Output{Path: file.Name, Body: file.Body})
+		}
+		builds = append(builds, build)
 	}
-	for i, b := range m.builds {
-		b.Record(inputsOf(sources[i], results[i]), outputs)
-	}
+	c.batch.Record(builds...)
 }

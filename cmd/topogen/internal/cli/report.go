@@ -33,14 +33,20 @@ type report struct {
 // add takes findings over, as severe as the flags make them.
 func (r *report) add(findings ...finding.Finding) {
 	for _, f := range findings {
-		if r.lenient && f.Code == finding.OutlivesCall {
-			f.Severity = finding.Warning
-		}
-		if r.strict && f.Severity == finding.Warning {
-			f.Severity = finding.Error
-		}
+		f.Severity = r.severity(f)
 		r.findings = append(r.findings, f)
 	}
+}
+
+// severity is how severe the flags make a finding.
+func (r *report) severity(f finding.Finding) finding.Severity {
+	switch {
+	case r.strict:
+		return finding.Error
+	case r.lenient && f.Code == finding.OutlivesCall:
+		return finding.Warning
+	}
+	return f.Severity
 }
 
 // read reads a topology file, or reports that it cannot be read.

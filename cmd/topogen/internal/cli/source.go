@@ -24,8 +24,9 @@ const readMax = 4<<20 + 1
 
 // source is a topology file, read.
 type source struct {
-	path string // absolute
-	text []byte
+	path    string // absolute
+	text    []byte
+	folders []string // absolute: outputs may be written to them
 }
 
 func (s source) dir() string  { return filepath.Dir(s.path) }
@@ -62,7 +63,7 @@ func readTopology(name string) (source, *finding.Finding) {
 	if err != nil {
 		return source{}, unreadable(path, name, err)
 	}
-	return source{path: path, text: text}, nil
+	return source{path: path, text: text, folders: foldersOf(path, text)}, nil
 }
 
 // readStart reads at most the first most bytes of a file; none need no file.
