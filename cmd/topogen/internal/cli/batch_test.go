@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/topogen/topogen/gen/cache"
+)
+
+// newBatch makes a module of n packages with topologies t0, t1, …, which share a package
+// of messages. It is the working directory.
+func newBatch(t *testing.T, n int) {
+	t.Helper()
+	checkout, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	ownCache(t)
+	put(t, "go.sum", string(sums))
+	put(t, "go.mod", "module example.com/batch\n\ngo 1.26.0\n\nrequire github.com/topogen/topogen v0.0.0\nrequire github.com/cespare/xxhash/v2 v2.3.0\n\n"+
+		"replace github.com/topogen/topogen => "+checkout+"\n")
+	put(t, "model/model.go", "package model\n\ntype Line struct{ Text string }\n")
+	for i := range n {
+		name := fmt.Sprintf("t%d", i)
+		put(t, name+"/topology.yml", "version: 1\nname: "+name+"\nmessages: {Line: example.com/batch/model.Line}\nprocessors:\n  feed: {}\n  parser: {}\nedges:\n  - feed -> parser: Line\n")
+		put(t, name+"/handlers.go", "package "+name+"\n\nimport (\n\t\"example.com/batch/model\"\n\t\"github.com/topogen/topogen/runtime/topo\"\n)\n\n"+
+			"type Feed struct{}\n\nfunc (f *Feed) Ping(out *FeedSender) error { return topo.Done }\n\n"+
+			"type Parser struct{}\n\nfunc (p *Parser) ReceiveLine(m *model.Line) {}\n\n// Alone has no edges.\ntype Alone struct{}\n")
+	}
+}
+
+// ownCache gives the test a cache of its own where the system lets it, and leaves that
+// of the go command where it is.
+func ownCache(t *testing.T) {
+	t.Helper()
+	built, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", strings.TrimSpace(string(built)))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+}
+
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit replaces a part of a file.
+func edit(t *testing.T, name, old, with string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%s has no %q: %v", name, old, err)
+	}
+	put(t, name, strings.Replace(string(text), old, with, 1))
+}
+
+// said runs a command and returns its exit code and what it prints.
+func said(t *testing.T, line string) (code int, out, words string) {
+	t.Helper()
+	var data, text bytes.Buffer
+	code = Run(t.Context(), strings.Fields(line), Streams{Out: &data, Err: &text, Env: os.Environ()})
+	return code, data.String(), text.String()
+}
+
+func mustBuild(t *testing.T, want int) {
+	t.Helper()
+	if code, _, words := said(t, "build ./..."); code != want {
+		t.Fatalf("exit code %d, want %d:\n%s", code, want, words)
+	}
+}
+
+// stale lists the topologies that a build would compile.
+func stale(t *testing.T) (names []string) {
+	t.Helper()
+	c := newCompilation(&report{lenient: true}, []string{"./..."}, nil, true)
+	c.recall()
+	for _, src := range c.sources {
+		names = append(names, filepath.Base(src.dir()))
+	}
+	return names
+}
+
+func wantStale(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(want, stale(t)); d != "" {
+		t.Errorf("%s: a build would compile (-want +got)\n%s", what, d)
+	}
+}
+
+// TestWarningsAreCached: a build that gives only warnings is not repeated, and prints
+// them as check does, which asks no cache.
+func TestWarningsAreCached(t *testing.T) {
+	newBatch(t, 2)
+	edit(t, "t1/topology.yml", "edges:", "  alone: {}\nedges:")
+	mustBuild(t, exitRight)
+	wantStale(t, "after a build with a warning")
+	for _, flags := range []string{"", " --format json", " --format sarif", " --format github", " --strict", " --strict --format json"} {
+		wantCode, wantOut, wantWords := said(t, "check ./..."+flags)
+		if !strings.Contains(wantOut+wantWords, "TG401") {
+			t.Fatalf("no warning: %s%s", wantOut, wantWords)
+		}
+		code, out, words := said(t, "build ./..."+flags)
+		if code != wantCode || out != wantOut || words != wantWords {
+			t.Errorf("build%s exits with %d, want %d, and prints\n%s%s, want\n%s%s", flags, code, wantCode, out, words, wantOut, wantWords)
+		}
+		wantStale(t, "after build"+flags)
+	}
+	edit(t, "t1/topology.yml", "  alone: {}\n", "")
+	mustBuild(t, exitRight)
+	if _, _, words := said(t, "build ./..."); words != "" {
+		t.Errorf("without a warning: %s", words)
+	}
+}
+
+// TestBatchIsCachedFileByFile: a build compiles what has changed, and what is wrong with
+// one topology does not keep the others from being recorded.
+func TestBatchIsCachedFileByFile(t *testing.T) {
+	newBatch(t, 4)
+	wantStale(t, "without a record", "t0", "t1", "t2", "t3")
+	mustBuild(t, exitRight)
+	wantStale(t, "after a build")
+
+	edit(t, "t2/handlers.go", "topo.Done", "topo.Idle")
+	wantStale(t, "after an edit", "t2")
+	if _, _, words := said(t, "build ./..."); words != "" {
+		t.Errorf("an edit of a body changes something: %s", words)
+	}
+	wantStale(t, "after a build of one")
+
+	edit(t, "t1/handlers.go", "topo.Done", "topo.Dnoe") // a type error
+	edit(t, "t2/handlers.go", "topo.Idle", "topo.Done")
+	mustBuild(t, exitFindings)
+	wantStale(t, "after a type error", "t1")
+	edit(t, "t1/handlers.go", "topo.Dnoe", "topo.Done")
+
+	edit(t, "model/model.go", "Text string", "Text, Name string")
+	wantStale(t, "after an edit of what all import", "t0", "t1", "t2", "t3")
+	mustBuild(t, exitRight)
+	wantStale(t, "after that build")
+
+	edit(t, "t0/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
+	if _, _, words := said(t, "build ./..."); words != "topogen: wrote t0/topology_gen.go\ntopogen: wrote t0/topology_ports_gen.go\n" {
+		t.Errorf("got %s", words)
+	}
+	edit(t, "t3/handlers.go", "ReceiveLine", "ReceiveLines") // does not bind
+	edit(t, "t2/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
+	mustBuild(t, exitFindings)
+	wantStale(t, "after what does not bind", "t2", "t3")
+}
+
+// TestSpread: what reads the folder of a stale topology is stale, and so is what reads
+// that.
+func TestSpread(t *testing.T) {
+	writes := func(folders ...string) source { return source{folders: folders} }
+	found := func(dirs ...string) cache.Found { return cache.Found{Dirs: dirs} }
+	sources := []source{writes("/a"), writes("/b", "/b/gen"), writes("/c"), writes("/d"), writes("/e")}
+	records := []cache.Found{found("/a", "/model"), found("/b", "/b/gen", "/a"), found("/c", "/b/gen"), found("/d", "/model"), found("/e")}
+	for changed, want := range [][]bool{
+		{false, false, false, true, true}, {true, false, false, true, true}, {true, true, false, true, true}, {true, true, true, false, true}, {true, true, true, true, false},
+	} {
+		fresh := slices.Repeat([]bool{true}, len(sources))
+		fresh[changed] = false
+		spread(sources, records, fresh)
+		if !slices.Equal(fresh, want) {
+			t.Errorf("%d has changed: fresh %v, want %v", changed, fresh, want)
+		}
+	}
+}
