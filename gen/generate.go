@@ -60,6 +60,7 @@ func GenerateAll(ctx context.Context, in []Input) []Result {
 		r := &results[i]
 		r.Findings = append(r.Findings, r.make(ctx, b, in[i])...)
 		r.Inputs = append(r.Inputs, b.Inputs()...) // verifying may have read more
+		b.Done()
 	}
 	for i := range results {
 		results[i].Findings = finding.Sort(results[i].Findings)

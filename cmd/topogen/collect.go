@@ -13,9 +13,9 @@ const (
 	// before it is worth its time to look for what can be used again.
 	freeBytesMax = 220 << 20
 
-	// liveBytesMax is how much of that may be in use: with more, a collection would
-	// follow upon the other.
-	liveBytesMax = freeBytesMax * 3 / 4
+	// liveBytesMax is how much of that may be in use. With more, Go's default collects
+	// less often.
+	liveBytesMax = freeBytesMax / 2
 
 	percentOfGo = 100 // Go's default
 )

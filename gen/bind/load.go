@@ -42,6 +42,8 @@ type loader struct {
 
 	patience time.Duration
 
+	importedAs map[string]bool // what roots and listed packages import; nil: not looked for yet
+
 	cache *cache.Cache // remembers what was listed; nil: nothing does
 }
 

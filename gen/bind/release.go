@@ -1,0 +1,34 @@
+package bind
+
+// Done lets go of the syntax and the types of the package, unless another one imports
+// it: of a large batch not all are held at once. Nothing may be asked of the result
+// afterwards; its fields stay.
+func (r *Result) Done() {
+	if r.root == nil || r.loader.imports(r.root.path) {
+		return
+	}
+	delete(r.loader.results, r.root.path)
+	r.root.source.files, r.root.source.texts, r.reporter.texts = nil, nil, nil
+	r.root = nil
+}
+
+// imports reports whether a package that was listed, or a root, imports the one at path.
+func (l *loader) imports(path string) bool {
+	if l.importedAs == nil {
+		l.importedAs = make(map[string]bool)
+		for _, p := range l.listed {
+			for _, i := range p.Imports {
+				l.importedAs[i.PkgPath] = true
+			}
+		}
+		for _, r := range l.roots {
+			for _, i := range r.source.imported() {
+				l.importedAs[i] = true
+			}
+			for i := range r.skeleton.aliases {
+				l.importedAs[i] = true
+			}
+		}
+	}
+	return l.importedAs[path]
+}

@@ -1,0 +1,45 @@
+package bind
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// TestDone: of a package that is done neither syntax nor types are held, unless another
+// one imports it.
+func TestDone(t *testing.T) {
+	dir := newModule(t)
+	var inputs []Input
+	for _, name := range []string{"a", "b", "c"} {
+		text := "-- topology.yml --\nversion: 1\nname: " + name + "\nprocessors: {feed: {}, sink: {}}\nedges: [feed -> sink: M]\n" +
+			"-- x.go --\npackage " + name + "\n\nfunc (Feed) Ping(out *FeedSender) error { return nil }\n\nfunc (Sink) ReceiveM(m M) {}\n\ntype Feed struct{}\n\ntype Sink struct{}\n"
+		switch name {
+		case "b":
+			text += "-- m.go --\npackage b\n\nimport \"example.com/a\"\n\ntype M struct{ a.M }\n"
+		default:
+			text += "-- m.go --\npackage " + name + "\n\ntype M struct{}\n"
+		}
+		archive := txtar.Parse([]byte(text))
+		unpack(t, archive, filepath.Join(dir, name))
+		inputs = append(inputs, Input{Topology: parse(t, archive), Dir: filepath.Join(dir, name)})
+	}
+	results, err := Bind(context.Background(), inputs, Options{Types: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if len(r.Findings) > 0 {
+			t.Fatal(said(r.Findings))
+		}
+		path, root, l := r.root.path, r.root, r.loader
+		r.Done()
+		held := l.results[path] != nil && root.source.files != nil
+		if dropped := l.results[path] == nil && root.source.files == nil; held == dropped || held != (i == 0) {
+			t.Errorf("%s: held %t", path, held)
+		}
+	}
+	results[1].Done() // again
+}
