@@ -26,7 +26,7 @@ func TestDone(t *testing.T) {
 		unpack(t, archive, filepath.Join(dir, name))
 		inputs = append(inputs, Input{Topology: parse(t, archive), Dir: filepath.Join(dir, name)})
 	}
-	results, err := Bind(context.Background(), inputs, Options{Types: true})
+	results, err := Bind(context.Background(), inputs, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func mustBuild(t *testing.T, want int) {
 // stale lists the topologies that a build would compile.
 func stale(t *testing.T) (names []string) {
 	t.Helper()
-	c := newCompilation(&report{lenient: true}, []string{"./..."}, nil, true)
+	c := newCompilation(&report{lenient: true}, []string{"./..."}, nil)
 	c.recall()
 	for _, src := range c.sources {
 		names = append(names, filepath.Base(src.dir()))
