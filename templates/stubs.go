@@ -15,14 +15,15 @@ var stubText embed.FS
 
 // StubFile is what a Go file of stubs holds.
 type StubFile struct {
-	Package   string
-	Imports   []string
-	Processor string // as in the topology
-	Type      string // of the processor
-	Declare   bool   // the type itself is missing
-	Structs   []Struct
-	New       *Stub // its constructor; nil where none is missing
-	Methods   []Stub
+	Constraint string // build constraint of the package's files; "": none
+	Package    string
+	Imports    []string
+	Processor  string // as in the topology
+	Type       string // of the processor
+	Declare    bool   // the type itself is missing
+	Structs    []Struct
+	New        *Stub // its constructor; nil where none is missing
+	Methods    []Stub
 }
 
 // Struct is a type that is to be filled in by hand.

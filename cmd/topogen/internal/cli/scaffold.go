@@ -58,7 +58,7 @@ func (c *compilation) scaffoldMessages() ([]string, error) {
 		if len(result.Messages) == 0 {
 			continue
 		}
-		file := templates.StubFile{Package: result.Plan.Package}
+		file := templates.StubFile{Constraint: result.Plan.Constraint, Package: result.Plan.Package}
 		for _, m := range result.Messages {
 			file.Structs = append(file.Structs, templates.Struct{Name: m.Name, What: whatIs(result, m.Name), Fields: m.Fields})
 		}
@@ -137,7 +137,7 @@ func packageDir(result gen.Result) string {
 func stubsOf(result gen.Result, missing bind.Missing) templates.StubFile {
 	processor := result.Plan.Processors[missing.Processor]
 	file := templates.StubFile{
-		Package: result.Plan.Package, Processor: processor.Name,
+		Constraint: result.Plan.Constraint, Package: result.Plan.Package, Processor: processor.Name,
 		Type: missing.Type, Declare: missing.Declare,
 	}
 	if missing.New != nil {
