@@ -34,6 +34,7 @@ type binder struct {
 	kept                                       map[string]types.Type // states and updates of machines, by name
 	messages                                   map[string]types.Type // by message name; nil where it was reported
 	misnamed                                   map[string]bool       // messages whose finding suggests another type
+	sources                                    map[string]*source    // of other packages, by import path, once asked for
 	carriers                                   map[string][]int      // edges by message, once asked for
 	renamed                                    map[int]string        // types that have the methods of processors whose own are not declared
 	portsReady                                 bool
@@ -53,6 +54,7 @@ func newBinder(r *Result, c *checked) *binder {
 		messages: make(map[string]types.Type),
 		kept:     make(map[string]types.Type),
 		misnamed: make(map[string]bool),
+		sources:  make(map[string]*source),
 		renamed:  make(map[int]string),
 		said:     make(map[token.Pos]bool),
 		listed:   make(map[string]bool),
@@ -283,10 +285,8 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 
 // undeclaredType suggests what to do about a type that a package lacks.
 func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scope) string {
-	if ref.Import == "" {
-		if where := b.root.source.elsewhere("", ref.Name); where != "" {
-			return where
-		}
+	if where := b.elsewhere(ref.Import, "", ref.Name); where != "" {
+		return where
 	}
 	if near := b.near.to(ref.Name, b.typeNames(scope)); near != "" {
 		return "did you mean " + near + "?"

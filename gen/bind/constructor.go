@@ -77,7 +77,7 @@ func (b *binder) newFunction(s *subject) *types.Func {
 // undeclaredNew suggests what to do about a function that the package lacks.
 // names are those of its functions.
 func (b *binder) undeclaredNew(s *subject, names []string) string {
-	if where := b.root.source.elsewhere("", s.file.New.Value); where != "" && s.Type.Import == "" {
+	if where := b.elsewhere(s.Type.Import, "", s.file.New.Value); where != "" {
 		return where
 	}
 	if near := b.near.to(s.file.New.Value, names); near != "" {

@@ -62,6 +62,26 @@ func (s *source) taken() map[string]*ast.Ident {
 	return declared(files)
 }
 
+// elsewhere is that of the source of the package at importPath; "": the generated one.
+func (b *binder) elsewhere(importPath, receiver string, names ...string) string {
+	if importPath == "" {
+		return b.root.source.elsewhere(receiver, names...)
+	}
+	s := b.sources[importPath]
+	if s == nil {
+		s = new(source)
+		if p := b.loader.listed[importPath]; p != nil && mayChange(p) && b.loader.roots[importPath] == nil {
+			if read, err := readSource(b.fset, filepath.Dir(p.GoFiles[0]), b.loader.env); err == nil {
+				s = read
+				s.parseLeftOut(b.fset)
+				s.forget(p.Name)
+			}
+		}
+		b.sources[importPath] = s
+	}
+	return s.elsewhere(receiver, names...)
+}
+
 // elsewhere says which file declares a name that this build lacks, and why the file is
 // left out; "" if none does. receiver is the type of a method, or "".
 func (s *source) elsewhere(receiver string, names ...string) string {

@@ -122,7 +122,7 @@ func (b *binder) expression(t types.Type) string {
 // renamedType suggests the type that has the methods of a processor whose own is not
 // declared: the processor was renamed, or the type.
 func (b *binder) renamedType(s *subject) string {
-	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.root.source.elsewhere("", s.Type.Name) != "" {
+	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.elsewhere("", "", s.Type.Name) != "" {
 		return ""
 	}
 	used := make(map[string]bool, len(b.plan.Processors))
@@ -183,10 +183,8 @@ func (b *binder) serves(s *subject, t types.Type) bool {
 // handlerMeant suggests what to do about a missing handler where one is there in some
 // way: in a file that is left out, or under another name; else "".
 func (b *binder) handlerMeant(s *subject, names []string, want form) string {
-	if s.Type.Import == "" {
-		if where := b.root.source.elsewhere(s.Type.Name, names...); where != "" {
-			return where
-		}
+	if where := b.elsewhere(s.Type.Import, s.Type.Name, names...); where != "" {
+		return where
 	}
 	f, name := b.misspelledHandler(s, names, want)
 	if f == nil {
