@@ -135,7 +135,7 @@ func (b *binder) importedNames() {
 			if n, ok := names[i.Name.Name]; ok {
 				b.atGo(finding.NameTaken, i.Name.Pos(), i.Name.Name, "", "%s is what %s will be called; import the package under another name", n.Ident, b.plan.NameText(n))
 			}
-			if i.Name.Name != "." || b.loader == nil {
+			if i.Name.Name != "." {
 				continue
 			}
 			p, err := b.loader.Import(path)
