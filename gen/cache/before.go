@@ -76,8 +76,8 @@ func (b *Batch) list(dir string) listing {
 // change while they ran from a change before them. Other inputs are judged by their
 // times: a change less than 20 ms before Start counts as a change after it, and if such
 // a file is removed, that is not noticed. Folders that builds may write into must be
-// watched: their own times will not tell afterwards whether anybody else changed them
-// too.
+// watched: their own times will not tell afterwards whether another program changed
+// them too.
 func (b *Batch) Watch(in Inputs) {
 	for _, dir := range absolute(in.Dirs) {
 		for _, file := range b.list(dir).paths() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cache is a folder of records, one for each key. Its zero value is no cache:
+// Cache is a folder of records, one for each key. The zero value has no folder:
 // nothing is ever fresh. It may be used by several goroutines and processes.
 type Cache struct {
 	dir string
@@ -49,7 +49,7 @@ type Inputs struct {
 // Output is a file that a build wrote or found right.
 type Output struct {
 	Path string
-	Body []byte // what is on disk if nobody has touched it since
+	Body []byte // what is on disk unless it was changed since
 }
 
 // Found is what a record says of a build that is fresh.

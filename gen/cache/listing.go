@@ -56,8 +56,8 @@ func (l listing) sum() sum {
 	return sha256.Sum256([]byte(strings.Join(l.names, "\x00")))
 }
 
-// absolute returns the paths as absolute ones, each once. Without a working directory
-// there are none but those that are absolute already.
+// absolute returns the paths as absolute paths, each once. Without a working directory
+// relative paths are left out.
 func absolute(paths []string) []string {
 	list := make([]string, 0, len(paths))
 	for _, path := range paths {

@@ -92,7 +92,7 @@ func TestHostileRecordsAreNoRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsAreUTF8: JSON would make another path of one that is not.
+// TestRecordsAreUTF8: JSON would change a path that is not.
 func TestRecordsAreUTF8(t *testing.T) {
 	for name, change := range map[string]func(*record){
 		"key":    func(r *record) { r.Key += "\xff" },
