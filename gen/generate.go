@@ -107,7 +107,7 @@ func bindAll(ctx context.Context, in []Input, results []Result) []*bind.Result {
 	for j, b := range list {
 		r := &results[of[j]]
 		bound[of[j]] = b
-		r.Plan, r.Missing, r.Messages = b.Plan, b.Missing, b.Messages
+		r.Plan, r.Missing, r.Messages = plan.Complete(b.Outline, b.Facts), b.Missing, b.Messages
 		r.Findings = append(r.Findings, b.Findings...)
 	}
 	return bound
@@ -115,16 +115,16 @@ func bindAll(ctx context.Context, in []Input, results []Result) []*bind.Result {
 
 // make emits the files of a bound topology and makes sure of them.
 func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []finding.Finding {
-	if b.Plan == nil {
+	if r.Plan == nil {
 		return nil
 	}
 	dir := path.Dir(r.Topology.Output.Value)
-	ports, wiring := path.Join(dir, b.Plan.PortsFile), path.Join(dir, b.Plan.Output)
+	ports, wiring := path.Join(dir, r.Plan.PortsFile), path.Join(dir, r.Plan.Output)
 	r.Keep = []string{ports, wiring}
 	if !b.PortsReady {
 		return nil
 	}
-	parts, err := emit.Emit(b.Plan, emit.Options{Wiring: b.Plan.Bound, Declared: b.Declares(), Schema: b.Schema()})
+	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Declared: b.Declares(), Schema: b.Schema()})
 	if err != nil {
 		return []finding.Finding{r.internal(err)}
 	}
@@ -139,20 +139,20 @@ func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []finding.F
 		}
 		return findings
 	}
-	hash := plan.Hash(b.Plan)
+	hash := plan.Hash(r.Plan)
 	r.Keep = nil
 	for _, f := range verified.Files {
 		name := path.Join(dir, f.Name)
 		source := header.SourceOf(name, filepath.Base(r.Topology.File))
 		r.Files = append(r.Files, write.File{Name: name, Body: header.Seal(source, hash, f.Body)})
 	}
-	if border := b.Border; border != nil && b.Plan.Bound {
+	if border := b.Border; border != nil && r.Plan.Bound {
 		if len(border.File) > 0 { // else all numbers are fixed
 			r.Files = append(r.Files, write.File{Name: border.Name, Body: border.File, Kept: true})
 		}
 		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, border.Name))
 	}
-	if !b.Plan.Bound {
+	if !r.Plan.Bound {
 		r.Keep = []string{wiring}
 	}
 	return findings

@@ -81,7 +81,7 @@ func BenchmarkBind(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				results, err := Bind(context.Background(), []Input{in}, Options{})
-				if err != nil || !results[0].Plan.Bound {
+				if err != nil || !results[0].plan().Bound {
 					b.Fatalf("%v, %v", err, results[0].Findings)
 				}
 			}

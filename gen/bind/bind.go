@@ -38,9 +38,10 @@ type Options struct {
 
 // Result is what was found for one topology.
 type Result struct {
-	Plan       *plan.Plan // whole as far as it goes; nil where the package was not found
-	Dir        string     // absolute folder of the generated package
-	PortsReady bool       // the file and the message types are right
+	Outline    *plan.Plan  // nil where the package was not found
+	Facts      *plan.Facts // what was found for it; nil where nothing could be looked for
+	Dir        string      // absolute folder of the generated package
+	PortsReady bool        // the file and the message types are right
 	Findings   []finding.Finding
 	Missing    []Missing
 	Messages   []Struct // types of messages that are not declared
@@ -96,7 +97,7 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 	return results, nil
 }
 
-// locate finds the package and builds the plan. The result's root stays nil
+// locate finds the package and outlines the plan. The result's root stays nil
 // where nothing can be bound.
 func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	t := in.Topology
@@ -151,8 +152,8 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	name, ok := r.nameOf(source)
 	root.name = name
 	source.forget(name)
-	p, findings := plan.Build(t, root.planned())
-	r.Plan = p
+	p, findings := plan.Outline(t, root.planned())
+	r.Outline = p
 	r.reporter.findings = append(r.reporter.findings, findings...)
 	for _, e := range source.errors {
 		r.reporter.add(r.reporter.goFinding(finding.GoSyntax, e.Pos, "this Go file does not parse: "+e.Msg))

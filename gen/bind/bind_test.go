@@ -51,6 +51,11 @@ func TestCases(t *testing.T) {
 	for i, r := range results {
 		t.Run(filepath.Base(names[i]), func(t *testing.T) {
 			got := describe(t, r)
+			if r.root != nil {
+				if outline, _ := plan.Outline(inputs[i].Topology, r.root.planned()); plan.Hash(outline) != plan.Hash(r.Outline) {
+					t.Error("the outline was changed")
+				}
+			}
 			for j := range archives[i].Files {
 				file := &archives[i].Files[j]
 				if file.Name != "want" {
@@ -98,6 +103,9 @@ func verify(t testing.TB, r *Result, generated map[string][]byte) Verified {
 	}
 	return v
 }
+
+// plan is what comes of a result.
+func (r *Result) plan() *plan.Plan { return plan.Complete(r.Outline, r.Facts) }
 
 // newModule makes a module that has the runtime's topo package, and returns its
 // folder.
@@ -190,7 +198,7 @@ func describe(t *testing.T, r *Result) string {
 	for _, f := range v.User {
 		fmt.Fprintf(&out, "%s:%d:%d: %s: %s\n", f.File, f.Range.Line, f.Range.Column, f.Code, f.Message)
 	}
-	if r.Plan == nil {
+	if r.plan() == nil {
 		return out.String()
 	}
 	for _, folder := range r.Inputs() {
@@ -202,12 +210,12 @@ func describe(t *testing.T, r *Result) string {
 			fmt.Fprintln(&out, "reads", rel)
 		}
 	}
-	fmt.Fprintf(&out, "package %s %s: ports %t, bound %t\n", r.Plan.Package, r.Plan.ImportPath, r.PortsReady, r.Plan.Bound)
-	for i := range r.Plan.Edges {
-		describeEdge(&out, r.Plan, i)
+	fmt.Fprintf(&out, "package %s %s: ports %t, bound %t\n", r.plan().Package, r.plan().ImportPath, r.PortsReady, r.plan().Bound)
+	for i := range r.plan().Edges {
+		describeEdge(&out, r.plan(), i)
 	}
-	for i := range r.Plan.Processors {
-		describeProcessor(&out, &r.Plan.Processors[i])
+	for i := range r.plan().Processors {
+		describeProcessor(&out, &r.plan().Processors[i])
 	}
 	return out.String()
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// binder fills in a plan from a checked package.
+// binder finds the facts of an outline in a checked package.
 type binder struct {
 	*reporter
-	plan       *plan.Plan
+	plan       *plan.Plan // the outline, which it does not change
+	facts      *plan.Facts
 	root       *root
 	checked    *checked
 	loader     *loader
@@ -45,7 +46,8 @@ type binder struct {
 func newBinder(r *Result, c *checked) *binder {
 	return &binder{
 		reporter: r.reporter,
-		plan:     r.Plan,
+		plan:     r.Outline,
+		facts:    plan.NewFacts(r.Outline),
 		root:     r.root,
 		checked:  c,
 		loader:   r.loader,
@@ -83,14 +85,13 @@ func (b *binder) bind() {
 	for i := range b.plan.Processors {
 		starts[i] = b.plan.Processors[i].External || b.processor(i)
 	}
-	b.groups()
 	b.border()
 	if !b.topology.Partial {
 		for _, f := range spec.Unreachable(b.topology, func(i int) bool { return starts[i] }) {
 			b.add(f)
 		}
 	}
-	b.plan.Bound = b.errors() == 0 && !b.topology.Partial
+	b.facts.Bound = b.errors() == 0 && !b.topology.Partial
 	b.portsReady = b.portsReady && before == 0 && !b.topology.Partial
 }
 
@@ -209,7 +210,7 @@ func (b *binder) messageTypes() {
 	}
 	for i := range b.plan.Edges {
 		if e := &b.plan.Edges[i]; e.From >= 0 && !e.DeadLetter {
-			e.Pointerful = pointerful[e.Message]
+			b.facts.Edges[i].Pointerful = pointerful[e.Message]
 		}
 	}
 }
@@ -345,16 +346,4 @@ func (b *binder) typeText(t types.Type) string {
 // a finding about it can be acted on.
 func (b *binder) own(pos token.Pos) bool {
 	return pos.IsValid() && b.texts[b.fset.PositionFor(pos, false).Filename] != nil
-}
-
-// groups takes OnlyTimers back from groups with a member that sends on its own.
-func (b *binder) groups() {
-	for i := range b.plan.Groups {
-		g := &b.plan.Groups[i]
-		for _, p := range g.Processors {
-			if q := &b.plan.Processors[p]; q.Ping != nil || q.Serve != nil {
-				g.OnlyTimers = false
-			}
-		}
-	}
 }

@@ -122,7 +122,7 @@ func (b *binder) border() {
 		b.add(p.Finding(filepath.Join(filepath.Dir(b.topology.File), name), old))
 	}
 	b.crossing = &Border{Schema: schema, Name: name, File: old}
-	b.plan.Wire = plan.HashOf(schema)
+	b.facts.Wire = plan.HashOf(schema)
 }
 
 // refused reports why messages cannot be written: a field of this package once,

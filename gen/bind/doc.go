@@ -4,7 +4,7 @@
 //
 //	results, err := bind.Bind(ctx, []bind.Input{{Topology: t, Dir: dir}}, bind.Options{})
 //	if r := results[0]; r.PortsReady {
-//		files := … // emitted from r.Plan and parsed: the ports, and the wiring where r.Plan.Bound
+//		files := … // emitted from plan.Complete(r.Outline, r.Facts) and parsed
 //		verified, err := r.Verify(ctx, files)
 //	}
 //

@@ -175,7 +175,7 @@ func (b *binder) attempts() {
 			continue
 		}
 		clone, problem := b.clone(t)
-		if e.CloneAgain = clone; clone || i >= len(b.topology.Edges) || b.topology.Edges[i].Shared {
+		if b.facts.Edges[i].CloneAgain = clone; clone || i >= len(b.topology.Edges) || b.topology.Edges[i].Shared {
 			continue
 		}
 		why := fmt.Sprintf("%q makes up to %d attempts at it, each with a copy of its own", b.plan.Processors[e.To].Name, w.Attempts)

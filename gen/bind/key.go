@@ -16,36 +16,33 @@ func (b *binder) key(i int) {
 	if e.Route != plan.Key && e.Route != plan.ID {
 		return
 	}
-	if m := b.plan.Processors[e.To].Machine; m != nil {
-		if m.Keyed != nil {
-			e.Proposes(m.Keyed)
-		}
-		return
+	if b.plan.Processors[e.To].Machine != nil {
+		return // the key is that of the update
 	}
 	if t := b.messages[e.Message]; t != nil {
-		b.walk(e, b.topology.Edges[i].Route.Field, t)
+		b.facts.Edges[i].Key, _ = b.walk(e.Route, b.topology.Edges[i].Route.Field, t)
 	}
 }
 
 // walk follows the path of a key through a type, and returns the type of the key; nil: it
 // has a finding.
-func (b *binder) walk(e *plan.Edge, field spec.Text, t types.Type) types.Type {
-	w := &keyWalk{binder: b, edge: e, field: field, t: t}
-	e.Access, e.Nils = nil, nil
+func (b *binder) walk(route plan.RouteKind, field spec.Text, t types.Type) (*plan.Selector, types.Type) {
+	w := &keyWalk{binder: b, key: new(plan.Selector), id: route == plan.ID, field: field, t: t}
 	for name := range strings.SplitSeq(w.field.Value, ".") {
 		if !w.step(name) {
-			return nil
+			return w.key, nil
 		}
 	}
-	e.Pointers = len(e.Nils) > 0
+	w.key.Pointers = len(w.key.Nils) > 0
 	w.kind()
-	return w.t
+	return w.key, w.t
 }
 
 // keyWalk follows the path of a key through a message's type.
 type keyWalk struct {
 	*binder
-	edge  *plan.Edge
+	key   *plan.Selector
+	id    bool // the key is an index
 	field spec.Text
 	t     types.Type
 }
@@ -57,8 +54,8 @@ func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
 
 // step goes on to the field or method called name.
 func (w *keyWalk) step(name string) bool {
-	if w.edge.Method {
-		return w.fail(finding.KeyField, "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.edge.Access[len(w.edge.Access)-1])
+	if w.key.Method {
+		return w.fail(finding.KeyField, "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.key.Access[len(w.key.Access)-1])
 	}
 	text := w.typeText(w.t)
 	object, index, _ := types.LookupFieldOrMethod(w.t, true, w.checked.pkg, name)
@@ -84,15 +81,15 @@ func (w *keyWalk) step(name string) bool {
 			return false
 		}
 		w.nilable() // a method may look into its receiver
-		w.edge.Access = append(w.edge.Access, name)
-		w.edge.Method = true
+		w.key.Access = append(w.key.Access, name)
+		w.key.Method = true
 		w.t = sig.Results().At(0).Type()
 	case *types.Var:
 		if !w.descend(index[:len(index)-1]) {
 			return false
 		}
 		w.nilable()
-		w.edge.Access = append(w.edge.Access, name)
+		w.key.Access = append(w.key.Access, name)
 		w.t = object.Type()
 	}
 	return true
@@ -101,7 +98,7 @@ func (w *keyWalk) step(name string) bool {
 // nilable notes that the path so far ends in a pointer, which may be nil.
 func (w *keyWalk) nilable() {
 	if _, ok := w.t.Underlying().(*types.Pointer); ok {
-		w.edge.Nils = append(w.edge.Nils, len(w.edge.Access))
+		w.key.Nils = append(w.key.Nils, len(w.key.Access))
 	}
 }
 
@@ -142,7 +139,7 @@ func (w *keyWalk) descend(index []int) bool {
 		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
 		}
-		w.edge.Access = append(w.edge.Access, names[n])
+		w.key.Access = append(w.key.Access, names[n])
 		t = t.Underlying().(*types.Struct).Field(i).Type()
 	}
 	w.t = t
@@ -151,30 +148,29 @@ func (w *keyWalk) descend(index []int) bool {
 
 // kind finds how the key's value becomes a number.
 func (w *keyWalk) kind() {
-	id := w.edge.Route == plan.ID
 	switch u := w.t.Underlying().(type) {
 	case *types.Basic:
 		switch info := u.Info(); {
 		case info&types.IsUnsigned != 0:
-			w.edge.KeyKind = plan.KeyUint
+			w.key.KeyKind = plan.KeyUint
 			return
 		case info&types.IsInteger != 0:
-			w.edge.KeyKind = plan.KeyInt
+			w.key.KeyKind = plan.KeyInt
 			return
-		case info&types.IsString != 0 && !id:
-			w.edge.KeyKind = plan.KeyString
+		case info&types.IsString != 0 && !w.id:
+			w.key.KeyKind = plan.KeyString
 			return
-		case info&types.IsBoolean != 0 && !id:
-			w.edge.KeyKind = plan.KeyBool
+		case info&types.IsBoolean != 0 && !w.id:
+			w.key.KeyKind = plan.KeyBool
 			return
 		}
 	case *types.Slice:
-		if types.Identical(u.Elem(), types.Typ[types.Byte]) && !id {
-			w.edge.KeyKind = plan.KeyBytes
+		if types.Identical(u.Elem(), types.Typ[types.Byte]) && !w.id {
+			w.key.KeyKind = plan.KeyBytes
 			return
 		}
 	}
-	if id {
+	if w.id {
 		w.fail(finding.KeyType, "", "id %s is %s; an id is an integer", w.field.Value, w.typeText(w.t))
 		return
 	}

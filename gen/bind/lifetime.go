@@ -17,8 +17,8 @@ import (
 // of their type.
 func (r *Result) handlers() map[string][]lifetime.Handler {
 	list := make(map[string][]lifetime.Handler)
-	for i := range r.Plan.Processors {
-		p := &r.Plan.Processors[i]
+	for i := range r.Outline.Processors {
+		p, calls := &r.Outline.Processors[i], &r.Facts.Processors[i].Calls
 		if p.External || p.Machine != nil {
 			continue
 		}
@@ -34,12 +34,12 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 				list[path] = append(list[path], h)
 			}
 		}
-		for j := range p.Receives {
-			add(&p.Receives[j].Method, true, false)
+		for j := range calls.Receives {
+			add(&calls.Receives[j].Method, true, false)
 		}
-		add(p.Ping, false, false)
-		add(p.Serve, false, true)
-		add(p.Finish, false, false)
+		add(calls.Ping, false, false)
+		add(calls.Serve, false, true)
+		add(calls.Finish, false, false)
 	}
 	return list
 }

@@ -48,7 +48,7 @@ func (r *Result) bind(ctx context.Context) {
 	}
 	b := newBinder(r, c)
 	b.bind()
-	r.PortsReady = b.portsReady
+	r.Facts, r.PortsReady = b.facts, b.portsReady
 	r.Missing, r.Messages = b.missing, b.undeclared
 	r.Border = b.crossing
 	r.renamed, r.said = b.renamed, b.said

@@ -38,7 +38,7 @@ func (b *binder) machines() {
 		}
 		b.kept[m.State], b.kept[m.Update] = u.state, u.update
 		b.updater(u)
-		b.sentinels(m)
+		b.facts.Processors[i].Machine.Errors = b.sentinels(m)
 	}
 }
 
@@ -52,14 +52,15 @@ func (b *binder) machineKey(i int) {
 	if t == nil {
 		return
 	}
-	if t = b.walk(m.Keyed, b.topology.Processors[i].Machine.Route.Field, t); t == nil {
+	facts := &b.facts.Processors[i].Machine
+	if facts.Key, t = b.walk(m.Keyed.Route, b.topology.Processors[i].Machine.Route.Field, t); t == nil {
 		return
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		m.KeyType = u.Name()
+		facts.KeyType = u.Name()
 	case *types.Slice: // the only one that can be a key
-		m.KeyType = "[]byte"
+		facts.KeyType = "[]byte"
 	}
 }
 
@@ -88,7 +89,7 @@ type updater struct {
 func (b *binder) updater(u *updater) {
 	m := u.m
 	if found := b.methodOf(u.update, "UpdateAt"); found != nil {
-		m.At = true
+		b.facts.Processors[u.machine].Machine.At = true
 		b.fits(u, found, ", e fsm.Entry", u.results())
 	} else {
 		b.updateMethod(u, "Update", u.results())
@@ -217,12 +218,12 @@ func fails(s *types.Signature) int {
 
 // sentinels finds the errors that keep their identity: the exported variables in the
 // package of an update type that are called Err… and are errors.
-func (b *binder) sentinels(m *plan.Machine) {
+func (b *binder) sentinels(m *plan.Machine) (names []string) {
 	pkg := b.checked.pkg
 	if m.UpdateType.Import != "" {
 		p, err := b.loader.Import(m.UpdateType.Import)
 		if err != nil {
-			return // which has a finding
+			return nil // which has a finding
 		}
 		pkg = p
 	}
@@ -233,9 +234,10 @@ func (b *binder) sentinels(m *plan.Machine) {
 			continue
 		}
 		if isErrorType(v.Type()) {
-			m.Errors = append(m.Errors, name)
+			names = append(names, name)
 		}
 	}
+	return names
 }
 
 // sentinelName reports whether an error is called so: ErrNoMoney.
@@ -262,7 +264,7 @@ func (b *binder) proposers() {
 			}
 			for _, e := range s.Edges {
 				if b.plan.Processors[b.plan.Edges[e].To].Machine != nil && hasProposer(b.messages[s.Message]) {
-					s.Proposer = true
+					b.facts.Processors[i].Sends[j].Proposer = true
 				}
 			}
 		}

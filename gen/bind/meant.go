@@ -266,8 +266,8 @@ func isHandlerName(name string) bool {
 // it is what would be generated for the processor if it were called like its type.
 func (r *Result) follows(name string) bool {
 	for i, renamed := range r.renamed {
-		for _, n := range r.Plan.Names() {
-			if n.Processor == i && strings.Replace(n.Ident, r.Plan.Processors[i].Ident, renamed, 1) == name {
+		for _, n := range r.Outline.Names() {
+			if n.Processor == i && strings.Replace(n.Ident, r.Outline.Processors[i].Ident, renamed, 1) == name {
 				return true
 			}
 		}

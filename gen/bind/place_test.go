@@ -147,8 +147,8 @@ func TestPlaces(t *testing.T) {
 			if got := said(r.Findings); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if ok := c.want == ""; ok != (r.Plan != nil && r.Plan.Bound) || ok != r.PortsReady {
-				t.Errorf("ports %t, plan %+v", r.PortsReady, r.Plan)
+			if ok := c.want == ""; ok != (r.plan() != nil && r.plan().Bound) || ok != r.PortsReady {
+				t.Errorf("ports %t, plan %+v", r.PortsReady, r.plan())
 			}
 		})
 	}
@@ -184,17 +184,17 @@ func TestTagsOfGoflags(t *testing.T) {
 			t.Fatalf("GOFLAGS=%s: %s", flags, out)
 		}
 		r := small(t, dir, more, Options{})
-		if got, want := r.Plan.Processors[1].Finish != nil, strings.Contains(string(out), "b.go"); got != want || !r.Plan.Bound {
+		if got, want := r.plan().Processors[1].Finish != nil, strings.Contains(string(out), "b.go"); got != want || !r.plan().Bound {
 			t.Errorf("GOFLAGS=%s: Finish %t, want %t: %s", flags, got, want, said(r.Findings))
 		}
-		if r := small(t, dir, more, Options{Flags: []string{"-tags=more,extra"}}); r.Plan.Processors[1].Finish == nil {
+		if r := small(t, dir, more, Options{Flags: []string{"-tags=more,extra"}}); r.plan().Processors[1].Finish == nil {
 			t.Errorf("GOFLAGS=%s: -tags does not go before it", flags)
 		}
 	}
 	t.Setenv("GOFLAGS", "")
 	write(t, filepath.Join(dir, "env"), "GOFLAGS=-tags=extra\n")
 	t.Setenv("GOENV", filepath.Join(dir, "env"))
-	if r := small(t, dir, more, Options{}); r.Plan.Processors[1].Finish == nil {
+	if r := small(t, dir, more, Options{}); r.plan().Processors[1].Finish == nil {
 		t.Error("the go command's own file of defaults does not count")
 	}
 }
@@ -208,7 +208,7 @@ func TestSameFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !results[0].Plan.Bound || results[1].PortsReady || results[1].Plan.Bound {
+	if !results[0].plan().Bound || results[1].PortsReady || results[1].plan().Bound {
 		t.Error("the first should bind, the second not")
 	}
 	if got := said(results[1].Findings); !strings.Contains(got, "TG312") {
@@ -234,8 +234,8 @@ func TestOutputBelow(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	topology := strings.Replace(smallTopology, "name: small", "name: small\noutput: inner/wiring_gen.go", 1)
 	r := small(t, dir, "-- topology.yml --\n"+topology+"-- b.go --\npackage small\n", Options{})
-	if r.Plan.ImportPath != "example.com/small/inner" || r.Plan.Output != "wiring_gen.go" || r.Plan.PortsFile != "wiring_ports_gen.go" {
-		t.Errorf("plan %+v", r.Plan)
+	if r.plan().ImportPath != "example.com/small/inner" || r.plan().Output != "wiring_gen.go" || r.plan().PortsFile != "wiring_ports_gen.go" {
+		t.Errorf("plan %+v", r.plan())
 	}
 	if len(r.Findings) != 3 || r.PortsReady {
 		t.Errorf("findings %s", said(r.Findings))
@@ -273,8 +273,8 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := results[0].Plan
-		if got.ImportPath != c.path || c.path == want.Plan.ImportPath && plan.Hash(got) != plan.Hash(want.Plan) {
+		got := results[0].plan()
+		if got.ImportPath != c.path || c.path == want.plan().ImportPath && plan.Hash(got) != plan.Hash(want.plan()) {
 			t.Errorf("%s: import path %s, want %s; or the plan differs", c.dir, got.ImportPath, c.path)
 		}
 	}
@@ -312,7 +312,7 @@ type Sink struct{ *other.Sink }
 	if got := said(results[1].Findings); got != want {
 		t.Errorf("using: got  %s\nwant %s", got, want)
 	}
-	if got := results[1].Plan.Processors[1].Receives[0].Name; got != "ReceiveM" {
+	if got := results[1].plan().Processors[1].Receives[0].Name; got != "ReceiveM" {
 		t.Errorf("the promoted handler is %q", got)
 	}
 	internal := filepath.Join(dir, "topogen", "runtime", "internal")
@@ -327,8 +327,8 @@ type Sink struct{ *other.Sink }
 func TestVerify(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	r := small(t, dir, "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
-	if !r.Plan.Bound || !r.Declares()("x") || r.Declares()("New") {
-		t.Fatalf("bound %t, %v", r.Plan.Bound, r.Findings)
+	if !r.plan().Bound || !r.Declares()("x") || r.Declares()("New") {
+		t.Fatalf("bound %t, %v", r.plan().Bound, r.Findings)
 	}
 	user := `b.go:3:13: TG311 cannot use "ä" (untyped string constant) as int value in variable declaration` + "\n" +
 		"b.go:5:48: TG311 undefined: wrong"
@@ -397,7 +397,7 @@ func TestCanceledWhileListing(t *testing.T) {
 func TestHashIsStable(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
 	s := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\n// A comment.\n", Options{})
-	if plan.Hash(r.Plan) != plan.Hash(s.Plan) {
+	if plan.Hash(r.plan()) != plan.Hash(s.plan()) {
 		t.Error("hashes differ")
 	}
 }

@@ -14,15 +14,16 @@ import (
 // subject is the processor at hand.
 type subject struct {
 	*plan.Processor
-	index    int
-	file     *spec.Processor
-	t        types.Type // nil: not declared
-	sender   types.Type // pointer to the sender; nil: sends nothing
-	starts   bool       // has Ping or Serve
-	called   map[string]bool
-	reported map[string]bool // methods that a finding is about
-	meant    map[string]bool // methods that a finding suggests to rename
-	missing  Missing
+	*plan.Calls // what is found
+	index       int
+	file        *spec.Processor
+	t           types.Type // nil: not declared
+	sender      types.Type // pointer to the sender; nil: sends nothing
+	starts      bool       // has Ping or Serve
+	called      map[string]bool
+	reported    map[string]bool // methods that a finding is about
+	meant       map[string]bool // methods that a finding suggests to rename
+	missing     Missing
 }
 
 // processor binds one processor: its type, its methods, its constructor. It
@@ -33,6 +34,7 @@ func (b *binder) processor(i int) (starts bool) {
 	}
 	s := &subject{
 		Processor: &b.plan.Processors[i],
+		Calls:     &b.facts.Processors[i].Calls,
 		index:     i,
 		file:      &b.topology.Processors[i],
 		called:    make(map[string]bool),

@@ -140,7 +140,7 @@ func (r *Result) ofRuntime(generated []*ast.File, name string) bool {
 func (r *Result) pending(files []*ast.File) (names, pending map[string]bool) {
 	declared := declared(files)
 	names, pending = make(map[string]bool), make(map[string]bool)
-	for _, n := range r.Plan.Names() {
+	for _, n := range r.Outline.Names() {
 		names[n.Ident] = true
 		pending[n.Ident] = declared[n.Ident] == nil
 	}

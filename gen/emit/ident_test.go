@@ -108,19 +108,18 @@ func pair() *plan.Plan {
 			{
 				Name: "a", Ident: "A", Local: "a", Type: plan.TypeRef{Name: "A"}, Instances: 1, Outgoing: []int{0},
 				Sends: []plan.Send{{Name: "SendM", Message: "M", Type: m, Edges: []int{0}, Error: true}},
-				Ping:  &plan.Method{Name: "Ping", Out: plan.SenderOut, Error: true},
-				New: &plan.Constructor{Func: "NewA", Config: &plan.Literal{
+				Calls: plan.Calls{Ping: &plan.Method{Name: "Ping", Out: plan.SenderOut, Error: true}, New: &plan.Constructor{Func: "NewA", Config: &plan.Literal{
 					Type: plan.TypeRef{Name: "Config"}, Kind: plan.Struct,
 					Fields: []plan.LiteralField{{Name: "N", Value: plan.Literal{Type: plan.TypeRef{Name: "int"}, Text: "-5"}}},
-				}},
+				}}},
 			},
 			{
 				Name: "b", Ident: "B", Local: "b", Type: plan.TypeRef{Name: "B"}, Instances: 2, Incoming: []int{0},
-				Receives: []plan.Receive{{Edge: 0, Method: plan.Method{Name: "ReceiveM"}}},
+				Calls: plan.Calls{Receives: []plan.Receive{{Edge: 0, Method: plan.Method{Name: "ReceiveM"}}}},
 			},
 		},
 		Edges: []plan.Edge{{
-			Ident: "ABM", From: 0, To: 1, Message: "M", Type: m, Route: plan.Key, Access: []string{"ID"}, Capacity: 1024, Full: "block", ReplyEdge: -1, ReplyOf: -1,
+			Ident: "ABM", From: 0, To: 1, Message: "M", Type: m, Route: plan.Key, Selector: plan.Selector{Access: []string{"ID"}}, Capacity: 1024, Full: "block", ReplyEdge: -1, ReplyOf: -1,
 		}},
 		Links: []plan.Link{{From: 0, To: 1, Ident: "aToB", Edges: []int{0}}},
 	}

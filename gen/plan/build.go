@@ -23,11 +23,11 @@ type Package struct {
 	Constraint string // the build constraint that all its files have; "" if none
 }
 
-// Build decides everything that follows from the topology file alone. What is in
-// Go (methods, keys' types, constructors) is left zero for bind to fill in. The
-// plan is whole even where there are findings, so that later stages can report
+// Outline decides everything that follows from the topology file alone, all names among
+// that. What depends on Go (methods, keys' types, constructors) comes with Complete. The
+// outline is whole even where there are findings, so that later stages can report
 // what they find beside them.
-func Build(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
+func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b := &builder{
 		topology: t,
 		plan: &Plan{
@@ -226,15 +226,6 @@ func (b *builder) replyEdge(ask int) Edge {
 
 // proposed is the field of a proposal that the key of an update is in.
 const proposed = "Update"
-
-// Proposes makes the key of e, which carries proposals, what keyed says of their updates.
-func (e *Edge) Proposes(keyed *Edge) {
-	e.KeyKind, e.Method, e.Pointers = keyed.KeyKind, keyed.Method, keyed.Pointers
-	e.Access, e.Nils = append([]string{proposed}, keyed.Access...), nil
-	for _, n := range keyed.Nils {
-		e.Nils = append(e.Nils, n+1)
-	}
-}
 
 func (b *builder) route(edge *Edge, r spec.Route) {
 	switch r.Kind {

@@ -26,11 +26,11 @@ func build(t *testing.T, text []byte) (*Plan, []finding.Finding) {
 			t.Fatal(f)
 		}
 	}
-	return Build(topology, Package{Name: "orders", Path: "example.com/orders"})
+	return Outline(topology, Package{Name: "orders", Path: "example.com/orders"})
 }
 
-// TestBuild plans each testdata/*.txtar: a topology in, the section want out.
-func TestBuild(t *testing.T) {
+// TestOutline plans each testdata/*.txtar: a topology in, the section want out.
+func TestOutline(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no cases", err)

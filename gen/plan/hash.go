@@ -32,10 +32,7 @@ func encode(h hash.Hash, v reflect.Value) {
 	case reflect.Struct:
 		number(h, 's', 0)
 		for i := range v.NumField() {
-			if f := v.Field(i); !f.IsZero() {
-				text(h, 'f', v.Type().Field(i).Name)
-				encode(h, f)
-			}
+			fields(h, v.Field(i), v.Type().Field(i))
 		}
 		number(h, 'e', 0)
 	case reflect.Slice:
@@ -64,6 +61,21 @@ func encode(h hash.Hash, v reflect.Value) {
 		number(h, 'i', uint64(v.Int()))
 	default:
 		panic(fmt.Sprintf("plan: %s has no canonical encoding", v.Type()))
+	}
+}
+
+// fields encodes a field. Calls and Selector are as if they were written out, which they
+// once were: the hash of a plan stays.
+func fields(h hash.Hash, f reflect.Value, declared reflect.StructField) {
+	switch {
+	case f.IsZero():
+	case f.Type() == reflect.TypeFor[Calls](), f.Type() == reflect.TypeFor[Selector]():
+		for i := range f.NumField() {
+			fields(h, f.Field(i), f.Type().Field(i))
+		}
+	default:
+		text(h, 'f', declared.Name)
+		encode(h, f)
 	}
 }
 

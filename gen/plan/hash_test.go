@@ -77,7 +77,7 @@ func TestHashCountsEveryField(t *testing.T) {
 
 // The hash stands in the headers of files that people keep: it must not change.
 func TestHashStays(t *testing.T) {
-	p := &Plan{Name: "orders", Edges: []Edge{{Ident: "AToB", From: -1, Access: []string{"A"}}}, Bound: true}
+	p := &Plan{Name: "orders", Edges: []Edge{{Ident: "AToB", From: -1, Selector: Selector{Access: []string{"A"}}}}, Bound: true}
 	h := Hash(p)
 	const want = "1e9649a7d3b90559"
 	if got := hex.EncodeToString(h[:8]); got != want {

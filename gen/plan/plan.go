@@ -82,18 +82,7 @@ type Processor struct {
 	Watch     *Watch  // nil: a failure ends the topology
 	Inputs    []Input // one for each element of Incoming, where the processor can hear what becomes of them
 
-	// What bind found; zero before binding.
-	Receives []Receive // one for each element of Incoming, in that order
-	Ping     *Method
-	Serve    *Method
-	Finish   *Method
-	Init     *Method
-	Close    *Method
-
-	InputClosed, InputRecovered, ProcessorRestarted, AllInputsClosed *Method
-	Track                                                            *Method // takes the tracker of its inputs
-
-	New *Constructor // nil: the zero value
+	Calls // of a machine; in an outline zero of others
 
 	Machine *Machine // nil: the type is the user's
 }
@@ -225,18 +214,14 @@ const (
 
 // Edge is one edge; its index in Plan.Edges is its EdgeIndex.
 type Edge struct {
-	Ident      string // FeedParserRaw: EdgeFeedParserRaw is its constant; timers: EveryAudit1s, EveryAuditPoll
-	From, To   int    // From is -1 for a timer
-	Message    string // the message's name; "Tick" for a timer, "TickPoll" for one called poll
-	Type       TypeRef
-	Every      time.Duration
-	Timer      string // the name of a timer, as in the file; "" for none
-	Route      RouteKind
-	KeyKind    KeyKind
-	Access     []string // selector path of the key or id: fields; the last may be a method
-	Method     bool     // the last element of Access is a method
-	Pointers   bool     // the key sits behind pointers that may be nil: it then is that of the zero value
-	Nils       []int    // where: the message's expression with the first Nils[i] elements of Access is a pointer
+	Ident    string // FeedParserRaw: EdgeFeedParserRaw is its constant; timers: EveryAudit1s, EveryAuditPoll
+	From, To int    // From is -1 for a timer
+	Message  string // the message's name; "Tick" for a timer, "TickPoll" for one called poll
+	Type     TypeRef
+	Every    time.Duration
+	Timer    string // the name of a timer, as in the file; "" for none
+	Route    RouteKind
+	Selector
 	Offset     int
 	Count      int
 	Capacity   int
@@ -251,6 +236,16 @@ type Edge struct {
 	DeadLetter bool // implied: carries messages that could not be handled
 	Optional   bool // the receiver needs no handler: without one the message is forgotten
 	CloneAgain bool // each attempt at the message gets a Clone of it
+}
+
+// Selector is how a message gives the key or id of the instance that it goes to. In an
+// outline it has no more than what the file says.
+type Selector struct {
+	KeyKind  KeyKind
+	Access   []string // selector path of the key or id: fields; the last may be a method
+	Method   bool     // the last element of Access is a method
+	Pointers bool     // the key sits behind pointers that may be nil: it then is that of the zero value
+	Nils     []int    // where: the message's expression with the first Nils[i] elements of Access is a pointer
 }
 
 // Link joins a pair of processors: all edges from From to To.

@@ -52,7 +52,7 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File) (Verified, 
 		return v, err
 	}
 	for _, f := range emitted {
-		body, err := join(b.Plan, f.Name, parts)
+		body, err := join(b.Outline, f.Name, parts)
 		if err != nil {
 			return Verified{Own: []error{err}}, nil
 		}

@@ -1,0 +1,124 @@
+package plan
+
+import "slices"
+
+// Facts are what bind found in Go for an outline, by the indices of that.
+type Facts struct {
+	Processors []ProcessorFacts
+	Edges      []EdgeFacts
+	Wire       string // hash of how messages cross to processes; "": none does
+	Bound      bool   // every processor binds
+}
+
+// ProcessorFacts are those of one processor.
+type ProcessorFacts struct {
+	Calls
+	Sends   []SendFacts // by Processor.Sends
+	Machine MachineFacts
+}
+
+// Calls are the methods of a processor's type that are called, and what makes one.
+type Calls struct {
+	Receives []Receive // one for each element of Incoming, in that order
+	Ping     *Method
+	Serve    *Method
+	Finish   *Method
+	Init     *Method
+	Close    *Method
+
+	InputClosed, InputRecovered, ProcessorRestarted, AllInputsClosed *Method
+	Track                                                            *Method // takes the tracker of its inputs
+
+	New *Constructor // nil: the zero value
+}
+
+// SendFacts are those of one Send method.
+type SendFacts struct {
+	Clone    bool // the message is cloned for all receivers but the last
+	Proposer bool // it fills in the field Proposer: the instance that a machine's answer goes to
+}
+
+// EdgeFacts are those of one edge.
+type EdgeFacts struct {
+	Key        *Selector // nil: as the file says
+	Pointerful bool      // the message's type holds pointers
+	CloneAgain bool      // each attempt at the message gets a Clone of it
+}
+
+// MachineFacts are those of a machine.
+type MachineFacts struct {
+	At      bool      // updates have UpdateAt, which says where they are in the log
+	Errors  []string  // variables in the package of the update that keep their identity
+	Key     *Selector // of an update; nil: as the file says
+	KeyType string    // of the key: "string", "int32", "[]byte"
+}
+
+// NewFacts returns facts of which none is known yet.
+func NewFacts(outline *Plan) *Facts {
+	f := &Facts{Processors: make([]ProcessorFacts, len(outline.Processors)), Edges: make([]EdgeFacts, len(outline.Edges))}
+	for i := range outline.Processors {
+		f.Processors[i].Sends = make([]SendFacts, len(outline.Processors[i].Sends))
+	}
+	return f
+}
+
+// Complete makes the plan of an outline and what was found for it. It changes neither.
+// Without facts the outline is all there is.
+func Complete(outline *Plan, facts *Facts) *Plan {
+	if facts == nil {
+		return outline
+	}
+	p := *outline
+	p.Wire, p.Bound = facts.Wire, facts.Bound
+	p.Processors, p.Edges, p.Groups = slices.Clone(p.Processors), slices.Clone(p.Edges), slices.Clone(p.Groups)
+	for i := range p.Processors {
+		p.Processors[i].complete(&facts.Processors[i])
+	}
+	for i := range p.Edges {
+		e, f := &p.Edges[i], facts.Edges[i]
+		e.Pointerful, e.CloneAgain = f.Pointerful, f.CloneAgain
+		if f.Key != nil {
+			e.Selector = *f.Key
+		}
+		if m := p.Processors[e.To].Machine; m != nil && m.Keyed != nil && (e.Route == Key || e.Route == ID) {
+			e.Selector = m.Keyed.proposed()
+		}
+	}
+	for i := range p.Groups {
+		g := &p.Groups[i]
+		g.OnlyTimers = g.OnlyTimers && !slices.ContainsFunc(g.Processors, func(member int) bool {
+			q := &p.Processors[member]
+			return q.Ping != nil || q.Serve != nil
+		})
+	}
+	return &p
+}
+
+func (q *Processor) complete(f *ProcessorFacts) {
+	q.Sends = slices.Clone(q.Sends)
+	for i := range q.Sends {
+		q.Sends[i].Clone, q.Sends[i].Proposer = f.Sends[i].Clone, f.Sends[i].Proposer
+	}
+	if q.Machine == nil {
+		q.Calls = f.Calls
+		return
+	}
+	m := *q.Machine
+	m.At, m.Errors, m.KeyType = f.Machine.At, f.Machine.Errors, f.Machine.KeyType
+	if m.Keyed != nil && f.Machine.Key != nil {
+		keyed := *m.Keyed
+		keyed.Selector = *f.Machine.Key
+		m.Keyed = &keyed
+	}
+	q.Machine = &m
+}
+
+// proposed is the key of a proposal: that of the update in it.
+func (s Selector) proposed() Selector {
+	s.Access = append([]string{proposed}, s.Access...)
+	s.Nils = slices.Clone(s.Nils)
+	for i := range s.Nils {
+		s.Nils[i]++
+	}
+	return s
+}
