@@ -136,7 +136,7 @@ func EdgeLane(publish int) Lane {
 				}
 				wait = 0
 				n -= len(batch)
-				q.Release(len(batch))
+				q.Head.Release(len(batch))
 			}
 		},
 	}
@@ -225,7 +225,7 @@ func edgeReceives(edges []*queue.Edge[uint64], n int) {
 		took := 0
 		for _, q := range edges {
 			batch := q.Peek(n)
-			q.Release(len(batch))
+			q.Head.Release(len(batch))
 			took += len(batch)
 			n -= len(batch)
 		}

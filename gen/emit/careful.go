@@ -90,7 +90,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
 			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Break()),
 			p.intoHand(e, id(batch).Index(jen.Lit(0))),
-			sel(v, e.field, "Release").Call(jen.Lit(1)),
+			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
 		}
 	}
 	p.doc("Drain hands over messages one by one: what becomes of each is for the file to say.")
@@ -120,7 +120,7 @@ func (p *part) carefulMerge(l *link) {
 		cases = append(cases, jen.Case(id(e.constant)).Block(
 			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
 			p.intoHand(e, id(batch).Index(jen.Lit(0)).Dot("M")),
-			sel(v, e.field, "Release").Call(jen.Lit(1)),
+			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
 			handle,
 		))
 	}

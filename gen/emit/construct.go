@@ -35,7 +35,7 @@ func (p *part) standard(q *processor) code {
 		return function(jen.Return(made...))
 	}
 	if c == nil {
-		return pool("Zero").Types(typeCode(q.typ))
+		return function(jen.Return(jen.New(typeCode(q.typ)), jen.Nil()))
 	}
 	call := qualified(c.Import, c.Func)
 	if len(c.Args) > 0 {

@@ -38,7 +38,7 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 		i, l = e.to.local+"Index", e.to.local+"Link"
 	}
 	s := d.v("s")
-	get := sel(s, e.link.getter)
+	get := d.at(s, e.link)
 	miss := e.Route == plan.ID
 	if e.link.many() || miss {
 		choice, instance := d.choose(e, d.message, i, miss)
@@ -47,23 +47,21 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 			get.Call(instance)
 		}
 	}
-	if !e.link.many() {
-		get.Call()
-	}
 	none := sel(s, "out", "NoInstance").Call(index(e.constant))
 	if miss && d.sent.Error {
 		before = append(before, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(none)))
 	}
 	message := d.copyFor(last)
 	var puts []code
+	made := d.made(s, e.link)
 	switch {
 	case e.fails():
-		before = append(before, define(l, get), d.check(e, id(l)))
+		before = append(append(before, made...), define(l, get), d.check(e, id(l)))
 		puts = d.put(e, id(l), message)
 	case e.link.Sequenced:
-		puts = append([]code{define(l, get)}, d.put(e, id(l), message)...)
+		puts = append(append(made, define(l, get)), d.put(e, id(l), message)...)
 	default:
-		puts = d.put(e, get, message)
+		puts = append(made, d.put(e, get, message)...)
 	}
 	if miss && !d.sent.Error {
 		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts it"))}
@@ -135,7 +133,7 @@ func (p *part) put(e *edge, l *jen.Statement, element code) []code {
 	}
 	if !e.link.Sequenced {
 		if e.offers() {
-			return []code{q("Offer").Call(element)}
+			return []code{queue("Offer").Call(jen.Op("&").Add(dot(l.Clone(), e.field)), element)}
 		}
 		return []code{q("Put").Call(element)}
 	}

@@ -67,8 +67,7 @@ func (p *part) joining(l *link) {
 	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, l.to.field)).Index(instance))))}
 	join := []code{id(v), out, ref(v, "to", "unit")}
 	for _, e := range l.edges {
-		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
-		join = append(join, ref(v, e.field, "Head"))
+		join = append(join, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
 	}
 	body = append(body, sel(v, "link", "Join").Call(join...), jen.Return(ref(v, l.name)))
 	params := p.joinParams(l)
@@ -99,7 +98,7 @@ func (p *part) drain(l *link, h *handler) {
 		turn = append([]code{jen.If(h.stops()).Block(jen.Break())}, turn...)
 		body = append(body, jen.For(peek, id(n).Op("<").Len(id(batch)), id(n).Op("++")).Block(turn...))
 		if !h.edge.exact() {
-			body = append(body, queue.Clone().Dot("Release").Call(id(n)))
+			body = append(body, queue.Clone().Dot("Head").Dot("Release").Call(id(n)))
 		}
 	}
 	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
@@ -108,7 +107,7 @@ func (p *part) drain(l *link, h *handler) {
 
 // releaseOne writes that the message is out of its queue before its handler runs.
 func (h *handler) releaseOne() code {
-	return remark(sel(h.v("l"), h.edge.field, "Release").Call(jen.Lit(1)), "it is not in the queue any more")
+	return remark(sel(h.v("l"), h.edge.field, "Head", "Release").Call(jen.Lit(1)), "it is not in the queue any more")
 }
 
 // merge writes Drain for a link of several queues: their messages are handed
@@ -250,7 +249,7 @@ func (h *handler) batch(batch, until code) []code {
 	return []code{
 		define(k, jen.Lit(0)),
 		jen.For(goesOn).Block(append(h.handle(element), id(k).Op("++"))...),
-		queue.Clone().Dot("Release").Call(id(k)),
+		queue.Clone().Dot("Head").Dot("Release").Call(id(k)),
 		id(n).Op("+=").Add(id(k)),
 	}
 }

@@ -37,11 +37,10 @@ func (p *part) instance(q *processor) {
 // maker writes the function that makes all instances of a processor.
 func (p *part) maker(q *processor) {
 	t, construct, i, x, err := p.v("t"), p.v("construct"), p.v("i"), p.v("x"), p.v("err")
-	instances := p.v("instances")
 	description := topo("Instance").Values(
-		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(id(instances))))
+		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(sel(t, q.field))))
 	how := code(id(construct))
-	loop := []code{define(x, ref(instances).Index(id(i)))}
+	loop := []code{define(x, ref(t, q.field).Index(id(i)))}
 	if q.tracksHere() {
 		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))))
 		how = p.tracking(q, how, sel(x, "in"))
@@ -71,17 +70,22 @@ func (p *part) maker(q *processor) {
 	}
 	p.doc("%s makes the instances of %s.", q.maker, q.Name)
 	params := []code{param(t, ptr("Topology")), param(construct, q.constructorType())}
-	p.add(jen.Func().Add(id(q.maker)).Params(params...).Params(param(err, jen.Error())).Block(
-		p.chosen(q),
-		define(instances, sel(t, q.field).Index(jen.Empty(), jen.Empty())),
-		jen.For(id(i).Op(":=").Range().Add(id(instances))).Block(loop...),
+	var body []code
+	if chosen := p.chosen(q); chosen != nil {
+		body = append(body, chosen)
+	}
+	p.add(jen.Func().Add(id(q.maker)).Params(params...).Params(param(err, jen.Error())).Block(append(body,
+		jen.For(id(i).Op(":=").Range().Add(sel(t, q.field))).Block(loop...),
 		jen.Return(jen.Nil()),
-	))
+	)...))
 }
 
 // chosen writes which constructor makes instances.
 func (p *part) chosen(q *processor) code {
 	construct := p.v("construct")
+	if q.New == nil && q.Constructor() == "" && !q.tracksHere() && !q.Isolated() {
+		return nil // Construct makes a zero value
+	}
 	if q.Isolated() {
 		return jen.If(id(construct).Op("!=").Nil()).Block(jen.Return(pool("Isolated").Call(jen.Lit(q.Name))))
 	}

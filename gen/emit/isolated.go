@@ -325,16 +325,16 @@ func (p *part) deliver(q *processor) {
 				continue
 			}
 			codec := p.border.codecs[e.Crossing()]
-			get := sel(x, "out", l.getter)
+			out := x + ".out"
+			get, puts := p.at(out, l), p.made(out, l)
 			if l.many() {
 				get.Call(id(i))
-			} else {
-				get.Call()
 			}
-			puts := p.put(e, get, id(m))
 			if l.Sequenced {
 				link := p.v("l")
-				puts = append([]code{define(link, get)}, p.put(e, id(link), id(m))...)
+				puts = append(append(puts, define(link, get)), p.put(e, id(link), id(m))...)
+			} else {
+				puts = append(puts, p.put(e, get, id(m))...)
 			}
 			cases = append(cases, jen.Case(id(e.constant)).Block(
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),

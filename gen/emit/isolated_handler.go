@@ -222,8 +222,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance), key("limit", sel(c, "c", "info", "MessageLimit"))))}
 	var heads []code
 	for _, e := range l.edges {
-		body = append(body, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "link")))
-		heads = append(heads, ref(v, e.field, "Head"))
+		heads = append(heads, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "link")))
 	}
 	body = append(body,
 		sel(v, "link", "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
@@ -259,7 +258,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 			if statements != nil {
 				statements = append([]code{define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1)))}, statements...)
 			}
-			cases = append(cases, jen.Case(id(e.constant)).Block(append(statements, sel(v, e.field, "Release").Call(jen.Lit(1)))...))
+			cases = append(cases, jen.Case(id(e.constant)).Block(append(statements, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))...))
 		}
 		loop = append(loop, jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(append(cases, jen.Default().Block(jen.Return(id(err))))...))
 	case e.latest():
@@ -272,7 +271,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
 			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Return(id(err))),
 		}, take(e, ref(batch).Index(jen.Lit(0)))...)
-		loop = append(loop, sel(v, e.field, "Release").Call(jen.Lit(1)))
+		loop = append(loop, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))
 	}
 	p.doc("flush passes on what was sent along the link, in order.")
 	p.method(v, l.outside, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},

@@ -20,7 +20,7 @@ func (p *part) sender(q *processor) {
 		id("links").Add(id(q.linker)),
 	}
 	if q.recorder != "" {
-		fields = append(fields, param("recorder", ptr(q.recorder)))
+		fields = append(fields, remark(id("recorder").Func().Params(id("m").Any(), id("fields").Op("...").String()), "in the test of a handler"))
 		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
 	} else if q.Machine != nil && len(q.Machine.Events) > 0 {
 		p.doc("%s sends what %s answers and tells.", q.sender, q.Name)
@@ -44,7 +44,9 @@ func (p *part) sender(q *processor) {
 		p.send(q, sent)
 	}
 	for _, l := range q.links {
-		p.getter(q, l)
+		if l.many() {
+			p.getter(q, l)
+		}
 		for _, e := range l.edges {
 			if e.ask != nil {
 				p.replier(q, e)
@@ -53,18 +55,27 @@ func (p *part) sender(q *processor) {
 	}
 }
 
-// getter writes the method that finds a link and makes it when there is none.
+// made writes that the sender s makes the link to a single instance before the first
+// message, and at is that link; or the call that finds, or makes, one of many.
+func (p *part) made(s Ident, l *link) []code {
+	if l.many() {
+		return nil
+	}
+	return []code{jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), sel(s, "links", l.getter).Call(id(s))))}
+}
+
+func (p *part) at(s Ident, l *link) *jen.Statement {
+	if l.many() {
+		return sel(s, l.getter)
+	}
+	return sel(s, l.field)
+}
+
+// getter writes the method that finds one of many links and makes it when there is
+// none.
 func (p *part) getter(q *processor, l *link) {
 	s, i := p.v("s"), p.v("i")
 	made := sel(s, "links", l.getter)
-	if !l.many() {
-		p.doc("%s is the link to %s, made when it is first asked for.", l.getter, l.to.Name)
-		p.method(s, q.sender, l.getter, nil, []code{ptr(l.name)},
-			jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), made.Call(id(s)))),
-			jen.Return(sel(s, l.field)),
-		)
-		return
-	}
 	p.doc("%s is the link to an instance of %s, made when it is first asked for.", l.getter, l.to.Name)
 	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{ptr(l.name)},
 		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
@@ -128,22 +139,18 @@ func (p *part) record(q *processor, sent *send) []code {
 	if q.recorder == "" {
 		return nil
 	}
-	s, r, m := p.v("s"), p.v("r"), p.v("m")
-	var body []code
-	note := func(field Ident) {
-		body = append(body, set(sel(r, field), jen.Append(sel(r, field), id(m))))
-	}
+	s, m := p.v("s"), p.v("m")
+	fields := []code{id(m)}
 	for _, other := range q.sends {
 		if other.Message == sent.Message && !other.Proposes && (other.whole || sent.whole || other == sent) {
-			note(other.field)
+			fields = append(fields, jen.Lit(string(other.field)))
 		}
 	}
+	done := jen.Return()
 	if sent.Error {
-		body = append(body, jen.Return(jen.Nil()))
-	} else {
-		body = append(body, jen.Return())
+		done = jen.Return(jen.Nil())
 	}
-	return []code{jen.If(define(r, sel(s, "recorder")), id(r).Op("!=").Nil()).Block(body...)}
+	return []code{jen.If(sel(s, "recorder").Op("!=").Nil()).Block(sel(s, "recorder").Call(fields...), done)}
 }
 
 func (p *part) sendDoc(q *processor, sent *send) {
@@ -204,22 +211,20 @@ func list(words []string) string {
 func (p *part) replier(q *processor, e *edge) {
 	s, m, i := p.v("s"), p.v("m"), p.v("i")
 	var params []code
-	get := sel(s, e.link.getter)
+	get := p.at(s, e.link)
 	if e.link.many() {
 		params = append(params, param(i, jen.Int()))
 		get.Call(id(i))
-	} else {
-		get.Call()
 	}
 	params = append(params, param(m, typeCode(e.Type)))
 	p.doc("%s answers %s.", e.replier(), e.to.Name)
 	l := p.v("l")
 	if !e.link.Sequenced {
-		p.method(s, q.sender, e.replier(), params, nil, dot(get, e.field, "Put").Call(id(m)))
+		p.method(s, q.sender, e.replier(), params, nil, append(p.made(s, e.link), dot(get, e.field, "Put").Call(id(m)))...)
 		return
 	}
 	p.method(s, q.sender, e.replier(), params, nil,
-		append([]code{define(l, get)}, p.put(e, id(l), id(m))...)...)
+		append(append(p.made(s, e.link), define(l, get)), p.put(e, id(l), id(m))...)...)
 }
 
 // replier is the method that sends the replies of a reply edge.

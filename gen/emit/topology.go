@@ -56,7 +56,7 @@ func (m *model) wiring() []job {
 func (p *part) guards() {
 	p.doc("If this does not compile, the runtime in go.mod is another than these files were made for. Run:")
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(pool("Generated2")))
+	p.add(jen.Const().Id("_").Op("=").Add(pool("Generated3")))
 	p.sealed()
 	var lines []code
 	for _, q := range p.processors {

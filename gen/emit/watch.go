@@ -156,18 +156,16 @@ func (p *part) letters(q *processor) {
 	}
 	x, d := p.v("x"), p.v("d")
 	e := p.edges[q.Watch.DeadLetter]
-	get := sel(x, "out", e.link.getter)
-	var statements []code
+	out := x + ".out"
+	get, statements := p.at(out, e.link), p.made(out, e.link)
 	if e.link.many() {
 		get.Call(sel(x, "unit", "Index").Call().Op("%").Lit(e.to.Instances))
-	} else {
-		get.Call()
 	}
 	if e.link.Sequenced {
 		l := p.v("l")
-		statements = append([]code{define(l, get)}, p.put(e, id(l), id(d))...)
+		statements = append(append(statements, define(l, get)), p.put(e, id(l), id(d))...)
 	} else {
-		statements = p.put(e, get, id(d))
+		statements = append(statements, p.put(e, get, id(d))...)
 	}
 	p.doc("DeadLetter sends a message that could not be handled to %s.", e.to.Name)
 	p.method(x, q.instance, "DeadLetter", []code{param(d, topo("DeadLetter"))}, []code{jen.Bool()}, append(statements, jen.Return(jen.True()))...)

@@ -3,6 +3,7 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 
 	"github.com/topogen/topogen/runtime/internal/chain"
@@ -10,32 +11,54 @@ import (
 	"github.com/topogen/topogen/runtime/tree"
 )
 
-// Generated2 stands for all that generated code of the second form uses of the
+// Generated3 stands for all that generated code of the third form uses of the
 // runtime. That code names it, so that a runtime which no longer fits is one
 // compile error, beside the command to run, and not many.
-const Generated2 = 2
+const Generated3 = 3
 
-// Construct makes the instance that in describes. An error names it, and so does
-// one for a panic.
-func Construct[T any](in topo.Instance, construct func(topo.Instance) (*T, error)) (p *T, err error) {
+// Construct makes the instance that in describes: construct does, or where it is nil
+// the instance is a zero value. An error names the instance, and so does one for a
+// panic. P is a pointer: the compiler makes one function for all of them.
+func Construct[P any](in topo.Instance, construct func(topo.Instance) (P, error)) (p P, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = constructError(in, chain.OfPanic(cause))
 			err = fmt.Errorf("%w\n%s", err, debug.Stack())
 		}
 	}()
+	if construct == nil {
+		return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P), nil
+	}
+	var none P
 	p, err = construct(in)
-	if err == nil && p == nil {
+	if err == nil && any(p) == any(none) {
 		err = errors.New("the constructor returned neither an instance nor an error")
 	}
 	if err != nil {
-		return nil, constructError(in, err)
+		return none, constructError(in, err)
 	}
 	return p, nil
 }
 
 func constructError(in topo.Instance, err error) error {
 	return fmt.Errorf("constructing processor %q, instance %d: %w", in.Processor, in.Index, err)
+}
+
+// RecordSends returns what a sender does in the test of a handler, in place of sending:
+// it appends the message to fields of recorder, a pointer to a struct with a slice
+// for each of them.
+func RecordSends(recorder any) func(m any, fields ...string) {
+	to := reflect.ValueOf(recorder).Elem()
+	return func(m any, fields ...string) {
+		for _, field := range fields {
+			list := to.FieldByName(field)
+			v := reflect.ValueOf(m)
+			if !v.IsValid() { // a message of an interface type that is nil
+				v = reflect.Zero(list.Type().Elem())
+			}
+			list.Set(reflect.Append(list, v))
+		}
+	}
 }
 
 // TreeOf shows the topology that p runs. P and E are its index types; all
@@ -51,6 +74,3 @@ func TreeOf[P, E ~int](p *Pool) *tree.Tree[P, E] {
 	}
 	return tree.New[P, E](nodes, arcs, p)
 }
-
-// Zero constructs an instance that needs nothing but its zero value.
-func Zero[T any](topo.Instance) (*T, error) { return new(T), nil }

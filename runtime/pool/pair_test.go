@@ -121,7 +121,7 @@ func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
 		k, kept := 0, 0
 		for k < len(batch) && err == nil && !p.to.Hold() {
 			if l.full.exact() {
-				l.Release(1)
+				l.Head.Release(1)
 			} else {
 				kept++
 			}
@@ -130,7 +130,7 @@ func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
 			queue.Reclaim(m)
 			k++
 		}
-		l.Release(kept)
+		l.Head.Release(kept)
 		n += k
 	}
 	return n, err
@@ -186,7 +186,7 @@ func (l *plainLane[T]) head() *queue.Head { return &l.Head }
 
 func (l *plainLane[T]) put(_ uint64, m T) {
 	if l.full == dropNewest {
-		l.Offer(m)
+		queue.Offer(&l.Edge, m)
 	} else {
 		l.Put(m)
 	}
@@ -199,8 +199,8 @@ func (l *plainLane[T]) next(uint64, func(*T) error) (bool, error) {
 }
 
 func (l *plainLane[T]) take(uint64) (T, bool) {
-	m := *l.First()
-	l.Release(1)
+	m := l.Peek(1)[0]
+	l.Head.Release(1)
 	return m, true
 }
 
@@ -213,7 +213,7 @@ func (l *numberedLane[T]) head() *queue.Head { return &l.Head }
 
 func (l *numberedLane[T]) put(n uint64, m T) {
 	if l.full == dropNewest {
-		l.Offer(queue.Numbered[T]{N: n, M: m})
+		queue.Offer(&l.Edge, queue.Numbered[T]{N: n, M: m})
 	} else {
 		l.Put(queue.Numbered[T]{N: n, M: m})
 	}
@@ -223,25 +223,25 @@ func (l *numberedLane[T]) first() (uint64, bool) {
 	if l.Head.Empty() {
 		return 0, false
 	}
-	return l.First().N, true
+	return l.Peek(1)[0].N, true
 }
 
 func (l *numberedLane[T]) next(_ uint64, handle func(*T) error) (bool, error) {
-	m := queue.Lend(&l.First().M)
+	m := queue.Lend(&l.Peek(1)[0].M)
 	if l.full.exact() {
-		l.Release(1)
+		l.Head.Release(1)
 	}
 	err := handle(m)
 	queue.Reclaim(m)
 	if !l.full.exact() {
-		l.Release(1)
+		l.Head.Release(1)
 	}
 	return true, err
 }
 
 func (l *numberedLane[T]) take(uint64) (T, bool) {
-	m := l.First().M
-	l.Release(1)
+	m := l.Peek(1)[0].M
+	l.Head.Release(1)
 	return m, true
 }
 

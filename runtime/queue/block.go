@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/count"
@@ -68,7 +69,9 @@ func newBlock[T any](spares *sync.Pool, prev *block[T]) *block[T] {
 }
 
 // blockLen is the number of places in a block after one with so many.
-func blockLen[T any](before int) int { return segmentLen[place[T]](before, math.MaxUint64) }
+func blockLen[T any](before int) int {
+	return segmentLen(unsafe.Sizeof(place[T]{}), before, math.MaxUint64)
+}
 
 // claim gives its caller a place, or nil at the end of the block; by is pushed or
 // popped.

@@ -1,6 +1,9 @@
 package queue
 
-import "unsafe"
+import (
+	"reflect"
+	"unsafe"
+)
 
 const (
 	segmentMin      = 8        // messages in a first segment: a quiet edge stays small
@@ -18,36 +21,62 @@ const (
 //
 // The queue is a list of segments. Drained segments go back to the producer, so
 // a steady flow allocates nothing, and nothing is allocated before the first
-// message.
+// message. The list does not depend on T, so that what the compiler makes for each
+// T is little: a program has an Edge for each edge of its topology.
 type Edge[T any] struct {
-	Head  Head
-	buf   []T // the producer's segment
-	last  *segment[T]
-	first *segment[T] // set before the first publish
-
-	_ [16]byte
-
-	in    []T // the consumer's segment
-	at    int // in it, of the next message
-	seg   *segment[T]
-	spare exchange[T]
+	Head Head
+	list list
 }
 
-type segment[T any] struct {
-	next  *segment[T] // set before a message behind this segment is published
-	depth int         // of the list of spares below it
-	buf   []T
+// list is the part of an Edge that holds its messages.
+type list struct {
+	_ [0]func() // not compared: without it the compiler makes a function for that for each T
+
+	// The producer's.
+	buf   slice // of the last segment
+	last  *segment
+	first *segment // set before the first publish
+
+	messages reflect.Type // of the slices
+
+	// The consumer's.
+	in    slice // of the segment that it is at
+	seg   *segment
+	spare exchange
 }
 
-// Init prepares an empty queue of edge index. It is called once, before any
-// other method.
-func (e *Edge[T]) Init(index int, capacity int, l Listener) {
-	e.Head.Init(index, capacity, l)
-	e.Head.list = e
+// slice is a []T. Only Edge knows T.
+type slice struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+type segment struct {
+	next     *segment // set before a message behind this segment is published
+	depth    int      // of the list of spares below it
+	messages reflect.Value
+}
+
+func (s *segment) slice() slice {
+	n := s.messages.Len()
+	return slice{s.messages.UnsafePointer(), n, n}
+}
+
+// Init prepares an empty queue of edge index, and returns its head. It is called
+// once, before any other method.
+func (e *Edge[T]) Init(index int, capacity int, l Listener) *Head {
+	return e.list.init(&e.Head, reflect.TypeOf([]T(nil)), index, capacity, l)
+}
+
+func (l *list) init(h *Head, messages reflect.Type, index, capacity int, to Listener) *Head {
+	l.messages = messages
+	h.Init(index, capacity, to)
+	h.list = l
+	return h
 }
 
 // Offer appends m unless the queue is full; then m counts as dropped.
-func (e *Edge[T]) Offer(m T) {
+func Offer[T any](e *Edge[T], m T) {
 	if !e.Head.Room() {
 		e.Head.Refuse()
 		return
@@ -56,70 +85,57 @@ func (e *Edge[T]) Offer(m T) {
 }
 
 // grow appends a segment and returns its length.
-func (e *Edge[T]) grow() int {
-	n := segmentLen[T](len(e.buf), e.Head.capacity)
-	s := e.spare.take(n)
+func (l *list) grow(h *Head) int {
+	n := segmentLen(l.messages.Elem().Size(), l.buf.len, h.capacity)
+	s := l.spare.take(n)
 	if s == nil {
-		s = &segment[T]{buf: make([]T, n)}
+		s = &segment{messages: reflect.MakeSlice(l.messages, n, n)}
 	}
-	if e.last == nil {
-		e.first = s
+	if l.last == nil {
+		l.first = s
 	} else {
-		e.last.next = s
+		l.last.next = s
 	}
-	put := e.Head.put()
-	e.Head.setPos(0) // first: who reads both sees no more than was put
-	e.Head.base.StoreRelease(put)
-	e.last, e.buf = s, s.buf
-	return len(s.buf)
+	put := h.put()
+	h.setPos(0) // first: who reads both sees no more than was put
+	h.base.StoreRelease(put)
+	l.last, l.buf = s, s.slice()
+	return n
 }
 
-// segmentLen doubles from segmentMin to the limits.
-func segmentLen[T any](before int, capacity uint64) int {
+// segmentLen doubles from segmentMin to the limits; size is that of a message.
+func segmentLen(size uintptr, before int, capacity uint64) int {
 	most := segmentMax
-	if size := int(unsafe.Sizeof(*new(T))); size > 0 {
-		most = min(most, max(1, segmentBytesMax/size))
+	if size > 0 {
+		most = min(most, max(1, segmentBytesMax/int(size)))
 	}
 	most = int(min(uint64(most), max(capacity/segmentsPerCapacity, min(capacity, segmentMin))))
 	return min(max(2*before, segmentMin), max(most, 1))
 }
 
 // Peek returns visible messages, at most n and perhaps fewer than there are.
-// They stay in the queue until Release; the slice is valid until then. It is as
-// small as it is so that it is inlined.
+// They stay in the queue until Head.Release; the slice is valid until then. It is
+// as small as it is so that it is inlined.
 func (e *Edge[T]) Peek(n int) []T {
 	avail := int(e.Head.published.Load() - e.Head.get)
-	if avail > 0 && e.at == len(e.in) {
-		e.Head.list.advance()
+	if avail > 0 && e.Head.at == e.list.in.len {
+		e.Head.advance()
 	}
-	in := e.in[e.at:]
+	in := (*(*[]T)(unsafe.Pointer(&e.list.in)))[e.Head.at:]
 	return in[:min(len(in), avail, n)]
 }
 
-// First returns the oldest visible message, which must exist.
-func (e *Edge[T]) First() *T {
-	if e.at == len(e.in) {
-		e.advance()
-	}
-	return &e.in[e.at]
-}
-
 // advance goes on to the next segment and hands the drained one back.
-func (e *Edge[T]) advance() {
-	old := e.seg
+func (h *Head) advance() {
+	l := h.list
+	old := l.seg
 	if old == nil {
-		e.seg = e.first
+		l.seg = l.first
 	} else {
-		e.seg = old.next
-		clear(old.buf) // what messages point at must not live on here
+		l.seg = old.next
+		old.messages.Clear() // what messages point at must not live on here
 		old.next = nil
-		e.spare.put(old)
+		l.spare.put(old)
 	}
-	e.in, e.at = e.seg.buf, 0
-}
-
-// Release takes the first n peeked messages out of the queue.
-func (e *Edge[T]) Release(n int) {
-	e.at += n
-	e.Head.take(n)
+	l.in, h.at = l.seg.slice(), 0
 }

@@ -18,14 +18,6 @@ type Listener interface {
 	Overfull(*Head)
 }
 
-// segmentList is an Edge as its Head sees it.
-type segmentList interface {
-	// grow appends a segment and returns its length.
-	grow() int
-	// advance goes on to the consumer's next segment.
-	advance()
-}
-
 // Head is the part of a queue that does not depend on the type of its messages:
 // what is counted and what is visible. Positions count messages from the first
 // one: those put, those published, those taken.
@@ -37,7 +29,7 @@ type Head struct {
 	base     count.Count // messages put before the current segment
 	seen     uint64      // the producer's copy of taken
 	listener Listener
-	list     segmentList
+	list     *list   // of an Edge
 	end      uintptr // of the current segment
 	capacity uint64
 	full     bool
@@ -48,11 +40,12 @@ type Head struct {
 
 	published count.Count
 
-	_ [8]byte // behind a pool.Link the consumer's fields start a cache line of their own
+	_ [16]byte // behind a pool.Link the consumer's fields start a cache line of their own
 
 	// The consumer's.
 	get   uint64
 	taken count.Count
+	at    int  // in the segment that the consumer is at, of its next message
 	local bool // the producer runs on the same goroutine
 
 	refused atomic.Uint64 // messages that were sent and not put
@@ -100,7 +93,7 @@ func (h *Head) due() {
 // a call finds that out.
 func (h *Head) dueLate() {
 	if h.pos == h.end {
-		h.end, h.stop = uintptr(h.list.grow()), 0
+		h.end, h.stop = uintptr(h.list.grow(h)), 0
 	}
 	h.limit = h.pos + 1
 }
@@ -114,7 +107,7 @@ func (h *Head) dueMore() {
 		h.listener.Filled(h)
 	}
 	if h.pos == h.end {
-		h.end = uintptr(h.list.grow())
+		h.end = uintptr(h.list.grow(h))
 		if h.full {
 			h.listener.Overfull(h)
 		}
@@ -255,6 +248,12 @@ func (h *Head) Expose(put uint64) (exposed bool) {
 		}
 	}
 	return false
+}
+
+// Release takes the first n messages that Peek returned out of the queue.
+func (h *Head) Release(n int) {
+	h.at += n
+	h.take(n)
 }
 
 // take counts n messages as given to handlers.

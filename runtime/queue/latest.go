@@ -21,9 +21,12 @@ type Latest[T any] struct {
 	count int
 }
 
-// Init prepares an empty queue of edge index. It is called once, before any other
-// method.
-func (q *Latest[T]) Init(index int, capacity int, l Listener) { q.Head.Init(index, capacity, l) }
+// Init prepares an empty queue of edge index, and returns its head. It is called
+// once, before any other method.
+func (q *Latest[T]) Init(index int, capacity int, l Listener) *Head {
+	q.Head.Init(index, capacity, l)
+	return &q.Head
+}
 
 // Put appends m under number n, dropping the oldest message where the queue is
 // at its capacity.

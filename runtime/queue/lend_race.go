@@ -18,14 +18,14 @@ func Lend[T any](m *T) *T {
 	return c
 }
 
-// Reclaim overwrites the lent copy: a pointer that the handler kept reads
-// poison, or zero where T holds pointers, and a goroutine that still reads it
-// is reported by the race detector.
-func Reclaim[T any](c *T) {
-	var zero T
-	*c = zero
-	if size := unsafe.Sizeof(zero); size > 0 && !holdsPointers(reflect.TypeFor[T]()) {
-		b := unsafe.Slice((*byte)(unsafe.Pointer(c)), size)
+// Reclaim overwrites the lent copy, to which m points: a pointer that the handler
+// kept reads poison, or zero where the message holds pointers, and a goroutine that
+// still reads it is reported by the race detector.
+func Reclaim(m any) {
+	v := reflect.ValueOf(m)
+	v.Elem().SetZero()
+	if size := v.Elem().Type().Size(); size > 0 && !holdsPointers(v.Elem().Type()) {
+		b := unsafe.Slice((*byte)(v.UnsafePointer()), size)
 		for i := range b {
 			b[i] = poison
 		}

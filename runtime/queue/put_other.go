@@ -2,7 +2,10 @@
 
 package queue
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // Put appends m; it becomes visible with the next Publish. Written may read pos at
 // any time.
@@ -10,7 +13,7 @@ func (e *Edge[T]) Put(m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.due()
 	}
-	e.buf[e.Head.pos] = m
+	(*(*[]T)(unsafe.Pointer(&e.list.buf)))[e.Head.pos] = m
 	atomic.StoreUintptr(&e.Head.pos, e.Head.pos+1)
 }
 
