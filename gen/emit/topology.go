@@ -66,15 +66,37 @@ func (p *part) guards() {
 		for _, asked := range p.asked(q) {
 			lines = append(lines, comment("%s", asked)...)
 		}
-		lines = append(lines, id("_").Add(id(mustIdent(q.Port()))).Op("=").Parens(pointer(typeCode(q.typ))).Call(jen.Nil()))
+		none := func() code { return jen.Parens(pointer(typeCode(q.typ))).Call(jen.Nil()) }
+		lines = append(lines, id("_").Add(id(mustIdent(q.Port()))).Op("=").Add(none()))
+		if methods := p.life(q); len(methods) > 0 {
+			lines = append(lines, id("_").Interface(methods...).Op("=").Add(none()))
+		}
 	}
 	if len(lines) == 0 {
 		return
 	}
-	p.doc("If a line does not compile, the type lacks a method that an edge of %s asks for, or has it in another form than before. "+
+	p.doc("If a line does not compile, the type lacks a method that an edge of %s asks for, or has a method in another form than before. "+
 		"Give it the method, or take the edge out, and run:", p.plan.Source)
 	p.commandLine()
 	p.add(jen.Var().Defs(lines...))
+}
+
+// life lists the methods by which an instance begins, acts and ends, where its
+// interface does not have them: a machine's are the runtime's.
+func (p *part) life(q *processor) (methods []code) {
+	if q.Machine != nil {
+		return nil
+	}
+	port := q.source(true)
+	for _, m := range []*plan.Method{q.Init, q.Ping, q.Serve, q.Finish, q.Close} {
+		if m == nil || port != nil && m.Name == string(port.name) {
+			continue
+		}
+		if r := (&receive{Method: *m, name: mustIdent(m.Name)}); r.writable() {
+			methods = append(methods, p.portMethod(q, r))
+		}
+	}
+	return methods
 }
 
 // commandLine ends a comment with the command, set apart as code.
