@@ -54,9 +54,9 @@ func (p *part) externalGetter(q *processor, l *link) {
 	if l.many() {
 		params = []code{param(i, jen.Int())}
 		field.Index(id(i))
-		made.Call(id(s), id(i))
+		made.Call(id(i))
 	} else {
-		made.Call(id(s))
+		made.Call()
 	}
 	results := []code{ptr(l.name), jen.Error()}
 	p.doc("%s is a link to %s, made by whoever asks for it first.", l.getter, l.to.Name)

@@ -36,14 +36,16 @@ func (p *part) inlet(q *processor, l *link) {
 	}
 }
 
-// joiner writes the methods that make the links from q. They hang on a type of
-// their own, and not on Topology, which would have thousands of them.
+// joiner writes the methods that make the links from q: those of its instances, or
+// of a type for what is outside. Topology would have thousands of them.
 func (p *part) joiner(q *processor) {
-	if q.joiner == "" {
+	if q.linker == "" {
 		return
 	}
-	p.doc("%s makes the links from %s.", q.joiner, q.Name)
-	p.add(jen.Type().Add(id(q.joiner)).Id("Topology"))
+	if q.External {
+		p.doc("%s makes the links from %s.", q.joiner, q.Name)
+		p.add(jen.Type().Add(id(q.joiner)).Struct(param("topology", ptr("Topology"))))
+	}
 	for _, l := range q.links {
 		p.joining(l)
 	}
@@ -52,29 +54,22 @@ func (p *part) joiner(q *processor) {
 
 // joining writes the method that makes a link.
 func (p *part) joining(l *link) {
-	j, v, s, i := p.v("j"), p.v("l"), p.v("s"), p.v("i")
+	x, v, i := p.v("x"), p.v("l"), p.v("i")
 	instance := jen.Lit(0)
 	if l.many() {
 		instance = id(i)
 	}
-	out := ref(s, "out")
-	switch {
-	case l.from.External:
-		out = jen.Nil()
-	case l.from.exchangesSender():
-		out = sel(s, "out")
+	out := jen.Nil()
+	if !l.from.External {
+		out = jen.Add(p.outOf(l.from))
 	}
-	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(j, l.to.field)).Index(instance))))}
+	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(x, "topology", l.to.field)).Index(instance))))}
 	join := []code{id(v), out, ref(v, "to", "unit")}
 	for _, e := range l.edges {
 		join = append(join, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
 	}
 	body = append(body, sel(v, "link", "Join").Call(join...), jen.Return(ref(v, l.name)))
-	params := p.joinParams(l)
-	if l.from.External {
-		params[0] = param("_", ptr(l.from.sender))
-	}
-	p.add(jen.Func().Params(id(j).Add(ptr(l.from.joiner))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
+	p.method(x, l.from.joiner, l.getter, p.joinParams(l), []code{ptr(l.name)}, body...)
 }
 
 // drain writes Drain for a link of one queue. It hands over what Peek returns; the

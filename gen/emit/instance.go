@@ -21,6 +21,9 @@ func (p *part) instance(q *processor) {
 		own = ptr(q.remote)
 	}
 	fields := []code{param("unit", pool("Unit")), id("out").Add(out), param("p", own)}
+	if q.linker != "" {
+		fields = append(fields, param("topology", ptr("Topology")))
+	}
 	if q.Watch != nil && !q.Isolated() {
 		fields = append(fields, param("construct", q.constructorType()))
 	}
@@ -41,6 +44,10 @@ func (p *part) maker(q *processor) {
 		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(sel(t, q.field))))
 	how := code(id(construct))
 	loop := []code{define(x, ref(t, q.field).Index(id(i)))}
+	if q.linker != "" {
+		loop = append(loop, set(sel(x, "topology"), id(t)))
+	}
+	made := len(loop)
 	if q.tracksHere() {
 		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))))
 		how = p.tracking(q, how, sel(x, "in"))
@@ -50,12 +57,12 @@ func (p *part) maker(q *processor) {
 		id(err).Op("!=").Nil(),
 	).Block(jen.Return(id(err))))
 	if q.Isolated() {
-		loop = append([]code{loop[0]}, p.newSender(q, id(t))...)
+		loop = append(slices.Clip(loop[:made]), p.newSender(q)...)
 	} else if q.Watch != nil {
 		loop = append(loop, set(sel(x, "construct"), id(construct)))
-		loop = append(loop, p.newSender(q, id(t))...)
+		loop = append(loop, p.newSender(q)...)
 	} else if q.sender != "" {
-		loop = append(loop, set(sel(x, "out", "links"), p.joinerOf(q)))
+		loop = append(loop, set(sel(x, "out", "links"), id(x)))
 	}
 	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "unit"), p.outOf(q)))
 	if q.Machine != nil && q.Machine.State != "" {
@@ -90,16 +97,6 @@ func (p *part) chosen(q *processor) code {
 		return jen.If(id(construct).Op("!=").Nil()).Block(jen.Return(pool("Isolated").Call(jen.Lit(q.Name))))
 	}
 	return jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q)))
-}
-
-// joinerOf is the topology as what makes the links from q.
-func (p *part) joinerOf(q *processor) code {
-	return joinerFor(q, id(p.v("t")))
-}
-
-// joinerFor converts the topology t to what makes the links from q.
-func joinerFor(q *processor, t code) code {
-	return jen.Parens(ptr(q.joiner)).Call(t)
 }
 
 // startTimer writes how instance i gets its timer.

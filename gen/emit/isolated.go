@@ -161,11 +161,11 @@ func (q *processor) border() (list []*edge) {
 
 // fitting writes the methods of q's joiner that say whether messages can cross.
 func (p *part) fitting(q *processor) {
-	j, m := p.v("j"), p.v("m")
+	x, m := p.v("x"), p.v("m")
 	for _, e := range q.border() {
 		p.doc("%s reports why a message cannot cross to the process of %s, if so.", e.fits(), e.to.Name)
-		p.add(jen.Func().Params(id(j).Add(ptr(q.joiner))).Add(id(e.fits())).Params(param(m, typeCode(e.Type))).Error().Block(
-			jen.Return(process("Check").Call(sel(j, "pool", "MessageLimit").Call(), p.encoder(p.border.codecs[e.Crossing()], ref(m))))))
+		p.add(jen.Func().Params(id(x).Add(ptr(q.joiner))).Add(id(e.fits())).Params(param(m, typeCode(e.Type))).Error().Block(
+			jen.Return(process("Check").Call(sel(x, "topology", "pool", "MessageLimit").Call(), p.encoder(p.border.codecs[e.Crossing()], ref(m))))))
 	}
 }
 

@@ -213,8 +213,6 @@ func (p *part) outsideLink(q *processor, l *link) {
 	}
 	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
 	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte"))))
-	params := p.joinParams(l)
-	params[0] = param("_", ptr(l.from.sender))
 	instance := jen.Lit(0)
 	if l.many() {
 		instance = id(i)
@@ -228,7 +226,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		sel(v, "link", "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
 		set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
 		jen.Return(ref(v, l.name)))
-	p.add(jen.Func().Params(id(c).Add(id(q.outside))).Add(id(l.getter)).Params(params...).Add(ptr(l.name)).Block(body...))
+	p.add(jen.Func().Params(id(c).Add(id(q.outside))).Add(id(l.getter)).Params(p.joinParams(l)...).Add(ptr(l.name)).Block(body...))
 	take := func(e *edge, m code) []code {
 		codec := p.border.codecs[e.Crossing()]
 		if codec.Append == "" { // replies and dead letters are sent by the parent

@@ -176,11 +176,15 @@ func (m *model) addProcessor(i int) error {
 		q.sender = m.scope.top(local + "Sender")
 	}
 	if len(p.Outgoing) > 0 {
-		q.linker, q.joiner = m.scope.top(local+"Links"), m.scope.top(local+"Joiner")
+		q.linker = m.scope.top(local + "Links")
+		if p.External {
+			q.joiner = m.scope.top(local + "Joiner")
+		}
 	}
 	if !p.External {
 		q.maker = m.scope.top("make" + ident)
 		q.instance = m.scope.top(local + "Instance")
+		q.joiner = q.instance
 	}
 	m.processors = append(m.processors, q)
 	return nil

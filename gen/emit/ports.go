@@ -104,11 +104,10 @@ func (p *part) linker(q *processor) {
 
 // joinParams are the parameters of the method that makes l.
 func (p *part) joinParams(l *link) []code {
-	params := []code{param(p.v("s"), ptr(l.from.sender))}
 	if l.many() {
-		params = append(params, param(p.v("i"), jen.Int()))
+		return []code{param(p.v("i"), jen.Int())}
 	}
-	return params
+	return nil
 }
 
 // link writes the queues between an instance of one processor and one of another.

@@ -20,7 +20,7 @@ func (p *part) sender(q *processor) {
 		id("links").Add(id(q.linker)),
 	}
 	if q.recorder != "" {
-		fields = append(fields, remark(id("recorder").Func().Params(id("m").Any(), id("fields").Op("...").String()), "in the test of a handler"))
+		fields = append(fields, remark(id("recorder").Func().Params(id("m").Any(), id("fields").String()), "in the test of a handler"))
 		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
 	} else if q.Machine != nil && len(q.Machine.Events) > 0 {
 		p.doc("%s sends what %s answers and tells.", q.sender, q.Name)
@@ -61,7 +61,7 @@ func (p *part) made(s Ident, l *link) []code {
 	if l.many() {
 		return nil
 	}
-	return []code{jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), sel(s, "links", l.getter).Call(id(s))))}
+	return []code{jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), sel(s, "links", l.getter).Call()))}
 }
 
 func (p *part) at(s Ident, l *link) *jen.Statement {
@@ -87,7 +87,7 @@ func (p *part) getter(q *processor, l *link) {
 		jen.If(sel(s, l.field).Op("==").Nil()).Block(
 			set(sel(s, l.field), jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(ptr(l.name)))),
 		),
-		set(sel(s, l.field).Index(id(i)), made.Call(id(s), id(i))),
+		set(sel(s, l.field).Index(id(i)), made.Call(id(i))),
 	)
 }
 
@@ -140,17 +140,17 @@ func (p *part) record(q *processor, sent *send) []code {
 		return nil
 	}
 	s, m := p.v("s"), p.v("m")
-	fields := []code{id(m)}
+	var fields []string
 	for _, other := range q.sends {
 		if other.Message == sent.Message && !other.Proposes && (other.whole || sent.whole || other == sent) {
-			fields = append(fields, jen.Lit(string(other.field)))
+			fields = append(fields, string(other.field))
 		}
 	}
 	done := jen.Return()
 	if sent.Error {
 		done = jen.Return(jen.Nil())
 	}
-	return []code{jen.If(sel(s, "recorder").Op("!=").Nil()).Block(sel(s, "recorder").Call(fields...), done)}
+	return []code{jen.If(sel(s, "recorder").Op("!=").Nil()).Block(sel(s, "recorder").Call(id(m), jen.Lit(strings.Join(fields, " "))), done)}
 }
 
 func (p *part) sendDoc(q *processor, sent *send) {

@@ -190,7 +190,7 @@ func (p *part) construct() {
 		if q.External {
 			body = append(body, set(sel(t, q.field, "door"), sel(t, "pool", "External").Call(index(q.constant))))
 			if len(q.links) > 0 {
-				body = append(body, set(sel(t, q.field, "links"), p.joinerOf(q)))
+				body = append(body, set(sel(t, q.field, "links"), jen.Op("&").Add(id(q.joiner)).Values(id(t))))
 			}
 			continue
 		}

@@ -176,12 +176,12 @@ func (p *part) letters(q *processor) {
 func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "" }
 
 // newSender gives a watched instance a sender.
-func (p *part) newSender(q *processor, t code) []code {
+func (p *part) newSender(q *processor) []code {
 	out := sel(p.v("x"), "out")
 	if q.sender == "" {
 		return []code{set(out, jen.New(pool("Out")))}
 	}
-	fields := []code{key("links", joinerFor(q, t))}
+	fields := []code{key("links", id(p.v("x")))}
 	if q.exchangesSender() {
 		fields = append([]code{key("out", jen.New(pool("Out")))}, fields...)
 	}

@@ -388,7 +388,7 @@ func (c *cell) lane(t target) lane[message] {
 	p := c.pairs[to.stamps.id]
 	if p == nil {
 		p = newPair(c.top, c.index, to, (*cell).received)
-		p.Join(p, c.sender.out, &to.Unit, p.heads()...)
+		p.Join(p, c.sender.out, &to.Unit, p.heads()[0], p.heads()[1:]...)
 		c.pairs[to.stamps.id] = p
 	}
 	return p.lane(t.edge)

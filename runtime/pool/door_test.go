@@ -109,7 +109,7 @@ func (g *guest) pass(ctx context.Context, targets []target, wrap func(target, *c
 func (d *door) entry(to *cell) (*entry, error) {
 	return d.entries[to.stamps.id].Get(func() (*entry, error) {
 		en := &entry{pair: newPair(d.top, d.index, to, (*cell).requested)}
-		en.Join(en.pair, nil, &to.Unit, en.heads()...)
+		en.Join(en.pair, nil, &to.Unit, en.heads()[0], en.heads()[1:]...)
 		return en, d.x.Open(&en.Gate, &en.Link)
 	})
 }

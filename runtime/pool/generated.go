@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"strings"
 
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/topo"
@@ -46,11 +47,11 @@ func constructError(in topo.Instance, err error) error {
 
 // RecordSends returns what a sender does in the test of a handler, in place of sending:
 // it appends the message to fields of recorder, a pointer to a struct with a slice
-// for each of them.
-func RecordSends(recorder any) func(m any, fields ...string) {
+// for each of them. Names of fields have spaces between them.
+func RecordSends(recorder any) func(m any, fields string) {
 	to := reflect.ValueOf(recorder).Elem()
-	return func(m any, fields ...string) {
-		for _, field := range fields {
+	return func(m any, fields string) {
+		for field := range strings.FieldsSeq(fields) {
 			list := to.FieldByName(field)
 			v := reflect.ValueOf(m)
 			if !v.IsValid() { // a message of an interface type that is nil

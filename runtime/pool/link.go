@@ -39,13 +39,14 @@ type Link struct {
 	readyNote, roomNote note
 }
 
-// Join makes l lead from the sender out to the unit to. The queues in heads are
-// initialized by it; edges and capacities go with them one by one.
-func (l *Link) Join(in Inlet, out *Out, to *Unit, heads ...*queue.Head) {
-	l.inlet, l.to, l.heads = in, to, heads
+// Join makes l lead from the sender out to the unit to; first and more are the heads
+// of its queues. Most links have one, for which the caller makes no slice.
+func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*queue.Head) {
+	l.inlet, l.to = in, to
+	l.heads = append(append(make([]*queue.Head, 0, 1+len(more)), first), more...)
 	l.out = out
-	l.edge = int32(heads[0].Index())
-	l.ordered = len(heads) > 1
+	l.edge = int32(first.Index())
+	l.ordered = len(more) > 0
 	group := to.proc.group
 	l.inCycle = out != nil && out.unit.proc.group == group
 	l.entering = !l.inCycle && group.cyclic

@@ -64,6 +64,8 @@ func (s *segment) slice() slice {
 
 // Init prepares an empty queue of edge index, and returns its head. It is called
 // once, before any other method.
+//
+//go:noinline
 func (e *Edge[T]) Init(index int, capacity int, l Listener) *Head {
 	return e.list.init(&e.Head, reflect.TypeOf([]T(nil)), index, capacity, l)
 }
