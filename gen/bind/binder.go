@@ -37,6 +37,7 @@ type binder struct {
 	misnamed                                   map[string]bool       // messages whose finding suggests another type
 	sources                                    map[string]*source    // of other packages, by import path, once asked for
 	carriers                                   map[string][]int      // edges by message, once asked for
+	used                                       map[string]bool       // types of processors in the package, once asked for
 	renamed                                    map[int]string        // types that have the methods of processors whose own are not declared
 	portsReady                                 bool
 	crossing                                   *Border            // nil: nothing crosses

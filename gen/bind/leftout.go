@@ -85,11 +85,19 @@ func (b *binder) elsewhere(importPath, receiver string, names ...string) string 
 // elsewhere says which file declares a name that this build lacks, and why the file is
 // left out; "" if none does. receiver is the type of a method, or "".
 func (s *source) elsewhere(receiver string, names ...string) string {
-	for _, l := range s.leftOut {
-		for _, d := range l.file.Decls {
-			if declares(d, receiver, names) {
-				return filepath.Base(l.name) + " declares it, " + l.why()
+	if s.absentees == nil {
+		s.absentees = make(map[string]*leftOut)
+		for _, l := range s.leftOut {
+			for _, name := range declaredBy(l.file) {
+				if s.absentees[name] == nil {
+					s.absentees[name] = l
+				}
 			}
+		}
+	}
+	for _, name := range names {
+		if l := s.absentees[receiver+"."+name]; l != nil {
+			return filepath.Base(l.name) + " declares it, " + l.why()
 		}
 	}
 	return ""
@@ -124,19 +132,22 @@ func (l *leftOut) remedy() string {
 	return "run topogen with --tags " + tag.Tag
 }
 
-// declares reports whether d declares one of the names, at package level or as a
-// method of receiver.
-func declares(d ast.Decl, receiver string, names []string) bool {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		return receiverOf(d) == receiver && slices.Contains(names, d.Name.Name)
-	case *ast.GenDecl:
-		return receiver == "" && slices.ContainsFunc(d.Specs, func(spec ast.Spec) bool {
-			t, ok := spec.(*ast.TypeSpec)
-			return ok && slices.Contains(names, t.Name.Name)
-		})
+// declaredBy lists the types, functions and methods of a file, each behind the name of
+// its receiver and a dot.
+func declaredBy(file *ast.File) (names []string) {
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names = append(names, receiverOf(d)+"."+d.Name.Name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					names = append(names, "."+t.Name.Name)
+				}
+			}
+		}
 	}
-	return false
+	return names
 }
 
 // receiverOf is the name of the type that d is a method of; "" for a function.

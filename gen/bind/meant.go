@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -125,10 +124,12 @@ func (b *binder) renamedType(s *subject) string {
 	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.elsewhere("", "", s.Type.Name) != "" {
 		return ""
 	}
-	used := make(map[string]bool, len(b.plan.Processors))
-	for i := range b.plan.Processors {
-		if t := &b.plan.Processors[i].Type; t.Import == "" {
-			used[t.Name] = true
+	if b.used == nil {
+		b.used = make(map[string]bool, len(b.plan.Processors))
+		for i := range b.plan.Processors {
+			if t := &b.plan.Processors[i].Type; t.Import == "" {
+				b.used[t.Name] = true
+			}
 		}
 	}
 	scope := b.checked.pkg.Scope()
@@ -137,7 +138,7 @@ func (b *binder) renamedType(s *subject) string {
 		if b.near.cells += lookupCells * (1 + len(s.Incoming)); b.near.cells > nearCellsMax {
 			break
 		}
-		if object := scope.Lookup(name).(*types.TypeName); !used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
+		if object := scope.Lookup(name).(*types.TypeName); !b.used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
 			found = append(found, name)
 		}
 	}
@@ -218,9 +219,15 @@ func ambiguous(t types.Type, names []string, pkg *types.Package) string {
 // have one of the names: a method whose spelling is near, or else the only handler that
 // no edge asks for and that has the wanted form.
 func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *types.Func, name string) {
+	if s.wanted == nil {
+		s.wanted = b.wanted(s)
+	}
 	var candidates []*types.Func
 	for f := range s.t.(*types.Named).Methods() {
-		if !s.wanted(b.plan, f.Name()) && !s.meant[f.Name()] {
+		if b.near.cells += lookupCells; b.near.cells > nearCellsMax {
+			return nil, ""
+		}
+		if !s.wanted[f.Name()] && !s.meant[f.Name()] {
 			candidates = append(candidates, f)
 		}
 	}
@@ -246,31 +253,22 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	return f, names[len(names)-1]
 }
 
-// wanted reports whether the runtime calls a method of that name.
-func (s *subject) wanted(p *plan.Plan, name string) bool {
-	switch name {
-	case "Ping", "Serve", "Finish", "Init", "Close", inputs:
-		return true
+// wanted are the names of methods that the runtime would call.
+func (b *binder) wanted(s *subject) map[string]bool {
+	names := map[string]bool{"Ping": true, "Serve": true, "Finish": true, "Init": true, "Close": true, inputs: true}
+	for _, name := range hearing {
+		names[name] = true
 	}
-	return slices.Contains(hearing, name) ||
-		slices.ContainsFunc(s.Incoming, func(e int) bool { return slices.Contains(p.Handlers(e), name) })
+	for _, e := range s.Incoming {
+		for _, name := range b.plan.Handlers(e) {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // isHandlerName reports whether a method is named as handlers are.
 func isHandlerName(name string) bool {
 	rest, ok := strings.CutPrefix(name, handlerPrefix)
 	return ok && token.IsExported(rest)
-}
-
-// follows reports whether a name is undefined only because a processor was renamed:
-// it is what would be generated for the processor if it were called like its type.
-func (r *Result) follows(name string) bool {
-	for i, renamed := range r.renamed {
-		for _, n := range r.Outline.Names() {
-			if n.Processor == i && strings.Replace(n.Ident, r.Outline.Processors[i].Ident, renamed, 1) == name {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -38,6 +38,9 @@ func (n *near) toHandler(name string, candidates []string) string {
 	if !ok {
 		return n.to(name, candidates)
 	}
+	if n.cells += len(candidates); n.cells > nearCellsMax {
+		return ""
+	}
 	var alike, others []string
 	for _, c := range candidates {
 		if rest, ok := strings.CutPrefix(c, handlerPrefix); ok {

@@ -24,6 +24,7 @@ type subject struct {
 	reported    map[string]bool // methods that a finding is about
 	meant       map[string]bool // methods that a finding suggests to rename
 	missing     Missing
+	wanted      map[string]bool // methods that the runtime would call, once asked for
 }
 
 // processor binds one processor: its type, its methods, its constructor. It

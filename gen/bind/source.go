@@ -32,8 +32,9 @@ type source struct {
 	texts  map[string][]byte
 	errors scanner.ErrorList // what does not parse
 
-	leftOut   []*leftOut      // Go files that this build does not compile
-	generated []generatedFile // files of this package that topogen has generated, without the outputs of this topology
+	leftOut   []*leftOut          // Go files that this build does not compile
+	absentees map[string]*leftOut // what they declare, once asked for
+	generated []generatedFile     // files of this package that topogen has generated, without the outputs of this topology
 }
 
 // generatedFile is a file of the package that topogen has generated.
