@@ -144,7 +144,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 			"%s in the same package is generated from %s: the names of the two topologies collide", other.name, other.source)
 	}
 	source.parseLeftOut(fset)
-	if l := source.absent(); l != nil {
+	if l := source.absent(t); l != nil {
 		r.reporter.at(finding.PackageNotLoaded, whole, l.remedy(), "all Go files of the package are left out: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
 		return r
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/topogen/topogen/spec"
 )
 
 // leftOut is a Go file of the package that this build does not compile: its build
@@ -41,14 +43,28 @@ func (s *source) parseLeftOut(fset *token.FileSet) {
 
 // forget drops what belongs to another package, such as external tests.
 func (s *source) forget(packageName string) {
+	s.absentees = nil
 	s.leftOut = slices.DeleteFunc(s.leftOut, func(l *leftOut) bool { return l.file.Name.Name != packageName })
 }
 
-// absent is a file of a package that this build leaves out as a whole; nil if there
-// is none.
-func (s *source) absent() *leftOut {
-	if i := slices.IndexFunc(s.leftOut, func(l *leftOut) bool { return !l.test }); i >= 0 && len(s.files) == 0 {
-		return s.leftOut[i]
+// absent is a file that declares what the topology names, in a package that this build
+// leaves out as a whole; nil if there is none. Without such a file the package is new.
+func (s *source) absent(t *spec.Topology) *leftOut {
+	if len(s.files) > 0 || len(s.leftOut) == 0 {
+		return nil
+	}
+	var names []string
+	for i := range t.Processors {
+		names = append(names, t.Processors[i].Ident, t.Processors[i].Type.Value)
+	}
+	for i := range t.Messages {
+		names = append(names, t.Messages[i].Type.Value)
+	}
+	for i := range t.Edges {
+		names = append(names, t.Edges[i].Message.Value)
+	}
+	if l := s.declaring("", names); l != nil && !l.test {
+		return l
 	}
 	return nil
 }
@@ -85,6 +101,14 @@ func (b *binder) elsewhere(importPath, receiver string, names ...string) string 
 // elsewhere says which file declares a name that this build lacks, and why the file is
 // left out; "" if none does. receiver is the type of a method, or "".
 func (s *source) elsewhere(receiver string, names ...string) string {
+	if l := s.declaring(receiver, names); l != nil {
+		return filepath.Base(l.name) + " declares it, " + l.why()
+	}
+	return ""
+}
+
+// declaring is a file that is left out and declares one of the names; nil if none does.
+func (s *source) declaring(receiver string, names []string) *leftOut {
 	if s.absentees == nil {
 		s.absentees = make(map[string]*leftOut)
 		for _, l := range s.leftOut {
@@ -97,10 +121,10 @@ func (s *source) elsewhere(receiver string, names ...string) string {
 	}
 	for _, name := range names {
 		if l := s.absentees[receiver+"."+name]; l != nil {
-			return filepath.Base(l.name) + " declares it, " + l.why()
+			return l
 		}
 	}
-	return ""
+	return nil
 }
 
 // why says for what reason a file is left out.
@@ -175,8 +199,12 @@ func receiverOf(d *ast.FuncDecl) string {
 }
 
 // constraint is what the output needs: that of the package's files, where all have
-// one. Without such a constraint it would be compiled where no other file is.
+// one. Without such a constraint it would be compiled where no other file is. A package
+// of which this build has no file is new, and needs none.
 func (s *source) constraint() string {
+	if len(s.files) == 0 {
+		return ""
+	}
 	var all []constraint.Expr
 	add := func(name string, text []byte, cgo bool) bool {
 		e := constraintOf(name, text)
