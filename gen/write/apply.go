@@ -80,9 +80,13 @@ func apply(ctx context.Context, open func(dir string) (disk, error), who owner, 
 		b.undo()
 		return []finding.Finding{*f}
 	}
+	swept := make(map[string]bool)
 	for i, c := range sets {
 		for _, folder := range c.folders {
-			sweep(b.disks[i], folder, who)
+			if at := path.Join(c.identity, folder); !swept[at] {
+				swept[at] = true
+				sweep(b.disks[i], folder, who)
+			}
 		}
 	}
 	return nil

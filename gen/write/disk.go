@@ -10,8 +10,8 @@ import (
 // it. Tests put one in between that fails at the n-th call.
 type disk interface {
 	Lstat(name string) (fs.FileInfo, error)
-	Read(name string, bytesMax int64) ([]byte, error) // the first bytesMax bytes
-	List(folder string) ([]fs.DirEntry, error)
+	Read(name string, bytesMax int64) ([]byte, error)     // the first bytesMax bytes
+	List(folder string) ([]string, error)                 // names alone: to look at each file takes ten times as long
 	Create(name string, perm fs.FileMode) (handle, error) // must not exist yet
 	Mkdir(folder string) error
 	Rename(from, to string) error
@@ -53,13 +53,19 @@ func (d rootDisk) Read(name string, bytesMax int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, bytesMax))
 }
 
-func (d rootDisk) List(folder string) ([]fs.DirEntry, error) {
+func (d rootDisk) List(folder string) ([]string, error) {
 	f, err := d.root.Open(folder)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return f.ReadDir(-1)
+	return f.Readdirnames(-1)
+}
+
+// isRegular reports whether a file is there that is no link, folder or pipe.
+func isRegular(d disk, name string) bool {
+	info, err := d.Lstat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (d rootDisk) Create(name string, perm fs.FileMode) (handle, error) {

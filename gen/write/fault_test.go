@@ -62,7 +62,7 @@ func (d faultyDisk) Read(name string, bytesMax int64) ([]byte, error) {
 	return d.disk.Read(name, bytesMax)
 }
 
-func (d faultyDisk) List(folder string) ([]fs.DirEntry, error) {
+func (d faultyDisk) List(folder string) ([]string, error) {
 	if err := d.faults.step(); err != nil {
 		return nil, err
 	}

@@ -198,16 +198,17 @@ func (t *Target) judge(d disk, name string, content []byte) *finding.Finding {
 // twin finds a file that has an output's name but for case: on some disks the one
 // would take the place of the other. One of ours that this target gives up is none.
 func (t *Target) twin(d disk, name string) *finding.Finding {
-	entries, err := d.List(path.Dir(name))
+	names, err := d.List(path.Dir(name))
 	if err != nil {
 		return nil // planOrphans says it
 	}
-	for _, entry := range entries {
-		other := path.Join(path.Dir(name), entry.Name())
+	for _, base := range names {
+		other := path.Join(path.Dir(name), base)
 		if other == name || !strings.EqualFold(other, name) {
 			continue
 		}
-		if head, err := d.Read(other, header.BytesMax); err == nil && entry.Type().IsRegular() {
+		if isRegular(d, other) { // to read a pipe would wait
+			head, _ := d.Read(other, header.BytesMax)
 			if h, ok := header.Read(head); ok && h.Source == header.SourceOf(other, t.Source) {
 				continue
 			}
@@ -219,16 +220,16 @@ func (t *Target) twin(d disk, name string) *finding.Finding {
 
 // planOrphans finds files of ours, from this very source, that are not wanted.
 func (c *Changes) planOrphans(d disk, folder string) {
-	entries, err := d.List(folder)
+	names, err := d.List(folder)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.findings = append(c.findings, *c.target.readFinding(folder, err))
 		}
 		return
 	}
-	for _, entry := range entries {
-		name := path.Join(folder, entry.Name())
-		if path.Ext(name) != ".go" || !entry.Type().IsRegular() || c.wanted(d, name) {
+	for _, base := range names {
+		name := path.Join(folder, base)
+		if path.Ext(name) != ".go" || !isRegular(d, name) || c.wanted(d, name) {
 			continue
 		}
 		head, err := d.Read(name, header.BytesMax)

@@ -95,16 +95,16 @@ func Sweep(folders ...string) {
 // sweep removes stray temporaries. Errors are left alone: the outputs are in
 // place, and the next build sweeps again.
 func sweep(d disk, folder string, o owner) {
-	entries, err := d.List(folder)
+	names, err := d.List(folder)
 	if err != nil {
 		return
 	}
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), tempPrefix) {
+	for _, base := range names {
+		if !strings.HasPrefix(base, tempPrefix) {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && o.stray(entry.Name(), info) {
-			_ = d.Remove(path.Join(folder, entry.Name()))
+		if info, err := d.Lstat(path.Join(folder, base)); err == nil && o.stray(base, info) {
+			_ = d.Remove(path.Join(folder, base))
 		}
 	}
 }

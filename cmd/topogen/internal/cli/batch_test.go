@@ -186,3 +186,30 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchInOneFolder: topologies of one folder with outputs in folders of their own
+// are cached one by one too.
+func TestBatchInOneFolder(t *testing.T) {
+	newBatch(t, 3)
+	var files []string
+	for _, name := range []string{"t0", "t1", "t2"} {
+		text, err := os.ReadFile(name + "/topology.yml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, name+".yml", strings.Replace(string(text), "messages:", "output: "+name+"/topology_gen.go\nmessages:", 1))
+		files = append(files, name+".yml")
+	}
+	for want, words := range []string{"topogen: wrote ", "", "topogen: wrote t1/topology_gen.go\ntopogen: wrote t1/topology_ports_gen.go\n"} {
+		if want == 2 {
+			edit(t, "t1.yml", "edges:", "pool: {batch: 7}\nedges:")
+			c := newCompilation(&report{lenient: true}, files, nil)
+			if c.recall(); len(c.sources) != 1 {
+				t.Errorf("%d would be compiled", len(c.sources))
+			}
+		}
+		if code, _, got := said(t, "build "+strings.Join(files, " ")); code != exitRight || !strings.HasPrefix(got, words) || want > 0 && got != words {
+			t.Errorf("build %d exits with %d: %s", want, code, got)
+		}
+	}
+}

@@ -53,15 +53,14 @@ func spread(sources []source, found []cache.Found, fresh []bool) {
 	for len(stale) > 0 {
 		i := stale[0]
 		stale = stale[1:]
-		for _, dir := range sources[i].folders {
-			for _, j := range readers[dir] {
-				if fresh[j] {
-					fresh[j] = false
-					stale = append(stale, j)
-				}
+		dir := sources[i].folders[len(sources[i].folders)-1] // of the output
+		for _, j := range readers[dir] {
+			if fresh[j] {
+				fresh[j] = false
+				stale = append(stale, j)
 			}
-			delete(readers, dir)
 		}
+		delete(readers, dir)
 	}
 }
 

@@ -26,7 +26,7 @@ const readMax = 4<<20 + 1
 type source struct {
 	path    string // absolute
 	text    []byte
-	folders []string // absolute: outputs may be written to them
+	folders []string // absolute: outputs may be in them; the last one is that of the outputs now
 }
 
 func (s source) dir() string  { return filepath.Dir(s.path) }
