@@ -8,7 +8,7 @@ import (
 
 // patience is how long Bind and Verify wait for the go command, which may have to
 // compile all that is imported, or come upon a pipe; and for each type check, which
-// twenty lines of Go can keep busy for good. A chain of 1,000 processors takes seconds.
+// twenty lines of Go can keep busy forever. A chain of 1,000 processors takes seconds.
 const patience = 3 * time.Minute
 
 // within returns what do returns, or an error that says that what took longer than most,
