@@ -64,7 +64,7 @@ func localType(expr, otherwise string) string {
 	if expr == "" {
 		return otherwise
 	}
-	if t, err := ParseType(expr); err == nil && t.Kind == NamedType && t.ImportPath == "" && !t.Predeclared() {
+	if t, err := ParseType(expr); err == nil && t.Kind == NamedType && t.Import == "" && !t.Predeclared() {
 		return t.Name
 	}
 	return ""
@@ -84,7 +84,7 @@ func (b *builder) claimMachine(names claims, p *Processor) {
 		names.add(b, p.Ident+"Instances", claim{what: "the instances" + of}, p.Name)
 	}
 	result := p.Machine.Result
-	if t, err := ParseType(result.Value); err != nil || t.Kind != NamedType || t.ImportPath != "" || t.Predeclared() {
+	if t, err := ParseType(result.Value); err != nil || t.Kind != NamedType || t.Import != "" || t.Predeclared() {
 		result = Text{}
 	}
 	for _, t := range []Text{p.Machine.State, p.Machine.Update, result} {

@@ -137,7 +137,7 @@ func (b *builder) checkWord(what string, name Text) bool {
 // mostly it is a type for which messages should have a name.
 func (b *builder) checkMessage(name Text) bool {
 	t, err := ParseType(name.Value)
-	if err != nil || t.Kind == NamedType && t.ImportPath == "" && len(t.Args) == 0 && !t.Predeclared() {
+	if err != nil || t.Kind == NamedType && t.Import == "" && len(t.Args) == 0 && !t.Predeclared() {
 		return b.checkForm("message", name, messageNameForm) && b.checkWord("message", name)
 	}
 	b.found.addText(finding.Name, name, quoted(name.Value)+" is a type, and an edge has the name of a message",

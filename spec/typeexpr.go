@@ -19,20 +19,21 @@ const (
 	SliceType
 	ArrayType // Len elements
 	MapType   // from Key to Elem
+	EmptyType // struct{}, which no file can name
 )
 
 // TypeExpr is a Go type with import paths written out, such as
-// *example.com/shop/model.Page[string] or map[string][]byte. It only comes from
-// ParseType: its names are identifiers and its paths are import paths, so that
-// code made from it holds nothing else.
+// *example.com/shop/model.Page[string] or map[string][]byte. In what ParseType returns
+// names are identifiers and paths are import paths, so that code made from it holds
+// nothing else.
 type TypeExpr struct {
-	Kind       TypeKind
-	ImportPath string      // of a NamedType; "" for this package and predeclared types
-	Name       string      // of a NamedType
-	Args       []*TypeExpr // type arguments of a NamedType
-	Key        *TypeExpr   // of a MapType
-	Elem       *TypeExpr   // of every kind but NamedType
-	Len        int         // of an ArrayType
+	Kind   TypeKind
+	Import string     // of a NamedType; "" for this package and predeclared types
+	Name   string     // of a NamedType
+	Args   []TypeExpr // type arguments of a NamedType
+	Elem   *TypeExpr  // of pointers, slices, arrays and maps
+	Key    *TypeExpr  // of a MapType
+	Len    int64      // of an ArrayType
 }
 
 // TypeError says where a type expression is wrong, and how.
@@ -56,34 +57,74 @@ var predeclaredOthers = []string{
 }
 
 // Predeclared reports whether the type is one of Go's own, such as string.
-func (t *TypeExpr) Predeclared() bool {
-	return t.Kind == NamedType && t.ImportPath == "" && slices.Contains(predeclaredTypes, t.Name)
+func (t TypeExpr) Predeclared() bool {
+	return t.Kind == NamedType && t.Import == "" && slices.Contains(predeclaredTypes, t.Name)
 }
 
 // String returns the expression as it is written in a topology file.
-func (t *TypeExpr) String() string {
+func (t TypeExpr) String() string { return t.Format(func(path string) string { return path }) }
+
+// Format is t as Go source, where name gives the qualifier for an import path.
+func (t TypeExpr) Format(name func(path string) string) string {
 	switch t.Kind {
 	case PointerType:
-		return "*" + t.Elem.String()
+		return "*" + t.Elem.Format(name)
 	case SliceType:
-		return "[]" + t.Elem.String()
+		return "[]" + t.Elem.Format(name)
 	case ArrayType:
-		return "[" + strconv.Itoa(t.Len) + "]" + t.Elem.String()
+		return "[" + strconv.FormatInt(t.Len, 10) + "]" + t.Elem.Format(name)
 	case MapType:
-		return "map[" + t.Key.String() + "]" + t.Elem.String()
+		return "map[" + t.Key.Format(name) + "]" + t.Elem.Format(name)
+	case EmptyType:
+		return "struct{}"
 	}
-	name := t.Name
-	if t.ImportPath != "" {
-		name = t.ImportPath + "." + name
+	s := t.Name
+	if t.Import != "" {
+		s = name(t.Import) + "." + s
 	}
-	if len(t.Args) == 0 {
-		return name
+	if len(t.Args) > 0 {
+		args := make([]string, len(t.Args))
+		for i, a := range t.Args {
+			args[i] = a.Format(name)
+		}
+		s += "[" + strings.Join(args, ", ") + "]"
 	}
-	args := make([]string, len(t.Args))
-	for i, a := range t.Args {
-		args[i] = a.String()
+	return s
+}
+
+// Imports appends the import paths that t mentions to paths.
+func (t TypeExpr) Imports(paths []string) []string {
+	if t.Import != "" {
+		paths = append(paths, t.Import)
 	}
-	return name + "[" + strings.Join(args, ", ") + "]"
+	for _, a := range t.Args {
+		paths = a.Imports(paths)
+	}
+	if t.Key != nil {
+		paths = t.Key.Imports(paths)
+	}
+	if t.Elem != nil {
+		paths = t.Elem.Imports(paths)
+	}
+	return paths
+}
+
+// In is t as the package at an import path writes it: without the import of itself.
+func (t TypeExpr) In(path string) TypeExpr {
+	if t.Import == path {
+		t.Import = ""
+	}
+	t.Args = slices.Clone(t.Args)
+	for i := range t.Args {
+		t.Args[i] = t.Args[i].In(path)
+	}
+	for _, part := range []**TypeExpr{&t.Key, &t.Elem} {
+		if *part != nil {
+			inner := (*part).In(path)
+			*part = &inner
+		}
+	}
+	return t
 }
 
 // ParseType reads a Go type expression with import paths written out: names with
@@ -161,7 +202,7 @@ func (p *typeParser) array(depth int) (*TypeExpr, error) {
 	if err != nil || n > arrayMax || strconv.Itoa(n) != p.text[start:p.at] || !p.accept("]") {
 		return nil, p.fail(start-1, p.at, fmt.Sprintf("an array is written [N]T with a plain number N of at most %d", arrayMax))
 	}
-	return p.of(&TypeExpr{Kind: ArrayType, Len: n}, depth)
+	return p.of(&TypeExpr{Kind: ArrayType, Len: int64(n)}, depth)
 }
 
 // named reads a name, perhaps with an import path before and type arguments
@@ -185,8 +226,8 @@ func (p *typeParser) named(depth int) (*TypeExpr, error) {
 		if dot < slash {
 			return nil, p.fail(start, p.at, fmt.Sprintf("%q has no type after the import path", clip(word)))
 		}
-		t.ImportPath, t.Name = word[:dot], word[dot+1:]
-		if problem := importPathProblem(t.ImportPath); problem != "" {
+		t.Import, t.Name = word[:dot], word[dot+1:]
+		if problem := importPathProblem(t.Import); problem != "" {
 			return nil, p.fail(start, start+dot, problem)
 		}
 		if !isIdentifier(t.Name) {
@@ -215,7 +256,7 @@ func (p *typeParser) args(t *TypeExpr, depth int) error {
 		if err != nil {
 			return err
 		}
-		t.Args = append(t.Args, arg)
+		t.Args = append(t.Args, *arg)
 		switch {
 		case p.accept("]"):
 			return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"go/ast"
 	"go/parser"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,11 @@ import (
 
 func TestParseType(t *testing.T) {
 	named := func(path, name string, args ...*TypeExpr) *TypeExpr {
-		return &TypeExpr{ImportPath: path, Name: name, Args: args}
+		t := &TypeExpr{Import: path, Name: name}
+		for _, a := range args {
+			t.Args = append(t.Args, *a)
+		}
+		return t
 	}
 	for expr, want := range map[string]*TypeExpr{
 		"Order":                       named("", "Order"),
@@ -80,9 +85,9 @@ func FuzzParseType(f *testing.F) {
 		if err != nil || cmp.Diff(parsed, again) != "" {
 			t.Fatalf("%q is written as %q, which is not the same: %v", expr, parsed, err)
 		}
-		code, err := parser.ParseExpr(goCode(parsed))
+		code, err := parser.ParseExpr(parsed.Format(func(string) string { return "p" }))
 		if err != nil {
-			t.Fatalf("%q is no Go: %v", goCode(parsed), err)
+			t.Fatalf("%q is no Go: %v", parsed.Format(func(string) string { return "p" }), err)
 		}
 		ast.Inspect(code, func(n ast.Node) bool {
 			switch n.(type) {
@@ -95,29 +100,21 @@ func FuzzParseType(f *testing.F) {
 	})
 }
 
-// goCode writes a type as a generator would, each package with the name p.
-func goCode(t *TypeExpr) string {
-	copied := *t
-	switch t.Kind {
-	case PointerType:
-		return "*" + goCode(t.Elem)
-	case SliceType:
-		return "[]" + goCode(t.Elem)
-	case MapType:
-		return "map[" + goCode(t.Key) + "]" + goCode(t.Elem)
-	case ArrayType:
-		return strings.TrimSuffix(copied.String(), t.Elem.String()) + goCode(t.Elem)
+// TestTypeIn: a package does not import itself, and the type that is written elsewhere
+// stays.
+func TestTypeIn(t *testing.T) {
+	const expr = "map[a/b.K][]*a/b.Page[a/b.T, c.T]"
+	parsed, err := ParseType(expr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	name := t.Name
-	if t.ImportPath != "" {
-		name = "p." + name
+	if got := parsed.In("a/b").String(); got != "map[K][]*Page[T, c.T]" {
+		t.Error(got)
 	}
-	var args []string
-	for _, a := range t.Args {
-		args = append(args, goCode(a))
+	if got := parsed.String(); got != expr {
+		t.Errorf("it became %s", got)
 	}
-	if args != nil {
-		name += "[" + strings.Join(args, ",") + "]"
+	if got := parsed.Imports(nil); !slices.Equal(got, []string{"a/b", "a/b", "a/b", "c"}) {
+		t.Error(got)
 	}
-	return name
 }

@@ -91,7 +91,7 @@ func (b *builder) messages() {
 			b.report(finding.MessageType, m.Type, "", "the type of message %q is not a Go type: %v", m.Name.Value, err)
 			continue
 		}
-		b.types[m.Name.Value] = typeRef(t, b.plan.ImportPath)
+		b.types[m.Name.Value] = t.In(b.plan.ImportPath)
 	}
 }
 
@@ -146,7 +146,7 @@ func (b *builder) processorType(p spec.Processor) TypeRef {
 		b.report(finding.ProcessorType, p.Type, "", "processor %q needs a declared type, since methods hang on it", p.Name.Value)
 		return own
 	}
-	return typeRef(t, b.plan.ImportPath)
+	return t.In(b.plan.ImportPath)
 }
 
 // edges takes over the declared edges and appends, for each one whose sender is

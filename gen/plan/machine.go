@@ -169,8 +169,8 @@ func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
 		b.report(finding.MessageType, f.Result, "", "the type of the result is not a Go type: %v", err)
 		return
 	}
-	m.ResultType = typeRef(t, b.plan.ImportPath)
-	if t.Kind != spec.NamedType || t.ImportPath != "" || t.Predeclared() {
+	m.ResultType = t.In(b.plan.ImportPath)
+	if t.Kind != spec.NamedType || t.Import != "" || t.Predeclared() {
 		m.Result = ident + "Result" // a message has another name, see spec
 	}
 }

@@ -42,29 +42,6 @@ type Pool struct {
 	CycleLimit   int   // messages in one queue within a cycle; 0: chosen by the runtime
 }
 
-// TypeRef is a Go type as the generated package writes it.
-type TypeRef struct {
-	Kind   TypeKind
-	Import string    // import path; "" for this package and for predeclared types
-	Name   string    // of a named type
-	Args   []TypeRef // type arguments of a named type
-	Elem   *TypeRef  // of pointers, slices, arrays, maps
-	Key    *TypeRef  // of maps
-	Len    int64     // of arrays
-}
-
-// TypeKind is the form of a TypeRef.
-type TypeKind int
-
-const (
-	Named TypeKind = iota
-	Pointer
-	Slice
-	Array
-	Map
-	Empty // struct{}
-)
-
 // Processor is one processor; its index in Plan.Processors is its ProcessorIndex.
 type Processor struct {
 	Name      string // as in the file
