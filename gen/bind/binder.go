@@ -128,7 +128,7 @@ func (b *binder) importedNames() {
 	for _, n := range b.plan.Names() {
 		names[n.Ident] = n
 	}
-	for _, file := range b.root.source.files {
+	for _, file := range b.root.source.all() {
 		for _, i := range file.Imports {
 			path, err := strconv.Unquote(i.Path.Value)
 			if err != nil || i.Name == nil {

@@ -70,12 +70,15 @@ func (s *source) absent(t *spec.Topology) *leftOut {
 }
 
 // taken maps each name of package level that any build has to where it is declared.
-func (s *source) taken() map[string]*ast.Ident {
+func (s *source) taken() map[string]*ast.Ident { return declared(s.all()) }
+
+// all are the files of all builds.
+func (s *source) all() []*ast.File {
 	files := slices.Clone(s.files)
 	for _, l := range s.leftOut {
 		files = append(files, l.file)
 	}
-	return declared(files)
+	return files
 }
 
 // elsewhere is that of the source of the package at importPath; "": the generated one.
