@@ -12,7 +12,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   MethodMissing,
 		Title:  "a method is missing",
-		Reason: "For each edge into a processor its type has a method Receive<Message> or Receive<Message>From<From>, and ReceiveTick for a timer, or ReceiveTickPoll for a timer that is called poll. topogen build --scaffold writes a stub.",
+		Reason: "For each edge into a processor its type has a method Receive<Message> or Receive<Message>From<From>, and ReceiveTick for a timer, or ReceiveTickPoll for a timer that is called poll. Where several embedded types have the method, Go promotes none of them. topogen build --scaffold writes a stub.",
 		Wrong:  "edges:\n  - feed -> parser: Raw      # and Parser has no ReceiveRaw\n",
 		Right:  "func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error {\n\treturn nil\n}\n",
 	},
@@ -40,7 +40,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   MessageType,
 		Title:  "the type of a message is not found",
-		Reason: "A message, and the state and the update of a machine, name a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name.",
+		Reason: "A message, and the state and the update of a machine, name a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name. Or the type under messages is not the one that all handlers of the message take.",
 		Wrong:  "edges:\n  - feed -> parser: Raw      # and no type Raw in the package\n",
 		Right:  "type Raw struct{ Line string }\n",
 	},
@@ -94,7 +94,7 @@ var catalogueGo = []Explanation{
 		Code:  PackageNotLoaded,
 		Title: "a package cannot be loaded",
 		Reason: "A package that the topology names is not found, or the go command cannot load it; the message says what the go command says. Is it in go.mod, and is the path spelled as in an import? " +
-			"Or the package of the topology cannot be read: its folder holds two packages, no go.mod encloses it, or a type in it is made of so many others that no type checker would come to an end.",
+			"Or the package of the topology cannot be read: its folder holds two packages, no go.mod encloses it, build constraints leave out all its files, or a type in it is made of so many others that no type checker would come to an end.",
 	},
 	{
 		Code:   SenderUnfit,
