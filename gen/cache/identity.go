@@ -2,7 +2,6 @@ package cache
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,14 +18,6 @@ import (
 type Identity struct {
 	sum   sum
 	known bool
-}
-
-// String returns a short form for logs.
-func (id Identity) String() string {
-	if !id.known {
-		return "unknown"
-	}
-	return hex.EncodeToString(id.sum[:8])
 }
 
 // Identify returns the identity of this process, with the options that change
