@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -181,7 +182,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		problem = "the runtime cannot be loaded: " + problem
 	case problem != "":
 		problem = "package " + path + " cannot be loaded: " + problem
-	case !visible(path, b.root.path):
+	case !wire.Visible(path, b.root.path):
 		problem = "package " + path + " is internal to another part of the tree"
 	case b.loader.listed[path] != nil && b.loader.listed[path].Name == "main":
 		problem = "package " + path + " is a program, which cannot be imported"

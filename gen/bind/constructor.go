@@ -5,6 +5,7 @@ import (
 	"go/types"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -214,7 +215,7 @@ func (b *binder) typeRef(t types.Type) (ref plan.TypeRef, problem string) {
 		switch {
 		case !object.Exported():
 			problem = "type " + b.typeText(t) + " is not exported by its package"
-		case !visible(p.Path(), b.root.path):
+		case !wire.Visible(p.Path(), b.root.path):
 			problem = "type " + b.typeText(t) + " is in an internal package"
 		}
 	}

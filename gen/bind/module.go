@@ -95,19 +95,6 @@ func followed(dir string) string {
 	return filepath.Join(followed(filepath.Dir(dir)), filepath.Base(dir))
 }
 
-// visible reports whether the package at path may be imported from importer,
-// where a folder named internal stands in its path.
-func visible(path, importer string) bool {
-	elements := strings.Split(path, "/")
-	for i := len(elements) - 1; i >= 0; i-- {
-		if elements[i] == "internal" {
-			parent := strings.Join(elements[:i], "/")
-			return importer == parent || strings.HasPrefix(importer, parent+"/") || parent == ""
-		}
-	}
-	return true
-}
-
 // otherRuntime says that the module has another release of the runtime, or none.
 func (r *Result) otherRuntime() error {
 	if problem := r.loader.problem(plan.Topo); problem != "" {

@@ -58,7 +58,7 @@ func Emit(p *plan.Plan, o Options) ([]File, error) {
 // parts does the jobs side by side.
 func (m *model) parts(jobs []job) ([][]byte, error) {
 	parts, errs := make([][]byte, len(jobs)), make([]error, len(jobs))
-	parallel(len(jobs), func(i int) { parts[i], errs[i] = jobs[i].source(m) })
+	Parallel(len(jobs), func(i int) { parts[i], errs[i] = jobs[i].source(m) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -100,8 +100,8 @@ func (m *model) each(jobs []job, write func(*part, *processor)) []job {
 	return jobs
 }
 
-// parallel calls do for 0 … n-1 on all processors of the machine.
-func parallel(n int, do func(int)) {
+// Parallel calls do for 0 … n-1 on all processors of the machine.
+func Parallel(n int, do func(int)) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range n {

@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"path/filepath"
-	"runtime"
 	"sync"
 
 	"github.com/topogen/topogen/gen/bind"
@@ -35,7 +34,7 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File) (Verified, 
 			parts = append(parts, &part{name: f.Name, source: source})
 		}
 	}
-	parallel(len(parts), func(i int) { parts[i].parse(b) })
+	emit.Parallel(len(parts), func(i int) { parts[i].parse(b) })
 	syntax := make([]*ast.File, len(parts))
 	for i, p := range parts {
 		if p.err != nil {
@@ -44,7 +43,7 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File) (Verified, 
 		syntax[i] = p.syntax
 	}
 	var formatting sync.WaitGroup
-	formatting.Go(func() { parallel(len(parts), func(i int) { parts[i].format(b.Fset()) }) })
+	formatting.Go(func() { emit.Parallel(len(parts), func(i int) { parts[i].format(b.Fset()) }) })
 	found, err := b.Verify(ctx, syntax)
 	formatting.Wait()
 	v := Verified{Own: found.Own, Findings: found.User}
@@ -75,18 +74,4 @@ func (p *part) parse(b *bind.Result) {
 	if p.err != nil {
 		p.err = fmt.Errorf("%s: %w", p.name, p.err)
 	}
-}
-
-// parallel calls do for 0 … n-1 on all processors of the machine.
-func parallel(n int, do func(int)) {
-	var group sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i := range n {
-		slots <- struct{}{}
-		group.Go(func() {
-			do(i)
-			<-slots
-		})
-	}
-	group.Wait()
 }

@@ -58,7 +58,7 @@ func (b *builder) goType(t types.Type) (g GoType, why string) {
 			g.Import = p.Path()
 			if !t.Obj().Exported() {
 				why = "type " + types.TypeString(t, b.qualifier) + " is not exported: the generated code cannot name it"
-			} else if !visible(g.Import, b.pkg.Path()) {
+			} else if !Visible(g.Import, b.pkg.Path()) {
 				why = "package " + g.Import + " is internal to another part of the tree: the generated code cannot name its type " + g.Name
 			}
 		}
@@ -91,8 +91,8 @@ func (b *builder) goType(t types.Type) (g GoType, why string) {
 	return g, why
 }
 
-// visible reports whether the package at path may be imported from own.
-func visible(path, own string) bool {
+// Visible reports whether the package at path may be imported from own.
+func Visible(path, own string) bool {
 	at := strings.LastIndex("/"+path+"/", "/internal/")
 	if at < 0 {
 		return true

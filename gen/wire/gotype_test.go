@@ -1,0 +1,23 @@
+package wire
+
+import "testing"
+
+// TestVisible: an internal package is for the tree that its parent is the root of.
+func TestVisible(t *testing.T) {
+	for _, c := range []struct {
+		path, own string
+		want      bool
+	}{
+		{"a.b/c", "d.e/f", true},
+		{"a.b/c/internal", "a.b/c", true},
+		{"a.b/c/internal/d", "a.b/c/e", true},
+		{"a.b/c/internal/d", "a.b/cc", false},
+		{"a.b/internal/c/internal/d", "a.b/e", false},
+		{"internal/abi", "a.b/c", false}, // Go's own
+		{"a.b/internals", "c.d/e", true},
+	} {
+		if got := Visible(c.path, c.own); got != c.want {
+			t.Errorf("%s from %s: %t", c.path, c.own, got)
+		}
+	}
+}
