@@ -9,27 +9,34 @@ import (
 // among many right ones must not buy much time with it: cells is what is left.
 type similar struct{ cells int }
 
-// to returns the candidate nearest to name, by edits of one letter and swaps of
-// two, or else the only one that name shortens, or "" where none is near.
+// to returns the candidate nearest to name, or else the only one that name shortens, or
+// "" where none is near.
 func (s *similar) to(name string, candidates []string) string {
 	if len(name) > nameMax || s.cells < 0 {
 		return ""
 	}
 	s.cells -= len(candidates)
+	if best := Nearest(name, candidates, &s.cells); best != "" {
+		return best
+	}
+	return s.shortened(name, candidates)
+}
+
+// Nearest returns the candidate nearest to name by edits of one letter and swaps of two,
+// of which a third of its letters may have one; "" where none is near. Cells is what is
+// left of the steps that looking for names may take.
+func Nearest(name string, candidates []string, cells *int) string {
 	best, distance := "", min(max(1, len(name)/3), len(name)-1)+1
 	for _, c := range candidates {
-		if len(c) > nameMax || len(c)-len(name) >= distance || len(name)-len(c) >= distance {
+		if c == name || max(len(c), len(name)) > nameMax || len(c)-len(name) >= distance || len(name)-len(c) >= distance {
 			continue
 		}
-		if s.cells -= (len(c) + 1) * (len(name) + 1); s.cells < 0 {
+		if *cells -= (len(c) + 1) * (len(name) + 1); *cells < 0 {
 			break
 		}
 		if d := Edits(name, c); d < distance {
 			best, distance = c, d
 		}
-	}
-	if best == "" {
-		best = s.shortened(name, candidates)
 	}
 	return best
 }

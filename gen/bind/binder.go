@@ -54,6 +54,7 @@ func newBinder(r *Result, c *checked) *binder {
 		checked:  c,
 		loader:   r.loader,
 		declared: r.root.source.taken(),
+		near:     near{cells: nearCellsMax},
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
 		kept:     make(map[string]types.Type),

@@ -135,7 +135,7 @@ func (b *binder) renamedType(s *subject) string {
 	scope := b.checked.pkg.Scope()
 	var found []string
 	for _, name := range b.typeNames(scope) {
-		if b.near.cells += lookupCells * (1 + len(s.Incoming)); b.near.cells > nearCellsMax {
+		if b.near.cells -= lookupCells * (1 + len(s.Incoming)); b.near.cells < 0 {
 			break
 		}
 		if object := scope.Lookup(name).(*types.TypeName); !b.used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
@@ -224,7 +224,7 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	}
 	var candidates []*types.Func
 	for f := range s.t.(*types.Named).Methods() {
-		if b.near.cells += lookupCells; b.near.cells > nearCellsMax {
+		if b.near.cells -= lookupCells; b.near.cells < 0 {
 			return nil, ""
 		}
 		if !s.wanted[f.Name()] && !s.meant[f.Name()] {

@@ -11,25 +11,11 @@ import (
 const nearCellsMax = 1 << 24
 
 // near finds the name that was probably meant. A topology with many wrong names
-// must not buy much time with them: cells is what was spent.
+// must not buy much time with them: cells is what is left.
 type near struct{ cells int }
 
-// to returns the candidate that was probably meant by name, or "": at most a
-// third of its letters are wrong without regard to case.
 func (n *near) to(name string, candidates []string) string {
-	best, distance := "", max(1, len(name)/3)+1
-	for _, c := range candidates {
-		if c == name || len(c)-len(name) >= distance || len(name)-len(c) >= distance {
-			continue
-		}
-		if n.cells += (len(name) + 1) * (len(c) + 1); n.cells > nearCellsMax {
-			break
-		}
-		if d := spec.Edits(name, c); d < distance {
-			best, distance = c, d
-		}
-	}
-	return best
+	return spec.Nearest(name, candidates, &n.cells)
 }
 
 // toHandler is to for names of handlers: what all of them begin with tells nothing.
@@ -38,7 +24,7 @@ func (n *near) toHandler(name string, candidates []string) string {
 	if !ok {
 		return n.to(name, candidates)
 	}
-	if n.cells += len(candidates); n.cells > nearCellsMax {
+	if n.cells -= len(candidates); n.cells < 0 {
 		return ""
 	}
 	var alike, others []string
