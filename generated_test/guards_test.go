@@ -23,7 +23,7 @@ func TestGuards(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
 	}
-	const user, runtime = "sample/sample.go", "../runtime/pool/generated.go"
+	const user, runtime = "sample/sample.go", "../runtime/piper/generated.go"
 	for _, c := range []struct{ name, file, old, new string }{
 		{"a handler is gone", user, "func (a *Audit) ReceiveBad(m Bad)", "func (a *Audit) TakeBad(m Bad)"},
 		{"a handler has another form", user, "ReceiveStat(m Stat)", "ReceiveStat(m *Stat)"},
@@ -34,7 +34,7 @@ func TestGuards(t *testing.T) {
 		{"a method of its life has another form", "cycle/cycle.go", "Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }", "Finish() {}"},
 		{"a method of its life is gone", "cycle/cycle.go", "Finish(out *LeftSender) {", "Finnish(out *LeftSender) {"},
 		{"Init gives no error now", "failures/failures.go", `Init(ctx context.Context) error { return Hooks.call("camera init") }`, `Init(ctx context.Context) { Hooks.call("camera init") }`},
-		{"the runtime is another", runtime, "const Generated3 = 3", "const Generated4 = 4"},
+		{"the runtime is another", runtime, "const Generated4 = 4", "const Generated5 = 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := os.ReadFile(c.file)

@@ -116,7 +116,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, pkg *types.Package) 
 	return v, pkg
 }
 
-// ofRuntime reports whether what a generated file calls name, such as pool.Pool, is of a
+// ofRuntime reports whether what a generated file calls name, such as piper.Pool, is of a
 // package of the runtime.
 func (r *Result) ofRuntime(generated []*ast.File, name string) bool {
 	alias, _, _ := strings.Cut(name, ".")

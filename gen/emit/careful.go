@@ -25,7 +25,7 @@ func (q *processor) hears() bool {
 func (p *part) carefulInlet(q *processor, l *link) {
 	fields := []code{id(l.name), param("to", ptr(q.instance))}
 	for _, e := range l.edges {
-		fields = append(fields, param(e.hand, pool("Hand").Types(e.elementType())))
+		fields = append(fields, param(e.hand, piper("Hand").Types(e.elementType())))
 	}
 	if l.shared {
 		p.doc("%s hands an instance of %s the %s of one sender.", l.inlet, q.Name, l.edges[0].Message)
@@ -58,7 +58,7 @@ func (p *part) firstOf(l *link) {
 			see(id(batch).Index(jen.Lit(0)).Dot("N"))))
 	}
 	p.doc("first finds the oldest message, on whatever edge it travels.")
-	p.method(v, l.inlet, "first", nil, []code{pool("Order")}, append(find, jen.Return(id(o)))...)
+	p.method(v, l.inlet, "first", nil, []code{piper("Order")}, append(find, jen.Return(id(o)))...)
 	p.doc("Next is the edge of the message that is handed over next, if there is one.")
 	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 }

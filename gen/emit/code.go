@@ -55,7 +55,9 @@ func define(x Ident, value code) code { return row(jen.Id(string(x)+" :="), valu
 
 func set(x, value code) code { return row(x, equals, value) }
 
+// pool is a name that users know, piper one that generated code alone uses.
 func pool(name Ident) *jen.Statement  { return jen.Qual(poolPath, string(name)) }
+func piper(name Ident) *jen.Statement { return jen.Qual(piperPath, string(name)) }
 func queue(name Ident) *jen.Statement { return jen.Qual(queuePath, string(name)) }
 func topo(name Ident) *jen.Statement  { return jen.Qual(topoPath, string(name)) }
 

@@ -12,12 +12,12 @@ import (
 // goroutines outside the pool may use.
 func (p *part) externalSender(q *processor) {
 	s := p.v("s")
-	fields := []code{param("door", pointer(pool("External")))}
+	fields := []code{param("door", pointer(piper("External")))}
 	if len(q.links) > 0 {
 		fields = append(fields, id("links").Add(id(q.linker)))
 	}
 	for _, l := range q.links {
-		t := pool("Lazy").Types(id(l.name))
+		t := piper("Lazy").Types(id(l.name))
 		if l.many() {
 			t = jen.Index(jen.Lit(l.to.Instances)).Add(t)
 		}
@@ -25,7 +25,7 @@ func (p *part) externalSender(q *processor) {
 	}
 	for _, sent := range q.sends {
 		if sent.asks() {
-			fields = append(fields, id(sent.callsField()).Add(pool("Calls").Types(typeCode(sent.Type), typeCode(sent.edges[0].ReplyType))))
+			fields = append(fields, id(sent.callsField()).Add(piper("Calls").Types(typeCode(sent.Type), typeCode(sent.edges[0].ReplyType))))
 		}
 	}
 	p.doc("%s is the door through which messages of %s come in. Any number of goroutines may use it, from when the topology was made.", q.sender, q.Name)
@@ -87,7 +87,7 @@ func (p *part) externalSend(q *processor, sent *send) {
 		return
 	}
 	e, r := sent.edges[0], p.v("r")
-	request := pool("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(id(m))
+	request := piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(id(m))
 	enter := sel(s, sent.core()).Call(id(p.v("ctx")), request)
 	if e.offers() { // the refused message was counted, and nobody asked
 		err := p.v("err")
@@ -189,7 +189,7 @@ func (d *entry) statements() []code {
 	if single {
 		targets = d.v("t")
 	} else {
-		find = append([]code{define(targets, jen.Make(jen.Index().Add(pool("Target")), jen.Lit(0), jen.Lit(number)))}, find...)
+		find = append([]code{define(targets, jen.Make(jen.Index().Add(piper("Target")), jen.Lit(0), jen.Lit(number)))}, find...)
 	}
 	door := func(method Ident, args ...code) *jen.Statement {
 		all := id(targets)
@@ -277,10 +277,10 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 
 // target describes the queue of e in link l to the runtime.
 func (d *entry) target(e *edge, l Ident) code {
-	return pool("Target").Values(
+	return piper("Target").Values(
 		jen.Id("Gate").Op(":").Add(ref(l, "gate")),
 		jen.Id("Head").Op(":").Add(ref(l, e.field, "Head")),
-		jen.Id("Full").Op(":").Add(pool(e.policy())),
+		jen.Id("Full").Op(":").Add(piper(e.policy())),
 	)
 }
 
@@ -290,7 +290,7 @@ func (d *entry) element(e *edge, last bool) code {
 	case d.request != nil:
 		return d.request
 	case e.requests():
-		return pool("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(d.copyFor(last))
+		return piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(d.copyFor(last))
 	}
 	return d.copyFor(last)
 }

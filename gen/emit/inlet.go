@@ -137,7 +137,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 	}
 	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
 	p.doc("first finds the oldest message, on whatever edge it travels.")
-	p.method(v, l.inlet, "first", nil, []code{pool("Order")}, append(find, jen.Return(id(o)))...)
+	p.method(v, l.inlet, "first", nil, []code{piper("Order")}, append(find, jen.Return(id(o)))...)
 	p.doc("Next is the edge of the message that is handed over next, if there is one.")
 	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 	p.doc("Drain hands over messages in the order in which they were sent.")

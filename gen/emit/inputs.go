@@ -184,12 +184,12 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 		}
 		closed = append(closed, jen.If(due).Block(tellAll...))
 	}
-	cases := []code{jen.Case(pool("EventClosed")).Block(closed...)}
+	cases := []code{jen.Case(piper("EventClosed")).Block(closed...)}
 	if q.ProcessorRestarted != nil {
-		cases = append(cases, jen.Case(pool("EventRestarted")).Block(p.told(q, q.here(q.ProcessorRestarted), id("ProcessorIndex").Call(sel(e, "Index")))...))
+		cases = append(cases, jen.Case(piper("EventRestarted")).Block(p.told(q, q.here(q.ProcessorRestarted), id("ProcessorIndex").Call(sel(e, "Index")))...))
 	}
 	p.doc("Event tells of an input that is closed for good, or whose sender was made anew.")
-	p.method(x, q.instance, "Event", []code{param(e, pool("Event"))}, []code{jen.Params(param(err, jen.Error()))},
+	p.method(x, q.instance, "Event", []code{param(e, piper("Event"))}, []code{jen.Params(param(err, jen.Error()))},
 		jen.Switch(sel(e, "Kind")).Block(cases...),
 		jen.Return(id(err)),
 	)

@@ -9,7 +9,7 @@ import (
 
 // instance writes the type of a processor's instances.
 func (p *part) instance(q *processor) {
-	out := jen.Add(pool("Out"))
+	out := jen.Add(piper("Out"))
 	if q.sender != "" {
 		out = id(q.sender)
 	}
@@ -20,7 +20,7 @@ func (p *part) instance(q *processor) {
 	if q.Isolated() {
 		own = ptr(q.remote)
 	}
-	fields := []code{param("unit", pool("Unit")), id("out").Add(out), param("p", own)}
+	fields := []code{param("unit", piper("Unit")), id("out").Add(out), param("p", own)}
 	if q.linker != "" {
 		fields = append(fields, param("topology", ptr("Topology")))
 	}
@@ -53,7 +53,7 @@ func (p *part) maker(q *processor) {
 		how = p.tracking(q, how, sel(x, "in"))
 	}
 	loop = append(loop, jen.If(
-		jen.List(sel(x, "p"), id(err)).Op("=").Add(pool("Construct")).Call(description, how),
+		jen.List(sel(x, "p"), id(err)).Op("=").Add(piper("Construct")).Call(description, how),
 		id(err).Op("!=").Nil(),
 	).Block(jen.Return(id(err))))
 	if q.Isolated() {
@@ -94,7 +94,7 @@ func (p *part) chosen(q *processor) code {
 		return nil // Construct makes a zero value
 	}
 	if q.Isolated() {
-		return jen.If(id(construct).Op("!=").Nil()).Block(jen.Return(pool("Isolated").Call(jen.Lit(q.Name))))
+		return jen.If(id(construct).Op("!=").Nil()).Block(jen.Return(piper("Isolated").Call(jen.Lit(q.Name))))
 	}
 	return jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q)))
 }
@@ -235,7 +235,7 @@ func (p *part) ticker(q *processor, e *edge) {
 		h.receive = q.remoteReceive(e)
 	}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
-	p.add(jen.Type().Add(id(e.ticker)).Struct(param("timer", pool("Ticker")), param("to", ptr(q.instance))))
+	p.add(jen.Type().Add(id(e.ticker)).Struct(param("timer", piper("Ticker")), param("to", ptr(q.instance))))
 	body := []code{
 		jen.List(id(tick), id(ok)).Op(":=").Add(sel(t, "timer", "Take")).Call(),
 		jen.If(jen.Op("!").Add(id(ok))).Block(jen.Return(jen.Lit(0), jen.Nil())),

@@ -10,7 +10,7 @@ import (
 // handlerOf writes the instance in its process.
 func (p *part) handlerOf(q *processor) {
 	c, err, ctx, a := p.v("c"), p.v("err"), p.v("ctx"), p.v("a")
-	fields := []code{param("info", process("Info")), param("outside", pool("Outside")), param("p", pointer(typeCode(q.typ)))}
+	fields := []code{param("info", process("Info")), param("outside", piper("Outside")), param("p", pointer(typeCode(q.typ)))}
 	var start []code
 	how := p.standard(q)
 	if q.Track != nil {
@@ -20,7 +20,7 @@ func (p *part) handlerOf(q *processor) {
 		how = p.tracking(q, id(construct), ref(c, "in"))
 	}
 	start = append(start,
-		jen.List(sel(c, "p"), id(err)).Op("=").Add(pool("Construct")).Call(
+		jen.List(sel(c, "p"), id(err)).Op("=").Add(piper("Construct")).Call(
 			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(c, "info", "Instance")), key("Number", jen.Lit(q.Instances))),
 			how),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
@@ -172,7 +172,7 @@ func (p *part) handlerCall(q *processor) {
 	body := []code{jen.Switch(id(p.v("kind"))).Block(kinds...)}
 	if q.sender != "" {
 		body = append([]code{
-			jen.If(sel(c, "outside", "Begin").Call(ref(c, "out", "out"))).Block(jen.Id("_").Op("=").Add(sel(c, "flush").Call(pool("DropLate")))),
+			jen.If(sel(c, "outside", "Begin").Call(ref(c, "out", "out"))).Block(jen.Id("_").Op("=").Add(sel(c, "flush").Call(piper("DropLate")))),
 			jen.Defer().Add(sel(c, "outside", "End")).Call(ref(c, "out", "out")),
 		}, body...)
 		f := p.v("failed")
@@ -220,7 +220,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance), key("limit", sel(c, "c", "info", "MessageLimit"))))}
 	var heads []code
 	for _, e := range l.edges {
-		heads = append(heads, sel(v, e.field, "Init").Call(index(e.constant), pool("OutsideCapacity"), ref(v, "link")))
+		heads = append(heads, sel(v, e.field, "Init").Call(index(e.constant), piper("OutsideCapacity"), ref(v, "link")))
 	}
 	body = append(body,
 		sel(v, "link", "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),

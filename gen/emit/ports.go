@@ -117,9 +117,9 @@ func (p *part) link(l *link) {
 	} else {
 		p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
 	}
-	fields := []code{param("link", pool("Link"))}
+	fields := []code{param("link", piper("Link"))}
 	if l.from.External {
-		fields = append(fields, param("gate", pool("Gate")))
+		fields = append(fields, param("gate", piper("Gate")))
 	}
 	for _, e := range l.edges {
 		fields = append(fields, param(e.field, e.queueType()))
@@ -141,7 +141,7 @@ func (e *edge) queueType() code {
 // elementType is what the queue holds, numbers apart.
 func (e *edge) elementType() code {
 	if e.requests() {
-		return pool("Request").Types(typeCode(e.Type), typeCode(e.ReplyType))
+		return piper("Request").Types(typeCode(e.Type), typeCode(e.ReplyType))
 	}
 	return typeCode(e.Type)
 }

@@ -30,7 +30,7 @@ func (p *part) recorder(q *processor) {
 	p.short("", "", mustIdent(q.Record()), nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
 	p.doc("Sender is what the handler under test is called with.")
 	p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)},
-		set(sel(r, "sender", "recorder"), pool("RecordSends").Call(id(r))),
+		set(sel(r, "sender", "recorder"), piper("RecordSends").Call(id(r))),
 		jen.Return(ref(r, "sender")),
 	)
 }

@@ -17,6 +17,7 @@ const (
 	walPath       = plan.Raft + "/wal"
 	wirePath      = runtimePath + "wire"
 	poolPath      = runtimePath + "pool"
+	piperPath     = runtimePath + "piper"
 	errtopPath    = runtimePath + "errtop"
 	queuePath     = runtimePath + "queue"
 	supervisePath = runtimePath + "supervise"
@@ -26,7 +27,7 @@ const (
 )
 
 // imported are all the packages that output imports by itself.
-var imported = []string{"context", "slices", "strconv", "time", errtopPath, poolPath, queuePath, routePath, supervisePath, topoPath, treePath}
+var imported = []string{"context", "slices", "strconv", "time", errtopPath, piperPath, poolPath, queuePath, routePath, supervisePath, topoPath, treePath}
 
 // Imports lists the packages that generated files may import whatever the
 // topology says.

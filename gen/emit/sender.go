@@ -11,7 +11,7 @@ import (
 
 // sender writes the sender of a processor of the pool.
 func (p *part) sender(q *processor) {
-	out := pool("Out")
+	out := piper("Out")
 	if q.exchangesSender() {
 		out = pointer(out)
 	}
@@ -30,7 +30,7 @@ func (p *part) sender(q *processor) {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
 	if q.exchangesSender() {
-		fields = append(fields, param("life", pointer(pool("Life"))))
+		fields = append(fields, param("life", pointer(piper("Life"))))
 	}
 	for _, l := range q.links {
 		t := ptr(l.name)

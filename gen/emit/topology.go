@@ -56,7 +56,7 @@ func (m *model) wiring() []job {
 func (p *part) guards() {
 	p.doc("If this does not compile, the runtime in go.mod is another than these files were made for. Run:")
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(pool("Generated3")))
+	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated4")))
 	p.sealed()
 	var lines []code
 	for _, q := range p.processors {
@@ -155,7 +155,7 @@ func (q *processor) constructorType() code {
 
 func (p *part) topology() {
 	fields := []code{
-		param("pool", pointer(pool("Pool"))),
+		param("pool", pointer(piper("Pool"))),
 		id("tree").Add(p.treeType()),
 		jen.Line(),
 	}
@@ -183,7 +183,7 @@ func (p *part) construct() {
 	body := []code{
 		define(t, jen.New(jen.Id("Topology"))),
 		jen.Var().Add(id(err)).Error(),
-		jen.List(sel(t, "pool"), id(err)).Op("=").Add(pool("New")).Call(p.spec(), id(opts).Op("...")),
+		jen.List(sel(t, "pool"), id(err)).Op("=").Add(piper("New")).Call(p.spec(), id(opts).Op("...")),
 		fail,
 	}
 	for _, q := range p.processors {
@@ -197,7 +197,7 @@ func (p *part) construct() {
 		body = append(body, jen.If(set(id(err), id(q.maker).Call(id(t), sel(processors, q.ident))), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
 	}
 	body = append(body,
-		set(sel(t, "tree"), pool("TreeOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
+		set(sel(t, "tree"), piper("TreeOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
 		jen.Return(id(t), jen.Nil()),
 	)
 	p.doc("New makes the instances and joins them. Nothing runs before Run.")
@@ -238,14 +238,14 @@ func (p *part) spec() code {
 		if e.from == nil {
 			fields = append(fields, key("Every", duration(e.Every)))
 		} else if policy := e.policy(); policy != "Wait" {
-			fields = append(fields, key("Full", pool(policy)))
+			fields = append(fields, key("Full", piper(policy)))
 		}
 		edges = append(edges, jen.Values(fields...))
 	}
 	fields := []code{
 		key("Name", jen.Lit(p.plan.Name)),
-		key("Processors", jen.Index().Add(pool("Processor")).Add(lines(processors))),
-		key("Edges", jen.Index().Add(pool("Edge")).Add(lines(edges))),
+		key("Processors", jen.Index().Add(piper("Processor")).Add(lines(processors))),
+		key("Edges", jen.Index().Add(piper("Edge")).Add(lines(edges))),
 		key("Workers", jen.Lit(p.plan.Pool.Workers)),
 		key("Batch", jen.Lit(p.plan.Pool.Batch)),
 		key("Rebalance", duration(p.plan.Pool.Rebalance)),
@@ -266,7 +266,7 @@ func (p *part) spec() code {
 	if every := p.plan.FaultLog; every > 0 {
 		fields = append(fields, key("FaultLog", duration(every)))
 	}
-	return pool("Spec").Add(lines(fields))
+	return piper("Spec").Add(lines(fields))
 }
 
 // errors is the function that opens the keeper of errors when the topology runs.
@@ -280,7 +280,7 @@ func (p *part) errors(e *plan.Errors) code {
 	if e.Crash {
 		settings = append(settings, key("Crash", jen.True()))
 	}
-	return jen.Func().Params().Params(pool("Recorder"), jen.Error()).Block(
+	return jen.Func().Params().Params(piper("Recorder"), jen.Error()).Block(
 		jen.Return(jen.Qual(errtopPath, "Open").Call(jen.Qual(errtopPath, "Settings").Add(lines(settings)))))
 }
 

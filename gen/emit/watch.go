@@ -13,7 +13,7 @@ func (p *part) watchOf(q *processor) code {
 	then := map[string]Ident{"skip": "ThenSkip", "retry": "ThenRetry"}[w.Then]
 	fields := []code{key("Attempts", jen.Lit(w.Attempts))}
 	if then != "" {
-		fields = append(fields, key("Then", pool(then)))
+		fields = append(fields, key("Then", piper(then)))
 	}
 	if w.Timeout > 0 {
 		fields = append(fields, key("Timeout", duration(w.Timeout)))
@@ -33,7 +33,7 @@ func (p *part) watchOf(q *processor) code {
 	if w.RetryJitter > 0 {
 		fields = append(fields, key("Jitter", fraction(w.RetryJitter)))
 	}
-	return jen.Op("&").Add(pool("Watch")).Values(fields...)
+	return jen.Op("&").Add(piper("Watch")).Values(fields...)
 }
 
 // fraction is a number from 0 to 1 as Go.
@@ -123,7 +123,7 @@ func (p *part) renew(q *processor) {
 		adopt = append(adopt, set(sel(x, "in"), id(inputs)))
 	}
 	body = append(body,
-		jen.List(id(value), id(err)).Op(":=").Add(pool("Construct")).Call(
+		jen.List(id(value), id(err)).Op(":=").Add(piper("Construct")).Call(
 			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "unit", "Index").Call()), key("Number", jen.Lit(q.Instances))),
 			how),
 		fail,
@@ -179,11 +179,11 @@ func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "
 func (p *part) newSender(q *processor) []code {
 	out := sel(p.v("x"), "out")
 	if q.sender == "" {
-		return []code{set(out, jen.New(pool("Out")))}
+		return []code{set(out, jen.New(piper("Out")))}
 	}
 	fields := []code{key("links", id(p.v("x")))}
 	if q.exchangesSender() {
-		fields = append([]code{key("out", jen.New(pool("Out")))}, fields...)
+		fields = append([]code{key("out", jen.New(piper("Out")))}, fields...)
 	}
 	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
 }

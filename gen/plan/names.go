@@ -171,7 +171,7 @@ func (b *builder) edgeText(i int) spec.Text {
 // avoided are names that generated functions use or import, besides Go's own.
 var avoided = map[string]bool{
 	"context": true, "ctx": true, "err": true, "errors": true, "fmt": true, "m": true, "message": true, "ok": true,
-	"out": true, "pool": true, "queue": true, "route": true, "sync": true, "time": true, "topo": true, "topology": true,
+	"out": true, "piper": true, "pool": true, "queue": true, "route": true, "sync": true, "time": true, "topo": true, "topology": true,
 	"tree": true,
 }
 

@@ -12,9 +12,9 @@ const (
 	stackMax   = 32 // frames; the innermost say most
 	recoverMax = 16 // frames between a recover and who panicked: a few of package runtime
 	panicFunc  = "runtime.gopanic"
-	// poolPrefix begins the functions of the pool. Below a handler they say only
+	// piperPrefix begins the functions that run instances. Below a handler they say only
 	// how a worker came by the instance, which is another way each time.
-	poolPrefix = "github.com/topogen/topogen/runtime/pool."
+	piperPrefix = "github.com/topogen/topogen/runtime/piper."
 )
 
 // Stack is a stack of program counters, as runtime.Callers takes it, the
@@ -144,7 +144,7 @@ func withoutArguments(function string) string {
 func trimmed(list []call) []call {
 	for n := len(list); n > 0; n-- {
 		f := list[n-1].function
-		if !strings.HasPrefix(f, "runtime.") && !strings.HasPrefix(f, poolPrefix) {
+		if !strings.HasPrefix(f, "runtime.") && !strings.HasPrefix(f, piperPrefix) {
 			return list[:n]
 		}
 	}

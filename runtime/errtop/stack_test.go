@@ -104,18 +104,18 @@ func TestPoolFrames(t *testing.T) {
 	const stack = `goroutine 34 [running]:
 runtime/debug.Stack()
 	/go/src/runtime/debug/stack.go:26 +0x5e
-github.com/topogen/topogen/runtime/pool.(*runner).recovered(0xc000122000)
-	/topogen/runtime/pool/turn.go:314 +0x45
+github.com/topogen/topogen/runtime/piper.(*runner).recovered(0xc000122000)
+	/topogen/runtime/piper/turn.go:314 +0x45
 panic({0x5254e0?, 0x5a1a50?})
 	/go/src/runtime/panic.go:783 +0x132
 example.com/shop.(*Parser).ReceiveLine(0xc00009e020, {0xc0000b8010, 0x7})
 	/shop/shop.go:42 +0x1a5
 example.com/shop.(*parserCell).receiveLine(...)
 	/shop/topology_gen.go:90
-github.com/topogen/topogen/runtime/pool.(*Worker).turn(0xc000142000)
-	/topogen/runtime/pool/turn.go:118 +0x98
-created by github.com/topogen/topogen/runtime/pool.(*Pool).start in goroutine 1
-	/topogen/runtime/pool/pool.go:290 +0x105
+github.com/topogen/topogen/runtime/piper.(*Worker).turn(0xc000142000)
+	/topogen/runtime/piper/turn.go:118 +0x98
+created by github.com/topogen/topogen/runtime/piper.(*Pool).start in goroutine 1
+	/topogen/runtime/piper/pool.go:290 +0x105
 `
 	const want = `parser: no such line
 example.com/shop.(*Parser).ReceiveLine

@@ -1,178 +1,40 @@
 package pool
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/topogen/topogen/runtime/internal/chain"
-	"github.com/topogen/topogen/runtime/topo"
-)
+import "github.com/topogen/topogen/runtime/piper"
 
 // What Run returns, besides the errors of handlers.
 var (
 	// ErrDrainTimeout: the context ended and the drain timeout passed before
 	// everything was handled. The error says what was left on each edge. Beside it
 	// are the failures of handlers that came back only then.
-	ErrDrainTimeout = errors.New("pool: drain timeout")
+	ErrDrainTimeout = piper.ErrDrainTimeout
 	// ErrCycleGrows: a queue within a cycle has reached its limit, as the cycle sends
 	// more messages than it handles. The setting cycle_limit raises it.
-	ErrCycleGrows = errors.New("pool: a cycle grows without end")
+	ErrCycleGrows = piper.ErrCycleGrows
 	// ErrGaveUp: an instance has failed for good, and the rest went on to its end.
 	// The error wraps why.
-	ErrGaveUp = errors.New("pool: an instance has failed for good")
+	ErrGaveUp = piper.ErrGaveUp
 	// ErrAbandoned: more handlers hang at once than a process should hold on to.
-	ErrAbandoned = errors.New("pool: too many handlers hang")
+	ErrAbandoned = piper.ErrAbandoned
 	// ErrHung: a call took longer than the health timeout of its processor allows.
 	// It is the cause of the context of a call that was abandoned.
-	ErrHung = errors.New("pool: the call takes longer than the health timeout")
+	ErrHung = piper.ErrHung
 	// ErrLateSend: a message was sent with a sender whose call had ended, perhaps from a
 	// goroutine. It ends Run under a Stepper, in tests and in builds with -race;
 	// otherwise it is logged once and counted.
-	ErrLateSend = errors.New("pool: a message was sent after the call that the sender was for")
+	ErrLateSend = piper.ErrLateSend
 	// ErrCloseHangs: Close of an instance took longer than its health timeout or,
 	// where it has none, the drain timeout. It was left behind, or its process killed.
-	ErrCloseHangs = errors.New("pool: Close has not returned in time")
+	ErrCloseHangs = piper.ErrCloseHangs
 	// ErrStarted: Run or Stepper was called before.
-	ErrStarted = errors.New("pool: the topology was started before")
+	ErrStarted = piper.ErrStarted
 )
 
-var errShutdown = errors.New("pool: the call takes longer than the shutdown timeout of its group")
+// ErrNoStepper is what Deliver and Ping of a tree return while the topology does not
+// run under a Stepper.
+var ErrNoStepper = piper.ErrNoStepper
 
-var errNotInitialized = errors.New("pool: the context ended before all instances were initialized")
-
-var errInitHangs = errors.New("pool: Init has not returned since the context ended")
-
-var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
-
-// HandlerError is the error, or the panic, of a method of a processor.
-type HandlerError struct {
-	Processor string // name in the topology
-	Instance  int
-	Method    string // "Receive", "Ping", "Serve", "Finish", "Woken", "Init", "Close"
-	Edge      string // "parser -> pricing: Order"; "" where none is involved
-	Message   string // name of the message type; likewise
-	Err       error
-	Stack     []byte // of a panic, else nil
-	worker    int    // that ran it
-}
-
-func (e *HandlerError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "processor %q, instance %d: %s", e.Processor, e.Instance, e.Method)
-	if e.Edge != "" {
-		fmt.Fprintf(&b, " (edge %s)", e.Edge)
-	}
-	fmt.Fprintf(&b, ": %v", e.Err)
-	if e.Stack != nil {
-		fmt.Fprintf(&b, "\n%s", e.Stack)
-	}
-	return b.String()
-}
-
-func (e *HandlerError) Unwrap() error { return e.Err }
-
-func (p *Pool) edgeName(i int) string {
-	e := &p.edges[i]
-	if e.From < 0 && e.Message == "Tick" {
-		return fmt.Sprintf("every %v -> %s", e.Every, p.processors[e.To].Name)
-	} else if e.From < 0 { // a timer with a name
-		return fmt.Sprintf("every %v -> %s: %s", e.Every, p.processors[e.To].Name, e.Message)
-	}
-	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
-}
-
-// handlerError is the error for what a method returned or panicked with. What err
-// wraps can be looked at afterwards, or is left off.
-func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
-	_, err = chain.Sort(err)
-	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.home.Load().index}
-	if l != nil {
-		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
-	}
-	return e
-}
-
-// crashError is the error for a goroutine that a handler took down.
-func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
-	err := errEnded
-	if cause != nil {
-		err = chain.OfPanic(cause)
-	}
-	u := r.unit
-	if !r.inCall {
-		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
-	}
-	e := p.handlerError(u, r.link, r.method(), err)
-	e.Stack = stack
-	return e
-}
-
-// method is the one that is called, or was the last.
-func (r *runner) method() string {
-	switch {
-	case r.link != nil:
-		return "Receive"
-	case r.calling != "":
-		return r.calling
-	case r.unit.out.served:
-		return "Serve"
-	case r.unit.ping != pingNone:
-		return "Ping"
-	}
-	return "Finish" // is called when all of Ping and Serve has ended
-}
-
-// pinged says what an error of Ping means: topo.Done, topo.Idle or a failure.
-func pinged(err error) error {
-	if err == topo.Idle || err == topo.Done { // the handler may say so after each message
-		return err
-	}
-	signal, failure := chain.Sort(err, topo.Done, topo.Idle)
-	if signal != nil {
-		return signal
-	}
-	return failure
-}
-
-// endedServing returns the failure of a Serve that has returned err, nil where it
-// has only come to its end.
-func (p *Pool) endedServing(err error) error {
-	if err == nil {
-		return nil
-	}
-	canceled := context.Canceled
-	if !p.stopping.Load() {
-		canceled = nil
-	}
-	_, failure := chain.Sort(err, topo.ErrStopping, canceled)
-	return failure
-}
-
-// drainError says what was left when the drain timeout passed.
-func (p *Pool) drainError() error {
-	var b strings.Builder
-	for i := range p.edges {
-		if f := p.edgeFigures(i); f.Len > 0 {
-			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), f.Len)
-		}
-	}
-	for _, proc := range p.processors {
-		if n := proc.owed.Load(); n > 0 {
-			fmt.Fprintf(&b, "\n\tprocessor %q: %d answers owed", proc.Name, n)
-		}
-		if n := proc.holds.Load(); n > 0 {
-			fmt.Fprintf(&b, "\n\tprocessor %q: %d pieces of work held (topo.Hold)", proc.Name, n)
-		}
-		for _, u := range proc.units {
-			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {
-				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
-			}
-			if w := u.watch(); w != nil && w.repeating.Load() > 0 {
-				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
-			}
-		}
-	}
-	return fmt.Errorf("%w after %v%s", ErrDrainTimeout, p.options.drainTimeout, b.String())
-}
+// HandlerError is the error, or the panic, of a method of a processor. It has the
+// fields Processor, Instance, Method, Edge and Message, which say where, Err, to which
+// it unwraps, and the Stack of a panic.
+type HandlerError = piper.HandlerError

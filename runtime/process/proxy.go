@@ -141,7 +141,7 @@ func (r *Remote) Close() error {
 	return nil
 }
 
-// Done, Ended, Ends, Refuses and Kill make a Remote the pool.Process of its instance.
+// Done, Ended, Ends, Refuses and Kill make a Remote the piper.Process of its instance.
 func (r *Remote) Done() <-chan struct{} { return r.child.Done() }
 
 // Ended is nil where the process has ended of its own accord and in order.

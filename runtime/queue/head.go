@@ -40,7 +40,7 @@ type Head struct {
 
 	published count.Count
 
-	_ [16]byte // behind a pool.Link the consumer's fields start a cache line of their own
+	_ [16]byte // behind a piper.Link the consumer's fields start a cache line of their own
 
 	// The consumer's.
 	get   uint64

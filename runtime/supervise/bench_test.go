@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // BenchmarkRestart is a failure and the start that follows.
 func BenchmarkRestart(b *testing.B) {
 	s := New(Spec{Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always}}})
 	for b.Loop() {
-		s.Step(0, pool.ChildEvent{Kind: pool.ChildFailed, Err: errBoom})
-		s.Step(0, pool.ChildEvent{Kind: pool.ChildStarted})
+		s.Step(0, piper.ChildEvent{Kind: piper.ChildFailed, Err: errBoom})
+		s.Step(0, piper.ChildEvent{Kind: piper.ChildStarted})
 	}
 }
 

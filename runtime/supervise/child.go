@@ -3,7 +3,7 @@ package supervise
 import (
 	"time"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // state is that of a child.
@@ -25,7 +25,7 @@ func (s state) lives() bool { return s == running || s == starting || s == done 
 // child is an instance.
 type child struct {
 	*Processor
-	id         pool.Child
+	id         piper.Child
 	group      *group // nil: in none
 	position   int    // in the group
 	state      state

@@ -2,7 +2,7 @@
 // that fall silent.
 //
 // A [Supervisor] decides about the instances of a topology, which it calls
-// children. It is the [pool.Supervisor] that generated code gives to a pool whose
+// children. It is the [piper.Supervisor] that generated code gives to a pool whose
 // file says restart, health or groups:
 //
 //	s := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
@@ -10,8 +10,8 @@
 //		Policy: supervise.OnFailure, MaxRestarts: 3, Window: time.Minute,
 //		Delay: time.Second, MaxDelay: 10 * time.Second,
 //	}}})
-//	s.Step(0, pool.ChildEvent{Kind: pool.ChildFailed, Err: err}) // wait 1s
-//	s.Step(time.Second, pool.ChildEvent{Kind: pool.ChildDue})    // start it
+//	s.Step(0, piper.ChildEvent{Kind: piper.ChildFailed, Err: err}) // wait 1s
+//	s.Step(time.Second, piper.ChildEvent{Kind: piper.ChildDue})    // start it
 //
 // [Inputs] is the circuit breaker of the inputs of one instance, and a [Tracked]
 // holds what its handlers may ask about one of them.
@@ -24,7 +24,7 @@
 // group the intensity is looked at between limit and delay. Restarts and delays
 // are counted for each child by itself.
 //
-// No child is started after its [pool.ChildInputsDone]: its inputs are closed and
+// No child is started after its [piper.ChildInputsDone]: its inputs are closed and
 // drained, or it has none and the topology stops. A stop alone disables no other
 // restart. There is never more than one order under way for a child. The others of a group are stopped one by one, last first, and all of
 // them have stopped before the first is started; each is started when the one

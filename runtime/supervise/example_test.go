@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/supervise"
 )
 
@@ -18,20 +18,20 @@ func Example() {
 	cable := errors.New("the cable is loose")
 	for _, e := range []struct {
 		at   time.Duration
-		kind pool.ChildEventKind
+		kind piper.ChildEventKind
 	}{
-		{5 * time.Second, pool.ChildFailed},
-		{6 * time.Second, pool.ChildDue},
-		{6 * time.Second, pool.ChildStarted},
-		{9 * time.Second, pool.ChildFailed},
+		{5 * time.Second, piper.ChildFailed},
+		{6 * time.Second, piper.ChildDue},
+		{6 * time.Second, piper.ChildStarted},
+		{9 * time.Second, piper.ChildFailed},
 	} {
-		for _, f := range s.Step(e.at, pool.ChildEvent{Kind: e.kind, Err: cable}) {
+		for _, f := range s.Step(e.at, piper.ChildEvent{Kind: e.kind, Err: cable}) {
 			switch f.Kind {
-			case pool.EffectWait:
+			case piper.EffectWait:
 				fmt.Println("wait", f.Delay)
-			case pool.EffectStart:
+			case piper.EffectStart:
 				fmt.Println("start")
-			case pool.EffectGiveUp:
+			case piper.EffectGiveUp:
 				fmt.Println(f.Err)
 			}
 		}

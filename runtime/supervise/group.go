@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // group is the state of a Group.
@@ -82,7 +82,7 @@ func (s *Supervisor) empty(g *group) bool {
 			return bug.On(bug.StartsTooEarly)
 		case c.state.lives() && !c.inputsDone: // one that could not be started again is left to end
 			c.state = stopping
-			s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStop, Child: c.id})
+			s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStop, Child: c.id})
 			return false
 		}
 	}

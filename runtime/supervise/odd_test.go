@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // TestWhoIsNotThere: a child that the topology does not have is one that is not
@@ -16,16 +16,16 @@ func TestWhoIsNotThere(t *testing.T) {
 		Processors: []Processor{{Name: "a", Instances: 1}, {Name: "b", Instances: -1}},
 		Groups:     []Group{{Name: "g", Processors: []int{-1, 7, 0}, Strategy: Strategy(9), Intensity: 1, Period: time.Second}},
 	}
-	for _, id := range []pool.Child{{Processor: -1}, {Processor: 2}, {Processor: 1}, {Instance: -1}, {Instance: 1}} {
-		for kind := range pool.ChildInputsDone + 2 { // and one that is none
-			effects := New(spec).Step(0, pool.ChildEvent{Kind: kind, Child: id, Err: errBoom})
+	for _, id := range []piper.Child{{Processor: -1}, {Processor: 2}, {Processor: 1}, {Instance: -1}, {Instance: 1}} {
+		for kind := range piper.ChildInputsDone + 2 { // and one that is none
+			effects := New(spec).Step(0, piper.ChildEvent{Kind: kind, Child: id, Err: errBoom})
 			switch kind {
-			case pool.ChildFailed, pool.ChildHung, pool.ChildNotStarted:
-				if len(effects) != 1 || effects[0].Kind != pool.EffectEnd || effects[0].Err != errBoom {
+			case piper.ChildFailed, piper.ChildHung, piper.ChildNotStarted:
+				if len(effects) != 1 || effects[0].Kind != piper.EffectEnd || effects[0].Err != errBoom {
 					t.Errorf("%v, %d: %+v", id, kind, effects)
 				}
-			case pool.ChildEnded:
-				if len(effects) != 1 || effects[0].Kind != pool.EffectDone {
+			case piper.ChildEnded:
+				if len(effects) != 1 || effects[0].Kind != piper.EffectDone {
 					t.Errorf("%v, %d: %+v", id, kind, effects)
 				}
 			default:
@@ -36,7 +36,7 @@ func TestWhoIsNotThere(t *testing.T) {
 		}
 	}
 	s := New(spec)
-	if e := s.Step(0, pool.ChildEvent{Kind: pool.ChildFailed, Err: errBoom}); len(e) != 1 || e[0].Kind != pool.EffectGiveUp {
+	if e := s.Step(0, piper.ChildEvent{Kind: piper.ChildFailed, Err: errBoom}); len(e) != 1 || e[0].Kind != piper.EffectGiveUp {
 		t.Errorf("%+v", e)
 	}
 	var in Inputs
@@ -49,7 +49,7 @@ func TestWhoIsNotThere(t *testing.T) {
 func TestSeedIsDrawn(t *testing.T) {
 	delay := func(seed uint64) time.Duration {
 		s := New(Spec{Seed: seed, Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: 1 << 60, Jitter: 1}}})
-		return s.Step(0, pool.ChildEvent{Kind: pool.ChildEnded})[0].Delay
+		return s.Step(0, piper.ChildEvent{Kind: piper.ChildEnded})[0].Delay
 	}
 	a, b := delay(0), delay(0)
 	c, d := delay(5), delay(5)
@@ -62,7 +62,7 @@ func TestSeedIsDrawn(t *testing.T) {
 func TestDelayEndsBeforeTime(t *testing.T) {
 	s := New(Spec{Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: never}}})
 	const now = time.Hour
-	if f := s.Step(now, pool.ChildEvent{Kind: pool.ChildEnded})[0]; f.Kind != pool.EffectWait || now+f.Delay != never {
+	if f := s.Step(now, piper.ChildEvent{Kind: piper.ChildEnded})[0]; f.Kind != piper.EffectWait || now+f.Delay != never {
 		t.Errorf("%+v", f)
 	}
 }

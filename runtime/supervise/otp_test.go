@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/story"
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // stage is a pool for a group of the children a, b and c: it does what a
@@ -48,14 +48,14 @@ func (g *stage) line(words []string) ([]string, error) {
 	case g.ended || !g.runs[words[0]]:
 		return []string{"it does not run"}, nil
 	}
-	e := pool.ChildEvent{Child: pool.Child{Processor: slices.Index(names, words[0])}, Err: errors.New(words[1])}
+	e := piper.ChildEvent{Child: piper.Child{Processor: slices.Index(names, words[0])}, Err: errors.New(words[1])}
 	switch words[1] {
 	case "ends":
-		e.Kind, e.Err = pool.ChildEnded, nil
+		e.Kind, e.Err = piper.ChildEnded, nil
 	case "fails", "panics":
-		e.Kind = pool.ChildFailed
+		e.Kind = piper.ChildFailed
 	case "hangs":
-		e.Kind = pool.ChildHung
+		e.Kind = piper.ChildHung
 	default:
 		return nil, errors.New(words[1])
 	}
@@ -89,27 +89,27 @@ func (g *stage) begin(words []string) error {
 	return nil
 }
 
-func (g *stage) step(e pool.ChildEvent) {
+func (g *stage) step(e piper.ChildEvent) {
 	for _, f := range g.s.Step(0, e) {
 		name := names[f.Child.Processor]
 		switch f.Kind {
-		case pool.EffectStop:
+		case piper.EffectStop:
 			if g.runs[name] { // else it has come to its end before, and has only that to say
 				g.log = append(g.log, "stop "+name)
 			}
 			g.runs[name] = false
-			g.step(pool.ChildEvent{Kind: pool.ChildStopped, Child: f.Child})
-		case pool.EffectStart:
+			g.step(piper.ChildEvent{Kind: piper.ChildStopped, Child: f.Child})
+		case piper.EffectStart:
 			if g.refusals[name] > 0 {
 				g.refusals[name]--
 				g.log = append(g.log, fmt.Sprintf("start %s, which fails", name))
-				g.step(pool.ChildEvent{Kind: pool.ChildNotStarted, Child: f.Child, Err: errors.New("refused")})
+				g.step(piper.ChildEvent{Kind: piper.ChildNotStarted, Child: f.Child, Err: errors.New("refused")})
 				continue
 			}
 			g.log = append(g.log, "start "+name)
 			g.runs[name] = true
-			g.step(pool.ChildEvent{Kind: pool.ChildStarted, Child: f.Child})
-		case pool.EffectEnd:
+			g.step(piper.ChildEvent{Kind: piper.ChildStarted, Child: f.Child})
+		case piper.EffectEnd:
 			g.ended = true
 		}
 	}

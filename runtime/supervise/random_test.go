@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 	"pgregory.net/rapid"
 )
 
@@ -18,11 +18,11 @@ var errBoom = errors.New("boom")
 // part is what an observer knows of a child who sees the events and the effects,
 // and nothing else.
 type part struct {
-	id         pool.Child
+	id         piper.Child
 	policy     Policy
 	position   int // in the group
 	up         bool
-	order      pool.ChildEffectKind // what it has been told to, where ordered
+	order      piper.ChildEffectKind // what it has been told to, where ordered
 	ordered    bool
 	failed     bool // how it went down
 	over       bool // EffectDone or EffectGiveUp
@@ -43,12 +43,12 @@ type observer struct {
 }
 
 // step tells of an event, and looks at what is answered.
-func (o *observer) step(t *rapid.T, kind pool.ChildEventKind, p *part) {
-	e := pool.ChildEvent{Kind: kind}
+func (o *observer) step(t *rapid.T, kind piper.ChildEventKind, p *part) {
+	e := piper.ChildEvent{Kind: kind}
 	if p != nil {
 		e.Child = p.id
 	}
-	if kind == pool.ChildFailed || kind == pool.ChildHung || kind == pool.ChildNotStarted {
+	if kind == piper.ChildFailed || kind == piper.ChildHung || kind == piper.ChildNotStarted {
 		e.Err = errBoom
 	}
 	for _, f := range o.s.Step(o.now, e) {
@@ -59,11 +59,11 @@ func (o *observer) step(t *rapid.T, kind pool.ChildEventKind, p *part) {
 }
 
 // saw checks an effect.
-func (o *observer) saw(f pool.ChildEffect) error {
+func (o *observer) saw(f piper.ChildEffect) error {
 	if o.ended {
 		return errors.New("the topology has ended")
 	}
-	if f.Kind == pool.EffectEnd {
+	if f.Kind == piper.EffectEnd {
 		o.ended = true
 		return nil
 	}
@@ -73,7 +73,7 @@ func (o *observer) saw(f pool.ChildEffect) error {
 	}
 	p := o.parts[i]
 	switch f.Kind {
-	case pool.EffectStart, pool.EffectWait:
+	case piper.EffectStart, piper.EffectWait:
 		switch {
 		case p.up || p.ordered:
 			return errors.New("it is not down")
@@ -83,12 +83,12 @@ func (o *observer) saw(f pool.ChildEffect) error {
 			return errors.New("it is never to be started")
 		}
 		p.order, p.ordered, p.over, p.ended, p.handles = f.Kind, true, false, false, false
-		if f.Kind == pool.EffectStart {
+		if f.Kind == piper.EffectStart {
 			return o.mayStart(p)
 		}
-	case pool.EffectStop:
+	case piper.EffectStop:
 		switch {
-		case p.ordered && p.order != pool.EffectStart, !p.ordered && !p.up:
+		case p.ordered && p.order != piper.EffectStart, !p.ordered && !p.up:
 			return errors.New("it does not run")
 		case !o.grouped || o.strategy == OneForOne:
 			return errors.New("nobody is to stop for another")
@@ -96,21 +96,21 @@ func (o *observer) saw(f pool.ChildEffect) error {
 			return errors.New("it would not come back")
 		}
 		for _, other := range o.parts {
-			if other.ordered && other.order == pool.EffectStop {
+			if other.ordered && other.order == piper.EffectStop {
 				return fmt.Errorf("%v stops already", other.id)
 			}
 		}
 		p.order, p.ordered, p.over, p.ended, p.handles = f.Kind, true, false, false, false
-	case pool.EffectDone, pool.EffectGiveUp:
-		if p.up || p.ordered && p.order != pool.EffectWait || p.over {
+	case piper.EffectDone, piper.EffectGiveUp:
+		if p.up || p.ordered && p.order != piper.EffectWait || p.over {
 			return errors.New("it is not down")
 		}
 		// One that was to be started and is not any more is forgiven its failure.
 		forgiven := p.failed && p.inputsDone
-		if gaveUp := f.Kind == pool.EffectGiveUp; !errors.Is(f.Err, ErrLimit) && p.failed != gaveUp && (gaveUp || !forgiven) {
+		if gaveUp := f.Kind == piper.EffectGiveUp; !errors.Is(f.Err, ErrLimit) && p.failed != gaveUp && (gaveUp || !forgiven) {
 			return errors.New("that is not how it ended")
 		}
-		p.over, p.done, p.ordered = true, f.Kind == pool.EffectDone, false
+		p.over, p.done, p.ordered = true, f.Kind == piper.EffectDone, false
 		if p.handles && p.done {
 			p.up, p.ended = true, true
 		}
@@ -139,41 +139,41 @@ func (o *observer) mayStart(p *part) error {
 // happens lets something happen that may happen to p.
 func (o *observer) happens(t *rapid.T, p *part, what int) {
 	switch {
-	case p.ordered && p.order == pool.EffectWait && what < 4:
+	case p.ordered && p.order == piper.EffectWait && what < 4:
 		p.ordered = false
-		o.step(t, pool.ChildDue, p)
-	case p.ordered && p.order == pool.EffectStart && what < 4:
+		o.step(t, piper.ChildDue, p)
+	case p.ordered && p.order == piper.EffectStart && what < 4:
 		p.ordered, p.up = false, true
-		o.step(t, pool.ChildStarted, p)
-	case p.ordered && p.order == pool.EffectStop && what < 4:
+		o.step(t, piper.ChildStarted, p)
+	case p.ordered && p.order == piper.EffectStop && what < 4:
 		p.ordered, p.up, p.failed = false, false, false
-		o.step(t, pool.ChildStopped, p)
-	case (p.up || p.ordered && p.order != pool.EffectWait) && what < 7:
-		kind := [...]pool.ChildEventKind{pool.ChildFailed, pool.ChildEnded, pool.ChildHung, pool.ChildNotStarted}[what%4]
-		if p.ended && kind == pool.ChildEnded {
+		o.step(t, piper.ChildStopped, p)
+	case (p.up || p.ordered && p.order != piper.EffectWait) && what < 7:
+		kind := [...]piper.ChildEventKind{piper.ChildFailed, piper.ChildEnded, piper.ChildHung, piper.ChildNotStarted}[what%4]
+		if p.ended && kind == piper.ChildEnded {
 			return // once is enough
 		}
-		p.failed = kind != pool.ChildEnded
-		if p.ordered && p.order == pool.EffectStop || o.stops(p) {
+		p.failed = kind != piper.ChildEnded
+		if p.ordered && p.order == piper.EffectStop || o.stops(p) {
 			p.failed = false // it was to stop
 		}
-		ends := kind == pool.ChildEnded && !(p.ordered && p.order == pool.EffectStop)
+		ends := kind == piper.ChildEnded && !(p.ordered && p.order == piper.EffectStop)
 		p.ordered, p.up, p.over, p.done, p.ended = false, false, false, false, false
 		p.handles = ends
 		o.step(t, kind, p)
 	case what == 7:
 		p.inputsDone = true
-		o.step(t, pool.ChildInputsDone, p)
+		o.step(t, piper.ChildInputsDone, p)
 	case what == 8: // out of place
 		if !p.ordered {
-			o.step(t, pool.ChildDue, p)
-			o.step(t, pool.ChildStarted, p)
-			o.step(t, pool.ChildStopped, p)
+			o.step(t, piper.ChildDue, p)
+			o.step(t, piper.ChildStarted, p)
+			o.step(t, piper.ChildStopped, p)
 		}
 		if !p.up && !p.ordered {
 			p.handles = false
-			o.step(t, pool.ChildFailed, p)
-			o.step(t, pool.ChildEnded, p)
+			o.step(t, piper.ChildFailed, p)
+			o.step(t, piper.ChildEnded, p)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestRandomEvents(t *testing.T) {
 				Window: time.Duration(rapid.IntRange(0, 3).Draw(t, "window")), Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter"),
 			}
 			for j := range p.Instances {
-				o.parts = append(o.parts, &part{id: pool.Child{Processor: i, Instance: j}, policy: p.Policy, position: len(o.parts), up: true})
+				o.parts = append(o.parts, &part{id: piper.Child{Processor: i, Instance: j}, policy: p.Policy, position: len(o.parts), up: true})
 			}
 			g.Processors = append(g.Processors, i)
 			spec.Processors = append(spec.Processors, p)
@@ -255,7 +255,7 @@ func TestRandomBudgets(t *testing.T) {
 		now, restarts := time.Duration(0), []time.Duration(nil) // since the window began
 		for range 30 {
 			now += time.Duration(rapid.Int64Range(0, 40).Draw(t, "runs for"))
-			effects := s.Step(now, pool.ChildEvent{Kind: pool.ChildFailed, Err: errBoom})
+			effects := s.Step(now, piper.ChildEvent{Kind: piper.ChildFailed, Err: errBoom})
 			if len(effects) != 1 {
 				t.Fatal(effects)
 			}
@@ -263,23 +263,23 @@ func TestRandomBudgets(t *testing.T) {
 				restarts = nil
 			}
 			if p.MaxRestarts > 0 && len(restarts) == p.MaxRestarts {
-				if f := effects[0]; f.Kind != pool.EffectGiveUp || !errors.Is(f.Err, ErrLimit) || !errors.Is(f.Err, errBoom) {
+				if f := effects[0]; f.Kind != piper.EffectGiveUp || !errors.Is(f.Err, ErrLimit) || !errors.Is(f.Err, errBoom) {
 					t.Fatalf("%+v after %v", f, restarts)
 				}
 				return
 			}
 			restarts = append(restarts, now)
 			if delay := delayOf(p, len(restarts)); delay > 0 {
-				if f := effects[0]; f.Kind != pool.EffectWait || f.Delay != delay {
+				if f := effects[0]; f.Kind != piper.EffectWait || f.Delay != delay {
 					t.Fatalf("%+v, not %v, after %v", f, delay, restarts)
 				}
 				now += delay
-				effects = s.Step(now, pool.ChildEvent{Kind: pool.ChildDue})
+				effects = s.Step(now, piper.ChildEvent{Kind: piper.ChildDue})
 			}
-			if len(effects) != 1 || effects[0].Kind != pool.EffectStart {
+			if len(effects) != 1 || effects[0].Kind != piper.EffectStart {
 				t.Fatal(effects)
 			}
-			s.Step(now, pool.ChildEvent{Kind: pool.ChildStarted})
+			s.Step(now, piper.ChildEvent{Kind: piper.ChildStarted})
 		}
 	})
 }

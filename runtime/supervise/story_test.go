@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/story"
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // cast is a Supervisor in a story. Its lines are
@@ -30,10 +30,10 @@ var (
 	policies   = map[string]Policy{"never": Never, "on-failure": OnFailure, "always": Always}
 )
 
-var eventWords = map[string]pool.ChildEventKind{
-	"fails": pool.ChildFailed, "hangs": pool.ChildHung, "ends": pool.ChildEnded, "stopped": pool.ChildStopped,
-	"started": pool.ChildStarted, "not-started": pool.ChildNotStarted, "due": pool.ChildDue,
-	"inputs-done": pool.ChildInputsDone,
+var eventWords = map[string]piper.ChildEventKind{
+	"fails": piper.ChildFailed, "hangs": piper.ChildHung, "ends": piper.ChildEnded, "stopped": piper.ChildStopped,
+	"started": piper.ChildStarted, "not-started": piper.ChildNotStarted, "due": piper.ChildDue,
+	"inputs-done": piper.ChildInputsDone,
 }
 
 func newCast(*testing.T) func([]string) ([]string, error) {
@@ -126,7 +126,7 @@ func (c *cast) parseGroup(words []string) (Group, error) {
 		case "period":
 			g.Period, err = time.ParseDuration(value)
 		default:
-			var child pool.Child
+			var child piper.Child
 			child, err = c.child(w)
 			g.Processors = append(g.Processors, child.Processor)
 		}
@@ -137,12 +137,12 @@ func (c *cast) parseGroup(words []string) (Group, error) {
 	return g, nil
 }
 
-func (c *cast) event(words []string) (pool.ChildEvent, error) {
+func (c *cast) event(words []string) (piper.ChildEvent, error) {
 	kind, ok := eventWords[words[0]]
 	if !ok {
-		return pool.ChildEvent{}, errors.New(words[0])
+		return piper.ChildEvent{}, errors.New(words[0])
 	}
-	e := pool.ChildEvent{Kind: kind}
+	e := piper.ChildEvent{Kind: kind}
 	if len(words) > 2 {
 		e.Err = errors.New(strings.Join(words[2:], " "))
 	}
@@ -154,7 +154,7 @@ func (c *cast) event(words []string) (pool.ChildEvent, error) {
 	return e, err
 }
 
-func (c *cast) child(word string) (pool.Child, error) {
+func (c *cast) child(word string) (piper.Child, error) {
 	name, instance, _ := strings.Cut(word, "/")
 	for i, p := range c.spec.Processors {
 		if p.Name == name {
@@ -163,13 +163,13 @@ func (c *cast) child(word string) (pool.Child, error) {
 			if instance != "" {
 				n, err = strconv.Atoi(instance)
 			}
-			return pool.Child{Processor: i, Instance: n}, err
+			return piper.Child{Processor: i, Instance: n}, err
 		}
 	}
-	return pool.Child{}, fmt.Errorf("who is %s?", word)
+	return piper.Child{}, fmt.Errorf("who is %s?", word)
 }
 
-func (c *cast) name(id pool.Child) string {
+func (c *cast) name(id piper.Child) string {
 	p := c.spec.Processors[id.Processor]
 	if p.Instances == 1 {
 		return p.Name
@@ -177,19 +177,19 @@ func (c *cast) name(id pool.Child) string {
 	return fmt.Sprintf("%s/%d", p.Name, id.Instance)
 }
 
-func (c *cast) effect(f pool.ChildEffect) string {
+func (c *cast) effect(f piper.ChildEffect) string {
 	switch f.Kind {
-	case pool.EffectWait:
+	case piper.EffectWait:
 		return fmt.Sprintf("wait %v for %s", f.Delay, c.name(f.Child))
-	case pool.EffectStart:
+	case piper.EffectStart:
 		return "start " + c.name(f.Child)
-	case pool.EffectStop:
+	case piper.EffectStop:
 		return "stop " + c.name(f.Child)
-	case pool.EffectDone:
+	case piper.EffectDone:
 		return c.name(f.Child) + " is done"
-	case pool.EffectGiveUp:
+	case piper.EffectGiveUp:
 		return fmt.Sprintf("give %s up: %v%s", c.name(f.Child), f.Err, kind(f.Err))
-	case pool.EffectEnd:
+	case piper.EffectEnd:
 		return fmt.Sprintf("the topology ends: %v%s", f.Err, kind(f.Err))
 	}
 	return fmt.Sprint(f)

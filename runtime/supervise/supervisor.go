@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // Supervisor decides what becomes of the instances of a topology that end. It is
@@ -19,10 +19,10 @@ type Supervisor struct {
 
 	// Of the step that is being taken:
 	now     time.Duration
-	effects []pool.ChildEffect
+	effects []piper.ChildEffect
 }
 
-var _ pool.Supervisor = (*Supervisor)(nil)
+var _ piper.Supervisor = (*Supervisor)(nil)
 
 // New returns a Supervisor of a topology whose instances are about to run for the
 // first time. What is not right in s is left out: groups do not get processors
@@ -40,7 +40,7 @@ func New(s Spec) *Supervisor {
 	for i, p := range s.Processors {
 		v.children[i] = make([]child, max(p.Instances, 0))
 		for j := range v.children[i] {
-			v.children[i][j] = child{Processor: &p, id: pool.Child{Processor: i, Instance: j}}
+			v.children[i][j] = child{Processor: &p, id: piper.Child{Processor: i, Instance: j}}
 		}
 	}
 	for i := range s.Groups {
@@ -49,35 +49,35 @@ func New(s Spec) *Supervisor {
 	return v
 }
 
-// Step implements [pool.Supervisor].
-func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffect {
+// Step implements [piper.Supervisor].
+func (s *Supervisor) Step(now time.Duration, e piper.ChildEvent) []piper.ChildEffect {
 	if s.ended {
 		return nil
 	}
 	s.now, s.effects = now, nil
 	c := s.child(e.Child)
 	switch e.Kind {
-	case pool.ChildFailed, pool.ChildHung, pool.ChildNotStarted:
-		if e.Err == nil && !(e.Kind == pool.ChildNotStarted && c.inputsDone) {
+	case piper.ChildFailed, piper.ChildHung, piper.ChildNotStarted:
+		if e.Err == nil && !(e.Kind == piper.ChildNotStarted && c.inputsDone) {
 			e.Err = errUnknown
 		}
 		s.exited(c, e.Err, false)
-	case pool.ChildEnded:
+	case piper.ChildEnded:
 		s.exited(c, nil, true)
-	case pool.ChildStopped:
+	case piper.ChildStopped:
 		if c.state == stopping {
 			c.handles = false
 			s.stopped(c)
 		}
-	case pool.ChildStarted:
+	case piper.ChildStarted:
 		if c.state == starting {
 			c.state = running
 		}
-	case pool.ChildDue:
+	case piper.ChildDue:
 		if c.state == waiting {
 			c.state = down
 		}
-	case pool.ChildInputsDone:
+	case piper.ChildInputsDone:
 		c.inputsDone = true
 		s.lookAgain(c)
 	}
@@ -87,7 +87,7 @@ func (s *Supervisor) Step(now time.Duration, e pool.ChildEvent) []pool.ChildEffe
 
 // child finds a child. One that the topology does not have is not supervised, and
 // nothing is remembered of it.
-func (s *Supervisor) child(id pool.Child) *child {
+func (s *Supervisor) child(id piper.Child) *child {
 	if p := id.Processor; p >= 0 && p < len(s.children) {
 		if i := id.Instance; i >= 0 && i < len(s.children[p]) {
 			return &s.children[p][i]
@@ -160,7 +160,7 @@ func (s *Supervisor) decide(c *child) {
 	c.state = down
 	if d := min(c.backoff(c.count, s.random.Float64), math.MaxInt64-s.now); d > 0 {
 		c.state, c.handles = waiting, false
-		s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectWait, Child: c.id, Delay: d})
+		s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectWait, Child: c.id, Delay: d})
 	}
 	c.group.restart(c)
 }
@@ -184,7 +184,7 @@ func (s *Supervisor) start(c *child) {
 		return
 	}
 	c.state, c.handles = starting, false
-	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectStart, Child: c.id})
+	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStart, Child: c.id})
 }
 
 // lookAgain lets a child go at once that was to be started, and is not any more.
@@ -205,15 +205,15 @@ func (s *Supervisor) letGo(c *child) {
 	} else {
 		c.state = gone
 	}
-	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectDone, Child: c.id})
+	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectDone, Child: c.id})
 }
 
 func (s *Supervisor) giveUp(c *child, err error) {
 	c.state = gone
-	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectGiveUp, Child: c.id, Err: err})
+	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectGiveUp, Child: c.id, Err: err})
 }
 
 func (s *Supervisor) end(err error) {
 	s.ended = true
-	s.effects = append(s.effects, pool.ChildEffect{Kind: pool.EffectEnd, Err: err})
+	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectEnd, Err: err})
 }

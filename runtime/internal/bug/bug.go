@@ -57,7 +57,7 @@ const (
 // InErrtop lists the deliberate bugs of package errtop.
 var InErrtop = []Bug{RestoreDropsNewest}
 
-// All lists the deliberate bugs that the tests of package pool catch.
+// All lists the deliberate bugs that the tests of package piper catch.
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,

@@ -6,17 +6,17 @@ package crawl
 import (
 	"context"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
 type parserToStore struct {
-	pool.Link
+	piper.Link
 	lines queue.Edge[*Lines]
 }
 
 type PageSender struct {
-	out   pool.Out
+	out   piper.Out
 	pages queue.Edge[Page]
 	refs  queue.Edge[Ref]
 }
@@ -25,11 +25,11 @@ func (s *PageSender) SendPage(m Page) { s.pages.Put(m) }
 
 func (s *PageSender) SendRef(m Ref) { s.refs.Put(m) }
 
-type FeedSender struct{ out pool.Out }
+type FeedSender struct{ out piper.Out }
 
 func (s *FeedSender) SendPage(m Page) error { return nil }
 
-type ApiSender struct{ out pool.Out }
+type ApiSender struct{ out piper.Out }
 
 func (s *ApiSender) SendPage(ctx context.Context, m Page) error { return nil }
 

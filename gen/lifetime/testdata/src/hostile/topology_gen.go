@@ -3,9 +3,9 @@
 
 package hostile
 
-import "github.com/topogen/topogen/runtime/pool"
+import "github.com/topogen/topogen/runtime/piper"
 
-type ASender struct{ out pool.Out }
+type ASender struct{ out piper.Out }
 
 func (s *ASender) SendM(m M) {}
 

@@ -7,16 +7,16 @@ import (
 	"context"
 	"pricing"
 
-	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
 type engineToEngine struct {
-	pool.Link
+	piper.Link
 	parcel queue.Edge[*pricing.Parcel]
 }
 
-type EngineSender struct{ out pool.Out }
+type EngineSender struct{ out piper.Out }
 
 func (s *EngineSender) SendOrder(m pricing.Order) {}
 

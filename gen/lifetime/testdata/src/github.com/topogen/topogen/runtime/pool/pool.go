@@ -1,6 +1,0 @@
-// Package pool stands in for the runtime.
-package pool
-
-type Out struct{}
-
-type Link struct{}

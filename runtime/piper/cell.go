@@ -1,0 +1,104 @@
+package piper
+
+import (
+	"context"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Cell is an instance as generated code makes it: a pointer to a struct with those of
+// the following methods that its processor needs. The pool calls them on the goroutine
+// of the instance's worker, unless stated otherwise.
+//
+//	Init(ctx context.Context) error
+//	Ping(budget int) (n int, err error)  // calls Ping at most budget times
+//	Serve(ctx context.Context) error     // on a goroutine of its own
+//	Finish() error
+//	Closer() func() error                // Close of the value that the instance has now; the pool calls it on any goroutine
+//	Event(e Event) error                 // tells the processor what became of an input
+//	Alarm(now time.Duration) error       // the time that SetAlarm asked for has come
+//	Woken() error                        // follows Wake
+//	Renew(ctx context.Context) (adopt func(), err error)
+//	DeadLetter(d topo.DeadLetter) bool
+//
+// Renew makes another value of the processor's type, on any goroutine, and adopt puts it
+// in the place of the value before. DeadLetter sends a message that the processor could
+// not handle to the processor for those; it returns false if there is none.
+//
+// A type with all of these methods would cost ten functions for each processor of a
+// topology, most of them empty. So the pool looks for each method when it needs it.
+type Cell any
+
+// cell calls the methods that a Cell has.
+type cell struct{ of Cell }
+
+func (c cell) Init(ctx context.Context) error {
+	if x, ok := c.of.(interface{ Init(context.Context) error }); ok {
+		return x.Init(ctx)
+	}
+	return nil
+}
+
+func (c cell) Ping(budget int) (n int, err error) {
+	if x, ok := c.of.(interface{ Ping(int) (int, error) }); ok {
+		return x.Ping(budget)
+	}
+	return 0, nil
+}
+
+func (c cell) Serve(ctx context.Context) error {
+	if x, ok := c.of.(interface{ Serve(context.Context) error }); ok {
+		return x.Serve(ctx)
+	}
+	return nil
+}
+
+func (c cell) Finish() error {
+	if x, ok := c.of.(interface{ Finish() error }); ok {
+		return x.Finish()
+	}
+	return nil
+}
+
+func (c cell) Closer() func() error {
+	if x, ok := c.of.(interface{ Closer() func() error }); ok {
+		return x.Closer()
+	}
+	return nil
+}
+
+func (c cell) Event(e Event) error {
+	if x, ok := c.of.(interface{ Event(Event) error }); ok {
+		return x.Event(e)
+	}
+	return nil
+}
+
+func (c cell) Alarm(now time.Duration) error {
+	if x, ok := c.of.(interface{ Alarm(time.Duration) error }); ok {
+		return x.Alarm(now)
+	}
+	return nil
+}
+
+func (c cell) Woken() error {
+	if x, ok := c.of.(interface{ Woken() error }); ok {
+		return x.Woken()
+	}
+	return nil
+}
+
+func (c cell) Renew(ctx context.Context) (adopt func(), err error) {
+	if x, ok := c.of.(interface {
+		Renew(context.Context) (func(), error)
+	}); ok {
+		return x.Renew(ctx)
+	}
+	return nil, errNotRenewable
+}
+
+func (c cell) DeadLetter(d topo.DeadLetter) bool {
+	x, ok := c.of.(interface{ DeadLetter(topo.DeadLetter) bool })
+	return ok && x.DeadLetter(d)
+}

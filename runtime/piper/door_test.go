@@ -1,0 +1,125 @@
+package piper_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+type request = piper.Request[message, message]
+
+// door is an external processor under test.
+type door struct {
+	top     *topology
+	index   int
+	x       *piper.External
+	calls   piper.Calls[message, message]
+	entries []piper.Lazy[entry] // by id of the receiving cell
+}
+
+// entry joins a door to an instance.
+type entry struct {
+	*pair[request]
+	piper.Gate
+}
+
+// guest is a goroutine that sends through a door.
+type guest struct {
+	stamps
+	door *door
+}
+
+// guest makes another sender.
+func (d *door) guest() *guest {
+	d.top.mu.Lock()
+	defer d.top.mu.Unlock()
+	g := &guest{door: d}
+	g.id = len(d.top.all) + len(d.top.guests)
+	d.top.guests = append(d.top.guests, g)
+	return g
+}
+
+// Close says that no more will come.
+func (d *door) Close() { d.x.Close() }
+
+// send sends m to one instance.
+func (g *guest) send(ctx context.Context, edge, instance int, m message) error {
+	return g.sendAll(ctx, m, target{edge, instance})
+}
+
+// sendAll sends m to all targets, which are in ascending order, or to none.
+func (g *guest) sendAll(ctx context.Context, m message, targets ...target) error {
+	return g.pass(ctx, targets, func(t target, to *cell) request {
+		return piper.NoReply[message, message](g.stamp(m, t.edge, to))
+	})
+}
+
+// ask sends m to one instance and waits for its answer.
+func (g *guest) ask(ctx context.Context, timeout time.Duration, edge, instance int, m message) (answer message, err error) {
+	var r request
+	err = g.pass(ctx, []target{{edge, instance}}, func(t target, to *cell) request {
+		m = g.stamp(m, t.edge, to)
+		r = g.door.calls.Request(m)
+		return r
+	})
+	if err != nil {
+		return answer, err
+	}
+	answer, err = g.door.calls.Wait(ctx, g.door.x, r, timeout)
+	if err == nil && answer != answerTo(m) {
+		g.door.top.violated("guest %d asked %+v and was answered %+v", g.id, m, answer)
+	}
+	return answer, err
+}
+
+// answerTo is what each handler answers.
+func answerTo(m message) message {
+	return message{origin: m.origin, to: m.to, seq: m.seq, lane: m.lane, key: ^m.key}
+}
+
+// pass puts a message into the queues of all targets.
+func (g *guest) pass(ctx context.Context, targets []target, wrap func(target, *cell) request) error {
+	d := g.door
+	entries := make([]*entry, len(targets))
+	locks := make([]piper.Target, len(targets))
+	for i, t := range targets {
+		en, err := d.entry(d.top.cells[d.top.edges[t.edge].to][t.instance])
+		if err != nil {
+			return err
+		}
+		entries[i] = en
+		locks[i] = piper.Target{Gate: &en.Gate, Head: en.lane(t.edge).head(), Full: d.top.edges[t.edge].full.policy()}
+	}
+	if err := d.x.Lock(ctx, locks...); err != nil {
+		return err
+	}
+	for i, t := range targets {
+		l := entries[i].lane(t.edge)
+		l.put(entries[i].number(), wrap(t, entries[i].to))
+		if h := l.head(); d.top.edges[t.edge].full != dropOldest && h.Depth() > uint64(h.Capacity()) {
+			d.top.violated("guest %d: the queue of edge %d holds %d, its capacity is %d", g.id, t.edge, h.Depth(), h.Capacity())
+		}
+	}
+	d.x.Commit(locks...)
+	return nil
+}
+
+// entry returns the link to an instance; the first call makes it.
+func (d *door) entry(to *cell) (*entry, error) {
+	return d.entries[to.stamps.id].Get(func() (*entry, error) {
+		en := &entry{pair: newPair(d.top, d.index, to, (*cell).requested)}
+		en.Join(en.pair, nil, &to.Unit, en.heads()[0], en.heads()[1:]...)
+		return en, d.x.Open(&en.Gate, &en.Link)
+	})
+}
+
+// requested hands a message from outside to the hook, and answers it.
+func (c *cell) requested(r *request) error {
+	m := r.Message
+	if err := c.received(&m); err != nil {
+		return err
+	}
+	r.Reply(answerTo(m))
+	return nil
+}

@@ -1,0 +1,206 @@
+package piper_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/supervise"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestRestartsGoOnWhileDraining: messages are queued when the context ends, and the
+// handler fails now and then, by an error, a panic or a hang. The queued messages are
+// handled by restarted instances, whether a restart was pending at the end of the
+// context or not, and whether restarts are delayed or not.
+func TestRestartsGoOnWhileDraining(t *testing.T) {
+	const messages = 100
+	for name, pending := range map[string]bool{"the first failure comes later": false, "a restart is pending": true} {
+		for _, delay := range []time.Duration{0, time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				forever := make(chan struct{})
+				defer close(forever)
+				handled, calls := 0, 0
+				procs := []proc{{external: true}, {
+					watch: &piper.Watch{Attempts: 3, Timeout: time.Second},
+					receive: func(c *cell, _ *message) error {
+						calls++
+						if calls == 1 && pending || calls == 2 && !pending {
+							cancel()
+						}
+						switch {
+						case calls == 1 && pending, calls%30 == 10:
+							return errFailed
+						case calls%30 == 20:
+							panic(errFailed)
+						case calls%30 == 0:
+							c.body.left = true
+							c.past.hung.Add(1) // the last touch
+							<-forever
+							return nil
+						}
+						handled++
+						return nil
+					},
+				}}
+				v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{}, {
+					Name: "p1", Instances: 1, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: 20, Delay: delay, MaxDelay: delay,
+				}}})
+				top := supervised(t, v, procs, []edge{{from: 0, to: 1}}, piper.Workers(1))
+				for range messages {
+					if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := top.run(t, ctx); err != nil || handled != messages {
+					t.Errorf("%s, delay %v: %d of %d messages were handled, %v", name, delay, handled, messages, err)
+				}
+				if f := top.pool.Snapshot(); f.Edges[0].Received != messages || f.Faults.Restarts < 9 {
+					t.Errorf("%s, delay %v: %+v, %+v", name, delay, f.Edges[0], f.Faults)
+				}
+				top.report(t)
+			})
+		}
+	}
+}
+
+// TestWhatADrainCannotHandleIsReported: the restarts are used up, or the next one
+// would come too late. The messages left are counted, and Run says so.
+func TestWhatADrainCannotHandleIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit int
+		delay time.Duration
+		want  error
+		text  string
+	}{
+		"restarts are used up": {limit: 2, want: piper.ErrGaveUp},
+		"a restart is too late": {delay: time.Hour, want: piper.ErrDrainTimeout, text: "p0 -> p1: M0: 9 messages left\n\t" +
+			`processor "p1", instance 0: a message waits for its next attempt`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			procs := []proc{{external: true}, {
+				watch:   &piper.Watch{Attempts: 100},
+				receive: func(*cell, *message) error { cancel(); return errFailed },
+			}}
+			v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{}, {
+				Name: "p1", Instances: 1, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: c.limit, Delay: c.delay,
+			}}})
+			top := supervised(t, v, procs, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.DrainTimeout(3*time.Second))
+			for range 10 {
+				if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := top.run(t, ctx); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: Run returns %v", name, err)
+			}
+			if f := top.pool.Snapshot().Edges[0]; f.Sent != 10 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		})
+	}
+}
+
+// TestSourcesAreNotRestartedWhileDraining: the context has ended, so they would
+// have nothing to do. That Serve fails then is still reported.
+func TestSourcesAreNotRestartedWhileDraining(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy supervise.Policy
+		proc   proc
+		want   error
+	}{
+		"Serve ends":        {policy: supervise.Always, proc: proc{serve: func(_ *cell, ctx context.Context) error { <-ctx.Done(); return nil }}},
+		"Serve fails":       {policy: supervise.OnFailure, proc: proc{serve: func(_ *cell, ctx context.Context) error { <-ctx.Done(); return errFailed }}, want: piper.ErrGaveUp},
+		"Serve waits":       {policy: supervise.OnFailure, proc: proc{serve: func(*cell, context.Context) error { return errFailed }}},
+		"Ping idles":        {policy: supervise.Always, proc: proc{ping: func(*cell) error { return topo.Idle }}},
+		"Ping waits":        {policy: supervise.OnFailure, proc: proc{ping: func(*cell) error { return errFailed }}},
+		"Ping waits, ended": {policy: supervise.Always, proc: proc{ping: func(*cell) error { return topo.Done }}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			c.proc.watch = &piper.Watch{Attempts: 1}
+			c.proc.make = func(*cell, int) error {
+				if ctx.Err() != nil {
+					t.Errorf("%s: an instance is made", name)
+				}
+				return nil
+			}
+			v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
+				Name: "p0", Instances: 1, Supervised: true, Policy: c.policy, Delay: time.Hour,
+			}, {}}})
+			top := supervised(t, v, []proc{c.proc, {}}, []edge{{from: 0, to: 1}}, piper.Workers(1))
+			began := time.Now()
+			if err := top.run(t, ctx); !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("%s: Run returns %v", name, err)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("%s: Run takes %v", name, took)
+			}
+		})
+	}
+}
+
+// TestATickIsNotWorthARestart: when the topology stops, a tick waits for an instance
+// that is down, or the instance fails in the next one. Run returns without delay,
+// and counts the tick.
+func TestATickIsNotWorthARestart(t *testing.T) {
+	for _, fails := range []uint64{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			procs := []proc{{watch: &piper.Watch{Attempts: 1}, tick: func(_ *cell, tick topo.Tick) error {
+				if tick.N == fails {
+					<-ctx.Done()
+					return errFailed
+				}
+				return nil
+			}}}
+			if fails == 1 {
+				procs[0].tick = func(*cell, topo.Tick) error { return errFailed }
+			}
+			v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
+				Name: "p0", Instances: 1, Supervised: true, Policy: supervise.OnFailure, Delay: time.Hour,
+			}}})
+			top := supervised(t, v, procs, []edge{{from: timer, to: 0, every: time.Second}}, piper.Workers(1))
+			began := time.Now()
+			err := top.run(t, ctx)
+			if took := time.Since(began); err != nil && !errors.Is(err, piper.ErrGaveUp) || took > 3*time.Second {
+				t.Errorf("after %v Run returns %v", took, err)
+			}
+			if f := top.pool.Snapshot().Edges[0]; f.Sent != f.Received+f.Dropped || f.Len != 0 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// TestATickAfterTheStopIsNotWorthARestart either: another sender is still drained, so
+// the timer ticks, for an instance that is down.
+func TestATickAfterTheStopIsNotWorthARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		procs := []proc{
+			feed(0, 1, 1),
+			{name: "up", blocking: true, receive: func(*cell, *message) error { time.Sleep(4 * time.Second); return nil }},
+			{name: "down", watch: &piper.Watch{Attempts: 1}, tick: func(*cell, topo.Tick) error { return errFailed }},
+		}
+		v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{}, {}, {
+			Name: "down", Instances: 1, Supervised: true, Policy: supervise.OnFailure, Delay: time.Hour,
+		}}})
+		top := supervised(t, v, procs, []edge{{from: 0, to: 1}, {from: 1, to: 2}, {from: timer, to: 2, every: time.Second}}, piper.Workers(1))
+		began := time.Now()
+		err := top.run(t, ctx)
+		if took := time.Since(began); err != nil && !errors.Is(err, piper.ErrGaveUp) || took > 5*time.Second {
+			t.Errorf("after %v Run returns %v", took, err)
+		}
+	})
+}

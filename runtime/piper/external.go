@@ -1,0 +1,243 @@
+package piper
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/queue"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+type externalState int32
+
+const (
+	externalOpen externalState = iota
+	externalClosed
+	externalStopping
+)
+
+// External is the runtime's part of an external processor: the door through
+// which messages come in, from any goroutine.
+type External struct {
+	pool  *Pool
+	proc  *processor
+	state atomic.Int32
+	ended chan struct{} // closed when Run returns: no call will be answered
+
+	mu    sync.Mutex
+	gates []*Gate
+}
+
+// External makes the door of the external processor with that index.
+func (p *Pool) External(processor int) *External {
+	x := &External{pool: p, proc: p.processors[processor], ended: make(chan struct{})}
+	p.externals = append(p.externals, x)
+	return x
+}
+
+// Close says that no more will come. It is idempotent.
+func (x *External) Close() { x.close(externalClosed) }
+
+func (x *External) stop() { x.close(externalStopping) }
+
+// end wakes everybody who waits for room or for an answer: Run returns.
+func (x *External) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.state.CompareAndSwap(int32(externalOpen), int32(externalStopping))
+	close(x.ended)
+	for _, g := range x.gates {
+		g.signal()
+	}
+}
+
+func (x *External) close(to externalState) {
+	if !x.state.CompareAndSwap(int32(externalOpen), int32(to)) {
+		return
+	}
+	x.mu.Lock()
+	gates := x.gates
+	x.mu.Unlock()
+	for _, g := range gates {
+		g.signal() // takes the lock: sends that were under way have ended or will see the state
+	}
+	x.pool.closeOutputs(func(e *edge) bool { return e.From == x.proc.index })
+	for _, g := range x.proc.group.down {
+		g.inputClosed()
+	}
+}
+
+func (x *External) err() error {
+	switch externalState(x.state.Load()) {
+	case externalClosed:
+		return topo.ErrClosed
+	case externalStopping:
+		return topo.ErrStopping
+	}
+	return nil
+}
+
+// Gate is the sending side of a link from an external processor: what makes
+// many goroutines one producer. Generated code embeds it beside the Link.
+type Gate struct {
+	external *External
+	link     *Link
+	mu       sync.Mutex
+	room     chan struct{} // closed when there is room; nil while nobody waits
+}
+
+// Open adds a gate for l. It fails once the sender is closed.
+func (x *External) Open(g *Gate, l *Link) error {
+	g.external, g.link = x, l
+	l.gate = g
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gates = append(x.gates, g)
+	return x.err()
+}
+
+func (g *Gate) signal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wake()
+}
+
+// wake wakes all who wait for room; the caller holds the lock.
+func (g *Gate) wake() {
+	if g.room != nil {
+		close(g.room)
+		g.room = nil
+	}
+}
+
+// Target is one queue that a message is to enter.
+type Target struct {
+	Gate *Gate
+	Head *queue.Head
+	Full Policy
+}
+
+// Policy is what a full queue does to a message from outside.
+type Policy uint8
+
+const (
+	Wait Policy = iota // until there is room
+	Drop               // the queue sees to it itself
+	Fail               // with topo.ErrFull
+)
+
+// Lock waits until all targets have room and returns with their gates locked,
+// so that what is sent enters all of them or none. Targets are in ascending
+// order of their links, which every caller keeps to.
+func (x *External) Lock(ctx context.Context, targets ...Target) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		full := x.tryLock(targets)
+		if full == nil {
+			return nil
+		}
+		if err := x.err(); err != nil {
+			return err
+		}
+		if full.Full == Fail {
+			return topo.ErrFull
+		}
+		if err := x.await(ctx, full); err != nil {
+			return err
+		}
+	}
+}
+
+// tryLock locks all gates, or none and returns what it failed on.
+func (x *External) tryLock(targets []Target) *Target {
+	for i := range targets {
+		t := &targets[i]
+		t.Gate.mu.Lock()
+		if x.state.Load() != int32(externalOpen) || t.Full != Drop && !t.Head.Room() {
+			for ; i >= 0; i-- {
+				targets[i].Gate.mu.Unlock()
+			}
+			return t
+		}
+	}
+	return nil
+}
+
+// await waits for room in one queue.
+func (x *External) await(ctx context.Context, t *Target) error {
+	if s := x.pool.stepper; s != nil {
+		return s.stepUntilRoom(x, t)
+	}
+	g := t.Gate
+	g.mu.Lock()
+	if x.state.Load() != int32(externalOpen) || t.Head.Room() {
+		g.mu.Unlock()
+		return nil
+	}
+	if !t.Head.Await() {
+		g.wake() // nobody else will: the receiver need not report any more
+		g.mu.Unlock()
+		return nil
+	}
+	if g.room == nil {
+		g.room = make(chan struct{})
+	}
+	room := g.room
+	g.mu.Unlock()
+	select {
+	case <-room:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Commit publishes what was put and unlocks.
+func (x *External) Commit(targets ...Target) {
+	for _, t := range targets {
+		t.Gate.link.publish(nil)
+		t.Gate.mu.Unlock()
+	}
+}
+
+// NoInstance counts a message whose route names no instance.
+func (x *External) NoInstance(edge int) error { return x.pool.noInstance(edge) }
+
+// NoInstance counts a message whose route names no instance.
+func (o *Out) NoInstance(edge int) error {
+	if o == nil || o.unit == nil || o.unit.proc.pool.edges == nil { // a recorder's, or in a process of its own
+		return topo.ErrNoInstance
+	}
+	return o.unit.proc.pool.noInstance(edge)
+}
+
+func (p *Pool) noInstance(edge int) error {
+	p.edges[edge].refused.Add(1)
+	return topo.ErrNoInstance
+}
+
+// Lazy is a link of an external sender, made at its first message by whichever
+// goroutine comes first.
+type Lazy[L any] struct {
+	link atomic.Pointer[L]
+	mu   sync.Mutex
+}
+
+// Get returns the link; the first call makes it. A link that comes with an
+// error is kept: its next user hears of the error when it locks.
+func (z *Lazy[L]) Get(make func() (*L, error)) (*L, error) {
+	if l := z.link.Load(); l != nil {
+		return l, nil
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if l := z.link.Load(); l != nil {
+		return l, nil
+	}
+	l, err := make()
+	z.link.Store(l)
+	return l, err
+}

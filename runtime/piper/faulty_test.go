@@ -1,0 +1,276 @@
+package piper_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// past is what a watched instance is known to have gone through.
+type past struct {
+	bodies  []*body
+	renews  int         // calls of Renew
+	told    map[int]int // by processor: restarts that the instance heard of
+	closed  map[int]bool
+	givenUp int // messages of which the last attempt has failed
+	again   int // messages that wait for another attempt
+	refused int // messages that came when it had failed for good
+	state   any // the last one's
+	hung    atomic.Int64
+}
+
+// figures are what the instances of a processor have seen that the pool counts too.
+type figures struct {
+	restarts, letters, hangs, late, closes int
+}
+
+// hand is a piper.Hand, and the attempts as its receiver counts them.
+type hand[T any] struct {
+	piper.Hand[T]
+	attempts int
+}
+
+// carefully is Drain for a watched instance: one message at a time.
+func (p *pair[T]) carefully(budget int) (n int, err error) {
+	for n < budget && err == nil && !p.to.Hold() {
+		i := p.again()
+		if i < 0 {
+			var ok bool
+			if i, ok = p.takeNext(); !ok {
+				break
+			}
+		}
+		if i < len(p.lanes) {
+			err = p.attempt(i)
+		}
+		n++
+	}
+	return n, err
+}
+
+// again finds the lane whose message is to be handled once more.
+func (p *pair[T]) again() int {
+	for i := range p.hands {
+		if p.hands[i].Again() {
+			return i
+		}
+	}
+	return -1
+}
+
+// takeNext takes the next message into the hand of its lane. The lane is none
+// where the message was dropped meanwhile.
+func (p *pair[T]) takeNext() (i int, ok bool) {
+	edge, ok := p.Next()
+	if !ok {
+		return 0, false
+	}
+	n := uint64(0)
+	if len(p.lanes) > 1 {
+		n = p.order().N
+		p.Handling(edge)
+	} else if n, ok = p.lanes[0].first(); !ok {
+		return 0, false
+	}
+	for p.lanes[i].head().Index() != edge {
+		i++
+	}
+	m, ok := p.lanes[i].take(n)
+	if !ok {
+		return len(p.lanes), true
+	}
+	p.hands[i].attempts = 0
+	p.hands[i].Take(&p.Link, edge, m)
+	return i, true
+}
+
+// attempt handles what is in a hand.
+func (p *pair[T]) attempt(i int) error {
+	h, c := &p.hands[i], p.to
+	if c.HasFailed() {
+		if h.attempts == 0 {
+			c.past.refused++
+		}
+		h.Discard()
+		return nil
+	}
+	h.attempts++
+	if h.attempts > c.proc.watch.Attempts {
+		c.violated("attempt %d at a message", h.attempts)
+	}
+	if c.attempt = h.attempts; c.attempt > 1 {
+		c.past.again--
+	}
+	m := h.Copy()
+	if err := p.call(m); err != nil {
+		return err
+	}
+	h.Done()
+	return nil
+}
+
+// Renew makes another body.
+func (c *cell) Renew(ctx context.Context) (func(), error) {
+	if c.proc.watch == nil {
+		return nil, errors.New("an instance without a watch cannot be renewed")
+	}
+	c.top.mu.Lock()
+	c.past.renews++
+	n := c.past.renews
+	c.top.mu.Unlock()
+	if c.proc.make != nil {
+		if err := c.proc.make(c, n); err != nil {
+			return nil, err
+		}
+	}
+	if c.proc.renew != nil {
+		if err := c.proc.renew(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func() { c.adopt() }, nil
+}
+
+func (c *cell) adopt() {
+	c.past.hung.Load()
+	if b := c.body; b.inited && !b.closed && !b.left {
+		c.violated("another instance is made before Close of the one before")
+	}
+	b := &body{inited: true}
+	if c.IsFresh() {
+		s := *c.sender
+		s.life = c.Life()
+		c.sender = &s
+	}
+	c.body = b
+	c.past.bodies = append(c.past.bodies, b)
+	if c.proc.init != nil {
+		c.proc.init(c, nil)
+	}
+	c.top.mu.Lock()
+	c.top.figure[c.index].restarts++
+	c.top.mu.Unlock()
+}
+
+// DeadLetter sends word of a message that could not be handled.
+func (c *cell) DeadLetter(d topo.DeadLetter) bool {
+	if c.proc.morgue == 0 {
+		return false
+	}
+	if d.Processor != c.top.name(c.index) || d.Instance != c.number || d.Err == nil || d.Attempts < 1 || d.Attempts > c.proc.watch.Attempts {
+		c.violated("a dead letter: %+v", d)
+	}
+	c.top.mu.Lock()
+	c.top.figure[c.index].letters++
+	c.top.mu.Unlock()
+	c.put(target{c.proc.morgue, 0}, message{})
+	return true
+}
+
+// Event checks what an instance is told of its inputs.
+func (c *cell) Event(e piper.Event) error {
+	if c.past.told == nil {
+		c.past.told, c.past.closed = make(map[int]int), make(map[int]bool)
+	}
+	switch e.Kind {
+	case piper.EventRestarted:
+		c.past.told[e.Index]++
+	case piper.EventClosed:
+		if c.top.edges[e.Index].to != c.index {
+			c.violated("told that edge %d is closed", e.Index)
+		}
+		c.past.closed[e.Index] = true
+	}
+	return c.called(callEvent, func() error {
+		if c.proc.event == nil {
+			return nil
+		}
+		return c.proc.event(c, fmt.Sprint(e))
+	})
+}
+
+// lose counts the message in hand, or the tick, that is given up where what handles
+// it fails now; broken says that it does not return.
+func (c *cell) lose(broken bool) {
+	w := c.proc.watch
+	switch c.within {
+	case callTick:
+		c.past.givenUp++
+	case callReceive, callInternal:
+		if c.attempt >= w.Attempts || !broken && w.Then == piper.ThenSkip {
+			c.past.givenUp++
+		} else {
+			c.past.again++
+		}
+	}
+}
+
+// checkBodies checks Close and Finish of all that were made.
+func (top *topology) checkBodies(whole bool) {
+	for _, c := range top.all {
+		for i, b := range c.past.bodies {
+			if b.closed != (b.inited && !b.left) && whole {
+				top.violated("cell %d, body %d: Init was called %v, Close %v, abandoned %v", c.stamps.id, i, b.inited, b.closed, b.left)
+			}
+		}
+		if whole && !c.HasFailed() && c.finished != (c.proc.finish != nil) {
+			top.violated("cell %d: Finish called: %v", c.stamps.id, c.finished)
+		}
+	}
+}
+
+// checkFaults compares what the pool has counted with what was seen.
+func (top *topology) checkFaults() {
+	s := top.pool.Snapshot()
+	top.mu.Lock()
+	figures := slices.Clone(top.figure)
+	top.mu.Unlock()
+	for i, p := range s.Processors {
+		if top.procs[i].watch == nil {
+			continue
+		}
+		f, seen := p.Faults, figures[i]
+		lost := 0
+		for _, c := range top.cells[i] {
+			if lost += c.past.givenUp; c.HasFailed() {
+				lost += c.past.again + c.past.refused // for good: there was none
+			}
+		}
+		if f.Restarts != uint64(seen.restarts) || f.DeadLetters != uint64(seen.letters) || f.DeadLetters+f.Dropped != uint64(lost) ||
+			f.Abandoned > uint64(seen.hangs+seen.late+seen.closes) || f.Abandoned+uint64(piper.Making(top.pool, i)) < uint64(seen.hangs+seen.late+seen.closes) ||
+			f.HealthCheckKills != f.Abandoned-uint64(seen.closes) {
+			top.violated("processor %s: %+v, seen %+v and %d messages given up", p.Name, *f, seen, lost)
+		}
+	}
+	for _, c := range top.all {
+		if c.proc.events && !c.HasFailed() {
+			top.checkTold(c)
+		}
+	}
+}
+
+// checkTold checks what an instance has heard of its inputs.
+func (top *topology) checkTold(c *cell) {
+	from := make(map[int]bool)
+	for i, e := range top.edges {
+		if e.to != c.index || e.from == timer || e.from == c.index {
+			continue
+		}
+		from[e.from] = true
+		if top.group[e.from] != top.group[c.index] && !c.past.closed[i] {
+			top.violated("cell %d was not told that edge %d is closed", c.stamps.id, i)
+		}
+	}
+	for p := range from {
+		told, restarts := c.past.told[p], top.figure[p].restarts
+		late := told < restarts && piper.Stopped(top.pool) // a source may be made when its receivers have finished
+		if top.group[p] != top.group[c.index] && told != restarts && !late {
+			top.violated("cell %d was told of %d restarts of %s, of %d", c.stamps.id, c.past.told[p], top.name(p), top.figure[p].restarts)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package piper
+
+import (
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// lateFraction of a timeout is how late the health check may be and still believe
+// that the time has passed for others, too: not after a stop of the process, or a
+// sleep of the machine.
+const lateFraction = 4
+
+// shutdownAgain is how soon an instance that is to stop is looked at again.
+const shutdownAgain = 50 * time.Millisecond
+
+// timed lists the instances whose calls are timed.
+func (p *Pool) timed() (list []*watch) {
+	for _, proc := range p.processors {
+		for i := range proc.watches {
+			if proc.Watch.Timeout > 0 {
+				list = append(list, proc.watches[i])
+			}
+		}
+	}
+	return list
+}
+
+// watchHealth looks after the calls of timed instances. It sleeps until the first
+// one could be overdue: a call that begins meanwhile is overdue later than that.
+func (p *Pool) watchHealth(list []*watch) {
+	defer p.runsNoMore()
+	defer p.failOnPanic("health check")
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for due := p.clock(); ; {
+		select {
+		case <-p.done:
+			return
+		case <-timer.C:
+		}
+		now := p.clock()
+		late := now - due
+		next := now + int64(time.Hour)
+		for _, w := range list {
+			timeout := int64(w.unit.proc.Watch.Timeout)
+			life := w.lives.Load()
+			if late > timeout/lateFraction {
+				life.Alive() // this process did not run for a while, and neither did the call
+			}
+			state, at, overdue := life.overdue(now, timeout)
+			if overdue {
+				p.hung(w, life, state, ErrHung)
+				at = now + timeout
+			}
+			next = min(next, at)
+		}
+		due = next
+		timer.Reset(time.Duration(next - p.clock()))
+	}
+}
+
+// hung ends an instance whose call is overdue, for that cause.
+func (p *Pool) hung(w *watch, life *Life, state uint64, cause error) {
+	u := w.unit
+	if w.killProcess() {
+		return
+	}
+	if !life.abandon(state) {
+		return // it has come back
+	}
+	u.proc.faults.healthCheckKills.Add(1)
+	if p.leftBehind(u) {
+		p.leaveBehind(w, cause)
+	} else {
+		p.running.Done() // Run has ended, and does not wait for its goroutine
+	}
+}
+
+// limitStop ends an instance that is to stop with a sibling, and does not within the
+// shutdown timeout of its group.
+func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
+	time.AfterFunc(after, func() {
+		// Read before the stop is looked at: a later instance has another process and
+		// another state.
+		in, life := w.process.Load(), w.lives.Load()
+		state := life.state.Load()
+		switch {
+		case p.ended.Load() || w.toStop() != number:
+			return
+		case in != nil:
+			w.killNow(*in)
+		case state&whereMask == away:
+			p.hung(w, life, state, errShutdown)
+		}
+		p.limitStop(w, number, shutdownAgain) // it was between two calls, and may hang in the next one
+	})
+}
+
+// leaveBehind takes an instance from the goroutine that hangs in it. That will
+// touch neither the instance nor its worker any more, so whoever calls this owns
+// both.
+func (p *Pool) leaveBehind(w *watch, cause error) {
+	u := w.unit
+	old := p.takeHung(u)
+	r := old.runner
+	r.gone.Store(true)
+	solo := p.newSolo(u)
+	solo.struck = old.struck
+	old.disarm()
+	solo.timers, old.timers = old.timers, nil
+	old.runq, u.queued = unitQueue{}, false
+	solo.arm()
+	p.mu.Lock()
+	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == old })
+	p.mu.Unlock()
+	w.left = true
+	w.afterHang(r, cause)
+	old.vacant = true
+	u.home.Store(solo)
+	old.passOn()
+	if r.closing {
+		u.proc.group.leave(nil)
+	}
+	p.running.Add(1)
+	go p.run(solo)
+	p.running.Done() // for the one that was abandoned
+}
+
+// takeHung returns the worker outside the pool whose goroutine hangs in u.
+func (p *Pool) takeHung(u *Unit) *Worker {
+	for {
+		w := u.home.Load()
+		if w.index < 0 {
+			return w
+		}
+		if p.take(w, w.state.Load()) == nil {
+			runtime.Gosched() // the monitor has just done so
+			continue
+		}
+		p.running.Add(1)
+		go p.run(w)
+		u.proc.struck.Add(1) // as for one that the monitor finds
+	}
+}
+
+// afterHang ends the instance whose call the goroutine of r hangs in.
+func (w *watch) afterHang(r *runner, cause error) {
+	u := w.unit
+	method := r.method()
+	e := u.proc.pool.handlerError(u, r.link, method, cause)
+	u.proc.pool.record(e)
+	if w.hand != nil {
+		w.hand.renew()
+	}
+	w.settle(r.link, e, ThenStop)
+	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
+		r.link.relist()
+	}
+	if !bug.On(bug.AbandonedUntold) {
+		w.cancel(cause)
+	}
+	u.out.calling = false
+	if bug.On(bug.OutputLost) {
+		u.out.dirty.StoreRelease(nil)
+	}
+	u.out.publish(nil) // what it has sent was accepted; its goroutine is in the user's code, and does not come back from there
+	u.out.served = false
+	if cancel := w.endServe.Swap(nil); cancel != nil {
+		(*cancel)()
+	}
+	u.out.settle()
+	if method == "Finish" { // as where it fails otherwise: nobody else will finish the group
+		u.proc.pool.finish(e)
+	}
+	w.end(ChildHung, e)
+}
+
+// relist makes a link ready again whose messages were being handed over.
+func (l *Link) relist() {
+	if !l.listed {
+		l.listed = true
+		l.to.ready.push(l)
+	}
+}

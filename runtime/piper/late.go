@@ -1,0 +1,55 @@
+package piper
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/runtime/queue"
+)
+
+// lateSend is told of a message that is sent with a sender whose call has ended: by
+// a goroutine that a handler has started, or by another instance that was given the
+// sender. The next call that sends along the same link publishes it. Without one it
+// counts as queued when Run has ended.
+func (p *Pool) lateSend(l *Link, h *queue.Head) {
+	if p.lateOutside != nil {
+		p.lateSendOutside()
+		return
+	}
+	p.edges[h.Index()].late.Add(1)
+	p.lateOnce.Do(func() {
+		u, stack := l.out.unit, debug.Stack()
+		p.say(slog.LevelError, lateText,
+			slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.String("edge", p.edgeName(h.Index())), slog.String("stack", string(stack)))
+		if p.stepper != nil || isStrict() {
+			p.finish(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))
+		}
+	})
+}
+
+const lateText = "topogen: a message was sent after the call that the sender was for; a sender may be used in its call and on its goroutine only"
+
+// lateSendOutside is lateSend in the process of an isolated instance. Where it is to
+// make Run fail the process ends, and its parent has the text. Otherwise the message
+// is dropped.
+func (p *Pool) lateSendOutside() {
+	p.lateOutside.Add(1)
+	if isStrict() {
+		panic(ErrLateSend)
+	}
+	p.lateOnce.Do(func() {
+		slog.Error(lateText+"; in a process of its own it is dropped", slog.String("stack", string(debug.Stack())))
+	})
+}
+
+func isStrict() bool { return race.Enabled || isTest() }
+
+// isTest reports whether the program was built by go test.
+var isTest = sync.OnceValue(func() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && strings.HasSuffix(info.Path, ".test")
+})

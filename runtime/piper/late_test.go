@@ -1,0 +1,150 @@
+package piper_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// TestALateSendFailsATest: a handler starts a goroutine that sends when the handler
+// has returned. In a test Run ends with an error that has the stack of the send; the
+// send is counted, and logged once.
+func TestALateSendFailsATest(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the detector finds it as well")
+	}
+	for _, stepped := range []bool{false, true} {
+		var log journal
+		returned, sent := make(chan struct{}), make(chan struct{})
+		top := build(t, []proc{
+			{external: true},
+			{name: "leaks", receive: func(c *cell, _ *message) error {
+				go func() {
+					<-returned
+					for range 1000 {
+						c.put(target{1, 0}, message{})
+					}
+					close(sent)
+				}()
+				return nil
+			}},
+			{},
+		}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 100}}, log.option(), piper.Workers(1))
+		if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if stepped {
+			s := top.pool.Stepper(1)
+			if err := s.Run(); err != nil {
+				t.Fatal(err)
+			}
+			close(returned)
+			<-sent
+			top.doors[0].Close()
+			s.Run()
+			err = s.Err()
+		} else {
+			result := top.start(t.Context())
+			until(t, func() bool { return top.tree().Edge(0).Received() == 1 && piper.Idle(top.pool) })
+			close(returned)
+			<-sent
+			top.doors[0].Close()
+			err = top.result(t, result)
+		}
+		if !errors.Is(err, piper.ErrLateSend) || !strings.Contains(err.Error(), `processor "leaks"`) || !strings.Contains(err.Error(), "late_test.go") {
+			t.Errorf("stepped %v: Run returns %v", stepped, err)
+		}
+		if f := top.pool.Snapshot().Edges[1]; f.Late != 1000 || f.Sent != 1000 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
+			t.Errorf("stepped %v: %+v", stepped, f)
+		}
+		if n := log.count("after the call that the sender was for"); n != 1 || log.count("late_test.go") == 0 {
+			t.Errorf("logged %d times: %s", n, log.buf.String())
+		}
+	}
+}
+
+// TestALateSendToTheLatest is dropped and counted: the receiver would not be woken for it.
+func TestALateSendToTheLatest(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the detector finds it as well")
+	}
+	returned, sent := make(chan struct{}), make(chan struct{})
+	top := build(t, []proc{
+		{external: true},
+		{receive: func(c *cell, _ *message) error {
+			go func() {
+				<-returned
+				for range 10 {
+					c.put(target{1, 0}, message{})
+				}
+				close(sent)
+			}()
+			return nil
+		}},
+		{},
+	}, []edge{{from: 0, to: 1}, {from: 1, to: 2, full: dropOldest}}, new(journal).option(), piper.Workers(1))
+	if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+		t.Fatal(err)
+	}
+	result := top.start(t.Context())
+	until(t, func() bool { return top.tree().Edge(0).Received() == 1 && piper.Idle(top.pool) })
+	close(returned)
+	<-sent
+	if err := top.result(t, result); !errors.Is(err, piper.ErrLateSend) {
+		t.Errorf("Run returns %v", err)
+	}
+	if f := top.pool.Snapshot().Edges[1]; f.Late != 10 || f.Sent != 10 || f.Dropped != 10 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestALateSendDoesNotPauseItsSender, outside of tests, although it fills the queue:
+// the next call sends, and with it all that was sent late arrives.
+func TestALateSendDoesNotPauseItsSender(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the detector finds it as well")
+	}
+	defer piper.Lenient()()
+	const late = 1000
+	returned, sent := make(chan struct{}), make(chan struct{})
+	calls := 0
+	top := build(t, []proc{
+		{external: true},
+		{receive: func(c *cell, _ *message) error {
+			if calls++; calls > 1 {
+				return c.send(1, 0, message{})
+			}
+			go func() {
+				<-returned
+				for range late {
+					c.put(target{1, 0}, message{})
+				}
+				close(sent)
+			}()
+			return nil
+		}},
+		{},
+	}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 100}}, new(journal).option(), piper.Workers(1))
+	g := top.doors[0].guest()
+	if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+		t.Fatal(err)
+	}
+	result := top.start(t.Context())
+	until(t, func() bool { return top.tree().Edge(0).Received() == 1 && piper.Idle(top.pool) })
+	close(returned)
+	<-sent
+	if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+		t.Fatal(err)
+	}
+	top.doors[0].Close()
+	if err := top.result(t, result); err != nil {
+		t.Errorf("Run returns %v", err)
+	}
+	if f := top.pool.Snapshot().Edges[1]; f.Late != late || f.Received != late+1 {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,214 @@
+package piper_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// run runs the topology. It fails the test, with all stacks, where Run does not
+// return.
+func (top *topology) run(t testing.TB, ctx context.Context) error {
+	t.Helper()
+	return top.result(t, top.start(ctx))
+}
+
+// result waits for Run to return. A machine that is busy with other things may
+// let it take long, but not stand still.
+func (top *topology) result(t testing.TB, result <-chan error) error {
+	t.Helper()
+	limit := hangAfter
+	if time.Now().Year() == 2000 { // in a bubble, where time costs nothing
+		limit = hangAfterVirtual
+	}
+	for before := uint64(0); ; {
+		select {
+		case err := <-result:
+			return err
+		case <-time.After(limit):
+		}
+		received := uint64(0)
+		for _, e := range top.pool.Snapshot().Edges {
+			received += e.Received
+		}
+		if received == before {
+			t.Fatalf("Run hangs; %s\n%s", top.figures(), stacks())
+		}
+		before = received
+	}
+}
+
+// hangAfterVirtual is longer than a few drain timeouts, for which each Close may hang.
+const hangAfterVirtual = 10 * time.Minute
+
+// start runs the topology in a goroutine of its own.
+func (top *topology) start(ctx context.Context) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- top.pool.Run(ctx) }()
+	return result
+}
+
+// figures lists what is left on each edge.
+func (top *topology) figures() string {
+	var b strings.Builder
+	for i, f := range top.pool.Snapshot().Edges {
+		if f.Len > 0 {
+			fmt.Fprintf(&b, "edge %d (%s -> %s): %+v; ", i, f.From, f.To, f)
+		}
+	}
+	return b.String()
+}
+
+// report fails the test where a promise was broken.
+func (top *topology) report(t testing.TB) bool {
+	t.Helper()
+	top.mu.Lock()
+	defer top.mu.Unlock()
+	for _, v := range top.violations {
+		t.Errorf("%s", v)
+	}
+	return len(top.violations) == 0
+}
+
+// check compares, after Run, what was sent and handled with the pool's figures.
+// Where the topology ended whole, nothing is left.
+func (top *topology) check(t testing.TB, whole bool) bool {
+	t.Helper()
+	if top.faulty && !whole {
+		return top.report(t) // handlers may still hang
+	}
+	top.checkFigures(whole)
+	top.checkLifecycles(whole)
+	return top.report(t)
+}
+
+func (top *topology) checkFigures(whole bool) {
+	sent, got, missed := top.totals(whole)
+	for i, f := range top.pool.Snapshot().Edges {
+		e := top.edges[i]
+		if f.Len < 0 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
+			top.violated("edge %d: sent is not received + dropped + queued: %+v", i, f)
+		}
+		if e.from != timer && (e.full == block || e.full == fail) && f.Dropped > 0 && !top.faulty {
+			top.violated("edge %d drops nothing and has dropped %d", i, f.Dropped)
+		}
+		if !whole || e.from == timer {
+			continue
+		}
+		if f.Len != 0 {
+			top.violated("edge %d: %d messages are left", i, f.Len)
+		}
+		if f.Sent != sent[i] || f.Received != got[i] || f.Dropped != missed[i] {
+			top.violated("edge %d: sent %d, handled %d, missed %d; the pool says %+v", i, sent[i], got[i], missed[i], f)
+		}
+	}
+}
+
+// totals counts, for each edge, what was sent, what was handled, and what was
+// sent before or between without being handled.
+func (top *topology) totals(whole bool) (sent, got, missed []uint64) {
+	n := len(top.edges)
+	sent, got, missed = make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	add := func(sum, of []uint64) {
+		for i, v := range of {
+			sum[i] += v
+		}
+	}
+	senders := make([]*stamps, 0, len(top.all)+len(top.guests))
+	for _, c := range top.all {
+		add(got, c.got)
+		add(missed, c.missed)
+		senders = append(senders, &c.stamps)
+	}
+	for _, g := range top.guests {
+		senders = append(senders, &g.stamps)
+	}
+	for _, s := range senders {
+		add(sent, s.sent)
+		for to, r := range s.to {
+			last := top.all[to].from[s.id]
+			for e, lane := range r.lane {
+				if last != nil {
+					lane -= last.lane[e]
+				}
+				missed[e] += lane
+				if lane > 0 && top.edges[e].full == dropOldest && s.id < len(top.all) && whole && !top.faulty {
+					top.violated("edge %d drops the oldest and has lost the last %d of sender %d", e, lane, s.id)
+				}
+			}
+		}
+	}
+	return sent, got, missed
+}
+
+// checkLifecycles checks the order of Init, Finish and Close.
+func (top *topology) checkLifecycles(whole bool) {
+	if top.faulty {
+		top.checkBodies(whole)
+		return
+	}
+	var inits, finishes, closes []*cell
+	for _, e := range top.events {
+		switch e.kind {
+		case "Init":
+			inits = append(inits, e.cell)
+		case "Finish":
+			finishes = append(finishes, e.cell)
+		case "Close":
+			closes = append(closes, e.cell)
+		}
+	}
+	for i, c := range inits {
+		if c != top.all[i] {
+			top.violated("Init is not called in file order")
+			break
+		}
+	}
+	if len(closes) != len(inits) {
+		top.violated("Init was called %d times and Close %d times", len(inits), len(closes))
+		return
+	}
+	for i, c := range closes {
+		if c != inits[len(inits)-1-i] {
+			top.violated("Close is not called in reverse order")
+			break
+		}
+	}
+	if whole {
+		top.checkFinishes(finishes)
+	}
+}
+
+// checkFinishes checks that each instance was finished once, in file order
+// within its group.
+func (top *topology) checkFinishes(finishes []*cell) {
+	last := make(map[int]int) // by group: id of the last one
+	for _, c := range finishes {
+		g := top.group[c.index]
+		if id, ok := last[g]; ok && id >= c.stamps.id {
+			top.violated("Finish of instance %d after that of instance %d", c.stamps.id, id)
+		}
+		last[g] = c.stamps.id
+	}
+	for _, c := range top.all {
+		if c.finished != (c.proc.finish != nil) {
+			top.violated("processor %s, instance %d: finished %v", top.name(c.index), c.number, c.finished)
+		}
+	}
+}
+
+// checkUpstream checks, when Finish is called, that nothing can come from
+// outside the group any more and nothing is left that did.
+func (top *topology) checkUpstream(c *cell) {
+	for i, f := range top.pool.Snapshot().Edges {
+		e := top.edges[i]
+		if e.to != c.index || e.from == timer || top.group[e.from] == top.group[e.to] {
+			continue
+		}
+		if f.Len > 0 {
+			top.violated("Finish of %s while %d messages of edge %d wait", top.name(c.index), f.Len, i)
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package piper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
+)
+
+// closeGrace is how long a restart waits for Close of the instance before, which
+// may hold a file or a port that the next one needs. A Close that takes longer goes
+// on beside the next instance.
+const closeGrace = 100 * time.Millisecond
+
+// initBefore calls Init of all instances. It gives up the drain timeout after the
+// end of ctx: an Init may wait for something that never comes.
+func (p *Pool) initBefore(ctx context.Context) error {
+	inited, late := make(chan struct{}), make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(p.options.drainTimeout)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-inited:
+			return
+		}
+		p.abandon()
+		timer.Reset(abandonAfter) // for an Init that heeds its context
+		select {
+		case <-timer.C:
+			close(late)
+		case <-inited:
+		}
+	})
+	defer unwatch()
+	c := &caller{late: late}
+	defer c.end()
+	err := p.initAll(c)
+	close(inited)
+	if err != nil && ctx.Err() != nil && p.handlerCtx.Err() != nil {
+		return fmt.Errorf("%w after %v: %w", ErrDrainTimeout, p.options.drainTimeout, err)
+	}
+	return err
+}
+
+// initAll calls Init in file order.
+func (p *Pool) initAll(c *caller) error {
+	for _, proc := range p.processors {
+		timeout := time.Duration(0)
+		if proc.Watch != nil {
+			timeout = proc.Watch.Startup
+		}
+		for _, u := range proc.units {
+			if p.handlerCtx.Err() != nil {
+				return errNotInitialized
+			}
+			err := p.initOne(c, u, timeout)
+			if u.started = err == nil; u.started {
+				continue
+			}
+			w := u.watch()
+			if w == nil || p.spec.Supervisor == nil || p.handlerCtx.Err() != nil {
+				return err
+			}
+			if w.end(ChildNotStarted, err); p.ended.Load() {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// initOne calls Init of one instance. An Init that hangs is left behind, and its
+// context ends.
+func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
+	ctx := u.holding(p.handlerCtx)
+	if p.stepper != nil {
+		p.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
+		return err
+	}
+	var starting making
+	if timeout > 0 {
+		ctx = starting.begin(ctx)
+	}
+	var failed error // of Init, which may return after initOne
+	init := func() { p.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
+	if c.call(timeout, init, p.cameBack) {
+		if timeout > 0 {
+			u.watch().endInit = starting.cancel
+		}
+		return failed
+	}
+	starting.giveUp()
+	e := p.handlerError(u, nil, "Init", errStartup)
+	if c.isLate() {
+		e.Err = errInitHangs
+	}
+	p.record(e)
+	if u.proc.faults != nil {
+		u.proc.faults.healthCheckKills.Add(1)
+	}
+	p.leftBehind(u)
+	return e
+}
+
+// leftBehind counts a goroutine that hangs in a method of u. It reports whether
+// Run goes on.
+func (p *Pool) leftBehind(u *Unit) bool {
+	if u.proc.faults != nil {
+		u.proc.faults.abandoned.Add(1)
+	}
+	if p.abandonedNow.Add(1) > abandonedMax {
+		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
+		return false
+	}
+	return true
+}
+
+// cameBack is told that a goroutine has returned that was left behind.
+func (p *Pool) cameBack() { p.abandonedNow.Add(-1) }
+
+// guard calls a method outside a turn. Its error, its panic, and that it has ended
+// its goroutine become the error at err.
+func (p *Pool) guard(err *error, u *Unit, method string, call func() error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		cause := errEnded
+		if panicked := recover(); panicked != nil {
+			cause = chain.OfPanic(panicked)
+		}
+		e := p.handlerError(u, nil, method, cause)
+		e.Stack = debug.Stack()
+		p.record(e)
+		*err = e
+	}()
+	failed := call()
+	returned = true
+	if failed != nil {
+		e := p.handlerError(u, nil, method, failed)
+		p.record(e)
+		*err = e
+	}
+}
+
+// closeTimeout is how long Close of an instance may take. Without a drain timeout
+// it is as long as Run waits for handlers after an error.
+func (p *Pool) closeTimeout(u *Unit) time.Duration {
+	if w := u.proc.Watch; w != nil && w.Timeout > 0 {
+		return w.Timeout
+	}
+	return max(p.options.drainTimeout, abandonAfter)
+}
+
+// closeBeside calls Close of an instance that has ended, beside the workers and
+// beside a restart. The channel is closed when Close has returned; it is nil where
+// there is nothing to wait for. A Close that hangs is left behind: Run does not wait
+// for it either.
+func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
+	closer := u.cell.Closer()
+	if closer == nil {
+		return nil
+	}
+	failed := func(err error) {
+		if err != nil {
+			p.sayOften(u, sayClose, slog.LevelWarn, "topogen: Close of an instance that has ended failed", err)
+		}
+	}
+	if p.stepper != nil {
+		var err error
+		p.guard(&err, u, "Close", closer)
+		failed(err)
+		return nil
+	}
+	p.running.Add(1)
+	return p.closeAside(u, closer, p.closeTimeout(u), func(err error) {
+		failed(err)
+		p.running.Done()
+	})
+}
+
+// closeAside calls closer, the Close of u, in another goroutine. It calls done once:
+// with the error of Close, or with ErrCloseHangs after the timeout. The channel is
+// closed when Close has returned.
+func (p *Pool) closeAside(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
+	closed := make(chan struct{})
+	var over atomic.Bool // done is called, or will be
+	in := u.process()
+	timer := time.AfterFunc(timeout, func() {
+		if over.CompareAndSwap(false, true) {
+			done(p.closeHangs(u, in, timeout))
+		}
+	})
+	go func() {
+		var err error
+		defer func() {
+			close(closed)
+			timer.Stop()
+			if over.CompareAndSwap(false, true) {
+				done(err)
+			} else {
+				p.cameBack()
+			}
+		}()
+		p.guard(&err, u, "Close", closer)
+	}()
+	return closed
+}
+
+// closeHangs is the error for a Close that is left behind, or whose process is killed.
+func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
+	e := p.handlerError(u, nil, "Close", fmt.Errorf("%w: %v", ErrCloseHangs, timeout))
+	p.record(e)
+	if in != nil {
+		in.Kill()             // no goroutine is abandoned, and the health check has no part in it
+		p.abandonedNow.Add(1) // until Close has returned, which is soon
+		return e
+	}
+	p.leftBehind(u)
+	return e
+}
+
+// closeAll calls Close in reverse order, but not where a call still runs. All of
+// them together may take the drain timeout; when that has passed the others are
+// closed side by side.
+func (p *Pool) closeAll(err error) error {
+	for _, w := range p.workers {
+		p.take(w, w.state.Load())
+	}
+	c := &closing{pool: p, deadline: time.Now().Add(max(p.options.drainTimeout, abandonAfter))}
+	for _, proc := range slices.Backward(p.processors) {
+		for _, u := range slices.Backward(proc.units) {
+			if w := u.watch(); u.home.Load().state.Load()&1 == 1 || w != nil && w.hangs != nil {
+				if in := u.process(); in != nil {
+					in.Kill()
+				}
+				continue
+			}
+			if u.started {
+				c.close(u)
+			}
+		}
+	}
+	err = c.wait(err)
+	p.endSpares()
+	return err
+}
+
+// closing closes all instances at the end of Run.
+type closing struct {
+	pool     *Pool
+	caller   caller
+	deadline time.Time // then the others are closed side by side
+	mu       sync.Mutex
+	errs     errorList
+	rest     sync.WaitGroup // closed side by side
+}
+
+func (c *closing) failed(err error) {
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.errs.add(err)
+	}
+}
+
+func (c *closing) close(u *Unit) {
+	p := c.pool
+	closer := u.cell.Closer()
+	if closer == nil {
+		return
+	}
+	var err error
+	if p.stepper != nil {
+		p.guard(&err, u, "Close", closer)
+		c.failed(err)
+		return
+	}
+	left := time.Until(c.deadline)
+	if left <= 0 {
+		c.rest.Add(1)
+		p.closeAside(u, closer, abandonAfter, func(err error) {
+			c.failed(err)
+			c.rest.Done()
+		})
+		return
+	}
+	timeout := min(p.closeTimeout(u), left+abandonAfter)
+	if !c.caller.call(timeout, func() { p.guard(&err, u, "Close", closer) }, p.cameBack) {
+		c.failed(p.closeHangs(u, u.process(), timeout))
+		return
+	}
+	c.failed(err)
+}
+
+// wait waits for the instances that are closed side by side, each at most abandonAfter.
+// It returns err joined with the errors of all Close calls.
+func (c *closing) wait(err error) error {
+	c.rest.Wait()
+	c.caller.end()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.errs.join(err, "errors of Close")
+}
+
+// result is the error of Run: the error that ended it, and the errors of instances
+// that were given up before.
+func (p *Pool) result() error {
+	err := p.err
+	if errors.Unwrap(err) == ErrDrainTimeout {
+		err = p.late.join(err, "errors of handlers that came back late")
+	}
+	return p.failures.join(err, "instances that were given up")
+}

@@ -1,0 +1,205 @@
+package piper
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/hold"
+)
+
+var (
+	errNotRenewable = errors.New("pool: the instance cannot be made anew")
+	errStartup      = errors.New("pool: the constructor and Init take longer than the startup timeout")
+	errEnds         = errors.New("pool: the instance has come to its end")
+)
+
+// make makes another instance, on a goroutine of its own: a constructor may take
+// long.
+func (w *Worker) make(v *watch) {
+	u := v.unit
+	p := w.pool
+	v.phase = watchMaking
+	m := &making{holder: &holder{proc: u.proc}}
+	v.making = m
+	if p.stepper != nil {
+		m.adopt, m.err = p.renew(hold.With(p.handlerCtx, m.holder), u)
+		v.orders = append(v.orders, order{made: m})
+		u.tell(controlOrder)
+		return
+	}
+	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
+	if d := u.proc.Watch.Startup; d > 0 {
+		v.startBy = p.clock() + int64(d)
+		u.wakeAt(v.startBy)
+		ctx = m.begin(ctx)
+	}
+	p.makers.Add(1)
+	go func() {
+		m.err = errEnded // if the constructor ends this goroutine
+		defer func() {
+			p.supervision.Lock()
+			v.orders = append(v.orders, order{made: m})
+			p.supervision.Unlock()
+			u.tell(controlOrder)
+			if m.over.CompareAndSwap(false, true) {
+				p.makers.Done()
+			}
+		}()
+		if isOpen(closed) {
+			grace := time.NewTimer(closeGrace)
+			defer grace.Stop()
+			if bug.On(bug.CloseAwaited) {
+				<-closed
+			}
+			select {
+			case <-closed:
+			case <-grace.C:
+			}
+		}
+		m.began.Store(p.clock() + 1)
+		m.adopt, m.err = p.renew(ctx, u)
+	}()
+}
+
+// isOpen reports whether something is still to come from a channel.
+func isOpen(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return c != nil
+	}
+}
+
+// renew makes another value for u.
+func (p *Pool) renew(ctx context.Context, u *Unit) (adopt func(), err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
+			e.Stack = debug.Stack()
+			p.record(e)
+			err = e
+		}
+	}()
+	adopt, err = u.cell.Renew(ctx)
+	if err != nil {
+		e := p.handlerError(u, nil, "Init", err)
+		p.record(e)
+		return nil, e
+	}
+	return adopt, nil
+}
+
+// startTooLong gives up an instance that is being made.
+func (w *Worker) startTooLong(v *watch) {
+	m := v.making
+	if v.phase != watchMaking || m == nil {
+		return
+	}
+	began, now := m.began.Load()-1, w.pool.clock()
+	if began < 0 {
+		began = now
+	}
+	if by := began + int64(v.unit.proc.Watch.Startup); now < by {
+		v.startBy = by // it has waited for Close of the one before
+		v.unit.wakeAt(by)
+		return
+	}
+	m.late, v.making, v.phase, v.stop = true, nil, watchDown, 0
+	v.dropHolds(m.holder)
+	m.giveUp()
+	p := w.pool
+	v.unit.proc.faults.healthCheckKills.Add(1)
+	p.leftBehind(v.unit)
+	if m.over.CompareAndSwap(false, true) {
+		p.makers.Done()
+	}
+	err := p.handlerError(v.unit, nil, "Init", errStartup)
+	v.cause = err
+	p.notStarted(v.unit, err)
+	p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
+}
+
+// made is told that an instance was made, or could not be.
+func (w *Worker) made(v *watch, m *making) {
+	p, u := w.pool, v.unit
+	if v.making != m || m.err != nil {
+		v.dropHolds(m.holder)
+		m.giveUp()
+	}
+	if v.making != m {
+		if m.late {
+			p.cameBack()
+		}
+		if v.making == nil {
+			p.supervision.Lock()
+			v.endSpare()
+			p.supervision.Unlock()
+		}
+		return
+	}
+	v.making, v.startBy = nil, 0
+	if m.err != nil {
+		v.phase, v.cause, v.stop = watchDown, m.err, 0
+		p.notStarted(u, m.err)
+		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
+		return
+	}
+	if v.endInit != nil {
+		v.endInit(context.Canceled)
+	}
+	v.endInit = m.cancel
+	v.renewHolder(m.holder)
+	if v.left {
+		v.renewLife()
+	}
+	m.adopt()
+	v.killed.Store(false)
+	v.failed.Store(false)
+	v.left, v.phase = false, watchRunning
+	w.askHeld(u)
+	u.started = true
+	u.proc.faults.restarts.Add(1)
+	p.tellRestarted(u.proc)
+	p.tellClosed(u)
+	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
+	if v.stop != 0 {
+		w.stopChild(v, v.stop)
+		return
+	}
+	v.beginSource()
+	v.resume()
+	p.tellSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
+	w.schedule(u)
+}
+
+// stopChild ends an instance that runs, as the supervisor wants.
+func (w *Worker) stopChild(v *watch, number uint64) {
+	switch {
+	case v.phase == watchMaking, v.unit.out.served: // is seen to when that is over
+		v.stop = number
+		return
+	case v.phase == watchRunning:
+		v.shut()
+	}
+	closed, limit := v.closed, w.pool.closeTimeout(v.unit)
+	if d := v.unit.proc.Watch.Shutdown; d > 0 {
+		limit = d
+	}
+	w.pool.aside(func() {
+		if isOpen(closed) {
+			timer := time.NewTimer(limit)
+			defer timer.Stop()
+			select {
+			case <-closed:
+			case <-timer.C:
+			case <-w.pool.done:
+			}
+		}
+		v.tellStopped(number)
+	})
+}

@@ -1,0 +1,190 @@
+package piper
+
+import (
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// end is told that the instance has ended. Its owner calls it.
+func (w *watch) end(kind ChildEventKind, err error) {
+	u := w.unit
+	p := u.proc.pool
+	if kind != ChildEnded {
+		w.cause = err
+		w.shut()
+		p.sayOften(u, sayFailed, slog.LevelWarn, "topogen: an instance has failed", err)
+		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
+	}
+	p.tellSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
+}
+
+func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
+
+// shut ends the instance as the pool knows it: it has no turns, and its Close is
+// called, but where a goroutine that was abandoned is still in it.
+func (w *watch) shut() {
+	u := w.unit
+	w.suspend()
+	w.phase = watchDown
+	w.dueAt, w.stop = 0, 0
+	u.ping, u.serving = pingNone, false
+	if u.proc.pool.stopping.Load() {
+		w.endSource() // the next one will not be asked for messages
+		w.dropTicks()
+	}
+	w.dropHolds(w.holder)
+	if !u.started {
+		return
+	}
+	u.started = false
+	if w.left {
+		return
+	}
+	w.closed = u.proc.pool.closeBeside(u)
+}
+
+// aside calls something that may take long, on a goroutine of its own. Under a
+// Stepper there is only one.
+func (p *Pool) aside(call func()) {
+	if p.stepper != nil {
+		call()
+		return
+	}
+	p.running.Add(1)
+	go func() {
+		defer p.running.Done()
+		call()
+	}()
+}
+
+// tellSupervisor tells the supervisor of an event, and passes on what it wants.
+func (p *Pool) tellSupervisor(e ChildEvent) {
+	p.supervision.Lock()
+	defer p.supervision.Unlock()
+	p.tellLocked(e)
+}
+
+// tellStopped answers the EffectStop with that number, unless the instance has
+// ended otherwise meanwhile, which was the answer.
+func (w *watch) tellStopped(number uint64) {
+	p := w.unit.proc.pool
+	p.supervision.Lock()
+	defer p.supervision.Unlock()
+	if w.stopping == number {
+		p.tellLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
+	}
+}
+
+// toStop is the number of the EffectStop that is not answered yet; 0: none.
+func (w *watch) toStop() (number uint64) {
+	p := w.unit.proc.pool
+	p.supervision.Lock()
+	defer p.supervision.Unlock()
+	return w.stopping
+}
+
+func (p *Pool) tellLocked(e ChildEvent) {
+	switch e.Kind {
+	case ChildInputsDone:
+		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
+	case ChildStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
+		p.processors[e.Child.Processor].watches[e.Child.Instance].stopping = 0
+	}
+	if p.spec.Supervisor == nil {
+		switch e.Kind {
+		case ChildFailed, ChildHung, ChildNotStarted:
+			p.carryOut(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
+		case ChildEnded:
+			p.carryOut(ChildEffect{Kind: EffectDone, Child: e.Child})
+		}
+		return
+	}
+	for _, f := range p.spec.Supervisor.Step(time.Duration(p.clock()), e) {
+		p.carryOut(f)
+	}
+}
+
+// carryOut passes on an effect. The caller holds the lock, so that the effects of
+// two events do not mix.
+func (p *Pool) carryOut(f ChildEffect) {
+	if f.Kind == EffectEnd {
+		p.finish(f.Err)
+		return
+	}
+	proc := p.processors[f.Child.Processor]
+	w := proc.watches[f.Child.Instance]
+	now := p.clock()
+	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
+	if f.Kind == EffectStop {
+		w.stops++
+		o.stop, w.stopping = w.stops, w.stops
+		if d := proc.Watch.Shutdown; d > 0 && p.stepper == nil {
+			p.limitStop(w, w.stops, d)
+		} else if d > 0 && w.hangs != nil {
+			p.stepper.hangTill(w, now+int64(d), errShutdown)
+		}
+	}
+	w.orders = append(w.orders, o)
+	if f.Kind == EffectStop {
+		if cancel := w.endServe.Load(); cancel != nil {
+			(*cancel)()
+		}
+	}
+	w.unit.tell(controlOrder)
+}
+
+// obey does what the supervisor wants of u.
+func (w *Worker) obey(u *Unit) {
+	v := u.watch()
+	w.pool.supervision.Lock()
+	orders := v.orders
+	v.orders = nil
+	inputsDone := v.inputsDone
+	w.pool.supervision.Unlock()
+	for _, o := range orders {
+		if o.made != nil {
+			w.made(v, o.made)
+			continue
+		}
+		if o.silent {
+			v.silenced()
+			continue
+		}
+		if o.ended != nil {
+			v.processEnded(o.ended)
+			continue
+		}
+		switch o.Kind {
+		case EffectWait:
+			if v.phase == watchRunning { // a clean end
+				v.shut()
+			}
+			v.dueAt = o.at
+			u.wakeAt(o.at)
+		case EffectStart:
+			if v.phase == watchRunning {
+				v.shut()
+			}
+			switch {
+			case v.phase == watchMaking: // it reported its end and then failed, so it was told to start twice
+			case inputsDone && !bug.On(bug.StartAfterInputs): // since the order was given
+				w.pool.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
+			default:
+				w.make(v)
+			}
+		case EffectStop:
+			w.stopChild(v, o.stop)
+		case EffectDone:
+			if v.phase == watchRunning {
+				v.endSource() // it still handles what comes
+			} else {
+				w.retire(v)
+			}
+		case EffectGiveUp:
+			w.giveUp(v, o.Err)
+		}
+	}
+}

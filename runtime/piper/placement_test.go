@@ -1,0 +1,184 @@
+package piper
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// load is what the heaviest worker has to do at a placement.
+func (p *placement) load(at []int) int64 { return p.heaviest(p.loads(at)) }
+
+// best tries all placements.
+func (p *placement) best() int64 {
+	at := make([]int, len(p.at))
+	least := p.load(at)
+	for {
+		i := 0
+		for ; i < len(at); i++ {
+			if at[i]++; at[i] < p.workers {
+				break
+			}
+			at[i] = 0
+		}
+		if i == len(at) {
+			return least
+		}
+		least = min(least, p.load(at))
+	}
+}
+
+// exchange adds turns between two instances.
+func (p *placement) exchange(a, b int, turns int64) {
+	p.passing[a] = append(p.passing[a], passing{b, turns})
+	p.passing[b] = append(p.passing[b], passing{a, turns})
+}
+
+// drawPlacement draws what may have been measured.
+func drawPlacement(t *rapid.T, most int) *placement {
+	n := rapid.IntRange(1, most).Draw(t, "instances")
+	p := &placement{
+		ended:   func() bool { return false },
+		workers: rapid.IntRange(1, 3).Draw(t, "workers"),
+		cost:    make([]int64, n), passing: make([][]passing, n), at: make([]int, n),
+	}
+	for i := range n {
+		p.cost[i] = rapid.Int64Range(0, 1_000_000).Draw(t, "cost")
+		p.at[i] = rapid.IntRange(0, p.workers-1).Draw(t, "at")
+	}
+	for range rapid.IntRange(0, n).Draw(t, "pairs") {
+		a, b := rapid.IntRange(0, n-1).Draw(t, "a"), rapid.IntRange(0, n-1).Draw(t, "b")
+		if a != b {
+			p.exchange(a, b, rapid.Int64Range(0, 1000).Draw(t, "turns"))
+		}
+	}
+	return p
+}
+
+// TestAPlacementIsNearlyTheBest: beside all placements of a few instances.
+func TestAPlacementIsNearlyTheBest(t *testing.T) {
+	const cases = 2000
+	worse, worst := 0, 1.0
+	for seed := range cases {
+		p := rapid.Custom(func(t *rapid.T) *placement { return drawPlacement(t, 7) }).Example(seed)
+		to, _ := p.plan()
+		if share := float64(p.best()) / float64(max(1, p.load(to))); share < 0.85 && p.load(to) > 0 {
+			worse++
+			worst = min(worst, share)
+		}
+	}
+	t.Logf("%d of %d are below 0.85 of the best, the worst at %.2f", worse, cases, worst)
+	if worse > cases/100 || worst < 0.6 {
+		t.Errorf("%d of %d are below 0.85 of the best, the worst at %.2f", worse, cases, worst)
+	}
+}
+
+// TestAPlacementIsWhole: everybody has a worker, those that are not to be placed
+// stay out, and what pays is better.
+func TestAPlacementIsWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlacement(t, 40)
+		for i := range p.at {
+			if rapid.IntRange(0, 9).Draw(t, "out") == 0 {
+				p.at[i] = -1
+			}
+		}
+		before := slices.Clone(p.at)
+		to, pays := p.plan()
+		if !slices.Equal(p.at, before) {
+			t.Fatal("the plan has changed what is")
+		}
+		for i, w := range to {
+			if w >= p.workers || (w < 0) != (p.at[i] < 0) {
+				t.Fatalf("instance %d goes from %d to %d of %d", i, p.at[i], w, p.workers)
+			}
+			if pays && w != p.at[i] && !p.active(i) {
+				t.Fatalf("instance %d, which does nothing, moves", i)
+			}
+		}
+		if pays && p.load(to) >= p.load(p.at) {
+			t.Fatalf("from %d to %d is said to pay", p.load(p.at), p.load(to))
+		}
+	})
+}
+
+// TestAPlacementStays: where a plan was followed and nothing has changed, nobody
+// moves again.
+func TestAPlacementStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlacement(t, 40)
+		for round := range 3 {
+			to, pays := p.plan()
+			if pays && round == 2 {
+				t.Fatalf("it moves instances for the third time, from %v to %v", p.at, to)
+			}
+			if pays {
+				p.at = to
+			}
+		}
+	})
+}
+
+// TestOneTooHeavyInstanceIsAlone, and TestThoseThatTalkStayTogether, are what
+// rast.md 2.13 asks for.
+func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
+	p := &placement{
+		ended:   func() bool { return false },
+		workers: 3, cost: []int64{1_000_000, 100_000, 100_000, 100_000, 100_000}, passing: make([][]passing, 5), at: make([]int, 5),
+	}
+	to, pays := p.plan()
+	if !pays {
+		t.Fatal("nobody moves")
+	}
+	for i := 1; i < len(to); i++ {
+		if to[i] == to[0] {
+			t.Errorf("instance %d is beside the one that costs more than a share: %v", i, to)
+		}
+	}
+}
+
+// TestGreedyGivesTheHeavyAWorkerOfTheirOwn: whoever costs more than a share is
+// alone, however much it talks to others; and where nobody does, no worker is empty
+// while there are instances enough (rast.md 2.13).
+func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlacement(t, 12)
+		share := int64(0)
+		for i := range p.cost { // few and coarse, so that the light ones leave gaps
+			p.cost[i] = rapid.Int64Range(1, 6).Draw(t, "coarse")
+			share += p.cost[i]
+		}
+		share /= int64(p.workers)
+		at := p.greedy()
+		for i, cost := range p.cost {
+			for j, w := range at {
+				if cost > share && j != i && w == at[i] {
+					t.Fatalf("instance %d costs %d, more than a share of %d, and is beside %d: %v of %v", i, cost, share, j, at, p.cost)
+				}
+			}
+		}
+		for w := range p.workers {
+			if n := slices.Index(at, w); n < 0 && len(p.at) >= p.workers && slices.Max(p.cost) <= share {
+				t.Fatalf("worker %d has nobody: %v of %v", w, at, p.cost)
+			}
+		}
+	})
+}
+
+func TestThoseThatTalkStayTogether(t *testing.T) {
+	p := &placement{ended: func() bool { return false }, workers: 2, cost: slices.Repeat([]int64{100_000}, 6), passing: make([][]passing, 6), at: []int{0, 0, 0, 0, 1, 1}}
+	for i := 0; i < 6; i += 2 {
+		p.exchange(i, i+1, 10_000)
+	}
+	p.at = []int{0, 1, 0, 1, 0, 1}
+	to, pays := p.plan()
+	if !pays {
+		t.Fatal("nobody moves")
+	}
+	for i := 0; i < 6; i += 2 {
+		if to[i] != to[i+1] {
+			t.Errorf("%d and %d exchange much and are apart: %v", i, i+1, to)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package piper
+
+import (
+	"cmp"
+	"slices"
+)
+
+// refinement betters a placement by single moves: away from the heaviest worker,
+// or to it where those are that an instance talks to.
+type refinement struct {
+	p      *placement
+	at     []int   // of each instance
+	active []int   // instances that may move
+	loads  []int64 // of each worker
+	// What hops between an active instance and its neighbours cost each side, if
+	// they all were hops: with those on each worker, and with all.
+	talk [][]int64
+	all  []int64
+}
+
+// refine makes single moves as long as they help. It changes at.
+func (p *placement) refine(at []int) []int {
+	r := newRefinement(p, at)
+	for range movesMax {
+		instance, worker := r.best()
+		if instance < 0 || p.ended() {
+			break
+		}
+		r.move(instance, worker)
+	}
+	return at
+}
+
+func newRefinement(p *placement, at []int) *refinement {
+	r := &refinement{p: p, at: at, loads: p.loads(at), talk: make([][]int64, len(at)), all: make([]int64, len(at))}
+	for i := range at {
+		if p.active(i) {
+			r.active = append(r.active, i)
+		}
+	}
+	if len(r.active) > activeMax { // the others are light
+		slices.SortStableFunc(r.active, func(a, b int) int { return cmp.Compare(p.cost[b], p.cost[a]) })
+		r.active = r.active[:activeMax]
+	}
+	for _, i := range r.active {
+		r.talk[i] = make([]int64, p.workers)
+		for _, n := range p.passing[i] {
+			if w := at[n.other]; w >= 0 && n.other != i {
+				r.talk[i][w] += n.nanos()
+				r.all[i] += n.nanos()
+			}
+		}
+	}
+	return r
+}
+
+// best returns the move after which the heavier of the two workers is lightest,
+// if that is lighter than the heaviest of all is now; else -1.
+func (r *refinement) best() (instance, worker int) {
+	heaviest := 0
+	for w, load := range r.loads {
+		if load > r.loads[heaviest] {
+			heaviest = w
+		}
+	}
+	instance, worker = -1, -1
+	least := r.loads[heaviest]
+	try := func(i, w int) {
+		if from, to := r.after(i, w); max(from, to) < least {
+			instance, worker, least = i, w, max(from, to)
+		}
+	}
+	for _, i := range r.active {
+		if r.at[i] != heaviest {
+			try(i, heaviest)
+			continue
+		}
+		for w := range r.loads {
+			if w != heaviest {
+				try(i, w)
+			}
+		}
+	}
+	return instance, worker
+}
+
+// after returns the loads of the worker that i is on, and of worker w, were it to
+// move there. Each hop that begins or ends costs on both sides.
+func (r *refinement) after(i, w int) (from, to int64) {
+	at := r.at[i]
+	return r.loads[at] - r.p.cost[i] - r.all[i] + 2*r.talk[i][at], r.loads[w] + r.p.cost[i] + r.all[i] - 2*r.talk[i][w]
+}
+
+func (r *refinement) move(i, w int) {
+	at := r.at[i]
+	r.loads[at], r.loads[w] = r.after(i, w)
+	r.at[i] = w
+	for _, n := range r.p.passing[i] {
+		if talk := r.talk[n.other]; talk != nil && n.other != i {
+			talk[at] -= n.nanos()
+			talk[w] += n.nanos()
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package piper
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// remaining are the instances that are not yet placed, by cost.
+type remaining struct {
+	p      *placement
+	total  int64
+	order  []int   // instances by cost, ascending
+	rank   []int   // of an instance in order
+	below  []int   // by rank: the next lower or equal rank that remains, shortened on the way; -1: none
+	gone   []bool  // by instance
+	passed []int64 // by instance: turns exchanged with those chosen
+	near   nearHeap
+	met    []int // with passed > 0
+}
+
+func newRemaining(p *placement) *remaining {
+	r := &remaining{p: p, rank: make([]int, len(p.at)), gone: make([]bool, len(p.at)), passed: make([]int64, len(p.at))}
+	for i := range p.at {
+		if p.active(i) {
+			r.order = append(r.order, i)
+			r.total += p.cost[i]
+		} else {
+			r.gone[i] = true
+		}
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(p.cost[a], p.cost[b]) })
+	r.below = make([]int, len(r.order))
+	for rank, i := range r.order {
+		r.rank[i], r.below[rank] = rank, rank
+	}
+	return r
+}
+
+// begin forgets who was chosen: the next worker's turn.
+func (r *remaining) begin() {
+	for _, i := range r.met {
+		r.passed[i] = 0
+	}
+	r.met, r.near = r.met[:0], r.near[:0]
+}
+
+// atMost finds the highest rank that remains, from a rank downwards.
+func (r *remaining) atMost(rank int) int {
+	root := rank
+	for root >= 0 && r.below[root] != root {
+		root = r.below[root]
+	}
+	for rank >= 0 && rank != root {
+		rank, r.below[rank] = r.below[rank], root
+	}
+	return root
+}
+
+// largest returns the instance that costs most.
+func (r *remaining) largest() (int, bool) {
+	rank := r.atMost(len(r.order) - 1)
+	if rank < 0 {
+		return 0, false
+	}
+	return r.order[rank], true
+}
+
+// next returns the instance that is to join those chosen and costs at most
+// room: the one that exchanges most with them, else the largest.
+func (r *remaining) next(room int64) (int, bool) {
+	for len(r.near) > 0 {
+		n := heap.Pop(&r.near).(near)
+		if !r.gone[n.instance] && n.turns == r.passed[n.instance] && r.p.cost[n.instance] <= room {
+			return n.instance, true
+		} // else placed, or entered again with more, or too large, also for what room is left later
+	}
+	high, _ := slices.BinarySearchFunc(r.order, room+1, func(i int, cost int64) int { return cmp.Compare(r.p.cost[i], cost) })
+	if rank := r.atMost(high - 1); rank >= 0 {
+		return r.order[rank], true
+	}
+	return 0, false
+}
+
+// take says that i is placed beside those chosen.
+func (r *remaining) take(i int) {
+	r.gone[i] = true
+	rank := r.rank[i]
+	r.below[rank] = rank - 1
+	for _, n := range r.p.passing[i] {
+		if !r.gone[n.other] && n.turns > 0 {
+			if r.passed[n.other] == 0 {
+				r.met = append(r.met, n.other)
+			}
+			r.passed[n.other] += n.turns
+			heap.Push(&r.near, near{n.other, r.passed[n.other]})
+		}
+	}
+}
+
+// near is an instance that exchanges messages with those chosen.
+type near struct {
+	instance int
+	turns    int64
+}
+
+// nearHeap has the most turns on top.
+type nearHeap []near
+
+func (h nearHeap) Len() int { return len(h) }
+func (h nearHeap) Less(i, j int) bool {
+	return h[i].turns > h[j].turns || h[i].turns == h[j].turns && h[i].instance < h[j].instance
+}
+func (h nearHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *nearHeap) Push(x any)   { *h = append(*h, x.(near)) }
+func (h *nearHeap) Pop() any {
+	old := *h
+	n := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return n
+}

@@ -1,0 +1,53 @@
+package piper
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/topogen/topogen/runtime/internal/backoff"
+)
+
+// delayed is a link whose first message waits for its next attempt. Messages behind
+// it wait too, which keeps the order. Other links go on.
+type delayed struct {
+	link *Link
+	at   int64
+}
+
+// delay holds up a link, before the next attempt at its message, for as long as the
+// processor's Watch says.
+func (w *watch) delay(l *Link) {
+	p := l.to.proc.pool
+	chance := rand.Float64
+	if p.stepper != nil {
+		chance = p.stepper.random.Float64
+	}
+	watch, now := l.to.proc.Watch, p.clock()
+	d := backoff.Delay(watch.Delay, watch.MaxDelay, watch.Jitter, w.attempted, chance)
+	at := now + min(int64(d), math.MaxInt64-now)
+	l.listed = true // what comes does not make it ready
+	w.delayed = append(w.delayed, delayed{l, at})
+	if w.retryAt == 0 || at < w.retryAt {
+		w.retryAt = at
+		w.unit.wakeAt(at)
+	}
+}
+
+// retryDue makes the links ready whose delay has passed by now.
+func (w *watch) retryDue(now int64) {
+	w.retryAt = 0
+	w.delayed = slices.DeleteFunc(w.delayed, func(d delayed) bool {
+		if d.at <= now {
+			w.unit.ready.push(d.link)
+			return true
+		}
+		if w.retryAt == 0 || d.at < w.retryAt {
+			w.retryAt = d.at
+		}
+		return false
+	})
+	if w.retryAt != 0 {
+		w.unit.wakeAt(w.retryAt)
+	}
+}

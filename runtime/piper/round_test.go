@@ -1,0 +1,163 @@
+package piper_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestMessagesUpToABatch: of two senders with much to say each is heard a batch
+// at a time.
+func TestMessagesUpToABatch(t *testing.T) {
+	const batch, each = 10, 200
+	var got []int
+	synctest.Test(t, func(t *testing.T) { // no turn takes long
+		top := build(t, []proc{
+			{external: true}, {external: true},
+			{receive: func(_ *cell, m *message) error { got = append(got, m.edge); return nil }},
+		}, []edge{{from: 0, to: 2}, {from: 1, to: 2}}, piper.Workers(1), piper.Batch(batch))
+		for edge, d := range top.doors[:2] {
+			g := d.guest()
+			for range each {
+				if err := g.send(t.Context(), edge, 0, message{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.Close()
+		}
+		top.runWhole(t)
+	})
+	for i := 0; i < len(got); i += batch {
+		if turn := got[i : i+batch]; slices.Min(turn) != slices.Max(turn) || i > 0 && turn[0] == got[i-1] {
+			t.Fatalf("message %d and those after it came along edges %v, the ones before along %d", i, turn, got[max(0, i-1)])
+		}
+	}
+}
+
+// TestAMessageWakesItsWorkerAtOnce, whoever sends it: workers without anything to
+// do sleep, and no time passes until it is handled. (In rast.md a wake-up that is
+// missed costs a millisecond.)
+func TestAMessageWakesItsWorkerAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var handled []time.Time
+		top := build(t, []proc{
+			{external: true},
+			{receive: func(c *cell, m *message) error { return c.send(1, 0, *m) }},
+			{receive: func(*cell, *message) error { handled = append(handled, time.Now()); return nil }},
+		}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, piper.Workers(2))
+		piper.Pin(top.pool, []int{0, 1})
+		result := top.start(t.Context())
+		g := top.doors[0].guest()
+		for i := range 20 {
+			time.Sleep(time.Hour) // virtual
+			synctest.Wait()
+			if !piper.Idle(top.pool) {
+				t.Fatal("there is nothing to do, and a worker is awake")
+			}
+			if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if len(handled) != i+1 || !handled[i].Equal(time.Now()) {
+				t.Fatalf("at %v of %d messages these were handled: %v", time.Now(), i+1, handled)
+			}
+		}
+		top.ends(t, result)
+	})
+}
+
+// TestThereAreAsManyWorkersAsProcessors of the machine, unless it is said otherwise.
+func TestThereAreAsManyWorkersAsProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if n := workersOf(build(t, []proc{{}}, nil)); n != 3 {
+		t.Errorf("%d workers", n)
+	}
+}
+
+// TestChainsStartTogether: instances of one number start on one worker where
+// messages lead from one to the other; chains, and numbers, go round.
+func TestChainsStartTogether(t *testing.T) {
+	procs := []proc{
+		{name: "a", instances: 3}, {name: "b", instances: 3}, // a -> b -> c
+		{name: "x", instances: 3}, {name: "y", instances: 3}, // x -> y
+		{name: "c", instances: 3}, {name: "door", external: true}, // joins nobody
+	}
+	top := build(t, procs, []edge{{from: 0, to: 1}, {from: 1, to: 4}, {from: 2, to: 3}, {from: 5, to: 0}, {from: 5, to: 2}}, piper.Workers(2))
+	for i, chain := range map[int]int{0: 0, 1: 0, 4: 0, 2: 1, 3: 1} {
+		for number := range 3 {
+			if w := top.tree().Processor(i).Worker(number); w != (chain+number)%2 {
+				t.Errorf("instance %d of %s starts on worker %d", number, top.name(i), w)
+			}
+		}
+	}
+}
+
+// TestBusyIsPingAndReceive together.
+func TestBusyIsPingAndReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pings, messages, ping, receive = 20, 30, 2 * time.Millisecond, time.Millisecond
+		pinged := 0
+		top := build(t, []proc{
+			feed(0, messages, 1),
+			{
+				ping: func(*cell) error {
+					if pinged == pings {
+						return topo.Done
+					}
+					pinged++
+					time.Sleep(ping)
+					return nil
+				},
+				receive: func(*cell, *message) error { time.Sleep(receive); return nil },
+			},
+		}, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.Batch(1))
+		top.runWhole(t)
+		if busy := top.tree().Processor(1).Busy(); busy != pings*ping+messages*receive {
+			t.Errorf("it was busy for %v", busy)
+		}
+	})
+}
+
+// TestWhatIsSentCountsAtBothEnds: placing either of two instances takes into
+// account what travels between them, though it travels one way (flaw R-F10).
+func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		top := build(t, []proc{
+			feed(0, 200, 1),
+			{receive: func(*cell, *message) error { time.Sleep(time.Millisecond); return nil }},
+		}, []edge{{from: 0, to: 1, capacity: 2}}, piper.Workers(2), piper.Rebalance(10*time.Millisecond))
+		piper.Pin(top.pool, []int{0, 1})
+		most := int64(0)
+		piper.Measured(top.pool, func(turns []map[int]int64) {
+			if turns[0][1] != turns[1][0] {
+				t.Errorf("the sender is told of %d turns, the receiver of %d", turns[0][1], turns[1][0])
+			}
+			most = max(most, turns[1][0])
+		})
+		top.runWhole(t)
+		if most == 0 {
+			t.Error("nothing was measured")
+		}
+	})
+}
+
+// TestBusyWorkersYield: workers that always have something to do let other goroutines
+// run every 100 us.
+func TestBusyWorkersYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages, receive = 2_000, 10 * time.Microsecond
+		top := build(t, []proc{feed(0, messages, 1), {
+			receive: func(*cell, *message) error { time.Sleep(receive); return nil },
+		}}, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.Batch(1))
+		top.runWhole(t)
+		want := uint64(messages * receive / (100 * time.Microsecond))
+		if yields := piper.Yields(top.pool); yields < want/2 || yields > 2*want {
+			t.Errorf("%d yields in %v of work, want about %d", yields, messages*receive, want)
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package piper_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// shut builds door -> desk, whose receiver is stuck until open is called; the
+// queue holds capacity.
+func shut(t *testing.T, capacity int, f full) (top *topology, g *guest, open func()) {
+	t.Helper()
+	stuck := make(chan struct{})
+	top = build(t, []proc{
+		{name: "door", external: true},
+		{name: "desk", blocking: true, receive: func(*cell, *message) error { <-stuck; return nil }},
+	}, []edge{{from: 0, to: 1, capacity: capacity, full: f}})
+	return top, top.doors[0].guest(), sync.OnceFunc(func() { close(stuck) })
+}
+
+// fill sends until the queue of a stuck receiver is full.
+func fill(t *testing.T, g *guest, n int) {
+	t.Helper()
+	for range n {
+		if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// ends runs the topology, which is done once it can.
+func (top *topology) ends(t *testing.T, result <-chan error) {
+	t.Helper()
+	top.doors[0].Close()
+	if err := top.result(t, result); err != nil {
+		t.Fatal(err)
+	}
+	top.check(t, true)
+}
+
+func TestASendWaitsWhileFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		top, g, open := shut(t, 4, block)
+		fill(t, g, 4)
+		var sent atomic.Int32
+		for range 5 {
+			g := top.doors[0].guest()
+			go func() {
+				if err := g.send(context.Background(), 0, 0, message{}); err != nil {
+					t.Error(err)
+				}
+				sent.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if sent.Load() != 0 {
+			t.Errorf("%d sends did not wait", sent.Load())
+		}
+		open()
+		result := top.start(t.Context())
+		synctest.Wait()
+		if sent.Load() != 5 {
+			t.Errorf("%d of 5 sends went on", sent.Load())
+		}
+		top.ends(t, result)
+	})
+}
+
+func TestASendThatWaitsEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		top, g, open := shut(t, 4, block)
+		fill(t, g, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.send(ctx, 0, 0, message{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after its deadline a send returns %v", err)
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := g.send(canceled, 0, 0, message{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a canceled send returns %v", err)
+		}
+		open()
+		top.ends(t, top.start(t.Context()))
+		if got := top.tree().Edge(0).Sent(); got != 4 {
+			t.Errorf("%d messages were sent", got)
+		}
+	})
+}
+
+func TestASendToAFullQueueThatFails(t *testing.T) {
+	top, g, open := shut(t, 4, fail)
+	fill(t, g, 4)
+	if err := g.send(t.Context(), 0, 0, message{}); !errors.Is(err, topo.ErrFull) {
+		t.Errorf("a send returns %v", err)
+	}
+	if _, err := g.ask(t.Context(), 0, 0, 0, message{}); !errors.Is(err, topo.ErrFull) {
+		t.Errorf("Ask returns %v", err)
+	}
+	open()
+	top.ends(t, top.start(t.Context()))
+}
+
+// TestASendFromOutsideToAllOrNone: one of two queues is full.
+func TestASendFromOutsideToAllOrNone(t *testing.T) {
+	top := build(t, []proc{{external: true}, {}, {}},
+		[]edge{{from: 0, to: 1}, {from: 0, to: 2, capacity: 3, full: fail}})
+	g := top.doors[0].guest()
+	refused := 0
+	for range 10 {
+		if err := g.sendAll(t.Context(), message{}, target{0, 0}, target{1, 0}); errors.Is(err, topo.ErrFull) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	top.ends(t, top.start(t.Context()))
+	if a, b := top.tree().Edge(0).Sent(), top.tree().Edge(1).Sent(); a != 3 || b != 3 || refused != 7 {
+		t.Errorf("sent %d and %d, refused %d", a, b, refused)
+	}
+}
+
+// TestManyCloseAtOnce: Close is idempotent, from any goroutine, and sends after it
+// return ErrClosed, also to an instance that was never sent to.
+func TestManyCloseAtOnce(t *testing.T) {
+	top := build(t, []proc{{external: true}, {instances: 8}}, []edge{{from: 0, to: 1, capacity: 2}})
+	result := top.start(t.Context())
+	var wait sync.WaitGroup
+	for i := range 8 {
+		g := top.doors[0].guest()
+		wait.Go(func() {
+			for n := 0; ; n++ {
+				if n == 1000 {
+					top.doors[0].Close()
+				}
+				err := g.send(context.Background(), 0, (i+n)%7, message{})
+				if errors.Is(err, topo.ErrClosed) {
+					return
+				} else if err != nil || n > 1000 {
+					top.violated("a send returns %v", err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	g := top.doors[0].guest()
+	for range 3 {
+		if err := g.send(t.Context(), 0, 7, message{}); !errors.Is(err, topo.ErrClosed) {
+			t.Errorf("after Close a send returns %v", err)
+		}
+	}
+	if _, err := g.ask(t.Context(), 0, 0, 0, message{}); !errors.Is(err, topo.ErrClosed) {
+		t.Errorf("after Close Ask returns %v", err)
+	}
+	top.ends(t, result)
+	if err := g.send(t.Context(), 0, 0, message{}); !errors.Is(err, topo.ErrClosed) {
+		t.Errorf("after Run a send to what was closed returns %v", err)
+	}
+}
+
+// TestASendBeforeRun waits in its queue.
+func TestASendBeforeRun(t *testing.T) {
+	top := build(t, []proc{{external: true}, {instances: 3}}, []edge{{from: 0, to: 1}})
+	g := top.doors[0].guest()
+	for i := range 30 {
+		if err := g.send(t.Context(), 0, i%3, message{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	top.ends(t, top.start(t.Context()))
+}
+
+// TestARouteToNoInstanceIsCounted: the send is refused, and counts as dropped.
+func TestARouteToNoInstanceIsCounted(t *testing.T) {
+	top := build(t, []proc{
+		{external: true},
+		{receive: func(c *cell, _ *message) error {
+			if err := c.out.NoInstance(1); !errors.Is(err, topo.ErrNoInstance) {
+				c.violated("NoInstance returns %v", err)
+			}
+			return nil
+		}},
+	}, []edge{{from: 0, to: 1}, {from: 1, to: 1}})
+	fill(t, top.doors[0].guest(), 1)
+	if err := top.doors[0].x.NoInstance(0); !errors.Is(err, topo.ErrNoInstance) {
+		t.Errorf("NoInstance returns %v", err)
+	}
+	top.doors[0].Close()
+	if err := top.run(t, t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range top.pool.Snapshot().Edges {
+		if f.Dropped != 1 || f.Sent != f.Received+1 {
+			t.Errorf("edge %d: %+v", i, f)
+		}
+	}
+	top.report(t)
+}
+
+// TestAServeSendWaitsWhileFull: each send publishes at once, and returns when the
+// queue is down to half.
+func TestAServeSendWaitsWhileFull(t *testing.T) {
+	each(t, func(t *testing.T) *topology {
+		return build(t, []proc{
+			{serve: func(c *cell, _ context.Context) error {
+				for range 2000 {
+					if err := c.send(0, 0, message{}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}},
+			{},
+		}, []edge{{from: 0, to: 1, capacity: 3}}, piper.Workers(1))
+	})
+}
+
+// TestAServeSendIsSeenAtOnce: Serve waits, after each send, for its message to be
+// handled.
+func TestAServeSendIsSeenAtOnce(t *testing.T) {
+	handled := make(chan struct{})
+	top := build(t, []proc{
+		{serve: func(c *cell, _ context.Context) error {
+			for range 100 {
+				if err := c.send(0, 0, message{}); err != nil {
+					return err
+				}
+				<-handled
+			}
+			return nil
+		}},
+		{receive: func(*cell, *message) error { handled <- struct{}{}; return nil }},
+	}, []edge{{from: 0, to: 1}})
+	top.runWhole(t)
+}

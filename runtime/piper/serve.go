@@ -1,0 +1,95 @@
+package piper
+
+import (
+	"context"
+
+	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// serveContext is the context of u's Serve.
+func (p *Pool) serveContext(u *Unit) context.Context {
+	w := u.watch()
+	if w == nil {
+		return u.holding(p.serveCtx)
+	}
+	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
+	w.endServe.Store(&cancel)
+	if w.toStop() != 0 { // it was to stop when there was nothing yet to cancel
+		cancel()
+	}
+	if w.life != nil {
+		ctx = alive.With(ctx, w.life)
+	}
+	return ctx
+}
+
+// served is told that Serve has returned.
+func (w *watch) served(home *Worker, err error) {
+	(*w.endServe.Swap(nil))()
+	switch {
+	case w.toStop() != 0:
+		home.stopChild(w, w.toStop())
+	case err != nil:
+		p := w.unit.proc.pool
+		e := p.handlerError(w.unit, nil, "Serve", err)
+		p.record(e)
+		w.end(w.failedHow(), e)
+	default:
+		w.end(ChildEnded, nil)
+	}
+}
+
+// served publishes what Serve has sent and waits while a queue is full. It runs
+// on the goroutine of Serve, which is that of the unit's worker.
+func (p *Pool) served(o *Out) {
+	u := o.unit
+	if p.stepper != nil {
+		o.publish(p.stepper.worker)
+		o.settle()
+		p.stepper.yield(u)
+		return
+	}
+	w := u.home.Load()
+	o.publish(w)
+	o.settle()
+	if u.proc.watches != nil && !w.inbox.empty() {
+		w.readNotes() // the supervisor may want it to end
+	}
+	for p.serveState() == nil && !u.isToStop() && (u.paused() || u.proc.group.isFull()) {
+		if u.proc.group.isFull() {
+			w.gateUp(u)
+		}
+		if w.inbox.empty() && (u.paused() || u.waitsGate) {
+			w.parkServing()
+		}
+		w.readNotes()
+	}
+}
+
+// serveState is what a send of Serve meets: an error once nothing more is
+// accepted.
+func (p *Pool) serveState() error {
+	if p.stopping.Load() || p.ended.Load() {
+		return topo.ErrStopping
+	}
+	return nil
+}
+
+// isToStop reports whether the supervisor wants the instance to end.
+func (u *Unit) isToStop() bool {
+	w := u.watch()
+	return w != nil && w.stop != 0
+}
+
+// parkServing is park for a worker whose goroutine is in a send of Serve: it
+// also ends when the topology stops.
+func (w *Worker) parkServing() {
+	w.parked.Store(true)
+	if !w.inbox.empty() || w.pool.stopping.Load() || w.pool.ended.Load() {
+		if w.parked.CompareAndSwap(true, false) {
+			return
+		}
+	}
+	<-w.wake
+}

@@ -1,0 +1,454 @@
+package piper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Stepper runs a whole topology in the goroutine that calls it, one handler
+// call a step, under a clock of its own. What runs next is drawn from the seed:
+// the same seed, and the same messages from outside, give the same trace.
+//
+// External senders may be used between steps; where one would wait, for room or
+// for an answer, it steps the topology meanwhile. Serve runs as a coroutine that
+// is resumed one send at a time.
+//
+// A step waits for the one before it to end. So a handler must call none of the
+// Stepper's methods, nor Deliver and Ping, nor an external sender that would wait.
+type Stepper struct {
+	mu     sync.Mutex
+	pool   *Pool
+	worker *Worker
+	runner *runner
+	random *rand.Rand
+	now    atomic.Int64 // nanoseconds since the start
+	serves map[*Unit]*coroutine
+	served []*Unit // that are not done, in file order
+	err    error
+	over   bool
+	begun  atomic.Bool
+	inStep bool
+	steps  uint64
+	trace  func(step uint64, processor string, instance int)
+}
+
+type coroutine struct {
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+}
+
+// epoch is when the clock of a Stepper starts.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Stepper returns the stepper of a topology that has not been started, and
+// starts it. It panics where it was started before.
+func (p *Pool) Stepper(seed uint64) *Stepper {
+	if !p.started.CompareAndSwap(false, true) {
+		panic(ErrStarted)
+	}
+	s := &Stepper{
+		pool: p, worker: newWorker(p, 0), random: rand.New(rand.NewPCG(seed, 0)),
+		serves: make(map[*Unit]*coroutine),
+	}
+	s.worker.batch, s.worker.stepped = 1, true
+	s.runner = &runner{w: s.worker}
+	for _, w := range p.workers {
+		s.adoptNotes(w)
+	}
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			if w := u.home.Load(); w.index < 0 {
+				s.adoptNotes(w)
+			}
+			u.home.Store(s.worker)
+			if u.serving {
+				s.served = append(s.served, u)
+			}
+		}
+	}
+	p.stepper, p.began = s, epoch
+	p.workers = []*Worker{s.worker}
+	return s
+}
+
+// adoptNotes takes over what external senders posted before.
+func (s *Stepper) adoptNotes(w *Worker) {
+	for n := w.inbox.takeAll(); n != nil; {
+		next := n.next
+		s.worker.inbox.push(n)
+		n = next
+	}
+}
+
+// Now is the time of the stepper's clock. It starts with the year 2000.
+func (s *Stepper) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return epoch.Add(time.Duration(s.now.Load()))
+}
+
+// Trace calls f at each step with the instance that has its turn.
+func (s *Stepper) Trace(f func(step uint64, processor string, instance int)) { s.trace = f }
+
+// Step does one thing: one handler call, or, where nothing is due, a jump of the
+// clock to the next timer. It reports false where the topology has ended, or
+// waits for messages from outside alone.
+func (s *Stepper) Step() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.step(true)
+}
+
+// Run steps until the topology has ended, or only what comes from outside, or a
+// timer, could go on. It returns the error that ended the topology, if any.
+func (s *Stepper) Run() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.step(false) {
+	}
+	return s.err
+}
+
+// Advance moves the clock on by d and does everything that is due on the way.
+func (s *Stepper) Advance(d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until := s.now.Load() + int64(d)
+	for {
+		for s.turn() {
+		}
+		if s.over || len(s.worker.timers) == 0 || s.worker.timers[0].at > until {
+			break
+		}
+		s.jump()
+	}
+	s.now.Store(max(s.now.Load(), until))
+	return s.err
+}
+
+// Stop ends what comes from outside, as the end of Run's context does.
+func (s *Stepper) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin()
+	if !s.over && !s.pool.stopping.Load() {
+		s.pool.stop()
+	}
+}
+
+// Err is the error that ended the topology, nil while it runs.
+func (s *Stepper) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// begin calls Init, once.
+func (s *Stepper) begin() {
+	if s.begun.Swap(true) {
+		return
+	}
+	s.pool.prepare(context.Background())
+	if err := s.pool.initAll(nil); err != nil {
+		s.pool.finish(err)
+		s.end()
+		return
+	}
+	s.pool.schedule()
+	if s.pool.unclosed == 0 {
+		s.pool.finish(nil)
+	}
+	s.end()
+}
+
+// end closes the instances where the topology has ended.
+func (s *Stepper) end() {
+	if s.over || !s.pool.ended.Load() {
+		return
+	}
+	s.over = true
+	for _, c := range s.serves {
+		c.stop()
+	}
+	s.err = s.pool.closeAll(s.pool.result())
+	s.pool.sayRest()
+	s.pool.abandon()
+}
+
+// step does one turn or one jump. Without always it jumps only where somebody
+// of the topology itself waits for the time to pass.
+func (s *Stepper) step(always bool) bool {
+	if s.turn() {
+		return true
+	}
+	if s.over || len(s.worker.timers) == 0 || !always && !s.awaitsTime() {
+		return false
+	}
+	s.jump()
+	return true
+}
+
+// awaitsTime reports whether an idle Ping, a restart, an attempt, or an instance that
+// holds work and has a timer is among what waits for the time.
+func (s *Stepper) awaitsTime() bool {
+	for _, e := range s.worker.timers {
+		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() ||
+			e.kind == timerTick && e.unit.proc.group.isHeld() {
+			return true
+		}
+	}
+	return false
+}
+
+// jump moves the clock to the next timer.
+func (s *Stepper) jump() {
+	s.now.Store(max(s.now.Load(), s.worker.timers[0].at))
+	s.worker.fireTimers()
+}
+
+// turn gives one instance a turn; false: none has anything to do.
+func (s *Stepper) turn() (did bool) {
+	s.begin()
+	if s.over || s.inStep {
+		return false
+	}
+	s.inStep = true
+	defer func() {
+		s.inStep = false
+		s.end()
+	}()
+	s.worker.readNotes()
+	ready := s.worker.runq.len()
+	serves := s.resumable()
+	if ready+len(serves) == 0 {
+		return false
+	}
+	n := s.pick(ready + len(serves))
+	var u *Unit
+	if n < ready {
+		u = s.worker.runq.popAt(n)
+	} else {
+		u = serves[n-ready]
+	}
+	s.steps++
+	if s.trace != nil {
+		s.trace(s.steps, u.proc.Name, u.Index())
+	}
+	if n < ready {
+		s.guarded(u)
+	} else {
+		s.resume(u)
+	}
+	s.worker.readNotes()
+	return true
+}
+
+// guarded is a turn whose panics end the topology, not the caller.
+func (s *Stepper) guarded(u *Unit) {
+	returned := false
+	defer func() {
+		if !returned {
+			cause := recover()
+			if cause == nil {
+				return // Goexit of the caller's own goroutine: t.FailNow in a handler
+			}
+			s.broken(s.runner, cause)
+		}
+	}()
+	s.runner.turn(u)
+	returned = true
+}
+
+// awaitsTime reports whether the instance waits for the time to pass.
+func (w *watch) awaitsTime() bool {
+	return w != nil && (w.dueAt != 0 || w.hangsTill != 0 || w.retryAt != 0)
+}
+
+// pick draws one of n.
+func (s *Stepper) pick(n int) int {
+	if n == 1 {
+		return 0
+	}
+	return s.random.IntN(n)
+}
+
+// choose lets u handle a message of any of its links, or reports that it is to
+// call Ping instead.
+func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
+	pings := u.ping == pingActive
+	if u.ready.first == nil || pings && s.random.IntN(2) == 0 {
+		return pings
+	}
+	r.receive(u, u.ready.popAt(s.pick(u.ready.len())))
+	return false
+}
+
+// resumable returns the units whose Serve may go on.
+func (s *Stepper) resumable() []*Unit {
+	var units []*Unit
+	for _, u := range s.served {
+		if u.serving && (s.pool.stopping.Load() || u.isToStop() || !u.paused() && !u.proc.group.isFull()) {
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+// resume lets Serve go on to its next send, or to its end.
+func (s *Stepper) resume(u *Unit) {
+	c := s.serves[u]
+	if c == nil {
+		c = new(coroutine)
+		c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+			c.yield = yield
+			r := &runner{w: s.worker}
+			returned := false
+			defer func() {
+				if cause := recover(); !returned {
+					s.broken(r, cause)
+				}
+			}()
+			r.serve(u)
+			returned = true
+		})
+		s.serves[u] = c
+	}
+	if _, ok := c.next(); !ok {
+		u.serving = false
+		delete(s.serves, u) // it may be made anew
+	}
+}
+
+// yield gives the turn back from within Serve.
+func (s *Stepper) yield(u *Unit) { s.serves[u].yield(struct{}{}) }
+
+// stepUntil steps until the condition holds or nothing is left to do.
+func (s *Stepper) stepUntil(holds func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !holds() && s.step(false) {
+	}
+}
+
+var errNoRoom = errors.New("pool: the queue is full and nothing is left to step")
+
+func (s *Stepper) stepUntilRoom(x *External, t *Target) error {
+	s.stepUntil(func() bool { return x.state.Load() != int32(externalOpen) || t.Head.Room() })
+	if x.state.Load() == int32(externalOpen) && !t.Head.Room() {
+		return fmt.Errorf("%w: %s", errNoRoom, s.pool.edgeName(t.Head.Index()))
+	}
+	return nil
+}
+
+// Deliver hands one message of an edge to its receiver, where one waits and is
+// next in its order. It acts under a Stepper alone.
+func (p *Pool) Deliver(edge int) (bool, error) {
+	s := p.stepper
+	if s == nil {
+		return false, ErrNoStepper
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deliver(edge)
+}
+
+// ErrNoStepper: Deliver and Ping act under a Stepper alone.
+var ErrNoStepper = errors.New("pool: the topology does not run under a Stepper")
+
+func (s *Stepper) deliver(edge int) (bool, error) {
+	s.begin()
+	s.worker.readNotes()
+	for _, u := range s.pool.processors[s.pool.edges[edge].To].units {
+		if s.over || u.paused() {
+			continue
+		}
+		for i, n := 0, u.ready.len(); i < n; i++ {
+			l := u.ready.pop()
+			full := l.entering && u.proc.group.isFull()
+			if next, ok := nextEdge(l); full || !ok || next != edge {
+				u.ready.push(l)
+				continue
+			}
+			s.only(u, func() { s.runner.receive(u, l) })
+			return true, s.err
+		}
+	}
+	return false, s.err
+}
+
+// nextEdge is the edge of the message that a link hands over next.
+func nextEdge(l *Link) (int, bool) { return nextOf(l.inlet, l) }
+
+func nextOf(in Inlet, l *Link) (int, bool) {
+	if o, ok := in.(interface{ Next() (int, bool) }); ok {
+		return o.Next()
+	}
+	if l.empty() {
+		return 0, false
+	}
+	return l.heads[0].Index(), true
+}
+
+// Ping calls Ping of each instance of a processor once, where it has one and
+// has not said Done. It acts under a Stepper alone.
+func (p *Pool) Ping(processor int) error {
+	s := p.stepper
+	if s == nil {
+		return ErrNoStepper
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin()
+	s.worker.readNotes()
+	for _, u := range p.processors[processor].units {
+		if s.over || u.ping == pingNone || u.paused() {
+			continue
+		}
+		u.ping = pingActive
+		s.only(u, func() { s.runner.ping(u) })
+	}
+	return s.err
+}
+
+// only does one thing in u in place of a whole turn.
+func (s *Stepper) only(u *Unit, what func()) {
+	if u.queued {
+		s.worker.runq.drop(u)
+		u.queued = false
+	}
+	r := s.runner
+	if r.closing = u.closing; r.closing {
+		u.proc.group.enter()
+	}
+	s.worker.hold.Store(0)
+	returned := false
+	func() {
+		defer func() {
+			if !returned {
+				if cause := recover(); cause != nil {
+					s.broken(s.runner, cause)
+				}
+			}
+		}()
+		what()
+		returned = true
+	}()
+	if v := u.watch(); v == nil || v.hangs == nil {
+		u.out.publish(s.worker)
+		u.out.settle()
+		s.worker.schedule(u)
+	}
+	if r.closing { // else who broke off has left, or hangs
+		r.closing = false
+		u.proc.group.leave(nil)
+	}
+	s.worker.readNotes()
+	s.end()
+}

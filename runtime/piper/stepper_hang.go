@@ -1,0 +1,82 @@
+package piper
+
+import "slices"
+
+// hang is what Hang panics with.
+type hang struct{}
+
+// Hang makes the handler that calls it hang, as far as the topology can tell: the
+// handler is left at once and never returns. It is for tests of what becomes of
+// that.
+func (s *Stepper) Hang() { panic(hang{}) }
+
+// broken is told that a handler has not returned.
+func (s *Stepper) broken(r *runner, cause any) {
+	v := (*watch)(nil)
+	if r.inCall {
+		v = r.unit.watch()
+	}
+	if _, ok := cause.(hang); !ok || v == nil || v.life == nil {
+		r.crashed(cause)
+		return
+	}
+	r.leave(r.unit)
+	v.suspend()
+	v.hangs = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
+	r.closing, r.calling = false, ""
+	if d := v.unit.proc.Watch.Timeout; d > 0 {
+		s.hangTill(v, v.life.since.Load()+int64(d), ErrHung)
+	}
+}
+
+// hangTill makes a call that hangs overdue at a time, or sooner.
+func (s *Stepper) hangTill(v *watch, at int64, cause error) {
+	if v.hangsTill == 0 || at < v.hangsTill {
+		v.hangsTill, v.hangCause = at, cause
+		v.unit.wakeAt(at)
+	}
+}
+
+// wakeAt makes u's wake due; where it was before it is sooner now.
+func (s *Stepper) wakeAt(u *Unit, at int64) {
+	h := s.worker.timers
+	i := slices.IndexFunc(h, func(e timerEntry) bool { return e.kind == timerWake && e.unit == u })
+	if i < 0 {
+		s.worker.timers.push(timerEntry{at: at, unit: u, kind: timerWake})
+		return
+	}
+	h[i].at = at
+	h.up(i)
+}
+
+// endHang abandons a handler that hangs.
+func (s *Stepper) endHang(v *watch) {
+	r := v.hangs
+	v.hangs, v.left = nil, true
+	faults := v.unit.proc.faults
+	faults.healthCheckKills.Add(1)
+	faults.abandoned.Add(1)
+	v.life.abandon(v.life.state.Load())
+	v.afterHang(r, v.hangCause)
+	if r.closing {
+		v.unit.proc.group.leave(nil)
+	}
+}
+
+// heard returns the control bits that u hears. Of one that hangs nobody reads them
+// before it is abandoned.
+func (s *Stepper) heard(u *Unit, bits uint32) uint32 {
+	v := u.watch()
+	if v == nil || v.hangs == nil {
+		return bits
+	}
+	if bits&controlTimer != 0 {
+		s.worker.woken(u)
+	}
+	v.unheard |= bits &^ controlTimer
+	if v.hangs != nil {
+		return 0
+	}
+	bits, v.unheard = v.unheard, 0
+	return bits
+}

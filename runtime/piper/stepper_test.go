@@ -1,0 +1,182 @@
+package piper_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestDeliverAndPingActUnderAStepperAlone.
+func TestDeliverAndPingActUnderAStepperAlone(t *testing.T) {
+	top := build(t, []proc{feed(0, 1, 1), {}}, []edge{{from: 0, to: 1}})
+	if _, err := top.tree().Edge(0).Deliver(); !errors.Is(err, piper.ErrNoStepper) {
+		t.Errorf("Deliver returns %v", err)
+	}
+	if err := top.tree().Processor(0).Ping(); !errors.Is(err, piper.ErrNoStepper) {
+		t.Errorf("Ping returns %v", err)
+	}
+	top.runWhole(t)
+}
+
+// TestByHand drives a topology by Ping and Deliver alone.
+func TestByHand(t *testing.T) {
+	var got []int
+	top := build(t, []proc{
+		{ping: func(c *cell) error {
+			if c.calls == 2 {
+				return topo.Done
+			}
+			return c.sendAll(message{}, target{0, 0}, target{1, 0}, target{2, 0})
+		}},
+		{receive: func(_ *cell, m *message) error { got = append(got, m.edge); return nil }},
+		{},
+	}, []edge{{from: 0, to: 1}, {from: 0, to: 1, capacity: 1, full: dropOldest}, {from: 0, to: 2}})
+	top.pool.Stepper(1)
+	feed, tree := top.tree().Processor(0), top.tree()
+	deliver := func(edge int, want bool) {
+		t.Helper()
+		if ok, err := tree.Edge(edge).Deliver(); ok != want || err != nil {
+			t.Errorf("edge %d: Deliver returns %v, %v", edge, ok, err)
+		}
+	}
+	deliver(0, false)
+	for range 2 {
+		if err := feed.Ping(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deliver(1, false) // edge 0's first came before, and edge 1 kept its second
+	deliver(0, true)
+	deliver(1, false)
+	deliver(0, true)
+	deliver(0, false)
+	deliver(1, true)
+	deliver(1, false)
+	deliver(2, true)
+	if e := tree.Edge(2); e.Len() != 1 || e.Received() != 1 {
+		t.Errorf("edge 2: %d wait, %d received", e.Len(), e.Received())
+	}
+	deliver(2, true)
+	if !slices.Equal(got, []int{0, 0, 1}) {
+		t.Errorf("delivered along %v", got)
+	}
+	if err := feed.Ping(); err != nil { // done
+		t.Error(err)
+	}
+	if !top.closed() {
+		t.Error("the topology has not ended")
+	}
+	top.check(t, true)
+}
+
+// TestStepReportsWhenNothingIsLeft, until something comes from outside.
+func TestStepReportsWhenNothingIsLeft(t *testing.T) {
+	top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1}})
+	s := top.pool.Stepper(1)
+	if s.Step() {
+		t.Error("there was something to do")
+	}
+	fill(t, top.doors[0].guest(), 2)
+	steps := 0
+	for s.Step() {
+		steps++
+	}
+	if steps != 2 {
+		t.Errorf("two messages are %d steps", steps)
+	}
+	top.doors[0].Close()
+	if err := s.Run(); err != nil || !top.closed() || s.Step() {
+		t.Errorf("Run returns %v; closed %v", err, top.closed())
+	}
+	top.check(t, true)
+}
+
+// TestASendUnderTheStepperStepsWhileFull, and says so where that does not help.
+func TestASendUnderTheStepperStepsWhileFull(t *testing.T) {
+	top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1, capacity: 3}})
+	s := top.pool.Stepper(1)
+	fill(t, top.doors[0].guest(), 1000)
+	top.doors[0].Close()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	top.check(t, true)
+}
+
+// TestTheStepperWaitsForIdleSources by its own clock.
+func TestTheStepperWaitsForIdleSources(t *testing.T) {
+	top := build(t, []proc{{ping: func(c *cell) error {
+		if c.calls == 8 {
+			return topo.Done
+		}
+		return topo.Idle
+	}}}, nil)
+	s := top.pool.Stepper(1)
+	began := s.Now()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Now().Sub(began); d != (1+2+4+8+16+32+64+100)*time.Millisecond {
+		t.Errorf("it took %v", d)
+	}
+	top.check(t, true)
+}
+
+// TestSeedsDiffer: different seeds take different ways, the same one the same.
+func TestSeedsDiffer(t *testing.T) {
+	traceOf := func(seed uint64) (trace []string) {
+		top := build(t, []proc{feed(0, 20, 1), feed(1, 20, 1), {}}, []edge{{from: 0, to: 2}, {from: 1, to: 2}})
+		s := top.pool.Stepper(seed)
+		s.Trace(func(step uint64, processor string, instance int) {
+			trace = append(trace, fmt.Sprint(step, processor, instance))
+		})
+		if err := s.Run(); err != nil {
+			t.Fatal(err)
+		}
+		top.check(t, true)
+		return trace
+	}
+	if !slices.Equal(traceOf(1), traceOf(1)) {
+		t.Error("one seed, two ways")
+	}
+	if slices.Equal(traceOf(1), traceOf(2)) {
+		t.Error("two seeds, one way")
+	}
+}
+
+// TestServeUnderTheStepper goes on one send at a time, between the steps of
+// others.
+func TestServeUnderTheStepper(t *testing.T) {
+	var d diary
+	serve := func(edge int) proc {
+		return proc{serve: func(c *cell, _ context.Context) error {
+			for range 10 {
+				d.note("%d", edge)
+				if err := c.send(edge, 0, message{}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	}
+	top := build(t, []proc{serve(0), serve(1), {}}, []edge{{from: 0, to: 2}, {from: 1, to: 2}})
+	if err := top.pool.Stepper(3).Run(); err != nil {
+		t.Fatal(err)
+	}
+	top.check(t, true)
+	changes := 0
+	for i := range d.lines[1:] {
+		if d.lines[i] != d.lines[i+1] {
+			changes++
+		}
+	}
+	if changes < 4 {
+		t.Errorf("they take turns in %v", d.lines)
+	}
+}

@@ -1,0 +1,332 @@
+package piper_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// journal is a log that any goroutine writes.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(b)
+}
+
+func (j *journal) count(part string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.buf.String(), part)
+}
+
+func (j *journal) option() piper.Option { return piper.Logger(slog.New(slog.NewTextHandler(j, nil))) }
+
+// TestAStuckHandlerHoldsUpNobodyElse: on the only worker, a handler waits for what
+// other instances do. It is said once which processor wants blocking: true.
+func TestAStuckHandlerHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		others := 0
+		reached := make(chan struct{})
+		top := build(t, []proc{
+			feed(0, 3, 1),
+			{name: "stuck", receive: func(*cell, *message) error {
+				<-reached
+				time.Sleep(50 * time.Millisecond) // long enough to be warned of
+				return nil
+			}},
+			feed(1, 10_000, 1),
+			{receive: func(*cell, *message) error {
+				if others++; others == 10_000 {
+					close(reached)
+				}
+				return nil
+			}},
+		}, []edge{{from: 0, to: 1}, {from: 2, to: 3, capacity: 8}}, piper.Workers(1), log.option())
+		top.runWhole(t)
+		if n := log.count("blocking: true"); n != 1 || log.count("processor=stuck") != 1 {
+			t.Errorf("warned %d times: %s", n, log.buf.String())
+		}
+		if w := top.tree().Processor(1).Worker(0); w != -1 {
+			t.Errorf("the stuck instance runs on worker %d", w)
+		}
+	})
+}
+
+// TestAHandlerUnder10msIsNotStuck: it may be slow, and is left alone.
+func TestAHandlerUnder10msIsNotStuck(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			top := build(t, []proc{
+				feed(0, 100, 1),
+				{receive: func(*cell, *message) error { time.Sleep(4 * time.Millisecond); return nil }},
+			}, []edge{{from: 0, to: 1}}, piper.Workers(workers), log.option())
+			top.runWhole(t)
+			if log.buf.Len() > 0 {
+				t.Errorf("logged: %s", log.buf.String())
+			}
+		})
+	}
+}
+
+// TestAHundredBlockedHandlersOnTwoWorkers: a hundred instances block for 50 ms a
+// message while a hundred others go on.
+func TestAHundredBlockedHandlersOnTwoWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const instances, slow, quick = 100, 4, 2000
+		var log journal
+		var ended, quickly atomic.Int64
+		began := time.Now()
+		send := func(edge, n int, after time.Duration) proc {
+			return proc{instances: instances, ping: func(c *cell) error {
+				if c.calls == n {
+					return topo.Done
+				}
+				return c.send(edge, c.number, message{})
+			}}
+		}
+		top := build(t, []proc{
+			send(0, slow, 0),
+			{name: "sleeper", instances: instances, receive: func(*cell, *message) error {
+				time.Sleep(50 * time.Millisecond)
+				ended.Store(int64(time.Since(began)))
+				return nil
+			}},
+			send(1, quick, 0),
+			{instances: instances, receive: func(*cell, *message) error {
+				quickly.Store(int64(time.Since(began)))
+				return nil
+			}},
+		}, []edge{{from: 0, to: 1}, {from: 2, to: 3, capacity: 16}}, piper.Workers(2), log.option())
+		top.runWhole(t)
+		// Virtual time stands still while anything runs: it is what was waited for.
+		// One after the other the sleepers take 20 s.
+		if d := time.Duration(ended.Load()); d > time.Second {
+			t.Errorf("the sleepers took %v", d)
+		}
+		if d := time.Duration(quickly.Load()); d > 100*time.Millisecond {
+			t.Errorf("the others were done after %v", d)
+		}
+		if n := log.count("blocking: true"); n != 1 {
+			t.Errorf("warned %d times", n)
+		}
+	})
+}
+
+// TestBlockingInstancesWaitSideBySide: blocking: true gives each a goroutine of
+// its own from the start, and nobody is warned.
+func TestBlockingInstancesWaitSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const instances = 50
+		var log journal
+		began := time.Now()
+		top := build(t, []proc{
+			{instances: instances, ping: func(c *cell) error {
+				if c.calls == 3 {
+					return topo.Done
+				}
+				return c.send(0, c.number, message{})
+			}},
+			{blocking: true, instances: instances, receive: func(*cell, *message) error { time.Sleep(time.Second); return nil }},
+		}, []edge{{from: 0, to: 1}}, piper.Workers(1), log.option())
+		top.runWhole(t)
+		if d := time.Since(began); d > 4*time.Second {
+			t.Errorf("it took %v", d)
+		}
+		if log.buf.Len() > 0 {
+			t.Errorf("logged: %s", log.buf.String())
+		}
+	})
+}
+
+// TestAnInstanceComesBack: one whose handlers are quick again returns to a worker.
+func TestAnInstanceComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		moves := new(mover)
+		handled := 0
+		top := build(t, []proc{
+			feed(0, 5000, 1),
+			{name: "hiccup", receive: func(*cell, *message) error {
+				if handled++; handled == 10 {
+					time.Sleep(time.Second)
+				}
+				return nil
+			}},
+		}, []edge{{from: 0, to: 1, capacity: 4}}, piper.Workers(1), log.option(), piper.Observe(moves))
+		top.runWhole(t)
+		if w := top.tree().Processor(1).Worker(0); w != 0 {
+			t.Errorf("the instance runs on worker %d", w)
+		}
+		if moves.count("hiccup", -1) != 1 || moves.count("hiccup", 0) != 1 {
+			t.Errorf("it moved %v", moves.moves)
+		}
+	})
+}
+
+// TestNoGoroutineStaysForAVisit: an instance leaves the pool and comes back again
+// and again, and what is sent to it meanwhile arrives, in order.
+func TestNoGoroutineStaysForAVisit(t *testing.T) {
+	const visits, workers = 6, 2
+	synctest.Test(t, func(t *testing.T) {
+		moves := new(mover)
+		most := 0
+		var top *topology
+		top = build(t, []proc{
+			feed(0, 12_000, 1),
+			feed(1, 12_000, 1),
+			{external: true},
+			{name: "hiccup", receive: func(c *cell, _ *message) error {
+				if top.tree().Processor(3).Worker(0) >= 0 && moves.count("hiccup", -1) < visits && c.calls%100 == 99 {
+					most = max(most, strings.Count(stacks(), methods+"Pool).run("))
+					time.Sleep(50 * time.Millisecond)
+				}
+				return nil
+			}},
+		}, []edge{{from: 0, to: 3, capacity: 4}, {from: 1, to: 3, capacity: 64}, {from: 2, to: 3}}, piper.Workers(workers), piper.Observe(moves))
+		g := top.doors[2].guest()
+		go func() {
+			for range 1000 {
+				if err := g.send(t.Context(), 2, 0, message{}); err != nil {
+					top.violated("a send returns %v", err)
+				}
+			}
+			top.doors[2].x.Close()
+		}()
+		top.runWhole(t)
+		if n := moves.count("hiccup", -1); n != visits {
+			t.Errorf("it has left the pool %d times", n)
+		}
+		if most == 0 {
+			t.Error("no worker was seen")
+		}
+		if most > workers+1 { // the last one may be about to end
+			t.Errorf("%d goroutines for %d workers, while the instance was in the pool", most, workers)
+		}
+	})
+}
+
+// mover is an Observer that counts.
+type mover struct {
+	mu       sync.Mutex
+	moves    map[string][]int // processor: where its instances moved
+	finished []string
+}
+
+func (m *mover) Moved(processor string, _, _, to int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.moves == nil {
+		m.moves = make(map[string][]int)
+	}
+	m.moves[processor] = append(m.moves[processor], to)
+}
+
+func (m *mover) Finished(processor string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.finished = append(m.finished, processor)
+}
+
+func (m *mover) count(processor string, to int) (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range m.moves[processor] {
+		if w == to {
+			n++
+		}
+	}
+	return n
+}
+
+// TestTheObserverHearsWhatHasFinished, upstream first.
+func TestTheObserverHearsWhatHasFinished(t *testing.T) {
+	seen := new(mover)
+	top := build(t, []proc{feed(0, 3, 1), {name: "a"}, {name: "b"}}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, piper.Observe(seen))
+	top.runWhole(t)
+	if got := strings.Join(seen.finished, " "); got != "feed a b" {
+		t.Errorf("finished: %s", got)
+	}
+}
+
+// TestAWaitingWorkerLetsVirtualTimePass: one worker is busy with handlers that
+// sleep, the other has something to do now and then.
+func TestAWaitingWorkerLetsVirtualTimePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		top := build(t, []proc{
+			feed(0, 100, 1),
+			{receive: func(*cell, *message) error { time.Sleep(4 * time.Millisecond); return nil }},
+			{ping: func(c *cell) error {
+				if c.calls == 20 {
+					return topo.Done
+				}
+				return topo.Idle
+			}},
+		}, []edge{{from: 0, to: 1}}, piper.Workers(2))
+		top.runWhole(t)
+	})
+}
+
+// TestOneThatHangsIsInNoRunQueue: room in its queue to itself has made an instance
+// ready, and it hangs later in the same turn. The worker that it loses runs it no
+// more.
+func TestOneThatHangsIsInNoRunQueue(t *testing.T) {
+	const rounds, each = 5, 40 // messages to itself at once, more than the capacity
+	synctest.Test(t, func(t *testing.T) {
+		var inside atomic.Int32
+		sent, back := 0, 0
+		alone := func(handle func() error) error {
+			if inside.Add(1) > 1 {
+				t.Error("two goroutines are in one instance")
+			}
+			defer inside.Add(-1)
+			return handle()
+		}
+		loop := func(c *cell) error {
+			switch {
+			case back < sent:
+				return nil
+			case sent == rounds*each:
+				return topo.Done
+			case sent > 0:
+				time.Sleep(50 * time.Millisecond)
+			}
+			for range each {
+				sent++
+				if err := c.send(1, 0, message{}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		moves := new(mover)
+		top := build(t, []proc{
+			feed(0, 1000, 1),
+			{
+				name: "loop",
+				ping: func(c *cell) error { return alone(func() error { return loop(c) }) },
+				receive: func(_ *cell, m *message) error {
+					return alone(func() error { back += m.edge; return nil }) // edge 1 leads back
+				},
+			},
+		}, []edge{{from: 0, to: 1, capacity: 8}, {from: 1, to: 1, capacity: 8}}, piper.Workers(1), piper.Observe(moves))
+		top.runWhole(t)
+		if moves.count("loop", -1) == 0 {
+			t.Error("it has not lost its worker")
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package piper_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestTimersTickAtMultiplesOfTheirPeriod: a handler that takes longer than the
+// period makes ticks skip, not drift, and each skipped one counts.
+func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		began := time.Now()
+		var at []time.Duration
+		var numbers []uint64
+		top := build(t, []proc{{blocking: true, tick: func(_ *cell, tick topo.Tick) error {
+			at, numbers = append(at, tick.Time.Sub(began)), append(numbers, tick.N)
+			switch len(at) {
+			case 3:
+				time.Sleep(35 * time.Millisecond) // the ticks of 40, 50 and 60 ms are due meanwhile
+			case 6:
+				cancel()
+			}
+			return nil
+		}}}, []edge{{from: timer, to: 0, every: 10 * time.Millisecond}})
+		if err := top.run(t, ctx); err != nil {
+			t.Fatal(err)
+		}
+		top.check(t, true)
+		ms := time.Millisecond
+		if want := []time.Duration{10 * ms, 20 * ms, 30 * ms, 65 * ms, 70 * ms, 80 * ms}; !slices.Equal(at, want) {
+			t.Errorf("ticks at %v, not %v", at, want)
+		}
+		if want := []uint64{1, 2, 3, 4, 7, 8}; !slices.Equal(numbers, want) {
+			t.Errorf("ticks numbered %v, not %v", numbers, want)
+		}
+		if e := top.tree().Edge(0); e.Sent() != 8 || e.Received() != 6 || e.Dropped() != 2 {
+			t.Errorf("sent %d, received %d, skipped %d", e.Sent(), e.Received(), e.Dropped())
+		}
+	})
+}
+
+// TestATickThatComesWhileOneWaitsIsSkipped: a handler hangs, and the timer goes on
+// on the worker that was taken from it.
+func TestATickThatComesWhileOneWaitsIsSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var log journal
+		var numbers []uint64
+		top := build(t, []proc{{tick: func(_ *cell, tick topo.Tick) error {
+			switch numbers = append(numbers, tick.N); len(numbers) {
+			case 3:
+				time.Sleep(75 * time.Millisecond)
+			case 6:
+				cancel()
+			}
+			return nil
+		}}}, []edge{{from: timer, to: 0, every: 10 * time.Millisecond}}, piper.Workers(1), log.option())
+		if err := top.run(t, ctx); err != nil {
+			t.Fatal(err)
+		}
+		top.check(t, true)
+		if want := []uint64{1, 2, 3, 4, 11, 12}; !slices.Equal(numbers, want) {
+			t.Errorf("ticks numbered %v, not %v", numbers, want)
+		}
+		if e := top.tree().Edge(0); e.Sent() != 12 || e.Received() != 6 || e.Dropped() != 6 {
+			t.Errorf("sent %d, received %d, skipped %d", e.Sent(), e.Received(), e.Dropped())
+		}
+	})
+}
+
+// TestTimersCloseWithTheLastOtherInput: a source that is done ends the topology,
+// however many timers its receiver has.
+func TestTimersCloseWithTheLastOtherInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ticks := 0
+		top := build(t, []proc{
+			{ping: func(c *cell) error {
+				if c.calls == 5 {
+					return topo.Done
+				}
+				if c.calls%2 == 0 {
+					return topo.Idle
+				}
+				return c.send(0, 0, message{})
+			}},
+			{tick: func(*cell, topo.Tick) error { ticks++; return nil }, finish: func(*cell) error { return nil }},
+		}, []edge{{from: 0, to: 1}, {from: timer, to: 1, every: time.Millisecond / 4}, {from: timer, to: 1, every: time.Hour}})
+		top.runWhole(t)
+		if ticks == 0 {
+			t.Error("no tick came")
+		}
+	})
+}
+
+// TestTimersAloneRunUntilTheContextEnds: also where an edge leads back to their
+// own processor.
+func TestTimersAloneRunUntilTheContextEnds(t *testing.T) {
+	for _, edges := range [][]edge{
+		{{from: timer, to: 0, every: 100 * time.Millisecond}},
+		{{from: timer, to: 0, every: 100 * time.Millisecond}, {from: 0, to: 0}},
+		{{from: timer, to: 0, every: 100 * time.Millisecond}, {from: 0, to: 1}, {from: 1, to: 0}},
+		{{from: timer, to: 0, every: 100 * time.Millisecond}, {from: 0, to: 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second+time.Millisecond)
+			defer cancel()
+			ticks, finished := 0, 0
+			top := build(t, []proc{
+				{tick: func(c *cell, _ topo.Tick) error {
+					ticks++
+					if len(edges) > 1 {
+						return c.send(1, 0, message{})
+					}
+					return nil
+				}, finish: func(*cell) error { finished++; return nil }},
+				{},
+			}, edges)
+			if err := top.run(t, ctx); err != nil {
+				t.Fatal(err)
+			}
+			top.check(t, true)
+			if ticks != 10 || finished != 1 {
+				t.Errorf("%d ticks, Finish called %d times", ticks, finished)
+			}
+		})
+	}
+}
+
+func TestTheSteppersClockTicks(t *testing.T) {
+	ticks := 0
+	top := build(t, []proc{{tick: func(*cell, topo.Tick) error { ticks++; return nil }}}, []edge{{from: timer, to: 0, every: time.Minute}})
+	s := top.pool.Stepper(1)
+	if err := s.Advance(time.Hour); err != nil || ticks != 60 {
+		t.Fatalf("%d ticks in an hour, %v", ticks, err)
+	}
+	s.Stop()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	top.check(t, true)
+}

@@ -1,0 +1,48 @@
+package piper
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSamplesAreFair: timed turns stand for as many as there were, of each
+// instance, whatever others do on the worker and however many they are.
+func TestSamplesAreFair(t *testing.T) {
+	for _, shorts := range []int{1, 2, 61, 64, 122} {
+		for _, longs := range []int{0, 1, 9} {
+			w := &Worker{turns: 1, distance: 1}
+			units := make([]Unit, shorts)
+			weights := make([]int, shorts)
+			long := &Unit{turnNanos: 1, long: true}
+			const rounds = 20_000
+			for range rounds {
+				for i := range units {
+					units[i].turnNanos = 1
+					weights[i] += int(w.weigh(&units[i]))
+				}
+				for range longs {
+					if n := w.weigh(long); n != 1 {
+						t.Fatalf("a long turn stands for %d", n)
+					}
+				}
+			}
+			for i, n := range weights {
+				if n < rounds*6/10 || n > rounds*14/10 {
+					t.Fatalf("%d of %d short, %d long: %d turns are counted as %d", i, shorts, longs, rounds, n)
+				}
+			}
+		}
+	}
+}
+
+// TestABudgetOutsideThePoolIsNotLearnt: there an instance takes one message a
+// turn, and is not to do so when it comes back.
+func TestABudgetOutsideThePoolIsNotLearnt(t *testing.T) {
+	u := &Unit{}
+	for range 64 {
+		u.adapt(time.Microsecond, &Worker{index: -1, batch: 1})
+	}
+	if n := u.budgetOf(256); n != 256 {
+		t.Errorf("it may take %d messages a turn", n)
+	}
+}

@@ -1,8 +1,0 @@
-//go:build topobug
-
-package pool_test
-
-import "time"
-
-// hangAfter is short where hanging is what a deliberate bug does.
-const hangAfter = 5 * time.Second
