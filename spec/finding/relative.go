@@ -2,7 +2,6 @@ package finding
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -16,13 +15,4 @@ func RelativePath(dir, file string) string {
 		}
 	}
 	return filepath.ToSlash(file)
-}
-
-// Relative returns the findings with files as they are called from dir.
-func Relative(dir string, findings []Finding) []Finding {
-	relative := slices.Clone(findings)
-	for i := range relative {
-		relative[i].File = RelativePath(dir, relative[i].File)
-	}
-	return relative
 }

@@ -117,13 +117,6 @@ func TestRelativePath(t *testing.T) {
 	}
 }
 
-func TestRelative(t *testing.T) {
-	findings := []Finding{{File: "/home/ann/shop/topology.yml"}}
-	if got := Relative("/home/ann/shop", findings); got[0].File != "topology.yml" || findings[0].File != "/home/ann/shop/topology.yml" {
-		t.Errorf("%s of %s", got[0].File, findings[0].File)
-	}
-}
-
 func TestNewKnowsItsCodes(t *testing.T) {
 	defer func() {
 		if recover() == nil {
