@@ -10,6 +10,13 @@ import (
 
 // externalSender writes the sender of an external processor: what many
 // goroutines outside the pool may use.
+//
+//	type ApiSender struct {
+//		door       *piper.External
+//		links      apiLinks
+//		parser     [2]piper.Lazy[apiToParser]
+//		callsQuery piper.Calls[Query, Answer]
+//	}
 func (p *part) externalSender(q *processor) {
 	s := p.v("s")
 	fields := []code{param("door", pointer(piper("External")))}
@@ -47,6 +54,14 @@ func (p *part) externalSender(q *processor) {
 // the one that has.
 func (s *send) asks() bool { return s.ask != "" && s.same == nil }
 
+// externalGetter writes:
+//
+//	func (s *ApiSender) toParser(i int) (*apiToParser, error) {
+//		return s.parser[i].Get(func() (*apiToParser, error) {
+//			l := s.links.toParser(i)
+//			return l, s.door.Open(&l.gate, &l.link)
+//		})
+//	}
 func (p *part) externalGetter(q *processor, l *link) {
 	s, i, n := p.v("s"), p.v("i"), p.v("l")
 	var params []code
@@ -70,6 +85,24 @@ func (p *part) externalGetter(q *processor, l *link) {
 
 // externalSend writes one method that sends from outside; it returns when the
 // message is in all its queues, or in none.
+//
+//	func (s *ApiSender) SendQuery(ctx context.Context, m Query) error {
+//		return s.sendQuery(ctx, piper.NoReply[Query, Answer](m))
+//	}
+//
+//	func (s *ApiSender) sendQuery(ctx context.Context, r piper.Request[Query, Answer]) error {
+//		l, err := s.toParser(route.Int(r.Message.ID, len(s.parser)))
+//		if err != nil {
+//			return err
+//		}
+//		t := piper.Target{Gate: &l.gate, Head: &l.query.Head, Full: piper.Wait}
+//		if err := s.door.Lock(ctx, t); err != nil {
+//			return err
+//		}
+//		l.query.Put(r)
+//		s.door.Commit(t)
+//		return nil
+//	}
 func (p *part) externalSend(q *processor, sent *send) {
 	s, m := p.v("s"), p.v("m")
 	ctx := param(p.v("ctx"), jen.Qual("context", "Context"))
@@ -125,6 +158,14 @@ func (p *part) externalDoc(sent *send) {
 }
 
 // ask writes the method that sends and waits for the reply.
+//
+//	func (s *ApiSender) AskQuery(ctx context.Context, m Query) (reply Answer, err error) {
+//		r := s.callsQuery.Request(m)
+//		if err = s.sendQuery(ctx, r); err != nil {
+//			return reply, err
+//		}
+//		return s.callsQuery.Wait(ctx, s.door, r, 0)
+//	}
 func (p *part) ask(q *processor, sent *send) {
 	s, m, ctx, r, err, reply := p.v("s"), p.v("m"), p.v("ctx"), p.v("r"), p.v("err"), p.v("reply")
 	e := sent.edges[0]

@@ -9,6 +9,11 @@ import (
 
 // inlet writes the receiver's side of a link: how its messages get to their
 // handlers.
+//
+//	type parserFromFeed struct {
+//		feedToParser
+//		to *parserInstance
+//	}
 func (p *part) inlet(q *processor, l *link) {
 	if q.careful() {
 		p.carefulInlet(q, l)
@@ -53,6 +58,12 @@ func (p *part) joiner(q *processor) {
 }
 
 // joining writes the method that makes a link.
+//
+//	func (x *feedInstance) toParser(i int) *feedToParser {
+//		l := &parserFromFeed{to: &x.topology.parser[i]}
+//		l.link.Join(l, &x.out.out, &l.to.unit, l.raw.Init(int(EdgeFeedParserRaw), 1024, &l.link))
+//		return &l.feedToParser
+//	}
 func (p *part) joining(l *link) {
 	x, v, i := p.v("x"), p.v("l"), p.v("i")
 	instance := jen.Lit(0)
@@ -68,12 +79,34 @@ func (p *part) joining(l *link) {
 	for _, e := range l.edges {
 		join = append(join, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
 	}
-	body = append(body, sel(v, "link", "Join").Call(join...), jen.Return(ref(v, l.name)))
+	body = append(body, callOver(sel(v, "link", "Join"), join, len(l.edges) > 1), jen.Return(ref(v, l.name)))
 	p.method(x, l.from.joiner, l.getter, p.joinParams(l), []code{ptr(l.name)}, body...)
+}
+
+// callOver is a call, with a line for each argument where many is true.
+func callOver(function *jen.Statement, args []code, many bool) code {
+	if !many {
+		return function.Call(args...)
+	}
+	return function.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, args...)
 }
 
 // drain writes Drain for a link of one queue. It hands over what Peek returns; the
 // runtime asks for more where there is.
+//
+//	func (l *parserFromFeed) Drain(budget int) (n int, err error) {
+//		x := l.to
+//		for batch := l.raw.Peek(budget); n < len(batch); n++ {
+//			if err != nil || x.unit.Hold() {
+//				break
+//			}
+//			m := queue.Lend(&batch[n])
+//			err = x.p.ReceiveRaw(m, &x.out)
+//			queue.Reclaim(m)
+//		}
+//		l.raw.Head.Release(n)
+//		return n, err
+//	}
 func (p *part) drain(l *link, h *handler) {
 	x, n, err, v := p.v("x"), p.v("n"), p.v("err"), p.v("l")
 	queue := sel(v, h.edge.field)
@@ -107,6 +140,43 @@ func (h *handler) releaseOne() code {
 
 // merge writes Drain for a link of several queues: their messages are handed
 // over in the order in which they were sent.
+//
+//	func (l *auditFromParser) first() piper.Order {
+//		o := l.link.Order()
+//		if batch := l.good.Peek(1); len(batch) > 0 {
+//			o.See(int(EdgeParserAuditGood), batch[0].N)
+//		}
+//		…
+//		return o
+//	}
+//
+//	func (l *auditFromParser) Drain(budget int) (n int, err error) {
+//		x := l.to
+//		for n < budget && !x.unit.Hold() {
+//			o := l.first()
+//			l.link.Handling(o.Edge)
+//			switch EdgeIndex(o.Edge) {
+//			case EdgeParserAuditGood:
+//				batch := l.good.Peek(budget - n)
+//				k := 0
+//				for k < len(batch) && batch[k].N < o.Until && !x.unit.Hold() {
+//					x.p.ReceiveGood(batch[k].M, &x.out)
+//					k++
+//				}
+//				l.good.Head.Release(k)
+//				n += k
+//			…
+//			case EdgeParserAuditStat:
+//				if m, ok := l.stat.Take(o.N); ok {
+//					x.p.ReceiveStat(m)
+//					n++
+//				}
+//			default:
+//				return n, nil
+//			}
+//		}
+//		return n, nil
+//	}
 func (p *part) merge(l *link, handlers []*handler) {
 	x, n, err, v, o := p.v("x"), p.v("n"), p.v("err"), p.v("l"), p.v("o")
 	batch, number, ok := p.v("batch"), p.v("number"), p.v("ok")

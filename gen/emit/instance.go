@@ -8,6 +8,13 @@ import (
 )
 
 // instance writes the type of a processor's instances.
+//
+//	type feedInstance struct {
+//		unit     piper.Unit
+//		out      FeedSender
+//		p        *Feed
+//		topology *Topology
+//	}
 func (p *part) instance(q *processor) {
 	out := jen.Add(piper("Out"))
 	if q.sender != "" {
@@ -38,6 +45,19 @@ func (p *part) instance(q *processor) {
 }
 
 // maker writes the function that makes all instances of a processor.
+//
+//	func makeFeed(t *Topology, construct func(topo.Instance) (*Feed, error)) (err error) {
+//		for i := range t.feed {
+//			x := &t.feed[i]
+//			x.topology = t
+//			if x.p, err = piper.Construct(topo.Instance{Processor: "feed", Index: i, Number: len(t.feed)}, construct); err != nil {
+//				return err
+//			}
+//			x.out.links = x
+//			t.pool.Adopt(int(ProcessorFeed), x, &x.unit, &x.out.out)
+//		}
+//		return nil
+//	}
 func (p *part) maker(q *processor) {
 	t, construct, i, x, err := p.v("t"), p.v("construct"), p.v("i"), p.v("x"), p.v("err")
 	description := topo("Instance").Values(
@@ -149,6 +169,16 @@ func (p *part) senderOf(q *processor) code {
 }
 
 // lifecycle writes those methods of an instance that the processor's type has.
+//
+//	func (x *feedInstance) Ping(budget int) (n int, err error) {
+//		for n < budget && !x.unit.Hold() {
+//			if err := x.p.Ping(&x.out); err != nil {
+//				return n, err
+//			}
+//			n++
+//		}
+//		return n, nil
+//	}
 func (p *part) lifecycle(q *processor) {
 	if q.Machine != nil {
 		p.machine(q)
@@ -228,6 +258,20 @@ func (p *part) initMethod(q *processor) {
 }
 
 // ticker writes the link from a timer.
+//
+//	type everyAudit1s struct {
+//		timer piper.Ticker
+//		to    *auditInstance
+//	}
+//
+//	func (t *everyAudit1s) Drain(_ int) (n int, err error) {
+//		tick, ok := t.timer.Take()
+//		if !ok {
+//			return 0, nil
+//		}
+//		x := t.to
+//		return 1, x.p.ReceiveTick(tick)
+//	}
 func (p *part) ticker(q *processor, e *edge) {
 	t, tick, ok, n, err, x := p.v("t"), p.v("tick"), p.v("ok"), p.v("n"), p.v("err"), p.v("x")
 	h := &handler{part: p, receive: q.receive(e), of: q}

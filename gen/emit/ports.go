@@ -87,6 +87,10 @@ func lines(elements []code) code {
 }
 
 // linker writes what a sender knows of the topology.
+//
+//	type feedLinks interface {
+//		toParser(i int) *feedToParser
+//	}
 func (p *part) linker(q *processor) {
 	if q.linker == "" {
 		return
@@ -111,6 +115,13 @@ func (p *part) joinParams(l *link) []code {
 }
 
 // link writes the queues between an instance of one processor and one of another.
+//
+//	type parserToAudit struct {
+//		link piper.Link
+//		good queue.Edge[queue.Numbered[Good]]
+//		bad  queue.Edge[queue.Numbered[Bad]]
+//		stat queue.Latest[Stat]
+//	}
 func (p *part) link(l *link) {
 	if l.shared {
 		p.doc("%s joins an instance that sends %s to one of %s.", l.name, l.edges[0].Message, l.to.Name)

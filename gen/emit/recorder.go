@@ -9,6 +9,20 @@ import (
 )
 
 // recorder writes what stands in for a topology in the test of one handler.
+//
+//	type AuditRecorder struct {
+//		sender AuditSender
+//
+//		Note        []Note // all of them
+//		NoteToAudit []Note // to audit
+//	}
+//
+//	func RecordAudit() *AuditRecorder { return new(AuditRecorder) }
+//
+//	func (r *AuditRecorder) Sender() *AuditSender {
+//		r.sender.recorder = piper.RecordSends(r)
+//		return &r.sender
+//	}
 func (p *part) recorder(q *processor) {
 	r := p.v("r")
 	fields := []code{id("sender").Add(id(q.sender)), jen.Line()}
@@ -36,6 +50,11 @@ func (p *part) recorder(q *processor) {
 }
 
 // port writes the interface with the methods that the processor's edges ask for.
+//
+//	type ParserProcessor interface {
+//		ReceiveRaw(m *Raw, out *ParserSender) error
+//		ReceiveQuery(ctx context.Context, m Query) (Answer, error)
+//	}
 func (p *part) port(q *processor) {
 	name := mustIdent(q.Port())
 	var methods []code

@@ -10,6 +10,13 @@ import (
 )
 
 // sender writes the sender of a processor of the pool.
+//
+//	type ParserSender struct {
+//		out      piper.Out
+//		links    parserLinks
+//		recorder func(m any, fields string) // in the test of a handler
+//		audit    *parserToAudit
+//	}
 func (p *part) sender(q *processor) {
 	out := piper("Out")
 	if q.exchangesSender() {
@@ -57,6 +64,10 @@ func (p *part) sender(q *processor) {
 
 // made writes that the sender s makes the link to a single instance before the first
 // message, and at is that link; or the call that finds, or makes, one of many.
+//
+//	if s.audit == nil {
+//		s.audit = s.links.toAudit()
+//	}
 func (p *part) made(s Ident, l *link) []code {
 	if l.many() {
 		return nil
@@ -73,6 +84,20 @@ func (p *part) at(s Ident, l *link) *jen.Statement {
 
 // getter writes the method that finds one of many links and makes it when there is
 // none.
+//
+//	func (s *FeedSender) toParser(i int) *feedToParser {
+//		if s.parser == nil || s.parser[i] == nil {
+//			s.joinParser(i)
+//		}
+//		return s.parser[i]
+//	}
+//
+//	func (s *FeedSender) joinParser(i int) {
+//		if s.parser == nil {
+//			s.parser = new([2]*feedToParser)
+//		}
+//		s.parser[i] = s.links.toParser(i)
+//	}
 func (p *part) getter(q *processor, l *link) {
 	s, i := p.v("s"), p.v("i")
 	made := sel(s, "links", l.getter)
@@ -93,6 +118,19 @@ func (p *part) getter(q *processor, l *link) {
 
 // send writes one method that sends. A message that travels along a single edge
 // has two methods that do the same; the longer calls the shorter.
+//
+//	func (s *AuditSender) SendNote(m Note) {
+//		if s.recorder != nil {
+//			s.recorder(m, "Note NoteToAudit")
+//			return
+//		}
+//		if s.audit == nil {
+//			s.audit = s.links.toAudit()
+//		}
+//		s.audit.note.Put(m)
+//	}
+//
+//	func (s *AuditSender) SendNoteToAudit(m Note) { s.SendNote(m) }
 func (p *part) send(q *processor, sent *send) {
 	s, m := p.v("s"), p.v("m")
 	params := []code{param(m, typeCode(sent.Type))}

@@ -133,6 +133,12 @@ func (p *part) asked(q *processor) []string {
 }
 
 // constructors writes the struct Processors.
+//
+//	type Processors struct {
+//		Feed   func(topo.Instance) (*Feed, error)
+//		Parser func(topo.Instance) (*Parser, error)
+//		Audit  func(topo.Instance) (*Audit, error)
+//	}
 func (p *part) constructors() {
 	var fields []code
 	for _, q := range p.processors {
@@ -153,6 +159,17 @@ func (q *processor) constructorType() code {
 	return jen.Func().Params(topo("Instance")).Params(pointer(typeCode(q.typ)), jen.Error())
 }
 
+// topology writes:
+//
+//	type Topology struct {
+//		pool *piper.Pool
+//		tree *tree.Tree[ProcessorIndex, EdgeIndex]
+//
+//		feed   [1]feedInstance
+//		parser [2]parserInstance
+//		audit  [1]auditInstance
+//		api    ApiSender
+//	}
 func (p *part) topology() {
 	fields := []code{
 		param("pool", pointer(piper("Pool"))),
