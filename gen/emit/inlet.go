@@ -60,7 +60,7 @@ func (p *part) joiner(q *processor) {
 // joining writes the method that makes a link.
 //
 //	func (x *feedInstance) toParser(i int) *feedToParser {
-//		l := &parserFromFeed{to: &x.topology.parser[i]}
+//		l := &parserFromFeed{to: &x.unit.Topology().(*Topology).parser[i]}
 //		l.link.Join(l, &x.out.out, &l.to.unit, l.raw.Init(int(EdgeFeedParserRaw), 1024, &l.link))
 //		return &l.feedToParser
 //	}
@@ -74,7 +74,11 @@ func (p *part) joining(l *link) {
 	if !l.from.External {
 		out = jen.Add(p.outOf(l.from))
 	}
-	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(sel(x, "topology", l.to.field)).Index(instance))))}
+	topology := sel(x, "topology")
+	if !l.from.External {
+		topology = sel(x, "unit", "Topology").Call().Assert(ptr("Topology"))
+	}
+	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(topology).Dot(string(l.to.field)).Index(instance))))}
 	join := []code{id(v), out, ref(v, "to", "unit")}
 	for _, e := range l.edges {
 		join = append(join, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))

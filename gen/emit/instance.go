@@ -10,10 +10,9 @@ import (
 // instance writes the type of a processor's instances.
 //
 //	type feedInstance struct {
-//		unit     piper.Unit
-//		out      FeedSender
-//		p        *Feed
-//		topology *Topology
+//		unit piper.Unit
+//		out  FeedSender
+//		p    *Feed
 //	}
 func (p *part) instance(q *processor) {
 	out := jen.Add(piper("Out"))
@@ -28,9 +27,6 @@ func (p *part) instance(q *processor) {
 		own = ptr(q.remote)
 	}
 	fields := []code{param("unit", piper("Unit")), id("out").Add(out), param("p", own)}
-	if q.linker != "" {
-		fields = append(fields, param("topology", ptr("Topology")))
-	}
 	if q.Watch != nil && !q.Isolated() {
 		fields = append(fields, param("construct", q.constructorType()))
 	}
@@ -49,7 +45,6 @@ func (p *part) instance(q *processor) {
 //	func makeFeed(t *Topology, construct func(topo.Instance) (*Feed, error)) (err error) {
 //		for i := range t.feed {
 //			x := &t.feed[i]
-//			x.topology = t
 //			if x.p, err = piper.Construct(topo.Instance{Processor: "feed", Index: i, Number: len(t.feed)}, construct); err != nil {
 //				return err
 //			}
@@ -64,9 +59,6 @@ func (p *part) maker(q *processor) {
 		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(sel(t, q.field))))
 	how := code(id(construct))
 	loop := []code{define(x, ref(t, q.field).Index(id(i)))}
-	if q.linker != "" {
-		loop = append(loop, set(sel(x, "topology"), id(t)))
-	}
 	made := len(loop)
 	if q.tracksHere() {
 		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))))

@@ -261,6 +261,7 @@ func (p *part) spec() code {
 	}
 	fields := []code{
 		key("Name", jen.Lit(p.plan.Name)),
+		key("Topology", id(p.v("t"))),
 		key("Processors", jen.Index().Add(piper("Processor")).Add(lines(processors))),
 		key("Edges", jen.Index().Add(piper("Edge")).Add(lines(edges))),
 		key("Workers", jen.Lit(p.plan.Pool.Workers)),

@@ -25,6 +25,7 @@ const abandonAfter = time.Second
 // Spec describes a topology; generated code makes it.
 type Spec struct {
 	Name         string
+	Topology     any // the generated type, which Unit.Topology returns
 	Processors   []Processor
 	Edges        []Edge
 	Workers      int

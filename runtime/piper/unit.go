@@ -87,6 +87,10 @@ const (
 // Index is the instance's index among those of its processor.
 func (u *Unit) Index() int { return int(u.index) }
 
+// Topology is that of the Spec. An instance asks for it when it makes a link, so it
+// need not hold a pointer of its own.
+func (u *Unit) Topology() any { return u.proc.pool.spec.Topology }
+
 // Hold reports whether handlers are to pause before the next call: a queue that
 // the instance sends to is full, or the worker is wanted elsewhere. Generated
 // code asks before each call.
