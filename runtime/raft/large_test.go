@@ -186,7 +186,12 @@ func TestAPoisonedSnapshot(t *testing.T) {
 	}
 	c.Node, c.Join, c.Peers = "n2", true, map[string]string{"n1": addresses[0], "n2": addresses[1]}
 	second := openPileWith(t, c, poisoned)
-	if err := first.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddLearner, Name: "n2", Address: addresses[1]}); err != nil {
+	add := raft.Change{Kind: raft.AddLearner, Name: "n2", Address: addresses[1]}
+	err := first.ChangeMembers(t.Context(), add)
+	for errors.Is(err, fsm.ErrNotLeader) { // the node has started again and not led yet
+		err = first.ChangeMembers(t.Context(), add)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for tried.Load() < 2 { // it is sent again

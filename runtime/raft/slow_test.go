@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -154,9 +155,8 @@ func TestTheStatusOfAHangingDisk(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	hang()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, _ = m.Propose(ctx, appendTo{0, 2, -1}) // which nobody waits for, and the disk hangs in
-	for m.Status().Age == 0 {                 // the node's loop has not come to it yet
+	go func() { _, _ = m.Propose(t.Context(), appendTo{0, 2, -1}) }() // the disk hangs in it
+	for m.Status().Age == 0 {                                         // the node's loop has not come to it yet
+		runtime.Gosched()
 	}
 }
