@@ -25,6 +25,7 @@ const (
 // T is little: a program has an Edge for each edge of its topology.
 type Edge[T any] struct {
 	Head Head
+	buf  []T // the producer's segment, which list sets: Put is inlined with a []T only
 	list list
 }
 
@@ -33,7 +34,7 @@ type list struct {
 	_ [0]func() // not compared: without it the compiler makes a function for that for each T
 
 	// The producer's.
-	buf   slice // of the last segment
+	buf   *slice // Edge.buf, of the last segment
 	last  *segment
 	first *segment // set before the first publish
 
@@ -67,6 +68,7 @@ func (s *segment) slice() slice {
 //
 //go:noinline
 func (e *Edge[T]) Init(index int, capacity int, l Listener) *Head {
+	e.list.buf = (*slice)(unsafe.Pointer(&e.buf))
 	return e.list.init(&e.Head, reflect.TypeOf([]T(nil)), index, capacity, l)
 }
 
@@ -101,7 +103,7 @@ func (l *list) grow(h *Head) int {
 	put := h.put()
 	h.setPos(0) // first: who reads both sees no more than was put
 	h.base.StoreRelease(put)
-	l.last, l.buf = s, s.slice()
+	l.last, *l.buf = s, s.slice()
 	return n
 }
 

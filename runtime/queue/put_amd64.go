@@ -2,8 +2,6 @@
 
 package queue
 
-import "unsafe"
-
 // Put appends m; it becomes visible with the next Publish. It is as small as it
 // is so that it is inlined; a call of another generic method, which takes a
 // dictionary along, would already be too much.
@@ -14,7 +12,7 @@ func (e *Edge[T]) Put(m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.due()
 	}
-	(*(*[]T)(unsafe.Pointer(&e.list.buf)))[e.Head.pos] = m
+	e.buf[e.Head.pos] = m
 	e.Head.pos++
 }
 

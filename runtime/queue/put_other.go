@@ -4,7 +4,6 @@ package queue
 
 import (
 	"sync/atomic"
-	"unsafe"
 )
 
 // Put appends m; it becomes visible with the next Publish. Written may read pos at
@@ -13,7 +12,7 @@ func (e *Edge[T]) Put(m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.due()
 	}
-	(*(*[]T)(unsafe.Pointer(&e.list.buf)))[e.Head.pos] = m
+	e.buf[e.Head.pos] = m
 	atomic.StoreUintptr(&e.Head.pos, e.Head.pos+1)
 }
 
