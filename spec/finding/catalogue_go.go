@@ -40,7 +40,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   MessageType,
 		Title:  "the type of a message is not found",
-		Reason: "A message, and the state and the update of a machine, name a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name. Or the type under messages is not the one that all handlers of the message take.",
+		Reason: "A message, and the state and the update of a machine, name a type of this package, or a key under messages, whose value names the type with its import path. topogen build --scaffold declares it, with the fields that keys name. It is also a finding if the handlers of a message take another type than messages says.",
 		Wrong:  "edges:\n  - feed -> parser: Raw      # and no type Raw in the package\n",
 		Right:  "type Raw struct{ Line string }\n",
 	},

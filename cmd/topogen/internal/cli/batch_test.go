@@ -132,8 +132,8 @@ func TestWarningsAreCached(t *testing.T) {
 	}
 }
 
-// TestBatchIsCachedFileByFile: a build compiles what has changed, and what is wrong with
-// one topology does not keep the others from being recorded.
+// TestBatchIsCachedFileByFile: a build compiles the topologies that have changed, and an
+// error in one does not keep the others from being recorded.
 func TestBatchIsCachedFileByFile(t *testing.T) {
 	newBatch(t, 4)
 	wantStale(t, "without a record", "t0", "t1", "t2", "t3")
@@ -168,8 +168,8 @@ func TestBatchIsCachedFileByFile(t *testing.T) {
 	wantStale(t, "after what does not bind", "t2", "t3")
 }
 
-// TestSpread: what reads the folder of a stale topology is stale, and so is what reads
-// that.
+// TestSpread: a topology that reads the folder of a stale one is stale, over any number
+// of steps.
 func TestSpread(t *testing.T) {
 	writes := func(folders ...string) source { return source{folders: folders} }
 	found := func(dirs ...string) cache.Found { return cache.Found{Dirs: dirs} }
