@@ -23,7 +23,7 @@ func (q *processor) hears() bool {
 
 // carefulInlet writes the receiver's side of a link of a careful processor.
 func (p *part) carefulInlet(q *processor, l *link) {
-	fields := []code{id(l.name), param("to", ptr(q.instance))}
+	fields := append(l.inletFields(), param("to", ptr(q.instance)))
 	for _, e := range l.edges {
 		fields = append(fields, param(e.hand, piper("Hand").Types(e.elementType())))
 	}
@@ -63,8 +63,8 @@ func (p *part) firstOf(l *link) {
 	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 }
 
-// drainMethod writes Drain around what one message takes.
-func (p *part) drainMethod(l *link, turn ...code) {
+// carefulDrainMethod writes Drain around what one message takes.
+func (p *part) carefulDrainMethod(l *link, turn ...code) {
 	v, x, n, err, budget := p.v("l"), p.v("x"), p.v("n"), p.v("err"), p.v("budget")
 	p.method(v, l.inlet, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
@@ -94,7 +94,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 		}
 	}
 	p.doc("Drain hands over messages one by one: what becomes of each is for the file to say.")
-	p.drainMethod(l,
+	p.carefulDrainMethod(l,
 		jen.If(jen.Op("!").Add(sel(v, e.hand, "Again")).Call()).Block(take...),
 		set(id(p.v("err")), sel(v, e.handle).Call()),
 	)
@@ -126,7 +126,7 @@ func (p *part) carefulMerge(l *link) {
 	}
 	cases = append(cases, jen.Default().Block(jen.Return(id(p.v("n")), jen.Nil())))
 	p.doc("Drain hands over messages one by one, in the order in which they were sent.")
-	p.drainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
+	p.carefulDrainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
 		define(o, sel(v, "first").Call()),
 		sel(v, "link", "Handling").Call(sel(o, "Edge")),
 		jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),

@@ -53,15 +53,14 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 	}
 	message := d.copyFor(last)
 	var puts []code
-	made := d.made(s, e.link)
 	switch {
 	case e.fails():
-		before = append(append(before, made...), define(l, get), d.check(e, id(l)))
+		before = append(before, define(l, get), d.check(e, id(l)))
 		puts = d.put(e, id(l), message)
 	case e.link.Sequenced:
-		puts = append(append(made, define(l, get)), d.put(e, id(l), message)...)
+		puts = append([]code{define(l, get)}, d.put(e, id(l), message)...)
 	default:
-		puts = append(made, d.put(e, get, message)...)
+		puts = d.put(e, get, message)
 	}
 	if miss && !d.sent.Error {
 		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts it"))}
@@ -80,7 +79,7 @@ func (d *delivery) copyFor(last bool) code {
 
 // check returns ErrFull where the queue in l has no room.
 func (d *delivery) check(e *edge, l *jen.Statement) code {
-	return jen.If(jen.Op("!").Add(dot(l, e.field, "Head", "Room").Call())).Block(jen.Return(topo("ErrFull")))
+	return jen.If(jen.Op("!").Add(dot(e.queueIn(l), "Head", "Room").Call())).Block(jen.Return(topo("ErrFull")))
 }
 
 // spread writes the delivery to several instances.
@@ -123,7 +122,7 @@ func (e *edge) span() (from, count int) {
 // put writes how an element enters the queue of e. The link l is evaluated once,
 // unless messages are numbered: then it is a variable.
 func (p *part) put(e *edge, l *jen.Statement, element code) []code {
-	q := func(method Ident) *jen.Statement { return dot(l.Clone(), e.field, method) }
+	q := func(method Ident) *jen.Statement { return dot(e.queueIn(l), method) }
 	number := func() code { return l.Clone().Dot("link").Dot("Number").Call() }
 	if e.latest() {
 		if e.link.Sequenced {
@@ -133,7 +132,11 @@ func (p *part) put(e *edge, l *jen.Statement, element code) []code {
 	}
 	if !e.link.Sequenced {
 		if e.offers() {
-			return []code{queue("Offer").Call(jen.Op("&").Add(dot(l.Clone(), e.field)), element)}
+			of := e.queueIn(l)
+			if !e.link.single() {
+				of = jen.Op("&").Add(of)
+			}
+			return []code{queue("Offer").Call(of, element)}
 		}
 		return []code{q("Put").Call(element)}
 	}

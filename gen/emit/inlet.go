@@ -10,16 +10,22 @@ import (
 // inlet writes the receiver's side of a link: how its messages get to their
 // handlers.
 //
-//	type parserFromFeed struct {
-//		feedToParser
-//		to *parserInstance
+//	type auditFromParser struct {
+//		parserToAudit
+//		to *auditInstance
 //	}
 func (p *part) inlet(q *processor, l *link) {
-	if q.careful() {
+	switch {
+	case l.inlet == "": // what makes the link says how
+		return
+	case q.careful():
 		p.carefulInlet(q, l)
 		return
+	case l.shared:
+		p.sharedDrain(q, l)
+		return
 	}
-	fields := []code{id(l.name), param("to", ptr(q.instance))}
+	fields := append(l.inletFields(), param("to", ptr(q.instance)))
 	var handlers []*handler
 	for _, e := range l.edges {
 		h := &handler{part: p, receive: q.receive(e), of: q}
@@ -28,79 +34,21 @@ func (p *part) inlet(q *processor, l *link) {
 			fields = append(fields, remark(param(e.held, e.elementType()), "while its handler runs"))
 		}
 	}
-	if l.shared {
-		p.doc("%s hands an instance of %s the %s of one sender.", l.inlet, q.Name, l.edges[0].Message)
-	} else {
-		p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
-	}
+	p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
 	p.add(jen.Type().Add(id(l.inlet)).Struct(fields...))
 	if l.Sequenced {
 		p.merge(l, handlers)
 	} else {
-		p.drain(l, handlers[0])
+		p.drainMethod(l, handlers[0])
 	}
 }
 
-// joiner writes the methods that make the links from q: those of its instances, or
-// of a type for what is outside. Topology would have thousands of them.
-func (p *part) joiner(q *processor) {
-	if q.linker == "" {
-		return
-	}
-	if q.External {
-		p.doc("%s makes the links from %s.", q.joiner, q.Name)
-		p.add(jen.Type().Add(id(q.joiner)).Struct(param("topology", ptr("Topology"))))
-	}
-	for _, l := range q.links {
-		p.joining(l)
-	}
-	p.fitting(q)
-}
-
-// joining writes the method that makes a link.
+// drain is the function that hands over the messages of a link of one queue, q, to
+// instance x, and what comes before it. It hands over what Peek returns; the runtime asks
+// for more where there is.
 //
-//	func (x *feedInstance) toParser(i int) *feedToParser {
-//		l := &parserFromFeed{to: &x.unit.Topology().(*Topology).parser[i]}
-//		l.link.Join(l, &x.out.out, &l.to.unit, l.raw.Init(int(EdgeFeedParserRaw), 1024, &l.link))
-//		return &l.feedToParser
-//	}
-func (p *part) joining(l *link) {
-	x, v, i := p.v("x"), p.v("l"), p.v("i")
-	instance := jen.Lit(0)
-	if l.many() {
-		instance = id(i)
-	}
-	out := jen.Nil()
-	if !l.from.External {
-		out = jen.Add(p.outOf(l.from))
-	}
-	topology := sel(x, "topology")
-	if !l.from.External {
-		topology = sel(x, "unit", "Topology").Call().Assert(ptr("Topology"))
-	}
-	body := []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", jen.Op("&").Add(topology).Dot(string(l.to.field)).Index(instance))))}
-	join := []code{id(v), out, ref(v, "to", "unit")}
-	for _, e := range l.edges {
-		join = append(join, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
-	}
-	body = append(body, callOver(sel(v, "link", "Join"), join, len(l.edges) > 1), jen.Return(ref(v, l.name)))
-	p.method(x, l.from.joiner, l.getter, p.joinParams(l), []code{ptr(l.name)}, body...)
-}
-
-// callOver is a call, with a line for each argument where many is true.
-func callOver(function *jen.Statement, args []code, many bool) code {
-	if !many {
-		return function.Call(args...)
-	}
-	return function.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, args...)
-}
-
-// drain writes Drain for a link of one queue. It hands over what Peek returns; the
-// runtime asks for more where there is.
-//
-//	func (l *parserFromFeed) Drain(budget int) (n int, err error) {
-//		x := l.to
-//		for batch := l.raw.Peek(budget); n < len(batch); n++ {
+//	…
+//		for batch := q.Peek(budget); n < len(batch); n++ {
 //			if err != nil || x.unit.Hold() {
 //				break
 //			}
@@ -108,13 +56,24 @@ func callOver(function *jen.Statement, args []code, many bool) code {
 //			err = x.p.ReceiveRaw(m, &x.out)
 //			queue.Reclaim(m)
 //		}
-//		l.raw.Head.Release(n)
+//		q.Head.Release(n)
 //		return n, err
-//	}
-func (p *part) drain(l *link, h *handler) {
-	x, n, err, v := p.v("x"), p.v("n"), p.v("err"), p.v("l")
-	queue := sel(v, h.edge.field)
-	body := []code{define(x, sel(v, "to"))}
+//	…
+func (p *part) drain(h *handler) (before []code, drain *jen.Statement) {
+	if h.holds() {
+		before = []code{remark(jen.Var().Add(param(h.edge.held, h.edge.elementType())), "while its handler runs")}
+	}
+	return before, jen.Func().Params(p.drainParams()...).Params(p.drainResults()...).Block(p.drainBody(h)...)
+}
+
+func (p *part) drainParams() []code { return []code{param(p.v("budget"), jen.Int())} }
+func (p *part) drainResults() []code {
+	return []code{param(p.v("n"), jen.Int()), param(p.v("err"), jen.Error())}
+}
+
+// drainBody is the body of drain.
+func (p *part) drainBody(h *handler) (body []code) {
+	n, queue := p.v("n"), h.queue()
 	if h.edge.latest() {
 		m := p.v("m")
 		turn := append(h.take(m, queue.Dot("Pop").Call()), jen.If(jen.Op("!").Add(id(p.v("ok")))).Block(jen.Break()))
@@ -133,13 +92,32 @@ func (p *part) drain(l *link, h *handler) {
 			body = append(body, queue.Clone().Dot("Head").Dot("Release").Call(id(n)))
 		}
 	}
-	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
-		append(body, p.drained(h))...)
+	return append(body, p.drained(h))
 }
+
+// drainMethod writes Drain for a link from an external sender that has one queue.
+func (p *part) drainMethod(l *link, h *handler) {
+	v, x := p.v("l"), p.v("x")
+	p.method(v, l.inlet, "Drain", p.drainParams(), p.drainResults(), append([]code{define(x, sel(v, "to"))}, p.drainBody(h)...)...)
+}
+
+// sharedDrain writes the function that makes drain for several links.
+func (p *part) sharedDrain(q *processor, l *link) {
+	h := &handler{part: p, receive: q.receive(l.edges[0]), of: q, own: true}
+	before, drain := p.drain(h)
+	p.doc("%s hands the %s of l to x, for each processor that sends it.", l.inlet, l.edges[0].Message)
+	p.file.Comment("//")
+	p.file.Comment("//go:noinline")
+	p.add(jen.Func().Add(id(l.inlet)).Params(param(p.v("l"), pointer(l.linkOf())), param(p.v("x"), ptr(q.instance))).Add(piper("Drain")).Block(
+		append(append([]code{define(p.v("q"), ref(p.v("l"), "Queue"))}, before...), jen.Return(drain))...))
+}
+
+// linkOf is the type of a link of one queue.
+func (l *link) linkOf() code { return piper("LinkOf").Types(l.edges[0].queueType()) }
 
 // releaseOne writes that the message is out of its queue before its handler runs.
 func (h *handler) releaseOne() code {
-	return remark(sel(h.v("l"), h.edge.field, "Head", "Release").Call(jen.Lit(1)), "it is not in the queue any more")
+	return remark(h.queue().Dot("Head").Dot("Release").Call(jen.Lit(1)), "it is not in the queue any more")
 }
 
 // merge writes Drain for a link of several queues: their messages are handed
@@ -230,7 +208,32 @@ func (p *part) merge(l *link, handlers []*handler) {
 type handler struct {
 	*part
 	*receive
-	of *processor
+	of  *processor
+	own bool // in a function of its own, where q is the queue and l the piper.LinkOf
+}
+
+// queue is the queue of the messages.
+func (h *handler) queue() *jen.Statement {
+	if h.own {
+		return id(h.v("q"))
+	}
+	return sel(h.v("l"), h.edge.field)
+}
+
+// link is the runtime's part of the link.
+func (h *handler) link() *jen.Statement {
+	if h.own {
+		return sel(h.v("l"), "Link")
+	}
+	return sel(h.v("l"), "link")
+}
+
+// heldIn is where a message stands that a handler has a pointer to.
+func (h *handler) heldIn() *jen.Statement {
+	if h.own {
+		return id(h.edge.held)
+	}
+	return sel(h.v("l"), h.edge.held)
 }
 
 // goesOn is the condition under which the next message is handed over to one of
@@ -281,7 +284,7 @@ func (h *handler) take(m Ident, from code) []code {
 	if h.holds() {
 		return []code{
 			jen.Var().Add(id(ok)).Bool(),
-			jen.List(sel(h.v("l"), h.edge.held), id(ok)).Op("=").Add(from),
+			jen.List(h.heldIn(), id(ok)).Op("=").Add(from),
 		}
 	}
 	return []code{jen.List(id(m), id(ok)).Op(":=").Add(from)}
@@ -289,7 +292,7 @@ func (h *handler) take(m Ident, from code) []code {
 
 func (h *handler) taken(m Ident) *jen.Statement {
 	if h.holds() {
-		return sel(h.v("l"), h.edge.held)
+		return h.heldIn()
 	}
 	return id(m)
 }
@@ -298,7 +301,7 @@ func (h *handler) taken(m Ident) *jen.Statement {
 // not nil.
 func (h *handler) batch(batch, until code) []code {
 	k, n := h.v("k"), h.v("n")
-	queue := sel(h.v("l"), h.edge.field)
+	queue := h.queue()
 	at := func() *jen.Statement { return jen.Add(batch).Index(id(k)) }
 	element := at()
 	goesOn := id(k).Op("<").Len(batch)
@@ -371,7 +374,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 		r := h.edge.reply
 		var args []code
 		if r.link.many() {
-			args = append(args, sel(h.v("l"), "link", "From").Call())
+			args = append(args, h.link().Dot("From").Call())
 		}
 		send = sel(h.v("x"), "out", r.replier()).Call(append(args, id(reply))...)
 	}

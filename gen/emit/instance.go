@@ -40,86 +40,67 @@ func (p *part) instance(q *processor) {
 	p.add(jen.Type().Add(id(q.instance)).Struct(fields...))
 }
 
-// maker writes the function that makes all instances of a processor.
-//
-//	func makeFeed(t *Topology, construct func(topo.Instance) (*Feed, error)) (err error) {
-//		for i := range t.feed {
-//			x := &t.feed[i]
-//			if x.p, err = piper.Construct(topo.Instance{Processor: "feed", Index: i, Number: len(t.feed)}, construct); err != nil {
-//				return err
-//			}
-//			x.out.links = x
-//			t.pool.Adopt(int(ProcessorFeed), x, &x.unit, &x.out.out)
-//		}
-//		return nil
-//	}
-func (p *part) maker(q *processor) {
-	t, construct, i, x, err := p.v("t"), p.v("construct"), p.v("i"), p.v("x"), p.v("err")
-	description := topo("Instance").Values(
-		key("Processor", jen.Lit(q.Name)), key("Index", id(i)), key("Number", jen.Len(sel(t, q.field))))
-	how := code(id(construct))
-	loop := []code{define(x, ref(t, q.field).Index(id(i)))}
-	made := len(loop)
-	if q.tracksHere() {
-		loop = append(loop, set(sel(x, "in"), jen.New(id(q.trackerType()))))
-		how = p.tracking(q, how, sel(x, "in"))
+// constructOwn writes the method that makes an instance, where there is more to do than to
+// call the function of Processors.
+func (p *part) constructOwn(q *processor) {
+	if q.Watch == nil && !q.tracksHere() {
+		return
 	}
-	loop = append(loop, jen.If(
-		jen.List(sel(x, "p"), id(err)).Op("=").Add(piper("Construct")).Call(description, how),
-		id(err).Op("!=").Nil(),
-	).Block(jen.Return(id(err))))
+	x, in, how, construct, err := p.v("x"), p.v("in"), p.v("how"), p.v("construct"), p.v("err")
+	params, results := []code{param(in, topo("Instance")), param(how, jen.Any())}, []code{jen.Params(param(err, jen.Error()))}
+	p.doc("Construct makes the instance; how is the function of Processors, or the one of %s.", p.plan.Source)
 	if q.Isolated() {
-		loop = append(slices.Clip(loop[:made]), p.newSender(q)...)
-	} else if q.Watch != nil {
-		loop = append(loop, set(sel(x, "construct"), id(construct)))
-		loop = append(loop, p.newSender(q)...)
-	} else if q.sender != "" {
-		loop = append(loop, set(sel(x, "out", "links"), id(x)))
+		body := append([]code{jen.If(id(how).Op("!=").Nil()).Block(jen.Return(piper("Isolated").Call(jen.Lit(q.Name))))}, p.newSender(q)...)
+		p.method(x, q.instance, "Construct", []code{param("_", topo("Instance")), param(how, jen.Any())}, []code{jen.Error()}, append(body, jen.Return(jen.Nil()))...)
+		return
 	}
-	loop = append(loop, sel(t, "pool", "Adopt").Call(index(q.constant), id(x), ref(x, "unit"), p.outOf(q)))
+	body := []code{jen.List(id(construct), id("_")).Op(":=").Add(id(how)).Assert(q.constructorType())}
+	call := code(id(construct))
+	if q.tracksHere() {
+		body = append(body, set(sel(x, "in"), jen.New(id(q.trackerType()))))
+		call = p.tracking(q, call, sel(x, "in"))
+	}
+	if q.Watch != nil {
+		body = append(append(body, set(sel(x, "construct"), id(construct))), p.newSender(q)...)
+	}
+	p.method(x, q.instance, "Construct", params, results, append(body,
+		jen.List(sel(x, "p"), id(err)).Op("=").Add(piper("Construct")).Call(id(in), call),
+		jen.Return(id(err)))...)
+}
+
+// adopted writes the method for what is to be done when the pool has the instance.
+//
+//	func (x *auditInstance) Adopted() {
+//		tick := &everyAudit1s{to: x}
+//		tick.timer.Start(tick, &x.unit, int(EdgeEveryAudit1s))
+//	}
+func (p *part) adopted(q *processor) {
+	x := p.v("x")
+	var body []code
 	if q.Machine != nil && q.Machine.State != "" {
-		loop = append(loop, p.events(q)...)
-		loop = append(loop, sel(x, "p", "Join").Call(ref(x, "unit")))
+		body = append(append(body, p.events(q)...), sel(x, "p", "Join").Call(ref(x, "unit")))
 	}
 	if q.exchangesSender() {
-		loop = append(loop, set(sel(x, "out", "life"), sel(x, "unit", "Life").Call()))
+		body = append(body, set(sel(x, "out", "life"), sel(x, "unit", "Life").Call()))
 	}
 	for _, e := range q.timers {
-		loop = append(loop, p.startTimer(e)...)
+		body = append(body, p.startTimer(e)...)
 	}
-	p.doc("%s makes the instances of %s.", q.maker, q.Name)
-	params := []code{param(t, ptr("Topology")), param(construct, q.constructorType())}
-	var body []code
-	if chosen := p.chosen(q); chosen != nil {
-		body = append(body, chosen)
+	if len(body) > 0 {
+		p.method(x, q.instance, "Adopted", nil, nil, body...)
 	}
-	p.add(jen.Func().Add(id(q.maker)).Params(params...).Params(param(err, jen.Error())).Block(append(body,
-		jen.For(id(i).Op(":=").Range().Add(sel(t, q.field))).Block(loop...),
-		jen.Return(jen.Nil()),
-	)...))
 }
 
-// chosen writes which constructor makes instances.
-func (p *part) chosen(q *processor) code {
-	construct := p.v("construct")
-	if q.New == nil && q.Constructor() == "" && !q.tracksHere() && !q.Isolated() {
-		return nil // Construct makes a zero value
-	}
-	if q.Isolated() {
-		return jen.If(id(construct).Op("!=").Nil()).Block(jen.Return(piper("Isolated").Call(jen.Lit(q.Name))))
-	}
-	return jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q)))
-}
-
-// startTimer writes how instance i gets its timer.
+// startTimer writes how instance x gets its timer.
 func (p *part) startTimer(e *edge) []code {
-	t, x, i := p.v("tick"), p.v("x"), p.v("i")
+	t, x := p.v("tick"), p.v("x")
 	start := []code{
 		define(t, jen.Op("&").Add(id(e.ticker)).Values(key("to", id(x)))),
 		sel(t, "timer", "Start").Call(id(t), ref(x, "unit"), index(e.constant)),
 	}
 	if e.Route == plan.Range && (e.Offset > 0 || e.Count < e.to.Instances) {
-		return []code{jen.If(id(i).Op(">=").Lit(e.Offset).Op("&&").Add(id(i)).Op("<").Lit(e.Offset + e.Count)).Block(start...)}
+		i := p.v("i")
+		return []code{jen.If(define(i, sel(x, "unit", "Index").Call()), id(i).Op(">=").Lit(e.Offset).Op("&&").Add(id(i)).Op("<").Lit(e.Offset+e.Count)).Block(start...)}
 	}
 	if len(e.to.timers) > 1 {
 		return []code{jen.Block(start...)}

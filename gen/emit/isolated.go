@@ -180,9 +180,7 @@ func (p *part) isolated(q *processor) {
 	p.remoteMethods(q)
 	p.deliver(q)
 	p.handlerOf(q)
-	for _, l := range q.links {
-		p.outsideLink(q, l)
-	}
+	p.outsideLinks(q)
 }
 
 // remoteInstance writes how the process of an instance is started and ended.

@@ -27,7 +27,7 @@ func (p *part) handlerOf(q *processor) {
 	)
 	if q.sender != "" {
 		fields = append(fields, param("out", id(q.sender)), param("links", jen.Index().Add(id(p.border.link))))
-		start = append(start, sel(c, "outside", "Init").Call(ref(c, "out", "out"), sel(c, "info", "Instance")), set(sel(c, "out", "links"), id(q.outside).Values(id(c))))
+		start = append(start, sel(c, "outside", "Init").Call(ref(c, "out", "out"), sel(c, "info", "Instance"), id(q.outside).Values(id(c))))
 	}
 	if p.replies(q) {
 		fields = append(fields, param("b", jen.Op("[]byte")))
@@ -204,29 +204,44 @@ func (p *part) handlerServe(q *processor) {
 	)
 }
 
+// outsideLinks writes the links from the process of q.
+func (p *part) outsideLinks(q *processor) {
+	if len(q.links) == 0 {
+		return
+	}
+	c, v := p.v("c"), p.v("l")
+	p.doc("%s makes the links that lead out of the process.", q.outside)
+	p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
+	out := c + ".c.out"
+	p.linkMethod(q, jen.Func().Params(id(c).Add(id(q.outside))), out, func(l *link) []code {
+		heads := []code{jen.Op("&").Add(sel(out, "out"))}
+		for _, e := range l.edges {
+			heads = append(heads, sel(v, e.field, "Init").Call(index(e.constant), piper("OutsideCapacity"), ref(v, "link")))
+		}
+		place, sent := sel(out, l.field), ref(v, l.name)
+		if l.many() {
+			place.Index(id(p.v("i")))
+		}
+		if l.single() {
+			sent = ref(v, l.edges[0].field)
+		}
+		return []code{
+			define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", p.instanceOf(l)), key("limit", sel(c, "c", "info", "MessageLimit")))),
+			sel(v, "link", "Outside").Call(heads...),
+			set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
+			set(place, sent),
+		}
+	})
+	for _, l := range q.links {
+		p.outsideLink(q, l)
+	}
+}
+
 // outsideLink writes a link from the process of q.
 func (p *part) outsideLink(q *processor, l *link) {
-	v, c, i, err, o, batch := p.v("l"), p.v("c"), p.v("i"), p.v("err"), p.v("o"), p.v("batch")
-	if l == q.links[0] {
-		p.doc("%s makes the links that lead out of the process.", q.outside)
-		p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
-	}
+	v, err, o, batch := p.v("l"), p.v("err"), p.v("o"), p.v("batch")
 	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
-	p.add(jen.Type().Add(id(l.outside)).Struct(id(l.name), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte"))))
-	instance := jen.Lit(0)
-	if l.many() {
-		instance = id(i)
-	}
-	body := []code{define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", instance), key("limit", sel(c, "c", "info", "MessageLimit"))))}
-	var heads []code
-	for _, e := range l.edges {
-		heads = append(heads, sel(v, e.field, "Init").Call(index(e.constant), piper("OutsideCapacity"), ref(v, "link")))
-	}
-	body = append(body,
-		sel(v, "link", "Outside").Call(append([]code{ref(c, "c", "out", "out")}, heads...)...),
-		set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
-		jen.Return(ref(v, l.name)))
-	p.add(jen.Func().Params(id(c).Add(id(q.outside))).Add(id(l.getter)).Params(p.joinParams(l)...).Add(ptr(l.name)).Block(body...))
+	p.add(jen.Type().Add(id(l.outside)).Struct(append(l.inletFields(), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte")))...))
 	take := func(e *edge, m code) []code {
 		codec := p.border.codecs[e.Crossing()]
 		if codec.Append == "" { // replies and dead letters are sent by the parent

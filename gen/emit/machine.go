@@ -110,7 +110,7 @@ func (p *part) events(q *processor) (calls []code) {
 		if event == "Applied" && !sent.Error {
 			how = jen.Func().Params(param(m, typeCode(sent.Type))).Error().Block(sel(x, "out", sent.name).Call(id(m)), jen.Return(jen.Nil()))
 		}
-		calls = append(calls, sel(x, "p", mustIdent("Tell"+event)).Call(id(p.v("i")), how))
+		calls = append(calls, sel(x, "p", mustIdent("Tell"+event)).Call(sel(x, "unit", "Index").Call(), how))
 	}
 	return calls
 }

@@ -33,8 +33,7 @@ type processor struct {
 	recorder   Ident // ParserRecorder
 	instance   Ident // parserInstance
 	field      Ident // of Topology
-	maker      Ident // the function that makes the instances
-	linker     Ident // the interface that makes its links, and
+	linker     Ident // of an external one: the interface that makes its links, and
 	joiner     Ident // the type that does
 	sends      []*send
 	links      []*link // that lead from it, by receiver
@@ -77,18 +76,20 @@ type link struct {
 	*plan.Link
 	edges    []*edge
 	from, to *processor
-	name     Ident // its type: feedToParser; shared: orderToTotals
-	inlet    Ident // the type that hands its messages over: parserFromFeed; shared: orderAtTotals
-	shared   bool  // both are other links' too
+	name     Ident // its type: feedToParser; "" where it is a piper.LinkOf
+	inlet    Ident // what hands its messages over: parserFromFeed; shared: orderAtTotals; "" where the link does
+	shared   bool  // it is other links' too
 	first    bool  // of those that share them
 	field    Ident // in the sender
 	getter   Ident // method of the sender: toParser
-	slow     Ident // of the getter, where there are many: joinParser
 	outside  Ident // its type in the process of an isolated sender
 }
 
 // many reports whether the receiver has several instances.
 func (l *link) many() bool { return l.to.Instances > 1 }
+
+// single reports whether the link has one queue, which is all that its sender holds.
+func (l *link) single() bool { return !l.Sequenced && !l.from.External }
 
 // send is a method of a sender.
 type send struct {
@@ -175,16 +176,11 @@ func (m *model) addProcessor(i int) error {
 	case replies, len(p.Sends) > 0: // a machine's
 		q.sender = m.scope.top(local + "Sender")
 	}
-	if len(p.Outgoing) > 0 {
-		q.linker = m.scope.top(local + "Links")
-		if p.External {
-			q.joiner = m.scope.top(local + "Joiner")
-		}
-	}
-	if !p.External {
-		q.maker = m.scope.top("make" + ident)
+	switch {
+	case !p.External:
 		q.instance = m.scope.top(local + "Instance")
-		q.joiner = q.instance
+	case len(p.Outgoing) > 0:
+		q.linker, q.joiner = m.scope.top(local+"Links"), m.scope.top(local+"Joiner")
 	}
 	m.processors = append(m.processors, q)
 	return nil
@@ -248,25 +244,23 @@ func (m *model) addLink(i int) error {
 	return nil
 }
 
-// likeness is what links have in common that share their types: their queues are
-// the same, and so is what takes the messages.
+// likeness is what links have in common that hand their messages over in the same way.
 type likeness struct {
 	to                     *processor
 	message, full, handler string
 }
 
-// likeness tells which links share their types with l; ok is false where none
-// does.
+// likeness tells which links share their inlet with l; ok is false where none does.
 func (l *link) likeness() (key likeness, ok bool) {
 	e := l.edges[0]
-	if len(l.edges) > 1 || l.to.Inputs != nil || l.from.External || e.Reply != "" || e.ask != nil {
+	if !l.single() || l.to.Inputs != nil || e.Reply != "" || e.ask != nil {
 		return key, false
 	}
 	return likeness{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
 }
 
-// nameLinks names the types of links: after the pair, or after the message where
-// several pairs share them.
+// nameLinks names the types of links and their inlets: after the pair, or after the
+// message where several pairs share one.
 func (m *model) nameLinks() {
 	alike := make(map[likeness][]*link)
 	for _, l := range m.links {
@@ -279,16 +273,16 @@ func (m *model) nameLinks() {
 		all := alike[key]
 		l.shared = len(all) > 1
 		l.first = !l.shared || l == all[0]
-		message := Ident(l.edges[0].Message)
-		switch {
-		case !l.shared:
+		if !l.single() {
 			l.name = m.scope.top(Ident(l.Ident))
+		}
+		switch {
+		case !l.first:
+			l.inlet = all[0].inlet
+		case l.shared:
+			l.inlet = m.scope.top(Ident(l.edges[0].Message).lower("Message") + "At" + l.to.ident)
+		case !l.single() || l.to.careful():
 			l.inlet = m.scope.top(l.to.local + "From" + l.from.ident)
-		case l.first:
-			l.name = m.scope.top(message.lower("Message") + "To" + l.to.ident)
-			l.inlet = m.scope.top(message.lower("Message") + "At" + l.to.ident)
-		default:
-			l.name, l.inlet = all[0].name, all[0].inlet
 		}
 	}
 }
@@ -395,7 +389,7 @@ func (m *model) nameFields() {
 	topology := names{"pool": true, "tree": true}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
-		members := names{"out": true, "links": true, "recorder": true, "door": true, "life": true}
+		members := names{"out": true, "links": true, "door": true, "life": true}
 		for _, s := range q.sends {
 			if s.ask != "" {
 				members[s.callsField()], members[s.core()] = true, true
@@ -403,7 +397,6 @@ func (m *model) nameFields() {
 		}
 		for _, l := range q.links {
 			l.getter = members.take("to" + l.to.ident)
-			l.slow = members.take("join" + l.to.ident)
 		}
 		for _, l := range q.links {
 			l.field = members.take(l.to.local)

@@ -10,7 +10,7 @@ func (m *model) ports() []job {
 			p.aliases(q)
 		}
 		for _, l := range q.links {
-			if l.first {
+			if !l.single() {
 				p.link(l)
 			}
 		}
@@ -20,7 +20,9 @@ func (m *model) ports() []job {
 		case q.sender != "":
 			p.sender(q)
 		}
-		p.linker(q)
+		if q.linker != "" {
+			p.linksType(q)
+		}
 		if q.recorder != "" && !q.External {
 			p.recorder(q)
 		}
@@ -86,15 +88,8 @@ func lines(elements []code) code {
 	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)
 }
 
-// linker writes what a sender knows of the topology.
-//
-//	type feedLinks interface {
-//		toParser(i int) *feedToParser
-//	}
-func (p *part) linker(q *processor) {
-	if q.linker == "" {
-		return
-	}
+// linksType writes what an external sender knows of the topology.
+func (p *part) linksType(q *processor) {
 	var methods []code
 	for _, l := range q.links {
 		methods = append(methods, id(l.getter).Params(p.joinParams(l)...).Add(ptr(l.name)))
@@ -102,7 +97,7 @@ func (p *part) linker(q *processor) {
 	for _, e := range q.border() {
 		methods = append(methods, id(e.fits()).Params(param(p.v("m"), typeCode(e.Type))).Error())
 	}
-	p.doc("%s makes the links from an instance of %s, each when the first message is sent.", q.linker, q.Name)
+	p.doc("%s makes the links from %s, each when the first message is sent.", q.linker, q.Name)
 	p.add(jen.Type().Add(id(q.linker)).Interface(methods...))
 }
 
@@ -114,7 +109,8 @@ func (p *part) joinParams(l *link) []code {
 	return nil
 }
 
-// link writes the queues between an instance of one processor and one of another.
+// link writes the queues between an instance of one processor and one of another, where
+// there are several or the sender is external.
 //
 //	type parserToAudit struct {
 //		link piper.Link
@@ -123,11 +119,7 @@ func (p *part) joinParams(l *link) []code {
 //		stat queue.Latest[Stat]
 //	}
 func (p *part) link(l *link) {
-	if l.shared {
-		p.doc("%s joins an instance that sends %s to one of %s.", l.name, l.edges[0].Message, l.to.Name)
-	} else {
-		p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
-	}
+	p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
 	fields := []code{param("link", piper("Link"))}
 	if l.from.External {
 		fields = append(fields, param("gate", piper("Gate")))
@@ -136,6 +128,32 @@ func (p *part) link(l *link) {
 		fields = append(fields, param(e.field, e.queueType()))
 	}
 	p.add(jen.Type().Add(id(l.name)).Struct(fields...))
+}
+
+// inletFields are the fields of a type that hands over the messages of a link: the link,
+// and its queues.
+func (l *link) inletFields() []code {
+	if !l.single() {
+		return []code{id(l.name)}
+	}
+	e := l.edges[0]
+	return []code{param("link", piper("Link")), param(e.field, e.queueType())}
+}
+
+// sentBy is the type that a sender has a pointer to: the link, or its only queue.
+func (l *link) sentBy() code {
+	if l.single() {
+		return l.edges[0].queueType()
+	}
+	return id(l.name)
+}
+
+// queueIn is the queue of e in what a sender has for its link.
+func (e *edge) queueIn(l *jen.Statement) *jen.Statement {
+	if e.link.single() {
+		return l.Clone()
+	}
+	return dot(l.Clone(), e.field)
 }
 
 // queueType is the type of the edge's queue.

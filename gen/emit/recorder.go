@@ -11,8 +11,7 @@ import (
 // recorder writes what stands in for a topology in the test of one handler.
 //
 //	type AuditRecorder struct {
-//		sender AuditSender
-//
+//		sender      AuditSender
 //		Note        []Note // all of them
 //		NoteToAudit []Note // to audit
 //	}
@@ -20,12 +19,12 @@ import (
 //	func RecordAudit() *AuditRecorder { return new(AuditRecorder) }
 //
 //	func (r *AuditRecorder) Sender() *AuditSender {
-//		r.sender.recorder = piper.RecordSends(r)
+//		r.sender.out.RecordTo(r)
 //		return &r.sender
 //	}
 func (p *part) recorder(q *processor) {
 	r := p.v("r")
-	fields := []code{id("sender").Add(id(q.sender)), jen.Line()}
+	fields := []code{id("sender").Add(id(q.sender))}
 	for _, sent := range q.sends {
 		if sent.Proposes {
 			continue
@@ -43,10 +42,14 @@ func (p *part) recorder(q *processor) {
 	p.doc("%s returns a recorder whose sender takes the place of a running topology.", q.Record())
 	p.short("", "", mustIdent(q.Record()), nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
 	p.doc("Sender is what the handler under test is called with.")
-	p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)},
-		set(sel(r, "sender", "recorder"), piper("RecordSends").Call(id(r))),
+	var body []code
+	if q.exchangesSender() {
+		body = append(body, set(sel(r, "sender", "out"), jen.New(piper("Out"))))
+	}
+	p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, append(body,
+		sel(r, "sender", "out", "RecordTo").Call(id(r)),
 		jen.Return(ref(r, "sender")),
-	)
+	)...)
 }
 
 // port writes the interface with the methods that the processor's edges ask for.

@@ -12,39 +12,34 @@ import (
 // sender writes the sender of a processor of the pool.
 //
 //	type ParserSender struct {
-//		out      piper.Out
-//		links    parserLinks
-//		recorder func(m any, fields string) // in the test of a handler
-//		audit    *parserToAudit
+//		out   piper.Out
+//		audit *parserToAudit
 //	}
 func (p *part) sender(q *processor) {
 	out := piper("Out")
 	if q.exchangesSender() {
 		out = pointer(out)
 	}
-	fields := []code{
-		id("out").Add(out),
-		id("links").Add(id(q.linker)),
-	}
-	if q.recorder != "" {
-		fields = append(fields, remark(id("recorder").Func().Params(id("m").Any(), id("fields").String()), "in the test of a handler"))
-		p.doc("%s sends what %s may send. A handler uses it during its call and on its goroutine only.", q.sender, q.Name)
-	} else if q.Machine != nil && len(q.Machine.Events) > 0 {
+	fields := []code{param("out", out)}
+	switch {
+	case q.recorder != "":
+		p.doc("%s sends what %s may send. Use it in a handler's call, on its goroutine only.", q.sender, q.Name)
+	case q.Machine != nil && len(q.Machine.Events) > 0:
 		p.doc("%s sends what %s answers and tells.", q.sender, q.Name)
-	} else if q.Machine != nil {
+	case q.Machine != nil:
 		p.doc("%s sends the answers of %s.", q.sender, q.Name)
-	} else {
+	default:
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
 	if q.exchangesSender() {
 		fields = append(fields, param("life", pointer(piper("Life"))))
 	}
 	for _, l := range q.links {
-		t := ptr(l.name)
+		t := pointer(l.sentBy())
 		if l.many() {
 			t = pointer(jen.Index(jen.Lit(l.to.Instances)).Add(t))
 		}
-		fields = append(fields, id(l.field).Add(t))
+		fields = append(fields, param(l.field, t))
 	}
 	p.add(jen.Type().Add(id(q.sender)).Struct(fields...))
 	for _, sent := range q.sends {
@@ -64,15 +59,11 @@ func (p *part) sender(q *processor) {
 
 // made writes that the sender s makes the link to a single instance before the first
 // message, and at is that link; or the call that finds, or makes, one of many.
-//
-//	if s.audit == nil {
-//		s.audit = s.links.toAudit()
-//	}
 func (p *part) made(s Ident, l *link) []code {
 	if l.many() {
 		return nil
 	}
-	return []code{jen.If(sel(s, l.field).Op("==").Nil()).Block(set(sel(s, l.field), sel(s, "links", l.getter).Call()))}
+	return []code{jen.If(sel(s, l.field).Op("==").Nil()).Block(sel(s, "out", "Link").Call(index(l.to.constant), jen.Lit(0)))}
 }
 
 func (p *part) at(s Ident, l *link) *jen.Statement {
@@ -85,34 +76,24 @@ func (p *part) at(s Ident, l *link) *jen.Statement {
 // getter writes the method that finds one of many links and makes it when there is
 // none.
 //
-//	func (s *FeedSender) toParser(i int) *feedToParser {
+//	func (s *FeedSender) toParser(i int) *queue.Edge[Raw] {
 //		if s.parser == nil || s.parser[i] == nil {
-//			s.joinParser(i)
+//			s.out.Link(int(ProcessorParser), i)
 //		}
 //		return s.parser[i]
 //	}
-//
-//	func (s *FeedSender) joinParser(i int) {
-//		if s.parser == nil {
-//			s.parser = new([2]*feedToParser)
-//		}
-//		s.parser[i] = s.links.toParser(i)
-//	}
 func (p *part) getter(q *processor, l *link) {
 	s, i := p.v("s"), p.v("i")
-	made := sel(s, "links", l.getter)
-	p.doc("%s is the link to an instance of %s, made when it is first asked for.", l.getter, l.to.Name)
-	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{ptr(l.name)},
+	what := "the link"
+	if l.single() {
+		what = "the queue"
+	}
+	p.doc("%s is %s to an instance of %s, made when it is first asked for.", l.getter, what, l.to.Name)
+	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{pointer(l.sentBy())},
 		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
-			sel(s, l.slow).Call(id(i)),
+			sel(s, "out", "Link").Call(index(l.to.constant), id(i)),
 		),
 		jen.Return(sel(s, l.field).Index(id(i))),
-	)
-	p.method(s, q.sender, l.slow, []code{param(i, jen.Int())}, nil,
-		jen.If(sel(s, l.field).Op("==").Nil()).Block(
-			set(sel(s, l.field), jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(ptr(l.name)))),
-		),
-		set(sel(s, l.field).Index(id(i)), made.Call(id(i))),
 	)
 }
 
@@ -120,14 +101,10 @@ func (p *part) getter(q *processor, l *link) {
 // has two methods that do the same; the longer calls the shorter.
 //
 //	func (s *AuditSender) SendNote(m Note) {
-//		if s.recorder != nil {
-//			s.recorder(m, "Note NoteToAudit")
+//		if s.audit == nil && !s.out.First(int(ProcessorAudit), m, "Note NoteToAudit") {
 //			return
 //		}
-//		if s.audit == nil {
-//			s.audit = s.links.toAudit()
-//		}
-//		s.audit.note.Put(m)
+//		s.audit.Put(m)
 //	}
 //
 //	func (s *AuditSender) SendNoteToAudit(m Note) { s.SendNote(m) }
@@ -156,11 +133,12 @@ func (p *part) send(q *processor, sent *send) {
 	if sent.Proposer {
 		body = append(body, set(sel(m, spec.Proposer), sel(s, "out", "Index").Call()))
 	}
-	body = append(append(body, p.record(q, sent)...), p.timedSend(q)...)
+	body = append(body, p.timedSend(q)...)
 	if q.Source() {
 		err := p.v("err")
 		body = append(body, jen.If(define(err, sel(s, "out", "Open").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	}
+	body = append(body, p.begin(q, sent)...)
 	d := &delivery{part: p, sent: sent, message: id(m)}
 	body = append(body, d.statements()...)
 	switch {
@@ -172,23 +150,40 @@ func (p *part) send(q *processor, sent *send) {
 	p.method(s, q.sender, sent.name, params, results, body...)
 }
 
-// record writes what a sender of a recorder does.
-func (p *part) record(q *processor, sent *send) []code {
-	if q.recorder == "" {
-		return nil
-	}
+// begin writes that the links of a method that sends are made. The sender of a recorder
+// never has one, and keeps the message when it asks for the first.
+func (p *part) begin(q *processor, sent *send) (body []code) {
 	s, m := p.v("s"), p.v("m")
+	var links []*link
+	for _, e := range sent.edges {
+		if !slices.Contains(links, e.link) {
+			links = append(links, e.link)
+		}
+	}
+	if q.recorder != "" {
+		done := jen.Return()
+		if sent.Error {
+			done = jen.Return(jen.Nil())
+		}
+		first := sel(s, "out", "First").Call(index(links[0].to.constant), id(m), jen.Lit(q.recorded(sent)))
+		body = append(body, jen.If(sel(s, links[0].field).Op("==").Nil().Op("&&").Op("!").Add(first)).Block(done))
+		links = links[1:]
+	}
+	for _, l := range links {
+		body = append(body, p.made(s, l)...)
+	}
+	return body
+}
+
+// recorded are the fields of the recorder that keep what is sent.
+func (q *processor) recorded(sent *send) string {
 	var fields []string
 	for _, other := range q.sends {
 		if other.Message == sent.Message && !other.Proposes && (other.whole || sent.whole || other == sent) {
 			fields = append(fields, string(other.field))
 		}
 	}
-	done := jen.Return()
-	if sent.Error {
-		done = jen.Return(jen.Nil())
-	}
-	return []code{jen.If(sel(s, "recorder").Op("!=").Nil()).Block(sel(s, "recorder").Call(id(m), jen.Lit(strings.Join(fields, " "))), done)}
+	return strings.Join(fields, " ")
 }
 
 func (p *part) sendDoc(q *processor, sent *send) {
@@ -258,7 +253,7 @@ func (p *part) replier(q *processor, e *edge) {
 	p.doc("%s answers %s.", e.replier(), e.to.Name)
 	l := p.v("l")
 	if !e.link.Sequenced {
-		p.method(s, q.sender, e.replier(), params, nil, append(p.made(s, e.link), dot(get, e.field, "Put").Call(id(m)))...)
+		p.method(s, q.sender, e.replier(), params, nil, append(p.made(s, e.link), p.put(e, get, id(m))...)...)
 		return
 	}
 	p.method(s, q.sender, e.replier(), params, nil,

@@ -22,7 +22,7 @@ func (m *model) wiring() []job {
 	}}
 	return m.each(jobs, func(p *part, q *processor) {
 		if q.External {
-			p.joiner(q)
+			p.linker(q)
 			return
 		}
 		if q.Constructor() != "" {
@@ -32,14 +32,15 @@ func (m *model) wiring() []job {
 			p.machineInstances(q)
 		}
 		p.instance(q)
-		p.maker(q)
+		p.constructOwn(q)
+		p.adopted(q)
 		for _, a := range q.adapters {
 			p.adapter(q, a)
 		}
 		p.lifecycle(q)
 		p.inputMethods(q)
 		p.watched(q)
-		p.joiner(q)
+		p.linker(q)
 		for _, l := range q.inlets {
 			if l.first {
 				p.inlet(q, l)
@@ -56,7 +57,7 @@ func (m *model) wiring() []job {
 func (p *part) guards() {
 	p.doc("If this does not compile, the runtime in go.mod is another than these files were made for. Run:")
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated4")))
+	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated5")))
 	p.sealed()
 	var lines []code
 	for _, q := range p.processors {
@@ -204,14 +205,13 @@ func (p *part) construct() {
 		fail,
 	}
 	for _, q := range p.processors {
-		if q.External {
-			body = append(body, set(sel(t, q.field, "door"), sel(t, "pool", "External").Call(index(q.constant))))
-			if len(q.links) > 0 {
-				body = append(body, set(sel(t, q.field, "links"), jen.Op("&").Add(id(q.joiner)).Values(id(t))))
-			}
+		if !q.External {
 			continue
 		}
-		body = append(body, jen.If(set(id(err), id(q.maker).Call(id(t), sel(processors, q.ident))), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
+		body = append(body, set(sel(t, q.field, "door"), sel(t, "pool", "External").Call(index(q.constant))))
+		if len(q.links) > 0 {
+			body = append(body, set(sel(t, q.field, "links"), jen.Op("&").Add(id(q.joiner)).Values(id(t))))
+		}
 	}
 	body = append(body,
 		set(sel(t, "tree"), piper("TreeOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
@@ -243,6 +243,12 @@ func (p *part) spec() code {
 		flag("Events", q.hears())
 		if q.Watch != nil {
 			fields = append(fields, key("Watch", p.watchOf(q)))
+		}
+		if !q.External {
+			fields = append(fields, key("Instances", ref(p.v("t"), q.field)), key("New", sel(p.v("processors"), q.ident)))
+			if !q.Isolated() && (q.New != nil || q.Constructor() != "" || q.tracksHere()) {
+				fields = append(fields, key("Default", p.standard(q)))
+			}
 		}
 		processors = append(processors, jen.Values(fields...))
 	}

@@ -181,9 +181,9 @@ func (p *part) newSender(q *processor) []code {
 	if q.sender == "" {
 		return []code{set(out, jen.New(piper("Out")))}
 	}
-	fields := []code{key("links", id(p.v("x")))}
+	var fields []code
 	if q.exchangesSender() {
-		fields = append([]code{key("out", jen.New(piper("Out")))}, fields...)
+		fields = append(fields, key("out", jen.New(piper("Out"))))
 	}
 	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
 }
@@ -192,24 +192,24 @@ func (p *part) newSender(q *processor) []code {
 // of the one before.
 func (p *part) freshSender(q *processor) code {
 	out := sel(p.v("x"), "out")
-	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("links", sel(p.v("x"), "out", "links")), key("life", sel(p.v("x"), "unit", "Life").Call())}
+	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("life", sel(p.v("x"), "unit", "Life").Call())}
 	for _, l := range q.links {
 		fields = append(fields, key(string(l.field), sel(p.v("x"), "out", l.field)))
 	}
 	return set(out, jen.Op("&").Add(id(q.sender)).Add(lines(fields)))
 }
 
-// outOf is the pool's part of an instance's sender.
-func (p *part) outOf(q *processor) code {
+// outOf is the pool's part of the sender of x.
+func (p *part) outOf(q *processor, x Ident) code {
 	switch {
 	case q.exchangesSender():
-		return sel(p.v("x"), "out", "out")
+		return sel(x, "out", "out")
 	case q.sender != "":
-		return ref(p.v("x"), "out", "out")
+		return ref(x, "out", "out")
 	case q.Watch != nil:
-		return sel(p.v("x"), "out")
+		return sel(x, "out")
 	}
-	return ref(p.v("x"), "out")
+	return ref(x, "out")
 }
 
 // timedSend begins a method that sends, where calls are timed: a goroutine that

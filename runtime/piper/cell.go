@@ -11,27 +11,36 @@ import (
 // the following methods that its processor needs. The pool calls them on the goroutine
 // of the instance's worker, unless stated otherwise.
 //
+//	Construct(in topo.Instance, how any) error // makes the instance, in place of the common way
+//	Adopted()                                  // the pool has the instance now
+//	Link(processor, i int)                     // makes the link to instance i of a processor and tells the sender
 //	Init(ctx context.Context) error
-//	Ping(budget int) (n int, err error)  // calls Ping at most budget times
-//	Serve(ctx context.Context) error     // on a goroutine of its own
+//	Ping(budget int) (n int, err error)        // calls Ping at most budget times
+//	Serve(ctx context.Context) error           // on a goroutine of its own
 //	Finish() error
-//	Closer() func() error                // Close of the value that the instance has now; the pool calls it on any goroutine
-//	Event(e Event) error                 // tells the processor what became of an input
-//	Alarm(now time.Duration) error       // the time that SetAlarm asked for has come
-//	Woken() error                        // follows Wake
+//	Closer() func() error                      // Close of the value that the instance has now; the pool calls it on any goroutine
+//	Event(e Event) error                       // tells the processor what became of an input
+//	Alarm(now time.Duration) error             // the time that SetAlarm asked for has come
+//	Woken() error                              // follows Wake
 //	Renew(ctx context.Context) (adopt func(), err error)
 //	DeadLetter(d topo.DeadLetter) bool
 //
-// Renew makes another value of the processor's type, on any goroutine, and adopt puts it
-// in the place of the value before. DeadLetter sends a message that the processor could
-// not handle to the processor for those; it returns false if there is none.
+// Where a sender has a table of links to a processor, Link makes the table first, and no
+// link if i is negative. Renew makes another value of the processor's type, on any
+// goroutine, and adopt puts it in the place of the value before. DeadLetter sends a
+// message that the processor could not handle to the processor for those; it returns
+// false if there is none.
 //
-// A type with all of these methods would cost ten functions for each processor of a
+// A type with all of these methods would cost a dozen functions for each processor of a
 // topology, most of them empty. So the pool looks for each method when it needs it.
 type Cell any
 
 // cell calls the methods that a Cell has.
 type cell struct{ of Cell }
+
+func (c cell) Link(processor, i int) {
+	c.of.(interface{ Link(processor, i int) }).Link(processor, i)
+}
 
 func (c cell) Init(ctx context.Context) error {
 	if x, ok := c.of.(interface{ Init(context.Context) error }); ok {

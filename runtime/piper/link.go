@@ -39,6 +39,12 @@ type Link struct {
 	readyNote, roomNote note
 }
 
+// LinkOf is a link of one queue, of type Q.
+type LinkOf[Q any] struct {
+	Link  Link
+	Queue Q
+}
+
 // Join makes l lead from the sender out to the unit to; first and more are the heads
 // of its queues. Most links have one, for which the caller makes no slice.
 func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*queue.Head) {
@@ -59,6 +65,11 @@ func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*qu
 			return
 		}
 	}
+}
+
+// JoinOne is Join for a link of one queue, whose messages drain hands over.
+func (l *Link) JoinOne(out *Out, to *Unit, queue *queue.Head, drain Drain) {
+	l.Join(drain, out, to, queue)
 }
 
 // From is the sending instance's index.

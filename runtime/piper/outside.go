@@ -20,10 +20,11 @@ type Outside struct {
 	late atomic.Uint64 // sends since the last call had ended
 }
 
-// Init makes out the sender of the instance with that index.
-func (o *Outside) Init(out *Out, index int) {
+// Init makes out the sender of the instance with that index; links makes its links.
+func (o *Outside) Init(out *Out, index int, links Cell) {
 	o.proc.pool = &o.pool
 	o.unit.proc, o.unit.index = &o.proc, int32(index)
+	o.unit.cell = cell{links}
 	out.unit = &o.unit
 	o.pool.lateOutside = &o.late
 }

@@ -90,7 +90,7 @@ type Pool struct {
 	solos    []*Worker // outside the pool
 }
 
-// New makes a pool of the instances in spec. Nothing runs before Run.
+// New makes a pool and the instances in spec. Nothing runs before Run.
 func New(spec Spec, opts ...Option) (*Pool, error) {
 	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
 	p.options = options{
@@ -115,6 +115,9 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	}
 	p.build()
 	p.chains = chains(p.spec)
+	if err := p.construct(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -173,8 +176,7 @@ func (p *Pool) build() {
 }
 
 // Adopt makes instance, whose Unit is u and whose sender is out, one of those of the
-// processor with that index. Generated code calls it for each instance, in
-// order, after New and before anything else.
+// processor with that index. New calls it for each instance of the spec, in order.
 func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	proc := p.processors[processor]
 	u.cell, u.proc, u.out = cell{instance}, proc, out

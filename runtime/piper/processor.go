@@ -19,6 +19,12 @@ type Processor struct {
 	Stays    bool   // it is used from outside: its group is open until Run's context ends
 	Events   bool   // hears what becomes of its inputs
 	Watch    *Watch // nil: an instance that fails ends the topology
+
+	// Instances points to an array with an element for each instance: a struct with the
+	// fields unit, out and p. New is the function of Processors that makes what p points
+	// to; where it is nil Default does, and where that is nil, too, it is a zero value.
+	// An external processor has no instances.
+	Instances, New, Default any
 }
 
 // Edge describes one edge to New.

@@ -13,6 +13,12 @@ type Inlet interface {
 	Drain(budget int) (n int, err error)
 }
 
+// Drain is an Inlet.
+type Drain func(budget int) (n int, err error)
+
+// Drain calls d.
+func (d Drain) Drain(budget int) (n int, err error) { return d(budget) }
+
 // control bits: what a unit is told by others, apart from messages.
 const (
 	controlPing    uint32 = 1 << iota // an idle Ping may be called again

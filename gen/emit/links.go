@@ -1,0 +1,144 @@
+package emit
+
+import "github.com/dave/jennifer/jen"
+
+// linker writes the method that makes the links from an instance.
+//
+//	func (from *feedInstance) Link(_, i int) {
+//		if from.out.parser == nil {
+//			from.out.parser = new([2]*queue.Edge[Raw])
+//		}
+//		if i < 0 {
+//			return
+//		}
+//		l, x := new(piper.LinkOf[queue.Edge[Raw]]), &from.unit.Topology().(*Topology).parser[i]
+//		q := &l.Queue
+//		l.Link.JoinOne(&from.out.out, &x.unit, q.Init(int(EdgeFeedParserRaw), 1024, &l.Link), func(budget int) (n int, err error) {
+//			…
+//		})
+//		from.out.parser[i] = q
+//	}
+func (p *part) linker(q *processor) {
+	from := p.v("from")
+	out := from + ".out"
+	if q.External {
+		p.joiner(q)
+		return
+	}
+	if len(q.links) == 0 {
+		return
+	}
+	p.doc("Link makes the link to an instance of a processor, for the first message that is sent there.")
+	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, func(l *link) []code { return p.linkTo(l, out) })
+}
+
+// linkMethod writes the method Link around what makes each link.
+func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, make func(*link) []code) {
+	processor, i := p.v("processor"), p.v("i")
+	var cases [][]code
+	many := false
+	for _, l := range q.links {
+		var body []code
+		if l.many() {
+			many = true
+			table := sel(out, l.field)
+			body = append(body,
+				jen.If(jen.Add(table).Op("==").Nil()).Block(set(table, jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(pointer(l.sentBy()))))),
+				jen.If(id(i).Op("<").Lit(0)).Block(jen.Return()),
+			)
+		}
+		cases = append(cases, append(body, make(l)...))
+	}
+	if len(cases) == 1 {
+		processor = "_"
+	}
+	if !many {
+		i = "_"
+	}
+	method.Id("Link").Params(id(processor).Op(",").Add(param(i, jen.Int())))
+	if len(cases) == 1 {
+		p.add(method.Block(cases[0]...))
+		return
+	}
+	var all []code
+	for n, body := range cases {
+		all = append(all, jen.Case(id(q.links[n].to.constant)).Block(body...))
+	}
+	p.add(method.Block(jen.Switch(id("ProcessorIndex").Call(id(processor))).Block(all...)))
+}
+
+// linkTo writes how one link is made.
+func (p *part) linkTo(l *link, out Ident) []code {
+	v, x, from, queue := p.v("l"), p.v("x"), p.v("from"), p.v("q")
+	to := jen.Op("&").Add(sel(from, "unit", "Topology")).Call().Assert(ptr("Topology")).Dot(string(l.to.field)).Index(p.instanceOf(l))
+	place := sel(out, l.field)
+	if l.many() {
+		place.Index(id(p.v("i")))
+	}
+	e := l.edges[0]
+	switch {
+	case !l.single():
+		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, l.name)))
+	case l.to.careful():
+		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, e.field)))
+	}
+	var before []code
+	drain := id(l.inlet).Call(id(v), id(x))
+	if !l.shared {
+		before, drain = p.drain(&handler{part: p, receive: l.to.receive(e), of: l.to, own: true})
+	}
+	start := id(queue).Dot("Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "Link"))
+	body := []code{
+		jen.List(id(v), id(x)).Op(":=").List(jen.New(l.linkOf()), to),
+		define(queue, ref(v, "Queue")),
+	}
+	return append(append(body, before...),
+		sel(v, "Link", "JoinOne").Call(p.outOf(l.from, from), ref(x, "unit"), start, drain),
+		set(place, id(queue)),
+	)
+}
+
+// instanceOf is the index of the instance that l leads to.
+func (p *part) instanceOf(l *link) code {
+	if l.many() {
+		return id(p.v("i"))
+	}
+	return jen.Lit(0)
+}
+
+// join writes how a link is made whose messages a type of its own hands over, and then
+// end.
+//
+//	l := &auditFromParser{to: &from.unit.Topology().(*Topology).audit[0]}
+//	l.link.Join(
+//		l,
+//		…
+func (p *part) join(l *link, to, out, end code) []code {
+	v := p.v("l")
+	args := []code{id(v), out, ref(v, "to", "unit")}
+	for _, e := range l.edges {
+		args = append(args, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
+	}
+	call := sel(v, "link", "Join")
+	if len(l.edges) > 1 { // a line for each argument
+		call.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, args...)
+	} else {
+		call.Call(args...)
+	}
+	return []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", to))), call, end}
+}
+
+// joiner writes the type that makes the links from an external processor.
+func (p *part) joiner(q *processor) {
+	if q.joiner == "" {
+		return
+	}
+	x := p.v("x")
+	p.doc("%s makes the links from %s.", q.joiner, q.Name)
+	p.add(jen.Type().Add(id(q.joiner)).Struct(param("topology", ptr("Topology"))))
+	for _, l := range q.links {
+		to := jen.Op("&").Add(sel(x, "topology", l.to.field)).Index(p.instanceOf(l))
+		p.method(x, q.joiner, l.getter, p.joinParams(l), []code{ptr(l.name)}, p.join(l, to, jen.Nil(), jen.Return(ref(p.v("l"), l.name)))...)
+	}
+	p.fitting(q)
+}

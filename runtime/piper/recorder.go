@@ -1,0 +1,22 @@
+package piper
+
+import (
+	"reflect"
+	"strings"
+)
+
+// RecordTo makes o the sender of a recorder, a pointer to a struct with a slice for each
+// field that sends name. It stands in for a running topology in the test of a handler.
+func (o *Out) RecordTo(recorder any) {
+	to := reflect.ValueOf(recorder).Elem()
+	o.record = func(m any, fields string) {
+		for name := range strings.FieldsSeq(fields) {
+			list := to.FieldByName(name)
+			v := reflect.ValueOf(m)
+			if !v.IsValid() { // a message of an interface type that is nil
+				v = reflect.Zero(list.Type().Elem())
+			}
+			list.Set(reflect.Append(list, v))
+		}
+	}
+}
