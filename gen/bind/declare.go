@@ -62,7 +62,7 @@ func (b *binder) keyFields() map[string]*keyField {
 		}
 		fields[e.Type.Name].add(path, basic)
 	}
-	for i := range b.plan.Edges {
+	for i := range b.topology.Edges { // edges of replies and dead letters follow in the plan: they have no key
 		if e := &b.plan.Edges[i]; b.plan.Processors[e.To].Machine == nil {
 			add(e, b.topology.Edges[i].Route.Field.Value)
 		}
