@@ -3,11 +3,11 @@ package bind
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/token"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/header"
@@ -70,7 +70,7 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 			continue
 		}
 		if holder := holders[r.Dir]; holder != nil {
-			r.reporter.at(finding.NameTaken, in.Topology.Name, "give one of them an output in another folder",
+			r.reporter.at(finding.NameTaken, in.Topology.Name, ownFolder,
 				"topologies %q and %q would be generated into the same package, where their names collide",
 				holder.reporter.topology.Name.Value, in.Topology.Name.Value)
 			r.root = nil
@@ -137,12 +137,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		return r
 	}
 	r.reporter.texts = source.texts
-	own := header.SourceOf(t.Output.Value, filepath.Base(t.File))
-	if i := slices.IndexFunc(source.generated, func(g generatedFile) bool { return g.source != own }); i >= 0 {
-		other := source.generated[i]
-		r.reporter.at(finding.NameTaken, t.Name, "give one of the two an output in another folder; if "+other.source+" is gone, delete its output",
-			"%s in the same package is generated from %s: the names of the two topologies collide", other.name, other.source)
-	}
+	collides := r.collides(source, filepath.Join(dir, filepath.Base(t.File)))
 	source.parseLeftOut(fset)
 	if l := source.absent(t); l != nil {
 		r.reporter.at(finding.PackageNotLoaded, whole, l.remedy(), "all Go files of the package are left out: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
@@ -158,11 +153,45 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	for _, e := range source.errors {
 		r.reporter.add(r.reporter.goFinding(finding.GoSyntax, e.Pos, "this Go file does not parse: "+e.Msg))
 	}
-	if ok && len(source.errors) == 0 {
+	if ok && len(source.errors) == 0 && !collides {
 		root.skeleton = newSkeleton(p)
 		r.root = root
 	}
 	return r
+}
+
+// ownFolder is what to do about two topologies in one package.
+const ownFolder = "move one of the two, with its Go types, into a folder of its own"
+
+// collides reports what another topology has generated into the package. The rest of
+// the package is made for that topology, so there is no more to say about this one.
+func (r *Result) collides(s *source, file string) bool {
+	own := header.SourceOf(r.reporter.topology.Output.Value, filepath.Base(file))
+	for _, g := range s.generated {
+		if g.source == own {
+			continue
+		}
+		other, err := os.Lstat(filepath.Join(r.Dir, filepath.FromSlash(g.source)))
+		suggestion := ownFolder
+		switch {
+		case err == nil && isSame(other, file):
+			continue // the topology was renamed in case only
+		case err != nil && g.output:
+			continue // it was renamed, and its outputs are written again
+		case err != nil:
+			suggestion = fmt.Sprintf("%s is gone: delete %s", g.source, g.name)
+		}
+		r.reporter.at(finding.NameTaken, r.reporter.topology.Name, suggestion,
+			"%s in the same package is generated from %s: the names of the two topologies collide", g.name, g.source)
+		return true
+	}
+	return false
+}
+
+// isSame reports whether info is of this file.
+func isSame(info os.FileInfo, file string) bool {
+	own, err := os.Lstat(file)
+	return err == nil && os.SameFile(info, own)
 }
 
 // nameOf is the package's name: that of the files in the folder, else what the

@@ -230,6 +230,24 @@ func TestSameFolderOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// TestSameOutput: the outputs of the other topology have the names that this one's would
+// have. They hold the types that the package's handlers mention, so there is one finding.
+func TestSameOutput(t *testing.T) {
+	dir := filepath.Join(newModule(t), "small")
+	generated := "-- topology_gen.go --\n" + string(header.Seal("other.yml", sha256.Sum256(nil), []byte("package small\n")))
+	handlers := "-- b.go --\npackage small\n\ntype Other struct{}\n\nfunc (*Other) ReceiveM(m M, out *OtherSender) {}\n"
+	if r := small(t, dir, generated, Options{}); !r.plan().Bound {
+		t.Errorf("other.yml is not there: topology.yml was called so, and takes its files over, not %s", said(r.Findings))
+	}
+	r := small(t, dir, generated+handlers+"-- other.yml --\n"+smallTopology, Options{})
+	if got := said(r.Findings); len(r.Findings) != 1 || !strings.Contains(got, "topology_gen.go in the same package is generated from other.yml") {
+		t.Errorf("findings %s", got)
+	}
+	if r.PortsReady {
+		t.Error("nothing should be written")
+	}
+}
+
 // The output may stand in a folder below, which need not exist.
 func TestOutputBelow(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")

@@ -34,12 +34,13 @@ type source struct {
 
 	leftOut   []*leftOut          // Go files that this build does not compile
 	absentees map[string]*leftOut // what they declare, once asked for
-	generated []generatedFile     // files of this package that topogen has generated, without the outputs of this topology
+	generated []generatedFile     // files of this package that topogen has generated
 }
 
 // generatedFile is a file of the package that topogen has generated.
 type generatedFile struct {
 	name, source string // source is the topology file, seen from the package's folder
+	output       bool   // of this topology, if that has generated it
 }
 
 // readSource reads the package in dir. A folder that does not exist yet holds no
@@ -76,8 +77,8 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 			return nil, err
 		}
 		if header.Is(text) {
-			if h, ok := header.Read(text); ok && !slices.Contains(outputs, name) {
-				s.generated = append(s.generated, generatedFile{name, h.Source})
+			if h, ok := header.Read(text); ok {
+				s.generated = append(s.generated, generatedFile{name, h.Source, slices.Contains(outputs, name)})
 			}
 			continue
 		}

@@ -111,7 +111,7 @@ func refusals(sets []*Changes) []finding.Finding {
 				writers[at] = c
 			case first.target.Source != c.target.Source: // the same file given twice is harmless
 				findings = append(findings, *c.target.cannotWrite(ch.Name,
-					fmt.Sprintf("%s writes it too", first.target.Source), "give one of the two topologies an output of its own"))
+					fmt.Sprintf("%s writes it too", first.target.Source), "move one of the two topologies into a folder of its own"))
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func (t *Target) judge(d disk, name string, content []byte) *finding.Finding {
 	if own, err := d.Lstat(t.Source); err == nil && os.SameFile(info, own) {
 		return nil // renamed in case only, on a disk that does not tell the two apart
 	}
-	return t.cannotWrite(name, fmt.Sprintf("it is generated from %s", other), "give one of the two topologies an output of its own")
+	return t.cannotWrite(name, fmt.Sprintf("it is generated from %s", other), "move one of the two topologies into a folder of its own")
 }
 
 // twin finds a file that has an output's name but for case: on some disks the one

@@ -79,7 +79,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   NameTaken,
 		Title:  "a generated name exists in the package",
-		Reason: "The package declares a name that the generated code declares too. Rename yours, or the processor or message that it is made of. Tests and files for other systems or tags count too, so that the output is the same for all of them. Two topologies in one package always collide: give one of them an output in another folder.",
+		Reason: "The package declares a name that the generated code declares too. Rename yours, or the processor or message that it is made of. Tests and files for other systems or tags count too, so that the output is the same for all of them. Two topologies in one package always collide: move one of them, with its Go types, into a folder of its own.",
 		Wrong:  "type ParserSender struct{}     // a name of the generated code for processor parser\n",
 		Right:  "type LineSender struct{}\n",
 	},
