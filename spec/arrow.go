@@ -79,7 +79,7 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.From, e.To, e.At = noProcessor, noProcessor, key.At
 	left, right, ok := strings.Cut(key.Value, "->")
 	if !ok {
-		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is no edge: it has no "->"`, `write "from -> to: Message"`)
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is not an edge: it has no "->"`, `write "from -> to: Message"`)
 		return
 	}
 	start, end := len(strings.TrimRight(left, arrowLetters)), len(key.Value)-len(strings.TrimLeft(right, arrowLetters))

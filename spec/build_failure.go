@@ -158,7 +158,7 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 	}
 	if !bytesForm.MatchString(v.Text) {
 		suggestion := "write a whole number with KiB, MiB or GiB, such as 512MiB"
-		b.found.add(finding.Form, v.At, v.Pointer, quoted(v.Text)+" is no amount of memory", suggestion)
+		b.found.add(finding.Form, v.At, v.Pointer, quoted(v.Text)+" is not an amount of memory", suggestion)
 		return 0
 	}
 	digits := strings.TrimRight(v.Text, "KMGiB")

@@ -30,7 +30,7 @@ func (b *builder) checkEdges() {
 		}
 		key := edgeKey{e.From, e.To, e.Message.Value, e.Every, e.Timer.Value}
 		if first, ok := seen[key]; ok {
-			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s stands on line %d already", e.title(), first.At.Line), b.secondName(e))
+			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s is on line %d already", e.title(), first.At.Line), b.secondName(e))
 			continue
 		}
 		seen[key] = e
@@ -117,7 +117,7 @@ func (b *builder) checkField(field Text) {
 	}
 	for part := range strings.SplitSeq(field.Value, ".") {
 		if !token.IsIdentifier(part) || part == "_" {
-			b.found.addText(finding.Form, field, quoted(field.Value)+" is no field path and no method", `write it as after a value in Go, without parentheses: "Header.Account"`)
+			b.found.addText(finding.Form, field, quoted(field.Value)+" is not a field path or a method", `write it as after a value in Go, without parentheses: "Header.Account"`)
 			return
 		}
 	}

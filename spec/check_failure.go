@@ -202,7 +202,7 @@ func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 		b.groupOf[processor] = g.Name
 		return true
 	case other.Pointer == g.Pointer:
-		b.found.addText(finding.Member, name, quoted(name.Value)+" stands in this group already", "leave one of them out")
+		b.found.addText(finding.Member, name, quoted(name.Value)+" is in this group already", "leave one of them out")
 	default:
 		b.found.addText(finding.Member, name, quoted(name.Value)+" is in the group "+quoted(other.Value)+" already", "leave it out of one of them")
 	}

@@ -217,7 +217,7 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 		switch first, twice := seen[at.Value]; {
 		case r.ByController: // the controller knows what it means
 		case err != nil || host == "" || port == "":
-			b.found.addText(finding.Peers, at, quoted(at.Value)+" is no address of a host and a port", `write such as "127.0.0.1:7101"`)
+			b.found.addText(finding.Peers, at, quoted(at.Value)+" is not an address of a host and a port", `write such as "127.0.0.1:7101"`)
 		case twice:
 			b.found.addText(finding.Peers, at, fmt.Sprintf("%s has the address of %s", quoted(peer.Name.Value), quoted(first.Value)), "give each node an address of its own")
 		}

@@ -65,7 +65,7 @@ func outputProblem(output string) (message, suggestion string) {
 	base := elements[len(elements)-1]
 	stem, isGo := strings.CutSuffix(base, ".go")
 	if !isGo || stem == "" {
-		return "the output " + quoted(base) + " is no Go file", "let it end with .go"
+		return "the output " + quoted(base) + " is not a Go file", "let it end with .go"
 	}
 	words := strings.Split(stem, "_")
 	last := words[len(words)-1]

@@ -27,7 +27,7 @@ func document(s source, found *collector) *yaml.Node {
 		return nil
 	}
 	if bytes.HasPrefix(s.Bytes, lines.ByteOrderMark) { // the library would pass over it
-		found.add(finding.Syntax, s.span(0, len(lines.ByteOrderMark)), "", "a second byte order mark stands at the start of the file", "delete it")
+		found.add(finding.Syntax, s.span(0, len(lines.ByteOrderMark)), "", "a second byte order mark is at the start of the file", "delete it")
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(s.Bytes))
@@ -125,7 +125,7 @@ func syntaxFinding(s source, found *collector, err error) {
 		if i := aliasIn(s.Bytes, m[1]); i >= 0 {
 			at = s.span(i, i+1+len(m[1]))
 		}
-		found.add(finding.Alias, at, "", fmt.Sprintf("no anchor &%s stands before this alias", clip(m[1])), "")
+		found.add(finding.Alias, at, "", fmt.Sprintf("there is no anchor &%s before this alias", clip(m[1])), "")
 		return
 	}
 	if strings.HasPrefix(message, "exceeded max depth") {
@@ -133,12 +133,12 @@ func syntaxFinding(s source, found *collector, err error) {
 		return
 	}
 	if i := indentingTab(s, line); i >= 0 {
-		found.add(finding.Syntax, s.span(i, i+1), "", "a tab stands where YAML wants spaces", "indent with spaces")
+		found.add(finding.Syntax, s.span(i, i+1), "", "YAML must be indented with spaces, got a tab", "replace the tab by spaces")
 		return
 	}
 	if message == "control characters are not allowed" {
 		if i := bytes.IndexFunc(s.Bytes, isForbidden); i >= 0 {
-			found.add(finding.Syntax, s.span(i, i+1), "", "a control character stands here", "delete it")
+			found.add(finding.Syntax, s.span(i, i+1), "", "YAML must not contain control characters", "delete it")
 			return
 		}
 	}
@@ -156,11 +156,11 @@ func syntaxFinding(s source, found *collector, err error) {
 // that say what to look for. The line is where the collection begins, or, if that
 // is the first line, where reading stopped.
 var plainWords = map[string][2]string{
-	"mapping values are not allowed in this context": {"a second colon stands on this line, or the line before it is not complete", "put a text with a colon in quotes"},
+	"mapping values are not allowed in this context": {"a second colon is on this line, or the line before it is not complete", "put a text with a colon in quotes"},
 	"did not find expected ',' or '}'":               {"here or below, a mapping in braces has no , or } where one should be", "is a bracket not closed?"},
 	"did not find expected ',' or ']'":               {"here or below, a list in brackets has no , or ] where one should be", "is a bracket not closed?"},
-	"did not find expected key":                      {"here or below, a mapping goes on with something that is no key", "is the indentation right, and every quote closed?"},
-	"did not find expected '-' indicator":            {"here or below, a list goes on with something that is no item", "is the indentation right?"},
+	"did not find expected key":                      {"here or below, a mapping goes on with something that is not a key", "is the indentation right, and every quote closed?"},
+	"did not find expected '-' indicator":            {"here or below, a list goes on with something that is not an item", "is the indentation right?"},
 	"found unexpected end of stream":                 {"a quoted text has no end", "close the quote"},
 	"could not find expected ':'":                    {"a key on this line has no colon", ""},
 }

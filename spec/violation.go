@@ -33,13 +33,13 @@ func (c *schemaChecker) report(v violation) {
 		}
 		c.wrongType(v)
 	case "const":
-		c.found.add(finding.Version, value.At, v.pointer, fmt.Sprintf("%s is %v, not %s", v.subject(), v.rule, describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
+		c.found.add(finding.Version, value.At, v.pointer, fmt.Sprintf("%s must be %v, got %s", v.subject(), v.rule, describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
 	case "enum":
 		c.notAllowed(v)
 	case "minimum", "maximum":
 		c.outOfRange(v)
 	case "minProperties", "minItems":
-		c.found.add(finding.Form, v.at.key(), v.pointer, v.subject()+" is empty; there is at least one", "")
+		c.found.add(finding.Form, v.at.key(), v.pointer, v.subject()+" must have at least one entry, got none", "")
 	default:
 		c.forms = append(c.forms, v)
 	}
@@ -130,7 +130,7 @@ func (c *schemaChecker) wrongType(v violation) {
 		}
 	}
 	c.found.add(finding.WrongType, v.shown(), v.pointer,
-		fmt.Sprintf("%s is %s, not %s", v.subject(), enumerate(words, "or"), describe(value)), retype(value, wanted))
+		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), describe(value)), retype(value, wanted))
 }
 
 // instead says what to write where there is nothing.
@@ -196,7 +196,7 @@ func (c *schemaChecker) notAllowed(v violation) {
 		words = append(words, "a mapping with id or range")
 	}
 	c.found.add(finding.NotAllowed, value.At, v.pointer,
-		fmt.Sprintf("%s is %s, not %s", v.subject(), enumerate(words, "or"), describe(value)), suggestion)
+		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), describe(value)), suggestion)
 }
 
 func (c *schemaChecker) outOfRange(v violation) {
@@ -207,7 +207,7 @@ func (c *schemaChecker) outOfRange(v violation) {
 		return
 	}
 	c.found.add(finding.OutOfRange, v.at.value.At, v.pointer,
-		fmt.Sprintf("%s is from %.0f to %.0f, not %s", v.subject(), low, high, clip(v.at.value.Text)), "")
+		fmt.Sprintf("%s must be from %.0f to %.0f, got %s", v.subject(), low, high, clip(v.at.value.Text)), "")
 }
 
 // shown is the range to underline: a collection's key, else the value.

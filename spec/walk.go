@@ -121,7 +121,7 @@ func (w *walker) end(n *yaml.Node, last int, closing byte) int {
 func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) result {
 	end := w.source.aliasEnd(n, start)
 	if w.open[n.Alias] {
-		w.found.add(finding.Alias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s stands inside of what it repeats", n.Value), "")
+		w.found.add(finding.Alias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s is inside of what it repeats", n.Value), "")
 		return result{value: &Value{At: w.source.span(start, end), Pointer: pointer}, end: end}
 	}
 	w.inAlias++
@@ -152,7 +152,7 @@ func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fi
 		}
 		child := n.Content[i+1]
 		if line, ok := f.own[key.Value]; ok {
-			w.found.addText(finding.DuplicateKey, key, fmt.Sprintf("the key %q stands on line %d already", clip(key.Value), line), "leave one of them out")
+			w.found.addText(finding.DuplicateKey, key, fmt.Sprintf("the key %q is on line %d already", clip(key.Value), line), "leave one of them out")
 			f.end = max(f.end, w.skip(child))
 			continue
 		}
@@ -234,7 +234,7 @@ func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 		if start < len(w.source.Bytes) {
 			at = w.source.span(start, start+1)
 		}
-		w.found.add(finding.KeyNotText, at, pointer, "a key is a text here, not a mapping or a list", "")
+		w.found.add(finding.KeyNotText, at, pointer, "a key must be a text, got a mapping or a list", "")
 		return Text{}, false
 	}
 	key := Text{Value: scalar.Value, At: at, Pointer: pointer + "/" + escapePointer(scalar.Value)}

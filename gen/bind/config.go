@@ -20,7 +20,7 @@ func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Li
 		elem, pointer = p.Elem(), true
 	}
 	if _, ok := elem.Underlying().(*types.Struct); !ok {
-		b.unfitNew(s, f, "takes "+b.typeText(t)+" as its configuration, which is no struct")
+		b.unfitNew(s, f, "takes "+b.typeText(t)+" as its configuration, which must be a struct")
 		return nil
 	}
 	if _, problem := b.typeRef(elem); problem != "" {
@@ -111,10 +111,10 @@ func (b *binder) decoder(t types.Type) string {
 
 func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Literal {
 	if v.Kind != spec.List {
-		return b.misplaced(v, "", "a list is expected for %s, not %s", b.typeText(t), kindText(v))
+		return b.misplaced(v, "", "%s needs a list, got %s", b.typeText(t), kindText(v))
 	}
 	if length >= 0 && int64(len(v.Items)) != length {
-		return b.misplaced(v, "", "%s has %d elements, not %d", b.typeText(t), length, len(v.Items))
+		return b.misplaced(v, "", "%s must have %d elements, got %d", b.typeText(t), length, len(v.Items))
 	}
 	l := plan.Literal{Kind: plan.SliceLit}
 	for _, item := range v.Items {
@@ -125,7 +125,7 @@ func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Lite
 
 func (b *binder) mapLiteral(t types.Type, m *types.Map, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map {
-		return b.misplaced(v, "", "a mapping is expected for %s, not %s", b.typeText(t), kindText(v))
+		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), kindText(v))
 	}
 	if key, ok := m.Key().Underlying().(*types.Basic); !ok || key.Info()&types.IsString == 0 {
 		return b.misplaced(v, "", "a configuration cannot hold %s: the keys of a mapping are strings", b.typeText(t))
@@ -193,7 +193,7 @@ func find(list []member, key string) (int, bool) {
 
 func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map && v.Kind != spec.Null {
-		return b.misplaced(v, "", "a mapping is expected for %s, not %s", b.typeText(t), kindText(v))
+		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), kindText(v))
 	}
 	list := b.configMembers(t, nil, nil)
 	values := make([]*spec.Value, len(list))

@@ -86,7 +86,7 @@ func (b *binder) clone(t types.Type) (ok bool, problem string) {
 	if s.Params().Len() == 0 && s.Results().Len() == 1 && types.Identical(s.Results().At(0).Type(), t) {
 		return true, ""
 	}
-	return false, "; its method Clone is no " + "Clone() " + b.typeText(t)
+	return false, "; its method Clone is not " + "Clone() " + b.typeText(t)
 }
 
 // pointers is the path to the first pointer, slice, map, channel, function or
