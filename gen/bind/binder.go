@@ -30,7 +30,7 @@ type binder struct {
 	keyed      map[string]*keyField // message by its type, once asked for
 	taken      taken                // names, once asked for
 	near       near
-	types      map[*types.Scope][]string // what typeNames found
+	types      map[typesOf][]string // what typeNames found
 
 	context, tick, instance, deadLetter, index types.Type
 	kept                                       map[string]types.Type // states and updates of machines, by name
@@ -63,7 +63,7 @@ func newBinder(r *Result, c *checked) *binder {
 		renamed:  make(map[int]string),
 		said:     make(map[token.Pos]bool),
 		listed:   make(map[string]bool),
-		types:    make(map[*types.Scope][]string),
+		types:    make(map[typesOf][]string),
 	}
 }
 
@@ -292,7 +292,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 	if where := b.elsewhere(ref.Import, "", ref.Name); where != "" {
 		return where
 	}
-	if near := b.near.to(ref.Name, b.typeNames(scope)); near != "" {
+	if near := b.near.to(ref.Name, b.typeNames(scope, code)); near != "" {
 		return "did you mean " + near + "?"
 	}
 	if ref.Import != "" || len(ref.Args) > 0 {
@@ -320,19 +320,60 @@ func (b *binder) words(message string) string {
 	return message
 }
 
-// typeNames lists the types of a package that a person wrote.
-func (b *binder) typeNames(scope *types.Scope) []string {
-	if names, ok := b.types[scope]; ok {
+// typeNames lists the types of a package that a person wrote, which may be what a
+// finding of that code suggests: the processor alerts is not meant to be the message
+// Alert, nor the message to be the processor.
+func (b *binder) typeNames(scope *types.Scope, code string) []string {
+	key := typesOf{scope, code}
+	if names, ok := b.types[key]; ok {
 		return names
+	}
+	own := scope == b.checked.pkg.Scope()
+	var others map[string]bool
+	switch {
+	case own && code == finding.ProcessorType:
+		others = b.messageNames()
+	case own && code == finding.MessageType:
+		others = b.processorNames()
 	}
 	var names []string
 	for _, name := range scope.Names() {
-		if _, ok := scope.Lookup(name).(*types.TypeName); ok && (scope != b.checked.pkg.Scope() || b.declared[name] != nil) {
+		if _, ok := scope.Lookup(name).(*types.TypeName); ok && (!own || b.declared[name] != nil) && !others[name] {
 			names = append(names, name)
 		}
 	}
-	b.types[scope] = names
+	b.types[key] = names
 	return names
+}
+
+// typesOf says for what typeNames looks.
+type typesOf struct {
+	scope *types.Scope
+	code  string
+}
+
+// messageNames are the types of messages in the package.
+func (b *binder) messageNames() map[string]bool {
+	names := make(map[string]bool)
+	for i := range b.plan.Edges {
+		if t := &b.plan.Edges[i].Type; t.Import == "" {
+			names[t.Name] = true
+		}
+	}
+	return names
+}
+
+// processorNames are the types of processors in the package.
+func (b *binder) processorNames() map[string]bool {
+	if b.used == nil {
+		b.used = make(map[string]bool, len(b.plan.Processors))
+		for i := range b.plan.Processors {
+			if t := &b.plan.Processors[i].Type; t.Import == "" {
+				b.used[t.Name] = true
+			}
+		}
+	}
+	return b.used
 }
 
 // typeText is t as a person would write it in the package.

@@ -124,21 +124,14 @@ func (b *binder) renamedType(s *subject) string {
 	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.elsewhere("", "", s.Type.Name) != "" {
 		return ""
 	}
-	if b.used == nil {
-		b.used = make(map[string]bool, len(b.plan.Processors))
-		for i := range b.plan.Processors {
-			if t := &b.plan.Processors[i].Type; t.Import == "" {
-				b.used[t.Name] = true
-			}
-		}
-	}
+	used := b.processorNames()
 	scope := b.checked.pkg.Scope()
 	var found []string
-	for _, name := range b.typeNames(scope) {
+	for _, name := range b.typeNames(scope, finding.ProcessorType) {
 		if b.near.cells -= lookupCells * (1 + len(s.Incoming)); b.near.cells < 0 {
 			break
 		}
-		if object := scope.Lookup(name).(*types.TypeName); !b.used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
+		if object := scope.Lookup(name).(*types.TypeName); !used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
 			found = append(found, name)
 		}
 	}
