@@ -212,7 +212,7 @@ func (r *Result) nameOf(s *source) (name string, ok bool) {
 		}
 	}
 	if t.Package.Value != "" && t.Package.Value != name {
-		r.reporter.at(finding.PackageNotLoaded, t.Package, name, "the folder of the topology holds package %s, not %s", name, t.Package.Value)
+		r.reporter.at(finding.PackageNotLoaded, t.Package, fmt.Sprintf("write %q, or leave it out", "package: "+name), "the folder of the topology holds package %s, not %s", name, t.Package.Value)
 		return name, false
 	}
 	return name, true

@@ -155,6 +155,14 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+func TestAnotherPackage(t *testing.T) {
+	topology := strings.Replace(smallTopology, "name: small", "name: small\npackage: other", 1)
+	r := small(t, filepath.Join(newModule(t), "small"), "-- topology.yml --\n"+topology, Options{})
+	if len(r.Findings) != 1 || r.Findings[0].Suggestion != `write "package: small", or leave it out` {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 func TestOutsideModules(t *testing.T) {
 	r := small(t, t.TempDir(), "", Options{})
 	const want = "topology.yml:0:0: TG314 no go.mod in the folder of the topology or above it"
