@@ -131,10 +131,10 @@ func (b *binder) updateMethod(u *updater, name, results string) {
 	switch {
 	case u.update == nil:
 	case name == "Revert":
-		b.at(finding.UpdateByValue, f.Update, method.Signature, "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
+		b.at(finding.UpdateByValue, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
 			m.UpdateType.Name, m.State, b.plan.Processors[u.machine].Name)
 	default:
-		b.at(finding.UpdateByValue, f.Update, method.Signature, "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
+		b.at(finding.UpdateByValue, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
 	}
 }
 
@@ -154,7 +154,7 @@ func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 	}
 	form := b.form(u, found.Name(), more, results)
 	said := fmt.Sprintf("method %s of %s does not fit the state: it must be %s", b.functionText(found), u.m.UpdateType.Name, strings.TrimPrefix(form[strings.Index(form, ") ")+2:], " "))
-	suggestion := form
+	suggestion := "write " + form
 	switch s := found.Signature(); {
 	case !takesState(s, u.state, more != ""):
 	case results == "error" && fails(s) == 1, results != "error" && fails(s) == 2 && types.Identical(s.Results().At(0).Type(), u.result):

@@ -99,10 +99,11 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	}
 	s.reported[f.Name()] = true
 	text := fmt.Sprintf("method %s of %s %s; it may be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
+	repair := "write " + want.canonical.Signature
 	if b.own(f.Pos()) {
-		b.atGo(problem.code, f.Pos(), f.Name(), want.canonical.Signature, "%s", text)
+		b.atGo(problem.code, f.Pos(), f.Name(), repair, "%s", text)
 	} else {
-		b.at(problem.code, s.file.Name, want.canonical.Signature, "%s", text)
+		b.at(problem.code, s.file.Name, repair, "%s", text)
 	}
 	return m, false
 }

@@ -32,6 +32,16 @@ type Method struct {
 	Imports   []string // that the signature mentions
 }
 
+// suggestion declares the method in the package pkg: "" is the generated one, where
+// scaffolding does it.
+func (m Method) suggestion(pkg string) string {
+	text := "declare it: " + m.Signature
+	if pkg == "" {
+		text += ScaffoldHint
+	}
+	return text
+}
+
 // canonical is the form of a handler that we suggest: with the message by value,
 // which may be kept, with the sender if there is one, and with an error. A pointer
 // would be valid until the handler returns, which a beginner does not know; it is

@@ -173,13 +173,12 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	if unknown && b.misnamed[edge.Message] {
 		return
 	}
-	repair := method.Signature
+	repair := ""
 	if s.t != nil && !unknown {
-		if found := b.handlerMeant(s, names, want); found != "" {
-			repair = found
-		}
+		repair = b.handlerMeant(s, names, want)
 	}
-	if repair == method.Signature {
+	if repair == "" {
+		repair = method.suggestion(s.missing.Import)
 		s.missing.Methods = append(s.missing.Methods, method)
 	}
 	if s.t == nil || unknown {
