@@ -14,6 +14,7 @@ import (
 
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/bind"
+	"github.com/topogen/topogen/spec/finding"
 	"github.com/topogen/topogen/templates"
 )
 
@@ -33,14 +34,26 @@ func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(c.results, func(r gen.Result) bool { return len(r.Missing) > 0 && len(r.Files) == 0 }) {
+		fmt.Fprintln(words, "topogen: no stubs were written for handlers: file and message types have to be right first")
+		c.leaveOutMended()
+	}
 	for i := range c.report.findings { // none recommends what was just done
 		f := &c.report.findings[i]
 		f.Suggestion = strings.TrimSuffix(f.Suggestion, bind.ScaffoldHint)
 	}
-	if slices.ContainsFunc(c.results, func(r gen.Result) bool { return len(r.Missing) > 0 && len(r.Files) == 0 }) {
-		fmt.Fprintln(words, "topogen: no stubs were written for handlers: file and message types have to be right first")
-	}
 	return nil
+}
+
+// leaveOutMended drops the findings that scaffolding mends as soon as the others are
+// mended, so that what is printed is what keeps it from doing so.
+func (c *compilation) leaveOutMended() {
+	others := slices.DeleteFunc(slices.Clone(c.report.findings), func(f finding.Finding) bool {
+		return strings.HasSuffix(f.Suggestion, bind.ScaffoldHint)
+	})
+	if finding.HasErrors(others) {
+		c.report.findings = others
+	}
 }
 
 // scaffoldMessages declares the types of messages, and writes stubs for updates.
