@@ -34,7 +34,7 @@ func (b *builder) checkEdges() {
 			continue
 		}
 		seen[key] = e
-		b.checkRoute(e)
+		b.checkRoute(i, e)
 		b.checkTimeout(i, e)
 		b.checkSupervisedEdge(i, e)
 	}
@@ -74,7 +74,7 @@ func (e *Edge) title() string {
 
 // checkRoute reports an edge that does not say which instance it goes to, or
 // that says something that cannot be.
-func (b *builder) checkRoute(e *Edge) {
+func (b *builder) checkRoute(i int, e *Edge) {
 	to := &b.topology.Processors[e.To]
 	if b.found.broken[to.Pointer+"/instances"] || e.Implied {
 		return // for implied ones the machine has the route
@@ -84,7 +84,7 @@ func (b *builder) checkRoute(e *Edge) {
 	switch {
 	case e.Route.Kind == RouteNone && e.Route.Pointer == "" && to.Instances > 1 && e.Every == 0:
 		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("%s has %d instances, and the edge does not say which one a message goes to", quoted(to.Name.Value), to.Instances),
-			`write "key: FIELD", or a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}`)
+			b.keyed(i, e)+", or in place of the key a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteNone && e.Route.Pointer != "":
 		b.found.add(finding.MissingKey, e.Route.At, e.Route.Pointer, "the route is empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
@@ -97,6 +97,14 @@ func (b *builder) checkRoute(e *Edge) {
 	case external && several && e.Reply.Value != "":
 		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "several instances would reply to one Ask", "choose one instance: write a key")
 	}
+}
+
+// keyed says how the edge is written with a key.
+func (b *builder) keyed(i int, e *Edge) string {
+	if v := b.options[i]; v == nil || v.Kind != Map { // only the message stands behind the colon
+		return fmt.Sprintf("write %q", "{message: "+clip(e.Message.Value)+", key: FIELD}")
+	}
+	return `write "key: FIELD"`
 }
 
 // checkKey reports a field path that no Go can be made of.

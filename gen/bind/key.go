@@ -52,6 +52,9 @@ func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
 	return false
 }
 
+// membersShown is how many fields and methods a finding lists: more would not be read.
+const membersShown = 8
+
 // step goes on to the field or method called name.
 func (w *keyWalk) step(name string) bool {
 	if w.key.Method {
@@ -67,9 +70,11 @@ func (w *keyWalk) step(name string) bool {
 		if hidden, _, _ := types.LookupFieldOrMethod(w.t, true, packageOf(w.t), name); hidden != nil {
 			return w.fail(finding.KeyField, "", "%s of %s is not exported by its package", name, text)
 		}
-		suggestion := ""
-		if near := w.near.to(name, members(w.t, w.checked.pkg)); near != "" {
+		suggestion, has := "", members(w.t, w.checked.pkg)
+		if near := w.near.to(name, has); near != "" {
 			suggestion = "did you mean " + near + "?"
+		} else if len(has) > 0 && len(has) <= membersShown {
+			suggestion = "it has " + strings.Join(has, ", ")
 		}
 		return w.fail(finding.KeyField, suggestion, "%s has no field or method %s", text, name)
 	case *types.Func:
