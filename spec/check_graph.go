@@ -14,20 +14,10 @@ const ringShown = 12 // processors of a ring in a message: what fits a line
 // checkGraph makes the warnings: each topology with them works, and is hardly
 // what was meant.
 func (b *builder) checkGraph() {
-	t := b.topology
-	touched := make([]bool, len(t.Processors))
-	for _, e := range t.Edges {
-		if e.From >= 0 {
-			touched[e.From] = true
-		}
-		touched[e.To] = true
-	}
-	for from, to := range t.deadLetters() {
-		touched[from], touched[to] = true, true
-	}
-	for i, p := range t.Processors {
-		if !touched[i] && p.Machine == nil {
-			b.found.addText(finding.NoEdges, p.Name, "no edge begins or ends at "+quoted(p.Name.Value), "")
+	for i, alone := range b.topology.alone() {
+		if alone {
+			name := b.topology.Processors[i].Name
+			b.found.addText(finding.NoEdges, name, "no edge begins or ends at "+quoted(name.Value), "add an edge, or leave the processor out")
 		}
 	}
 	b.checkGrowth()
@@ -35,6 +25,24 @@ func (b *builder) checkGraph() {
 	b.checkSiblings()
 	b.checkAttempts()
 	b.checkTicks()
+}
+
+// alone says which processors no edge begins or ends at. A machine needs none.
+func (t *Topology) alone() []bool {
+	alone := make([]bool, len(t.Processors))
+	for i, p := range t.Processors {
+		alone[i] = p.Machine == nil
+	}
+	for _, e := range t.Edges {
+		if e.From >= 0 {
+			alone[e.From] = false
+		}
+		alone[e.To] = false
+	}
+	for from, to := range t.deadLetters() {
+		alone[from], alone[to] = false, false
+	}
+	return alone
 }
 
 // deadLetters are the edges that the file does not declare: from a processor to
@@ -180,9 +188,10 @@ func components(next [][]int) []int {
 // message can ever reach: nothing external, no timer and no processor that
 // starts by itself leads there. starts says which processors do, by Ping or
 // Serve; only their Go code tells. Of processors that are reached from one
-// another only the first group is named. It also returns a warning (TG405) for
-// each edge whose timeout is too short for the ticks that make its sender send,
-// since that depends on starts too. t must not be partial.
+// another only the first group is named. One without any edge is not named: TG401
+// is its finding. Unreachable also returns a warning (TG405) for each edge whose
+// timeout is too short for the ticks that make its sender send, since that depends
+// on starts too. t must not be partial.
 func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding {
 	n := len(t.Processors)
 	next := make([][]int, n)
@@ -225,8 +234,9 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 	}
 	findings := earlyTimeouts(t, starts)
 	named := map[int]bool{}
+	alone := t.alone()
 	for i, p := range t.Processors {
-		if reached[i] || entered[group[i]] || named[group[i]] {
+		if reached[i] || alone[i] || entered[group[i]] || named[group[i]] {
 			continue
 		}
 		named[group[i]] = true

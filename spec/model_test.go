@@ -330,7 +330,7 @@ func TestUnreachable(t *testing.T) {
 	topology := parseClean(t, `
 version: 1
 name: reach
-processors: {feed: {}, parser: {}, ask: {}, answer: {}, sink: {}, ticked: {}, lonely: {}, api: {external: true}, served: {}}
+processors: {feed: {}, parser: {}, ask: {}, answer: {}, sink: {}, ticked: {}, lonely: {}, api: {external: true}, served: {}, unused: {}} # TG401 is for unused
 edges:
   - feed -> parser: Raw
   - ask -> answer: Question
