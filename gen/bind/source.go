@@ -30,7 +30,7 @@ type source struct {
 	files  []*ast.File
 	names  []string // absolute, like files
 	texts  map[string][]byte
-	errors scanner.ErrorList // what does not parse
+	errors scanner.ErrorList // the first of each file that does not parse
 
 	leftOut   []*leftOut          // Go files that this build does not compile
 	absentees map[string]*leftOut // what they declare, once asked for
@@ -140,11 +140,10 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	group.Wait()
 	names := s.names[:0]
 	for i, file := range files {
-		if list, ok := errors[i].(scanner.ErrorList); ok {
-			for _, e := range list {
-				e.Pos = positionIn(s.names[i], s.texts[s.names[i]], e.Pos.Offset)
-			}
-			s.errors = append(s.errors, list...)
+		if list, ok := errors[i].(scanner.ErrorList); ok && len(list) > 0 {
+			first := list[0] // the others seldom are mistakes of their own
+			first.Pos = positionIn(s.names[i], s.texts[s.names[i]], first.Pos.Offset)
+			s.errors = append(s.errors, first)
 		}
 		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() {
 			continue // nothing, or no package clause: that is among the errors

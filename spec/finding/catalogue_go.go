@@ -69,7 +69,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   GoSyntax,
 		Title:  "a Go file does not parse",
-		Reason: "A Go file of the package has a syntax error, so that its types and methods are not known. Nothing is written until it parses.",
+		Reason: "A Go file of the package has a syntax error, so that its types and methods are not known. The first error of each file is reported. Nothing is written until all parse.",
 	},
 	{
 		Code:   GoType,
