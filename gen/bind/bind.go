@@ -124,7 +124,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	}
 	m, err := findModule(r.Dir)
 	if errors.Is(err, errNoModule) {
-		r.reporter.at(finding.PackageNotLoaded, whole, "go mod init example.com/"+packageName(t.Name.Value), "%v", err)
+		r.reporter.at(finding.PackageNotLoaded, whole, "run go mod init example.com/"+packageName(t.Name.Value), "%v", err)
 		return r
 	} else if err != nil {
 		r.reporter.at(finding.PackageNotLoaded, whole, "", "%v", err)

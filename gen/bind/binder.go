@@ -178,7 +178,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	suggestion, problem := "", b.loader.problem(path)
 	switch {
 	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, home+"/")):
-		suggestion = "go get " + home
+		suggestion = "run go get " + home
 		problem, _, _ = strings.Cut(problem, "; to add it: ") // the same for one package
 		problem = "the runtime cannot be loaded: " + problem
 	case problem != "":

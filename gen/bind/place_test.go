@@ -169,7 +169,7 @@ func TestOutsideModules(t *testing.T) {
 	if got := said(r.Findings); got != want || r.PortsReady {
 		t.Errorf("got %s", got)
 	}
-	if got := r.Findings[0].Suggestion; got != "go mod init example.com/small" {
+	if got := r.Findings[0].Suggestion; got != "run go mod init example.com/small" {
 		t.Errorf("suggestion %q", got)
 	}
 	if v, err := r.Verify(t.Context(), nil); len(v.Own)+len(v.User) > 0 || err != nil {
