@@ -22,11 +22,11 @@ type Graph struct {
 func newGraph(chosen *command) *cobra.Command {
 	g := Graph{}
 	cmd := &cobra.Command{
-		Use:   "graph FILE",
+		Use:   "graph [FILE]",
 		Short: "Draw a topology",
-		Long: `Draw a topology: as Mermaid for a README, as DOT for Graphviz, as JSON for
-tools, as tables for a terminal, or as an SVG picture that is dark where the
-reader's colour scheme is.
+		Long: `Draw a topology, ` + defaultTopology + ` by default: as Mermaid for a README,
+as DOT for Graphviz, as JSON for tools, as tables for a terminal, or as an SVG
+picture that is dark where the reader's colour scheme is.
 
 --load names a file with the JSON of a Snapshot() of the running topology, - for
 stdin. It colours processors by the share of time in which they are busy, and says
@@ -35,10 +35,10 @@ failures led to, and what each edge sent, holds and dropped.`,
 		Example: `  topogen graph topology.yml
   topogen graph topology.yml --format svg >topology.svg
   topogen graph topology.yml --format svg --load snapshot.json >load.svg`,
-		Args:              oneOf("a topology file"),
+		Args:              oneTopology,
 		ValidArgsFunction: completeTopologies,
 		RunE: func(_ *cobra.Command, args []string) error {
-			g.File = args[0]
+			g.File = filesOrDefault(args)[0]
 			*chosen = g
 			return nil
 		},

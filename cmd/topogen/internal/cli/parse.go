@@ -87,6 +87,11 @@ func oneOf(what string) cobra.PositionalArgs {
 	}
 }
 
+// oneTopology wants one topology file, or none where it is the default.
+func oneTopology(cmd *cobra.Command, args []string) error {
+	return oneOf("a topology file")(cmd, filesOrDefault(args))
+}
+
 // completeTopologies offers the files that may be topologies.
 func completeTopologies(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return []cobra.Completion{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt

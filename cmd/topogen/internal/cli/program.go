@@ -28,11 +28,12 @@ type Program struct {
 func newProgram(chosen *command) *cobra.Command {
 	p := Program{}
 	cmd := &cobra.Command{
-		Use:   "run FILE [-- ARGS]",
+		Use:   "run [FILE] [-- ARGS]",
 		Short: "Build, compile and run a topology",
-		Long: `Build a topology, compile it and run it. Where its package is main that is the
-program; else it is one that calls New(Processors{}) and Run. ARGS are its
-arguments. Nothing but the generated files is left behind.
+		Long: `Build a topology (` + defaultTopology + ` by default), compile it and run it.
+Where its package is main that is the program; else it is one that calls
+New(Processors{}) and Run. ARGS are its arguments. Nothing but the generated
+files is left behind.
 
 It runs until all sources are done. What waits, such as a Serve that listens, an
 external processor or nothing but timers, runs until an interrupt.
@@ -50,16 +51,16 @@ the program's.`,
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				own = dash
 			}
-			switch {
-			case own == 0:
-				return errors.New("name a topology file")
-			case own > 1:
-				return errors.New("one topology file is run; arguments of the program stand behind --")
+			if own > 1 {
+				return errors.New("one topology file is run; write arguments of the program after --")
 			}
 			return nil
 		},
 		ValidArgsFunction: completeTopologies,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
+				args = append([]string{defaultTopology}, args...)
+			}
 			p.File, p.Args = args[0], args[1:]
 			*chosen = p
 			return nil

@@ -21,20 +21,20 @@ type Proto struct {
 func newProto(chosen *command) *cobra.Command {
 	p := Proto{}
 	cmd := &cobra.Command{
-		Use:   "proto FILE",
+		Use:   "proto [FILE]",
 		Short: "Print the .proto of a topology's messages",
-		Long: `Print the .proto (proto3) that describes the messages of a topology as generated
-code writes them where they leave the process, and of states and updates that
-machines keep in logs. Field numbers are those of struct
+		Long: `Print the .proto (proto3) that describes the messages of a topology (` + defaultTopology + `
+by default) as generated code writes them where they leave the process, and of
+states and updates that machines keep in logs. Field numbers are those of struct
 tags, ` + "`topo:\"3\"`" + `, and of topology.wire.yml beside the topology. Nothing is
 written. Messages that cannot be encoded are named in a comment at the end, with
 the reason.`,
 		Example: `  topogen proto topology.yml >orders.proto
   topogen proto topology.yml | protoc --python_out=. -I . /dev/stdin`,
-		Args:              oneOf("a topology file"),
+		Args:              oneTopology,
 		ValidArgsFunction: completeTopologies,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p.File = args[0]
+			p.File = filesOrDefault(args)[0]
 			*chosen = p
 			return nil
 		},

@@ -15,7 +15,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// defaultTopology is what build and check read where no file is named.
+// defaultTopology is what commands read where no file is named.
 const defaultTopology = "topology.yml"
 
 // readMax is one byte more than a topology may have: spec refuses it then, and
