@@ -69,14 +69,15 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 		if r.root == nil {
 			continue
 		}
-		if holder := holders[r.Dir]; holder != nil {
+		folder := followed(r.Dir)
+		if holder := holders[folder]; holder != nil {
 			r.reporter.at(finding.NameTaken, in.Topology.Name, ownFolder,
 				"topologies %q and %q would be generated into the same package, where their names collide",
 				holder.reporter.topology.Name.Value, in.Topology.Name.Value)
 			r.root = nil
 			continue
 		}
-		holders[r.Dir] = r
+		holders[folder] = r
 	}
 	for _, l := range newLoaders(fset, env, results, options) {
 		if l.failure = l.list(ctx, l.wanted); ctx.Err() != nil {

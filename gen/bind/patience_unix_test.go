@@ -67,4 +67,7 @@ func TestEndlessCheck(t *testing.T) {
 	if v, err := r.Verify(t.Context(), nil); err != nil || len(v.Own)+len(v.User) > 0 {
 		t.Errorf("%v, %v", v, err)
 	}
+	if r.Done(); r.root == nil || r.reporter.texts == nil {
+		t.Error("what the check still reads was let go of")
+	}
 }

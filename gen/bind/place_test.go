@@ -225,6 +225,24 @@ func TestSameFolder(t *testing.T) {
 	}
 }
 
+// TestSameFolderByLink: a folder is the same by each of its names.
+func TestSameFolderByLink(t *testing.T) {
+	module := newModule(t)
+	dir, link := filepath.Join(module, "small"), filepath.Join(module, "link")
+	small(t, dir, "", Options{})
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	topology := parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology)))
+	results, err := Bind(t.Context(), []Input{{Topology: topology, Dir: dir}, {Topology: topology, Dir: link}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !results[0].plan().Bound || results[1].PortsReady || !strings.Contains(said(results[1].Findings), "TG312") {
+		t.Errorf("the first should bind, the second not: %s", said(results[1].Findings))
+	}
+}
+
 // TestSameFolderOneAfterTheOther: what another topology has generated there declares the
 // same names. Its own output does not count.
 func TestSameFolderOneAfterTheOther(t *testing.T) {

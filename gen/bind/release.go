@@ -2,9 +2,10 @@ package bind
 
 // Done lets go of the syntax and the types of the package, unless another one imports
 // it: of a large batch not all are held at once. Nothing may be asked of the result
-// afterwards; its fields stay.
+// afterwards; its fields stay. A check that took too long may still use them, so that
+// Done then does nothing.
 func (r *Result) Done() {
-	if r.root == nil || r.loader.imports(r.root.path) {
+	if r.root == nil || r.loader.failure != nil || r.loader.imports(r.root.path) {
 		return
 	}
 	delete(r.loader.results, r.root.path)
