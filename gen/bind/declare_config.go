@@ -87,11 +87,11 @@ func (c *configTypes) declare(name string, mappings []*spec.Value) string {
 		plain := fieldName(key)
 		field := fields.free(plain)
 		line := field + " " + c.typeOf(name+field, values[key])
-		if field != plain || !strings.EqualFold(field, key) {
-			line += " " + yamlTag(key)
-		}
 		if strings.Contains(line, "time.Duration") {
 			s.Imports = []string{"time"}
+		}
+		if field != plain || !strings.EqualFold(field, key) {
+			line += " " + yamlTag(key)
 		}
 		s.Fields = append(s.Fields, line)
 	}
