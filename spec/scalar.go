@@ -29,6 +29,9 @@ func scalar(n *yaml.Node) (kind Kind, data any, complaint, suggestion string) {
 	case "!!int":
 		return integer(text)
 	case "!!float":
+		if strings.Contains(text, "_") {
+			return underscored(text)
+		}
 		f, err := strconv.ParseFloat(text, 64)
 		switch {
 		case isSpecialFloat(text) || err == nil && (math.IsNaN(f) || math.IsInf(f, 0)):
@@ -52,8 +55,7 @@ func integer(text string) (kind Kind, data any, complaint, suggestion string) {
 			"write it without the leading zero, or put it in quotes"
 	}
 	if strings.Contains(text, "_") {
-		return String, text, fmt.Sprintf("%s is a number to some readers of YAML and a text to others", clip(text)),
-			"write it without underscores, or put it in quotes"
+		return underscored(text)
 	}
 	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return Int, i, "", ""
@@ -62,6 +64,12 @@ func integer(text string) (kind Kind, data any, complaint, suggestion string) {
 		return Int, u, "", ""
 	}
 	return String, text, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, or put it in quotes"
+}
+
+// underscored refuses a number with underscores, which YAML 1.2 does not have.
+func underscored(text string) (kind Kind, data any, complaint, suggestion string) {
+	return String, text, fmt.Sprintf("%s is a number to some readers of YAML and a text to others", clip(text)),
+		"write it without underscores, or put it in quotes"
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

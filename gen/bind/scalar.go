@@ -76,7 +76,6 @@ func bits(u *types.Basic) int {
 
 // integer is a YAML integer, in any of its bases, in decimal digits.
 func integer(text string, bits int, unsigned bool) (digits, problem string) {
-	text = strings.ReplaceAll(text, "_", "")
 	if unsigned {
 		n, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 0, bits)
 		if err != nil {
@@ -92,7 +91,6 @@ func integer(text string, bits int, unsigned bool) (digits, problem string) {
 }
 
 func number(text string, bits int) (digits, problem string) {
-	text = strings.ReplaceAll(text, "_", "")
 	n, err := strconv.ParseFloat(text, bits)
 	if err != nil {
 		if i, intErr := strconv.ParseInt(text, 0, 64); intErr == nil {
