@@ -17,8 +17,8 @@
 // values of with.
 //
 // All that is wrong is reported in one go, sorted by position; what only follows
-// from something else is not reported. Lines and columns are those of an editor: 1-based, columns in characters, ends
-// exclusive.
+// from something else is not reported. Lines and columns are those of an editor:
+// 1-based, columns in characters, ends exclusive.
 //
 // Parse knows no clock, environment or disk. Any input is answered within
 // seconds and 1 GB; limits.go names every limit.

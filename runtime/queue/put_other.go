@@ -2,9 +2,7 @@
 
 package queue
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Put appends m; it becomes visible with the next Publish. Written may read pos at
 // any time.

@@ -56,7 +56,7 @@ var catalogue = func() map[string]Explanation {
 	} {
 		for _, e := range part.entries {
 			if _, ok := all[e.Code]; ok {
-				panic("spec: the catalogue has " + e.Code + " twice")
+				panic("finding: the catalogue has " + e.Code + " twice")
 			}
 			e.Severity = part.severity
 			all[e.Code] = e

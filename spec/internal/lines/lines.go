@@ -15,8 +15,9 @@ const markStep = 512
 var ByteOrderMark = []byte("\xef\xbb\xbf")
 
 // Text is a text by lines. Code works in byte offsets; Text translates them from
-// the positions that the YAML library gives and to those that people read. The two count lines differently: YAML also breaks
-// lines at U+0085, U+2028 and U+2029, editors do not.
+// the positions that the YAML library gives and to those that people read. The two
+// count lines differently: YAML also breaks lines at U+0085, U+2028 and U+2029,
+// editors do not.
 type Text struct {
 	Bytes     []byte // without a byte order mark
 	YAMLLines []int  // Offset of each line as YAML counts
