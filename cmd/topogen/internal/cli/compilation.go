@@ -41,8 +41,15 @@ func newCompilation(r *report, names []string, flags buildFlags) *compilation {
 	seen := make(map[string]bool)
 	for _, name := range r.expand(names) {
 		src, ok := r.read(name)
-		if ok && !seen[src.path] {
-			seen[src.path] = true
+		if !ok {
+			continue
+		}
+		folder, err := filepath.EvalSymlinks(src.dir())
+		if err != nil {
+			folder = src.dir()
+		}
+		if file := filepath.Join(folder, src.base()); !seen[file] { // a link in its place is another topology
+			seen[file] = true
 			c.sources = append(c.sources, src)
 		}
 	}
