@@ -15,6 +15,9 @@ const noProcessor = -2
 // arrowLetters are what other notations make arrows of. No name begins or ends with one.
 const arrowLetters = "-<>=~"
 
+// edgeForm suggests how an edge is written.
+const edgeForm = edgeForm
+
 var (
 	timerForm   = regexp.MustCompile(`^every\s+(\S.*?)(\s+as(?:\s+(\S.*))?)?$`) // period, "as" and name, name
 	colonInName = regexp.MustCompile(`^([A-Za-z][\w-]*)\s*:\s*([A-Za-z]\w*)$`)
@@ -41,7 +44,7 @@ func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
 	case item.Kind != Map: // the schema has reported it
 		return e, nil, false
 	case len(item.Fields) == 0:
-		suggestion := `write "from -> to: Message"`
+		suggestion := edgeForm
 		if item.At.EndLine > item.At.Line || item.At.EndColumn-item.At.Column > len("{}") {
 			suggestion += `; keys that begin with "` + ignoredPrefix + `" are ignored`
 		}
@@ -79,14 +82,18 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.From, e.To, e.At = noProcessor, noProcessor, key.At
 	left, right, ok := strings.Cut(key.Value, "->")
 	if !ok {
-		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is not an edge: it has no "->"`, `write "from -> to: Message"`)
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is not an edge: it has no "->"`, edgeForm)
 		return
 	}
 	start, end := len(strings.TrimRight(left, arrowLetters)), len(key.Value)-len(strings.TrimLeft(right, arrowLetters))
 	e.FromText = key.trimmed(0, start)
 	e.ToText = key.trimmed(end, len(key.Value))
 	if arrow := key.Value[start:end]; arrow != "->" {
-		b.found.add(finding.EdgeForm, key.within(start, end), e.Pointer, `the arrow of an edge must be "->", got `+quoted(arrow), "write "+quoted(e.FromText.Value+" -> "+e.ToText.Value))
+		suggestion := edgeForm
+		if e.FromText.Value != "" && e.ToText.Value != "" {
+			suggestion = "write " + quoted(e.FromText.Value+" -> "+e.ToText.Value)
+		}
+		b.found.add(finding.EdgeForm, key.within(start, end), e.Pointer, `the arrow of an edge must be "->", got `+quoted(arrow), suggestion)
 		return
 	}
 	if i := strings.Index(right, "->"); i >= 0 {
@@ -151,7 +158,7 @@ func (b *builder) colonWithoutSpace(e *Edge) bool {
 // resolve returns the index of the processor that an end of an edge names.
 func (b *builder) resolve(e *Edge, name Text, end string) int {
 	if name.Value == "" {
-		b.found.add(finding.EdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", `write "from -> to: Message"`)
+		b.found.add(finding.EdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", edgeForm)
 		return noProcessor
 	}
 	candidates, declaration := b.names, ", or "+quoted(name.Value+": {external: true}")+" if its messages come from outside"

@@ -35,7 +35,7 @@ func (n *near) toHandler(name string, candidates []string) string {
 			others = append(others, c)
 		}
 	}
-	if near := n.to(short, alike); near != "" && len(short) > 1 {
+	if near := n.to(short, alike); near != "" {
 		return handlerPrefix + near
 	}
 	return n.to(name, others)
