@@ -1,6 +1,6 @@
 // Package gen is the compiler: a topology file in, Go files in memory out.
 //
-//	result, findings := gen.Generate(ctx, gen.Input{Path: path, Source: source})
+//	result, findings := gen.Generate(ctx, gen.Input{Path: path, Source: source}, gen.Options{})
 //	if !finding.HasErrors(findings) {
 //		// result.Files are to be written, by package write.
 //	}

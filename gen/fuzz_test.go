@@ -53,9 +53,9 @@ func FuzzGenerate(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	known := cache.Open(f.TempDir()) // where real types are needed, the go command is asked once
+	known := cache.Open(f.TempDir()) // the go command is asked once
 	f.Fuzz(func(t *testing.T, source []byte) {
-		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source, Cache: known})
+		r, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: source}, gen.Options{Cache: known})
 		for _, finding := range findings {
 			if strings.Contains(finding.Message, "would be generated") {
 				t.Fatalf("%s\n%s", finding.Message, source)

@@ -22,6 +22,10 @@ import (
 type Input struct {
 	Path   string // absolute
 	Source []byte // its content
+}
+
+// Options are what all files of a run have in common. The zero value is ready to use.
+type Options struct {
 	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
 	Flags []string
 	// Cache remembers what the go command says of packages; nil: nothing does.
@@ -43,22 +47,22 @@ type Result struct {
 
 // Generate compiles one topology file. It returns the findings of the result too. Where
 // ctx ends early the result has no files, and ctx.Err says so.
-func Generate(ctx context.Context, in Input) (Result, []finding.Finding) {
-	result := GenerateAll(ctx, []Input{in})[0]
+func Generate(ctx context.Context, in Input, options Options) (Result, []finding.Finding) {
+	result := GenerateAll(ctx, []Input{in}, options)[0]
 	return result, result.Findings
 }
 
 // GenerateAll compiles several topology files at once: packages that they share
 // are loaded once. Results stand in the order of the inputs.
-func GenerateAll(ctx context.Context, in []Input) []Result {
+func GenerateAll(ctx context.Context, in []Input, options Options) []Result {
 	results := parse(in)
-	bound := bindAll(ctx, in, results)
+	bound := bindAll(ctx, results, options)
 	for i, b := range bound {
 		if b == nil || ctx.Err() != nil {
 			continue
 		}
 		r := &results[i]
-		r.Findings = append(r.Findings, r.make(ctx, b, in[i])...)
+		r.Findings = append(r.Findings, r.emit(ctx, b)...)
 		r.Inputs = append(r.Inputs, b.Inputs()...) // verifying may have read more
 		b.Done()
 	}
@@ -80,10 +84,10 @@ func parse(in []Input) []Result {
 
 // bindAll finds in Go what the topologies name. Its results are nil where there
 // is no topology.
-func bindAll(ctx context.Context, in []Input, results []Result) []*bind.Result {
+func bindAll(ctx context.Context, results []Result, o Options) []*bind.Result {
 	var inputs []bind.Input
 	var of []int
-	options := bind.Options{Imports: emit.Imports()}
+	options := bind.Options{Flags: o.Flags, Cache: o.Cache, Imports: emit.Imports()}
 	for i := range results {
 		if t := results[i].Topology; t != nil {
 			if slices.ContainsFunc(t.Processors, func(p spec.Processor) bool { return p.Isolation == spec.Process }) {
@@ -96,10 +100,9 @@ func bindAll(ctx context.Context, in []Input, results []Result) []*bind.Result {
 			}
 			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
 			of = append(of, i)
-			options.Cache, options.Flags = in[i].Cache, in[i].Flags
 		}
 	}
-	bound := make([]*bind.Result, len(in))
+	bound := make([]*bind.Result, len(results))
 	list, err := bind.Bind(ctx, inputs, options)
 	if err != nil {
 		return bound // the context's
@@ -113,8 +116,8 @@ func bindAll(ctx context.Context, in []Input, results []Result) []*bind.Result {
 	return bound
 }
 
-// make emits the files of a bound topology and makes sure of them.
-func (r *Result) make(ctx context.Context, b *bind.Result, in Input) []finding.Finding {
+// emit makes the files of a bound topology and verifies them.
+func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	if r.Plan == nil {
 		return nil
 	}

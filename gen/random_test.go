@@ -52,7 +52,7 @@ func TestRandomTopologies(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "code.go"), []byte(code), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)})
+		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)}, gen.Options{})
 		if finding.HasErrors(findings) || len(result.Files) < 2 {
 			var text strings.Builder
 			if err := finding.WriteText(&text, findings, nil, false); err != nil {

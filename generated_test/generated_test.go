@@ -95,7 +95,7 @@ func generate(t testing.TB, list []aCase) (results []gen.Result, findings []find
 	for i, c := range list {
 		in[i] = c.input
 	}
-	results = gen.GenerateAll(context.Background(), in)
+	results = gen.GenerateAll(context.Background(), in, gen.Options{})
 	for _, r := range results {
 		findings = append(findings, r.Findings...)
 	}

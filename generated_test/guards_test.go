@@ -104,7 +104,7 @@ func generateSample(t *testing.T, old, new string) map[string]string {
 	if changed == string(text) {
 		t.Fatalf("the topology does not hold %q", old)
 	}
-	result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(changed)})
+	result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(changed)}, gen.Options{})
 	if finding.HasErrors(findings) {
 		t.Fatal(findings)
 	}

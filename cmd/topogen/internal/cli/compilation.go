@@ -70,12 +70,13 @@ func (c *compilation) generate(ctx context.Context) error {
 	c.watch()
 	inputs := make([]gen.Input, len(c.sources))
 	for i, src := range c.sources {
-		inputs[i] = gen.Input{Path: src.path, Source: src.text, Flags: c.flags}
-		if !c.afresh {
-			inputs[i].Cache = cache.Open("")
-		}
+		inputs[i] = gen.Input{Path: src.path, Source: src.text}
 	}
-	c.results = gen.GenerateAll(ctx, inputs)
+	options := gen.Options{Flags: c.flags}
+	if !c.afresh {
+		options.Cache = cache.Open("")
+	}
+	c.results = gen.GenerateAll(ctx, inputs, options)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
