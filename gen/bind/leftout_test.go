@@ -3,6 +3,7 @@ package bind
 import (
 	"go/parser"
 	"go/token"
+	"strings"
 	"testing"
 )
 
@@ -39,7 +40,7 @@ func TestConstraintOfFile(t *testing.T) {
 // The output has the constraint of the package's files, where all of them have one.
 func TestConstraintOfOutput(t *testing.T) {
 	for _, c := range []struct {
-		files map[string]string // by name: the line before the package clause
+		files map[string]string // by name: the line before the package clause, or an import
 		want  string
 	}{
 		{map[string]string{"a.go": ""}, ""},
@@ -51,6 +52,10 @@ func TestConstraintOfOutput(t *testing.T) {
 		{map[string]string{"a.go": "//go:build x", "b.go": "//go:build ignore"}, "x"},
 		{map[string]string{"a.go": "//go:build x", "b_test.go": ""}, "x"},
 		{map[string]string{"a_linux.go": "", "a_darwin.go": ""}, "darwin || linux"},
+		{map[string]string{"a.go": `import "C"`}, "cgo"},
+		{map[string]string{"a.go": `import "C"`, "b.go": ""}, ""},
+		{map[string]string{"a.go": "//go:build !cgo", "b.go": `import "C"`}, ""},
+		{map[string]string{"a_linux.go": `import "C"`, "b.go": "//go:build x"}, "(linux && cgo) || x"},
 		{map[string]string{"b.go": "//go:build x"}, ""},
 		{nil, ""},
 	} {
@@ -58,6 +63,9 @@ func TestConstraintOfOutput(t *testing.T) {
 			s := &source{texts: make(map[string][]byte)}
 			for name, line := range c.files {
 				text := []byte(line + "\n\npackage p\n")
+				if strings.HasPrefix(line, "import") {
+					text = []byte("package p\n\n" + line + "\n")
+				}
 				file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
 				if err != nil {
 					t.Fatal(err)
