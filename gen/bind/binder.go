@@ -147,7 +147,7 @@ func (b *binder) importedNames() {
 				continue // the import is an error by itself
 			}
 			for _, name := range p.Scope().Names() {
-				if n, ok := names[name]; ok && token.IsExported(name) {
+				if n, ok := names[name]; ok {
 					b.atGo(finding.NameTaken, i.Path.Pos(), i.Path.Value, "import the package by its name",
 						"the dot import declares %s, which is what %s will be called", name, b.plan.NameText(n))
 				}
