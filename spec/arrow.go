@@ -16,7 +16,7 @@ const noProcessor = -2
 const arrowLetters = "-<>=~"
 
 // edgeForm suggests how an edge is written.
-const edgeForm = edgeForm
+const edgeForm = `write "from -> to: Message"`
 
 var (
 	timerForm   = regexp.MustCompile(`^every\s+(\S.*?)(\s+as(?:\s+(\S.*))?)?$`) // period, "as" and name, name

@@ -131,10 +131,10 @@ func (b *binder) updateMethod(u *updater, name, results string) {
 	switch {
 	case u.update == nil:
 	case name == "Revert":
-		b.at(finding.UpdateByValue, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
+		b.at(finding.UpdateUnfit, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
 			m.UpdateType.Name, m.State, b.plan.Processors[u.machine].Name)
 	default:
-		b.at(finding.UpdateByValue, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
+		b.at(finding.UpdateUnfit, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
 	}
 }
 
@@ -165,9 +165,9 @@ func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 		suggestion = fmt.Sprintf("write \"result: %s\" in the file", value)
 	}
 	if b.own(found.Pos()) {
-		b.atGo(finding.UpdateByValue, found.Pos(), found.Name(), suggestion, "%s", said)
+		b.atGo(finding.UpdateUnfit, found.Pos(), found.Name(), suggestion, "%s", said)
 	} else {
-		b.at(finding.UpdateByValue, u.f.Update, suggestion, "%s", said)
+		b.at(finding.UpdateUnfit, u.f.Update, suggestion, "%s", said)
 	}
 }
 

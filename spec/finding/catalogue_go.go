@@ -127,7 +127,7 @@ var catalogueGo = []Explanation{
 		Right: "Order: sum 2df8a6a5\nOrder.Account: 1\nOrder.Cents: 2\n",
 	},
 	{
-		Code:  UpdateByValue,
+		Code:  UpdateUnfit,
 		Title: "an update that cannot change its state",
 		Reason: "The update type of a machine, or a pointer to it, has the method Update(*State) error, or with \"result: Receipt\" in the file the method Update(*State) (Receipt, error). The same with an fsm.Entry behind the state is UpdateAt, and is called in its place. " +
 			"Update depends on the update and the state alone, so that it comes to the same on every host, and changes nothing where it returns an error. With \"revert: true\" the controller may add updates and have them undone; then there is the method Revert(*State) error, too. " +
