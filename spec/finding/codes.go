@@ -67,7 +67,7 @@ const (
 	ReplyType        = "TG316"
 	NotEncodable     = "TG317"
 	FieldNumbers     = "TG318"
-	UpdateUnfit    = "TG319"
+	UpdateUnfit      = "TG319"
 	NotLogged        = "TG320"
 	OutlivesCall     = "TG321"
 	ForeignLifecycle = "TG322"
