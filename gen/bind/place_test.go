@@ -371,7 +371,8 @@ type Sink struct{ *other.Sink }
 }
 
 func TestVerify(t *testing.T) {
-	dir := filepath.Join(newModule(t), "small")
+	module := newModule(t)
+	dir := filepath.Join(module, "small")
 	r := small(t, dir, "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
 	if !r.plan().Bound || !r.Declares()("x") || r.Declares()("New") {
 		t.Fatalf("bound %t, %v", r.plan().Bound, r.Findings)
@@ -388,6 +389,10 @@ func TestVerify(t *testing.T) {
 		{"ports", map[string][]byte{"topology_ports_gen.go": []byte(ports)}, "[]"},
 		{"wrong ports", map[string][]byte{"topology_ports_gen.go": []byte(ports + "\nvar _ int = nil\n")},
 			"[topology_ports_gen.go:9:13: cannot use nil as int value in variable declaration]"},
+		{"a name that the runtime lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport rt \"github.com/topogen/topogen/runtime/topo\"\n\nvar _ rt.Missing\n")},
+			"[the runtime that the module has, github.com/topogen/topogen in " + filepath.Join(module, "topogen") + ", is not that of this topogen; require the release that topogen is of]"},
+		{"a name that another package lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport \"time\"\n\nvar _ time.Missing\n")},
+			"[topology_ports_gen.go:5:12: undefined: time.Missing]"},
 	} {
 		v := verify(t, r, c.files)
 		if got := fmt.Sprint(v.Own); got != c.own {
