@@ -69,7 +69,6 @@ func newBinder(r *Result, c *checked) *binder {
 
 // bind looks at everything, whatever was wrong before.
 func (b *binder) bind() {
-	before := b.errors()
 	b.names()
 	b.runtime()
 	b.machines()
@@ -83,7 +82,7 @@ func (b *binder) bind() {
 	b.ownership()
 	b.attempts()
 	b.proposers()
-	b.portsReady = b.errors() == before
+	b.portsReady = !finding.HasErrors(b.findings) && !b.topology.Partial
 	starts := make([]bool, len(b.plan.Processors))
 	for i := range b.plan.Processors {
 		starts[i] = b.plan.Processors[i].External || b.processor(i)
@@ -94,18 +93,7 @@ func (b *binder) bind() {
 			b.add(f)
 		}
 	}
-	b.facts.Bound = b.errors() == 0 && !b.topology.Partial
-	b.portsReady = b.portsReady && before == 0 && !b.topology.Partial
-}
-
-func (b *binder) errors() int {
-	n := 0
-	for _, f := range b.findings {
-		if f.Severity == finding.Error {
-			n++
-		}
-	}
-	return n
+	b.facts.Bound = !finding.HasErrors(b.findings) && !b.topology.Partial
 }
 
 // names holds what will be generated against what the package declares.

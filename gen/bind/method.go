@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"strings"
 
@@ -98,6 +99,9 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 		return m, false // an edge that was left out may be what it sends along
 	}
 	s.reported[f.Name()] = true
+	if problem.quoted.IsValid() {
+		b.said[problem.quoted] = true
+	}
 	text := fmt.Sprintf("method %s of %s %s; it may be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
 	repair := "write " + want.canonical.Signature
 	if b.own(f.Pos()) {
@@ -109,10 +113,19 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 }
 
 // mismatch is why a method does not fit.
-type mismatch struct{ code, text string }
+type mismatch struct {
+	code, text string
+	quoted     token.Pos // of the type error that text quotes
+}
 
 func misfit(format string, args ...any) *mismatch {
-	return &mismatch{finding.MethodShape, fmt.Sprintf(format, args...)}
+	return &mismatch{code: finding.MethodShape, text: fmt.Sprintf(format, args...)}
+}
+
+// quoting is m, which quotes the type error at pos.
+func (m *mismatch) quoting(pos token.Pos) *mismatch {
+	m.quoted = pos
+	return m
 }
 
 func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mismatch) {
@@ -169,12 +182,10 @@ func known(t types.Type) bool {
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	for _, e := range b.checked.errors {
 		if s.sender == nil && e.Msg == "undefined: "+s.Sender() && b.sameDeclaration(f.Pos(), e.Pos) {
-			b.said[e.Pos] = true
-			return misfit("takes a sender, but processor %q sends nothing", s.Name)
+			return misfit("takes a sender, but processor %q sends nothing", s.Name).quoting(e.Pos)
 		}
 		if e.Pos >= f.Pos() && b.sameDeclaration(f.Pos(), e.Pos) {
-			b.said[e.Pos] = true
-			return misfit("mentions an unknown type (%s)", e.Msg)
+			return misfit("mentions an unknown type (%s)", e.Msg).quoting(e.Pos)
 		}
 	}
 	return misfit("mentions a type that is not known")
@@ -229,9 +240,9 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 	if want.reply != nil {
 		switch {
 		case len(list) == 0 || len(list) == 1 && isError(list[0]) && !isError(want.reply):
-			return &mismatch{finding.ReplyType, "gives no reply"}
+			return &mismatch{code: finding.ReplyType, text: "gives no reply"}
 		case !types.Identical(list[0], want.reply):
-			return &mismatch{finding.ReplyType, "gives " + b.typeText(list[0]) + " where the reply is " + want.replyText}
+			return &mismatch{code: finding.ReplyType, text: "gives " + b.typeText(list[0]) + " where the reply is " + want.replyText}
 		}
 		m.Reply, list = true, list[1:]
 	}
@@ -242,7 +253,7 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 	}
 	if len(list) > 0 {
 		if want.message != nil && want.reply == nil && want.noun == "" {
-			return &mismatch{finding.ReplyType, "gives a result that the edge does not ask for"}
+			return &mismatch{code: finding.ReplyType, text: "gives a result that the edge does not ask for"}
 		}
 		return misfit("gives too many results")
 	}

@@ -40,7 +40,7 @@ func (b *binder) out(s *subject, t types.Type, m *plan.Method) *mismatch {
 func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan.Method) *mismatch {
 	name := b.typeText(t)
 	unfit := func(text string) *mismatch {
-		return &mismatch{finding.SenderUnfit, "takes " + name + ", which " + s.Sender() + " does not satisfy: " + text}
+		return &mismatch{code: finding.SenderUnfit, text: "takes " + name + ", which " + s.Sender() + " does not satisfy: " + text}
 	}
 	for f := range iface.Methods() {
 		object, _, _ := types.LookupFieldOrMethod(s.sender, false, b.checked.pkg, f.Name())

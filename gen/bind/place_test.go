@@ -404,6 +404,26 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestQuotedErrors: a type error is left out where a finding quotes it, and only there: a
+// method that was merely looked at quotes nothing.
+func TestQuotedErrors(t *testing.T) {
+	const missing = "TG302 type Sink has no method that receives M from \"feed\": neither ReceiveM nor ReceiveMFromFeed"
+	for _, c := range []struct{ method, found, user string }{
+		{"ReceiveM(Lost)", "a.go:6:14: TG303 method ReceiveM(Lost) of Sink mentions an unknown type (undefined: Lost); it may be ReceiveM([ctx context.Context,] M or *M) [error]", ""},
+		{"ReceiveThing(Lost)", "topology.yml:5:5: " + missing, "a.go:6:27: TG311 undefined: Lost"},
+	} {
+		code := "package small\n\ntype M struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) " + c.method + " {}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n"
+		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
+		found := slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return f.Severity == finding.Warning })
+		if got := said(found); got != c.found {
+			t.Errorf("%s: got %s", c.method, got)
+		}
+		if got := said(verify(t, r, nil).User); got != c.user {
+			t.Errorf("%s: type errors %q, want %q", c.method, got, c.user)
+		}
+	}
+}
+
 func TestCanceled(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	small(t, dir, "", Options{})
