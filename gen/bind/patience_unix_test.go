@@ -3,6 +3,7 @@
 package bind
 
 import (
+	"errors"
 	"fmt"
 	"go/token"
 	"os"
@@ -69,5 +70,16 @@ func TestEndlessCheck(t *testing.T) {
 	}
 	if r.Done(); r.root == nil || r.reporter.texts == nil {
 		t.Error("what the check still reads was let go of")
+	}
+}
+
+// TestAfterAnEndlessCheck: where the check of one package took too long, others that it
+// shares a loader with are not checked any more, and a finding says so.
+func TestAfterAnEndlessCheck(t *testing.T) {
+	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
+	r.loader.failure = errors.New("checking the types of another package takes more than 3m0s")
+	v, err := r.Verify(t.Context(), nil)
+	if got := said(v.User); got != "topology.yml:2:7: TG314 checking the types of another package takes more than 3m0s" || err != nil || len(v.Own) > 0 {
+		t.Errorf("%s, %v, %v", got, v.Own, err)
 	}
 }

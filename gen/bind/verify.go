@@ -32,10 +32,13 @@ func (r *Result) Fset() *token.FileSet { return r.reporter.fset }
 // would stand in a generated file that is not among them is no error. Where types cannot
 // be loaded, a TG314 takes the place of type errors, and nothing has been checked.
 func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified, err error) {
-	if r.root == nil || r.loader.failure != nil {
+	if r.root == nil || r.Facts == nil {
 		return v, nil // Bind has said why
 	}
-	if err = r.loader.list(ctx, imported(slices.Concat(generated, r.root.source.files))); err == nil {
+	if err = r.loader.failure; err == nil { // else of another package
+		err = r.loader.list(ctx, imported(slices.Concat(generated, r.root.source.files)))
+	}
+	if err == nil {
 		v, err = r.checkWhole(ctx, generated)
 	}
 	if ctx.Err() != nil {
