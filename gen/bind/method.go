@@ -180,11 +180,16 @@ func known(t types.Type) bool {
 
 // unknown says why the type of a parameter or result is not known.
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
+	d := b.declaration(f.Pos())
+	if d == nil {
+		return misfit("mentions a type that is not known")
+	}
 	for _, e := range b.checked.errors {
-		if s.sender == nil && e.Msg == "undefined: "+s.Sender() && b.sameDeclaration(f.Pos(), e.Pos) {
+		switch {
+		case e.Pos < f.Pos() || e.Pos > d.Type.End(): // of another declaration
+		case s.sender == nil && e.Msg == "undefined: "+s.Sender():
 			return misfit("takes a sender, but processor %q sends nothing", s.Name).quoting(e.Pos)
-		}
-		if e.Pos >= f.Pos() && b.sameDeclaration(f.Pos(), e.Pos) {
+		default:
 			return misfit("mentions an unknown type (%s)", e.Msg).quoting(e.Pos)
 		}
 	}

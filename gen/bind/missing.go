@@ -164,8 +164,3 @@ func (b *binder) declaration(pos token.Pos) *ast.FuncDecl {
 	}
 	return nil
 }
-
-func (b *binder) sameDeclaration(p, q token.Pos) bool {
-	d := b.declaration(p)
-	return d != nil && d == b.declaration(q)
-}
