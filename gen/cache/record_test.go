@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 )
 
 func sampleRecord() *record {
@@ -172,6 +174,30 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 	if len(names("notes")) == 0 {
 		t.Error("a file that is not ours was removed")
+	}
+}
+
+// TestBytesAreBounded: the oldest records over bytesMax go.
+func TestBytesAreBounded(t *testing.T) {
+	p := newProject(t)
+	p.mustBuild()
+	for i := range 4 {
+		name := filepath.Join(p.cache.dir, fmt.Sprintf("%032x%s", i, recordSuffix))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, bytesMax/3); err != nil {
+			t.Skip(err)
+		}
+		at := p.cache.now().Add(time.Duration(i+1) * time.Hour)
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.cache.prune()
+	left, err := filepath.Glob(filepath.Join(p.cache.dir, "*"+recordSuffix))
+	if err != nil || len(left) != 3 || strings.HasPrefix(filepath.Base(left[0]), fmt.Sprintf("%032x", 0)) || p.fresh() {
+		t.Errorf("%v are left (%v)", left, err)
 	}
 }
 

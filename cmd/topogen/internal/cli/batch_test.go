@@ -187,6 +187,19 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// TestBatchOfImports: a topology is stale where one is whose package it imports, although
+// no Go file has changed yet.
+func TestBatchOfImports(t *testing.T) {
+	newBatch(t, 3)
+	put(t, "t1/import.go", "package t1\n\nimport _ \"example.com/batch/t0\"\n")
+	mustBuild(t, exitRight)
+	wantStale(t, "after a build")
+	edit(t, "t0/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
+	wantStale(t, "after an edit of what it imports", "t0", "t1")
+	mustBuild(t, exitRight)
+	wantStale(t, "after that build")
+}
+
 // TestBatchInOneFolder: topologies of one folder with outputs in folders of their own
 // are cached one by one too.
 func TestBatchInOneFolder(t *testing.T) {
