@@ -22,12 +22,12 @@ const excerptFileMax = 16 << 20
 
 // report collects findings and prints them once, at the end.
 type report struct {
-	streams  Streams
-	format   string
-	strict   bool // warnings are errors
-	lenient  bool // a handler that keeps what is valid during its call only is a warning
-	findings []finding.Finding
-	sources  map[string][]byte // by Finding.File, for excerpts
+	streams    Streams
+	format     string
+	strict     bool // warnings are errors
+	lenient    bool // a handler that keeps what is valid during its call only is a warning
+	findings   []finding.Finding
+	topologies map[string][]byte // text by Finding.File
 }
 
 // add takes findings over, as severe as the flags make them.
@@ -56,10 +56,10 @@ func (r *report) read(name string) (source, bool) {
 		r.add(*problem)
 		return src, false
 	}
-	if r.sources == nil {
-		r.sources = make(map[string][]byte)
+	if r.topologies == nil {
+		r.topologies = make(map[string][]byte)
 	}
-	r.sources[src.path] = src.text
+	r.topologies[src.path] = src.text
 	return src, true
 }
 
@@ -70,7 +70,7 @@ func (r *report) failed() bool { return finding.HasErrors(r.findings) }
 // what is generated has the topology as its place.
 func (r *report) refuses() bool {
 	return slices.ContainsFunc(r.findings, func(f finding.Finding) bool {
-		_, topology := r.sources[f.File]
+		_, topology := r.topologies[f.File]
 		return f.Severity == finding.Error && (f.Code != finding.GoType || topology)
 	})
 }
@@ -91,11 +91,13 @@ func (r *report) print() error {
 	sources := make(map[string][]byte)
 	for i := range findings {
 		f := &findings[i]
-		text := r.excerptsOf(f)
-		f.File = onDisk(f.File)
-		if text != nil {
-			sources[f.File] = text
+		name := onDisk(f.File)
+		if _, ok := sources[name]; !ok {
+			if text := r.excerptsOf(f); text != nil {
+				sources[name] = text
+			}
 		}
+		f.File = name
 	}
 	switch r.format {
 	case "json":
@@ -132,7 +134,7 @@ func (r *report) excerptsOf(f *finding.Finding) []byte {
 	if r.format != "text" || f.Range.Line < 1 {
 		return nil
 	}
-	if text, ok := r.sources[f.File]; ok {
+	if text, ok := r.topologies[f.File]; ok {
 		return text
 	}
 	info, err := os.Stat(f.File)
@@ -143,9 +145,5 @@ func (r *report) excerptsOf(f *finding.Finding) []byte {
 	if err != nil {
 		return nil
 	}
-	if r.sources == nil {
-		r.sources = make(map[string][]byte)
-	}
-	r.sources[f.File] = text
 	return text
 }
