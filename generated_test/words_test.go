@@ -43,6 +43,11 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s uses %s, which plan.Words lacks", file, word)
 		}
 	}
+	for _, word := range plan.Words {
+		if used[word] == "" {
+			t.Errorf("plan.Words has %s, which no file uses", word)
+		}
+	}
 	if len(used) == 0 {
 		t.Error("no file uses any")
 	}
