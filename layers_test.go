@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 const module = "github.com/topogen/topogen/"
@@ -15,6 +17,7 @@ const module = "github.com/topogen/topogen/"
 // layers are the parts of the repository, and which others each may import. The
 // test fails for a package that is in none.
 var layers = map[string][]string{
+	"internal":        {},
 	"schemas":         {},
 	"templates":       {},
 	"spec":            {"schemas"},
@@ -122,6 +125,7 @@ func TestCompilerLinksNoEngine(t *testing.T) {
 // list is what go list prints: by the first word of a line, the others.
 func list(t *testing.T, format string, args ...string) map[string][]string {
 	t.Helper()
+	rerun.WhenCodeChanges(t, "docs", "examples", "generated_test", "internal")
 	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
 	var failure strings.Builder
 	cmd.Stderr = &failure

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 // TestCommands checks that the reference has every command, and no other. That
 // it shows their help as it is now is a matter of TestPages.
 func TestCommands(t *testing.T) {
+	rerun.WhenCodeChanges(t)
 	page, err := os.ReadFile(filepath.Join(repository, "docs/reference/commands.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 var update = flag.Bool("update", false, "write what commands print now into the pages")
@@ -194,6 +196,7 @@ func TestPages(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
 	}
+	rerun.WhenCodeChanges(t, "docs", "examples")
 	if err := download(); err != nil {
 		t.Fatal(err)
 	}

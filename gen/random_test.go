@@ -16,6 +16,7 @@ import (
 
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/write"
+	"github.com/topogen/topogen/internal/rerun"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -72,6 +73,7 @@ func TestRandomTopologies(t *testing.T) {
 			packages = append(packages, keep(t, fmt.Sprintf("%s/seed%d", dir, seed), code, result.Files))
 		}
 	}
+	rerun.WhenCodeChanges(t)
 	if out, err := exec.Command("go", append([]string{"build"}, packages...)...).CombinedOutput(); err != nil {
 		t.Errorf("go build: %v\n%s", err, out)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/write"
+	"github.com/topogen/topogen/internal/rerun"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -175,6 +176,7 @@ func TestCompiles(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI; go vet ./... does the same")
 	}
+	rerun.WhenCodeChanges(t, "generated_test")
 	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
 	}
@@ -185,6 +187,7 @@ func TestOutput(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
 	}
+	rerun.WhenCodeChanges(t, "generated_test")
 	files, err := filepath.Glob("*/output.txt")
 	if err != nil {
 		t.Fatal(err)

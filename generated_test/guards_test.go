@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/internal/rerun"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -176,6 +177,7 @@ func buildWith(t *testing.T, dir string, files map[string]string) string {
 	if err := os.WriteFile(overlay, list, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	rerun.WhenCodeChanges(t, "generated_test")
 	out, err := exec.Command("go", "build", "-gcflags=-e", "-overlay", overlay, "./"+dir).CombinedOutput()
 	if err != nil && len(out) == 0 {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 // TestTheLargestFile that there may be, of what takes most space when it is
@@ -23,6 +25,7 @@ func TestTheLargestFile(t *testing.T) {
 		t.Skip("takes long: set CI")
 	}
 	const memoryMax, timeMax = 100 << 10, 20 * time.Second // KiB; alone on a machine it takes 80 MB and 4 s
+	rerun.WhenCodeChanges(t)
 	path, bin := filepath.Join(t.TempDir(), "errors.pb"), filepath.Join(t.TempDir(), "topoctl")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/topogen/topogen/internal/rerun"
 	"github.com/topogen/topogen/runtime/errtop"
 )
 
@@ -24,6 +25,7 @@ var update = flag.Bool("update", false, "take what the command prints for what t
 // The command is tested by scripts alone, as people call it: each file of
 // testdata/script is one story.
 func TestScripts(t *testing.T) {
+	rerun.WhenCodeChanges(t)
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin, ".")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 // TestConcurrentBuilds starts builds while topology and Go change, each after one
@@ -23,6 +25,7 @@ func TestConcurrentBuilds(t *testing.T) {
 		rounds = 8  // before builds looked at their inputs again, more than half of the rounds failed
 		builds = 20 // at the same time
 	)
+	rerun.WhenCodeChanges(t)
 	bin := filepath.Join(t.TempDir(), "topogen")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

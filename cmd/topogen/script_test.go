@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 var update = flag.Bool("update", false, "take what the command prints for what the scripts want")
@@ -24,6 +26,7 @@ var update = flag.Bool("update", false, "take what the command prints for what t
 // testdata/script is one story. They run the real binary, so that what it knows
 // of its own build is true.
 func TestScripts(t *testing.T) {
+	rerun.WhenCodeChanges(t)
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin, ".", "../topogen-vet")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/topogen/topogen/gen/lifetime"
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 // TestHandlers: the types in testdata are named after what their handlers do. A
@@ -41,6 +42,7 @@ func TestNothingIsReportedInThisRepository(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
 	}
+	rerun.WhenCodeChanges(t, "examples", "generated_test")
 	tool := filepath.Join(t.TempDir(), "topogen-vet")
 	for _, args := range [][]string{
 		{"build", "-o", tool, "./cmd/topogen-vet"},
