@@ -111,7 +111,7 @@ func (deaf) Overfull(*queue.Head)     {}
 // EdgeLane is queue.Edge, published once for so many messages and at the end.
 func EdgeLane(publish int) Lane {
 	q := new(queue.Edge[uint64])
-	q.Init(0, capacity, deaf{})
+	queue.Init(q, 0, capacity, deaf{})
 	return Lane{
 		Send: func(n int) {
 			for i := range n {
@@ -146,7 +146,7 @@ func EdgeLane(publish int) Lane {
 // received before it is full.
 func LatestLane() Lane {
 	q := new(queue.Latest[uint64])
-	q.Init(0, capacity, deaf{})
+	queue.Init(q, 0, capacity, deaf{})
 	return Lane{
 		Send: func(n int) {
 			for i := range n {
@@ -187,7 +187,7 @@ func EdgesTwoByTwo(publish, n int) {
 	for from := range edges {
 		for to := range edges[from] {
 			edges[from][to] = new(queue.Edge[uint64])
-			edges[from][to].Init(0, capacity, deaf{})
+			queue.Init(edges[from][to], 0, capacity, deaf{})
 		}
 	}
 	each := n / 4

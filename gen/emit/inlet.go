@@ -105,15 +105,12 @@ func (p *part) drainMethod(l *link, h *handler) {
 func (p *part) sharedDrain(q *processor, l *link) {
 	h := &handler{part: p, receive: q.receive(l.edges[0]), of: q, own: true}
 	before, drain := p.drain(h)
-	p.doc("%s hands the %s of l to x, for each processor that sends it.", l.inlet, l.edges[0].Message)
+	p.doc("%s hands the messages in q to x, for each processor that sends a %s.", l.inlet, l.edges[0].Message)
 	p.file.Comment("//")
 	p.file.Comment("//go:noinline")
-	p.add(jen.Func().Add(id(l.inlet)).Params(param(p.v("l"), pointer(l.linkOf())), param(p.v("x"), ptr(q.instance))).Add(piper("Drain")).Block(
-		append(append([]code{define(p.v("q"), ref(p.v("l"), "Queue"))}, before...), jen.Return(drain))...))
+	p.add(jen.Func().Add(id(l.inlet)).Params(param(p.v("q"), pointer(h.edge.queueType())), param(p.v("x"), ptr(q.instance))).Add(piper("Drain")).Block(
+		append(before, jen.Return(drain))...))
 }
-
-// linkOf is the type of a link of one queue.
-func (l *link) linkOf() code { return piper("LinkOf").Types(l.edges[0].queueType()) }
 
 // releaseOne writes that the message is out of its queue before its handler runs.
 func (h *handler) releaseOne() code {
@@ -209,7 +206,7 @@ type handler struct {
 	*part
 	*receive
 	of  *processor
-	own bool // in a function of its own, where q is the queue and l the piper.LinkOf
+	own bool // in a function of its own, where q is the queue and from the instance that sends
 }
 
 // queue is the queue of the messages.
@@ -220,12 +217,12 @@ func (h *handler) queue() *jen.Statement {
 	return sel(h.v("l"), h.edge.field)
 }
 
-// link is the runtime's part of the link.
-func (h *handler) link() *jen.Statement {
+// sender is the index of the instance that sends.
+func (h *handler) sender() code {
 	if h.own {
-		return sel(h.v("l"), "Link")
+		return sel(h.v("from"), "unit", "Index").Call()
 	}
-	return sel(h.v("l"), "link")
+	return sel(h.v("l"), "link", "From").Call()
 }
 
 // heldIn is where a message stands that a handler has a pointer to.
@@ -374,7 +371,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 		r := h.edge.reply
 		var args []code
 		if r.link.many() {
-			args = append(args, h.link().Dot("From").Call())
+			args = append(args, h.sender())
 		}
 		send = sel(h.v("x"), "out", r.replier()).Call(append(args, id(reply))...)
 	}

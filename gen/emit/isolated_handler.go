@@ -213,10 +213,10 @@ func (p *part) outsideLinks(q *processor) {
 	p.doc("%s makes the links that lead out of the process.", q.outside)
 	p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
 	out := c + ".c.out"
-	p.linkMethod(q, jen.Func().Params(id(c).Add(id(q.outside))), out, func(l *link) []code {
+	p.linkMethod(q, jen.Func().Params(id(c).Add(id(q.outside))), out, nil, func(l *link) []code {
 		heads := []code{jen.Op("&").Add(sel(out, "out"))}
 		for _, e := range l.edges {
-			heads = append(heads, sel(v, e.field, "Init").Call(index(e.constant), piper("OutsideCapacity"), ref(v, "link")))
+			heads = append(heads, queue("Init").Call(ref(v, e.field), index(e.constant), piper("OutsideCapacity"), ref(v, "link")))
 		}
 		place, sent := sel(out, l.field), ref(v, l.name)
 		if l.many() {

@@ -5,15 +5,16 @@ import "github.com/dave/jennifer/jen"
 // linker writes the method that makes the links from an instance.
 //
 //	func (from *feedInstance) Link(_, i int) {
+//		t := from.unit.Topology().(*Topology)
 //		if from.out.parser == nil {
 //			from.out.parser = new([2]*queue.Edge[Raw])
 //		}
 //		if i < 0 {
 //			return
 //		}
-//		l, x := new(piper.LinkOf[queue.Edge[Raw]]), &from.unit.Topology().(*Topology).parser[i]
+//		l, x := new(piper.LinkOf[queue.Edge[Raw]]), &t.parser[i]
 //		q := &l.Queue
-//		l.Link.JoinOne(&from.out.out, &x.unit, q.Init(int(EdgeFeedParserRaw), 1024, &l.Link), func(budget int) (n int, err error) {
+//		from.out.out.Join(&x.unit, l, int(EdgeFeedParserRaw), 1024, func(budget int) (n int, err error) {
 //			…
 //		})
 //		from.out.parser[i] = q
@@ -28,12 +29,13 @@ func (p *part) linker(q *processor) {
 	if len(q.links) == 0 {
 		return
 	}
-	p.doc("Link makes the link to an instance of a processor, for the first message that is sent there.")
-	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, func(l *link) []code { return p.linkTo(l, out) })
+	topology := define(p.v("t"), sel(from, "unit", "Topology").Call().Assert(ptr("Topology")))
+	p.doc("Link makes the link to instance i of a processor, before the first message is sent there, and says how its messages are handed over.")
+	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, topology, func(l *link) []code { return p.linkTo(l, out) })
 }
 
-// linkMethod writes the method Link around what makes each link.
-func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, make func(*link) []code) {
+// linkMethod writes the method Link, which begins with first, around what makes each link.
+func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first code, make func(*link) []code) {
 	processor, i := p.v("processor"), p.v("i")
 	var cases [][]code
 	many := false
@@ -56,21 +58,25 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, make f
 		i = "_"
 	}
 	method.Id("Link").Params(id(processor).Op(",").Add(param(i, jen.Int())))
+	var body []code
+	if first != nil {
+		body = append(body, first)
+	}
 	if len(cases) == 1 {
-		p.add(method.Block(cases[0]...))
+		p.add(method.Block(append(body, cases[0]...)...))
 		return
 	}
 	var all []code
 	for n, body := range cases {
 		all = append(all, jen.Case(id(q.links[n].to.constant)).Block(body...))
 	}
-	p.add(method.Block(jen.Switch(id("ProcessorIndex").Call(id(processor))).Block(all...)))
+	p.add(method.Block(append(body, jen.Switch(id("ProcessorIndex").Call(id(processor))).Block(all...))...))
 }
 
 // linkTo writes how one link is made.
 func (p *part) linkTo(l *link, out Ident) []code {
-	v, x, from, queue := p.v("l"), p.v("x"), p.v("from"), p.v("q")
-	to := jen.Op("&").Add(sel(from, "unit", "Topology")).Call().Assert(ptr("Topology")).Dot(string(l.to.field)).Index(p.instanceOf(l))
+	v, x, from, of := p.v("l"), p.v("x"), p.v("from"), p.v("q")
+	to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
 	place := sel(out, l.field)
 	if l.many() {
 		place.Index(id(p.v("i")))
@@ -83,18 +89,17 @@ func (p *part) linkTo(l *link, out Ident) []code {
 		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, e.field)))
 	}
 	var before []code
-	drain := id(l.inlet).Call(id(v), id(x))
+	drain := id(l.inlet).Call(id(of), id(x))
 	if !l.shared {
 		before, drain = p.drain(&handler{part: p, receive: l.to.receive(e), of: l.to, own: true})
 	}
-	start := id(queue).Dot("Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "Link"))
 	body := []code{
-		jen.List(id(v), id(x)).Op(":=").List(jen.New(l.linkOf()), to),
-		define(queue, ref(v, "Queue")),
+		jen.List(id(v), id(x)).Op(":=").List(jen.New(piper("LinkOf").Types(e.queueType())), to),
+		define(of, ref(v, "Queue")),
 	}
 	return append(append(body, before...),
-		sel(v, "Link", "JoinOne").Call(p.outOf(l.from, from), ref(x, "unit"), start, drain),
-		set(place, id(queue)),
+		sel(out, "out", "Join").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain),
+		set(place, id(of)),
 	)
 }
 
@@ -109,7 +114,7 @@ func (p *part) instanceOf(l *link) code {
 // join writes how a link is made whose messages a type of its own hands over, and then
 // end.
 //
-//	l := &auditFromParser{to: &from.unit.Topology().(*Topology).audit[0]}
+//	l := &auditFromParser{to: &t.audit[0]}
 //	l.link.Join(
 //		l,
 //		…
@@ -117,7 +122,7 @@ func (p *part) join(l *link, to, out, end code) []code {
 	v := p.v("l")
 	args := []code{id(v), out, ref(v, "to", "unit")}
 	for _, e := range l.edges {
-		args = append(args, sel(v, e.field, "Init").Call(index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
+		args = append(args, queue("Init").Call(ref(v, e.field), index(e.constant), jen.Lit(e.capacity()), ref(v, "link")))
 	}
 	call := sel(v, "link", "Join")
 	if len(l.edges) > 1 { // a line for each argument

@@ -12,7 +12,8 @@ import (
 // ports of two topologies may well compile together, and would then deliver messages
 // to the wrong handlers. The two can meet on disk: a build may be killed between its
 // two renames, and where not all processors bind the ports alone are written. So the
-// ports declare a constant whose name has a hash of them, and the wiring mentions it.
+// ports declare a constant whose name has a hash of them, and the wiring mentions it. It
+// begins with what to do: compilers say of it no more than that it is undefined.
 
 // sealBytes is how much of the hash is in the name: enough against accidents, and the
 // name stays readable.
@@ -24,7 +25,7 @@ func sealOf(parts [][]byte) Ident {
 	for _, part := range parts {
 		h.Write(part)
 	}
-	return digits("ports", h.Sum(nil)[:sealBytes])
+	return digits("runTopogenBuild", h.Sum(nil)[:sealBytes])
 }
 
 // sealing is the declaration of the constant, for the end of a part.

@@ -55,7 +55,7 @@ func (m *model) wiring() []job {
 // guards writes what turns a runtime, a handler or a message type that this file
 // does not fit any more into a compile error beside the command that helps.
 func (p *part) guards() {
-	p.doc("If this does not compile, the runtime in go.mod is another than these files were made for. Run:")
+	p.doc("If this does not compile, this file does not fit the runtime in go.mod. Run:")
 	p.commandLine()
 	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated5")))
 	p.sealed()

@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"reflect"
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
@@ -45,6 +46,15 @@ type LinkOf[Q any] struct {
 	Queue Q
 }
 
+// Join makes link, which is new, lead from the sender o to the unit to. It points to a
+// LinkOf whose queue is that of an edge, and drain hands over its messages. Code that is
+// made for each edge of a topology is little because Join looks at link by reflection.
+func (o *Out) Join(to *Unit, link any, edge, capacity int, drain Drain) {
+	v := reflect.ValueOf(link).Elem()
+	l := v.Field(0).Addr().Interface().(*Link)
+	l.Join(drain, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
+}
+
 // Join makes l lead from the sender out to the unit to; first and more are the heads
 // of its queues. Most links have one, for which the caller makes no slice.
 func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*queue.Head) {
@@ -65,11 +75,6 @@ func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*qu
 			return
 		}
 	}
-}
-
-// JoinOne is Join for a link of one queue, whose messages drain hands over.
-func (l *Link) JoinOne(out *Out, to *Unit, queue *queue.Head, drain Drain) {
-	l.Join(drain, out, to, queue)
 }
 
 // From is the sending instance's index.

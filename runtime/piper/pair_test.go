@@ -37,15 +37,15 @@ func newPair[T any](top *topology, from int, to *cell, handle func(*cell, *T) er
 		switch {
 		case e.full == dropOldest:
 			l := &latestLane[T]{}
-			l.Init(i, e.capacity, &p.Link)
+			queue.Init(&l.Latest, i, e.capacity, &p.Link)
 			p.lanes = append(p.lanes, l)
 		case len(edges) > 1:
 			l := &numberedLane[T]{full: e.full}
-			l.Init(i, e.capacity, &p.Link)
+			queue.Init(&l.Edge, i, e.capacity, &p.Link)
 			p.lanes = append(p.lanes, l)
 		default:
 			l := &plainLane[T]{full: e.full}
-			l.Init(i, e.capacity, &p.Link)
+			queue.Init(&l.Edge, i, e.capacity, &p.Link)
 			p.lanes = append(p.lanes, l)
 		}
 	}

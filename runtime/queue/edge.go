@@ -63,19 +63,19 @@ func (s *segment) slice() slice {
 	return slice{s.messages.UnsafePointer(), n, n}
 }
 
-// Init prepares an empty queue of edge index, and returns its head. It is called
-// once, before any other method.
-//
-//go:noinline
-func (e *Edge[T]) Init(index int, capacity int, l Listener) *Head {
-	e.list.buf = (*slice)(unsafe.Pointer(&e.buf))
-	return e.list.init(&e.Head, reflect.TypeOf([]T(nil)), index, capacity, l)
-}
-
-func (l *list) init(h *Head, messages reflect.Type, index, capacity int, to Listener) *Head {
-	l.messages = messages
+// Init prepares an empty queue, a *Edge or *Latest, of edge index, and returns its head.
+// It is called once, before the queue's methods. It is no method, which the compiler
+// would make for each type of messages.
+func Init(queue any, index, capacity int, to Listener) *Head {
+	v := reflect.ValueOf(queue)
+	h := (*Head)(v.UnsafePointer()) // the first field
 	h.Init(index, capacity, to)
-	h.list = l
+	if messages, ok := v.Type().Elem().FieldByName("buf"); ok {
+		e := (*Edge[byte])(v.UnsafePointer()) // T changes the layout of none
+		e.list.buf = (*slice)(unsafe.Pointer(&e.buf))
+		e.list.messages = messages.Type
+		h.list = &e.list
+	}
 	return h
 }
 

@@ -21,7 +21,7 @@ func (e *ear) Overfull(*Head)     { e.overfull++ }
 
 func newEdge[T any](capacity int) (*Edge[T], *ear) {
 	e, l := new(Edge[T]), new(ear)
-	e.Init(7, capacity, l)
+	Init(e, 7, capacity, l)
 	return e, l
 }
 
@@ -179,7 +179,7 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 		const burst = 20
 		g := &gate{room: make(chan struct{}, 1)}
 		e := new(Edge[int])
-		e.Init(0, capacity, g)
+		Init(e, 0, capacity, g)
 		var both sync.WaitGroup
 		both.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(capacity)))
@@ -255,7 +255,7 @@ func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
 	l := new(ear)
 	if allocs := testing.AllocsPerRun(100, func() {
 		*e = Edge[int]{}
-		e.Init(0, 1024, l)
+		Init(e, 0, 1024, l)
 		e.Head.Publish(false)
 		_ = e.Peek(10)
 	}); allocs > 0 {

@@ -21,13 +21,6 @@ type Latest[T any] struct {
 	count int
 }
 
-// Init prepares an empty queue of edge index, and returns its head. It is called
-// once, before any other method.
-func (q *Latest[T]) Init(index int, capacity int, l Listener) *Head {
-	q.Head.Init(index, capacity, l)
-	return &q.Head
-}
-
 // Put appends m under number n, dropping the oldest message where the queue is
 // at its capacity.
 func (q *Latest[T]) Put(n uint64, m T) {

@@ -16,7 +16,7 @@ func TestLatestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 60).Draw(t, "capacity")
 		q, l := new(Latest[string]), new(ear)
-		q.Init(3, capacity, l)
+		Init(q, 3, capacity, l)
 		type entry struct {
 			n uint64
 			m string
@@ -80,7 +80,7 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 	}
 	for _, capacity := range []int{1, 2, 7, 1000} {
 		q := new(Latest[uint64])
-		q.Init(0, capacity, new(ear))
+		Init(q, 0, capacity, new(ear))
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			for i := uint64(1); i <= n; i++ {
@@ -125,7 +125,7 @@ func (f *farewell) Evicted() { *f.evicted++ }
 func TestLatestTellsWhatItEvicts(t *testing.T) {
 	evicted := 0
 	q := new(Latest[farewell])
-	q.Init(0, 3, new(ear))
+	Init(q, 0, 3, new(ear))
 	for i := range uint64(10) {
 		q.Put(i, farewell{&evicted})
 	}
@@ -137,7 +137,7 @@ func TestLatestTellsWhatItEvicts(t *testing.T) {
 // TestLatestMemory: at its capacity it takes no more than that.
 func TestLatestMemory(t *testing.T) {
 	q := new(Latest[[9]uint64])
-	q.Init(0, 1000, new(ear))
+	Init(q, 0, 1000, new(ear))
 	for i := range uint64(10_000) {
 		q.Put(i, [9]uint64{})
 	}
@@ -150,7 +150,7 @@ func TestLatestMemory(t *testing.T) {
 // TestLatestLetsGoOfMessages that were taken or evicted.
 func TestLatestLetsGoOfMessages(t *testing.T) {
 	q := new(Latest[*int])
-	q.Init(0, 4, new(ear))
+	Init(q, 0, 4, new(ear))
 	for i := range uint64(10) {
 		q.Put(i, new(int))
 	}
