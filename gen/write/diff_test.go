@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,9 +80,9 @@ func TestDiffOfAFolder(t *testing.T) {
 
 func TestDiffMarksMissingNewlineAndBinary(t *testing.T) {
 	for want, c := range map[string][2]string{
-		"@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n": {"a", "a\n"},
-		"@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n": {"a\n", "b"},
-		"@@ -1 +0,0 @@\n-a\n": {"a\n", ""},
+		"@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n": {"a", "a\n"},
+		"@@ -1,1 +1,1 @@\n-a\n+b\n\\ No newline at end of file\n": {"a\n", "b"},
+		"@@ -1,1 +0,0 @@\n-a\n":                                   {"a\n", ""},
 	} {
 		var got strings.Builder
 		if err := writeDiff(&got, "x.go", []byte(c[0]), []byte(c[1])); err != nil {
@@ -129,7 +131,7 @@ func TestDiffPatches(t *testing.T) {
 
 // patch applies a unified diff, believing its heads and checking its lines.
 func patch(t *rapid.T, before, diff string) string {
-	lines := splitLines([]byte(before))
+	lines := slices.Collect(strings.Lines(before))
 	var out strings.Builder
 	at, missing := 0, 0
 	rows := strings.SplitAfter(diff, "\n")
@@ -149,13 +151,13 @@ func patch(t *rapid.T, before, diff string) string {
 				from++
 			}
 			for ; at < from-1; at++ {
-				out.Write(lines[at])
+				out.WriteString(lines[at])
 			}
 			missing += count
 		case row[0] == '+':
 			out.WriteString(text)
 		default:
-			if at == len(lines) || string(lines[at]) != text {
+			if at == len(lines) || lines[at] != text {
 				t.Fatalf("row %q does not stand at line %d of %q", row, at+1, before)
 			}
 			if row[0] == ' ' {
@@ -169,7 +171,7 @@ func patch(t *rapid.T, before, diff string) string {
 		t.Fatalf("heads count wrongly by %d:\n%s", missing, diff)
 	}
 	for ; at < len(lines); at++ {
-		out.Write(lines[at])
+		out.WriteString(lines[at])
 	}
 	return out.String()
 }
@@ -232,7 +234,9 @@ func BenchmarkDiff(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		matchLines(splitLines(before.Bytes()), splitLines(after.Bytes()))
+		if err := writeDiff(io.Discard, "x.go", before.Bytes(), after.Bytes()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
