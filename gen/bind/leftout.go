@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/topogen/topogen/gen/lifetime"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -182,23 +183,7 @@ func receiverOf(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
 	}
-	t := d.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.ParenExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
-		}
-	}
+	return lifetime.TypeName(d.Recv.List[0].Type)
 }
 
 // constraint is what the output needs: that of the package's files, where all have

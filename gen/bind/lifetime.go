@@ -84,23 +84,9 @@ func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []
 	return finding.Sort(findings)
 }
 
-func (r *Result) leaks(pkg *types.Package, generated []*ast.File) (leaks []lifetime.Leak) {
+func (r *Result) leaks(pkg *types.Package, generated []*ast.File) []lifetime.Leak {
 	handlers := r.handlers()
-	if suspects := lifetime.Suspects(r.root.source.files, handlers[r.root.path]); len(suspects) > 0 {
-		ours := make(map[*ast.File]bool)
-		for _, file := range generated {
-			ours[file] = true
-		}
-		files := slices.Concat(generated, r.root.source.files)
-		pruned, prunedOurs := lifetime.Prune(files, ours, suspects)
-		typed := r.typed(r.root.path, pruned, prunedOurs)
-		if typed == nil {
-			typed = r.typed(r.root.path, files, ours) // something else than names joins it
-		}
-		if typed != nil {
-			leaks = lifetime.Check(typed, suspects)
-		}
-	}
+	leaks := r.leaksIn(r.root.path, r.root.source.files, generated, handlers[r.root.path])
 	elsewhere := foreign(pkg, r.root.path, handlers)
 	for _, path := range slices.Sorted(maps.Keys(elsewhere)) {
 		leaks = append(leaks, r.leaksOf(path, elsewhere[path])...)
@@ -148,7 +134,7 @@ func receiverName(f *types.Func) string {
 }
 
 // leaksOf checks a package of the user's that holds types of processors. It is
-// read from source, where there is anything to look at.
+// read from source.
 func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Leak {
 	p := r.loader.listed[path]
 	if p == nil || !mayChange(p) || r.loader.roots[path] != nil {
@@ -158,25 +144,29 @@ func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Le
 	if err != nil || len(source.errors) > 0 {
 		return nil // the package does not compile, which is said elsewhere
 	}
-	suspects := lifetime.Suspects(source.files, handlers)
+	return r.leaksIn(path, source.files, nil, handlers)
+}
+
+// leaksIn checks a package where there is anything to look at: only then is it
+// type-checked again, with all types recorded, but without the bodies of generated
+// functions.
+func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lifetime.Handler) []lifetime.Leak {
+	suspects := lifetime.Suspects(own, handlers)
 	if len(suspects) == 0 {
 		return nil
 	}
-	if typed := r.typed(path, source.files, nil); typed != nil {
-		return lifetime.Check(typed, suspects)
+	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo(), Files: slices.Clone(own), Generated: make(map[*ast.File]bool)}
+	for _, file := range generated {
+		bare := bodiless(file)
+		p.Files, p.Generated[bare] = append(p.Files, bare), true
 	}
-	return nil
-}
-
-// typed type-checks files for the analysis; nil where they have type errors.
-func (r *Result) typed(path string, files []*ast.File, generated map[*ast.File]bool) *lifetime.Package {
 	clean := true
 	config := &types.Config{
 		Importer: r.loader,
 		Sizes:    r.loader.env.sizes(),
 		Error: func(err error) {
 			e, ok := err.(types.Error)
-			clean = clean && ok && e.Soft
+			clean = clean && ok && e.Soft // an import of a generated file that only bodies use
 		},
 	}
 	if path == r.root.path {
@@ -184,10 +174,22 @@ func (r *Result) typed(path string, files []*ast.File, generated map[*ast.File]b
 		r.loader.busy[path] = true
 		defer delete(r.loader.busy, path)
 	}
-	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo(), Files: files, Generated: generated}
-	p.Types, _ = config.Check(path, r.Fset(), files, p.Info)
-	if !clean {
+	if p.Types, _ = config.Check(path, r.Fset(), p.Files, p.Info); !clean {
 		return nil
 	}
-	return p
+	return lifetime.Check(p, suspects)
+}
+
+// bodiless is a file with the heads of its functions alone.
+func bodiless(file *ast.File) *ast.File {
+	bare := *file
+	bare.Decls = slices.Clone(file.Decls)
+	for i, d := range bare.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			head := *f
+			head.Body = nil
+			bare.Decls[i] = &head
+		}
+	}
+	return &bare
 }

@@ -88,7 +88,7 @@ func export(pass *analysis.Pass, pkg *Package) {
 			if !ok {
 				continue
 			}
-			h := guess(object.Signature(), typeName(f.Recv.List[0].Type), f.Name.Name)
+			h := guess(object.Signature(), TypeName(f.Recv.List[0].Type), f.Name.Name)
 			handlers, methods = append(handlers, h), append(methods, object)
 		}
 	}

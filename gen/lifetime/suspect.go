@@ -2,17 +2,30 @@ package lifetime
 
 import (
 	"go/ast"
+	"go/token"
+	"strings"
 )
 
-// Suspects are the handlers whose syntax does not show that they keep nothing. It
-// needs no types. It leaves out a handler where each use of a parameter has a form
-// that keeps nothing, such as reading a field or calling a method of the sender;
-// calls are followed to all functions of that name.
+// Suspects are the handlers whose syntax does not show at once that they keep nothing. It
+// needs no types. It leaves out a handler that only reads and sets fields of its message,
+// calls methods of its sender and its context, and gives values to other packages that
+// keep none: most handlers do no more.
 func Suspects(files []*ast.File, handlers []Handler) []Handler {
-	s := newSyntax(files)
+	s := syntax{methods: make(map[[2]string]*ast.FuncDecl), declared: make(map[string]bool)}
+	for _, file := range files {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				s.declared[f.Name.Name] = true
+				if f.Recv != nil && len(f.Recv.List) == 1 {
+					s.methods[[2]string{TypeName(f.Recv.List[0].Type), f.Name.Name}] = f
+				}
+			}
+		}
+	}
 	var suspects []Handler
 	for _, h := range handlers {
-		if s.suspect(h) {
+		f := s.methods[[2]string{h.Type, h.Name}]
+		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, h.params()) { // nil: the method of an embedded type, or the type is an alias
 			suspects = append(suspects, h)
 		}
 	}
@@ -21,44 +34,12 @@ func Suspects(files []*ast.File, handlers []Handler) []Handler {
 
 // syntax is what files declare.
 type syntax struct {
-	methods   map[[2]string]*ast.FuncDecl // by type and name
-	functions map[string][]*ast.FuncDecl  // and methods, by name
-	passed    map[passing]bool            // whether functions of a name are harmless to an argument
+	methods  map[[2]string]*ast.FuncDecl // by type and name
+	declared map[string]bool             // names of functions and methods
 }
 
-// passing is an argument of functions of some name.
-type passing struct {
-	name  string
-	index int // without the receiver, or receiver
-	kind  Kind
-}
-
-// receiver is the index of the receiver.
-const receiver = -1
-
-func newSyntax(files []*ast.File) *syntax {
-	s := &syntax{
-		methods:   make(map[[2]string]*ast.FuncDecl),
-		functions: make(map[string][]*ast.FuncDecl),
-		passed:    make(map[passing]bool),
-	}
-	for _, file := range files {
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			s.functions[f.Name.Name] = append(s.functions[f.Name.Name], f)
-			if f.Recv != nil && len(f.Recv.List) == 1 {
-				s.methods[[2]string{typeName(f.Recv.List[0].Type), f.Name.Name}] = f
-			}
-		}
-	}
-	return s
-}
-
-// typeName is the name of a receiver's type.
-func typeName(e ast.Expr) string {
+// TypeName is the name of the type of a receiver, or "".
+func TypeName(e ast.Expr) string {
 	for {
 		switch t := e.(type) {
 		case *ast.StarExpr:
@@ -77,63 +58,100 @@ func typeName(e ast.Expr) string {
 	}
 }
 
-func (s *syntax) suspect(h Handler) bool {
-	f := s.methods[[2]string{h.Type, h.Name}]
-	if f == nil {
-		return len(s.functions[h.Name]) > 0 // the method of an embedded type, or the type is an alias
-	}
-	return !s.harmless(f, h.params())
-}
-
-// harmless reports whether a function keeps nothing of its parameters.
+// harmless reports whether no use of a function's parameters can keep them.
 func (s *syntax) harmless(f *ast.FuncDecl, params map[int]Kind) bool {
 	if f.Body == nil {
 		return true
 	}
-	u := &uses{syntax: s, kinds: make(map[string]Kind)}
-	if kind, ok := params[receiver]; ok && f.Recv != nil && len(f.Recv.List[0].Names) > 0 {
-		u.kinds[f.Recv.List[0].Names[0].Name] = kind
-	}
+	kinds := make(map[string]Kind)
 	index := 0
 	for _, field := range f.Type.Params.List {
 		for _, name := range field.Names {
 			if kind, ok := params[index]; ok && name.Name != "_" {
-				if _, variadic := field.Type.(*ast.Ellipsis); variadic {
-					return false
-				}
-				u.kinds[name.Name] = kind
+				kinds[name.Name] = kind
 			}
 			index++
 		}
-		if len(field.Names) == 0 {
-			index++
+	}
+	var above []ast.Node // from the body to the node at hand
+	harmless := true
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if n == nil {
+			above = above[:len(above)-1]
+			return true
 		}
-	}
-	for index := range params {
-		if index >= f.Type.Params.NumFields() {
-			return false // a variadic function with several arguments
+		if id, ok := n.(*ast.Ident); ok {
+			kind, ok := kinds[id.Name]
+			harmless = harmless && (!ok || s.harmlessUse(kind, id, above))
 		}
-	}
-	for again := len(u.kinds) > 0; again && !u.doubt; {
-		u.renamed = false
-		ast.Inspect(f.Body, u.visit)
-		again = u.renamed
-	}
-	return !u.doubt
+		above = append(above, n)
+		return true
+	})
+	return harmless
 }
 
-// passes reports whether all functions of a name keep nothing of an argument. A
-// recursive call by itself keeps nothing.
-func (s *syntax) passes(p passing) bool {
-	if harmless, ok := s.passed[p]; ok {
-		return harmless
-	}
-	s.passed[p] = true
-	for _, f := range s.functions[p.name] {
-		if !s.harmless(f, map[int]Kind{p.index: p.kind}) {
-			s.passed[p] = false
-			break
+// harmlessUse reports whether a use cannot keep the value of a parameter, or is of
+// another name: that behind a dot.
+func (s *syntax) harmlessUse(kind Kind, id *ast.Ident, above []ast.Node) bool {
+	for _, n := range above {
+		switch n.(type) {
+		case *ast.GoStmt, *ast.FuncLit:
+			return false
 		}
 	}
-	return s.passed[p]
+	switch n := above[len(above)-1].(type) {
+	case *ast.CallExpr:
+		return n.Fun != id && s.foreign(n)
+	case *ast.SelectorExpr:
+		if n.Sel == id {
+			return true
+		}
+		if kind != Message {
+			call, ok := above[len(above)-2].(*ast.CallExpr)
+			return ok && call.Fun == n && (kind == Context || strings.HasPrefix(n.Sel.Name, "Send"))
+		}
+	case *ast.BinaryExpr:
+		return true // compared
+	}
+	return kind == Message && s.reads(id, above)
+}
+
+// foreign reports whether a call goes to a function that no file declares, and of which
+// Check assumes that it keeps nothing: it does not even give what holds its arguments.
+func (s *syntax) foreign(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || s.declared[f.Sel.Name] || keeperNames[f.Sel.Name] || sends(f.Sel.Name) || strings.HasPrefix(f.Sel.Name, "With") {
+		return false
+	}
+	x, ok := f.X.(*ast.Ident)
+	return !ok || !handsOn(x.Name)
+}
+
+// reads reports whether a message pointer is only followed: its fields are read or set, or
+// the message is copied.
+func (s *syntax) reads(id *ast.Ident, above []ast.Node) bool {
+	var child ast.Node = id
+	for i := len(above) - 1; i >= 0; i-- {
+		switch n := above[i].(type) {
+		case *ast.ParenExpr, *ast.StarExpr:
+		case *ast.SelectorExpr:
+			if s.declared[n.Sel.Name] { // it may be a method
+				return false
+			}
+		case *ast.IndexExpr:
+			if n.X != child {
+				return child != id
+			}
+		case *ast.SliceExpr:
+			return n.X != child && child != id // of an array it is an address
+		case *ast.UnaryExpr:
+			return n.Op != token.AND && child != id
+		case *ast.CallExpr:
+			return n.Fun != child && child != id
+		default:
+			return child != id
+		}
+		child = above[i]
+	}
+	return false
 }

@@ -1,0 +1,55 @@
+package lifetime
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+)
+
+// TestSuspects: bodies of func (a *A) ReceiveM(ctx context.Context, m *M, out *ASender) error.
+func TestSuspects(t *testing.T) {
+	for body, want := range map[string]bool{
+		`a.n += m.N; return nil`:                                            false,
+		`a.last = *m; out.SendM(*m); return nil`:                            false,
+		`if m == nil { return ctx.Err() }; a.body = m.Body[1:]; return nil`: true, // Body may be an array
+		`a.list = append(a.list, m.Body...); return nil`:                    false,
+		`return a.help(m, out)`:                                             true, // Check knows better
+		`return a.keep(m)`:                                                  true,
+		`a.last = m; return nil`:                                            true,
+		`a.p = &m.N; return nil`:                                            true,
+		`return json.Unmarshal(m.Body, &m.N)`:                               true, // Check knows better
+		`go out.SendM(*m); return nil`:                                      true,
+		`a.out = out; return nil`:                                           true,
+		`send := out.SendM; send(*m); return nil`:                           true,
+		`ctx, cancel := context.WithTimeout(ctx, 1); defer cancel(); return db.Query(ctx)`: true, // Check knows better
+		`ctx, cancel := context.WithTimeout(ctx, 1); a.cancel = cancel; return nil`:        true,
+		`a.ctx = ctx; return nil`:                                                true,
+		`a.ctx = context.WithValue(ctx, 1, 2); return nil`:                       true,
+		`sort.Slice(a.list, func(i, j int) bool { return m.N > i }); return nil`: true, // Check knows better
+		`a.f = func() { m.N++ }; return nil`:                                     true,
+		`defer func() { m.N++ }(); return nil`:                                   true, // Check knows better
+		`time.AfterFunc(1, func() { m.N++ }); return nil`:                        true,
+		`a.n = m.Size(); return nil`:                                             true, // Check knows better
+		`a.last = m.Self(); return nil`:                                          true,
+		`a.last = &*m; return nil`:                                               true,
+		`return a.recurse(m)`:                                                    true, // Check knows better
+	} {
+		const rest = `
+func (a *A) help(m *M, out *ASender) error { out.SendM(*m); return nil }
+func (a *A) keep(m *M) error { a.last = m; return nil }
+func (a *A) recurse(m *M) error { return a.recurse(m) }
+func (m *M) Size() int { return m.N }
+func (m *M) Self() *M { return m }
+`
+		file, err := parser.ParseFile(token.NewFileSet(), "a.go",
+			"package a\nfunc (a *A) ReceiveM(ctx context.Context, m *M, out *ASender) error {"+body+"}\n"+rest, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		handlers := []Handler{{Type: "A", Name: "ReceiveM", Message: 1, Sender: 2, Context: 0}}
+		if got := len(Suspects([]*ast.File{file}, handlers)) > 0; got != want {
+			t.Errorf("%s: suspect %v, want %v", body, got, want)
+		}
+	}
+}
