@@ -17,9 +17,9 @@ const (
 	NamedType TypeKind = iota // Name, with ImportPath and Args
 	PointerType
 	SliceType
-	ArrayType // Len elements
-	MapType   // from Key to Elem
-	EmptyType // struct{}, which no file can name
+	ArrayType  // Len elements
+	MapType    // from Key to Elem
+	StructType // with Fields; no file can name it
 )
 
 // TypeExpr is a Go type with import paths written out, such as
@@ -34,6 +34,15 @@ type TypeExpr struct {
 	Elem   *TypeExpr  // of pointers, slices, arrays and maps
 	Key    *TypeExpr  // of a MapType
 	Len    int64      // of an ArrayType
+	Fields []TypeField
+}
+
+// TypeField is a field of a StructType.
+type TypeField struct {
+	Name     string
+	Type     TypeExpr
+	Tag      string
+	Embedded bool
 }
 
 // TypeError says where a type expression is wrong, and how.
@@ -75,8 +84,12 @@ func (t TypeExpr) Format(name func(path string) string) string {
 		return "[" + strconv.FormatInt(t.Len, 10) + "]" + t.Elem.Format(name)
 	case MapType:
 		return "map[" + t.Key.Format(name) + "]" + t.Elem.Format(name)
-	case EmptyType:
-		return "struct{}"
+	case StructType:
+		fields := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = f.Name + " " + f.Type.Format(name)
+		}
+		return "struct{" + strings.Join(fields, "; ") + "}"
 	}
 	s := t.Name
 	if t.Import != "" {
@@ -92,20 +105,30 @@ func (t TypeExpr) Format(name func(path string) string) string {
 	return s
 }
 
-// Imports appends the import paths that t mentions to paths.
-func (t TypeExpr) Imports(paths []string) []string {
-	if t.Import != "" {
-		paths = append(paths, t.Import)
+// Walk visits t and the types in it.
+func (t *TypeExpr) Walk(visit func(*TypeExpr)) {
+	visit(t)
+	for i := range t.Args {
+		t.Args[i].Walk(visit)
 	}
-	for _, a := range t.Args {
-		paths = a.Imports(paths)
+	for i := range t.Fields {
+		t.Fields[i].Type.Walk(visit)
 	}
 	if t.Key != nil {
-		paths = t.Key.Imports(paths)
+		t.Key.Walk(visit)
 	}
 	if t.Elem != nil {
-		paths = t.Elem.Imports(paths)
+		t.Elem.Walk(visit)
 	}
+}
+
+// Imports appends the import paths that t mentions to paths.
+func (t TypeExpr) Imports(paths []string) []string {
+	t.Walk(func(t *TypeExpr) {
+		if t.Import != "" {
+			paths = append(paths, t.Import)
+		}
+	})
 	return paths
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/gen/wire"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -171,7 +170,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		problem = "the runtime cannot be loaded: " + problem
 	case problem != "":
 		problem = "package " + path + " cannot be loaded: " + problem
-	case !wire.Visible(path, b.root.path):
+	case !plan.Visible(path, b.root.path):
 		problem = "package " + path + " is internal to another part of the tree"
 	case b.loader.listed[path] != nil && b.loader.listed[path].Name == "main":
 		problem = "package " + path + " is a program, which cannot be imported"
@@ -365,14 +364,7 @@ func (b *binder) processorNames() map[string]bool {
 }
 
 // typeText is t as a person would write it in the package.
-func (b *binder) typeText(t types.Type) string {
-	return types.TypeString(t, func(p *types.Package) string {
-		if p == b.checked.pkg {
-			return ""
-		}
-		return p.Name()
-	})
-}
+func (b *binder) typeText(t types.Type) string { return plan.TypeText(t, b.checked.pkg) }
 
 // own reports whether pos is in the folder of the generated package, where
 // a finding about it can be acted on.

@@ -5,7 +5,6 @@ import (
 	"go/types"
 
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/gen/wire"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -179,51 +178,11 @@ func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 
 // typeRef is t as the generated package writes it; problem says why it cannot.
 func (b *binder) typeRef(t types.Type) (ref plan.TypeRef, problem string) {
-	elem := func(t types.Type) *plan.TypeRef {
-		e, p := b.typeRef(t)
-		if problem == "" {
-			problem = p
+	ref, problem = plan.TypeOf(t, b.checked.pkg)
+	ref.Walk(func(r *plan.TypeRef) {
+		if problem == "" && r.Kind == spec.StructType {
+			problem = "type " + b.typeText(t) + " has no name that generated code could write"
 		}
-		return &e
-	}
-	var object *types.TypeName
-	var args *types.TypeList
-	switch t := t.(type) {
-	case *types.Basic:
-		return plan.TypeRef{Name: t.Name()}, ""
-	case *types.Pointer:
-		ref = plan.TypeRef{Kind: plan.Pointer, Elem: elem(t.Elem())}
-	case *types.Slice:
-		ref = plan.TypeRef{Kind: plan.Slice, Elem: elem(t.Elem())}
-	case *types.Array:
-		ref = plan.TypeRef{Kind: plan.Array, Elem: elem(t.Elem()), Len: t.Len()}
-	case *types.Map:
-		ref = plan.TypeRef{Kind: plan.Map, Key: elem(t.Key()), Elem: elem(t.Elem())}
-	case *types.Named:
-		object, args = t.Obj(), t.TypeArgs()
-	case *types.Alias:
-		object, args = t.Obj(), t.TypeArgs()
-	default:
-		return ref, "type " + b.typeText(t) + " has no name that generated code could write"
-	}
-	if object == nil {
-		return ref, problem
-	}
-	ref.Name = object.Name()
-	if p := object.Pkg(); p != nil && p != b.checked.pkg {
-		ref.Import = p.Path()
-		switch {
-		case !object.Exported():
-			problem = "type " + b.typeText(t) + " is not exported by its package"
-		case !wire.Visible(p.Path(), b.root.path):
-			problem = "type " + b.typeText(t) + " is in an internal package"
-		}
-	}
-	if object.Parent() != nil && object.Pkg() != nil && object.Parent() != object.Pkg().Scope() {
-		problem = "type " + object.Name() + " is declared inside a function"
-	}
-	for arg := range args.Types() {
-		ref.Args = append(ref.Args, *elem(arg))
-	}
+	})
 	return ref, problem
 }

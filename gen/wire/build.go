@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -201,7 +202,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 		name = n
 	}
 	b.schema.Messages = append(b.schema.Messages, Message{Name: b.free(name + suffix), Form: form})
-	goType, why := b.goType(t)
+	goType, why := plan.TypeOf(types.Unalias(t), b.pkg)
 	if why != "" {
 		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use a type with a name that is exported", weak: true})
 	}

@@ -64,7 +64,7 @@ func (d *describer) fields(i int) {
 		fmt.Fprintf(&d.text, "1 value optional .%s\n", d.message(m.Of))
 		return
 	case Foreign: // it has rules of its own
-		fmt.Fprintf(&d.text, "1 value proto:%s\n", m.Type.path())
+		fmt.Fprintf(&d.text, "1 value proto:%s\n", m.Type)
 		return
 	}
 	for j := range m.Fields {
@@ -114,12 +114,4 @@ func (d *describer) elem(e *Elem) string {
 		return "binary:" + e.Type
 	}
 	return "." + d.message(e.Message)
-}
-
-// path is a type's name with its import path.
-func (t *GoType) path() string {
-	if t.Import == "" {
-		return t.Name
-	}
-	return t.Import + "." + t.Name
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
 )
 
 // Names says what things are called in the package that codecs are for.
@@ -124,7 +125,7 @@ func (e *emitter) function(comment, name string, params, results []jen.Code, bod
 
 // params are those of a message's functions, but for the limit.
 func (e *emitter) params(m *Message, inner bool) []jen.Code {
-	list := []jen.Code{jen.Id(e.b + " []byte"), code(e.m+" *", goCode(m.Type))}
+	list := []jen.Code{jen.Id(e.b + " []byte"), code(e.m+" *", TypeCode(m.Type))}
 	if inner && m.Recursive {
 		list = append(list, jen.Id(e.depth+" int"))
 	}
@@ -266,24 +267,24 @@ func (el *Elem) helper(list bool) string {
 	return name
 }
 
-// goCode is a type as Go.
-func goCode(t GoType) *jen.Statement {
-	switch t.Form {
-	case PointerType:
-		return code("*", goCode(*t.Elem))
-	case SliceType:
-		return code("[]", goCode(*t.Elem))
-	case ArrayType:
-		return code(fmt.Sprintf("[%d]", t.Len), goCode(*t.Elem))
-	case MapType:
-		return code("map[", goCode(*t.Key), "]", goCode(*t.Elem))
-	case StructType:
+// TypeCode is a type as Go.
+func TypeCode(t plan.TypeRef) *jen.Statement {
+	switch t.Kind {
+	case plan.Pointer:
+		return jen.Op("*").Add(TypeCode(*t.Elem))
+	case plan.Slice:
+		return jen.Index().Add(TypeCode(*t.Elem))
+	case plan.Array:
+		return jen.Index(jen.Lit(int(t.Len))).Add(TypeCode(*t.Elem))
+	case plan.Map:
+		return jen.Map(TypeCode(*t.Key)).Add(TypeCode(*t.Elem))
+	case plan.Empty:
 		s := code("struct {")
 		for _, f := range t.Fields {
 			if !f.Embedded {
 				s.Id(f.Name)
 			}
-			s.Add(goCode(f.Type))
+			s.Add(TypeCode(f.Type))
 			if f.Tag != "" {
 				s.Lit(f.Tag)
 			}
@@ -296,11 +297,11 @@ func goCode(t GoType) *jen.Statement {
 		c = jen.Qual(t.Import, t.Name)
 	}
 	if len(t.Args) > 0 {
-		c.Op("[")
-		for _, a := range t.Args {
-			c.Add(goCode(a)).Op(",")
+		args := make([]jen.Code, len(t.Args))
+		for i, a := range t.Args {
+			args[i] = TypeCode(a)
 		}
-		c.Op("]")
+		c.Types(args...)
 	}
 	return c
 }

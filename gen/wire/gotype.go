@@ -40,67 +40,6 @@ func nameOf(t types.Type) string {
 	return ""
 }
 
-// goType is t as the package writes it, or why it cannot.
-func (b *builder) goType(t types.Type) (g GoType, why string) {
-	sub := func(t types.Type) *GoType {
-		s, w := b.goType(t)
-		if w != "" {
-			why = w
-		}
-		return &s
-	}
-	switch t := types.Unalias(t).(type) {
-	case *types.Basic:
-		g.Name = t.Name()
-	case *types.Named:
-		g.Name = t.Obj().Name()
-		if p := t.Obj().Pkg(); p != nil && p.Path() != b.pkg.Path() {
-			g.Import = p.Path()
-			if !t.Obj().Exported() {
-				why = "type " + types.TypeString(t, b.qualifier) + " is not exported: the generated code cannot name it"
-			} else if !Visible(g.Import, b.pkg.Path()) {
-				why = "package " + g.Import + " is internal to another part of the tree: the generated code cannot name its type " + g.Name
-			}
-		}
-		for a := range t.TypeArgs().Types() {
-			g.Args = append(g.Args, *sub(a))
-		}
-	case *types.Pointer:
-		g.Form, g.Elem = PointerType, sub(t.Elem())
-	case *types.Slice:
-		g.Form, g.Elem = SliceType, sub(t.Elem())
-	case *types.Array:
-		g.Form, g.Elem, g.Len = ArrayType, sub(t.Elem()), t.Len()
-	case *types.Map:
-		g.Form, g.Key, g.Elem = MapType, sub(t.Key()), sub(t.Elem())
-	case *types.Struct:
-		g.Form = StructType
-		for i := range t.NumFields() {
-			f := t.Field(i)
-			g.Fields = append(g.Fields, GoField{Name: f.Name(), Type: *sub(f.Type()), Tag: t.Tag(i), Embedded: f.Embedded()})
-		}
-	case *types.Interface:
-		if t.Empty() {
-			g.Name = "any"
-		} else {
-			why = "the generated code cannot name the type"
-		}
-	default:
-		why = "the generated code cannot name the type"
-	}
-	return g, why
-}
-
-// Visible reports whether the package at path may be imported from own.
-func Visible(path, own string) bool {
-	at := strings.LastIndex("/"+path+"/", "/internal/")
-	if at < 0 {
-		return true
-	}
-	parent := strings.TrimSuffix(path[:max(at-1, 0)], "/")
-	return own == parent || strings.HasPrefix(own, parent+"/")
-}
-
 // special is the element that a type is by its name or its methods.
 func special(t types.Type) (Elem, bool) {
 	named, ok := types.Unalias(t).(*types.Named)

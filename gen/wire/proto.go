@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -97,7 +98,7 @@ func (p *protoFile) message(index int) {
 	if len(roots) > 0 {
 		fmt.Fprintf(&p.body, "// The topology's message %s.\n", line(strings.Join(roots, ", ")))
 	}
-	if text := m.Type.String(); m.Form == Struct && m.Type.Form == NamedType && text != p.messages[index] {
+	if text := m.Type.String(); m.Form == Struct && m.Type.Kind == plan.Named && text != p.messages[index] {
 		fmt.Fprintf(&p.body, "// In Go %s.\n", line(text))
 	}
 	fmt.Fprintf(&p.body, "message %s {\n", p.messages[index])
@@ -246,31 +247,4 @@ func line(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// String is t with import paths written out.
-func (t GoType) String() string {
-	switch t.Form {
-	case PointerType:
-		return "*" + t.Elem.String()
-	case SliceType:
-		return "[]" + t.Elem.String()
-	case ArrayType:
-		return fmt.Sprintf("[%d]%s", t.Len, t.Elem)
-	case MapType:
-		return "map[" + t.Key.String() + "]" + t.Elem.String()
-	case StructType:
-		return "struct{…}"
-	}
-	name := t.Name
-	if t.Import != "" {
-		name = t.Import + "." + name
-	}
-	for i, a := range t.Args {
-		name += map[bool]string{true: "[", false: ", "}[i == 0] + a.String()
-	}
-	if len(t.Args) > 0 {
-		name += "]"
-	}
-	return name
 }

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/topogen/topogen/gen/plan"
+
 // Schema says how messages are written. It holds strings, numbers and slices
 // alone, so that the hash of a plan can take it in.
 type Schema struct {
@@ -19,7 +21,7 @@ type Message struct {
 	Name      string // unique: Order, PageString
 	Key       string // of the file of numbers: Order, example.com/model.Order; "": its numbers are fixed
 	Form      Form
-	Type      GoType
+	Type      plan.TypeRef
 	Fields    []Field // of Struct and Value
 	Of        int     // of Pointer: the message that it leads to
 	Recursive bool    // it can hold itself
@@ -95,38 +97,6 @@ const (
 	Nested // a message
 )
 
-// GoType is a type as the package writes it.
-type GoType struct {
-	Form   TypeForm
-	Import string // "" for this package and for predeclared types
-	Name   string
-	Args   []GoType
-	Elem   *GoType
-	Key    *GoType
-	Len    int64
-	Fields []GoField // of a struct without a name
-}
-
-// GoField is a field of a struct that has no name.
-type GoField struct {
-	Name     string
-	Type     GoType
-	Tag      string
-	Embedded bool
-}
-
-// TypeForm is the form of a GoType.
-type TypeForm int
-
-const (
-	NamedType TypeForm = iota
-	PointerType
-	SliceType
-	ArrayType
-	MapType
-	StructType
-)
-
 // Packed reports whether a list of e has one tag for all.
 func (e *Elem) Packed() bool { return e.Kind <= Float }
 
@@ -186,7 +156,9 @@ func (s *Schema) Imports() []string {
 	}
 	for i := range s.Messages {
 		m := &s.Messages[i]
-		m.Type.walk(func(t *GoType) { add(t.Import) })
+		for _, path := range m.Type.Imports(nil) {
+			add(path)
+		}
 		if m.Form == Foreign {
 			add(protoPath)
 		}
@@ -204,28 +176,12 @@ func (s *Schema) Mentions() []string {
 	seen := make(map[string]bool)
 	var list []string
 	for i := range s.Messages {
-		s.Messages[i].Type.walk(func(t *GoType) {
-			if t.Form == NamedType && t.Import == "" && !seen[t.Name] {
+		s.Messages[i].Type.Walk(func(t *plan.TypeRef) {
+			if t.Kind == plan.Named && t.Import == "" && !seen[t.Name] {
 				seen[t.Name] = true
 				list = append(list, t.Name)
 			}
 		})
 	}
 	return list
-}
-
-func (t *GoType) walk(visit func(*GoType)) {
-	visit(t)
-	for i := range t.Args {
-		t.Args[i].walk(visit)
-	}
-	for i := range t.Fields {
-		t.Fields[i].Type.walk(visit)
-	}
-	if t.Key != nil {
-		t.Key.walk(visit)
-	}
-	if t.Elem != nil {
-		t.Elem.walk(visit)
-	}
 }
