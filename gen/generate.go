@@ -30,6 +30,7 @@ type Options struct {
 	Flags []string
 	// Cache remembers what the go command says of packages; nil: nothing does.
 	Cache *cache.Cache
+	Proto bool // make Result.Proto
 }
 
 // Result is what one topology file gives.
@@ -42,6 +43,7 @@ type Result struct {
 	Keep     []string          // outputs that are not in Files this time and yet are no orphans, for write.Target
 	Missing  []bind.Missing    // what scaffolding could add
 	Messages []bind.Struct     // likewise: types of messages
+	Proto    []byte            // the .proto of its messages, where Options ask for it and all binds
 	Inputs   []string          // absolute paths of the files and folders that were read, for the cache
 }
 
@@ -64,6 +66,10 @@ func GenerateAll(ctx context.Context, in []Input, options Options) []Result {
 		r := &results[i]
 		r.Findings = append(r.Findings, r.emit(ctx, b)...)
 		r.Inputs = append(r.Inputs, b.Inputs()...) // verifying may have read more
+		if options.Proto && r.Plan != nil && r.Plan.Bound {
+			text, findings := b.Proto()
+			r.Proto, r.Findings = text, append(r.Findings, findings...)
+		}
 		b.Done()
 	}
 	for i := range results {

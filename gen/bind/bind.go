@@ -50,9 +50,7 @@ type Result struct {
 	reporter *reporter
 	root     *root // nil: nothing can be bound
 	loader   *loader
-
-	renamed map[int]string     // as the binder found it
-	said    map[token.Pos]bool // type errors that a finding of the binder quotes
+	binder   *binder // nil: types could not be looked at
 }
 
 // Bind binds each topology to the Go package that it is generated into. The

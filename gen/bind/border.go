@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"slices"
 
@@ -26,25 +27,10 @@ type crossing struct {
 	machine  string // that keeps it in a log
 }
 
-// isolated reports whether some processor is.
-func isolated(p *plan.Plan) bool {
-	for i := range p.Processors {
-		if w := p.Processors[i].Watch; w != nil && w.Isolated {
-			return true
-		}
-	}
-	return false
-}
-
-// keeps reports whether some machine has a log.
-func keeps(p *plan.Plan) bool {
-	return slices.ContainsFunc(p.Processors, func(q plan.Processor) bool { return q.Machine != nil && q.Machine.Kept() && q.Machine.State != "" })
-}
-
 // border finds how the messages are written that cross to processes, and what
 // machines keep.
 func (b *binder) border() {
-	if !isolated(b.plan) && !keeps(b.plan) {
+	if !slices.ContainsFunc(b.plan.Processors, func(p plan.Processor) bool { return p.Isolated() || p.Machine.Writes() }) {
 		return
 	}
 	var inputs []wire.Input
@@ -87,7 +73,7 @@ func (b *binder) border() {
 			where = spec.Text{At: file.At, Pointer: file.Pointer}
 		}
 		isolated := &b.plan.Processors[e.To]
-		if isolated.Watch == nil || !isolated.Watch.Isolated {
+		if !isolated.Isolated() {
 			isolated = &b.plan.Processors[e.From]
 		}
 		add(e.Crossing(), crossing{where: where, isolated: isolated.Name})
@@ -96,7 +82,7 @@ func (b *binder) border() {
 		}
 	}
 	for i := range b.plan.Processors {
-		if m := b.plan.Processors[i].Machine; m != nil && m.Kept() && m.State != "" {
+		if m := b.plan.Processors[i].Machine; m.Writes() {
 			file := b.topology.Processors[i].Machine
 			kept[m.State], kept[m.Update], kept[m.Result] = true, true, true
 			add(m.State, crossing{where: file.State, machine: b.plan.Processors[i].Name})
@@ -111,18 +97,26 @@ func (b *binder) border() {
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
 	b.refused(problems, at)
-	name := wire.FileName(b.topology.File)
-	old, problem := wire.ReadFile(filepath.Join(b.dir, name))
+	b.crossing = &Border{Name: wire.FileName(b.topology.File)}
+	b.crossing.Schema, b.crossing.File, _ = b.numbered(schema)
+	b.facts.Wire = plan.HashOf(b.crossing.Schema)
+}
+
+// numbered gives the fields of a schema their numbers. Now is what the file of numbers is
+// to hold, kept what it holds.
+func (r *reporter) numbered(s wire.Schema) (_ wire.Schema, now, kept []byte) {
+	name := wire.FileName(r.topology.File)
+	kept, problem := wire.ReadFile(filepath.Join(r.dir, name))
+	var problems []wire.Problem
 	if problem != nil {
-		problems = []wire.Problem{*problem}
+		problems = append(problems, *problem)
 	} else {
-		schema, old, problems = wire.Assign(schema, old)
+		s, now, problems = wire.Assign(s, kept)
 	}
 	for _, p := range problems {
-		b.add(p.Finding(filepath.Join(filepath.Dir(b.topology.File), name), old))
+		r.add(p.Finding(filepath.Join(filepath.Dir(r.topology.File), name), kept))
 	}
-	b.crossing = &Border{Schema: schema, Name: name, File: old}
-	b.facts.Wire = plan.HashOf(schema)
+	return s, now, kept
 }
 
 // refused reports why messages cannot be written: a field of this package once,
@@ -157,4 +151,47 @@ func (r *Result) Schema() *wire.Schema {
 		return nil
 	}
 	return &r.Border.Schema
+}
+
+// named lists the messages that the file names, each once, in the order of its edges, and
+// then what machines keep in their logs. It leaves out what crosses no border.
+func (b *binder) named() (list []wire.Input) {
+	listed := make(map[string]bool)
+	add := func(name string, from map[string]types.Type) {
+		if from[name] != nil && !listed[name] {
+			listed[name] = true
+			list = append(list, wire.Input{Name: name, Type: from[name]})
+		}
+	}
+	for i := range b.plan.Edges {
+		e := &b.plan.Edges[i]
+		if b.plan.OfMachine(i) || e.DeadLetter {
+			continue
+		}
+		if e.From >= 0 {
+			add(e.Message, b.messages)
+		}
+		add(e.Reply, b.messages)
+	}
+	for i := range b.plan.Processors {
+		if m := b.plan.Processors[i].Machine; m.Writes() {
+			add(m.State, b.kept)
+			add(m.Update, b.kept)
+			add(m.Result, b.kept)
+		}
+	}
+	return list
+}
+
+// Proto is the .proto of the messages of a topology that binds, and of what its machines
+// keep; and what is wrong with the numbers of their fields.
+func (r *Result) Proto() ([]byte, []finding.Finding) {
+	r.reporter.findings = nil
+	schema, refused := wire.Build(r.binder.checked.pkg, r.binder.named())
+	schema, now, kept := r.reporter.numbered(schema)
+	options := wire.ProtoOptions{Topology: r.reporter.topology.Name.Value, Refused: refused}
+	if string(now) != string(kept) {
+		options.Loose = wire.FileName(r.reporter.topology.File)
+	}
+	return wire.Proto(&schema, options), r.reporter.findings
 }

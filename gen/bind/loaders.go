@@ -48,10 +48,10 @@ func (r *Result) bind(ctx context.Context) {
 	}
 	b := newBinder(r, c)
 	b.bind()
+	r.binder = b
 	r.Facts, r.PortsReady = b.facts, b.portsReady
 	r.Missing, r.Messages = b.missing, b.undeclared
 	r.Border = b.crossing
-	r.renamed, r.said = b.renamed, b.said
 }
 
 // checking names what a type check is about, where it takes too long.

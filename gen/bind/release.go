@@ -10,7 +10,7 @@ func (r *Result) Done() {
 	}
 	delete(r.loader.results, r.root.path)
 	r.root.source.files, r.root.source.texts, r.reporter.texts = nil, nil, nil
-	r.root = nil
+	r.root, r.binder = nil, nil
 }
 
 // imports reports whether a package that was listed, or a root, imports the one at path.

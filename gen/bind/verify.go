@@ -97,7 +97,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, pkg *types.Package) 
 			taken, twice := strings.CutSuffix(e.Msg, " redeclared in this block")
 			switch {
 			case undefined && pending[name]:
-			case r.said[e.Pos]:
+			case r.binder.said[e.Pos]:
 			case twice && names[taken]: // TG312 has said it
 			case at.Filename == skeletonFile: // what is wrong in it is wrong in the topology, and was found
 			case ours[at.Filename]:
@@ -146,7 +146,7 @@ func (r *Result) pending(files []*ast.File) (names, pending map[string]bool) {
 	for _, n := range r.Outline.Names() {
 		names[n.Ident] = true
 		pending[n.Ident] = declared[n.Ident] == nil
-		if t := r.renamed[n.Processor]; t != "" { // what would be generated if the processor were called like its type
+		if t := r.binder.renamed[n.Processor]; t != "" { // what would be generated if the processor were called like its type
 			pending[strings.Replace(n.Ident, r.Outline.Processors[n.Processor].Ident, t, 1)] = true
 		}
 	}

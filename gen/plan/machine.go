@@ -87,6 +87,9 @@ func (p *Processor) InstancesType() string {
 // Kept reports whether the machine has a log: then its values are written as bytes.
 func (m *Machine) Kept() bool { return m.Log != nil || m.Raft != nil }
 
+// Writes reports whether m is a machine whose state, updates and results codecs write.
+func (m *Machine) Writes() bool { return m != nil && m.State != "" && m.Kept() }
+
 // Constructor is the function that makes a machine; "" of others.
 func (p *Processor) Constructor() string {
 	if p.Machine == nil {

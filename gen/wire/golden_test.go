@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"go/format"
@@ -11,12 +10,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/dave/jennifer/jen"
-	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/wire"
+	"golang.org/x/tools/go/packages"
 )
 
 var update = flag.Bool("update", false, "write what comes out in place of comparing it")
@@ -24,34 +22,45 @@ var update = flag.Bool("update", false, "write what comes out in place of compar
 // sample is the package that the golden codecs are in, which tests them.
 const sample = "../../generated_test/wire"
 
+// named is a message, and its type as a file of the package writes it.
+type named struct{ name, expr string }
+
 // roots are the messages of a topology that has the sample.
-func roots() []wire.Named {
-	list := named("Order", "Scalars", "Lists", "Maps", "Pointers", "Nested", "Node", "Numbered", "Sparse")
-	line := plan.TypeRef{Name: "Line"}
-	page := plan.TypeRef{Import: "github.com/topogen/topogen/generated_test/wire/other", Name: "Page", Args: []plan.TypeRef{{Kind: plan.Pointer, Elem: &line}}}
-	return append(list,
-		wire.Named{Name: "Text", Type: plan.TypeRef{Name: "Name"}},
-		wire.Named{Name: "Page", Type: plan.TypeRef{Kind: plan.Pointer, Elem: &page}},
-		wire.Named{Name: "Plain", Type: plan.TypeRef{
-			Kind: plan.Map, Key: &plan.TypeRef{Name: "string"}, Elem: &plan.TypeRef{Kind: plan.Slice, Elem: &plan.TypeRef{Name: "Order"}},
-		}})
+func roots() []named {
+	list := same("Order", "Scalars", "Lists", "Maps", "Pointers", "Nested", "Node", "Numbered", "Sparse")
+	return append(list, named{"Text", "Name"}, named{"Page", "*other.Page[*Line]"}, named{"Plain", "map[string][]Order"})
 }
 
-// named are messages that are called like types of the package.
-func named(names ...string) (list []wire.Named) {
+// same are messages that are called like types of the package.
+func same(names ...string) (list []named) {
 	for _, name := range names {
-		list = append(list, wire.Named{Name: name, Type: plan.TypeRef{Name: name}})
+		list = append(list, named{name, name})
 	}
 	return list
 }
 
-func load(t *testing.T, dir string, messages []wire.Named) (*types.Package, []wire.Input) {
+// load finds the types of messages in the package in dir.
+func load(t *testing.T, dir string, messages []named) (*types.Package, []wire.Input) {
 	t.Helper()
-	pkg, inputs, err := wire.Load(context.Background(), dir, types.NewPackage("github.com/topogen/topogen/"+strings.TrimPrefix(dir, "../../"), ""), messages)
+	list, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadSyntax}, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pkg, inputs
+	p := list[0]
+	var inputs []wire.Input
+	for _, m := range messages {
+		var found types.TypeAndValue
+		for _, file := range p.Syntax { // one of them imports what the type mentions
+			if found, err = types.Eval(p.Fset, p.Types, file.Name.End(), m.expr); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, wire.Input{Name: m.name, Type: found.Type})
+	}
+	return p.Types, inputs
 }
 
 // TestSample makes the codecs, the numbers and the .proto of the sample.
@@ -77,7 +86,7 @@ func TestSample(t *testing.T) {
 // TestOddNames: codecs keep clear of what the package declares, by the names that
 // the caller gives.
 func TestOddNames(t *testing.T) {
-	pkg, inputs := load(t, sample+"/odd", named("b", "r", "depth"))
+	pkg, inputs := load(t, sample+"/odd", same("b", "r", "depth"))
 	schema, problems := wire.Build(pkg, inputs)
 	schema, _, more := wire.Assign(schema, nil)
 	for _, p := range append(problems, more...) {
@@ -104,7 +113,7 @@ func TestOddNames(t *testing.T) {
 // has its codecs.
 func TestRefused(t *testing.T) {
 	dir := sample + "/refused"
-	pkg, inputs := load(t, dir, named("Good", "Plain", "Deep", "Again", "Keys", "Large", "Tags", "Foreign", "Half", "Promoted"))
+	pkg, inputs := load(t, dir, same("Good", "Plain", "Deep", "Again", "Keys", "Large", "Tags", "Foreign", "Half", "Promoted"))
 	inputs = slices.Insert(inputs, 2, wire.Input{Name: "Channel", Type: types.NewChan(types.SendRecv, types.Typ[types.Int])})
 	schema, problems := wire.Build(pkg, inputs)
 	var text bytes.Buffer

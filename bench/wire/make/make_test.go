@@ -12,12 +12,13 @@ import (
 	"go/format"
 	"go/types"
 	"os"
-	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/dave/jennifer/jen"
+	"golang.org/x/tools/go/packages"
 	"google.golang.org/protobuf/cmd/protoc-gen-go/internal_gengo"
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/proto"
@@ -26,7 +27,6 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 
-	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/wire"
 )
 
@@ -34,23 +34,28 @@ var update = flag.Bool("update", false, "write what comes out in place of compar
 
 // TestCodecs makes the codecs of the benchmark, and their .proto.
 func TestCodecs(t *testing.T) {
-	schema := codecs(t, "..", wire.Named{Name: "Order", Type: plan.TypeRef{Name: "Order"}}, wire.Named{Name: "Scan", Type: plan.TypeRef{Name: "Scan"}})
+	schema := codecs(t, "..", "Order", "Scan")
 	compare(t, filepath.Join("..", "messages.proto"), wire.Proto(schema, wire.ProtoOptions{Topology: "bench"}))
 }
 
 // TestForeign makes codecs of what holds messages of protobuf.
-func TestForeign(t *testing.T) {
-	scan := plan.TypeRef{Import: "github.com/topogen/topogen/bench/wire/pb", Name: "Scan"}
-	codecs(t, filepath.Join("..", "foreign"),
-		wire.Named{Name: "Envelope", Type: plan.TypeRef{Name: "Envelope"}}, wire.Named{Name: "Scan", Type: plan.TypeRef{Kind: plan.Pointer, Elem: &scan}})
-}
+func TestForeign(t *testing.T) { codecs(t, filepath.Join("..", "foreign"), "Envelope", "*pb.Scan") }
 
-// codecs makes the codecs of messages for the package in dir.
-func codecs(t *testing.T, dir string, messages ...wire.Named) *wire.Schema {
+// codecs makes the codecs of messages of these types for the package in dir.
+func codecs(t *testing.T, dir string, messages ...string) *wire.Schema {
 	t.Helper()
-	pkg, inputs, err := wire.Load(context.Background(), dir, types.NewPackage(path.Join("github.com/topogen/topogen/bench/wire/make", dir), ""), messages)
+	list, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadSyntax}, ".")
 	if err != nil {
 		t.Fatal(err)
+	}
+	pkg := list[0].Types
+	var inputs []wire.Input
+	for _, expr := range messages {
+		found, err := types.Eval(list[0].Fset, pkg, list[0].Syntax[0].Name.End(), expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, wire.Input{Name: strings.TrimPrefix(expr, "*pb."), Type: found.Type})
 	}
 	schema, problems := wire.Build(pkg, inputs)
 	schema, _, more := wire.Assign(schema, nil)

@@ -18,6 +18,7 @@ import (
 type compilation struct {
 	report  *report
 	flags   buildFlags
+	proto   bool // give the .proto too
 	afresh  bool // ask the go command again for what it has said before
 	sources []source
 	kept    int            // findings that no compilation takes back: of files that cannot be read, and of builds before
@@ -72,7 +73,7 @@ func (c *compilation) generate(ctx context.Context) error {
 	for i, src := range c.sources {
 		inputs[i] = gen.Input{Path: src.path, Source: src.text}
 	}
-	options := gen.Options{Flags: c.flags}
+	options := gen.Options{Flags: c.flags, Proto: c.proto}
 	if !c.afresh {
 		options.Cache = cache.Open("")
 	}
