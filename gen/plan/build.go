@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
@@ -30,6 +29,7 @@ type Package struct {
 func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b := &builder{
 		topology: t,
+		collided: make(map[finding.Range]bool),
 		plan: &Plan{
 			Name:       t.Name.Value,
 			Source:     filepath.Base(t.File),
@@ -75,24 +75,25 @@ type builder struct {
 	topology *spec.Topology
 	plan     *Plan
 	types    map[string]TypeRef // of the message names under messages:
+	collided map[finding.Range]bool
 	findings []finding.Finding
-}
-
-func (b *builder) report(code string, at spec.Text, suggestion, format string, args ...any) {
-	b.findings = append(b.findings, finding.New(code, b.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
 }
 
 // messages reads the type expressions under messages:.
 func (b *builder) messages() {
 	b.types = make(map[string]TypeRef, len(b.topology.Messages))
 	for _, m := range b.topology.Messages {
-		t, err := spec.ParseType(m.Type.Value)
-		if err != nil {
-			b.report(finding.MessageType, m.Type, "", "the type of message %q is not a Go type: %v", m.Name.Value, err)
-			continue
-		}
-		b.types[m.Name.Value] = t.In(b.plan.ImportPath)
+		b.types[m.Name.Value] = b.parse(m.Type.Value)
 	}
+}
+
+// parse reads a type expression of the file, which spec has checked.
+func (b *builder) parse(expr string) TypeRef {
+	t, err := spec.ParseType(expr)
+	if err != nil {
+		panic("plan: a type that is wrong is in the topology: " + err.Error())
+	}
+	return t.In(b.plan.ImportPath)
 }
 
 // message is the type that a message's name stands for.
@@ -122,31 +123,13 @@ func (b *builder) processors() {
 		switch {
 		case p.Machine != nil:
 			b.machine(len(b.plan.Processors), &q)
+		case p.Type.Value != "":
+			q.Type = b.parse(p.Type.Value)
 		case !p.External:
-			q.Type = b.processorType(p)
+			q.Type = TypeRef{Name: p.Ident}
 		}
 		b.plan.Processors = append(b.plan.Processors, q)
 	}
-}
-
-func (b *builder) processorType(p spec.Processor) TypeRef {
-	own := TypeRef{Kind: Named, Name: p.Ident}
-	if p.Type.Value == "" {
-		return own
-	}
-	t, err := spec.ParseType(p.Type.Value)
-	switch {
-	case err != nil:
-		b.report(finding.ProcessorType, p.Type, "", "the type of processor %q is not a Go type: %v", p.Name.Value, err)
-		return own
-	case t.Kind == spec.PointerType:
-		b.report(finding.ProcessorType, p.Type, p.Type.Value[1:], "processor %q names a pointer; name the type itself", p.Name.Value)
-		return own
-	case t.Kind != spec.NamedType || t.Predeclared():
-		b.report(finding.ProcessorType, p.Type, "", "processor %q needs a declared type, since methods hang on it", p.Name.Value)
-		return own
-	}
-	return t.In(b.plan.ImportPath)
 }
 
 // edges takes over the declared edges and appends, for each one whose sender is

@@ -56,6 +56,18 @@ func TestOutline(t *testing.T) {
 	}
 }
 
+// TestExampleOfTheCatalogue: names that meet are the only finding of a file that this
+// package makes.
+func TestExampleOfTheCatalogue(t *testing.T) {
+	example, _ := finding.Explain(finding.Generated)
+	if _, findings := build(t, []byte(example.Wrong)); len(findings) != 1 || findings[0].Code != finding.Generated {
+		t.Errorf("the wrong example has %v", findings)
+	}
+	if _, findings := build(t, []byte(example.Right)); len(findings) > 0 {
+		t.Errorf("the right example has %v", findings)
+	}
+}
+
 // describe is a plan in words.
 func describe(p *Plan, findings []finding.Finding) string {
 	var out bytes.Buffer

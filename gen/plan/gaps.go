@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/topogen/topogen/spec"
+
 // Gaps are what stands between the two parts of names that are joined of a processor's
 // and a word: nothing, or an underscore where the plain name means something else.
 type Gaps struct {
@@ -49,9 +51,7 @@ var joints = []joint{
 // processor "x" where another one is called "x-sender", and opens them.
 func (b *builder) gaps() {
 	uses := make(map[string]int)
-	for name := range b.users() {
-		uses[name]++
-	}
+	b.users(func(name, _ string, _ spec.Text) { uses[name]++ })
 	for _, n := range b.plan.Names() {
 		uses[n.Ident]++
 	}

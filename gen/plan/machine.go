@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/spec"
-	"github.com/topogen/topogen/spec/finding"
 )
 
 // Packages of the runtime that hold machines.
@@ -167,13 +166,8 @@ func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
 		m.ResultType = t
 		return
 	}
-	t, err := spec.ParseType(m.Result)
-	if err != nil {
-		b.report(finding.MessageType, f.Result, "", "the type of the result is not a Go type: %v", err)
-		return
-	}
-	m.ResultType = t.In(b.plan.ImportPath)
-	if t.Kind != spec.NamedType || t.Import != "" || t.Predeclared() {
+	m.ResultType = b.parse(m.Result)
+	if t := m.ResultType; t.Kind != Named || t.String() != m.Result || t.Import != "" || t.Predeclared() {
 		m.Result = ident + "Result" // a message has another name, see spec
 	}
 }
@@ -236,15 +230,4 @@ func (b *builder) machineReceives() {
 func (p *Plan) OfMachine(e int) bool {
 	edge := &p.Edges[e]
 	return p.Processors[edge.To].Machine != nil || edge.From >= 0 && p.Processors[edge.From].Machine != nil
-}
-
-// aliased reports whether a name of this package is one that the generated files
-// give to a type of the runtime.
-func (p *Plan) aliased(name string) bool {
-	for _, a := range p.Aliases {
-		if a.Name == name {
-			return true
-		}
-	}
-	return false
 }

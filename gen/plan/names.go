@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec"
-	"github.com/topogen/topogen/spec/finding"
 )
 
 // Name is an identifier of package level that the generated files declare.
@@ -96,47 +95,6 @@ func (p *Plan) EdgeText(i int) string {
 	return p.Processors[e.From].Name + " -> " + p.Processors[e.To].Name + ": " + e.Message
 }
 
-// checkNames finds generated names that collide with each other or with the
-// types that the file says are the user's. spec has found those that follow from
-// the names in the file; this holds for what is made up here.
-func (b *builder) checkNames() {
-	users := b.users()
-	names := b.plan.Names()
-	ours := make(map[string]int, len(names))
-	for i, n := range names {
-		other, taken := users[n.Ident]
-		if first, ok := ours[n.Ident]; ok {
-			other, taken = b.plan.NameText(names[first]), true
-		}
-		if taken {
-			b.report(finding.NameTaken, b.place(n), "", "%s and %s would both be called %s; rename one", b.plan.NameText(n), other, n.Ident)
-		}
-		ours[n.Ident] = i
-	}
-}
-
-// users are the types that the file says are the user's, with what each is.
-func (b *builder) users() map[string]string {
-	users := make(map[string]string)
-	for i := range b.plan.Processors {
-		if p := &b.plan.Processors[i]; !p.External && p.Type.Import == "" && p.Machine == nil {
-			users[p.Type.Name] = "the type of processor " + p.Name
-		} else if m := p.Machine; m != nil {
-			for _, t := range []TypeRef{m.StateType, m.UpdateType, m.ResultType} {
-				if t.Kind == Named && t.Import == "" {
-					users[t.Name] = "a type of machine " + p.Name
-				}
-			}
-		}
-	}
-	for i := range b.plan.Edges {
-		if e := &b.plan.Edges[i]; e.From >= 0 && e.Type.Kind == Named && e.Type.Import == "" && !b.plan.aliased(e.Type.Name) {
-			users[e.Type.Name] = "the type of message " + e.Message
-		}
-	}
-	return users
-}
-
 // Handlers lists the methods that may receive what edge e carries: where there
 // are two, the first one wins.
 func (p *Plan) Handlers(e int) []string {
@@ -146,26 +104,6 @@ func (p *Plan) Handlers(e int) []string {
 	}
 	short := "Receive" + spec.Exported(edge.Message)
 	return []string{short + "From" + p.Processors[edge.From].Ident, short}
-}
-
-// place is where the file says what n is generated for.
-func (b *builder) place(n Name) spec.Text {
-	switch {
-	case n.Processor >= 0:
-		return b.topology.Processors[n.Processor].Name
-	case n.Edge >= len(b.topology.Edges) && b.plan.Edges[n.Edge].DeadLetter:
-		return b.topology.Processors[b.plan.Edges[n.Edge].From].OnError.DeadLetter
-	case n.Edge >= len(b.topology.Edges):
-		return b.edgeText(b.plan.Edges[n.Edge].ReplyOf)
-	case n.Edge >= 0:
-		return b.edgeText(n.Edge)
-	}
-	return b.topology.Name
-}
-
-func (b *builder) edgeText(i int) spec.Text {
-	e := b.topology.Edges[i]
-	return spec.Text{At: e.At, Pointer: e.Pointer}
 }
 
 // avoided are names that generated functions use or import, besides Go's own.
