@@ -70,7 +70,7 @@ func (b *builder) checkGrowth() {
 	for from, to := range t.deadLetters() {
 		next[from] = append(next[from], to)
 	}
-	group := components(next)
+	group := Components(next)
 	told := map[int]bool{} // one ring of a group is enough to look at
 	for _, e := range t.Edges {
 		copies := 1
@@ -128,9 +128,10 @@ func shortest(next [][]int, group []int, from, to int) []int {
 	return nil
 }
 
-// components returns the number of the strongly connected component of each
-// vertex (Tarjan, without recursion, so that a long chain costs no stack).
-func components(next [][]int) []int {
+// Components returns the number of the strongly connected component of each vertex: next
+// has the ends of its edges. It is Tarjan's algorithm ("Depth-first search and linear
+// graph algorithms", 1972) without recursion, so that a long chain costs no stack.
+func Components(next [][]int) []int {
 	n := len(next)
 	component, low, order := make([]int, n), make([]int, n), make([]int, n)
 	for i := range component {
@@ -223,7 +224,7 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 			reach(q)
 		}
 	}
-	group := components(next)
+	group := Components(next)
 	entered := map[int]bool{} // groups that an unreached one leads to
 	for from := range next {
 		for _, to := range next[from] {

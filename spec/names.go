@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -126,7 +125,7 @@ func isASCII(s string) bool {
 // variables with such names in lower case, and so have handlers.
 func (b *builder) checkWord(what string, name Text) bool {
 	word := name.Value
-	if !token.IsKeyword(word) && !slices.Contains(predeclaredTypes, word) && !slices.Contains(predeclaredOthers, word) && word != "init" && word != "main" {
+	if !token.IsKeyword(word) && !isPredeclared(word) && word != "init" && word != "main" {
 		return true
 	}
 	b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is a word of Go", what, quoted(word)), "choose another name")

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"go/token"
+	"go/types"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,21 +54,18 @@ type TypeError struct {
 
 func (e *TypeError) Error() string { return e.Message }
 
-// predeclaredTypes are the types without a package that are none of the user's.
-var predeclaredTypes = []string{
-	"any", "bool", "byte", "complex128", "complex64", "error", "float32", "float64", "int", "int16", "int32",
-	"int64", "int8", "rune", "string", "uint", "uint16", "uint32", "uint64", "uint8", "uintptr",
+// isType reports whether a predeclared name is a type: comparable is a constraint alone.
+func isType(name string) bool {
+	_, ok := types.Universe.Lookup(name).(*types.TypeName)
+	return ok && name != "comparable"
 }
 
-// predeclaredOthers are the other predeclared names: no types, or constraints.
-var predeclaredOthers = []string{
-	"append", "cap", "clear", "close", "comparable", "complex", "copy", "delete", "false", "imag", "iota", "len",
-	"make", "max", "min", "new", "nil", "panic", "print", "println", "real", "recover", "true",
-}
+// isPredeclared reports whether Go declares a name for all packages.
+func isPredeclared(name string) bool { return types.Universe.Lookup(name) != nil }
 
 // Predeclared reports whether the type is one of Go's own, such as string.
 func (t TypeExpr) Predeclared() bool {
-	return t.Kind == NamedType && t.Import == "" && slices.Contains(predeclaredTypes, t.Name)
+	return t.Kind == NamedType && t.Import == "" && isType(t.Name)
 }
 
 // String returns the expression as it is written in a topology file.
@@ -305,7 +303,7 @@ func typeNameProblem(name string) string {
 		return "a " + name + " type has no name here; declare one in Go and write that"
 	case !isIdentifier(name):
 		return fmt.Sprintf("%q is not the name of a type", clip(name))
-	case slices.Contains(predeclaredOthers, name):
+	case isPredeclared(name) && !isType(name):
 		return name + " is not a type"
 	}
 	return ""

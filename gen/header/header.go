@@ -37,17 +37,6 @@ const (
 	Ours
 )
 
-func (s State) String() string {
-	switch s {
-	case Ours:
-		return "ours"
-	case EditedByHand:
-		return "edited by hand"
-	default:
-		return "foreign"
-	}
-}
-
 // Header is what the first two lines of a file of ours say.
 type Header struct {
 	Source string // slash path of the topology file, seen from the file's folder

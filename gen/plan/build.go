@@ -38,14 +38,7 @@ func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 			Constraint: pkg.Constraint,
 			Output:     path.Base(t.Output.Value),
 			PortsFile:  PortsFile(t.Output.Value),
-			Pool: Pool{
-				Workers:      t.Pool.Workers,
-				Batch:        t.Pool.Batch,
-				Rebalance:    t.Pool.Rebalance,
-				DrainTimeout: t.Pool.DrainTimeout,
-				MessageLimit: t.Pool.MessageLimit,
-				CycleLimit:   t.Pool.CycleLimit,
-			},
+			Pool:       t.Pool,
 		},
 	}
 	if e := t.Errors; e != nil {

@@ -3,6 +3,8 @@ package plan
 import (
 	"container/heap"
 	"slices"
+
+	"github.com/topogen/topogen/spec"
 )
 
 // groups finds the strongly connected components and puts them upstream first;
@@ -18,7 +20,12 @@ func (b *builder) groups() {
 			self[l.From] = true
 		}
 	}
-	components, of := components(next)
+	of := spec.Components(next)
+	components := make([][]int, len(next)) // each in ascending order; the last ones may be empty
+	for i, c := range of {
+		components[c] = append(components[c], i)
+	}
+	components = slices.DeleteFunc(components, func(c []int) bool { return c == nil })
 	for _, at := range topological(components, of, next) {
 		for _, i := range components[at] {
 			p.Processors[i].Group = len(p.Groups)
@@ -64,63 +71,6 @@ func (b *builder) timed(g *Group) bool {
 func sorted(list []int) []int {
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// components is Tarjan's algorithm ("Depth-first search and linear graph
-// algorithms", 1972) with a stack of its own, since a chain of thousands of
-// processors must not nest as many calls. It returns the components, each in
-// ascending order, and the component of each node.
-func components(next [][]int) (list [][]int, of []int) {
-	n := len(next)
-	of = make([]int, n)
-	index, low := make([]int, n), make([]int, n) // index 0: not visited
-	edge := make([]int, n)                       // the next edge to look at
-	open := make([]bool, n)
-	var stack, calls []int
-	count := 0
-	for root := range n {
-		if index[root] != 0 {
-			continue
-		}
-		calls = append(calls, root)
-		for len(calls) > 0 {
-			v := calls[len(calls)-1]
-			if index[v] == 0 {
-				count++
-				index[v], low[v] = count, count
-				stack, open[v] = append(stack, v), true
-			}
-			if edge[v] < len(next[v]) {
-				w := next[v][edge[v]]
-				edge[v]++
-				switch {
-				case index[w] == 0:
-					calls = append(calls, w)
-				case open[w]:
-					low[v] = min(low[v], index[w])
-				}
-				continue
-			}
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				parent := calls[len(calls)-1]
-				low[parent] = min(low[parent], low[v])
-			}
-			if low[v] != index[v] {
-				continue
-			}
-			at := slices.Index(stack, v)
-			component := slices.Clone(stack[at:])
-			stack = stack[:at]
-			for _, w := range component {
-				open[w] = false
-				of[w] = len(list)
-			}
-			slices.Sort(component)
-			list = append(list, component)
-		}
-	}
-	return list, of
 }
 
 // topological orders components so that every edge between two goes forward.

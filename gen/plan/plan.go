@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"time"
+
+	"github.com/topogen/topogen/spec"
+)
 
 // Plan is a topology with every name, index, queue and call decided.
 type Plan struct {
@@ -33,14 +37,7 @@ type Errors struct {
 }
 
 // Pool holds the file's defaults for run time.
-type Pool struct {
-	Workers      int
-	Batch        int
-	Rebalance    time.Duration
-	DrainTimeout time.Duration
-	MessageLimit int64 // 0: the runtime's default
-	CycleLimit   int   // messages in one queue within a cycle; 0: chosen by the runtime
-}
+type Pool = spec.Pool
 
 // Processor is one processor; its index in Plan.Processors is its ProcessorIndex.
 type Processor struct {

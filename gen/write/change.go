@@ -88,10 +88,7 @@ func (c *Changes) Check() []finding.Finding {
 		default:
 			continue
 		}
-		findings = append(findings, finding.Finding{
-			Code: finding.OutOfDate, Severity: finding.Error, File: c.target.file(ch.Name),
-			Message: message, Suggestion: "run topogen build",
-		})
+		findings = append(findings, *c.target.finding(finding.OutOfDate, ch.Name, message, "run topogen build"))
 	}
 	return findings
 }

@@ -11,43 +11,38 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
+// finding is one about a file of the target.
+func (t *Target) finding(code, name, message, suggestion string) *finding.Finding {
+	f := finding.New(code, t.file(name), finding.Range{}, "", message, suggestion)
+	return &f
+}
+
 func (t *Target) readFinding(name string, err error) *finding.Finding {
-	return &finding.Finding{
-		Code: finding.Unreadable, Severity: finding.Error, File: t.file(name),
-		Message:    fmt.Sprintf("cannot read %s: %s", name, reason(err)),
-		Suggestion: "make it readable; topogen looks at what is there before it writes",
-	}
+	return t.finding(finding.Unreadable, name, fmt.Sprintf("cannot read %s: %s", name, reason(err)), "make it readable; topogen looks at what is there before it writes")
 }
 
 func (t *Target) foreignFinding(name string) *finding.Finding {
-	return &finding.Finding{
-		Code: finding.NotOurs, Severity: finding.Error, File: t.file(name),
-		Message:    fmt.Sprintf("%s was not written by topogen and is not overwritten", name),
-		Suggestion: fmt.Sprintf("move it away, or choose another name with output: in %s", t.Source),
-	}
+	return t.finding(finding.NotOurs, name, name+" was not written by topogen and is not overwritten", "move it away, or choose another name with output: in "+t.Source)
 }
 
 func (t *Target) editedFinding(name string) *finding.Finding {
-	return &finding.Finding{
-		Code: finding.NotOurs, Severity: finding.Error, File: t.file(name),
-		Message:    fmt.Sprintf("%s was edited by hand after topogen wrote it and is not overwritten", name),
-		Suggestion: "move the edit into a file of your own, delete this one and run topogen build",
-	}
+	return t.finding(finding.NotOurs, name, name+" was edited by hand after topogen wrote it and is not overwritten",
+		"move the edit into a file of your own, delete this one and run topogen build")
 }
 
 func (t *Target) linkFinding(name string) *finding.Finding {
-	return &finding.Finding{
-		Code: finding.LeavesModule, Severity: finding.Error, File: t.file(name),
-		Message:    fmt.Sprintf("%s is a symbolic link and is not followed", name),
-		Suggestion: "remove the link, or choose another name with output:",
-	}
+	return t.finding(finding.LeavesModule, name, name+" is a symbolic link and is not followed", "remove the link, or choose another name with output:")
 }
 
 func (t *Target) cannotWrite(name, why, suggestion string) *finding.Finding {
-	return &finding.Finding{
-		Code: finding.Unwritable, Severity: finding.Error, File: t.file(name),
-		Message: fmt.Sprintf("cannot write %s: %s", name, why), Suggestion: suggestion,
-	}
+	return t.finding(finding.Unwritable, name, fmt.Sprintf("cannot write %s: %s", name, why), suggestion)
+}
+
+// wrongOutput is a finding about the key output of the topology file.
+func (t *Target) wrongOutput(code, message, suggestion string) *finding.Finding {
+	f := t.finding(code, t.Source, message, suggestion)
+	f.Pointer = "/output"
+	return f
 }
 
 // Overtaken reports whether all that a finding says is that a file has changed while

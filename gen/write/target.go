@@ -57,17 +57,9 @@ func (t *Target) nameFinding(name string, kept bool) *finding.Finding {
 	switch {
 	case name == "", strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }),
 		path.Clean(name) != name, !filepath.IsLocal(filepath.FromSlash(name)):
-		return &finding.Finding{
-			Code: finding.LeavesModule, Severity: finding.Error, File: t.file(t.Source), Pointer: "/output",
-			Message:    fmt.Sprintf("output %q leaves the folder of %s", name, t.Source),
-			Suggestion: "name a file in the same folder or below it, with forward slashes and without ..",
-		}
+		return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output %q leaves the folder of %s", name, t.Source), "name a file in the same folder or below it, with forward slashes and without ..")
 	case path.Ext(name) != ".go" && !kept:
-		return &finding.Finding{
-			Code: finding.Unwritable, Severity: finding.Error, File: t.file(t.Source), Pointer: "/output",
-			Message:    fmt.Sprintf("output %q is not a Go file", name),
-			Suggestion: "give it a name that ends in .go",
-		}
+		return t.wrongOutput(finding.Unwritable, fmt.Sprintf("output %q is not a Go file", name), "give it a name that ends in .go")
 	}
 	return nil
 }
@@ -93,11 +85,7 @@ func (t *Target) folderFinding(d disk, name string) *finding.Finding {
 			return t.cannotWrite(name, fmt.Sprintf("%s is not a folder", folder), "move it away, or choose another name with output:")
 		}
 		if _, err := d.Lstat(folder + "/go.mod"); err == nil {
-			return &finding.Finding{
-				Code: finding.LeavesModule, Severity: finding.Error, File: t.file(t.Source), Pointer: "/output",
-				Message:    fmt.Sprintf("output %q leaves the module: %s has a go.mod of its own", name, folder),
-				Suggestion: "put the topology into that module, or name a file outside it",
-			}
+			return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output %q leaves the module: %s has a go.mod of its own", name, folder), "put the topology into that module, or name a file outside it")
 		}
 	}
 	return nil
