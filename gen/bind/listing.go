@@ -23,11 +23,10 @@ type listing struct {
 // listedPackage is what is remembered of a package without errors.
 type listedPackage struct {
 	Path, Name string
-	File       string            // the first of its Go files, where they may change under us
-	Export     string            // its export data, in Go's build cache
-	Imports    map[string]string // the paths of what it imports, where these are not as it says
-	Same       []string          // the others
-	Module     *listedModule     // nil: the standard library
+	File       string        // the first of its Go files, where they may change under us
+	Export     string        // its export data, in Go's build cache
+	Imports    []string      // import paths, which vendoring may have changed
+	Module     *listedModule // nil: the standard library
 }
 
 type listedModule struct {
@@ -80,14 +79,8 @@ func (r listing) recall() bool {
 		if m := p.Module; m != nil {
 			q.Module = &packages.Module{Path: m.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
 		}
-		for _, i := range p.Same {
-			q.Imports[i] = known[i] // they come first
-		}
-		for name, i := range p.Imports {
-			q.Imports[name] = known[i]
-		}
-		for _, i := range q.Imports {
-			if i == nil {
+		for _, i := range p.Imports {
+			if q.Imports[i] = known[i]; known[i] == nil { // they come first
 				return false
 			}
 		}
@@ -116,17 +109,10 @@ func (r listing) record(roots []*packages.Package) {
 			return
 		}
 		q := listedPackage{Path: p.PkgPath, Name: p.Name, Export: p.ExportFile}
-		for name, i := range p.Imports {
-			if name == i.PkgPath {
-				q.Same = append(q.Same, name)
-				continue
-			}
-			if q.Imports == nil {
-				q.Imports = make(map[string]string)
-			}
-			q.Imports[name] = i.PkgPath
+		for _, i := range p.Imports {
+			q.Imports = append(q.Imports, i.PkgPath)
 		}
-		slices.Sort(q.Same)
+		slices.Sort(q.Imports)
 		if m := origin(p); m != nil {
 			q.Module = &listedModule{Path: p.Module.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
 		}

@@ -178,11 +178,25 @@ func (l *loader) fromSource(path string) bool {
 	}
 	l.source[path] = false // an import cycle comes back here
 	need := p.ExportFile == ""
-	for _, i := range p.Imports {
-		need = l.fromSource(i.PkgPath) || need
+	for _, i := range l.importsOf(path) {
+		need = l.fromSource(i) || need
 	}
 	l.source[path] = need
 	return need
+}
+
+// importsOf lists what the package at path imports, as far as that is known.
+func (l *loader) importsOf(path string) []string {
+	if r := l.roots[path]; r != nil {
+		return r.source.imported()
+	}
+	var list []string
+	if p := l.listed[path]; p != nil {
+		for _, i := range p.Imports {
+			list = append(list, i.PkgPath)
+		}
+	}
+	return list
 }
 
 // reaches reports whether the package at path imports target, at any depth.
@@ -191,20 +205,7 @@ func (l *loader) reaches(path, target string, seen map[string]bool) bool {
 		return false
 	}
 	seen[path] = true
-	var next []string
-	if r := l.roots[path]; r != nil {
-		next = r.source.imported()
-	} else if p := l.listed[path]; p != nil {
-		for i := range p.Imports {
-			next = append(next, i)
-		}
-	}
-	for _, i := range next {
-		if i == target || l.reaches(i, target, seen) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.importsOf(path), func(i string) bool { return i == target || l.reaches(i, target, seen) })
 }
 
 // Import implements types.Importer.
@@ -301,20 +302,16 @@ func (l *loader) folders(path string, folders map[string]bool, seen map[string]b
 		return
 	}
 	seen[path] = true
-	if r := l.roots[path]; r != nil {
-		folders[r.source.dir] = true
-		for _, i := range r.source.imported() {
-			l.folders(i, folders, seen)
-		}
-	}
 	p := l.listed[path]
-	if p == nil || p.Module == nil {
+	switch r := l.roots[path]; {
+	case r != nil:
+		folders[r.source.dir] = true
+	case p == nil || p.Module == nil:
 		return // the standard library
-	}
-	if mayChange(p) {
+	case mayChange(p):
 		folders[filepath.Dir(p.GoFiles[0])] = true
 	}
-	for i := range p.Imports {
+	for _, i := range l.importsOf(path) {
 		l.folders(i, folders, seen)
 	}
 }

@@ -1,5 +1,10 @@
 package bind
 
+import (
+	"maps"
+	"slices"
+)
+
 // Done lets go of the syntax and the types of the package, unless another one imports
 // it: of a large batch not all are held at once. Nothing may be asked of the result
 // afterwards; its fields stay. A check that took too long may still use them, so that
@@ -17,16 +22,13 @@ func (r *Result) Done() {
 func (l *loader) imports(path string) bool {
 	if l.importedAs == nil {
 		l.importedAs = make(map[string]bool)
-		for _, p := range l.listed {
-			for _, i := range p.Imports {
-				l.importedAs[i.PkgPath] = true
-			}
-		}
-		for _, r := range l.roots {
-			for _, i := range r.source.imported() {
+		for of := range l.listed {
+			for _, i := range l.importsOf(of) {
 				l.importedAs[i] = true
 			}
-			for i := range r.skeleton.aliases {
+		}
+		for of, r := range l.roots {
+			for _, i := range slices.AppendSeq(l.importsOf(of), maps.Keys(r.skeleton.aliases)) {
 				l.importedAs[i] = true
 			}
 		}

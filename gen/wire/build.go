@@ -29,7 +29,7 @@ const (
 // Build makes the schema of messages for codecs that are to stand in pkg. A message
 // that has problems has no codec: its Root says -1.
 func Build(pkg *types.Package, inputs []Input) (Schema, []Problem) {
-	b := &builder{pkg: pkg, schema: Schema{Package: pkg.Path()}, index: make(map[string]int), names: make(map[string]bool), faults: make(map[int][]fault), places: make(map[int][]mark)}
+	b := &builder{pkg: pkg, schema: Schema{Package: pkg.Path()}, index: make(map[string]int), names: make(names), faults: make(map[int][]fault), places: make(map[int][]mark)}
 	for _, in := range inputs {
 		b.schema.Roots = append(b.schema.Roots, Root{Name: in.Name, Message: b.root(in)})
 	}
@@ -65,7 +65,7 @@ type builder struct {
 	pkg    *types.Package
 	schema Schema
 	index  map[string]int // of messages, by type
-	names  map[string]bool
+	names  names
 	faults map[int][]fault // by message
 	places map[int][]mark  // of the fields of a message
 }
@@ -201,7 +201,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	if n := nameOf(t); n != "" {
 		name = n
 	}
-	b.schema.Messages = append(b.schema.Messages, Message{Name: b.free(name + suffix), Form: form})
+	b.schema.Messages = append(b.schema.Messages, Message{Name: b.names.free(name + suffix), Form: form})
 	goType, why := plan.TypeOf(types.Unalias(t), b.pkg)
 	if why != "" {
 		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use a type with a name that is exported", weak: true})
@@ -210,12 +210,16 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	return index, false
 }
 
-func (b *builder) free(name string) string {
+// names are those that are given.
+type names map[string]bool
+
+// free is name, or name with the first number that makes it another than all before.
+func (n names) free(name string) string {
 	free := name
-	for i := 2; b.names[free]; i++ {
+	for i := 2; n[free]; i++ {
 		free = name + strconv.Itoa(i)
 	}
-	b.names[free] = true
+	n[free] = true
 	return free
 }
 
@@ -414,20 +418,8 @@ func (b *builder) recursion() {
 	large := make([]bool, len(next))
 	for i := range b.schema.Messages {
 		m := &b.schema.Messages[i]
-		if m.Form == Pointer {
-			next[i] = append(next[i], m.Of)
-			large[i] = m.Large
-		}
-		for j := range m.Fields {
-			f := &m.Fields[j]
-			large[i] = large[i] || f.Large
-			if f.Key != nil && f.Key.Kind == Nested {
-				next[i] = append(next[i], f.Key.Message)
-			}
-			if f.Elem.Kind == Nested {
-				next[i] = append(next[i], f.Elem.Message)
-			}
-		}
+		next[i] = m.holds()
+		large[i] = m.Large || slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Large })
 	}
 	for i := range next {
 		seen := make([]bool, len(next))

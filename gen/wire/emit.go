@@ -310,11 +310,7 @@ func TypeCode(t plan.TypeRef) *jen.Statement {
 func fieldNames(m *Message) string {
 	var list []string
 	for i := range m.Fields {
-		name := m.Fields[i].Name
-		if name == "" {
-			name = "value"
-		}
-		list = append(list, fmt.Sprintf("%d %s", m.Fields[i].Number, name))
+		list = append(list, fmt.Sprintf("%d %s", m.Fields[i].Number, m.Fields[i].name()))
 	}
 	return strings.Join(list, " ")
 }

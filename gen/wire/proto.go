@@ -20,9 +20,9 @@ type ProtoOptions struct {
 
 // Proto is the .proto that describes the messages of a schema to other programs.
 func Proto(s *Schema, o ProtoOptions) []byte {
-	p := &protoFile{schema: s, pkg: strings.ToLower(ascii(spec.Exported(o.Topology))), names: make(map[string]bool)}
+	p := &protoFile{schema: s, pkg: strings.ToLower(ascii(spec.Exported(o.Topology))), names: make(names)}
 	for i := range s.Messages {
-		p.messages = append(p.messages, p.free(ascii(s.Messages[i].Name)))
+		p.messages = append(p.messages, p.names.free(ascii(s.Messages[i].Name)))
 	}
 	for i := range s.Messages {
 		p.message(i)
@@ -61,18 +61,9 @@ type protoFile struct {
 	pkg                 string
 	body                bytes.Buffer
 	messages            []string // their names, by index
-	names               map[string]bool
+	names               names
 	complex             string // name of the message; "": none needs it
 	duration, timestamp bool
-}
-
-func (p *protoFile) free(name string) string {
-	free := name
-	for i := 2; p.names[free]; i++ {
-		free = name + strconv.Itoa(i)
-	}
-	p.names[free] = true
-	return free
 }
 
 func (p *protoFile) message(index int) {
@@ -140,7 +131,7 @@ func (p *protoFile) field(message string, f *Field, more *bytes.Buffer) (kind, r
 		if k := f.Key.Kind; k <= Uint || k == String {
 			return "map<" + key + ", " + kind + ">", remark
 		}
-		name := p.free(message + ascii(spec.Exported(f.name())) + "Pair")
+		name := p.names.free(message + ascii(spec.Exported(f.name())) + "Pair")
 		if about != "" {
 			about = " // " + line(about)
 		}
@@ -171,7 +162,7 @@ func (p *protoFile) elem(e *Elem) (kind, remark string) {
 		return "bytes", "as " + e.Type + " has it"
 	case Complex:
 		if p.complex == "" {
-			p.complex = p.free("Complex")
+			p.complex = p.names.free("Complex")
 		}
 		return p.complex, ""
 	case Time:

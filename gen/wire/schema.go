@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/topogen/topogen/gen/plan"
+import (
+	"slices"
+
+	"github.com/topogen/topogen/gen/plan"
+)
 
 // Schema says how messages are written. It holds strings, numbers and slices
 // alone, so that the hash of a plan can take it in.
@@ -100,23 +104,27 @@ const (
 // Packed reports whether a list of e has one tag for all.
 func (e *Elem) Packed() bool { return e.Kind <= Float }
 
-// sorted has a message sort its maps, and all that it holds.
-func (s *Schema) sorted(message int) {
-	m := &s.Messages[message]
-	if m.Sorted {
-		return
-	}
-	m.Sorted = true
+// holds lists the messages that m holds itself.
+func (m *Message) holds() (list []int) {
 	if m.Form == Pointer {
-		s.sorted(m.Of)
+		list = append(list, m.Of)
 	}
 	for i := range m.Fields {
-		f := &m.Fields[i]
-		if f.Key != nil && f.Key.Kind == Nested {
-			s.sorted(f.Key.Message)
+		for _, e := range []*Elem{m.Fields[i].Key, &m.Fields[i].Elem} {
+			if e != nil && e.Kind == Nested {
+				list = append(list, e.Message)
+			}
 		}
-		if f.Elem.Kind == Nested {
-			s.sorted(f.Elem.Message)
+	}
+	return list
+}
+
+// sorted has a message sort its maps, and all that it holds.
+func (s *Schema) sorted(message int) {
+	if m := &s.Messages[message]; !m.Sorted {
+		m.Sorted = true
+		for _, inner := range m.holds() {
+			s.sorted(inner)
 		}
 	}
 }
@@ -126,16 +134,12 @@ func (s *Schema) sorted(message int) {
 // memory.
 func (s *Schema) growing() []bool {
 	grows := make([]bool, len(s.Messages))
-	nested := func(e *Elem) bool { return e != nil && e.Kind == Nested && grows[e.Message] }
 	for changed := true; changed; {
 		changed = false
 		for i := range s.Messages {
 			m := &s.Messages[i]
-			now := m.Recursive || m.Form == Pointer && grows[m.Of]
-			for j := range m.Fields {
-				f := &m.Fields[j]
-				now = now || f.Label >= Repeated && (f.Label == Map || !f.Elem.Packed()) || nested(f.Key) || nested(&f.Elem)
-			}
+			now := m.Recursive || slices.ContainsFunc(m.holds(), func(inner int) bool { return grows[inner] }) ||
+				slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Label == Map || f.Label >= Repeated && !f.Elem.Packed() })
 			if now && !grows[i] {
 				grows[i], changed = true, true
 			}
