@@ -128,7 +128,7 @@ func set[T any](b *builder, keys setters[T], target *T, v *Value) {
 // in it until the end, so that what refers to them is not an error of its own.
 type builder struct {
 	found     *collector
-	similar   *similar
+	similar   *Similar
 	topology  *Topology
 	types     map[string]string // what messages gives to each name
 	named     map[string]int    // processors by the key as written
@@ -143,7 +143,7 @@ type builder struct {
 func newBuilder(found *collector) *builder {
 	return &builder{
 		found:   found,
-		similar: &similar{cells: suggestCellsMax},
+		similar: new(Similar),
 		types:   map[string]string{},
 		named:   map[string]int{},
 		groupOf: map[int]Text{},

@@ -37,7 +37,7 @@ const (
 	typeDepthMax    = 32                    // nesting of a Go type expression
 	arrayMax        = 1 << 30               // length of an array in a Go type expression
 	millisecondsMin = 50                    // of numbers where a duration belongs
-	suggestCellsMax = 1 << 24               // steps that looking for similar names may take in one Parse: 0.1 s
+	similarStepsMax = 1 << 24               // steps that looking for similar names may take for one topology, in Parse and again in Go: 0.1 s
 )
 
 // What a key has when the file leaves it out. The schema says the same.

@@ -91,13 +91,13 @@ func (l located) key() finding.Range {
 // schemaChecker turns what the validator says into findings at their places.
 type schemaChecker struct {
 	found   *collector
-	similar *similar
+	similar *Similar
 	index   map[string]located
 	meant   map[string]bool // pointers of missing keys for which a wrong one stands
 	forms   forms
 }
 
-func checkSchema(tree result, found *collector, similar *similar) forms {
+func checkSchema(tree result, found *collector, similar *Similar) forms {
 	err := compiledSchema().Validate(tree.data)
 	if err == nil {
 		return nil

@@ -5,33 +5,38 @@ import (
 	"strings"
 )
 
-// similar finds the name that was probably meant. A file with many wrong names
-// among many right ones must not buy much time with it: cells is what is left.
-type similar struct{ cells int }
+// Similar finds the name that was probably meant. A file with many wrong names among
+// many right ones must not buy much time with it: after some steps it finds none. The
+// zero value is ready to use.
+type Similar struct{ steps int }
+
+// Spend counts steps and reports whether there may be so many.
+func (s *Similar) Spend(steps int) bool {
+	s.steps += steps
+	return s.steps <= similarStepsMax
+}
 
 // to returns the candidate nearest to name, or else the only one that name shortens, or
 // "" where none is near.
-func (s *similar) to(name string, candidates []string) string {
-	if len(name) > nameMax || s.cells < 0 {
+func (s *Similar) to(name string, candidates []string) string {
+	if len(name) > nameMax || !s.Spend(len(candidates)) {
 		return ""
 	}
-	s.cells -= len(candidates)
-	if best := Nearest(name, candidates, &s.cells); best != "" {
+	if best := s.Nearest(name, candidates); best != "" {
 		return best
 	}
 	return s.shortened(name, candidates)
 }
 
 // Nearest returns the candidate nearest to name by edits of one letter and swaps of two,
-// of which a third of its letters may have one; "" where none is near. Cells is what is
-// left of the steps that looking for names may take.
-func Nearest(name string, candidates []string, cells *int) string {
+// of which a third of its letters may have one; "" where none is near.
+func (s *Similar) Nearest(name string, candidates []string) string {
 	best, distance := "", min(max(1, len(name)/3), len(name)-1)+1
 	for _, c := range candidates {
 		if c == name || max(len(c), len(name)) > nameMax || len(c)-len(name) >= distance || len(name)-len(c) >= distance {
 			continue
 		}
-		if *cells -= (len(c) + 1) * (len(name) + 1); *cells < 0 {
+		if !s.Spend((len(c) + 1) * (len(name) + 1)) {
 			break
 		}
 		if d := Edits(name, c); d < distance {
@@ -45,7 +50,7 @@ const shortenedMin = 3 // letters
 
 // shortened returns the only candidate that is name but for words, or for ends of
 // them: max_attempts for attempts, on-failure for on-fail.
-func (s *similar) shortened(name string, candidates []string) string {
+func (s *Similar) shortened(name string, candidates []string) string {
 	only, words := "", wordsOf(name)
 	if len(name) < shortenedMin || len(words) == 0 {
 		return ""
@@ -54,7 +59,7 @@ func (s *similar) shortened(name string, candidates []string) string {
 		if len(c) > nameMax || len(c) <= len(name) {
 			continue
 		}
-		if s.cells -= 4 * len(c); s.cells < 0 { // taking it apart takes longer than a step
+		if !s.Spend(4 * len(c)) { // taking it apart takes longer than a step
 			break
 		}
 		if !shortens(words, wordsOf(c)) {

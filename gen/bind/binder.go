@@ -28,7 +28,7 @@ type binder struct {
 	listed     map[string]bool      // those in undeclared
 	keyed      map[string]*keyField // message by its type, once asked for
 	taken      taken                // names, once asked for
-	near       near
+	near       spec.Similar
 	types      map[typesOf][]string // what typeNames found
 
 	context, tick, instance, deadLetter, index types.Type
@@ -53,7 +53,6 @@ func newBinder(r *Result, c *checked) *binder {
 		checked:  c,
 		loader:   r.loader,
 		declared: r.root.source.taken(),
-		near:     near{cells: nearCellsMax},
 		broken:   make(map[string]bool),
 		messages: make(map[string]types.Type),
 		kept:     make(map[string]types.Type),
@@ -279,7 +278,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 	if where := b.elsewhere(ref.Import, "", ref.Name); where != "" {
 		return where
 	}
-	if near := b.near.to(ref.Name, b.typeNames(scope, code)); near != "" {
+	if near := b.near.Nearest(ref.Name, b.typeNames(scope, code)); near != "" {
 		return "did you mean " + near + "?"
 	}
 	if ref.Import != "" || len(ref.Args) > 0 {

@@ -247,7 +247,7 @@ func (b *binder) unknownKey(t types.Type, f spec.Field, list []member) {
 		}
 	}
 	suggestion := ""
-	if near := b.near.to(f.Key.Value, names); near != "" {
+	if near := b.near.Nearest(f.Key.Value, names); near != "" {
 		suggestion = fmt.Sprintf("did you mean %q?", near)
 	} else if len(names) > 0 {
 		suggestion = "it has " + strings.Join(names, ", ")

@@ -80,7 +80,7 @@ func (b *binder) undeclaredNew(s *subject, names []string) string {
 	if where := b.elsewhere(s.Type.Import, "", s.file.New.Value); where != "" {
 		return where
 	}
-	if near := b.near.to(s.file.New.Value, names); near != "" {
+	if near := b.near.Nearest(s.file.New.Value, names); near != "" {
 		return "did you mean " + near + "?"
 	}
 	c := b.canonicalNew(s)

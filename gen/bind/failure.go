@@ -127,12 +127,12 @@ func (b *binder) misspelt(s *subject) {
 		if !f.Exported() || s.called[f.Name()] || !b.own(f.Pos()) {
 			continue
 		}
-		meant := b.near.to(f.Name(), missing)
+		meant := b.near.Nearest(f.Name(), missing)
 		if meant != "" && spec.Edits(f.Name(), meant) > misspeltMax {
 			meant = ""
 		}
 		if tracks && mentions(f, tracker) {
-			meant = b.near.to(f.Name(), []string{inputs})
+			meant = b.near.Nearest(f.Name(), []string{inputs})
 		}
 		if meant != "" {
 			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: processor %q hears of its inputs by other names", f.Name(), s.Type.Name, s.Name)

@@ -71,7 +71,7 @@ func (w *keyWalk) step(name string) bool {
 			return w.fail(finding.KeyField, "", "%s of %s is not exported by its package", name, text)
 		}
 		suggestion, has := "", members(w.t, w.checked.pkg)
-		if near := w.near.to(name, has); near != "" {
+		if near := w.near.Nearest(name, has); near != "" {
 			suggestion = "did you mean " + near + "?"
 		} else if len(has) > 0 && len(has) <= membersShown {
 			suggestion = "it has " + strings.Join(has, ", ")

@@ -18,8 +18,8 @@ import (
 // handlerPrefix begins the names of handlers.
 const handlerPrefix = "Receive"
 
-// lookupCells is what a look at the methods of a type counts as, in the unit of near.
-const lookupCells = 64
+// lookupSteps is what a look at the methods of a type counts as, in the unit of near.
+const lookupSteps = 64
 
 // messageType finds the type of a message; nil where it is wrong, which is reported.
 func (b *binder) messageType(name, alias string, m mention) types.Type {
@@ -128,14 +128,14 @@ func (b *binder) renamedType(s *subject) string {
 	scope := b.checked.pkg.Scope()
 	var found []string
 	for _, name := range b.typeNames(scope, finding.ProcessorType) {
-		if b.near.cells -= lookupCells * (1 + len(s.Incoming)); b.near.cells < 0 {
+		if !b.near.Spend(lookupSteps * (1 + len(s.Incoming))) {
 			break
 		}
 		if object := scope.Lookup(name).(*types.TypeName); !used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
 			found = append(found, name)
 		}
 	}
-	name := b.near.to(s.Type.Name, found)
+	name := b.near.Nearest(s.Type.Name, found)
 	if len(found) == 1 {
 		name = found[0]
 	}
@@ -217,7 +217,7 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	}
 	var candidates []*types.Func
 	for f := range s.t.(*types.Named).Methods() {
-		if b.near.cells -= lookupCells; b.near.cells < 0 {
+		if !b.near.Spend(lookupSteps) {
 			return nil, ""
 		}
 		if !s.wanted[f.Name()] && !s.meant[f.Name()] {
@@ -226,7 +226,7 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	}
 	for _, name := range slices.Backward(names) {
 		for _, f := range candidates {
-			if b.near.toHandler(name, []string{f.Name()}) != "" {
+			if b.nearHandler(name, []string{f.Name()}) != "" {
 				return f, name
 			}
 		}

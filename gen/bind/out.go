@@ -47,7 +47,7 @@ func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan
 		have, ok := object.(*types.Func)
 		if !ok {
 			text := "it has no method " + f.Name()
-			if near := b.near.to(f.Name(), b.sendNames(s)); near != "" {
+			if near := b.near.Nearest(f.Name(), b.sendNames(s)); near != "" {
 				text += ", but " + near
 			}
 			return unfit(text)

@@ -293,7 +293,7 @@ func (b *binder) warnings(s *subject) {
 			continue
 		}
 		suggestion := ""
-		if near := b.near.toHandler(name, wanted); near != "" {
+		if near := b.nearHandler(name, wanted); near != "" {
 			suggestion = "did you mean " + near + "?"
 		}
 		if unknown && suggestion == "" {
