@@ -7,6 +7,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/gen/wire"
 )
 
 // code is a piece of Go. One that stands in several places is never changed:
@@ -74,29 +75,7 @@ func index(constant Ident) *jen.Statement { return jen.Id("int(" + string(consta
 func oneLine(body code) *jen.Statement { return jen.Op("{").Add(body).Op("}") }
 
 // typeCode is t as Go.
-func typeCode(t plan.TypeRef) *jen.Statement {
-	switch t.Kind {
-	case plan.Pointer:
-		return pointer(typeCode(*t.Elem))
-	case plan.Slice:
-		return jen.Index().Add(typeCode(*t.Elem))
-	case plan.Array:
-		return jen.Index(jen.Lit(int(t.Len))).Add(typeCode(*t.Elem))
-	case plan.Map:
-		return jen.Map(typeCode(*t.Key)).Add(typeCode(*t.Elem))
-	case plan.Empty:
-		return jen.Struct()
-	}
-	c := qualified(t.Import, t.Name)
-	if len(t.Args) > 0 {
-		args := make([]code, len(t.Args))
-		for i, a := range t.Args {
-			args[i] = typeCode(a)
-		}
-		c.Types(args...)
-	}
-	return c
-}
+func typeCode(t plan.TypeRef) *jen.Statement { return wire.TypeCode(t) }
 
 // qualified is a name of a package that the scope has checked.
 func qualified(path, name string) *jen.Statement {

@@ -233,18 +233,11 @@ func (w *typeWalk) literal(l *plan.Literal) {
 }
 
 func (w *typeWalk) typeRef(t *plan.TypeRef) {
-	if t.Kind == plan.Named && t.Name != "" {
-		w.name(t.Import, t.Name)
-	}
-	for i := range t.Args {
-		w.typeRef(&t.Args[i])
-	}
-	if t.Key != nil {
-		w.typeRef(t.Key)
-	}
-	if t.Elem != nil {
-		w.typeRef(t.Elem)
-	}
+	t.Walk(func(t *plan.TypeRef) {
+		if t.Kind == plan.Named && t.Name != "" {
+			w.name(t.Import, t.Name)
+		}
+	})
 }
 
 func (w *typeWalk) name(path, name string) {

@@ -279,7 +279,10 @@ func TypeCode(t plan.TypeRef) *jen.Statement {
 	case plan.Map:
 		return jen.Map(TypeCode(*t.Key)).Add(TypeCode(*t.Elem))
 	case plan.Empty:
-		s := code("struct {")
+		if len(t.Fields) == 0 {
+			return jen.Struct()
+		}
+		s := code("struct {") // on one line
 		for _, f := range t.Fields {
 			if !f.Embedded {
 				s.Id(f.Name)
