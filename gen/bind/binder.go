@@ -248,23 +248,18 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 	if t := b.checked.lookup(alias); t != nil {
 		return t
 	}
-	name, where := ref.Name, "package "+b.root.name
-	scope := b.checked.pkg.Scope()
+	name, where, pkg := ref.Name, "package "+b.root.name, b.packageAt(ref.Import)
 	if ref.Import != "" {
 		where = "package " + ref.Import
-		scope = nil
-		if p, err := b.loader.Import(ref.Import); err == nil {
-			scope = p.Scope()
-		}
 	}
 	suggestion := ""
 	if instead != nil {
 		suggestion = instead()
 	}
 	switch {
-	case ref.Kind == plan.Named && scope != nil && scope.Lookup(name) == nil && types.Universe.Lookup(name) == nil:
+	case ref.Kind == plan.Named && pkg != nil && pkg.Scope().Lookup(name) == nil && types.Universe.Lookup(name) == nil:
 		if suggestion == "" {
-			suggestion = b.undeclaredType(code, ref, scope)
+			suggestion = b.undeclaredType(code, ref, pkg.Scope())
 		}
 		b.at(code, at, suggestion, "type %s is not declared in %s", name, where)
 	default:
@@ -369,4 +364,43 @@ func (b *binder) typeText(t types.Type) string { return plan.TypeText(t, b.check
 // a finding about it can be acted on.
 func (b *binder) own(pos token.Pos) bool {
 	return pos.IsValid() && b.texts[b.fset.PositionFor(pos, false).Filename] != nil
+}
+
+// atFunc reports something about a function: where it stands if that is ours, else where
+// the topology asks for it.
+func (b *binder) atFunc(code string, f *types.Func, asked spec.Text, suggestion, text string) {
+	if b.own(f.Pos()) {
+		b.atGo(code, f.Pos(), f.Name(), suggestion, "%s", text)
+	} else {
+		b.at(code, asked, suggestion, "%s", text)
+	}
+}
+
+// method is the method that an addressable value of type t has; nil: there is none.
+func (b *binder) method(t types.Type, name string) *types.Func {
+	if t == nil {
+		return nil
+	}
+	object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name)
+	f, _ := object.(*types.Func)
+	return f
+}
+
+// packageAt is the package at an import path, "" for the generated one; nil where it
+// cannot be loaded.
+func (b *binder) packageAt(importPath string) *types.Package {
+	if importPath == "" {
+		return b.checked.pkg
+	}
+	p, err := b.loader.Import(importPath)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// isNamed reports whether t is the type of that name in a package.
+func isNamed(t types.Type, path, name string) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
 }

@@ -100,10 +100,8 @@ func pointerTo(b *binder, t types.Type, l plan.Literal) *plan.Literal {
 // decoder is the method by which t would read itself from text or YAML.
 func (b *binder) decoder(t types.Type) string {
 	for _, name := range []string{"UnmarshalYAML", "UnmarshalText"} {
-		if object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name); object != nil {
-			if _, ok := object.(*types.Func); ok {
-				return name
-			}
+		if b.method(t, name) != nil {
+			return name
 		}
 	}
 	return ""

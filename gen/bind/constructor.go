@@ -43,13 +43,9 @@ func (b *binder) constructor(s *subject) {
 // newFunction looks new: up in the package of the type.
 func (b *binder) newFunction(s *subject) *types.Func {
 	at, name := s.file.New, s.file.New.Value
-	pkg := b.checked.pkg
-	if s.Type.Import != "" {
-		p, err := b.loader.Import(s.Type.Import)
-		if err != nil {
-			return nil // its own finding says so
-		}
-		pkg = p
+	pkg := b.packageAt(s.Type.Import)
+	if pkg == nil {
+		return nil // its own finding says so
 	}
 	object := pkg.Scope().Lookup(name)
 	if object == nil {
@@ -169,11 +165,7 @@ func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	name := s.Type.Name
 	text := fmt.Sprintf("function %s %s; it may be %s([topo.Instance] [, a struct for with:]) and give %s or *%s, and perhaps an error",
 		b.functionText(f), problem, f.Name(), name, name)
-	if b.own(f.Pos()) {
-		b.atGo(finding.Constructor, f.Pos(), f.Name(), "", "%s", text)
-	} else {
-		b.at(finding.Constructor, s.file.New, "", "%s", text)
-	}
+	b.atFunc(finding.Constructor, f, s.file.New, "", text)
 }
 
 // typeRef is t as the generated package writes it; problem says why it cannot.

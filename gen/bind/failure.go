@@ -46,7 +46,7 @@ func (b *binder) hears(s *subject) {
 		{allInputsClosed, form{none: []types.Type{input, tracker}}, &s.AllInputsClosed},
 	}
 	for _, o := range list {
-		f := b.method(s, o.name)
+		f := b.method(s.t, o.name)
 		if f == nil || o.want.text == "ProcessorIndex" && b.index == nil {
 			continue
 		}
@@ -64,7 +64,7 @@ func (b *binder) hears(s *subject) {
 // track binds the method that takes the tracker. A method Inputs that has nothing
 // to do with it is the user's own affair.
 func (b *binder) track(s *subject, tracker types.Type) {
-	f := b.method(s, inputs)
+	f := b.method(s.t, inputs)
 	if f == nil || !mentions(f, tracker) {
 		return
 	}
@@ -102,7 +102,7 @@ func leadsTo(t types.Type, of ...types.Type) bool {
 // anything of it.
 func (b *binder) unheard(s *subject) {
 	for _, name := range hearing {
-		f := b.method(s, name)
+		f := b.method(s.t, name)
 		if f == nil || s.called[name] || !b.own(f.Pos()) {
 			continue
 		}
@@ -120,9 +120,9 @@ func (b *binder) misspelt(s *subject) {
 	if s.Inputs == nil {
 		return
 	}
-	missing := slices.DeleteFunc(slices.Clone(hearing), func(name string) bool { return b.method(s, name) != nil })
+	missing := slices.DeleteFunc(slices.Clone(hearing), func(name string) bool { return b.method(s.t, name) != nil })
 	tracker := b.checked.lookup(s.Ident + "Inputs")
-	tracks := tracker != nil && b.method(s, inputs) == nil
+	tracks := tracker != nil && b.method(s.t, inputs) == nil
 	for f := range s.t.(*types.Named).Methods() {
 		if !f.Exported() || s.called[f.Name()] || !b.own(f.Pos()) {
 			continue

@@ -88,7 +88,7 @@ type updater struct {
 // updater reports what an update type lacks.
 func (b *binder) updater(u *updater) {
 	m := u.m
-	if found := b.methodOf(u.update, "UpdateAt"); found != nil {
+	if found := b.method(u.update, "UpdateAt"); found != nil {
 		b.facts.Processors[u.machine].Machine.At = true
 		b.fits(u, found, ", e fsm.Entry", u.results())
 	} else {
@@ -117,7 +117,7 @@ func (u *updater) results() string {
 // updateMethod looks for a method of an update type.
 func (b *binder) updateMethod(u *updater, name, results string) {
 	m, f := u.m, u.f
-	found := b.methodOf(u.update, name)
+	found := b.method(u.update, name)
 	if found != nil {
 		b.fits(u, found, "", results)
 		return
@@ -164,21 +164,7 @@ func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 		said = fmt.Sprintf("method %s of %s returns a %s, and the file does not say so", b.functionText(found), u.m.UpdateType.Name, value)
 		suggestion = fmt.Sprintf("write \"result: %s\" in the file", value)
 	}
-	if b.own(found.Pos()) {
-		b.atGo(finding.UpdateUnfit, found.Pos(), found.Name(), suggestion, "%s", said)
-	} else {
-		b.at(finding.UpdateUnfit, u.f.Update, suggestion, "%s", said)
-	}
-}
-
-// methodOf is a method of a type, or of a pointer to it; nil: there is none.
-func (b *binder) methodOf(t types.Type, name string) *types.Func {
-	if t == nil {
-		return nil
-	}
-	object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name)
-	found, _ := object.(*types.Func)
-	return found
+	b.atFunc(finding.UpdateUnfit, found, u.f.Update, suggestion, said)
 }
 
 // updateReceiver is the name of the receiver of an update's methods, whose
@@ -203,8 +189,7 @@ func takesState(s *types.Signature, state types.Type, entry bool) bool {
 	if !entry {
 		return true
 	}
-	named, ok := types.Unalias(s.Params().At(1).Type()).(*types.Named)
-	return ok && named.Obj().Name() == "Entry" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == plan.FSM
+	return isNamed(s.Params().At(1).Type(), plan.FSM, "Entry")
 }
 
 // fails is how many results a method has, where the last one is an error; else 0.
@@ -219,21 +204,13 @@ func fails(s *types.Signature) int {
 // sentinels finds the errors that keep their identity: the exported variables in the
 // package of an update type that are called Err… and are errors.
 func (b *binder) sentinels(m *plan.Machine) (names []string) {
-	pkg := b.checked.pkg
-	if m.UpdateType.Import != "" {
-		p, err := b.loader.Import(m.UpdateType.Import)
-		if err != nil {
-			return nil // which has a finding
-		}
-		pkg = p
+	pkg := b.packageAt(m.UpdateType.Import)
+	if pkg == nil {
+		return nil // which has a finding
 	}
 	scope := pkg.Scope()
 	for _, name := range scope.Names() { // sorted
-		v, ok := scope.Lookup(name).(*types.Var)
-		if !ok || !sentinelName(name) {
-			continue
-		}
-		if isErrorType(v.Type()) {
+		if v, ok := scope.Lookup(name).(*types.Var); ok && sentinelName(name) && isErrorType(v.Type()) {
 			names = append(names, name)
 		}
 	}
@@ -285,10 +262,4 @@ func hasProposer(t types.Type) bool {
 		}
 	}
 	return false
-}
-
-// machine looks at a machine as processor does at others: it says by itself what it
-// takes. It reports whether it acts before anything was sent to it.
-func (b *binder) machine(i int) (starts bool) {
-	return b.plan.Processors[i].Machine.Controller < 0
 }

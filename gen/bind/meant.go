@@ -85,12 +85,8 @@ func (b *binder) agreed(message string, t types.Type) (taken types.Type) {
 
 // handler is the method of t that receives what edge e carries; nil if none.
 func (b *binder) handler(t types.Type, e int) *types.Func {
-	if t == nil {
-		return nil
-	}
 	for _, name := range b.plan.Handlers(e) {
-		object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name)
-		if f, ok := object.(*types.Func); ok {
+		if f := b.method(t, name); f != nil {
 			return f
 		}
 	}
@@ -156,12 +152,7 @@ func (b *binder) serves(s *subject, t types.Type) bool {
 		return false
 	}
 	if s.Source() {
-		for _, name := range []string{"Ping", "Serve"} {
-			if object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, name); object != nil {
-				return true
-			}
-		}
-		return false
+		return b.method(t, "Ping") != nil || b.method(t, "Serve") != nil
 	}
 	handles := false
 	for _, e := range s.Incoming {

@@ -104,11 +104,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	}
 	text := fmt.Sprintf("method %s of %s %s; it may be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
 	repair := "write " + want.canonical.Signature
-	if b.own(f.Pos()) {
-		b.atGo(problem.code, f.Pos(), f.Name(), repair, "%s", text)
-	} else {
-		b.at(problem.code, s.file.Name, repair, "%s", text)
-	}
+	b.atFunc(problem.code, f, s.file.Name, repair, text)
 	return m, false
 }
 

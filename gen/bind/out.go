@@ -43,9 +43,8 @@ func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan
 		return &mismatch{code: finding.SenderUnfit, text: "takes " + name + ", which " + s.Sender() + " does not satisfy: " + text}
 	}
 	for f := range iface.Methods() {
-		object, _, _ := types.LookupFieldOrMethod(s.sender, false, b.checked.pkg, f.Name())
-		have, ok := object.(*types.Func)
-		if !ok {
+		have := b.method(s.sender, f.Name())
+		if have == nil {
 			text := "it has no method " + f.Name()
 			if near := b.near.Nearest(f.Name(), b.sendNames(s)); near != "" {
 				text += ", but " + near

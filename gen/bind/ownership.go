@@ -77,9 +77,8 @@ func (b *binder) receivers(s *plan.Send) string {
 // clone reports whether t has a method Clone() of its own type; else problem
 // says what is there in its place, if anything.
 func (b *binder) clone(t types.Type) (ok bool, problem string) {
-	object, _, _ := types.LookupFieldOrMethod(t, true, b.checked.pkg, "Clone")
-	f, isFunc := object.(*types.Func)
-	if !isFunc {
+	f := b.method(t, "Clone")
+	if f == nil {
 		return false, ""
 	}
 	s := f.Signature()
@@ -105,7 +104,7 @@ func (b *binder) pointersIn(t types.Type, seen map[types.Type]bool) string {
 		return ""
 	}
 	seen[t] = true
-	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time" {
+	if isNamed(t, "time", "Time") {
 		return ""
 	}
 	switch u := t.Underlying().(type) {

@@ -30,8 +30,8 @@ type subject struct {
 // processor binds one processor: its type, its methods, its constructor. It
 // reports whether the processor may send before anything was sent to it.
 func (b *binder) processor(i int) (starts bool) {
-	if b.plan.Processors[i].Machine != nil {
-		return b.machine(i)
+	if m := b.plan.Processors[i].Machine; m != nil {
+		return m.Controller < 0 // it says by itself what it takes
 	}
 	s := &subject{
 		Processor: &b.plan.Processors[i],
@@ -107,25 +107,12 @@ func (b *binder) processorType(s *subject) types.Type {
 	return t
 }
 
-// method finds a method that an addressable value of the processor's type has.
-func (b *binder) method(s *subject, name string) *types.Func {
-	object, _, _ := types.LookupFieldOrMethod(s.t, true, b.checked.pkg, name)
-	f, _ := object.(*types.Func)
-	return f
-}
-
 // receive binds the method that takes the messages of an edge.
 func (b *binder) receive(s *subject, e int) {
 	edge := &b.plan.Edges[e]
 	entry := plan.Receive{Edge: e}
 	defer func() { s.Receives = append(s.Receives, entry) }()
-	names := b.plan.Handlers(e)
-	var f *types.Func
-	for _, name := range names {
-		if f = b.method(s, name); f != nil {
-			break
-		}
-	}
+	f := b.handler(s.t, e)
 	want := form{context: optional, out: optional, err: optional}
 	switch {
 	case edge.From < 0:
@@ -233,7 +220,7 @@ func (b *binder) optional(s *subject) {
 		{"Close", form{err: required}, &s.Close},
 	}
 	for _, o := range list {
-		f := b.method(s, o.name)
+		f := b.method(s.t, o.name)
 		if f == nil || b.strange(s, f) {
 			continue
 		}

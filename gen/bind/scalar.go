@@ -103,10 +103,7 @@ func number(text string, bits int) (digits, problem string) {
 	return strconv.FormatFloat(n, 'g', -1, bits), ""
 }
 
-func isDuration(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Duration"
-}
+func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 
 // duration takes what time.ParseDuration takes: a bare number has no unit.
 func (b *binder) duration(t types.Type, v *spec.Value) plan.Literal {
