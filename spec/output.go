@@ -2,6 +2,8 @@ package spec
 
 import (
 	"fmt"
+	"go/build"
+	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -9,13 +11,6 @@ import (
 
 	"github.com/topogen/topogen/spec/finding"
 )
-
-// The go command leaves a file out whose name ends with one of these, unless it
-// builds for that system.
-var buildSystems = strings.Fields(`
-	aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos
-	386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle
-	ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm`)
 
 // Windows takes a file with one of these names for a device, whatever its ending.
 var deviceNames = strings.Fields(`aux con nul prn com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
@@ -72,8 +67,19 @@ func outputProblem(output string) (message, suggestion string) {
 	switch {
 	case len(words) > 1 && last == "test":
 		return "a Go file whose name ends with _test.go holds tests only", "write " + quoted(strings.TrimSuffix(stem, "_test")+"_gen.go")
-	case len(words) > 1 && slices.Contains(buildSystems, last):
+	case !Compiled(base, ""):
 		return fmt.Sprintf("the go command compiles a file whose name ends with _%s.go only there", last), "write " + quoted(stem+"_gen.go")
 	}
 	return "", ""
+}
+
+// Compiled reports whether the go command compiles a file of that name where the
+// architecture is another than all others, or the given one, and so is the system. Package
+// build knows the systems and architectures and does not list them: so it is asked.
+func Compiled(name, architecture string) bool {
+	c := build.Context{Compiler: "gc", GOARCH: architecture, OpenFile: func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package p\n")), nil
+	}}
+	match, err := c.MatchFile("", name)
+	return err == nil && match
 }

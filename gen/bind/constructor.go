@@ -131,10 +131,7 @@ func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (c
 	if sig.Variadic() {
 		return nil, "is variadic"
 	}
-	var params []types.Type
-	for v := range sig.Params().Variables() {
-		params = append(params, v.Type())
-	}
+	params := typeList(sig.Params())
 	if len(params) > 0 && b.instance != nil && types.Identical(params[0], b.instance) {
 		c.Instance, params = true, params[1:]
 	}

@@ -8,9 +8,10 @@ import (
 	"go/build"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/topogen/topogen/gen/cache"
 )
 
 // environment is what the go command would take from its surroundings: variables
@@ -32,7 +33,7 @@ func newEnvironment(list []string, flags ...string) *environment {
 			e.value[key] = value
 		}
 	}
-	e.failure = e.readFile(e.file())
+	e.failure = e.readFile(cache.GoEnvFile(e.value["GOENV"]))
 	return e
 }
 
@@ -63,21 +64,6 @@ func (e *environment) apart() (list []string, remove func()) {
 		return e.list, func() {} // the go command will say it
 	}
 	return append(e.list[:len(e.list):len(e.list)], "GOTMPDIR="+dir), func() { os.RemoveAll(dir) }
-}
-
-// file is where the user's defaults for the go command stand.
-func (e *environment) file() string {
-	if file, ok := e.value["GOENV"]; ok && file != "" {
-		if file == "off" || file == os.DevNull {
-			return ""
-		}
-		return file
-	}
-	config, err := os.UserConfigDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(config, "go", "env")
 }
 
 func (e *environment) readFile(file string) error {

@@ -2,11 +2,9 @@ package bind
 
 import (
 	"go/ast"
-	"go/build"
 	"go/build/constraint"
 	"go/parser"
 	"go/token"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -266,21 +264,9 @@ func constraintOfName(name string) constraint.Expr {
 	return e
 }
 
-// Package build knows the systems and architectures and does not list them. So it is
-// asked about files that only one who knows the word leaves out.
+func isSystem(word string) bool { return !spec.Compiled("a_"+word+"_amd64.go", "amd64") }
 
-func isSystem(word string) bool { return !compiled("a_"+word+"_amd64.go", "amd64") }
-
-func isArchitecture(word string) bool { return !isSystem(word) && !compiled("a_"+word+".go", "") }
-
-// compiled reports whether a file of that name is compiled on no system.
-func compiled(name, architecture string) bool {
-	c := build.Context{Compiler: "gc", GOARCH: architecture, OpenFile: func(string) (io.ReadCloser, error) {
-		return openBytes([]byte("package p\n")), nil
-	}}
-	match, err := c.MatchFile("", name)
-	return err == nil && match
-}
+func isArchitecture(word string) bool { return !isSystem(word) && !spec.Compiled("a_"+word+".go", "") }
 
 func and(x, y constraint.Expr) constraint.Expr {
 	switch {

@@ -193,10 +193,7 @@ func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 }
 
 func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Method) *mismatch {
-	var list []types.Type
-	for v := range params.Variables() {
-		list = append(list, v.Type())
-	}
+	list := typeList(params)
 	if len(list) > 0 && b.context != nil && types.Identical(list[0], b.context) {
 		if want.context == never {
 			return misfit("takes a context")
@@ -234,10 +231,7 @@ func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Meth
 }
 
 func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *mismatch {
-	var list []types.Type
-	for v := range results.Variables() {
-		list = append(list, v.Type())
-	}
+	list := typeList(results)
 	if want.reply != nil {
 		switch {
 		case len(list) == 0 || len(list) == 1 && isError(list[0]) && !isError(want.reply):
@@ -262,3 +256,11 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 }
 
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
+
+// typeList are the types of parameters or results.
+func typeList(t *types.Tuple) (list []types.Type) {
+	for v := range t.Variables() {
+		list = append(list, v.Type())
+	}
+	return list
+}

@@ -53,13 +53,17 @@ func identify(exe, goCommand string, environ, options []string) Identity {
 		toolchain, _ := executable(goCommand)
 		part("go", toolchain)
 	}
+	goenv := ""
 	for _, variable := range steering(environ, goroot) {
 		part("env", variable)
+		if file, ok := strings.CutPrefix(variable, "GOENV="); ok {
+			goenv = file
+		}
 		if elsewhere(variable) {
 			return Identity{}
 		}
 	}
-	if e, ok := observe(goEnvFile(environ), false, time.Time{}); ok {
+	if e, ok := observe(GoEnvFile(goenv), false, time.Time{}); ok {
 		part("go env", fmt.Sprintf("%x", e.Sum[:]))
 		if e.Kind == regular && e.Stat.Size > 0 { // else it may have no end
 			if text, err := os.ReadFile(e.Path); err != nil || elsewhere(string(text)) {
@@ -129,16 +133,17 @@ func steering(environ []string, goroot string) []string {
 	return kept
 }
 
-// goEnvFile returns where go env -w writes to, or "".
-func goEnvFile(environ []string) string {
-	for _, variable := range environ {
-		if file, ok := strings.CutPrefix(variable, "GOENV="); ok && file != "" {
-			return file // "off" is a file that is not there
-		}
-	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
+// GoEnvFile returns where go env -w writes to, by the value of GOENV; "" for nowhere.
+func GoEnvFile(goenv string) string {
+	switch goenv {
+	case "off", os.DevNull:
 		return ""
+	case "":
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(dir, "go", "env")
 	}
-	return filepath.Join(dir, "go", "env")
+	return goenv
 }
