@@ -92,6 +92,7 @@ func TestGolden(t *testing.T) {
 
 func generate(t testing.TB, list []aCase) (results []gen.Result, findings []finding.Finding) {
 	t.Helper()
+	rerun.WhenCodeChanges(t) // the go command reads the runtime
 	in := make([]gen.Input, len(list))
 	for i, c := range list {
 		in[i] = c.input

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/topogen/topogen/gen/cache"
+	"github.com/topogen/topogen/internal/rerun"
 )
 
 // newBatch makes a module of n packages with topologies t0, t1, …, which share a package
@@ -27,6 +28,7 @@ func newBatch(t *testing.T, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rerun.WhenCodeChanges(t) // the go command reads the runtime
 	t.Chdir(t.TempDir())
 	ownCache(t)
 	put(t, "go.sum", string(sums))
