@@ -73,8 +73,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestManyUnknownTypes does the same for handlers whose parameters are of types that are
-// wrong elsewhere.
+// TestManyUnknownTypes: handlers have parameters of types whose declarations are wrong.
 func TestManyUnknownTypes(t *testing.T) {
 	const n = 2000
 	var yml, code strings.Builder

@@ -2,7 +2,7 @@ package bind
 
 import "testing"
 
-// TestNearHandlers: what handlers begin with tells nothing, unless it is misspelled.
+// TestNearHandlers: the prefix of handlers does not make their names similar.
 func TestNearHandlers(t *testing.T) {
 	for _, c := range []struct{ name, candidate, want string }{
 		{"ReceiveItem", "RecieveItem", "RecieveItem"},

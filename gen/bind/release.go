@@ -7,8 +7,8 @@ import (
 
 // Done lets go of the syntax and the types of the package, unless another one imports
 // it: of a large batch not all are held at once. Nothing may be asked of the result
-// afterwards; its fields stay. A check that took too long may still use them, so that
-// Done then does nothing.
+// afterwards; its fields stay. Done does nothing where a check took too long, since that
+// may still use them.
 func (r *Result) Done() {
 	if r.root == nil || r.loader.failure != nil || r.loader.imports(r.root.path) {
 		return

@@ -35,7 +35,8 @@ func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified,
 	if r.root == nil || r.Facts == nil {
 		return v, nil // Bind has said why
 	}
-	if err = r.loader.failure; err == nil { // else of another package
+	err = r.loader.failure // the check of another package took too long
+	if err == nil {
 		err = r.loader.list(ctx, imported(slices.Concat(generated, r.root.source.files)))
 	}
 	if err == nil {

@@ -56,8 +56,8 @@ func (r *report) expand(names []string) (files []string) {
 }
 
 // topologiesBelow lists the topology files in a folder and in those below, but for
-// folders that the go command passes over with ./... as well. Of links only the folder
-// itself may be one, as there.
+// folders that the go command passes over with ./... as well. As there, links are not
+// followed, unless root itself is one.
 func topologiesBelow(root string) (files []string, err error) {
 	root += string(filepath.Separator) // else a link would not be followed
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
