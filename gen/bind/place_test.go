@@ -424,6 +424,28 @@ func TestQuotedErrors(t *testing.T) {
 	}
 }
 
+// TestAbsentPackage: a folder of which this build has no file holds a package that is left
+// out, if such a file declares what the topology names. Otherwise, or if only tests are
+// there, the package is new.
+func TestAbsentPackage(t *testing.T) {
+	for name, c := range map[string]struct{ file, want string }{
+		"left out":  {"-- a.go --\n//go:build other\n\npackage small\n\ntype Feed struct{}\n", "TG314 all Go files of the package are left out: a.go declares package small, but this build leaves it out: its constraint is other"},
+		"unrelated": {"-- a.go --\n//go:build other\n\npackage tool\n\ntype Tool struct{}\n", "TG301 type Feed is not declared in package small"},
+		"tests":     {"-- a_test.go --\npackage small\n\ntype Feed struct{}\n", "TG301 type Feed is not declared in package small"},
+	} {
+		dir := filepath.Join(newModule(t), "small")
+		archive := txtar.Parse([]byte("-- topology.yml --\n" + smallTopology + c.file))
+		unpack(t, archive, dir)
+		results, err := Bind(t.Context(), []Input{{Topology: parse(t, archive), Dir: dir}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := said(results[0].Findings); !strings.Contains(got, c.want) || strings.Contains(got, "TG314") != strings.Contains(c.want, "TG314") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestCanceled(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	small(t, dir, "", Options{})
