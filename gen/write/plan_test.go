@@ -183,6 +183,16 @@ func TestPlanTakesNoSpellingForAnOrphan(t *testing.T) {
 	wantOps(t, mustPlan(t, dir, file), "unchanged topology_gen.go")
 }
 
+// A link is not read, and not removed as an orphan.
+func TestPlanTakesNoLinkForAnOrphan(t *testing.T) {
+	orphan, file := sealed("old_gen.go", "package p\n"), sealed("x_gen.go", "package p\n")
+	dir := folder(t, map[string]string{"old.txt": string(orphan.Body)})
+	if err := os.Symlink("old.txt", filepath.Join(dir, orphan.Name)); err != nil {
+		t.Skip(err)
+	}
+	wantOps(t, mustPlan(t, dir, file), "create x_gen.go")
+}
+
 func TestPlanSaysWhatItCannotRead(t *testing.T) {
 	c, findings := Plan(Target{Dir: filepath.Join(t.TempDir(), "nothing"), Source: "topology.yml"})
 	wantCodes(t, findings, "TG501")
