@@ -168,6 +168,11 @@ func TestBatchIsCachedFileByFile(t *testing.T) {
 	edit(t, "t2/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
 	mustBuild(t, exitFindings)
 	wantStale(t, "after what does not bind", "t2", "t3")
+	for _, name := range []string{"t2", "t3"} {
+		if _, err := os.Stat(name + "/topology_gen.go"); err != nil {
+			t.Errorf("what was right is gone: %v", err)
+		}
+	}
 }
 
 // TestSpread: a topology that reads the folder of a stale one is stale, over any number
