@@ -234,11 +234,12 @@ func TestSameFolderByLink(t *testing.T) {
 		t.Skip(err)
 	}
 	topology := parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology)))
-	results, err := Bind(t.Context(), []Input{{Topology: topology, Dir: dir}, {Topology: topology, Dir: link}}, Options{})
+	other := parse(t, txtar.Parse([]byte("-- topology.yml --\n"+strings.Replace(smallTopology, "{feed: {}", "{feed: {}, third: {}", 1)+"  - feed -> third: M\n")))
+	results, err := Bind(t.Context(), []Input{{Topology: topology, Dir: dir}, {Topology: other, Dir: link}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !results[0].plan().Bound || results[1].PortsReady || !strings.Contains(said(results[1].Findings), "TG312") {
+	if !results[0].plan().Bound || results[1].PortsReady || len(results[1].Findings) != 1 || !strings.Contains(said(results[1].Findings), "TG312") {
 		t.Errorf("the first should bind, the second not: %s", said(results[1].Findings))
 	}
 }
