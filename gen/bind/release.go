@@ -14,7 +14,8 @@ func (r *Result) Done() {
 		return
 	}
 	delete(r.loader.results, r.root.path)
-	r.root.source.files, r.root.source.texts, r.reporter.texts = nil, nil, nil
+	s := r.root.source
+	s.files, s.texts, s.leftOut, s.absentees, r.reporter.texts = nil, nil, nil, nil, nil
 	r.root, r.binder = nil, nil
 }
 
