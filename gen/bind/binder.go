@@ -24,10 +24,14 @@ type binder struct {
 	declared   map[string]*ast.Ident
 	broken     map[string]bool // import paths that were reported
 	missing    []Missing
-	undeclared []Struct             // types of messages
-	listed     map[string]bool      // those in undeclared
-	keyed      map[string]*keyField // message by its type, once asked for
-	taken      taken                // names, once asked for
+	lacking    map[string]int // the last in missing that is for a type
+	subjects   []*subject     // processors that are bound
+	calls      map[*types.TypeName]*calls
+	processors map[*types.TypeName][]int // by their type, once asked for
+	undeclared []Struct                  // types of messages
+	listed     map[string]bool           // those in undeclared
+	keyed      map[string]*keyField      // message by its type, once asked for
+	taken      taken                     // names, once asked for
 	near       spec.Similar
 	types      map[typesOf][]string // what typeNames found
 
@@ -54,6 +58,8 @@ func newBinder(r *Result, c *checked) *binder {
 		loader:   r.loader,
 		declared: r.root.source.taken(),
 		broken:   make(map[string]bool),
+		lacking:  make(map[string]int),
+		calls:    make(map[*types.TypeName]*calls),
 		messages: make(map[string]types.Type),
 		kept:     make(map[string]types.Type),
 		misnamed: make(map[string]bool),
@@ -84,6 +90,9 @@ func (b *binder) bind() {
 	starts := make([]bool, len(b.plan.Processors))
 	for i := range b.plan.Processors {
 		starts[i] = b.plan.Processors[i].External || b.processor(i)
+	}
+	for _, s := range b.subjects {
+		b.warnings(s)
 	}
 	b.border()
 	if !b.topology.Partial {

@@ -110,6 +110,7 @@ func (b *binder) unheard(s *subject) {
 		if name == processorRestarted {
 			suggestion, why = "write restart at what sends to it", "nothing is restarted that sends to"
 		}
+		s.called[name] = true // has its finding
 		b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
 	}
 }
@@ -135,6 +136,7 @@ func (b *binder) misspelt(s *subject) {
 			meant = b.near.Nearest(f.Name(), []string{inputs})
 		}
 		if meant != "" {
+			s.called[f.Name()] = true // has its finding
 			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: processor %q hears of its inputs by other names", f.Name(), s.Type.Name, s.Name)
 		}
 	}

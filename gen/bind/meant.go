@@ -237,15 +237,26 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	return f, names[len(names)-1]
 }
 
-// wanted are the names of methods that the runtime would call.
+// wanted are the names of methods that the runtime would call, for any processor that
+// has the type.
 func (b *binder) wanted(s *subject) map[string]bool {
 	names := map[string]bool{"Ping": true, "Serve": true, "Finish": true, "Init": true, "Close": true, inputs: true}
 	for _, name := range hearing {
 		names[name] = true
 	}
-	for _, e := range s.Incoming {
-		for _, name := range b.plan.Handlers(e) {
-			names[name] = true
+	if b.processors == nil {
+		b.processors = make(map[*types.TypeName][]int)
+		for i := range b.plan.Processors {
+			if t, ok := b.checked.lookup(processorPrefix + strconv.Itoa(i)).(*types.Named); ok {
+				b.processors[t.Obj()] = append(b.processors[t.Obj()], i)
+			}
+		}
+	}
+	for _, i := range b.processors[s.t.(*types.Named).Obj()] {
+		for _, e := range b.plan.Processors[i].Incoming {
+			for _, name := range b.plan.Handlers(e) {
+				names[name] = true
+			}
 		}
 	}
 	return names

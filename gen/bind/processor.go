@@ -17,14 +17,20 @@ type subject struct {
 	*plan.Calls // what is found
 	index       int
 	file        *spec.Processor
-	t           types.Type // nil: not declared
-	sender      types.Type // pointer to the sender; nil: sends nothing
-	starts      bool       // has Ping or Serve
-	called      map[string]bool
+	t           types.Type      // nil: not declared
+	sender      types.Type      // pointer to the sender; nil: sends nothing
+	starts      bool            // has Ping or Serve
 	reported    map[string]bool // methods that a finding is about
-	meant       map[string]bool // methods that a finding suggests to rename
 	missing     Missing
-	wanted      map[string]bool // methods that the runtime would call, once asked for
+	*calls
+}
+
+// calls are the methods of a type that the runtime calls, whichever of the processors
+// that have the type it is for.
+type calls struct {
+	called map[string]bool
+	meant  map[string]bool // methods that a finding suggests to rename
+	wanted map[string]bool // methods that the runtime would call, once asked for
 }
 
 // processor binds one processor: its type, its methods, its constructor. It
@@ -38,17 +44,11 @@ func (b *binder) processor(i int) (starts bool) {
 		Calls:     &b.facts.Processors[i].Calls,
 		index:     i,
 		file:      &b.topology.Processors[i],
-		called:    make(map[string]bool),
 		reported:  make(map[string]bool),
-		meant:     make(map[string]bool),
 	}
 	s.sender = b.checked.senderType(s.Processor)
 	s.missing = Missing{Processor: i, Type: s.Type.Name, Import: s.Type.Import}
-	defer func() {
-		if s.missing.Declare || s.missing.New != nil || len(s.missing.Methods) > 0 {
-			b.missing = append(b.missing, s.missing)
-		}
-	}()
+	defer func() { b.lack(s.missing) }()
 	before := len(b.findings)
 	s.t = b.processorType(s)
 	if s.t == nil {
@@ -69,16 +69,43 @@ func (b *binder) processor(i int) (starts bool) {
 		}
 		return true // who knows
 	}
-	if object := s.t.(*types.Named).Obj(); object.Pkg() != b.checked.pkg { // by an alias
+	object := s.t.(*types.Named).Obj()
+	if object.Pkg() != b.checked.pkg { // by an alias
 		s.missing.Type, s.missing.Import = object.Name(), object.Pkg().Path()
+	}
+	if s.calls = b.calls[object]; s.calls == nil {
+		s.calls = &calls{called: make(map[string]bool), meant: make(map[string]bool)}
+		b.calls[object] = s.calls
 	}
 	for _, e := range s.Incoming {
 		b.receive(s, e)
 	}
 	b.optional(s)
 	b.constructor(s)
-	b.warnings(s)
+	b.subjects = append(b.subjects, s)
 	return s.starts
+}
+
+// lack notes what a processor lacks, once where several have one type.
+func (b *binder) lack(m Missing) {
+	key := m.Import + "." + m.Type
+	if first, ok := b.lacking[key]; ok {
+		other := &b.missing[first]
+		m.Declare = false
+		if m.New != nil && other.New != nil && m.New.Name == other.New.Name {
+			m.New = nil
+		}
+		for _, method := range m.Methods {
+			if !slices.ContainsFunc(other.Methods, func(o Method) bool { return o.Name == method.Name }) {
+				other.Methods = append(other.Methods, method)
+			}
+		}
+		m.Methods = nil
+	}
+	if m.Declare || m.New != nil || len(m.Methods) > 0 {
+		b.lacking[key] = len(b.missing)
+		b.missing = append(b.missing, m)
+	}
 }
 
 // processorType finds the type of a processor; nil where it is wrong.
@@ -258,7 +285,8 @@ func (b *binder) strange(s *subject, f *types.Func) bool {
 	return true
 }
 
-// warnings finds handlers that nothing calls: they are mostly misspelt.
+// warnings finds handlers that nothing calls: they are mostly misspelt. All processors
+// have to be bound, since several may have one type.
 func (b *binder) warnings(s *subject) {
 	if b.topology.Partial {
 		return // what is missing may be what was meant
@@ -286,6 +314,7 @@ func (b *binder) warnings(s *subject) {
 		if unknown && suggestion == "" {
 			continue
 		}
+		s.called[name] = true // has its finding
 		if slices.Contains(wanted, name) {
 			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: every edge has a longer name's method", name, s.Type.Name)
 		} else {
