@@ -28,6 +28,9 @@ func (r *Result) Inputs() []string {
 		for path := range r.root.skeleton.aliases {
 			r.loader.folders(path, folders, seen)
 		}
+		for _, path := range r.loader.generated {
+			r.loader.folders(path, folders, seen)
+		}
 	}
 	delete(folders, "")
 	return slices.Sorted(maps.Keys(folders))

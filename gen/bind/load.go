@@ -37,8 +37,9 @@ type loader struct {
 	busy    map[string]bool              // being checked: found again, it is a cycle
 	export  map[string]*types.Package    // gcexportdata's own
 
-	wanted  []string // import paths to list
-	failure error    // why nothing can be asked of it
+	wanted    []string // import paths to list
+	generated []string // those that generated code imports
+	failure   error    // why nothing can be asked of it
 
 	patience time.Duration
 

@@ -24,7 +24,8 @@ func newLoaders(fset *token.FileSet, env *environment, results []*Result, option
 		l := loaders[key]
 		if l == nil {
 			l = newLoader(fset, env, r.root.module.dir)
-			l.wanted, l.cache = slices.Clone(options.Imports), options.Cache
+			l.generated, l.cache = options.Imports, options.Cache
+			l.wanted = slices.Clone(options.Imports)
 			loaders[key] = l
 			order = append(order, l)
 		}
