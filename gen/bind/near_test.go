@@ -13,12 +13,13 @@ func TestNearHandlers(t *testing.T) {
 		{"ReceiveItem", "Item", ""},
 		{"Item", "Itme", "Itme"},
 	} {
-		n := near{cells: nearCellsMax}
-		if got := n.toHandler(c.name, []string{c.candidate}); got != c.want {
+		if got := new(binder).nearHandler(c.name, []string{c.candidate}); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.name, c.candidate, got, c.want)
 		}
 	}
-	if n := (near{}); n.toHandler("ReceiveItem", []string{"ReceiveItm"}) != "" {
+	b := new(binder)
+	b.near.Spend(1 << 30)
+	if b.nearHandler("ReceiveItem", []string{"ReceiveItm"}) != "" {
 		t.Error("looked on with no steps left")
 	}
 }
