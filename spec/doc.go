@@ -32,6 +32,6 @@
 // Schema. The schema finds wrong kinds, keys and numbers; its errors are turned
 // into findings by looking its keywords up again (violation.go). The model is
 // then set from the Values by tables of keys (build.go), which a test compares
-// with the schema, and its meaning is checked: names, edges, the generated names,
-// the graph.
+// with the schema, and its meaning is checked: names, edges, the graph. Whether
+// generated names meet, package plan says, which makes them.
 package spec

@@ -184,7 +184,7 @@ func (b *binder) named() (list []wire.Input) {
 }
 
 // Proto is the .proto of the messages of a topology that binds, and of what its machines
-// keep; and what is wrong with the numbers of their fields.
+// keep. The findings are about the numbers of their fields.
 func (r *Result) Proto() ([]byte, []finding.Finding) {
 	r.reporter.findings = nil
 	schema, refused := wire.Build(r.binder.checked.pkg, r.binder.named())

@@ -8,7 +8,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// claims are the names of one scope, such as the methods of a sender, and what has each.
+// claims are the names of one scope, such as the methods of a sender, with the part of the
+// topology that has each name.
 type claims map[string]claim
 
 type claim struct {
