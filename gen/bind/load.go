@@ -37,9 +37,10 @@ type loader struct {
 	busy    map[string]bool              // being checked: found again, it is a cycle
 	export  map[string]*types.Package    // gcexportdata's own
 
-	wanted    []string // import paths to list
-	generated []string // those that generated code imports
-	failure   error    // why nothing can be asked of it
+	wanted    []string            // import paths to list
+	generated []string            // those that generated code imports
+	failure   error               // why nothing can be asked of it
+	unsound   []*packages.Package // those of listed that have errors
 
 	patience time.Duration
 
@@ -110,6 +111,9 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	for p := range packages.Postorder(list) {
 		if l.listed[p.PkgPath] == nil {
 			l.listed[p.PkgPath] = p
+			if len(p.Errors) > 0 {
+				l.unsound = append(l.unsound, p)
+			}
 		}
 	}
 	clear(l.source)
@@ -250,8 +254,8 @@ func (l *loader) readExport(p *packages.Package) (*types.Package, error) {
 	return gcexportdata.Read(data, l.fset, l.export, p.PkgPath)
 }
 
-// checkSource checks the declarations of a package that has no export data. Its
-// errors are not ours to report; what they spoil is invalid where it is used.
+// checkSource checks the declarations of a package that has no export data. What
+// its errors spoil is invalid where it is used; Result.unsound reports them.
 func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 	if len(p.GoFiles) == 0 {
 		return nil, errors.New(l.problem(p.PkgPath))
@@ -292,6 +296,8 @@ func (l *loader) problem(path string) string {
 			return firstLine(p.Errors[0].Msg)
 		}
 		return "it holds no Go files"
+	case len(p.Errors) > 0:
+		return mixed(p)
 	}
 	return ""
 }

@@ -35,12 +35,15 @@ func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified,
 	if r.root == nil || r.Facts == nil {
 		return v, nil // Bind has said why
 	}
+	files := slices.Concat(generated, r.root.source.files)
 	err = r.loader.failure // the check of another package took too long
 	if err == nil {
-		err = r.loader.list(ctx, imported(slices.Concat(generated, r.root.source.files)))
+		err = r.loader.list(ctx, imported(files))
 	}
 	if err == nil {
-		v, err = r.checkWhole(ctx, generated)
+		if v, err = r.checkWhole(ctx, generated); err == nil {
+			v.User = append(v.User, r.unsound(files)...)
+		}
 	}
 	if ctx.Err() != nil {
 		return v, ctx.Err()

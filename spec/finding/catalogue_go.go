@@ -74,7 +74,7 @@ var catalogueGo = []Explanation{
 	{
 		Code:   GoType,
 		Title:  "a type error in Go code",
-		Reason: "The package does not compile, for a reason other than what is still to be generated. build still writes its output, which may be what repairs the package, and exits with 1, as check does.",
+		Reason: "The package, or one of yours that it imports, does not compile, for a reason other than what is still to be generated. build still writes its output, which may be what repairs the package, and exits with 1, as check does.",
 	},
 	{
 		Code:   NameTaken,
