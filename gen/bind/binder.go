@@ -27,11 +27,11 @@ type binder struct {
 	lacking    map[string]int // the last in missing that is for a type
 	subjects   []*subject     // processors that are bound
 	calls      map[*types.TypeName]*calls
-	processors map[*types.TypeName][]int // by their type, once asked for
-	undeclared []Struct                  // types of messages
-	listed     map[string]bool           // those in undeclared
-	keyed      map[string]*keyField      // message by its type, once asked for
-	taken      taken                     // names, once asked for
+	ofType     map[string][]*plan.Processor // by their type, once asked for
+	undeclared []Struct                     // types of messages
+	listed     map[string]bool              // those in undeclared
+	keyed      map[string]*keyField         // message by its type, once asked for
+	taken      taken                        // names, once asked for
 	near       spec.Similar
 	types      map[typesOf][]string // what typeNames found
 

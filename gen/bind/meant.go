@@ -244,16 +244,8 @@ func (b *binder) wanted(s *subject) map[string]bool {
 	for _, name := range hearing {
 		names[name] = true
 	}
-	if b.processors == nil {
-		b.processors = make(map[*types.TypeName][]int)
-		for i := range b.plan.Processors {
-			if t, ok := b.checked.lookup(processorPrefix + strconv.Itoa(i)).(*types.Named); ok {
-				b.processors[t.Obj()] = append(b.processors[t.Obj()], i)
-			}
-		}
-	}
-	for _, i := range b.processors[s.t.(*types.Named).Obj()] {
-		for _, e := range b.plan.Processors[i].Incoming {
+	for _, p := range b.sharing(s) {
+		for _, e := range p.Incoming {
 			for _, name := range b.plan.Handlers(e) {
 				names[name] = true
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -84,18 +85,20 @@ func (b *binder) canonicalOptional(s *subject, name string) Method {
 	return m
 }
 
-// outText is the parameter that takes the sender. A package that is imported by
-// the generated one cannot name its senders: it takes an interface.
+// outText is the parameter that takes the sender. It is an interface where the method
+// serves processors with different senders, and in a package that is imported by the
+// generated one, which cannot name its senders.
 func (b *binder) outText(s *subject) string {
-	if s.sender == nil {
+	sharing := b.sharing(s)
+	switch {
+	case s.sender == nil:
 		return ""
-	}
-	if s.missing.Import == "" {
+	case s.missing.Import == "" && len(sharing) == 1:
 		return "out *" + s.Sender()
 	}
 	var methods []string
 	for _, send := range s.Sends {
-		if send.Name == "Send"+spec.Exported(send.Message) {
+		if send.Name == "Send"+spec.Exported(send.Message) && common(&send, sharing) {
 			method := send.Name + "(" + send.Type.Format(b.qualifier) + ")"
 			if send.Error {
 				method += " error"
@@ -103,7 +106,22 @@ func (b *binder) outText(s *subject) string {
 			methods = append(methods, method)
 		}
 	}
+	if len(methods) == 0 && len(sharing) > 1 {
+		return ""
+	}
 	return "out interface{ " + strings.Join(methods, "; ") + " }"
+}
+
+// common reports whether all of the processors have a send.
+func common(send *plan.Send, processors []*plan.Processor) bool {
+	for _, p := range processors {
+		if !slices.ContainsFunc(p.Sends, func(other plan.Send) bool {
+			return other.Name == send.Name && other.Error == send.Error && other.Type.String() == send.Type.String()
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func (b *binder) signature(s *subject, name string, params []string, result string) string {

@@ -86,6 +86,20 @@ func (b *binder) processor(i int) (starts bool) {
 	return s.starts
 }
 
+// sharing are the processors that have the type of s, s among them.
+func (b *binder) sharing(s *subject) []*plan.Processor {
+	name := func(t *plan.TypeRef) string { return t.Import + "." + t.Name }
+	if b.ofType == nil {
+		b.ofType = make(map[string][]*plan.Processor)
+		for i := range b.plan.Processors {
+			if p := &b.plan.Processors[i]; !p.External && p.Machine == nil {
+				b.ofType[name(&p.Type)] = append(b.ofType[name(&p.Type)], p)
+			}
+		}
+	}
+	return b.ofType[name(&s.Type)]
+}
+
 // lack notes what a processor lacks, once where several have one type.
 func (b *binder) lack(m Missing) {
 	key := m.Import + "." + m.Type

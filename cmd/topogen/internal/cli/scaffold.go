@@ -135,7 +135,12 @@ func createStubs(result gen.Result, stem string, file templates.StubFile) (strin
 	if err != nil {
 		return "", err
 	}
-	path, err := createBeside(packageDir(result), stem, text)
+	dir := packageDir(result)
+	err = os.MkdirAll(dir, 0o777)
+	path := ""
+	if err == nil {
+		path, err = createBeside(dir, stem, text)
+	}
 	if err != nil {
 		return "", fmt.Errorf("writing a stub: %w", err)
 	}
