@@ -177,15 +177,23 @@ func (b *binder) attempts() {
 			continue
 		}
 		clone, problem := b.clone(t)
-		if b.facts.Edges[i].CloneAgain = clone; clone || i >= len(b.topology.Edges) || b.topology.Edges[i].Shared {
-			continue
+		declared := i
+		if e.ReplyOf >= 0 {
+			declared = e.ReplyOf
+		}
+		if b.facts.Edges[i].CloneAgain = clone; clone || declared >= len(b.topology.Edges) || b.topology.Edges[declared].Shared {
+			continue // or a machine's, which the file does not declare
+		}
+		at := b.topology.Edges[declared].Message
+		if e.ReplyOf >= 0 {
+			at = b.topology.Edges[declared].Reply
 		}
 		why := fmt.Sprintf("%q makes up to %d attempts at it, each with a copy of its own", b.plan.Processors[e.To].Name, w.Attempts)
 		if w.Attempts < 2 {
 			why = fmt.Sprintf("a handler of %q that hangs may still use it when it is a dead letter", b.plan.Processors[e.To].Name)
 		}
-		b.at(finding.SharedMemory, b.topology.Edges[i].Message,
-			fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", e.Message, b.typeText(t)),
+		b.at(finding.SharedMemory, at,
+			b.cloneAdvice(e.Message, t),
 			"message %s holds pointers (%s), and %s%s", e.Message, path, why, problem)
 	}
 }

@@ -31,7 +31,7 @@ func (b *binder) ownership() {
 			}
 			reported[s.Message] = true
 			b.at(finding.SharedMemory, b.topology.Edges[s.Edges[0]].Message,
-				fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", s.Message, b.typeText(t)),
+				b.cloneAdvice(s.Message, t),
 				"message %s holds pointers (%s) and goes to several receivers (%s)%s", s.Message, path, b.receivers(s), problem)
 		}
 	}
@@ -72,6 +72,18 @@ func (b *binder) receivers(s *plan.Send) string {
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// cloneAdvice says what to do about a message that lacks a method Clone.
+func (b *binder) cloneAdvice(message string, t types.Type) string {
+	named := types.Unalias(t)
+	if p, ok := named.(*types.Pointer); ok {
+		named = types.Unalias(p.Elem())
+	}
+	if _, ok := named.(*types.Named); !ok {
+		return "declare a type for it that has a method Clone, or say shared: true where it goes"
+	}
+	return fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", message, b.typeText(t))
 }
 
 // clone reports whether t has a method Clone() of its own type; else problem
