@@ -110,6 +110,9 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 		} else if what == "message" && isIdentifier(name.Value) && !isASCII(name.Value) {
 			suggestion = fmt.Sprintf("write another name here, and under messages %s", quoted("Name: "+name.Value))
 		}
+		if !isASCII(name.Value) {
+			joined = "ASCII " + joined // else "größe" would be told that ö is no letter
+		}
 		b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is not made of %s, beginning with a letter", what, quoted(name.Value), joined), suggestion)
 	default:
 		return true

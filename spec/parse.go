@@ -29,7 +29,7 @@ func Parse(file string, src []byte) (*Topology, []finding.Finding) {
 
 func parse(file string, src []byte, found *collector) *Topology {
 	if len(src) > bytesMax {
-		found.add(finding.Limit, finding.Range{}, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(src), bytesMax), "split the topology")
+		found.add(finding.Limit, finding.Range{}, "", fmt.Sprintf("the file has more than %d bytes, which is the limit", bytesMax), "split the topology")
 		return nil
 	}
 	s := newSource(src)
