@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"go/ast"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -48,17 +50,34 @@ func (r *Result) unsound(files []*ast.File) (found []finding.Finding) {
 	return found[:min(len(found), typeErrorsMax)]
 }
 
-// awaits reports whether a package imports one for which something is still to be
-// generated. Then its errors may be no more than that.
+// awaits reports whether something may still be generated for a package or for one that
+// it imports, in this build or in another one. Then its errors may be no more than that.
 func (l *loader) awaits(path string) bool {
 	seen := make(map[string]bool)
 	l.reaches(path, "", seen)
-	for root := range l.roots {
-		if seen[root] {
+	for path := range seen {
+		if l.roots[path] != nil {
+			return true
+		}
+		if p := l.listed[path]; p != nil && mayChange(p) && hasTopology(p) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasTopology reports whether the folder of a package holds a topology file under its
+// usual name, or files that were generated from one.
+func hasTopology(p *packages.Package) bool {
+	for _, name := range []string{"topology.yml", "topology.yaml"} {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(p.GoFiles[0]), name)); err == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.GoFiles, func(name string) bool {
+		text, err := os.ReadFile(name)
+		return err == nil && header.Is(text)
+	})
 }
 
 // unsoundFindings turns what the go command says of a package into findings: one for
