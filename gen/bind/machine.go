@@ -34,6 +34,9 @@ func (b *binder) machines() {
 		}
 		if m.Result != "" {
 			u.result = b.resolve(finding.MessageType, "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result, nil)
+			if b.copied("result "+f.Result.Value, "let the result be a pointer", u.result, f.Result) {
+				u.result = nil
+			}
 			b.kept[m.Result] = u.result
 		}
 		b.kept[m.State], b.kept[m.Update] = u.state, u.update
