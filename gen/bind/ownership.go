@@ -76,14 +76,19 @@ func (b *binder) receivers(s *plan.Send) string {
 
 // cloneAdvice says what to do about a message that lacks a method Clone.
 func (b *binder) cloneAdvice(message string, t types.Type) string {
-	named := types.Unalias(t)
-	if p, ok := named.(*types.Pointer); ok {
-		named = types.Unalias(p.Elem())
+	const shared = "say shared: true where it goes"
+	pointed := types.Unalias(t)
+	if p, ok := pointed.(*types.Pointer); ok {
+		pointed = types.Unalias(p.Elem())
 	}
-	if _, ok := named.(*types.Named); !ok {
-		return "declare a type for it that has a method Clone, or say shared: true where it goes"
+	named, ok := pointed.(*types.Named)
+	switch {
+	case !ok:
+		return "declare a type for it that has a method Clone, or " + shared
+	case named.Obj().Pkg() != nil && strings.HasPrefix(named.Obj().Pkg().Path(), home+"/runtime/"): // what a machine tells
+		return shared
 	}
-	return fmt.Sprintf("give %s a method Clone() %s, or say shared: true where it goes", message, b.typeText(t))
+	return fmt.Sprintf("give %s a method Clone() %s, or %s", message, b.typeText(t), shared)
 }
 
 // clone reports whether t has a method Clone() of its own type; else problem
