@@ -157,7 +157,7 @@ func syntaxFinding(s source, found *collector, err error) {
 // is the first line, where reading stopped.
 var plainWords = map[string][2]string{
 	"mapping values are not allowed in this context": {"a second colon is on this line, or the line before it is not complete", "put a text with a colon in quotes"},
-	"did not find expected ',' or '}'":               {"here or below, a mapping in braces has no , or } where one should be", "is a bracket not closed?"},
+	"did not find expected ',' or '}'":               {"here or below, a mapping in braces has no , or } where one should be", "is a bracket not closed, or a type such as Page[string] not in quotes?"},
 	"did not find expected ',' or ']'":               {"here or below, a list in brackets has no , or ] where one should be", "is a bracket not closed?"},
 	"did not find expected key":                      {"here or below, a mapping goes on with something that is not a key", "is the indentation right, and every quote closed?"},
 	"did not find expected '-' indicator":            {"here or below, a list goes on with something that is not an item", "is the indentation right?"},
