@@ -115,7 +115,7 @@ func EdgeLane(publish int) Lane {
 	return Lane{
 		Send: func(n int) {
 			for i := range n {
-				q.Put(uint64(i))
+				queue.Put(q, uint64(i))
 				if i%publish != publish-1 {
 					continue
 				}
@@ -129,7 +129,7 @@ func EdgeLane(publish int) Lane {
 		Receive: func(n int) {
 			wait := backoff(0)
 			for n > 0 {
-				batch := q.Peek(n)
+				batch := queue.Peek(q, n)
 				if len(batch) == 0 {
 					wait.wait()
 					continue
@@ -203,7 +203,7 @@ func EdgesTwoByTwo(publish, n int) {
 func edgeSends(edges []*queue.Edge[uint64], publish, each int) {
 	for i := range each {
 		for _, q := range edges {
-			q.Put(uint64(i))
+			queue.Put(q, uint64(i))
 		}
 		if i%publish != publish-1 && i != each-1 {
 			continue
@@ -224,7 +224,7 @@ func edgeReceives(edges []*queue.Edge[uint64], n int) {
 	for wait := backoff(0); n > 0; {
 		took := 0
 		for _, q := range edges {
-			batch := q.Peek(n)
+			batch := queue.Peek(q, n)
 			q.Head.Release(len(batch))
 			took += len(batch)
 			n -= len(batch)

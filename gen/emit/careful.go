@@ -54,7 +54,7 @@ func (p *part) firstOf(l *link) {
 			find = append(find, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(see(id(number))))
 			continue
 		}
-		find = append(find, jen.If(define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
+		find = append(find, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
 			see(id(batch).Index(jen.Lit(0)).Dot("N"))))
 	}
 	p.doc("first finds the oldest message, on whatever edge it travels.")
@@ -87,7 +87,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 		}
 	} else {
 		take = []code{
-			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
+			define(batch, peek(v, e.field, jen.Lit(1))),
 			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Break()),
 			p.intoHand(e, id(batch).Index(jen.Lit(0))),
 			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
@@ -118,7 +118,7 @@ func (p *part) carefulMerge(l *link) {
 			continue
 		}
 		cases = append(cases, jen.Case(id(e.constant)).Block(
-			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
+			define(batch, peek(v, e.field, jen.Lit(1))),
 			p.intoHand(e, id(batch).Index(jen.Lit(0)).Dot("M")),
 			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
 			handle,

@@ -122,27 +122,28 @@ func (e *edge) span() (from, count int) {
 // put writes how an element enters the queue of e. The link l is evaluated once,
 // unless messages are numbered: then it is a variable.
 func (p *part) put(e *edge, l *jen.Statement, element code) []code {
-	q := func(method Ident) *jen.Statement { return dot(e.queueIn(l), method) }
 	number := func() code { return l.Clone().Dot("link").Dot("Number").Call() }
 	if e.latest() {
+		n := code(jen.Lit(0))
 		if e.link.Sequenced {
-			return []code{q("Put").Call(number(), element)}
+			n = number()
 		}
-		return []code{q("Put").Call(jen.Lit(0), element)}
+		return []code{e.queueIn(l).Dot("Put").Call(n, element)}
 	}
 	if !e.link.Sequenced {
 		if e.offers() {
-			of := e.queueIn(l)
-			if !e.link.single() {
-				of = jen.Op("&").Add(of)
-			}
-			return []code{queue("Offer").Call(of, element)}
+			return []code{queue("Offer").Call(e.queueRef(l), element)}
 		}
-		return []code{q("Put").Call(element)}
+		return []code{queue("Put").Call(e.queueRef(l), element)}
 	}
-	numbered := queue("Numbered").Types(e.elementType()).Values(jen.Id("N").Op(":").Add(number()), jen.Id("M").Op(":").Add(element))
+	put := queue("Put").Call(e.queueRef(l), e.numbered(number(), element))
 	if e.offers() { // what is refused gets no number
-		return []code{jen.If(q("Head").Dot("Room").Call()).Block(q("Put").Call(numbered)).Else().Block(q("Head").Dot("Refuse").Call())}
+		return []code{jen.If(dot(e.queueIn(l), "Head", "Room").Call()).Block(put).Else().Block(dot(e.queueIn(l), "Head", "Refuse").Call())}
 	}
-	return []code{q("Put").Call(numbered)}
+	return []code{put}
+}
+
+// numbered is the element as a link of several queues has it.
+func (e *edge) numbered(number, element code) code {
+	return queue("Numbered").Types(e.elementType()).Values(jen.Id("N").Op(":").Add(number), jen.Id("M").Op(":").Add(element))
 }

@@ -99,7 +99,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 //		if err := s.door.Lock(ctx, t); err != nil {
 //			return err
 //		}
-//		l.query.Put(r)
+//		queue.Put(&l.query, r)
 //		s.door.Commit(t)
 //		return nil
 //	}
@@ -341,15 +341,13 @@ func (d *entry) enter(e *edge, l *jen.Statement, element code) []code {
 	if d.request == nil || !e.offers() {
 		return d.put(e, l, element)
 	}
-	field := l.Clone().Dot(string(e.field))
-	accept := field.Clone().Dot("Put").Call(element)
+	entering := element
 	if e.link.Sequenced {
-		numbered := queue("Numbered").Types(e.elementType()).Values(
-			jen.Id("N").Op(":").Add(l.Clone()).Dot("link").Dot("Number").Call(), jen.Id("M").Op(":").Add(element))
-		accept = field.Clone().Dot("Put").Call(numbered)
+		entering = e.numbered(l.Clone().Dot("link").Dot("Number").Call(), element)
 	}
-	return []code{jen.If(field.Clone().Dot("Head").Dot("Room").Call()).Block(accept).Else().Block(
-		field.Clone().Dot("Head").Dot("Refuse").Call(),
+	head := func(method Ident) *jen.Statement { return dot(e.queueIn(l), "Head", method).Call() }
+	return []code{jen.If(head("Room")).Block(queue("Put").Call(e.queueRef(l), entering)).Else().Block(
+		head("Refuse"),
 		set(id(d.v("err")), topo("ErrFull")),
 	)}
 }

@@ -48,7 +48,7 @@ func (p *part) inlet(q *processor, l *link) {
 // for more where there is.
 //
 //	…
-//		for batch := q.Peek(budget); n < len(batch); n++ {
+//		for batch := queue.Peek(q, budget); n < len(batch); n++ {
 //			if err != nil || x.unit.Hold() {
 //				break
 //			}
@@ -73,23 +73,23 @@ func (p *part) drainResults() []code {
 
 // drainBody is the body of drain.
 func (p *part) drainBody(h *handler) (body []code) {
-	n, queue := p.v("n"), h.queue()
+	n := p.v("n")
 	if h.edge.latest() {
 		m := p.v("m")
-		turn := append(h.take(m, queue.Dot("Pop").Call()), jen.If(jen.Op("!").Add(id(p.v("ok")))).Block(jen.Break()))
+		turn := append(h.take(m, h.queue().Dot("Pop").Call()), jen.If(jen.Op("!").Add(id(p.v("ok")))).Block(jen.Break()))
 		turn = append(turn, h.handle(h.taken(m))...)
 		body = append(body, jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(h))).Block(append(turn, id(n).Op("++"))...))
 	} else {
 		batch := p.v("batch")
-		peek := define(batch, queue.Clone().Dot("Peek").Call(id(p.v("budget"))))
+		look := define(batch, queue("Peek").Call(h.queueRef(), id(p.v("budget"))))
 		turn := h.handle(id(batch).Index(id(n)))
 		if h.edge.exact() {
 			turn = append([]code{h.releaseOne()}, turn...)
 		}
 		turn = append([]code{jen.If(h.stops()).Block(jen.Break())}, turn...)
-		body = append(body, jen.For(peek, id(n).Op("<").Len(id(batch)), id(n).Op("++")).Block(turn...))
+		body = append(body, jen.For(look, id(n).Op("<").Len(id(batch)), id(n).Op("++")).Block(turn...))
 		if !h.edge.exact() {
-			body = append(body, queue.Clone().Dot("Head").Dot("Release").Call(id(n)))
+			body = append(body, h.queue().Dot("Head").Dot("Release").Call(id(n)))
 		}
 	}
 	return append(body, p.drained(h))
@@ -122,7 +122,7 @@ func (h *handler) releaseOne() code {
 //
 //	func (l *auditFromParser) first() piper.Order {
 //		o := l.link.Order()
-//		if batch := l.good.Peek(1); len(batch) > 0 {
+//		if batch := queue.Peek(&l.good, 1); len(batch) > 0 {
 //			o.See(int(EdgeParserAuditGood), batch[0].N)
 //		}
 //		…
@@ -136,7 +136,7 @@ func (h *handler) releaseOne() code {
 //			l.link.Handling(o.Edge)
 //			switch EdgeIndex(o.Edge) {
 //			case EdgeParserAuditGood:
-//				batch := l.good.Peek(budget - n)
+//				batch := queue.Peek(&l.good, budget-n)
 //				k := 0
 //				for k < len(batch) && batch[k].N < o.Until && !x.unit.Hold() {
 //					x.p.ReceiveGood(batch[k].M, &x.out)
@@ -176,11 +176,11 @@ func (p *part) merge(l *link, handlers []*handler) {
 			}
 			continue
 		}
-		find = append(find, jen.If(define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
+		find = append(find, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
 			see(id(batch).Index(jen.Lit(0)).Dot("N")),
 		))
 		cases = append(cases, jen.Case(id(e.constant)).Block(append(
-			[]code{define(batch, sel(v, e.field, "Peek").Call(id(p.v("budget")).Op("-").Add(id(n))))},
+			[]code{define(batch, peek(v, e.field, id(p.v("budget")).Op("-").Add(id(n))))},
 			h.batch(id(batch), sel(o, "Until"))...,
 		)...))
 	}
@@ -215,6 +215,14 @@ func (h *handler) queue() *jen.Statement {
 		return id(h.v("q"))
 	}
 	return sel(h.v("l"), h.edge.field)
+}
+
+// queueRef is a pointer to the queue.
+func (h *handler) queueRef() *jen.Statement {
+	if h.own {
+		return h.queue()
+	}
+	return jen.Op("&").Add(h.queue())
 }
 
 // sender is the index of the instance that sends.
@@ -298,7 +306,6 @@ func (h *handler) taken(m Ident) *jen.Statement {
 // not nil.
 func (h *handler) batch(batch, until code) []code {
 	k, n := h.v("k"), h.v("n")
-	queue := h.queue()
 	at := func() *jen.Statement { return jen.Add(batch).Index(id(k)) }
 	element := at()
 	goesOn := id(k).Op("<").Len(batch)
@@ -318,7 +325,7 @@ func (h *handler) batch(batch, until code) []code {
 	return []code{
 		define(k, jen.Lit(0)),
 		jen.For(goesOn).Block(append(h.handle(element), id(k).Op("++"))...),
-		queue.Clone().Dot("Head").Dot("Release").Call(id(k)),
+		h.queue().Dot("Head").Dot("Release").Call(id(k)),
 		id(n).Op("+=").Add(id(k)),
 	}
 }

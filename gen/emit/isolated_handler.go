@@ -265,11 +265,11 @@ func (p *part) outsideLink(q *processor, l *link) {
 				cases = append(cases, jen.Case(id(e.constant)).Block(append([]code{jen.List(id(m), jen.Id("_")).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N"))}, take(e, ref(m))...)...))
 				continue
 			}
-			loop = append(loop, jen.If(define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
+			loop = append(loop, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
 				sel(o, "See").Call(index(e.constant), id(batch).Index(jen.Lit(0)).Dot("N"))))
 			statements := take(e, ref(batch).Index(jen.Lit(0)).Dot("M"))
 			if statements != nil {
-				statements = append([]code{define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1)))}, statements...)
+				statements = append([]code{define(batch, peek(v, e.field, jen.Lit(1)))}, statements...)
 			}
 			cases = append(cases, jen.Case(id(e.constant)).Block(append(statements, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))...))
 		}
@@ -281,7 +281,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		}, take(e, ref(m))...)
 	default:
 		loop = append([]code{
-			define(batch, sel(v, e.field, "Peek").Call(jen.Lit(1))),
+			define(batch, peek(v, e.field, jen.Lit(1))),
 			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Return(id(err))),
 		}, take(e, ref(batch).Index(jen.Lit(0)))...)
 		loop = append(loop, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))

@@ -156,6 +156,17 @@ func (e *edge) queueIn(l *jen.Statement) *jen.Statement {
 	return dot(l.Clone(), e.field)
 }
 
+// queueRef is a pointer to queueIn.
+func (e *edge) queueRef(l *jen.Statement) *jen.Statement {
+	if e.link.single() {
+		return l.Clone()
+	}
+	return jen.Op("&").Add(e.queueIn(l))
+}
+
+// peek is a look at n messages of a queue, which is a field of x.
+func peek(x, field Ident, n code) *jen.Statement { return queue("Peek").Call(ref(x, field), n) }
+
 // queueType is the type of the edge's queue.
 func (e *edge) queueType() code {
 	if e.latest() {

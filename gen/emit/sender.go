@@ -104,7 +104,7 @@ func (p *part) getter(q *processor, l *link) {
 //		if s.audit == nil && !s.out.First(int(ProcessorAudit), m, "Note NoteToAudit") {
 //			return
 //		}
-//		s.audit.Put(m)
+//		queue.Put(s.audit, m)
 //	}
 //
 //	func (s *AuditSender) SendNoteToAudit(m Note) { s.SendNote(m) }

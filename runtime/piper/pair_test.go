@@ -114,7 +114,7 @@ func (p *pair[T]) Drain(budget int) (n int, err error) {
 // drain is Drain for the only edge between two processors.
 func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
 	for n < budget && err == nil && !p.to.Hold() {
-		batch := l.Peek(budget - n)
+		batch := queue.Peek(&l.Edge, budget-n)
 		if len(batch) == 0 {
 			break
 		}
@@ -188,7 +188,7 @@ func (l *plainLane[T]) put(_ uint64, m T) {
 	if l.full == dropNewest {
 		queue.Offer(&l.Edge, m)
 	} else {
-		l.Put(m)
+		queue.Put(&l.Edge, m)
 	}
 }
 
@@ -199,7 +199,7 @@ func (l *plainLane[T]) next(uint64, func(*T) error) (bool, error) {
 }
 
 func (l *plainLane[T]) take(uint64) (T, bool) {
-	m := l.Peek(1)[0]
+	m := queue.Peek(&l.Edge, 1)[0]
 	l.Head.Release(1)
 	return m, true
 }
@@ -215,7 +215,7 @@ func (l *numberedLane[T]) put(n uint64, m T) {
 	if l.full == dropNewest {
 		queue.Offer(&l.Edge, queue.Numbered[T]{N: n, M: m})
 	} else {
-		l.Put(queue.Numbered[T]{N: n, M: m})
+		queue.Put(&l.Edge, queue.Numbered[T]{N: n, M: m})
 	}
 }
 
@@ -223,11 +223,11 @@ func (l *numberedLane[T]) first() (uint64, bool) {
 	if l.Head.Empty() {
 		return 0, false
 	}
-	return l.Peek(1)[0].N, true
+	return queue.Peek(&l.Edge, 1)[0].N, true
 }
 
 func (l *numberedLane[T]) next(_ uint64, handle func(*T) error) (bool, error) {
-	m := queue.Lend(&l.Peek(1)[0].M)
+	m := queue.Lend(&queue.Peek(&l.Edge, 1)[0].M)
 	if l.full.exact() {
 		l.Head.Release(1)
 	}
@@ -240,7 +240,7 @@ func (l *numberedLane[T]) next(_ uint64, handle func(*T) error) (bool, error) {
 }
 
 func (l *numberedLane[T]) take(uint64) (T, bool) {
-	m := l.Peek(1)[0].M
+	m := queue.Peek(&l.Edge, 1)[0].M
 	l.Head.Release(1)
 	return m, true
 }

@@ -21,8 +21,10 @@ const (
 //
 // The queue is a list of segments. Drained segments go back to the producer, so
 // a steady flow allocates nothing, and nothing is allocated before the first
-// message. The list does not depend on T, so that what the compiler makes for each
-// T is little: a program has an Edge for each edge of its topology.
+// message.
+//
+// Edge has no methods, and its list does not depend on T: so the compiler makes little
+// for each T, and a program has an Edge for each edge of its topology.
 type Edge[T any] struct {
 	Head Head
 	buf  []T // the producer's segment, which list sets: Put is inlined with a []T only
@@ -85,7 +87,7 @@ func Offer[T any](e *Edge[T], m T) {
 		e.Head.Refuse()
 		return
 	}
-	e.Put(m)
+	Put(e, m)
 }
 
 // grow appends a segment and returns its length.
@@ -120,7 +122,7 @@ func segmentLen(size uintptr, before int, capacity uint64) int {
 // Peek returns visible messages, at most n and perhaps fewer than there are.
 // They stay in the queue until Head.Release; the slice is valid until then. It is
 // as small as it is so that it is inlined.
-func (e *Edge[T]) Peek(n int) []T {
+func Peek[T any](e *Edge[T], n int) []T {
 	avail := int(e.Head.published.Load() - e.Head.get)
 	if avail > 0 && e.Head.at == e.list.in.len {
 		e.Head.advance()

@@ -74,7 +74,7 @@ func (m *edgeModel) one() {
 
 func (m *edgeModel) put(t *rapid.T) {
 	for range rapid.IntRange(1, 40).Draw(t, "n") {
-		m.edge.Put(m.next)
+		Put(m.edge, m.next)
 		m.one()
 	}
 }
@@ -98,7 +98,7 @@ func (m *edgeModel) publish(t *rapid.T) {
 func (m *edgeModel) take(t *rapid.T) {
 	m.edge.Head.SetLocal(rapid.Bool().Draw(t, "local"))
 	n := rapid.IntRange(1, 50).Draw(t, "n")
-	got := m.edge.Peek(n)
+	got := Peek(m.edge, n)
 	if len(got) > n || len(got) > m.published || len(got) == 0 && m.published > 0 {
 		t.Fatalf("Peek(%d) of %d returns %d", n, m.published, len(got))
 	}
@@ -185,7 +185,7 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(capacity)))
 			for sent := 0; sent < n; {
 				for range min(1+r.IntN(burst), n-sent) {
-					e.Put(sent)
+					Put(e, sent)
 					sent++
 				}
 				if d := int(e.Head.Depth()); d > capacity+burst {
@@ -204,7 +204,7 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 		both.Go(func() {
 			r := rand.New(rand.NewPCG(2, uint64(capacity)))
 			for next := 0; next < n; {
-				batch := e.Peek(1 + r.IntN(2*burst))
+				batch := Peek(e, 1+r.IntN(2*burst))
 				if len(batch) == 0 {
 					runtime.Gosched()
 					continue
@@ -234,11 +234,11 @@ func TestEdgeReusesItsSegments(t *testing.T) {
 	e, _ := newEdge[[4]uint64](1024)
 	flow := func() {
 		for range 500 {
-			e.Put([4]uint64{})
+			Put(e, [4]uint64{})
 		}
 		e.Head.Publish(true)
 		for e.Head.Len() > 0 {
-			e.Head.Release(len(e.Peek(100)))
+			e.Head.Release(len(Peek(e, 100)))
 		}
 	}
 	for range 10 {
@@ -257,7 +257,7 @@ func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
 		*e = Edge[int]{}
 		Init(e, 0, 1024, l)
 		e.Head.Publish(false)
-		_ = e.Peek(10)
+		_ = Peek(e, 10)
 	}); allocs > 0 {
 		t.Errorf("%v allocations", allocs)
 	}
@@ -268,9 +268,9 @@ func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
 func TestEdgeLetsGoOfMessages(t *testing.T) {
 	e, _ := newEdge[*[1 << 16]byte](64)
 	for range 1000 {
-		e.Put(new([1 << 16]byte))
+		Put(e, new([1 << 16]byte))
 		e.Head.Publish(true)
-		e.Head.Release(len(e.Peek(1)))
+		e.Head.Release(len(Peek(e, 1)))
 	}
 	drained := 0
 	for s := range segments(e) {
@@ -306,7 +306,7 @@ func memoryOf[T any](t *testing.T, capacity int) {
 	e, _ := newEdge[T](capacity)
 	for range 5 {
 		for e.Head.Room() {
-			e.Put(*new(T))
+			Put(e, *new(T))
 		}
 		e.Head.Publish(true)
 		size := int(unsafe.Sizeof(*new(T)))
@@ -315,7 +315,7 @@ func memoryOf[T any](t *testing.T, capacity int) {
 			t.Errorf("%d messages of %d bytes take %d, more than %d", capacity, size, got, most)
 		}
 		for e.Head.Len() > 0 {
-			e.Head.Release(len(e.Peek(7)))
+			e.Head.Release(len(Peek(e, 7)))
 		}
 	}
 }
@@ -349,7 +349,7 @@ func TestExpose(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range n {
-			e.Put(i)
+			Put(e, i)
 			if i%100 == 0 {
 				e.Head.Publish(false)
 			}
@@ -362,7 +362,7 @@ func TestExpose(t *testing.T) {
 		}
 	}()
 	for next := 0; next < n; {
-		for _, got := range e.Peek(64) {
+		for _, got := range Peek(e, 64) {
 			if got != next {
 				t.Fatalf("got %d, want %d", got, next)
 			}

@@ -8,7 +8,7 @@ package queue
 //
 // Written may read pos at any time. On amd64 stores are seen in order, so a plain one
 // says that the message before it is complete (see runtime/internal/count).
-func (e *Edge[T]) Put(m T) {
+func Put[T any](e *Edge[T], m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.due()
 	}

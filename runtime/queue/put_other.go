@@ -6,7 +6,7 @@ import "sync/atomic"
 
 // Put appends m; it becomes visible with the next Publish. Written may read pos at
 // any time.
-func (e *Edge[T]) Put(m T) {
+func Put[T any](e *Edge[T], m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.due()
 	}
