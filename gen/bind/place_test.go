@@ -412,8 +412,13 @@ func TestQuotedErrors(t *testing.T) {
 	for _, c := range []struct{ method, found, user string }{
 		{"ReceiveM(Lost)", "a.go:6:14: TG303 method ReceiveM(Lost) of Sink mentions an unknown type (undefined: Lost); it may be ReceiveM([ctx context.Context,] M or *M) [error]", ""},
 		{"ReceiveThing(Lost)", "topology.yml:5:5: " + missing, "a.go:6:27: TG311 undefined: Lost"},
+		{"ReceiveM(m M, x Bad)", "a.go:6:14: TG303 method ReceiveM(m M, x Bad) of Sink mentions a type that is not known; it may be ReceiveM([ctx context.Context,] M or *M) [error]",
+			"a.go:8:10: TG311 undefined: Lost"},
 	} {
 		code := "package small\n\ntype M struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) " + c.method + " {}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n"
+		if strings.Contains(c.method, "Bad") {
+			code += "type Bad Lost\n"
+		}
 		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
 		found := slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return f.Severity == finding.Warning })
 		if got := said(found); got != c.found {
