@@ -147,7 +147,7 @@ func (b *binder) renamedType(s *subject) string {
 
 // serves reports whether t has what the edges of a processor ask for.
 func (b *binder) serves(s *subject, t types.Type) bool {
-	named, ok := t.(*types.Named)
+	named, ok := t.(*types.Named) // which an alias is not
 	if !ok || named.TypeParams().Len() > 0 || types.IsInterface(t) {
 		return false
 	}

@@ -405,6 +405,14 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestManyTypeErrors: of a package that is broken all over not everything is said.
+func TestManyTypeErrors(t *testing.T) {
+	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc f() {\n"+strings.Repeat("\tlost()\n", typeErrorsMax+50)+"}\n", Options{})
+	if n := len(verify(t, r, nil).User); n != typeErrorsMax {
+		t.Errorf("%d findings, want %d", n, typeErrorsMax)
+	}
+}
+
 // TestQuotedErrors: a type error is left out where a finding quotes it, and only there: a
 // method that was merely looked at quotes nothing.
 func TestQuotedErrors(t *testing.T) {
