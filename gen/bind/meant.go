@@ -127,7 +127,7 @@ func (b *binder) renamedType(s *subject) string {
 		if !b.near.Spend(lookupSteps * (1 + len(s.Incoming))) {
 			break
 		}
-		if object := scope.Lookup(name).(*types.TypeName); !used[name] && !object.IsAlias() && b.serves(s, object.Type()) {
+		if object := scope.Lookup(name).(*types.TypeName); !used[name] && b.serves(s, object.Type()) {
 			found = append(found, name)
 		}
 	}
