@@ -171,7 +171,9 @@ func TestListingsNotRemembered(t *testing.T) {
 	write(t, filepath.Join(dir, "wrong", "wrong.go"), "package wrong\n\nimport \"example.com/none\"\n\nvar _ = none.X\n")
 	write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport \"example.com/root\"\n\nvar _ root.T\n")
 	write(t, filepath.Join(dir, "root", "root.go"), "package root\n\ntype T int\n")
-	for _, path := range []string{"example.com/wrong", "example.com/nothing", "example.com/lib"} {
+	write(t, filepath.Join(dir, "asm", "asm.go"), "package asm\n\nfunc F()\n")
+	write(t, filepath.Join(dir, "asm", "asm.s"), "TEXT ·F(SB), 4, $0\n\tRET\n") // may include other files
+	for _, path := range []string{"example.com/wrong", "example.com/nothing", "example.com/lib", "example.com/asm"} {
 		for range 3 {
 			l := newLoader(token.NewFileSet(), newEnvironment(nil), dir)
 			l.cache = c
