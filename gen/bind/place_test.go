@@ -445,6 +445,7 @@ func TestAbsentPackage(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"left out":  {"-- a.go --\n//go:build other\n\npackage small\n\ntype Feed struct{}\n", "TG314 all Go files of the package are left out: a.go declares package small, but this build leaves it out: its constraint is other"},
 		"unrelated": {"-- a.go --\n//go:build other\n\npackage tool\n\ntype Tool struct{}\n", "TG301 type Feed is not declared in package small"},
+		"outside":   {"-- a_test.go --\npackage small_test\n\ntype Feed struct{}\n", "TG301 type Feed is not declared in package small"},
 		"tests":     {"-- a_test.go --\npackage small\n\ntype Feed struct{}\n", "TG301 type Feed is not declared in package small"},
 	} {
 		dir := filepath.Join(newModule(t), "small")
@@ -456,6 +457,9 @@ func TestAbsentPackage(t *testing.T) {
 		}
 		if got := said(results[0].Findings); !strings.Contains(got, c.want) || strings.Contains(got, "TG314") != strings.Contains(c.want, "TG314") {
 			t.Errorf("%s: %s", name, got)
+		}
+		if suggestion := results[0].Findings[0].Suggestion; strings.Contains(suggestion, "_test.go") != (name == "tests") {
+			t.Errorf("%s: suggests %s", name, suggestion)
 		}
 	}
 }
