@@ -133,7 +133,7 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	if !b.PortsReady {
 		return nil
 	}
-	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Declared: b.Declares(), Schema: b.Schema()})
+	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Declared: b.Declares(), Imported: b.Imports(), Schema: b.Schema()})
 	if err != nil {
 		return []finding.Finding{r.internal(err)}
 	}

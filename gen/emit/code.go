@@ -147,7 +147,7 @@ func (p *part) add(declaration ...code) {
 	p.file.Line()
 }
 
-// function writes a method of *typ, or a function where typ is "".
+// method writes a method of *typ, or a function where typ is "".
 func (p *part) method(receiver, typ, name Ident, params, results []code, body ...code) {
 	p.add(p.head(receiver, typ, name, params, results).Block(body...))
 }

@@ -20,6 +20,9 @@ type Options struct {
 	// Declared reports whether the user's files declare a name at package level,
 	// so that imports and unexported names can keep clear of it. nil: none.
 	Declared func(name string) bool
+	// Imported reports whether one of these files gives the name to what it imports,
+	// so that unexported names can keep clear of it. nil: none does.
+	Imported func(name string) bool
 	// Schema says how messages are written that cross to processes; nil: none does.
 	Schema *wire.Schema
 }
@@ -34,7 +37,7 @@ type File struct {
 // Emit makes the ports and, where asked for, the wiring. Parts are not formatted.
 // An error means that a name in the plan is none, which earlier stages exclude.
 func Emit(p *plan.Plan, o Options) ([]File, error) {
-	m, err := newModel(p, o.Declared, o.Schema)
+	m, err := newModel(p, o)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/gen/wire"
 )
 
 // model is a plan with its names checked, and with names for what only the
@@ -117,11 +116,11 @@ type adapter struct {
 	methods []string
 }
 
-func newModel(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*model, error) {
+func newModel(p *plan.Plan, o Options) (*model, error) {
 	if _, err := ParseIdent(p.Package); err != nil {
 		return nil, err
 	}
-	scope, err := newScope(p, declared, schema)
+	scope, err := newScope(p, o)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +153,7 @@ func newModel(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*m
 	}
 	m.nameLinks()
 	m.nameFields()
-	m.addBorder(schema)
+	m.addBorder(o.Schema)
 	return m, nil
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/gen/wire"
 )
 
 // Packages of the runtime that generated code imports.
@@ -36,8 +35,9 @@ func Imports() []string { return slices.Clone(imported) }
 // variables are the names of parameters and variables in the output. No import
 // is called like one of them.
 var variables = []Ident{
-	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "i", "in", "info", "inputs", "instance", "instances", "j", "k", "kind", "l",
-	"life", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processors", "put", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "x",
+	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "how", "i", "in", "info", "inputs",
+	"instance", "instances", "j", "k", "key", "kind", "l", "life", "limit", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
+	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "x",
 }
 
 // scope knows what names mean in the generated package, so that none is hidden
@@ -46,18 +46,23 @@ type scope struct {
 	mentioned names             // identifiers of the package that the output mentions
 	level     names             // of package level: declared, imported or to be kept free
 	declared  func(string) bool // by the user's files
+	imported  func(string) bool // by one of them, under a name
 	aliases   map[string]Ident  // by import path
 	renamed   map[string]bool   // whose alias is not the package's name
 	order     []string          // of the import paths
 }
 
-func newScope(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*scope, error) {
-	if declared == nil {
-		declared = func(string) bool { return false }
-	}
+func newScope(p *plan.Plan, o Options) (*scope, error) {
+	none := func(string) bool { return false }
 	s := &scope{
-		mentioned: make(names), level: make(names), declared: declared,
+		mentioned: make(names), level: make(names), declared: none, imported: none,
 		aliases: make(map[string]Ident), renamed: make(map[string]bool),
+	}
+	if o.Declared != nil {
+		s.declared = o.Declared
+	}
+	if o.Imported != nil {
+		s.imported = o.Imported
 	}
 	for word := range predeclared {
 		s.level[word] = true
@@ -70,7 +75,7 @@ func newScope(p *plan.Plan, declared func(string) bool, schema *wire.Schema) (*s
 		return nil, err
 	}
 	own := Imports()
-	if schema != nil {
+	if schema := o.Schema; schema != nil {
 		own = append(append(own, BorderImports()...), schema.Imports()...)
 		for _, name := range schema.Mentions() {
 			s.mentioned[mustIdent(name)] = true
@@ -150,7 +155,7 @@ func isVersion(s string) bool {
 // top returns a free name of package level for something of ours.
 func (s *scope) top(name Ident) Ident {
 	free := name
-	for i := 2; s.level[free] || s.mentioned[free] || s.declared(string(free)); i++ {
+	for i := 2; s.level[free] || s.mentioned[free] || s.declared(string(free)) || s.imported(string(free)); i++ {
 		free = name + number(i)
 	}
 	s.level[free] = true

@@ -1,0 +1,35 @@
+package emit
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestVariablesAreListed: an import that is called like a variable of the output would be
+// hidden by it.
+func TestVariablesAreListed(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := regexp.MustCompile(`\bv\("(\w+)"\)`)
+	used := make(map[Ident]bool)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range call.FindAllSubmatch(text, -1) {
+			name := Ident(m[1])
+			if used[name] = true; name != "_" && !slices.Contains(variables, name) {
+				t.Errorf("variables lacks %s", name)
+			}
+		}
+	}
+	if len(used) == 0 {
+		t.Error("no variable is used")
+	}
+}
