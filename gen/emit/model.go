@@ -97,8 +97,9 @@ type send struct {
 	ask   Ident // the Ask method beside it
 	field Ident // in the recorder
 	edges []*edge
-	whole bool  // along all edges that carry the message
-	same  *send // the whole one where it does the same, this being the only edge
+	whole bool    // along all edges that carry the message
+	same  *send   // the whole one where it does the same, this being the only edge
+	alike []*send // all that send the message
 }
 
 // receive is how the messages of one edge are handed over; its Name is "" where
@@ -293,6 +294,7 @@ func (q *processor) receive(e *edge) *receive {
 
 func (m *model) addMethods(q *processor) error {
 	recorded := names{"Sender": true, "sender": true} // what a recorder has besides
+	byMessage := make(map[string][]*send)
 	for i := range q.Sends {
 		p := &q.Sends[i]
 		name, err := ParseIdent(p.Name)
@@ -311,11 +313,15 @@ func (m *model) addMethods(q *processor) error {
 		for _, e := range p.Edges {
 			s.edges = append(s.edges, m.edges[e])
 		}
-		first := slices.IndexFunc(q.sends, func(other *send) bool { return other.Message == s.Message })
-		if s.whole = first < 0; !s.whole && !s.Proposes && len(q.sends[first].edges) == 1 {
-			s.same = q.sends[first]
+		before := byMessage[s.Message]
+		if s.whole = before == nil; !s.whole && !s.Proposes && len(before[0].edges) == 1 {
+			s.same = before[0]
 		}
+		byMessage[s.Message] = append(before, s)
 		q.sends = append(q.sends, s)
+	}
+	for _, s := range q.sends {
+		s.alike = byMessage[s.Message]
 	}
 	for i, e := range q.Incoming {
 		r := &receive{edge: m.edges[e]}

@@ -165,7 +165,7 @@ func (p *part) begin(q *processor, sent *send) (body []code) {
 		if sent.Error {
 			done = jen.Return(jen.Nil())
 		}
-		first := sel(s, "out", "First").Call(index(links[0].to.constant), id(m), jen.Lit(q.recorded(sent)))
+		first := sel(s, "out", "First").Call(index(links[0].to.constant), id(m), jen.Lit(sent.recorded()))
 		body = append(body, jen.If(sel(s, links[0].field).Op("==").Nil().Op("&&").Op("!").Add(first)).Block(done))
 		links = links[1:]
 	}
@@ -176,10 +176,10 @@ func (p *part) begin(q *processor, sent *send) (body []code) {
 }
 
 // recorded are the fields of the recorder that keep what is sent.
-func (q *processor) recorded(sent *send) string {
+func (s *send) recorded() string {
 	var fields []string
-	for _, other := range q.sends {
-		if other.Message == sent.Message && !other.Proposes && (other.whole || sent.whole || other == sent) {
+	for _, other := range s.alike {
+		if !other.Proposes && (other.whole || s.whole || other == s) {
 			fields = append(fields, string(other.field))
 		}
 	}
