@@ -6,7 +6,7 @@ import (
 )
 
 // RecordTo makes o the sender of a recorder, a pointer to a struct with a slice for each
-// field that sends name. It stands in for a running topology in the test of a handler.
+// field that sends name. It replaces a running topology in the test of a handler.
 func (o *Out) RecordTo(recorder any) {
 	to := reflect.ValueOf(recorder).Elem()
 	o.record = func(m any, fields string) {
