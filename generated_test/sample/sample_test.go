@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/pool"
@@ -50,4 +51,14 @@ func TestStepper(t *testing.T) {
 			t.Fatalf("good: %d", top.Audit(0).good)
 		}
 	}
+}
+
+// TestASenderOfNobody: a sender that a test makes itself says what to use.
+func TestASenderOfNobody(t *testing.T) {
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "use the Sender of a recorder") {
+			t.Errorf("a send panics with %q", text)
+		}
+	}()
+	new(AuditSender).SendNote(Note{})
 }

@@ -31,12 +31,17 @@ func (o *Out) First(to int, m any, fields string) bool {
 		o.record(m, fields)
 		return false
 	}
-	o.unit.cell.Link(to, -1)
+	o.Link(to, -1)
 	return true
 }
 
 // Link has the link to an instance made.
-func (o *Out) Link(to, instance int) { o.unit.cell.Link(to, instance) }
+func (o *Out) Link(to, instance int) {
+	if o.unit == nil {
+		panic("topogen: this sender comes neither from a topology nor from a recorder; in the test of a handler use the Sender of a recorder")
+	}
+	o.unit.cell.Link(to, instance)
+}
 
 // Index is the index of the instance that sends.
 func (o *Out) Index() int {
