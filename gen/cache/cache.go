@@ -65,17 +65,14 @@ type Batch struct {
 	cache    *Cache
 	identity Identity
 	started  time.Time
-	files    map[string]*before // by absolute path, as they were when they were first looked at
-	listings map[string]listing // of folders, in the same way
-	written  map[string]bool    // absolute paths of outputs, which are not inputs of Changed
+	view                     // before the builds
+	written  map[string]bool // absolute paths of outputs, which are not inputs of Changed
 }
 
 // Start begins a batch.
 func (c *Cache) Start(id Identity) *Batch {
-	return &Batch{
-		cache: c, identity: id, started: c.clock(),
-		files: make(map[string]*before), listings: make(map[string]listing), written: make(map[string]bool),
-	}
+	now := c.clock()
+	return &Batch{cache: c, identity: id, started: now, view: newView(now), written: make(map[string]bool)}
 }
 
 func (c *Cache) clock() time.Time {
@@ -114,7 +111,7 @@ func (b *Batch) Recall(key string) (found Found, fresh bool) {
 		if !fresh {
 			return Found{}, false
 		}
-		was := look(r.Outputs[i].Path, true, b.started.Add(-racyWindow))
+		was := look(r.Outputs[i].Path, true, b.racyFrom)
 		same, better := was.compare(&r.Outputs[i])
 		fresh, learned = same, learned || better
 	}
@@ -122,6 +119,31 @@ func (b *Batch) Recall(key string) (found Found, fresh bool) {
 		b.cache.save(r)
 	}
 	return found, fresh
+}
+
+// Watch notes how inputs are before the builds read them, so that Changed can tell a
+// change while they ran from a change before them. Other inputs are judged by their
+// times: a change less than 20 ms before Start counts as a change after it, and if such
+// a file is removed, that is not noticed. Folders that builds may write into must be
+// watched: their own times will not tell afterwards whether another program changed
+// them too.
+func (b *Batch) Watch(in Inputs) {
+	for _, dir := range absolute(in.Dirs) {
+		for _, file := range b.list(dir).paths() {
+			b.file(file)
+		}
+	}
+	for _, file := range absolute(in.Files) {
+		b.file(file)
+	}
+}
+
+// Writes names the files that the builds write or remove. They do not count as inputs
+// of Changed.
+func (b *Batch) Writes(outputs ...string) {
+	for _, path := range absolute(outputs) {
+		b.written[path] = true
+	}
 }
 
 // Record remembers finished builds and returns how many it could. It could not if an

@@ -255,7 +255,7 @@ func TestRacyEntriesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Stat = now
-	old := &before{entry: entry{Path: e.Path, Kind: regular, Stat: now}}
+	old := &seen{entry: entry{Path: e.Path, Kind: regular, Stat: now}}
 	if same, _ := old.compare(&e); same {
 		t.Error("a racy entry was believed without reading the file")
 	}

@@ -4,25 +4,18 @@ import (
 	"crypto/sha256"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
-// settled is how files are after the builds of a batch have read or written them. It
-// looks at each file and folder once.
+// settled is how files are after the builds of a batch have read or written them.
 type settled struct {
-	batch    *Batch
-	racyFrom time.Time
-	read     map[string]sum // what builds have read of files before the batch began
-	wrote    map[string]sum // what builds have written
-	files    map[string]*entry
-	listings map[string]*listing // nil: the folder holds other files than before
+	view
+	batch *Batch
+	read  map[string]sum // what builds have read of files before the batch began
+	wrote map[string]sum // what builds have written
 }
 
 func newSettled(b *Batch, builds []Build) *settled {
-	s := &settled{
-		batch: b, racyFrom: b.cache.clock().Add(-racyWindow), read: make(map[string]sum), wrote: make(map[string]sum),
-		files: make(map[string]*entry), listings: make(map[string]*listing),
-	}
+	s := &settled{batch: b, view: newView(b.cache.clock()), read: make(map[string]sum), wrote: make(map[string]sum)}
 	for _, build := range builds {
 		for path, body := range build.Inputs.Read {
 			if abs, err := filepath.Abs(path); err == nil {
@@ -57,10 +50,10 @@ func (b *Batch) Changed(in Inputs) string {
 
 // inputs returns the paths of all files that a build depends on, sorted, and the
 // folders. Changed names a folder that has other files than when the batch began.
-func (s *settled) inputs(in Inputs) (files []string, dirs []*listing, changed string) {
+func (s *settled) inputs(in Inputs) (files []string, dirs []listing, changed string) {
 	for _, dir := range absolute(in.Dirs) {
 		l := s.list(dir)
-		if l == nil {
+		if !s.sameFiles(l) {
 			return nil, nil, dir
 		}
 		dirs = append(dirs, l)
@@ -73,71 +66,42 @@ func (s *settled) inputs(in Inputs) (files []string, dirs []*listing, changed st
 	return absolute(files), dirs, ""
 }
 
-// list returns the Go files in a folder, or nil if they are others than before, apart
-// from outputs.
-func (s *settled) list(dir string) *listing {
-	if l, ok := s.listings[dir]; ok {
-		return l
+// sameFiles reports whether a folder holds the Go files that it held before, apart from
+// outputs.
+func (s *settled) sameFiles(now listing) bool {
+	if now.failed {
+		return false
 	}
-	now := list(dir)
-	same := !now.failed
-	if was, ok := s.batch.listings[dir]; ok {
-		same = same && !was.failed && slices.Equal(was.without(s.batch.written), now.without(s.batch.written))
-	} else if same {
-		k, folder, err := examine(dir, false)
-		e := entry{Kind: k, Stat: folder}
-		same = err == nil && !e.changedSince(s.batch.started)
+	if was, ok := s.batch.listings[now.dir]; ok {
+		return !was.failed && slices.Equal(was.without(s.batch.written), now.without(s.batch.written))
 	}
-	l := &now
-	if !same {
-		l = nil
-	}
-	s.listings[dir] = l
-	return l
+	folder := s.file(now.dir)
+	return !folder.failed && !folder.changedSince(s.batch.started)
 }
 
 // unchanged reports whether an input is as it was when the build read it. It reads the
 // file only where its times do not suffice.
 func (s *settled) unchanged(path string) bool {
-	_, known := s.read[path]
-	was := s.batch.files[path]
-	if known || was != nil && was.read {
-		e := s.observe(path)
-		return e != nil && s.asBefore(e)
+	now, was := s.file(path), s.batch.files[path]
+	sum, read := s.read[path]
+	if read || was != nil && was.read {
+		now.content()
 	}
-	k, st, err := examine(path, false)
-	return err == nil && s.asBefore(&entry{Path: path, Kind: k, Stat: st})
-}
-
-// observe reads a file. It returns nil where the content cannot be had.
-func (s *settled) observe(path string) *entry {
-	e, ok := s.files[path]
-	if !ok {
-		if now, ok := observe(path, false, s.racyFrom); ok {
-			e = &now
-		}
-		s.files[path] = e
-	}
-	return e
-}
-
-// asBefore reports whether an input is as it was when the build read it.
-func (s *settled) asBefore(e *entry) bool {
-	if sum, ok := s.read[e.Path]; ok {
-		return e.Kind == regular && e.Sum == sum
-	}
-	was := s.batch.files[e.Path]
 	switch {
-	case was == nil || was.failed:
-		return !e.changedSince(s.batch.started)
-	case e.Kind != was.Kind:
+	case now.failed:
 		return false
-	case e.Kind != regular:
+	case read:
+		return now.Kind == regular && now.Sum == sum
+	case was == nil || was.failed:
+		return !now.changedSince(s.batch.started)
+	case now.Kind != was.Kind:
+		return false
+	case now.Kind != regular:
 		return true // that it is there, or is not, is all that counts
 	case was.read:
-		return e.Sum == was.Sum
+		return now.Sum == was.Sum
 	}
-	return e.Stat == was.Stat
+	return now.Stat == was.Stat
 }
 
 // record makes the record of a build.
@@ -167,15 +131,13 @@ func (s *settled) record(build Build) (*record, bool) {
 		if own[file] {
 			continue
 		}
-		e := s.observe(file)
-		if e == nil {
-			return nil, false
-		}
+		now := s.file(file)
+		now.content()
 		// The build has seen what another one of the batch was about to write.
-		if wrote, ok := s.wrote[file]; ok && e.Sum != wrote || !ok && !s.asBefore(e) {
+		if wrote, ok := s.wrote[file]; now.failed || ok && now.Sum != wrote || !ok && !s.unchanged(file) {
 			return nil, false
 		}
-		r.Inputs = append(r.Inputs, *e)
+		r.Inputs = append(r.Inputs, now.entry)
 	}
 	return r, true
 }
