@@ -240,9 +240,9 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 // wanted are the names of methods that the runtime would call, for any processor that
 // has the type.
 func (b *binder) wanted(s *subject) map[string]bool {
-	names := map[string]bool{"Ping": true, "Serve": true, "Finish": true, "Init": true, "Close": true, inputs: true}
-	for _, name := range hearing {
-		names[name] = true
+	names := make(map[string]bool)
+	for _, l := range s.lifecycle {
+		names[l.name] = true
 	}
 	for _, p := range b.sharing(s) {
 		for _, e := range p.Incoming {

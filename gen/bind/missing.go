@@ -70,18 +70,27 @@ func (b *binder) canonical(s *subject, e int, name string) Method {
 	return m
 }
 
-// canonicalOptional is the same for Ping, Serve, Finish, Init and Close.
-func (b *binder) canonicalOptional(s *subject, name string) Method {
+// canonicalLifecycle is the same for other methods that the runtime calls.
+func (b *binder) canonicalLifecycle(s *subject, l lifecycle) Method {
 	var params []string
-	m := Method{Name: name, Edge: -1}
-	if name == "Init" || name == "Serve" {
-		params = append(params, "ctx context.Context")
+	m := Method{Name: l.name, Edge: -1}
+	switch {
+	case l.name == "Init", l.want.context == required:
+		params = append(params, contextParam)
 		m.Imports = []string{"context"}
+	case l.name == processorRestarted:
+		params = append(params, "restarted "+l.want.text) // p may be the receiver
+	case l.want.text != "":
+		params = append(params, "in "+l.want.text)
 	}
-	if out := b.outText(s); out != "" && name != "Init" && name != "Close" {
+	if out := b.outText(s); out != "" && l.want.out != never {
 		params = append(params, out)
 	}
-	m.Signature = b.signature(s, name, params, "error")
+	result := "error"
+	if l.want.err == never {
+		result = ""
+	}
+	m.Signature = strings.TrimSpace(b.signature(s, l.name, params, result))
 	return m
 }
 

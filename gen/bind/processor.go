@@ -22,6 +22,7 @@ type subject struct {
 	starts      bool            // has Ping or Serve
 	reported    map[string]bool // methods that a finding is about
 	missing     Missing
+	lifecycle   []lifecycle
 	*calls
 }
 
@@ -47,6 +48,7 @@ func (b *binder) processor(i int) (starts bool) {
 		reported:  make(map[string]bool),
 	}
 	s.sender = b.checked.senderType(s.Processor)
+	s.lifecycle = b.lifecycleOf(s)
 	s.missing = Missing{Processor: i, Type: s.Type.Name, Import: s.Type.Import}
 	defer func() { b.lack(s.missing) }()
 	before := len(b.findings)
@@ -64,7 +66,7 @@ func (b *binder) processor(i int) (starts bool) {
 				}
 			}
 			if s.Source() {
-				s.missing.Methods = append(s.missing.Methods, b.canonicalOptional(s, "Ping"))
+				s.missing.Methods = append(s.missing.Methods, b.canonicalLifecycle(s, s.lifecycle[0]))
 			}
 		}
 		return true // who knows
@@ -80,7 +82,7 @@ func (b *binder) processor(i int) (starts bool) {
 	for _, e := range s.Incoming {
 		b.receive(s, e)
 	}
-	b.optional(s)
+	b.bindLifecycle(s)
 	b.constructor(s)
 	b.subjects = append(b.subjects, s)
 	return s.starts
@@ -245,58 +247,6 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 func (b *binder) untyped(e int) bool {
 	edge := &b.plan.Edges[e]
 	return edge.From >= 0 && !edge.DeadLetter && b.messages[edge.Message] == nil
-}
-
-// optional binds the methods that a processor may have.
-func (b *binder) optional(s *subject) {
-	list := []struct {
-		name string
-		want form
-		to   **plan.Method
-	}{
-		{"Ping", form{context: optional, out: optional, err: required}, &s.Ping},
-		{"Serve", form{context: required, out: required, err: required}, &s.Serve},
-		{"Finish", form{context: optional, out: optional, err: optional}, &s.Finish},
-		{"Init", form{context: optional, err: required}, &s.Init},
-		{"Close", form{err: required}, &s.Close},
-	}
-	for _, o := range list {
-		f := b.method(s.t, o.name)
-		if f == nil || b.strange(s, f) {
-			continue
-		}
-		s.called[o.name] = true
-		o.want.canonical = b.canonicalOptional(s, o.name)
-		if m, ok := b.match(s, f, o.want); ok {
-			*o.to = &m
-		}
-	}
-	b.hears(s)
-	ping, serve := s.called["Ping"], s.called["Serve"]
-	s.starts = ping || serve
-	switch {
-	case !serve:
-	case ping:
-		b.at(finding.MethodsExclude, s.file.Name, "keep one of them", "type %s of processor %q has both Ping and Serve", s.Type.Name, s.Name)
-	case len(s.Incoming) > 0:
-		b.at(finding.MethodsExclude, s.file.Name, "use Ping, or split the processor",
-			"type %s of processor %q has Serve, which is for processors without inputs; %s goes to it",
-			s.Type.Name, s.Name, b.plan.EdgeText(s.Incoming[0]))
-	}
-}
-
-// strange reports a lifecycle method that comes from another package, with a type that
-// the processor's embeds. Such a type does not know of topologies: *sql.DB has Ping and
-// Close, and would make a source of every processor that embeds it.
-func (b *binder) strange(s *subject, f *types.Func) bool {
-	named := s.t.(*types.Named)
-	if f.Pkg() == named.Obj().Pkg() {
-		return false
-	}
-	receiver := b.typeText(f.Signature().Recv().Type())
-	b.at(finding.ForeignLifecycle, s.file.Name, fmt.Sprintf("hold the %s in a field with a name, or give %s a method %s of its own", receiver, s.Type.Name, f.Name()),
-		"type %s of processor %q has the method %s of an embedded %s, which the runtime would call", s.Type.Name, s.Name, f.Name(), receiver)
-	return true
 }
 
 // warnings finds handlers that nothing calls: they are mostly misspelt. All processors

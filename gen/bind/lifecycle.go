@@ -1,0 +1,95 @@
+package bind
+
+import (
+	"fmt"
+	"go/types"
+
+	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec/finding"
+)
+
+// lifecycle is a method besides the handlers of messages that the runtime calls, of a
+// type that has it.
+type lifecycle struct {
+	name  string
+	want  form
+	to    **plan.Method // nil: nothing calls it here
+	hears bool          // what becomes of inputs
+}
+
+// Names that more is said about.
+const (
+	processorRestarted = "ProcessorRestarted"
+	inputs             = "Inputs" // takes the tracker of inputs
+)
+
+// lifecycleOf lists all such methods. Their forms are whole where they are called.
+func (b *binder) lifecycleOf(s *subject) []lifecycle {
+	inputText, trackerText := s.Ident+"Input", s.Ident+"Inputs"
+	input, tracker := b.checked.lookup(inputText), b.checked.lookup(trackerText)
+	one := form{context: optional, message: input, value: true, text: inputText, noun: "input", out: optional, err: optional}
+	restarted := form{context: optional, message: b.index, value: true, text: "ProcessorIndex", noun: "index of the processor", out: optional, err: optional}
+	all := form{context: optional, none: []types.Type{input, tracker}, out: optional, err: optional}
+	list := []lifecycle{
+		{"Ping", form{context: optional, out: optional, err: required}, &s.Ping, false},
+		{"Serve", form{context: required, out: required, err: required}, &s.Serve, false},
+		{"Finish", form{context: optional, out: optional, err: optional}, &s.Finish, false},
+		{"Init", form{context: optional, err: required}, &s.Init, false},
+		{"Close", form{err: required}, &s.Close, false},
+		{"InputClosed", one, &s.InputClosed, true},
+		{"InputRecovered", one, &s.InputRecovered, true},
+		{processorRestarted, restarted, &s.ProcessorRestarted, true},
+		{"AllInputsClosed", all, &s.AllInputsClosed, true},
+		{inputs, form{message: types.NewPointer(tracker), value: true, text: "*" + trackerText, noun: "tracker"}, &s.Track, true},
+	}
+	for i := range list {
+		// A type that is missing is one whose name is taken, which has a finding of its own.
+		if l := &list[i]; l.hears && (s.Inputs == nil || input == nil || tracker == nil) || l.name == processorRestarted && b.index == nil {
+			l.to = nil
+		}
+	}
+	return list
+}
+
+// bindLifecycle binds the methods that a processor may have.
+func (b *binder) bindLifecycle(s *subject) {
+	for _, l := range s.lifecycle {
+		f := b.method(s.t, l.name)
+		switch {
+		case f == nil, l.to == nil, !l.hears && b.strange(s, f):
+			continue
+		case l.name == inputs && !mentions(f, b.checked.lookup(s.Ident+"Inputs")):
+			continue // it has nothing to do with the tracker, and is the user's own affair
+		}
+		s.called[l.name] = true
+		l.want.canonical = b.canonicalLifecycle(s, l)
+		if m, ok := b.match(s, f, l.want); ok {
+			*l.to = &m
+		}
+	}
+	ping, serve := s.called["Ping"], s.called["Serve"]
+	s.starts = ping || serve
+	switch {
+	case !serve:
+	case ping:
+		b.at(finding.MethodsExclude, s.file.Name, "keep one of them", "type %s of processor %q has both Ping and Serve", s.Type.Name, s.Name)
+	case len(s.Incoming) > 0:
+		b.at(finding.MethodsExclude, s.file.Name, "use Ping, or split the processor",
+			"type %s of processor %q has Serve, which is for processors without inputs; %s goes to it",
+			s.Type.Name, s.Name, b.plan.EdgeText(s.Incoming[0]))
+	}
+}
+
+// strange reports a lifecycle method that comes from another package, with a type that
+// the processor's embeds. Such a type does not know of topologies: *sql.DB has Ping and
+// Close, and would make a source of every processor that embeds it.
+func (b *binder) strange(s *subject, f *types.Func) bool {
+	named := s.t.(*types.Named)
+	if f.Pkg() == named.Obj().Pkg() {
+		return false
+	}
+	receiver := b.typeText(f.Signature().Recv().Type())
+	b.at(finding.ForeignLifecycle, s.file.Name, fmt.Sprintf("hold the %s in a field with a name, or give %s a method %s of its own", receiver, s.Type.Name, f.Name()),
+		"type %s of processor %q has the method %s of an embedded %s, which the runtime would call", s.Type.Name, s.Name, f.Name(), receiver)
+	return true
+}
