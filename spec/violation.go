@@ -33,7 +33,7 @@ func (c *schemaChecker) report(v violation) {
 		}
 		c.wrongType(v)
 	case "const":
-		c.found.add(finding.Version, value.At, v.pointer, fmt.Sprintf("%s must be %v, got %s", v.subject(), v.rule, describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
+		c.found.add(finding.Version, value.At, v.pointer, fmt.Sprintf("%s must be %v, got %s", v.subject(), v.rule, Describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
 	case "enum":
 		c.notAllowed(v)
 	case "minimum", "maximum":
@@ -130,7 +130,7 @@ func (c *schemaChecker) wrongType(v violation) {
 		}
 	}
 	c.found.add(finding.WrongType, v.shown(), v.pointer,
-		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), describe(value)), retype(value, wanted))
+		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), Describe(value)), retype(value, wanted))
 }
 
 // instead says what to write where there is nothing.
@@ -196,7 +196,7 @@ func (c *schemaChecker) notAllowed(v violation) {
 		words = append(words, "a mapping with id or range")
 	}
 	c.found.add(finding.NotAllowed, value.At, v.pointer,
-		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), describe(value)), suggestion)
+		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), Describe(value)), suggestion)
 }
 
 func (c *schemaChecker) outOfRange(v violation) {
@@ -242,8 +242,8 @@ func isWord(name string) bool {
 	return name != "" && len(name) <= nameMax
 }
 
-// describe says what a value is.
-func describe(v *Value) string {
+// Describe says what a value is.
+func Describe(v *Value) string {
 	switch v.Kind {
 	case Null:
 		return "nothing"

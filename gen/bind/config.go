@@ -109,7 +109,7 @@ func (b *binder) decoder(t types.Type) string {
 
 func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Literal {
 	if v.Kind != spec.List {
-		return b.misplaced(v, "", "%s needs a list, got %s", b.typeText(t), kindText(v))
+		return b.misplaced(v, "", "%s needs a list, got %s", b.typeText(t), spec.Describe(v))
 	}
 	if length >= 0 && int64(len(v.Items)) != length {
 		return b.misplaced(v, "", "%s must have %d elements, got %d", b.typeText(t), length, len(v.Items))
@@ -123,7 +123,7 @@ func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Lite
 
 func (b *binder) mapLiteral(t types.Type, m *types.Map, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map {
-		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), kindText(v))
+		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), spec.Describe(v))
 	}
 	if key, ok := m.Key().Underlying().(*types.Basic); !ok || key.Info()&types.IsString == 0 {
 		return b.misplaced(v, "", "a configuration cannot hold %s: the keys of a mapping are strings", b.typeText(t))
@@ -191,7 +191,7 @@ func find(list []member, key string) (int, bool) {
 
 func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map && v.Kind != spec.Null {
-		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), kindText(v))
+		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), spec.Describe(v))
 	}
 	list := b.configMembers(t, nil, nil)
 	values := make([]*spec.Value, len(list))
@@ -251,22 +251,4 @@ func (b *binder) unknownKey(t types.Type, f spec.Field, list []member) {
 		suggestion = "it has " + strings.Join(names, ", ")
 	}
 	b.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, suggestion, "%s has no field for the key %q", b.typeText(t), f.Key.Value)
-}
-
-func kindText(v *spec.Value) string {
-	switch v.Kind {
-	case spec.Null:
-		return "nothing"
-	case spec.Bool:
-		return "the bool " + v.Text
-	case spec.Int:
-		return "the integer " + v.Text
-	case spec.Float:
-		return "the number " + v.Text
-	case spec.String:
-		return fmt.Sprintf("the string %q", v.Text)
-	case spec.List:
-		return "a list"
-	}
-	return "a mapping"
 }

@@ -207,7 +207,7 @@ func (c *configTypes) report(values []*spec.Value) {
 	if isScalar(at) && isScalar(other) {
 		suggestion = "write " + strconv.Quote(at.Text)
 	}
-	c.binder.misplaced(at, suggestion, "no type holds both %s and %s", kindText(at), kindText(other))
+	c.binder.misplaced(at, suggestion, "no type holds both %s and %s", spec.Describe(at), spec.Describe(other))
 }
 
 func isScalar(v *spec.Value) bool { return v.Kind != spec.List && v.Kind != spec.Map }

@@ -33,7 +33,7 @@ func (b *binder) scalar(t types.Type, u *types.Basic, v *spec.Value) plan.Litera
 		if info&types.IsString != 0 && v.Text != "" {
 			suggestion = "write " + strconv.Quote(v.Text)
 		}
-		return b.misplaced(v, suggestion, "%s is expected%s, got %s", wants(info), b.forType(t), kindText(v))
+		return b.misplaced(v, suggestion, "%s is expected%s, got %s", wants(info), b.forType(t), spec.Describe(v))
 	}
 	if problem != "" {
 		return b.misplaced(v, "", "%s %s", v.Text, problem+b.typeText(t))
@@ -109,7 +109,7 @@ func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 func (b *binder) duration(t types.Type, v *spec.Value) plan.Literal {
 	d, err := time.ParseDuration(v.Text)
 	if v.Kind == spec.List || v.Kind == spec.Map || v.Kind == spec.Null || err != nil {
-		return b.misplaced(v, `write it like "1m30s"`, "a duration is expected, got %s", kindText(v))
+		return b.misplaced(v, `write it like "1m30s"`, "a duration is expected, got %s", spec.Describe(v))
 	}
 	return b.typed(v, plan.Literal{Text: strconv.FormatInt(int64(d), 10)}, t)
 }
