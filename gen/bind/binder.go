@@ -106,7 +106,7 @@ func (b *binder) bind() {
 // names holds what will be generated against what the package declares.
 func (b *binder) names() {
 	for _, n := range b.plan.Names() {
-		if id := b.declared[n.Ident]; id != nil {
+		if id := b.declared[n.Ident]; id != nil && !slices.Contains(b.plan.Collided, n.Ident) {
 			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
 		}
 	}

@@ -26,6 +26,9 @@ func (b *builder) claim(names claims, name string, next claim, at spec.Text) {
 	case first == next, first.user && next.user, b.collided[at.At]:
 	default:
 		b.collided[at.At] = true
+		if next.user {
+			b.plan.Collided = append(b.plan.Collided, name)
+		}
 		b.findings = append(b.findings, finding.New(finding.Generated, b.topology.File, at.At, at.Pointer,
 			fmt.Sprintf("the Go name %s is both %s and %s", name, first.what, next.what), "rename one of them"))
 	}

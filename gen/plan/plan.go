@@ -25,6 +25,7 @@ type Plan struct {
 	Wire        string        // hash of how messages cross to processes; "": none does
 	FaultLog    time.Duration // how often what went wrong is logged; 0: never
 	Aliases     []Alias       // of machines
+	Collided    []string      // names of the generated code that the file gives to types of the user's, which has a finding
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
 }
 
