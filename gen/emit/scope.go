@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -90,21 +91,21 @@ func newScope(p *plan.Plan, o Options) (*scope, error) {
 // mention notes every identifier of the package and returns every import path
 // that the plan has.
 func (s *scope) mention(p *plan.Plan) (paths []string, err error) {
-	w := &typeWalk{scope: s}
-	for i := range p.Aliases {
-		w.name("", p.Aliases[i].Name)
-		w.typeRef(&p.Aliases[i].Type)
-	}
-	for i := range p.Processors {
-		w.processor(&p.Processors[i])
-	}
-	for i := range p.Edges {
-		w.typeRef(&p.Edges[i].Type)
-		if p.Edges[i].Reply != "" {
-			w.typeRef(&p.Edges[i].ReplyType)
+	p.Mentions(func(path, name string) {
+		i, problem := ParseIdent(name)
+		if problem == nil && path != "" {
+			path, problem = importPath(path)
 		}
-	}
-	return w.paths, w.err
+		switch {
+		case problem != nil:
+			err = cmp.Or(err, problem)
+		case path != "":
+			paths = append(paths, path)
+		default:
+			s.mentioned[i] = true
+		}
+	})
+	return paths, err
 }
 
 // register gives a package the name under which the output imports it.
@@ -182,82 +183,4 @@ func (s *scope) file(p *plan.Plan) *jen.File {
 		}
 	}
 	return f
-}
-
-// typeWalk visits every type of a plan.
-type typeWalk struct {
-	scope *scope
-	paths []string
-	err   error
-}
-
-func (w *typeWalk) processor(p *plan.Processor) {
-	if !p.External {
-		w.typeRef(&p.Type)
-	}
-	for i := range p.Receives {
-		if t := p.Receives[i].OutType; t != nil {
-			w.typeRef(t)
-		}
-	}
-	for _, m := range p.Methods() {
-		if m != nil && m.OutType != nil {
-			w.typeRef(m.OutType)
-		}
-	}
-	if p.Machine != nil {
-		for i := range p.Machine.Answers {
-			w.typeRef(&p.Machine.Answers[i].Type)
-		}
-		for _, name := range p.Machine.Errors {
-			w.name(p.Machine.UpdateType.Import, name)
-		}
-	}
-	if c := p.New; c != nil {
-		w.name(c.Import, c.Func)
-		for i := range c.Args {
-			w.typeRef(&c.Args[i])
-		}
-		if c.Config != nil {
-			w.literal(c.Config)
-		}
-	}
-}
-
-func (w *typeWalk) literal(l *plan.Literal) {
-	w.typeRef(&l.Type)
-	for i := range l.Items {
-		w.literal(&l.Items[i])
-	}
-	for i := range l.Fields {
-		if l.Fields[i].Key != nil {
-			w.literal(l.Fields[i].Key)
-		}
-		w.literal(&l.Fields[i].Value)
-	}
-}
-
-func (w *typeWalk) typeRef(t *plan.TypeRef) {
-	t.Walk(func(t *plan.TypeRef) {
-		if t.Kind == plan.Named && t.Name != "" {
-			w.name(t.Import, t.Name)
-		}
-	})
-}
-
-func (w *typeWalk) name(path, name string) {
-	i, err := ParseIdent(name)
-	if err == nil && path != "" {
-		path, err = importPath(path)
-	}
-	switch {
-	case err != nil:
-		if w.err == nil {
-			w.err = err
-		}
-	case path != "":
-		w.paths = append(w.paths, path)
-	default:
-		w.scope.mentioned[i] = true
-	}
 }
