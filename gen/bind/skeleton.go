@@ -22,7 +22,6 @@ const (
 	tickName        = "_topogen_tick"
 	instanceName    = "_topogen_instance"
 	deadLetterName  = "_topogen_dead_letter"
-	trackedPrefix   = "_topogen_"
 	indexName       = "_topogen_index" // of processors
 	statePrefix     = "_topogen_state_"
 	updatePrefix    = "_topogen_update_"
@@ -40,7 +39,6 @@ type skeleton struct {
 	importText strings.Builder
 	body       strings.Builder
 	aliases    map[string]string // import path: alias
-	tracks     bool              // the type of tracked inputs is declared
 }
 
 func newSkeleton(p *plan.Plan) *skeleton {
@@ -91,8 +89,8 @@ func newSkeleton(p *plan.Plan) *skeleton {
 		declare(a.Name, a.Type.Format(s.qualify))
 	}
 	for i := range p.Processors {
-		s.sender(p, &p.Processors[i])
-		s.inputs(p, &p.Processors[i])
+		s.sender(&p.Processors[i])
+		s.inputs(&p.Processors[i])
 	}
 	// Each alias stands on the line that its place in lines says: they come first,
 	// behind the package clause and the imports.
@@ -119,49 +117,33 @@ func (s *skeleton) subject(line int) string {
 	return s.lines[line]
 }
 
-func (s *skeleton) sender(p *plan.Plan, q *plan.Processor) {
+func (s *skeleton) sender(q *plan.Processor) {
 	if !q.HasSender() {
 		return
 	}
-	name := q.Sender()
-	fmt.Fprintf(&s.body, "type %s struct{ _ [0]func() }\n", name)
-	if q.External {
-		fmt.Fprintf(&s.body, "func (*%s) Close()\n", name)
+	fmt.Fprintf(&s.body, "type %s struct{ _ [0]func() }\n", q.Sender())
+	if q.External { // no handler sends by it, but a processor that embeds it has the method
+		fmt.Fprintf(&s.body, "func (*%s) Close()\n", q.Sender())
+		return
 	}
 	for _, send := range q.Sends {
-		m, context, result := "m "+send.Type.Format(s.qualify), "", ""
-		if q.External {
-			context = "ctx " + s.qualify("context") + ".Context, "
-		}
+		result := ""
 		if send.Error {
 			result = " error"
 		}
-		fmt.Fprintf(&s.body, "func (*%s) %s(%s%s)%s\n", name, send.Name, context, m, result)
-		if send.Ask != "" {
-			reply := p.Edges[send.Edges[0]].ReplyType.Format(s.qualify)
-			fmt.Fprintf(&s.body, "func (*%s) %s(%s%s) (%s, error)\n", name, send.Ask, context, m, reply)
-		}
+		fmt.Fprintf(&s.body, "func (*%s) %s(m %s)%s\n", q.Sender(), send.Name, send.Type.Format(s.qualify), result)
 	}
 }
 
 // inputs declares what handlers of q mention that hear of its inputs.
-func (s *skeleton) inputs(p *plan.Plan, q *plan.Processor) {
+func (s *skeleton) inputs(q *plan.Processor) {
 	if q.Inputs == nil {
 		return
 	}
-	input, tracker := q.Ident+"Input", q.Ident+"Inputs"
-	fmt.Fprintf(&s.body, "type %s int\nfunc (%s) String() string\ntype %s struct {\n", input, input, tracker)
-	var constants []string
-	for _, in := range q.Inputs {
-		constants = append(constants, input+in.Ident)
-		fmt.Fprintf(&s.body, "%s %sTracked[%s]\n", in.Ident, trackedPrefix, p.Edges[in.Edge].Type.Format(s.qualify))
+	input := q.Ident + "Input"
+	fmt.Fprintf(&s.body, "type %s int\nfunc (%s) String() string\ntype %ss struct{ _ [0]func() }\nconst (\n", input, input, input)
+	for i, in := range q.Inputs {
+		fmt.Fprintf(&s.body, "%s%s %s = %d\n", input, in.Ident, input, i)
 	}
-	fmt.Fprintf(&s.body, "}\nfunc (*%s) AnyClosed() bool\nfunc (*%s) State(%s) int\nfunc (*%s) Closed() []%s\nconst ( %s %s = iota; %s )\n",
-		tracker, tracker, input, tracker, input, constants[0], input, strings.Join(constants[1:], "; "))
-	if !s.tracks {
-		s.tracks = true
-		s.body.WriteString("type " + trackedPrefix + "Tracked[M any] struct{ _ [0]func() }\n")
-		s.body.WriteString("func (*" + trackedPrefix + "Tracked[M]) Last() (M, bool)\nfunc (*" + trackedPrefix + "Tracked[M]) Closed() bool\n")
-		s.body.WriteString("func (*" + trackedPrefix + "Tracked[M]) State() int\n")
-	}
+	s.body.WriteString(")\n")
 }
