@@ -8,8 +8,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// lifecycle is a method besides the handlers of messages that the runtime calls, of a
-// type that has it.
+// lifecycle is a method that the runtime calls where a type has it. Handlers of messages
+// are not among them.
 type lifecycle struct {
 	name  string
 	want  form
