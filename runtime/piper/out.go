@@ -12,14 +12,13 @@ import (
 type Out struct {
 	_       [0]func() // not compared, see Unit
 	unit    *Unit
-	record  func(m any, fields string) // of a recorder's sender
-	dirty   count.Pointer[Link]        // links with unpublished messages; expose reads it
-	filled  queue.HeadList             // queues that became full since the last settle
-	full    int32                      // full queues that lead out of the group
-	calling bool                       // a call of the instance runs, which may send
-	served  bool                       // Serve runs: each send publishes and waits
-	pauses  bool                       // some queue is full, and paused says so
-	paused  count.Count                // nanoseconds in which some queue was full; while one is, less the time of now
+	dirty   count.Pointer[Link] // links with unpublished messages; expose reads it
+	filled  queue.HeadList      // queues that became full since the last settle
+	full    int32               // full queues that lead out of the group
+	calling bool                // a call of the instance runs, which may send
+	served  bool                // Serve runs: each send publishes and waits
+	pauses  bool                // some queue is full, and paused says so
+	paused  count.Count         // nanoseconds in which some queue was full; while one is, less the time of now
 }
 
 // First begins to send m where the sender has no link to the processor with index to: it
@@ -27,9 +26,11 @@ type Out struct {
 // returns false in the test of a handler, where it keeps m in the recorder's fields and
 // all is done.
 func (o *Out) First(to int, m any, fields string) bool {
-	if o.record != nil {
-		o.record(m, fields)
-		return false
+	if o.unit != nil {
+		if keep, ok := o.unit.cell.of.(keeper); ok {
+			keep(m, fields)
+			return false
+		}
 	}
 	o.Link(to, -1)
 	return true
@@ -46,7 +47,7 @@ func (o *Out) Link(to, instance int) {
 // Index is the index of the instance that sends.
 func (o *Out) Index() int {
 	if o == nil || o.unit == nil {
-		return 0 // a recorder's sender
+		return 0
 	}
 	return int(o.unit.index)
 }

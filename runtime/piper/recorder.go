@@ -5,11 +5,14 @@ import (
 	"strings"
 )
 
+// keeper is what a recorder has in the place of an instance: it keeps m in fields.
+type keeper func(m any, fields string)
+
 // RecordTo makes o the sender of a recorder, a pointer to a struct with a slice for each
 // field that sends name. It replaces a running topology in the test of a handler.
 func (o *Out) RecordTo(recorder any) {
 	to := reflect.ValueOf(recorder).Elem()
-	o.record = func(m any, fields string) {
+	o.unit = &Unit{cell: cell{keeper(func(m any, fields string) {
 		for name := range strings.FieldsSeq(fields) {
 			list := to.FieldByName(name)
 			v := reflect.ValueOf(m)
@@ -18,5 +21,5 @@ func (o *Out) RecordTo(recorder any) {
 			}
 			list.Set(reflect.Append(list, v))
 		}
-	}
+	})}}
 }
