@@ -18,26 +18,26 @@ type Link struct {
 	gate  *Gate // of an external sender
 	heads []*queue.Head
 
-	nextIn    *Link // in the receiver's list of all
-	nextReady *Link // in the receiver's list of ready or gated ones
-	nextDirty *Link // in the sender's list of unpublished ones
+	// The receiver's, in a cache line of their own.
+	nextIn    *Link // in its list of all
+	nextReady *Link // in its list of ready or gated ones
+	listed    bool  // in its ready or gated list
+	local     bool  // both ends are on its worker
+	wantRoom  atomic.Bool
+	edge      int32 // of the message that is being handled
+	hops      int32 // turns since the rebalancer looked, from samples, half of them forgotten each time
+	roomNote  note  // in an inbox while wantRoom is set
 
-	listed   bool        // the receiver's: in its ready or gated list
-	local    bool        // the receiver's: both ends are on its worker
-	posted   atomic.Bool // readyNote is in an inbox
-	wantRoom atomic.Bool // roomNote is in an inbox
-	dirty    bool        // the sender's: in its list
-	inCycle  bool        // both ends are in one group
-	entering bool        // leads from outside into a cyclic group
-	ordered  bool        // several edges: messages are numbered
-
-	edge int32 // the receiver's: edge of the message that is being handled
-	hops int64 // the receiver's: turns since the rebalancer looked, from samples, half of them forgotten each time
-
-	number count.Count   // the sender's: number of the next message; expose reads it
-	bound  atomic.Uint64 // numbers below it are visible
-
-	readyNote, roomNote note
+	// The sender's, likewise.
+	nextDirty *Link         // in its list of unpublished ones
+	number    count.Count   // of the next message; expose reads it
+	bound     atomic.Uint64 // numbers below it are visible
+	dirty     bool          // in its list
+	inCycle   bool          // both ends are in one group
+	entering  bool          // leads from outside into a cyclic group
+	ordered   bool          // several edges: messages are numbered
+	posted    atomic.Bool
+	readyNote note // in an inbox while posted is set
 }
 
 // LinkOf is a link of one queue, of type Q.

@@ -232,8 +232,8 @@ func (r *rebalancer) measured() *placement {
 				continue
 			}
 			if from := l.out.unit.proc.first + int(l.out.unit.index); from != i {
-				p.passing[i] = append(p.passing[i], passing{from, l.hops})
-				p.passing[from] = append(p.passing[from], passing{i, l.hops})
+				p.passing[i] = append(p.passing[i], passing{from, int64(l.hops)})
+				p.passing[from] = append(p.passing[from], passing{i, int64(l.hops)})
 			}
 			l.hops /= 2
 		}

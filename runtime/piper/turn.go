@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -176,8 +177,8 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
 		l := u.ready.pop()
-		if turns > 0 && w.measures {
-			l.hops += int64(turns)
+		if turns > 0 && w.measures && l.hops < math.MaxInt32/2 {
+			l.hops += turns
 		}
 		r.receive(u, l)
 	}

@@ -40,7 +40,7 @@ type Head struct {
 
 	published count.Count
 
-	_ [16]byte // behind a piper.Link the consumer's fields start a cache line of their own
+	_ [24]byte // the consumer's fields start a cache line of their own
 
 	// The consumer's.
 	get   uint64
@@ -52,6 +52,8 @@ type Head struct {
 	evicted atomic.Uint64 // messages that were put and dropped afterwards
 	// waiting is set while the producer wants to hear of room.
 	waiting atomic.Bool
+
+	_ [8]byte // and so do those of the queue
 }
 
 // Init prepares an empty queue of edge index. It is called once, before any

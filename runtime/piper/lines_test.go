@@ -1,0 +1,30 @@
+package piper
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/topogen/topogen/runtime/queue"
+)
+
+// A link and its queue are 504 bytes: the allocator gives 512, which start a cache line.
+// What the sender writes for each message is in other lines than what the receiver writes.
+func TestCacheLinesOfALink(t *testing.T) {
+	const line = 64
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("laid out for 64 bits")
+	}
+	var l LinkOf[queue.Edge[int64]]
+	for name, offset := range map[string]uintptr{
+		"the receiver's fields of a Link": unsafe.Offsetof(l.Link.nextIn),
+		"the sender's fields of a Link":   unsafe.Offsetof(l.Link.nextDirty),
+		"the queue":                       unsafe.Offsetof(l.Queue),
+	} {
+		if offset%line != 0 {
+			t.Errorf("%s are at byte %d: want a multiple of %d", name, offset, line)
+		}
+	}
+	if size := unsafe.Sizeof(l); size > 512 {
+		t.Errorf("a link of one queue takes %d bytes: want at most 512", size)
+	}
+}

@@ -1,0 +1,25 @@
+package queue
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// What the producer writes for each message is in other cache lines than what the
+// consumer writes, where the queue starts a line.
+func TestCacheLinesOfAnEdge(t *testing.T) {
+	const line = 64
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("laid out for 64 bits")
+	}
+	var e Edge[int64]
+	for name, offset := range map[string]uintptr{
+		"the consumer's fields of the head": unsafe.Offsetof(e.Head.get),
+		"the producer's of the queue":       unsafe.Offsetof(e.buf),
+		"the consumer's of the queue":       unsafe.Offsetof(e.list) + unsafe.Offsetof(e.list.in),
+	} {
+		if offset%line != 0 {
+			t.Errorf("%s are at byte %d: want a multiple of %d", name, offset, line)
+		}
+	}
+}
