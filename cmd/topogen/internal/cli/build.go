@@ -27,9 +27,10 @@ func newBuild(chosen *command) *cobra.Command {
 		Long: `Generate Go from topology files, ` + defaultTopology + ` or topology.yaml by default. A folder
 stands for that file in it, and FOLDER/... for all of them below it.
 
-With several files nothing is written unless all are right, but for the ports:
-these (topology_ports_gen.go) are written as soon as a file and its message types
-are right, so that an editor completes out.Send… before a handler exists.
+With several files nothing is written unless all are right, except for the ports
+(topology_ports_gen.go) of those with errors: the ports are written as soon as a file
+and its message types are right, so that an editor completes out.Send… before a
+handler exists.
 
 --check writes nothing. It prints a diff and exits with 1 where what is on disk is
 not what would be written, missing files and files no longer written included.

@@ -91,21 +91,21 @@ func (c *compilation) generate(ctx context.Context) error {
 	return nil
 }
 
-// plan compares what is to be written with what is on disk. Where anything is
-// wrong that is the ports alone.
+// plan compares the files to write with those on disk. If any topology is wrong, only the
+// ports of the wrong ones are written: they help to mend it, and the outputs of a
+// topology that is right stay as they are, so that they fit each other.
 func (c *compilation) plan() {
 	onlyPorts := c.report.refuses()
 	c.planned = nil
 	for i, result := range c.results {
-		files, keep := result.Files, result.Keep
-		if onlyPorts {
-			files, keep = portsOf(result)
-		}
 		for _, name := range result.Keep {
 			c.batch.Writes(filepath.Join(c.sources[i].dir(), filepath.FromSlash(name)))
 		}
-		if len(files) == 0 && onlyPorts {
-			continue // an output that is not known yet makes no file an orphan
+		files, keep := result.Files, result.Keep
+		if onlyPorts {
+			if files, keep = portsOf(result); len(files) == 0 || !finding.HasErrors(result.Findings) {
+				continue
+			}
 		}
 		dir := c.sources[i].dir()
 		changes, findings := write.Plan(write.Target{
