@@ -35,7 +35,7 @@ func (b *builder) edges(t *Topology, v *Value) {
 
 // edge reads one item of edges: "every 1s -> a" or a mapping with one key.
 func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
-	e = Edge{Pointer: item.Pointer, Capacity: defaultCapacity, Full: Block}
+	e = Edge{From: noProcessor, To: noProcessor, Pointer: item.Pointer, Capacity: defaultCapacity, Full: Block}
 	switch {
 	case item.Kind == String:
 		if !b.found.exact[item.Pointer] {
@@ -79,7 +79,7 @@ func (b *builder) edgeOptions(e *Edge, v *Value) {
 // arrow reads "from -> to", "every 1s -> to" or "every 1s as poll -> to". carries says that something
 // stands after it.
 func (b *builder) arrow(e *Edge, key Text, carries bool) {
-	e.From, e.To, e.At = noProcessor, noProcessor, key.At
+	e.At = key.At
 	left, right, ok := strings.Cut(key.Value, "->")
 	if !ok {
 		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is not an edge: it has no "->"`, edgeForm)

@@ -284,15 +284,21 @@ func (v *Value) text() Text { return Text{Value: v.Text, At: v.At, Pointer: v.Po
 
 func (v *Value) boolean() bool { return v.Kind == Bool && strings.EqualFold(v.Text, "true") }
 
-// integer reads a whole number that the schema has found to be one and in range;
-// it takes 4.0 for one too.
-func (v *Value) integer() int {
+// number reads what the walk has found to be a number.
+func (v *Value) number() float64 {
 	if i, err := strconv.ParseInt(v.Text, 0, 64); err == nil {
-		return int(i)
+		return float64(i)
+	}
+	if u, err := strconv.ParseUint(v.Text, 0, 64); err == nil {
+		return float64(u)
 	}
 	f, _ := strconv.ParseFloat(v.Text, 64)
-	return int(f)
+	return f
 }
+
+// integer reads a whole number in the range that the schema has for it, where a
+// float64 is exact; 4.0 is one too.
+func (v *Value) integer() int { return int(v.number()) }
 
 func quoted(text string) string { return strconv.Quote(clip(text)) }
 

@@ -176,12 +176,3 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 	}
 	return n * unit
 }
-
-// number reads a number that the schema has found to be one.
-func (v *Value) number() float64 {
-	if v.Kind == Int {
-		return float64(v.integer())
-	}
-	f, _ := strconv.ParseFloat(v.Text, 64)
-	return f
-}

@@ -113,7 +113,7 @@ var wantedHint = map[string]string{
 	"state":      "name the type of the state",
 	"update":     "name the type of what changes the state",
 	"controller": "name the processor that gets the committed entries",
-	"peers":      missingHint("peers"),
+	"peers":      missingHint["peers"],
 	"log":        "say where it is kept: {path: ./log}",
 }
 

@@ -28,10 +28,10 @@
 // The YAML library gives a tree of nodes, and nothing is ever decoded by it:
 // decoding takes quadratic time for repeated keys, passes over second documents
 // and follows aliases without end. One walk over the nodes makes a tree of
-// [Value], each with its place, and plain data of the same shape for the JSON
-// Schema. The schema finds wrong kinds, keys and numbers; its errors are turned
-// into findings by looking its keywords up again (violation.go). The model is
-// then set from the Values by tables of keys (build.go), which a test compares
-// with the schema, and its meaning is checked: names, edges, the graph. Whether
-// generated names meet, package plan says, which makes them.
+// [Value], each with its place. A second walk, through that tree and the compiled
+// JSON Schema together, finds wrong kinds, keys and numbers where they are. The
+// library compiles the schema; a test holds its verdict on each case against the
+// walk. The model is then set from the Values by tables of keys (build.go), which a
+// test compares with the schema, and its meaning is checked: names, edges, the
+// graph. Whether generated names meet, package plan says, which makes them.
 package spec

@@ -38,19 +38,16 @@ func parse(file string, src []byte, found *collector) *Topology {
 		return nil
 	}
 	w := &walker{source: s, found: found, open: map[*yaml.Node]bool{}}
-	tree := w.value(root, "", 0)
-	if w.exhausted || tooMany(tree.value, found) {
-		return nil
-	}
-	if anotherVersion(tree.value, found) {
+	tree, _ := w.value(root, "", 0)
+	if w.exhausted || tooMany(tree, found) || anotherVersion(tree, found) {
 		return nil
 	}
 	b := newBuilder(found)
 	forms := checkSchema(tree, found, b.similar)
-	if tree.value.Kind != Map {
+	if tree.Kind != Map {
 		return nil
 	}
-	b.build(tree.value)
+	b.build(tree)
 	b.check()
 	forms.report(found)
 	t := b.whole()
@@ -61,28 +58,24 @@ func parse(file string, src []byte, found *collector) *Topology {
 // anotherVersion reports a version that this package does not read, and of which
 // it therefore can say nothing else.
 func anotherVersion(root *Value, found *collector) bool {
-	for _, f := range root.Fields {
-		if f.Key.Value == "version" && f.Value.Kind == Int && f.Value.integer() != formatVersion {
-			found.add(finding.Version, f.Value.At, f.Value.Pointer, fmt.Sprintf("version %s is not one that this topogen reads", clip(f.Value.Text)), fmt.Sprintf("write %d, or use another topogen", formatVersion))
-			return true
-		}
+	f := root.field("version")
+	if f == nil || f.Value.Kind != Int || f.Value.integer() == formatVersion {
+		return false
 	}
-	return false
+	found.add(finding.Version, f.Value.At, f.Value.Pointer, fmt.Sprintf("version %s is not one that this topogen reads", clip(f.Value.Text)), fmt.Sprintf("write %d, or use another topogen", formatVersion))
+	return true
 }
 
 // tooMany reports more processors or edges than a topology may have.
 func tooMany(root *Value, found *collector) bool {
-	for _, f := range root.Fields {
-		switch {
-		case f.Key.Value == "processors" && len(f.Value.Fields) > processorsMax:
-			over := f.Value.Fields[processorsMax].Key
-			found.addText(finding.Limit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
-		case f.Key.Value == "edges" && len(f.Value.Items) > edgesMax:
-			over := f.Value.Items[edgesMax]
-			found.add(finding.Limit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
-		default:
-			continue
-		}
+	if f := root.field("processors"); f != nil && len(f.Value.Fields) > processorsMax {
+		over := f.Value.Fields[processorsMax].Key
+		found.addText(finding.Limit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
+		return true
+	}
+	if f := root.field("edges"); f != nil && len(f.Value.Items) > edgesMax {
+		over := f.Value.Items[edgesMax]
+		found.add(finding.Limit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
 		return true
 	}
 	return false

@@ -9,77 +9,74 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// scalar decodes a scalar node. data is the value for the schema. complaint and
-// suggestion are set where YAML reads something that a topology does not have:
-// dates, numbers that are none, tags of an application.
-func scalar(n *yaml.Node) (kind Kind, data any, complaint, suggestion string) {
+// scalar tells what kind of value a scalar node holds. complaint and suggestion are
+// set where YAML reads something that a topology does not have: dates, numbers that
+// are none, tags of an application.
+func scalar(n *yaml.Node) (kind Kind, complaint, suggestion string) {
 	text := n.Value
 	switch n.ShortTag() {
 	case "!!str", "!!merge":
-		return String, text, "", ""
+		return String, "", ""
 	case "!!null":
-		return Null, nil, "", ""
+		return Null, "", ""
 	case "!!bool":
-		switch strings.ToLower(text) {
-		case "true":
-			return Bool, true, "", ""
-		case "false":
-			return Bool, false, "", ""
+		if lower := strings.ToLower(text); lower == "true" || lower == "false" {
+			return Bool, "", ""
 		}
 	case "!!int":
 		return integer(text)
 	case "!!float":
-		if strings.Contains(text, "_") {
-			return underscored(text)
-		}
-		f, err := strconv.ParseFloat(text, 64)
-		switch {
-		case isSpecialFloat(text) || err == nil && (math.IsNaN(f) || math.IsInf(f, 0)):
-			return String, text, fmt.Sprintf("%s is not a finite number", clip(text)), quoteIt(text)
-		case err != nil:
-			return String, text, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, a point and an exponent, or put it in quotes"
-		}
-		return Float, f, "", ""
+		return float(text)
 	case "!!timestamp":
-		return String, text, fmt.Sprintf("%s is a date to YAML, and a topology has none", clip(text)), quoteIt(text)
+		return String, clip(text) + " is a date to YAML, and a topology has none", quoteIt(text)
 	}
-	return String, text, fmt.Sprintf("the tag %s has no meaning in a topology", clip(n.Tag)), "leave it out"
+	return String, fmt.Sprintf("the tag %s has no meaning in a topology", clip(n.Tag)), "leave it out"
 }
 
-// integer decodes a whole number in the forms that Go has too. Refused are those that
+// integer accepts a whole number in the forms that Go has too. It refuses the forms that
 // readers of YAML 1.1 and 1.2 read differently: a leading zero and underscores.
-func integer(text string) (kind Kind, data any, complaint, suggestion string) {
+func integer(text string) (kind Kind, complaint, suggestion string) {
 	digits := strings.TrimLeft(text, "+-")
 	if len(digits) > 1 && digits[0] == '0' && (isDigit(digits[1]) || digits[1] == '_') {
-		return String, text, fmt.Sprintf("%s is octal to some readers of YAML and decimal to others", clip(text)),
-			"write it without the leading zero, or put it in quotes"
+		return String, clip(text) + " is octal to some readers of YAML and decimal to others", "write it without the leading zero, or put it in quotes"
 	}
 	if strings.Contains(text, "_") {
 		return underscored(text)
 	}
-	if i, err := strconv.ParseInt(text, 0, 64); err == nil {
-		return Int, i, "", ""
+	_, err := strconv.ParseInt(text, 0, 64)
+	if err != nil {
+		_, err = strconv.ParseUint(text, 0, 64)
 	}
-	if u, err := strconv.ParseUint(text, 0, 64); err == nil {
-		return Int, u, "", ""
+	if err != nil {
+		return String, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, or put it in quotes"
 	}
-	return String, text, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, or put it in quotes"
+	return Int, "", ""
+}
+
+func float(text string) (kind Kind, complaint, suggestion string) {
+	if strings.Contains(text, "_") {
+		return underscored(text)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case isSpecialFloat(text) || err == nil && (math.IsNaN(f) || math.IsInf(f, 0)):
+		return String, clip(text) + " is not a finite number", quoteIt(text)
+	case err != nil:
+		return String, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, a point and an exponent, or put it in quotes"
+	}
+	return Float, "", ""
 }
 
 // underscored refuses a number with underscores, which YAML 1.2 does not have.
-func underscored(text string) (kind Kind, data any, complaint, suggestion string) {
-	return String, text, fmt.Sprintf("%s is a number to some readers of YAML and a text to others", clip(text)),
-		"write it without underscores, or put it in quotes"
+func underscored(text string) (kind Kind, complaint, suggestion string) {
+	return String, clip(text) + " is a number to some readers of YAML and a text to others", "write it without underscores, or put it in quotes"
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isSpecialFloat(text string) bool {
-	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
-	case ".nan", ".inf":
-		return true
-	}
-	return false
+	text = strings.TrimLeft(text, "+-")
+	return strings.EqualFold(text, ".nan") || strings.EqualFold(text, ".inf")
 }
 
 func quoteIt(text string) string {

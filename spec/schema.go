@@ -2,14 +2,14 @@ package spec
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -33,232 +33,190 @@ var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return compiler.MustCompile(schemaURL)
 })
 
-// schemaTree is the schema as plain data, for reading what a keyword says.
-var schemaTree = sync.OnceValue(func() any {
-	var tree any
-	if err := json.Unmarshal(schemas.Topology, &tree); err != nil {
-		panic(err)
-	}
-	return tree
-})
-
-// forms are complaints of the schema about the form of a text. The meaning check
-// says the same more precisely; what it does not say is reported afterwards.
-type forms []violation
-
-func (f forms) report(found *collector) {
-	for _, v := range f {
-		name := strings.Contains(v.path, "/propertyNames/") // the key is wrong: its entry may have said so
-		if found.broken[v.pointer] || name && found.exact[v.pointer[:strings.LastIndexByte(v.pointer, '/')]] {
-			continue
-		}
-		subject, at := v.subject(), v.shown()
-		if name {
-			at = v.at.key()
-		} else if v.at.value.Kind == String {
-			subject = quoted(v.at.value.Text)
-		}
-		found.add(finding.Form, at, v.pointer, subject+" does not have the form that is wanted here", "")
-	}
-}
-
-// violation is one keyword of the schema that one value does not keep.
-type violation struct {
-	pointer string
-	at      located
-	keyword string
-	rule    any            // the keyword's value in the schema
-	schema  map[string]any // in which the keyword stands
-	path    string         // of the keyword in the schema
-}
-
 // located is a value of the file with its key; the key is nil in a list.
 type located struct {
 	field *Field
 	value *Value
 }
 
-func (l located) key() finding.Range {
-	if l.field != nil {
-		return l.field.Key.At
-	}
-	if l.value.Pointer == "" {
-		return finding.Range{Line: 1, Column: 1, EndLine: 1, EndColumn: 1}
-	}
-	return l.value.At
-}
-
-// schemaChecker turns what the validator says into findings at their places.
+// schemaChecker walks through a file and the schema together, and makes findings
+// of what differs.
 type schemaChecker struct {
 	found   *collector
 	similar *Similar
-	index   map[string]located
-	meant   map[string]bool // pointers of missing keys for which a wrong one stands
 	forms   forms
 }
 
-func checkSchema(tree result, found *collector, similar *Similar) forms {
-	err := compiledSchema().Validate(tree.data)
-	if err == nil {
-		return nil
-	}
-	c := &schemaChecker{found: found, similar: similar, index: map[string]located{}, meant: map[string]bool{}}
-	failure, ok := err.(*jsonschema.ValidationError)
-	if !ok { // the data is made by the walk, so that this cannot be
-		found.add(finding.Form, finding.Range{}, "", "the schema cannot be applied: "+err.Error(), "")
-		return nil
-	}
-	c.locate(located{value: tree.value})
-	violations := c.violations(failure)
-	slices.SortStableFunc(violations, func(a, b violation) int {
-		return cmp.Or(
-			cmp.Compare(a.at.value.At.Line, b.at.value.At.Line),
-			cmp.Compare(a.at.value.At.Column, b.at.value.At.Column),
-			cmp.Compare(a.pointer, b.pointer),
-			cmp.Compare(keywordOrder(a.keyword), keywordOrder(b.keyword)),
-			cmp.Compare(a.path, b.path),
-		)
-	})
-	for _, v := range violations {
-		if !c.follows(v) {
-			c.report(v)
-		}
-	}
+func checkSchema(root *Value, found *collector, similar *Similar) forms {
+	c := &schemaChecker{found: found, similar: similar}
+	c.check(compiledSchema(), located{value: root})
 	return c.forms
 }
 
-// follows reports whether a violation is inside of an item of edges, under a key
-// that is no edge or no more the first: the builder reports the key.
-func (c *schemaChecker) follows(v violation) bool {
-	rest, ok := strings.CutPrefix(v.pointer, "/edges/")
-	number, _, below := strings.Cut(rest, "/")
-	if !ok || !below {
-		return false
-	}
-	first := c.index["/edges/"+number].value.Fields[0].Key
-	return !strings.Contains(first.Value, "->") || v.pointer != first.Pointer && !strings.HasPrefix(v.pointer, first.Pointer+"/")
-}
-
-// keywordOrder puts a wrong key before the missing key that it was meant to be.
-func keywordOrder(keyword string) int {
-	return slices.Index([]string{"type", "const", "enum", "additionalProperties", "required"}, keyword)
-}
-
-func (c *schemaChecker) locate(l located) {
-	c.index[l.value.Pointer] = l
-	for i := range l.value.Fields {
-		c.locateField(&l.value.Fields[i])
-	}
-	for _, item := range l.value.Items {
-		c.locate(located{value: item})
-	}
-}
-
-func (c *schemaChecker) locateField(f *Field) {
-	l := located{field: f, value: f.Value}
-	c.index[f.Key.Pointer] = l
-	for i := range f.Value.Fields {
-		c.locateField(&f.Value.Fields[i])
-	}
-	for _, item := range f.Value.Items {
-		c.locate(located{value: item})
-	}
-}
-
-// violations returns the leaves of the tree of errors that the validator gives.
-func (c *schemaChecker) violations(e *jsonschema.ValidationError) []violation {
-	_, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
-	path, keyword := fragment, ""
-	if i := strings.LastIndexByte(fragment, '/'); i >= 0 {
-		path, keyword = fragment[:i], fragment[i+1:]
-	}
+// check knows the keywords that the schema has, in the ways in which it has them: a
+// test lists them.
+func (c *schemaChecker) check(s *jsonschema.Schema, at located) {
+	s, v := meaning(s), at.value
 	switch {
-	case keyword == "anyOf":
-		return c.nearest(e)
-	case len(e.Causes) > 0:
-		var all []violation
-		for _, cause := range e.Causes {
-			all = append(all, c.violations(cause)...)
+	case v.Kind != Map && c.found.exact[v.Pointer]: // the walk has said it
+	case len(s.AnyOf) > 0:
+		c.anyOf(s, at)
+	case len(s.Types) > 0 && !v.isOneOf(s.Types):
+		c.wrongType(s, at, s.Types)
+	case len(s.Constant) > 0 && !(v.isOneOf([]string{"number"}) && v.number() == formatVersion):
+		c.found.add(finding.Version, v.At, v.Pointer, fmt.Sprintf("%s must be %d, got %s", at.subject(), formatVersion, Describe(v)), fmt.Sprintf("write %d without quotes", formatVersion))
+	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(v.Text)):
+		c.notAllowed(s, at)
+	case v.Kind == Map:
+		c.mapping(s, at)
+	case v.Kind == List:
+		c.list(s, at)
+	case v.Kind == String && !fits(s, v.Text):
+		c.forms = append(c.forms, form{at: at})
+	case s.Minimum != nil:
+		c.number(s, at)
+	}
+}
+
+// meaning follows references. Other keywords beside a reference are remarks.
+func meaning(s *jsonschema.Schema) *jsonschema.Schema {
+	for s.Ref != nil {
+		s = s.Ref
+	}
+	return s
+}
+
+// anyOf checks the alternative for the kind of the value: no two are for one kind.
+func (c *schemaChecker) anyOf(s *jsonschema.Schema, at located) {
+	var wanted []string
+	for _, alternative := range s.AnyOf {
+		alternative = meaning(alternative)
+		if at.value.isOneOf(alternative.Types) {
+			c.check(alternative, at)
+			return
 		}
-		return all
+		wanted = append(wanted, alternative.Types...)
 	}
-	pointer, err := url.PathUnescape(e.InstanceLocation)
-	if err != nil {
-		pointer = e.InstanceLocation
-	}
-	at, ok := c.index[pointer]
-	if !ok {
-		at = c.index[""]
-	}
-	v := violation{pointer: pointer, at: at, keyword: keyword, path: fragment}
-	v.schema, _ = resolveSchema(path).(map[string]any)
-	v.rule = v.schema[keyword]
-	return []violation{v}
+	c.wrongType(s, at, wanted)
 }
 
-// nearest returns the violations of the alternative that was probably meant: one
-// of the value's own kind, and of these the one with the fewest violations.
-func (c *schemaChecker) nearest(e *jsonschema.ValidationError) []violation {
-	var best []violation
-	var kinds violation
-	var wanted []any
-	for _, branch := range e.Causes {
-		all := c.violations(branch)
-		i := slices.IndexFunc(all, func(v violation) bool {
-			return v.keyword == "type" && v.pointer == unescapedLocation(e)
-		})
-		switch {
-		case i >= 0:
-			kinds = all[i]
-			wanted = append(wanted, typesOf(all[i].rule)...)
-		case best == nil || len(all) < len(best):
-			best = all
+func (c *schemaChecker) mapping(s *jsonschema.Schema, at located) {
+	if len(at.value.Fields) < s.MinProperties {
+		c.empty(at)
+		return
+	}
+	meant := c.unknownKeys(s, at)
+	c.missingKeys(s, at, meant)
+	fields := at.value.Fields
+	if in(s, "item") { // the builder reports a key without an arrow, and a second key
+		fields = fields[:min(len(fields), 1)]
+		if len(fields) > 0 && !strings.Contains(fields[0].Key.Value, "->") {
+			return
 		}
 	}
-	if best != nil {
-		return best
+	for i := range fields {
+		inner := located{field: &fields[i], value: fields[i].Value}
+		name := inner.field.Key.Value
+		if p := property(s, name); p != nil {
+			c.check(p, inner)
+		}
+		if s.PropertyNames != nil && !fits(s.PropertyNames, name) {
+			c.forms = append(c.forms, form{at: inner, name: true})
+		}
 	}
-	kinds.rule = wanted
-	return []violation{kinds}
 }
 
-func unescapedLocation(e *jsonschema.ValidationError) string {
-	pointer, err := url.PathUnescape(e.InstanceLocation)
-	if err != nil {
-		return e.InstanceLocation
+// property returns the schema for a key; nil: any value, or the key is unknown.
+func property(s *jsonschema.Schema, name string) *jsonschema.Schema {
+	if p := s.Properties[name]; p != nil {
+		return p
 	}
-	return pointer
+	for pattern, p := range s.PatternProperties { // of which no two match
+		if pattern.MatchString(name) {
+			return p
+		}
+	}
+	p, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	return p
 }
 
-// resolveSchema returns the part of the schema at a pointer.
-func resolveSchema(pointer string) any {
-	at := schemaTree()
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if part == "" {
+func (c *schemaChecker) list(s *jsonschema.Schema, at located) {
+	if len(at.value.Items) < s.MinItems {
+		c.empty(at)
+	}
+	for _, item := range at.value.Items {
+		c.check(s.Items2020, located{value: item})
+	}
+}
+
+// fits reports whether a text has the length and the form that the schema wants.
+func fits(s *jsonschema.Schema, text string) bool {
+	length := utf8.RuneCountInString(text)
+	return length >= s.MinLength && (s.MaxLength < 0 || length <= s.MaxLength) &&
+		(s.Pattern == nil || s.Pattern.MatchString(text))
+}
+
+func (c *schemaChecker) number(s *jsonschema.Schema, at located) {
+	low, _ := s.Minimum.Float64()
+	high, _ := s.Maximum.Float64()
+	switch n := at.value.number(); {
+	case low <= n && n <= high:
+	case low == high:
+		c.forms = append(c.forms, form{at: at}) // a duration that may also be 0: the parser says more
+	default:
+		c.found.add(finding.OutOfRange, at.value.At, at.value.Pointer,
+			fmt.Sprintf("%s must be from %.0f to %.0f, got %s", at.subject(), low, high, clip(at.value.Text)), "")
+	}
+}
+
+// isOneOf reports whether a value is of one of the types of JSON Schema.
+func (v *Value) isOneOf(types []string) bool {
+	return slices.ContainsFunc(types, func(name string) bool {
+		switch name {
+		case "boolean":
+			return v.Kind == Bool
+		case "integer":
+			return v.Kind == Int || v.Kind == Float && v.number() == math.Trunc(v.number())
+		case "number":
+			return v.Kind == Int || v.Kind == Float
+		case "string":
+			return v.Kind == String
+		case "array":
+			return v.Kind == List
+		}
+		return v.Kind == Map
+	})
+}
+
+var definitionForm = regexp.MustCompile(`#/\$defs/(\w+)(/anyOf/\d+)?$`)
+
+// in reports whether a schema is a definition, or one of its alternatives.
+func in(s *jsonschema.Schema, definition string) bool {
+	m := definitionForm.FindStringSubmatch(s.Location)
+	return m != nil && m[1] == definition
+}
+
+// forms are texts that do not have the form that the schema wants. The meaning check
+// says the same more precisely; what it does not say is reported afterwards.
+type forms []form
+
+type form struct {
+	at   located
+	name bool // the key is wrong: its entry may have said so
+}
+
+func (f forms) report(found *collector) {
+	for _, form := range f {
+		v := form.at.value
+		if found.broken[v.Pointer] || form.name && found.exact[v.Pointer[:strings.LastIndexByte(v.Pointer, '/')]] {
 			continue
 		}
-		if unescaped, err := url.PathUnescape(part); err == nil {
-			part = unescaped
+		subject, at := form.at.subject(), form.at.shown()
+		if form.name {
+			at = form.at.key()
+		} else if v.Kind == String {
+			subject = quoted(v.Text)
 		}
-		switch node := at.(type) {
-		case map[string]any:
-			at = node[pointerUnescaper.Replace(part)]
-		case []any:
-			i := 0
-			if _, err := fmt.Sscanf(part, "%d", &i); err != nil || i >= len(node) {
-				return nil
-			}
-			at = node[i]
-		default:
-			return nil
-		}
+		found.add(finding.Form, at, v.Pointer, subject+" does not have the form that is wanted here", "")
 	}
-	return at
-}
-
-func typesOf(rule any) []any {
-	if list, ok := rule.([]any); ok {
-		return list
-	}
-	return []any{rule}
 }

@@ -2,24 +2,62 @@ package spec
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
+	"gopkg.in/yaml.v3"
 
 	"github.com/topogen/topogen/schemas"
+	"github.com/topogen/topogen/spec/finding"
 )
+
+// schemaTree returns the schema as plain data.
+func schemaTree(t *testing.T) any {
+	t.Helper()
+	var tree any
+	if err := json.Unmarshal(schemas.Topology, &tree); err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// resolveSchema returns the part of the schema at a pointer.
+func resolveSchema(t *testing.T, pointer string) any {
+	t.Helper()
+	at := schemaTree(t)
+	for part := range strings.SplitSeq(pointer, "/") {
+		switch node := at.(type) {
+		case map[string]any:
+			if part != "" {
+				at = node[part]
+			}
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(node) {
+				t.Fatal("the schema has nothing at", pointer)
+			}
+			at = node[i]
+		default:
+			t.Fatal("the schema has nothing at", pointer)
+		}
+	}
+	return at
+}
 
 // definition returns a part of the schema by the names of its keys.
 func definition(t *testing.T, pointer string) map[string]any {
 	t.Helper()
-	d, ok := resolveSchema(pointer).(map[string]any)
+	d, ok := resolveSchema(t, pointer).(map[string]any)
 	if !ok {
 		t.Fatal("the schema has nothing at", pointer)
 	}
@@ -117,7 +155,7 @@ edges: []
 		"/$defs/arm":                                     map[bool]string{false: "first-message", true: armAtStart}[e.ArmAtStart],
 	}
 	found := map[string]bool{}
-	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
+	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		value, ok := schema["default"]
 		if !ok {
 			return
@@ -185,7 +223,7 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 		"/$defs/route/anyOf/1/properties/range/properties/count/maximum":  float64(instancesMax),
 		"/$defs/route/anyOf/1/properties/range/properties/offset/maximum": float64(instancesMax - 1),
 	} {
-		if diff := cmp.Diff(want, resolveSchema(pointer)); diff != "" {
+		if diff := cmp.Diff(want, resolveSchema(t, pointer)); diff != "" {
 			t.Errorf("%s (-parser +schema):\n%s", pointer, diff)
 		}
 	}
@@ -194,7 +232,7 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 // TestSchemaHelpsEditors checks that each key has a description, and each
 // example is one.
 func TestSchemaHelpsEditors(t *testing.T) {
-	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
+	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		i := strings.LastIndexByte(pointer, '/')
 		if strings.HasSuffix(pointer[:max(i, 0)], "/properties") && schema["description"] == nil {
 			reference, _ := schema["$ref"].(string)
@@ -209,6 +247,77 @@ func TestSchemaHelpsEditors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCheckKnowsTheSchema compares the schema with what the walk through it takes for
+// granted.
+func TestCheckKnowsTheSchema(t *testing.T) {
+	remarks := []string{"description", "default", "examples", "title", "$schema", "$id", "$defs"}
+	known := append([]string{
+		"$ref", "anyOf", "type", "const", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "items",
+		"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties",
+		"dependentRequired", // checkIntensity says it
+	}, remarks...)
+	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
+		last := pointer[strings.LastIndexByte(pointer, '/')+1:]
+		if slices.Contains([]string{"properties", "patternProperties", "$defs", "dependentRequired"}, last) {
+			return // its keys are names
+		}
+		for keyword := range schema {
+			if !slices.Contains(known, keyword) {
+				t.Errorf("%s has %s, which the walk does not know", pointer, keyword)
+			}
+			if schema["$ref"] != nil && keyword != "$ref" && !slices.Contains(remarks, keyword) {
+				t.Errorf("%s has %s beside a reference, which the walk does not look at", pointer, keyword)
+			}
+			if schema["anyOf"] != nil && keyword != "anyOf" && !slices.Contains(remarks, keyword) {
+				t.Errorf("%s has %s beside anyOf, which the walk does not look at", pointer, keyword)
+			}
+		}
+		if (schema["minimum"] == nil) != (schema["maximum"] == nil) {
+			t.Errorf("%s has one limit alone", pointer)
+		}
+		if schema["const"] != nil && pointer != "/properties/version" {
+			t.Errorf("%s has const, which the walk takes for the version", pointer)
+		}
+		alternatives, _ := schema["anyOf"].([]any)
+		kinds := map[any]bool{}
+		for _, alternative := range alternatives {
+			schema := alternative.(map[string]any)
+			if reference, ok := schema["$ref"].(string); ok {
+				schema = definition(t, strings.TrimPrefix(reference, "#"))
+			}
+			if schema["type"] == nil || kinds[schema["type"]] {
+				t.Errorf("%s has several alternatives for one kind of value", pointer)
+			}
+			kinds[schema["type"]] = true
+		}
+	})
+}
+
+// TestParseRefusesWhatTheSchemaRefuses asks the library about every case.
+func TestParseRefusesWhatTheSchemaRefuses(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/parse/*/input.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, input := range inputs {
+		src := read(t, input)
+		var data any
+		if len(src) > 1<<16 || yaml.Unmarshal(src, &data) != nil {
+			continue
+		}
+		if err := compiledSchema().Validate(data); err != nil {
+			refused++
+			if _, findings := Parse(input, src); !finding.HasErrors(findings) {
+				t.Errorf("%s has no error, and the library says %v", input, err)
+			}
+		}
+	}
+	if refused < 20 {
+		t.Errorf("the library refuses %d cases, want many", refused)
+	}
 }
 
 // eachSchema calls f for every schema within a tree.
@@ -243,12 +352,12 @@ func validateAt(pointer string, value any) error {
 }
 
 func TestSchemaRefersToItselfAlone(t *testing.T) {
-	eachSchema("", schemaTree(), func(pointer string, schema map[string]any) {
+	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		if reference, ok := schema["$ref"].(string); ok && !strings.HasPrefix(reference, "#/$defs/") {
 			t.Errorf("%s refers to %s", pointer, reference)
 		}
 	})
-	if schemaTree().(map[string]any)["$id"] != schemaURL {
+	if schemaTree(t).(map[string]any)["$id"] != schemaURL {
 		t.Error("the schema has another address than the one it is compiled with")
 	}
 }

@@ -3,58 +3,33 @@ package spec
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// report makes the findings of one violation.
-func (c *schemaChecker) report(v violation) {
-	switch v.keyword {
-	case "additionalProperties":
-		c.unknownKeys(v)
-		return
-	case "required":
-		c.missingKeys(v)
-		return
-	}
-	if c.found.exact[v.pointer] {
-		return // the walk or an earlier keyword has said it
-	}
-	value := v.at.value
-	switch v.keyword {
-	case "type":
-		if value.Kind != Null && v.schema["enum"] != nil && len(typesOf(v.rule)) == 1 {
-			v.rule = v.schema["enum"] // the choices say more than the kind
-			c.notAllowed(v)
-			return
-		}
-		c.wrongType(v)
-	case "const":
-		c.found.add(finding.Version, value.At, v.pointer, fmt.Sprintf("%s must be %v, got %s", v.subject(), v.rule, Describe(value)), fmt.Sprintf("write %v without quotes", v.rule))
-	case "enum":
-		c.notAllowed(v)
-	case "minimum", "maximum":
-		c.outOfRange(v)
-	case "minProperties", "minItems":
-		c.found.add(finding.Form, v.at.key(), v.pointer, v.subject()+" must have at least one entry, got none", "")
-	default:
-		c.forms = append(c.forms, v)
-	}
+func (c *schemaChecker) empty(at located) {
+	c.found.add(finding.Form, at.key(), at.value.Pointer, at.subject()+" must have at least one entry, got none", "")
 }
 
-func (c *schemaChecker) unknownKeys(v violation) {
-	properties, _ := v.schema["properties"].(map[string]any)
-	known := slices.Sorted(maps.Keys(properties))
-	shown := enumerate(shownKeys(v, known), "and") // once: there may be as many unknown keys as a file holds
-	for _, f := range v.at.value.Fields {
+// unknownKeys returns the keys that unknown ones were probably meant to be.
+func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []string) {
+	if s.AdditionalProperties != false {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(s.Properties))
+	shown := enumerate(shownKeys(s, at.value, known), "and") // once: there may be as many unknown keys as a file holds
+	for _, f := range at.value.Fields {
 		name := f.Key.Value
-		if _, ok := properties[name]; ok || c.found.exact[f.Key.Pointer] {
+		if s.Properties[name] != nil || c.found.exact[f.Key.Pointer] {
 			continue
 		}
-		if v.in("timer") && edgeKeys[name] != nil {
+		if in(s, "timer") && edgeKeys[name] != nil {
 			c.found.addText(finding.TimerHas, f.Key, "a timer has no "+name, "leave it out")
 			continue
 		}
@@ -64,93 +39,79 @@ func (c *schemaChecker) unknownKeys(v violation) {
 		}
 		if best := c.similar.to(name, known); best != "" {
 			suggestion = didYouMean(best)
-			c.meant[v.pointer+"/"+best] = true
+			meant = append(meant, best)
 		}
 		c.found.addText(finding.UnknownKey, f.Key, "unknown key "+quoted(name), suggestion)
 	}
+	return meant
 }
 
 // shownKeys are those of the known keys that a suggestion lists: of a processor
 // those of its kind.
-func shownKeys(v violation, known []string) []string {
-	if !v.in("processor") {
+func shownKeys(s *jsonschema.Schema, v *Value, known []string) []string {
+	if !in(s, "processor") {
 		return known
 	}
-	if f := v.at.value.field("kind"); f != nil && machineKeys[MachineKind(f.Value.Text)] != nil {
+	if f := v.field("kind"); f != nil && machineKeys[MachineKind(f.Value.Text)] != nil {
 		return slices.Sorted(slices.Values(machineKeys[MachineKind(f.Value.Text)]))
 	}
 	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name != "kind" && ofMachines(name) })
 }
 
-func (c *schemaChecker) missingKeys(v violation) {
-	for _, rule := range typesOf(v.rule) {
-		name, _ := rule.(string)
-		has := slices.ContainsFunc(v.at.value.Fields, func(f Field) bool { return f.Key.Value == name })
-		if !has && !c.meant[v.pointer+"/"+name] {
-			c.found.add(finding.MissingKey, v.at.key(), v.pointer, fmt.Sprintf("%s has no %s", v.subject(), name), missingHint(name))
+func (c *schemaChecker) missingKeys(s *jsonschema.Schema, at located, meant []string) {
+	for _, name := range s.Required {
+		if at.value.field(name) == nil && !slices.Contains(meant, name) {
+			c.found.add(finding.MissingKey, at.key(), at.value.Pointer, fmt.Sprintf("%s has no %s", at.subject(), name), missingHint[name])
 		}
 	}
 }
 
-func missingHint(name string) string {
-	switch name {
-	case "version":
-		return `write "version: 1"`
-	case "message":
-		return "name the message that the edge carries"
-	case "peers":
-		return `name each node with its address: {n1: "127.0.0.1:7101"}`
-	case "edges":
-		return `write "edges: []" if there are none`
-	}
-	return ""
+// missingHint says what to write for a key that is missing.
+var missingHint = map[string]string{
+	"version": `write "version: 1"`,
+	"message": "name the message that the edge carries",
+	"peers":   `name each node with its address: {n1: "127.0.0.1:7101"}`,
+	"edges":   `write "edges: []" if there are none`,
 }
 
-func (c *schemaChecker) wrongType(v violation) {
-	value := v.at.value
-	wanted := typesOf(v.rule)
+func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []string) {
+	v := at.value
 	switch {
-	case value.Kind == Null:
-		c.found.add(finding.WrongType, value.At, v.pointer, v.subject()+" has no value", instead(v))
+	case v.Kind == Null:
+		c.found.add(finding.WrongType, v.At, v.Pointer, at.subject()+" has no value", instead(s))
 		return
-	case v.in("timer") && value.Kind == String:
-		c.found.add(finding.TimerHas, value.At, v.pointer, "a timer sends topo.Tick and no other message", "leave the message out")
+	case len(s.Enum) > 0: // the choices say more than the kind
+		c.notAllowed(s, at)
 		return
-	case (v.in("duration") || v.in("durationOrZero")) && value.Kind != List && value.Kind != Map:
-		c.found.add(finding.Form, value.At, v.pointer, clip(value.Text)+" is not a duration", durationHint(value.Text))
+	case in(s, "timer") && v.Kind == String:
+		c.found.add(finding.TimerHas, v.At, v.Pointer, "a timer sends topo.Tick and no other message", "leave the message out")
+		return
+	case (in(s, "duration") || in(s, "durationOrZero")) && v.Kind != List && v.Kind != Map:
+		c.found.add(finding.Form, v.At, v.Pointer, clip(v.Text)+" is not a duration", durationHint(v.Text))
 		return
 	}
 	var words []string
-	if v.in("durationOrZero") {
+	if in(s, "durationOrZero") {
 		words, wanted = []string{"a duration"}, nil
 	}
-	for _, w := range wanted {
-		if word := typeWords[fmt.Sprint(w)]; !slices.Contains(words, word) {
-			words = append(words, word)
-		}
+	for _, name := range wanted {
+		words = append(words, typeWords[name])
 	}
-	c.found.add(finding.WrongType, v.shown(), v.pointer,
-		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), Describe(value)), retype(value, wanted))
+	c.found.add(finding.WrongType, at.shown(), v.Pointer,
+		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), retype(v, wanted))
 }
 
 // instead says what to write where there is nothing.
-func instead(v violation) string {
+func instead(s *jsonschema.Schema) string {
 	switch {
-	case v.in("timer"):
+	case in(s, "timer"):
 		return "leave the colon out"
-	case v.in("edge"):
+	case in(s, "edge"):
 		return "name the message that the edge carries"
-	case v.in("processor"):
+	case in(s, "processor"):
 		return "write {} if there is nothing to say"
 	}
 	return ""
-}
-
-// in reports whether the keyword stands directly in a definition of the schema,
-// or in one of its alternatives.
-func (v violation) in(definition string) bool {
-	rest, ok := strings.CutPrefix(v.path, "/$defs/"+definition+"/")
-	return ok && (rest == v.keyword || strings.HasPrefix(rest, "anyOf/") && strings.Count(rest, "/") == 2)
 }
 
 var typeWords = map[string]string{
@@ -159,8 +120,8 @@ var typeWords = map[string]string{
 }
 
 // retype says how to write the value as what is wanted.
-func retype(v *Value, wanted []any) string {
-	wants := func(name string) bool { return slices.Contains(wanted, any(name)) }
+func retype(v *Value, wanted []string) string {
+	wants := func(name string) bool { return slices.Contains(wanted, name) }
 	switch {
 	case v.Kind == String && wants("boolean"):
 		switch strings.ToLower(v.Text) {
@@ -182,64 +143,54 @@ func retype(v *Value, wanted []any) string {
 	return ""
 }
 
-func (c *schemaChecker) notAllowed(v violation) {
-	value := v.at.value
+func (c *schemaChecker) notAllowed(s *jsonschema.Schema, at located) {
 	var words []string
-	for _, w := range typesOf(v.rule) {
-		words = append(words, fmt.Sprint(w))
+	for _, choice := range s.Enum {
+		words = append(words, fmt.Sprint(choice))
 	}
 	suggestion := ""
-	if best := c.similar.to(value.Text, words); best != "" {
+	if best := c.similar.to(at.value.Text, words); best != "" {
 		suggestion = didYouMean(best)
 	}
-	if v.in("route") {
+	if in(s, "route") {
 		words = append(words, "a mapping with id or range")
 	}
-	c.found.add(finding.NotAllowed, value.At, v.pointer,
-		fmt.Sprintf("%s must be %s, got %s", v.subject(), enumerate(words, "or"), Describe(value)), suggestion)
+	c.found.add(finding.NotAllowed, at.value.At, at.value.Pointer,
+		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(at.value)), suggestion)
 }
 
-func (c *schemaChecker) outOfRange(v violation) {
-	low, _ := v.schema["minimum"].(float64)
-	high, ok := v.schema["maximum"].(float64)
-	if ok && low == high {
-		c.forms = append(c.forms, v) // a duration that may also be 0: the parser says more
-		return
+// key is the range of the key. An item of a list has no key: it is the range of the item.
+func (l located) key() finding.Range {
+	switch {
+	case l.field != nil:
+		return l.field.Key.At
+	case l.value.Pointer == "":
+		return finding.Range{Line: 1, Column: 1, EndLine: 1, EndColumn: 1}
 	}
-	c.found.add(finding.OutOfRange, v.at.value.At, v.pointer,
-		fmt.Sprintf("%s must be from %.0f to %.0f, got %s", v.subject(), low, high, clip(v.at.value.Text)), "")
+	return l.value.At
 }
 
 // shown is the range to underline: a collection's key, else the value.
-func (v violation) shown() finding.Range {
-	if v.at.value.Kind == Map || v.at.value.Kind == List {
-		return v.at.key()
+func (l located) shown() finding.Range {
+	if l.value.Kind == Map || l.value.Kind == List {
+		return l.key()
 	}
-	return v.at.value.At
+	return l.value.At
 }
 
+var wordForm = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
 // subject names the value in a message.
-func (v violation) subject() string {
-	if v.at.field != nil {
-		name := v.at.field.Key.Value
-		if isWord(name) {
-			return name
-		}
-		return quoted(name)
-	}
-	if v.pointer == "" {
+func (l located) subject() string {
+	switch {
+	case l.field != nil && wordForm.MatchString(l.field.Key.Value) && len(l.field.Key.Value) <= nameMax:
+		return l.field.Key.Value
+	case l.field != nil:
+		return quoted(l.field.Key.Value)
+	case l.value.Pointer == "":
 		return "the topology"
 	}
 	return "this item"
-}
-
-func isWord(name string) bool {
-	for _, r := range name {
-		if r != '_' && r != '-' && !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= nameMax
 }
 
 // Describe says what a value is.

@@ -12,8 +12,7 @@ import (
 const ignoredPrefix = "x-" // keys that begin so belong to other tools
 
 // walker turns the nodes of the YAML library into Values, which know their
-// places, and into the plain data that the schema checks, in one walk. It sees
-// to everything that the library leaves to decoding, which it must not be asked
+// places. It sees to everything that the library leaves to decoding, which it must not be asked
 // for: there a repeated key costs quadratic time and memory.
 type walker struct {
 	source    source
@@ -25,17 +24,11 @@ type walker struct {
 	exhausted bool                // a limit was reached; nothing below makes sense
 }
 
-// result is what the walk makes of one node.
-type result struct {
-	value *Value
-	data  any // for the schema
-	end   int // offset after the node
-}
-
-func (w *walker) value(n *yaml.Node, pointer string, depth int) result {
+// value makes the Value of a node. end is the offset after it.
+func (w *walker) value(n *yaml.Node, pointer string, depth int) (v *Value, end int) {
 	start := w.source.contentStart(n)
 	if !w.enter(n, start, pointer, depth) {
-		return result{value: &Value{At: w.source.span(start, start), Pointer: pointer}, end: start}
+		return &Value{At: w.source.span(start, start), Pointer: pointer}, start
 	}
 	if n.Kind == yaml.AliasNode {
 		return w.alias(n, start, pointer, depth)
@@ -44,33 +37,30 @@ func (w *walker) value(n *yaml.Node, pointer string, depth int) result {
 		w.open[n] = true
 		defer delete(w.open, n)
 	}
-	v := &Value{Pointer: pointer}
-	r := result{value: v}
+	v = &Value{Pointer: pointer}
 	switch n.Kind {
 	case yaml.MappingNode:
 		fields := w.mapping(n, start, pointer, depth)
 		v.Kind, v.Fields = Map, fields.list
-		r.data, r.end = fields.data, w.end(n, fields.end, '}')
+		end = w.end(n, fields.end, '}')
 	case yaml.SequenceNode:
-		v.Kind = List
-		data := make([]any, 0, len(n.Content))
-		r.end = start
+		v.Kind, end = List, start
 		for i, item := range n.Content {
-			sub := w.value(item, pointer+"/"+strconv.Itoa(i), depth+1)
-			v.Items, data = append(v.Items, sub.value), append(data, sub.data)
-			r.end = max(r.end, sub.end)
+			inner, after := w.value(item, pointer+"/"+strconv.Itoa(i), depth+1)
+			v.Items = append(v.Items, inner)
+			end = max(end, after)
 		}
-		r.data, r.end = data, w.end(n, r.end, ']')
+		end = w.end(n, end, ']')
 	default:
 		var complaint, suggestion string
-		v.Kind, r.data, complaint, suggestion = scalar(n)
-		v.Text, r.end = n.Value, w.source.scalarEnd(n, start)
+		v.Kind, complaint, suggestion = scalar(n)
+		v.Text, end = n.Value, w.source.scalarEnd(n, start)
 		if complaint != "" {
-			w.found.add(finding.Scalar, w.source.span(start, r.end), pointer, complaint, suggestion)
+			w.found.add(finding.Scalar, w.source.span(start, end), pointer, complaint, suggestion)
 		}
 	}
-	v.At = w.source.span(start, r.end)
-	return r
+	v.At = w.source.span(start, end)
+	return v, end
 }
 
 // enter counts a node against the limits and reports whether to go on.
@@ -118,24 +108,22 @@ func (w *walker) end(n *yaml.Node, last int, closing byte) int {
 
 // alias walks what an alias stands for. Its own place is that of the alias; what
 // is inside keeps the place where it is written.
-func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) result {
-	end := w.source.aliasEnd(n, start)
+func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) (v *Value, end int) {
+	end = w.source.aliasEnd(n, start)
 	if w.open[n.Alias] {
 		w.found.add(finding.Alias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s is inside of what it repeats", n.Value), "")
-		return result{value: &Value{At: w.source.span(start, end), Pointer: pointer}, end: end}
+		return &Value{At: w.source.span(start, end), Pointer: pointer}, end
 	}
 	w.inAlias++
-	r := w.value(n.Alias, pointer, depth)
+	v, _ = w.value(n.Alias, pointer, depth)
 	w.inAlias--
-	r.value.At = w.source.span(start, end)
-	r.end = end
-	return r
+	v.At = w.source.span(start, end)
+	return v, end
 }
 
 // fields are the keys of one mapping, in order, own and merged.
 type fields struct {
 	list  []Field
-	data  map[string]any
 	index map[string]int // into list
 	own   map[string]int // lines of the keys that the mapping has itself
 	end   int
@@ -143,7 +131,7 @@ type fields struct {
 
 func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fields {
 	size := len(n.Content) / 2
-	f := &fields{data: make(map[string]any, size), index: make(map[string]int, size), own: make(map[string]int, size), end: start}
+	f := &fields{index: make(map[string]int, size), own: make(map[string]int, size), end: start}
 	for i := 0; i+1 < len(n.Content) && !w.exhausted; i += 2 {
 		key, ok := w.key(n.Content[i], pointer, depth+1)
 		if !ok {
@@ -163,19 +151,19 @@ func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fi
 		case strings.HasPrefix(key.Value, ignoredPrefix):
 			f.end = max(f.end, w.skip(child))
 		default:
-			r := w.value(child, key.Pointer, depth+1)
-			if r.value.Kind == Null && r.value.At.Line == r.value.At.EndLine && r.value.At.Column == r.value.At.EndColumn {
-				r.value.At = key.At // nothing is written there: the key is what a person sees
+			v, end := w.value(child, key.Pointer, depth+1)
+			if v.Kind == Null && v.At.Line == v.At.EndLine && v.At.Column == v.At.EndColumn {
+				v.At = key.At // nothing is written there: the key is what a person sees
 			}
-			f.set(Field{Key: key, Value: r.value}, r.data)
-			f.end = max(f.end, r.end)
+			f.set(Field{Key: key, Value: v})
+			f.end = max(f.end, end)
 		}
 	}
 	return f
 }
 
 // set adds a field of the mapping's own, in place of a merged one.
-func (f *fields) set(field Field, data any) {
+func (f *fields) set(field Field) {
 	name := field.Key.Value
 	if i, ok := f.index[name]; ok {
 		f.list[i] = field
@@ -183,7 +171,6 @@ func (f *fields) set(field Field, data any) {
 		f.index[name] = len(f.list)
 		f.list = append(f.list, field)
 	}
-	f.data[name] = data
 }
 
 // merge adds what stands under a merge key: a mapping, or a list of mappings, of
@@ -205,18 +192,17 @@ func (w *walker) mergeOne(f *fields, n *yaml.Node, pointer string, depth int) in
 	if n.Kind == yaml.AliasNode {
 		target = n.Alias
 	}
-	r := w.value(n, pointer, depth)
+	v, end := w.value(n, pointer, depth)
 	if target.Kind != yaml.MappingNode {
-		w.found.add(finding.Merge, r.value.At, pointer, "what is merged with << is not a mapping", "")
-		return r.end
+		w.found.add(finding.Merge, v.At, pointer, "what is merged with << is not a mapping", "")
+		return end
 	}
-	data, _ := r.data.(map[string]any)
-	for _, field := range r.value.Fields {
+	for _, field := range v.Fields {
 		if _, ok := f.index[field.Key.Value]; !ok {
-			f.set(field, data[field.Key.Value])
+			f.set(field)
 		}
 	}
-	return r.end
+	return end
 }
 
 // key returns a mapping's key, which must be a text.
@@ -257,22 +243,16 @@ func (w *walker) skip(n *yaml.Node) int {
 		return w.source.aliasEnd(n, end)
 	case yaml.ScalarNode:
 		return w.source.scalarEnd(n, end)
-	case yaml.MappingNode:
-		if len(n.Content) > 0 {
-			end = w.skip(n.Content[len(n.Content)-1])
-		}
-		return w.end(n, end, '}')
-	default:
-		if len(n.Content) > 0 {
-			end = w.skip(n.Content[len(n.Content)-1])
-		}
-		return w.end(n, end, ']')
 	}
+	if len(n.Content) > 0 {
+		end = w.skip(n.Content[len(n.Content)-1])
+	}
+	if n.Kind == yaml.MappingNode {
+		return w.end(n, end, '}')
+	}
+	return w.end(n, end, ']')
 }
 
-var (
-	pointerEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	pointerUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 func escapePointer(key string) string { return pointerEscaper.Replace(key) }
