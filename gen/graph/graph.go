@@ -9,21 +9,21 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Graph is what is drawn. The zero value is an empty picture.
+// Graph is what is drawn. The zero value is an empty picture. JSON writes it, so a
+// name in a tag is never changed.
 type Graph struct {
-	Name  string
-	Nodes []Node
-	Edges []Edge
-
-	Groups []Group // of processors that fail together
-	Load   *Load   // nil: what nodes and edges have done is not known
+	Name   string  `json:"name"`
+	Load   *Load   `json:"load,omitempty"` // nil: what nodes and edges have done is not known
+	Nodes  []Node  `json:"nodes"`
+	Edges  []Edge  `json:"edges"`
+	Groups []Group `json:"groups,omitempty"` // of processors that fail together
 }
 
 // Group is a group of processors that fail together.
 type Group struct {
-	Name     string
-	Strategy string
-	Nodes    []int // indices into Graph.Nodes
+	Name     string `json:"name"`
+	Strategy string `json:"strategy"`
+	Nodes    []int  `json:"nodes"` // indices into Graph.Nodes
 }
 
 // title is what is written above a group.
@@ -31,44 +31,47 @@ func (g Group) title() string { return g.Name + ", " + g.Strategy }
 
 // Node is a processor, or the source of a timer.
 type Node struct {
-	Name      string
-	Type      string    // the Go type, with its import path; may be empty
-	Instances int       // shown when greater than 1; 0 for an external processor and a timer
-	Blocking  bool      // has goroutines of its own
-	External  bool      // messages come from outside
-	Timer     bool      // not a processor: "every 1s", drawn small
-	Isolated  bool      // in processes of its own
-	Group     string    // name of the group that it fails with; empty: none
-	Watch     *Watch    // nil where the file says nothing of failures
-	Machine   *Machine  // nil: a processor of the user's
-	Load      *NodeLoad // nil where not known
+	Name      string `json:"name"`
+	Type      string `json:"type"`      // the Go type, with its import path; may be empty
+	Instances int    `json:"instances"` // shown when greater than 1; 0 for an external processor and a timer
+	Blocking  bool   `json:"blocking"`  // has goroutines of its own
+	External  bool   `json:"external"`  // messages come from outside
+	Timer     bool   `json:"timer"`     // not a processor: "every 1s", drawn small
+
+	Isolated bool      `json:"isolated,omitempty"` // in processes of its own
+	Group    string    `json:"group,omitempty"`    // name of the group that it fails with; empty: none
+	Watch    *Watch    `json:"watch,omitempty"`    // nil where the file says nothing of failures
+	Machine  *Machine  `json:"machine,omitempty"`  // nil: a processor of the user's
+	Load     *NodeLoad `json:"load,omitempty"`     // nil where not known
 }
 
-// Watch is what the file says of failures of a processor, in its words.
+// Watch is what the file says of failures of a processor, in its words. JSON has
+// durations in nanoseconds.
 type Watch struct {
-	Restart     string // policy
-	MaxRestarts int    // 0: any number
-	Delay       time.Duration
-	MaxDelay    time.Duration // 0: none, as below
-	Window      time.Duration
-	Timeout     time.Duration // of a call
-	Startup     time.Duration
-	OnError     string
-	MaxAttempts int // 0: not said
+	Restart     string        `json:"restart"`      // policy
+	MaxRestarts int           `json:"max_restarts"` // 0: any number
+	Delay       time.Duration `json:"delay"`
+	MaxDelay    time.Duration `json:"max_delay"` // 0: none, as below
+	Window      time.Duration `json:"window"`
+	Timeout     time.Duration `json:"timeout"` // of a call
+	Startup     time.Duration `json:"startup_timeout"`
+	OnError     string        `json:"on_error"`
+	MaxAttempts int           `json:"max_attempts"` // 0: not said
 }
 
 // Edge carries one message type from a node to a node.
 type Edge struct {
-	From, To int       // indices into Graph.Nodes; they may be equal
-	Message  string    // name of the message type
-	Reply    string    // name of the reply's type; empty: none
-	Note     string    // "key Account", "drop-oldest 64"; parts separated by ", "
-	Load     *EdgeLoad // nil where not known
+	From    int    `json:"from"` // index into Graph.Nodes, as is To; they may be equal
+	To      int    `json:"to"`
+	Message string `json:"message"` // name of the message type
+	Reply   string `json:"reply"`   // name of the reply's type; empty: none
+	Note    string `json:"note"`    // "key Account", "drop-oldest 64"; parts separated by ", "
 
-	Implied      bool          // between a machine and its controller: the file has no such edge, as below
-	Aside        bool          // not in pictures, which have one pair of edges for a machine
-	DeadLetter   bool          // for messages that From cannot handle: the file has no such edge
-	InputTimeout time.Duration // 0: none
+	Implied      bool          `json:"implied,omitempty"`       // between a machine and its controller: the file has no such edge, as below
+	Aside        bool          `json:"-"`                       // not in pictures, which have one pair of edges for a machine
+	DeadLetter   bool          `json:"dead_letter,omitempty"`   // for messages that From cannot handle: the file has no such edge
+	InputTimeout time.Duration `json:"input_timeout,omitempty"` // 0: none
+	Load         *EdgeLoad     `json:"load,omitempty"`          // nil where not known
 }
 
 // Names of messages that are not declared.

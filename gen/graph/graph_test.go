@@ -128,7 +128,7 @@ func TestHostileText(t *testing.T) {
 			t.Errorf("line %d of DOT leaves a string open: %s", i+1, line)
 		}
 	}
-	var back jsonGraph
+	var back Graph
 	if err := json.Unmarshal(JSON(g), &back); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestKeysOfJSONAreDocumented(t *testing.T) {
 		documented = append(documented, strings.Split(row[1], "`, `")...)
 	}
 	slices.Sort(documented)
-	keys := slices.Sorted(slices.Values(keysOf("", reflect.TypeFor[jsonGraph]())))
+	keys := slices.Sorted(slices.Values(keysOf("", reflect.TypeFor[Graph]())))
 	if diff := cmp.Diff(keys, documented); diff != "" {
 		t.Errorf("(-written +documented):\n%s", diff)
 	}
@@ -33,6 +33,9 @@ func TestKeysOfJSONAreDocumented(t *testing.T) {
 
 // keysOf lists the keys of an object as jq writes their paths.
 func keysOf(path string, t reflect.Type) []string {
+	if t == reflect.TypeFor[NodeLoad]() { // which writes itself
+		t = reflect.TypeFor[jsonNodeLoad]()
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return keysOf(path, t.Elem())
@@ -48,6 +51,9 @@ func keysOf(path string, t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		keys = append(keys, path+"."+name)
 		keys = append(keys, keysOf(path+"."+name, t.Field(i).Type)...)
 	}

@@ -13,9 +13,9 @@ import (
 
 // Load says of which time the loads of a graph's nodes and edges are.
 type Load struct {
-	Until   time.Time     // zero where nobody knows
-	Elapsed time.Duration // how long the topology had been there by then
-	Workers int
+	Until   time.Time     `json:"time"`    // zero where nobody knows
+	Elapsed time.Duration `json:"elapsed"` // how long the topology had been there by then
+	Workers int           `json:"workers"`
 }
 
 // NodeLoad is what a processor has done.
@@ -32,11 +32,11 @@ type Spread struct{ Mean, Max int }
 
 // EdgeLoad is what has passed an edge, over all pairs of instances.
 type EdgeLoad struct {
-	Capacity int // of one queue, in messages; 0 where that says nothing: a timer
-	Queues   int // pairs of instances that may have one
-	Len      int // messages that wait in all of them
-	Sent     uint64
-	Dropped  uint64
+	Capacity int    `json:"capacity"` // of one queue, in messages; 0 where that says nothing: a timer
+	Queues   int    `json:"queues"`   // pairs of instances that may have one
+	Len      int    `json:"len"`      // messages that wait in all of them
+	Sent     uint64 `json:"sent"`
+	Dropped  uint64 `json:"dropped"`
 }
 
 // WithLoad returns the graph of t with what s says about it. What does not fit

@@ -159,7 +159,7 @@ func TestParseSnapshotRefuses(t *testing.T) {
 		`{"elapsed":1,"processors":[],"edges":[{"sent":-1}]}`:                      "byte 48: edges.sent is a JSON number -1",
 		`{"elapsed":1,"processors":[{"name":"a","instances":[{"busy":-1}]}]}`:      "it lacks elapsed, processors or edges",
 		`{"elapsed":1,"edges":[],"processors":[{"instances":[{},{"paused":-1}]}]}`: `busy or paused of processor "", instance 1, is negative`,
-		strings.Repeat("[", 1000):                                                  "it is nested more than 32 deep",
+		strings.Repeat("[", 100_000):                                               "byte 10001: invalid character '[' exceeded max depth",
 		strings.Repeat(" ", SnapshotMax+1):                                         "it has more than 16 MiB",
 	} {
 		if _, err := ParseSnapshot([]byte(text)); err == nil || err.Error() != want {

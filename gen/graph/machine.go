@@ -9,11 +9,11 @@ import (
 
 // Machine is what the file says of a machine of the runtime.
 type Machine struct {
-	Kind  string // "fsm", "raft"
-	Log   string // the folder; empty: in memory
-	Sync  string // of the log
-	Group string // of the nodes; empty: one alone
-	Peers int
+	Kind  string `json:"kind"`  // "fsm", "raft"
+	Log   string `json:"log"`   // the folder; empty: in memory
+	Sync  string `json:"sync"`  // of the log
+	Group string `json:"group"` // of the nodes; empty: one alone
+	Peers int    `json:"peers"`
 }
 
 // ofMachine makes n the node of a machine.

@@ -119,19 +119,14 @@ func edgeLines(e Edge) []string {
 	return lines
 }
 
-// badges are the words that mark a node.
+// badges are the words that mark a node, but for its group.
 func badges(n Node) []string {
 	var words []string
-	if n.External {
-		words = append(words, "external")
+	n.Group = ""
+	for _, b := range n.marks() {
+		words = append(words, b.text)
 	}
-	if n.Blocking {
-		words = append(words, "blocking")
-	}
-	if n.Isolated {
-		words = append(words, "process")
-	}
-	return append(words, n.Machine.words()...)
+	return words
 }
 
 // mermaidText escapes a text for a quoted Mermaid label. Mermaid knows no

@@ -57,20 +57,15 @@ type EdgeFigures struct {
 // ends are what tells an edge from the others of its topology.
 func (e *EdgeFigures) ends() ends { return ends{e.From, time.Duration(e.Every), e.To, e.Message} }
 
-// Limits of a snapshot, which may come from anywhere.
-const (
-	SnapshotMax = 16 << 20 // bytes; an instance takes about 100
-	depthMax    = 32       // a snapshot has 5 levels; newer ones may have some more
-)
+// SnapshotMax bounds a snapshot, which may come from anywhere, in bytes: an instance
+// takes about 100. How deep it may be nested, package json bounds.
+const SnapshotMax = 16 << 20
 
 // ParseSnapshot reads the JSON of one pool.Snapshot. Fields that it does not know
 // are ignored.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if len(text) > SnapshotMax {
 		return nil, fmt.Errorf("it has more than %d MiB", SnapshotMax>>20)
-	}
-	if deep(text) {
-		return nil, fmt.Errorf("it is nested more than %d deep", depthMax)
 	}
 	var s *Snapshot
 	var known struct {
@@ -102,28 +97,6 @@ func plainly(err error) error {
 		return fmt.Errorf("byte %d: %s is a JSON %s", e.Offset, e.Field, e.Value)
 	}
 	return err
-}
-
-// deep reports whether JSON is nested too deep. What is no JSON may be taken for
-// more or less deep than it seems.
-func deep(text []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{', c == '[':
-			if depth++; depth > depthMax {
-				return true
-			}
-		case c == '}', c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 // check refuses what no topology counts.
