@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -19,7 +20,6 @@ const (
 	sourcePrefix = "// Source: "
 	planPrefix   = "; plan "
 	bodyPrefix   = "; body "
-	lineEnd      = "."
 
 	shortHashBytes = 8       // 16 hex digits: enough against accidents, and the line stays readable
 	BytesMax       = 4 << 10 // two lines; a file name has at most 255 bytes, four times that when quoted
@@ -56,7 +56,7 @@ func Seal(source string, plan [sha256.Size]byte, body []byte) []byte {
 	b.Grow(len(Marker) + 256 + len(rest))
 	b.WriteString(Marker + "\n" + sourcePrefix + quoteSource(source))
 	b.WriteString(planPrefix + hex.EncodeToString(plan[:shortHashBytes]))
-	b.WriteString(bodyPrefix + shortHash(rest) + lineEnd + "\n")
+	b.WriteString(bodyPrefix + shortHash(rest) + ".\n")
 	b.Write(rest)
 	return b.Bytes()
 }
@@ -101,48 +101,19 @@ func displaced(content []byte) bool {
 	return bytes.Contains(head, []byte("\n"+Marker+"\n"))
 }
 
-// splitHeader is strict: whatever Seal does not write is not a header.
-func splitHeader(content []byte) (h Header, rest []byte, ok bool) {
-	first, rest, ok := bytes.Cut(content, []byte("\n"))
-	if !ok || string(trimCR(first)) != Marker {
-		return Header{}, nil, false
-	}
-	second, rest, ok := bytes.Cut(rest, []byte("\n"))
-	if !ok || len(second) > BytesMax {
-		return Header{}, nil, false
-	}
-	line := string(trimCR(second))
-	line, found := strings.CutPrefix(line, sourcePrefix)
-	if !found {
-		return Header{}, nil, false
-	}
-	// From the right: a file name may well hold "; plan ".
-	line, h.Body, ok = cutHash(line, bodyPrefix, lineEnd)
-	if !ok {
-		return Header{}, nil, false
-	}
-	line, h.Plan, ok = cutHash(line, planPrefix, "")
-	if !ok {
-		return Header{}, nil, false
-	}
-	h.Source, ok = unquoteSource(line)
-	return h, rest, ok
-}
+// headerForm is strict: whatever Seal does not write is not a header. A file name may
+// hold "; plan ": the last one counts.
+var headerForm = regexp.MustCompile(`^` + regexp.QuoteMeta(Marker) + `\r?\n` +
+	sourcePrefix + `(.*)` + planPrefix + `([0-9a-f]{16})` + bodyPrefix + `([0-9a-f]{16})\.\r?\n`)
 
-// cutHash takes prefix, the hex digits of a short hash and suffix off the end
-// of line.
-func cutHash(line, prefix, suffix string) (before, digits string, ok bool) {
-	line, ok = strings.CutSuffix(line, suffix)
-	at := len(line) - 2*shortHashBytes
-	if !ok || at < 0 {
-		return "", "", false
+func splitHeader(content []byte) (h Header, rest []byte, ok bool) {
+	m := headerForm.FindSubmatch(content[:min(len(content), BytesMax)])
+	if m == nil {
+		return Header{}, nil, false
 	}
-	digits = line[at:]
-	if strings.Trim(digits, "0123456789abcdef") != "" {
-		return "", "", false
-	}
-	before, ok = strings.CutSuffix(line[:at], prefix)
-	return before, digits, ok
+	h = Header{Plan: string(m[2]), Body: string(m[3])}
+	h.Source, ok = unquoteSource(string(m[1]))
+	return h, content[len(m[0]):], ok
 }
 
 // quoteSource keeps a file's name from ending the comment: a name may hold a
@@ -178,5 +149,3 @@ func UnixLines(b []byte) []byte {
 	}
 	return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
 }
-
-func trimCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte("\r")) }
