@@ -60,25 +60,17 @@ func apply(ctx context.Context, open func(dir string) (disk, error), who owner, 
 	}
 	b := &batch{owner: who, input: changed}
 	defer b.close()
-	f := b.open(open, sets)
-	if f == nil {
-		f = b.stage(ctx)
-	}
-	if f == nil {
-		f = b.changedInput("nothing was written")
-	}
-	if f == nil {
-		f = b.commit()
-	}
-	if f == nil {
-		for _, c := range sets {
-			c.applied = true
+	for _, step := range []func() *finding.Finding{
+		func() *finding.Finding { return b.open(open, sets) },
+		func() *finding.Finding { return b.stage(ctx) },
+		func() *finding.Finding { return b.changedInput("nothing was written") },
+		func() *finding.Finding { return b.commit(sets) },
+		func() *finding.Finding { return b.verify(sets) },
+	} {
+		if f := step(); f != nil {
+			b.undo()
+			return []finding.Finding{*f}
 		}
-		f = b.verify(sets)
-	}
-	if f != nil {
-		b.undo()
-		return []finding.Finding{*f}
 	}
 	swept := make(map[string]bool)
 	for i, c := range sets {
@@ -231,7 +223,7 @@ func (j *job) look() *finding.Finding {
 // commit renames everything, then removes orphans. From the first rename on it
 // goes through to the end, or to the first error; what is missing then is done
 // by the next build, because Plan compares with what is on disk.
-func (b *batch) commit() *finding.Finding {
+func (b *batch) commit(sets []*Changes) *finding.Finding {
 	for _, j := range b.jobs {
 		if j.temp == "" {
 			continue
@@ -253,6 +245,9 @@ func (b *batch) commit() *finding.Finding {
 		b.done++
 	}
 	b.syncFolders()
+	for _, c := range sets {
+		c.applied = true
+	}
 	return nil
 }
 

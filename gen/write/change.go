@@ -10,35 +10,20 @@ import (
 )
 
 // Op is what happens to one file.
-type Op int
+type Op string
 
 const (
 	// Unchanged files are on disk as they would be written, line ends apart.
-	Unchanged Op = iota
+	Unchanged Op = "unchanged"
 	// Create writes a file that is not there.
-	Create
+	Create Op = "create"
 	// Replace writes over a file of ours.
-	Replace
+	Replace Op = "replace"
 	// Remove takes away an orphan: a file of ours that is no longer written.
-	Remove
+	Remove Op = "remove"
 	// Refuse touches nothing; a finding says why.
-	Refuse
+	Refuse Op = "refuse"
 )
-
-func (o Op) String() string {
-	switch o {
-	case Unchanged:
-		return "unchanged"
-	case Create:
-		return "create"
-	case Replace:
-		return "replace"
-	case Remove:
-		return "remove"
-	default:
-		return "refuse"
-	}
-}
 
 // Change is what happens to one file.
 type Change struct {

@@ -107,7 +107,7 @@ func wantCodes(t testing.TB, findings []finding.Finding, want ...string) {
 func ops(c *Changes) []string {
 	var list []string
 	for _, ch := range c.List() {
-		list = append(list, ch.Op.String()+" "+ch.Name)
+		list = append(list, string(ch.Op)+" "+ch.Name)
 	}
 	return list
 }

@@ -41,7 +41,9 @@ func (c *Changes) plan(d disk) {
 	t := &c.target
 	c.folders = []string{"."}
 	for _, file := range t.Files {
-		c.planFile(d, file)
+		ch := Change{Name: file.Name}
+		f := c.planFile(d, file, &ch)
+		c.add(ch, f)
 	}
 	for _, name := range t.Keep {
 		if t.nameFinding(name, false) == nil && t.folderFinding(d, name) == nil {
@@ -72,53 +74,51 @@ func (c *Changes) addFolder(name string) {
 	}
 }
 
-func (c *Changes) planFile(d disk, file File) {
-	if f := c.target.nameFinding(file.Name, file.Kept); f != nil {
-		c.refuse(Change{Name: file.Name}, f)
-		return
+// add adds a change, or what is refused.
+func (c *Changes) add(ch Change, f *finding.Finding) {
+	if f != nil {
+		ch.Op = Refuse
+		c.findings = append(c.findings, *f)
 	}
-	ch := Change{Name: file.Name, new: file.Body, kept: file.Kept}
+	c.list = append(c.list, ch)
+}
+
+// planFile fills in what happens to a file. The finding says why nothing does.
+func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
+	t := &c.target
+	if f := t.nameFinding(file.Name, file.Kept); f != nil {
+		return f
+	}
+	ch.new, ch.kept = file.Body, file.Kept
 	if !file.Kept {
-		mustBeSealed(&c.target, file)
+		mustBeSealed(t, file)
 	}
 	// Equal but for case is the same file on some disks.
-	for _, other := range c.list {
-		if strings.EqualFold(other.Name, file.Name) {
-			c.refuse(ch, c.target.cannotWrite(file.Name, "two outputs have this name", "choose another name with output:"))
-			return
-		}
+	if slices.ContainsFunc(c.list, func(other Change) bool { return strings.EqualFold(other.Name, file.Name) }) {
+		return t.cannotWrite(file.Name, "two outputs have this name", "choose another name with output:")
 	}
 	if len(file.Body) > FileBytesMax {
-		c.refuse(ch, c.target.cannotWrite(file.Name, fmt.Sprintf("it would have more than %d bytes", FileBytesMax), "split the topology"))
-		return
+		return t.cannotWrite(file.Name, fmt.Sprintf("it would have more than %d bytes", FileBytesMax), "split the topology")
 	}
-	existing, f := c.target.look(d, file.Name)
+	existing, f := t.look(d, file.Name)
 	ch.old, ch.mode = existing.content, existing.mode
 	if f != nil {
-		c.refuse(ch, f)
-		return
+		return f
 	}
 	c.addFolder(file.Name)
 	switch {
 	case !existing.present:
 		ch.Op = Create
-		if f := c.target.twin(d, file.Name); f != nil {
-			c.refuse(ch, f)
-			return
-		}
+		return t.twin(d, file.Name)
 	case same(existing.content, file.Body):
 		ch.Op = Unchanged
-	default:
-		ch.Op = Replace
-		if file.Kept {
-			break
-		}
-		if f := c.target.judge(d, file.Name, existing.content); f != nil {
-			c.refuse(ch, f)
-			return
-		}
+		return nil
 	}
-	c.list = append(c.list, ch)
+	ch.Op = Replace
+	if file.Kept {
+		return nil
+	}
+	return t.judge(d, file.Name, existing.content)
 }
 
 func mustBeSealed(t *Target, file File) {
@@ -126,12 +126,6 @@ func mustBeSealed(t *Target, file File) {
 	if want := header.SourceOf(file.Name, t.Source); !ok || h.Source != want || header.Inspect(file.Body) != header.Ours {
 		panic(fmt.Sprintf("write: %s is not sealed with source %q", file.Name, want))
 	}
-}
-
-func (c *Changes) refuse(ch Change, f *finding.Finding) {
-	ch.Op = Refuse
-	c.list = append(c.list, ch)
-	c.findings = append(c.findings, *f)
 }
 
 // found is what stands under an output's name.
@@ -245,24 +239,16 @@ func (c *Changes) planOrphans(d disk, folder string) {
 }
 
 func (c *Changes) planOrphan(d disk, name string) {
-	ch := Change{Name: name, Op: Remove}
 	existing, f := c.target.look(d, name)
-	ch.old = existing.content
-	if f != nil {
-		c.refuse(ch, f)
+	if f == nil && !existing.present {
 		return
 	}
-	if !existing.present {
-		return
-	}
-	if header.Inspect(existing.content) != header.Ours {
-		f := c.target.editedFinding(name)
+	if f == nil && header.Inspect(existing.content) != header.Ours {
+		f = c.target.editedFinding(name)
 		f.Message = fmt.Sprintf("%s is no longer written by %s but was edited by hand, and is not removed", name, c.target.Source)
 		f.Suggestion = "move the edit into a file of your own and delete this one"
-		c.refuse(ch, f)
-		return
 	}
-	c.list = append(c.list, ch)
+	c.add(Change{Name: name, Op: Remove, old: existing.content}, f)
 }
 
 // wanted reports whether a file on disk is one of the target's, under the same
