@@ -21,20 +21,23 @@ const (
 // Range is a place in a file: lines and columns are 1-based, columns count
 // characters (runes), the end is exclusive. The zero Range is "the whole file".
 type Range struct {
-	Line, Column       int
-	EndLine, EndColumn int
+	Line      int `json:"line"`
+	Column    int `json:"column"`
+	EndLine   int `json:"end_line"`
+	EndColumn int `json:"end_column"`
 }
 
 // Finding is one thing that is wrong with a topology, at its place. Printers
-// (text, JSON, SARIF, GitHub) turn findings into output; nothing else does.
+// (text, JSON, SARIF, GitHub) turn findings into output; nothing else does. Tools
+// read the names in the tags: one is never changed.
 type Finding struct {
-	Code       string // stable, "TG204"
-	Severity   Severity
-	File       string // as the user named it; printers make it relative
-	Range      Range
-	Pointer    string // JSON pointer (RFC 6901) into the topology; "" for Go files
-	Message    string // one sentence, no trailing period
-	Suggestion string // what to do or write instead; may be empty
+	Code       string   `json:"code"` // stable, "TG204"
+	Severity   Severity `json:"severity"`
+	File       string   `json:"file"` // as the user named it; printers make it relative
+	Range               // its keys stand between those of the finding
+	Pointer    string   `json:"pointer"`    // JSON pointer (RFC 6901) into the topology; "" for Go files
+	Message    string   `json:"message"`    // one sentence, no trailing period
+	Suggestion string   `json:"suggestion"` // what to do or write instead; may be empty
 }
 
 // New returns a finding with the severity that the catalogue gives its

@@ -9,31 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// jsonFinding is a finding as tools read it; every key is always there.
-type jsonFinding struct {
-	Code       string   `json:"code"`
-	Severity   Severity `json:"severity"`
-	File       string   `json:"file"`
-	Line       int      `json:"line"`
-	Column     int      `json:"column"`
-	EndLine    int      `json:"end_line"`
-	EndColumn  int      `json:"end_column"`
-	Pointer    string   `json:"pointer"`
-	Message    string   `json:"message"`
-	Suggestion string   `json:"suggestion"`
-}
-
 // WriteJSON writes findings as a JSON array, [] for none. Files are relative to
 // dir; lines and columns are 1-based, columns count characters, ends are
 // exclusive, and all four are 0 where the whole file is meant.
 func WriteJSON(w io.Writer, findings []Finding, dir string) error {
-	all := make([]jsonFinding, len(findings))
-	for i, f := range findings {
-		all[i] = jsonFinding{
-			Code: f.Code, Severity: f.Severity, File: RelativePath(dir, f.File),
-			Line: f.Range.Line, Column: f.Range.Column, EndLine: f.Range.EndLine, EndColumn: f.Range.EndColumn,
-			Pointer: f.Pointer, Message: f.Message, Suggestion: f.Suggestion,
-		}
+	all := append([]Finding{}, findings...)
+	for i := range all {
+		all[i].File = RelativePath(dir, all[i].File)
 	}
 	return writeJSON(w, all)
 }
