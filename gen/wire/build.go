@@ -316,20 +316,17 @@ func (b *builder) field(t types.Type, at place) Field {
 	if named, ok := types.Unalias(t).(*types.Named); ok { // what it is made of belongs to it, wherever it stands
 		at.name, at.key = nameOf(named), types.TypeString(named, b.qualifier)
 	}
+	if kind, ok := bytesKind(t.Underlying()); ok {
+		return Field{Elem: Elem{Kind: kind}}
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
 		b.bounded(u.Elem(), at)
 		return Field{Label: Optional, Elem: b.elem(u.Elem(), at), Large: large(u.Elem())}
 	case *types.Slice:
-		if isByte(u.Elem()) {
-			break
-		}
 		b.bounded(u.Elem(), at)
 		return Field{Label: Repeated, Elem: b.elem(u.Elem(), at.in("[]", "Item")), Large: large(u.Elem())}
 	case *types.Array:
-		if isByte(u.Elem()) {
-			break
-		}
 		if u.Len() > arrayLenMax {
 			return Field{Elem: b.fault(at, "use a slice", "the array has more than "+strconv.Itoa(arrayLenMax)+" elements")}
 		}
@@ -374,7 +371,7 @@ func (b *builder) elem(t types.Type, at place) Elem {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		if e, ok := basic(u); ok {
+		if e, ok := basics[u.Kind()]; ok {
 			return e
 		}
 		if u.Kind() == types.Invalid {
@@ -387,17 +384,10 @@ func (b *builder) elem(t types.Type, at place) Elem {
 			return Elem{Kind: Nested, Message: b.pointer(t, u, at)}
 		}
 		return Elem{Kind: Nested, Message: b.value(t, at)}
-	case *types.Slice:
-		if isByte(u.Elem()) {
-			return Elem{Kind: Bytes}
+	case *types.Slice, *types.Array, *types.Map:
+		if kind, ok := bytesKind(u); ok {
+			return Elem{Kind: kind}
 		}
-		return Elem{Kind: Nested, Message: b.value(t, at)}
-	case *types.Array:
-		if isByte(u.Elem()) {
-			return Elem{Kind: ByteArray}
-		}
-		return Elem{Kind: Nested, Message: b.value(t, at)}
-	case *types.Map:
 		return Elem{Kind: Nested, Message: b.value(t, at)}
 	case *types.Chan:
 		return b.fault(at, leaveOut, "a channel cannot leave the process")

@@ -55,11 +55,7 @@ func (e *emitter) consumeField(f *Field, index string) []jen.Code {
 	one := func(body ...jen.Code) jen.Code { return e.caseOf(single, body...) }
 	switch f.Label {
 	case Optional:
-		to := code(rt("New"), "("+address(x)+")")
-		if f.Large {
-			to = code(rt("NewLarge"), "(&"+e.r+", "+e.room+", "+address(x)+")")
-		}
-		return []jen.Code{one(e.consumeElem(e.r, &f.Elem, "", to))}
+		return []jen.Code{one(e.consumeElem(e.r, &f.Elem, "", e.making("New", f, "", address(x))))}
 	case Repeated:
 		if f.Elem.Packed() {
 			return []jen.Code{
@@ -122,25 +118,28 @@ func slice(x string, to jen.Code) jen.Code {
 func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	switch f.Elem.Kind {
 	case Nested: // its bytes are taken out before it is made room for
+		args := address(x)
 		if f.Large {
-			return e.consumeElem(e.r, &f.Elem, "", code(rt("GrowLarge"), "(&"+e.r+", "+e.room+", "+address(x)+", &"+index+")"))
+			args += ", &" + index
 		}
-		return e.consumeElem(e.r, &f.Elem, "", code(rt("Grow"), "(&"+e.r+", "+address(x)+")"))
+		return e.consumeElem(e.r, &f.Elem, "", e.making("Grow", f, "&"+e.r+", ", args))
 	case String:
 		return code(rt("Strings"), "(&"+e.r+", "+address(x)+")")
 	}
+	return e.consumeElem(e.r, &f.Elem, "", e.making("More", f, "", address(x)))
+}
+
+// making is a call of a function that makes room for what is read. It is charged for
+// what is large, and gets the reader then; before is what it gets else.
+func (e *emitter) making(function string, f *Field, before, args string) jen.Code {
 	if f.Large {
-		return e.consumeElem(e.r, &f.Elem, "", code(rt("MoreLarge"), "(&"+e.r+", "+e.room+", "+address(x)+")"))
+		function, before = function+"Large", "&"+e.r+", "+e.room+", "
 	}
-	return e.consumeElem(e.r, &f.Elem, "", code(rt("More"), "("+address(x)+")"))
+	return code(rt(function), "("+before+args+")")
 }
 
 // consumeEntry reads one pair of a map.
 func (e *emitter) consumeEntry(f *Field, x string) []jen.Code {
-	put := code(rt("Put"), "(&"+e.r+", "+address(x)+", "+e.k+", "+e.v+")")
-	if f.Large {
-		put = code(rt("PutLarge"), "(&"+e.r+", "+e.room+", "+address(x)+", "+e.k+", "+e.v+")")
-	}
 	return []jen.Code{
 		code(e.k+", "+e.v+" :=", rt("Pair"), "("+x+")"),
 		code(e.p+" :=", rt("Read"), "("+e.r+".Message())"),
@@ -150,6 +149,6 @@ func (e *emitter) consumeEntry(f *Field, x string) []jen.Code {
 			jen.Default().Block(jen.Id(e.p+".Skip()")),
 		)),
 		jen.Id(e.r + ".Within(" + e.p + `.End("", "1 key 2 value"))`),
-		put,
+		e.making("Put", f, "&"+e.r+", ", address(x)+", "+e.k+", "+e.v),
 	}
 }

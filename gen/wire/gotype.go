@@ -97,10 +97,19 @@ func isForeign(t types.Type) bool {
 	return ok && method(named, "ProtoReflect", nil, []string{protoreflectPath + ".Message"})
 }
 
-// isByte reports whether a slice of t is a []byte to the language.
-func isByte(t types.Type) bool {
-	basic, ok := types.Unalias(t).(*types.Basic)
-	return ok && basic.Kind() == types.Uint8
+// bytesKind is the kind of a list that is bytes to the language.
+func bytesKind(t types.Type) (kind Kind, ok bool) {
+	isByte := func(t types.Type) bool {
+		basic, ok := types.Unalias(t).(*types.Basic)
+		return ok && basic.Kind() == types.Uint8
+	}
+	switch u := t.(type) {
+	case *types.Slice:
+		return Bytes, isByte(u.Elem())
+	case *types.Array:
+		return ByteArray, isByte(u.Elem())
+	}
+	return kind, false
 }
 
 func isPointer(t types.Type) bool {
@@ -108,29 +117,15 @@ func isPointer(t types.Type) bool {
 	return ok
 }
 
-// basic is the element of a basic type.
-func basic(t *types.Basic) (Elem, bool) {
-	switch t.Kind() {
-	case types.Bool:
-		return Elem{Kind: Bool}, true
-	case types.Int, types.Int64:
-		return Elem{Kind: Int, Bits: 64}, true
-	case types.Int8, types.Int16, types.Int32:
-		return Elem{Kind: Int, Bits: 32}, true
-	case types.Uint, types.Uint64, types.Uintptr:
-		return Elem{Kind: Uint, Bits: 64}, true
-	case types.Uint8, types.Uint16, types.Uint32:
-		return Elem{Kind: Uint, Bits: 32}, true
-	case types.Float32:
-		return Elem{Kind: Float, Bits: 32}, true
-	case types.Float64:
-		return Elem{Kind: Float, Bits: 64}, true
-	case types.String:
-		return Elem{Kind: String}, true
-	case types.Complex64, types.Complex128:
-		return Elem{Kind: Complex}, true
-	}
-	return Elem{}, false
+// basics are the elements of basic types.
+var basics = map[types.BasicKind]Elem{
+	types.Bool: {Kind: Bool}, types.String: {Kind: String},
+	types.Complex64: {Kind: Complex}, types.Complex128: {Kind: Complex},
+	types.Float32: {Kind: Float, Bits: 32}, types.Float64: {Kind: Float, Bits: 64},
+	types.Int: {Kind: Int, Bits: 64}, types.Int64: {Kind: Int, Bits: 64},
+	types.Int8: {Kind: Int, Bits: 32}, types.Int16: {Kind: Int, Bits: 32}, types.Int32: {Kind: Int, Bits: 32},
+	types.Uint: {Kind: Uint, Bits: 64}, types.Uint64: {Kind: Uint, Bits: 64}, types.Uintptr: {Kind: Uint, Bits: 64},
+	types.Uint8: {Kind: Uint, Bits: 32}, types.Uint16: {Kind: Uint, Bits: 32}, types.Uint32: {Kind: Uint, Bits: 32},
 }
 
 // size is about how many bytes t takes in memory, as far as that is no more than
