@@ -3,6 +3,7 @@ package spec
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -310,47 +311,52 @@ func unquoted(text string) string {
 
 // whole returns the topology without what has an error.
 func (b *builder) whole() *Topology {
-	t := b.topology
-	if len(b.found.broken) == 0 {
-		return t
+	broken := b.found.broken
+	if len(broken) == 0 {
+		return b.topology
 	}
-	kept := *t
-	kept.Messages, kept.Processors, kept.Edges = nil, nil, nil
-	for _, m := range t.Messages {
-		if !b.found.broken[m.Name.Pointer] {
-			kept.Messages = append(kept.Messages, m)
-		}
-	}
+	kept := *b.topology
+	kept.Messages = slices.DeleteFunc(slices.Clone(kept.Messages), func(m Message) bool { return broken[m.Name.Pointer] })
+	kept.Groups = slices.DeleteFunc(slices.Clone(kept.Groups), func(g Group) bool { return broken[g.Pointer] })
+	kept.Processors, kept.Edges = nil, nil
 	indices := map[int]int{-1: -1}
-	for i, p := range t.Processors {
-		if !b.found.broken[p.Pointer] {
+	for i, p := range b.topology.Processors {
+		if !broken[p.Pointer] {
 			indices[i] = len(kept.Processors)
 			kept.Processors = append(kept.Processors, p)
 		}
 	}
-	for i := range kept.Processors {
-		if o := &kept.Processors[i].OnError; o.DeadLetterTo >= 0 {
-			if to, ok := indices[o.DeadLetterTo]; ok {
-				o.DeadLetterTo = to
-			} else {
-				o.DeadLetter, o.DeadLetterTo = Text{}, -1
-			}
+	index := func(of int) int { // -1: it is left out
+		if i, ok := indices[of]; ok {
+			return i
 		}
+		return -1
 	}
 	for i := range kept.Processors {
-		if m := kept.Processors[i].Machine; m != nil && m.ControllerTo >= 0 {
-			n := *m
-			if n.ControllerTo = indices[m.ControllerTo]; b.found.broken[t.Processors[m.ControllerTo].Pointer] {
-				n.ControllerTo = -1
-			}
-			kept.Processors[i].Machine = &n
+		p := &kept.Processors[i]
+		if p.OnError.DeadLetterTo = index(p.OnError.DeadLetterTo); p.OnError.DeadLetterTo < 0 {
+			p.OnError.DeadLetter = Text{}
+		}
+		if p.Machine != nil {
+			m := *p.Machine
+			m.ControllerTo = index(m.ControllerTo)
+			p.Machine = &m
 		}
 	}
-	kept.Groups = b.wholeGroups(indices)
-	for _, e := range t.Edges {
+	for i := range kept.Groups {
+		g := &kept.Groups[i]
+		var members []int
+		for _, p := range g.Processors {
+			if at := index(p); at >= 0 {
+				members = append(members, at)
+			}
+		}
+		g.Processors = members
+	}
+	for _, e := range b.topology.Edges {
 		from, fromKept := indices[e.From]
 		to, toKept := indices[e.To]
-		if fromKept && toKept && !b.found.broken[e.Pointer] {
+		if fromKept && toKept && !broken[e.Pointer] {
 			e.From, e.To = from, to
 			kept.Edges = append(kept.Edges, e)
 		}

@@ -114,26 +114,6 @@ func (b *builder) policies() {
 	}
 }
 
-// wholeGroups returns the groups without what has an error. indices are those of
-// the processors that are kept.
-func (b *builder) wholeGroups(indices map[int]int) []Group {
-	var kept []Group
-	for _, g := range b.topology.Groups {
-		if b.found.broken[g.Pointer] {
-			continue
-		}
-		var members []int
-		for _, p := range g.Processors {
-			if i, ok := indices[p]; ok {
-				members = append(members, i)
-			}
-		}
-		g.Processors = members
-		kept = append(kept, g)
-	}
-	return kept
-}
-
 var (
 	bytesForm = regexp.MustCompile(`^[0-9]+(KiB|MiB|GiB)?$`)
 	byteUnits = map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
