@@ -11,8 +11,9 @@ import (
 	"github.com/topogen/topogen/spec/internal/golden"
 )
 
-// The pages of docs/reference are written from the catalogue and the schema:
-// go test ./spec -run Reference -update.
+// Pages of docs/reference are completed or written: go test ./spec -run Reference -update.
+// The page of findings is the catalogue: its table, and what topogen says about an
+// example, are made from its sections. The page of the format is made from the schema.
 
 func TestReferenceOfFindings(t *testing.T) {
 	var out strings.Builder

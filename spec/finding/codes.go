@@ -1,7 +1,7 @@
 package finding
 
 // The codes of findings. They are stable: a code is never given another meaning.
-// The catalogue says what each one means.
+// docs/reference/findings.md says what each one means.
 const (
 	Syntax       = "TG101"
 	Empty        = "TG102"

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/topogen/topogen/docs/reference"
 )
 
 // Explanation is what the catalogue says about a code.
@@ -18,13 +21,13 @@ type Explanation struct {
 
 // Explain returns the explanation of a code such as "TG204".
 func Explain(code string) (Explanation, bool) {
-	e, ok := catalogue[code]
+	e, ok := catalogue()[code]
 	return e, ok
 }
 
 // Codes returns every code, sorted.
 func Codes() []string {
-	return slices.Sorted(maps.Keys(catalogue))
+	return slices.Sorted(maps.Keys(catalogue()))
 }
 
 // String returns the explanation as `topogen explain` prints it.
@@ -39,28 +42,31 @@ func (e Explanation) String() string {
 	return out.String()
 }
 
-// catalogue has every finding that topogen makes.
-var catalogue = func() map[string]Explanation {
+// catalogue has every finding that topogen makes: a section of the reference for each.
+var catalogue = sync.OnceValue(func() map[string]Explanation {
+	page := strings.ReplaceAll(reference.Findings, "\r\n", "\n") // what git makes of a checkout on Windows
 	all := map[string]Explanation{}
-	for _, part := range []struct {
-		severity Severity
-		entries  []Explanation
-	}{
-		{Error, catalogueSyntax},
-		{Error, catalogueMeaning},
-		{Error, catalogueMachines},
-		{Error, catalogueGo},
-		{Warning, catalogueWarnings},
-		{Warning, catalogueGoWarnings},
-		{Error, catalogueFiles},
-	} {
-		for _, e := range part.entries {
-			if _, ok := all[e.Code]; ok {
-				panic("finding: the catalogue has " + e.Code + " twice")
-			}
-			e.Severity = part.severity
-			all[e.Code] = e
+	for _, section := range strings.Split(page, "\n## ")[1:] {
+		section, _, _ = strings.Cut(section, "\n<a id=") // of the next one
+		heading, text, _ := strings.Cut(section, "\n")
+		code, title, _ := strings.Cut(heading, ": ")
+		severity := Error
+		if strings.HasPrefix(code, "TG4") {
+			severity = Warning
+		}
+		reason, _, _ := strings.Cut(text, "\nWrong:\n")
+		all[code] = Explanation{
+			Code: code, Title: title, Severity: severity, Reason: strings.TrimSpace(reason),
+			Wrong: example(text, "Wrong"), Right: example(text, "Right"),
 		}
 	}
 	return all
-}()
+})
+
+// example returns the block of code under a title; "" for none.
+func example(text, title string) string {
+	_, block, _ := strings.Cut(text, "\n"+title+":\n\n```")
+	_, block, _ = strings.Cut(block, "\n") // behind the language
+	block, _, _ = strings.Cut(block, "```")
+	return block
+}
