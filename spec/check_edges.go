@@ -24,7 +24,9 @@ func (b *builder) checkEdges() {
 		if e.To >= 0 && b.topology.Processors[e.To].External {
 			b.found.add(finding.IntoExternal, e.ToText.At, e.Pointer, fmt.Sprintf("%s is external and receives nothing", quoted(e.ToText.Value)), "use reply on an edge from it if it wants an answer")
 		}
-		b.checkKey(e)
+		if !e.Implied {
+			b.checkField(e.Route.Field)
+		}
 		if b.found.broken[e.Pointer] || e.From == noProcessor || e.To == noProcessor {
 			continue
 		}
@@ -105,13 +107,6 @@ func (b *builder) keyed(i int, e *Edge) string {
 		return fmt.Sprintf("write %q", "{message: "+clip(e.Message.Value)+", key: FIELD}")
 	}
 	return `write "key: FIELD"`
-}
-
-// checkKey reports a field path that no Go can be made of.
-func (b *builder) checkKey(e *Edge) {
-	if !e.Implied {
-		b.checkField(e.Route.Field)
-	}
 }
 
 // checkField reports a field path that no Go can be made of.

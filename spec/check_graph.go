@@ -130,56 +130,36 @@ func shortest(next [][]int, group []int, from, to int) []int {
 
 // Components returns the number of the strongly connected component of each vertex: next
 // has the ends of its edges. It is Tarjan's algorithm ("Depth-first search and linear
-// graph algorithms", 1972) without recursion, so that a long chain costs no stack.
+// graph algorithms", 1972). It recurses at most processorsMax deep.
 func Components(next [][]int) []int {
-	n := len(next)
-	component, low, order := make([]int, n), make([]int, n), make([]int, n)
-	for i := range component {
-		component[i] = -1
-	}
-	type frame struct{ vertex, edge int }
+	component, low, order := make([]int, len(next)), make([]int, len(next)), make([]int, len(next))
 	var stack []int
 	visited, count := 0, 0
-	for root := range n {
-		if order[root] != 0 {
-			continue
+	var visit func(v int)
+	visit = func(v int) {
+		visited++
+		order[v], low[v], component[v] = visited, visited, -1
+		stack = append(stack, v)
+		for _, w := range next[v] {
+			if order[w] == 0 {
+				visit(w)
+				low[v] = min(low[v], low[w])
+			} else if component[w] < 0 {
+				low[v] = min(low[v], order[w])
+			}
 		}
-		frames := []frame{{vertex: root}}
-		for len(frames) > 0 {
-			f := &frames[len(frames)-1]
-			v := f.vertex
-			if f.edge == 0 {
-				visited++
-				order[v], low[v] = visited, visited
-				stack = append(stack, v)
-			}
-			if f.edge < len(next[v]) {
-				w := next[v][f.edge]
-				f.edge++
-				if order[w] == 0 {
-					frames = append(frames, frame{vertex: w})
-				} else if component[w] < 0 {
-					low[v] = min(low[v], order[w])
-				}
-				continue
-			}
-			frames = frames[:len(frames)-1]
-			if len(frames) > 0 {
-				parent := frames[len(frames)-1].vertex
-				low[parent] = min(low[parent], low[v])
-			}
-			if low[v] != order[v] {
-				continue
-			}
-			for {
-				w := stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				component[w] = count
-				if w == v {
-					break
-				}
-			}
-			count++
+		if low[v] != order[v] {
+			return
+		}
+		for component[v] < 0 {
+			component[stack[len(stack)-1]] = count
+			stack = stack[:len(stack)-1]
+		}
+		count++
+	}
+	for v := range next {
+		if order[v] == 0 {
+			visit(v)
 		}
 	}
 	return component

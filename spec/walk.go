@@ -42,7 +42,7 @@ func (w *walker) value(n *yaml.Node, pointer string, depth int) (v *Value, end i
 	case yaml.MappingNode:
 		fields := w.mapping(n, start, pointer, depth)
 		v.Kind, v.Fields = Map, fields.list
-		end = w.end(n, fields.end, '}')
+		end = w.end(n, fields.end)
 	case yaml.SequenceNode:
 		v.Kind, end = List, start
 		for i, item := range n.Content {
@@ -50,7 +50,7 @@ func (w *walker) value(n *yaml.Node, pointer string, depth int) (v *Value, end i
 			v.Items = append(v.Items, inner)
 			end = max(end, after)
 		}
-		end = w.end(n, end, ']')
+		end = w.end(n, end)
 	default:
 		var complaint, suggestion string
 		v.Kind, complaint, suggestion = scalar(n)
@@ -96,9 +96,13 @@ func (w *walker) enter(n *yaml.Node, start int, pointer string, depth int) bool 
 }
 
 // end returns the offset after a collection whose last element ends at last.
-func (w *walker) end(n *yaml.Node, last int, closing byte) int {
+func (w *walker) end(n *yaml.Node, last int) int {
 	if n.Style&yaml.FlowStyle == 0 {
 		return last
+	}
+	closing := byte('}')
+	if n.Kind == yaml.SequenceNode {
+		closing = ']'
 	}
 	if len(n.Content) == 0 {
 		last = min(last+1, len(w.source.Bytes)) // after the opening bracket
@@ -182,7 +186,7 @@ func (w *walker) merge(f *fields, n *yaml.Node, pointer string, depth int) int {
 		for _, item := range n.Content {
 			end = max(end, w.mergeOne(f, item, pointer, depth+1))
 		}
-		return w.end(n, end, ']')
+		return w.end(n, end)
 	}
 	return w.mergeOne(f, n, pointer, depth)
 }
@@ -247,10 +251,7 @@ func (w *walker) skip(n *yaml.Node) int {
 	if len(n.Content) > 0 {
 		end = w.skip(n.Content[len(n.Content)-1])
 	}
-	if n.Kind == yaml.MappingNode {
-		return w.end(n, end, '}')
-	}
-	return w.end(n, end, ']')
+	return w.end(n, end)
 }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
