@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,12 +33,7 @@ func (c *Cache) load(key string) (*record, bool) {
 	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() > recordBytesMax {
 		return nil, false
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, recordBytesMax+1))
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return nil, false
 	}
