@@ -230,26 +230,26 @@ func (m *mismatches) add(f finding.Finding) {
 		m.more++
 		return
 	}
-	f.Code, f.Severity = finding.SnapshotUnfit, finding.Error
 	m.found = append(m.found, f)
 }
 
 func (m *mismatches) inTopology(at finding.Range, pointer, format string, args ...any) {
-	m.add(finding.Finding{File: m.topology, Range: at, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+	m.add(finding.New(finding.SnapshotUnfit, m.topology, at, pointer, fmt.Sprintf(format, args...), ""))
 }
 
 func (m *mismatches) inSnapshot(format string, args ...any) {
-	m.add(finding.Finding{File: m.snapshot, Message: "the snapshot does not fit: " + fmt.Sprintf(format, args...)})
+	m.add(m.unfit(": " + fmt.Sprintf(format, args...)))
 }
 
 func (m *mismatches) list() []finding.Finding {
 	if m.more > 0 {
-		m.found = append(m.found, finding.Finding{
-			Code: finding.SnapshotUnfit, Severity: finding.Error, File: m.snapshot,
-			Message: fmt.Sprintf("the snapshot does not fit in %s more", plural(m.more, "place")),
-		})
+		m.found = append(m.found, m.unfit(fmt.Sprintf(" in %s more", plural(m.more, "place"))))
 	}
 	return m.found
+}
+
+func (m *mismatches) unfit(how string) finding.Finding {
+	return finding.New(finding.SnapshotUnfit, m.snapshot, finding.Range{}, "", "the snapshot does not fit"+how, "")
 }
 
 // words says how long and until when, for a legend.
