@@ -1,10 +1,10 @@
 // Package wire makes the codecs of messages that cross a border: functions that
 // append a message to a buffer and read it from one, in protobuf's wire format.
 //
-//	schema, problems := wire.Build(pkg, roots)                // of go/types
-//	schema, file, more := wire.Assign(schema, old)            // field numbers, kept in topology.wire.yml
-//	codecs, code := wire.Emit(&schema, wire.Names{Top: top})     // appendOrder, consumeOrder …
-//	text := wire.Proto(&schema, wire.ProtoOptions{…})         // the .proto that describes them
+//	schema, problems := wire.Build(pkg, roots)              // of go/types
+//	schema, file, more := wire.Assign(schema, old)          // field numbers, kept in topology.wire.yml
+//	codecs, code := wire.Emit(&schema, wire.Names{…})       // appendOrder, consumeOrder …
+//	text := wire.Proto(&schema, wire.ProtoOptions{…})       // the .proto that describes them
 //
 // # Guarantees
 //

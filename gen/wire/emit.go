@@ -10,10 +10,10 @@ import (
 
 // Names says what things are called in the package that codecs are for.
 type Names struct {
-	// Top returns a free name of package level; nil: the one that it is given.
+	// Top returns a free name of package level.
 	Top func(name string) string
 	// Local returns the name of a variable that hides nothing which Schema.Mentions
-	// lists; nil: the one that it is given.
+	// lists.
 	Local func(name string) string
 	// Bounded gives functions a limit on what they append, where a message can be
 	// written in far more bytes than it takes in memory.
@@ -37,13 +37,6 @@ type Codec struct {
 // the codec of a root that cannot be encoded is empty. Each declaration stands by
 // itself; imports are resolved by the file that they are added to.
 func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
-	same := func(name string) string { return name }
-	if names.Top == nil {
-		names.Top = same
-	}
-	if names.Local == nil {
-		names.Local = same
-	}
 	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages)), grows: make([]bool, len(s.Messages))}
 	if names.Bounded {
 		e.grows = s.growing()

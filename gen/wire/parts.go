@@ -1,17 +1,15 @@
 package wire
 
+import "slices"
+
 // Parts are the fields of a root that may be written some entries at a time: its Consume
 // adds what it reads to their entries. "" alone is the root itself.
 func (s *Schema) Parts(root string) (names []string) {
-	for _, r := range s.Roots {
-		if r.Name == root && r.Message >= 0 {
-			return s.Messages[r.Message].parts()
-		}
+	at := slices.IndexFunc(s.Roots, func(r Root) bool { return r.Name == root && r.Message >= 0 })
+	if at < 0 {
+		return nil
 	}
-	return nil
-}
-
-func (m *Message) parts() (names []string) {
+	m := &s.Messages[s.Roots[at].Message]
 	if m.Form != Struct && m.Form != Value || m.Charged { // room is charged for a value as a whole
 		return nil
 	}

@@ -172,7 +172,7 @@ func TestRandomTypesCompile(t *testing.T) {
 		refused += len(problems)
 		made += len(schema.Messages)
 		for _, bounded := range []bool{false, true} {
-			text := render(t, pkg.Name(), &schema, wire.Names{Bounded: bounded})
+			text := render(t, pkg.Name(), &schema, wire.Names{Top: plainNames.Top, Local: plainNames.Local, Bounded: bounded})
 			codecs, err := parser.ParseFile(fset, "codecs.go", text, 0)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)

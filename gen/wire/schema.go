@@ -148,41 +148,27 @@ func (s *Schema) growing() []bool {
 	return grows
 }
 
-// Imports lists the import paths that the codecs mention, each once, in order.
+// Imports lists the import paths that the codecs mention.
 func (s *Schema) Imports() []string {
-	seen := map[string]bool{runtimePath: true}
 	list := []string{runtimePath}
-	add := func(path string) {
-		if path != "" && !seen[path] {
-			seen[path] = true
-			list = append(list, path)
-		}
-	}
 	for i := range s.Messages {
 		m := &s.Messages[i]
-		for _, path := range m.Type.Imports(nil) {
-			add(path)
-		}
+		list = m.Type.Imports(list)
 		if m.Form == Foreign {
-			add(protoPath)
+			list = append(list, protoPath)
 		}
-		for j := range m.Fields {
-			if m.Fields[j].Elem.Convert {
-				add("time")
-			}
+		if slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Elem.Convert }) {
+			list = append(list, "time")
 		}
 	}
 	return list
 }
 
 // Mentions lists the names of the package that the codecs mention.
-func (s *Schema) Mentions() []string {
-	seen := make(map[string]bool)
-	var list []string
+func (s *Schema) Mentions() (list []string) {
 	for i := range s.Messages {
 		s.Messages[i].Type.Walk(func(t *plan.TypeRef) {
-			if t.Kind == plan.Named && t.Import == "" && !seen[t.Name] {
-				seen[t.Name] = true
+			if t.Kind == plan.Named && t.Import == "" {
 				list = append(list, t.Name)
 			}
 		})
