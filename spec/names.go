@@ -51,24 +51,17 @@ func (b *builder) checkNames() {
 	if !b.checkOutput(t.Output) {
 		t.Output.Value = defaultOutput
 	}
-	processors, messages := newNameTable("processors"), newNameTable("messages")
+	processors, groups, messages := newNameTable("processor"), newNameTable("group"), newNameTable("message")
 	for _, p := range t.Processors {
-		if b.checkForm("processor", p.Name, processorNameForm) && b.checkWord("processor", p.Name) {
-			processors.add(b, p.Name)
-		}
+		processors.declare(b, p.Name, processorNameForm)
 	}
-	groups := newNameTable("groups")
 	for _, g := range t.Groups {
-		if b.checkForm("group", g.Name, processorNameForm) && b.checkWord("group", g.Name) {
-			groups.add(b, g.Name)
-		}
+		groups.declare(b, g.Name, processorNameForm)
 	}
 	declared := map[string]Text{}
 	for _, m := range t.Messages {
 		declared[m.Name.Value] = m.Name
-		if b.checkForm("message", m.Name, messageNameForm) && b.checkWord("message", m.Name) {
-			messages.add(b, m.Name)
-		}
+		messages.declare(b, m.Name, messageNameForm)
 	}
 	for i := range t.Edges {
 		b.checkForm("timer", t.Edges[i].Timer, processorNameForm)
@@ -175,6 +168,12 @@ func newNameTable(what string) *nameTable {
 	return &nameTable{what: what, names: map[string]Text{}}
 }
 
+func (t *nameTable) declare(b *builder, name Text, form *regexp.Regexp) {
+	if b.checkForm(t.what, name, form) && b.checkWord(t.what, name) {
+		t.add(b, name)
+	}
+}
+
 func (t *nameTable) add(b *builder, name Text) {
 	ident := Exported(name.Value)
 	first, ok := t.names[strings.ToLower(ident)]
@@ -183,9 +182,9 @@ func (t *nameTable) add(b *builder, name Text) {
 		t.names[strings.ToLower(ident)] = name
 	case first.Value == name.Value: // used again
 	case Exported(first.Value) == ident:
-		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %s %s and %s are both %s in Go", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
+		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %ss %s and %s are both %s in Go", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
 	default:
-		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %s %s and %s are %s and %s in Go, which differ only by case",
+		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %ss %s and %s are %s and %s in Go, which differ only by case",
 			t.what, quoted(first.Value), quoted(name.Value), Exported(first.Value), ident), "rename one of them")
 	}
 }

@@ -109,7 +109,7 @@ func FromTopology(t *spec.Topology) Graph {
 			Blocking:  p.Blocking,
 			External:  p.External,
 			Isolated:  p.Isolation == spec.Process,
-			Watch:     watch(p),
+			Watch:     watch(p, false),
 		})
 		if p.Machine != nil {
 			g.Nodes[len(g.Nodes)-1].ofMachine(p)
@@ -120,9 +120,7 @@ func FromTopology(t *spec.Topology) Graph {
 		g.Groups = append(g.Groups, drawn)
 		for _, p := range group.Processors {
 			g.Nodes[p].Group = drawn.Name
-			if g.Nodes[p].Watch == nil {
-				g.Nodes[p].Watch = newWatch(t.Processors[p])
-			}
+			g.Nodes[p].Watch = watch(t.Processors[p], true)
 		}
 	}
 	for _, e := range t.Edges {
@@ -154,14 +152,10 @@ func FromTopology(t *spec.Topology) Graph {
 
 // watch is nil where a failure of the processor ends the topology, and no group
 // says otherwise.
-func watch(p spec.Processor) *Watch {
-	if !p.Restart.Given && !p.OnError.Given && p.Isolation != spec.Process && p.Health.Timeout == 0 && p.Health.StartupTimeout == 0 {
+func watch(p spec.Processor, grouped bool) *Watch {
+	if !grouped && !p.Restart.Given && !p.OnError.Given && p.Isolation != spec.Process && p.Health.Timeout == 0 && p.Health.StartupTimeout == 0 {
 		return nil
 	}
-	return newWatch(p)
-}
-
-func newWatch(p spec.Processor) *Watch {
 	return &Watch{
 		Restart:     string(p.Restart.Policy),
 		MaxRestarts: p.Restart.MaxRestarts,
