@@ -129,7 +129,7 @@ func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	return e.consumeElem(e.r, &f.Elem, "", e.making("More", f, "", address(x)))
 }
 
-// making is a call of a function that makes room for what is read. It is charged for
+// making is a call of a function that makes room for an element. It is charged for
 // what is large, and gets the reader then; before is what it gets else.
 func (e *emitter) making(function string, f *Field, before, args string) jen.Code {
 	if f.Large {
