@@ -27,11 +27,8 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 			path = r.root.path
 		}
 		add := func(m *plan.Method, message, serves bool) {
-			if m == nil || m.Name == "" {
-				return
-			}
-			if h := handlerOf(p.Type.Name, m, message, serves); h.Message != lifetime.None || h.Sender != lifetime.None || h.Context != lifetime.None {
-				list[path] = append(list[path], h)
+			if m != nil && m.Name != "" {
+				list[path] = append(list[path], handlerOf(p.Type.Name, m, message, serves))
 			}
 		}
 		for j := range calls.Receives {
@@ -47,23 +44,18 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 // handlerOf says which parameters of a method end with its call. The context of
 // Serve lasts as long as anything does.
 func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handler {
-	h := lifetime.Handler{Type: typ, Name: m.Name, Message: lifetime.None, Sender: lifetime.None, Context: lifetime.None, Serves: serves}
-	next := 0
-	if m.Context {
-		if !serves {
-			h.Context = next
+	h := lifetime.Handler{Type: typ, Name: m.Name, Serves: serves}
+	add := func(there, ends bool, kind lifetime.Kind) {
+		switch {
+		case there && ends:
+			h.Params = append(h.Params, kind)
+		case there:
+			h.Params = append(h.Params, lifetime.Other)
 		}
-		next++
 	}
-	if message {
-		if m.Message == plan.ByPointer {
-			h.Message = next
-		}
-		next++
-	}
-	if m.Out != plan.NoOut {
-		h.Sender = next
-	}
+	add(m.Context, !serves, lifetime.Context)
+	add(message, m.Message == plan.ByPointer, lifetime.Message)
+	add(m.Out != plan.NoOut, true, lifetime.Sender)
 	return h
 }
 
@@ -155,10 +147,9 @@ func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lif
 	if len(suspects) == 0 {
 		return nil
 	}
-	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo(), Files: slices.Clone(own), Generated: make(map[*ast.File]bool)}
+	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo(), Files: own}
 	for _, file := range generated {
-		bare := bodiless(file)
-		p.Files, p.Generated[bare] = append(p.Files, bare), true
+		p.Generated = append(p.Generated, lifetime.Bare(file, nil))
 	}
 	clean := true
 	config := &types.Config{
@@ -174,22 +165,8 @@ func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lif
 		r.loader.busy[path] = true
 		defer delete(r.loader.busy, path)
 	}
-	if p.Types, _ = config.Check(path, r.Fset(), p.Files, p.Info); !clean {
+	if p.Types, _ = config.Check(path, r.Fset(), slices.Concat(p.Files, p.Generated), p.Info); !clean {
 		return nil
 	}
 	return lifetime.Check(p, suspects)
-}
-
-// bodiless is a file with the heads of its functions alone.
-func bodiless(file *ast.File) *ast.File {
-	bare := *file
-	bare.Decls = slices.Clone(file.Decls)
-	for i, d := range bare.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok {
-			head := *f
-			head.Body = nil
-			bare.Decls[i] = &head
-		}
-	}
-	return &bare
 }

@@ -29,12 +29,9 @@ var Analyzer = &analysis.Analyzer{
 type keeps struct{ List []kept }
 
 type kept struct {
-	Param  int // without the receiver
-	Kind   sinkKind
-	Joined bool
-	Where  string // file:line
-
-	Message, Sender, Context string // the text of the finding, if the parameter is that
+	Param int // without the receiver
+	Kind  Kind
+	Text  string // the place, and the finding
 }
 
 func (*keeps) AFact() {}
@@ -42,25 +39,20 @@ func (*keeps) AFact() {}
 func (k *keeps) String() string { return fmt.Sprintf("keeps %d parameters", len(k.List)) }
 
 func run(pass *analysis.Pass) (any, error) {
-	pkg := &Package{Fset: pass.Fset, Types: pass.Pkg, Info: pass.TypesInfo, Files: pass.Files, Generated: make(map[*ast.File]bool)}
+	pkg := &Package{Fset: pass.Fset, Types: pass.Pkg, Info: pass.TypesInfo}
 	for _, file := range pass.Files {
 		if generated(file) {
-			pkg.Generated[file] = true
+			pkg.Generated = append(pkg.Generated, file)
+		} else {
+			pkg.Files = append(pkg.Files, file)
 		}
-	}
-	own := make([]*ast.File, 0, len(pass.Files))
-	for _, file := range pass.Files {
-		if !pkg.Generated[file] {
-			own = append(own, file)
-		}
-	}
-	if len(pkg.Generated) == 0 {
-		export(pass, pkg)
-		return nil, nil
 	}
 	r := newRecognizer(pkg)
-	handlers := r.handlers()
-	for _, l := range Check(pkg, Suspects(own, handlers)) {
+	if len(pkg.Generated) == 0 {
+		export(pass, r)
+		return nil, nil
+	}
+	for _, l := range Check(pkg, r.handlers()) {
 		pass.Reportf(l.Pos, "%s (%s)", l.Message(), l.Suggestion())
 	}
 	for _, a := range r.foreign {
@@ -75,75 +67,32 @@ func generated(file *ast.File) bool {
 
 // export gives facts about methods that may be handlers of a topology in another
 // package.
-func export(pass *analysis.Pass, pkg *Package) {
+func export(pass *analysis.Pass, r *recognizer) {
 	var handlers []Handler
-	var methods []*types.Func
-	for _, file := range pkg.Files {
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || f.Body == nil || len(f.Recv.List) != 1 || !handlerName(f.Name.Name) {
-				continue
-			}
-			object, ok := pass.TypesInfo.Defs[f.Name].(*types.Func)
-			if !ok {
-				continue
-			}
-			h := guess(object.Signature(), TypeName(f.Recv.List[0].Type), f.Name.Name)
-			handlers, methods = append(handlers, h), append(methods, object)
-		}
-	}
-	if len(handlers) == 0 {
-		return
-	}
-	suspects := make(map[string]bool)
-	for _, h := range Suspects(pkg.Files, handlers) {
-		suspects[h.Type+"."+h.Name] = true
-	}
-	for i, h := range handlers {
-		if !suspects[h.Type+"."+h.Name] {
+	facts := make(map[*types.Func]*keeps)
+	for _, name := range pass.Pkg.Scope().Names() {
+		object, ok := pass.Pkg.Scope().Lookup(name).(*types.TypeName)
+		if !ok || named(object.Type()) == nil {
 			continue
 		}
-		if list := keptBy(pkg, h); len(list) > 0 {
-			pass.ExportObjectFact(methods[i], &keeps{list})
+		for m := range named(object.Type()).Methods() {
+			if handlerName(m.Name()) {
+				handlers = append(handlers, r.handler(m, name))
+			}
 		}
 	}
-}
-
-// keptBy lists the parameters that a method keeps.
-func keptBy(pkg *Package, h Handler) (list []kept) {
-	for _, l := range Check(pkg, []Handler{h}) {
-		k := kept{Param: [...]int{Message: h.Message, Sender: h.Sender, Context: h.Context}[l.Kind], Joined: l.sink.joined, Kind: l.sink.kind}
-		at := pkg.Fset.Position(l.Pos)
-		k.Where = fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
-		for kind, text := range map[Kind]*string{Message: &k.Message, Sender: &k.Sender, Context: &k.Context} {
-			l.Kind = kind
-			*text = l.Message()
+	for _, l := range Check(r.pkg, handlers) {
+		at := pass.Fset.Position(l.Pos)
+		text := fmt.Sprintf("(%s:%d): %s", filepath.Base(at.Filename), at.Line, l.Message())
+		method := l.Handler.method(pass.Pkg)
+		if facts[method] == nil {
+			facts[method] = new(keeps)
 		}
-		list = append(list, k)
+		facts[method].List = append(facts[method].List, kept{l.Index, l.Kind, text})
 	}
-	return list
-}
-
-// guess gives each parameter of a method the only kind that its type allows.
-func guess(sig *types.Signature, typ, name string) Handler {
-	h := Handler{Type: typ, Name: name, Message: None, Sender: None, Context: None}
-	for i := range sig.Params().Len() {
-		t := sig.Params().At(i).Type()
-		switch {
-		case isContext(t) && i == 0:
-			h.Context = i
-		case isPointer(t) && h.Message == None:
-			h.Message = i
-		case types.IsInterface(t) && i == sig.Params().Len()-1 && !isContext(t):
-			h.Sender = i
-		}
+	for method, fact := range facts {
+		pass.ExportObjectFact(method, fact)
 	}
-	return h
-}
-
-func isPointer(t types.Type) bool {
-	_, ok := types.Unalias(t).(*types.Pointer)
-	return ok
 }
 
 // handlerName reports whether a method of that name may be a handler.
@@ -158,13 +107,9 @@ func reportForeign(pass *analysis.Pass, a assertion) {
 	if !pass.ImportObjectFact(a.method, &fact) {
 		return
 	}
-	kinds := a.handler.params()
 	for _, k := range fact.List {
-		kind, ok := kinds[k.Param]
-		if !ok || !a.handler.outlived(kind, sink{kind: k.Kind, joined: k.Joined}) {
-			continue
+		if a.handler.Params[k.Param] == k.Kind {
+			pass.Reportf(a.pos, "%s.%s %s", a.handler.Type, a.handler.Name, k.Text)
 		}
-		text := [...]string{Message: k.Message, Sender: k.Sender, Context: k.Context}[kind]
-		pass.Reportf(a.pos, "%s.%s (%s): %s", a.handler.Type, a.handler.Name, k.Where, text)
 	}
 }

@@ -154,12 +154,7 @@ func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
 
 // ticks reports whether a call gives a channel that says nothing of goroutines.
 func ticks(call *ssa.CallCommon) bool {
-	name := ""
-	if call.IsInvoke() {
-		name = call.Method.Name()
-	} else if f := call.StaticCallee(); f != nil {
-		name = f.Name()
-	}
+	name := calledName(call)
 	return name == "Done" || name == "After" || name == "Tick"
 }
 
@@ -213,7 +208,7 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 		return
 	}
 	object = object.Origin()
-	switch keepers[fullName(object)] {
+	switch keepers[object.FullName()] {
 	case starts:
 		u.starts(call, args, result, pos)
 	case holds:

@@ -2,6 +2,7 @@ package lifetime
 
 import (
 	"cmp"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -11,7 +12,6 @@ import (
 // checker is one look at a package.
 type checker struct {
 	pkg       *Package
-	generated map[string]bool // files, by name
 	summaries map[*ssa.Function]*summary
 	busy      map[*ssa.Function]bool // being summarized
 	recursive map[*ssa.Function]bool // asked for while busy
@@ -26,21 +26,21 @@ func Check(pkg *Package, handlers []Handler) (leaks []Leak) {
 			leaks = nil // better a leak unseen than a build that fails for a fault of ours
 		}
 	}()
-	methods := make([]*types.Func, len(handlers))
-	for i := range handlers {
-		methods[i] = handlers[i].method(pkg.Types)
+	var methods []*types.Func
+	var declared []Handler // those that have them
+	for _, h := range handlers {
+		if m := h.method(pkg.Types); m != nil {
+			methods, declared = append(methods, m), append(declared, h)
+		}
 	}
-	found := slices.DeleteFunc(slices.Clone(methods), func(f *types.Func) bool { return f == nil })
-	if len(found) == 0 {
+	if len(methods) == 0 {
 		return nil
 	}
-	a := newChecker(pkg)
-	built := program(pkg, found)
+	c := newChecker(pkg)
+	built := program(pkg, methods)
 	for i, m := range methods {
-		if m != nil {
-			if f := built.Prog.FuncValue(m); f != nil && len(f.Blocks) > 0 {
-				leaks = append(leaks, a.handler(handlers[i], f)...)
-			}
+		if f := built.Prog.FuncValue(m); f != nil && len(f.Blocks) > 0 {
+			leaks = append(leaks, c.handler(declared[i], f)...)
 		}
 	}
 	slices.SortFunc(leaks, compareLeaks)
@@ -53,18 +53,13 @@ func compareLeaks(x, y Leak) int {
 }
 
 func newChecker(pkg *Package) *checker {
-	a := &checker{
+	return &checker{
 		pkg:       pkg,
-		generated: make(map[string]bool),
 		summaries: make(map[*ssa.Function]*summary),
 		busy:      make(map[*ssa.Function]bool),
 		recursive: make(map[*ssa.Function]bool),
 		work:      new(work),
 	}
-	for file := range pkg.Generated {
-		a.generated[pkg.Fset.PositionFor(file.Package, false).Filename] = true
-	}
-	return a
 }
 
 // summaryOf is what a function does with its parameters.
@@ -93,34 +88,33 @@ func (a *checker) summaryOf(f *ssa.Function) *summary {
 // sender reports whether f is a method of a generated sender that sends.
 func (a *checker) sender(f *ssa.Function) bool {
 	object, ok := f.Object().(*types.Func)
-	if !ok || !sends(object.Name()) || object.Signature().Recv() == nil {
-		return false
-	}
-	return a.generated[a.pkg.Fset.PositionFor(object.Pos(), false).Filename]
+	return ok && sends(object.Name()) && object.Signature().Recv() != nil && a.pkg.inGenerated(object.Pos())
 }
 
 // handler is what the summary of a handler's method means for its parameters.
 func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	a.work.next()
 	s := a.summaryOf(f)
-	kinds := h.params()
-	add := func(from origin, to sink, l Leak) {
-		kind, ok := kinds[from.param-1]
-		if !ok || from.inner || !h.outlived(kind, to) {
-			return
+	kind := func(o origin) Kind {
+		if o.inner || o.param < 1 || o.param > len(h.Params) {
+			return Other
 		}
-		l.Handler, l.Kind, l.Param, l.sink = h, kind, f.Params[from.param].Name(), to
-		l.at = a.pkg.Fset.PositionFor(to.pos, false) // whatever a //line directive calls it
-		leaks = append(leaks, l)
+		return h.Params[o.param-1]
+	}
+	add := func(from origin, to sink, pos token.Pos) {
+		if k := kind(from); k != Other && h.outlived(k, to) {
+			at := a.pkg.Fset.PositionFor(to.pos, false) // whatever a //line directive calls it
+			leaks = append(leaks, Leak{Handler: h, Kind: k, Param: f.Params[from.param].Name(), Index: from.param - 1, Pos: pos, sink: to, at: at})
+		}
 	}
 	for _, e := range s.escapes {
-		if !e.sent || h.Sender != None && e.via == (origin{param: h.Sender + 1}) {
-			add(e.from, e.sink, Leak{Pos: e.pos})
+		if !e.sent || kind(e.via) == Sender {
+			add(e.from, e.sink, e.pos)
 		}
 	}
 	for _, t := range s.stores {
 		if t.to.param == 0 { // the receiver
-			add(t.from, t.sink, Leak{Pos: t.pos})
+			add(t.from, t.sink, t.pos)
 		}
 	}
 	return leaks

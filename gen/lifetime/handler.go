@@ -4,40 +4,33 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
-// Kind is what a handler keeps.
+// Kind is what a parameter of a handler is.
 type Kind int
 
 const (
-	Message Kind = iota // a pointer to a message
+	Other   Kind = iota // nothing whose lifetime ends with the call
+	Message             // a pointer to a message
 	Sender
 	Context
 )
 
-// None is the index of a parameter that a handler does not have.
-const None = -1
-
-// Handler is a method that generated code calls. Indices count the parameters
-// without the receiver; None stands for a parameter that is not there, or whose
-// lifetime does not end with the call.
+// Handler is a method that generated code calls.
 type Handler struct {
 	Type, Name string // the type is declared in the package, or is an alias there
-	Message    int    // pointer to a message
-	Sender     int
-	Context    int
-	Serves     bool // the call lasts as long as the topology runs: only goroutines end its sender's use
+	Params     []Kind // without the receiver
+	Serves     bool   // the call lasts as long as the topology runs: only goroutines end its sender's use
 }
 
 // Package is type-checked Go without type errors.
 type Package struct {
-	Fset  *token.FileSet
-	Types *types.Package
-	Info  *types.Info // Types, Defs, Uses, Implicits, Instances, Scopes, Selections, FileVersions
-	Files []*ast.File
-	// Generated are those of Files whose functions are not looked into: senders
-	// are known by what they do.
-	Generated map[*ast.File]bool
+	Fset      *token.FileSet
+	Types     *types.Package
+	Info      *types.Info // Types, Defs, Uses, Implicits, Instances, Scopes, Selections, FileVersions
+	Files     []*ast.File // as a person wrote them
+	Generated []*ast.File // whose functions are not looked into: senders are known by what they do
 }
 
 // NewInfo returns an Info that a type checker fills with what Check needs.
@@ -54,11 +47,16 @@ func NewInfo() *types.Info {
 	}
 }
 
+// inGenerated reports whether pos is in a generated file.
+func (p *Package) inGenerated(pos token.Pos) bool {
+	return slices.ContainsFunc(p.Generated, func(f *ast.File) bool { return f.FileStart <= pos && pos < f.FileEnd })
+}
+
 // method finds the method of the package that h names; nil where another package
-// declares it.
+// declares it, and where none of its parameters end with the call.
 func (h *Handler) method(pkg *types.Package) *types.Func {
 	object, ok := pkg.Scope().Lookup(h.Type).(*types.TypeName)
-	if !ok {
+	if !ok || !h.borrows() {
 		return nil
 	}
 	found, _, _ := types.LookupFieldOrMethod(object.Type(), true, pkg, h.Name)
@@ -69,14 +67,7 @@ func (h *Handler) method(pkg *types.Package) *types.Func {
 	return f.Origin()
 }
 
-// params are the parameters of h that are followed, in order: the kind by the
-// index.
-func (h *Handler) params() map[int]Kind {
-	params := make(map[int]Kind)
-	for kind, index := range [...]int{Message: h.Message, Sender: h.Sender, Context: h.Context} {
-		if index != None {
-			params[index] = Kind(kind)
-		}
-	}
-	return params
+// borrows reports whether any parameter ends with the call.
+func (h *Handler) borrows() bool {
+	return slices.ContainsFunc(h.Params, func(k Kind) bool { return k != Other })
 }

@@ -16,8 +16,8 @@ const (
 	holds                // its receiver, or first argument, holds the others
 )
 
-// keepers are the functions of other packages that keep arguments. All others
-// are assumed not to.
+// keepers are the functions of other packages that keep arguments, by their full
+// names. All others are assumed not to.
 var keepers = map[string]keeping{
 	"time.AfterFunc":    starts,
 	"context.AfterFunc": starts,
@@ -35,9 +35,9 @@ var keepers = map[string]keeping{
 	"(*sync/atomic.Value).Store":            holds,
 	"(*sync/atomic.Value).Swap":             holds,
 	"(*sync/atomic.Value).CompareAndSwap":   holds,
-	"(*sync/atomic.Pointer).Store":          holds,
-	"(*sync/atomic.Pointer).Swap":           holds,
-	"(*sync/atomic.Pointer).CompareAndSwap": holds,
+	"(*sync/atomic.Pointer[T]).Store":          holds,
+	"(*sync/atomic.Pointer[T]).Swap":           holds,
+	"(*sync/atomic.Pointer[T]).CompareAndSwap": holds,
 
 	"(*container/list.List).PushBack":     holds,
 	"(*container/list.List).PushFront":    holds,
@@ -46,34 +46,14 @@ var keepers = map[string]keeping{
 	"container/heap.Push":                 holds,
 }
 
-// keeperNames are the names of keepers without packages and types.
-var keeperNames = func() map[string]bool {
-	names := make(map[string]bool)
+// keeperNamed reports whether a keeper has that name, in some package.
+func keeperNamed(name string) bool {
 	for full := range keepers {
-		names[full[strings.LastIndexByte(full, '.')+1:]] = true
-	}
-	return names
-}()
-
-// fullName is the name of a function as keepers has it.
-func fullName(f *types.Func) string {
-	recv := f.Signature().Recv()
-	if recv == nil {
-		if f.Pkg() == nil {
-			return f.Name()
+		if strings.HasSuffix(full, "."+name) {
+			return true
 		}
-		return f.Pkg().Path() + "." + f.Name()
 	}
-	t := types.Unalias(recv.Type())
-	star := ""
-	if p, ok := t.(*types.Pointer); ok {
-		t, star = types.Unalias(p.Elem()), "*"
-	}
-	named, ok := t.(*types.Named)
-	if !ok || named.Obj().Pkg() == nil {
-		return f.Name()
-	}
-	return "(" + star + named.Obj().Pkg().Path() + "." + named.Obj().Name() + ")." + f.Name()
+	return false
 }
 
 // handsOn reports whether what a function of the package gives may hold its
@@ -83,14 +63,19 @@ func handsOn(path string) bool { return path == "slices" || path == "maps" || pa
 // waits reports whether a call may wait for goroutines. It goes by the name, as a
 // type of the user's may well do so.
 func waits(call *ssa.CallCommon) bool {
-	name := ""
-	if call.IsInvoke() {
-		name = call.Method.Name()
-	} else if f := call.StaticCallee(); f != nil {
-		name = f.Name()
-	}
-	name = strings.ToLower(name)
+	name := strings.ToLower(calledName(call))
 	return strings.Contains(name, "wait") || strings.Contains(name, "join") && !strings.HasPrefix(name, "joinpath")
+}
+
+// calledName is the name of the function or method that is called; "" if it is not known.
+func calledName(call *ssa.CallCommon) string {
+	if call.IsInvoke() {
+		return call.Method.Name()
+	}
+	if f := call.StaticCallee(); f != nil {
+		return f.Name()
+	}
+	return ""
 }
 
 // sends reports whether a method of that name sends its arguments.
@@ -120,8 +105,6 @@ func holdsPointer(t types.Type, depth int) bool {
 		return false
 	case *types.Array:
 		return holdsPointer(t.Elem(), depth-1)
-	case *types.Tuple:
-		return true
 	}
 	return true
 }
@@ -137,6 +120,15 @@ func composite(t types.Type) bool {
 }
 
 func isContext(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "context" && named.Obj().Name() == "Context"
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context" && n.Obj().Name() == "Context"
+}
+
+// named is the named type that t is or points to; nil if there is none.
+func named(t types.Type) *types.Named {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, _ := types.Unalias(t).(*types.Named)
+	return n
 }

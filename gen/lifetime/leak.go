@@ -11,6 +11,7 @@ type Leak struct {
 	Handler Handler
 	Kind    Kind
 	Param   string    // its name
+	Index   int       // of Handler.Params
 	Pos     token.Pos // in the handler
 	sink    sink
 	at      token.Position // of the sink, where a helper has it

@@ -69,7 +69,7 @@ func load(t *testing.T, text string) (*lifetime.Package, []lifetime.Handler) {
 	if p.Types, err = config.Check("a", fset, p.Files, p.Info); err != nil {
 		t.Fatal(err)
 	}
-	return p, []lifetime.Handler{{Type: "A", Name: "ReceiveM", Message: 0, Sender: lifetime.None, Context: lifetime.None}}
+	return p, []lifetime.Handler{{Type: "A", Name: "ReceiveM", Params: []lifetime.Kind{lifetime.Message}}}
 }
 
 // TestWorkIsBounded: a function that is too large, or a chain of calls that is too

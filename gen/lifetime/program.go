@@ -3,7 +3,7 @@ package lifetime
 import (
 	"go/ast"
 	"go/types"
-	"maps"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -15,23 +15,12 @@ func program(p *Package, methods []*types.Func) *ssa.Package {
 	keep := reachable(p, methods)
 	info := *p.Info
 	info.InitOrder = nil // variables are initialized before anything is handled
-	info.FileVersions = maps.Clone(p.Info.FileVersions)
-	files := make([]*ast.File, len(p.Files))
-	for i, file := range p.Files {
-		c := *file
-		c.Decls = make([]ast.Decl, len(file.Decls))
-		for j, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && !keep[f] {
-				bare := *f
-				bare.Body = nil
-				d = &bare
-			}
-			c.Decls[j] = d
-		}
-		files[i] = &c
-		if info.FileVersions != nil {
-			info.FileVersions[&c] = p.Info.FileVersions[file]
-		}
+	info.FileVersions = make(map[*ast.File]string)
+	var files []*ast.File
+	for _, file := range slices.Concat(p.Files, p.Generated) {
+		bare := Bare(file, keep)
+		files = append(files, bare)
+		info.FileVersions[bare] = p.Info.FileVersions[file]
 	}
 	prog := ssa.NewProgram(p.Fset, ssa.BareInits)
 	for _, imported := range p.Types.Imports() {
@@ -42,14 +31,25 @@ func program(p *Package, methods []*types.Func) *ssa.Package {
 	return pkg
 }
 
+// Bare is a file without the bodies of its functions, but for those to keep.
+func Bare(file *ast.File, keep map[*ast.FuncDecl]bool) *ast.File {
+	bare := *file
+	bare.Decls = slices.Clone(file.Decls)
+	for i, d := range bare.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && !keep[f] {
+			head := *f
+			head.Body = nil
+			bare.Decls[i] = &head
+		}
+	}
+	return &bare
+}
+
 // reachable are the declarations of methods and of what they mention, at any
 // depth, but for generated ones.
 func reachable(p *Package, methods []*types.Func) map[*ast.FuncDecl]bool {
 	decls := make(map[types.Object]*ast.FuncDecl)
 	for _, file := range p.Files {
-		if p.Generated[file] {
-			continue
-		}
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
 				decls[p.Info.Defs[f.Name]] = f

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -28,17 +29,17 @@ func newRecognizer(pkg *Package) *recognizer {
 	r := &recognizer{pkg: pkg, owned: make(map[string]bool)}
 	for _, name := range pkg.Types.Scope().Names() {
 		object, ok := pkg.Types.Scope().Lookup(name).(*types.TypeName)
-		if !ok || !r.inGenerated(object.Pos()) {
+		if !ok || !pkg.inGenerated(object.Pos()) {
 			continue
 		}
-		named, ok := object.Type().(*types.Named)
-		if !ok {
+		t := named(object.Type())
+		if t == nil {
 			continue
 		}
-		if s, ok := named.Underlying().(*types.Struct); ok {
+		if s, ok := t.Underlying().(*types.Struct); ok {
 			r.queued(s)
 		}
-		for m := range named.Methods() {
+		for m := range t.Methods() {
 			if sends(m.Name()) {
 				r.own(m.Signature().Params())
 				r.own(m.Signature().Results())
@@ -51,11 +52,11 @@ func newRecognizer(pkg *Package) *recognizer {
 // queued notes the messages that fields queue.
 func (r *recognizer) queued(s *types.Struct) {
 	for f := range s.Fields() {
-		named, ok := types.Unalias(f.Type()).(*types.Named)
-		if !ok || named.Obj().Pkg() == nil || !strings.HasPrefix(named.Obj().Pkg().Path(), home) {
+		of := named(f.Type())
+		if of == nil || of.Obj().Pkg() == nil || !strings.HasPrefix(of.Obj().Pkg().Path(), home) {
 			continue
 		}
-		for t := range named.TypeArgs().Types() {
+		for t := range of.TypeArgs().Types() {
 			r.ownType(t)
 		}
 	}
@@ -73,18 +74,9 @@ func (r *recognizer) ownType(t types.Type) {
 	}
 }
 
-func (r *recognizer) inGenerated(pos token.Pos) bool {
-	for file := range r.pkg.Generated {
-		if file.FileStart <= pos && pos < file.FileEnd {
-			return true
-		}
-	}
-	return false
-}
-
 // handlers finds the lines "_ ParserProcessor = (*Parser)(nil)".
 func (r *recognizer) handlers() (list []Handler) {
-	for file := range r.pkg.Generated {
+	for _, file := range r.pkg.Generated {
 		for _, d := range file.Decls {
 			g, ok := d.(*ast.GenDecl)
 			if !ok || g.Tok != token.VAR {
@@ -104,30 +96,23 @@ func (r *recognizer) asserted(s *ast.ValueSpec) (list []Handler) {
 		return nil
 	}
 	object := r.pkg.Info.Uses[id]
-	if object == nil || !r.inGenerated(object.Pos()) {
+	if object == nil || !r.pkg.inGenerated(object.Pos()) {
 		return nil
 	}
 	iface, ok := object.Type().Underlying().(*types.Interface)
 	if !ok {
 		return nil
 	}
-	t := types.Unalias(r.pkg.Info.TypeOf(s.Values[0]))
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	named, ok := t.(*types.Named)
-	if !ok {
+	t := named(r.pkg.Info.TypeOf(s.Values[0]))
+	if t == nil {
 		return nil
 	}
 	for m := range iface.Methods() {
-		h, ok := r.handler(m, named.Obj().Name())
-		if !ok {
-			continue
-		}
-		found, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), false, r.pkg.Types, m.Name())
+		h := r.handler(m, t.Obj().Name())
+		found, _, _ := types.LookupFieldOrMethod(t, true, r.pkg.Types, m.Name())
 		switch f, _ := found.(*types.Func); {
 		case f == nil:
-		case f.Pkg() == r.pkg.Types && named.Obj().Pkg() == r.pkg.Types:
+		case f.Pkg() == r.pkg.Types && t.Obj().Pkg() == r.pkg.Types:
 			list = append(list, h)
 		case f.Pkg() != r.pkg.Types:
 			r.foreign = append(r.foreign, assertion{h, f.Origin(), s.Pos()})
@@ -137,28 +122,26 @@ func (r *recognizer) asserted(s *ast.ValueSpec) (list []Handler) {
 }
 
 // handler is what the method of an interface says of the method that it asks for.
-func (r *recognizer) handler(m *types.Func, typ string) (Handler, bool) {
-	h := Handler{Type: typ, Name: m.Name(), Message: None, Sender: None, Context: None}
-	switch m.Name() {
-	case "Init", "Close":
-		return h, false
-	case "Serve":
-		h.Serves = true
+func (r *recognizer) handler(m *types.Func, typ string) Handler {
+	h := Handler{Type: typ, Name: m.Name(), Serves: m.Name() == "Serve"}
+	if h.Name == "Init" || h.Name == "Close" {
+		return h // their context lasts
 	}
-	for i := range m.Signature().Params().Len() {
-		t := m.Signature().Params().At(i).Type()
+	for v := range m.Signature().Params().Variables() {
+		kind, t := Other, v.Type()
 		switch {
-		case isContext(t) && i == 0:
-			if !h.Serves {
-				h.Context = i
+		case isContext(t):
+			if len(h.Params) == 0 && !h.Serves {
+				kind = Context
 			}
 		case r.isSender(t):
-			h.Sender = i
-		case isPointer(t) && h.Message == None && !r.owned[types.TypeString(t, nil)]:
-			h.Message = i
+			kind = Sender
+		case isPointer(t) && !slices.Contains(h.Params, Message) && !r.owned[types.TypeString(t, nil)]:
+			kind = Message
 		}
+		h.Params = append(h.Params, kind)
 	}
-	return h, h.Message != None || h.Sender != None || h.Context != None
+	return h
 }
 
 // isSender reports whether t is a pointer to a generated sender, or an interface
@@ -172,10 +155,11 @@ func (r *recognizer) isSender(t types.Type) bool {
 		}
 		return i.NumMethods() > 0
 	}
-	p, ok := types.Unalias(t).(*types.Pointer)
-	if !ok {
-		return false
-	}
-	named, ok := types.Unalias(p.Elem()).(*types.Named)
-	return ok && strings.HasSuffix(named.Obj().Name(), "Sender") && r.inGenerated(named.Obj().Pos())
+	n := named(t)
+	return n != nil && strings.HasSuffix(n.Obj().Name(), "Sender") && r.pkg.inGenerated(n.Obj().Pos())
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := types.Unalias(t).(*types.Pointer)
+	return ok
 }

@@ -25,7 +25,7 @@ func Suspects(files []*ast.File, handlers []Handler) []Handler {
 	var suspects []Handler
 	for _, h := range handlers {
 		f := s.methods[[2]string{h.Type, h.Name}]
-		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, h.params()) { // nil: the method of an embedded type, or the type is an alias
+		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, h.Params) { // nil: the method of an embedded type, or the type is an alias
 			suspects = append(suspects, h)
 		}
 	}
@@ -59,7 +59,7 @@ func TypeName(e ast.Expr) string {
 }
 
 // harmless reports whether no use of a function's parameters can keep them.
-func (s *syntax) harmless(f *ast.FuncDecl, params map[int]Kind) bool {
+func (s *syntax) harmless(f *ast.FuncDecl, params []Kind) bool {
 	if f.Body == nil {
 		return true
 	}
@@ -67,91 +67,63 @@ func (s *syntax) harmless(f *ast.FuncDecl, params map[int]Kind) bool {
 	index := 0
 	for _, field := range f.Type.Params.List {
 		for _, name := range field.Names {
-			if kind, ok := params[index]; ok && name.Name != "_" {
-				kinds[name.Name] = kind
+			if index < len(params) && name.Name != "_" {
+				kinds[name.Name] = params[index]
 			}
 			index++
 		}
 	}
-	var above []ast.Node // from the body to the node at hand
 	harmless := true
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		if n == nil {
-			above = above[:len(above)-1]
-			return true
+	ast.PreorderStack(f.Body, nil, func(n ast.Node, above []ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && kinds[id.Name] != Other {
+			harmless = harmless && s.harmlessUse(kinds[id.Name], id, above)
 		}
-		if id, ok := n.(*ast.Ident); ok {
-			kind, ok := kinds[id.Name]
-			harmless = harmless && (!ok || s.harmlessUse(kind, id, above))
-		}
-		above = append(above, n)
-		return true
+		return harmless
 	})
 	return harmless
 }
 
 // harmlessUse reports whether a use cannot keep the value of a parameter, or is of
-// another name: that behind a dot.
+// another name: that behind a dot. above are the nodes from the body to the use.
 func (s *syntax) harmlessUse(kind Kind, id *ast.Ident, above []ast.Node) bool {
 	for _, n := range above {
-		switch n.(type) {
-		case *ast.GoStmt, *ast.FuncLit:
+		switch n := n.(type) {
+		case *ast.GoStmt, *ast.FuncLit, *ast.SliceExpr: // of an array a slice is an address
 			return false
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				return false
+			}
+		case *ast.SelectorExpr:
+			if n.Sel != id && s.declared[n.Sel.Name] { // it may be a method
+				return false
+			}
 		}
 	}
 	switch n := above[len(above)-1].(type) {
 	case *ast.CallExpr:
 		return n.Fun != id && s.foreign(n)
 	case *ast.SelectorExpr:
-		if n.Sel == id {
+		if n.Sel == id || kind == Message {
 			return true
 		}
-		if kind != Message {
-			call, ok := above[len(above)-2].(*ast.CallExpr)
-			return ok && call.Fun == n && (kind == Context || strings.HasPrefix(n.Sel.Name, "Send"))
-		}
+		call, ok := above[len(above)-2].(*ast.CallExpr)
+		return ok && call.Fun == n && (kind == Context || strings.HasPrefix(n.Sel.Name, "Send"))
+	case *ast.StarExpr:
+		return kind == Message // it is copied
 	case *ast.BinaryExpr:
 		return true // compared
 	}
-	return kind == Message && s.reads(id, above)
+	return false
 }
 
 // foreign reports whether a call goes to a function that no file declares, and of which
 // Check assumes that it keeps nothing: it does not even give what holds its arguments.
 func (s *syntax) foreign(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || s.declared[f.Sel.Name] || keeperNames[f.Sel.Name] || sends(f.Sel.Name) || strings.HasPrefix(f.Sel.Name, "With") {
+	if !ok || s.declared[f.Sel.Name] || keeperNamed(f.Sel.Name) || sends(f.Sel.Name) || strings.HasPrefix(f.Sel.Name, "With") {
 		return false
 	}
 	x, ok := f.X.(*ast.Ident)
 	return !ok || !handsOn(x.Name)
-}
-
-// reads reports whether a message pointer is only followed: its fields are read or set, or
-// the message is copied.
-func (s *syntax) reads(id *ast.Ident, above []ast.Node) bool {
-	var child ast.Node = id
-	for i := len(above) - 1; i >= 0; i-- {
-		switch n := above[i].(type) {
-		case *ast.ParenExpr, *ast.StarExpr:
-		case *ast.SelectorExpr:
-			if s.declared[n.Sel.Name] { // it may be a method
-				return false
-			}
-		case *ast.IndexExpr:
-			if n.X != child {
-				return child != id
-			}
-		case *ast.SliceExpr:
-			return n.X != child && child != id // of an array it is an address
-		case *ast.UnaryExpr:
-			return n.Op != token.AND && child != id
-		case *ast.CallExpr:
-			return n.Fun != child && child != id
-		default:
-			return child != id
-		}
-		child = above[i]
-	}
-	return false
 }

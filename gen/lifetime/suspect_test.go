@@ -47,7 +47,7 @@ func (m *M) Self() *M { return m }
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		handlers := []Handler{{Type: "A", Name: "ReceiveM", Message: 1, Sender: 2, Context: 0}}
+		handlers := []Handler{{Type: "A", Name: "ReceiveM", Params: []Kind{Context, Message, Sender}}}
 		if got := len(Suspects([]*ast.File{file}, handlers)) > 0; got != want {
 			t.Errorf("%s: suspect %v, want %v", body, got, want)
 		}
