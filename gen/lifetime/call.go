@@ -7,17 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// callee is the function of the package that a call goes to; nil where it is in
-// another package, or not known.
-func (u *unit) callee(call *ssa.CallCommon) *ssa.Function {
-	f := call.StaticCallee()
-	if f == nil {
-		return nil
-	}
-	return u.body(f)
-}
-
-// body is the function that has the body of f: the generic one of an instance.
+// body is the function of the package that has the body of f: the generic one of an
+// instance; nil where that is in another package, or not known.
 func (u *unit) body(f *ssa.Function) *ssa.Function {
 	if o := f.Origin(); o != nil {
 		f = o
@@ -100,17 +91,8 @@ func (u *unit) closure(f *ssa.Function, args []places, result ssa.Value) {
 	if result == nil {
 		return
 	}
-	for k, values := range u.returns[f] {
-		u.setCallResult(result, k, values)
-	}
-}
-
-// setCallResult sets result k of a call.
-func (u *unit) setCallResult(result ssa.Value, k int, values places) {
-	if _, ok := result.Type().(*types.Tuple); ok {
-		u.setResult(result, k, values)
-	} else {
-		u.set(result, values)
+	for k, values := range u.tuples[f] {
+		u.setPart(result, k, values)
 	}
 }
 
@@ -141,7 +123,7 @@ func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
 		if _, ok := t.Underlying().(*types.Chan); ok && !ticks(call) {
 			o.channel = true
 		}
-		u.setCallResult(result, k, places{place{object: o}: {}})
+		u.setPart(result, k, places{place{object: o}: {}})
 	}
 	if t, ok := result.Type().(*types.Tuple); ok {
 		for k := range t.Len() {
@@ -219,7 +201,7 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 	u.derived(call, result)
 	if result != nil && object.Pkg() != nil && handsOn(object.Pkg().Path()) && canHold(result.Type()) {
 		for _, a := range args {
-			u.setCallResult(result, 0, a)
+			u.setPart(result, 0, a)
 		}
 	}
 }
@@ -309,7 +291,7 @@ func (u *unit) apply(s *summary, name string, args []places, result ssa.Value, p
 	}
 	for k, list := range s.results {
 		for o := range list {
-			u.setCallResult(result, k, u.resolve(o, args))
+			u.setPart(result, k, u.resolve(o, args))
 		}
 	}
 }

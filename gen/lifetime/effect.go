@@ -56,7 +56,7 @@ func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
 			continue
 		}
 		u.changed = p.store(values, whole) || u.changed
-		if p.object.external && u.reporting && !u.resets.has(p) {
+		if p.object.external && u.reporting && u.resets[p] == nil {
 			u.transfer(p, values, s, pos)
 		}
 	}

@@ -3,6 +3,7 @@ package lifetime
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -11,35 +12,18 @@ import (
 // joins reports whether the unit waits for goroutines. Any wait counts, for any
 // goroutine, except for a wait within a goroutine that the unit starts.
 func (u *unit) joins() bool {
-	spawned := u.spawned()
-	for _, f := range u.functions {
-		if within(f, spawned) {
-			continue
+	spawned := make(map[*ssa.Function]bool)
+	for i := range u.instructions() {
+		if g, ok := i.(*ssa.Go); ok {
+			spawned[g.Call.StaticCallee()] = true
 		}
-		for _, b := range f.Blocks {
-			for _, i := range b.Instrs {
-				if u.joinsAt(i) {
-					return true
-				}
-			}
+	}
+	for i := range u.instructions() {
+		if !within(i.Parent(), spawned) && u.joinsAt(i) {
+			return true
 		}
 	}
 	return false
-}
-
-// spawned are the closures that go statements call.
-func (u *unit) spawned() map[*ssa.Function]bool {
-	spawned := make(map[*ssa.Function]bool)
-	for _, f := range u.functions {
-		for _, b := range f.Blocks {
-			for _, i := range b.Instrs {
-				if g, ok := i.(*ssa.Go); ok && g.Call.StaticCallee() != nil {
-					spawned[g.Call.StaticCallee()] = true
-				}
-			}
-		}
-	}
-	return spawned
 }
 
 // within reports whether f, or a function around it, is among list.
@@ -62,10 +46,9 @@ func (u *unit) joinsAt(i ssa.Instruction) bool {
 				return true
 			}
 		}
-	case *ssa.Call:
-		return waits(&i.Call) || u.joinsFor(&i.Call)
-	case *ssa.Defer:
-		return waits(&i.Call) || u.joinsFor(&i.Call)
+	case *ssa.Call, *ssa.Defer:
+		call := i.(ssa.CallInstruction).Common()
+		return waits(call) || u.joinsFor(call)
 	}
 	return false
 }
@@ -84,21 +67,20 @@ func (u *unit) own(channel ssa.Value) bool {
 // joinsFor reports whether a called function waits for goroutines of its caller:
 // an argument must be something to wait for them with.
 func (u *unit) joinsFor(call *ssa.CallCommon) bool {
-	f := u.callee(call)
-	if f == nil || u.within(f) || !u.summaryOf(f).joins {
+	f := call.StaticCallee()
+	if f == nil {
 		return false
 	}
-	for _, a := range call.Args {
+	if f = u.body(f); f == nil || u.within(f) || !u.summaryOf(f).joins {
+		return false
+	}
+	return slices.ContainsFunc(call.Args, func(a ssa.Value) bool {
 		t := a.Type()
 		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
 		}
-		if _, ok := t.Underlying().(*types.Chan); ok {
-			return true
-		}
-		if named, ok := types.Unalias(t).(*types.Named); ok && strings.Contains(named.Obj().Name(), "Group") {
-			return true
-		}
-	}
-	return false
+		_, channel := t.Underlying().(*types.Chan)
+		n := named(t)
+		return channel || n != nil && strings.Contains(n.Obj().Name(), "Group")
+	})
 }

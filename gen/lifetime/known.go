@@ -32,9 +32,9 @@ var keepers = map[string]keeping{
 	"(*sync.Map).CompareAndSwap": holds,
 	"(*sync.Pool).Put":           holds,
 
-	"(*sync/atomic.Value).Store":            holds,
-	"(*sync/atomic.Value).Swap":             holds,
-	"(*sync/atomic.Value).CompareAndSwap":   holds,
+	"(*sync/atomic.Value).Store":               holds,
+	"(*sync/atomic.Value).Swap":                holds,
+	"(*sync/atomic.Value).CompareAndSwap":      holds,
 	"(*sync/atomic.Pointer[T]).Store":          holds,
 	"(*sync/atomic.Pointer[T]).Swap":           holds,
 	"(*sync/atomic.Pointer[T]).CompareAndSwap": holds,

@@ -40,26 +40,26 @@ type sink struct {
 	joined bool   // a goroutine that is waited for
 }
 
+// phrases say where a value goes; that of a field or a variable ends with its name.
+var phrases = [...]string{
+	inField:     "is stored in field ",
+	inMemory:    "is stored in memory that outlives the call",
+	inGlobal:    "is stored in the package variable ",
+	inChannel:   "is sent on a channel",
+	inGoroutine: "is used in another goroutine",
+	inResult:    "is returned",
+	inMessage:   "is sent as a part of another message",
+}
+
 func (s sink) String() string {
-	switch s.kind {
-	case inField:
-		if s.owner == "" {
-			return "is stored in field " + s.name
-		}
-		return "is stored in field " + s.name + " of " + s.owner
-	case inGlobal:
-		return "is stored in the package variable " + s.name
-	case inChannel:
-		return "is sent on a channel"
-	case inGoroutine:
-		return "is used in another goroutine"
-	case inResult:
-		return "is returned"
-	case inMessage:
-		return "is sent as a part of another message"
-	default:
-		return "is stored in memory that outlives the call"
+	text := phrases[s.kind]
+	if s.kind == inField || s.kind == inGlobal {
+		text += s.name
 	}
+	if s.kind == inField && s.owner != "" {
+		text += " of " + s.owner
+	}
+	return text
 }
 
 // Message is the finding: one sentence without a full stop.
@@ -68,17 +68,16 @@ func (l *Leak) Message() string {
 	if l.sink.helper != "" {
 		where += fmt.Sprintf(" by %s (%s:%d)", l.sink.helper, filepath.Base(l.at.Filename), l.at.Line)
 	}
-	switch l.Kind {
-	case Sender:
-		if l.sink.kind == inGoroutine {
-			return fmt.Sprintf("sender %s %s, but it works only on the goroutine of %s", l.Param, where, l.Handler.Name)
-		}
-		return fmt.Sprintf("sender %s %s, but it works only until %s returns", l.Param, where, l.Handler.Name)
-	case Context:
-		return fmt.Sprintf("context %s %s, but it is valid only until %s returns", l.Param, where, l.Handler.Name)
-	default:
-		return fmt.Sprintf("message pointer %s %s, but it is valid only until %s returns", l.Param, where, l.Handler.Name)
+	what, but := "message pointer", "it is valid only until "+l.Handler.Name+" returns"
+	switch {
+	case l.Kind == Context:
+		what = "context"
+	case l.Kind == Sender && l.sink.kind == inGoroutine:
+		what, but = "sender", "it works only on the goroutine of "+l.Handler.Name
+	case l.Kind == Sender:
+		what, but = "sender", "it works only until "+l.Handler.Name+" returns"
 	}
+	return fmt.Sprintf("%s %s %s, but %s", what, l.Param, where, but)
 }
 
 // Suggestion is what to do about it.

@@ -1,16 +1,15 @@
 package lifetime
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
 
-// resets are the places that a unit always empties before it returns. A value
-// that is stored there does not outlive the call.
-type resets map[place]bool
-
-func (r resets) has(p place) bool { return r[p] }
+// resets are the places that a unit always empties before it returns, and the blocks
+// that do. A value that is stored there does not outlive the call.
+type resets map[place]*ssa.BasicBlock
 
 // findResets looks for deferred functions that set a field to nil or empty a map,
 // and for fields that are nil at each return of the unit's function.
@@ -22,15 +21,13 @@ func (u *unit) findResets() {
 			if !ok {
 				continue
 			}
-			u.emptied(u.resets, &d.Call, true)
-			f := d.Call.StaticCallee()
-			if f == nil || len(f.Blocks) == 0 || !u.within(f) {
-				continue
+			for _, p := range u.emptied(&d.Call, true) {
+				u.resets[p] = b
 			}
-			emptied := make(map[place]*ssa.BasicBlock)
-			u.follow(f.Blocks[0], emptied, true)
-			for p := range emptied {
-				u.resets[p] = true
+			if f := d.Call.StaticCallee(); f != nil && len(f.Blocks) > 0 && u.within(f) {
+				emptied := make(resets)
+				u.follow(f.Blocks[0], emptied, true)
+				maps.Copy(u.resets, emptied)
 			}
 		}
 	}
@@ -50,11 +47,7 @@ func (u *unit) resetsAtReturns() resets {
 		if common == nil {
 			common = empty
 		}
-		for p := range common {
-			if !empty[p] {
-				delete(common, p)
-			}
-		}
+		maps.DeleteFunc(common, func(p place, _ *ssa.BasicBlock) bool { return empty[p] == nil })
 	}
 	if common == nil {
 		return make(resets)
@@ -70,12 +63,12 @@ func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
 		way = append(way, b)
 	}
 	slices.Reverse(way)
-	emptied := make(map[place]*ssa.BasicBlock) // and where
+	emptied := make(resets)
 	for _, b := range way {
 		u.follow(b, emptied, false)
 	}
 	if len(emptied) == 0 {
-		return make(resets)
+		return emptied
 	}
 	for _, b := range u.function.Blocks { // a detour may fill them again
 		if slices.Contains(way, b) {
@@ -91,15 +84,11 @@ func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
 			}
 		}
 	}
-	found := make(resets)
-	for p := range emptied {
-		found[p] = true
-	}
-	return found
+	return emptied
 }
 
 // follow notes what a block empties, and forgets what it fills again.
-func (u *unit) follow(b *ssa.BasicBlock, emptied map[place]*ssa.BasicBlock, deferred bool) {
+func (u *unit) follow(b *ssa.BasicBlock, emptied resets, deferred bool) {
 	for _, i := range b.Instrs {
 		switch i := i.(type) {
 		case *ssa.Store:
@@ -112,26 +101,25 @@ func (u *unit) follow(b *ssa.BasicBlock, emptied map[place]*ssa.BasicBlock, defe
 				}
 			}
 		case *ssa.Call:
-			cleared := make(resets)
-			u.emptied(cleared, &i.Call, deferred)
-			for p := range cleared {
+			for _, p := range u.emptied(&i.Call, deferred) {
 				emptied[p] = b
 			}
 		}
 	}
 }
 
-// emptied notes the maps and slices that the builtins delete and clear empty. A delete that
+// emptied are the maps and slices that the builtins delete and clear empty. A delete that
 // is not deferred mostly evicts an older entry, so it does not count.
-func (u *unit) emptied(found resets, call *ssa.CallCommon, deferred bool) {
+func (u *unit) emptied(call *ssa.CallCommon, deferred bool) (found []place) {
 	b, ok := call.Value.(*ssa.Builtin)
 	if !ok || b.Name() != "clear" && !(deferred && b.Name() == "delete") {
-		return
+		return nil
 	}
 	for p := range u.value(call.Args[0]) {
-		found[p] = true
+		found = append(found, p)
 		if o := p.object; o.external && o.origin.inner { // the field that has the map or slice
-			found[place{u.objects.from(origin{param: o.origin.param}), o.origin.field}] = true
+			found = append(found, place{u.objects.from(origin{param: o.origin.param}), o.origin.field})
 		}
 	}
+	return found
 }

@@ -3,6 +3,8 @@ package lifetime
 import (
 	"go/token"
 	"go/types"
+	"iter"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -14,9 +16,8 @@ type unit struct {
 	functions []*ssa.Function // it and its closures
 	objects   *objects
 	values    map[ssa.Value]places
-	tuples    map[ssa.Value]map[int]places
+	tuples    map[ssa.Value]map[int]places // the parts of a tuple, and the results of a function of the unit
 	sites     map[site]*object
-	returns   map[*ssa.Function]map[int]places
 	owners    map[*types.Var]string // the type that has a field
 	resets    resets
 	summary   *summary
@@ -38,7 +39,6 @@ func newUnit(a *checker, f *ssa.Function) *unit {
 		values:  make(map[ssa.Value]places),
 		tuples:  make(map[ssa.Value]map[int]places),
 		sites:   make(map[site]*object),
-		returns: make(map[*ssa.Function]map[int]places),
 		owners:  make(map[*types.Var]string),
 		summary: new(summary),
 	}
@@ -56,10 +56,8 @@ func newUnit(a *checker, f *ssa.Function) *unit {
 // run first finds what each value may be, and then where parameters go.
 func (u *unit) run() {
 	n := 0
-	for _, f := range u.functions {
-		for _, b := range f.Blocks {
-			n += len(b.Instrs)
-		}
+	for range u.instructions() {
+		n++
 	}
 	if n > instructionsMax {
 		return
@@ -78,7 +76,7 @@ func (u *unit) run() {
 	u.findResets()
 	u.reporting = true
 	u.pass()
-	for i, values := range u.returns[u.function] {
+	for i, values := range u.tuples[u.function] {
 		for len(u.summary.results) <= i {
 			u.summary.results = append(u.summary.results, nil)
 		}
@@ -97,16 +95,27 @@ func (u *unit) parameter(v ssa.Value, index int) {
 	}
 }
 
-func (u *unit) pass() {
-	for _, f := range u.functions {
-		for _, b := range f.Blocks {
-			for _, i := range b.Instrs {
-				if !u.work.step() {
-					return
+// instructions are those of the function and of its closures.
+func (u *unit) instructions() iter.Seq[ssa.Instruction] {
+	return func(yield func(ssa.Instruction) bool) {
+		for _, f := range u.functions {
+			for _, b := range f.Blocks {
+				for _, i := range b.Instrs {
+					if !yield(i) {
+						return
+					}
 				}
-				u.instruction(f, i)
 			}
 		}
+	}
+}
+
+func (u *unit) pass() {
+	for i := range u.instructions() {
+		if !u.work.step() {
+			return
+		}
+		u.instruction(i)
 	}
 }
 
@@ -150,9 +159,13 @@ func (u *unit) set(v ssa.Value, values places) {
 	if len(values) == 0 {
 		return
 	}
-	at := u.values[v]
-	u.changed = at.add(values) || u.changed
-	u.values[v] = at
+	u.values[v] = u.join(u.values[v], values)
+}
+
+// join is at with more added. It notes whether that changed anything.
+func (u *unit) join(at, more places) places {
+	u.changed = at.add(more) || u.changed
+	return at
 }
 
 func (u *unit) setResult(v ssa.Value, i int, values places) {
@@ -162,9 +175,16 @@ func (u *unit) setResult(v ssa.Value, i int, values places) {
 	if u.tuples[v] == nil {
 		u.tuples[v] = make(map[int]places)
 	}
-	at := u.tuples[v][i]
-	u.changed = at.add(values) || u.changed
-	u.tuples[v][i] = at
+	u.tuples[v][i] = u.join(u.tuples[v][i], values)
+}
+
+// setPart sets part k of v where that is a tuple, and else v, of which that is all.
+func (u *unit) setPart(v ssa.Value, k int, values places) {
+	if _, ok := v.Type().(*types.Tuple); ok {
+		u.setResult(v, k, values)
+	} else {
+		u.set(v, values)
+	}
 }
 
 // contents are the values of type t that may be stored at some places.
@@ -187,7 +207,7 @@ func (u *unit) contents(at places, t types.Type) places {
 	return found
 }
 
-func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
+func (u *unit) instruction(i ssa.Instruction) {
 	switch i := i.(type) {
 	case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap:
 		v := i.(ssa.Value)
@@ -204,40 +224,29 @@ func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
 		}
 	case *ssa.Field:
 		u.set(i, u.contents(u.fields(i.X, i.X.Type(), i.Field), i.Type()))
-	case *ssa.IndexAddr:
-		u.set(i, u.value(i.X))
 	case *ssa.Index:
 		u.set(i, u.contents(u.value(i.X), i.Type()))
 	case *ssa.Lookup:
-		u.element(i, u.value(i.X), i.CommaOk)
+		u.element(i, u.value(i.X))
 	case *ssa.UnOp:
 		if i.Op == token.MUL || i.Op == token.ARROW {
-			u.element(i, u.value(i.X), i.CommaOk)
+			u.element(i, u.value(i.X))
 		}
 	case *ssa.Phi:
 		for _, e := range i.Edges {
 			u.set(i, u.value(e))
 		}
-	case *ssa.ChangeType:
-		u.set(i, u.value(i.X))
-	case *ssa.ChangeInterface:
-		u.set(i, u.value(i.X))
-	case *ssa.MakeInterface:
-		u.set(i, u.value(i.X))
-	case *ssa.SliceToArrayPointer:
-		u.set(i, u.value(i.X))
+	case *ssa.IndexAddr, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.SliceToArrayPointer, *ssa.MultiConvert, *ssa.Range:
+		x := i.Operands(nil)[0] // the others are indices
+		u.set(i.(ssa.Value), u.value(*x))
 	case *ssa.Convert:
 		if canHold(i.Type()) && canHold(i.X.Type()) {
 			u.set(i, u.value(i.X))
 		}
-	case *ssa.MultiConvert:
-		u.set(i, u.value(i.X))
 	case *ssa.TypeAssert:
 		u.typeAssert(i)
 	case *ssa.Slice:
 		u.slice(i)
-	case *ssa.Range:
-		u.set(i, u.value(i.X))
 	case *ssa.Next:
 		if !i.IsString {
 			u.next(i)
@@ -245,7 +254,7 @@ func (u *unit) instruction(f *ssa.Function, i ssa.Instruction) {
 	case *ssa.Extract:
 		u.set(i, u.tuples[i.Tuple][i.Index])
 	case *ssa.Return:
-		u.returned(f, i)
+		u.returned(i.Parent(), i)
 	default:
 		u.effect(i)
 	}
@@ -276,12 +285,12 @@ func keysOf(maps places) places {
 
 // element sets v to the values that may be stored at some places: behind an
 // address, in a map, or in a channel.
-func (u *unit) element(v ssa.Value, at places, commaOK bool) {
-	if !commaOK {
-		u.set(v, u.contents(at, v.Type()))
-		return
+func (u *unit) element(v ssa.Value, at places) {
+	t := v.Type()
+	if tuple, ok := t.(*types.Tuple); ok { // with ok
+		t = tuple.At(0).Type()
 	}
-	u.setResult(v, 0, u.contents(at, v.Type().(*types.Tuple).At(0).Type()))
+	u.setPart(v, 0, u.contents(at, t))
 }
 
 func (u *unit) typeAssert(i *ssa.TypeAssert) {
@@ -294,11 +303,7 @@ func (u *unit) typeAssert(i *ssa.TypeAssert) {
 			found.put(p)
 		}
 	}
-	if i.CommaOk {
-		u.setResult(i, 0, found)
-	} else {
-		u.set(i, found)
-	}
+	u.setPart(i, 0, found)
 }
 
 func (u *unit) makeClosure(i *ssa.MakeClosure) {
@@ -317,13 +322,7 @@ func (u *unit) makeClosure(i *ssa.MakeClosure) {
 
 // within reports whether f is a closure of the unit.
 func (u *unit) within(f *ssa.Function) bool {
-	for f.Parent() != nil {
-		f = f.Parent()
-		if f == u.function {
-			return true
-		}
-	}
-	return false
+	return f != u.function && slices.Contains(u.functions, f)
 }
 
 // slice sets i to a part of X. x[:0] counts as an empty slice: the elements of x
@@ -368,15 +367,10 @@ func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
 func (u *unit) returned(f *ssa.Function, r *ssa.Return) {
 	for i, v := range r.Results {
 		values := u.value(v)
-		if len(values) == 0 || !canHold(v.Type()) {
+		if !canHold(v.Type()) {
 			continue
 		}
-		if u.returns[f] == nil {
-			u.returns[f] = make(map[int]places)
-		}
-		at := u.returns[f][i]
-		u.changed = at.add(values) || u.changed
-		u.returns[f][i] = at
+		u.setResult(f, i, values)
 		if f == u.function {
 			u.escape(values, sink{kind: inResult, pos: r.Pos()}, r.Pos())
 		}
