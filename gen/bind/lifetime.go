@@ -13,30 +13,27 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// handlers are the methods whose parameters end with the call, by the import path
-// of their type.
+// handlers are the methods whose parameters may end with the call, by the import path of
+// the package that declares them: another one has a type that the topology names there,
+// or by an alias, or that is embedded.
 func (r *Result) handlers() map[string][]lifetime.Handler {
 	list := make(map[string][]lifetime.Handler)
-	for i := range r.Outline.Processors {
-		p, calls := &r.Outline.Processors[i], &r.Facts.Processors[i].Calls
-		if p.External || p.Machine != nil {
-			continue
-		}
-		path := p.Type.Import
-		if path == "" {
-			path = r.root.path
-		}
+	for _, s := range r.binder.subjects {
 		add := func(m *plan.Method, message, serves bool) {
-			if m != nil && m.Name != "" {
-				list[path] = append(list[path], handlerOf(p.Type.Name, m, message, serves))
+			if m == nil || m.Name == "" {
+				return
+			}
+			f := r.binder.method(s.t, m.Name)
+			if typ := receiverName(f); typ != "" {
+				list[f.Pkg().Path()] = append(list[f.Pkg().Path()], handlerOf(typ, m, message, serves))
 			}
 		}
-		for j := range calls.Receives {
-			add(&calls.Receives[j].Method, true, false)
+		for j := range s.Receives {
+			add(&s.Receives[j].Method, true, false)
 		}
-		add(calls.Ping, false, false)
-		add(calls.Serve, false, true)
-		add(calls.Finish, false, false)
+		add(s.Calls.Ping, false, false)
+		add(s.Calls.Serve, false, true)
+		add(s.Calls.Finish, false, false)
 	}
 	return list
 }
@@ -62,8 +59,8 @@ func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handle
 // lifetimes finds what handlers keep in a package, of these files, that has no type
 // errors. A package that takes too long is left alone: the analysis must never be
 // what a build fails for.
-func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []*ast.File) (findings []finding.Finding) {
-	leaks, err := within(ctx, r.loader.patience, r.checking(), func() []lifetime.Leak { return r.leaks(pkg, generated) })
+func (r *Result) lifetimes(ctx context.Context, generated []*ast.File) (findings []finding.Finding) {
+	leaks, err := within(ctx, r.loader.patience, r.checking(), func() []lifetime.Leak { return r.leaks(generated) })
 	if err != nil {
 		r.loader.failure = err // it may be at work with the loader
 		return nil
@@ -76,41 +73,14 @@ func (r *Result) lifetimes(ctx context.Context, pkg *types.Package, generated []
 	return finding.Sort(findings)
 }
 
-func (r *Result) leaks(pkg *types.Package, generated []*ast.File) []lifetime.Leak {
+func (r *Result) leaks(generated []*ast.File) []lifetime.Leak {
 	handlers := r.handlers()
 	leaks := r.leaksIn(r.root.path, r.root.source.files, generated, handlers[r.root.path])
-	elsewhere := foreign(pkg, r.root.path, handlers)
-	for _, path := range slices.Sorted(maps.Keys(elsewhere)) {
-		leaks = append(leaks, r.leaksOf(path, elsewhere[path])...)
+	delete(handlers, r.root.path)
+	for _, path := range slices.Sorted(maps.Keys(handlers)) {
+		leaks = append(leaks, r.leaksOf(path, handlers[path])...)
 	}
 	return leaks
-}
-
-// foreign are the handlers that other packages declare: of types that the topology
-// names there, or by an alias, or that are embedded.
-func foreign(pkg *types.Package, root string, handlers map[string][]lifetime.Handler) map[string][]lifetime.Handler {
-	elsewhere := make(map[string][]lifetime.Handler)
-	for path, list := range handlers {
-		if path != root {
-			elsewhere[path] = append(elsewhere[path], list...)
-			continue
-		}
-		for _, h := range list {
-			object, ok := pkg.Scope().Lookup(h.Type).(*types.TypeName)
-			if !ok {
-				continue
-			}
-			found, _, _ := types.LookupFieldOrMethod(object.Type(), true, pkg, h.Name)
-			f, ok := found.(*types.Func)
-			if !ok || f.Pkg() == nil || f.Pkg() == pkg {
-				continue
-			}
-			if h.Type = receiverName(f); h.Type != "" {
-				elsewhere[f.Pkg().Path()] = append(elsewhere[f.Pkg().Path()], h)
-			}
-		}
-	}
-	return elsewhere
 }
 
 // receiverName is the name of the type that has a method.

@@ -57,29 +57,29 @@ func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified,
 
 // checkWhole type-checks the package, and looks at handlers where nothing is wrong.
 func (r *Result) checkWhole(ctx context.Context, generated []*ast.File) (Verified, error) {
-	var pkg *types.Package
+	var clean bool
 	v, err := within(ctx, r.loader.patience, r.checking(), func() (v Verified) {
 		r.loader.busy[r.root.path] = true
 		defer delete(r.loader.busy, r.root.path)
-		v, pkg = r.verify(generated)
+		v, clean = r.verify(generated)
 		return v
 	})
 	if err != nil {
 		r.loader.failure = err
 		return v, err
 	}
-	if pkg != nil {
-		v.User = r.lifetimes(ctx, pkg, generated)
+	if clean {
+		v.User = r.lifetimes(ctx, generated)
 	}
 	return v, nil
 }
 
-// verify type-checks the package. It gives the package only where that has no
-// errors at all.
-func (r *Result) verify(generated []*ast.File) (v Verified, pkg *types.Package) {
+// verify type-checks the package. It is clean where it has no errors at all.
+func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	fset := r.Fset()
 	files := slices.Concat(generated, r.root.source.files)
-	clean, runtime := true, false
+	runtime := false
+	clean = true
 	ours := make(map[string]bool)
 	for _, file := range generated {
 		ours[fset.PositionFor(file.Package, false).Filename] = true
@@ -112,15 +112,12 @@ func (r *Result) verify(generated []*ast.File) (v Verified, pkg *types.Package) 
 			}
 		},
 	}
-	pkg, _ = config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
+	config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
 	v.User = finding.Sort(v.User)
 	if runtime {
 		v.Own = []error{r.otherRuntime()}
 	}
-	if !clean {
-		return v, nil
-	}
-	return v, pkg
+	return v, clean
 }
 
 // ofRuntime reports whether what a generated file calls name, such as piper.Pool, is of a
