@@ -3,6 +3,7 @@ package bind
 import (
 	"go/token"
 	"go/types"
+	"strings"
 	"sync"
 
 	"github.com/topogen/topogen/spec"
@@ -33,52 +34,35 @@ func (b *binder) copied(what, pointer string, t types.Type, at spec.Text) bool {
 // lock says where a value of t has a lock, which must not be copied: "sync.Mutex",
 // "field mu: sync.Mutex"; "" if it has none. The rule is that of go vet.
 func (b *binder) lock(t types.Type) string {
-	field, held := lockIn(t, make(map[types.Type]bool))
+	path, held := search(t, isLock, make(map[types.Type]bool))
 	switch {
 	case held == nil:
 		return ""
-	case field == "":
+	case len(path) == 0:
 		return b.typeText(held)
 	}
-	return "field " + field + ": " + b.typeText(held)
+	return "field " + strings.Join(path, ".") + ": " + b.typeText(held)
 }
 
 // noCopy is how the standard library names a field that has the methods of a lock only
 // for go vet to see: what has the field must not be copied.
 const noCopy = "noCopy"
 
-func lockIn(t types.Type, seen map[types.Type]bool) (field string, lock types.Type) {
-	for {
-		array, ok := t.Underlying().(*types.Array)
-		if !ok {
-			break
-		}
-		t = array.Elem()
-	}
-	if seen[t] {
-		return "", nil
-	}
-	seen[t] = true
+func isLock(t types.Type) (is, within bool) {
 	u, ok := t.Underlying().(*types.Struct)
 	if !ok {
-		return "", nil
+		return false, true
 	}
-	locks := types.Implements(types.NewPointer(t), locker()) && !types.Implements(t, locker())
-	if named, ok := types.Unalias(t).(*types.Named); ok && locks && named.NumMethods() > 0 {
-		return "", t
+	named, ok := t.(*types.Named)
+	if ok && named.NumMethods() > 0 && types.Implements(types.NewPointer(t), locker()) && !types.Implements(t, locker()) {
+		return true, false
 	}
 	for f := range u.Fields() {
-		path, lock := lockIn(f.Type(), seen)
-		if lock == nil {
-			continue
+		if named, ok := f.Type().(*types.Named); ok && named.Obj().Name() == noCopy {
+			if is, _ := isLock(named); is {
+				return true, false
+			}
 		}
-		if named, ok := lock.(*types.Named); ok && named.Obj().Name() == noCopy {
-			return "", t
-		}
-		if path == "" {
-			return f.Name(), lock
-		}
-		return f.Name() + "." + path, lock
 	}
-	return "", nil
+	return false, true
 }

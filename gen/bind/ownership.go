@@ -112,44 +112,14 @@ func (b *binder) pointers(t types.Type) string {
 	if t == nil {
 		return ""
 	}
-	return b.pointersIn(t, make(map[types.Type]bool))
-}
-
-func (b *binder) pointersIn(t types.Type, seen map[types.Type]bool) string {
-	t = types.Unalias(t)
-	if seen[t] {
+	path, found := search(t, isPointer, make(map[types.Type]bool))
+	switch {
+	case found == nil:
 		return ""
+	case len(path) > 0:
+		return "field " + strings.Join(path, ".")
 	}
-	seen[t] = true
-	if isNamed(t, "time", "Time") {
-		return ""
-	}
-	switch u := t.Underlying().(type) {
-	case *types.Basic:
-		if u.Kind() == types.UnsafePointer {
-			return "a pointer"
-		}
-		return ""
-	case *types.Struct:
-		for i := range u.NumFields() {
-			f := u.Field(i)
-			path := b.pointersIn(f.Type(), seen)
-			switch {
-			case path == "":
-			case strings.HasPrefix(path, "field "):
-				return "field " + f.Name() + "." + strings.TrimPrefix(path, "field ")
-			default:
-				return "field " + f.Name()
-			}
-		}
-		return ""
-	case *types.Array:
-		if u.Len() == 0 {
-			return ""
-		}
-		return b.pointersIn(u.Elem(), seen)
-	case *types.Pointer:
-		return "a pointer"
+	switch found.Underlying().(type) {
 	case *types.Slice:
 		return "a slice"
 	case *types.Map:
@@ -161,5 +131,45 @@ func (b *binder) pointersIn(t types.Type, seen map[types.Type]bool) string {
 	case *types.Interface:
 		return "an interface"
 	}
-	return "a pointer inside"
+	return "a pointer"
+}
+
+func isPointer(t types.Type) (is, within bool) {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Kind() == types.UnsafePointer, false
+	case *types.Struct:
+		return false, !isNamed(t, "time", "Time")
+	case *types.Array:
+		return false, u.Len() > 0
+	}
+	return true, false
+}
+
+// search finds the first type that is something: t itself, the element of an array, or a
+// field at any depth. The path has the names of the fields that lead there. Besides, is
+// says of a struct or an array whether to look within.
+func search(t types.Type, is func(types.Type) (is, within bool), seen map[types.Type]bool) (path []string, found types.Type) {
+	t = types.Unalias(t)
+	if seen[t] {
+		return nil, nil
+	}
+	seen[t] = true
+	ok, within := is(t)
+	if ok {
+		return nil, t
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		if within {
+			return search(u.Elem(), is, seen)
+		}
+	case *types.Struct:
+		for i := 0; i < u.NumFields() && within; i++ {
+			if path, found := search(u.Field(i).Type(), is, seen); found != nil {
+				return append([]string{u.Field(i).Name()}, path...), found
+			}
+		}
+	}
+	return nil, nil
 }
