@@ -35,19 +35,13 @@ func (r *Result) Imports() func(name string) bool {
 // it was called: absolute and sorted. What comes with a version or with Go itself
 // follows from go.mod and the release.
 func (r *Result) Inputs() []string {
-	folders := map[string]bool{r.Dir: true}
-	if r.root != nil {
-		seen := make(map[string]bool)
-		for _, path := range r.root.source.imported() {
-			r.loader.folders(path, folders, seen)
-		}
-		for path := range r.root.skeleton.aliases {
-			r.loader.folders(path, folders, seen)
-		}
-		for _, path := range r.loader.generated {
-			r.loader.folders(path, folders, seen)
-		}
+	folders := make(map[string]bool)
+	if r.Dir != "" {
+		folders[r.Dir] = true
 	}
-	delete(folders, "")
+	if r.root != nil {
+		paths := slices.Concat(r.root.source.imported(), slices.Collect(maps.Keys(r.root.skeleton.aliases)), r.loader.generated)
+		maps.Copy(folders, r.loader.folders(paths...))
+	}
 	return slices.Sorted(maps.Keys(folders))
 }

@@ -182,7 +182,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		problem = "package " + path + " is internal to another part of the tree"
 	case b.loader.listed[path] != nil && b.loader.listed[path].Name == "main":
 		problem = "package " + path + " is a program, which cannot be imported"
-	case b.loader.reaches(path, b.root.path, make(map[string]bool)):
+	case b.loader.reach(make(map[string]bool), path)[b.root.path]:
 		problem = "package " + path + " imports " + b.root.path + ", which would import it: an import cycle"
 		suggestion = "let its handlers take an interface of their own in place of a sender, and keep shared messages in a package below both"
 	default:

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/topogen/topogen/gen/lifetime"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -122,8 +121,8 @@ func (s *source) declaring(receiver string, names []string) *leftOut {
 	if s.absentees == nil {
 		s.absentees = make(map[string]*leftOut)
 		for _, l := range s.leftOut {
-			for _, name := range declaredBy(l.file) {
-				if s.absentees[name] == nil {
+			for id, of := range declarations(l.file) {
+				if name := of + "." + id.Name; s.absentees[name] == nil {
 					s.absentees[name] = l
 				}
 			}
@@ -164,32 +163,6 @@ func (l *leftOut) remedy() string {
 		return "set GOARCH=" + tag.Tag
 	}
 	return "run topogen with --tags " + tag.Tag
-}
-
-// declaredBy lists the types, functions and methods of a file, each behind the name of
-// its receiver and a dot.
-func declaredBy(file *ast.File) (names []string) {
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			names = append(names, receiverOf(d)+"."+d.Name.Name)
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				if t, ok := spec.(*ast.TypeSpec); ok {
-					names = append(names, "."+t.Name.Name)
-				}
-			}
-		}
-	}
-	return names
-}
-
-// receiverOf is the name of the type that d is a method of; "" for a function.
-func receiverOf(d *ast.FuncDecl) string {
-	if d.Recv == nil || len(d.Recv.List) == 0 {
-		return ""
-	}
-	return lifetime.TypeName(d.Recv.List[0].Type)
 }
 
 // constraint is what the output needs: that of the package's files, where all have

@@ -113,10 +113,8 @@ func TestListingsAreRemembered(t *testing.T) {
 					}
 				}
 			}
-			want, got := make(map[string]bool), make(map[string]bool)
+			want, got := fresh.folders(paths...), l.folders(paths...)
 			for _, path := range paths {
-				fresh.folders(path, want, make(map[string]bool))
-				l.folders(path, got, make(map[string]bool))
 				p, err := l.Import(path)
 				if err != nil || !p.Complete() {
 					t.Errorf("%s: %v", path, err)

@@ -204,13 +204,15 @@ func (l *loader) importsOf(path string) []string {
 	return list
 }
 
-// reaches reports whether the package at path imports target, at any depth.
-func (l *loader) reaches(path, target string, seen map[string]bool) bool {
-	if seen[path] {
-		return false
+// reach adds to packages those at paths and all that they import, at any depth.
+func (l *loader) reach(packages map[string]bool, paths ...string) map[string]bool {
+	for _, path := range paths {
+		if !packages[path] {
+			packages[path] = true
+			l.reach(packages, l.importsOf(path)...)
+		}
 	}
-	seen[path] = true
-	return slices.ContainsFunc(l.importsOf(path), func(i string) bool { return i == target || l.reaches(i, target, seen) })
+	return packages
 }
 
 // Import implements types.Importer.
@@ -302,25 +304,18 @@ func (l *loader) problem(path string) string {
 	return ""
 }
 
-// folders adds, to folders, those of the packages that the one at path imports at
-// any depth and that may change under us.
-func (l *loader) folders(path string, folders map[string]bool, seen map[string]bool) {
-	if seen[path] {
-		return
+// folders are those of the packages that may change under us, of those at paths and all
+// that they import.
+func (l *loader) folders(paths ...string) map[string]bool {
+	folders := make(map[string]bool)
+	for path := range l.reach(make(map[string]bool), paths...) {
+		if r := l.roots[path]; r != nil {
+			folders[r.source.dir] = true
+		} else if p := l.listed[path]; p != nil && mayChange(p) {
+			folders[filepath.Dir(p.GoFiles[0])] = true
+		}
 	}
-	seen[path] = true
-	p := l.listed[path]
-	switch r := l.roots[path]; {
-	case r != nil:
-		folders[r.source.dir] = true
-	case p == nil || p.Module == nil:
-		return // the standard library
-	case mayChange(p):
-		folders[filepath.Dir(p.GoFiles[0])] = true
-	}
-	for _, i := range l.importsOf(path) {
-		l.folders(i, folders, seen)
-	}
+	return folders
 }
 
 // mayChange reports whether the files of a package may change under us: not those of

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"bytes"
 	"fmt"
 	"go/token"
 	"os"
@@ -51,18 +52,21 @@ func (r *reporter) local(message string) string {
 	return strings.ReplaceAll(message, r.dir+string(filepath.Separator), "")
 }
 
-// before is the part of the line before a position.
+// before is the part of the line before a position; nil where the file does not have that.
 func (r *reporter) before(at token.Position) []byte {
 	text, ok := r.texts[at.Filename]
 	if !ok {
 		text, _ = os.ReadFile(at.Filename) // without the text a column counts bytes
 		r.texts[at.Filename] = text
 	}
-	start := at.Offset - (at.Column - 1)
-	if !at.IsValid() || start < 0 || start > at.Offset || at.Offset > len(text) || start > 0 && text[start-1] != '\n' {
-		return nil // export data gives lines and columns, no offsets
+	for range at.Line - 1 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
 	}
-	return text[start:at.Offset]
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	if at.Column < 1 || at.Column > len(line)+1 {
+		return nil
+	}
+	return line[:at.Column-1]
 }
 
 // display is a Go file as the user would name it: as seen from where the

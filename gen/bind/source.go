@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,6 +8,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/topogen/topogen/gen/header"
+	"github.com/topogen/topogen/gen/lifetime"
 )
 
 // sourceBytesMax bounds a Go file: parsed, it needs ten times its size.
@@ -142,7 +143,7 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	for i, file := range files {
 		if list, ok := errors[i].(scanner.ErrorList); ok && len(list) > 0 {
 			first := list[0] // the others seldom are mistakes of their own
-			first.Pos = positionIn(s.names[i], s.texts[s.names[i]], first.Pos.Offset)
+			first.Pos = unadjusted(fset, file, first.Pos.Offset)
 			s.errors = append(s.errors, first)
 		}
 		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() {
@@ -158,18 +159,11 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	s.names = names
 }
 
-// positionIn is a place in a file by its bytes, whatever a //line directive calls
-// it: who wrote that may name any file, and any line of it.
-func positionIn(name string, text []byte, offset int) token.Position {
-	offset = max(0, min(offset, len(text)))
-	before := text[:offset]
-	if offset == len(text) {
-		before = bytes.TrimSuffix(before, []byte("\n")) // the end belongs to the last line
-	}
-	return token.Position{
-		Filename: name, Offset: offset,
-		Line: bytes.Count(before, []byte("\n")) + 1, Column: offset - bytes.LastIndexByte(before, '\n'),
-	}
+// unadjusted is a place in a file, whatever a //line directive calls it: who wrote that may
+// name any file, and any line of it.
+func unadjusted(fset *token.FileSet, file *ast.File, offset int) token.Position {
+	f := fset.File(file.FileStart)
+	return f.PositionFor(f.Pos(min(offset, f.Size())), false)
 }
 
 func imports(file *ast.File, path string) bool {
@@ -202,31 +196,44 @@ func imported(files []*ast.File) []string {
 // declared maps each name of package level to where it is declared.
 func declared(files []*ast.File) map[string]*ast.Ident {
 	names := make(map[string]*ast.Ident)
-	add := func(id *ast.Ident) {
-		if names[id.Name] == nil && id.Name != "_" && id.Name != "init" {
-			names[id.Name] = id
+	for _, file := range files {
+		for id, receiver := range declarations(file) {
+			if receiver == "" && names[id.Name] == nil && id.Name != "_" && id.Name != "init" {
+				names[id.Name] = id
+			}
 		}
 	}
-	for _, file := range files {
+	return names
+}
+
+// declarations are the names that a file declares, each with the type that it is a method
+// of, or "".
+func declarations(file *ast.File) iter.Seq2[*ast.Ident, string] {
+	return func(yield func(*ast.Ident, string) bool) {
 		for _, d := range file.Decls {
+			var names []*ast.Ident
+			receiver := ""
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Recv == nil {
-					add(d.Name)
+				names = []*ast.Ident{d.Name}
+				if d.Recv != nil && len(d.Recv.List) > 0 {
+					receiver = lifetime.TypeName(d.Recv.List[0].Type)
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					switch spec := spec.(type) {
 					case *ast.TypeSpec:
-						add(spec.Name)
+						names = append(names, spec.Name)
 					case *ast.ValueSpec:
-						for _, id := range spec.Names {
-							add(id)
-						}
+						names = append(names, spec.Names...)
 					}
+				}
+			}
+			for _, id := range names {
+				if !yield(id, receiver) {
+					return
 				}
 			}
 		}
 	}
-	return names
 }

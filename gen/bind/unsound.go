@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"bytes"
 	"go/ast"
 	"go/token"
 	"os"
@@ -28,10 +27,7 @@ func (r *Result) unsound(files []*ast.File) (found []finding.Finding) {
 	if len(l.unsound) == 0 {
 		return nil
 	}
-	needed := make(map[string]bool)
-	for _, path := range imported(files) {
-		l.reaches(path, "", needed) // marks it, and all that it imports
-	}
+	needed := l.reach(make(map[string]bool), imported(files)...)
 	theirs := make(map[string]bool) // folders of packages that are the user's
 	for path := range needed {
 		if p := l.listed[path]; p != nil && mayChange(p) && !strings.HasPrefix(path, home+"/runtime/") {
@@ -53,9 +49,7 @@ func (r *Result) unsound(files []*ast.File) (found []finding.Finding) {
 // awaits reports whether something may still be generated for a package or for one that
 // it imports, in this build or in another one. Then its errors may be no more than that.
 func (l *loader) awaits(path string) bool {
-	seen := make(map[string]bool)
-	l.reaches(path, "", seen)
-	for path := range seen {
+	for path := range l.reach(make(map[string]bool), path) {
 		if l.roots[path] != nil {
 			return true
 		}
@@ -101,7 +95,6 @@ func (r *Result) unsoundFindings(p *packages.Package, e packages.Error, theirs m
 		if !theirs[filepath.Dir(at.Filename)] {
 			continue
 		}
-		r.reporter.locate(&at)
 		found = append(found, r.reporter.goFinding(finding.GoType, at, m[4]))
 	}
 	if strings.HasPrefix(e.Msg, "import cycle ") {
@@ -110,21 +103,6 @@ func (r *Result) unsoundFindings(p *packages.Package, e packages.Error, theirs m
 			"package "+p.PkgPath+" cannot be loaded: "+firstLine(e.Msg), ""))
 	}
 	return found
-}
-
-// locate finds the offset of a position that has only a line and a column.
-func (r *reporter) locate(at *token.Position) {
-	r.before(*at) // reads the file
-	rest := r.texts[at.Filename]
-	for range at.Line - 1 {
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 {
-			return
-		}
-		at.Offset += end + 1
-		rest = rest[end+1:]
-	}
-	at.Offset += at.Column - 1
 }
 
 // mixed is what the go command says of a folder that holds Go files of several packages.
