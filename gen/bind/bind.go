@@ -106,15 +106,16 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	}
 	dir, err := filepath.Abs(dir)
 	r := &Result{reporter: &reporter{topology: t, dir: dir, fset: fset, texts: make(map[string][]byte)}}
-	whole := spec.Text{Pointer: ""}
-	if err != nil {
-		r.reporter.at(finding.PackageNotLoaded, whole, "", "the folder of the topology cannot be found: %v", err)
+	fail := func(suggestion, format string, args ...any) *Result {
+		r.reporter.at(finding.PackageNotLoaded, spec.Text{}, suggestion, format, args...)
 		return r
+	}
+	if err != nil {
+		return fail("", "the folder of the topology cannot be found: %v", err)
 	}
 	r.Dir = filepath.Join(dir, filepath.FromSlash(path.Dir(t.Output.Value)))
 	if env.failure != nil {
-		r.reporter.at(finding.PackageNotLoaded, whole, "let it name a file, or say GOENV=off", "%v", env.failure)
-		return r
+		return fail("let it name a file, or say GOENV=off", "%v", env.failure)
 	}
 	if info, err := os.Stat(r.Dir); err == nil && !info.IsDir() {
 		r.reporter.at(finding.Unwritable, t.Output, "move it away, or choose another output",
@@ -123,24 +124,20 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	}
 	m, err := findModule(r.Dir)
 	if errors.Is(err, errNoModule) {
-		r.reporter.at(finding.PackageNotLoaded, whole, "run go mod init example.com/"+packageName(t.Name.Value), "%v", err)
-		return r
+		return fail("run go mod init example.com/"+packageName(t.Name.Value), "%v", err)
 	} else if err != nil {
-		r.reporter.at(finding.PackageNotLoaded, whole, "", "%v", err)
-		return r
+		return fail("", "%v", err)
 	}
 	output := path.Base(t.Output.Value)
 	source, err := readSource(fset, r.Dir, env, output, plan.PortsFile(output))
 	if err != nil {
-		r.reporter.at(finding.PackageNotLoaded, whole, "", "the package's folder cannot be read: %v", firstLine(r.reporter.local(err.Error())))
-		return r
+		return fail("", "the package's folder cannot be read: %v", firstLine(r.reporter.local(err.Error())))
 	}
 	r.reporter.texts = source.texts
 	collides := r.collides(source, filepath.Join(dir, filepath.Base(t.File)))
 	source.parseLeftOut(fset)
 	if l := source.absent(t); l != nil {
-		r.reporter.at(finding.PackageNotLoaded, whole, l.remedy(), "all Go files of the package are left out: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
-		return r
+		return fail(l.remedy(), "all Go files of the package are left out: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
 	}
 	root := &root{module: m, path: m.importPath(r.Dir), source: source}
 	name, ok := r.nameOf(source)

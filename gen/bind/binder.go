@@ -156,7 +156,9 @@ func (b *binder) runtime() {
 	b.context = b.checked.lookup(contextName)
 	b.tick = b.checked.lookup(tickName)
 	b.deadLetter = b.checked.lookup(deadLetterName)
-	b.index = b.checked.lookup(indexName)
+	if b.plan.Supervision != nil {
+		b.index = b.checked.lookup("ProcessorIndex")
+	}
 	b.instance = b.checked.lookup(instanceName)
 	b.importable(plan.Topo, b.topology.Name)
 }

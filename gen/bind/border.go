@@ -129,18 +129,18 @@ func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 			text = p.Path + ": " + text
 		}
 		from := at[p.Root]
+		code := finding.NotEncodable
+		message, field := fmt.Sprintf("message %q cannot cross to a process", p.Root), fmt.Sprintf("it cannot cross to a process, and %q runs in one", from.isolated)
+		if from.machine != "" {
+			code = finding.NotLogged
+			message, field = fmt.Sprintf("%q cannot be kept in a log", p.Root), fmt.Sprintf("it cannot be kept in a log, and %q has one", from.machine)
+		}
 		switch {
-		case from.machine != "" && (!p.Pos.IsValid() || !b.own(p.Pos)):
-			b.at(finding.NotLogged, from.where, p.Suggestion, "%q cannot be kept in a log: %s", p.Root, text)
-		case from.machine != "" && !seen[p.Pos]:
-			seen[p.Pos] = true
-			b.atGo(finding.NotLogged, p.Pos, p.Field, p.Suggestion, "it cannot be kept in a log, and %q has one: %s", from.machine, text)
-		case from.machine != "":
-		case !p.Pos.IsValid() || !b.own(p.Pos):
-			b.at(finding.NotEncodable, at[p.Root].where, p.Suggestion, "message %q cannot cross to a process: %s", p.Root, text)
+		case !b.own(p.Pos):
+			b.at(code, from.where, p.Suggestion, "%s: %s", message, text)
 		case !seen[p.Pos]:
 			seen[p.Pos] = true
-			b.atGo(finding.NotEncodable, p.Pos, p.Field, p.Suggestion, "it cannot cross to a process, and %q runs in one: %s", at[p.Root].isolated, text)
+			b.atGo(code, p.Pos, p.Field, p.Suggestion, "%s: %s", field, text)
 		}
 	}
 }

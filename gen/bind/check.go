@@ -96,9 +96,8 @@ func (c *checked) senderType(p *plan.Processor) types.Type {
 	if !p.HasSender() {
 		return nil
 	}
-	object, ok := c.pkg.Scope().Lookup(p.Sender()).(*types.TypeName)
-	if !ok {
-		return nil
+	if t := c.lookup(p.Sender()); t != nil {
+		return types.NewPointer(t)
 	}
-	return types.NewPointer(object.Type())
+	return nil
 }

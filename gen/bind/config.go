@@ -56,27 +56,24 @@ func (b *binder) literal(t types.Type, v *spec.Value) plan.Literal {
 	if method := b.decoder(t); method != "" {
 		return b.misplaced(v, "", "type %s reads itself by %s, which a configuration cannot do; take a string and convert it", b.typeText(t), method)
 	}
+	if v.Kind == spec.Null {
+		switch t.Underlying().(type) {
+		case *types.Pointer, *types.Slice, *types.Map:
+			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
+		}
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		return b.scalar(t, u, v)
 	case *types.Struct:
 		return b.structLiteral(t, v)
 	case *types.Pointer:
-		if v.Kind == spec.Null {
-			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
-		}
 		return *pointerTo(b, t, b.literal(u.Elem(), v))
 	case *types.Slice:
-		if v.Kind == spec.Null {
-			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
-		}
 		return b.list(t, u.Elem(), v, -1)
 	case *types.Array:
 		return b.list(t, u.Elem(), v, u.Len())
 	case *types.Map:
-		if v.Kind == spec.Null {
-			return b.typed(v, plan.Literal{Kind: plan.NilLit}, t)
-		}
 		return b.mapLiteral(t, u, v)
 	}
 	return b.misplaced(v, "", "a configuration cannot hold a value of type %s", b.typeText(t))

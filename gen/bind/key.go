@@ -82,20 +82,16 @@ func (w *keyWalk) step(name string) bool {
 		if sig.Params().Len() > 0 || sig.Results().Len() != 1 {
 			return w.fail(finding.KeyType, "", "method %s of %s cannot be a key; it takes arguments or has not one result", w.functionText(object), text)
 		}
-		if !w.descend(index[:len(index)-1]) {
-			return false
-		}
-		w.nilable() // a method may look into its receiver
-		w.key.Access = append(w.key.Access, name)
 		w.key.Method = true
-		w.t = sig.Results().At(0).Type()
-	case *types.Var:
-		if !w.descend(index[:len(index)-1]) {
-			return false
-		}
-		w.nilable()
-		w.key.Access = append(w.key.Access, name)
-		w.t = object.Type()
+	}
+	if !w.descend(index[:len(index)-1]) {
+		return false
+	}
+	w.nilable() // a method may look into its receiver
+	w.key.Access = append(w.key.Access, name)
+	w.t = object.Type()
+	if w.key.Method {
+		w.t = object.Type().(*types.Signature).Results().At(0).Type()
 	}
 	return true
 }
@@ -110,16 +106,19 @@ func (w *keyWalk) nilable() {
 // descend goes through embedded fields. They are written out only where one of
 // them is a pointer, since then it has to be looked at.
 func (w *keyWalk) descend(index []int) bool {
-	t, pointer := w.t, false
+	if len(index) == 0 {
+		return true
+	}
+	t, pointer, hidden := w.t, false, ""
+	var from []types.Type
 	var names []string
-	hidden := ""
 	for _, i := range index {
+		from = append(from, t)
 		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
 		}
 		f := t.Underlying().(*types.Struct).Field(i)
-		names = append(names, f.Name())
-		t = f.Type()
+		names, t = append(names, f.Name()), f.Type()
 		if _, ok := t.Underlying().(*types.Pointer); ok {
 			pointer = true
 		}
@@ -127,25 +126,17 @@ func (w *keyWalk) descend(index []int) bool {
 			hidden = f.Name()
 		}
 	}
-	if !pointer {
-		if len(index) > 0 {
-			w.nilable() // the pointer that the promotion starts from
-			w.t = t
-		}
-		return true
-	}
-	if hidden != "" {
+	switch {
+	case !pointer:
+		w.nilable() // the pointer that the promotion starts from
+	case hidden != "":
 		return w.fail(finding.KeyField, "", "key %s leads through the embedded pointer %s, which is not exported by its package", w.field.Value, hidden)
-	}
-	t = w.t
-	for n, i := range index {
-		w.t = t
-		w.nilable()
-		if p, ok := t.Underlying().(*types.Pointer); ok {
-			t = p.Elem()
+	default:
+		for n, name := range names {
+			w.t = from[n]
+			w.nilable()
+			w.key.Access = append(w.key.Access, name)
 		}
-		w.key.Access = append(w.key.Access, names[n])
-		t = t.Underlying().(*types.Struct).Field(i).Type()
 	}
 	w.t = t
 	return true

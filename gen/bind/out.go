@@ -2,6 +2,7 @@ package bind
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
@@ -46,7 +47,11 @@ func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan
 		have := b.method(s.sender, f.Name())
 		if have == nil {
 			text := "it has no method " + f.Name()
-			if near := b.near.Nearest(f.Name(), b.sendNames(s)); near != "" {
+			var names []string
+			for _, send := range s.Sends {
+				names = append(names, send.Name)
+			}
+			if near := b.near.Nearest(f.Name(), names); near != "" {
 				text += ", but " + near
 			}
 			return unfit(text)
@@ -89,23 +94,7 @@ func (b *binder) outType(t types.Type, iface *types.Interface, m *plan.Method) {
 
 // fails reports whether the send of that name may give ErrFull.
 func (b *binder) fails(s *subject, name string) bool {
-	for _, send := range s.Sends {
-		if send.Name != name {
-			continue
-		}
-		for _, e := range send.Edges {
-			if b.plan.Edges[e].Full == string(spec.Fail) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (b *binder) sendNames(s *subject) []string {
-	var names []string
-	for _, send := range s.Sends {
-		names = append(names, send.Name)
-	}
-	return names
+	return slices.ContainsFunc(s.Sends, func(send plan.Send) bool {
+		return send.Name == name && slices.ContainsFunc(send.Edges, func(e int) bool { return b.plan.Edges[e].Full == string(spec.Fail) })
+	})
 }

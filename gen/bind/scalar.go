@@ -62,17 +62,7 @@ func wants(info types.BasicInfo) string {
 }
 
 // bits is the size of a number; int and uint have 64 on the machines that count.
-func bits(u *types.Basic) int {
-	switch u.Kind() {
-	case types.Int8, types.Uint8:
-		return 8
-	case types.Int16, types.Uint16:
-		return 16
-	case types.Int32, types.Uint32, types.Float32:
-		return 32
-	}
-	return 64
-}
+func bits(u *types.Basic) int { return int(8 * types.SizesFor("gc", "amd64").Sizeof(u)) }
 
 // integer is a YAML integer, in any of its bases, in decimal digits.
 func integer(text string, bits int, unsigned bool) (digits, problem string) {

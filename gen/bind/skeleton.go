@@ -22,7 +22,6 @@ const (
 	tickName        = "_topogen_tick"
 	instanceName    = "_topogen_instance"
 	deadLetterName  = "_topogen_dead_letter"
-	indexName       = "_topogen_index" // of processors
 	statePrefix     = "_topogen_state_"
 	updatePrefix    = "_topogen_update_"
 	resultPrefix    = "_topogen_result_"
@@ -53,7 +52,6 @@ func newSkeleton(p *plan.Plan) *skeleton {
 	declare(instanceName, s.qualify(plan.Topo)+".Instance")
 	declare(deadLetterName, s.qualify(plan.Topo)+".DeadLetter")
 	if p.Supervision != nil {
-		declare(indexName, "ProcessorIndex")
 		s.body.WriteString("type ProcessorIndex int\n")
 	}
 	seen := make(map[string]bool)
