@@ -3,7 +3,6 @@ package bind
 import (
 	"go/ast"
 	"go/parser"
-	"go/token"
 	"go/types"
 	"strings"
 
@@ -38,30 +37,22 @@ func (l *loader) checkRoot(r *root) *checked {
 	}
 	l.busy[r.path] = true
 	defer delete(l.busy, r.path)
-	c := check(l.fset, r, l, l.env)
-	l.results[r.path] = c
-	return c
-}
-
-func check(fset *token.FileSet, r *root, importer types.Importer, env *environment) *checked {
 	c := &checked{wrong: make(map[string]string)}
-	files := make([]*ast.File, 0, len(r.source.files)+1)
-	overlay, err := parser.ParseFile(fset, skeletonFile, r.skeleton.text, parser.SkipObjectResolution)
+	overlay, err := parser.ParseFile(l.fset, skeletonFile, r.skeleton.text, parser.SkipObjectResolution)
 	if err != nil {
 		panic("bind: the skeleton does not parse: " + err.Error()) // every name in it was validated
 	}
-	files = append(append(files, overlay), r.source.files...)
 	config := &types.Config{
 		GoVersion:        r.module.goVersion,
 		IgnoreFuncBodies: true,
-		Importer:         withC{importer, r.source.files},
-		Sizes:            env.sizes(),
+		Importer:         withC{l, r.source.files},
+		Sizes:            l.env.sizes(),
 		Error: func(err error) {
 			e, ok := err.(types.Error)
 			if !ok || strings.HasPrefix(e.Msg, "\t") || aboutC(e) { // the second half of the error before
 				return
 			}
-			if at := fset.PositionFor(e.Pos, false); at.Filename == skeletonFile {
+			if at := l.fset.PositionFor(e.Pos, false); at.Filename == skeletonFile {
 				if subject := r.skeleton.subject(at.Line); subject != "" && c.wrong[subject] == "" {
 					c.wrong[subject] = e.Msg
 				}
@@ -70,7 +61,8 @@ func check(fset *token.FileSet, r *root, importer types.Importer, env *environme
 			c.errors = append(c.errors, e)
 		},
 	}
-	c.pkg, _ = config.Check(r.path, fset, files, nil)
+	c.pkg, _ = config.Check(r.path, l.fset, append([]*ast.File{overlay}, r.source.files...), nil)
+	l.results[r.path] = c
 	return c
 }
 

@@ -173,17 +173,11 @@ const inlineDepthMax = 16 // structs inline in structs: nobody nests deeper
 
 // find is the member for a key: by tag, else by name without regard to case.
 func find(list []member, key string) (int, bool) {
-	for i, m := range list {
-		if m.tag && m.key == key {
-			return i, true
-		}
+	i := slices.IndexFunc(list, func(m member) bool { return m.tag && m.key == key })
+	if i < 0 {
+		i = slices.IndexFunc(list, func(m member) bool { return !m.tag && strings.EqualFold(m.key, key) })
 	}
-	for i, m := range list {
-		if !m.tag && strings.EqualFold(m.key, key) {
-			return i, true
-		}
-	}
-	return 0, false
+	return i, i >= 0
 }
 
 func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
@@ -220,10 +214,8 @@ func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 
 // inline is the literal of an inlined struct, made at its first member.
 func (b *binder) inline(at *plan.Literal, f *types.Var, v *spec.Value) *plan.Literal {
-	for i := range at.Fields {
-		if at.Fields[i].Name == f.Name() {
-			return &at.Fields[i].Value
-		}
+	if i := slices.IndexFunc(at.Fields, func(l plan.LiteralField) bool { return l.Name == f.Name() }); i >= 0 {
+		return &at.Fields[i].Value
 	}
 	at.Fields = append(at.Fields, plan.LiteralField{Name: f.Name(), Value: b.typed(v, plan.Literal{Kind: plan.Struct}, f.Type())})
 	return &at.Fields[len(at.Fields)-1].Value

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"go/types"
+	"slices"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
@@ -97,13 +98,9 @@ func (b *binder) instantiate(s *subject, f *types.Func) *types.Signature {
 	if sig.TypeParams().Len() == 0 {
 		return sig
 	}
-	args := s.t.(*types.Named).TypeArgs()
-	if args.Len() == sig.TypeParams().Len() {
-		var list []types.Type
-		for t := range args.Types() {
-			list = append(list, t)
-		}
-		if t, err := types.Instantiate(nil, sig, list, true); err == nil {
+	args := slices.Collect(s.t.(*types.Named).TypeArgs().Types())
+	if len(args) == sig.TypeParams().Len() {
+		if t, err := types.Instantiate(nil, sig, args, true); err == nil {
 			return t.(*types.Signature)
 		}
 	}

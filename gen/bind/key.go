@@ -67,8 +67,10 @@ func (w *keyWalk) step(name string) bool {
 		if index != nil {
 			return w.fail(finding.KeyField, "", "%s in %s is ambiguous: several embedded fields have it", name, text)
 		}
-		if hidden, _, _ := types.LookupFieldOrMethod(w.t, true, packageOf(w.t), name); hidden != nil {
-			return w.fail(finding.KeyField, "", "%s of %s is not exported by its package", name, text)
+		if named := namedOf(w.t); named != nil {
+			if hidden, _, _ := types.LookupFieldOrMethod(named, true, named.Obj().Pkg(), name); hidden != nil {
+				return w.fail(finding.KeyField, "", "%s of %s is not exported by its package", name, text)
+			}
 		}
 		suggestion, has := "", members(w.t, w.checked.pkg)
 		if near := w.near.Nearest(name, has); near != "" {
@@ -171,16 +173,6 @@ func (w *keyWalk) kind() {
 		return
 	}
 	w.fail(finding.KeyType, "", "key %s is %s; a key is a string, []byte, bool or integer", w.field.Value, w.typeText(w.t))
-}
-
-func packageOf(t types.Type) *types.Package {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	if named, ok := types.Unalias(t).(*types.Named); ok {
-		return named.Obj().Pkg()
-	}
-	return nil
 }
 
 // members lists fields and methods of t that pkg may use, promoted ones too.

@@ -87,33 +87,35 @@ func (s *source) all() []*ast.File {
 	return files
 }
 
-// elsewhere is that of the source of the package at importPath; "": the generated one.
+// elsewhere says which file of the package at importPath, "" for the generated one,
+// declares a name that this build lacks, and why the file is left out; "" if none does.
+// receiver is the type of a method, or "".
 func (b *binder) elsewhere(importPath, receiver string, names ...string) string {
-	if importPath == "" {
-		return b.root.source.elsewhere(receiver, names...)
-	}
 	s := b.sources[importPath]
-	if s == nil {
-		s = new(source)
-		if p := b.loader.listed[importPath]; p != nil && mayChange(p) && b.loader.roots[importPath] == nil {
-			if read, err := readSource(b.fset, filepath.Dir(p.GoFiles[0]), b.loader.env); err == nil {
-				s = read
-				s.parseLeftOut(b.fset)
-				s.forget(p.Name)
-			}
-		}
+	switch {
+	case importPath == "":
+		s = b.root.source
+	case s == nil:
+		s = b.loader.sourceOf(importPath)
+		s.parseLeftOut(b.fset)
+		s.forget(b.qualifier(importPath))
 		b.sources[importPath] = s
 	}
-	return s.elsewhere(receiver, names...)
-}
-
-// elsewhere says which file declares a name that this build lacks, and why the file is
-// left out; "" if none does. receiver is the type of a method, or "".
-func (s *source) elsewhere(receiver string, names ...string) string {
 	if l := s.declaring(receiver, names); l != nil {
 		return filepath.Base(l.name) + " declares it, " + l.why()
 	}
 	return ""
+}
+
+// sourceOf is the source of a package of the user's that nothing is generated into; of any
+// other one it has no files.
+func (l *loader) sourceOf(path string) *source {
+	if p := l.listed[path]; p != nil && mayChange(p) && l.roots[path] == nil {
+		if s, err := readSource(l.fset, filepath.Dir(p.GoFiles[0]), l.env); err == nil {
+			return s
+		}
+	}
+	return new(source)
 }
 
 // declaring is a file that is left out and declares one of the names; nil if none does.

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/types"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/topogen/topogen/gen/lifetime"
@@ -24,8 +23,9 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 				return
 			}
 			f := r.binder.method(s.t, m.Name)
-			if typ := receiverName(f); typ != "" {
-				list[f.Pkg().Path()] = append(list[f.Pkg().Path()], handlerOf(typ, m, message, serves))
+			if t := namedOf(f.Signature().Recv().Type()); t != nil {
+				path := f.Pkg().Path()
+				list[path] = append(list[path], handlerOf(t.Obj().Name(), m, message, serves))
 			}
 		}
 		for j := range s.Receives {
@@ -83,27 +83,11 @@ func (r *Result) leaks(generated []*ast.File) []lifetime.Leak {
 	return leaks
 }
 
-// receiverName is the name of the type that has a method.
-func receiverName(f *types.Func) string {
-	t := types.Unalias(f.Signature().Recv().Type())
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	if named, ok := t.(*types.Named); ok {
-		return named.Obj().Name()
-	}
-	return ""
-}
-
 // leaksOf checks a package of the user's that holds types of processors. It is
 // read from source.
 func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Leak {
-	p := r.loader.listed[path]
-	if p == nil || !mayChange(p) || r.loader.roots[path] != nil {
-		return nil
-	}
-	source, err := readSource(r.Fset(), filepath.Dir(p.GoFiles[0]), r.loader.env)
-	if err != nil || len(source.errors) > 0 {
+	source := r.loader.sourceOf(path)
+	if len(source.errors) > 0 {
 		return nil // the package does not compile, which is said elsewhere
 	}
 	return r.leaksIn(path, source.files, nil, handlers)

@@ -23,16 +23,10 @@ type listing struct {
 // listedPackage is what is remembered of a package without errors.
 type listedPackage struct {
 	Path, Name string
-	File       string        // the first of its Go files, where they may change under us
-	Export     string        // its export data, in Go's build cache
-	Imports    []string      // import paths, which vendoring may have changed
-	Module     *listedModule // nil: the standard library
-}
-
-type listedModule struct {
-	Path, Version string
-	Dir           string
-	Main          bool
+	File       string           // the first of its Go files, where they may change under us
+	Export     string           // its export data, in Go's build cache
+	Imports    []string         // import paths, which vendoring may have changed
+	Module     *packages.Module // nil: the standard library
 }
 
 // remember begins a listing. What may depend on more than is watched is not
@@ -67,7 +61,7 @@ func (r listing) recall() bool {
 		if r.loader.roots[p.Path] != nil {
 			return false // what imports it is checked from source, of which one file was remembered
 		}
-		q := &packages.Package{ID: p.Path, PkgPath: p.Path, Name: p.Name, ExportFile: p.Export, Imports: make(map[string]*packages.Package)}
+		q := &packages.Package{ID: p.Path, PkgPath: p.Path, Name: p.Name, ExportFile: p.Export, Imports: make(map[string]*packages.Package), Module: p.Module}
 		if p.Export != "" {
 			if _, err := os.Stat(p.Export); err != nil {
 				return false // Go's cache forgets what was not asked for
@@ -75,9 +69,6 @@ func (r listing) recall() bool {
 		}
 		if p.File != "" {
 			q.GoFiles = []string{p.File}
-		}
-		if m := p.Module; m != nil {
-			q.Module = &packages.Module{Path: m.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
 		}
 		for _, i := range p.Imports {
 			if q.Imports[i] = known[i]; known[i] == nil { // they come first
@@ -114,7 +105,7 @@ func (r listing) record(roots []*packages.Package) {
 		}
 		slices.Sort(q.Imports)
 		if m := origin(p); m != nil {
-			q.Module = &listedModule{Path: p.Module.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
+			q.Module = &packages.Module{Path: p.Module.Path, Version: m.Version, Dir: m.Dir, Main: m.Main}
 		}
 		if mayChange(p) {
 			if len(p.OtherFiles) > 0 {

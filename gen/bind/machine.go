@@ -182,17 +182,14 @@ func updateReceiver(name string) string {
 // takesState reports whether the parameters of a method are a *State, and perhaps an
 // fsm.Entry.
 func takesState(s *types.Signature, state types.Type, entry bool) bool {
-	want := 1
-	if entry {
-		want = 2
-	}
-	if s.Variadic() || s.Params().Len() != want || !types.Identical(s.Params().At(0).Type(), types.NewPointer(state)) {
+	params := typeList(s.Params())
+	switch {
+	case s.Variadic() || len(params) == 0 || !types.Identical(params[0], types.NewPointer(state)):
 		return false
+	case entry:
+		return len(params) == 2 && isNamed(params[1], plan.FSM, "Entry")
 	}
-	if !entry {
-		return true
-	}
-	return isNamed(s.Params().At(1).Type(), plan.FSM, "Entry")
+	return len(params) == 1
 }
 
 // fails is how many results a method has, where the last one is an error; else 0.

@@ -77,13 +77,9 @@ func (b *binder) receivers(s *plan.Send) string {
 // cloneAdvice says what to do about a message that lacks a method Clone.
 func (b *binder) cloneAdvice(message string, t types.Type) string {
 	const shared = "say shared: true where it goes"
-	pointed := types.Unalias(t)
-	if p, ok := pointed.(*types.Pointer); ok {
-		pointed = types.Unalias(p.Elem())
-	}
-	named, ok := pointed.(*types.Named)
+	named := namedOf(t)
 	switch {
-	case !ok:
+	case named == nil:
 		return "declare a type for it that has a method Clone, or " + shared
 	case named.Obj().Pkg() != nil && strings.HasPrefix(named.Obj().Pkg().Path(), home+"/runtime/"): // what a machine tells
 		return shared
