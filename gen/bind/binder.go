@@ -41,8 +41,8 @@ type binder struct {
 	misnamed                                   map[string]bool       // messages whose finding suggests another type
 	sources                                    map[string]*source    // of other packages, by import path, once asked for
 	carriers                                   map[string][]int      // edges by message, once asked for
-	used                                       map[string]bool       // types of processors in the package, once asked for
-	renamed                                    map[int]string        // types that have the methods of processors whose own are not declared
+	used                                       map[string]map[string]bool
+	renamed                                    map[int]string // types that have the methods of processors whose own are not declared
 	portsReady                                 bool
 	crossing                                   *Border            // nil: nothing crosses
 	said                                       map[token.Pos]bool // type errors that findings quote
@@ -68,6 +68,7 @@ func newBinder(r *Result, c *checked) *binder {
 		said:     make(map[token.Pos]bool),
 		listed:   make(map[string]bool),
 		types:    make(map[typesOf][]string),
+		used:     usedTypes(r.Outline),
 	}
 }
 
@@ -320,17 +321,13 @@ func (b *binder) typeNames(scope *types.Scope, code string) []string {
 	if names, ok := b.types[key]; ok {
 		return names
 	}
-	own := scope == b.checked.pkg.Scope()
-	var others map[string]bool
-	switch {
-	case own && code == finding.ProcessorType:
-		others = b.messageNames()
-	case own && code == finding.MessageType:
-		others = b.processorNames()
+	own, other := scope == b.checked.pkg.Scope(), finding.MessageType
+	if code == finding.MessageType {
+		other = finding.ProcessorType
 	}
 	var names []string
 	for _, name := range scope.Names() {
-		if _, ok := scope.Lookup(name).(*types.TypeName); ok && (!own || b.declared[name] != nil) && !others[name] {
+		if _, ok := scope.Lookup(name).(*types.TypeName); ok && (!own || b.declared[name] != nil && !b.used[other][name]) {
 			names = append(names, name)
 		}
 	}
@@ -344,28 +341,22 @@ type typesOf struct {
 	code  string
 }
 
-// messageNames are the types of messages in the package.
-func (b *binder) messageNames() map[string]bool {
-	names := make(map[string]bool)
-	for i := range b.plan.Edges {
-		if t := &b.plan.Edges[i].Type; t.Import == "" {
-			names[t.Name] = true
+// usedTypes are the types of the package that a plan has for processors and for messages,
+// by the code of findings about them.
+func usedTypes(p *plan.Plan) map[string]map[string]bool {
+	used := map[string]map[string]bool{finding.ProcessorType: {}, finding.MessageType: {}}
+	add := func(code string, t *plan.TypeRef) {
+		if t.Import == "" {
+			used[code][t.Name] = true
 		}
 	}
-	return names
-}
-
-// processorNames are the types of processors in the package.
-func (b *binder) processorNames() map[string]bool {
-	if b.used == nil {
-		b.used = make(map[string]bool, len(b.plan.Processors))
-		for i := range b.plan.Processors {
-			if t := &b.plan.Processors[i].Type; t.Import == "" {
-				b.used[t.Name] = true
-			}
-		}
+	for i := range p.Processors {
+		add(finding.ProcessorType, &p.Processors[i].Type)
 	}
-	return b.used
+	for i := range p.Edges {
+		add(finding.MessageType, &p.Edges[i].Type)
+	}
+	return used
 }
 
 // typeText is t as a person would write it in the package.

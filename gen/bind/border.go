@@ -63,11 +63,7 @@ func (b *binder) border() {
 				"dead letters of %q cannot cross to the process of %q: they hold messages of any type", from, to)
 			continue
 		}
-		declared := i
-		if e.ReplyOf >= 0 {
-			declared = e.ReplyOf
-		}
-		file := b.topology.Edges[declared]
+		file := b.topology.Edges[declaredAs(e, i)]
 		where := file.Message
 		if e.From < 0 {
 			where = spec.Text{At: file.At, Pointer: file.Pointer}
@@ -100,6 +96,14 @@ func (b *binder) border() {
 	b.crossing = &Border{Name: wire.FileName(b.topology.File)}
 	b.crossing.Schema, b.crossing.File, _ = b.numbered(schema)
 	b.facts.Wire = plan.HashOf(b.crossing.Schema)
+}
+
+// declaredAs is the edge of the file that edge i comes from: a reply's is that which asks.
+func declaredAs(e *plan.Edge, i int) int {
+	if e.ReplyOf >= 0 {
+		return e.ReplyOf
+	}
+	return i
 }
 
 // numbered gives the fields of a schema their numbers. Now is what the file of numbers is

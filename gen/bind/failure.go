@@ -102,10 +102,7 @@ func (b *binder) attempts() {
 			continue
 		}
 		clone, problem := b.clone(t)
-		declared := i
-		if e.ReplyOf >= 0 {
-			declared = e.ReplyOf
-		}
+		declared := declaredAs(e, i)
 		if b.facts.Edges[i].CloneAgain = clone; clone || declared >= len(b.topology.Edges) || b.topology.Edges[declared].Shared {
 			continue // or a machine's, which the file does not declare
 		}

@@ -291,12 +291,9 @@ func (l *loader) problem(path string) string {
 	switch {
 	case p == nil:
 		return "it was not found"
-	case p.Name == "" && len(p.Errors) > 0:
+	case len(p.Errors) > 0 && (p.Name == "" || len(p.GoFiles) == 0 && p.ExportFile == ""):
 		return firstLine(p.Errors[0].Msg)
 	case len(p.GoFiles) == 0 && p.ExportFile == "":
-		if len(p.Errors) > 0 {
-			return firstLine(p.Errors[0].Msg)
-		}
 		return "it holds no Go files"
 	case len(p.Errors) > 0:
 		return mixed(p)

@@ -120,7 +120,7 @@ func (b *binder) renamedType(s *subject) string {
 	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.elsewhere("", "", s.Type.Name) != "" {
 		return ""
 	}
-	used := b.processorNames()
+	used := b.used[finding.ProcessorType]
 	scope := b.checked.pkg.Scope()
 	var found []string
 	for _, name := range b.typeNames(scope, finding.ProcessorType) {

@@ -228,11 +228,8 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 		from := b.topology.Processors[edge.From]
 		return from.OnError.DeadLetter, fmt.Sprintf("has no method ReceiveDeadLetter for what %q cannot handle", from.Name.Value)
 	}
-	declared := e
-	if edge.ReplyOf >= 0 {
-		declared = edge.ReplyOf
-	}
-	at = spec.Text{At: b.topology.Edges[declared].At, Pointer: b.topology.Edges[declared].Pointer}
+	declared := &b.topology.Edges[declaredAs(edge, e)]
+	at = spec.Text{At: declared.At, Pointer: declared.Pointer}
 	switch {
 	case edge.From < 0:
 		return at, "has no method " + names[0] + " for the timer"

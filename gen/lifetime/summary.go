@@ -10,39 +10,35 @@ type summary struct {
 	escapes []escape
 	stores  []transfer
 	results []map[origin]bool
-	joins   bool // it waits for goroutines
-	known   map[event]bool
-}
-
-// event is what tells escapes and transfers apart.
-type event struct {
-	from, to origin
-	field    *types.Var
-	kind     sinkKind
-	escapes  bool
-	pos      token.Pos
+	joins   bool         // it waits for goroutines
+	known   map[any]bool // escapes and transfers, without what does not tell them apart
 }
 
 func (s *summary) addEscape(e escape) {
-	if s.isNew(event{from: e.from, to: e.via, kind: e.sink.kind, escapes: true, pos: e.pos}) {
+	key := e
+	key.sink = sink{kind: e.sink.kind}
+	if s.isNew(key) {
 		s.escapes = append(s.escapes, e)
 	}
 }
 
 func (s *summary) addStore(t transfer) {
-	if s.isNew(event{from: t.from, to: t.to, field: t.field, pos: t.pos}) {
+	key := t
+	key.sink = sink{}
+	if s.isNew(key) {
 		s.stores = append(s.stores, t)
 	}
 }
 
-func (s *summary) isNew(e event) bool {
-	if s.known[e] || len(s.known) >= eventsMax {
+// isNew reports whether a summary has neither this escape or transfer yet nor too many.
+func (s *summary) isNew(key any) bool {
+	if s.known[key] || len(s.known) >= eventsMax {
 		return false
 	}
 	if s.known == nil {
-		s.known = make(map[event]bool)
+		s.known = make(map[any]bool)
 	}
-	s.known[e] = true
+	s.known[key] = true
 	return true
 }
 
