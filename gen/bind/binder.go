@@ -16,24 +16,20 @@ import (
 // binder finds the facts of an outline in a checked package.
 type binder struct {
 	*reporter
-	plan       *plan.Plan // the outline, which it does not change
-	facts      *plan.Facts
-	root       *root
-	checked    *checked
-	loader     *loader
-	declared   map[string]*ast.Ident
-	broken     map[string]bool // import paths that were reported
-	missing    []Missing
-	lacking    map[string]int // the last in missing that is for a type
-	subjects   []*subject     // processors that are bound
-	calls      map[*types.TypeName]*calls
-	ofType     map[string][]*plan.Processor // by their type, once asked for
-	undeclared []Struct                     // types of messages
-	listed     map[string]bool              // those in undeclared
-	keyed      map[string]*keyField         // message by its type, once asked for
-	taken      taken                        // names, once asked for
-	near       spec.Similar
-	types      map[typesOf][]string // what typeNames found
+	*Result             // it fills this in
+	plan     *plan.Plan // the outline, which it does not change
+	checked  *checked
+	declared map[string]*ast.Ident
+	broken   map[string]bool // import paths that were reported
+	lacking  map[string]int  // the last in Missing that is for a type
+	subjects []*subject      // processors that are bound
+	calls    map[*types.TypeName]*calls
+	ofType   map[string][]*plan.Processor // by their type, once asked for
+	listed   map[string]bool              // those in Messages
+	keyed    map[string]*keyField         // message by its type, once asked for
+	taken    taken                        // names, once asked for
+	near     spec.Similar
+	types    map[typesOf][]string // what typeNames found
 
 	context, tick, instance, deadLetter, index types.Type
 	kept                                       map[string]types.Type // states and updates of machines, by name
@@ -42,20 +38,16 @@ type binder struct {
 	sources                                    map[string]*source    // of other packages, by import path, once asked for
 	carriers                                   map[string][]int      // edges by message, once asked for
 	used                                       map[string]map[string]bool
-	renamed                                    map[int]string // types that have the methods of processors whose own are not declared
-	portsReady                                 bool
-	crossing                                   *Border            // nil: nothing crosses
+	renamed                                    map[int]string     // types that have the methods of processors whose own are not declared
 	said                                       map[token.Pos]bool // type errors that findings quote
 }
 
 func newBinder(r *Result, c *checked) *binder {
 	return &binder{
 		reporter: r.reporter,
+		Result:   r,
 		plan:     r.Outline,
-		facts:    plan.NewFacts(r.Outline),
-		root:     r.root,
 		checked:  c,
-		loader:   r.loader,
 		declared: r.root.source.taken(),
 		broken:   make(map[string]bool),
 		lacking:  make(map[string]int),
@@ -87,7 +79,7 @@ func (b *binder) bind() {
 	b.ownership()
 	b.attempts()
 	b.proposers()
-	b.portsReady = !finding.HasErrors(b.findings) && !b.topology.Partial
+	b.PortsReady = !finding.HasErrors(b.findings) && !b.topology.Partial
 	starts := make([]bool, len(b.plan.Processors))
 	for i := range b.plan.Processors {
 		starts[i] = b.plan.Processors[i].External || b.processor(i)
@@ -101,7 +93,7 @@ func (b *binder) bind() {
 			b.add(f)
 		}
 	}
-	b.facts.Bound = !finding.HasErrors(b.findings) && !b.topology.Partial
+	b.Facts.Bound = !finding.HasErrors(b.findings) && !b.topology.Partial
 }
 
 // names holds what will be generated against what the package declares.
@@ -211,7 +203,7 @@ func (b *binder) messageTypes() {
 	}
 	for i := range b.plan.Edges {
 		if e := &b.plan.Edges[i]; e.From >= 0 && !e.DeadLetter {
-			b.facts.Edges[i].Pointerful = pointerful[e.Message]
+			b.Facts.Edges[i].Pointerful = pointerful[e.Message]
 		}
 	}
 }
@@ -296,7 +288,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 		t = b.message(ref.Name)
 		if !b.listed[t.Name] { // several messages may have one type
 			b.listed[t.Name] = true
-			b.undeclared = append(b.undeclared, t)
+			b.Messages = append(b.Messages, t)
 		}
 	}
 	return "declare it: " + t.String() + ScaffoldHint

@@ -93,9 +93,9 @@ func (b *binder) border() {
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
 	b.refused(problems, at)
-	b.crossing = &Border{Name: wire.FileName(b.topology.File)}
-	b.crossing.Schema, b.crossing.File, _ = b.numbered(schema)
-	b.facts.Wire = plan.HashOf(b.crossing.Schema)
+	b.Border = &Border{Name: wire.FileName(b.topology.File)}
+	b.Border.Schema, b.Border.File, _ = b.numbered(schema)
+	b.Facts.Wire = plan.HashOf(b.Border.Schema)
 }
 
 // declaredAs is the edge of the file that edge i comes from: a reply's is that which asks.

@@ -103,7 +103,7 @@ func (b *binder) attempts() {
 		}
 		clone, problem := b.clone(t)
 		declared := declaredAs(e, i)
-		if b.facts.Edges[i].CloneAgain = clone; clone || declared >= len(b.topology.Edges) || b.topology.Edges[declared].Shared {
+		if b.Facts.Edges[i].CloneAgain = clone; clone || declared >= len(b.topology.Edges) || b.topology.Edges[declared].Shared {
 			continue // or a machine's, which the file does not declare
 		}
 		at := b.topology.Edges[declared].Message

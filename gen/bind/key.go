@@ -20,7 +20,7 @@ func (b *binder) key(i int) {
 		return // the key is that of the update
 	}
 	if t := b.messages[e.Message]; t != nil {
-		b.facts.Edges[i].Key, _ = b.walk(e.Route, b.topology.Edges[i].Route.Field, t)
+		b.Facts.Edges[i].Key, _ = b.walk(e.Route, b.topology.Edges[i].Route.Field, t)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/topogen/topogen/gen/cache"
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -47,12 +48,9 @@ func (r *Result) bind(ctx context.Context) {
 		r.reporter.at(finding.PackageNotLoaded, r.reporter.topology.Name, "", "%v", err)
 		return
 	}
-	b := newBinder(r, c)
-	b.bind()
-	r.binder = b
-	r.Facts, r.PortsReady = b.facts, b.portsReady
-	r.Missing, r.Messages = b.missing, b.undeclared
-	r.Border = b.crossing
+	r.Facts = plan.NewFacts(r.Outline)
+	r.binder = newBinder(r, c)
+	r.binder.bind()
 }
 
 // checking names what a type check is about, where it takes too long.

@@ -41,7 +41,7 @@ func (b *binder) machines() {
 		}
 		b.kept[m.State], b.kept[m.Update] = u.state, u.update
 		b.updater(u)
-		b.facts.Processors[i].Machine.Errors = b.sentinels(m)
+		b.Facts.Processors[i].Machine.Errors = b.sentinels(m)
 	}
 }
 
@@ -55,7 +55,7 @@ func (b *binder) machineKey(i int) {
 	if t == nil {
 		return
 	}
-	facts := &b.facts.Processors[i].Machine
+	facts := &b.Facts.Processors[i].Machine
 	if facts.Key, t = b.walk(m.Keyed.Route, b.topology.Processors[i].Machine.Route.Field, t); t == nil {
 		return
 	}
@@ -92,7 +92,7 @@ type updater struct {
 func (b *binder) updater(u *updater) {
 	m := u.m
 	if found := b.method(u.update, "UpdateAt"); found != nil {
-		b.facts.Processors[u.machine].Machine.At = true
+		b.Facts.Processors[u.machine].Machine.At = true
 		b.fits(u, found, ", e fsm.Entry", u.results())
 	} else {
 		b.updateMethod(u, "Update", u.results())
@@ -101,11 +101,11 @@ func (b *binder) updater(u *updater) {
 		b.updateMethod(u, "Revert", "error")
 	}
 	missing := Missing{Processor: u.machine, Update: true, Type: m.UpdateType.Name, Import: m.UpdateType.Import, Methods: u.missing}
-	twice := slices.ContainsFunc(b.missing, func(other Missing) bool {
+	twice := slices.ContainsFunc(b.Missing, func(other Missing) bool {
 		return other.Update && other.Type == missing.Type && other.Import == missing.Import
 	})
 	if len(missing.Methods) > 0 && !twice && (u.update != nil || b.listed[m.UpdateType.Name]) {
-		b.missing = append(b.missing, missing)
+		b.Missing = append(b.Missing, missing)
 	}
 }
 
@@ -241,7 +241,7 @@ func (b *binder) proposers() {
 			}
 			for _, e := range s.Edges {
 				if b.plan.Processors[b.plan.Edges[e].To].Machine != nil && hasProposer(b.messages[s.Message]) {
-					b.facts.Processors[i].Sends[j].Proposer = true
+					b.Facts.Processors[i].Sends[j].Proposer = true
 				}
 			}
 		}

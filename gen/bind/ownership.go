@@ -26,7 +26,7 @@ func (b *binder) ownership() {
 				continue
 			}
 			clone, problem := b.clone(t)
-			if b.facts.Processors[i].Sends[j].Clone = clone; clone || reported[s.Message] {
+			if b.Facts.Processors[i].Sends[j].Clone = clone; clone || reported[s.Message] {
 				continue
 			}
 			reported[s.Message] = true

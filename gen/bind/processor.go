@@ -42,7 +42,7 @@ func (b *binder) processor(i int) (starts bool) {
 	}
 	s := &subject{
 		Processor: &b.plan.Processors[i],
-		Calls:     &b.facts.Processors[i].Calls,
+		Calls:     &b.Facts.Processors[i].Calls,
 		index:     i,
 		file:      &b.topology.Processors[i],
 		reported:  make(map[string]bool),
@@ -106,7 +106,7 @@ func (b *binder) sharing(s *subject) []*plan.Processor {
 func (b *binder) lack(m Missing) {
 	key := m.Import + "." + m.Type
 	if first, ok := b.lacking[key]; ok {
-		other := &b.missing[first]
+		other := &b.Missing[first]
 		m.Declare = false
 		if m.New != nil && other.New != nil && m.New.Name == other.New.Name {
 			m.New = nil
@@ -119,8 +119,8 @@ func (b *binder) lack(m Missing) {
 		m.Methods = nil
 	}
 	if m.Declare || m.New != nil || len(m.Methods) > 0 {
-		b.lacking[key] = len(b.missing)
-		b.missing = append(b.missing, m)
+		b.lacking[key] = len(b.Missing)
+		b.Missing = append(b.Missing, m)
 	}
 }
 
