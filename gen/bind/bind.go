@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/header"
@@ -216,18 +217,18 @@ func (r *Result) nameOf(s *source) (name string, ok bool) {
 
 // packageName makes the name of a package of any name.
 func packageName(name string) string {
-	out := make([]byte, 0, len(name))
-	for i := range len(name) {
-		c := name[i]
+	name = strings.Map(func(r rune) rune {
 		switch {
-		case 'A' <= c && c <= 'Z':
-			out = append(out, c+'a'-'A')
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9' && len(out) > 0:
-			out = append(out, c)
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
 		}
+		return -1
+	}, name)
+	name = strings.TrimLeft(name, "0123456789")
+	if !token.IsIdentifier(name) || name == "init" || name == "main" {
+		return name + "topology"
 	}
-	if len(out) == 0 || token.IsKeyword(string(out)) || string(out) == "init" || string(out) == "main" {
-		return string(out) + "topology"
-	}
-	return string(out)
+	return name
 }

@@ -174,37 +174,28 @@ func (s *source) constraint() string {
 	if len(s.files) == 0 {
 		return ""
 	}
-	var all []constraint.Expr
-	add := func(name string, text []byte, cgo bool) bool {
-		e := constraintOf(name, text)
-		if cgo {
+	files := slices.DeleteFunc(slices.Clone(s.leftOut), func(l *leftOut) bool { return l.test })
+	for i, file := range s.files {
+		files = append(files, &leftOut{name: s.names[i], text: s.texts[s.names[i]], file: file})
+	}
+	all := make(map[string]constraint.Expr)
+	for _, l := range files {
+		e := constraintOf(l.name, l.text)
+		if imports(l.file, "C") {
 			e = and(e, &constraint.TagExpr{Tag: "cgo"})
 		}
 		if e == nil {
-			return false
-		}
-		if e.String() != ignored && !slices.ContainsFunc(all, func(o constraint.Expr) bool { return o.String() == e.String() }) {
-			all = append(all, e)
-		}
-		return true
-	}
-	for i, file := range s.files {
-		if !add(s.names[i], s.texts[s.names[i]], imports(file, "C")) {
 			return ""
 		}
+		all[e.String()] = e
 	}
-	for _, l := range s.leftOut {
-		if !l.test && !add(l.name, l.text, imports(l.file, "C")) {
-			return ""
-		}
-	}
-	slices.SortFunc(all, func(a, b constraint.Expr) int { return strings.Compare(a.String(), b.String()) })
+	delete(all, ignored)
 	var either constraint.Expr
-	for _, e := range all {
+	for _, text := range slices.Sorted(maps.Keys(all)) {
 		if either == nil {
-			either = e
+			either = all[text]
 		} else {
-			either = &constraint.OrExpr{X: either, Y: e}
+			either = &constraint.OrExpr{X: either, Y: all[text]}
 		}
 	}
 	if either == nil || always(either) {
