@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"go/token"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -177,37 +176,6 @@ func TestOutsideModules(t *testing.T) {
 	}
 }
 
-func TestTagsOfGoflags(t *testing.T) {
-	dir := filepath.Join(newModule(t), "small")
-	more := "-- b.go --\n//go:build extra\n\npackage small\n\nfunc (*Sink) Finish() {}\n"
-	for _, flags := range []string{
-		"", "-tags=extra,more", "-mod=mod --tags=extra", "'-tags=more extra'", `"-tags=extra,more" -mod=mod`, "\t'-mod=mod'\n\"-tags=more 'extra'\"",
-		`"-tags='extra'"`, `-tags="extra"`, "-tags=extra -tags=more", "-tags=extra,,more", "-tags=",
-	} {
-		t.Setenv("GOFLAGS", flags)
-		list := exec.Command("go", "list", "-f", "{{.GoFiles}}", ".") // the go command knows
-		list.Dir = dir
-		small(t, dir, more, Options{}) // writes the files
-		out, err := list.CombinedOutput()
-		if err != nil {
-			t.Fatalf("GOFLAGS=%s: %s", flags, out)
-		}
-		r := small(t, dir, more, Options{})
-		if got, want := r.plan().Processors[1].Finish != nil, strings.Contains(string(out), "b.go"); got != want || !r.plan().Bound {
-			t.Errorf("GOFLAGS=%s: Finish %t, want %t: %s", flags, got, want, said(r.Findings))
-		}
-		if r := small(t, dir, more, Options{Flags: []string{"-tags=more,extra"}}); r.plan().Processors[1].Finish == nil {
-			t.Errorf("GOFLAGS=%s: -tags does not go before it", flags)
-		}
-	}
-	t.Setenv("GOFLAGS", "")
-	write(t, filepath.Join(dir, "env"), "GOFLAGS=-tags=extra\n")
-	t.Setenv("GOENV", filepath.Join(dir, "env"))
-	if r := small(t, dir, more, Options{}); r.plan().Processors[1].Finish == nil {
-		t.Error("the go command's own file of defaults does not count")
-	}
-}
-
 // Two topologies in one folder would declare the same names.
 func TestSameFolder(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
@@ -371,73 +339,6 @@ type Sink struct{ *other.Sink }
 	}
 }
 
-func TestVerify(t *testing.T) {
-	module := newModule(t)
-	dir := filepath.Join(module, "small")
-	r := small(t, dir, "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
-	if !r.plan().Bound || !r.Declares()("x") || r.Declares()("New") {
-		t.Fatalf("bound %t, %v", r.plan().Bound, r.Findings)
-	}
-	user := `b.go:3:13: TG311 cannot use "ä" (untyped string constant) as int value in variable declaration` + "\n" +
-		"b.go:5:48: TG311 undefined: wrong"
-	ports := "package small\n\nimport \"time\"\n\ntype FeedSender struct{ at time.Time }\n\nfunc (*FeedSender) SendM(M) error { return nil }\n"
-	for _, c := range []struct {
-		name  string
-		files map[string][]byte
-		own   string
-	}{
-		{"nothing", nil, "[]"},
-		{"ports", map[string][]byte{"topology_ports_gen.go": []byte(ports)}, "[]"},
-		{"wrong ports", map[string][]byte{"topology_ports_gen.go": []byte(ports + "\nvar _ int = nil\n")},
-			"[topology_ports_gen.go:9:13: cannot use nil as int value in variable declaration]"},
-		{"a name that the runtime lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport rt \"github.com/topogen/topogen/runtime/topo\"\n\nvar _ rt.Missing\n")},
-			"[the runtime that the module has, github.com/topogen/topogen in " + filepath.Join(module, "topogen") + ", is not that of this topogen; require the release that topogen is of]"},
-		{"a name that another package lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport \"time\"\n\nvar _ time.Missing\n")},
-			"[topology_ports_gen.go:5:12: undefined: time.Missing]"},
-	} {
-		v := verify(t, r, c.files)
-		if got := fmt.Sprint(v.Own); got != c.own {
-			t.Errorf("%s: own %s, want %s", c.name, got, c.own)
-		}
-		if got := said(v.User); got != user {
-			t.Errorf("%s: user %s", c.name, got)
-		}
-	}
-}
-
-// TestManyTypeErrors: of a package that is broken all over not everything is said.
-func TestManyTypeErrors(t *testing.T) {
-	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc f() {\n"+strings.Repeat("\tlost()\n", typeErrorsMax+50)+"}\n", Options{})
-	if n := len(verify(t, r, nil).User); n != typeErrorsMax {
-		t.Errorf("%d findings, want %d", n, typeErrorsMax)
-	}
-}
-
-// TestQuotedErrors: a type error is left out where a finding quotes it, and only there: a
-// method that was merely looked at quotes nothing.
-func TestQuotedErrors(t *testing.T) {
-	const missing = "TG302 type Sink has no method that receives M from \"feed\": neither ReceiveM nor ReceiveMFromFeed"
-	for _, c := range []struct{ method, found, user string }{
-		{"ReceiveM(Lost)", "a.go:6:14: TG303 method ReceiveM(Lost) of Sink mentions an unknown type (undefined: Lost); it may be ReceiveM([ctx context.Context,] M or *M) [error]", ""},
-		{"ReceiveThing(Lost)", "topology.yml:5:5: " + missing, "a.go:6:27: TG311 undefined: Lost"},
-		{"ReceiveM(m M, x Bad)", "a.go:6:14: TG303 method ReceiveM(m M, x Bad) of Sink mentions a type that is not known; it may be ReceiveM([ctx context.Context,] M or *M) [error]",
-			"a.go:8:10: TG311 undefined: Lost"},
-	} {
-		code := "package small\n\ntype M struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) " + c.method + " {}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n"
-		if strings.Contains(c.method, "Bad") {
-			code += "type Bad Lost\n"
-		}
-		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
-		found := slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return f.Severity == finding.Warning })
-		if got := said(found); got != c.found {
-			t.Errorf("%s: got %s", c.method, got)
-		}
-		if got := said(verify(t, r, nil).User); got != c.user {
-			t.Errorf("%s: type errors %q, want %q", c.method, got, c.user)
-		}
-	}
-}
-
 // TestAbsentPackage: a folder of which this build has no file holds a package that is left
 // out, if such a file declares what the topology names. Otherwise, or if only tests are
 // there, the package is new.
@@ -464,46 +365,6 @@ func TestAbsentPackage(t *testing.T) {
 	}
 }
 
-func TestCanceled(t *testing.T) {
-	dir := filepath.Join(newModule(t), "small")
-	small(t, dir, "", Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
-	if _, err := Bind(ctx, []Input{in}, Options{}); err == nil {
-		t.Error("no error")
-	}
-}
-
-// TestCanceledWhileListing ends Bind while the go command lists, which leaves nothing
-// behind.
-func TestCanceledWhileListing(t *testing.T) {
-	dir, folder := filepath.Join(newModule(t), "small"), t.TempDir()
-	small(t, dir, "", Options{})
-	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
-	options := Options{Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), "GOTMPDIR="+folder)}
-	for {
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			defer cancel()
-			for ctx.Err() == nil {
-				if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
-					return
-				}
-			}
-		}()
-		_, err := Bind(ctx, []Input{in}, options)
-		cancel()
-		if err == nil { // it was faster
-			continue
-		}
-		if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
-			t.Errorf("left behind: %v, %v", entries, err)
-		}
-		return
-	}
-}
-
 // The plan of a topology does not depend on anything but file and Go code.
 func TestHashIsStable(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
@@ -513,49 +374,6 @@ func TestHashIsStable(t *testing.T) {
 	}
 }
 
-// Where the go command cannot work at all, its own reason is the finding.
-func TestBrokenGoCommand(t *testing.T) {
-	module := newModule(t)
-	empty := filepath.Join(t.TempDir(), "none")
-	for setting, want := range map[string]string{
-		"GOCACHE=relative":      "GOCACHE is not an absolute path",
-		"GOCACHE=" + os.DevNull: "failed to initialize build cache at " + os.DevNull,
-		"GOWORK=" + empty:       "go: reading go.work: open ",
-		"GOFLAGS=-bogus":        "go: parsing $GOFLAGS: unknown flag -bogus",
-		"GOTMPDIR=" + empty:     "creating work dir: stat " + empty,
-		"GOTOOLCHAIN=bogus":     `go: invalid GOTOOLCHAIN "bogus"`,
-		"GOOS=bogus":            "unsupported GOOS/GOARCH pair bogus/",
-		"GOROOT=" + empty:       "cannot find GOROOT directory: " + empty,
-	} {
-		t.Run(setting, func(t *testing.T) {
-			r := small(t, filepath.Join(module, "small"), "", Options{Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), setting)})
-			got := said(r.Findings)
-			if prefix := "topology.yml:2:7: TG314 the go command cannot list packages: "; !strings.HasPrefix(got, prefix) || !strings.Contains(got, want) ||
-				strings.Contains(got, "exit status") || len(r.Findings) != 1 {
-				t.Errorf("got %s", got)
-			}
-		})
-	}
-}
-
-// Settings of the go command that have no end are not read, nor given to it.
-func TestSettingsWithoutEnd(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no /dev/zero")
-	}
-	for file, want := range map[string]string{
-		"/dev/zero": "topology.yml:0:0: TG314 the go command would not come to the end of its settings, GOENV: zero is not a regular file",
-		os.DevNull:  "",
-		"off":       "",
-	} {
-		r := small(t, filepath.Join(newModule(t), "small"), "", Options{Env: append(os.Environ(), "GOENV="+file)})
-		if got := said(r.Findings); got != want {
-			t.Errorf("GOENV=%s: got %s", file, got)
-		}
-	}
-}
-
-// A message names files as the finding does: no path of this machine.
 func TestMessagesNameFilesNearby(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc (*Sink) ReceiveM(M) {}\n", Options{})
 	v := verify(t, r, nil)

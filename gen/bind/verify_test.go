@@ -1,0 +1,78 @@
+package bind
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/spec/finding"
+)
+
+func TestVerify(t *testing.T) {
+	module := newModule(t)
+	dir := filepath.Join(module, "small")
+	r := small(t, dir, "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
+	if !r.plan().Bound || !r.Declares()("x") || r.Declares()("New") {
+		t.Fatalf("bound %t, %v", r.plan().Bound, r.Findings)
+	}
+	user := `b.go:3:13: TG311 cannot use "ä" (untyped string constant) as int value in variable declaration` + "\n" +
+		"b.go:5:48: TG311 undefined: wrong"
+	ports := "package small\n\nimport \"time\"\n\ntype FeedSender struct{ at time.Time }\n\nfunc (*FeedSender) SendM(M) error { return nil }\n"
+	for _, c := range []struct {
+		name  string
+		files map[string][]byte
+		own   string
+	}{
+		{"nothing", nil, "[]"},
+		{"ports", map[string][]byte{"topology_ports_gen.go": []byte(ports)}, "[]"},
+		{"wrong ports", map[string][]byte{"topology_ports_gen.go": []byte(ports + "\nvar _ int = nil\n")},
+			"[topology_ports_gen.go:9:13: cannot use nil as int value in variable declaration]"},
+		{"a name that the runtime lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport rt \"github.com/topogen/topogen/runtime/topo\"\n\nvar _ rt.Missing\n")},
+			"[the runtime that the module has, github.com/topogen/topogen in " + filepath.Join(module, "topogen") + ", is not that of this topogen; require the release that topogen is of]"},
+		{"a name that another package lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport \"time\"\n\nvar _ time.Missing\n")},
+			"[topology_ports_gen.go:5:12: undefined: time.Missing]"},
+	} {
+		v := verify(t, r, c.files)
+		if got := fmt.Sprint(v.Own); got != c.own {
+			t.Errorf("%s: own %s, want %s", c.name, got, c.own)
+		}
+		if got := said(v.User); got != user {
+			t.Errorf("%s: user %s", c.name, got)
+		}
+	}
+}
+
+// TestManyTypeErrors: of a package that is broken all over not everything is said.
+func TestManyTypeErrors(t *testing.T) {
+	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc f() {\n"+strings.Repeat("\tlost()\n", typeErrorsMax+50)+"}\n", Options{})
+	if n := len(verify(t, r, nil).User); n != typeErrorsMax {
+		t.Errorf("%d findings, want %d", n, typeErrorsMax)
+	}
+}
+
+// TestQuotedErrors: a type error is left out where a finding quotes it, and only there: a
+// method that was merely looked at quotes nothing.
+func TestQuotedErrors(t *testing.T) {
+	const missing = "TG302 type Sink has no method that receives M from \"feed\": neither ReceiveM nor ReceiveMFromFeed"
+	for _, c := range []struct{ method, found, user string }{
+		{"ReceiveM(Lost)", "a.go:6:14: TG303 method ReceiveM(Lost) of Sink mentions an unknown type (undefined: Lost); it may be ReceiveM([ctx context.Context,] M or *M) [error]", ""},
+		{"ReceiveThing(Lost)", "topology.yml:5:5: " + missing, "a.go:6:27: TG311 undefined: Lost"},
+		{"ReceiveM(m M, x Bad)", "a.go:6:14: TG303 method ReceiveM(m M, x Bad) of Sink mentions a type that is not known; it may be ReceiveM([ctx context.Context,] M or *M) [error]",
+			"a.go:8:10: TG311 undefined: Lost"},
+	} {
+		code := "package small\n\ntype M struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) " + c.method + " {}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n"
+		if strings.Contains(c.method, "Bad") {
+			code += "type Bad Lost\n"
+		}
+		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
+		found := slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return f.Severity == finding.Warning })
+		if got := said(found); got != c.found {
+			t.Errorf("%s: got %s", c.method, got)
+		}
+		if got := said(verify(t, r, nil).User); got != c.user {
+			t.Errorf("%s: type errors %q, want %q", c.method, got, c.user)
+		}
+	}
+}
