@@ -3,7 +3,6 @@ package bind
 import (
 	"fmt"
 	"go/types"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -90,31 +89,22 @@ type updater struct {
 
 // updater reports what an update type lacks.
 func (b *binder) updater(u *updater) {
-	m := u.m
+	m, results := u.m, "error"
+	if m.Result != "" {
+		results = "(" + m.ResultType.Format(b.qualifier) + ", error)"
+	}
 	if found := b.method(u.update, "UpdateAt"); found != nil {
 		b.Facts.Processors[u.machine].Machine.At = true
-		b.fits(u, found, ", e fsm.Entry", u.results())
+		b.fits(u, found, ", e fsm.Entry", results)
 	} else {
-		b.updateMethod(u, "Update", u.results())
+		b.updateMethod(u, "Update", results)
 	}
 	if m.Revert {
 		b.updateMethod(u, "Revert", "error")
 	}
-	missing := Missing{Processor: u.machine, Update: true, Type: m.UpdateType.Name, Import: m.UpdateType.Import, Methods: u.missing}
-	twice := slices.ContainsFunc(b.Missing, func(other Missing) bool {
-		return other.Update && other.Type == missing.Type && other.Import == missing.Import
-	})
-	if len(missing.Methods) > 0 && !twice && (u.update != nil || b.listed[m.UpdateType.Name]) {
-		b.Missing = append(b.Missing, missing)
+	if u.update != nil || b.listed[m.UpdateType.Name] {
+		b.lack(Missing{Processor: u.machine, Update: true, Type: m.UpdateType.Name, Import: m.UpdateType.Import, Methods: u.missing})
 	}
-}
-
-// results are those of Update.
-func (u *updater) results() string {
-	if u.m.Result == "" {
-		return "error"
-	}
-	return "(%s, error)"
 }
 
 // updateMethod looks for a method of an update type.
@@ -144,9 +134,6 @@ func (b *binder) updateMethod(u *updater, name, results string) {
 // form is how a method of an update type is written.
 func (b *binder) form(u *updater, name, more, results string) string {
 	m := u.m
-	if m.Result != "" && strings.Contains(results, "%s") {
-		results = fmt.Sprintf(results, m.ResultType.Format(b.qualifier))
-	}
 	return fmt.Sprintf("func (%s *%s) %s(s *%s%s) %s", updateReceiver(m.UpdateType.Name), m.UpdateType.Name, name, m.StateType.Format(b.qualifier), more, results)
 }
 

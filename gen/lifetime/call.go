@@ -115,9 +115,9 @@ func (u *unit) dynamic(call *ssa.CallCommon, args []places, result ssa.Value, po
 // fresh gives the results of a call memory of their own: what is stored there
 // goes where they go.
 func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
-	add := func(k int, t types.Type) {
+	for k, t := range parts(result.Type()) {
 		if !canHold(t) {
-			return
+			continue
 		}
 		o := u.at(result, k)
 		if _, ok := t.Underlying().(*types.Chan); ok && !ticks(call) {
@@ -125,13 +125,19 @@ func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
 		}
 		u.setPart(result, k, places{place{object: o}: {}})
 	}
-	if t, ok := result.Type().(*types.Tuple); ok {
-		for k := range t.Len() {
-			add(k, t.At(k).Type())
-		}
-	} else {
-		add(0, result.Type())
+}
+
+// parts are the types of a tuple, or the type itself.
+func parts(t types.Type) []types.Type {
+	tuple, ok := t.(*types.Tuple)
+	if !ok {
+		return []types.Type{t}
 	}
+	var list []types.Type
+	for v := range tuple.Variables() {
+		list = append(list, v.Type())
+	}
+	return list
 }
 
 // ticks reports whether a call gives a channel that says nothing of goroutines.
@@ -227,14 +233,9 @@ func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
 		if !isContext(a.Type()) {
 			continue
 		}
-		if isContext(result.Type()) {
-			u.set(result, u.value(a))
-		}
-		if t, ok := result.Type().(*types.Tuple); ok {
-			for k := range t.Len() {
-				if isContext(t.At(k).Type()) {
-					u.setResult(result, k, u.value(a))
-				}
+		for k, t := range parts(result.Type()) {
+			if isContext(t) {
+				u.setPart(result, k, u.value(a))
 			}
 		}
 	}

@@ -286,11 +286,7 @@ func keysOf(maps places) places {
 // element sets v to the values that may be stored at some places: behind an
 // address, in a map, or in a channel.
 func (u *unit) element(v ssa.Value, at places) {
-	t := v.Type()
-	if tuple, ok := t.(*types.Tuple); ok { // with ok
-		t = tuple.At(0).Type()
-	}
-	u.setPart(v, 0, u.contents(at, t))
+	u.setPart(v, 0, u.contents(at, parts(v.Type())[0])) // the other part says whether there is any
 }
 
 func (u *unit) typeAssert(i *ssa.TypeAssert) {
