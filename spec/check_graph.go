@@ -217,7 +217,7 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 	named := map[int]bool{}
 	alone := t.alone()
 	for i, p := range t.Processors {
-		if reached[i] || alone[i] || entered[group[i]] || named[group[i]] {
+		if reached[i] || alone[i] || entered[group[i]] || named[group[i]] || p.Machine != nil { // its controller is named
 			continue
 		}
 		named[group[i]] = true

@@ -358,6 +358,25 @@ edges:
 	}
 }
 
+// Only its controller sends to a machine, so the controller is what no message reaches.
+func TestUnreachableMachines(t *testing.T) {
+	topology := parseClean(t, `
+version: 1
+name: reach
+processors:
+  feed: {}
+  parser: {}
+  ledger: {kind: fsm, state: Book, update: Deposit, controller: desk}
+  desk: {}
+edges:
+  - feed -> parser: Raw
+`)
+	findings := Unreachable(topology, func(p int) bool { return p == 0 })
+	if len(findings) != 1 || findings[0].Pointer != "/processors/desk" {
+		t.Errorf("got %v: want one for desk", findings)
+	}
+}
+
 // TestUnreachableDeadLetters: what gets dead letters is reached with those that
 // have them, and not otherwise.
 func TestUnreachableDeadLetters(t *testing.T) {

@@ -210,7 +210,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	return index, false
 }
 
-// names are those that are given.
+// names is the set of the names in use.
 type names map[string]bool
 
 // free is name, or name with the first number that makes it another than all before.
