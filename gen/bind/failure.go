@@ -94,9 +94,6 @@ func (b *binder) attempts() {
 			continue
 		}
 		t := b.messages[e.Message]
-		if t == nil {
-			continue
-		}
 		path := b.pointers(t)
 		if path == "" {
 			continue

@@ -18,30 +18,30 @@ import (
 func (r *Result) handlers() map[string][]lifetime.Handler {
 	list := make(map[string][]lifetime.Handler)
 	for _, s := range r.binder.subjects {
-		add := func(m *plan.Method, message, serves bool) {
+		add := func(m *plan.Method, message bool) {
 			if m == nil || m.Name == "" {
 				return
 			}
 			f := r.binder.method(s.t, m.Name)
 			if t := namedOf(f.Signature().Recv().Type()); t != nil {
 				path := f.Pkg().Path()
-				list[path] = append(list[path], handlerOf(t.Obj().Name(), m, message, serves))
+				list[path] = append(list[path], handlerOf(t.Obj().Name(), m, message))
 			}
 		}
 		for j := range s.Receives {
-			add(&s.Receives[j].Method, true, false)
+			add(&s.Receives[j].Method, true)
 		}
-		add(s.Calls.Ping, false, false)
-		add(s.Calls.Serve, false, true)
-		add(s.Calls.Finish, false, false)
+		add(s.Calls.Ping, false)
+		add(s.Calls.Serve, false)
+		add(s.Calls.Finish, false)
 	}
 	return list
 }
 
 // handlerOf says which parameters of a method end with its call. The context of
 // Serve lasts as long as anything does.
-func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handler {
-	h := lifetime.Handler{Type: typ, Name: m.Name, Serves: serves}
+func handlerOf(typ string, m *plan.Method, message bool) lifetime.Handler {
+	h := lifetime.Handler{Type: typ, Name: m.Name}
 	add := func(there, ends bool, kind lifetime.Kind) {
 		switch {
 		case there && ends:
@@ -50,7 +50,7 @@ func handlerOf(typ string, m *plan.Method, message, serves bool) lifetime.Handle
 			h.Params = append(h.Params, lifetime.Other)
 		}
 	}
-	add(m.Context, !serves, lifetime.Context)
+	add(m.Context, m.Name != lifetime.Serve, lifetime.Context)
 	add(message, m.Message == plan.ByPointer, lifetime.Message)
 	add(m.Out != plan.NoOut, true, lifetime.Sender)
 	return h

@@ -18,7 +18,7 @@ func (b *binder) ownership() {
 		for j := range p.Sends {
 			s := &p.Sends[j]
 			t := b.messages[s.Message]
-			if t == nil || !b.several(s) || b.shared(s) {
+			if !b.several(s) || b.shared(s) {
 				continue
 			}
 			path := b.pointers(t)

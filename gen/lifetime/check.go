@@ -128,5 +128,5 @@ func (h *Handler) outlived(kind Kind, to sink) bool {
 	case inResult, inMessage:
 		return kind == Message
 	}
-	return kind != Sender || !h.Serves
+	return kind != Sender || h.Name != Serve
 }

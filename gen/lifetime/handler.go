@@ -21,8 +21,11 @@ const (
 type Handler struct {
 	Type, Name string // the type is declared in the package, or is an alias there
 	Params     []Kind // without the receiver
-	Serves     bool   // the call lasts as long as the topology runs: only goroutines end its sender's use
 }
+
+// Serve is the method whose call lasts as long as the topology runs: its context does not
+// end with it, and only goroutines end its sender's use.
+const Serve = "Serve"
 
 // Package is type-checked Go without type errors.
 type Package struct {

@@ -123,7 +123,7 @@ func (r *recognizer) asserted(s *ast.ValueSpec) (list []Handler) {
 
 // handler is what the method of an interface says of the method that it asks for.
 func (r *recognizer) handler(m *types.Func, typ string) Handler {
-	h := Handler{Type: typ, Name: m.Name(), Serves: m.Name() == "Serve"}
+	h := Handler{Type: typ, Name: m.Name()}
 	if h.Name == "Init" || h.Name == "Close" {
 		return h // their context lasts
 	}
@@ -131,7 +131,7 @@ func (r *recognizer) handler(m *types.Func, typ string) Handler {
 		kind, t := Other, v.Type()
 		switch {
 		case isContext(t):
-			if len(h.Params) == 0 && !h.Serves {
+			if len(h.Params) == 0 && h.Name != Serve {
 				kind = Context
 			}
 		case r.isSender(t):
