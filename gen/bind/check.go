@@ -53,7 +53,7 @@ func (l *loader) checkRoot(r *root) *checked {
 				return
 			}
 			if at := l.fset.PositionFor(e.Pos, false); at.Filename == skeletonFile {
-				if subject := r.skeleton.subject(at.Line); subject != "" && c.wrong[subject] == "" {
+				if subject := r.skeleton.lines[at.Line]; subject != "" && c.wrong[subject] == "" {
 					c.wrong[subject] = e.Msg
 				}
 				return

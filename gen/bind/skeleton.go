@@ -2,7 +2,6 @@ package bind
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,19 +32,19 @@ const (
 // error's line says which one is wrong.
 type skeleton struct {
 	text       string
-	messages   []string // message names; the index is in the alias's name
-	lines      []string // the alias that a line declares, by line number
+	messages   []string       // message names; the index is in the alias's name
+	lines      map[int]string // the alias that a line declares
 	importText strings.Builder
 	body       strings.Builder
 	aliases    map[string]string // import path: alias
 }
 
 func newSkeleton(p *plan.Plan) *skeleton {
-	s := &skeleton{aliases: make(map[string]string)}
+	s := &skeleton{lines: make(map[int]string), aliases: make(map[string]string)}
 	var declarations []string
 	declare := func(name, text string) {
 		declarations = append(declarations, "type "+name+" = "+text+"\n")
-		s.lines = append(s.lines, name)
+		s.lines[1+len(declarations)] = name // behind the package clause and the imports
 	}
 	declare(contextName, s.qualify("context")+".Context")
 	declare(tickName, s.qualify(plan.Topo)+".Tick")
@@ -90,10 +89,7 @@ func newSkeleton(p *plan.Plan) *skeleton {
 		s.sender(&p.Processors[i])
 		s.inputs(&p.Processors[i])
 	}
-	// Each alias stands on the line that its place in lines says: they come first,
-	// behind the package clause and the imports.
 	s.text = "package " + p.Package + "; import (" + s.importText.String() + ")\n" + strings.Join(declarations, "") + s.body.String()
-	s.lines = slices.Insert(s.lines, 0, "", "") // lines count from 1, and the first is the clause
 	return s
 }
 
@@ -105,14 +101,6 @@ func (s *skeleton) qualify(path string) string {
 		fmt.Fprintf(&s.importText, "%s %q;", alias, path)
 	}
 	return alias
-}
-
-// subject is the alias that stands on line, or "".
-func (s *skeleton) subject(line int) string {
-	if line < 0 || line >= len(s.lines) {
-		return ""
-	}
-	return s.lines[line]
 }
 
 func (s *skeleton) sender(q *plan.Processor) {
