@@ -42,10 +42,11 @@
 //
 // Most handlers read fields of their message and call methods of their sender.
 // Suspects sees that in the syntax and leaves them out, so that building SSA and
-// recording types is paid for only where there is something to look at. A handler with a
-// helper or a closure is looked at: to follow these in the syntax would save 25 ms of a
-// build of 100 processors. Of the
-// others, and of the functions that they call, go/ssa makes a form in which each
+// recording types is paid for only where there is something to look at. To look at all
+// handlers of 1,000 such processors takes half as much CPU time again as the rest of the
+// build, and 30 MB. A handler with a helper or a closure is looked at: to follow these in
+// the syntax would save 25 ms of a build of 100 processors. Of the handlers that are
+// left, and of the functions that they call, go/ssa makes a form in which each
 // value is computed once. A function and its closures are one unit; an analysis
 // after Andersen finds which memory each value may point to, by field but without
 // regard to the order of statements. Each unit gets a summary, which says where its
