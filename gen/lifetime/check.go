@@ -27,7 +27,7 @@ func Check(pkg *Package, handlers []Handler) (leaks []Leak) {
 		}
 	}()
 	var methods []*types.Func
-	var declared []Handler // those that have them
+	var declared []Handler // the handlers of methods
 	for _, h := range handlers {
 		if m := h.method(pkg.Types); m != nil {
 			methods, declared = append(methods, m), append(declared, h)
