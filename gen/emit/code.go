@@ -111,12 +111,17 @@ const commentWidth = 100
 
 // comment is text from any source as line comments.
 func comment(format string, args ...any) []code {
+	return wrapped("//", "//", fmt.Sprintf(format, args...))
+}
+
+// wrapped is text as line comments of which the first begins with first, and others with next.
+func wrapped(first, next, s string) []code {
 	var lines []code
-	line := append(make([]byte, 0, commentWidth), "//"...)
-	for word := range strings.FieldsSeq(text(fmt.Sprintf(format, args...))) {
-		if len(line)+1+len(word) > commentWidth && len(line) > len("//") {
+	line := append(make([]byte, 0, commentWidth), first...)
+	for word := range strings.FieldsSeq(text(s)) {
+		if len(line)+1+len(word) > commentWidth && len(line) > len(first) {
 			lines = append(lines, jen.Comment(string(line)))
-			line = line[:len("//")]
+			line = append(line[:0], next...)
 		}
 		line = append(append(line, ' '), word...)
 	}
@@ -141,6 +146,13 @@ func (p *part) doc(format string, args ...any) {
 	}
 }
 
+// item writes an item of a list in a comment.
+func (p *part) item(format string, args ...any) {
+	for _, line := range wrapped("//   -", "//    ", fmt.Sprintf(format, args...)) {
+		p.file.Add(line)
+	}
+}
+
 // add writes a declaration.
 func (p *part) add(declaration ...code) {
 	p.file.Add(jen.Add(declaration...))
@@ -152,9 +164,15 @@ func (p *part) method(receiver, typ, name Ident, params, results []code, body ..
 	p.add(p.head(receiver, typ, name, params, results).Block(body...))
 }
 
-// short writes a method of one statement on one line.
+// short writes a method of one statement on one line, and brief one that the next
+// declaration follows without an empty line.
 func (p *part) short(receiver, typ, name Ident, params, results []code, body code) {
-	p.add(p.head(receiver, typ, name, params, results).Add(oneLine(body)))
+	p.brief(receiver, typ, name, params, results, body)
+	p.file.Line()
+}
+
+func (p *part) brief(receiver, typ, name Ident, params, results []code, body code) {
+	p.file.Add(p.head(receiver, typ, name, params, results).Add(oneLine(body)))
 }
 
 func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Statement {

@@ -43,12 +43,12 @@ func (p *part) inlet(q *processor, l *link) {
 	}
 }
 
-// drain is the function that hands over the messages of a link of one queue, q, to
+// drain is the function that hands over the messages of a link of one queue to
 // instance x, and what comes before it. It hands over what Peek returns; the runtime asks
 // for more where there is.
 //
 //	…
-//		for batch := queue.Peek(q, budget); n < len(batch); n++ {
+//		for batch := queue.Peek(&l.Queue, budget); n < len(batch); n++ {
 //			if err != nil || x.unit.Hold() {
 //				break
 //			}
@@ -56,7 +56,7 @@ func (p *part) inlet(q *processor, l *link) {
 //			err = x.p.ReceiveRaw(m, &x.out)
 //			queue.Reclaim(m)
 //		}
-//		q.Head.Release(n)
+//		l.Queue.Head.Release(n)
 //		return n, err
 //	…
 func (p *part) drain(h *handler) (before []code, drain *jen.Statement) {
@@ -103,7 +103,7 @@ func (p *part) drainMethod(l *link, h *handler) {
 
 // sharedDrain writes the function that makes drain for several links.
 func (p *part) sharedDrain(q *processor, l *link) {
-	h := &handler{part: p, receive: q.receive(l.edges[0]), of: q, own: true}
+	h := &handler{part: p, receive: q.receive(l.edges[0]), of: q, sharing: true}
 	before, drain := p.drain(h)
 	p.doc("%s hands the messages in q to x, for each processor that sends a %s.", l.inlet, l.edges[0].Message)
 	p.file.Comment("//")
@@ -205,21 +205,30 @@ func (p *part) merge(l *link, handlers []*handler) {
 type handler struct {
 	*part
 	*receive
-	of  *processor
-	own bool // in a function of its own, where q is the queue and from the instance that sends
+	of *processor
+
+	// Where the handler is called by a closure, and not by a method of the link: in what makes
+	// the link, or in a function for several links, in which q is the queue.
+	linking, sharing bool
 }
+
+// inClosure reports whether from is the instance that sends.
+func (h *handler) inClosure() bool { return h.linking || h.sharing }
 
 // queue is the queue of the messages.
 func (h *handler) queue() *jen.Statement {
-	if h.own {
+	switch {
+	case h.sharing:
 		return id(h.v("q"))
+	case h.linking:
+		return sel(h.v("l"), "Queue")
 	}
 	return sel(h.v("l"), h.edge.field)
 }
 
 // queueRef is a pointer to the queue.
 func (h *handler) queueRef() *jen.Statement {
-	if h.own {
+	if h.sharing {
 		return h.queue()
 	}
 	return jen.Op("&").Add(h.queue())
@@ -227,7 +236,7 @@ func (h *handler) queueRef() *jen.Statement {
 
 // sender is the index of the instance that sends.
 func (h *handler) sender() code {
-	if h.own {
+	if h.inClosure() {
 		return sel(h.v("from"), "unit", "Index").Call()
 	}
 	return sel(h.v("l"), "link", "From").Call()
@@ -235,7 +244,7 @@ func (h *handler) sender() code {
 
 // heldIn is where a message stands that a handler has a pointer to.
 func (h *handler) heldIn() *jen.Statement {
-	if h.own {
+	if h.inClosure() {
 		return id(h.edge.held)
 	}
 	return sel(h.v("l"), h.edge.held)

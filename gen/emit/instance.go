@@ -7,6 +7,18 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
+// wiringHead says, once for all processors, what the file declares for each.
+func (p *part) wiringHead() {
+	i := slices.IndexFunc(p.processors, func(q *processor) bool { return q.instance != "" && len(q.links) > 0 })
+	if i < 0 {
+		return
+	}
+	q := p.processors[i]
+	p.doc("Each processor has what %s has below. %s is an instance of it; its Link makes the link to instance i of another processor, "+
+		"before the first message is sent there, and says how its messages are handed over.", q.Name, q.instance)
+	p.file.Line()
+}
+
 // instance writes the type of a processor's instances.
 //
 //	type feedInstance struct {
@@ -36,7 +48,6 @@ func (p *part) instance(q *processor) {
 	if q.tracksHere() {
 		fields = append(fields, param("in", ptr(q.trackerType())))
 	}
-	p.doc("%s is an instance of %s.", q.instance, q.Name)
 	p.add(jen.Type().Add(id(q.instance)).Struct(fields...))
 }
 

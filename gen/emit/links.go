@@ -13,11 +13,10 @@ import "github.com/dave/jennifer/jen"
 //			return
 //		}
 //		l, x := new(piper.LinkOf[queue.Edge[Raw]]), &t.parser[i]
-//		q := &l.Queue
 //		from.out.out.Join(&x.unit, l, int(EdgeFeedParserRaw), 1024, func(budget int) (n int, err error) {
 //			…
 //		})
-//		from.out.parser[i] = q
+//		from.out.parser[i] = &l.Queue
 //	}
 func (p *part) linker(q *processor) {
 	from := p.v("from")
@@ -30,7 +29,6 @@ func (p *part) linker(q *processor) {
 		return
 	}
 	topology := define(p.v("t"), sel(from, "unit", "Topology").Call().Assert(ptr("Topology")))
-	p.doc("Link makes the link to instance i of a processor, before the first message is sent there, and says how its messages are handed over.")
 	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, topology, func(l *link) []code { return p.linkTo(l, out) })
 }
 
@@ -75,7 +73,7 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first 
 
 // linkTo writes how one link is made.
 func (p *part) linkTo(l *link, out Ident) []code {
-	v, x, from, of := p.v("l"), p.v("x"), p.v("from"), p.v("q")
+	v, x, from := p.v("l"), p.v("x"), p.v("from")
 	to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
 	place := sel(out, l.field)
 	if l.many() {
@@ -89,17 +87,13 @@ func (p *part) linkTo(l *link, out Ident) []code {
 		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, e.field)))
 	}
 	var before []code
-	drain := id(l.inlet).Call(id(of), id(x))
+	drain := id(l.inlet).Call(ref(v, "Queue"), id(x))
 	if !l.shared {
-		before, drain = p.drain(&handler{part: p, receive: l.to.receive(e), of: l.to, own: true})
+		before, drain = p.drain(&handler{part: p, receive: l.to.receive(e), of: l.to, linking: true})
 	}
-	body := []code{
-		jen.List(id(v), id(x)).Op(":=").List(jen.New(piper("LinkOf").Types(e.queueType())), to),
-		define(of, ref(v, "Queue")),
-	}
-	return append(append(body, before...),
+	return append(append([]code{jen.List(id(v), id(x)).Op(":=").List(jen.New(piper("LinkOf").Types(e.queueType())), to)}, before...),
 		sel(out, "out", "Join").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain),
-		set(place, id(of)),
+		set(place, ref(v, "Queue")),
 	)
 }
 

@@ -1,10 +1,17 @@
 package emit
 
-import "github.com/dave/jennifer/jen"
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+)
 
 // ports are the parts of the file that handlers need: it compiles without them.
 func (m *model) ports() []job {
-	jobs := []job{(*part).indices}
+	jobs := []job{func(p *part) {
+		p.portsHead()
+		p.indices()
+	}}
 	return m.each(jobs, func(p *part, q *processor) {
 		if q.Machine != nil {
 			p.aliases(q)
@@ -32,6 +39,26 @@ func (m *model) ports() []job {
 			p.port(q)
 		}
 	})
+}
+
+// portsHead says, once for all processors, what the file declares for each.
+func (p *part) portsHead() {
+	i := slices.IndexFunc(p.processors, func(q *processor) bool { return q.recorder != "" && !q.External })
+	if i < 0 {
+		i = slices.IndexFunc(p.processors, func(q *processor) bool { return !q.External })
+	}
+	if i < 0 {
+		return
+	}
+	q := p.processors[i]
+	p.doc("Each processor has what %s has here:", q.Name)
+	if q.recorder != "" {
+		p.item("%s sends what %s may send. Use it in a handler's call, on its goroutine only. A method whose name has a receiver sends to that one alone.", q.sender, q.Name)
+		p.item("%s makes a %s for the test of a handler: call the handler with its Sender, in the place of a running topology, "+
+			"and it keeps what the handler sends, in order.", q.Record(), q.recorder)
+	}
+	p.item("%s is what the edges of %s ask of its type.", q.Port(), q.Name)
+	p.file.Line()
 }
 
 // indices writes the constants of processors and edges.

@@ -16,12 +16,8 @@ import (
 //		NoteToAudit []Note // to audit
 //	}
 //
-//	func RecordAudit() *AuditRecorder { return new(AuditRecorder) }
-//
-//	func (r *AuditRecorder) Sender() *AuditSender {
-//		r.sender.out.RecordTo(r)
-//		return &r.sender
-//	}
+//	func RecordAudit() *AuditRecorder             { return new(AuditRecorder) }
+//	func (r *AuditRecorder) Sender() *AuditSender { return piper.Recording(r, &r.sender) }
 func (p *part) recorder(q *processor) {
 	r := p.v("r")
 	fields := []code{id("sender").Add(id(q.sender))}
@@ -37,19 +33,9 @@ func (p *part) recorder(q *processor) {
 		}
 		fields = append(fields, field)
 	}
-	p.doc("%s keeps what its sender is given, in order, for the test of a handler.", q.recorder)
 	p.add(jen.Type().Add(id(q.recorder)).Struct(fields...))
-	p.doc("%s returns a recorder whose sender takes the place of a running topology.", q.Record())
-	p.short("", "", mustIdent(q.Record()), nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
-	p.doc("Sender is what the handler under test is called with.")
-	var body []code
-	if q.exchangesSender() {
-		body = append(body, set(sel(r, "sender", "out"), jen.New(piper("Out"))))
-	}
-	p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, append(body,
-		sel(r, "sender", "out", "RecordTo").Call(id(r)),
-		jen.Return(ref(r, "sender")),
-	)...)
+	p.brief("", "", mustIdent(q.Record()), nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
+	p.short(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, jen.Return(piper("Recording").Call(id(r), ref(r, "sender"))))
 }
 
 // port writes the interface with the methods that the processor's edges ask for.
@@ -77,11 +63,9 @@ func (p *part) port(q *processor) {
 	if r := q.source(p.plan.Bound); r != nil && r.writable() {
 		methods = append(methods, p.portMethod(q, r))
 	}
-	doc := ""
 	if slices.ContainsFunc(q.receives, func(r *receive) bool { return r.name != "" && !r.writable() }) {
-		doc = " Methods with an interface that its package keeps to itself cannot be named here."
+		p.doc("%s lacks methods with an interface that its package keeps to itself: they cannot be named here.", name)
 	}
-	p.doc("%s is what the edges of %s ask of its type.%s", name, q.Name, doc)
 	p.add(jen.Type().Add(id(name)).Interface(methods...))
 }
 

@@ -22,8 +22,7 @@ func (p *part) sender(q *processor) {
 	}
 	fields := []code{param("out", out)}
 	switch {
-	case q.recorder != "":
-		p.doc("%s sends what %s may send. Use it in a handler's call, on its goroutine only.", q.sender, q.Name)
+	case q.recorder != "": // the head of the file says it
 	case q.Machine != nil && len(q.Machine.Events) > 0:
 		p.doc("%s sends what %s answers and tells.", q.sender, q.Name)
 	case q.Machine != nil:
@@ -101,12 +100,10 @@ func (p *part) getter(q *processor, l *link) {
 // has two methods that do the same; the longer calls the shorter.
 //
 //	func (s *AuditSender) SendNote(m Note) {
-//		if s.audit == nil && !s.out.First(int(ProcessorAudit), m, "Note NoteToAudit") {
-//			return
+//		if s.audit != nil || s.out.First(int(ProcessorAudit), m, "Note NoteToAudit") {
+//			queue.Put(s.audit, m)
 //		}
-//		queue.Put(s.audit, m)
 //	}
-//
 //	func (s *AuditSender) SendNoteToAudit(m Note) { s.SendNote(m) }
 func (p *part) send(q *processor, sent *send) {
 	s, m := p.v("s"), p.v("m")
@@ -115,17 +112,11 @@ func (p *part) send(q *processor, sent *send) {
 	if sent.Error {
 		results = []code{jen.Error()}
 	}
-	if sent.Proposes {
+	switch {
+	case sent.Proposes:
 		p.propose(q, sent)
 		return
-	}
-	if sent.same != nil {
-		p.doc("%s is %s: no other edge carries the message.", sent.name, sent.same.name)
-		c := sel(s, sent.same.name).Call(id(m))
-		if sent.Error {
-			c = jen.Return(c)
-		}
-		p.short(s, q.sender, sent.name, params, results, c)
+	case sent.same != nil: // written beside the shorter one
 		return
 	}
 	p.sendDoc(q, sent)
@@ -138,21 +129,31 @@ func (p *part) send(q *processor, sent *send) {
 		err := p.v("err")
 		body = append(body, jen.If(define(err, sel(s, "out", "Open").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	}
-	body = append(body, p.begin(q, sent)...)
 	d := &delivery{part: p, sent: sent, message: id(m)}
-	body = append(body, d.statements()...)
+	body = append(body, p.begin(q, sent, d.statements())...)
 	switch {
 	case q.Source():
 		body = append(body, jen.Return(sel(s, "out", "Sent").Call()))
 	case sent.Error:
 		body = append(body, jen.Return(jen.Nil()))
 	}
-	p.method(s, q.sender, sent.name, params, results, body...)
+	p.file.Add(p.head(s, q.sender, sent.name, params, results).Block(body...))
+	for _, longer := range sent.alike {
+		if longer.same == sent {
+			call := sel(s, sent.name).Call(id(m))
+			if sent.Error {
+				call = jen.Return(call)
+			}
+			p.brief(s, q.sender, longer.name, params, results, call)
+		}
+	}
+	p.file.Line()
 }
 
-// begin writes that the links of a method that sends are made. The sender of a recorder
-// never has one, and keeps the message when it asks for the first.
-func (p *part) begin(q *processor, sent *send) (body []code) {
+// begin writes that the links of a method that sends are made, before what puts the message
+// into them. The sender of a recorder never has one, and keeps the message when it asks for
+// the first.
+func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 	s, m := p.v("s"), p.v("m")
 	var links []*link
 	for _, e := range sent.edges {
@@ -166,13 +167,16 @@ func (p *part) begin(q *processor, sent *send) (body []code) {
 			done = jen.Return(jen.Nil())
 		}
 		first := sel(s, "out", "First").Call(index(links[0].to.constant), id(m), jen.Lit(sent.recorded()))
+		if len(puts) == 1 && len(links) == 1 && !sent.Error {
+			return []code{jen.If(sel(s, links[0].field).Op("!=").Nil().Op("||").Add(first)).Block(puts...)}
+		}
 		body = append(body, jen.If(sel(s, links[0].field).Op("==").Nil().Op("&&").Op("!").Add(first)).Block(done))
 		links = links[1:]
 	}
 	for _, l := range links {
 		body = append(body, p.made(s, l)...)
 	}
-	return body
+	return append(body, puts...)
 }
 
 // recorded are the fields of the recorder that keep what is sent.

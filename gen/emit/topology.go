@@ -19,6 +19,7 @@ func (m *model) wiring() []job {
 		p.construct()
 		p.methods()
 		p.crossings()
+		p.wiringHead()
 	}}
 	return m.each(jobs, func(p *part, q *processor) {
 		if q.External {
@@ -52,6 +53,9 @@ func (m *model) wiring() []job {
 	})
 }
 
+// askedWidth is how long the text may be that stands behind an assertion, and not above it.
+const askedWidth = 60
+
 // guards writes what turns a runtime, a handler or a message type that this file
 // does not fit any more into a compile error beside the command that helps.
 func (p *part) guards() {
@@ -64,11 +68,16 @@ func (p *part) guards() {
 		if q.External {
 			continue
 		}
-		for _, asked := range p.asked(q) {
-			lines = append(lines, comment("%s", asked)...)
-		}
 		none := func() code { return jen.Parens(pointer(typeCode(q.typ))).Call(jen.Nil()) }
-		lines = append(lines, id("_").Add(id(mustIdent(q.Port()))).Op("=").Add(none()))
+		assertion, asked := id("_").Add(id(mustIdent(q.Port()))).Op("=").Add(none()), p.asked(q)
+		if len(asked) == 1 && len(asked[0]) <= askedWidth {
+			assertion = remark(assertion, "%s", asked[0])
+		} else {
+			for _, asked := range asked {
+				lines = append(lines, comment("%s", asked)...)
+			}
+		}
+		lines = append(lines, assertion)
 		if methods := p.life(q); len(methods) > 0 {
 			lines = append(lines, id("_").Interface(methods...).Op("=").Add(none()))
 		}
@@ -128,7 +137,7 @@ func (p *part) asked(q *processor) []string {
 	}
 	var asked []string
 	for _, name := range order {
-		asked = append(asked, q.Name+": "+string(name)+" for "+strings.Join(edges[name], "; "))
+		asked = append(asked, string(name)+" for "+strings.Join(edges[name], "; "))
 	}
 	return asked
 }
@@ -333,6 +342,7 @@ func (p *part) methods() {
 	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
 	p.doc("Tree shows processors and edges by index.")
 	method("Tree", nil, []code{p.treeType()}, sel(t, "tree"))
+	var plain []*processor
 	for _, q := range p.processors {
 		if q.External {
 			p.doc("%s is the sender of %s.", q.ident, q.Name)
@@ -352,7 +362,13 @@ func (p *part) methods() {
 			method(q.ident, nil, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(jen.Lit(0)).Dot("p"))
 			continue
 		}
-		p.doc("%s is an instance of %s, to be looked at before and after Run.", q.ident, q.Name)
-		method(q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(id(i)).Dot("p"))
+		plain = append(plain, q)
 	}
+	for n, q := range plain {
+		if n == 0 {
+			p.doc("%s and the methods below return instance i of a processor, to be looked at before and after Run.", q.ident)
+		}
+		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.typ))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
+	}
+	p.file.Line()
 }
