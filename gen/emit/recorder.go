@@ -17,7 +17,7 @@ import (
 //	}
 //
 //	func RecordAudit() *AuditRecorder             { return new(AuditRecorder) }
-//	func (r *AuditRecorder) Sender() *AuditSender { return piper.Recording(r, &r.sender) }
+//	func (r *AuditRecorder) Sender() *AuditSender { r.sender.out.RecordTo(r); return &r.sender }
 func (p *part) recorder(q *processor) {
 	r := p.v("r")
 	fields := []code{id("sender").Add(id(q.sender))}
@@ -35,7 +35,12 @@ func (p *part) recorder(q *processor) {
 	}
 	p.add(jen.Type().Add(id(q.recorder)).Struct(fields...))
 	p.brief("", "", mustIdent(q.Record()), nil, []code{ptr(q.recorder)}, jen.Return(jen.New(id(q.recorder))))
-	p.short(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, jen.Return(piper("Recording").Call(id(r), ref(r, "sender"))))
+	keep, sender := sel(r, "sender", "out", "RecordTo").Call(id(r)), jen.Return(ref(r, "sender"))
+	if q.exchangesSender() {
+		p.method(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, set(sel(r, "sender", "out"), jen.New(piper("Out"))), keep, sender)
+		return
+	}
+	p.short(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, keep.Op(";").Add(sender))
 }
 
 // port writes the interface with the methods that the processor's edges ask for.

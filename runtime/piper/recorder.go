@@ -8,16 +8,11 @@ import (
 // keeper is what a recorder has in the place of an instance: it keeps m in fields.
 type keeper func(m any, fields string)
 
-// Recording returns sender, which keeps what it is given in recorder: a pointer to a struct
-// with a slice for each field that sends name. It replaces a running topology in the test
-// of a handler. P is a pointer to a sender.
-func Recording[P any](recorder any, sender P) P {
+// RecordTo makes o the sender of a recorder, a pointer to a struct with a slice for each
+// field that sends name. It replaces a running topology in the test of a handler.
+func (o *Out) RecordTo(recorder any) {
 	to := reflect.ValueOf(recorder).Elem()
-	out := field(reflect.ValueOf(sender).Elem(), "out")
-	if out.Kind() == reflect.Pointer && out.IsNil() { // a new instance would get another Out
-		out.Set(reflect.New(out.Type().Elem()))
-	}
-	outOf(out).unit = &Unit{cell: cell{keeper(func(m any, fields string) {
+	o.unit = &Unit{cell: cell{keeper(func(m any, fields string) {
 		for name := range strings.FieldsSeq(fields) {
 			list := to.FieldByName(name)
 			v := reflect.ValueOf(m)
@@ -27,5 +22,4 @@ func Recording[P any](recorder any, sender P) P {
 			list.Set(reflect.Append(list, v))
 		}
 	})}}
-	return sender
 }
