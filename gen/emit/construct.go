@@ -140,16 +140,3 @@ func basic(l *plan.Literal) code {
 	}
 	panic(badName(fmt.Sprintf("%q is not a literal", l.Text)))
 }
-
-// badName is what a panic carries that Emit makes an error of.
-type badName string
-
-func (b badName) Error() string { return "emit: " + string(b) }
-
-func mustIdent(name string) Ident {
-	i, err := ParseIdent(name)
-	if err != nil {
-		panic(badName(err.Error()))
-	}
-	return i
-}

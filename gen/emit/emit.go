@@ -74,15 +74,7 @@ func (m *model) parts(jobs []job) ([][]byte, error) {
 type job func(*part)
 
 func (j job) source(m *model) (source []byte, err error) {
-	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case badName:
-			err = cause
-		default:
-			panic(cause)
-		}
-	}()
+	defer recoverBadName(&err)
 	p := &part{model: m, file: m.scope.file(m.plan)}
 	j(p)
 	var b bytes.Buffer

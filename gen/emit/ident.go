@@ -1,9 +1,10 @@
 package emit
 
 import (
-	"encoding/hex"
 	"fmt"
 	"go/token"
+	"go/types"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,9 +17,38 @@ type Ident string
 // ParseIdent checks a name from outside.
 func ParseIdent(name string) (Ident, error) {
 	if !token.IsIdentifier(name) || name == "_" {
-		return "", fmt.Errorf("emit: %q is not a Go identifier", name)
+		return "", badName(fmt.Sprintf("%q is not a Go identifier", name))
 	}
 	return Ident(name), nil
+}
+
+// badName is what a panic carries that Emit makes an error of: earlier stages exclude it.
+type badName string
+
+func (b badName) Error() string { return "emit: " + string(b) }
+
+func recoverBadName(err *error) {
+	switch cause := recover().(type) {
+	case nil:
+	case badName:
+		*err = cause
+	default:
+		panic(cause)
+	}
+}
+
+func mustIdent(name string) Ident {
+	i, err := ParseIdent(name)
+	if err != nil {
+		panic(err)
+	}
+	return i
+}
+
+func mustIdents(names []string) {
+	for _, name := range names {
+		mustIdent(name)
+	}
 }
 
 // lower is i with its first letter in lower case. A word of Go's own gets a
@@ -39,21 +69,12 @@ func (i Ident) upper() Ident {
 }
 
 // free reports whether i is no word of Go's own.
-func (i Ident) free() bool { return !token.IsKeyword(string(i)) && !predeclared[i] }
+func (i Ident) free() bool { return !token.IsKeyword(string(i)) && !i.predeclared() }
 
-// predeclared are the identifiers that Go declares; the output uses some.
-var predeclared = func() map[Ident]bool {
-	words := make(map[Ident]bool)
-	for _, word := range []Ident{
-		"any", "bool", "byte", "comparable", "complex64", "complex128", "error", "float32", "float64", "int", "int8",
-		"int16", "int32", "int64", "rune", "string", "uint", "uint8", "uint16", "uint32", "uint64", "uintptr",
-		"true", "false", "iota", "nil", "append", "cap", "clear", "close", "complex", "copy", "delete", "imag", "len",
-		"make", "max", "min", "new", "panic", "print", "println", "real", "recover", "init", "main", "_",
-	} {
-		words[word] = true
-	}
-	return words
-}()
+// predeclared reports whether Go declares i, or gives it a meaning at package level.
+func (i Ident) predeclared() bool {
+	return types.Universe.Lookup(string(i)) != nil || i == "init" || i == "main" || i == "_"
+}
 
 // importPath checks an import path from outside by the rule of Go's parser.
 func importPath(path string) (string, error) {
@@ -62,7 +83,7 @@ func importPath(path string) (string, error) {
 		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(illegal, r)
 	}
 	if path == "" || strings.ContainsFunc(path, bad) {
-		return "", fmt.Errorf("emit: %q is not an import path", path)
+		return "", badName(fmt.Sprintf("%q is not an import path", path))
 	}
 	return path, nil
 }
@@ -89,16 +110,16 @@ type names map[Ident]bool
 
 // take returns name, or name with the first number that makes it free.
 func (n names) take(name Ident) Ident {
-	free := name
-	for i := 2; n[free]; i++ {
-		free = name + number(i)
-	}
+	free := name.firstFree(func(i Ident) bool { return n[i] })
 	n[free] = true
 	return free
 }
 
-// digits is name with the hexadecimal digits of b at its end.
-func digits(name Ident, b []byte) Ident { return name + Ident(hex.EncodeToString(b)) }
-
-// number is the end of an identifier.
-func number(i int) Ident { return Ident(fmt.Sprint(i)) }
+// firstFree is i, or i with the first number that makes it free.
+func (i Ident) firstFree(taken func(Ident) bool) Ident {
+	free := i
+	for n := 2; taken(free); n++ {
+		free = i + Ident(strconv.Itoa(n))
+	}
+	return free
+}

@@ -117,40 +117,25 @@ type adapter struct {
 	methods []string
 }
 
-func newModel(p *plan.Plan, o Options) (*model, error) {
-	if _, err := ParseIdent(p.Package); err != nil {
-		return nil, err
-	}
-	scope, err := newScope(p, o)
-	if err != nil {
-		return nil, err
-	}
-	m := &model{plan: p, scope: scope}
-	m.tables = [2]Ident{scope.top("processorNames"), scope.top("edgeNames")}
+func newModel(p *plan.Plan, o Options) (m *model, err error) {
+	defer recoverBadName(&err)
+	mustIdent(p.Package)
+	m = &model{plan: p, scope: newScope(p, o)}
+	m.tables = [2]Ident{m.scope.top("processorNames"), m.scope.top("edgeNames")}
 	for i := range p.Processors {
-		if err := m.addProcessor(i); err != nil {
-			return nil, err
-		}
+		m.addProcessor(i)
 	}
 	for i := range p.Edges {
-		if err := m.addEdge(i); err != nil {
-			return nil, err
-		}
+		m.addEdge(i)
 	}
 	for i := range p.Links {
-		if err := m.addLink(i); err != nil {
-			return nil, err
-		}
+		m.addLink(i)
 	}
 	for _, q := range m.processors {
-		if err := m.addMethods(q); err != nil {
-			return nil, err
-		}
+		m.addMethods(q)
 	}
 	for _, q := range m.processors {
-		if err := m.addInputs(q); err != nil {
-			return nil, err
-		}
+		m.addInputs(q)
 	}
 	m.nameLinks()
 	m.nameFields()
@@ -158,17 +143,10 @@ func newModel(p *plan.Plan, o Options) (*model, error) {
 	return m, nil
 }
 
-func (m *model) addProcessor(i int) error {
+func (m *model) addProcessor(i int) {
 	p := &m.plan.Processors[i]
-	ident, err := ParseIdent(p.Ident)
-	if err != nil {
-		return err
-	}
-	local, err := ParseIdent(p.Local)
-	if err != nil {
-		return err
-	}
-	q := &processor{Processor: p, index: i, ident: ident, local: local, typ: p.Type, constant: mustIdent(p.Index())}
+	q := &processor{Processor: p, index: i, ident: mustIdent(p.Ident), local: mustIdent(p.Local), typ: p.Type, constant: mustIdent(p.Index())}
+	local := q.local
 	replies := slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].ReplyOf >= 0 || m.plan.Edges[e].DeadLetter })
 	switch {
 	case p.HasSender():
@@ -183,49 +161,35 @@ func (m *model) addProcessor(i int) error {
 		q.linker, q.joiner = m.scope.top(local+"Links"), m.scope.top(local+"Joiner")
 	}
 	m.processors = append(m.processors, q)
-	return nil
 }
 
-func (m *model) addEdge(i int) error {
+func (m *model) addEdge(i int) {
 	p := &m.plan.Edges[i]
-	ident, err := ParseIdent(p.Ident)
-	if err != nil {
-		return err
-	}
-	for _, name := range p.Access {
-		if _, err := ParseIdent(name); err != nil {
-			return err
-		}
-	}
+	ident := mustIdent(p.Ident)
+	mustIdents(p.Access)
 	e := &edge{Edge: p, index: i, constant: "Edge" + ident, to: m.processors[p.To]}
 	m.edges = append(m.edges, e)
 	if p.From < 0 {
 		e.ticker = m.scope.top(ident.lower("Ticker"))
 		e.to.timers = append(e.to.timers, e)
-		return nil
+		return
 	}
 	e.from = m.processors[p.From]
 	if p.ReplyOf >= 0 {
 		e.ask = m.edges[p.ReplyOf]
 		e.ask.reply = e
 	}
-	return nil
 }
 
-func (m *model) addLink(i int) error {
+func (m *model) addLink(i int) {
 	p := &m.plan.Links[i]
+	mustIdent(p.Ident)
 	l := &link{Link: p, from: m.processors[p.From], to: m.processors[p.To]}
-	if _, err := ParseIdent(p.Ident); err != nil {
-		return err
-	}
 	// What the embedded parts and the outer struct declare is not free.
 	fields := names{"link": true, "gate": true, "to": true, "first": p.Sequenced, "instance": true, "limit": true, "buffer": true, "flush": true}
 	for _, index := range p.Edges {
 		e := m.edges[index]
-		message, err := ParseIdent(e.Message)
-		if err != nil {
-			return err
-		}
+		message := mustIdent(e.Message)
 		if e.ask != nil {
 			message += "For" + Ident(e.ask.Message) // checked with its own edge
 		}
@@ -241,7 +205,6 @@ func (m *model) addLink(i int) error {
 	l.from.links = append(l.from.links, l)
 	l.to.inlets = append(l.to.inlets, l)
 	m.links = append(m.links, l)
-	return nil
 }
 
 // likeness is what links have in common that hand their messages over in the same way.
@@ -292,23 +255,17 @@ func (q *processor) receive(e *edge) *receive {
 	return q.receives[slices.IndexFunc(q.receives, func(r *receive) bool { return r.edge == e })]
 }
 
-func (m *model) addMethods(q *processor) error {
+func (m *model) addMethods(q *processor) {
 	recorded := names{"Sender": true, "sender": true} // what a recorder has besides
 	byMessage := make(map[string][]*send)
 	for i := range q.Sends {
 		p := &q.Sends[i]
-		name, err := ParseIdent(p.Name)
-		if err != nil {
-			return err
-		}
-		s := &send{Send: p, name: name, field: Ident(strings.TrimPrefix(string(name), "Send"))}
+		s := &send{Send: p, name: mustIdent(p.Name), field: Ident(strings.TrimPrefix(p.Name, "Send"))}
 		if !s.Proposes { // another one sends it, and is recorded
 			s.field = recorded.take(s.field)
 		}
 		if p.Ask != "" {
-			if s.ask, err = ParseIdent(p.Ask); err != nil {
-				return err
-			}
+			s.ask = mustIdent(p.Ask)
 		}
 		for _, e := range p.Edges {
 			s.edges = append(s.edges, m.edges[e])
@@ -327,54 +284,37 @@ func (m *model) addMethods(q *processor) error {
 		r := &receive{edge: m.edges[e]}
 		if i < len(q.Receives) && q.Receives[i].Name != "" {
 			r.Method = q.Receives[i].Method
-			var err error
-			if r.name, err = ParseIdent(r.Name); err != nil {
-				return err
-			}
+			r.name = mustIdent(r.Name)
 		}
 		q.receives = append(q.receives, r)
-		if err := m.addAdapter(q, &r.Method); err != nil {
-			return err
-		}
+		m.addAdapter(q, &r.Method)
 	}
 	for _, method := range q.Methods() {
-		if err := m.addAdapter(q, method); err != nil {
-			return err
-		}
+		m.addAdapter(q, method)
 	}
 	slices.SortStableFunc(q.links, func(a, b *link) int { return cmp.Compare(a.to.index, b.to.index) })
-	return nil
 }
 
 // addInputs names the inputs of a processor that hears of them.
-func (m *model) addInputs(q *processor) error {
+func (m *model) addInputs(q *processor) {
 	for i := range q.Inputs {
 		in := &q.Inputs[i]
-		ident, err := ParseIdent(in.Ident)
-		if err != nil {
-			return err
-		}
+		ident := mustIdent(in.Ident)
 		q.inputs = append(q.inputs, &input{Input: in, edge: m.edges[in.Edge], ident: ident, constant: q.inputType() + ident})
 	}
 	if len(q.inputs) > 0 {
 		q.inputEdges, q.inputNames = m.scope.top(q.local+"InputEdges"), m.scope.top(q.local+"InputNames")
 	}
-	return nil
 }
 
 // addAdapter sees to the adapter that a method needs, if any. Methods that leave
 // out the same errors share one.
-func (m *model) addAdapter(q *processor, method *plan.Method) error {
-	for _, name := range slices.Concat(method.OutMethods, method.OutNames) {
-		if _, err := ParseIdent(name); err != nil {
-			return err
-		}
+func (m *model) addAdapter(q *processor, method *plan.Method) {
+	mustIdents(method.OutMethods)
+	mustIdents(method.OutNames)
+	if method.Out == plan.AdaptedOut && q.adapter(method) == nil {
+		q.adapters = append(q.adapters, &adapter{name: m.scope.top(q.local + "Out"), methods: method.OutMethods})
 	}
-	if method.Out != plan.AdaptedOut || q.adapter(method) != nil {
-		return nil
-	}
-	q.adapters = append(q.adapters, &adapter{name: m.scope.top(q.local + "Out"), methods: method.OutMethods})
-	return nil
 }
 
 func (q *processor) adapter(method *plan.Method) *adapter {

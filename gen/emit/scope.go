@@ -1,7 +1,7 @@
 package emit
 
 import (
-	"cmp"
+	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -53,7 +53,7 @@ type scope struct {
 	order     []string          // of the import paths
 }
 
-func newScope(p *plan.Plan, o Options) (*scope, error) {
+func newScope(p *plan.Plan, o Options) *scope {
 	none := func(string) bool { return false }
 	s := &scope{
 		mentioned: make(names), level: make(names), declared: none, imported: none,
@@ -65,16 +65,10 @@ func newScope(p *plan.Plan, o Options) (*scope, error) {
 	if o.Imported != nil {
 		s.imported = o.Imported
 	}
-	for word := range predeclared {
-		s.level[word] = true
-	}
 	for _, v := range variables {
 		s.level[v] = true
 	}
-	foreign, err := s.mention(p)
-	if err != nil {
-		return nil, err
-	}
+	foreign := s.mention(p)
 	own := Imports()
 	if schema := o.Schema; schema != nil {
 		own = append(append(own, BorderImports()...), schema.Imports()...)
@@ -85,27 +79,25 @@ func newScope(p *plan.Plan, o Options) (*scope, error) {
 	for _, path := range append(append(own, machineImports(p)...), foreign...) {
 		s.register(path)
 	}
-	return s, nil
+	return s
 }
 
 // mention notes every identifier of the package and returns every import path
 // that the plan has.
-func (s *scope) mention(p *plan.Plan) (paths []string, err error) {
+func (s *scope) mention(p *plan.Plan) (paths []string) {
 	p.Mentions(func(path, name string) {
-		i, problem := ParseIdent(name)
-		if problem == nil && path != "" {
-			path, problem = importPath(path)
-		}
-		switch {
-		case problem != nil:
-			err = cmp.Or(err, problem)
-		case path != "":
-			paths = append(paths, path)
-		default:
+		i := mustIdent(name)
+		if path == "" {
 			s.mentioned[i] = true
+			return
 		}
+		path, err := importPath(path)
+		if err != nil {
+			panic(err)
+		}
+		paths = append(paths, path)
 	})
-	return paths, err
+	return paths
 }
 
 // register gives a package the name under which the output imports it.
@@ -115,10 +107,7 @@ func (s *scope) register(importPath string) {
 	}
 	own := slices.Contains(imported, importPath) || slices.Contains(BorderImports(), importPath) || slices.Contains(keptImports, importPath)
 	name := packageName(importPath)
-	alias := name
-	for i := 2; s.level[alias] || s.mentioned[alias] || s.declared(string(alias)) || !alias.free(); i++ {
-		alias = name + number(i)
-	}
+	alias := name.firstFree(func(i Ident) bool { return s.taken(i) || token.IsKeyword(string(i)) })
 	s.level[alias] = true
 	s.aliases[importPath] = alias
 	s.renamed[importPath] = !own || alias != name // of others only the path is known
@@ -153,12 +142,14 @@ func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
 
+// taken reports whether i means something at package level.
+func (s *scope) taken(i Ident) bool {
+	return i.predeclared() || s.level[i] || s.mentioned[i] || s.declared(string(i))
+}
+
 // top returns a free name of package level for something of ours.
 func (s *scope) top(name Ident) Ident {
-	free := name
-	for i := 2; s.level[free] || s.mentioned[free] || s.declared(string(free)) || s.imported(string(free)); i++ {
-		free = name + number(i)
-	}
+	free := name.firstFree(func(i Ident) bool { return s.taken(i) || s.imported(string(i)) })
 	s.level[free] = true
 	return free
 }

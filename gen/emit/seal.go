@@ -25,7 +25,7 @@ func sealOf(parts [][]byte) Ident {
 	for _, part := range parts {
 		h.Write(part)
 	}
-	return digits("runTopogenBuild", h.Sum(nil)[:sealBytes])
+	return mustIdent(fmt.Sprintf("runTopogenBuild%x", h.Sum(nil)[:sealBytes]))
 }
 
 // sealing is the declaration of the constant, for the end of a part.
