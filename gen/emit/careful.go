@@ -44,8 +44,8 @@ func (p *part) carefulInlet(q *processor, l *link) {
 	}
 }
 
-// firstOf writes what finds the oldest message of several queues.
-func (p *part) firstOf(l *link) {
+// see writes what finds the oldest message of the queues of l.
+func (p *part) see(l *link) []code {
 	v, o, batch, number, ok := p.v("l"), p.v("o"), p.v("batch"), p.v("number"), p.v("ok")
 	find := []code{define(o, sel(v, "link", "Order").Call())}
 	for _, e := range l.edges {
@@ -57,8 +57,14 @@ func (p *part) firstOf(l *link) {
 		find = append(find, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
 			see(id(batch).Index(jen.Lit(0)).Dot("N"))))
 	}
+	return find
+}
+
+// firstOf writes the methods that find the oldest message of several queues.
+func (p *part) firstOf(l *link) {
+	v, o, ok := p.v("l"), p.v("o"), p.v("ok")
 	p.doc("first finds the oldest message, on whatever edge it travels.")
-	p.method(v, l.inlet, "first", nil, []code{piper("Order")}, append(find, jen.Return(id(o)))...)
+	p.method(v, l.inlet, "first", nil, []code{piper("Order")}, append(p.see(l), jen.Return(id(o)))...)
 	p.doc("Next is the edge of the message that is handed over next, if there is one.")
 	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 }
@@ -188,18 +194,17 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	if e.CloneAgain && h.Message == plan.ByPointer {
 		argument = jen.Op("&").Add(id(m))
 	}
-	before, call, after := p.outside(q, &h.Method, argument)
-	body = append(body, before...)
-	switch {
-	case h.Reply && h.Error:
-		body = append(append(body, jen.List(id(reply), id(err)).Op(":=").Add(call)), after...)
-	case h.Reply:
-		body = append(append(body, define(reply, call)), after...)
-	case h.Error:
-		body = append(append(body, define(err, call)), after...)
-	default:
-		body = append(append(body, call), after...)
-	}
+	body = append(body, p.outside(q, &h.Method, func(call *jen.Statement) code {
+		switch {
+		case h.Reply && h.Error:
+			return jen.List(id(reply), id(err)).Op(":=").Add(call)
+		case h.Reply:
+			return define(reply, call)
+		case h.Error:
+			return define(err, call)
+		}
+		return call
+	}, argument)...)
 	if h.Error {
 		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	}
@@ -237,33 +242,38 @@ func (p *part) received(q *processor, e *edge, results []code) []code {
 	return []code{jen.Return(append(results, sel(p.v("x"), "received").Call(id(q.input(e).constant)))...)}
 }
 
-// outside writes a call of a method of q: what comes before it, the call, and
-// what comes behind it. Where calls are timed, all that the call needs is read
-// before its time begins: it may be another instance's afterwards.
-func (p *part) outside(q *processor, method *plan.Method, message ...code) (before []code, call *jen.Statement, after []code) {
-	x, value, ctx, out, life := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("life")
-	passed := p.outArgument(q, method)
-	var args []code
-	if !q.CallsTimed() {
-		if method.Context {
-			args = append(args, sel(x, "unit", "Context").Call())
-		}
-		args = append(args, message...)
-		if passed != nil {
-			args = append(args, passed)
-		}
-		return nil, sel(x, "p", mustIdent(method.Name)).Call(args...), nil
+// outside writes a call of a method of q as a statement: the call itself where statement is
+// nil. Where calls are timed, all that the call needs is read before its time begins: it may
+// be another instance's afterwards.
+func (p *part) outside(q *processor, method *plan.Method, statement func(*jen.Statement) code, message ...code) []code {
+	if statement == nil {
+		statement = func(call *jen.Statement) code { return call }
 	}
-	before = []code{define(value, sel(x, "p"))}
+	x, value, ctx, out, life := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("life")
+	context, passed := code(sel(x, "unit", "Context").Call()), p.outArgument(q, method)
+	var before []code
+	if q.CallsTimed() {
+		before = []code{define(value, sel(x, "p"))}
+		if method.Context {
+			before, context = append(before, define(ctx, context)), id(ctx)
+		}
+		if passed != nil {
+			before, passed = append(before, define(out, passed)), id(out)
+		}
+	}
+	var args []code
 	if method.Context {
-		before, args = append(before, define(ctx, sel(x, "unit", "Context").Call())), append(args, id(ctx))
+		args = append(args, context)
 	}
 	args = append(args, message...)
 	if passed != nil {
-		before, args = append(before, define(out, passed)), append(args, id(out))
+		args = append(args, passed)
 	}
-	before = append(before, define(life, sel(x, "unit", "Enter").Call()))
-	return before, sel(value, mustIdent(method.Name)).Call(args...), []code{sel(life, "Leave").Call()}
+	name := mustIdent(method.Name)
+	if !q.CallsTimed() {
+		return []code{statement(sel(x, "p", name).Call(args...))}
+	}
+	return append(before, define(life, sel(x, "unit", "Enter").Call()), statement(sel(value, name).Call(args...)), sel(life, "Leave").Call())
 }
 
 // told writes a call of a method that hears of an input, with what it returns in
@@ -272,16 +282,16 @@ func (p *part) told(q *processor, method *plan.Method, argument ...code) []code 
 	if method == nil {
 		return nil
 	}
-	before, call, after := p.outside(q, method, argument...)
-	err := p.v("err")
-	statements := append(before, call)
-	switch {
-	case method.Error && q.goesOn():
-		statements = append(before, set(id(err), jen.Qual("errors", "Join").Call(id(err), call)))
-	case method.Error:
-		statements = append(before, set(id(err), call))
-	}
-	return append(statements, after...)
+	return p.outside(q, method, func(call *jen.Statement) code {
+		err := id(p.v("err"))
+		switch {
+		case method.Error && q.goesOn():
+			return set(err, jen.Qual("errors", "Join").Call(err, call))
+		case method.Error:
+			return set(err, call)
+		}
+		return call
+	}, argument...)
 }
 
 // goesOn reports whether an instance goes on after an error: it is told then what

@@ -175,6 +175,15 @@ func (p *part) brief(receiver, typ, name Ident, params, results []code, body cod
 	p.file.Add(p.head(receiver, typ, name, params, results).Add(oneLine(body)))
 }
 
+// compact writes a method on one line if it has one statement.
+func (p *part) compact(receiver, typ, name Ident, params, results, body []code) {
+	if len(body) == 1 {
+		p.short(receiver, typ, name, params, results, body[0])
+	} else {
+		p.method(receiver, typ, name, params, results, body...)
+	}
+}
+
 func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Statement {
 	f := jen.Func()
 	if typ != "" {
@@ -192,6 +201,23 @@ func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Stat
 
 // v is a variable, under a name that hides nothing.
 func (m *model) v(name Ident) Ident { return m.scope.local(name) }
+
+// fields are those of a composite literal.
+type fields []code
+
+// when adds a field where on is true.
+func (f *fields) when(on bool, name string, value code) {
+	if on {
+		*f = append(*f, key(name, value))
+	}
+}
+
+func key(name string, value code) code { return row(jen.Id(name+":"), value) }
+
+// into defines err with what a call returns.
+func into(err Ident) func(*jen.Statement) code {
+	return func(call *jen.Statement) code { return define(err, call) }
+}
 
 // param is a parameter or named result.
 func param(name Ident, typ code) *jen.Statement { return row(id(name), typ) }

@@ -57,10 +57,8 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 	case e.fails():
 		before = append(before, define(l, get), d.check(e, id(l)))
 		puts = d.put(e, id(l), message)
-	case e.link.Sequenced:
-		puts = append([]code{define(l, get)}, d.put(e, id(l), message)...)
 	default:
-		puts = d.put(e, get, message)
+		puts = d.putOver(e, l, get, message)
 	}
 	if miss && !d.sent.Error {
 		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts it"))}
@@ -96,12 +94,7 @@ func (d *delivery) spread(e *edge, last bool) (before, after []code) {
 	if e.fails() {
 		before = append(before, jen.For(id(i).Op(":=").Range().Lit(count)).Block(d.check(e, get(at(id(i))))))
 	}
-	put := func(instance, message code) []code {
-		if e.link.Sequenced {
-			return append([]code{define(l, get(instance))}, d.put(e, id(l), message)...)
-		}
-		return d.put(e, get(instance), message)
-	}
+	put := func(instance, message code) []code { return d.putOver(e, l, get(instance), message) }
 	loop := func(n int, message code) code {
 		return jen.For(id(i).Op(":=").Range().Lit(n)).Block(put(at(id(i)), message)...)
 	}
@@ -117,6 +110,23 @@ func (e *edge) span() (from, count int) {
 		return e.Offset, e.Count
 	}
 	return 0, e.to.Instances
+}
+
+// pass writes that the sender s gives message to an instance of e's receiver.
+func (p *part) pass(s Ident, e *edge, instance, message code) []code {
+	get := p.at(s, e.link)
+	if e.link.many() {
+		get.Call(instance)
+	}
+	return append(p.made(s, e.link), p.putOver(e, p.v("l"), get, message)...)
+}
+
+// putOver is put for the link that get finds. It is called l where it needs a name.
+func (p *part) putOver(e *edge, l Ident, get *jen.Statement, element code) []code {
+	if !e.link.Sequenced {
+		return p.put(e, get, element)
+	}
+	return append([]code{define(l, get)}, p.put(e, id(l), element)...)
 }
 
 // put writes how an element enters the queue of e. The link l is evaluated once,

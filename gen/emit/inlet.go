@@ -158,15 +158,12 @@ func (h *handler) releaseOne() code {
 //	}
 func (p *part) merge(l *link, handlers []*handler) {
 	x, n, err, v, o := p.v("x"), p.v("n"), p.v("err"), p.v("l"), p.v("o")
-	batch, number, ok := p.v("batch"), p.v("number"), p.v("ok")
-	find := []code{define(o, sel(v, "link", "Order").Call())}
+	batch, ok := p.v("batch"), p.v("ok")
 	var cases []code
 	for _, h := range handlers {
 		e := h.edge
-		see := func(n code) code { return sel(o, "See").Call(index(e.constant), n) }
 		if e.latest() {
 			m := p.v("m")
-			find = append(find, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(see(id(number))))
 			taken := sel(v, e.field, "Take").Call(sel(o, "N"))
 			given := append(h.handle(h.taken(m)), id(n).Op("++"))
 			if h.holds() {
@@ -176,19 +173,13 @@ func (p *part) merge(l *link, handlers []*handler) {
 			}
 			continue
 		}
-		find = append(find, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
-			see(id(batch).Index(jen.Lit(0)).Dot("N")),
-		))
 		cases = append(cases, jen.Case(id(e.constant)).Block(append(
 			[]code{define(batch, peek(v, e.field, id(p.v("budget")).Op("-").Add(id(n))))},
 			h.batch(id(batch), sel(o, "Until"))...,
 		)...))
 	}
 	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
-	p.doc("first finds the oldest message, on whatever edge it travels.")
-	p.method(v, l.inlet, "first", nil, []code{piper("Order")}, append(find, jen.Return(id(o)))...)
-	p.doc("Next is the edge of the message that is handed over next, if there is one.")
-	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
+	p.firstOf(l)
 	p.doc("Drain hands over messages in the order in which they were sent.")
 	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),

@@ -93,14 +93,10 @@ func (p *part) inputMethods(q *processor) {
 	var edges, settings []code
 	for _, in := range q.inputs {
 		edges = append(edges, id(in.edge.constant))
-		var fields []code
-		if in.Timeout > 0 {
-			fields = append(fields, key("Timeout", duration(in.Timeout)))
-		}
-		if in.ArmAtStart {
-			fields = append(fields, key("ArmAtStart", jen.True()))
-		}
-		settings = append(settings, supervise("Input").Values(fields...))
+		var f fields
+		f.when(in.Timeout > 0, "Timeout", duration(in.Timeout))
+		f.when(in.ArmAtStart, "ArmAtStart", jen.True())
+		settings = append(settings, supervise("Input").Values(f...))
 	}
 	p.add(jen.Var().Add(id(q.inputEdges)).Op("=").Index(jen.Op("...")).Add(id("EdgeIndex")).Values(edges...))
 	p.doc("listen begins to look after the inputs of a new instance.")

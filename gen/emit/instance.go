@@ -172,32 +172,28 @@ func (p *part) lifecycle(q *processor) {
 		p.initMethod(q)
 	}
 	if q.Ping != nil {
-		before, call, after := p.outside(q, q.here(q.Ping))
-		turn := append(append(before, define(err, call)), after...)
-		if !q.CallsTimed() {
-			turn = []code{jen.If(define(err, call), id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err)))}
-		} else {
-			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(n), id(err))))
+		failed := jen.Return(id(n), id(err))
+		turn := p.outside(q, q.here(q.Ping), func(call *jen.Statement) code {
+			if q.CallsTimed() {
+				return define(err, call)
+			}
+			return jen.If(define(err, call), id(err).Op("!=").Nil()).Block(failed)
+		})
+		if q.CallsTimed() {
+			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(failed))
 		}
 		p.method(x, q.instance, "Ping", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "unit", "Hold")).Call()).Block(append(turn, id(n).Op("++"))...),
 			jen.Return(id(n), jen.Nil()),
 		)
 	}
-	method := func(name Ident, params []code, body []code) {
-		if len(body) == 1 {
-			p.short(x, q.instance, name, params, []code{jen.Error()}, body[0])
-		} else {
-			p.method(x, q.instance, name, params, []code{jen.Error()}, body...)
-		}
-	}
 	if q.Serve != nil && !q.Isolated() {
 		serve := *q.Serve
 		serve.Context = false // it has one of its own
-		method("Serve", []code{param(ctx, jen.Qual("context", "Context"))}, p.called(q, &serve, id(ctx)))
+		p.compact(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, p.called(q, &serve, id(ctx)))
 	}
 	if q.Finish != nil {
-		method("Finish", nil, p.called(q, q.here(q.Finish)))
+		p.compact(x, q.instance, "Finish", nil, []code{jen.Error()}, p.called(q, q.here(q.Finish)))
 	}
 	if q.Close != nil && !q.Isolated() {
 		p.closer(q)
@@ -216,29 +212,28 @@ func (p *part) closer(q *processor) {
 
 // initMethod writes Init.
 func (p *part) initMethod(q *processor) {
-	x, ctx := p.v("x"), p.v("ctx")
-	name := ctx
-	if q.Init == nil || !q.Init.Context {
-		name = "_"
+	x := p.v("x")
+	ctx, call := p.initCall(q, x+".p")
+	if call == nil {
+		call = jen.Nil()
 	}
-	params := []code{param(name, jen.Qual("context", "Context"))}
 	var body []code
 	if q.hears() {
 		body = append(body, sel(x, "listen").Call())
 	}
-	last := jen.Return(jen.Nil())
-	if q.Init != nil {
-		var args []code
-		if q.Init.Context {
-			args = append(args, id(ctx))
-		}
-		last = jen.Return(sel(x, "p", "Init").Call(args...))
+	p.compact(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, append(body, jen.Return(call)))
+}
+
+// initCall is the call of a value's Init, nil where it has none, and the name of the context that
+// it takes: "_" where it takes none.
+func (p *part) initCall(q *processor, value Ident) (ctx Ident, call *jen.Statement) {
+	switch {
+	case q.Init == nil:
+		return "_", nil
+	case !q.Init.Context:
+		return "_", sel(value, "Init").Call()
 	}
-	if len(body) == 0 {
-		p.short(x, q.instance, "Init", params, []code{jen.Error()}, last)
-		return
-	}
-	p.method(x, q.instance, "Init", params, []code{jen.Error()}, append(body, last)...)
+	return p.v("ctx"), sel(value, "Init").Call(id(p.v("ctx")))
 }
 
 // ticker writes the link from a timer.
@@ -293,12 +288,11 @@ func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
 	if h.Message == plan.ByPointer {
 		argument = ref(tick)
 	}
-	before, call, after := p.outside(q, &h.Method, argument)
-	if h.Error {
-		body = append(append(append(body, before...), set(id(err), call)), after...)
-		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Lit(1), id(err))))
+	if !h.Error {
+		body = append(body, p.outside(q, &h.Method, nil, argument)...)
 	} else {
-		body = append(append(append(body, before...), call), after...)
+		body = append(body, p.outside(q, &h.Method, func(call *jen.Statement) code { return set(id(err), call) }, argument)...)
+		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Lit(1), id(err))))
 	}
 	return append(body, p.received(q, e, []code{jen.Lit(1)})...)
 }

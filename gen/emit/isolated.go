@@ -190,17 +190,11 @@ func (p *part) remoteInstance(q *processor) {
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "unit", "Index").Call()), key("Instances", jen.Lit(q.Instances)),
 		key("MessageLimit", sel(x, "unit", "MessageLimit").Call()))
-	settings := []code{key("Info", info), key("Logger", sel(x, "unit", "Logger").Call()), key("CloseTimeout", sel(x, "unit", "CloseTimeout").Call()), key("OnLate", sel(x, "unit", "CountKill")),
+	settings := fields{key("Info", info), key("Logger", sel(x, "unit", "Logger").Call()), key("CloseTimeout", sel(x, "unit", "CloseTimeout").Call()), key("OnLate", sel(x, "unit", "CountKill")),
 		key("OnStart", sel(x, "unit", "SayProcess")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", sel(x, "unit", "SetHolds"))}
-	if q.Watch.Memory > 0 {
-		settings = append(settings, key("Memory", jen.Lit(int(q.Watch.Memory))))
-	}
-	if q.Watch.Startup > 0 {
-		settings = append(settings, key("StartupTimeout", duration(q.Watch.Startup)))
-	}
-	if q.Watch.Timeout > 0 {
-		settings = append(settings, key("OnAlive", sel(x, "unit", "Alive")))
-	}
+	settings.when(q.Watch.Memory > 0, "Memory", jen.Lit(int(q.Watch.Memory)))
+	settings.when(q.Watch.Startup > 0, "StartupTimeout", duration(q.Watch.Startup))
+	settings.when(q.Watch.Timeout > 0, "OnAlive", sel(x, "unit", "Alive"))
 	p.doc("%s is an instance of %s in a process of its own, as this process sees it.", q.remote, q.Name)
 	p.add(jen.Type().Add(id(q.remote)).Struct(param("remote", pointer(process("Remote"))), param("x", ptr(q.instance))))
 	p.doc("start starts the process.")
@@ -323,17 +317,7 @@ func (p *part) deliver(q *processor) {
 				continue
 			}
 			codec := p.border.codecs[e.Crossing()]
-			out := x + ".out"
-			get, puts := p.at(out, l), p.made(out, l)
-			if l.many() {
-				get.Call(id(i))
-			}
-			if l.Sequenced {
-				link := p.v("l")
-				puts = append(append(puts, define(link, get)), p.put(e, id(link), id(m))...)
-			} else {
-				puts = append(puts, p.put(e, get, id(m))...)
-			}
+			puts := p.pass(x+".out", e, id(i), id(m))
 			cases = append(cases, jen.Case(id(e.constant)).Block(
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),
 				jen.If(define(err, id(mustIdent(codec.Consume)).Call(id(p.v("payload")), ref(m))), id(err).Op("!=").Nil().Op("||").Op("!").Add(id(p.v("put")))).Block(jen.Return(id(err))),

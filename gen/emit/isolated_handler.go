@@ -9,7 +9,7 @@ import (
 
 // handlerOf writes the instance in its process.
 func (p *part) handlerOf(q *processor) {
-	c, err, ctx, a := p.v("c"), p.v("err"), p.v("ctx"), p.v("a")
+	c, err, a := p.v("c"), p.v("err"), p.v("a")
 	fields := []code{param("info", process("Info")), param("outside", piper("Outside")), param("p", pointer(typeCode(q.typ)))}
 	var start []code
 	how := p.standard(q)
@@ -32,25 +32,20 @@ func (p *part) handlerOf(q *processor) {
 	if p.replies(q) {
 		fields = append(fields, param("b", jen.Op("[]byte")))
 	}
-	last, ctxName := jen.Return(jen.Nil()), p.v("_")
-	if q.Init != nil {
-		var args []code
-		if q.Init.Context {
-			args, ctxName = []code{id(ctx)}, ctx
-		}
-		last = jen.Return(sel(c, "p", "Init").Call(args...))
+	ctx, call := p.initCall(q, c+".p")
+	if call == nil {
+		call = jen.Nil()
 	}
 	p.doc("%s is an instance of %s in its process.", q.process, q.Name)
 	p.add(jen.Type().Add(id(q.process)).Struct(fields...))
-	context := func(name Ident) code { return param(name, jen.Qual("context", "Context")) }
-	p.method(c, q.process, "Start", []code{context(ctxName)}, []code{jen.Params(param(err, jen.Error()))}, append(start, last)...)
+	p.method(c, q.process, "Start", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, append(start, jen.Return(call))...)
 	p.handlerCall(q)
 	p.handlerServe(q)
+	closed := jen.Nil()
 	if q.Close != nil {
-		p.short(c, q.process, "Close", nil, []code{jen.Error()}, jen.Return(sel(c, "p", "Close").Call()))
-	} else {
-		p.short(c, q.process, "Close", nil, []code{jen.Error()}, jen.Return(jen.Nil()))
+		closed = sel(c, "p", "Close").Call()
 	}
+	p.short(c, q.process, "Close", nil, []code{jen.Error()}, jen.Return(closed))
 	if q.sender == "" {
 		return
 	}
@@ -253,20 +248,17 @@ func (p *part) outsideLink(q *processor, l *link) {
 			jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(p.v("send")).Call(index(e.constant), sel(v, "instance"), sel(v, "buffer")))),
 		}
 	}
-	m, ok, number := p.v("m"), p.v("ok"), p.v("number")
+	m, ok := p.v("m"), p.v("ok")
 	var loop []code
 	switch e := l.edges[0]; {
 	case l.Sequenced:
-		loop = append(loop, define(o, sel(v, "link", "Order").Call()))
+		loop = p.see(l)
 		var cases []code
 		for _, e := range l.edges {
 			if e.latest() {
-				loop = append(loop, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(sel(o, "See").Call(index(e.constant), id(number))))
 				cases = append(cases, jen.Case(id(e.constant)).Block(append([]code{jen.List(id(m), jen.Id("_")).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N"))}, take(e, ref(m))...)...))
 				continue
 			}
-			loop = append(loop, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
-				sel(o, "See").Call(index(e.constant), id(batch).Index(jen.Lit(0)).Dot("N"))))
 			statements := take(e, ref(batch).Index(jen.Lit(0)).Dot("M"))
 			if statements != nil {
 				statements = append([]code{define(batch, peek(v, e.field, jen.Lit(1)))}, statements...)

@@ -143,32 +143,22 @@ func (p *part) machineConstructor(q *processor) {
 
 // definition says what a machine is made of.
 func (p *part) definition(m *plan.Machine) code {
-	var fields []code
-	add := func(name string, value code) { fields = append(fields, key(name, value)) }
-	if m.At {
-		add("UpdateAt", p.update(m))
-	} else {
-		add("Update", p.update(m))
-	}
-	if m.Revert {
-		add("Revert", jen.Parens(pointer(typeCode(m.UpdateType))).Dot("Revert"))
-	}
+	name, update := p.update(m)
+	f := fields{key(string(name), update)}
+	f.when(m.Revert, "Revert", jen.Parens(pointer(typeCode(m.UpdateType))).Dot("Revert"))
 	if m.Kept() {
-		add("StateCodec", p.stateCodec(m))
-		add("UpdateCodec", p.codec(m.Update, m.UpdateType))
+		f = append(f, key("StateCodec", p.stateCodec(m)), key("UpdateCodec", p.codec(m.Update, m.UpdateType)))
 		if m.Result != "" {
-			add("ResultCodec", p.codec(m.Result, m.ResultType))
+			f = append(f, key("ResultCodec", p.codec(m.Result, m.ResultType)))
 		}
-		add("Description", jen.Id("`"+p.border.describe(m)+"`"))
+		f = append(f, key("Description", jen.Id("`"+p.border.describe(m)+"`")))
 		var errors []code
 		for _, name := range m.Errors {
 			errors = append(errors, jen.Values(key("Name", jen.Lit(name)), key("Err", qualified(m.UpdateType.Import, name))))
 		}
-		if len(errors) > 0 {
-			add("Errors", jen.Index().Add(fsm("Sentinel")).Add(lines(errors)))
-		}
+		f.when(len(errors) > 0, "Errors", jen.Index().Add(fsm("Sentinel")).Add(lines(errors)))
 	}
-	return fsm("Definition").Types(typeCode(m.StateType), typeCode(m.UpdateType), typeCode(m.ResultType)).Add(lines(fields))
+	return fsm("Definition").Types(typeCode(m.StateType), typeCode(m.UpdateType), typeCode(m.ResultType)).Add(lines(f))
 }
 
 // describe says how a machine's values are written.
@@ -180,21 +170,18 @@ func (b *border) describe(m *plan.Machine) string {
 	return b.schema.Describe(parts...)
 }
 
-// update is the method that changes the state, as a definition takes it.
-func (p *part) update(m *plan.Machine) code {
-	name, e := mustIdent("Update"), p.v("e")
+// update is the method that changes the state, by its name and as a definition takes it.
+func (p *part) update(m *plan.Machine) (name Ident, update code) {
+	u, s, e := p.v("u"), p.v("s"), p.v("e")
+	params, args := []code{param(u, pointer(typeCode(m.UpdateType))), param(s, pointer(typeCode(m.StateType)))}, []code{id(s)}
+	name = "Update"
 	if m.At {
-		name = mustIdent("UpdateAt")
+		name, params, args = "UpdateAt", append(params, param(e, fsm("Entry"))), append(args, id(e))
 	}
 	if m.Result != "" {
-		return jen.Parens(pointer(typeCode(m.UpdateType))).Dot(string(name))
+		return name, jen.Parens(pointer(typeCode(m.UpdateType))).Dot(string(name))
 	}
-	u, s := p.v("u"), p.v("s")
-	params, args := []code{param(u, pointer(typeCode(m.UpdateType))), param(s, pointer(typeCode(m.StateType)))}, []code{id(s)}
-	if m.At {
-		params, args = append(params, param(e, fsm("Entry"))), append(args, id(e))
-	}
-	return jen.Func().Params(params...).Params(jen.Struct(), jen.Error()).Block(
+	return name, jen.Func().Params(params...).Params(jen.Struct(), jen.Error()).Block(
 		jen.Return(jen.Struct().Values(), sel(u, name).Call(args...)))
 }
 
@@ -223,55 +210,38 @@ func (p *part) stateCodec(m *plan.Machine) code {
 }
 
 // raftConfig is what the file says of a machine with a log.
-func (p *part) raftConfig(q *processor) (fields []code) {
-	m := q.Machine
-	add := func(name string, value code) { fields = append(fields, key(name, value)) }
-	add("Topology", jen.Lit(p.plan.Name))
+func (p *part) raftConfig(q *processor) fields {
+	m, group := q.Machine, q.Name
 	if m.Raft != nil {
-		add("Group", jen.Lit(m.Raft.Group))
-	} else {
-		add("Group", jen.Lit(q.Name))
+		group = m.Raft.Group
 	}
-	if q.InstancesType() != "" {
-		add("Instance", id(p.v("i")))
-		add("Instances", jen.Lit(q.Instances))
-	}
+	f := fields{key("Topology", jen.Lit(p.plan.Name)), key("Group", jen.Lit(group))}
+	f.when(q.InstancesType() != "", "Instance", id(p.v("i")))
+	f.when(q.InstancesType() != "", "Instances", jen.Lit(q.Instances))
 	if m.Log != nil {
-		add("Dir", jen.Lit(m.Log.Path))
-		add("Sync", jen.Qual(walPath, map[string]string{"always": "Always", "interval": "Interval", "none": "None"}[m.Log.Sync]))
-		if m.Log.Sync == "interval" {
-			add("SyncInterval", duration(m.Log.Interval))
-		}
-		add("SnapshotEvery", jen.Lit(m.Log.SnapshotEvery))
+		sync := map[string]string{"always": "Always", "interval": "Interval", "none": "None"}[m.Log.Sync]
+		f = append(f, key("Dir", jen.Lit(m.Log.Path)), key("Sync", jen.Qual(walPath, sync)))
+		f.when(m.Log.Sync == "interval", "SyncInterval", duration(m.Log.Interval))
+		f = append(f, key("SnapshotEvery", jen.Lit(m.Log.SnapshotEvery)))
 	}
 	r := m.Raft
 	if r == nil {
-		return fields
+		return f
 	}
 	var peers []code
 	for _, peer := range r.Peers {
 		peers = append(peers, jen.Lit(peer.Name).Op(":").Lit(peer.Address))
 	}
-	add("Peers", jen.Map(jen.String()).String().Add(lines(peers)))
-	add("ElectionTimeout", duration(r.ElectionTimeout))
-	add("Heartbeat", duration(r.Heartbeat))
-	if m.State != "" {
-		add("Forward", jen.Lit(r.Forward))
-	}
-	for _, text := range []struct{ name, value string }{
-		{"TLSCert", r.Cert}, {"TLSKey", r.Key}, {"TLSCA", r.CA}, {"TrustDomain", r.TrustDomain},
-	} {
-		if text.value != "" {
-			add(text.name, jen.Lit(text.value))
-		}
-	}
-	if r.ByController {
-		add("Carried", jen.True())
-	}
-	if r.Insecure {
-		add("Insecure", jen.True())
-	}
-	return fields
+	f = append(f, key("Peers", jen.Map(jen.String()).String().Add(lines(peers))),
+		key("ElectionTimeout", duration(r.ElectionTimeout)), key("Heartbeat", duration(r.Heartbeat)))
+	f.when(m.State != "", "Forward", jen.Lit(r.Forward))
+	f.when(r.Cert != "", "TLSCert", jen.Lit(r.Cert))
+	f.when(r.Key != "", "TLSKey", jen.Lit(r.Key))
+	f.when(r.CA != "", "TLSCA", jen.Lit(r.CA))
+	f.when(r.TrustDomain != "", "TrustDomain", jen.Lit(r.TrustDomain))
+	f.when(r.ByController, "Carried", jen.True())
+	f.when(r.Insecure, "Insecure", jen.True())
+	return f
 }
 
 // machineInstances writes the type of all instances of a machine, by which callers from outside

@@ -247,21 +247,12 @@ func list(words []string) string {
 // replier writes the method that carries a reply to the instance that asked.
 func (p *part) replier(q *processor, e *edge) {
 	s, m, i := p.v("s"), p.v("m"), p.v("i")
-	var params []code
-	get := p.at(s, e.link)
+	params := []code{param(m, typeCode(e.Type))}
 	if e.link.many() {
-		params = append(params, param(i, jen.Int()))
-		get.Call(id(i))
+		params = append([]code{param(i, jen.Int())}, params...)
 	}
-	params = append(params, param(m, typeCode(e.Type)))
 	p.doc("%s answers %s.", e.replier(), e.to.Name)
-	l := p.v("l")
-	if !e.link.Sequenced {
-		p.method(s, q.sender, e.replier(), params, nil, append(p.made(s, e.link), p.put(e, get, id(m))...)...)
-		return
-	}
-	p.method(s, q.sender, e.replier(), params, nil,
-		append(append(p.made(s, e.link), define(l, get)), p.put(e, id(l), id(m))...)...)
+	p.method(s, q.sender, e.replier(), params, nil, p.pass(s, e, id(i), id(m))...)
 }
 
 // replier is the method that sends the replies of a reply edge.

@@ -237,44 +237,36 @@ func (p *part) construct() {
 func (p *part) spec() code {
 	var processors, edges []code
 	for _, q := range p.processors {
-		fields := []code{key("Name", jen.Lit(q.Name)), key("Group", jen.Lit(q.Group))}
-		flag := func(name string, on bool) {
-			if on {
-				fields = append(fields, key(name, jen.True()))
-			}
-		}
-		flag("Blocking", q.Blocking || q.Isolated())
-		flag("Stays", q.Machine != nil && q.Machine.Controller < 0)
-		flag("External", q.External)
-		flag("Ping", q.Ping != nil)
-		flag("Serve", q.Serve != nil)
-		flag("Finish", q.Finish != nil || q.hears())
-		flag("Events", q.hears())
+		f := fields{key("Name", jen.Lit(q.Name)), key("Group", jen.Lit(q.Group))}
+		f.when(q.Blocking || q.Isolated(), "Blocking", jen.True())
+		f.when(q.Machine != nil && q.Machine.Controller < 0, "Stays", jen.True())
+		f.when(q.External, "External", jen.True())
+		f.when(q.Ping != nil, "Ping", jen.True())
+		f.when(q.Serve != nil, "Serve", jen.True())
+		f.when(q.Finish != nil || q.hears(), "Finish", jen.True())
+		f.when(q.hears(), "Events", jen.True())
 		if q.Watch != nil {
-			fields = append(fields, key("Watch", p.watchOf(q)))
+			f = append(f, key("Watch", p.watchOf(q)))
 		}
 		if !q.External {
-			fields = append(fields, key("Instances", ref(p.v("t"), q.field)), key("New", sel(p.v("processors"), q.ident)))
+			f = append(f, key("Instances", ref(p.v("t"), q.field)), key("New", sel(p.v("processors"), q.ident)))
 			if !q.Isolated() && (q.New != nil || q.Constructor() != "" || q.tracksHere()) {
-				fields = append(fields, key("Default", p.standard(q)))
+				f = append(f, key("Default", p.standard(q)))
 			}
 		}
-		processors = append(processors, jen.Values(fields...))
+		processors = append(processors, jen.Values(f...))
 	}
 	for _, e := range p.edges {
 		from := jen.Lit(-1)
 		if e.from != nil {
 			from = index(e.from.constant)
 		}
-		fields := []code{key("From", from), key("To", index(e.to.constant)), key("Message", jen.Lit(e.Message)), key("Capacity", jen.Lit(e.capacity()))}
-		if e.from == nil {
-			fields = append(fields, key("Every", duration(e.Every)))
-		} else if policy := e.policy(); policy != "Wait" {
-			fields = append(fields, key("Full", piper(policy)))
-		}
-		edges = append(edges, jen.Values(fields...))
+		f, policy := fields{key("From", from), key("To", index(e.to.constant)), key("Message", jen.Lit(e.Message)), key("Capacity", jen.Lit(e.capacity()))}, e.policy()
+		f.when(e.from == nil, "Every", duration(e.Every))
+		f.when(e.from != nil && policy != "Wait", "Full", piper(policy))
+		edges = append(edges, jen.Values(f...))
 	}
-	fields := []code{
+	f := fields{
 		key("Name", jen.Lit(p.plan.Name)),
 		key("Topology", id(p.v("t"))),
 		key("Processors", jen.Index().Add(piper("Processor")).Add(lines(processors))),
@@ -284,35 +276,27 @@ func (p *part) spec() code {
 		key("Rebalance", duration(p.plan.Pool.Rebalance)),
 		key("DrainTimeout", duration(p.plan.Pool.DrainTimeout)),
 	}
-	if limit := p.plan.Pool.MessageLimit; limit > 0 {
-		fields = append(fields, key("MessageLimit", jen.Lit(int(limit))))
-	}
-	if limit := p.plan.Pool.CycleLimit; limit > 0 {
-		fields = append(fields, key("CycleLimit", jen.Lit(limit)))
-	}
+	f.when(p.plan.Pool.MessageLimit > 0, "MessageLimit", jen.Lit(int(p.plan.Pool.MessageLimit)))
+	f.when(p.plan.Pool.CycleLimit > 0, "CycleLimit", jen.Lit(p.plan.Pool.CycleLimit))
 	if p.plan.Errors != nil {
-		fields = append(fields, key("Errors", p.errors(p.plan.Errors)))
+		f = append(f, key("Errors", p.errors(p.plan.Errors)))
 	}
 	if p.plan.Supervision != nil {
-		fields = append(fields, key("Supervisor", p.supervisor()))
+		f = append(f, key("Supervisor", p.supervisor()))
 	}
-	if every := p.plan.FaultLog; every > 0 {
-		fields = append(fields, key("FaultLog", duration(every)))
-	}
-	return piper("Spec").Add(lines(fields))
+	f.when(p.plan.FaultLog > 0, "FaultLog", duration(p.plan.FaultLog))
+	return piper("Spec").Add(lines(f))
 }
 
 // errors is the function that opens the keeper of errors when the topology runs.
 func (p *part) errors(e *plan.Errors) code {
-	settings := []code{
+	settings := fields{
 		key("Path", jen.Lit(e.Path)),
 		key("Top", jen.Lit(e.Top)),
 		key("Keep", duration(e.Keep)),
 		key("DumpEvery", duration(e.DumpEvery)),
 	}
-	if e.Crash {
-		settings = append(settings, key("Crash", jen.True()))
-	}
+	settings.when(e.Crash, "Crash", jen.True())
 	return jen.Func().Params().Params(piper("Recorder"), jen.Error()).Block(
 		jen.Return(jen.Qual(errtopPath, "Open").Call(jen.Qual(errtopPath, "Settings").Add(lines(settings)))))
 }
@@ -324,8 +308,6 @@ func (e *edge) capacity() int {
 	}
 	return e.Capacity
 }
-
-func key(name string, value code) code { return row(jen.Id(name+":"), value) }
 
 // methods writes the methods of Topology.
 func (p *part) methods() {

@@ -11,29 +11,15 @@ import (
 func (p *part) watchOf(q *processor) code {
 	w := q.Watch
 	then := map[string]Ident{"skip": "ThenSkip", "retry": "ThenRetry"}[w.Then]
-	fields := []code{key("Attempts", jen.Lit(w.Attempts))}
-	if then != "" {
-		fields = append(fields, key("Then", piper(then)))
-	}
-	if w.Timeout > 0 {
-		fields = append(fields, key("Timeout", duration(w.Timeout)))
-	}
-	if w.Startup > 0 && !w.Isolated {
-		fields = append(fields, key("Startup", duration(w.Startup)))
-	}
-	if w.Shutdown > 0 {
-		fields = append(fields, key("Shutdown", duration(w.Shutdown)))
-	}
-	if w.RetryDelay > 0 {
-		fields = append(fields, key("Delay", duration(w.RetryDelay)))
-	}
-	if w.RetryMaxDelay > 0 {
-		fields = append(fields, key("MaxDelay", duration(w.RetryMaxDelay)))
-	}
-	if w.RetryJitter > 0 {
-		fields = append(fields, key("Jitter", fraction(w.RetryJitter)))
-	}
-	return jen.Op("&").Add(piper("Watch")).Values(fields...)
+	f := fields{key("Attempts", jen.Lit(w.Attempts))}
+	f.when(then != "", "Then", piper(then))
+	f.when(w.Timeout > 0, "Timeout", duration(w.Timeout))
+	f.when(w.Startup > 0 && !w.Isolated, "Startup", duration(w.Startup))
+	f.when(w.Shutdown > 0, "Shutdown", duration(w.Shutdown))
+	f.when(w.RetryDelay > 0, "Delay", duration(w.RetryDelay))
+	f.when(w.RetryMaxDelay > 0, "MaxDelay", duration(w.RetryMaxDelay))
+	f.when(w.RetryJitter > 0, "Jitter", fraction(w.RetryJitter))
+	return jen.Op("&").Add(piper("Watch")).Values(f...)
 }
 
 // fraction is a number from 0 to 1 as Go.
@@ -44,38 +30,19 @@ func (p *part) supervisor() code {
 	var processors, groups []code
 	policies := map[string]Ident{"on-failure": "OnFailure", "always": "Always"}
 	for _, q := range p.processors {
-		if q.External {
-			processors = append(processors, jen.Values(key("Name", jen.Lit(q.Name))))
-			continue
+		f := fields{key("Name", jen.Lit(q.Name))}
+		f.when(!q.External, "Instances", jen.Lit(q.Instances))
+		if w := q.Watch; w != nil && w.Restarts {
+			policy := policies[w.Policy]
+			f.when(true, "Supervised", jen.True())
+			f.when(policy != "", "Policy", supervise(policy))
+			f.when(w.MaxRestarts > 0, "MaxRestarts", jen.Lit(w.MaxRestarts))
+			f.when(w.Delay > 0, "Delay", duration(w.Delay))
+			f.when(w.MaxDelay > 0, "MaxDelay", duration(w.MaxDelay))
+			f.when(w.Window > 0, "Window", duration(w.Window))
+			f.when(w.Jitter > 0, "Jitter", fraction(w.Jitter))
 		}
-		fields := []code{key("Name", jen.Lit(q.Name)), key("Instances", jen.Lit(q.Instances))}
-		w := q.Watch
-		if w == nil || !w.Restarts {
-			processors = append(processors, jen.Values(fields...))
-			continue
-		}
-		fields = append(fields, key("Supervised", jen.True()))
-		if policy := policies[w.Policy]; policy != "" {
-			fields = append(fields, key("Policy", supervise(policy)))
-		}
-		if w.MaxRestarts > 0 {
-			fields = append(fields, key("MaxRestarts", jen.Lit(w.MaxRestarts)))
-		}
-		for _, d := range []struct {
-			name string
-			key  code
-			on   bool
-		}{
-			{"Delay", duration(w.Delay), w.Delay > 0}, {"MaxDelay", duration(w.MaxDelay), w.MaxDelay > 0}, {"Window", duration(w.Window), w.Window > 0},
-		} {
-			if d.on {
-				fields = append(fields, key(d.name, d.key))
-			}
-		}
-		if w.Jitter > 0 {
-			fields = append(fields, key("Jitter", fraction(w.Jitter)))
-		}
-		processors = append(processors, jen.Values(fields...))
+		processors = append(processors, jen.Values(f...))
 	}
 	strategies := map[string]Ident{"one-for-all": "OneForAll", "rest-for-one": "RestForOne"}
 	for _, g := range p.plan.Supervision.Groups {
@@ -83,18 +50,13 @@ func (p *part) supervisor() code {
 		for _, i := range g.Processors {
 			members = append(members, index(p.processors[i].constant))
 		}
-		fields := []code{key("Name", jen.Lit(g.Name)), key("Processors", jen.Index().Int().Values(members...))}
-		if s := strategies[g.Strategy]; s != "" {
-			fields = append(fields, key("Strategy", supervise(s)))
-		}
-		fields = append(fields, key("Intensity", jen.Lit(g.Intensity)), key("Period", duration(g.Period)))
-		groups = append(groups, jen.Values(fields...))
+		f, strategy := fields{key("Name", jen.Lit(g.Name)), key("Processors", jen.Index().Int().Values(members...))}, strategies[g.Strategy]
+		f.when(strategy != "", "Strategy", supervise(strategy))
+		groups = append(groups, jen.Values(append(f, key("Intensity", jen.Lit(g.Intensity)), key("Period", duration(g.Period)))...))
 	}
-	fields := []code{key("Processors", jen.Index().Add(supervise("Processor")).Add(lines(processors)))}
-	if len(groups) > 0 {
-		fields = append(fields, key("Groups", jen.Index().Add(supervise("Group")).Add(lines(groups))))
-	}
-	return supervise("New").Call(supervise("Spec").Add(lines(fields)))
+	f := fields{key("Processors", jen.Index().Add(supervise("Processor")).Add(lines(processors)))}
+	f.when(len(groups) > 0, "Groups", jen.Index().Add(supervise("Group")).Add(lines(groups)))
+	return supervise("New").Call(supervise("Spec").Add(lines(f)))
 }
 
 // watched writes the methods by which the pool makes an instance anew.
@@ -112,7 +74,7 @@ func (p *part) watched(q *processor) {
 
 // renew writes how an instance in this process is made anew.
 func (p *part) renew(q *processor) {
-	x, value, err, inputs, ctx := p.v("x"), p.v("p"), p.v("err"), p.v("inputs"), p.v("ctx")
+	x, value, err, inputs := p.v("x"), p.v("p"), p.v("err"), p.v("inputs")
 	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))
 	var body []code
 	how := code(sel(x, "construct"))
@@ -128,15 +90,9 @@ func (p *part) renew(q *processor) {
 			how),
 		fail,
 	)
-	if q.Init == nil || !q.Init.Context {
-		ctx = "_"
-	}
-	if q.Init != nil {
-		var args []code
-		if q.Init.Context {
-			args = []code{id(ctx)}
-		}
-		body = append(body, jen.If(define(err, sel(value, "Init").Call(args...)), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
+	ctx, call := p.initCall(q, value)
+	if call != nil {
+		body = append(body, jen.If(define(err, call), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))))
 	}
 	if q.exchangesSender() {
 		adopt = append(adopt, jen.If(sel(x, "unit", "IsFresh").Call()).Block(p.freshSender(q)))
@@ -156,17 +112,7 @@ func (p *part) letters(q *processor) {
 	}
 	x, d := p.v("x"), p.v("d")
 	e := p.edges[q.Watch.DeadLetter]
-	out := x + ".out"
-	get, statements := p.at(out, e.link), p.made(out, e.link)
-	if e.link.many() {
-		get.Call(sel(x, "unit", "Index").Call().Op("%").Lit(e.to.Instances))
-	}
-	if e.link.Sequenced {
-		l := p.v("l")
-		statements = append(append(statements, define(l, get)), p.put(e, id(l), id(d))...)
-	} else {
-		statements = append(statements, p.put(e, get, id(d))...)
-	}
+	statements := p.pass(x+".out", e, sel(x, "unit", "Index").Call().Op("%").Lit(e.to.Instances), id(d))
 	p.doc("DeadLetter sends a message that could not be handled to %s.", e.to.Name)
 	p.method(x, q.instance, "DeadLetter", []code{param(d, topo("DeadLetter"))}, []code{jen.Bool()}, append(statements, jen.Return(jen.True()))...)
 }
@@ -225,13 +171,12 @@ func (p *part) timedSend(q *processor) []code {
 // called writes the body of an instance's method that calls one of the user's and
 // returns its error.
 func (p *part) called(q *processor, m *plan.Method, first ...code) []code {
-	before, call, after := p.outside(q, m, first...)
+	switch {
+	case !m.Error:
+		return append(p.outside(q, m, nil, first...), jen.Return(jen.Nil()))
+	case !q.CallsTimed():
+		return p.outside(q, m, func(call *jen.Statement) code { return jen.Return(call) }, first...)
+	}
 	err := p.v("err")
-	if !m.Error {
-		return append(append(append(before, call), after...), jen.Return(jen.Nil()))
-	}
-	if len(after) == 0 {
-		return append(before, jen.Return(call))
-	}
-	return append(append(append(before, define(err, call)), after...), jen.Return(id(err)))
+	return append(p.outside(q, m, into(err), first...), jen.Return(id(err)))
 }
