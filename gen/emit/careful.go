@@ -22,6 +22,13 @@ func (q *processor) hears() bool {
 }
 
 // carefulInlet writes the receiver's side of a link of a careful processor.
+//
+//	type plannerFromLidar struct {
+//		link       piper.Link
+//		points     queue.Edge[Points]
+//		to         *plannerInstance
+//		pointsHand piper.Hand[Points]
+//	}
 func (p *part) carefulInlet(q *processor, l *link) {
 	fields := append(l.inletFields(), param("to", ptr(q.instance)))
 	for _, e := range l.edges {
@@ -61,6 +68,19 @@ func (p *part) see(l *link) []code {
 }
 
 // firstOf writes the methods that find the oldest message of several queues.
+//
+//	func (l *plannerFromDetector) first() piper.Order {
+//		o := l.link.Order()
+//		if batch := queue.Peek(&l.detection, 1); len(batch) > 0 {
+//			o.See(int(EdgeDetectorPlannerDetection), batch[0].N)
+//		}
+//		if number, ok := l.note.First(); ok {
+//			o.See(int(EdgeDetectorPlannerNote), number)
+//		}
+//		return o
+//	}
+//
+//	func (l *plannerFromDetector) Next() (edge int, ok bool) { return l.first().Next() }
 func (p *part) firstOf(l *link) {
 	v, o, ok := p.v("l"), p.v("o"), p.v("ok")
 	p.doc("first finds the oldest message, on whatever edge it travels.")
@@ -82,6 +102,23 @@ func (p *part) carefulDrainMethod(l *link, turn ...code) {
 }
 
 // carefulDrain writes Drain for a link of one queue.
+//
+//	func (l *plannerFromLidar) Drain(budget int) (n int, err error) {
+//		x := l.to
+//		for n < budget && err == nil && !x.unit.Hold() {
+//			if !l.pointsHand.Again() {
+//				batch := queue.Peek(&l.points, 1)
+//				if len(batch) == 0 {
+//					break
+//				}
+//				l.pointsHand.Take(&l.link, l.points.Head.Index(), batch[0])
+//				l.points.Head.Release(1)
+//			}
+//			err = l.handlePoints()
+//			n++
+//		}
+//		return n, err
+//	}
 func (p *part) carefulDrain(l *link, e *edge) {
 	v, m, ok, batch := p.v("l"), p.v("m"), p.v("ok"), p.v("batch")
 	var take []code
@@ -112,6 +149,32 @@ func (p *part) intoHand(e *edge, m code) code {
 }
 
 // carefulMerge writes Drain for a link of several queues.
+//
+//	func (l *plannerFromDetector) Drain(budget int) (n int, err error) {
+//		x := l.to
+//		for n < budget && err == nil && !x.unit.Hold() {
+//			switch {
+//			case l.detectionHand.Again():
+//				err = l.handleDetection()
+//			…
+//			default:
+//				o := l.first()
+//				l.link.Handling(o.Edge)
+//				switch EdgeIndex(o.Edge) {
+//				case EdgeDetectorPlannerDetection:
+//					batch := queue.Peek(&l.detection, 1)
+//					l.detectionHand.Take(&l.link, l.detection.Head.Index(), batch[0].M)
+//					l.detection.Head.Release(1)
+//					err = l.handleDetection()
+//				…
+//				default:
+//					return n, nil
+//				}
+//			}
+//			n++
+//		}
+//		return n, err
+//	}
 func (p *part) carefulMerge(l *link) {
 	v, o, m, ok, batch, err := p.v("l"), p.v("o"), p.v("m"), p.v("ok"), p.v("batch"), p.v("err")
 	var again, cases []code
@@ -147,6 +210,22 @@ func (q *processor) keeps() bool {
 }
 
 // carefulHandle writes the method that calls the handler of the message in hand.
+//
+//	func (l *plannerFromLidar) handlePoints() error {
+//		x := l.to
+//		if x.unit.HasFailed() {
+//			l.pointsHand.Discard()
+//			return nil
+//		}
+//		m := *l.pointsHand.Message()
+//		x.in.Points.Set(m)
+//		err := x.p.ReceivePoints(m)
+//		if err != nil {
+//			return err
+//		}
+//		l.pointsHand.Done()
+//		return x.received(PlannerInputPoints)
+//	}
 func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	h := &handler{part: p, receive: q.receive(e), of: q}
 	if q.Isolated() {

@@ -30,6 +30,21 @@ func (q *processor) trackerType() Ident { return q.ident + "Inputs" }
 func supervise(name Ident) *jen.Statement { return jen.Qual(supervisePath, string(name)) }
 
 // inputPorts writes the constants of a processor's inputs and their tracker.
+//
+//	type PlannerInputs struct {
+//		Points    supervise.Tracked[Points]
+//		Detection supervise.Tracked[Detection]
+//		Note      supervise.Tracked[Note]
+//	}
+//
+//	func (in *PlannerInputs) State(i PlannerInput) supervise.State {
+//		switch i {
+//		case PlannerInputPoints:
+//			return in.Points.State()
+//		…
+//		}
+//		return supervise.Closed
+//	}
 func (p *part) inputPorts(q *processor) {
 	if len(q.inputs) == 0 {
 		return
@@ -71,6 +86,10 @@ func (p *part) inputPorts(q *processor) {
 
 // letterPorts writes, for each edge to q whose messages may become dead letters,
 // the function that gives such a message its type again.
+//
+//	func DeadLetterCameraDetectorFrame(d topo.DeadLetter) (m Frame, ok bool) {
+//		return topo.Letter[Frame](d, int(EdgeCameraDetectorFrame))
+//	}
 func (p *part) letterPorts(q *processor) {
 	for _, e := range q.Incoming {
 		if !p.plan.LeavesLetters(e) {
@@ -85,6 +104,35 @@ func (p *part) letterPorts(q *processor) {
 }
 
 // inputMethods writes the methods by which an instance hears of its inputs.
+//
+//	func (x *plannerInstance) listen() {
+//		x.inputs.Init(supervise.Input{Timeout: 300 * time.Millisecond}, supervise.Input{Timeout: 500 * time.Millisecond, ArmAtStart: true}, supervise.Input{})
+//		x.inputs.Start(x.unit.Now())
+//		x.wait()
+//	}
+//
+//	func (x *plannerInstance) Alarm(now time.Duration) (err error) {
+//		for _, i := range x.inputs.Expire(now, func(i int) bool { return x.unit.Waits(int(plannerInputEdges[i])) }) {
+//			x.unit.CountInputTimeout(int(plannerInputEdges[i]))
+//			switch PlannerInput(i) {
+//			case PlannerInputPoints:
+//				x.in.Points.Became(supervise.Broken)
+//			…
+//			}
+//			err = errors.Join(err, x.p.InputClosed(PlannerInput(i)))
+//		}
+//		x.wait()
+//		return err
+//	}
+//
+//	func (x *plannerInstance) received(i PlannerInput) (err error) {
+//		if x.inputs.Received(int(i), x.unit.Now()) {
+//			x.unit.CountRecovery(int(plannerInputEdges[i]))
+//			err = errors.Join(err, x.p.InputRecovered(i))
+//		}
+//		x.wait()
+//		return err
+//	}
 func (p *part) inputMethods(q *processor) {
 	if !q.hears() {
 		return
@@ -146,6 +194,28 @@ func (p *part) inputMethods(q *processor) {
 }
 
 // event writes the method that tells of what became of an input elsewhere.
+//
+//	func (x *plannerInstance) Event(e piper.Event) (err error) {
+//		switch e.Kind {
+//		case piper.EventClosed:
+//			i := PlannerInput(slices.Index(plannerInputEdges[:], EdgeIndex(e.Index)))
+//			first, all := x.inputs.Close(int(i))
+//			switch i {
+//			case PlannerInputPoints:
+//				x.in.Points.Became(supervise.Closed)
+//			…
+//			}
+//			if first {
+//				err = errors.Join(err, x.p.InputClosed(i))
+//			}
+//			if all {
+//				x.p.AllInputsClosed()
+//			}
+//		case piper.EventRestarted:
+//			err = errors.Join(err, x.p.ProcessorRestarted(ProcessorIndex(e.Index)))
+//		}
+//		return err
+//	}
 func (p *part) event(q *processor, became func(which, state code) []code) {
 	x, e, i, err, first, all := p.v("x"), p.v("e"), p.v("i"), p.v("err"), p.v("first"), p.v("all")
 	closed := []code{

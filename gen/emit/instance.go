@@ -53,6 +53,21 @@ func (p *part) instance(q *processor) {
 
 // constructOwn writes the method that makes an instance, where there is more to do than to
 // call the function of Processors.
+//
+//	func (x *plannerInstance) Construct(in topo.Instance, how any) (err error) {
+//		construct, _ := how.(func(topo.Instance) (*Planner, error))
+//		x.in = new(PlannerInputs)
+//		x.construct = construct
+//		x.out = new(piper.Out)
+//		x.p, err = piper.Construct(in, func(in topo.Instance) (*Planner, error) {
+//			p, err := construct(in)
+//			if err == nil && p != nil {
+//				p.Inputs(x.in)
+//			}
+//			return p, err
+//		})
+//		return err
+//	}
 func (p *part) constructOwn(q *processor) {
 	if q.Watch == nil && !q.tracksHere() {
 		return
@@ -120,6 +135,12 @@ func (p *part) startTimer(e *edge) []code {
 }
 
 // adapter writes the type that passes a sender as an interface without errors.
+//
+//	type adaptedOut struct {
+//		*AdaptedSender
+//	}
+//
+//	func (o adaptedOut) SendItem(m Item) { _ = o.AdaptedSender.SendItem(m) }
 func (p *part) adapter(q *processor, a *adapter) {
 	o, m := p.v("o"), p.v("m")
 	p.doc("%s passes a sender of %s where the errors of its methods are not wanted. They only say that the topology is stopping.", a.name, q.Name)

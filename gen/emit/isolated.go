@@ -95,6 +95,34 @@ func (q *processor) remoteReceive(e *edge) *receive {
 }
 
 // crossings writes the codecs, and what all isolated processors share.
+//
+//	func init() {
+//		process.TakeOver("github.com/topogen/topogen/generated_test/isolated", "4f682c7102316fd5eade3af1d8a61c0c85801ace07383872271d4f6e706dd654", newProcess)
+//	}
+//
+//	func newProcess(info process.Info) process.Handler {
+//		switch ProcessorIndex(info.ProcessorIndex) {
+//		case ProcessorWorker:
+//			return &workerProcess{info: info}
+//		case ProcessorSource:
+//			return &sourceProcess{info: info}
+//		case ProcessorAlways:
+//			return &alwaysProcess{info: info}
+//		case ProcessorFailing:
+//			return &failingProcess{info: info}
+//		case ProcessorSkipping:
+//			return &skippingProcess{info: info}
+//		case ProcessorServes:
+//			return &servesProcess{info: info}
+//		case ProcessorServed:
+//			return &servedProcess{info: info}
+//		case ProcessorListener:
+//			return &listenerProcess{info: info}
+//		case ProcessorFar:
+//			return &farProcess{info: info}
+//		}
+//		return nil
+//	}
 func (p *part) crossings() {
 	if p.border == nil {
 		return
@@ -160,6 +188,12 @@ func (q *processor) border() (list []*edge) {
 }
 
 // fitting writes the methods of q's joiner that say whether messages can cross.
+//
+//	func (x *apiJoiner) fitsApiSkippingOrder(m Order) error {
+//		return process.Check(x.topology.pool.MessageLimit(), func(b []byte, _ int) ([]byte, error) {
+//			return appendOrder(b, &m)
+//		})
+//	}
 func (p *part) fitting(q *processor) {
 	x, m := p.v("x"), p.v("m")
 	for _, e := range q.border() {
@@ -184,6 +218,34 @@ func (p *part) isolated(q *processor) {
 }
 
 // remoteInstance writes how the process of an instance is started and ended.
+//
+//	type skippingRemote struct {
+//		remote *process.Remote
+//		x      *skippingInstance
+//	}
+//
+//	func (x *skippingInstance) start(ctx context.Context) (*skippingRemote, error) {
+//		r, err := process.StartRemote(ctx, process.Settings{
+//			…
+//		})
+//		if err != nil {
+//			return nil, err
+//		}
+//		r.Cancel(ctx)
+//		x.unit.Started(r)
+//		return &skippingRemote{r, x}, nil
+//	}
+//
+//	func (x *skippingInstance) Renew(ctx context.Context) (func(), error) {
+//		r, err := x.start(ctx)
+//		if err != nil {
+//			return nil, err
+//		}
+//		return func() {
+//			x.p = r
+//			x.unit.Attach(r.remote)
+//		}, nil
+//	}
 func (p *part) remoteInstance(q *processor) {
 	x, r, err, ctx := p.v("x"), p.v("r"), p.v("err"), p.v("ctx")
 	info := process("Info").Values(
@@ -252,6 +314,19 @@ func (p *part) planHash() string {
 }
 
 // remoteMethods writes the calls that travel to the process.
+//
+//	func (r *skippingRemote) ReceiveApiSkippingOrder(m *Order) (reply Outcome, err error) {
+//		b, err := process.Encode("", r.remote.Buffer(), r.x.unit.MessageLimit(), func(b []byte, _ int) ([]byte, error) {
+//			return appendOrder(b, m)
+//		})
+//		if err == nil {
+//			b, err = r.remote.Call(process.Receive, int(EdgeApiSkippingOrder), b, r.x.deliver)
+//		}
+//		if err == nil {
+//			err = consumeOutcome(b, &reply)
+//		}
+//		return reply, err
+//	}
 func (p *part) remoteMethods(q *processor) {
 	r, m, b, err, reply := p.v("r"), p.v("m"), p.v("b"), p.v("err"), p.v("reply")
 	for _, receive := range q.receives {
@@ -308,6 +383,27 @@ func (p *part) remoteMethods(q *processor) {
 }
 
 // deliver writes what takes the messages that the process has sent.
+//
+//	func (x *skippingInstance) deliver(edge, instance int, payload []byte, put bool) error {
+//		switch EdgeIndex(edge) {
+//		case EdgeSkippingCollectorParcel:
+//			var m Parcel
+//			if err := consumeParcel(payload, &m); err != nil || !put {
+//				return err
+//			}
+//			if instance < 0 || instance >= 1 {
+//				return x.out.out.NoInstance(int(EdgeSkippingCollectorParcel))
+//			}
+//			{
+//				if x.out.collector == nil {
+//					x.out.out.Link(int(ProcessorCollector), 0)
+//				}
+//				queue.Put(x.out.collector, m)
+//			}
+//			return nil
+//		}
+//		return process.ErrProtocol
+//	}
 func (p *part) deliver(q *processor) {
 	x, m, err, i := p.v("x"), p.v("m"), p.v("err"), p.v("instance")
 	var cases []code

@@ -8,6 +8,26 @@ import (
 )
 
 // handlerOf writes the instance in its process.
+//
+//	type skippingProcess struct {
+//		info    process.Info
+//		outside piper.Outside
+//		p       *Doer
+//		out     SkippingSender
+//		links   []outsideLink
+//		b       []byte
+//	}
+//
+//	func (c *skippingProcess) Start(_ context.Context) (err error) {
+//		c.p, err = piper.Construct(topo.Instance{Processor: "skipping", Index: c.info.Instance, Number: 1}, func(in topo.Instance) (*Doer, error) {
+//			return NewDoer(in)
+//		})
+//		if err != nil {
+//			return err
+//		}
+//		c.outside.Init(&c.out.out, c.info.Instance, skippingOutside{c})
+//		return c.p.Init()
+//	}
 func (p *part) handlerOf(q *processor) {
 	c, err, a := p.v("c"), p.v("err"), p.v("a")
 	fields := []code{param("info", process("Info")), param("outside", piper("Outside")), param("p", pointer(typeCode(q.typ)))}
@@ -82,6 +102,42 @@ func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen
 }
 
 // handlerCall writes how the process handles a call.
+//
+//	func (c *skippingProcess) Call(ctx context.Context, kind process.Kind, edge int, payload []byte, a *process.AnswerBuilder) (err error) {
+//		if c.outside.Begin(&c.out.out) {
+//			_ = c.flush(piper.DropLate)
+//		}
+//		defer c.outside.End(&c.out.out)
+//		switch kind {
+//		case process.Receive:
+//			switch EdgeIndex(edge) {
+//			case EdgeApiSkippingOrder:
+//				var m Order
+//				if err = consumeOrder(payload, &m); err != nil {
+//					return process.Undecodable(err)
+//				}
+//				var reply Outcome
+//				if reply, err = c.p.ReceiveOrder(ctx, m, &c.out); err == nil {
+//					if c.b, err = process.Encode("the answer Outcome", c.b, c.info.MessageLimit, func(b []byte, _ int) ([]byte, error) {
+//						return appendOutcome(b, &reply)
+//					}); err == nil {
+//						a.Reply(c.b)
+//					}
+//				}
+//			default:
+//				return process.ErrProtocol
+//			}
+//		default:
+//			return process.ErrProtocol
+//		}
+//		if failed := c.flush(func(edge, instance int, payload []byte) error {
+//			a.Send(edge, instance, payload)
+//			return nil
+//		}); failed != nil {
+//			return failed
+//		}
+//		return err
+//	}
 func (p *part) handlerCall(q *processor) {
 	c, err, m, a, reply, b := p.v("c"), p.v("err"), p.v("m"), p.v("a"), p.v("reply"), p.v("b")
 	payload, edge := p.v("payload"), id(p.v("edge"))
@@ -185,6 +241,13 @@ func (p *part) handlerCall(q *processor) {
 }
 
 // handlerServe writes how the process runs Serve.
+//
+//	func (c *sourceProcess) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
+//		defer c.outside.Serve(&c.out.out, func() error {
+//			return c.flush(send)
+//		})()
+//		return c.p.Serve(ctx, &c.out)
+//	}
 func (p *part) handlerServe(q *processor) {
 	c, ctx := p.v("c"), p.v("ctx")
 	params := []code{param(ctx, jen.Qual("context", "Context")), p.sendParam()}
@@ -200,6 +263,13 @@ func (p *part) handlerServe(q *processor) {
 }
 
 // outsideLinks writes the links from the process of q.
+//
+//	func (c skippingOutside) Link(_, _ int) {
+//		l := &skippingToCollectorOutside{instance: 0, limit: c.c.info.MessageLimit}
+//		l.link.Outside(&c.c.out.out, queue.Init(&l.parcel, int(EdgeSkippingCollectorParcel), piper.OutsideCapacity, &l.link))
+//		c.c.links = append(c.c.links, l)
+//		c.c.out.collector = &l.parcel
+//	}
 func (p *part) outsideLinks(q *processor) {
 	if len(q.links) == 0 {
 		return
@@ -233,6 +303,25 @@ func (p *part) outsideLinks(q *processor) {
 }
 
 // outsideLink writes a link from the process of q.
+//
+//	func (l *skippingToCollectorOutside) flush(send func(edge, instance int, payload []byte) error) (err error) {
+//		l.link.Flush()
+//		for {
+//			batch := queue.Peek(&l.parcel, 1)
+//			if len(batch) == 0 {
+//				return err
+//			}
+//			if err == nil {
+//				l.buffer, err = process.Encode("skipping -> collector: Parcel", l.buffer, l.limit, func(b []byte, _ int) ([]byte, error) {
+//					return appendParcel(b, &batch[0])
+//				})
+//			}
+//			if err == nil {
+//				err = send(int(EdgeSkippingCollectorParcel), l.instance, l.buffer)
+//			}
+//			l.parcel.Head.Release(1)
+//		}
+//	}
 func (p *part) outsideLink(q *processor, l *link) {
 	v, err, o, batch := p.v("l"), p.v("err"), p.v("o"), p.v("batch")
 	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)

@@ -128,6 +128,16 @@ func (p *part) join(l *link, to, out, end code) []code {
 }
 
 // joiner writes the type that makes the links from an external processor.
+//
+//	type apiJoiner struct {
+//		topology *Topology
+//	}
+//
+//	func (x *apiJoiner) toParser(i int) *apiToParser {
+//		l := &parserFromApi{to: &x.topology.parser[i]}
+//		l.link.Join(l, nil, &l.to.unit, queue.Init(&l.query, int(EdgeApiParserQuery), 1024, &l.link))
+//		return &l.apiToParser
+//	}
 func (p *part) joiner(q *processor) {
 	if q.joiner == "" {
 		return

@@ -32,6 +32,12 @@ func fsm(name Ident) *jen.Statement  { return jen.Qual(plan.FSM, string(name)) }
 func raft(name Ident) *jen.Statement { return jen.Qual(plan.Raft, string(name)) }
 
 // aliases names the types of a machine and of its messages.
+//
+//	type (
+//		LedgerProposal    = fsm.Proposal[Transfer]
+//		LedgerUpdates     = fsm.Updates[Transfer]
+//		…
+//	)
 func (p *part) aliases(q *processor) {
 	m := q.Machine
 	switch {
@@ -71,6 +77,10 @@ func (p *part) aliases(q *processor) {
 }
 
 // propose writes the method that makes a proposal of an update.
+//
+//	func (s *BankSender) ProposeToLedger(m Transfer) {
+//		s.SendLedgerProposalToLedger(LedgerProposal{Update: m})
+//	}
 func (p *part) propose(q *processor, sent *send) {
 	s, m := p.v("s"), p.v("m")
 	machine := sent.edges[0].to
@@ -85,6 +95,12 @@ func (p *part) propose(q *processor, sent *send) {
 }
 
 // machine writes how an instance joins the runtime's machine and the pool.
+//
+//	func (x *ledgerInstance) Init(ctx context.Context) error { return x.p.Start(ctx, &x.unit) }
+//
+//	func (x *ledgerInstance) Woken() error { return x.p.Answer(x) }
+//
+//	func (x *ledgerInstance) Outcome(m fsm.Outcome[Transfer, int64]) { x.out.SendLedgerOutcome(m) }
 func (p *part) machine(q *processor) {
 	x, ctx, m := p.v("x"), p.v("ctx"), p.v("m")
 	p.short(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
@@ -102,6 +118,13 @@ func (p *part) machine(q *processor) {
 }
 
 // events writes how a machine sends what it tells other processors.
+//
+//	x.p.TellApplied(x.unit.Index(), func(m LedgerApplied) error {
+//		x.out.SendLedgerApplied(m)
+//		return nil
+//	})
+//
+//	x.p.TellLeadership(x.unit.Index(), x.out.SendLedgerLeadership)
 func (p *part) events(q *processor) (calls []code) {
 	x, m := p.v("x"), p.v("m")
 	for _, event := range q.Machine.Events {
@@ -116,6 +139,23 @@ func (p *part) events(q *processor) (calls []code) {
 }
 
 // machineConstructor writes the function that makes a machine.
+//
+//	func NewLedger(i int, opts ...func(*raft.Config)) (*Ledger, error) {
+//		c := raft.Config{
+//			Topology:      "machinegroups",
+//			…
+//			Forward:         true,
+//		}
+//		if err := c.FromEnvironment(); err != nil {
+//			return nil, err
+//		}
+//		for _, o := range opts {
+//			o(&c)
+//		}
+//		return raft.New(c, fsm.Definition[Accounts, Transfer, int64]{
+//			…
+//		})
+//	}
 func (p *part) machineConstructor(q *processor) {
 	m := q.Machine
 	name, c, o, opts, err := mustIdent(q.Constructor()), p.v("c"), p.v("o"), p.v("opts"), p.v("err")
@@ -142,6 +182,17 @@ func (p *part) machineConstructor(q *processor) {
 }
 
 // definition says what a machine is made of.
+//
+//	return raft.New(c, fsm.Definition[Accounts, Transfer, int64]{
+//		Update:      (*Transfer).Update,
+//		StateCodec:  fsm.Codec[Accounts]{Append: appendAccounts, Consume: consumeAccounts, Parts: []string{"Cents"}},
+//		UpdateCodec: fsm.Codec[Transfer]{Append: appendTransfer, Consume: consumeTransfer},
+//		ResultCodec: fsm.Codec[int64]{Append: appendInt64, Consume: consumeInt64},
+//		…
+//		Errors: []fsm.Sentinel{
+//			{Name: "ErrNobody", Err: ErrNobody},
+//		},
+//	})
 func (p *part) definition(m *plan.Machine) code {
 	name, update := p.update(m)
 	f := fields{key(string(name), update)}
@@ -246,6 +297,14 @@ func (p *part) raftConfig(q *processor) fields {
 
 // machineInstances writes the type of all instances of a machine, by which callers from outside
 // reach the one that they need.
+//
+//	type LedgerInstances struct {
+//		t *Topology
+//	}
+//
+//	func (x LedgerInstances) At(i int) *Ledger { return x.t.ledger[i].p }
+//
+//	func (x LedgerInstances) For(key string) *Ledger { return x.At(route.String(key, 16)) }
 func (p *part) machineInstances(q *processor) {
 	m, name := q.Machine, mustIdent(q.InstancesType())
 	x, i, n := p.v("x"), p.v("i"), jen.Lit(q.Instances)
@@ -274,6 +333,14 @@ func (p *part) ofValue(receiver, typ, name Ident, params, results []code, body c
 }
 
 // proposals writes the methods that propose to the instance that an update chooses.
+//
+//	func (x LedgerInstances) Propose(ctx context.Context, u Transfer) (r int64, err error) {
+//		i := route.String("", 16) // where Owner.Name ends in nil
+//		if u.Owner != nil {
+//			i = route.String(u.Owner.Name, 16)
+//		}
+//		return x.At(i).Propose(ctx, u)
+//	}
 func (p *part) proposals(q *processor, e *edge, name Ident) {
 	x, i, u, r, err, ctx := p.v("x"), p.v("i"), p.v("u"), p.v("r"), p.v("err"), p.v("ctx")
 	before, _ := e.byAccess(id(u), i, true, jen.Lit(q.Instances))

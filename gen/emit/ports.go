@@ -81,6 +81,25 @@ type constant struct {
 	text string
 }
 
+// indexType writes a type of indices, with its constants and their names.
+//
+//	const (
+//		ProcessorFeed   ProcessorIndex = iota // feed
+//		ProcessorParser                       // parser
+//		…
+//	)
+//
+//	var processorNames = [...]string{
+//		ProcessorFeed:   "feed",
+//		…
+//	}
+//
+//	func (i ProcessorIndex) String() string {
+//		if i >= 0 && i < ProcessorIndex(len(processorNames)) {
+//			return processorNames[i]
+//		}
+//		return "ProcessorIndex(" + strconv.Itoa(int(i)) + ")"
+//	}
 func (p *part) indexType(typ, table Ident, list []constant, stringDoc string) {
 	p.add(jen.Type().Add(id(typ)).Int())
 	if len(list) > 0 {
@@ -116,6 +135,10 @@ func lines(elements []code) code {
 }
 
 // linksType writes what an external sender knows of the topology.
+//
+//	type apiLinks interface {
+//		toParser(i int) *apiToParser
+//	}
 func (p *part) linksType(q *processor) {
 	var methods []code
 	for _, l := range q.links {

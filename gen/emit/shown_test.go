@@ -10,17 +10,23 @@ import (
 	"testing"
 )
 
-// TestWhatIsShownIsEmitted: the Go that stands above an emitter is that of the golden
-// case sample, line by line.
+// TestWhatIsShownIsEmitted: the Go that stands above an emitter is that of golden cases,
+// line by line.
 func TestWhatIsShownIsEmitted(t *testing.T) {
 	emitted := make(map[string]bool)
-	for _, name := range []string{"topology_gen.go", "topology_ports_gen.go"} {
-		text, err := os.ReadFile(filepath.Join("../../generated_test/sample", name))
-		if err != nil {
-			t.Fatal(err)
+	for _, pattern := range []string{"topology_gen.go", "topology_ports_gen.go"} {
+		golden, err := filepath.Glob("../../generated_test/*/" + pattern)
+		if err != nil || len(golden) == 0 {
+			t.Fatal("no golden cases: ", err)
 		}
-		for line := range strings.Lines(string(text)) {
-			emitted[strings.TrimSpace(line)] = true
+		for _, name := range golden {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				emitted[strings.TrimSpace(line)] = true
+			}
 		}
 	}
 	files, err := filepath.Glob("*.go")

@@ -58,6 +58,8 @@ const askedWidth = 60
 
 // guards writes what turns a runtime, a handler or a message type that this file
 // does not fit any more into a compile error beside the command that helps.
+//
+//	_ FeedProcessor = (*Feed)(nil)
 func (p *part) guards() {
 	p.doc("If this does not compile, this file does not fit the runtime in go.mod. Run:")
 	p.commandLine()
@@ -204,6 +206,23 @@ func (p *part) treeType() code {
 }
 
 // construct writes New.
+//
+//	func New(processors Processors, opts ...pool.Option) (*Topology, error) {
+//		t := new(Topology)
+//		var err error
+//		t.pool, err = piper.New(piper.Spec{
+//			Name:     "sample",
+//			Topology: t,
+//			Processors: []piper.Processor{
+//				…
+//		if err != nil {
+//			return nil, err
+//		}
+//		t.api.door = t.pool.External(int(ProcessorApi))
+//		t.api.links = &apiJoiner{t}
+//		t.tree = piper.TreeOf[ProcessorIndex, EdgeIndex](t.pool)
+//		return t, nil
+//	}
 func (p *part) construct() {
 	t, err, processors, opts := p.v("t"), p.v("err"), p.v("processors"), p.v("opts")
 	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))

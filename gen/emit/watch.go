@@ -26,6 +26,17 @@ func (p *part) watchOf(q *processor) code {
 func fraction(f float64) code { return jen.Op(strconv.FormatFloat(f, 'g', -1, 64)) }
 
 // supervisor makes what decides about instances that end.
+//
+//	Supervisor: supervise.New(supervise.Spec{
+//		Processors: []supervise.Processor{
+//			{Name: "camera", Instances: 1, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: 3, Delay: 100 * time.Millisecond, MaxDelay: time.Second, Window: time.Minute},
+//			{Name: "lidar", Instances: 1, Supervised: true, Policy: supervise.Always},
+//			…
+//		},
+//		Groups: []supervise.Group{
+//			{Name: "sensors", Processors: []int{int(ProcessorCamera), int(ProcessorLidar)}, Strategy: supervise.RestForOne, Intensity: 5, Period: 10 * time.Second},
+//		},
+//	}),
 func (p *part) supervisor() code {
 	var processors, groups []code
 	policies := map[string]Ident{"on-failure": "OnFailure", "always": "Always"}
@@ -73,6 +84,25 @@ func (p *part) watched(q *processor) {
 }
 
 // renew writes how an instance in this process is made anew.
+//
+//	func (x *plannerInstance) Renew(_ context.Context) (func(), error) {
+//		inputs := new(PlannerInputs)
+//		p, err := piper.Construct(topo.Instance{Processor: "planner", Index: x.unit.Index(), Number: 2}, func(in topo.Instance) (*Planner, error) {
+//			p, err := x.construct(in)
+//			if err == nil && p != nil {
+//				p.Inputs(inputs)
+//			}
+//			return p, err
+//		})
+//		if err != nil {
+//			return nil, err
+//		}
+//		return func() {
+//			x.p = p
+//			x.in = inputs
+//			x.listen()
+//		}, nil
+//	}
 func (p *part) renew(q *processor) {
 	x, value, err, inputs := p.v("x"), p.v("p"), p.v("err"), p.v("inputs")
 	fail := jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err)))
@@ -106,6 +136,14 @@ func (p *part) renew(q *processor) {
 }
 
 // letters writes how a message that cannot be handled is sent to where those go.
+//
+//	func (x *detectorInstance) DeadLetter(d topo.DeadLetter) bool {
+//		if x.out.morgue == nil {
+//			x.out.out.Link(int(ProcessorMorgue), 0)
+//		}
+//		queue.Put(x.out.morgue, d)
+//		return true
+//	}
 func (p *part) letters(q *processor) {
 	if q.Watch.DeadLetter < 0 {
 		return
