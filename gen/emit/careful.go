@@ -242,7 +242,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 			body = nil
 		}
 		p.doc("%s forgets the message in hand.", e.handle)
-		p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, append(append(body, hand.Clone().Dot("Done").Call()), p.forgotten(q, e)...)...)
+		p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, v+".to"))...)
 		return
 	}
 	held := hand.Clone().Dot("Message").Call()
@@ -298,27 +298,18 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 			body = append(body, sel(x, "out", e.reply.replier()).Call(append(args, id(reply))...))
 		}
 	}
-	body = append(body, hand.Clone().Dot("Done").Call())
-	body = append(body, p.received(q, e, nil)...)
+	body = append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, x))
 	p.doc("%s hands over the message in hand.", e.handle)
 	p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, body...)
 }
 
-// forgotten ends the method of a message that nobody handles.
-func (p *part) forgotten(q *processor, e *edge) []code {
-	if !q.tracked() {
-		return []code{jen.Return(jen.Nil())}
-	}
-	return []code{jen.Return(sel(p.v("l"), "to", "received").Call(id(q.input(e).constant)))}
-}
-
 // received ends a handler's method: the input has something, which may mean that
 // it is open again.
-func (p *part) received(q *processor, e *edge, results []code) []code {
+func (p *part) received(q *processor, e *edge, x Ident, results ...code) code {
 	if !q.tracked() {
-		return []code{jen.Return(append(results, jen.Nil())...)}
+		return jen.Return(append(results, jen.Nil())...)
 	}
-	return []code{jen.Return(append(results, sel(p.v("x"), "received").Call(id(q.input(e).constant)))...)}
+	return jen.Return(append(results, sel(x, "received").Call(id(q.input(e).constant)))...)
 }
 
 // outside writes a call of a method of q as a statement: the call itself where statement is

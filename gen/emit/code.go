@@ -46,6 +46,11 @@ func row(pieces ...code) *jen.Statement {
 	return &s
 }
 
+// joinedBy is pieces with an operator between them.
+func joinedBy(operator string, pieces []code) code {
+	return jen.Custom(jen.Options{Separator: operator}, pieces...)
+}
+
 // Pieces that are all over the place. Nothing is ever appended to them.
 var (
 	star   = jen.Id("*")
@@ -189,11 +194,17 @@ func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Stat
 	if typ != "" {
 		f.Params(param(receiver, ptr(typ)))
 	}
-	f.Add(id(name)).Params(params...)
-	switch {
-	case len(results) == 1 && results[0] != nil:
+	return f.Add(signature(name, params, results))
+}
+
+// signature is a function's name with what it takes and returns.
+func signature(name Ident, params, results []code) *jen.Statement {
+	f := id(name).Params(params...)
+	switch len(results) {
+	case 0:
+	case 1:
 		f.Add(results[0])
-	case len(results) > 1:
+	default:
 		f.Params(results...)
 	}
 	return f

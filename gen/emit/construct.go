@@ -87,26 +87,24 @@ func literal(l *plan.Literal) code {
 			return jen.New(typeCode(item.Type).Call(basic(item)))
 		}
 		return jen.Op("&").Add(literal(item))
-	case plan.Struct:
-		var fields []code
-		for i := range l.Fields {
-			fields = append(fields, key(string(mustIdent(l.Fields[i].Name)), literal(&l.Fields[i].Value)))
-		}
-		return typeCode(l.Type).Values(fields...)
-	case plan.SliceLit:
-		var items []code
-		for i := range l.Items {
-			items = append(items, literal(&l.Items[i]))
-		}
-		return typeCode(l.Type).Values(items...)
-	case plan.MapLit:
-		var entries []code
-		for i := range l.Fields {
-			entries = append(entries, jen.Add(literal(l.Fields[i].Key)).Op(":").Add(literal(&l.Fields[i].Value)))
-		}
-		return typeCode(l.Type).Values(entries...)
+	case plan.Basic:
+		return basic(l)
 	}
-	return basic(l)
+	var elements []code
+	for i := range l.Fields {
+		field := &l.Fields[i]
+		var name code
+		if l.Kind == plan.MapLit {
+			name = literal(field.Key)
+		} else {
+			name = id(mustIdent(field.Name))
+		}
+		elements = append(elements, jen.Add(name).Op(":").Add(literal(&field.Value)))
+	}
+	for i := range l.Items {
+		elements = append(elements, literal(&l.Items[i]))
+	}
+	return typeCode(l.Type).Values(elements...)
 }
 
 // basic is a number, string or bool. It is read and written anew: what is not a

@@ -129,26 +129,27 @@ func (p *part) putOver(e *edge, l Ident, get *jen.Statement, element code) []cod
 	return append([]code{define(l, get)}, p.put(e, id(l), element)...)
 }
 
-// put writes how an element enters the queue of e. The link l is evaluated once,
-// unless messages are numbered: then it is a variable.
-func (p *part) put(e *edge, l *jen.Statement, element code) []code {
-	number := func() code { return l.Clone().Dot("link").Dot("Number").Call() }
+// put writes how an element enters the queue of e, and what follows where that is full and
+// refuses it. The link l is evaluated once, unless messages are numbered or refused is given:
+// then it is a variable.
+func (p *part) put(e *edge, l *jen.Statement, element code, refused ...code) []code {
+	number := code(jen.Lit(0))
+	if e.link.Sequenced {
+		number = l.Clone().Dot("link").Dot("Number").Call()
+	}
 	if e.latest() {
-		n := code(jen.Lit(0))
-		if e.link.Sequenced {
-			n = number()
-		}
-		return []code{e.queueIn(l).Dot("Put").Call(n, element)}
+		return []code{e.queueIn(l).Dot("Put").Call(number, element)}
 	}
-	if !e.link.Sequenced {
-		if e.offers() {
-			return []code{queue("Offer").Call(e.queueRef(l), element)}
-		}
-		return []code{queue("Put").Call(e.queueRef(l), element)}
+	if e.offers() && !e.link.Sequenced && refused == nil {
+		return []code{queue("Offer").Call(e.queueRef(l), element)}
 	}
-	put := queue("Put").Call(e.queueRef(l), e.numbered(number(), element))
+	if e.link.Sequenced {
+		element = e.numbered(number, element)
+	}
+	put := queue("Put").Call(e.queueRef(l), element)
 	if e.offers() { // what is refused gets no number
-		return []code{jen.If(dot(e.queueIn(l), "Head", "Room").Call()).Block(put).Else().Block(dot(e.queueIn(l), "Head", "Refuse").Call())}
+		head := func(method Ident) *jen.Statement { return dot(e.queueIn(l), "Head", method).Call() }
+		put = jen.If(head("Room")).Block(put).Else().Block(append([]code{head("Refuse")}, refused...)...)
 	}
 	return []code{put}
 }

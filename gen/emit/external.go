@@ -255,14 +255,12 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 		i, l = e.to.local+"Index", e.to.local+"Link"
 	}
 	get := func(to Ident, instance code) []code {
-		call := sel(s, e.link.getter)
-		if instance != nil {
-			call.Call(instance)
-		} else {
-			call.Call()
+		var instances []code
+		if e.link.many() {
+			instances = []code{instance}
 		}
 		return []code{
-			jen.List(id(to), id(err)).Op(":=").Add(call),
+			jen.List(id(to), id(err)).Op(":=").Add(sel(s, e.link.getter)).Call(instances...),
 			jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
 		}
 	}
@@ -276,9 +274,6 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	}
 	if miss {
 		find = append(find, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(sel(s, "door", "NoInstance").Call(index(e.constant)))))
-	}
-	if !e.link.many() {
-		instance = nil
 	}
 	find = append(find, get(l, instance)...)
 	if single {
@@ -341,13 +336,5 @@ func (d *entry) enter(e *edge, l *jen.Statement, element code) []code {
 	if d.request == nil || !e.offers() {
 		return d.put(e, l, element)
 	}
-	entering := element
-	if e.link.Sequenced {
-		entering = e.numbered(l.Clone().Dot("link").Dot("Number").Call(), element)
-	}
-	head := func(method Ident) *jen.Statement { return dot(e.queueIn(l), "Head", method).Call() }
-	return []code{jen.If(head("Room")).Block(queue("Put").Call(e.queueRef(l), entering)).Else().Block(
-		head("Refuse"),
-		set(id(d.v("err")), topo("ErrFull")),
-	)}
+	return d.put(e, l, element, set(id(d.v("err")), topo("ErrFull")))
 }

@@ -66,12 +66,8 @@ func (p *part) inputPorts(q *processor) {
 	p.doc("%s keeps, for each input of %s, its state and what came last along it. An instance with a method Inputs(*%s) is given its own before Init; "+
 		"it is for use in the instance's handlers.", q.trackerType(), q.Name, q.trackerType())
 	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
-	either := row(anyClosed[0])
-	for _, is := range anyClosed[1:] {
-		either = row(either, jen.Op("||"), is)
-	}
 	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")
-	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(either))
+	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(joinedBy("||", anyClosed)))
 	var states []code
 	for _, i := range q.inputs {
 		states = append(states, jen.Case(id(i.constant)).Block(jen.Return(sel(in, i.ident, "State").Call())))
@@ -229,11 +225,10 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 	if tellAll != nil {
 		names[1] = all
 	}
-	assign := ":="
 	if tellFirst == nil && tellAll == nil {
 		closed = append(closed, sel(x, "inputs", "Close").Call(jen.Int().Call(id(i))))
 	} else {
-		closed = append(closed, jen.List(id(names[0]), id(names[1])).Op(assign).Add(sel(x, "inputs", "Close")).Call(jen.Int().Call(id(i))))
+		closed = append(closed, jen.List(id(names[0]), id(names[1])).Op(":=").Add(sel(x, "inputs", "Close")).Call(jen.Int().Call(id(i))))
 	}
 	closed = append(closed, became(id(i), supervise("Closed"))...)
 	if tellFirst != nil {

@@ -315,5 +315,5 @@ func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
 		body = append(body, p.outside(q, &h.Method, func(call *jen.Statement) code { return set(id(err), call) }, argument)...)
 		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Lit(1), id(err))))
 	}
-	return append(body, p.received(q, e, []code{jen.Lit(1)})...)
+	return append(body, p.received(q, e, x, jen.Lit(1)))
 }

@@ -153,15 +153,7 @@ func (p *part) portMethod(q *processor, r *receive) code {
 	if r.Error {
 		results = append(results, jen.Error())
 	}
-	return id(r.name).Params(params...).Do(func(s *jen.Statement) {
-		switch len(results) {
-		case 0:
-		case 1:
-			s.Add(results[0])
-		default:
-			s.Params(results...)
-		}
-	})
+	return signature(r.name, params, results)
 }
 
 // outInterface writes an interface for the sender in place.

@@ -90,19 +90,14 @@ func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code
 // byAccess is choose for a key or an id among n instances.
 func (e *edge) byAccess(message code, i Ident, named bool, n code) (before []code, instance code) {
 	if len(e.Nils) > 0 {
-		var there *jen.Statement
+		var tests []code
 		for _, steps := range e.Nils {
-			test := jen.Add(e.access(message, steps)).Op("!=").Nil()
-			if there == nil {
-				there = test
-			} else {
-				there.Op("&&").Add(test)
-			}
+			tests = append(tests, jen.Add(e.access(message, steps)).Op("!=").Nil())
 		}
 		zero := jen.Qual(routePath, e.hashName()).Call(e.zeroKey(), n)
 		return []code{
 			remark(id(i).Op(":=").Add(zero), "where %s ends in nil", e.accessText()),
-			jen.If(there).Block(set(id(i), e.hash(message, n))),
+			jen.If(joinedBy("&&", tests)).Block(set(id(i), e.hash(message, n))),
 		}, id(i)
 	}
 	if named {

@@ -100,15 +100,10 @@ func (b *builder) message(name string) TypeRef {
 func (b *builder) processors() {
 	locals := make(map[string]bool, len(b.topology.Processors))
 	for _, p := range b.topology.Processors {
-		local := localName(p.Ident)
-		for locals[local] {
-			local += "_"
-		}
-		locals[local] = true
 		q := Processor{
 			Name:      p.Name.Value,
 			Ident:     p.Ident,
-			Local:     local,
+			Local:     unique(locals, localName(p.Ident)),
 			Instances: p.Instances,
 			Blocking:  p.Blocking,
 			External:  p.External,
@@ -231,11 +226,7 @@ func (b *builder) links() {
 		if !ok {
 			at = len(b.plan.Links)
 			index[pair] = at
-			ident := b.plan.Processors[e.From].Local + "To" + b.plan.Processors[e.To].Ident
-			for idents[ident] {
-				ident += "_"
-			}
-			idents[ident] = true
+			ident := unique(idents, b.plan.Processors[e.From].Local+"To"+b.plan.Processors[e.To].Ident)
 			b.plan.Links = append(b.plan.Links, Link{From: e.From, To: e.To, Ident: ident})
 		}
 		link := &b.plan.Links[at]

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/topogen/topogen/spec"
@@ -79,12 +80,7 @@ func (w *Watch) Abandons() bool { return w.Timeout > 0 || w.Shutdown > 0 }
 
 // TimesInputs reports whether an input of the processor has a timeout.
 func (p *Processor) TimesInputs() bool {
-	for _, in := range p.Inputs {
-		if in.Timeout > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Inputs, func(in Input) bool { return in.Timeout > 0 })
 }
 
 // watches says which processors are watched.
@@ -190,10 +186,7 @@ func (b *builder) inputs() {
 			if taken[in.Ident] > 1 {
 				in.Ident = b.inputFrom(edge) + in.Ident
 			}
-			for seen[in.Ident] {
-				in.Ident += "_"
-			}
-			seen[in.Ident] = true
+			in.Ident = unique(seen, in.Ident)
 			if e < len(b.topology.Edges) {
 				in.Timeout, in.ArmAtStart = b.topology.Edges[e].InputTimeout, b.topology.Edges[e].ArmAtStart
 			}
@@ -214,15 +207,11 @@ func (b *builder) inputFrom(e *Edge) string {
 }
 
 func (b *builder) hears(p *Processor) bool {
-	for _, e := range p.Incoming {
-		if from := b.plan.Edges[e].From; from >= 0 && b.plan.Processors[from].Watch != nil {
-			return true
-		}
-		if e < len(b.topology.Edges) && b.topology.Edges[e].InputTimeout > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Incoming, func(e int) bool {
+		from := b.plan.Edges[e].From
+		return from >= 0 && b.plan.Processors[from].Watch != nil ||
+			e < len(b.topology.Edges) && b.topology.Edges[e].InputTimeout > 0
+	})
 }
 
 // LeavesLetters reports whether messages of edge e may become dead letters.

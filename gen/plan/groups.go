@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/topogen/topogen/spec"
@@ -21,11 +20,16 @@ func (b *builder) groups() {
 		}
 	}
 	of := spec.Components(next)
-	components := make([][]int, len(next)) // each in ascending order; the last ones may be empty
+	var components [][]int // by their first processor, and each in ascending order
+	numbers := make(map[int]int)
 	for i, c := range of {
-		components[c] = append(components[c], i)
+		number, known := numbers[c]
+		if !known {
+			number = len(components)
+			numbers[c], components = number, append(components, nil)
+		}
+		of[i], components[number] = number, append(components[number], i)
 	}
-	components = slices.DeleteFunc(components, func(c []int) bool { return c == nil })
 	for _, at := range topological(components, of, next) {
 		for _, i := range components[at] {
 			p.Processors[i].Group = len(p.Groups)
@@ -58,14 +62,9 @@ func (b *builder) groups() {
 // timed reports whether a timer goes to some member of g. Whether a member also
 // has Ping or Serve is for bind to find out.
 func (b *builder) timed(g *Group) bool {
-	for _, i := range g.Processors {
-		for _, e := range b.plan.Processors[i].Incoming {
-			if b.plan.Edges[e].From < 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Processors, func(i int) bool {
+		return slices.ContainsFunc(b.plan.Processors[i].Incoming, func(e int) bool { return b.plan.Edges[e].From < 0 })
+	})
 }
 
 func sorted(list []int) []int {
@@ -73,8 +72,9 @@ func sorted(list []int) []int {
 	return slices.Compact(list)
 }
 
-// topological orders components so that every edge between two goes forward.
-func topological(components [][]int, of []int, next [][]int) []int {
+// topological orders components so that every edge between two goes forward. Of those
+// that may come next, the first one does.
+func topological(components [][]int, of []int, next [][]int) (order []int) {
 	waiting := make([]int, len(components)) // edges in from components not yet placed
 	for v, list := range next {
 		for _, w := range list {
@@ -83,45 +83,26 @@ func topological(components [][]int, of []int, next [][]int) []int {
 			}
 		}
 	}
-	ready := &firstMember{components: components}
+	var ready []int // ascending
 	for c, n := range waiting {
 		if n == 0 {
-			heap.Push(ready, c)
+			ready = append(ready, c)
 		}
 	}
-	order := make([]int, 0, len(components))
-	for ready.Len() > 0 {
-		c := heap.Pop(ready).(int)
-		order = append(order, c)
+	for len(ready) > 0 {
+		c := ready[0]
+		ready, order = ready[1:], append(order, c)
 		for _, v := range components[c] {
 			for _, w := range next[v] {
 				if of[w] == c {
 					continue
 				}
 				if waiting[of[w]]--; waiting[of[w]] == 0 {
-					heap.Push(ready, of[w])
+					at, _ := slices.BinarySearch(ready, of[w])
+					ready = slices.Insert(ready, at, of[w])
 				}
 			}
 		}
 	}
 	return order
-}
-
-// firstMember is a heap of components by their first processor.
-type firstMember struct {
-	components [][]int
-	list       []int
-}
-
-func (h *firstMember) Len() int { return len(h.list) }
-func (h *firstMember) Less(i, j int) bool {
-	return h.components[h.list[i]][0] < h.components[h.list[j]][0]
-}
-func (h *firstMember) Swap(i, j int) { h.list[i], h.list[j] = h.list[j], h.list[i] }
-func (h *firstMember) Push(x any)    { h.list = append(h.list, x.(int)) }
-func (h *firstMember) Pop() any {
-	last := len(h.list) - 1
-	x := h.list[last]
-	h.list = h.list[:last]
-	return x
 }

@@ -113,6 +113,15 @@ var avoided = map[string]bool{
 	"tree": true,
 }
 
+// unique returns name, with as many underscores as make it free, and takes it.
+func unique(taken map[string]bool, name string) string {
+	for taken[name] {
+		name += "_"
+	}
+	taken[name] = true
+	return name
+}
+
 // localName is ident in lower case, fit for a variable.
 func localName(ident string) string {
 	first, size := utf8.DecodeRuneInString(ident)
