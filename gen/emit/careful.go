@@ -227,10 +227,7 @@ func (q *processor) keeps() bool {
 //		return x.received(PlannerInputPoints)
 //	}
 func (p *part) carefulHandle(q *processor, l *link, e *edge) {
-	h := &handler{part: p, receive: q.receive(e), of: q}
-	if q.Isolated() {
-		h.receive = q.remoteReceive(e)
-	}
+	h := &handler{part: p, receive: q.receiveHere(e), of: q}
 	v, x, m, err, reply := p.v("l"), p.v("x"), p.v("m"), p.v("err"), p.v("reply")
 	hand := sel(v, e.hand)
 	body := []code{define(x, sel(v, "to"))}
@@ -288,15 +285,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	}
 	if h.Reply {
-		if e.requests() {
-			body = append(body, hand.Clone().Dot("Message").Call().Dot("Reply").Call(id(reply)))
-		} else {
-			var args []code
-			if e.reply.link.many() {
-				args = append(args, sel(v, "link", "From").Call())
-			}
-			body = append(body, sel(x, "out", e.reply.replier()).Call(append(args, id(reply))...))
-		}
+		body = append(body, h.reply(hand.Clone().Dot("Message").Call()))
 	}
 	body = append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, x))
 	p.doc("%s hands over the message in hand.", e.handle)
@@ -320,7 +309,7 @@ func (p *part) outside(q *processor, method *plan.Method, statement func(*jen.St
 		statement = func(call *jen.Statement) code { return call }
 	}
 	x, value, ctx, out, life := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("life")
-	context, passed := code(sel(x, "unit", "Context").Call()), p.outArgument(q, method)
+	context, passed := code(sel(x, "unit", "Context").Call()), q.outArgument(method, p.senderOf(q))
 	var before []code
 	if q.CallsTimed() {
 		before = []code{define(value, sel(x, "p"))}
@@ -331,15 +320,7 @@ func (p *part) outside(q *processor, method *plan.Method, statement func(*jen.St
 			before, passed = append(before, define(out, passed)), id(out)
 		}
 	}
-	var args []code
-	if method.Context {
-		args = append(args, context)
-	}
-	args = append(args, message...)
-	if passed != nil {
-		args = append(args, passed)
-	}
-	name := mustIdent(method.Name)
+	name, args := mustIdent(method.Name), arguments(method, context, passed, message...)
 	if !q.CallsTimed() {
 		return []code{statement(sel(x, "p", name).Call(args...))}
 	}

@@ -21,7 +21,7 @@ func (p *part) standard(q *processor) code {
 		instance = id(in).Add(instance)
 	}
 	function := func(body ...code) code {
-		return jen.Func().Params(instance).Params(pointer(typeCode(q.typ)), jen.Error()).Block(body...)
+		return jen.Func().Params(instance).Params(pointer(typeCode(q.Type)), jen.Error()).Block(body...)
 	}
 	if name := q.Constructor(); name != "" {
 		var args []code
@@ -35,7 +35,7 @@ func (p *part) standard(q *processor) code {
 		return function(jen.Return(made...))
 	}
 	if c == nil {
-		return function(jen.Return(jen.New(typeCode(q.typ)), jen.Nil()))
+		return function(jen.Return(jen.New(typeCode(q.Type)), jen.Nil()))
 	}
 	call := qualified(c.Import, c.Func)
 	if len(c.Args) > 0 {
@@ -69,7 +69,7 @@ func (p *part) standard(q *processor) code {
 // instance, so that a panic of the method Inputs does too.
 func (p *part) tracking(q *processor, construct, tracker code) code {
 	in, made, err := p.v("in"), p.v("p"), p.v("err")
-	return jen.Func().Params(id(in).Add(topo("Instance"))).Params(pointer(typeCode(q.typ)), jen.Error()).Block(
+	return jen.Func().Params(id(in).Add(topo("Instance"))).Params(pointer(typeCode(q.Type)), jen.Error()).Block(
 		jen.List(id(made), id(err)).Op(":=").Add(construct).Call(id(in)),
 		jen.If(id(err).Op("==").Nil().Op("&&").Add(id(made)).Op("!=").Nil()).Block(sel(made, "Inputs").Call(tracker)),
 		jen.Return(id(made), id(err)),

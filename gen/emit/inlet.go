@@ -351,15 +351,8 @@ func (h *handler) handle(element *jen.Statement) []code {
 
 // call is the call of the handler.
 func (h *handler) call(message code) code {
-	var args []code
-	if h.Context {
-		args = append(args, sel(h.v("x"), "unit", "Context").Call())
-	}
-	args = append(args, message)
-	if out := h.outArgument(h.of, &h.Method); out != nil {
-		args = append(args, out)
-	}
-	return sel(h.v("x"), "p", h.name).Call(args...)
+	x := h.v("x")
+	return sel(x, "p", h.name).Call(arguments(&h.Method, sel(x, "unit", "Context").Call(), h.of.outArgument(&h.Method, h.senderOf(h.of)), message)...)
 }
 
 // answer writes what is done with the call's results.
@@ -371,17 +364,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 		}
 		return []code{call}
 	}
-	var send code
-	if h.edge.requests() {
-		send = element.Clone().Dot("Reply").Call(id(reply))
-	} else {
-		r := h.edge.reply
-		var args []code
-		if r.link.many() {
-			args = append(args, h.sender())
-		}
-		send = sel(h.v("x"), "out", r.replier()).Call(append(args, id(reply))...)
-	}
+	send := h.reply(element)
 	if !h.Error {
 		return []code{define(reply, call), send}
 	}
@@ -389,4 +372,16 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 		jen.Var().Add(id(reply)).Add(typeCode(h.edge.ReplyType)),
 		jen.If(jen.List(id(reply), id(err)).Op("=").Add(call), id(err).Op("==").Nil()).Block(send),
 	}
+}
+
+// reply sends the reply to what is an element of the queue.
+func (h *handler) reply(element *jen.Statement) code {
+	args := []code{id(h.v("reply"))}
+	if h.edge.requests() {
+		return element.Clone().Dot("Reply").Call(args...)
+	}
+	if h.edge.reply.link.many() {
+		args = append([]code{h.sender()}, args...)
+	}
+	return sel(h.v("x"), "out", h.edge.reply.replier()).Call(args...)
 }

@@ -34,7 +34,7 @@ func (p *part) instance(q *processor) {
 	if q.Watch != nil {
 		out = pointer(out)
 	}
-	own := pointer(typeCode(q.typ))
+	own := pointer(typeCode(q.Type))
 	if q.Isolated() {
 		own = ptr(q.remote)
 	}
@@ -154,15 +154,27 @@ func (p *part) adapter(q *processor, a *adapter) {
 	}
 }
 
-// outArgument is how a method of q gets its sender; nil: it does not.
-func (p *part) outArgument(q *processor, method *plan.Method) code {
+// outArgument is how a method of q gets sender; nil: it does not.
+func (q *processor) outArgument(method *plan.Method, sender code) code {
 	switch method.Out {
 	case plan.NoOut:
 		return nil
 	case plan.AdaptedOut:
-		return id(q.adapter(method).name).Values(p.senderOf(q))
+		return id(q.adapter(method).name).Values(sender)
 	}
-	return p.senderOf(q)
+	return sender
+}
+
+// arguments are those of a call of a method: the context where it takes that, the message,
+// and out where that is not nil.
+func arguments(method *plan.Method, context, out code, message ...code) (args []code) {
+	if method.Context {
+		args = append(args, context)
+	}
+	if args = append(args, message...); out != nil {
+		args = append(args, out)
+	}
+	return args
 }
 
 // senderOf is a pointer to the sender of an instance.
@@ -274,10 +286,7 @@ func (p *part) initCall(q *processor, value Ident) (ctx Ident, call *jen.Stateme
 //	}
 func (p *part) ticker(q *processor, e *edge) {
 	t, tick, ok, n, err, x := p.v("t"), p.v("tick"), p.v("ok"), p.v("n"), p.v("err"), p.v("x")
-	h := &handler{part: p, receive: q.receive(e), of: q}
-	if q.Isolated() {
-		h.receive = q.remoteReceive(e)
-	}
+	h := &handler{part: p, receive: q.receiveHere(e), of: q}
 	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
 	p.add(jen.Type().Add(id(e.ticker)).Struct(param("timer", piper("Ticker")), param("to", ptr(q.instance))))
 	body := []code{

@@ -87,39 +87,24 @@ func (q *processor) stateHere() *plan.Method {
 // tracksHere reports whether the tracker of the inputs is in this process.
 func (q *processor) tracksHere() bool { return q.Track != nil && !q.Isolated() }
 
-// remoteReceive is how a proxy takes the messages of an edge.
-func (q *processor) remoteReceive(e *edge) *receive {
-	user := q.receive(e)
+// receiveHere is how the instance in this process, which may be a proxy, takes the messages of
+// an edge.
+func (q *processor) receiveHere(e *edge) *receive {
+	r := q.receive(e)
+	if !q.Isolated() {
+		return r
+	}
 	name := "Receive" + mustIdent(e.Ident)
-	return &receive{edge: e, name: name, Method: plan.Method{Name: string(name), Message: plan.ByPointer, Reply: user.Reply, Error: true}}
+	return &receive{edge: e, name: name, Method: plan.Method{Name: string(name), Message: plan.ByPointer, Reply: r.Reply, Error: true}}
 }
 
 // crossings writes the codecs, and what all isolated processors share.
-//
-//	func init() {
-//		process.TakeOver("github.com/topogen/topogen/generated_test/isolated", "4f682c7102316fd5eade3af1d8a61c0c85801ace07383872271d4f6e706dd654", newProcess)
-//	}
 //
 //	func newProcess(info process.Info) process.Handler {
 //		switch ProcessorIndex(info.ProcessorIndex) {
 //		case ProcessorWorker:
 //			return &workerProcess{info: info}
-//		case ProcessorSource:
-//			return &sourceProcess{info: info}
-//		case ProcessorAlways:
-//			return &alwaysProcess{info: info}
-//		case ProcessorFailing:
-//			return &failingProcess{info: info}
-//		case ProcessorSkipping:
-//			return &skippingProcess{info: info}
-//		case ProcessorServes:
-//			return &servesProcess{info: info}
-//		case ProcessorServed:
-//			return &servedProcess{info: info}
-//		case ProcessorListener:
-//			return &listenerProcess{info: info}
-//		case ProcessorFar:
-//			return &farProcess{info: info}
+//		…
 //		}
 //		return nil
 //	}
@@ -331,25 +316,23 @@ func (p *part) remoteMethods(q *processor) {
 	r, m, b, err, reply := p.v("r"), p.v("m"), p.v("b"), p.v("err"), p.v("reply")
 	for _, receive := range q.receives {
 		e := receive.edge
-		remote := q.remoteReceive(e)
+		remote := q.receiveHere(e)
 		codec := p.border.codecs[e.Crossing()]
 		encode := []code{
 			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "remote", "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
 		}
 		call := sel(r, "remote", "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
 		p.doc("%s has the process handle a message.", remote.name)
-		if !remote.Reply {
-			p.method(r, q.remote, remote.name, []code{param(m, pointer(typeCode(e.Type)))}, []code{jen.Error()}, append(encode,
-				jen.If(id(err).Op("==").Nil()).Block(jen.List(jen.Id("_"), id(err)).Op("=").Add(call)),
-				jen.Return(id(err)))...)
-			continue
-		}
-		answer := p.border.codecs[e.Reply]
-		p.method(r, q.remote, remote.name, []code{param(m, pointer(typeCode(e.Type)))}, []code{param(reply, typeCode(e.ReplyType)), param(err, jen.Error())},
-			append(encode,
+		results, answer := []code{jen.Error()}, []code{jen.If(id(err).Op("==").Nil()).Block(jen.List(jen.Id("_"), id(err)).Op("=").Add(call)), jen.Return(id(err))}
+		if remote.Reply {
+			results = []code{param(reply, typeCode(e.ReplyType)), param(err, jen.Error())}
+			answer = []code{
 				jen.If(id(err).Op("==").Nil()).Block(jen.List(id(b), id(err)).Op("=").Add(call)),
-				jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(mustIdent(answer.Consume)).Call(id(b), ref(reply)))),
-				jen.Return(id(reply), id(err)))...)
+				jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(mustIdent(p.border.codecs[e.Reply].Consume)).Call(id(b), ref(reply)))),
+				jen.Return(id(reply), id(err)),
+			}
+		}
+		p.method(r, q.remote, remote.name, []code{param(m, pointer(typeCode(e.Type)))}, results, append(encode, answer...)...)
 	}
 	simple := func(name Ident, params []code, edge, payload code) {
 		p.method(r, q.remote, name, params, []code{jen.Error()},

@@ -30,7 +30,7 @@ import (
 //	}
 func (p *part) handlerOf(q *processor) {
 	c, err, a := p.v("c"), p.v("err"), p.v("a")
-	fields := []code{param("info", process("Info")), param("outside", piper("Outside")), param("p", pointer(typeCode(q.typ)))}
+	fields := []code{param("info", process("Info")), param("outside", piper("Outside")), param("p", pointer(typeCode(q.Type)))}
 	var start []code
 	how := p.standard(q)
 	if q.Track != nil {
@@ -86,19 +86,7 @@ func (p *part) replies(q *processor) bool {
 // userCall calls a method of the user's in the process.
 func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen.Statement {
 	c := p.v("c")
-	var args []code
-	if method.Context {
-		args = append(args, id(p.v("ctx")))
-	}
-	args = append(args, message...)
-	switch method.Out {
-	case plan.NoOut:
-	case plan.AdaptedOut:
-		args = append(args, id(q.adapter(method).name).Values(ref(c, "out")))
-	default:
-		args = append(args, ref(c, "out"))
-	}
-	return sel(c, "p", mustIdent(method.Name)).Call(args...)
+	return sel(c, "p", mustIdent(method.Name)).Call(arguments(method, id(p.v("ctx")), q.outArgument(method, ref(c, "out")), message...)...)
 }
 
 // handlerCall writes how the process handles a call.

@@ -310,7 +310,7 @@ func (p *part) machineInstances(q *processor) {
 	x, i, n := p.v("x"), p.v("i"), jen.Lit(q.Instances)
 	p.doc("%s are the %d instances of %s, each with a state of its own.", name, q.Instances, q.Name)
 	p.add(jen.Type().Add(id(name)).Struct(param(p.v("t"), ptr("Topology"))))
-	machine := pointer(typeCode(q.typ))
+	machine := pointer(typeCode(q.Type))
 	p.doc("Len is the number of instances.")
 	p.ofValue(x, name, "Len", nil, []code{jen.Int()}, jen.Return(n))
 	p.doc("At is the instance with a number, from 0 on.")

@@ -26,7 +26,6 @@ type processor struct {
 	index      int
 	ident      Ident
 	local      Ident
-	typ        plan.TypeRef
 	constant   Ident // ProcessorParser
 	sender     Ident // ParserSender; not exported where there are only replies; "" for none
 	recorder   Ident // ParserRecorder
@@ -145,7 +144,7 @@ func newModel(p *plan.Plan, o Options) (m *model, err error) {
 
 func (m *model) addProcessor(i int) {
 	p := &m.plan.Processors[i]
-	q := &processor{Processor: p, index: i, ident: mustIdent(p.Ident), local: mustIdent(p.Local), typ: p.Type, constant: mustIdent(p.Index())}
+	q := &processor{Processor: p, index: i, ident: mustIdent(p.Ident), local: mustIdent(p.Local), constant: mustIdent(p.Index())}
 	local := q.local
 	replies := slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].ReplyOf >= 0 || m.plan.Edges[e].DeadLetter })
 	switch {

@@ -38,11 +38,24 @@ func (e *edge) hash(message, n code) code {
 	return jen.Qual(routePath, e.hashName()).Call(e.access(message, len(e.Access)), n)
 }
 
+// keys are the functions that turn keys into instances, with the key of a message that ends in
+// nil before it.
+var keys = [...]struct {
+	hash string
+	zero code
+}{
+	plan.KeyString: {"String", jen.Lit("")},
+	plan.KeyBytes:  {"Bytes", jen.Index().Byte().Call(jen.Nil())},
+	plan.KeyInt:    {"Int", jen.Lit(0)},
+	plan.KeyUint:   {"Uint", jen.Uint().Call(jen.Lit(0))},
+	plan.KeyBool:   {"Bool", jen.False()},
+}
+
 func (e *edge) hashName() string {
 	if e.Route == plan.ID {
 		return "ID"
 	}
-	return [...]string{plan.KeyString: "String", plan.KeyBytes: "Bytes", plan.KeyInt: "Int", plan.KeyUint: "Uint", plan.KeyBool: "Bool"}[e.KeyKind]
+	return keys[e.KeyKind].hash
 }
 
 // access is the first n steps of the path to the key.
@@ -59,19 +72,10 @@ func (e *edge) access(message code, n int) code {
 
 // zeroKey is the key of a message that ends in nil before its key.
 func (e *edge) zeroKey() code {
-	switch {
-	case e.Route == plan.ID:
+	if e.Route == plan.ID {
 		return jen.Lit(0)
-	case e.KeyKind == plan.KeyString:
-		return jen.Lit("")
-	case e.KeyKind == plan.KeyBytes:
-		return jen.Index().Byte().Call(jen.Nil())
-	case e.KeyKind == plan.KeyUint:
-		return jen.Uint().Call(jen.Lit(0))
-	case e.KeyKind == plan.KeyBool:
-		return jen.False()
 	}
-	return jen.Lit(0)
+	return keys[e.KeyKind].zero
 }
 
 // choose gives the expression for the instance of an edge with key, id, local or

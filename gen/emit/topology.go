@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"strings"
-
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
 )
@@ -70,7 +68,7 @@ func (p *part) guards() {
 		if q.External {
 			continue
 		}
-		none := func() code { return jen.Parens(pointer(typeCode(q.typ))).Call(jen.Nil()) }
+		none := func() code { return jen.Parens(pointer(typeCode(q.Type))).Call(jen.Nil()) }
 		assertion, asked := id("_").Add(id(mustIdent(q.Port()))).Op("=").Add(none()), p.asked(q)
 		if len(asked) == 1 && len(asked[0]) <= askedWidth {
 			assertion = remark(assertion, "%s", asked[0])
@@ -119,14 +117,11 @@ func (p *part) commandLine() {
 
 // asked says, in the user's words, which edges ask for which methods.
 func (p *part) asked(q *processor) []string {
-	var order []Ident
-	edges := make(map[Ident][]string)
+	var asked []string
+	numbers := make(map[Ident]int)
 	for _, r := range q.receives {
 		if r.name == "" { // it need not have it
 			continue
-		}
-		if edges[r.name] == nil {
-			order = append(order, r.name)
 		}
 		words := p.edgeText(r.edge)
 		if r.edge.DeadLetter {
@@ -135,11 +130,12 @@ func (p *part) asked(q *processor) []string {
 		if r.edge.ask != nil {
 			words = "the reply to " + p.edgeText(r.edge.ask)
 		}
-		edges[r.name] = append(edges[r.name], words)
-	}
-	var asked []string
-	for _, name := range order {
-		asked = append(asked, string(name)+" for "+strings.Join(edges[name], "; "))
+		if i, known := numbers[r.name]; known {
+			asked[i] += "; " + words
+			continue
+		}
+		numbers[r.name] = len(asked)
+		asked = append(asked, string(r.name)+" for "+words)
 	}
 	return asked
 }
@@ -168,7 +164,7 @@ func (p *part) constructors() {
 
 // constructorType is the type of a processor's field in Processors.
 func (q *processor) constructorType() code {
-	return jen.Func().Params(topo("Instance")).Params(pointer(typeCode(q.typ)), jen.Error())
+	return jen.Func().Params(topo("Instance")).Params(pointer(typeCode(q.Type)), jen.Error())
 }
 
 // topology writes:
@@ -360,7 +356,7 @@ func (p *part) methods() {
 				continue
 			}
 			p.doc("%s is the machine %s.", q.ident, q.Name)
-			method(q.ident, nil, []code{pointer(typeCode(q.typ))}, sel(t, q.field).Index(jen.Lit(0)).Dot("p"))
+			method(q.ident, nil, []code{pointer(typeCode(q.Type))}, sel(t, q.field).Index(jen.Lit(0)).Dot("p"))
 			continue
 		}
 		plain = append(plain, q)
@@ -369,7 +365,7 @@ func (p *part) methods() {
 		if n == 0 {
 			p.doc("%s and the methods below return instance i of a processor, to be looked at before and after Run.", q.ident)
 		}
-		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.typ))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
+		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.Type))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
 	}
 	p.file.Line()
 }
