@@ -93,21 +93,16 @@ func parse(in []Input) []Result {
 func bindAll(ctx context.Context, results []Result, o Options) []*bind.Result {
 	var inputs []bind.Input
 	var of []int
-	options := bind.Options{Flags: o.Flags, Cache: o.Cache, Imports: emit.Imports()}
+	options := bind.Options{Flags: o.Flags, Cache: o.Cache}
 	for i := range results {
 		if t := results[i].Topology; t != nil {
-			if slices.ContainsFunc(t.Processors, func(p spec.Processor) bool { return p.Isolation == spec.Process }) {
-				options.Imports = append(options.Imports, emit.BorderImports()...)
-			}
-			for _, p := range t.Processors {
-				if m := p.Machine; m != nil {
-					options.Imports = append(options.Imports, emit.MachineImports(m.Log != nil || m.Raft != nil)...)
-				}
-			}
+			options.Imports = append(options.Imports, emit.Imports(t)...)
 			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
 			of = append(of, i)
 		}
 	}
+	slices.Sort(options.Imports)
+	options.Imports = slices.Compact(options.Imports)
 	bound := make([]*bind.Result, len(results))
 	list, err := bind.Bind(ctx, inputs, options)
 	if err != nil {
@@ -133,7 +128,7 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	if !b.PortsReady {
 		return nil
 	}
-	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Declared: b.Declares(), Imported: b.Imports(), Schema: b.Schema()})
+	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Imports: emit.Imports(r.Topology), Declared: b.Declares(), Imported: b.Imports(), Schema: b.Schema()})
 	if err != nil {
 		return []finding.Finding{r.internal(err)}
 	}

@@ -68,14 +68,19 @@ func (p *part) inputPorts(q *processor) {
 	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
 	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")
 	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(joinedBy("||", anyClosed)))
-	var states []code
+	which, state := p.v("i"), p.v("s")
+	var states, became []code
 	for _, i := range q.inputs {
 		states = append(states, jen.Case(id(i.constant)).Block(jen.Return(sel(in, i.ident, "State").Call())))
+		became = append(became, jen.Case(id(i.constant)).Block(sel(in, i.ident, "Became").Call(id(state))))
 	}
-	which := p.v("i")
 	p.doc("State is that of an input.")
 	p.method(in, q.trackerType(), "State", []code{param(which, id(q.inputType()))}, []code{supervise("State")},
 		jen.Switch(id(which)).Block(states...), jen.Return(supervise("Closed")))
+	if q.Track != nil {
+		p.doc("became sets the state of an input.")
+		p.method(in, q.trackerType(), "became", []code{param(which, id(q.inputType())), param(state, supervise("State"))}, nil, jen.Switch(id(which)).Block(became...))
+	}
 	p.doc("Closed lists the inputs along which nothing comes at present.")
 	p.method(in, q.trackerType(), "Closed", nil, []code{jen.Op("[]" + string(q.inputType()))}, append(closed, jen.Return(id(list)))...)
 }
@@ -110,11 +115,7 @@ func (p *part) letterPorts(q *processor) {
 //	func (x *plannerInstance) Alarm(now time.Duration) (err error) {
 //		for _, i := range x.inputs.Expire(now, func(i int) bool { return x.unit.Waits(int(plannerInputEdges[i])) }) {
 //			x.unit.CountInputTimeout(int(plannerInputEdges[i]))
-//			switch PlannerInput(i) {
-//			case PlannerInputPoints:
-//				x.in.Points.Became(supervise.Broken)
-//			…
-//			}
+//			x.in.became(PlannerInput(i), supervise.Broken)
 //			err = errors.Join(err, x.p.InputClosed(PlannerInput(i)))
 //		}
 //		x.wait()
@@ -149,22 +150,12 @@ func (p *part) inputMethods(q *processor) {
 		body = append(body, sel(x, "wait").Call())
 	}
 	p.method(x, q.instance, "listen", nil, nil, body...)
-	became := func(which, state code) []code {
-		if !q.tracksHere() {
-			return nil
-		}
-		var cases []code
-		for _, in := range q.inputs {
-			cases = append(cases, jen.Case(id(in.constant)).Block(sel(x, "in", in.ident, "Became").Call(state)))
-		}
-		return []code{jen.Switch(which).Block(cases...)}
-	}
 	if q.TimesInputs() {
 		p.doc("wait waits for the first input that may have been silent for too long.")
 		p.method(x, q.instance, "wait", nil, nil,
 			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "unit", "SetAlarm").Call(id(at))))
 		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
-		turn := append([]code{sel(x, "unit", "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, became(id(q.inputType()).Call(id(i)), supervise("Broken"))...)
+		turn := append([]code{sel(x, "unit", "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.became(q, id(q.inputType()).Call(id(i)), "Broken")...)
 		turn = append(turn, p.told(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
 		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
@@ -186,7 +177,15 @@ func (p *part) inputMethods(q *processor) {
 		p.doc("received notes that a message of an input was handled: data first, then the news that it is open again.")
 		p.method(x, q.instance, "received", []code{param(i, id(q.inputType()))}, []code{jen.Params(param(err, jen.Error()))}, append(body, jen.Return(id(err)))...)
 	}
-	p.event(q, became)
+	p.event(q)
+}
+
+// became tells the tracker in this process of the state of an input.
+func (p *part) became(q *processor, which code, state Ident) []code {
+	if !q.tracksHere() {
+		return nil
+	}
+	return []code{sel(p.v("x"), "in", "became").Call(which, supervise(state))}
 }
 
 // event writes the method that tells of what became of an input elsewhere.
@@ -196,11 +195,7 @@ func (p *part) inputMethods(q *processor) {
 //		case piper.EventClosed:
 //			i := PlannerInput(slices.Index(plannerInputEdges[:], EdgeIndex(e.Index)))
 //			first, all := x.inputs.Close(int(i))
-//			switch i {
-//			case PlannerInputPoints:
-//				x.in.Points.Became(supervise.Closed)
-//			…
-//			}
+//			x.in.became(i, supervise.Closed)
 //			if first {
 //				err = errors.Join(err, x.p.InputClosed(i))
 //			}
@@ -212,7 +207,7 @@ func (p *part) inputMethods(q *processor) {
 //		}
 //		return err
 //	}
-func (p *part) event(q *processor, became func(which, state code) []code) {
+func (p *part) event(q *processor) {
 	x, e, i, err, first, all := p.v("x"), p.v("e"), p.v("i"), p.v("err"), p.v("first"), p.v("all")
 	closed := []code{
 		define(i, id(q.inputType()).Call(jen.Qual("slices", "Index").Call(id(q.inputEdges).Index(jen.Op(":")), id("EdgeIndex").Call(sel(e, "Index"))))),
@@ -230,7 +225,7 @@ func (p *part) event(q *processor, became func(which, state code) []code) {
 	} else {
 		closed = append(closed, jen.List(id(names[0]), id(names[1])).Op(":=").Add(sel(x, "inputs", "Close")).Call(jen.Int().Call(id(i))))
 	}
-	closed = append(closed, became(id(i), supervise("Closed"))...)
+	closed = append(closed, p.became(q, id(i), "Closed")...)
 	if tellFirst != nil {
 		tell := jen.If(id(first)).Block(tellFirst...)
 		if state := q.stateHere(); state != nil {

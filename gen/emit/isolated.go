@@ -9,10 +9,6 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// BorderImports lists the packages that generated files import besides where a
-// processor is isolated.
-func BorderImports() []string { return []string{processPath, wirePath} }
-
 func process(name Ident) *jen.Statement { return jen.Qual(processPath, string(name)) }
 
 // border is what the output has for processors in processes.

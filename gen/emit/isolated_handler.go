@@ -184,11 +184,8 @@ func (p *part) handlerCall(q *processor) {
 	}
 	var became []code
 	if q.Track != nil {
-		var cases []code
-		for _, in := range q.inputs {
-			cases = append(cases, jen.Case(id(in.constant)).Block(sel(c, "in", in.ident, "Became").Call(supervise("State").Call(id(b)))))
-		}
-		became = []code{jen.For(jen.List(jen.Id("_"), id(b)).Op(":=").Range().Add(id(payload))).Block(jen.Switch(id(q.inputType()).Call(edge)).Block(cases...))}
+		became = []code{jen.For(jen.List(jen.Id("_"), id(b)).Op(":=").Range().Add(id(payload))).Block(
+			sel(c, "in", "became").Call(id(q.inputType()).Call(edge), supervise("State").Call(id(b))))}
 	}
 	add("Ping", q.Ping, nil)
 	add("Finish", q.Finish, nil)

@@ -9,25 +9,6 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// keptImports are the packages that output imports where there are machines.
-var keptImports = []string{plan.FSM, plan.Raft, walPath}
-
-// MachineImports lists the packages that generated files import besides where there
-// are machines; kept: some have a log.
-func MachineImports(kept bool) []string {
-	if kept {
-		return append(slices.Clone(keptImports), wirePath)
-	}
-	return []string{plan.FSM}
-}
-
-func machineImports(p *plan.Plan) []string {
-	if len(p.Aliases) == 0 {
-		return nil
-	}
-	return MachineImports(slices.ContainsFunc(p.Processors, func(q plan.Processor) bool { return q.Machine != nil && q.Machine.Kept() }))
-}
-
 func fsm(name Ident) *jen.Statement  { return jen.Qual(plan.FSM, string(name)) }
 func raft(name Ident) *jen.Statement { return jen.Qual(plan.Raft, string(name)) }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
 )
 
 // Packages of the runtime that generated code imports.
@@ -26,12 +27,25 @@ const (
 	treePath      = runtimePath + "tree"
 )
 
-// imported are all the packages that output imports by itself.
+// imported are the packages that output imports by itself, whatever the topology says.
 var imported = []string{"context", "slices", "strconv", "time", errtopPath, piperPath, poolPath, queuePath, routePath, supervisePath, topoPath, treePath}
 
-// Imports lists the packages that generated files may import whatever the
-// topology says.
-func Imports() []string { return slices.Clone(imported) }
+// Imports lists the packages that the files of t import besides those that it names.
+func Imports(t *spec.Topology) []string {
+	list := slices.Clone(imported)
+	for _, p := range t.Processors {
+		if p.Isolation == spec.Process {
+			list = append(list, processPath, wirePath)
+		}
+		if m := p.Machine; m != nil {
+			list = append(list, plan.FSM)
+			if m.Log != nil || m.Raft != nil {
+				list = append(list, plan.Raft, walPath, wirePath)
+			}
+		}
+	}
+	return list
+}
 
 // variables are the names of parameters and variables in the output. No import
 // is called like one of them.
@@ -69,15 +83,17 @@ func newScope(p *plan.Plan, o Options) *scope {
 		s.level[v] = true
 	}
 	foreign := s.mention(p)
-	own := Imports()
+	for _, path := range slices.Concat(imported, o.Imports) {
+		s.register(path, true)
+	}
 	if schema := o.Schema; schema != nil {
-		own = append(append(own, BorderImports()...), schema.Imports()...)
+		foreign = append(schema.Imports(), foreign...)
 		for _, name := range schema.Mentions() {
 			s.mentioned[mustIdent(name)] = true
 		}
 	}
-	for _, path := range append(append(own, machineImports(p)...), foreign...) {
-		s.register(path)
+	for _, path := range foreign {
+		s.register(path, false)
 	}
 	return s
 }
@@ -100,17 +116,17 @@ func (s *scope) mention(p *plan.Plan) (paths []string) {
 	return paths
 }
 
-// register gives a package the name under which the output imports it.
-func (s *scope) register(importPath string) {
+// register gives a package the name under which the output imports it. Of others than ours
+// only the path is known.
+func (s *scope) register(importPath string, ours bool) {
 	if s.aliases[importPath] != "" {
 		return
 	}
-	own := slices.Contains(imported, importPath) || slices.Contains(BorderImports(), importPath) || slices.Contains(keptImports, importPath)
 	name := packageName(importPath)
 	alias := name.firstFree(func(i Ident) bool { return s.taken(i) || token.IsKeyword(string(i)) })
 	s.level[alias] = true
 	s.aliases[importPath] = alias
-	s.renamed[importPath] = !own || alias != name // of others only the path is known
+	s.renamed[importPath] = !ours || alias != name
 	s.order = append(s.order, importPath)
 }
 
