@@ -154,8 +154,6 @@ func (p *part) intoHand(e *edge, m code) code {
 //		x := l.to
 //		for n < budget && err == nil && !x.unit.Hold() {
 //			switch {
-//			case l.detectionHand.Again():
-//				err = l.handleDetection()
 //			…
 //			default:
 //				o := l.first()

@@ -60,11 +60,7 @@ func (p *part) instance(q *processor) {
 //		x.construct = construct
 //		x.out = new(piper.Out)
 //		x.p, err = piper.Construct(in, func(in topo.Instance) (*Planner, error) {
-//			p, err := construct(in)
-//			if err == nil && p != nil {
-//				p.Inputs(x.in)
-//			}
-//			return p, err
+//			…
 //		})
 //		return err
 //	}

@@ -104,16 +104,7 @@ func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen
 //				if err = consumeOrder(payload, &m); err != nil {
 //					return process.Undecodable(err)
 //				}
-//				var reply Outcome
-//				if reply, err = c.p.ReceiveOrder(ctx, m, &c.out); err == nil {
-//					if c.b, err = process.Encode("the answer Outcome", c.b, c.info.MessageLimit, func(b []byte, _ int) ([]byte, error) {
-//						return appendOutcome(b, &reply)
-//					}); err == nil {
-//						a.Reply(c.b)
-//					}
-//				}
-//			default:
-//				return process.ErrProtocol
+//				…
 //			}
 //		default:
 //			return process.ErrProtocol

@@ -88,11 +88,7 @@ func (p *part) watched(q *processor) {
 //	func (x *plannerInstance) Renew(_ context.Context) (func(), error) {
 //		inputs := new(PlannerInputs)
 //		p, err := piper.Construct(topo.Instance{Processor: "planner", Index: x.unit.Index(), Number: 2}, func(in topo.Instance) (*Planner, error) {
-//			p, err := x.construct(in)
-//			if err == nil && p != nil {
-//				p.Inputs(inputs)
-//			}
-//			return p, err
+//			…
 //		})
 //		if err != nil {
 //			return nil, err
