@@ -53,7 +53,7 @@ func (p *part) portsHead() {
 	q := p.processors[i]
 	p.doc("Each processor has what %s has here:", q.Name)
 	if q.recorder != "" {
-		p.item("%s sends what %s may send. Use it in a handler's call, on its goroutine only. A method whose name has a receiver sends to that one alone.", q.sender, q.Name)
+		p.item("%s sends what %s may send. Use it in a handler's call, on its goroutine only. A method that names a receiver sends to that one alone.", q.sender, q.Name)
 		p.item("%s makes a %s for the test of a handler: call the handler with its Sender, in the place of a running topology, "+
 			"and it keeps what the handler sends, in order.", q.Record(), q.recorder)
 	}
