@@ -79,8 +79,6 @@ func (p *part) see(l *link) []code {
 //		}
 //		return o
 //	}
-//
-//	func (l *plannerFromDetector) Next() (edge int, ok bool) { return l.first().Next() }
 func (p *part) firstOf(l *link) {
 	v, o, ok := p.v("l"), p.v("o"), p.v("ok")
 	p.doc("first finds the oldest message, on whatever edge it travels.")
@@ -160,9 +158,7 @@ func (p *part) intoHand(e *edge, m code) code {
 //				l.link.Handling(o.Edge)
 //				switch EdgeIndex(o.Edge) {
 //				case EdgeDetectorPlannerDetection:
-//					batch := queue.Peek(&l.detection, 1)
-//					l.detectionHand.Take(&l.link, l.detection.Head.Index(), batch[0].M)
-//					l.detection.Head.Release(1)
+//					…
 //					err = l.handleDetection()
 //				…
 //				default:
@@ -217,10 +213,7 @@ func (q *processor) keeps() bool {
 //		}
 //		m := *l.pointsHand.Message()
 //		x.in.Points.Set(m)
-//		err := x.p.ReceivePoints(m)
-//		if err != nil {
-//			return err
-//		}
+//		…
 //		l.pointsHand.Done()
 //		return x.received(PlannerInputPoints)
 //	}

@@ -36,15 +36,6 @@ func supervise(name Ident) *jen.Statement { return jen.Qual(supervisePath, strin
 //		Detection supervise.Tracked[Detection]
 //		Note      supervise.Tracked[Note]
 //	}
-//
-//	func (in *PlannerInputs) State(i PlannerInput) supervise.State {
-//		switch i {
-//		case PlannerInputPoints:
-//			return in.Points.State()
-//		…
-//		}
-//		return supervise.Closed
-//	}
 func (p *part) inputPorts(q *processor) {
 	if len(q.inputs) == 0 {
 		return
@@ -121,15 +112,6 @@ func (p *part) letterPorts(q *processor) {
 //		x.wait()
 //		return err
 //	}
-//
-//	func (x *plannerInstance) received(i PlannerInput) (err error) {
-//		if x.inputs.Received(int(i), x.unit.Now()) {
-//			x.unit.CountRecovery(int(plannerInputEdges[i]))
-//			err = errors.Join(err, x.p.InputRecovered(i))
-//		}
-//		x.wait()
-//		return err
-//	}
 func (p *part) inputMethods(q *processor) {
 	if !q.hears() {
 		return
@@ -196,12 +178,7 @@ func (p *part) became(q *processor, which code, state Ident) []code {
 //			i := PlannerInput(slices.Index(plannerInputEdges[:], EdgeIndex(e.Index)))
 //			first, all := x.inputs.Close(int(i))
 //			x.in.became(i, supervise.Closed)
-//			if first {
-//				err = errors.Join(err, x.p.InputClosed(i))
-//			}
-//			if all {
-//				x.p.AllInputsClosed()
-//			}
+//			…
 //		case piper.EventRestarted:
 //			err = errors.Join(err, x.p.ProcessorRestarted(ProcessorIndex(e.Index)))
 //		}

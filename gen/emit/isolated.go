@@ -101,7 +101,6 @@ func (q *processor) receiveHere(e *edge) *receive {
 //		case ProcessorWorker:
 //			return &workerProcess{info: info}
 //		…
-//		}
 //		return nil
 //	}
 func (p *part) crossings() {
@@ -152,9 +151,6 @@ func (p *part) encoder(codec wire.Codec, pointer code) code {
 // fits is the method by which an external sender learns whether a message can cross
 // to the process of e's receiver. The ports, which know nothing of codecs, call it.
 func (e *edge) fits() Ident { return "fits" + mustIdent(e.Ident) }
-
-// arrow is e as errors name it, like the pool does.
-func (e *edge) arrow() string { return e.from.Name + " -> " + e.to.Name + ": " + e.Message }
 
 // border lists the edges to processes from the external processor q.
 func (q *processor) border() (list []*edge) {
@@ -209,23 +205,10 @@ func (p *part) isolated(q *processor) {
 //		r, err := process.StartRemote(ctx, process.Settings{
 //			…
 //		})
-//		if err != nil {
-//			return nil, err
-//		}
+//		…
 //		r.Cancel(ctx)
 //		x.unit.Started(r)
 //		return &skippingRemote{r, x}, nil
-//	}
-//
-//	func (x *skippingInstance) Renew(ctx context.Context) (func(), error) {
-//		r, err := x.start(ctx)
-//		if err != nil {
-//			return nil, err
-//		}
-//		return func() {
-//			x.p = r
-//			x.unit.Attach(r.remote)
-//		}, nil
 //	}
 func (p *part) remoteInstance(q *processor) {
 	x, r, err, ctx := p.v("x"), p.v("r"), p.v("err"), p.v("ctx")
@@ -370,15 +353,7 @@ func (p *part) remoteMethods(q *processor) {
 //			if err := consumeParcel(payload, &m); err != nil || !put {
 //				return err
 //			}
-//			if instance < 0 || instance >= 1 {
-//				return x.out.out.NoInstance(int(EdgeSkippingCollectorParcel))
-//			}
-//			{
-//				if x.out.collector == nil {
-//					x.out.out.Link(int(ProcessorCollector), 0)
-//				}
-//				queue.Put(x.out.collector, m)
-//			}
+//			…
 //			return nil
 //		}
 //		return process.ErrProtocol

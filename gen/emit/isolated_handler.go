@@ -49,7 +49,7 @@ func (p *part) handlerOf(q *processor) {
 		fields = append(fields, param("out", id(q.sender)), param("links", jen.Index().Add(id(p.border.link))))
 		start = append(start, sel(c, "outside", "Init").Call(ref(c, "out", "out"), sel(c, "info", "Instance"), id(q.outside).Values(id(c))))
 	}
-	if p.replies(q) {
+	if slices.ContainsFunc(q.receives, func(r *receive) bool { return r.edge.Reply != "" }) {
 		fields = append(fields, param("b", jen.Op("[]byte")))
 	}
 	ctx, call := p.initCall(q, c+".p")
@@ -78,11 +78,6 @@ func (p *part) handlerOf(q *processor) {
 	)
 }
 
-// replies reports whether a handler of q replies.
-func (p *part) replies(q *processor) bool {
-	return slices.ContainsFunc(q.receives, func(r *receive) bool { return r.edge.Reply != "" })
-}
-
 // userCall calls a method of the user's in the process.
 func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen.Statement {
 	c := p.v("c")
@@ -109,12 +104,7 @@ func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen
 //		default:
 //			return process.ErrProtocol
 //		}
-//		if failed := c.flush(func(edge, instance int, payload []byte) error {
-//			a.Send(edge, instance, payload)
-//			return nil
-//		}); failed != nil {
-//			return failed
-//		}
+//		…
 //		return err
 //	}
 func (p *part) handlerCall(q *processor) {
@@ -287,11 +277,7 @@ func (p *part) outsideLinks(q *processor) {
 //			if len(batch) == 0 {
 //				return err
 //			}
-//			if err == nil {
-//				l.buffer, err = process.Encode("skipping -> collector: Parcel", l.buffer, l.limit, func(b []byte, _ int) ([]byte, error) {
-//					return appendParcel(b, &batch[0])
-//				})
-//			}
+//			…
 //			if err == nil {
 //				err = send(int(EdgeSkippingCollectorParcel), l.instance, l.buffer)
 //			}
@@ -309,7 +295,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		}
 		return []code{
 			jen.If(id(err).Op("==").Nil()).Block(
-				jen.List(sel(v, "buffer"), id(err)).Op("=").Add(p.encode(codec, e.arrow(), sel(v, "buffer"), sel(v, "limit"), m))),
+				jen.List(sel(v, "buffer"), id(err)).Op("=").Add(p.encode(codec, p.plan.EdgeText(e.index), sel(v, "buffer"), sel(v, "limit"), m))),
 			jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(p.v("send")).Call(index(e.constant), sel(v, "instance"), sel(v, "buffer")))),
 		}
 	}

@@ -127,12 +127,7 @@ func (p *part) events(q *processor) (calls []code) {
 //			…
 //			Forward:         true,
 //		}
-//		if err := c.FromEnvironment(); err != nil {
-//			return nil, err
-//		}
-//		for _, o := range opts {
-//			o(&c)
-//		}
+//		…
 //		return raft.New(c, fsm.Definition[Accounts, Transfer, int64]{
 //			…
 //		})

@@ -93,13 +93,6 @@ type constant struct {
 //		ProcessorFeed:   "feed",
 //		…
 //	}
-//
-//	func (i ProcessorIndex) String() string {
-//		if i >= 0 && i < ProcessorIndex(len(processorNames)) {
-//			return processorNames[i]
-//		}
-//		return "ProcessorIndex(" + strconv.Itoa(int(i)) + ")"
-//	}
 func (p *part) indexType(typ, table Ident, list []constant, stringDoc string) {
 	p.add(jen.Type().Add(id(typ)).Int())
 	if len(list) > 0 {

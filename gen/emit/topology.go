@@ -209,13 +209,9 @@ func (p *part) treeType() code {
 //		t.pool, err = piper.New(piper.Spec{
 //			Name:     "sample",
 //			Topology: t,
-//			Processors: []piper.Processor{
-//				…
-//		if err != nil {
-//			return nil, err
-//		}
-//		t.api.door = t.pool.External(int(ProcessorApi))
-//		t.api.links = &apiJoiner{t}
+//			…
+//		}, opts...)
+//		…
 //		t.tree = piper.TreeOf[ProcessorIndex, EdgeIndex](t.pool)
 //		return t, nil
 //	}

@@ -90,9 +90,7 @@ func (p *part) watched(q *processor) {
 //		p, err := piper.Construct(topo.Instance{Processor: "planner", Index: x.unit.Index(), Number: 2}, func(in topo.Instance) (*Planner, error) {
 //			…
 //		})
-//		if err != nil {
-//			return nil, err
-//		}
+//		…
 //		return func() {
 //			x.p = p
 //			x.in = inputs
