@@ -24,8 +24,8 @@ type Commands map[string]func(context.Context, Command) error
 type Theatre struct {
 	// Stage makes a topology whose witness writes into the journal.
 	Stage func(*Journal) (Topology, Commands, error)
-	// Slack is how late something may be, and Patience how long it may take that
-	// has no time of its own.
+	// Slack is how far from its time something may come, and Patience how long may
+	// pass until something comes that has no time of its own.
 	Slack, Patience time.Duration
 	// Abandons: what hangs is not ended, but left alone.
 	Abandons bool
@@ -149,10 +149,11 @@ func (p *play) stop() error {
 	return err
 }
 
-// took checks that something came a time after something else.
+// took checks that something came a time after something else. Only the stepper's clock
+// says that it did not come late: a busy machine starts a process when it can.
 func (p *play) took(from, to time.Time, want time.Duration) {
 	p.Helper()
-	if d := to.Sub(from); d < want-p.Slack || d > want+p.Slack {
+	if d := to.Sub(from); d < want-p.Slack || p.stepper != nil && d > want+p.Slack {
 		p.Errorf("it took %v, want %v", d, want)
 	}
 }
