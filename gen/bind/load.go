@@ -38,7 +38,7 @@ type loader struct {
 	export  map[string]*types.Package    // gcexportdata's own
 
 	wanted    []string            // import paths to list
-	generated []string            // those that generated code imports
+	generated []string            // packages that generated code imports
 	failure   error               // why nothing can be asked of it
 	unsound   []*packages.Package // those of listed that have errors
 
@@ -256,8 +256,8 @@ func (l *loader) readExport(p *packages.Package) (*types.Package, error) {
 	return gcexportdata.Read(data, l.fset, l.export, p.PkgPath)
 }
 
-// checkSource checks the declarations of a package that has no export data. What
-// its errors spoil is invalid where it is used; Result.unsound reports them.
+// checkSource checks the declarations of a package that has no export data. A
+// declaration with an error is invalid where it is used; Result.unsound reports the error.
 func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 	if len(p.GoFiles) == 0 {
 		return nil, errors.New(l.problem(p.PkgPath))

@@ -46,8 +46,8 @@ func (r *Result) unsound(files []*ast.File) (found []finding.Finding) {
 	return found[:min(len(found), typeErrorsMax)]
 }
 
-// awaits reports whether something may still be generated for a package or for one that
-// it imports, in this build or in another one. Then its errors may be no more than that.
+// awaits reports whether this build or another one may still generate code for a package or
+// for a package that it imports. Then its errors may come from code that is missing.
 func (l *loader) awaits(path string) bool {
 	for path := range l.reach(make(map[string]bool), path) {
 		if l.roots[path] != nil {

@@ -134,7 +134,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
 		}
 	}
-	p.doc("Drain hands over messages one by one: what becomes of each is for the file to say.")
+	p.doc("Drain hands over one message at a time: a failure concerns that message alone.")
 	p.carefulDrainMethod(l,
 		jen.If(jen.Op("!").Add(sel(v, e.hand, "Again")).Call()).Block(take...),
 		set(id(p.v("err")), sel(v, e.handle).Call()),
@@ -188,7 +188,7 @@ func (p *part) carefulMerge(l *link) {
 		))
 	}
 	cases = append(cases, jen.Default().Block(jen.Return(id(p.v("n")), jen.Nil())))
-	p.doc("Drain hands over messages one by one, in the order in which they were sent.")
+	p.doc("Drain hands over one message at a time, in the order in which they were sent.")
 	p.carefulDrainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
 		define(o, sel(v, "first").Call()),
 		sel(v, "link", "Handling").Call(sel(o, "Edge")),

@@ -17,7 +17,7 @@ const processorsPerPart = 32
 type Options struct {
 	// Wiring asks for the second file, for which every processor binds.
 	Wiring bool
-	// Imports are those of the topology, see the function Imports.
+	// Imports must be what the function Imports returns for the topology.
 	Imports []string
 	// Declared reports whether the user's files declare a name at package level,
 	// so that imports and unexported names can keep clear of it. nil: none.

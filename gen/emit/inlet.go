@@ -44,8 +44,8 @@ func (p *part) inlet(q *processor, l *link) {
 }
 
 // drain is the function that hands over the messages of a link of one queue to
-// instance x, and what comes before it. It hands over what Peek returns; the runtime asks
-// for more where there is.
+// instance x, and the statements before it. It hands over the messages that Peek returns;
+// the runtime calls it again while the queue has more.
 //
 //	…
 //		for batch := queue.Peek(&l.Queue, budget); n < len(batch); n++ {

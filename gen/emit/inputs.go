@@ -54,8 +54,8 @@ func (p *part) inputPorts(q *processor) {
 	}
 	p.doc("%s is an input of %s, in the order of the edges.", q.inputType(), q.Name)
 	p.indexType(q.inputType(), q.inputNames, constants, "String is the edge in the words of the file.")
-	p.doc("%s keeps, for each input of %s, its state and what came last along it. An instance with a method Inputs(*%s) is given its own before Init; "+
-		"it is for use in the instance's handlers.", q.trackerType(), q.Name, q.trackerType())
+	p.doc("%s keeps, for each input of %s, its state and what came last along it. An instance with a method Inputs(*%s) gets it before Init, "+
+		"for use in its handlers.", q.trackerType(), q.Name, q.trackerType())
 	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
 	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")
 	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(joinedBy("||", anyClosed)))
@@ -65,7 +65,7 @@ func (p *part) inputPorts(q *processor) {
 		states = append(states, jen.Case(id(i.constant)).Block(jen.Return(sel(in, i.ident, "State").Call())))
 		became = append(became, jen.Case(id(i.constant)).Block(sel(in, i.ident, "Became").Call(id(state))))
 	}
-	p.doc("State is that of an input.")
+	p.doc("State returns the state of an input.")
 	p.method(in, q.trackerType(), "State", []code{param(which, id(q.inputType()))}, []code{supervise("State")},
 		jen.Switch(id(which)).Block(states...), jen.Return(supervise("Closed")))
 	if q.Track != nil {

@@ -14,8 +14,8 @@ func (p *part) wiringHead() {
 		return
 	}
 	q := p.processors[i]
-	p.doc("Each processor has what %s has below. %s is an instance of it; its Link makes the link to instance i of another processor, "+
-		"before the first message is sent there, and says how its messages are handed over.", q.Name, q.instance)
+	p.doc("Each processor has what %s has below. %s is an instance of it: the runtime fills unit and p, and calls its methods. Link makes the link "+
+		"to instance i of another processor, before the first message is sent there, and says how its messages are handed over.", q.Name, q.instance)
 	p.file.Line()
 }
 
@@ -90,7 +90,7 @@ func (p *part) constructOwn(q *processor) {
 		jen.Return(id(err)))...)
 }
 
-// adopted writes the method for what is to be done when the pool has the instance.
+// adopted writes the method that the pool calls when it has taken the instance over.
 //
 //	func (x *auditInstance) Adopted() {
 //		tick := &everyAudit1s{to: x}

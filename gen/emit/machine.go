@@ -148,7 +148,7 @@ func (p *part) machineConstructor(q *processor) {
 	if m.State != "" {
 		make = raft("New").Call(id(c), p.definition(m))
 	}
-	p.doc("%s makes %s%s as %s describes it. The environment goes before the file, see raft.Config, and opts go before both: they say which node this is.", name, which, q.Name, p.plan.Source)
+	p.doc("%s makes %s%s as %s describes it. The environment overrides the file, see raft.Config, and opts override both: they say which node this is.", name, which, q.Name, p.plan.Source)
 	p.add(jen.Func().Add(id(name)).Params(params...).Params(ptr(q.ident), jen.Error()).Block(
 		define(c, raft("Config").Add(lines(p.raftConfig(q)))),
 		jen.If(define(err, sel(c, "FromEnvironment").Call()), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),

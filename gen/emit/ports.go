@@ -51,13 +51,13 @@ func (p *part) portsHead() {
 		return
 	}
 	q := p.processors[i]
-	p.doc("Each processor has what %s has here:", q.Name)
+	p.doc("For a processor such as %s this file declares, as far as its edges need it:", q.Name)
 	if q.recorder != "" {
-		p.item("%s sends what %s may send. Use it in a handler's call, on its goroutine only. A method that names a receiver sends to that one alone.", q.sender, q.Name)
-		p.item("%s makes a %s for the test of a handler: call the handler with its Sender, in the place of a running topology, "+
-			"and it keeps what the handler sends, in order.", q.Record(), q.recorder)
+		p.item("%s sends the messages of %s. Use it during the call that it was passed to, on the goroutine of that call. A method that names a receiver "+
+			"sends to that one alone. A method without an error does not wait: an instance is not called while a queue that it sends to is full.", q.sender, q.Name)
+		p.item("%s makes a %s for the test of a handler: pass its Sender to the handler, and its fields hold what the handler sends, in order.", q.Record(), q.recorder)
 	}
-	p.item("%s is what the edges of %s ask of its type.", q.Port(), q.Name)
+	p.item("%s has the methods that the type of %s must have. A message that a handler takes by pointer is valid until the handler returns.", q.Port(), q.Name)
 	p.file.Line()
 }
 
@@ -72,7 +72,7 @@ func (p *part) indices() {
 	}
 	p.doc("ProcessorIndex is the index of a processor, in the order of the file.")
 	p.indexType("ProcessorIndex", p.tables[0], processors, "String is the processor's name in the file.")
-	p.doc("EdgeIndex is the index of an edge, in the order of the file; the edges of replies to processors follow.")
+	p.doc("EdgeIndex is the index of an edge, in the order of the file; edges that the file implies follow.")
 	p.indexType("EdgeIndex", p.tables[1], edges, "String is the edge in the words of the file.")
 }
 

@@ -30,7 +30,7 @@ func sealOf(parts [][]byte) Ident {
 
 // sealing is the declaration of the constant, for the end of a part.
 func (m *model) sealing() []byte {
-	return fmt.Appendf(nil, "\n\n// %[1]s is mentioned by the wiring, which fits no other state of this file.\nconst %[1]s = 0\n", m.seal)
+	return fmt.Appendf(nil, "\n\n// The wiring mentions %[1]s, and so fits this state of the file alone.\nconst %[1]s = 0\n", m.seal)
 }
 
 // sealed has the wiring compile beside the ports that it was made with.

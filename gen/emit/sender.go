@@ -232,7 +232,7 @@ func (s *send) keyDoc() string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return " If " + list(keys) + " has changed, run: " + command + "."
+	return " If the type of " + list(keys) + " changes, run: " + command + "."
 }
 
 // list joins words: a, b and c.

@@ -6,27 +6,26 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestWhatIsShownIsEmitted: the Go that stands above an emitter is that of golden cases,
-// line by line.
+// TestWhatIsShownIsEmitted: the lines of Go above an emitter are in one golden file, in the
+// same order.
 func TestWhatIsShownIsEmitted(t *testing.T) {
-	emitted := make(map[string]bool)
-	for _, pattern := range []string{"topology_gen.go", "topology_ports_gen.go"} {
-		golden, err := filepath.Glob("../../generated_test/*/" + pattern)
-		if err != nil || len(golden) == 0 {
+	var golden [][]string
+	for _, name := range []string{"topology_gen.go", "topology_ports_gen.go"} {
+		files, err := filepath.Glob("../../generated_test/*/" + name)
+		if err != nil || len(files) == 0 {
 			t.Fatal("no golden cases: ", err)
 		}
-		for _, name := range golden {
-			text, err := os.ReadFile(name)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for line := range strings.Lines(string(text)) {
-				emitted[strings.TrimSpace(line)] = true
-			}
+			golden = append(golden, codeLines(strings.Split(string(text), "\n")))
 		}
 	}
 	files, err := filepath.Glob("*.go")
@@ -44,13 +43,10 @@ func TestWhatIsShownIsEmitted(t *testing.T) {
 			if !ok || f.Doc == nil || f.Recv == nil {
 				continue
 			}
-			for _, c := range f.Doc.List {
-				line, ok := strings.CutPrefix(c.Text, "//\t")
-				if line = strings.TrimSpace(line); !ok || line == "…" {
-					continue
-				}
-				if shown++; !emitted[line] {
-					t.Errorf("%s shows what is not emitted: %s", f.Name.Name, line)
+			for _, excerpt := range excerpts(f.Doc) {
+				shown++
+				if !slices.ContainsFunc(golden, func(lines []string) bool { return showsPartOf(lines, excerpt) }) {
+					t.Errorf("%s shows what no golden file has:\n%s", f.Name.Name, strings.Join(excerpt, "\n"))
 				}
 			}
 		}
@@ -58,4 +54,37 @@ func TestWhatIsShownIsEmitted(t *testing.T) {
 	if shown == 0 {
 		t.Error("no emitter shows what it emits")
 	}
+}
+
+// excerpts are the blocks of code in a comment.
+func excerpts(doc *ast.CommentGroup) (blocks [][]string) {
+	var block []string
+	for _, c := range append(slices.Clone(doc.List), &ast.Comment{Text: "// end"}) {
+		if line, ok := strings.CutPrefix(c.Text, "//\t"); ok {
+			block = append(block, line)
+		} else if c.Text != "//" && len(block) > 0 {
+			blocks, block = append(blocks, codeLines(block)), nil
+		}
+	}
+	return blocks
+}
+
+// codeLines are the lines of code, without indents. "…" stands for lines that are left out.
+func codeLines(lines []string) (code []string) {
+	for _, line := range lines {
+		if line = strings.TrimSpace(line); line != "" && line != "…" && !strings.HasPrefix(line, "//") {
+			code = append(code, line)
+		}
+	}
+	return code
+}
+
+// showsPartOf reports whether lines has the lines of an excerpt, in their order.
+func showsPartOf(lines, excerpt []string) bool {
+	for _, line := range lines {
+		if len(excerpt) > 0 && excerpt[0] == line {
+			excerpt = excerpt[1:]
+		}
+	}
+	return len(excerpt) == 0
 }

@@ -85,8 +85,8 @@ func (p *part) guards() {
 	if len(lines) == 0 {
 		return
 	}
-	p.doc("If a line does not compile, the type lacks a method that an edge of %s asks for, or has a method in another form than before. "+
-		"Give it the method, or take the edge out, and run:", p.plan.Source)
+	p.doc("If a line does not compile, the type lacks a method that %s asks for, or the method has another form than before. "+
+		"Repair the method, or change %s, and run:", p.plan.Source, p.plan.Source)
 	p.commandLine()
 	p.add(jen.Var().Defs(lines...))
 }
@@ -326,12 +326,12 @@ func (p *part) methods() {
 	method := func(name Ident, params, results []code, body code) {
 		p.short(t, "Topology", name, params, results, jen.Return(body))
 	}
-	p.doc("Run runs the topology until all has finished, ctx has ended and all is drained, or a handler has failed. It can be called once.")
+	p.doc("Run returns when all processors have finished, when ctx has ended and the queues are drained, or when a handler has failed. Call it once.")
 	ctx, seed, i := p.v("ctx"), p.v("seed"), p.v("i")
 	method("Run", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, sel(t, "pool", "Run").Call(id(ctx)))
 	p.doc("Stepper runs the topology in the caller's goroutine, in place of Run: the same seed gives the same steps.")
 	method("Stepper", []code{param(seed, jen.Uint64())}, []code{pointer(pool("Stepper"))}, sel(t, "pool", "Stepper").Call(id(seed)))
-	p.doc("Snapshot returns the figures of now.")
+	p.doc("Snapshot returns the current figures.")
 	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
 	p.doc("Tree shows processors and edges by index.")
 	method("Tree", nil, []code{p.treeType()}, sel(t, "tree"))

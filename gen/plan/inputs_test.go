@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNamesOfInputs: inputs of one message are told apart by who sends it, and none is
-// called like a method of the tracker.
+// TestNamesOfInputs: the names of inputs of one message contain the sender, and no input
+// has the name of a method of the tracker.
 func TestNamesOfInputs(t *testing.T) {
 	p, findings := build(t, []byte(`
 version: 1
