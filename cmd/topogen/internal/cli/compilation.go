@@ -95,7 +95,7 @@ func (c *compilation) generate(ctx context.Context) error {
 // ports of the wrong ones are written: they help to mend it, and the outputs of a
 // topology that is right stay as they are, so that they fit each other.
 func (c *compilation) plan() {
-	onlyPorts := c.report.refuses()
+	onlyPorts := c.report.refuses(c.report.findings)
 	c.planned = nil
 	for i, result := range c.results {
 		for _, name := range result.Keep {
@@ -103,7 +103,7 @@ func (c *compilation) plan() {
 		}
 		files, keep := result.Files, result.Keep
 		if onlyPorts {
-			if files, keep = portsOf(result); len(files) == 0 || !finding.HasErrors(result.Findings) {
+			if files, keep = portsOf(result); len(files) == 0 || !c.report.refuses(result.Findings) {
 				continue
 			}
 		}

@@ -145,7 +145,7 @@ func (c *compilation) changed() string {
 
 // record remembers the builds that gave no errors, with their warnings.
 func (c *compilation) record() {
-	if c.report.refuses() || len(c.planned) != len(c.results) {
+	if c.report.refuses(c.report.findings) || len(c.planned) != len(c.results) {
 		return
 	}
 	var builds []cache.Build

@@ -65,13 +65,13 @@ func (r *report) read(name string) (source, bool) {
 
 func (r *report) failed() bool { return finding.HasErrors(r.findings) }
 
-// refuses reports whether only the ports may be written. A type error in a file of the
-// user's does not refuse the rest, since that may be what repairs it. A type error in
-// what is generated has the topology as its place.
-func (r *report) refuses() bool {
-	return slices.ContainsFunc(r.findings, func(f finding.Finding) bool {
+// refuses reports whether findings let only the ports be written. A type error in a file
+// of the user's does not refuse the wiring, which may be what repairs it. A type error in
+// generated code has the topology as its place.
+func (r *report) refuses(findings []finding.Finding) bool {
+	return slices.ContainsFunc(findings, func(f finding.Finding) bool {
 		_, topology := r.topologies[f.File]
-		return f.Severity == finding.Error && (f.Code != finding.GoType || topology)
+		return r.severity(f) == finding.Error && (f.Code != finding.GoType || topology)
 	})
 }
 
