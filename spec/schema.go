@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -188,12 +187,12 @@ func (v *Value) isOneOf(types []string) bool {
 	})
 }
 
-var definitionForm = regexp.MustCompile(`#/\$defs/(\w+)(/anyOf/\d+)?$`)
-
 // in reports whether a schema is a definition, or one of its alternatives.
 func in(s *jsonschema.Schema, definition string) bool {
-	m := definitionForm.FindStringSubmatch(s.Location)
-	return m != nil && m[1] == definition
+	_, name, _ := strings.Cut(s.Location, "#/$defs/")
+	rest, ok := strings.CutPrefix(name, definition)
+	number, alternative := strings.CutPrefix(rest, "/anyOf/")
+	return ok && (rest == "" || alternative && !strings.Contains(number, "/"))
 }
 
 // forms are texts that do not have the form that the schema wants. The meaning check

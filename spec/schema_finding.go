@@ -22,12 +22,15 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 	if s.AdditionalProperties != false {
 		return nil
 	}
-	known := slices.Sorted(maps.Keys(s.Properties))
-	shown := enumerate(shownKeys(s, at.value, known), "and") // once: there may be as many unknown keys as a file holds
+	known, shown := []string(nil), ""
 	for _, f := range at.value.Fields {
 		name := f.Key.Value
 		if s.Properties[name] != nil || c.found.exact[f.Key.Pointer] {
 			continue
+		}
+		if known == nil { // once: there may be as many unknown keys as a file holds
+			known = slices.Sorted(maps.Keys(s.Properties))
+			shown = enumerate(shownKeys(s, at.value, known), "and")
 		}
 		if in(s, "timer") && edgeKeys[name] != nil {
 			c.found.addText(finding.TimerHas, f.Key, "a timer has no "+name, "leave it out")

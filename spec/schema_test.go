@@ -320,6 +320,29 @@ func TestParseRefusesWhatTheSchemaRefuses(t *testing.T) {
 	}
 }
 
+// TestSchemaOfACorrectFileIsCheap: the walk makes the text of a finding where it has one.
+func TestSchemaOfACorrectFileIsCheap(t *testing.T) {
+	const mappings = 1000
+	var src strings.Builder
+	src.WriteString("version: 1\nname: cheap\nprocessors:\n")
+	for i := range mappings {
+		fmt.Fprintf(&src, "  p%d: {blocking: true}\n", i)
+	}
+	src.WriteString("edges: []\n")
+	found := newCollector("topology.yml")
+	s := newSource([]byte(src.String()))
+	w := &walker{source: s, found: found, open: map[*yaml.Node]bool{}}
+	tree, _ := w.value(document(s, found), "", 0)
+	made := testing.AllocsPerRun(5, func() {
+		if forms := checkSchema(tree, found, &Similar{}); len(forms)+len(found.list) > 0 {
+			t.Fatal("it has findings")
+		}
+	})
+	if made > mappings {
+		t.Errorf("%.0f allocations for %d mappings", made, mappings)
+	}
+}
+
 // eachSchema calls f for every schema within a tree.
 func eachSchema(pointer string, tree any, f func(pointer string, schema map[string]any)) {
 	switch node := tree.(type) {
