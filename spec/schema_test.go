@@ -18,7 +18,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/topogen/topogen/schemas"
-	"github.com/topogen/topogen/spec/finding"
 )
 
 // schemaTree returns the schema as plain data.
@@ -295,29 +294,85 @@ func TestCheckKnowsTheSchema(t *testing.T) {
 	})
 }
 
-// TestParseRefusesWhatTheSchemaRefuses asks the library about every case.
-func TestParseRefusesWhatTheSchemaRefuses(t *testing.T) {
+// TestWalkRefusesWhatTheSchemaRefuses asks the library about every case, and about files
+// with one violation or none: it and the walk refuse the same ones.
+func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/parse/*/input.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := 0
+	sources := map[string][]byte{}
 	for _, input := range inputs {
-		src := read(t, input)
-		var data any
-		if len(src) > 1<<16 || yaml.Unmarshal(src, &data) != nil {
+		sources[input] = read(t, input)
+	}
+	for _, wrong := range []string{
+		"instances: 0", "instances: 1048577", "instances: 1.5", "blocking: 1", "isolation: x", "with: []", "unknown: 1", `new: ""`, "new: 1", "key: a..b",
+		"log: {}", `log: {path: ""}`, "restart: {}", "restart: x", "restart: []", "restart: {jitter: 1.5}", "restart: {delay: 1}", "memory: 1",
+		"route: {range: {offset: 0}}", "raft: {peers: {}}", "raft: {peers: {a b: x}}", `raft: {peers: {a: ""}}`, "trust_domain: " + strings.Repeat("a", 256),
+	} {
+		sources[wrong] = []byte("version: 1\nname: wrong\nprocessors: {a: {" + wrong + "}}\nedges: []\n")
+	}
+	for _, wrong := range []string{"groups: {g: {processors: []}}", "groups: {g: {processors: [1]}}", "groups: {g-: {processors: [a]}}", "messages: {A: 1}", "pool: []", "x: 1", "output: a", "errors: {path: e}"} {
+		sources[wrong] = []byte("version: 1\nname: wrong\nprocessors: {a: {}}\nedges: []\n" + wrong + "\n")
+	}
+	sources["version: 2"] = []byte("version: 2\nname: wrong\nprocessors: {a: {}}\nedges: []\n")
+	refused, accepted := 0, 0
+	for input, src := range sources {
+		found := newCollector(input)
+		s := newSource(src)
+		root := document(s, found)
+		if root == nil {
 			continue
 		}
-		if err := compiledSchema().Validate(data); err != nil {
-			refused++
-			if _, findings := Parse(input, src); !finding.HasErrors(findings) {
-				t.Errorf("%s has no error, and the library says %v", input, err)
+		w := &walker{source: s, found: found, open: map[*yaml.Node]bool{}}
+		tree, _ := w.value(root, "", 0)
+		if len(found.list) > 0 {
+			continue // the data is not what is written there
+		}
+		forms := checkSchema(tree, found, &Similar{})
+		if edges := tree.field("edges"); edges != nil {
+			for _, item := range edges.Value.Items { // the builder reports the other keys
+				item.Fields = slices.DeleteFunc(item.Fields[:min(len(item.Fields), 1)], func(f Field) bool { return !strings.Contains(f.Key.Value, "->") })
 			}
 		}
+		err := compiledSchema().Validate(plain(tree))
+		if says := len(found.list) > 0 || len(forms) > 0; says != (err != nil) {
+			t.Errorf("%s: the walk has %d findings and %d forms, and the library says %v", input, len(found.list), len(forms), err)
+		}
+		if err != nil {
+			refused++
+		} else {
+			accepted++
+		}
 	}
-	if refused < 20 {
-		t.Errorf("the library refuses %d cases, want many", refused)
+	if refused < 20 || accepted < 20 {
+		t.Errorf("the library refuses %d cases and accepts %d, want many", refused, accepted)
 	}
+}
+
+// plain is a value as the library takes it.
+func plain(v *Value) any {
+	switch v.Kind {
+	case Bool:
+		return v.boolean()
+	case Int, Float:
+		return v.number()
+	case String:
+		return v.Text
+	case List:
+		list := []any{}
+		for _, item := range v.Items {
+			list = append(list, plain(item))
+		}
+		return list
+	case Map:
+		fields := map[string]any{}
+		for _, f := range v.Fields {
+			fields[f.Key.Value] = plain(f.Value)
+		}
+		return fields
+	}
+	return nil
 }
 
 // TestSchemaOfACorrectFileIsCheap: the walk makes the text of a finding where it has one.
