@@ -119,7 +119,7 @@ func (c *schemaChecker) mapping(s *jsonschema.Schema, at located) {
 		if p := property(s, name); p != nil {
 			c.check(p, inner)
 		}
-		if s.PropertyNames != nil && !fits(s.PropertyNames, name) {
+		if s.PropertyNames != nil && !fits(meaning(s.PropertyNames), name) {
 			c.forms = append(c.forms, form{at: inner, name: true})
 		}
 	}

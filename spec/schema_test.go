@@ -279,6 +279,40 @@ func TestCheckKnowsTheSchema(t *testing.T) {
 		if schema["const"] != nil && pointer != "/properties/version" {
 			t.Errorf("%s has const, which the walk takes for the version", pointer)
 		}
+		kind, one := schema["type"].(string)
+		number := kind == "integer" || kind == "number"
+		switch {
+		case last == "propertyNames":
+			names := schema
+			if reference, ok := schema["$ref"].(string); ok {
+				names = definition(t, strings.TrimPrefix(reference, "#"))
+			}
+			for keyword := range names {
+				if !slices.Contains(append([]string{"type", "pattern", "minLength", "maxLength"}, remarks...), keyword) {
+					t.Errorf("%s has %s, and the walk looks at the form of a name alone", pointer, keyword)
+				}
+			}
+		case !one && schema["$ref"] == nil && schema["anyOf"] == nil && schema["const"] == nil && !strings.HasSuffix(pointer, "/patternProperties/^x-"):
+			t.Errorf("%s has no type, or several: the walk takes a list for one of items", pointer)
+		}
+		if kind == "array" && schema["items"] == nil {
+			t.Errorf("%s does not say what its items are", pointer)
+		}
+		if schema["enum"] != nil && kind != "string" {
+			t.Errorf("%s has choices that are not texts", pointer)
+		}
+		if schema["minimum"] != nil && !number {
+			t.Errorf("%s has limits, and is not a number", pointer)
+		}
+		if schema["minProperties"] != nil && schema["required"] != nil {
+			t.Errorf("%s has minProperties, of which the walk reports a violation in place of missing keys", pointer)
+		}
+		patterns, _ := schema["patternProperties"].(map[string]any)
+		properties, _ := schema["properties"].(map[string]any)
+		others := slices.DeleteFunc(slices.Collect(maps.Keys(patterns)), func(pattern string) bool { return pattern == "^x-" }) // which the walk never sees
+		if len(others) > 1 || len(others) == 1 && len(properties) > 0 {
+			t.Errorf("%s may have several schemas for one key, of which the walk takes one", pointer)
+		}
 		alternatives, _ := schema["anyOf"].([]any)
 		kinds := map[any]bool{}
 		for _, alternative := range alternatives {
