@@ -43,13 +43,19 @@ func (e Explanation) String() string {
 }
 
 // catalogue has every finding that topogen makes: a section of the reference for each.
-var catalogue = sync.OnceValue(func() map[string]Explanation {
-	page := strings.ReplaceAll(reference.Findings, "\r\n", "\n") // what git makes of a checkout on Windows
+var catalogue = sync.OnceValue(func() map[string]Explanation { return sections(reference.Findings) })
+
+// sections panics where it would lose an entry: the page is written from what it reads.
+func sections(page string) map[string]Explanation {
+	page = strings.ReplaceAll(page, "\r\n", "\n") // what git makes of a checkout on Windows
 	all := map[string]Explanation{}
 	for _, section := range strings.Split(page, "\n## ")[1:] {
 		section, _, _ = strings.Cut(section, "\n<a id=") // of the next one
 		heading, text, _ := strings.Cut(section, "\n")
 		code, title, _ := strings.Cut(heading, ": ")
+		if _, twice := all[code]; twice || title == "" {
+			panic("finding: the page has no title for " + code + ", or has it twice")
+		}
 		severity := Error
 		if strings.HasPrefix(code, "TG4") {
 			severity = Warning
@@ -61,7 +67,7 @@ var catalogue = sync.OnceValue(func() map[string]Explanation {
 		}
 	}
 	return all
-})
+}
 
 // example returns the block of code under a title; "" for none.
 func example(text, title string) string {
