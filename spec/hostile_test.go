@@ -57,6 +57,7 @@ func TestHostile(t *testing.T) {
 		{"many wide keys on a line", head + "processors: {a: {" + numbered(100_000, "ключ%d: 1,") + "}}\nedges: []\n", finding.UnknownKey, 3},
 		{"too many processors", head + "processors: {" + numbered(processorsMax+1, "p%d: {},") + "}\nedges: []\n", finding.Limit, 3},
 		{"too many edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax+1), finding.Limit, 5 + edgesMax},
+		{"too many of both", head + "edges: [" + strings.Repeat("a -> a: A,", edgesMax+1) + "]\nprocessors: {" + numbered(processorsMax+1, "p%d: {},") + "}\n", finding.Limit, 3},
 		{"many wrong processors", head + "processors:\n" + numbered(processorsMax, "  p%d: {instances: 0}\n") + "edges: []\n", finding.OutOfRange, 4},
 		{"many dangling edges", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\nedges:\n" + numbered(edgesMax, "  - prcessor-x%d -> procesor-y: A\n"), finding.NotDeclared, 5},
 		{"many equal edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax), finding.EdgeTwice, 6},

@@ -67,16 +67,16 @@ func anotherVersion(root *Value, found *collector) bool {
 }
 
 // tooMany reports more processors or edges than a topology may have.
-func tooMany(root *Value, found *collector) bool {
+func tooMany(root *Value, found *collector) (more bool) {
 	if f := root.field("processors"); f != nil && len(f.Value.Fields) > processorsMax {
 		over := f.Value.Fields[processorsMax].Key
 		found.addText(finding.Limit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
-		return true
+		more = true
 	}
 	if f := root.field("edges"); f != nil && len(f.Value.Items) > edgesMax {
 		over := f.Value.Items[edgesMax]
 		found.add(finding.Limit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
-		return true
+		more = true
 	}
-	return false
+	return more
 }
