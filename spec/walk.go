@@ -12,8 +12,8 @@ import (
 const ignoredPrefix = "x-" // keys that begin so belong to other tools
 
 // walker turns the nodes of the YAML library into Values, which know their
-// places. It sees to everything that the library leaves to decoding, which it must not be asked
-// for: there a repeated key costs quadratic time and memory.
+// places. It sees to everything that the library leaves to decoding, which it must
+// not be asked for: there a repeated key costs quadratic time and memory.
 type walker struct {
 	source    source
 	found     *collector

@@ -111,7 +111,7 @@ func FuzzInspect(f *testing.F) {
 		}
 		_, rest, _ := splitHeader(content)
 		var again strings.Builder
-		again.WriteString(Marker + "\n" + sourcePrefix + quoteSource(h.Source) + planPrefix + h.Plan + bodyPrefix + shortHash(UnixLines(rest)) + "." + "\n")
+		again.WriteString(Marker + "\n" + sourcePrefix + quoteSource(h.Source) + planPrefix + h.Plan + bodyPrefix + shortHash(UnixLines(rest)) + ".\n")
 		again.Write(UnixLines(rest))
 		if again.String() != string(UnixLines(content)) {
 			t.Fatalf("%q counts as ours but would be written as %q", content, again.String())
