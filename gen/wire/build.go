@@ -172,14 +172,9 @@ func (b *builder) root(in Input) int {
 
 // messageLike reports whether t is a message by itself.
 func (b *builder) messageLike(t types.Type) bool {
-	if isForeign(t) {
-		return true
-	}
-	if _, ok := special(t); ok {
-		return false
-	}
-	_, ok := t.Underlying().(*types.Struct)
-	return ok
+	_, isSpecial := special(t)
+	_, isStruct := t.Underlying().(*types.Struct)
+	return isForeign(t) || isStruct && !isSpecial
 }
 
 // add begins a message; known says that there is nothing more to do.
@@ -310,14 +305,13 @@ func (b *builder) number(tag string, at place) (number int, tagged bool) {
 
 // field finds the label of a type.
 func (b *builder) field(t types.Type, at place) Field {
-	if e, ok := special(t); ok {
-		return Field{Elem: e}
+	_, isSpecial := special(t)
+	_, isBytes := bytesKind(t.Underlying())
+	if isSpecial || isBytes {
+		return Field{Elem: b.elem(t, at)}
 	}
 	if named, ok := types.Unalias(t).(*types.Named); ok { // what it is made of belongs to it, wherever it stands
 		at.name, at.key = nameOf(named), types.TypeString(named, b.qualifier)
-	}
-	if kind, ok := bytesKind(t.Underlying()); ok {
-		return Field{Elem: Elem{Kind: kind}}
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Pointer:
