@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/topogen/topogen/gen/internal/bounded"
 )
 
 const (
@@ -28,17 +30,9 @@ func (c *Cache) file(key string) string {
 }
 
 func (c *Cache) load(key string) (*record, bool) {
-	name := c.file(key)
-	// A named pipe in its place would be waited for.
-	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() > recordBytesMax {
-		return nil, false
-	}
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return nil, false
-	}
+	content, err := bounded.ReadFile(c.file(key), recordBytesMax)
 	r, ok := decode(content)
-	if !ok || r.Key != key {
+	if err != nil || !ok || r.Key != key {
 		return nil, false
 	}
 	return r, true

@@ -2,11 +2,11 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/topogen/topogen/gen/internal/bounded"
 )
 
 // numbersBytesMax bounds the file of field numbers: a line for each field.
@@ -21,21 +21,12 @@ func FileName(topology string) string {
 
 // ReadFile reads the file of field numbers; nil: there is none yet.
 func ReadFile(path string) ([]byte, *Problem) {
-	info, why := os.Lstat(path)
+	text, why := bounded.ReadFile(path, numbersBytesMax)
 	switch {
-	case errors.Is(why, fs.ErrNotExist):
-		return nil, nil
-	case why == nil && !info.Mode().IsRegular(): // a link, too, which a build would replace; a pipe would wait for ever
-		return nil, &Problem{Message: "it is no regular file", Suggestion: "move it away: topogen keeps the numbers of fields in a file of this name"}
-	case why == nil && info.Size() > numbersBytesMax:
-		why = fmt.Errorf("it has more than %d bytes", numbersBytesMax)
-	}
-	var text []byte
-	if why == nil {
-		text, why = os.ReadFile(path)
-	}
-	if why == nil {
+	case why == nil, errors.Is(why, fs.ErrNotExist):
 		return text, nil
+	case errors.Is(why, fs.ErrInvalid): // a link, too, which a build would replace
+		return nil, &Problem{Message: "it is no regular file", Suggestion: "move it away: topogen keeps the numbers of fields in a file of this name"}
 	}
 	if e, ok := errors.AsType[*fs.PathError](why); ok {
 		why = e.Err // the finding names the file
