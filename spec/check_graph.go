@@ -129,8 +129,9 @@ func shortest(next [][]int, group []int, from, to int) []int {
 }
 
 // Components returns the number of the strongly connected component of each vertex: next
-// has the ends of its edges. It is Tarjan's algorithm (1972), which recurses as deep as
-// the longest path: callers have at most processorsMax vertices.
+// has the ends of its edges. It is Tarjan's algorithm ("Depth-first search and linear
+// graph algorithms", 1972), which recurses as deep as the longest path: callers have at
+// most processorsMax vertices.
 func Components(next [][]int) []int {
 	component, low, order := make([]int, len(next)), make([]int, len(next)), make([]int, len(next))
 	var stack []int

@@ -29,9 +29,6 @@ func Apply(ctx context.Context, changed func() string, changes ...*Changes) []fi
 	return apply(ctx, openRoot, thisProcess(), changed, changes)
 }
 
-// Apply is the function Apply for one topology whose inputs do not change.
-func (c *Changes) Apply(ctx context.Context) []finding.Finding { return Apply(ctx, nil, c) }
-
 // batch is one Apply. A job is one file in it.
 type batch struct {
 	owner owner

@@ -52,11 +52,6 @@ func (c *Changes) List() []Change { return slices.Clone(c.list) }
 // afterwards.
 func (c *Changes) Applied() bool { return c.applied }
 
-// Clean reports whether Apply has nothing to do.
-func (c *Changes) Clean() bool {
-	return len(c.findings) == 0 && !slices.ContainsFunc(c.list, func(ch Change) bool { return ch.Op != Unchanged })
-}
-
 // Check returns a TG505 for each file that is not what would be written, in
 // order of names. What Plan has refused is not repeated.
 func (c *Changes) Check() []finding.Finding {

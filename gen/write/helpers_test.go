@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
@@ -117,4 +118,12 @@ func wantOps(t testing.TB, c *Changes, want ...string) {
 	if got := ops(c); !slices.Equal(got, want) {
 		t.Fatalf("changes %q, want %q", got, want)
 	}
+}
+
+// Apply is the function Apply for one topology whose inputs do not change.
+func (c *Changes) Apply(ctx context.Context) []finding.Finding { return Apply(ctx, nil, c) }
+
+// Clean reports whether Apply has nothing to do.
+func (c *Changes) Clean() bool {
+	return len(c.findings) == 0 && !slices.ContainsFunc(c.list, func(ch Change) bool { return ch.Op != Unchanged })
 }
