@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -56,14 +55,19 @@ func (r *reporter) local(message string) string {
 func (r *reporter) before(at token.Position) []byte {
 	text, ok := r.texts[at.Filename]
 	if !ok {
-		text, _ = os.ReadFile(at.Filename) // without the text a column counts bytes
+		text, _ = readRegular(at.Filename) // without the text a column counts bytes
 		r.texts[at.Filename] = text
 	}
-	for range at.Line - 1 {
-		_, text, _ = bytes.Cut(text, []byte("\n"))
+	start := at.Offset - (at.Column - 1)
+	if 0 < start && start <= at.Offset && at.Offset <= len(text) && text[start-1] == '\n' {
+		return text[start:at.Offset]
+	}
+	found := true
+	for n := 1; n < at.Line && found; n++ { // the go command and export data give no offsets
+		_, text, found = bytes.Cut(text, []byte("\n"))
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
-	if at.Column < 1 || at.Column > len(line)+1 {
+	if !found || at.Column < 1 || at.Column > len(line)+1 {
 		return nil
 	}
 	return line[:at.Column-1]
