@@ -118,12 +118,12 @@ func (l *loader) sourceOf(path string) *source {
 	return new(source)
 }
 
-// declaring is a file that is left out and declares one of the names; nil if none does.
+// declaring is a file that is left out and has a type or function of one of the names, or nil.
 func (s *source) declaring(receiver string, names []string) *leftOut {
 	if s.absentees == nil {
 		s.absentees = make(map[string]*leftOut)
 		for _, l := range s.leftOut {
-			for id, of := range declarations(l.file) {
+			for id, of := range declarations(l.file, false) {
 				if name := of + "." + id.Name; s.absentees[name] == nil {
 					s.absentees[name] = l
 				}

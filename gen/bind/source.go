@@ -197,7 +197,7 @@ func imported(files []*ast.File) []string {
 func declared(files []*ast.File) map[string]*ast.Ident {
 	names := make(map[string]*ast.Ident)
 	for _, file := range files {
-		for id, receiver := range declarations(file) {
+		for id, receiver := range declarations(file, true) {
 			if receiver == "" && names[id.Name] == nil && id.Name != "_" && id.Name != "init" {
 				names[id.Name] = id
 			}
@@ -206,9 +206,9 @@ func declared(files []*ast.File) map[string]*ast.Ident {
 	return names
 }
 
-// declarations are the names that a file declares, each with the type that it is a method
-// of, or "".
-func declarations(file *ast.File) iter.Seq2[*ast.Ident, string] {
+// declarations are the names that a file declares, those of values only if asked for, each
+// with the type that it is a method of: "?" if that has no name, "" if it is no method.
+func declarations(file *ast.File, values bool) iter.Seq2[*ast.Ident, string] {
 	return func(yield func(*ast.Ident, string) bool) {
 		for _, d := range file.Decls {
 			var names []*ast.Ident
@@ -216,8 +216,11 @@ func declarations(file *ast.File) iter.Seq2[*ast.Ident, string] {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				names = []*ast.Ident{d.Name}
-				if d.Recv != nil && len(d.Recv.List) > 0 {
-					receiver = lifetime.TypeName(d.Recv.List[0].Type)
+				if d.Recv != nil {
+					receiver = "?"
+					for _, r := range d.Recv.List {
+						receiver = lifetime.TypeName(r.Type)
+					}
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
@@ -225,7 +228,9 @@ func declarations(file *ast.File) iter.Seq2[*ast.Ident, string] {
 					case *ast.TypeSpec:
 						names = append(names, spec.Name)
 					case *ast.ValueSpec:
-						names = append(names, spec.Names...)
+						if values {
+							names = append(names, spec.Names...)
+						}
 					}
 				}
 			}

@@ -38,7 +38,7 @@ type syntax struct {
 	declared map[string]bool             // names of functions and methods
 }
 
-// TypeName is the name of the type of a receiver, or "".
+// TypeName is the name of the type of a receiver, or "?".
 func TypeName(e ast.Expr) string {
 	for {
 		switch t := e.(type) {
@@ -53,7 +53,7 @@ func TypeName(e ast.Expr) string {
 		case *ast.Ident:
 			return t.Name
 		default:
-			return ""
+			return "?"
 		}
 	}
 }
