@@ -24,8 +24,9 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 			}
 			f := r.binder.method(s.t, m.Name)
 			if t := namedOf(f.Signature().Recv().Type()); t != nil {
-				path := f.Pkg().Path()
-				list[path] = append(list[path], handlerOf(t.Obj().Name(), m, message))
+				if h, path := handlerOf(t.Obj().Name(), m, message), f.Pkg().Path(); h.Borrows() {
+					list[path] = append(list[path], h)
+				}
 			}
 		}
 		for j := range s.Receives {

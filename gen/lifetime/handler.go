@@ -59,7 +59,7 @@ func (p *Package) inGenerated(pos token.Pos) bool {
 // declares it, and where none of its parameters end with the call.
 func (h *Handler) method(pkg *types.Package) *types.Func {
 	object, ok := pkg.Scope().Lookup(h.Type).(*types.TypeName)
-	if !ok || !h.borrows() {
+	if !ok || !h.Borrows() {
 		return nil
 	}
 	found, _, _ := types.LookupFieldOrMethod(object.Type(), true, pkg, h.Name)
@@ -70,7 +70,7 @@ func (h *Handler) method(pkg *types.Package) *types.Func {
 	return f.Origin()
 }
 
-// borrows reports whether any parameter ends with the call.
-func (h *Handler) borrows() bool {
+// Borrows reports whether any parameter ends with the call.
+func (h *Handler) Borrows() bool {
 	return slices.ContainsFunc(h.Params, func(k Kind) bool { return k != Other })
 }
