@@ -58,7 +58,7 @@ func isLock(t types.Type) (is, within bool) {
 		return true, false
 	}
 	for f := range u.Fields() {
-		if named, ok := f.Type().(*types.Named); ok && named.Obj().Name() == noCopy {
+		if named, ok := f.Type().(*types.Named); ok && named.Obj().Name() == noCopy && named != t {
 			if is, _ := isLock(named); is {
 				return true, false
 			}

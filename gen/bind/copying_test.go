@@ -1,0 +1,17 @@
+package bind
+
+import (
+	"go/token"
+	"go/types"
+	"testing"
+)
+
+// TestNoCopyInItself: Go refuses such a type, and the search must end even so.
+func TestNoCopyInItself(t *testing.T) {
+	self := types.NewNamed(types.NewTypeName(token.NoPos, nil, noCopy, nil), nil, nil)
+	self.SetUnderlying(types.NewStruct([]*types.Var{types.NewField(token.NoPos, nil, "x", self, false)}, nil))
+	message := types.NewStruct([]*types.Var{types.NewField(token.NoPos, nil, "x", self, false)}, nil)
+	if held := new(binder).lock(message); held != "" {
+		t.Errorf("lock in %s", held)
+	}
+}
