@@ -68,20 +68,8 @@ func generated(file *ast.File) bool {
 // export gives facts about methods that may be handlers of a topology in another
 // package.
 func export(pass *analysis.Pass, r *recognizer) {
-	var handlers []Handler
 	facts := make(map[*types.Func]*keeps)
-	for _, name := range pass.Pkg.Scope().Names() {
-		object, ok := pass.Pkg.Scope().Lookup(name).(*types.TypeName)
-		if !ok || named(object.Type()) == nil {
-			continue
-		}
-		for m := range named(object.Type()).Methods() {
-			if handlerName(m.Name()) {
-				handlers = append(handlers, r.handler(m, name))
-			}
-		}
-	}
-	for _, l := range Check(r.pkg, handlers) {
+	for _, l := range Check(r.pkg, r.unasserted()) {
 		at := pass.Fset.Position(l.Pos)
 		text := fmt.Sprintf("(%s:%d): %s", filepath.Base(at.Filename), at.Line, l.Message())
 		method := l.Handler.method(pass.Pkg)
@@ -93,6 +81,22 @@ func export(pass *analysis.Pass, r *recognizer) {
 	for method, fact := range facts {
 		pass.ExportObjectFact(method, fact)
 	}
+}
+
+// unasserted are the methods that may be handlers and keep something.
+func (r *recognizer) unasserted() (list []Handler) {
+	for _, name := range r.pkg.Types.Scope().Names() {
+		object, ok := r.pkg.Types.Scope().Lookup(name).(*types.TypeName)
+		if !ok || object.IsAlias() || named(object.Type()) == nil {
+			continue
+		}
+		for m := range named(object.Type()).Methods() {
+			if handlerName(m.Name()) {
+				list = append(list, r.handler(m, name))
+			}
+		}
+	}
+	return Suspects(r.pkg.Files, list)
 }
 
 // handlerName reports whether a method of that name may be a handler.

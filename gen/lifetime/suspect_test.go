@@ -4,7 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestSuspects: bodies of func (a *A) ReceiveM(ctx context.Context, m *M, out *ASender) error.
@@ -51,5 +54,31 @@ func (m *M) Self() *M { return m }
 		if got := len(Suspects([]*ast.File{file}, handlers)) > 0; got != want {
 			t.Errorf("%s: suspect %v, want %v", body, got, want)
 		}
+	}
+}
+
+// TestFactsAreForSuspects: a package has many methods that are named as handlers are, and
+// most keep nothing. An alias gives no method twice.
+func TestFactsAreForSuspects(t *testing.T) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "a.go", `package a
+type M struct{ N int }
+type A struct{ n int; last *M }
+type B = A
+func (a *A) Ping() {}
+func (a *A) ReceiveN(m *M) { a.n = m.N }
+func (a *A) ReceiveM(m *M) { a.last = m }
+func (a *A) receive(m *M) { a.last = m }
+`, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg := &Package{Fset: fset, Info: NewInfo(), Files: []*ast.File{file}}
+	if pkg.Types, err = new(types.Config).Check("a", fset, pkg.Files, pkg.Info); err != nil {
+		t.Fatal(err)
+	}
+	want := []Handler{{Type: "A", Name: "ReceiveM", Params: []Kind{Message}}}
+	if diff := cmp.Diff(want, newRecognizer(pkg).unasserted()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
