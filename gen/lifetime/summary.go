@@ -10,14 +10,15 @@ type summary struct {
 	escapes []escape
 	stores  []transfer
 	results []map[origin]bool
-	joins   bool         // it waits for goroutines
-	known   map[any]bool // escapes and transfers, without what does not tell them apart
+	joins   bool              // it waits for goroutines
+	escaped map[escape]bool   // escapes, without what does not tell them apart
+	stored  map[transfer]bool // stores, likewise
 }
 
 func (s *summary) addEscape(e escape) {
 	key := e
 	key.sink = sink{kind: e.sink.kind}
-	if s.isNew(key) {
+	if isNew(s, &s.escaped, key) {
 		s.escapes = append(s.escapes, e)
 	}
 }
@@ -25,20 +26,20 @@ func (s *summary) addEscape(e escape) {
 func (s *summary) addStore(t transfer) {
 	key := t
 	key.sink = sink{}
-	if s.isNew(key) {
+	if isNew(s, &s.stored, key) {
 		s.stores = append(s.stores, t)
 	}
 }
 
 // isNew reports whether a summary has neither this escape or transfer yet nor too many.
-func (s *summary) isNew(key any) bool {
-	if s.known[key] || len(s.known) >= eventsMax {
+func isNew[E comparable](s *summary, known *map[E]bool, key E) bool {
+	if (*known)[key] || len(s.escapes)+len(s.stores) >= eventsMax {
 		return false
 	}
-	if s.known == nil {
-		s.known = make(map[any]bool)
+	if *known == nil {
+		*known = make(map[E]bool)
 	}
-	s.known[key] = true
+	(*known)[key] = true
 	return true
 }
 
