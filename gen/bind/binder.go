@@ -32,35 +32,35 @@ type binder struct {
 	types    map[typesOf][]string // what typeNames found
 
 	context, tick, instance, deadLetter, index types.Type
-	kept                                       map[string]types.Type // states and updates of machines, by name
-	messages                                   map[string]types.Type // by message name; nil where it was reported
-	misnamed                                   map[string]bool       // messages whose finding suggests another type
-	sources                                    map[string]*source    // of other packages, by import path, once asked for
-	carriers                                   map[string][]int      // edges by message, once asked for
-	used                                       map[string]map[string]bool
-	renamed                                    map[int]string     // types that have the methods of processors whose own are not declared
-	said                                       map[token.Pos]bool // type errors that findings quote
+	kept                                       map[string]types.Type      // states and updates of machines, by name
+	messageTypes                               map[string]types.Type      // by message name; nil where it was reported
+	misnamed                                   map[string]bool            // messages whose finding suggests another type
+	sources                                    map[string]*source         // of other packages, by import path, once asked for
+	carriers                                   map[string][]int           // edges by message, once asked for
+	used                                       map[string]map[string]bool // types of the package in use, by the code of findings about them
+	renamed                                    map[int]string             // types that have the methods of processors whose own are not declared
+	said                                       map[token.Pos]bool         // type errors that findings quote
 }
 
 func newBinder(r *Result, c *checked) *binder {
 	return &binder{
-		reporter: r.reporter,
-		Result:   r,
-		plan:     r.Outline,
-		checked:  c,
-		declared: r.root.source.taken(),
-		broken:   make(map[string]bool),
-		lacking:  make(map[string]int),
-		calls:    make(map[*types.TypeName]*calls),
-		messages: make(map[string]types.Type),
-		kept:     make(map[string]types.Type),
-		misnamed: make(map[string]bool),
-		sources:  make(map[string]*source),
-		renamed:  make(map[int]string),
-		said:     make(map[token.Pos]bool),
-		listed:   make(map[string]bool),
-		types:    make(map[typesOf][]string),
-		used:     usedTypes(r.Outline),
+		reporter:     r.reporter,
+		Result:       r,
+		plan:         r.Outline,
+		checked:      c,
+		declared:     r.root.source.taken(),
+		broken:       make(map[string]bool),
+		lacking:      make(map[string]int),
+		calls:        make(map[*types.TypeName]*calls),
+		messageTypes: make(map[string]types.Type),
+		kept:         make(map[string]types.Type),
+		misnamed:     make(map[string]bool),
+		sources:      make(map[string]*source),
+		renamed:      make(map[int]string),
+		said:         make(map[token.Pos]bool),
+		listed:       make(map[string]bool),
+		types:        make(map[typesOf][]string),
+		used:         usedTypes(r.Outline),
 	}
 }
 
@@ -69,7 +69,7 @@ func (b *binder) bind() {
 	b.names()
 	b.runtime()
 	b.machines()
-	b.messageTypes()
+	b.resolveMessages()
 	for i := range b.plan.Processors {
 		b.machineKey(i)
 	}
@@ -188,8 +188,8 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	return false
 }
 
-// messageTypes finds the type of each message, at the first edge that names it.
-func (b *binder) messageTypes() {
+// resolveMessages finds the type of each message, at the first edge that names it.
+func (b *binder) resolveMessages() {
 	mentions := b.mentions()
 	pointerful := make(map[string]bool)
 	for index, name := range b.root.skeleton.messages {
@@ -198,8 +198,8 @@ func (b *binder) messageTypes() {
 			continue // the update's finding says it all
 		}
 		alias := messagePrefix + strconv.Itoa(index)
-		b.messages[name] = b.messageType(name, alias, m)
-		pointerful[name] = b.pointers(b.messages[name]) != ""
+		b.messageTypes[name] = b.messageType(name, alias, m)
+		pointerful[name] = b.pointers(b.messageTypes[name]) != ""
 	}
 	for i := range b.plan.Edges {
 		if e := &b.plan.Edges[i]; e.From >= 0 && !e.DeadLetter {

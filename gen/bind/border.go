@@ -40,7 +40,7 @@ func (b *binder) border() {
 		if _, ok := at[name]; ok {
 			return
 		}
-		t := b.messages[name]
+		t := b.messageTypes[name]
 		if name == plan.TickCrossing {
 			t = b.tick
 		} else if t == nil {
@@ -173,9 +173,9 @@ func (b *binder) named() (list []wire.Input) {
 			continue
 		}
 		if e.From >= 0 {
-			add(e.Message, b.messages)
+			add(e.Message, b.messageTypes)
 		}
-		add(e.Reply, b.messages)
+		add(e.Reply, b.messageTypes)
 	}
 	for i := range b.plan.Processors {
 		if m := b.plan.Processors[i].Machine; m.Writes() {

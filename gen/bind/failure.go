@@ -93,7 +93,7 @@ func (b *binder) attempts() {
 		if w == nil || e.From < 0 || e.DeadLetter || w.Isolated || w.Attempts < 2 && !(w.Abandons() && w.DeadLetter >= 0) {
 			continue
 		}
-		t := b.messages[e.Message]
+		t := b.messageTypes[e.Message]
 		path := b.pointers(t)
 		if path == "" {
 			continue

@@ -19,7 +19,7 @@ func (b *binder) key(i int) {
 	if b.plan.Processors[e.To].Machine != nil {
 		return // the key is that of the update
 	}
-	if t := b.messages[e.Message]; t != nil {
+	if t := b.messageTypes[e.Message]; t != nil {
 		b.Facts.Edges[i].Key, _ = b.walk(e.Route, b.topology.Edges[i].Route.Field, t)
 	}
 }

@@ -227,7 +227,7 @@ func (b *binder) proposers() {
 				continue // another one sends it
 			}
 			for _, e := range s.Edges {
-				if b.plan.Processors[b.plan.Edges[e].To].Machine != nil && hasProposer(b.messages[s.Message]) {
+				if b.plan.Processors[b.plan.Edges[e].To].Machine != nil && hasProposer(b.messageTypes[s.Message]) {
 					b.Facts.Processors[i].Sends[j].Proposer = true
 				}
 			}

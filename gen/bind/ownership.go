@@ -17,7 +17,7 @@ func (b *binder) ownership() {
 		reported := make(map[string]bool)
 		for j := range p.Sends {
 			s := &p.Sends[j]
-			t := b.messages[s.Message]
+			t := b.messageTypes[s.Message]
 			if !b.several(s) || b.shared(s) {
 				continue
 			}

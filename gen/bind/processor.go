@@ -163,10 +163,10 @@ func (b *binder) receive(s *subject, e int) {
 	case edge.DeadLetter:
 		want.message, want.text = b.deadLetter, "topo.DeadLetter"
 	default:
-		want.message, want.text = b.messages[edge.Message], edge.Type.Format(b.qualifier)
+		want.message, want.text = b.messageTypes[edge.Message], edge.Type.Format(b.qualifier)
 	}
 	if edge.Reply != "" {
-		want.reply, want.replyText = b.messages[edge.Reply], edge.ReplyType.Format(b.qualifier)
+		want.reply, want.replyText = b.messageTypes[edge.Reply], edge.ReplyType.Format(b.qualifier)
 	}
 	if f == nil {
 		if !edge.Optional {
@@ -243,7 +243,7 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 // finding.
 func (b *binder) untyped(e int) bool {
 	edge := &b.plan.Edges[e]
-	return edge.From >= 0 && !edge.DeadLetter && b.messages[edge.Message] == nil
+	return edge.From >= 0 && !edge.DeadLetter && b.messageTypes[edge.Message] == nil
 }
 
 // warnings finds handlers that nothing calls: they are mostly misspelt. All processors
