@@ -143,8 +143,8 @@ func isPointer(t types.Type) (is, within bool) {
 }
 
 // search finds the first type that is something: t itself, the element of an array, or a
-// field at any depth. The path has the names of the fields that lead there. Besides, is
-// says of a struct or an array whether to look within.
+// field at any depth. The path has the names of the fields that lead there.
+// within says whether to look into a struct or an array.
 func search(t types.Type, is func(types.Type) (is, within bool), seen map[types.Type]bool) (path []string, found types.Type) {
 	t = types.Unalias(t)
 	if seen[t] {
