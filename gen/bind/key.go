@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/topogen/topogen/gen/lifetime"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
@@ -67,7 +68,7 @@ func (w *keyWalk) step(name string) bool {
 		if index != nil {
 			return w.fail(finding.KeyField, "", "%s in %s is ambiguous: several embedded fields have it", name, text)
 		}
-		if named := namedOf(w.t); named != nil {
+		if named := lifetime.NamedOf(w.t); named != nil {
 			if hidden, _, _ := types.LookupFieldOrMethod(named, true, named.Obj().Pkg(), name); hidden != nil {
 				return w.fail(finding.KeyField, "", "%s of %s is not exported by its package", name, text)
 			}

@@ -23,7 +23,7 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 				return
 			}
 			f := r.binder.method(s.t, m.Name)
-			if t := namedOf(f.Signature().Recv().Type()); t != nil {
+			if t := lifetime.NamedOf(f.Signature().Recv().Type()); t != nil {
 				if h, path := handlerOf(t.Obj().Name(), m, message), f.Pkg().Path(); h.Borrows() {
 					list[path] = append(list[path], h)
 				}

@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/topogen/topogen/gen/lifetime"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -77,7 +78,7 @@ func (b *binder) receivers(s *plan.Send) string {
 // cloneAdvice says what to do about a message that lacks a method Clone.
 func (b *binder) cloneAdvice(message string, t types.Type) string {
 	const shared = "say shared: true where it goes"
-	named := namedOf(t)
+	named := lifetime.NamedOf(t)
 	switch {
 	case named == nil:
 		return "declare a type for it that has a method Clone, or " + shared

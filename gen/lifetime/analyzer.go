@@ -87,10 +87,10 @@ func export(pass *analysis.Pass, r *recognizer) {
 func (r *recognizer) unasserted() (list []Handler) {
 	for _, name := range r.pkg.Types.Scope().Names() {
 		object, ok := r.pkg.Types.Scope().Lookup(name).(*types.TypeName)
-		if !ok || object.IsAlias() || named(object.Type()) == nil {
+		if !ok || object.IsAlias() || NamedOf(object.Type()) == nil {
 			continue
 		}
-		for m := range named(object.Type()).Methods() {
+		for m := range NamedOf(object.Type()).Methods() {
 			if handlerName(m.Name()) {
 				list = append(list, r.handler(m, name))
 			}

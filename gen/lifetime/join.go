@@ -80,7 +80,7 @@ func (u *unit) joinsFor(call *ssa.CallCommon) bool {
 			t = p.Elem()
 		}
 		_, channel := t.Underlying().(*types.Chan)
-		n := named(t)
+		n := NamedOf(t)
 		return channel || n != nil && strings.Contains(n.Obj().Name(), "Group")
 	})
 }

@@ -124,8 +124,8 @@ func isContext(t types.Type) bool {
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "context" && n.Obj().Name() == "Context"
 }
 
-// named is the named type that t is or points to; nil if there is none.
-func named(t types.Type) *types.Named {
+// NamedOf is the named type that t is or points to; nil if there is none.
+func NamedOf(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}

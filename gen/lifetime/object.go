@@ -71,10 +71,6 @@ type objects struct {
 	work  *work
 }
 
-func newObjects(w *work) *objects {
-	return &objects{outer: make(map[origin]*object), vars: make(map[string]*object), work: w}
-}
-
 // work counts steps, of about 100 ns each. Code may be so tangled that each value
 // may be all others: then a handler is left before the count gets too large.
 type work struct {

@@ -32,7 +32,7 @@ func newRecognizer(pkg *Package) *recognizer {
 		if !ok || !pkg.inGenerated(object.Pos()) {
 			continue
 		}
-		t := named(object.Type())
+		t := NamedOf(object.Type())
 		if t == nil {
 			continue
 		}
@@ -52,7 +52,7 @@ func newRecognizer(pkg *Package) *recognizer {
 // queued notes the messages that fields queue.
 func (r *recognizer) queued(s *types.Struct) {
 	for f := range s.Fields() {
-		of := named(f.Type())
+		of := NamedOf(f.Type())
 		if of == nil || of.Obj().Pkg() == nil || !strings.HasPrefix(of.Obj().Pkg().Path(), home) {
 			continue
 		}
@@ -103,7 +103,7 @@ func (r *recognizer) asserted(s *ast.ValueSpec) (list []Handler) {
 	if !ok {
 		return nil
 	}
-	t := named(r.pkg.Info.TypeOf(s.Values[0]))
+	t := NamedOf(r.pkg.Info.TypeOf(s.Values[0]))
 	if t == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r *recognizer) isSender(t types.Type) bool {
 		}
 		return i.NumMethods() > 0
 	}
-	n := named(t)
+	n := NamedOf(t)
 	return n != nil && strings.HasSuffix(n.Obj().Name(), "Sender") && r.pkg.inGenerated(n.Obj().Pos())
 }
 

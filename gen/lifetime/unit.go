@@ -35,7 +35,7 @@ type site struct {
 func newUnit(a *checker, f *ssa.Function) *unit {
 	u := &unit{
 		checker: a, function: f,
-		objects: newObjects(a.work),
+		objects: &objects{outer: make(map[origin]*object), vars: make(map[string]*object), work: a.work},
 		values:  make(map[ssa.Value]places),
 		tuples:  make(map[ssa.Value]map[int]places),
 		sites:   make(map[site]*object),
