@@ -41,6 +41,10 @@ type (
 // ledger is what a process writes into: a line for each thing that it begins.
 type ledger struct{ file *os.File }
 
+// lineBytes is the length of a line. It divides that of a page: the kernel may end a write
+// of a killed process between two pages, and others may see a write by pages.
+const lineBytes = 64
+
 func open(in topo.Instance) (*ledger, error) {
 	file, err := os.OpenFile(os.Getenv(LedgerVariable), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -51,7 +55,7 @@ func open(in topo.Instance) (*ledger, error) {
 }
 
 func (l *ledger) write(what string, id int) error {
-	_, err := fmt.Fprintf(l.file, "%d %s %d\n", os.Getpid(), what, id)
+	_, err := fmt.Fprintf(l.file, "%-*s\n", lineBytes-1, fmt.Sprint(os.Getpid(), " ", what, " ", id))
 	return err
 }
 

@@ -23,8 +23,12 @@ import (
 )
 
 // TestMain: a process with the race detector waits for a second before it ends,
-// unless it is told not to.
+// unless it is told not to. Package os starts a child once, to see what the kernel can
+// do; FindProcess makes it do so before TestKills looks for children to kill.
 func TestMain(m *testing.M) {
+	if _, err := os.FindProcess(os.Getpid()); err != nil {
+		panic(err)
+	}
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
@@ -198,9 +202,12 @@ func TestKills(t *testing.T) {
 	feed.enough.Store(true)
 	<-feed.done
 	settled(t, top, w, victims, path)
-	await(t, "all jobs are handled", func() bool {
+	await(t, "all jobs are handled", func() error {
 		s := top.Snapshot()
-		return int(s.Edges[EdgeStageCollectorResult].Received+s.Faults.DeadLetters) == feed.sent
+		if n := int(s.Edges[EdgeStageCollectorResult].Received + s.Faults.DeadLetters); n != feed.sent {
+			return fmt.Errorf("%d of %d", n, feed.sent)
+		}
+		return nil
 	})
 	stop() // the rest is drained, and nobody ends any more
 	if err := <-ended; err != nil {
@@ -216,30 +223,44 @@ func TestKills(t *testing.T) {
 // were made anew.
 func settled(t *testing.T, top *Topology, w *witness, victims map[int]bool, path string) {
 	t.Helper()
-	await(t, "all ends are noticed", func() bool {
+	await(t, "all ends are noticed", func() error {
 		noticed := w.blamed()
-		for _, l := range readLedger(t, path) {
+		lines := readLedger(t, path)
+		for _, l := range lines {
 			if l.what == "panic" {
 				noticed[l.pid] = true // it has said so, and was about to end
 			}
 		}
 		for pid := range victims {
 			if !noticed[pid] {
-				return false
+				return fmt.Errorf("that of process %d is not, which wrote %v", pid, of(lines, pid))
 			}
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return int(top.Snapshot().Faults.Restarts) == len(w.failed)
+		if restarts := int(top.Snapshot().Faults.Restarts); restarts != len(w.failed) {
+			return fmt.Errorf("%d have failed, the last of %v, and %d were restarted", len(w.failed), w.failed[len(w.failed)-1], restarts)
+		}
+		return nil
 	})
 }
 
-// await waits for a condition.
-func await(t *testing.T, what string, holds func() bool) {
+// of returns the last lines of a process.
+func of(lines []line, pid int) []line {
+	own := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.pid != pid })
+	return own[max(0, len(own)-3):]
+}
+
+// await waits until nothing is missing for a condition.
+func await(t *testing.T, what string, missing func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); <-time.After(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
+		err := missing()
+		if err == nil {
+			return
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+			t.Fatalf("never: %s: %v", what, err)
 		}
 	}
 }
