@@ -98,7 +98,7 @@ func (b *binder) border() {
 	b.Facts.Wire = plan.HashOf(b.Border.Schema)
 }
 
-// declaredAs is the edge of the file that edge i comes from: a reply's is that which asks.
+// declaredAs is the edge of the file that edge i comes from: for a reply, the edge that asks.
 func declaredAs(e *plan.Edge, i int) int {
 	if e.ReplyOf >= 0 {
 		return e.ReplyOf

@@ -207,7 +207,7 @@ func declared(files []*ast.File) map[string]*ast.Ident {
 }
 
 // declarations are the names that a file declares, those of values only if asked for, each
-// with the type that it is a method of: "?" if that has no name, "" if it is no method.
+// with the type that it is a method of: "?" for a type without a name, "" for a function.
 func declarations(file *ast.File, values bool) iter.Seq2[*ast.Ident, string] {
 	return func(yield func(*ast.Ident, string) bool) {
 		for _, d := range file.Decls {

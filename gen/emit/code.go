@@ -169,8 +169,8 @@ func (p *part) method(receiver, typ, name Ident, params, results []code, body ..
 	p.add(p.head(receiver, typ, name, params, results).Block(body...))
 }
 
-// short writes a method of one statement on one line, and brief one that the next
-// declaration follows without an empty line.
+// short writes a method of one statement on one line, and brief does so without
+// an empty line before the next declaration.
 func (p *part) short(receiver, typ, name Ident, params, results []code, body code) {
 	p.brief(receiver, typ, name, params, results, body)
 	p.file.Line()

@@ -374,7 +374,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 	}
 }
 
-// reply sends the reply to what is an element of the queue.
+// reply sends the reply to an element of the queue.
 func (h *handler) reply(element *jen.Statement) code {
 	args := []code{id(h.v("reply"))}
 	if h.edge.requests() {

@@ -54,7 +54,7 @@ func (p *part) inputPorts(q *processor) {
 	}
 	p.doc("%s is an input of %s, in the order of the edges.", q.inputType(), q.Name)
 	p.indexType(q.inputType(), q.inputNames, constants, "String is the edge in the words of the file.")
-	p.doc("%s keeps, for each input of %s, its state and what came last along it. An instance with a method Inputs(*%s) gets it before Init, "+
+	p.doc("%s keeps the state and the last message of each input of %s. An instance with a method Inputs(*%s) gets it before Init, "+
 		"for use in its handlers.", q.trackerType(), q.Name, q.trackerType())
 	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
 	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")

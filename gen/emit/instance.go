@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// wiringHead says, once for all processors, what the file declares for each.
+// wiringHead writes the comment that explains what the file declares for each processor.
 func (p *part) wiringHead() {
 	i := slices.IndexFunc(p.processors, func(q *processor) bool { return q.instance != "" && len(q.links) > 0 })
 	if i < 0 {

@@ -245,7 +245,7 @@ func (p *part) remoteInstance(q *processor) {
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
-	p.doc("Renew starts another process, to take the place of one that has failed or hangs.")
+	p.doc("Renew starts another process in the place of a process that has failed or hangs.")
 	p.method(x, q.instance, "Renew", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Func().Params(), jen.Error()},
 		jen.List(id(r), id(err)).Op(":=").Add(sel(x, "start")).Call(id(ctx)),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),

@@ -41,7 +41,7 @@ func (m *model) ports() []job {
 	})
 }
 
-// portsHead says, once for all processors, what the file declares for each.
+// portsHead writes the comment that explains what the file declares for each processor.
 func (p *part) portsHead() {
 	i := slices.IndexFunc(p.processors, func(q *processor) bool { return q.recorder != "" && !q.External })
 	if i < 0 {

@@ -30,7 +30,7 @@ const (
 // imported are the packages that output imports by itself, whatever the topology says.
 var imported = []string{"context", "slices", "strconv", "time", errtopPath, piperPath, poolPath, queuePath, routePath, supervisePath, topoPath, treePath}
 
-// Imports lists the packages that the files of t import besides those that it names.
+// Imports lists the packages that the generated files import whatever Go types t names.
 func Imports(t *spec.Topology) []string {
 	list := slices.Clone(imported)
 	for _, p := range t.Processors {

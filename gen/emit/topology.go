@@ -51,7 +51,7 @@ func (m *model) wiring() []job {
 	})
 }
 
-// askedWidth is how long the text may be that stands behind an assertion, and not above it.
+// askedWidth is the length up to which a text is behind an assertion; a longer one is above it.
 const askedWidth = 60
 
 // guards writes what turns a runtime, a handler or a message type that this file

@@ -124,7 +124,7 @@ func (p *part) renew(q *processor) {
 	if q.hears() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
-	p.doc("Renew makes another instance, to take the place of one that has failed or hangs.")
+	p.doc("Renew makes another instance in the place of an instance that has failed or hangs.")
 	p.method(x, q.instance, "Renew", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Func().Params(), jen.Error()},
 		append(body, jen.Return(jen.Func().Params().Block(adopt...), jen.Nil()))...)
 }

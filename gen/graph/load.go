@@ -13,7 +13,7 @@ import (
 
 // Load says of which time the loads of a graph's nodes and edges are.
 type Load struct {
-	Until   time.Time     `json:"time"`    // zero where nobody knows
+	Until   time.Time     `json:"time"`    // zero where it is not known
 	Elapsed time.Duration `json:"elapsed"` // how long the topology had been there by then
 	Workers int           `json:"workers"`
 }

@@ -12,7 +12,7 @@ type summary struct {
 	results []map[origin]bool
 	joins   bool              // it waits for goroutines
 	escaped map[escape]bool   // escapes, without what does not tell them apart
-	stored  map[transfer]bool // stores, likewise
+	stored  map[transfer]bool // stores, in the same way
 }
 
 func (s *summary) addEscape(e escape) {

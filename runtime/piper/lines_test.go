@@ -8,7 +8,7 @@ import (
 )
 
 // A link and its queue are 504 bytes: the allocator gives 512, which start a cache line.
-// What the sender writes for each message is in other lines than what the receiver writes.
+// The fields that the sender writes for each message are in other lines than the receiver's.
 func TestCacheLinesOfALink(t *testing.T) {
 	const line = 64
 	if unsafe.Sizeof(uintptr(0)) != 8 {

@@ -28,7 +28,7 @@ type Link struct {
 	hops      int32 // turns since the rebalancer looked, from samples, half of them forgotten each time
 	roomNote  note  // in an inbox while wantRoom is set
 
-	// The sender's, likewise.
+	// The sender's, in a cache line of their own too.
 	nextDirty *Link         // in its list of unpublished ones
 	number    count.Count   // of the next message; expose reads it
 	bound     atomic.Uint64 // numbers below it are visible

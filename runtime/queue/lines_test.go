@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// What the producer writes for each message is in other cache lines than what the
-// consumer writes, where the queue starts a line.
+// The fields that the producer writes for each message are in other cache lines than the
+// consumer's, where the queue starts a line.
 func TestCacheLinesOfAnEdge(t *testing.T) {
 	const line = 64
 	if unsafe.Sizeof(uintptr(0)) != 8 {
