@@ -309,8 +309,8 @@ func unquoted(text string) string {
 	return q[1 : len(q)-1]
 }
 
-// whole returns the topology without what has an error.
-func (b *builder) whole() *Topology {
+// withoutErrors returns the topology without what has an error.
+func (b *builder) withoutErrors() *Topology {
 	broken := b.found.broken
 	if len(broken) == 0 {
 		return b.topology

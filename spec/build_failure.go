@@ -122,8 +122,8 @@ var (
 // amount bounds an amount of memory, and says what is wrong with one outside.
 type amount struct {
 	min, max        int64
-	little, much    string
-	atLeast, atMost string // as a user writes them; "": not told
+	tooSmall, tooLarge    string
+	minText, maxText string // as a user writes them; "": not told
 }
 
 var (
@@ -147,12 +147,12 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 	switch {
 	case err != nil || n > of.max/unit:
 		suggestion := ""
-		if of.atMost != "" {
-			suggestion = "write at most " + of.atMost
+		if of.maxText != "" {
+			suggestion = "write at most " + of.maxText
 		}
-		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.much, suggestion)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.tooLarge, suggestion)
 	case n*unit < of.min:
-		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.little, "write at least "+of.atLeast)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.tooSmall, "write at least "+of.minText)
 	}
 	return n * unit
 }

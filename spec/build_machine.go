@@ -116,13 +116,13 @@ func (b *builder) machines() {
 		if m.ControllerTo < 0 {
 			m.ControllerTo = -1
 		} else if b.checkController(i, m) {
-			b.join(i, m)
+			b.addControllerEdges(i, m)
 		}
 	}
 }
 
-// join appends the edges between a machine and its controller.
-func (b *builder) join(machine int, m *Machine) {
+// addControllerEdges appends the edges between a machine and its controller.
+func (b *builder) addControllerEdges(machine int, m *Machine) {
 	t := b.topology
 	p, c := &t.Processors[machine], &t.Processors[m.ControllerTo]
 	at := func(name string) Text { return Text{Value: name, At: m.Controller.At, Pointer: m.Controller.Pointer} }

@@ -69,8 +69,8 @@ func (b *builder) checkNew(name Text) {
 	}
 }
 
-// onlyOwn lists the keys that an external processor cannot have, with reasons.
-var onlyOwn = map[string]string{
+// notExternal lists the keys that an external processor cannot have, with reasons.
+var notExternal = map[string]string{
 	"type":      "it stands for code outside of the topology",
 	"new":       "nothing of it is constructed",
 	"with":      "nothing of it is constructed",
@@ -88,7 +88,7 @@ func (b *builder) checkOptions(p *Processor, v *Value) {
 	b.checkKind(p, v)
 	for _, f := range v.Fields {
 		name := f.Key.Value
-		reason, own := onlyOwn[name]
+		reason, own := notExternal[name]
 		switch {
 		case own && p.External && p.Machine == nil:
 			b.found.addText(finding.ExternalHas, f.Key, fmt.Sprintf("the external processor %s has no %s: %s", quoted(p.Name.Value), name, reason), "leave it out")

@@ -32,7 +32,7 @@ func (b *builder) checkEdges() {
 		}
 		key := edgeKey{e.From, e.To, e.Message.Value, e.Every, e.Timer.Value}
 		if first, ok := seen[key]; ok {
-			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s is on line %d already", e.title(), first.At.Line), b.secondName(e))
+			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s is on line %d already", e.title(), first.At.Line), b.duplicateSuggestion(e))
 			continue
 		}
 		seen[key] = e
@@ -52,8 +52,8 @@ func (b *builder) checkEdges() {
 	}
 }
 
-// secondName says what to do about an edge that stands twice.
-func (b *builder) secondName(e *Edge) string {
+// duplicateSuggestion says what to do about an edge that stands twice.
+func (b *builder) duplicateSuggestion(e *Edge) string {
 	const leaveOut = "leave one of them out"
 	if e.Every > 0 || e.Implied || b.topology.Processors[e.From].Machine != nil {
 		return leaveOut
@@ -86,7 +86,7 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	switch {
 	case e.Route.Kind == RouteNone && e.Route.Pointer == "" && to.Instances > 1 && e.Every == 0:
 		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("%s has %d instances, and the edge does not say which one a message goes to", quoted(to.Name.Value), to.Instances),
-			b.keyed(i, e)+", or in place of the key a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
+			b.keySuggestion(i, e)+", or in place of the key a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteNone && e.Route.Pointer != "":
 		b.found.add(finding.MissingKey, e.Route.At, e.Route.Pointer, "the route is empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
@@ -101,8 +101,8 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	}
 }
 
-// keyed says how the edge is written with a key.
-func (b *builder) keyed(i int, e *Edge) string {
+// keySuggestion says how the edge is written with a key.
+func (b *builder) keySuggestion(i int, e *Edge) string {
 	if v := b.options[i]; v == nil || v.Kind != Map { // only the message stands behind the colon
 		return fmt.Sprintf("write %q", "{message: "+clip(e.Message.Value)+", key: FIELD}")
 	}

@@ -43,8 +43,8 @@ func (b *builder) receives() []bool {
 	return receives
 }
 
-// idle reports options that have no effect.
-func (b *builder) idle(of *Value, reason, suggestion string, names ...string) {
+// noEffect reports options that have no effect.
+func (b *builder) noEffect(of *Value, reason, suggestion string, names ...string) {
 	for _, name := range names {
 		if f := of.field(name); f != nil {
 			b.found.addText(finding.NoEffect, f.Key, name+" has no effect: "+reason, suggestion)
@@ -61,9 +61,9 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 	switch {
 	case r.Policy == Never && b.found.broken["/groups"]: // it may be in one
 	case r.Policy == Never:
-		b.idle(options, "the policy is never", `write "policy: on-failure", or leave it out`, "max_restarts", "delay", "max_delay", "window", "jitter")
+		b.noEffect(options, "the policy is never", `write "policy: on-failure", or leave it out`, "max_restarts", "delay", "max_delay", "window", "jitter")
 	case r.Delay == 0:
-		b.idle(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
+		b.noEffect(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
 	default:
 		b.checkDelays(options, r.Delay, r.MaxDelay)
 	}
@@ -79,7 +79,7 @@ func (b *builder) checkDelays(options *Value, delay, longest time.Duration) {
 
 func (b *builder) checkMemory(p *Processor, entry *Value) {
 	if p.Isolation != Process && !b.found.broken[p.Pointer+"/isolation"] {
-		b.idle(entry, "it is a limit for a process of the processor's own", `write "isolation: process", or leave it out`, "memory")
+		b.noEffect(entry, "it is a limit for a process of the processor's own", `write "isolation: process", or leave it out`, "memory")
 	}
 }
 
@@ -94,13 +94,13 @@ func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
 	b.checkRetryDelay(o, options, receives || b.found.broken["/edges"])
 	switch {
 	case !receives && !b.found.broken["/edges"]:
-		b.idle(options, "the processor receives no message", "leave it out", "max_attempts", "dead_letter")
+		b.noEffect(options, "the processor receives no message", "leave it out", "max_attempts", "dead_letter")
 	case o.Then == Skip:
-		b.idle(options, "skip gives a message up at once", `write "then: retry", or leave it out`, "max_attempts")
+		b.noEffect(options, "skip gives a message up at once", `write "then: retry", or leave it out`, "max_attempts")
 	case o.Then == Stop && p.Restart.Policy == Never && grouped:
-		b.idle(options, "there is no next instance for a second attempt", restart, "max_attempts")
+		b.noEffect(options, "there is no next instance for a second attempt", restart, "max_attempts")
 	case o.Then == Stop && p.Restart.Policy == Never:
-		b.idle(options, "the first error ends the topology", restart, "max_attempts", "dead_letter")
+		b.noEffect(options, "the first error ends the topology", restart, "max_attempts", "dead_letter")
 	}
 }
 
@@ -111,15 +111,15 @@ var retryDelays = []string{"delay", "max_delay", "jitter"}
 func (b *builder) checkRetryDelay(o *OnError, options *Value, receives bool) {
 	switch {
 	case !receives:
-		b.idle(options, "the processor receives no message", "leave it out", retryDelays...)
+		b.noEffect(options, "the processor receives no message", "leave it out", retryDelays...)
 	case o.Then == Skip:
-		b.idle(options, "skip gives a message up at once", `write "then: retry", or leave it out`, retryDelays...)
+		b.noEffect(options, "skip gives a message up at once", `write "then: retry", or leave it out`, retryDelays...)
 	case o.Then == Stop:
-		b.idle(options, "after an error the instance ends, and the next attempt waits for its restart", `write "then: retry", or the same key under restart`, retryDelays...)
+		b.noEffect(options, "after an error the instance ends, and the next attempt waits for its restart", `write "then: retry", or the same key under restart`, retryDelays...)
 	case o.MaxAttempts == 1:
-		b.idle(options, "there is no second attempt", "write max_attempts of at least 2, or leave it out", retryDelays...)
+		b.noEffect(options, "there is no second attempt", "write max_attempts of at least 2, or leave it out", retryDelays...)
 	case o.Delay == 0:
-		b.idle(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
+		b.noEffect(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
 	default:
 		b.checkDelays(options, o.Delay, o.MaxDelay)
 	}
@@ -132,7 +132,7 @@ func (b *builder) checkAttempts() {
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
 		limit, attempts := p.Restart.MaxRestarts, p.Attempts()
-		if limit == 0 || attempts <= limit || p.OnError.Then != Stop || !receives[i] || p.Restart.Policy == Never || p.Restart.unreached() {
+		if limit == 0 || attempts <= limit || p.OnError.Then != Stop || !receives[i] || p.Restart.Policy == Never || p.Restart.neverReached() {
 			continue
 		}
 		f := b.entries[i].field("restart").Value.field("max_restarts")
@@ -159,14 +159,14 @@ func (b *builder) checkDeadLetters() {
 		case to == from:
 			b.found.addText(finding.DeadLetter, name, quoted(name.Value)+" would get what it could not handle itself", "name another processor")
 		default:
-			b.checkRound(from, visited)
+			b.checkDeadLetterCycle(from, visited)
 		}
 	}
 }
 
-// checkRound follows dead letters from a processor and reports where they come
+// checkDeadLetterCycle follows dead letters from a processor and reports where they come
 // back. Each processor is walked through once.
-func (b *builder) checkRound(from int, visited []int) {
+func (b *builder) checkDeadLetterCycle(from int, visited []int) {
 	processors := b.topology.Processors
 	var way []int
 	p := from
@@ -223,7 +223,7 @@ func (b *builder) checkIntensity(g *Group, v *Value) {
 // checkShutdown reports a limit for a stop that the strategy does not have.
 func (b *builder) checkShutdown(g *Group, v *Value) {
 	if g.Strategy == OneForOne && !b.found.broken[g.Pointer+"/strategy"] {
-		b.idle(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or leave it out`, "shutdown")
+		b.noEffect(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or leave it out`, "shutdown")
 	}
 }
 

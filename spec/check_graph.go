@@ -14,8 +14,8 @@ const ringShown = 12 // processors of a ring in a message: what fits a line
 // checkGraph makes the warnings: each topology with them works, and is hardly
 // what was meant.
 func (b *builder) checkGraph() {
-	for i, alone := range b.topology.alone() {
-		if alone {
+	for i, unconnected := range b.topology.unconnected() {
+		if unconnected {
 			name := b.topology.Processors[i].Name
 			b.found.addText(finding.NoEdges, name, "no edge begins or ends at "+quoted(name.Value), "add an edge, or leave the processor out")
 		}
@@ -27,22 +27,22 @@ func (b *builder) checkGraph() {
 	b.checkTicks()
 }
 
-// alone says which processors no edge begins or ends at. A machine needs none.
-func (t *Topology) alone() []bool {
-	alone := make([]bool, len(t.Processors))
+// unconnected says which processors no edge begins or ends at. A machine needs none.
+func (t *Topology) unconnected() []bool {
+	unconnected := make([]bool, len(t.Processors))
 	for i, p := range t.Processors {
-		alone[i] = p.Machine == nil
+		unconnected[i] = p.Machine == nil
 	}
 	for _, e := range t.Edges {
 		if e.From >= 0 {
-			alone[e.From] = false
+			unconnected[e.From] = false
 		}
-		alone[e.To] = false
+		unconnected[e.To] = false
 	}
 	for from, to := range t.deadLetters() {
-		alone[from], alone[to] = false, false
+		unconnected[from], unconnected[to] = false, false
 	}
-	return alone
+	return unconnected
 }
 
 // deadLetters are the edges that the file does not declare: from a processor to
@@ -71,7 +71,7 @@ func (b *builder) checkGrowth() {
 		next[from] = append(next[from], to)
 	}
 	group := Components(next)
-	told := map[int]bool{} // one ring of a group is enough to look at
+	reported := map[int]bool{} // one ring of a group is enough to look at
 	for _, e := range t.Edges {
 		copies := 1
 		switch e.Route.Kind {
@@ -80,10 +80,10 @@ func (b *builder) checkGrowth() {
 		case RouteRange:
 			copies = e.Route.Count
 		}
-		if e.From < 0 || e.Full != Block || copies < 2 || group[e.From] != group[e.To] || told[group[e.To]] {
+		if e.From < 0 || e.Full != Block || copies < 2 || group[e.From] != group[e.To] || reported[group[e.To]] {
 			continue
 		}
-		told[group[e.To]] = true
+		reported[group[e.To]] = true
 		ring := b.ring(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
 		b.found.add(finding.GrowingRing, e.At, e.Pointer,
 			fmt.Sprintf("each lap of the ring %s makes %d messages of one and drops none", ring, copies),
@@ -216,9 +216,9 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 	}
 	findings := earlyTimeouts(t, starts)
 	named := map[int]bool{}
-	alone := t.alone()
+	unconnected := t.unconnected()
 	for i, p := range t.Processors {
-		if reached[i] || alone[i] || entered[group[i]] || named[group[i]] || p.Machine != nil { // its controller is named
+		if reached[i] || unconnected[i] || entered[group[i]] || named[group[i]] || p.Machine != nil { // its controller is named
 			continue
 		}
 		named[group[i]] = true

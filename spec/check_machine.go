@@ -19,8 +19,8 @@ var machineKeys = map[MachineKind][]string{
 	Raft: {"kind", "controller", "log", "group", "peers", "election_timeout", "heartbeat", "transport", "insecure", "tls", "trust_domain"},
 }
 
-// wantedKeys are those of them that cannot be left out.
-var wantedKeys = map[MachineKind][]string{
+// requiredKeys are those of them that cannot be left out.
+var requiredKeys = map[MachineKind][]string{
 	FSM:  {"state", "update"},
 	Raft: {"controller", "peers", "log"},
 }
@@ -40,14 +40,14 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 		}
 		switch {
 		case m.Kind != "":
-			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), b.otherwise(m, name))
-		case ofMachines(name):
-			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s has no kind, and %s belongs to one", quoted(p.Name.Value), name), kindOf(name))
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), b.replacement(m, name))
+		case isMachineKey(name):
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s has no kind, and %s belongs to one", quoted(p.Name.Value), name), kindSuggestion(name))
 		}
 	}
-	for _, name := range wantedKeys[m.Kind] {
+	for _, name := range requiredKeys[m.Kind] {
 		if entry.field(name) == nil {
-			b.found.add(finding.MissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), wantedHint[name])
+			b.found.add(finding.MissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), requiredHint[name])
 		}
 	}
 	if m.Kind == FSM {
@@ -71,7 +71,7 @@ func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	case m.Raft != nil:
 		b.found.addText(finding.KindHas, revert.Key, fmt.Sprintf("%s has raft and revert: updates that others do not know cannot wait on one node", quoted(p.Name.Value)), "leave one of them out")
 	case entry.field("controller") == nil:
-		b.idle(entry, "there is no controller that could revert", "name the controller, or leave it out", "revert")
+		b.noEffect(entry, "there is no controller that could revert", "name the controller, or leave it out", "revert")
 	}
 }
 
@@ -87,7 +87,7 @@ func (b *builder) checkInstances(p *Processor, entry *Value) {
 	name := quoted(p.Name.Value)
 	switch {
 	case p.Instances == 1:
-		b.idle(entry, "there is one instance", "add instances, or leave it out", "key", "route")
+		b.noEffect(entry, "there is one instance", "add instances, or leave it out", "key", "route")
 	case m.Log != nil && p.Instances > machinesMax:
 		b.found.addText(finding.OutOfRange, instances.Key, fmt.Sprintf("%s has %d instances, and at most %d may have a log", name, p.Instances, machinesMax), "write fewer: each has a folder of 16 MiB or more")
 	case r.Kind == RouteNone && r.Pointer != "":
@@ -97,19 +97,19 @@ func (b *builder) checkInstances(p *Processor, entry *Value) {
 	case r.Kind == RouteNone && entry.field("controller") != nil:
 		b.found.addText(finding.NoRoute, instances.Key, fmt.Sprintf("%s has %d instances, and nothing says which one an update is for", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)
 	case r.Kind == RouteLocal && entry.field("controller") == nil:
-		b.idle(entry, "there is no controller whose instance would count", `write "key: FIELD", or leave it out`, "route")
+		b.noEffect(entry, "there is no controller whose instance would count", `write "key: FIELD", or leave it out`, "route")
 	}
 	if p.Instances > 1 && m.Revert && !b.found.exact[revert.Value.Pointer] {
 		b.found.addText(finding.KindHas, revert.Key, name+" has several instances and revert: updates that are added together would be for several of them", "leave one of them out")
 	}
 }
 
-// ofMachines reports whether only machines have a key.
-func ofMachines(name string) bool {
+// isMachineKey reports whether only machines have a key.
+func isMachineKey(name string) bool {
 	return name != "instances" && (slices.Contains(machineKeys[FSM], name) || slices.Contains(machineKeys[Raft], name))
 }
 
-var wantedHint = map[string]string{
+var requiredHint = map[string]string{
 	"state":      "name the type of the state",
 	"update":     "name the type of what changes the state",
 	"controller": "name the processor that gets the committed entries",
@@ -117,8 +117,8 @@ var wantedHint = map[string]string{
 	"log":        "say where it is kept: {path: ./log}",
 }
 
-// otherwise says what to write instead of a key that a machine does not have.
-func (b *builder) otherwise(m *Machine, name string) string {
+// replacement says what to write instead of a key that a machine does not have.
+func (b *builder) replacement(m *Machine, name string) string {
 	switch {
 	case m.Kind == FSM && slices.Contains(machineKeys[Raft], name) && raftKeys[name] != nil:
 		return "write it under raft"
@@ -128,8 +128,8 @@ func (b *builder) otherwise(m *Machine, name string) string {
 	return "leave it out"
 }
 
-// kindOf says which kind has a key.
-func kindOf(name string) string {
+// kindSuggestion says which kind has a key.
+func kindSuggestion(name string) string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(machineKeys)) {
 		if slices.Contains(machineKeys[kind], name) {
@@ -154,12 +154,12 @@ func (b *builder) checkLog(p *Processor, entry *Value) {
 	log := entry.field("log")
 	if m.Log == nil || b.found.exact[m.Log.Pointer] {
 		if raft := entry.field("raft"); raft != nil && m.Kind == FSM && log == nil {
-			b.found.add(finding.MissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and no log: what a node has promised it must not forget", wantedHint["log"])
+			b.found.add(finding.MissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and no log: what a node has promised it must not forget", requiredHint["log"])
 		}
 		return
 	}
 	if m.Log.Sync != SyncInterval && !b.found.broken[m.Log.Pointer+"/sync"] {
-		b.idle(log.Value, fmt.Sprintf("sync is %s", m.Log.Sync), `write "sync: interval", or leave it out`, "interval")
+		b.noEffect(log.Value, fmt.Sprintf("sync is %s", m.Log.Sync), `write "sync: interval", or leave it out`, "interval")
 	}
 	if sync := log.Value.field("sync"); m.Replicated() && m.Log.Sync != SyncAlways && sync != nil && !b.found.exact[sync.Value.Pointer] {
 		b.found.add(finding.UnsafeSync, sync.Value.At, sync.Value.Pointer, fmt.Sprintf("with sync: %s a node that falls down forgets what it has promised to others", m.Log.Sync), "write always, or leave it out")
@@ -194,9 +194,9 @@ func (b *builder) checkReplication(p *Processor, entry *Value) {
 	}
 	switch {
 	case r.ByController:
-		b.idle(options, "the controller carries the messages", `write "transport: grpc", or leave it out`, "insecure", "tls", "trust_domain")
+		b.noEffect(options, "the controller carries the messages", `write "transport: grpc", or leave it out`, "insecure", "tls", "trust_domain")
 	case r.TLS != nil:
-		b.idle(options, "there is tls", "leave one of them out", "insecure")
+		b.noEffect(options, "there is tls", "leave one of them out", "insecure")
 	}
 }
 

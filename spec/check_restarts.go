@@ -22,7 +22,7 @@ func (b *builder) checkRestarts() {
 		switch {
 		case !r.Given || r.Policy == Never:
 		case r.MaxRestarts > 0:
-			if r.unreached() {
+			if r.neverReached() {
 				b.found.add(finding.NotReached, r.At, r.Pointer, fmt.Sprintf("the delays of %d restarts are %.6g s or more, and with each window of %v counting begins anew: max_restarts is never reached",
 					r.MaxRestarts, r.least(), r.Window), "write a longer window, or a lower max_delay")
 			}
@@ -40,9 +40,9 @@ func (b *builder) checkRestarts() {
 	}
 }
 
-// unreached reports whether so many restarts take longer than the window in which
+// neverReached reports whether so many restarts take longer than the window in which
 // they are counted.
-func (r *Restart) unreached() bool { return r.Window > 0 && r.least() > r.Window.Seconds() }
+func (r *Restart) neverReached() bool { return r.Window > 0 && r.least() > r.Window.Seconds() }
 
 // least is the sum, in seconds, of the shortest delays that max_restarts restarts
 // can have.
@@ -67,7 +67,7 @@ func (r *Restart) least() float64 {
 // where the file does not say for how long.
 func (b *builder) checkSiblings() {
 	for _, g := range b.topology.Groups {
-		names := b.hanging(g)
+		names := b.membersWithoutTimeout(g)
 		if g.ShutdownGiven || len(names) == 0 {
 			continue
 		}
@@ -85,9 +85,9 @@ func (b *builder) checkSiblings() {
 	}
 }
 
-// hanging returns the members of a group that may be stopped with a failed
+// membersWithoutTimeout returns the members of a group that may be stopped with a failed
 // sibling and have no timeout by which a hang is noticed.
-func (b *builder) hanging(g Group) (names []string) {
+func (b *builder) membersWithoutTimeout(g Group) (names []string) {
 	instances := 0
 	for _, i := range g.Processors {
 		instances += b.topology.Processors[i].Instances

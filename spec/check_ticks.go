@@ -11,7 +11,7 @@ import (
 func (b *builder) checkTicks() {
 	for _, e := range b.topology.Edges {
 		if e.Every > 0 && e.InputTimeout > 0 && e.InputTimeout <= e.Every {
-			b.found.add(finding.Early, e.At, e.Pointer, early(&e, e.Every, ""), earlyHint)
+			b.found.add(finding.Early, e.At, e.Pointer, early(&e, e.Every, ""), periodHint)
 		}
 	}
 }
@@ -24,7 +24,7 @@ func earlyTimeouts(t *Topology, starts func(processor int) bool) []finding.Findi
 	for _, e := range t.Edges {
 		if e.From >= 0 && e.InputTimeout > 0 && e.InputTimeout <= periods[e.From] {
 			of := " of the timers that make " + quoted(e.FromText.Value) + " send"
-			findings = append(findings, finding.New(finding.Early, t.File, e.At, e.Pointer, early(&e, periods[e.From], of), earlyHint))
+			findings = append(findings, finding.New(finding.Early, t.File, e.At, e.Pointer, early(&e, periods[e.From], of), periodHint))
 		}
 	}
 	return findings
@@ -95,7 +95,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-const earlyHint = "write three to five times the period"
+const periodHint = "write three to five times the period"
 
 func early(e *Edge, period time.Duration, of string) string {
 	return fmt.Sprintf("the input_timeout of %v passes between two ticks%s, which come every %v", e.InputTimeout, of, period)

@@ -24,7 +24,7 @@ func newCollector(file string) *collector {
 func (c *collector) add(code string, at finding.Range, pointer, message, suggestion string) {
 	f := finding.New(code, c.file, at, pointer, message, suggestion)
 	if f.Severity == finding.Error {
-		if !aboutKeys[code] {
+		if !entryCodes[code] {
 			c.exact[pointer] = true
 		}
 		c.follow(pointer)
@@ -46,9 +46,9 @@ func (c *collector) follow(pointer string) {
 	}
 }
 
-// aboutKeys are findings about a key within the value at their pointer, or about
+// entryCodes are findings about a key within the value at their pointer, or about
 // one more value there. They break the entry and not the value.
-var aboutKeys = map[string]bool{finding.DuplicateKey: true, finding.KeyNotText: true, finding.MissingKey: true, finding.Merge: true}
+var entryCodes = map[string]bool{finding.DuplicateKey: true, finding.KeyNotText: true, finding.MissingKey: true, finding.Merge: true}
 
 func (c *collector) addText(code string, t Text, message, suggestion string) {
 	c.add(code, t.At, t.Pointer, message, suggestion)

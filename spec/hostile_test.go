@@ -23,8 +23,8 @@ func TestHostile(t *testing.T) {
 		t.Skip("takes long: set CI")
 	}
 	const head = "version: 1\nname: hostile\n"
-	const whole = bytesMax - 1024
-	fill := func(unit string) string { return strings.Repeat(unit, whole/len(unit)) }
+	const size = bytesMax - 1024
+	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	numbered := func(n int, format string) string {
 		var out strings.Builder
 		for i := range n {

@@ -117,9 +117,9 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// checkWord reports a name that is a word of Go's own. Generated code has
+// checkReserved reports a name that is a word of Go's own. Generated code has
 // variables with such names in lower case, and so have handlers.
-func (b *builder) checkWord(what string, name Text) bool {
+func (b *builder) checkReserved(what string, name Text) bool {
 	word := name.Value
 	if !token.IsKeyword(word) && !isPredeclared(word) && word != "init" && word != "main" {
 		return true
@@ -133,7 +133,7 @@ func (b *builder) checkWord(what string, name Text) bool {
 func (b *builder) checkMessage(name Text) bool {
 	t, err := ParseType(name.Value)
 	if err != nil || t.Kind == NamedType && t.Import == "" && len(t.Args) == 0 && !t.Predeclared() {
-		return b.checkForm("message", name, messageNameForm) && b.checkWord("message", name)
+		return b.checkForm("message", name, messageNameForm) && b.checkReserved("message", name)
 	}
 	b.found.addText(finding.Name, name, quoted(name.Value)+" is a type, and an edge has the name of a message",
 		fmt.Sprintf("write a name here, and under messages %s", quoted("Name: "+name.Value)))
@@ -169,7 +169,7 @@ func newNameTable(what string) *nameTable {
 }
 
 func (t *nameTable) declare(b *builder, name Text, form *regexp.Regexp) {
-	if b.checkForm(t.what, name, form) && b.checkWord(t.what, name) {
+	if b.checkForm(t.what, name, form) && b.checkReserved(t.what, name) {
 		t.add(b, name)
 	}
 }

@@ -39,7 +39,7 @@ func parse(file string, src []byte, found *collector) *Topology {
 	}
 	w := &walker{source: s, found: found, open: map[*yaml.Node]bool{}}
 	tree, _ := w.value(root, "", 0)
-	if w.exhausted || tooMany(tree, found) || anotherVersion(tree, found) {
+	if w.exhausted || tooMany(tree, found) || unsupportedVersion(tree, found) {
 		return nil
 	}
 	b := newBuilder(found)
@@ -50,14 +50,14 @@ func parse(file string, src []byte, found *collector) *Topology {
 	b.build(tree)
 	b.check()
 	forms.report(found)
-	t := b.whole()
+	t := b.withoutErrors()
 	t.File, t.Source = file, src
 	return t
 }
 
-// anotherVersion reports a version that this package does not read, and of which
+// unsupportedVersion reports a version that this package does not read, and of which
 // it therefore can say nothing else.
-func anotherVersion(root *Value, found *collector) bool {
+func unsupportedVersion(root *Value, found *collector) bool {
 	f := root.field("version")
 	if f == nil || f.Value.Kind != Int || f.Value.integer() == formatVersion {
 		return false

@@ -12,7 +12,7 @@ import (
 // scalar tells what kind of value a scalar node holds. complaint and suggestion are
 // set where YAML reads something that a topology does not have: dates, numbers that
 // are none, tags of an application.
-func scalar(n *yaml.Node) (kind Kind, complaint, suggestion string) {
+func scalar(n *yaml.Node) (kind Kind, problem, suggestion string) {
 	text := n.Value
 	switch n.ShortTag() {
 	case "!!str", "!!merge":
@@ -28,14 +28,14 @@ func scalar(n *yaml.Node) (kind Kind, complaint, suggestion string) {
 	case "!!float":
 		return float(text)
 	case "!!timestamp":
-		return String, clip(text) + " is a date to YAML, and a topology has none", quoteIt(text)
+		return String, clip(text) + " is a date to YAML, and a topology has none", quoteHint(text)
 	}
 	return String, fmt.Sprintf("the tag %s has no meaning in a topology", clip(n.Tag)), "leave it out"
 }
 
 // integer accepts a whole number in the forms that Go has too. It refuses the forms that
 // readers of YAML 1.1 and 1.2 read differently: a leading zero and underscores.
-func integer(text string) (kind Kind, complaint, suggestion string) {
+func integer(text string) (kind Kind, problem, suggestion string) {
 	digits := strings.TrimLeft(text, "+-")
 	if len(digits) > 1 && digits[0] == '0' && (isDigit(digits[1]) || digits[1] == '_') {
 		return String, clip(text) + " is octal to some readers of YAML and decimal to others", "write it without the leading zero, or put it in quotes"
@@ -53,14 +53,14 @@ func integer(text string) (kind Kind, complaint, suggestion string) {
 	return Int, "", ""
 }
 
-func float(text string) (kind Kind, complaint, suggestion string) {
+func float(text string) (kind Kind, problem, suggestion string) {
 	if strings.Contains(text, "_") {
 		return underscored(text)
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case isSpecialFloat(text) || err == nil && (math.IsNaN(f) || math.IsInf(f, 0)):
-		return String, clip(text) + " is not a finite number", quoteIt(text)
+		return String, clip(text) + " is not a finite number", quoteHint(text)
 	case err != nil:
 		return String, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, a point and an exponent, or put it in quotes"
 	}
@@ -68,7 +68,7 @@ func float(text string) (kind Kind, complaint, suggestion string) {
 }
 
 // underscored refuses a number with underscores, which YAML 1.2 does not have.
-func underscored(text string) (kind Kind, complaint, suggestion string) {
+func underscored(text string) (kind Kind, problem, suggestion string) {
 	return String, clip(text) + " is a number to some readers of YAML and a text to others", "write it without underscores, or put it in quotes"
 }
 
@@ -79,7 +79,7 @@ func isSpecialFloat(text string) bool {
 	return strings.EqualFold(text, ".nan") || strings.EqualFold(text, ".inf")
 }
 
-func quoteIt(text string) string {
+func quoteHint(text string) string {
 	return fmt.Sprintf("put it in quotes if a text is meant: %q", clip(text))
 }
 

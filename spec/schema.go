@@ -55,7 +55,7 @@ func checkSchema(root *Value, found *collector, similar *Similar) forms {
 // check knows the keywords that the schema has, in the ways in which it has them: a
 // test lists them.
 func (c *schemaChecker) check(s *jsonschema.Schema, at located) {
-	s, v := meaning(s), at.value
+	s, v := resolveRef(s), at.value
 	switch {
 	case v.Kind != Map && c.found.exact[v.Pointer]: // the walk has said it
 	case len(s.AnyOf) > 0:
@@ -77,8 +77,8 @@ func (c *schemaChecker) check(s *jsonschema.Schema, at located) {
 	}
 }
 
-// meaning follows references. Other keywords beside a reference are remarks.
-func meaning(s *jsonschema.Schema) *jsonschema.Schema {
+// resolveRef follows references. Other keywords beside a reference are remarks.
+func resolveRef(s *jsonschema.Schema) *jsonschema.Schema {
 	for s.Ref != nil {
 		s = s.Ref
 	}
@@ -89,7 +89,7 @@ func meaning(s *jsonschema.Schema) *jsonschema.Schema {
 func (c *schemaChecker) anyOf(s *jsonschema.Schema, at located) {
 	var wanted []string
 	for _, alternative := range s.AnyOf {
-		alternative = meaning(alternative)
+		alternative = resolveRef(alternative)
 		if at.value.isOneOf(alternative.Types) {
 			c.check(alternative, at)
 			return
@@ -119,7 +119,7 @@ func (c *schemaChecker) mapping(s *jsonschema.Schema, at located) {
 		if p := property(s, name); p != nil {
 			c.check(p, inner)
 		}
-		if s.PropertyNames != nil && !fits(meaning(s.PropertyNames), name) {
+		if s.PropertyNames != nil && !fits(resolveRef(s.PropertyNames), name) {
 			c.forms = append(c.forms, form{at: inner, name: true})
 		}
 	}

@@ -30,7 +30,7 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 		}
 		if known == nil { // once: there may be as many unknown keys as a file holds
 			known = slices.Sorted(maps.Keys(s.Properties))
-			shown = enumerate(shownKeys(s, at.value, known), "and")
+			shown = enumerate(listedKeys(s, at.value, known), "and")
 		}
 		if in(s, "timer") && edgeKeys[name] != nil {
 			c.found.addText(finding.TimerHas, f.Key, "a timer has no "+name, "leave it out")
@@ -49,16 +49,16 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 	return meant
 }
 
-// shownKeys are those of the known keys that a suggestion lists: of a processor
+// listedKeys are those of the known keys that a suggestion lists: of a processor
 // those of its kind.
-func shownKeys(s *jsonschema.Schema, v *Value, known []string) []string {
+func listedKeys(s *jsonschema.Schema, v *Value, known []string) []string {
 	if !in(s, "processor") {
 		return known
 	}
 	if f := v.field("kind"); f != nil && machineKeys[MachineKind(f.Value.Text)] != nil {
 		return slices.Sorted(slices.Values(machineKeys[MachineKind(f.Value.Text)]))
 	}
-	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name != "kind" && ofMachines(name) })
+	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name != "kind" && isMachineKey(name) })
 }
 
 func (c *schemaChecker) missingKeys(s *jsonschema.Schema, at located, meant []string) {
@@ -81,7 +81,7 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 	v := at.value
 	switch {
 	case v.Kind == Null:
-		c.found.add(finding.WrongType, v.At, v.Pointer, at.subject()+" has no value", instead(s))
+		c.found.add(finding.WrongType, v.At, v.Pointer, at.subject()+" has no value", nullHint(s))
 		return
 	case len(s.Enum) > 0: // the choices say more than the kind
 		c.notAllowed(s, at)
@@ -104,8 +104,8 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), retype(v, wanted))
 }
 
-// instead says what to write where there is nothing.
-func instead(s *jsonschema.Schema) string {
+// nullHint says what to write where there is nothing.
+func nullHint(s *jsonschema.Schema) string {
 	switch {
 	case in(s, "timer"):
 		return "leave the colon out"

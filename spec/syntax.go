@@ -137,7 +137,7 @@ func syntaxFinding(s source, found *collector, err error) {
 		return
 	}
 	if message == "control characters are not allowed" {
-		if i := bytes.IndexFunc(s.Bytes, isForbidden); i >= 0 {
+		if i := bytes.IndexFunc(s.Bytes, isControl); i >= 0 {
 			found.add(finding.Syntax, s.span(i, i+1), "", "YAML must not contain control characters", "delete it")
 			return
 		}
@@ -165,7 +165,7 @@ var plainWords = map[string][2]string{
 	"could not find expected ':'":                    {"a key on this line has no colon", ""},
 }
 
-func isForbidden(r rune) bool {
+func isControl(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 

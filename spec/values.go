@@ -52,11 +52,11 @@ func (w *walker) value(n *yaml.Node, pointer string, depth int) (v *Value, end i
 		}
 		end = w.end(n, end)
 	default:
-		var complaint, suggestion string
-		v.Kind, complaint, suggestion = scalar(n)
+		var problem, suggestion string
+		v.Kind, problem, suggestion = scalar(n)
 		v.Text, end = n.Value, w.source.scalarEnd(n, start)
-		if complaint != "" {
-			w.found.add(finding.Scalar, w.source.span(start, end), pointer, complaint, suggestion)
+		if problem != "" {
+			w.found.add(finding.Scalar, w.source.span(start, end), pointer, problem, suggestion)
 		}
 	}
 	v.At = w.source.span(start, end)
