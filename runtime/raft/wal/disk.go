@@ -62,21 +62,21 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 	case d.flipped:
 		return nil, Stored{}, &DamageError{File: "the simulated disk", Offset: d.rng.Int64N(int64(len(d.records))*64 + 64), Reason: "a bit has flipped"}
 	}
-	stored, shape, err := d.read()
+	stored, sum, err := d.read()
 	if err != nil {
 		return nil, Stored{}, err
 	}
-	d.records = append(d.records, diskRecord{state: new(shape.state)})
+	d.records = append(d.records, diskRecord{state: new(sum.state)})
 	if !d.lies {
 		d.durable = len(d.records)
 	}
 	stored.Fresh = !d.made
 	d.made, d.id = true, id
-	d.log = &diskLog{disk: d, sync: o.Sync, shape: shape}
+	d.log = &diskLog{disk: d, sync: o.Sync, summary: sum}
 	return d.log, stored, nil
 }
 
-func (d *Disk) read() (Stored, shape, error) {
+func (d *Disk) read() (Stored, summary, error) {
 	var c contents
 	var newest *diskSnapshot
 	for _, r := range d.records {
@@ -85,21 +85,21 @@ func (d *Disk) read() (Stored, shape, error) {
 			c.state = *r.state
 		case r.entry != nil:
 			if err := c.entry(r.entry); err != nil {
-				return Stored{}, shape{}, fmt.Errorf("wal: the simulated disk: %w", err)
+				return Stored{}, summary{}, fmt.Errorf("wal: the simulated disk: %w", err)
 			}
 		default:
 			c.snapshot(positionOf(r.snapshot.head), true)
 			newest = r.snapshot
 		}
 	}
-	c.state = c.settled()
+	c.state = c.initialState()
 	s := Stored{State: c.state.proto(), Entries: append([]*raftpb.Entry(nil), c.entries...)}
 	if newest != nil {
 		r := newest.open()
 		s.Snapshot, s.BodySize = r.Snapshot, r.Size
 		s.open = func() (*SnapshotReader, error) { return newest.open(), nil }
 	}
-	return s, c.shape, nil
+	return s, c.summary, nil
 }
 
 func positionOf(s *raftpb.Snapshot) position {
@@ -164,20 +164,20 @@ func (d *Disk) flush() error {
 
 // diskLog is the log of a Disk, whose lock guards it.
 type diskLog struct {
-	disk  *Disk
-	sync  Sync
-	shape shape
-	err   error // final
+	disk    *Disk
+	sync    Sync
+	summary summary
+	err     error // final
 }
 
 func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error {
 	return l.do(func(d *Disk) error {
-		b, err := newBatch(&l.shape, state, entries)
+		b, err := newBatch(&l.summary, state, entries)
 		if err != nil {
 			return err
 		}
-		before := b.before()
-		if before != l.shape.state {
+		before := b.stateBefore()
+		if before != l.summary.state {
 			d.records = append(d.records, diskRecord{state: &before})
 		}
 		for _, e := range b.entries {
@@ -186,7 +186,7 @@ func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 		if before != b.state {
 			d.records = append(d.records, diskRecord{state: &b.state})
 		}
-		l.shape.add(b)
+		l.summary.add(b)
 		if sync && l.sync == Always {
 			return d.flush()
 		}
@@ -200,14 +200,14 @@ func (l *diskLog) SaveSnapshot(s *raftpb.Snapshot) error {
 
 func (l *diskLog) saveSnapshot(s *diskSnapshot) error {
 	return l.do(func(d *Disk) error {
-		at, err := newSnapshot(&l.shape, s.head)
-		if err != nil || at == l.shape.base {
+		at, err := checkSnapshot(&l.summary, s.head)
+		if err != nil || at == l.summary.base {
 			return err
 		}
-		l.shape.state = l.shape.state.raised(at)
-		l.shape.snapshot(at, true)
+		l.summary.state = l.summary.state.afterSnapshot(at)
+		l.summary.snapshot(at, true)
 		s = &diskSnapshot{head: proto.CloneOf(s.head), body: s.body, size: s.size}
-		d.records = append(d.records, diskRecord{snapshot: s}, diskRecord{state: new(l.shape.state)})
+		d.records = append(d.records, diskRecord{snapshot: s}, diskRecord{state: new(l.summary.state)})
 		if err := d.flush(); err != nil || d.lies {
 			return err
 		}

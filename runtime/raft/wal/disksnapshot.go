@@ -107,7 +107,7 @@ func (w *diskWriter) seal(head *raftpb.Snapshot) error {
 	case w.sealed != nil:
 		return errSealed
 	}
-	if err := w.log.do(func(*Disk) error { _, err := newSnapshot(&w.log.shape, head); return err }); err != nil {
+	if err := w.log.do(func(*Disk) error { _, err := checkSnapshot(&w.log.summary, head); return err }); err != nil {
 		return err
 	}
 	if _, err := marshalHead(head); err != nil {

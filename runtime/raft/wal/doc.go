@@ -89,7 +89,7 @@
 //
 //	lock         held while the log is open
 //	wal/*.wal    segments of 16 MiB, made beforehand
-//	snap/*.snap  the newest two snapshots: etcd's format, or one with a body (body.go)
+//	snap/*.snap  the newest two snapshots: etcd's format, or one with a body (snapshotbody.go)
 //	snap/*.tmp   snapshots that are being written
 //
 // Every save begins with a state that carries a mark: which record it is, and how many

@@ -60,7 +60,7 @@ type dump struct {
 	visit   func(Record) error
 	stopped error // of visit
 	report  Report
-	shape   shape
+	summary summary
 	present map[position]snapshotFile
 }
 
@@ -86,13 +86,13 @@ func (d *dump) run() error {
 		return ErrNoLog
 	}
 	d.report.Segments, d.report.Snapshots = len(all), len(files)
-	d.shape.unknown = all[0].seq > 0
+	d.summary.unknown = all[0].seq > 0
 	scan := newScanner(all, noteOf(d.dir), d.record)
 	if err := scan.run(); err != nil {
 		return err
 	}
 	if scan.cut != nil {
-		if err := d.torn(*scan.cut); err != nil {
+		if err := d.incomplete(*scan.cut); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (d *dump) run() error {
 	return d.finish()
 }
 
-func (d *dump) tell(r Record) error {
+func (d *dump) emit(r Record) error {
 	if d.stopped = d.visit(r); d.stopped != nil {
 		return errStop
 	}
@@ -118,17 +118,17 @@ func (d *dump) record(s scanned) error {
 	case typeMetadata:
 		id, ok := parseIdentity(s.data)
 		if !ok {
-			return errNotOne(s.kind)
+			return errMalformed(s.kind)
 		}
 		d.report.Identity, r.Detail = id, fmt.Sprintf("%v, id %016x", id, id.Node)
 	case typeEntry:
 		e, ok := parseEntry(s.data)
 		if !ok {
-			return errNotOne(s.kind)
+			return errMalformed(s.kind)
 		}
 		d.report.Entries++
 		r.Index, r.Term, r.Bytes, r.Detail = e.index, e.term, len(e.data), entryDetail(e)
-		if err := d.shape.entry(e.index, e.term); err != nil {
+		if err := d.summary.entry(e.index, e.term); err != nil {
 			return err
 		}
 	case typeState:
@@ -142,20 +142,20 @@ func (d *dump) record(s scanned) error {
 			details = append(details, s.state.mark.String())
 		}
 		r.Detail = strings.Join(details, "; ")
-		d.shape.state = h
+		d.summary.state = h
 	case typeSnapshot:
 		at, ok := parseSnapshot(s.data)
 		if !ok {
-			return errNotOne(s.kind)
+			return errMalformed(s.kind)
 		}
 		r.Index, r.Term = at.index, at.term
 		_, present := d.present[at]
 		if at.index > 0 && !present {
 			r.Detail = "its file is not there any more"
 		}
-		d.shape.snapshot(at, present)
+		d.summary.snapshot(at, present)
 	}
-	return d.tell(r)
+	return d.emit(r)
 }
 
 // vote names who was voted for, where it is the node itself: the log does not hold
@@ -172,7 +172,7 @@ func errMark(m mark, next uint64) error {
 	return fmt.Errorf("the mark must be that of record %d of this log, got that of record %d of a log with token %x", next, m.number, m.token)
 }
 
-func errNotOne(kind recordType) error { return fmt.Errorf("the %v is not one", kind) }
+func errMalformed(kind recordType) error { return fmt.Errorf("the %v is not one", kind) }
 
 func entryDetail(e entryRecord) string {
 	if e.kind == 0 {
@@ -181,9 +181,9 @@ func entryDetail(e entryRecord) string {
 	return "change of members"
 }
 
-func (d *dump) torn(c Cut) error {
+func (d *dump) incomplete(c Cut) error {
 	d.report.Cut = &c
-	return d.tell(Record{File: c.File, Offset: c.Offset, Length: c.Bytes, Type: "incomplete", Detail: c.Reason})
+	return d.emit(Record{File: c.File, Offset: c.Offset, Length: c.Bytes, Type: "incomplete", Detail: c.Reason})
 }
 
 // snapshotFile checks those that a node may begin with. One that the log does not
@@ -197,20 +197,20 @@ func (d *dump) snapshotFile(f snapshotFile) error {
 	switch {
 	case err == nil:
 		r.Bytes = int(bytes)
-	case errors.Is(err, ErrDamaged) && f.at.index > d.shape.base.index:
+	case errors.Is(err, ErrDamaged) && f.at.index > d.summary.base.index:
 		r.Detail = "not complete, and not needed"
 	default:
 		return err
 	}
-	return d.tell(r)
+	return d.emit(r)
 }
 
 func (d *dump) finish() error {
-	s := &d.shape
+	s := &d.summary
 	if s.missing || s.unknown {
 		return missingSnapshot(d.dir, s)
 	}
-	state := s.settled()
+	state := s.initialState()
 	d.report.Term, d.report.Commit = state.term, state.commit
 	d.report.Snapshot, d.report.Last = s.base.index, s.last
 	if s.last > s.base.index {
@@ -220,7 +220,7 @@ func (d *dump) finish() error {
 }
 
 // missingSnapshot says that the log does not begin with a snapshot that is there.
-func missingSnapshot(dir string, s *shape) error {
+func missingSnapshot(dir string, s *summary) error {
 	return &DamageError{
 		File:   snapshotPath(filepath.Join(dir, snapshotDir), s.base),
 		Reason: fmt.Sprintf("the file is missing, and the log begins behind index %d", s.base.index),

@@ -34,5 +34,5 @@ func EngineSyncs(l Log) bool {
 	return !reflect.ValueOf(l.(*fileLog).wal).Elem().FieldByName("unsafeNoSync").Bool()
 }
 
-// SyncAside does what a log in mode Interval does at each interval.
-func SyncAside(l Log) { l.(*fileLog).syncAside() }
+// SyncInBackground does what a log in mode Interval does at each interval.
+func SyncInBackground(l Log) { l.(*fileLog).syncInBackground() }

@@ -27,12 +27,12 @@ type fileLog struct {
 
 	mu        sync.Mutex
 	wal       *etcdwal.WAL
-	shape     shape
-	marks     marks
+	summary   summary
+	marks     markWriter
 	snapshots []position // those there are, the oldest first
 	entries   []*raftpb.Entry
-	tail      tailSync // in all modes but Always
-	err       error    // final
+	active    activeSegment // in all modes but Always
+	err       error         // final
 
 	committing sync.Mutex // held while a snapshot becomes the newest, and until the files it replaces are removed; before mu
 
@@ -44,13 +44,13 @@ func newFileLog(dir string, o Options, lock *fileutil.LockedFile) *fileLog {
 	return &fileLog{
 		dir: dir, options: o, lock: lock,
 		snapshotter: snap.New(zap.NewNop(), filepath.Join(dir, snapshotDir)),
-		tail:        tailSync{dir: filepath.Join(dir, segmentsDir)},
+		active:      activeSegment{dir: filepath.Join(dir, segmentsDir)},
 	}
 }
 
 // start begins to sync as the mode says. All that there is has been synced.
 func (l *fileLog) start() error {
-	l.tail.opened = l.tail.seq
+	l.active.opened = l.active.seq
 	if l.options.Sync == Always { // the engine does
 		return nil
 	}
@@ -58,19 +58,19 @@ func (l *fileLog) start() error {
 		l.stop, l.stopped = make(chan struct{}), make(chan struct{})
 		go l.syncAtIntervals()
 	}
-	return l.tail.prepare()
+	return l.active.prepare()
 }
 
 func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error {
 	return l.do(func() error {
-		b, err := newBatch(&l.shape, state, entries)
+		b, err := newBatch(&l.summary, state, entries)
 		if err != nil {
 			return err
 		}
 		if err := l.save(b, sync); err != nil {
 			return err
 		}
-		l.shape.add(b)
+		l.summary.add(b)
 		return nil
 	})
 }
@@ -78,8 +78,8 @@ func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 // save begins with a mark, and so with the state. The rest of the state, which calls the
 // entries committed, comes last.
 func (l *fileLog) save(b batch, sync bool) error {
-	before := b.before()
-	if before != l.shape.state || len(b.entries) > 0 {
+	before := b.stateBefore()
+	if before != l.summary.state || len(b.entries) > 0 {
 		if before == (hardState{}) { // which the engine does not write; see settled
 			before.term = b.entries[0].GetTerm()
 		}
@@ -92,7 +92,7 @@ func (l *fileLog) save(b batch, sync bool) error {
 	}
 	switch {
 	case l.options.Sync != Always:
-		return l.written()
+		return l.flushToSystem()
 	case len(b.entries) == 0 && !sync:
 		return nil
 	case len(b.entries) == 0: // with entries the engine syncs
@@ -100,10 +100,10 @@ func (l *fileLog) save(b batch, sync bool) error {
 			return err
 		}
 	}
-	if err := l.inPlace(); err != nil {
+	if err := l.checkDirectory(); err != nil {
 		return err
 	}
-	l.marks.synced(l.marks.count)
+	l.marks.noteSynced(l.marks.count)
 	return nil
 }
 
@@ -120,11 +120,11 @@ func (l *fileLog) saveEntries(b batch, before hardState) error {
 	if err := l.wal.Save(behind, l.withData(b.entries)); err != nil {
 		return err
 	}
-	l.marks.wrote(n)
+	l.marks.noteWritten(n)
 	if behind != nil {
-		l.marks.wrote(1)
+		l.marks.noteWritten(1)
 	}
-	return l.grown(bytesMax(b.entries))
+	return l.addBytes(bytesMax(b.entries))
 }
 
 // withData gives every entry its data field; see entryRecord.
@@ -152,10 +152,10 @@ func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
 func (l *fileLog) saveSnapshot(s *raftpb.Snapshot, file func(position) error) error {
 	l.committing.Lock()
 	defer l.committing.Unlock()
-	var old leftovers
+	var old obsoleteFiles
 	err := l.do(func() error {
-		at, err := newSnapshot(&l.shape, s)
-		if err != nil || at == l.shape.base {
+		at, err := checkSnapshot(&l.summary, s)
+		if err != nil || at == l.summary.base {
 			return err
 		}
 		if err := file(at); err != nil {
@@ -166,25 +166,25 @@ func (l *fileLog) saveSnapshot(s *raftpb.Snapshot, file func(position) error) er
 		if err := l.wal.SaveSnapshot(record); err != nil {
 			return err
 		}
-		l.marks.wrote(1)
-		if err := l.grown(frameMax(proto.Size(record))); err != nil {
+		l.marks.noteWritten(1)
+		if err := l.addBytes(frameMax(proto.Size(record))); err != nil {
 			return err
 		}
-		state := l.shape.state.raised(at)
+		state := l.summary.state.afterSnapshot(at)
 		if err := l.saveState(state); err != nil { // not before: without the snapshot what stands there would be committed
 			return err
 		}
 		if err := l.flush(); err != nil {
 			return err
 		}
-		l.shape.state = state
-		l.shape.snapshot(at, true)
+		l.summary.state = state
+		l.summary.snapshot(at, true)
 		l.snapshots = append(l.snapshots, at)
-		old, err = l.release()
+		old, err = l.releaseObsolete()
 		return err
 	})
 	if err == nil {
-		l.removeLeftovers(old)
+		l.removeObsolete(old)
 	}
 	return err
 }
@@ -211,11 +211,11 @@ func (l *fileLog) Close() error {
 	err := l.err
 	if err == nil {
 		if err = l.flush(); err == nil {
-			l.conclude()
+			l.markEnd()
 		}
 	}
 	l.err = ErrClosed
-	err = errors.Join(err, l.wal.Close(), l.tail.close(), l.lock.Close())
+	err = errors.Join(err, l.wal.Close(), l.active.close(), l.lock.Close())
 	l.mu.Unlock()
 	if l.stop != nil {
 		close(l.stop)

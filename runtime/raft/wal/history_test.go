@@ -302,7 +302,7 @@ func (h *history) act() {
 	case n == 1:
 		h.call(true, h.log.Sync)
 	case n == 2 && h.sync == wal.Interval:
-		h.call(true, func() error { wal.SyncAside(h.log); return nil })
+		h.call(true, func() error { wal.SyncInBackground(h.log); return nil })
 	case n == 3:
 		h.reopen()
 	case n < 9:

@@ -115,7 +115,7 @@ func parseMark(b []byte, head int) (m mark, ok bool) {
 // proof returns the place of a mark of the log in b which says that a record of the
 // number was synced. It looks at all places where a record may begin: what is before
 // it may be missing.
-func proof(b []byte, t token, number uint64) (at int, m mark, ok bool) {
+func findProof(b []byte, t token, number uint64) (at int, m mark, ok bool) {
 	for ; at+wordBytes <= len(b); at += wordBytes {
 		word := binary.LittleEndian.Uint64(b[at:])
 		if word == 0 {
@@ -137,7 +137,7 @@ func proof(b []byte, t token, number uint64) (at int, m mark, ok bool) {
 }
 
 // place follows the numbers of records while a log is read.
-type place struct {
+type markReader struct {
 	next   uint64 // number of the next record
 	known  bool   // next is; false in a log whose beginning was removed, up to a mark
 	marked bool   // a mark was seen
@@ -146,7 +146,7 @@ type place struct {
 }
 
 // pass takes a record that is right. In a segment it is the record at position, from 0.
-func (p *place) pass(kind recordType, s stateRecord, position int, first bool) (fits bool) {
+func (p *markReader) accept(kind recordType, s stateRecord, position int, first bool) (fits bool) {
 	if position < 2 { // checksum and identity
 		return true
 	}

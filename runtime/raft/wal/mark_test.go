@@ -57,7 +57,7 @@ func TestNumbers(t *testing.T) {
 	}
 	plain := stateRecord{}
 	for name, c := range map[string]struct {
-		place    place
+		marks    markReader
 		kind     recordType
 		state    stateRecord
 		position int
@@ -65,26 +65,26 @@ func TestNumbers(t *testing.T) {
 		fits     bool
 		next     uint64
 	}{
-		"an entry":                       {place{next: 7, known: true}, typeEntry, plain, 5, false, true, 8},
-		"the head":                       {place{next: 7, known: true}, typeMetadata, plain, 1, false, true, 7},
-		"a state without a mark":         {place{next: 7, known: true}, typeState, plain, 5, false, true, 8},
-		"its copy":                       {place{next: 7, known: true}, typeState, plain, 2, false, true, 7},
-		"no copy, in the first segment":  {place{next: 0, known: true}, typeState, plain, 2, true, true, 1},
-		"a mark":                         {place{next: 7, known: true}, typeState, state(7, own), 5, false, true, 8},
-		"its copy later":                 {place{next: 7, known: true, marked: true, token: own}, typeState, state(5, own), 2, false, true, 7},
-		"a mark where the copy is gone":  {place{next: 7, known: true, marked: true, token: own}, typeState, state(7, own), 2, false, true, 8},
-		"a copy where numbers begin":     {place{}, typeState, state(5, own), 2, false, true, 0},
-		"a mark where numbers begin":     {place{next: 3}, typeState, state(50, own), 4, false, true, 51},
-		"a mark of an earlier record":    {place{next: 7, known: true}, typeState, state(6, own), 5, false, false, 7},
-		"a mark of a later record":       {place{next: 7, known: true}, typeState, state(8, own), 5, false, false, 7},
-		"a copy of a later record":       {place{next: 7, known: true}, typeState, state(8, own), 2, false, false, 7},
-		"a mark of another log":          {place{next: 7, known: true, marked: true, token: own}, typeState, state(7, token{2}), 5, false, false, 7},
-		"a copy of a mark of another":    {place{next: 7, known: true, marked: true, token: own}, typeState, state(6, token{2}), 2, false, false, 7},
-		"an entry in place of the copy":  {place{next: 7, known: true}, typeEntry, plain, 2, false, true, 8},
-		"a snapshot in place of a state": {place{next: 7, known: true}, typeSnapshot, plain, 2, true, true, 8},
+		"an entry":                       {markReader{next: 7, known: true}, typeEntry, plain, 5, false, true, 8},
+		"the head":                       {markReader{next: 7, known: true}, typeMetadata, plain, 1, false, true, 7},
+		"a state without a mark":         {markReader{next: 7, known: true}, typeState, plain, 5, false, true, 8},
+		"its copy":                       {markReader{next: 7, known: true}, typeState, plain, 2, false, true, 7},
+		"no copy, in the first segment":  {markReader{next: 0, known: true}, typeState, plain, 2, true, true, 1},
+		"a mark":                         {markReader{next: 7, known: true}, typeState, state(7, own), 5, false, true, 8},
+		"its copy later":                 {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(5, own), 2, false, true, 7},
+		"a mark where the copy is gone":  {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(7, own), 2, false, true, 8},
+		"a copy where numbers begin":     {markReader{}, typeState, state(5, own), 2, false, true, 0},
+		"a mark where numbers begin":     {markReader{next: 3}, typeState, state(50, own), 4, false, true, 51},
+		"a mark of an earlier record":    {markReader{next: 7, known: true}, typeState, state(6, own), 5, false, false, 7},
+		"a mark of a later record":       {markReader{next: 7, known: true}, typeState, state(8, own), 5, false, false, 7},
+		"a copy of a later record":       {markReader{next: 7, known: true}, typeState, state(8, own), 2, false, false, 7},
+		"a mark of another log":          {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(7, token{2}), 5, false, false, 7},
+		"a copy of a mark of another":    {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(6, token{2}), 2, false, false, 7},
+		"an entry in place of the copy":  {markReader{next: 7, known: true}, typeEntry, plain, 2, false, true, 8},
+		"a snapshot in place of a state": {markReader{next: 7, known: true}, typeSnapshot, plain, 2, true, true, 8},
 	} {
-		p := c.place
-		if fits := p.pass(c.kind, c.state, c.position, c.first); fits != c.fits || p.next != c.next {
+		p := c.marks
+		if fits := p.accept(c.kind, c.state, c.position, c.first); fits != c.fits || p.next != c.next {
 			t.Errorf("%s: %v, next is %d; want %v, %d", name, fits, p.next, c.fits, c.next)
 		}
 	}
@@ -191,7 +191,7 @@ func appendMarks(t *testing.T, tokens ...token) (b []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok := proof(frame, token, 0); !ok {
+		if _, _, ok := findProof(frame, token, 0); !ok {
 			t.Error("a mark is not found")
 		}
 		b = append(b, frame...)

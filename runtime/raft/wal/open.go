@@ -60,13 +60,13 @@ func open(dir string, id Identity, o Options, fsync func(*os.File) error) (_ *fi
 		}
 	}()
 	l := newFileLog(dir, o, lock)
-	l.tail.fsync = fsync
+	l.active.fsync = fsync
 	stored, err := l.open(id)
 	if err != nil {
-		return nil, Stored{}, explained(dir, err)
+		return nil, Stored{}, openError(dir, err)
 	}
 	if err := l.start(); err != nil {
-		return nil, Stored{}, explained(dir, errors.Join(err, l.Close()))
+		return nil, Stored{}, openError(dir, errors.Join(err, l.Close()))
 	}
 	return l, stored, nil
 }
@@ -77,7 +77,7 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		return nil, fmt.Errorf("wal: %s is a file; name the directory of a log", dir)
 	} else if errors.Is(err, os.ErrNotExist) {
 		if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(filepath.Clean(dir)), cause(err))
+			return nil, fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(filepath.Clean(dir)), systemError(err))
 		} else if err != nil {
 			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
 		}
@@ -93,14 +93,14 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		return nil, fmt.Errorf("wal: %s is %w", dir, ErrInUse)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("wal: cannot write in %s: %w", dir, cause(err))
+		return nil, fmt.Errorf("wal: cannot write in %s: %w", dir, systemError(err))
 	}
 	return lock, nil
 }
 
-// explained says which log it is about, where an error does not, and who knows what
+// openError says which log it is about, where an error does not, and who knows what
 // to do about damage.
-func explained(dir string, err error) error {
+func openError(dir string, err error) error {
 	path, isPath := errors.AsType[*os.PathError](err)
 	switch {
 	case errors.Is(err, ErrIdentity):
@@ -116,7 +116,7 @@ func explained(dir string, err error) error {
 }
 
 // cause is what the system says, without the calls and paths on the way.
-func cause(err error) error {
+func systemError(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
 	}
@@ -147,7 +147,7 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	if err := l.remove(leftovers{snapshots: unknown}); err != nil {
+	if err := l.remove(obsoleteFiles{snapshots: unknown}); err != nil {
 		return Stored{}, err
 	}
 	return stored, l.openEngine(all[last.segment], last.offset)
@@ -156,14 +156,14 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 // syncAll makes durable what was read, which ends at an offset in the last segment: the
 // process before this one may have been killed between a write and its sync.
 func (l *fileLog) syncAll(end int64) error {
-	if _, err := l.tail.follow(); err != nil {
+	if _, err := l.active.advance(); err != nil {
 		return err
 	}
-	if err := errors.Join(syncDir(l.tail.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
+	if err := errors.Join(syncDir(l.active.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
 		return err
 	}
-	l.tail.bytes = end + headMax
-	return l.tail.sync()
+	l.active.bytes = end + headMax
+	return l.active.sync()
 }
 
 // clean removes what a crash has left half made.
@@ -206,8 +206,8 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 	if l.wal, err = etcdwal.Create(zap.NewNop(), filepath.Join(l.dir, segmentsDir), appendIdentity(nil, id)); err != nil {
 		return Stored{}, err
 	}
-	l.marks = newMarks(place{next: 1}, l.options.Sync == Always, false) // the record of the snapshot at 0
-	return Stored{State: l.shape.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll(0))
+	l.marks = newMarkWriter(markReader{next: 1}, l.options.Sync == Always, false) // the record of the snapshot at 0
+	return Stored{State: l.summary.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll(0))
 }
 
 // missingSegments says that there are only snapshots.
@@ -221,7 +221,7 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, logEnd, error) {
 	if err != nil {
 		return Stored{}, logEnd{}, err
 	}
-	r := reader{log: l, id: id, present: make(map[position]snapshotFile), contents: contents{shape: shape{unknown: all[0].seq > 0}}}
+	r := reader{log: l, id: id, present: make(map[position]snapshotFile), contents: contents{summary: summary{unknown: all[0].seq > 0}}}
 	for _, f := range files {
 		r.present[f.at] = f
 	}
@@ -234,27 +234,27 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, logEnd, error) {
 	if err == nil && s.cut != nil {
 		err = l.cutOff(*s.cut)
 	}
-	l.marks = newMarks(s.place, l.options.Sync == Always, r.told)
+	l.marks = newMarkWriter(s.marks, l.options.Sync == Always, r.endMarked)
 	return stored, s.end, err
 }
 
 // reader takes the records of a log when it is opened.
 type reader struct {
 	contents
-	log     *fileLog
-	id      Identity
-	present map[position]snapshotFile
-	arena   arena
-	told    bool // the last record is a mark that says all others were synced, and nothing else
+	log       *fileLog
+	id        Identity
+	present   map[position]snapshotFile
+	arena     arena
+	endMarked bool // the last record is a mark that says all others were synced, and nothing else
 }
 
 func (c *reader) record(r scanned) error {
-	told := false
+	endMarked := false
 	switch r.kind {
 	case typeMetadata:
 		got, ok := parseIdentity(r.data)
 		if !ok {
-			return errNotOne(r.kind)
+			return errMalformed(r.kind)
 		}
 		if !got.same(c.id) {
 			return &IdentityError{Dir: c.log.dir, Got: got, Want: c.id}
@@ -262,18 +262,18 @@ func (c *reader) record(r scanned) error {
 	case typeEntry:
 		e, ok := parseEntry(r.data)
 		if !ok {
-			return errNotOne(r.kind)
+			return errMalformed(r.kind)
 		}
 		if err := c.entry(c.arena.entry(e)); err != nil {
 			return err
 		}
 	case typeState:
-		told = r.state.marked && r.state.mark.durable == r.state.mark.number && r.state.hardState == c.state
+		endMarked = r.state.marked && r.state.mark.durable == r.state.mark.number && r.state.hardState == c.state
 		c.state = r.state.hardState
 	case typeSnapshot:
 		at, ok := parseSnapshot(r.data)
 		if !ok {
-			return errNotOne(r.kind)
+			return errMalformed(r.kind)
 		}
 		_, is := c.present[at]
 		c.snapshot(at, is)
@@ -281,17 +281,17 @@ func (c *reader) record(r scanned) error {
 			c.log.snapshots = append(c.log.snapshots, at)
 		}
 	}
-	c.told = told
+	c.endMarked = endMarked
 	return nil
 }
 
 // stored is what the log holds.
 func (c *reader) stored() (Stored, error) {
 	if c.missing || c.unknown {
-		return Stored{}, missingSnapshot(c.log.dir, &c.shape)
+		return Stored{}, missingSnapshot(c.log.dir, &c.summary)
 	}
-	c.state = c.settled()
-	c.log.shape = c.shape
+	c.state = c.initialState()
+	c.log.summary = c.summary
 	stored := Stored{State: c.state.proto(), Entries: slices.Clip(c.entries)}
 	if c.base.index == 0 {
 		return stored, nil

@@ -53,42 +53,42 @@ func (s segment) name() string {
 	return fmt.Sprintf("%016x-%016x%s", s.seq, s.index, segmentSuffix)
 }
 
-// errFlawed is a place at which a segment does not go on as it should.
-type errFlawed struct {
-	offset int64
-	reason string
-	chain  uint32 // bits by which the segment's first checksum differs from that of the segment before
-	short  bool   // the file is shorter than a segment
+// flawError is a place at which a segment does not go on as it should.
+type flawError struct {
+	offset  int64
+	reason  string
+	crcDiff uint32 // bits by which the segment's first checksum differs from that of the segment before
+	short   bool   // the file is shorter than a segment
 }
 
-func (e *errFlawed) Error() string { return e.reason }
+func (e *flawError) Error() string { return e.reason }
 
 func flawed(offset int64, format string, args ...any) error {
-	return &errFlawed{offset: offset, reason: fmt.Sprintf(format, args...)}
+	return &flawError{offset: offset, reason: fmt.Sprintf(format, args...)}
 }
 
 // segmentReader reads a segment's records and checks their frames and checksums.
 type segmentReader struct {
-	file   *os.File
-	size   int64
-	offset int64  // of the next frame
-	crc    uint32 // after the last record
-	chain  bool   // crc is known: what a checksum record must say
-	count  int    // of records
-	buf    []byte // what was read of the file and is not used, from offset on
-	all    []byte // what buf is a part of
-	read   int64  // offset of the end of buf
+	file     *os.File
+	size     int64
+	offset   int64  // of the next frame
+	crc      uint32 // after the last record
+	crcKnown bool   // crc is known: what a checksum record must say
+	count    int    // of records
+	buf      []byte // what was read of the file and is not used, from offset on
+	storage  []byte // what buf is a part of
+	bufEnd   int64  // offset of the end of buf
 }
 
 // readBytes is what is read at once: few calls, and little memory.
 const readBytes = 256 << 10
 
-func openSegment(path string, crc uint32, chain bool) (*segmentReader, error) {
+func openSegment(path string, crc uint32, crcKnown bool) (*segmentReader, error) {
 	file, info, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return &segmentReader{file: file, size: info.Size(), crc: crc, chain: chain}, nil
+	return &segmentReader{file: file, size: info.Size(), crc: crc, crcKnown: crcKnown}, nil
 }
 
 // openFile opens a file of the log. Anything but a regular file is damage: reading
@@ -96,7 +96,7 @@ func openSegment(path string, crc uint32, chain bool) (*segmentReader, error) {
 func openFile(path string) (*os.File, os.FileInfo, error) {
 	file, info, err := regular.Open(path)
 	if errors.Is(err, regular.ErrNotRegular) {
-		return nil, nil, &DamageError{File: path, Reason: cause(err).Error()}
+		return nil, nil, &DamageError{File: path, Reason: systemError(err).Error()}
 	}
 	return file, info, err
 }
@@ -104,7 +104,7 @@ func openFile(path string) (*os.File, os.FileInfo, error) {
 func (r *segmentReader) close() { _ = r.file.Close() }
 
 // next returns the next record; its data is valid until the next call. The error is
-// io.EOF at the end, behind which there are at most zeros, and an *errFlawed where
+// io.EOF at the end, behind which there are at most zeros, and an *flawError where
 // there is no right record.
 func (r *segmentReader) next() (rec record, length int64, err error) {
 	left := r.size - r.offset
@@ -154,9 +154,9 @@ func (r *segmentReader) verify(rec record) error {
 	switch {
 	case (r.count == 0) != (rec.kind == typeChecksum), (r.count == 1) != (rec.kind == typeMetadata):
 		return flawed(r.offset, "record %d of the file is of the kind %v", r.count, rec.kind)
-	case r.count == 0 && r.chain && rec.crc != r.crc:
+	case r.count == 0 && r.crcKnown && rec.crc != r.crc:
 		reason := fmt.Sprintf("the segment before ends with checksum %08x, this one begins with %08x", r.crc, rec.crc)
-		return &errFlawed{offset: r.offset, reason: reason, chain: r.crc ^ rec.crc}
+		return &flawError{offset: r.offset, reason: reason, crcDiff: r.crc ^ rec.crc}
 	case r.count == 0:
 		r.crc = rec.crc
 		return nil
@@ -195,17 +195,17 @@ func (r *segmentReader) peek(n int64) ([]byte, error) {
 	if int64(len(r.buf)) >= n {
 		return r.buf[:n], nil
 	}
-	if int64(len(r.all)) < n {
+	if int64(len(r.storage)) < n {
 		all := make([]byte, max(n, min(readBytes, r.size)))
 		copy(all, r.buf)
-		r.all, r.buf = all, all[:len(r.buf)]
+		r.storage, r.buf = all, all[:len(r.buf)]
 	} else {
-		copy(r.all, r.buf)
-		r.buf = r.all[:len(r.buf)]
+		copy(r.storage, r.buf)
+		r.buf = r.storage[:len(r.buf)]
 	}
-	m, err := r.file.ReadAt(r.all[len(r.buf):], r.read)
-	r.read += int64(m)
-	r.buf = r.all[:len(r.buf)+m]
+	m, err := r.file.ReadAt(r.storage[len(r.buf):], r.bufEnd)
+	r.bufEnd += int64(m)
+	r.buf = r.storage[:len(r.buf)+m]
 	if int64(len(r.buf)) >= n {
 		return r.buf[:n], nil
 	}

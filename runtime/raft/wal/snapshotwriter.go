@@ -67,7 +67,7 @@ func (l *fileLog) CreateSnapshot() (SnapshotWriter, error) {
 		return nil, fmt.Errorf("wal: cannot write a snapshot: %w", err)
 	}
 	s := &fileSnapshot{log: l, path: file.Name()}
-	if s.w, err = newBodyWriter(file, l.tail.fsync); err != nil {
+	if s.w, err = newBodyWriter(file, l.active.fsync); err != nil {
 		return nil, fmt.Errorf("wal: cannot write a snapshot: %w", errors.Join(err, file.Close(), os.Remove(s.path)))
 	}
 	return s, nil
@@ -149,7 +149,7 @@ func (s *fileSnapshot) seal(head *raftpb.Snapshot) error {
 // complete makes the file durable and reads it back.
 func (s *fileSnapshot) complete(head *raftpb.Snapshot) error {
 	at, err := position{}, error(nil)
-	if err := s.log.do(func() error { at, err = newSnapshot(&s.log.shape, head); return err }); err != nil {
+	if err := s.log.do(func() error { at, err = checkSnapshot(&s.log.summary, head); return err }); err != nil {
 		return err
 	}
 	b, err := marshalHead(head)

@@ -18,9 +18,9 @@ import (
 // Interval and None it does not, and this log syncs the engine's files: by name,
 // through descriptors of its own.
 
-// tailSync syncs the segments that are written to. Its fields but the last are
+// activeSegment syncs the segments that are written to. Its fields but the last are
 // guarded by the log's lock.
-type tailSync struct {
+type activeSegment struct {
 	dir    string
 	file   *os.File // of the last segment; from its beginning, so that no error of the system's is missed
 	seq    uint64   // its number
@@ -33,26 +33,26 @@ type tailSync struct {
 }
 
 // written has what was saved leave the process: a kill of it then loses nothing.
-func (l *fileLog) written() error {
-	l.tail.dirty = true
+func (l *fileLog) flushToSystem() error {
+	l.active.dirty = true
 	return l.wal.Sync() // which does not sync
 }
 
 // grown notes that the engine was given records of so many bytes at most, and goes on
 // to the next segment where it has begun one. It does that behind records: all that it
 // was given before is in the segments before.
-func (l *fileLog) grown(size int64) error {
-	if l.tail.bytes += size; l.options.Sync == Always || l.tail.bytes < etcdwal.SegmentSizeBytes {
+func (l *fileLog) addBytes(size int64) error {
+	if l.active.bytes += size; l.options.Sync == Always || l.active.bytes < etcdwal.SegmentSizeBytes {
 		return nil
 	}
-	if _, err := os.Lstat(l.tail.nextPath()); !errors.Is(err, os.ErrNotExist) { // it is not taken yet
+	if _, err := os.Lstat(l.active.nextPath()); !errors.Is(err, os.ErrNotExist) { // it is not taken yet
 		return err
 	}
-	if _, err := l.tail.follow(); err != nil {
+	if _, err := l.active.advance(); err != nil {
 		return err
 	}
-	l.marks.synced(l.marks.count)
-	return l.tail.prepare()
+	l.marks.noteSynced(l.marks.count)
+	return l.active.prepare()
 }
 
 // bytesMax is how many bytes the entries and a state take, at most.
@@ -80,30 +80,30 @@ func varintBytes(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 // nextPath is the name that the engine gives to the file of the next segment until it
 // begins.
-func (t *tailSync) nextPath() string {
-	return filepath.Join(t.dir, fmt.Sprintf("%d.tmp", (t.seq-t.opened)%2))
+func (a *activeSegment) nextPath() string {
+	return filepath.Join(a.dir, fmt.Sprintf("%d.tmp", (a.seq-a.opened)%2))
 }
 
 // follow goes on to the last segment, if there is a new one. Those before are synced.
-func (t *tailSync) follow() (next bool, err error) {
-	all, err := segments(t.dir)
+func (a *activeSegment) advance() (next bool, err error) {
+	all, err := segments(a.dir)
 	if err != nil {
 		return false, err
 	}
 	for _, s := range all {
-		if t.file != nil && s.seq <= t.seq {
+		if a.file != nil && s.seq <= a.seq {
 			continue
 		}
 		file, err := os.OpenFile(s.path, os.O_RDWR, 0)
 		if err != nil {
 			return false, err
 		}
-		if t.file != nil {
-			if err := errors.Join(t.sync(), t.close()); err != nil {
+		if a.file != nil {
+			if err := errors.Join(a.sync(), a.close()); err != nil {
 				return false, errors.Join(err, file.Close())
 			}
 		}
-		t.file, t.seq, t.bytes, next = file, s.seq, headMax, true
+		a.file, a.seq, a.bytes, next = file, s.seq, headMax, true
 	}
 	return next, nil
 }
@@ -111,27 +111,27 @@ func (t *tailSync) follow() (next bool, err error) {
 // prepare makes the length of the next segment durable, before it has its name. The
 // engine does not, in the modes that come here, and a power failure could leave the
 // segment shorter: that would be damage. The engine makes this file beforehand, or uses it if it is there.
-func (t *tailSync) prepare() error {
-	file, err := os.OpenFile(t.nextPath(), os.O_WRONLY|os.O_CREATE, fileutil.PrivateFileMode)
+func (a *activeSegment) prepare() error {
+	file, err := os.OpenFile(a.nextPath(), os.O_WRONLY|os.O_CREATE, fileutil.PrivateFileMode)
 	if err != nil {
 		return err
 	}
-	return errors.Join(fileutil.Preallocate(file, etcdwal.SegmentSizeBytes, true), t.fsync(file), file.Close())
+	return errors.Join(fileutil.Preallocate(file, etcdwal.SegmentSizeBytes, true), a.fsync(file), file.Close())
 }
 
-func (t *tailSync) sync() error {
-	t.busy.Lock()
-	defer t.busy.Unlock()
-	return t.fsync(t.file)
+func (a *activeSegment) sync() error {
+	a.busy.Lock()
+	defer a.busy.Unlock()
+	return a.fsync(a.file)
 }
 
-func (t *tailSync) close() error {
-	t.busy.Lock()
-	defer t.busy.Unlock()
-	if t.file == nil {
+func (a *activeSegment) close() error {
+	a.busy.Lock()
+	defer a.busy.Unlock()
+	if a.file == nil {
 		return nil
 	}
-	return t.file.Close()
+	return a.file.Close()
 }
 
 // flush makes durable all that was saved.
@@ -140,25 +140,25 @@ func (l *fileLog) flush() error {
 		return err
 	}
 	if l.options.Sync != Always {
-		l.tail.dirty = false
-		if _, err := l.tail.follow(); err != nil {
+		l.active.dirty = false
+		if _, err := l.active.advance(); err != nil {
 			return err
 		}
-		if err := l.tail.sync(); err != nil {
+		if err := l.active.sync(); err != nil {
 			return err
 		}
 	}
-	if err := l.inPlace(); err != nil {
+	if err := l.checkDirectory(); err != nil {
 		return err
 	}
-	l.marks.synced(l.marks.count)
+	l.marks.noteSynced(l.marks.count)
 	return nil
 }
 
-// inPlace reports whether the directory of the log was removed, moved or replaced. The
+// checkDirectory reports whether the directory of the log was removed, moved or replaced. The
 // system goes on to write and sync files that have no name any more, and the next start
 // would not find them. A look costs about a microsecond, much less than a sync.
-func (l *fileLog) inPlace() error {
+func (l *fileLog) checkDirectory() error {
 	path := filepath.Join(l.dir, lockName)
 	own, err := l.lock.Stat()
 	if err != nil {
@@ -180,32 +180,32 @@ func (l *fileLog) syncAtIntervals() {
 		case <-l.stop:
 			return
 		case <-ticker.C:
-			l.syncAside()
+			l.syncInBackground()
 		}
 	}
 }
 
-// syncAside syncs without keeping the log. Its error is that of the next call.
-func (l *fileLog) syncAside() {
+// syncInBackground syncs without keeping the log. Its error is that of the next call.
+func (l *fileLog) syncInBackground() {
 	var file *os.File
 	var saved uint64
 	err := l.do(func() error {
-		if !l.tail.dirty {
+		if !l.active.dirty {
 			return nil
 		}
-		l.tail.dirty = false
-		file, saved = l.tail.file, l.marks.count
-		l.tail.busy.Lock()
+		l.active.dirty = false
+		file, saved = l.active.file, l.marks.count
+		l.active.busy.Lock()
 		return nil
 	})
 	if err != nil || file == nil {
 		return
 	}
-	err = errors.Join(l.tail.fsync(file), l.inPlace())
-	l.tail.busy.Unlock()
+	err = errors.Join(l.active.fsync(file), l.checkDirectory())
+	l.active.busy.Unlock()
 	_ = l.do(func() error {
 		if err == nil {
-			l.marks.synced(saved)
+			l.marks.noteSynced(saved)
 		}
 		return err
 	})

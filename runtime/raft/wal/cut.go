@@ -22,12 +22,12 @@ type Cut struct {
 
 // flaw says what the flaw in segment i is: what a power failure leaves of records that
 // were not synced, which becomes the cut, or damage.
-func (s *scanner) flaw(i int, r *segmentReader, flaw *errFlawed) error {
+func (s *scanner) handleFlaw(i int, r *segmentReader, flaw *flawError) error {
 	damage := &DamageError{File: s.all[i].path, Offset: flaw.offset, Reason: flaw.reason}
 	switch {
-	case !s.place.marked || !s.place.known:
+	case !s.marks.marked || !s.marks.known:
 		return s.flawWithoutMarks(i, r, flaw, damage)
-	case flaw.short, s.place.strict && (i < len(s.all)-1 || r.count < headRecords):
+	case flaw.short, s.marks.strict && (i < len(s.all)-1 || r.count < headRecords):
 		return damage
 	}
 	rest, err := r.rest()
@@ -37,7 +37,7 @@ func (s *scanner) flaw(i int, r *segmentReader, flaw *errFlawed) error {
 	case rest == nil, !s.torn(r, flaw, rest) && !bug.On(bug.TornAnywhere):
 		return damage
 	}
-	switch synced, err := s.synced(i, r.offset, rest); {
+	switch synced, err := s.syncedBy(i, r.offset, rest); {
 	case err != nil:
 		return err
 	case synced != "":
@@ -49,21 +49,21 @@ func (s *scanner) flaw(i int, r *segmentReader, flaw *errFlawed) error {
 }
 
 // torn reports whether the flaw is nothing but missing sectors.
-func (s *scanner) torn(r *segmentReader, flaw *errFlawed, rest []byte) bool {
-	if flaw.chain != 0 { // records are missing at the end of the segment before
-		return bits.OnesCount32(flaw.chain) > 1
+func (s *scanner) torn(r *segmentReader, flaw *flawError, rest []byte) bool {
+	if flaw.crcDiff != 0 { // records are missing at the end of the segment before
+		return bits.OnesCount32(flaw.crcDiff) > 1
 	}
 	return tail{b: rest, offset: r.offset, crc: r.crc, position: r.count}.torn(false)
 }
 
 // synced says which mark, of those behind the flaw, proves that the flawed record was
 // synced.
-func (s *scanner) synced(i int, offset int64, rest []byte) (string, error) {
+func (s *scanner) syncedBy(i int, offset int64, rest []byte) (string, error) {
 	if bug.On(bug.MarksIgnored) {
 		return "", nil
 	}
 	for {
-		if at, m, ok := proof(rest, s.place.token, s.place.next); ok {
+		if at, m, ok := findProof(rest, s.marks.token, s.marks.next); ok {
 			return fmt.Sprintf("record %d, at offset %d of %s, says that it was synced", m.number, offset+int64(at), filepath.Base(s.all[i].path)), nil
 		}
 		if i++; i == len(s.all) {
@@ -86,7 +86,7 @@ func (s *scanner) synced(i int, offset int64, rest []byte) (string, error) {
 }
 
 // setCut has the log end at the flaw.
-func (s *scanner) setCut(i int, r *segmentReader, flaw *errFlawed, rest []byte) {
+func (s *scanner) setCut(i int, r *segmentReader, flaw *flawError, rest []byte) {
 	s.cut = &Cut{File: s.all[i].path, Offset: r.offset, Reason: flaw.reason}
 	if r.count < headRecords { // a segment without a head is dropped: the log ends with the segment before
 		s.cut.File, s.cut.Offset = s.all[s.end.segment].path, s.end.offset
@@ -101,7 +101,7 @@ func (s *scanner) setCut(i int, r *segmentReader, flaw *errFlawed, rest []byte) 
 
 // flawWithoutMarks judges a flaw in front of the first mark, as versions without marks
 // did: a whole record behind it proves damage, though it may belong to the same save.
-func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *errFlawed, damage error) error {
+func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *flawError, damage error) error {
 	if i < len(s.all)-1 {
 		return damage
 	}
@@ -113,7 +113,7 @@ func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *errFlawed, dam
 	case rest == nil:
 		return damage
 	case r.count < headRecords: // there before it is synced, in other modes than Always
-		torn = s.unsynced && i > 0 && !tail{b: rest, position: headRecords}.record(0, false)
+		torn = s.unsynced && i > 0 && !tail{b: rest, position: headRecords}.hasRecord(0, false)
 	default:
 		torn = !flaw.short && (bug.On(bug.TornAnywhere) || tail{b: rest, offset: r.offset, crc: r.crc, position: r.count}.torn(true))
 	}
@@ -147,7 +147,7 @@ func (l *fileLog) cutOff(c Cut) error {
 	l.options.Logger.Warn("the log ends in records that were not synced and are incomplete; they are cut off",
 		"file", c.File, "offset", c.Offset, "bytes", c.Bytes, "segments removed", len(c.Removed), "reason", c.Reason)
 	for _, path := range c.Removed {
-		if err := errors.Join(os.Remove(path), syncDir(l.tail.dir)); err != nil {
+		if err := errors.Join(os.Remove(path), syncDir(l.active.dir)); err != nil {
 			return err
 		}
 	}

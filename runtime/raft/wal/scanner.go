@@ -32,7 +32,7 @@ type scanner struct {
 
 	unsynced bool // the log is opened in a mode in which a new segment has its name before it is synced
 
-	place    place
+	marks    markReader
 	cut      *Cut   // what a crash left at the end, behind the last record
 	end      logEnd // of the records so far
 	checksum uint32 // there
@@ -45,7 +45,7 @@ type logEnd struct {
 }
 
 func newScanner(all []segment, note openingNote, visit func(scanned) error) *scanner {
-	return &scanner{all: all, note: note, visit: visit, place: place{known: len(all) > 0 && all[0].seq == 0}}
+	return &scanner{all: all, note: note, visit: visit, marks: markReader{known: len(all) > 0 && all[0].seq == 0}}
 }
 
 func (s *scanner) run() error {
@@ -55,8 +55,8 @@ func (s *scanner) run() error {
 			return err
 		}
 		err = s.segment(i, r)
-		if flaw, is := errors.AsType[*errFlawed](err); is {
-			err = s.flaw(i, r, flaw)
+		if flaw, is := errors.AsType[*flawError](err); is {
+			err = s.handleFlaw(i, r, flaw)
 		} else if err == nil {
 			s.end, s.checksum = logEnd{i, r.offset}, r.crc
 		}
@@ -70,7 +70,7 @@ func (s *scanner) run() error {
 
 func (s *scanner) segment(i int, r *segmentReader) error {
 	if r.size < segmentMin() && !s.note.allows(s.all[i], i == len(s.all)-1, r.size) {
-		return &errFlawed{offset: r.size, short: true, reason: fmt.Sprintf(
+		return &flawError{offset: r.size, short: true, reason: fmt.Sprintf(
 			"the file has %d bytes, a segment has at least %d: its end is missing, and perhaps records with it", r.size, segmentMin())}
 	}
 	for {
@@ -100,11 +100,11 @@ func (s *scanner) record(i, position int, r scanned) error {
 	if r.kind == typeState {
 		var ok bool
 		if r.state, ok = parseState(r.data); !ok {
-			return errNotOne(r.kind)
+			return errMalformed(r.kind)
 		}
 	}
-	next := s.place.next
-	if !s.place.pass(r.kind, r.state, position, s.all[i].seq == 0) {
+	next := s.marks.next
+	if !s.marks.accept(r.kind, r.state, position, s.all[i].seq == 0) {
 		return errMark(r.state.mark, next)
 	}
 	return s.visit(r)

@@ -136,36 +136,36 @@ func (w *bodyWriter) footer(head []byte) []byte {
 
 // bodyReader reads a body and checks each chunk before it returns any of it.
 type bodyReader struct {
-	file *os.File
-	at   int64 // offset of the next chunk
-	left int64 // of the body, behind chunk
-	crc  uint32
-	want uint32 // of the whole body
-	buf  []byte
-	rest []byte // of the chunk that was read last
-	err  error  // final
+	file    *os.File
+	offset  int64 // offset of the next chunk
+	left    int64 // of the body, behind chunk
+	crc     uint32
+	bodyCRC uint32 // of the whole body
+	buf     []byte
+	unread  []byte // of the chunk that was read last
+	err     error  // final
 }
 
 func newBodyReader(file *os.File, size int64, crc uint32) *bodyReader {
-	return &bodyReader{file: file, at: int64(bodyHeader), left: size, want: crc}
+	return &bodyReader{file: file, offset: int64(bodyHeader), left: size, bodyCRC: crc}
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 && r.err == nil {
+	if len(r.unread) == 0 && r.err == nil {
 		r.err = r.next()
 	}
-	if len(r.rest) == 0 {
+	if len(r.unread) == 0 {
 		return 0, r.err
 	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
+	n := copy(p, r.unread)
+	r.unread = r.unread[n:]
 	return n, nil
 }
 
 // next reads a chunk. It returns io.EOF behind the last one.
 func (r *bodyReader) next() error {
-	if r.left == 0 && r.crc != r.want {
-		return r.damaged("the checksum of the body is %08x, that of what is there %08x", r.want, r.crc)
+	if r.left == 0 && r.crc != r.bodyCRC {
+		return r.damaged("the checksum of the body is %08x, that of what is there %08x", r.bodyCRC, r.crc)
 	}
 	if r.left == 0 {
 		return io.EOF
@@ -175,7 +175,7 @@ func (r *bodyReader) next() error {
 		r.buf = make([]byte, chunkHeader+n)
 	}
 	b := r.buf[:chunkHeader+n]
-	if _, err := r.file.ReadAt(b, r.at); err != nil {
+	if _, err := r.file.ReadAt(b, r.offset); err != nil {
 		return err
 	}
 	if got := binary.LittleEndian.Uint32(b); got != uint32(n) {
@@ -185,20 +185,20 @@ func (r *bodyReader) next() error {
 	if want := binary.LittleEndian.Uint32(b[4:]); crc != want {
 		return r.damaged("the checksum of a chunk is %08x, that of what is there %08x", want, crc)
 	}
-	r.crc, r.rest = crc, b[chunkHeader:]
-	r.at += int64(len(b))
+	r.crc, r.unread = crc, b[chunkHeader:]
+	r.offset += int64(len(b))
 	r.left -= int64(n)
 	return nil
 }
 
 func (r *bodyReader) damaged(format string, args ...any) error {
-	return &DamageError{File: r.file.Name(), Offset: r.at, Reason: fmt.Sprintf(format, args...)}
+	return &DamageError{File: r.file.Name(), Offset: r.offset, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (r *bodyReader) Close() error { return r.file.Close() }
 
-// withChunks is how many bytes a body takes in the file.
-func withChunks(body int64) int64 {
+// chunkedSize is how many bytes a body takes in the file.
+func chunkedSize(body int64) int64 {
 	return body + chunkHeader*((body+bodyChunk-1)/bodyChunk)
 }
 
@@ -230,7 +230,7 @@ func (f snapshotFile) readHead(file *os.File, size int64) (*SnapshotReader, erro
 		return nil, damaged(end, "its end is not that of a snapshot")
 	case body < 0 || body > SnapshotBodyMax || head > SnapshotHeadMax:
 		return nil, damaged(end, "it has a body of %d bytes and a head of %d, at most %d and %d may be", body, head, int64(SnapshotBodyMax), SnapshotHeadMax)
-	case int64(bodyHeader)+withChunks(body)+head != end:
+	case int64(bodyHeader)+chunkedSize(body)+head != end:
 		return nil, damaged(end, "a snapshot with a body of %d bytes and a head of %d does not have %d bytes", body, head, size)
 	}
 	b := make([]byte, head)

@@ -8,32 +8,32 @@ import (
 
 // marks follows which records a log has and which of them are synced, while it is
 // written.
-type marks struct {
+type markWriter struct {
 	token  token
 	marked bool // there is a token: the log has a mark that is synced
 	strict bool // of this process; see mark
 
-	count   uint64 // of records, without the heads of segments
-	durable uint64 // records 0 to durable-1 are synced
-	begun   bool   // this process has written a mark
-	final   bool   // the last record is a mark that says nothing but that all before it is synced
+	count     uint64 // of records, without the heads of segments
+	durable   uint64 // records 0 to durable-1 are synced
+	written   bool   // this process has written a mark
+	endMarked bool   // the last record is a mark that says nothing but that all before it is synced
 }
 
-// newMarks goes on where a log ends, all of which is synced.
-func newMarks(p place, strict, final bool) marks {
-	return marks{token: p.token, marked: p.marked, strict: strict, count: p.next, durable: p.next, final: final}
+// newMarkWriter goes on where a log ends, all of which is synced.
+func newMarkWriter(p markReader, strict, endMarked bool) markWriter {
+	return markWriter{token: p.token, marked: p.marked, strict: strict, count: p.next, durable: p.next, endMarked: endMarked}
 }
 
 // at is the state with a mark, for the record of that number.
-func (m *marks) at(number uint64, state hardState) *raftpb.HardState {
+func (m *markWriter) markedState(number uint64, state hardState) *raftpb.HardState {
 	return mark{number: number, durable: m.durable, strict: m.strict, token: m.token}.proto(state)
 }
 
 // wrote notes records that were given to the engine.
-func (m *marks) wrote(records int) { m.count, m.final = m.count+uint64(records), false }
+func (m *markWriter) noteWritten(records int) { m.count, m.endMarked = m.count+uint64(records), false }
 
 // synced notes that the first records, so many, are synced.
-func (m *marks) synced(count uint64) { m.durable = max(m.durable, count) }
+func (m *markWriter) noteSynced(count uint64) { m.durable = max(m.durable, count) }
 
 // saveState saves a state with a mark. The first mark of a log is synced before
 // anything follows it, and so is that of a process in a mode that is not strict: behind
@@ -41,7 +41,7 @@ func (m *marks) synced(count uint64) { m.durable = max(m.durable, count) }
 // syncs until then, as it may begin a segment behind this mark.
 func (l *fileLog) saveState(state hardState) error {
 	m := &l.marks
-	alone := !m.marked || !m.begun && !m.strict
+	syncNow := !m.marked || !m.written && !m.strict
 	if !m.marked {
 		if m.durable < m.count {
 			if err := l.flush(); err != nil {
@@ -50,13 +50,13 @@ func (l *fileLog) saveState(state hardState) error {
 		}
 		m.token, m.marked = newToken(), true
 	}
-	marked := m.at(m.count, state)
+	marked := m.markedState(m.count, state)
 	if err := l.wal.Save(marked, nil); err != nil {
 		return err
 	}
-	m.wrote(1)
-	m.begun = true
-	if err := l.grown(frameMax(proto.Size(marked))); err != nil || !alone {
+	m.noteWritten(1)
+	m.written = true
+	if err := l.addBytes(frameMax(proto.Size(marked))); err != nil || !syncNow {
 		return err
 	}
 	if err := l.flush(); err != nil {
@@ -68,13 +68,13 @@ func (l *fileLog) saveState(state hardState) error {
 	return nil
 }
 
-// conclude says in the log that all of it is synced, so that whatever is missing later
+// markEnd says in the log that all of it is synced, so that whatever is missing later
 // is known to be damage. Without it, that would be so up to the last sync but one.
-func (l *fileLog) conclude() {
-	if l.marks.final || !l.marks.marked || l.shape.state == (hardState{}) {
+func (l *fileLog) markEnd() {
+	if l.marks.endMarked || !l.marks.marked || l.summary.state == (hardState{}) {
 		return
 	}
-	if err := l.saveState(l.shape.state); err != nil {
+	if err := l.saveState(l.summary.state); err != nil {
 		l.options.Logger.Warn("the log is complete, but its end cannot be marked", "log", l.dir, "error", err)
 	}
 }

@@ -93,7 +93,7 @@ func (l *fileLog) openEngine(last segment, end int64) error {
 	// The engine must read before it writes. It reads from the last segment whose
 	// index is not above the one it is given, and keeps the entries above it: none.
 	from := &walpb.Snapshot{Index: new(uint64(math.MaxUint64)), Term: new(uint64(0))}
-	if l.wal, err = etcdwal.Open(zap.NewNop(), l.tail.dir, from); err != nil {
+	if l.wal, err = etcdwal.Open(zap.NewNop(), l.active.dir, from); err != nil {
 		return err
 	}
 	if _, _, _, err = l.wal.ReadAll(); err != nil && !errors.Is(err, etcdwal.ErrSnapshotNotFound) {

@@ -11,13 +11,13 @@ import (
 
 // contents is a shape with its entries.
 type contents struct {
-	shape
+	summary
 	entries []*raftpb.Entry
 }
 
 func (c *contents) entry(e *raftpb.Entry) error {
 	base := c.base.index
-	if err := c.shape.entry(e.GetIndex(), e.GetTerm()); err != nil {
+	if err := c.summary.entry(e.GetIndex(), e.GetTerm()); err != nil {
 		return err
 	}
 	if c.base.index != base {
@@ -31,7 +31,7 @@ func (c *contents) entry(e *raftpb.Entry) error {
 
 func (c *contents) snapshot(at position, present bool) {
 	base := c.base.index
-	c.shape.snapshot(at, present)
+	c.summary.snapshot(at, present)
 	if c.base.index == base && len(c.entries) == int(c.last-c.base.index) {
 		return
 	}
@@ -54,7 +54,7 @@ type batch struct {
 // before is the state as it is written before the entries. It calls none of these
 // committed: should they not survive a crash, those that stood in their place
 // before would be.
-func (b batch) before() hardState {
+func (b batch) stateBefore() hardState {
 	state := b.state
 	if len(b.entries) > 0 {
 		state.commit = min(state.commit, b.entries[0].GetIndex()-1)
@@ -63,7 +63,7 @@ func (b batch) before() hardState {
 }
 
 // newBatch checks what is to be saved behind s. It changes nothing.
-func newBatch(s *shape, state *raftpb.HardState, entries []*raftpb.Entry) (batch, error) {
+func newBatch(s *summary, state *raftpb.HardState, entries []*raftpb.Entry) (batch, error) {
 	b := batch{state: s.state, entries: entries}
 	if !raft.IsEmptyHardState(state) {
 		b.state = hardState{state.GetTerm(), state.GetVote(), state.GetCommit()}
@@ -90,16 +90,16 @@ func newBatch(s *shape, state *raftpb.HardState, entries []*raftpb.Entry) (batch
 }
 
 // add takes a batch into the shape, which newBatch has checked it against.
-func (s *shape) add(b batch) {
+func (s *summary) add(b batch) {
 	s.state = b.state
 	for _, e := range b.entries {
 		_ = s.entry(e.GetIndex(), e.GetTerm()) // checked
 	}
 }
 
-// newSnapshot checks a snapshot that is to be saved behind s. The one that is there
+// checkSnapshot checks a snapshot that is to be saved behind s. The one that is there
 // may be saved again, which changes nothing.
-func newSnapshot(s *shape, snapshot *raftpb.Snapshot) (position, error) {
+func checkSnapshot(s *summary, snapshot *raftpb.Snapshot) (position, error) {
 	at := position{snapshot.GetMetadata().GetIndex(), snapshot.GetMetadata().GetTerm()}
 	switch {
 	case at.index == 0 || at.term == 0:

@@ -9,7 +9,7 @@ import (
 // A shape is what a sequence of records amounts to, without the data: which
 // entries there are, behind which snapshot. Who writes a log, who reads it and who
 // pretends to be a disk follow the same rules by having one.
-type shape struct {
+type summary struct {
 	base    position
 	missing bool   // the snapshot at base has no file, or base is not a snapshot
 	unknown bool   // nothing was seen yet, and the log may begin anywhere
@@ -36,7 +36,7 @@ func (h hardState) proto() *raftpb.HardState {
 }
 
 // term returns the term of an entry, if it is there.
-func (s *shape) term(index uint64) (uint64, bool) {
+func (s *summary) term(index uint64) (uint64, bool) {
 	if index <= s.base.index || index > s.last {
 		return 0, false
 	}
@@ -49,7 +49,7 @@ func (s *shape) term(index uint64) (uint64, bool) {
 }
 
 // check says whether entry could be called.
-func (s *shape) check(index, term uint64) error {
+func (s *summary) check(index, term uint64) error {
 	switch {
 	case index == 0 || term == 0:
 		return fmt.Errorf("an entry has index %d and term %d", index, term)
@@ -64,7 +64,7 @@ func (s *shape) check(index, term uint64) error {
 }
 
 // entry adds an entry, behind which there are none.
-func (s *shape) entry(index, term uint64) error {
+func (s *summary) entry(index, term uint64) error {
 	if err := s.check(index, term); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *shape) entry(index, term uint64) error {
 // entry that the snapshot ends with, those behind it stay; else all go. A snapshot
 // without a file (removed, since there is a newer one) changes nothing where the
 // entries tell the same.
-func (s *shape) snapshot(at position, present bool) {
+func (s *summary) snapshot(at position, present bool) {
 	switch known := s.base.term != 0 || s.base.index == 0; {
 	case at.index == 0, s.unknown && !present: // the log may begin far behind it
 		return
@@ -126,7 +126,7 @@ func (s *shape) snapshot(at position, present bool) {
 
 // raised is the state that a snapshot implies: what it holds is committed, and its
 // term has been seen.
-func (h hardState) raised(at position) hardState {
+func (h hardState) afterSnapshot(at position) hardState {
 	if at.term > h.term {
 		h.term, h.vote = at.term, 0
 	}
@@ -138,8 +138,8 @@ func (h hardState) raised(at position) hardState {
 // be written behind it (a commit of entries that are not there: it is a hint, and
 // comes again), and one sync mode entries without their state (of a term that was
 // not noted: not to have voted in it is always right).
-func (s *shape) settled() hardState {
-	h := s.state.raised(s.base)
+func (s *summary) initialState() hardState {
+	h := s.state.afterSnapshot(s.base)
 	if term, ok := s.term(s.last); ok && term > h.term {
 		h.term, h.vote = term, 0
 	}

@@ -35,21 +35,21 @@ type tail struct {
 
 // torn reports whether the next record is flawed by nothing but missing sectors, with no
 // whole record behind it if it must be alone.
-func (t tail) torn(alone bool) bool {
+func (t tail) torn(unmarked bool) bool {
 	if len(t.b) < wordBytes {
 		return true // the file ends in a length
 	}
 	word := binary.LittleEndian.Uint64(t.b)
 	if word == 0 {
-		return t.tornHead(alone)
+		return t.tornHead(unmarked)
 	}
 	n, padding, ok := frameLength(word)
 	if !ok {
 		return false
 	}
 	end := wordBytes + int(n)
-	known := t.known(min(end, len(t.b)))
-	h, err := parseHeader(t.b[wordBytes:known])
+	present := t.firstMissing(min(end, len(t.b)))
+	h, err := parseHeader(t.b[wordBytes:present])
 	headed := err == nil
 	switch {
 	case err != nil && err != errCut:
@@ -58,18 +58,18 @@ func (t tail) torn(alone bool) bool {
 		return false
 	case end+int(padding) > len(t.b):
 		return true // the file ends in the record
-	case known == end:
+	case present == end:
 		return false // nothing is missing
-	case headed && (alone || h.data <= oneBitMax) && t.oneBit(h, wordBytes+h.length, end):
+	case headed && (unmarked || h.data <= oneBitMax) && t.oneBit(h, wordBytes+h.length, end):
 		return false
 	}
-	return !alone || !t.from(end+int(padding)).record(h.crc, headed)
+	return !unmarked || !t.skip(end+int(padding)).hasRecord(h.crc, headed)
 }
 
 // tornHead is torn where the length is zero: its sector is missing.
-func (t tail) tornHead(alone bool) bool {
+func (t tail) tornHead(unmarked bool) bool {
 	first := t.sector(0, len(t.b))
-	return allZero(t.b[:first]) && (!alone || !t.lengthFlipped() && !t.from(first).record(0, false))
+	return allZero(t.b[:first]) && (!unmarked || !t.lengthFlipped() && !t.skip(first).hasRecord(0, false))
 }
 
 // lengthFlipped reports whether the length is zero because one bit of it is.
@@ -84,7 +84,7 @@ func (t tail) lengthFlipped() bool {
 }
 
 // from is the tail without its first n bytes.
-func (t tail) from(n int) tail {
+func (t tail) skip(n int) tail {
 	return tail{b: t.b[n:], offset: t.offset + int64(n), position: headRecords}
 }
 
@@ -93,9 +93,9 @@ func (t tail) sector(at, end int) int {
 	return min(end, at+sectorBytes-int((t.offset+int64(at))%sectorBytes))
 }
 
-// known returns where the first missing sector of the record that ends at end
+// present returns where the first missing sector of the record that ends at end
 // begins, or end.
-func (t tail) known(end int) int {
+func (t tail) firstMissing(end int) int {
 	for at := wordBytes; at < end; at = t.sector(at, end) {
 		if t.missing(at) {
 			return at
@@ -136,16 +136,16 @@ func (t tail) oneBit(h header, begin, end int) bool {
 }
 
 // record reports whether there is a record in the tail. Its checksum is looked at
-// where that of the record before is known (seeded); where it is not, a record is
+// where that of the record before is present (seeded); where it is not, a record is
 // one that has all its sectors.
-func (t tail) record(seed uint32, seeded bool) bool {
+func (t tail) hasRecord(seed uint32, seeded bool) bool {
 	for at := 0; at+wordBytes <= len(t.b); {
 		rec, end, ok := t.frame(at)
 		if !ok {
 			at, seeded = at+wordBytes, false
 			continue
 		}
-		if seeded && crc32.Update(seed, castagnoli, rec.data) == rec.crc || !seeded && t.from(at).known(end-at) == end-at {
+		if seeded && crc32.Update(seed, castagnoli, rec.data) == rec.crc || !seeded && t.skip(at).firstMissing(end-at) == end-at {
 			return true
 		}
 		seed, seeded = rec.crc, true

@@ -33,7 +33,7 @@ func newWatched(t *testing.T, o Options) *watched {
 		t.Fatal(err)
 	}
 	w := &watched{fileLog: l.(*fileLog)}
-	w.tail.fsync = func(f *os.File) error {
+	w.active.fsync = func(f *os.File) error {
 		b, err := os.ReadFile(f.Name())
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func TestSegmentsAreSynced(t *testing.T) {
 		before := []segment{{}}
 		for i := uint64(1); len(before) < 5; i++ {
 			w.save(t, i, fmt.Sprintf("entry %03d", i))
-			all, err := segments(w.tail.dir)
+			all, err := segments(w.active.dir)
 			if err != nil {
 				t.Fatal(err)
 			}

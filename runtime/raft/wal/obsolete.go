@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 )
 
-// leftovers are files that a log does not need any more.
-type leftovers struct {
+// obsoleteFiles are files that a log does not need any more.
+type obsoleteFiles struct {
 	snapshots, segments []string // the oldest first
 }
 
 // release gives up snapshots and segments that nobody needs. The files are removed
 // without the lock: to remove a large one takes long.
-func (l *fileLog) release() (old leftovers, err error) {
+func (l *fileLog) releaseObsolete() (old obsoleteFiles, err error) {
 	if len(l.snapshots) < snapshotsKept {
 		return old, nil
 	}
@@ -25,7 +25,7 @@ func (l *fileLog) release() (old leftovers, err error) {
 	if err := l.wal.ReleaseLockTo(index); err != nil {
 		return old, err
 	}
-	all, err := segments(l.tail.dir)
+	all, err := segments(l.active.dir)
 	if err != nil {
 		return old, err
 	}
@@ -51,9 +51,9 @@ func (l *fileLog) oldSnapshots() (old []string, err error) {
 	return old, nil
 }
 
-// removeLeftovers removes files. Those that cannot be removed now are tried again with the
+// removeObsolete removes files. Those that cannot be removed now are tried again with the
 // next snapshot.
-func (l *fileLog) removeLeftovers(old leftovers) {
+func (l *fileLog) removeObsolete(old obsoleteFiles) {
 	if err := l.remove(old); err != nil {
 		l.options.Logger.Warn("files that a log does not need any more cannot be removed", "log", l.dir, "error", err)
 	}
@@ -61,7 +61,7 @@ func (l *fileLog) removeLeftovers(old leftovers) {
 
 // remove removes the snapshots durably before any segment: the log would not lead to a
 // snapshot that comes back.
-func (l *fileLog) remove(old leftovers) error {
+func (l *fileLog) remove(old obsoleteFiles) error {
 	if err := removeAll(old.snapshots); err != nil {
 		return err
 	}
