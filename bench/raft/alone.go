@@ -13,9 +13,9 @@ import (
 // Alone is a machine on one disk, without peers, that stands in a topology: what
 // comes to it comes in messages, in the turns of one goroutine.
 type Alone struct {
-	m    *machine
-	wake chan struct{}
-	owed atomic.Int64
+	m       *machine
+	wake    chan struct{}
+	pending atomic.Int64
 
 	outcomes int // since the last look
 	failed   error
@@ -35,8 +35,8 @@ func OpenAlone(dir string, sync wal.Sync, inTopology bool) (*Alone, error) {
 }
 
 // Owe, Paid, Wake and Stepped are what the machine asks of the pool that it runs in.
-func (a *Alone) Owe()          { a.owed.Add(1) }
-func (a *Alone) Paid()         { a.owed.Add(-1) }
+func (a *Alone) Owe()          { a.pending.Add(1) }
+func (a *Alone) Paid()         { a.pending.Add(-1) }
 func (a *Alone) Stepped() bool { return false }
 func (a *Alone) Wake() {
 	select {
@@ -112,7 +112,7 @@ func (a *Alone) turn(wait bool) error {
 }
 
 func (a *Alone) rest() error {
-	for a.owed.Load() > 0 {
+	for a.pending.Load() > 0 {
 		if err := a.turn(true); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type Effort struct {
 
 // warm is how long a group runs before each sample: the one before it has left its
 // writes to the disk.
-const warm = 100 * time.Millisecond
+const warmup = 100 * time.Millisecond
 
 // Contest is what subjects did, one sample a round.
 type Contest struct {
@@ -52,14 +52,14 @@ func Run(subjects []Subject, l Load, e Effort) (c Contest, err error) {
 	}
 	before := counts(subjects, groups)
 	for range e.Rounds {
-		rate, err := SyncRate(dir, warm)
+		rate, err := SyncRate(dir, warmup)
 		if err != nil {
 			return c, err
 		}
 		c.Syncs = append(c.Syncs, rate)
 		for _, i := range rand.Perm(len(subjects)) {
 			name := subjects[i].Name
-			if _, err := DriveFor(groups[i], l.Callers, warm); err != nil {
+			if _, err := DriveFor(groups[i], l.Callers, warmup); err != nil {
 				return c, fmt.Errorf("%s: %w", name, err)
 			}
 			sample, err := DriveFor(groups[i], l.Callers, e.Run)

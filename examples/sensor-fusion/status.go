@@ -21,20 +21,20 @@ func NewStatus() *Status { return &Status{screen: stdout} }
 func (s *Status) ReceiveState(m State) {
 	if s.start.IsZero() {
 		s.start = m.At
-		s.tell(&m, "the robot knows where it is")
+		s.printChange(&m, "the robot knows where it is")
 	}
 	off := m.Position.minus(path(m.At)).length()
 	s.errors[m.Mode()].add(off)
 	for in, name := range sensors {
 		before, now := s.last.Silent[in], m.Silent[in]
 		if before.IsZero() && !now.IsZero() {
-			s.tell(&m, name+" is silent")
+			s.printChange(&m, name+" is silent")
 		}
 		if m.Restarts[in] > s.last.Restarts[in] {
-			s.tell(&m, name+" was restarted")
+			s.printChange(&m, name+" was restarted")
 		}
 		if !before.IsZero() && now.IsZero() {
-			s.tell(&m, fmt.Sprintf("%s is back after %.1f s", name, m.At.Sub(before).Seconds()))
+			s.printChange(&m, fmt.Sprintf("%s is back after %.1f s", name, m.At.Sub(before).Seconds()))
 		}
 	}
 	s.last = m
@@ -42,7 +42,7 @@ func (s *Status) ReceiveState(m State) {
 }
 
 // tell prints what has changed.
-func (s *Status) tell(m *State, what string) {
+func (s *Status) printChange(m *State, what string) {
 	s.screen.Print(fmt.Sprintf("%5.1f s  %-9s  %s", m.At.Sub(s.start).Seconds(), m.Mode(), what))
 }
 

@@ -20,11 +20,11 @@ func now() time.Duration { return time.Since(epoch) }
 // each reading of the clock, one in at most 64 calls, they reach the reading
 // before.
 type PeriodicTimer struct {
-	begun bool
-	steps int64         // calls from the last reading to the next; 0 after WindUp
-	left  int64         // of them, those still to come before the next reading
-	step  time.Duration // what each of these returns
-	paid  time.Duration // the last reading: up to it all time was returned, or is by the calls that are left
+	begun       bool
+	steps       int64         // calls from the last reading to the next; 0 after WindUp
+	left        int64         // of them, those still to come before the next reading
+	step        time.Duration // what each of these returns
+	lastReading time.Duration // the last reading: up to it all time was returned, or is by the calls that are left
 }
 
 // Passed returns approximately the time since the last call of Passed, and 0 at
@@ -41,7 +41,7 @@ func (t *PeriodicTimer) Passed() time.Duration {
 // WindUp makes the next call of Passed read the clock and return all time that
 // was not returned before. It is cheap: call it after each pause.
 func (t *PeriodicTimer) WindUp() {
-	t.paid -= t.lag()
+	t.lastReading -= t.lag()
 	t.left, t.steps = 0, 0
 }
 
@@ -56,13 +56,13 @@ func (t *PeriodicTimer) read() time.Duration { return t.windUp(now()) }
 // rest is returned at once: a pause does not make later results larger.
 func (t *PeriodicTimer) windUp(now time.Duration) time.Duration {
 	if !t.begun {
-		t.begun, t.paid = true, now
+		t.begun, t.lastReading = true, now
 	}
-	passed := max(now-t.paid, 0) // a clock that runs backwards stands still
+	passed := max(now-t.lastReading, 0) // a clock that runs backwards stands still
 	steps := max(1, min(2*t.steps, maxSteps, within(t.steps, passed)))
 	t.step = passed / time.Duration(max(steps, t.steps))
 	t.steps, t.left = steps, steps-1
-	t.paid += passed
+	t.lastReading += passed
 	return passed - t.lag()
 }
 

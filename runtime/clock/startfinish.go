@@ -25,7 +25,7 @@ type StartFinishTimer struct {
 	covered uint64        // pairs that sum stands for: those before the end of the last block with a measured pair
 	sum     time.Duration // what they take
 	block   int64         // pairs in the block of next; 0 for the first one and after WindUp
-	told    time.Duration // the last result of Sum
+	lastSum time.Duration // the last result of Sum
 
 	begun      time.Duration // reading at the Start that is being measured
 	duration   time.Duration // of the last measured pair
@@ -73,8 +73,8 @@ func (t *StartFinishTimer) Count() uint64 { return t.count }
 // of them is measured, as the last that was. Sum is never negative, and never
 // less than before except by Reset.
 func (t *StartFinishTimer) Sum() time.Duration {
-	t.told = max(t.told, t.sum+t.open())
-	return t.told
+	t.lastSum = max(t.lastSum, t.sum+t.uncovered())
+	return t.lastSum
 }
 
 // WindUp ends the block: the next pair is measured. Call it after each pause.
@@ -86,7 +86,7 @@ func (t *StartFinishTimer) Reset() { *t = StartFinishTimer{} }
 // start begins to measure.
 func (t *StartFinishTimer) start() {
 	if t.count > t.next { // after WindUp
-		t.sum += t.open()
+		t.sum += t.uncovered()
 		t.covered, t.next, t.block = t.count, t.count, 0
 	}
 	t.state = measuring
@@ -117,8 +117,8 @@ func (t *StartFinishTimer) finish() {
 	}
 }
 
-// open is what to add to sum for the pairs that are finished and not covered, or
+// uncovered is what to add to sum for the pairs that are finished and not covered, or
 // negative, to take off for those that are covered and not finished.
-func (t *StartFinishTimer) open() time.Duration {
+func (t *StartFinishTimer) uncovered() time.Duration {
 	return t.duration * time.Duration(t.count-t.covered)
 }

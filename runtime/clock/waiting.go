@@ -23,7 +23,7 @@ func NewWaitingTimer(period time.Duration) *WaitingTimer {
 // apart, or just after WindUp.
 func (t *WaitingTimer) Check() bool {
 	t.timer.Passed()
-	return t.timer.paid-t.begun > t.period // by the last reading: what Passed adds up to is older
+	return t.timer.lastReading-t.begun > t.period // by the last reading: what Passed adds up to is older
 }
 
 // WindUp makes the next Check read the clock. Call it after each pause.
@@ -33,5 +33,5 @@ func (t *WaitingTimer) WindUp() { t.timer.WindUp() }
 func (t *WaitingTimer) Reset() {
 	t.timer.Reset()
 	t.timer.Passed()
-	t.begun = t.timer.paid
+	t.begun = t.timer.lastReading
 }

@@ -17,7 +17,7 @@ import (
 const (
 	tempSuffix = ".tmp"
 	tempMaxAge = time.Hour // no dump takes longer: who wrote the file was killed
-	asideMax   = 9         // broken files that are put aside; the last place is used again
+	brokenMax  = 9         // broken files that are put aside; the last place is used again
 )
 
 // Read reads the file of a keeper, which may be writing it at the same time. The
@@ -67,12 +67,12 @@ func (k *Keeper) restore(now time.Time) error {
 	case errors.Is(err, ErrNotRegular):
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	case err != nil:
-		return k.putAside(err)
+		return k.renameBroken(err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ranking().restore(entries, now.UnixMicro())
-	k.tidy(now)
+	k.prune(now)
 	return nil
 }
 
@@ -103,21 +103,21 @@ func (r *ranking) restore(entries []Entry, now int64) {
 	}
 }
 
-// putAside gives what cannot be read another name, so that it is not lost when
+// renameBroken gives what cannot be read another name, so that it is not lost when
 // the file is written.
-func (k *Keeper) putAside(cause error) error {
+func (k *Keeper) renameBroken(cause error) error {
 	path := k.settings.Path
-	aside := path + ".broken"
-	for i := 2; i <= asideMax; i++ {
-		if _, err := k.disk.Stat(aside); errors.Is(err, fs.ErrNotExist) {
+	target := path + ".broken"
+	for i := 2; i <= brokenMax; i++ {
+		if _, err := k.disk.Stat(target); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		aside = path + ".broken" + strconv.Itoa(i)
+		target = path + ".broken" + strconv.Itoa(i)
 	}
-	if err := k.disk.Rename(path, aside); err != nil {
+	if err := k.disk.Rename(path, target); err != nil {
 		return fmt.Errorf("errtop: %s cannot be read (%w) and not be put aside: %w", path, cause, err)
 	}
-	k.settings.log().Warn("errtop: the file cannot be read and has another name now", "path", path, "aside", aside, "error", cause)
+	k.settings.log().Warn("errtop: the file cannot be read and has another name now", "path", path, "aside", target, "error", cause)
 	return nil
 }
 

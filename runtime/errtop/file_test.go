@@ -291,7 +291,7 @@ func TestFileThatIsNoneOfOurs(t *testing.T) {
 	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, fileMax+1)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range asideMax + 2 {
+	for i := range brokenMax + 2 {
 		var warned warnings
 		want := "byte 3: cannot parse reserved wire type"
 		text := fmt.Sprint("panic: ", i)

@@ -25,14 +25,14 @@ type Keeper struct {
 	mu  sync.Mutex // comes before that of a shard
 	top *ranking
 
-	dirty   atomic.Bool   // there is what was not written
-	wake    chan struct{} // the writer is to look
-	stop    chan struct{}
-	stopped chan struct{}
-	writing sync.Mutex // one dump at a time
-	failing bool       // the last dump failed
-	closing sync.Once
-	closed  error // of the dump on Close
+	dirty    atomic.Bool   // there is what was not written
+	wake     chan struct{} // the writer is to look
+	stop     chan struct{}
+	stopped  chan struct{}
+	writing  sync.Mutex // one dump at a time
+	failing  bool       // the last dump failed
+	closing  sync.Once
+	closeErr error // of the dump on Close
 }
 
 // Open makes a keeper that begins with what its file holds, and writes it. It
@@ -88,11 +88,11 @@ func (k *Keeper) record(worker, instance int, c *cause) {
 	for now := time.Now().UnixMicro(); !s.add(c, now); {
 		k.mu.Lock()
 		k.merge(s)
-		k.tidy(time.Now())
+		k.prune(time.Now())
 		k.mu.Unlock()
 	}
 	if !k.dirty.Load() && k.dirty.CompareAndSwap(false, true) {
-		k.rouse()
+		k.wakeWriter()
 	}
 }
 
@@ -149,11 +149,11 @@ func (k *Keeper) mergeAll(now time.Time) {
 	for i := range k.shards {
 		k.merge(&k.shards[i])
 	}
-	k.tidy(now)
+	k.prune(now)
 }
 
-// tidy removes what is old, which makes room, and then what is too many.
-func (k *Keeper) tidy(now time.Time) {
+// prune removes what is old, which makes room, and then what is too many.
+func (k *Keeper) prune(now time.Time) {
 	k.ranking().removeOld(now.Add(-k.settings.withDefaults().Keep).UnixMicro())
 	k.ranking().trim()
 }
@@ -183,7 +183,7 @@ func (k *Keeper) Dump() error {
 	err := k.replace(encode(k.Top()))
 	if err != nil {
 		k.dirty.Store(true)
-		k.rouse()
+		k.wakeWriter()
 	}
 	if err != nil && !k.failing {
 		k.settings.log().Warn("errtop: the errors cannot be written, which is tried again", "path", k.settings.Path, "error", err)
@@ -212,8 +212,8 @@ func (k *Keeper) write() {
 	}
 }
 
-// rouse makes the writer look, which may have been told already.
-func (k *Keeper) rouse() {
+// wakeWriter makes the writer look, which may have been told already.
+func (k *Keeper) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -230,8 +230,8 @@ func (k *Keeper) Close() error {
 		close(k.stop)
 		<-k.stopped
 		if k.dirty.Load() {
-			k.closed = k.Dump()
+			k.closeErr = k.Dump()
 		}
 	})
-	return k.closed
+	return k.closeErr
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/topogen/topogen/runtime/rankedmap"
 )
 
-// newcomers is the part of the places, one in so many, for which it counts when
+// newcomerPart is the part of the places, one in so many, for which it counts when
 // a record was seen and not how often: enough that an error which comes back
 // every now and then meets its own record, and little of the whole.
-const newcomers = 8
+const newcomerPart = 8
 
 // Entry is a record: an error, how often it occurred and when it did last.
 type Entry struct {
@@ -55,7 +55,7 @@ func (r *ranking) trim() {
 	var candidates []string
 	for text := range r.byCount.All() {
 		candidates = append(candidates, text)
-		if len(candidates) == over+max(1, r.size/newcomers) {
+		if len(candidates) == over+max(1, r.size/newcomerPart) {
 			break
 		}
 	}

@@ -150,7 +150,7 @@ func TestNewcomerRises(t *testing.T) {
 			old++
 		}
 	}
-	if old != size-size/newcomers-1 { // of the most frequent, the new one is one
+	if old != size-size/newcomerPart-1 { // of the most frequent, the new one is one
 		t.Errorf("%d of the frequent errors are left of %d, for %d that occurred once", old, size, once)
 	}
 }

@@ -67,9 +67,9 @@ func traceOf(list []call) string {
 	return b.String()
 }
 
-// raisedAt leaves off the calls between a recover and the panic that it recovered
+// fromPanic leaves off the calls between a recover and the panic that it recovered
 // from. Without a panic nothing is left off.
-func raisedAt(pcs []uintptr) []uintptr {
+func fromPanic(pcs []uintptr) []uintptr {
 	name := func(pc uintptr) string {
 		if f := runtime.FuncForPC(pc - 1); f != nil {
 			return f.Name()

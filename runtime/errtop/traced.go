@@ -80,6 +80,6 @@ func panicError(cause any) error {
 		t.err = chain.OfPanic(cause)
 	}
 	var pcs [stackMax + recoverMax]uintptr
-	t.depth = copy(t.pcs[:], raisedAt(pcs[:runtime.Callers(3, pcs[:])]))
+	t.depth = copy(t.pcs[:], fromPanic(pcs[:runtime.Callers(3, pcs[:])]))
 	return t
 }

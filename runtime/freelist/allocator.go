@@ -19,7 +19,7 @@ type Allocator struct {
 	held  atomic.Int64 // bytes asked of Go
 	index index
 	heaps []*heap
-	home  sync.Pool // of *heap: to each processor of the Go scheduler one that it has to itself, mostly
+	local sync.Pool // of *heap: to each processor of the Go scheduler one that it has to itself, mostly
 	next  atomic.Uint64
 	large large
 
@@ -111,7 +111,7 @@ func (a *Allocator) enter() *heap {
 		a.heaps[0].mu.Lock()
 		return a.heaps[0]
 	}
-	h, _ := a.home.Get().(*heap)
+	h, _ := a.local.Get().(*heap)
 	if h == nil {
 		h = a.heaps[a.next.Add(1)%uint64(len(a.heaps))]
 	}
@@ -125,7 +125,7 @@ func (a *Allocator) enter() *heap {
 // leave is called when the lock of the heap is free again.
 func (a *Allocator) leave(h *heap) {
 	if len(a.heaps) > 1 {
-		a.home.Put(h)
+		a.local.Put(h)
 	}
 }
 

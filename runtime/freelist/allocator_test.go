@@ -86,9 +86,9 @@ func TestFreeRefuses(t *testing.T) {
 	free(b, ErrFreed)
 	free(first, ErrFreed)
 	free(b[64:], ErrFreed)
-	whole := a.Allocate(1280)
+	block := a.Allocate(1280)
 	free(b, ErrForeign) // its memory has another owner
-	free(whole, nil)
+	free(block, nil)
 	free(last, nil)
 	free(last, ErrFreed) // of an empty arena
 	free(large, nil)

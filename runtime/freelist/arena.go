@@ -12,11 +12,11 @@ const (
 // these stands beside the memory: nobody who holds a block, or has freed it,
 // can write there.
 type arena struct {
-	memory []byte
-	base   uintptr
-	heap   *heap
-	number uint16
-	gone   bool // back to the collector
+	memory   []byte
+	base     uintptr
+	heap     *heap
+	number   uint16
+	returned bool // back to the collector
 
 	tags   []uint16 // by grain: where a block begins and where it ends, its number; stale elsewhere
 	blocks []block

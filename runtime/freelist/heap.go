@@ -13,16 +13,16 @@ const arenasPerEmpty = 4
 // heap is a part of an allocator that one goroutine at a time is in: arenas and
 // their free blocks.
 type heap struct {
-	mu    sync.Mutex
-	whole *Allocator
-	index int // in whole
+	mu        sync.Mutex
+	allocator *Allocator
+	index     int // in whole
 	lists
 	arenas  []*arena // by number; nil where it is gone
 	numbers []uint16 // of those that are gone
 
-	empty int // arenas without a block in use
-	free  int // grains
-	holes int // free blocks
+	empty      int // arenas without a block in use
+	free       int // grains
+	freeBlocks int // free blocks
 	tally
 }
 
@@ -33,8 +33,8 @@ type tally struct {
 	inUse              int // bytes asked for
 }
 
-func newHeap(whole *Allocator, index int) *heap {
-	h := &heap{whole: whole, index: index}
+func newHeap(allocator *Allocator, index int) *heap {
+	h := &heap{allocator: allocator, index: index}
 	for c := range h.first {
 		h.first[c] = none
 	}
@@ -73,7 +73,7 @@ func (h *heap) allocate(n int, grow bool) (memory []byte, dirty bool) {
 
 // release takes back a block that was handed out as memory.
 func (h *heap) release(a *arena, memory []byte) error {
-	if a.gone {
+	if a.returned {
 		return ErrForeign
 	}
 	id, err := a.lookup(memory)
@@ -114,17 +114,17 @@ func (h *heap) grow() bool {
 	if len(h.numbers) > 0 {
 		number = int(h.numbers[len(h.numbers)-1])
 	}
-	if number >= h.whole.arenasMax || !h.whole.reserve(h.whole.arena) {
+	if number >= h.allocator.arenasMax || !h.allocator.reserve(h.allocator.arena) {
 		return false
 	}
-	a := newArena(h, uint16(number), h.whole.arena)
+	a := newArena(h, uint16(number), h.allocator.arena)
 	if number == len(h.arenas) {
 		h.arenas = append(h.arenas, a)
 	} else {
 		h.numbers = h.numbers[:len(h.numbers)-1]
 		h.arenas[number] = a
 	}
-	h.whole.index.add(a)
+	h.allocator.index.add(a)
 	h.attach(a, 0)
 	h.empty++
 	return true
@@ -133,14 +133,14 @@ func (h *heap) grow() bool {
 // trim gives empty arenas to the collector until no more than so many are left.
 // These are in a class of their own: no other block is as large.
 func (h *heap) trim(keep int) {
-	for c := class(uint32(h.whole.arena / grain)); h.empty > keep; h.empty-- {
+	for c := class(uint32(h.allocator.arena / grain)); h.empty > keep; h.empty-- {
 		r := h.first[c]
 		a := h.arenas[r>>16]
 		h.detach(&a.blocks[uint16(r)])
 		h.arenas[a.number] = nil
 		h.numbers = append(h.numbers, a.number)
-		h.whole.index.remove(a)
-		h.whole.unreserve(len(a.memory))
-		a.gone = true
+		h.allocator.index.remove(a)
+		h.allocator.unreserve(len(a.memory))
+		a.returned = true
 	}
 }

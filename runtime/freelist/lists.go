@@ -16,7 +16,7 @@ const (
 	// Blocks of the class of what is asked for may be too small. So many are looked
 	// at before one of a higher class, which always fits, is split: a program that
 	// uses one size then finds its own blocks again.
-	looks = 4
+	probes = 4
 )
 
 // ref is a block: the number of its arena and, in the lower half, its own.
@@ -103,7 +103,7 @@ func (h *heap) attach(a *arena, id uint16) {
 	}
 	h.first[c] = r
 	h.free += int(b.grains)
-	h.holes++
+	h.freeBlocks++
 }
 
 // detach takes a free block out of its list.
@@ -121,14 +121,14 @@ func (h *heap) detach(b *block) {
 		}
 	}
 	h.free -= int(b.grains)
-	h.holes--
+	h.freeBlocks--
 }
 
 // find returns a free block of at least so many grains, or none.
 func (h *heap) find(grains uint32) ref {
 	c := class(grains)
 	r := h.first[c]
-	for range looks {
+	for range probes {
 		if r == none {
 			break
 		}

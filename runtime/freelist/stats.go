@@ -52,11 +52,11 @@ func (a *Allocator) Stats() Stats {
 
 func (s *Stats) addHeap(h *heap) {
 	s.add(h.tally)
-	s.Held += h.count() * h.whole.arena
+	s.Held += h.count() * h.allocator.arena
 	s.Free += h.free * grain
 	s.Arenas += h.count()
 	s.EmptyArenas += h.empty
-	s.FreeBlocks += h.holes
+	s.FreeBlocks += h.freeBlocks
 	if c := h.last(); c >= 0 {
 		for r := h.first[c]; ; {
 			s.LargestFree = max(s.LargestFree, int(h.at(r).grains)*grain)

@@ -27,7 +27,7 @@ func verify(t failer, a *Allocator) {
 		t.Fatalf("%d arenas, %d in the index", arenas, len(*indexed))
 	}
 	for i, e := range *indexed {
-		if e.arena.gone || e.base != address(e.arena.memory) || i > 0 && e.base < (*indexed)[i-1].end {
+		if e.arena.returned || e.base != address(e.arena.memory) || i > 0 && e.base < (*indexed)[i-1].end {
 			t.Fatalf("entry %d of the index is wrong", i)
 		}
 	}
@@ -80,9 +80,9 @@ func verifyHeap(t failer, h *heap) {
 			t.Fatalf("arena %d: %d blocks, %d numbers", a.number, known, len(a.blocks))
 		}
 	}
-	if grains != h.free || len(free) != h.holes || empty != h.empty || used != h.blocks || inUse != h.inUse {
+	if grains != h.free || len(free) != h.freeBlocks || empty != h.empty || used != h.blocks || inUse != h.inUse {
 		t.Fatalf("%d grains free in %d blocks, %d arenas empty, %d blocks with %d bytes in use; counted %d, %d, %d, %d, %d",
-			grains, len(free), empty, used, inUse, h.free, h.holes, h.empty, h.blocks, h.inUse)
+			grains, len(free), empty, used, inUse, h.free, h.freeBlocks, h.empty, h.blocks, h.inUse)
 	}
 	for c, r := range h.first {
 		if has := h.steps[c/steps]>>(c%steps)&1 != 0; has != (r != none) || has && h.levels>>(c/steps)&1 == 0 {

@@ -17,7 +17,7 @@ const (
 	closeTimeout   = 5 * time.Second        // by default: Close flushes
 	endTimeout     = time.Second            // for a process that closed its connection, or was killed, to be gone
 	outputTimeout  = 100 * time.Millisecond // without a line of the rest of the output: who holds it open is no child of ours
-	outputTurns    = 20                     // of that at most, for an output without end
+	outputRounds   = 20                     // of that at most, for an output without end
 )
 
 // Settings say which instance a process is to be, and how it is kept.
@@ -85,7 +85,7 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if hash, ok := taken.Load(s.Topology); !ok || hash != s.Hash {
+	if hash, ok := registered.Load(s.Topology); !ok || hash != s.Hash {
 		return nil, fmt.Errorf("process: no package has called TakeOver for topology %q with hash %q", s.Topology, s.Hash)
 	}
 	if err := ctx.Err(); err != nil {
@@ -98,11 +98,11 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 		return nil, fmt.Errorf("process: %s[%d] could not be started: %w", s.Processor, s.Instance, err)
 	}
 	c.frames = newFrames(c.conn, s.MessageLimit)
-	late := time.AfterFunc(s.StartupTimeout, func() { c.kill(fmt.Errorf("%w: %v", ErrStartup, s.StartupTimeout)) })
-	defer late.Stop()
+	timeout := time.AfterFunc(s.StartupTimeout, func() { c.kill(fmt.Errorf("%w: %v", ErrStartup, s.StartupTimeout)) })
+	defer timeout.Stop()
 	defer context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })()
 	err := c.hello()
-	if err == nil && late.Stop() && ctx.Err() == nil {
+	if err == nil && timeout.Stop() && ctx.Err() == nil {
 		return c, nil
 	}
 	if err == nil {
@@ -221,21 +221,21 @@ func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error
 		}
 		c.progress()
 		err = send(edge, instance, f.rest)
-		if err := c.write(frameTaken, func(b []byte) []byte { return appendError(b, err, nil) }); err != nil {
+		if err := c.write(frameAck, func(b []byte) []byte { return appendError(b, err, nil) }); err != nil {
 			return c.failed(err)
 		}
 	}
 }
 
 // Stop ends the context of Serve: the topology drains. It does not wait.
-func (c *Child) Stop() { c.tell(&c.stopped, controlStop) }
+func (c *Child) Stop() { c.sendControl(&c.stopped, controlStop) }
 
 // Cancel ends the contexts of all calls: the topology gives up. It does not wait.
-func (c *Child) Cancel() { c.tell(&c.canceled, controlCancel) }
+func (c *Child) Cancel() { c.sendControl(&c.canceled, controlCancel) }
 
-func (c *Child) tell(told *atomic.Bool, what byte) {
-	if told.CompareAndSwap(false, true) { // so the pipe has room, also where nobody reads it
-		c.control.Write([]byte{what})
+func (c *Child) sendControl(sent *atomic.Bool, command byte) {
+	if sent.CompareAndSwap(false, true) { // so the pipe has room, also where nobody reads it
+		c.control.Write([]byte{command})
 	}
 }
 
@@ -250,8 +250,8 @@ func (c *Child) Kill() { c.kill(ErrKilled) }
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
-	late := time.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
-	defer late.Stop()
+	timeout := time.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
+	defer timeout.Stop()
 	err := c.write(frameClose, empty)
 	if err == nil {
 		err = c.readAnswer()
@@ -369,13 +369,13 @@ func (c *Child) ended(exit Exit) {
 	timer := time.NewTimer(outputTimeout)
 	defer timer.Stop()
 	lines := c.lines.Load()
-	for turn := 0; turn < outputTurns; turn++ {
+	for round := 0; round < outputRounds; round++ {
 		select {
 		case <-read:
-			turn = outputTurns
+			round = outputRounds
 		case <-timer.C:
 			if now := c.lines.Load(); now == lines {
-				turn = outputTurns
+				round = outputRounds
 			} else {
 				lines = now
 				timer.Reset(outputTimeout)

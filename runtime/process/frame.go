@@ -27,7 +27,7 @@ const (
 	// To the process.
 	frameCall  frameKind = iota + 1 // kind, edge, attempt (4 bytes each), payload: answered by frameAnswer
 	frameServe                      // empty; answered by any number of frameSend, then frameAnswer
-	frameTaken                      // an error: the answer to one frameSend
+	frameAck                        // an error: the answer to one frameSend
 	frameClose                      // empty: answered by frameAnswer, then the process ends
 	// From the process.
 	frameHello  // version, an error, hash: the first frame, when Start has returned

@@ -155,8 +155,8 @@ func TestTheConnectionIsHeld(t *testing.T) {
 
 // TestAnotherBuild refuses to work for a parent that has another plan.
 func TestAnotherBuild(t *testing.T) {
-	taken.Store("another", "a newer hash")
-	defer taken.Store("another", "other hash")
+	registered.Store("another", "a newer hash")
+	defer registered.Store("another", "other hash")
 	s := settings("camera|exit 3") // which it does not come to
 	s.Topology, s.Hash = "another", "a newer hash"
 	_, err := Start(t.Context(), s)

@@ -90,11 +90,11 @@ type identity struct {
 	inherited []int
 }
 
-// whoAmI reads the variable, once, and unsets it, so that nobody whom this process
+// ownIdentity reads the variable, once, and unsets it, so that nobody whom this process
 // starts takes it for his. It returns nil in a process that is nobody's child. A
 // process that was started as one and cannot be must not go on into main: that
 // would be the whole program a second time.
-var whoAmI = sync.OnceValue(func() *identity {
+var ownIdentity = sync.OnceValue(func() *identity {
 	value, ok := os.LookupEnv(variable)
 	if !ok {
 		return nil
@@ -111,6 +111,6 @@ var whoAmI = sync.OnceValue(func() *identity {
 	return &identity{info, inherited}
 })
 
-// taken are the topologies that have called TakeOver, and their hashes: a process
+// registered are the topologies that have called TakeOver, and their hashes: a process
 // of another would run main.
-var taken sync.Map
+var registered sync.Map

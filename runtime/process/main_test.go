@@ -25,10 +25,10 @@ import (
 // name of the processor says.
 func TestMain(m *testing.M) {
 	if os.Getenv(parentVariable) != "" {
-		beParent()
+		runAsParent()
 	}
-	if me := whoAmI(); me != nil && hostile[me.info.Processor] != nil {
-		conn, _, _ := adopt(me.inherited)
+	if me := ownIdentity(); me != nil && hostile[me.info.Processor] != nil {
+		conn, _, _ := openInherited(me.inherited)
 		hostile[me.info.Processor](conn)
 		os.Exit(0)
 	}

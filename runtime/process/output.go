@@ -41,17 +41,17 @@ func readLines(r io.Reader, line func(text string, cut bool)) {
 			if !ok {
 				break
 			}
-			line(harmless(head), false)
+			line(sanitized(head), false)
 			rest = tail
 		}
 		if len(rest) == cap(buf) {
 			whole := wholeRunes(rest)
-			line(harmless(rest[:whole]), true)
+			line(sanitized(rest[:whole]), true)
 			rest = rest[whole:]
 		}
 		if err != nil {
 			if len(rest) > 0 {
-				line(harmless(rest), false)
+				line(sanitized(rest), false)
 			}
 			return
 		}
@@ -72,9 +72,9 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// harmless is a line without what is not text: whoever prints a log on a terminal
+// sanitized is a line without what is not text: whoever prints a log on a terminal
 // must not have it obey a child.
-func harmless(line []byte) string {
+func sanitized(line []byte) string {
 	text := strings.ToValidUTF8(string(bytes.TrimSuffix(line, []byte("\r"))), "\uFFFD")
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {

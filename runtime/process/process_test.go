@@ -249,21 +249,21 @@ func TestCancel(t *testing.T) {
 
 // TestAlive is heard, but not as often as it is told.
 func TestAlive(t *testing.T) {
-	heard := 0
+	calls := 0
 	s := settings("camera|alive")
-	s.OnAlive = func() { heard++ }
+	s.OnAlive = func() { calls++ }
 	c := start(t, s)
-	if heard == 0 {
+	if calls == 0 {
 		t.Error("nothing was heard during the start")
 	}
-	heard = 0
+	calls = 0
 	ask(t, c, "alive")
-	if heard == 0 || heard > 6 {
-		t.Errorf("heard %d times in 50 ms", heard)
+	if calls == 0 || calls > 6 {
+		t.Errorf("heard %d times in 50 ms", calls)
 	}
-	heard = 0
+	calls = 0
 	c.Serve(func(int, int, []byte) error { return topo.ErrStopping })
-	if heard != 1 {
-		t.Errorf("one send of Serve was heard %d times", heard)
+	if calls != 1 {
+		t.Errorf("one send of Serve was heard %d times", calls)
 	}
 }

@@ -8,6 +8,6 @@ func (c *Child) spawn() error { return ErrUnsupported }
 
 func (c *Child) kill(error) {}
 
-func adopt([]int) (conn, control *os.File, err error) { return nil, nil, ErrUnsupported }
+func openInherited([]int) (conn, control *os.File, err error) { return nil, nil, ErrUnsupported }
 
-func die() { os.Exit(exitRefused) }
+func killGroup() { os.Exit(exitRefused) }

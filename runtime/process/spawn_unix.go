@@ -22,16 +22,16 @@ func (c *Child) spawn() error {
 		return err
 	}
 	var files fileSet
-	defer files.closeTheirs()
+	defer files.closeChildEnds()
 	if err := files.open(); err != nil {
-		files.closeOurs()
+		files.closeParentEnds()
 		return err
 	}
 	attr := &os.ProcAttr{Env: c.environment(), Files: files.theirs, Sys: attributes()}
 	started := make(chan error)
-	go c.live(started, func() (*os.Process, error) { return os.StartProcess(path, os.Args, attr) })
+	go c.watch(started, func() (*os.Process, error) { return os.StartProcess(path, os.Args, attr) })
 	if err := <-started; err != nil {
-		files.closeOurs()
+		files.closeParentEnds()
 		return err
 	}
 	c.conn, c.control, c.pipes = files.conn, files.control, files.output
@@ -42,10 +42,10 @@ func (c *Child) spawn() error {
 	return nil
 }
 
-// live starts the process, waits for its end and tells it. Linux kills a process
+// watch starts the process, waits for its end and tells it. Linux kills a process
 // when the thread ends that started it, not the whole parent (go.dev/issue/27505),
 // so this keeps the thread.
-func (c *Child) live(started chan error, start func() (*os.Process, error)) {
+func (c *Child) watch(started chan error, start func() (*os.Process, error)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	process, err := start()
@@ -156,9 +156,9 @@ func (s *fileSet) open() error {
 	return nil
 }
 
-func (s *fileSet) closeTheirs() { closeAll(s.theirs) }
+func (s *fileSet) closeChildEnds() { closeAll(s.theirs) }
 
-func (s *fileSet) closeOurs() { closeAll(append(s.output, s.conn, s.control)) } // Close of a nil file is an error
+func (s *fileSet) closeParentEnds() { closeAll(append(s.output, s.conn, s.control)) } // Close of a nil file is an error
 
 func socketPair() (ours, theirs *os.File, err error) {
 	syscall.ForkLock.RLock() // nobody forks before both are marked
@@ -195,9 +195,9 @@ func inheritable() (fds []int) {
 	return fds
 }
 
-// adopt makes this process a child: it takes the connection and the control pipe,
+// openInherited makes this process a child: it takes the connection and the control pipe,
 // and lets go of the files that it was not meant to inherit.
-func adopt(inherited []int) (conn, control *os.File, err error) {
+func openInherited(inherited []int) (conn, control *os.File, err error) {
 	name, err := syscall.Getsockname(socketFD)
 	if err != nil {
 		return nil, nil, fmt.Errorf("file %d is no socket: %w", socketFD, err)
@@ -220,8 +220,8 @@ func adopt(inherited []int) (conn, control *os.File, err error) {
 	return os.NewFile(socketFD, "parent"), os.NewFile(controlFD, "control"), nil
 }
 
-// die ends this process, whose parent is gone, and what it has started.
-func die() {
+// killGroup ends this process, whose parent is gone, and what it has started.
+func killGroup() {
 	syscall.Kill(0, syscall.SIGKILL)
 	select {}
 }

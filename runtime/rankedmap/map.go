@@ -39,7 +39,7 @@ func (m *Map[K, V]) Update(key K, value V) {
 	switch {
 	case n == nil:
 		n = &node[K, V]{key: key, value: value}
-		m.keep(n)
+		m.index(n)
 	case cmp.Compare(n.value, value) == 0:
 		return
 	default:
@@ -82,18 +82,18 @@ func (m *Map[K, V]) Lowest() (key K, value V, ok bool) {
 // comes again when its value rises. A step after a change takes O(log n).
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		ahead := m.root.leftmost(nil)
-		for len(ahead) > 0 {
-			last := len(ahead) - 1
-			n := ahead[last]
+		stack := m.root.leftmost(nil)
+		for len(stack) > 0 {
+			last := len(stack) - 1
+			n := stack[last]
 			key, value, changes := n.key, n.value, m.changes
 			if !yield(key, value) {
 				return
 			}
 			if m.changes == changes {
-				ahead = n.right.leftmost(ahead[:last])
+				stack = n.right.leftmost(stack[:last])
 			} else {
-				ahead = m.root.above(key, value, ahead[:0])
+				stack = m.root.above(key, value, stack[:0])
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (m *Map[K, V]) find(key K) *node[K, V] {
 }
 
 // keep makes n the node of its key.
-func (m *Map[K, V]) keep(n *node[K, V]) {
+func (m *Map[K, V]) index(n *node[K, V]) {
 	switch {
 	case isNaN(n.key):
 		m.nan = n

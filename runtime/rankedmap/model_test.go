@@ -99,7 +99,7 @@ func checkTree[K, V cmp.Ordered](t *rapid.T, n *node[K, V]) {
 	}
 	checkTree(t, n.left)
 	checkTree(t, n.right)
-	if lean := n.lean(); lean < -1 || lean > 1 || n.height != 1+max(n.left.tall(), n.right.tall()) {
-		t.Fatalf("a node of height %d above %d and %d", n.height, n.left.tall(), n.right.tall())
+	if balance := n.balance(); balance < -1 || balance > 1 || n.height != 1+max(n.left.heightOf(), n.right.heightOf()) {
+		t.Fatalf("a node of height %d above %d and %d", n.height, n.left.heightOf(), n.right.heightOf())
 	}
 }

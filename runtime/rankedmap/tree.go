@@ -47,10 +47,10 @@ func (n *node[K, V]) without(erased *node[K, V]) *node[K, V] {
 	case n.right == nil:
 		return n.left
 	default:
-		heir := n.right.first()
-		heir.right = n.right.without(heir)
-		heir.left = n.left
-		n = heir
+		successor := n.right.first()
+		successor.right = n.right.without(successor)
+		successor.left = n.left
+		n = successor
 	}
 	return n.balanced()
 }
@@ -88,47 +88,47 @@ func (n *node[K, V]) above(key K, value V, path []*node[K, V]) []*node[K, V] {
 
 // balanced restores the heights after a change by one on either side.
 func (n *node[K, V]) balanced() *node[K, V] {
-	switch n.lean() {
+	switch n.balance() {
 	case -2:
-		if n.left.lean() > 0 {
-			n.left = n.left.turnedLeft()
+		if n.left.balance() > 0 {
+			n.left = n.left.rotatedLeft()
 		}
-		n = n.turnedRight()
+		n = n.rotatedRight()
 	case 2:
-		if n.right.lean() < 0 {
-			n.right = n.right.turnedRight()
+		if n.right.balance() < 0 {
+			n.right = n.right.rotatedRight()
 		}
-		n = n.turnedLeft()
+		n = n.rotatedLeft()
 	}
-	n.measure()
+	n.updateHeight()
 	return n
 }
 
-// lean is how much higher the right side is.
-func (n *node[K, V]) lean() int8 { return n.right.tall() - n.left.tall() }
+// balance is how much higher the right side is.
+func (n *node[K, V]) balance() int8 { return n.right.heightOf() - n.left.heightOf() }
 
-// tall is the height, 0 of the empty tree.
-func (n *node[K, V]) tall() int8 {
+// heightOf is the height, 0 of the empty tree.
+func (n *node[K, V]) heightOf() int8 {
 	if n == nil {
 		return 0
 	}
 	return n.height
 }
 
-func (n *node[K, V]) measure() { n.height = 1 + max(n.left.tall(), n.right.tall()) }
+func (n *node[K, V]) updateHeight() { n.height = 1 + max(n.left.heightOf(), n.right.heightOf()) }
 
-// turnedLeft makes the right child the root, whose height is to be measured.
-func (n *node[K, V]) turnedLeft() *node[K, V] {
+// rotatedLeft makes the right child the root, whose height is to be measured.
+func (n *node[K, V]) rotatedLeft() *node[K, V] {
 	root := n.right
 	n.right, root.left = root.left, n
-	n.measure()
+	n.updateHeight()
 	return root
 }
 
-// turnedRight makes the left child the root, whose height is to be measured.
-func (n *node[K, V]) turnedRight() *node[K, V] {
+// rotatedRight makes the left child the root, whose height is to be measured.
+func (n *node[K, V]) rotatedRight() *node[K, V] {
 	root := n.left
 	n.left, root.right = root.right, n
-	n.measure()
+	n.updateHeight()
 	return root
 }

@@ -14,10 +14,10 @@ type move[S comparable] struct {
 
 // explorer visits all states that a system can get into.
 type explorer[S comparable] struct {
-	start S
-	moves func(S) ([]move[S], error) // all that can happen next, in any order
-	holds func(S) error              // what must hold in each state
-	ends  func(S) bool               // whether everybody has come to the end
+	start     S
+	successors func(S) ([]move[S], error) // all that can happen next, in any order
+	holds     func(S) error              // what must hold in each state
+	ends      func(S) bool               // whether everybody has come to the end
 }
 
 // explore returns the number of states, and an error with the shortest history
@@ -50,7 +50,7 @@ func (x *explorer[S]) explore() (int, error) {
 		if x.ends(state) {
 			reached = append(reached, int32(i))
 		}
-		list, err := x.moves(state)
+		list, err := x.successors(state)
 		if err != nil {
 			return len(visits), history(i, err)
 		}

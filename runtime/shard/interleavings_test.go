@@ -62,7 +62,7 @@ func TestAllInterleavings(t *testing.T) {
 				start: m.save(),
 				holds: func(s snapshot) error { return at(s).holds() },
 				ends:  func(s snapshot) bool { return at(s).ended() },
-				moves: func(s snapshot) (list []move[snapshot], err error) {
+				successors: func(s snapshot) (list []move[snapshot], err error) {
 					for w := range c.workers {
 						for choice := range at(s).choices(w) {
 							if err := at(s).step(w, choice); err != nil {

@@ -41,23 +41,23 @@ type snapshot struct {
 }
 
 type workerSnapshot struct {
-	doing       doing
-	updates     bool // the round that it is in may update what a decision reads
-	epoch, goal uint8
-	gone, taken uint8
-	promised    uint8
+	doing              doing
+	updates            bool // the round that it is in may update what a decision reads
+	epoch, target      uint8
+	released, acquired uint8
+	promised           uint8
 }
 
 // model drives the real Pages, locks and hands one atomic step at a time, in any
 // order of the workers.
 type model struct {
-	pages   *Pages
-	locks   locks
-	hands   []hand
-	doing   []doing
-	updates []bool
-	history [][][]int // the configuration of each epoch; history[0] is none
-	last    uint64    // the epoch in which nobody promises any more
+	pages     *Pages
+	locks     locks
+	transfers []transfer
+	doing     []doing
+	updates   []bool
+	history   [][][]int // the configuration of each epoch; history[0] is none
+	last      uint64    // the epoch in which nobody promises any more
 
 	configs [][][]int // those that a decision may choose
 	chosen  []uint16  // history as numbers in configs
@@ -65,7 +65,7 @@ type model struct {
 
 func newModel(workers int, configs [][][]int, last uint64) *model {
 	m := &model{
-		hands: make([]hand, workers), doing: make([]doing, workers), updates: make([]bool, workers),
+		transfers: make([]transfer, workers), doing: make([]doing, workers), updates: make([]bool, workers),
 		history: [][][]int{nil}, last: last, configs: configs, chosen: []uint16{0},
 	}
 	var err error
@@ -73,8 +73,8 @@ func newModel(workers int, configs [][][]int, last uint64) *model {
 		panic(err)
 	}
 	m.locks = newLocks(m.pages.Shards())
-	for w := range m.hands {
-		m.hands[w].worker = w
+	for w := range m.transfers {
+		m.transfers[w].worker = w
 	}
 	m.note(0)
 	return m
@@ -106,15 +106,15 @@ func (m *model) step(w, choice int) (err error) {
 			err = fmt.Errorf("worker %d: panic: %v", w, c)
 		}
 	}()
-	h, p := &m.hands[w], m.pages
+	h, p := &m.transfers[w], m.pages
 	switch m.doing[w] {
 	case looking, moving:
 		switch h.step(p, m.locks) {
-		case stays:
+		case stepNone:
 			m.doing[w], m.updates[w] = working, p.MayUpdate(w, h.epoch)
-		case moves, waits:
+		case stepMoved, stepBlocked:
 			m.doing[w] = moving
-		case arrives:
+		case stepDone:
 			m.doing[w] = switching
 		}
 	case switching:
@@ -133,7 +133,7 @@ func (m *model) step(w, choice int) (err error) {
 		}
 	case deciding:
 		if choice == len(m.configs) {
-			p.waive(p.Epoch())
+			p.unclaim(p.Epoch())
 			m.doing[w] = looking
 			break
 		}
@@ -143,7 +143,7 @@ func (m *model) step(w, choice int) (err error) {
 		m.note(choice)
 		m.doing[w] = writing
 	case writing:
-		p.flip(p.Epoch() + 1)
+		p.publish(p.Epoch() + 1)
 		m.doing[w] = looking
 	}
 	return nil
@@ -152,8 +152,8 @@ func (m *model) step(w, choice int) (err error) {
 // has are the shards that a worker has: where it works those of its
 // configuration, on the way what is left of the old and got of the new.
 func (m *model) has(w int) (old, got []int) {
-	h := &m.hands[w]
-	return h.shards[h.gone:], h.next[:h.taken]
+	h := &m.transfers[w]
+	return h.shards[h.released:], h.next[:h.acquired]
 }
 
 // holds returns an error unless all that a sharder promises holds now.
@@ -162,7 +162,7 @@ func (m *model) holds() error {
 	for s := range owner {
 		owner[s] = -1
 	}
-	for w := range m.hands {
+	for w := range m.transfers {
 		old, got := m.has(w)
 		for _, part := range [][]int{old, got} {
 			for _, s := range part {
@@ -174,12 +174,12 @@ func (m *model) holds() error {
 		}
 	}
 	epoch, promises := m.pages.Epoch(), 0
-	for w := range m.hands {
+	for w := range m.transfers {
 		if !m.pages.MayUpdate(w, epoch) {
 			promises++
 		}
 	}
-	if counted := int(m.pages.word.Load() & countMask); counted != promises && counted != len(m.hands)+1 {
+	if counted := int(m.pages.word.Load() & countMask); counted != promises && counted != len(m.transfers)+1 {
 		return fmt.Errorf("%d workers have promised, and %d are counted", promises, counted)
 	}
 	for w, own := range m.pages.Config(epoch) {
@@ -187,12 +187,12 @@ func (m *model) holds() error {
 			if (owner[s] < 0) != (len(m.locks[s]) == 1) {
 				return fmt.Errorf("shard %d is in worker %d, and its lock says otherwise", s, owner[s])
 			}
-			if owner[s] < 0 && m.hands[w].epoch == epoch {
+			if owner[s] < 0 && m.transfers[w].epoch == epoch {
 				return fmt.Errorf("shard %d is nobody's, and worker %d does not come for it", s, w)
 			}
 		}
 	}
-	for w := range m.hands {
+	for w := range m.transfers {
 		if err := m.holdsFor(w, owner, epoch); err != nil {
 			return err
 		}
@@ -201,9 +201,9 @@ func (m *model) holds() error {
 }
 
 func (m *model) holdsFor(w int, owner []int, epoch uint64) error {
-	h := &m.hands[w]
-	if m.doing[w] == moving && h.gone == len(h.shards) && h.taken < len(h.next) {
-		if by := owner[h.wanted()]; by >= 0 && m.hands[by].epoch == epoch {
+	h := &m.transfers[w]
+	if m.doing[w] == moving && h.released == len(h.shards) && h.acquired < len(h.next) {
+		if by := owner[h.nextShard()]; by >= 0 && m.transfers[by].epoch == epoch {
 			return fmt.Errorf("worker %d waits for worker %d, which has arrived", w, by)
 		}
 	}
@@ -219,7 +219,7 @@ func (m *model) holdsFor(w int, owner []int, epoch uint64) error {
 			return fmt.Errorf("worker %d decides within OnSwitch of worker %d", w, other)
 		case doing == working && m.updates[other]:
 			return fmt.Errorf("worker %d decides while worker %d may update", w, other)
-		case m.hands[other].epoch != epoch:
+		case m.transfers[other].epoch != epoch:
 			return fmt.Errorf("worker %d decides before worker %d has arrived", w, other)
 		}
 	}
@@ -228,8 +228,8 @@ func (m *model) holdsFor(w int, owner []int, epoch uint64) error {
 
 // ended reports whether all workers have arrived in the last epoch.
 func (m *model) ended() bool {
-	for w := range m.hands {
-		if m.hands[w].epoch != m.last || m.doing[w] != looking {
+	for w := range m.transfers {
+		if m.transfers[w].epoch != m.last || m.doing[w] != looking {
 			return false
 		}
 	}
@@ -238,7 +238,7 @@ func (m *model) ended() bool {
 
 // save takes a snapshot.
 func (m *model) save() snapshot {
-	s := snapshot{word: m.pages.word.Load(), number: len(m.hands)}
+	s := snapshot{word: m.pages.word.Load(), number: len(m.transfers)}
 	for i := range s.pages {
 		if page := m.pages.pages[i].Load(); page != nil {
 			s.pages[i] = uint8(page.epoch)
@@ -248,11 +248,11 @@ func (m *model) save() snapshot {
 		s.free |= uint16(len(l)) << i
 	}
 	copy(s.history[:], m.chosen)
-	for w := range m.hands {
-		h := &m.hands[w]
+	for w := range m.transfers {
+		h := &m.transfers[w]
 		s.workers[w] = workerSnapshot{
-			doing: m.doing[w], updates: m.updates[w], epoch: uint8(h.epoch), goal: uint8(h.goal),
-			gone: uint8(h.gone), taken: uint8(h.taken), promised: uint8(m.pages.promised[w].epoch),
+			doing: m.doing[w], updates: m.updates[w], epoch: uint8(h.epoch), target: uint8(h.target),
+			released: uint8(h.released), acquired: uint8(h.acquired), promised: uint8(m.pages.promised[w].epoch),
 		}
 	}
 	return s
@@ -282,16 +282,16 @@ func (m *model) load(s snapshot) {
 			l <- struct{}{}
 		}
 	}
-	for w := range m.hands {
+	for w := range m.transfers {
 		from := s.workers[w]
-		h := hand{worker: w, epoch: uint64(from.epoch), goal: uint64(from.goal), gone: int(from.gone), taken: int(from.taken)}
+		h := transfer{worker: w, epoch: uint64(from.epoch), target: uint64(from.target), released: int(from.released), acquired: int(from.acquired)}
 		if h.epoch > 0 {
 			h.shards = m.history[h.epoch][w]
 		}
-		if h.goal != h.epoch {
-			h.next = m.history[h.goal][w]
+		if h.target != h.epoch {
+			h.next = m.history[h.target][w]
 		}
-		m.hands[w], m.doing[w], m.updates[w] = h, from.doing, from.updates
+		m.transfers[w], m.doing[w], m.updates[w] = h, from.doing, from.updates
 		m.pages.promised[w].epoch = uint64(from.promised)
 	}
 }
@@ -302,8 +302,8 @@ func (s snapshot) String() string {
 	fmt.Fprintf(&b, "epoch %d, %d promises, %d free:", s.word>>countBits, s.word&countMask, bits.OnesCount16(s.free))
 	for _, w := range s.workers[:s.number] {
 		fmt.Fprintf(&b, " [%v in %d", w.doing, w.epoch)
-		if w.goal != w.epoch {
-			fmt.Fprintf(&b, " to %d: %d gone, %d taken", w.goal, w.gone, w.taken)
+		if w.target != w.epoch {
+			fmt.Fprintf(&b, " to %d: %d gone, %d taken", w.target, w.released, w.acquired)
 		}
 		if w.updates {
 			b.WriteString(", updates")

@@ -147,8 +147,8 @@ func (r *run) finish(shard int) {
 	}
 }
 
-// tell wakes the workers that sleep: there is another configuration.
-func (r *run) tell() {
+// wakeWorkers wakes the workers that sleep: there is another configuration.
+func (r *run) wakeWorkers() {
 	if bug.On(bug.SleptThrough) {
 		return
 	}

@@ -89,7 +89,7 @@ func inTime(t *testing.T, d time.Duration, s *Sharder[*job]) (err error) {
 func TestEachSecond(t *testing.T) {
 	var times []time.Duration
 	var mu sync.Mutex
-	heard := make([]string, 2)
+	got := make([]string, 2)
 	began := time.Time{}
 	j := &job{first: [][]int{{0, 1}, {2}}}
 	j.onSwitch = func(worker int, shards []int) {
@@ -98,7 +98,7 @@ func TestEachSecond(t *testing.T) {
 		if began.IsZero() {
 			began = time.Now()
 		}
-		heard[worker] += fmt.Sprint(shards)
+		got[worker] += fmt.Sprint(shards)
 	}
 	j.resharding = func(old [][]int) ([][]int, error) {
 		times = append(times, time.Since(began).Round(100*time.Millisecond))
@@ -110,8 +110,8 @@ func TestEachSecond(t *testing.T) {
 	if want := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}; !slices.Equal(times, want) {
 		t.Errorf("decided after %v, not %v", times, want)
 	}
-	if want := []string{"[0 1][2][0 1][2]", "[2][0 1][2][0 1]"}; !slices.Equal(heard, want) {
-		t.Errorf("the workers heard of %v, not %v", heard, want)
+	if want := []string{"[0 1][2][0 1][2]", "[2][0 1][2][0 1]"}; !slices.Equal(got, want) {
+		t.Errorf("the workers heard of %v, not %v", got, want)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // it in thread-local variables, and its code in bits of shared words, which is a
 // data race (flaw R-F6).
 type worker struct {
-	hand
+	transfer
 	run   *run
 	ctx   context.Context
 	live  []int // of the shards in hand those that are not done
@@ -24,7 +24,7 @@ type worker struct {
 // work goes on until the context ends or something fails.
 func (w *worker) work() error {
 	for w.ctx.Err() == nil {
-		if err := w.arrive(); err != nil {
+		if err := w.switchConfig(); err != nil {
 			return err
 		}
 		if err := w.round(); err != nil {
@@ -45,20 +45,20 @@ func (w *worker) work() error {
 	return nil
 }
 
-// arrive goes over to the configuration in force, if it is another one.
-func (w *worker) arrive() error {
+// switchConfig goes over to the configuration in force, if it is another one.
+func (w *worker) switchConfig() error {
 	for {
 		switch w.step(w.run.pages, w.run.locks) {
-		case stays:
+		case stepNone:
 			return nil
-		case waits:
+		case stepBlocked:
 			select {
-			case <-w.run.locks[w.wanted()]:
-				w.took()
+			case <-w.run.locks[w.nextShard()]:
+				w.acquiredNext()
 			case <-w.ctx.Done():
 				return nil // and neither does the round begin
 			}
-		case arrives:
+		case stepDone:
 			w.live = w.live[:0]
 			for _, shard := range w.shards {
 				if !w.run.done[shard] {
@@ -110,7 +110,7 @@ func (w *worker) round() error {
 func (w *worker) reshard() error {
 	switched, err := w.run.pages.Reshard(w.decide)
 	if switched {
-		w.run.tell()
+		w.run.wakeWorkers()
 	}
 	return err
 }

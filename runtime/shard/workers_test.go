@@ -15,14 +15,14 @@ import (
 // plain is a controller that uses plain memory as its contract allows, so that
 // the race detector sees each time when the contract is broken.
 type plain struct {
-	t        *testing.T
-	random   *rand.Rand // of Resharding
-	shards   []plainShard
-	workers  []plainWorker
-	decided  int // of Resharding
-	reshards int
-	waits    bool // in virtual time
-	end      context.CancelFunc
+	t           *testing.T
+	random      *rand.Rand // of Resharding
+	shards      []plainShard
+	workers     []plainWorker
+	decided     int // of Resharding
+	reshards    int
+	stepBlocked bool // in virtual time
+	end         context.CancelFunc
 }
 
 // plainShard belongs to whoever has the shard, but for cost, which Resharding
@@ -53,7 +53,7 @@ func (c *plain) ProcessShard(ctx context.Context, shard int, mayUpdate bool) err
 	if mayUpdate {
 		s.cost++
 	}
-	if c.waits {
+	if c.stepBlocked {
 		pass(ctx, time.Duration(s.calls*7919%5)*time.Millisecond)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (c *plain) PreProcess(ctx context.Context, worker int, mayUpdate bool) erro
 	if mayUpdate {
 		w.rounds++
 	}
-	if c.waits {
+	if c.stepBlocked {
 		pass(ctx, time.Duration(1+w.all*104729%3)*time.Millisecond)
 	} else {
 		runtime.Gosched() // there are more workers than processors
@@ -116,7 +116,7 @@ func runPlain(t *testing.T, seed uint64, reshards int, interval time.Duration) {
 	defer cancel()
 	c := &plain{
 		t: t, random: random, shards: make([]plainShard, 1+random.IntN(40)),
-		reshards: reshards, waits: interval > time.Microsecond, end: cancel,
+		reshards: reshards, stepBlocked: interval > time.Microsecond, end: cancel,
 	}
 	s := Sharder[*plain]{
 		Controller: c, Workers: 1 + random.IntN(8), Interval: interval,

@@ -10,17 +10,17 @@ import (
 type state uint8
 
 const (
-	running  state = iota
-	stopping       // EffectStop is under way
-	waiting        // it is down until its delay has passed
-	down           // it is to be started, at once or when its group comes to it
-	starting       // EffectStart is under way
-	done           // it sends no more of itself, but may handle what comes, and so fail; another's restart may start it again
-	gone           // it is down for good
+	running    state = iota
+	stopping         // EffectStop is under way
+	waiting          // it is down until its delay has passed
+	down             // it is to be started, at once or when its group comes to it
+	starting         // EffectStart is under way
+	done             // it sends no more of itself, but may handle what comes, and so fail; another's restart may start it again
+	terminated       // it is down for good
 )
 
-// lives reports whether a child can fail by itself, and be stopped.
-func (s state) lives() bool { return s == running || s == starting || s == done }
+// alive reports whether a child can fail by itself, and be stopped.
+func (s state) alive() bool { return s == running || s == starting || s == done }
 
 // child is an instance.
 type child struct {
@@ -31,7 +31,7 @@ type child struct {
 	state      state
 	cause      error // why it is down; nil where it ended cleanly or was to stop
 	inputsDone bool
-	handles    bool // it has ended cleanly and was told nothing since: it handles what comes, and may fail
+	draining   bool // it has ended cleanly and was told nothing since: it handles what comes, and may fail
 
 	count int           // restarts in the window
 	since time.Duration // its first

@@ -10,10 +10,10 @@ import (
 // group is the state of a Group.
 type group struct {
 	Group
-	children []*child        // in the order in which they start
-	recent   []time.Duration // the restarts within the period, oldest first
-	emptying bool            // the children from first on are being stopped, last first; else those that are down are started, first first
-	first    int
+	children       []*child        // in the order in which they start
+	recent         []time.Duration // the restarts within the period, oldest first
+	stoppingOthers bool            // the children from first on are being stopped, last first; else those that are down are started, first first
+	first          int
 }
 
 func (g *group) init(spec Group, children [][]child) {
@@ -51,7 +51,7 @@ func (g *group) restart(c *child) {
 	if g == nil || g.Strategy == OneForOne {
 		return
 	}
-	g.emptying, g.first = true, 0
+	g.stoppingOthers, g.first = true, 0
 	if g.Strategy == RestForOne && !bug.On(bug.RestIsAll) {
 		g.first = c.position
 	}
@@ -59,28 +59,28 @@ func (g *group) restart(c *child) {
 
 // stops reports whether c is to stop, or will be, for the restart of another.
 func (g *group) stops(c *child) bool {
-	return g != nil && g.emptying && c.position >= g.first && !c.inputsDone
+	return g != nil && g.stoppingOthers && c.position >= g.first && !c.inputsDone
 }
 
 // proceedGroup gives the next order of a group's restart, when nothing is left to
 // wait for.
 func (s *Supervisor) proceedGroup(g *group) {
-	if g.emptying && s.empty(g) {
-		g.emptying = false
+	if g.stoppingOthers && s.stopNext(g) {
+		g.stoppingOthers = false
 	}
-	if !g.emptying {
-		s.fill(g)
+	if !g.stoppingOthers {
+		s.startNext(g)
 	}
 }
 
-// empty stops the last child that lives; it reports whether there was none, and no
+// stopNext stops the last child that lives; it reports whether there was none, and no
 // delay has to pass.
-func (s *Supervisor) empty(g *group) bool {
+func (s *Supervisor) stopNext(g *group) bool {
 	for i := len(g.children) - 1; i >= g.first; i-- {
 		switch c := g.children[i]; {
 		case c.state == stopping:
 			return bug.On(bug.StartsTooEarly)
-		case c.state.lives() && !c.inputsDone: // one that could not be started again is left to end
+		case c.state.alive() && !c.inputsDone: // one that could not be started again is left to end
 			c.state = stopping
 			s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStop, Child: c.id})
 			return false
@@ -94,8 +94,8 @@ func (s *Supervisor) empty(g *group) bool {
 	return true
 }
 
-// fill starts the first child that is down, unless one is being started.
-func (s *Supervisor) fill(g *group) {
+// startNext starts the first child that is down, unless one is being started.
+func (s *Supervisor) startNext(g *group) {
 	for _, c := range g.children[g.first:] {
 		if c.state == down {
 			s.start(c)

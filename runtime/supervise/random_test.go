@@ -28,7 +28,7 @@ type part struct {
 	over       bool // EffectDone or EffectGiveUp
 	done       bool // the former
 	ended      bool // it said so, and lives
-	handles    bool // it said so, and was told nothing since
+	draining   bool // it said so, and was told nothing since
 	inputsDone bool
 }
 
@@ -82,7 +82,7 @@ func (o *observer) saw(f piper.ChildEffect) error {
 		case p.policy == Never:
 			return errors.New("it is never to be started")
 		}
-		p.order, p.ordered, p.over, p.ended, p.handles = f.Kind, true, false, false, false
+		p.order, p.ordered, p.over, p.ended, p.draining = f.Kind, true, false, false, false
 		if f.Kind == piper.EffectStart {
 			return o.mayStart(p)
 		}
@@ -100,7 +100,7 @@ func (o *observer) saw(f piper.ChildEffect) error {
 				return fmt.Errorf("%v stops already", other.id)
 			}
 		}
-		p.order, p.ordered, p.over, p.ended, p.handles = f.Kind, true, false, false, false
+		p.order, p.ordered, p.over, p.ended, p.draining = f.Kind, true, false, false, false
 	case piper.EffectDone, piper.EffectGiveUp:
 		if p.up || p.ordered && p.order != piper.EffectWait || p.over {
 			return errors.New("it is not down")
@@ -111,7 +111,7 @@ func (o *observer) saw(f piper.ChildEffect) error {
 			return errors.New("that is not how it ended")
 		}
 		p.over, p.done, p.ordered = true, f.Kind == piper.EffectDone, false
-		if p.handles && p.done {
+		if p.draining && p.done {
 			p.up, p.ended = true, true
 		}
 	}
@@ -159,7 +159,7 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 		}
 		ends := kind == piper.ChildEnded && !(p.ordered && p.order == piper.EffectStop)
 		p.ordered, p.up, p.over, p.done, p.ended = false, false, false, false, false
-		p.handles = ends
+		p.draining = ends
 		o.step(t, kind, p)
 	case what == 7:
 		p.inputsDone = true
@@ -171,7 +171,7 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 			o.step(t, piper.ChildStopped, p)
 		}
 		if !p.up && !p.ordered {
-			p.handles = false
+			p.draining = false
 			o.step(t, piper.ChildFailed, p)
 			o.step(t, piper.ChildEnded, p)
 		}

@@ -66,7 +66,7 @@ func (s *Supervisor) Step(now time.Duration, e piper.ChildEvent) []piper.ChildEf
 		s.exited(c, nil, true)
 	case piper.ChildStopped:
 		if c.state == stopping {
-			c.handles = false
+			c.draining = false
 			s.stopped(c)
 		}
 	case piper.ChildStarted:
@@ -79,7 +79,7 @@ func (s *Supervisor) Step(now time.Duration, e piper.ChildEvent) []piper.ChildEf
 		}
 	case piper.ChildInputsDone:
 		c.inputsDone = true
-		s.lookAgain(c)
+		s.recheck(c)
 	}
 	s.proceed(c)
 	return s.effects
@@ -101,15 +101,15 @@ func (s *Supervisor) child(id piper.Child) *child {
 func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	switch {
 	case c.state == done && cause == nil: // it has said so
-	case c.state == stopping, c.state.lives() && c.group.stops(c):
-		c.handles = ended && c.state != stopping // else it has an order
-		s.stopped(c)                             // whatever it ended by: it was to end
-	case c.state.lives():
+	case c.state == stopping, c.state.alive() && c.group.stops(c):
+		c.draining = ended && c.state != stopping // else it has an order
+		s.stopped(c)                              // whatever it ended by: it was to end
+	case c.state.alive():
 		c.cause = cause
-		c.handles = ended
+		c.draining = ended
 		s.decide(c)
 	case cause != nil:
-		c.handles = false
+		c.draining = false
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 func (s *Supervisor) stopped(c *child) {
 	c.state, c.cause = down, nil
 	if c.temporary() || c.inputsDone {
-		s.letGo(c)
+		s.retire(c)
 	}
 }
 
@@ -131,12 +131,12 @@ func (s *Supervisor) decide(c *child) {
 		s.end(c.cause)
 		return
 	case !c.restarts():
-		s.letGo(c)
+		s.retire(c)
 		return
 	}
 	// Whether there is anything left for it to do.
 	if c.inputsDone {
-		s.letGo(c)
+		s.retire(c)
 		return
 	}
 	// The window.
@@ -159,7 +159,7 @@ func (s *Supervisor) decide(c *child) {
 	c.count++
 	c.state = down
 	if d := min(c.backoff(c.count, s.random.Float64), math.MaxInt64-s.now); d > 0 {
-		c.state, c.handles = waiting, false
+		c.state, c.draining = waiting, false
 		s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectWait, Child: c.id, Delay: d})
 	}
 	c.group.restart(c)
@@ -180,36 +180,36 @@ func (s *Supervisor) proceed(c *child) {
 func (s *Supervisor) start(c *child) {
 	if c.inputsDone && !bug.On(bug.FlagSeenOnce) {
 		c.cause = nil // the policy had forgiven it
-		s.letGo(c)
+		s.retire(c)
 		return
 	}
-	c.state, c.handles = starting, false
+	c.state, c.draining = starting, false
 	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStart, Child: c.id})
 }
 
-// lookAgain lets a child go at once that was to be started, and is not any more.
-func (s *Supervisor) lookAgain(c *child) {
+// recheck lets a child go at once that was to be started, and is not any more.
+func (s *Supervisor) recheck(c *child) {
 	if c.state == waiting || c.state == down {
 		s.start(c)
 	}
 }
 
-// letGo says that a child that has ended is not started again.
-func (s *Supervisor) letGo(c *child) {
+// retire says that a child that has ended is not started again.
+func (s *Supervisor) retire(c *child) {
 	if c.cause != nil {
 		s.giveUp(c, c.cause)
 		return
 	}
-	if c.state.lives() || c.handles {
+	if c.state.alive() || c.draining {
 		c.state = done
 	} else {
-		c.state = gone
+		c.state = terminated
 	}
 	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectDone, Child: c.id})
 }
 
 func (s *Supervisor) giveUp(c *child, err error) {
-	c.state = gone
+	c.state = terminated
 	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectGiveUp, Child: c.id, Err: err})
 }
 

@@ -59,7 +59,7 @@ func NewPages(workers int, first [][]int) (*Pages, error) {
 	if err := p.write(1, first); err != nil {
 		return nil, err
 	}
-	p.flip(1)
+	p.publish(1)
 	return p, nil
 }
 
@@ -121,7 +121,7 @@ func (p *Pages) Reshard(decide func(old [][]int) ([][]int, error)) (switched boo
 	}
 	defer func() {
 		if !switched {
-			p.waive(epoch)
+			p.unclaim(epoch)
 		}
 	}()
 	config, err := decide(clone(p.Config(epoch), p.Workers(), p.shards))
@@ -131,7 +131,7 @@ func (p *Pages) Reshard(decide func(old [][]int) ([][]int, error)) (switched boo
 	if err := p.write(epoch+1, config); err != nil {
 		return false, err
 	}
-	p.flip(epoch + 1)
+	p.publish(epoch + 1)
 	return true, nil
 }
 
@@ -142,8 +142,8 @@ func (p *Pages) claim() (epoch uint64, ok bool) {
 	return word >> countBits, ok
 }
 
-// waive ends a claim without a new configuration.
-func (p *Pages) waive(epoch uint64) { p.word.Store(epoch<<countBits | uint64(p.Workers())) }
+// unclaim ends a claim without a new configuration.
+func (p *Pages) unclaim(epoch uint64) { p.word.Store(epoch<<countBits | uint64(p.Workers())) }
 
 // write puts a copy of config on the page of an epoch to come. All workers have
 // gone over to the epoch before, so that nobody reads what is overwritten.
@@ -155,6 +155,6 @@ func (p *Pages) write(epoch uint64, config [][]int) error {
 	return nil
 }
 
-// flip puts the page of an epoch into force and sets the promises back, both by
+// publish puts the page of an epoch into force and sets the promises back, both by
 // one store: only who has the claim may change the word.
-func (p *Pages) flip(epoch uint64) { p.word.Store(epoch << countBits) }
+func (p *Pages) publish(epoch uint64) { p.word.Store(epoch << countBits) }

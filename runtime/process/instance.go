@@ -63,12 +63,12 @@ type Handler interface {
 // topology, which Start relies on. Generated packages call it in init, before
 // main. newHandler is called just before the handler's Start.
 func TakeOver(topology, hash string, newHandler func(Info) Handler) {
-	taken.Store(topology, hash)
-	me := whoAmI()
+	registered.Store(topology, hash)
+	me := ownIdentity()
 	if me == nil || me.info.Topology != topology {
 		return
 	}
-	conn, control, err := adopt(me.inherited)
+	conn, control, err := openInherited(me.inherited)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s[%d]: %v\n", me.info.Processor, me.info.Instance, err)
 		os.Exit(exitRefused)
@@ -78,7 +78,7 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	i.answer.limit = me.info.MessageLimit
 	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
-	go i.obey(control)
+	go i.readControl(control)
 	go i.run(hash, newHandler) // not here: init is locked to its thread, and a switch to it is slow
 	select {}
 }
@@ -99,26 +99,26 @@ type instance struct {
 	ctx, serveCtx context.Context
 	cancel, stop  context.CancelFunc
 
-	answer  AnswerBuilder
-	busy    atomic.Bool  // a call is under way: the parent reads
-	told    atomic.Int64 // when Alive was told last, since begin
-	serving atomic.Bool
-	holds   atomic.Int32 // begun and not released
-	sending sync.Mutex   // one send of Serve at a time
-	writing sync.Mutex
-	out     []byte // guarded by writing
+	answer    AnswerBuilder
+	busy      atomic.Bool  // a call is under way: the parent reads
+	lastAlive atomic.Int64 // when Alive was told last, since begin
+	serving   atomic.Bool
+	holds     atomic.Int32 // begun and not released
+	sending   sync.Mutex   // one send of Serve at a time
+	writing   sync.Mutex
+	out       []byte // guarded by writing
 }
 
 var processBegan = time.Now()
 
-// obey does what the control pipe says, whatever the handler does, and ends the
+// readControl does what the control pipe says, whatever the handler does, and ends the
 // process when the parent has ended.
-func (i *instance) obey(control *os.File) {
-	for said := make([]byte, 1); ; {
-		if _, err := control.Read(said); err != nil {
-			die()
+func (i *instance) readControl(control *os.File) {
+	for command := make([]byte, 1); ; {
+		if _, err := control.Read(command); err != nil {
+			killGroup()
 		}
-		switch said[0] {
+		switch command[0] {
 		case controlStop:
 			i.stop()
 		case controlCancel:
@@ -131,7 +131,7 @@ func (i *instance) obey(control *os.File) {
 func (i *instance) next() (frameKind, []byte) {
 	kind, body, err := i.frames.next(i.in)
 	if err != nil {
-		die()
+		killGroup()
 	}
 	i.in = body
 	return kind, body
@@ -260,8 +260,8 @@ func (i *instance) send(edge, instance int, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	_, taken := i.next()
-	f := fields{rest: taken}
+	_, ack := i.next()
+	f := fields{rest: ack}
 	return f.error()
 }
 
@@ -273,8 +273,8 @@ func (i *instance) Hold() (release func()) {
 
 // Alive is called by topo.Alive.
 func (i *instance) Alive() {
-	now, last := int64(time.Since(processBegan)), i.told.Load()
-	if !i.busy.Load() || last != 0 && now-last < int64(aliveEvery) || !i.told.CompareAndSwap(last, now) {
+	now, last := int64(time.Since(processBegan)), i.lastAlive.Load()
+	if !i.busy.Load() || last != 0 && now-last < int64(aliveEvery) || !i.lastAlive.CompareAndSwap(last, now) {
 		return
 	}
 	i.write(frameAlive, func(b []byte) []byte { return b })
@@ -290,7 +290,7 @@ func (i *instance) write(kind frameKind, body func([]byte) []byte) error {
 		return err
 	}
 	if _, err := i.conn.Write(i.out); err != nil {
-		die()
+		killGroup()
 	}
 	return nil
 }

@@ -55,11 +55,11 @@ const (
 func (a *Answer) decode(body []byte) error {
 	f := fields{rest: body}
 	*a = Answer{Err: f.error()}
-	follows := f.byte()
-	if follows&answerReply != 0 {
+	parts := f.byte()
+	if parts&answerReply != 0 {
 		a.Reply = f.sized()
 	}
-	if follows&answerHolds != 0 {
+	if parts&answerHolds != 0 {
 		a.Holds = f.number()
 	}
 	a.sends = f.rest
@@ -123,18 +123,18 @@ func (a *AnswerBuilder) err() error {
 // whether what it sent is to be sent nevertheless.
 func (a *AnswerBuilder) appendBody(b []byte, err error, kept bool) []byte {
 	b = appendError(b, err, nil)
-	follows := byte(0)
+	parts := byte(0)
 	if a.replied && err == nil {
-		follows |= answerReply
+		parts |= answerReply
 	}
 	if a.holds > 0 {
-		follows |= answerHolds
+		parts |= answerHolds
 	}
-	b = append(b, follows)
-	if follows&answerReply != 0 {
+	b = append(b, parts)
+	if parts&answerReply != 0 {
 		b = appendSized(b, a.reply)
 	}
-	if follows&answerHolds != 0 {
+	if parts&answerHolds != 0 {
 		b = appendNumber(b, a.holds)
 	}
 	if kept {

@@ -124,8 +124,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended, though perhaps nobody has reaped it.
-func gone(pid int) bool {
+// hasExited reports whether a process has ended, though perhaps nobody has reaped it.
+func hasExited(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
 		return true
 	}
@@ -138,7 +138,7 @@ func gone(pid int) bool {
 // its number, and which does in a call what the variable says.
 const parentVariable = "TOPOGEN_TEST_PARENT"
 
-func beParent() {
+func runAsParent() {
 	script := os.Getenv(parentVariable)
 	os.Unsetenv(parentVariable)
 	takeOver()
@@ -173,11 +173,11 @@ func TestTheParentDies(t *testing.T) {
 		}
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		pid, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil || gone(pid) {
+		if err != nil || hasExited(pid) {
 			t.Fatalf("the parent says %q", line)
 		}
 		parent.Process.Kill()
-		until(t, "the process is gone with its parent", func() bool { return gone(pid) })
+		until(t, "the process is gone with its parent", func() bool { return hasExited(pid) })
 		parent.Wait()
 	}
 }
@@ -203,11 +203,11 @@ func TestGrandchildren(t *testing.T) {
 	for name, end := range ends {
 		c := start(t, settings("camera"))
 		pid, err := strconv.Atoi(string(ask(t, c, "start-process").Reply))
-		if err != nil || gone(pid) {
+		if err != nil || hasExited(pid) {
 			t.Fatalf("%v", err)
 		}
 		end(c)
-		until(t, name+": the grandchild is gone", func() bool { return gone(pid) })
+		until(t, name+": the grandchild is gone", func() bool { return hasExited(pid) })
 	}
 }
 
@@ -282,5 +282,5 @@ func TestOneThatLeftItsGroup(t *testing.T) {
 	if err := <-over; !errors.Is(err, ErrKilled) {
 		t.Error(err)
 	}
-	until(t, "it is gone", func() bool { return gone(c.PID()) })
+	until(t, "it is gone", func() bool { return hasExited(c.PID()) })
 }
