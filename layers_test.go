@@ -88,7 +88,7 @@ func TestLocalTopologyLinksLittle(t *testing.T) {
 	for program, more := range map[string][]string{
 		"examples/wordcount":            nil,
 		"examples/batch":                {module + "runtime/supervise"},
-		"generated_test/machineoutside": {module + "runtime/fsm"},
+		"generated_test/machineexternal": {module + "runtime/fsm"},
 	} {
 		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
 		for pkg := range linked {

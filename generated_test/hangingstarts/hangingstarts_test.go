@@ -1,0 +1,201 @@
+package hangingstarts
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// play is a topology that runs, and the folder that says what goes wrong.
+type play struct {
+	*testing.T
+	*Topology
+	folder string
+	stop   context.CancelFunc
+	ended  chan error
+}
+
+func begin(t *testing.T, wrong ...string) *play {
+	t.Helper()
+	p := &play{T: t, folder: t.TempDir(), ended: make(chan error, 1)}
+	t.Setenv(Variable, p.folder)
+	for _, name := range wrong {
+		p.hangs(name)
+	}
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Topology = top
+	ctx, stop := context.WithCancel(t.Context())
+	p.stop = stop
+	go func() { p.ended <- top.Run(ctx) }()
+	return p
+}
+
+func (p *play) hangs(name string) { p.goesWrong(name, "hang") }
+
+func (p *play) goesWrong(name, how string) {
+	p.Helper()
+	if err := os.WriteFile(filepath.Join(p.folder, name), []byte(how), 0o600); err != nil {
+		p.Fatal(err)
+	}
+}
+
+type asker func(context.Context, Order) (Outcome, error)
+
+// process answers, perhaps after restarts.
+func (p *play) process(ask asker) int {
+	p.Helper()
+	o, err := ask(p.Context(), Order{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return o.Process
+}
+
+// fail makes the instance fail.
+func (p *play) fail(ask asker) {
+	p.Helper()
+	if _, err := ask(p.Context(), Order{Fail: true}); !errors.Is(err, topo.ErrFailed) {
+		p.Errorf("%v", err)
+	}
+}
+
+func (p *play) faults(processor ProcessorIndex) pool.FaultFigures {
+	return *p.Snapshot().Processors[processor].Faults
+}
+
+func (p *play) end() error {
+	p.Helper()
+	p.stop()
+	select {
+	case err := <-p.ended:
+		return err
+	case <-time.After(time.Minute):
+		p.Fatal("Run does not return")
+		return nil
+	}
+}
+
+// TestAStartThatHangs counts the same wherever the instance runs. A goroutine is
+// abandoned, a process is killed.
+func TestAStartThatHangs(t *testing.T) {
+	for _, when := range []string{"new", "init"} {
+		t.Run(when, func(t *testing.T) {
+			p := begin(t)
+			p.process(p.Api().AskOrderToNear)
+			before := p.process(p.Api().AskOrderToFar)
+			p.hangs("near-" + when)
+			p.hangs("far-" + when)
+			p.fail(p.Api().AskOrderToNear)
+			p.fail(p.Api().AskOrderToFar)
+			p.process(p.Api().AskOrderToNear)
+			if now := p.process(p.Api().AskOrderToFar); now == before {
+				t.Errorf("process %d goes on", before)
+			}
+			if f := p.faults(ProcessorNear); f != (pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Abandoned: 1, Dropped: 1}) {
+				t.Errorf("near: %+v", f)
+			}
+			if f := p.faults(ProcessorFar); f != (pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Dropped: 1}) {
+				t.Errorf("far: %+v", f)
+			}
+			if err := p.end(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTheFirstStartHangs, and is given up like any other.
+func TestTheFirstStartHangs(t *testing.T) {
+	p := begin(t, "far-init")
+	p.process(p.Api().AskOrderToFar)
+	if f := p.faults(ProcessorFar); f != (pool.FaultFigures{Restarts: 1, HealthCheckKills: 1}) {
+		t.Errorf("%+v", f)
+	}
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACloseThatHangs holds up the next instance for a moment, and Run for the time
+// that Close may take. A goroutine is left behind, a process is killed.
+func TestACloseThatHangs(t *testing.T) {
+	t.Setenv("TOPOGEN_DRAIN_TIMEOUT", "1s")
+	for name, want := range map[string]pool.FaultFigures{
+		"near": {Restarts: 1, Abandoned: 2, Dropped: 1},
+		"far":  {Restarts: 1, Dropped: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t)
+			ask, processor := p.Api().AskOrderToNear, ProcessorNear
+			if name == "far" {
+				ask, processor = p.Api().AskOrderToFar, ProcessorFar
+			}
+			before := p.process(ask)
+			p.hangs(name + "-close")
+			p.fail(ask)
+			after := p.process(ask)
+			until(t, "the first Close is given up", func() bool {
+				if name == "far" {
+					return syscall.Kill(before, 0) != nil
+				}
+				return p.faults(processor).Abandoned == 1
+			})
+			p.hangs(name + "-close")
+			if err := p.end(); !errors.Is(err, pool.ErrCloseHangs) {
+				t.Error(err)
+			}
+			if name == "far" {
+				until(t, "the last process is gone", func() bool { return syscall.Kill(after, 0) != nil })
+			}
+			if f := p.faults(processor); f != want {
+				t.Errorf("%+v, want %+v", f, want)
+			}
+		})
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// TestGoexit in a process ends that process and nothing else.
+func TestGoexit(t *testing.T) {
+	p := begin(t)
+	ask := p.Api().AskOrderToFar
+	before := p.process(ask)
+	p.goesWrong("far-close", "goexit")
+	p.goesWrong("far-new", "goexit")
+	p.fail(ask)
+	after := p.process(ask)
+	if after == before {
+		t.Errorf("process %d goes on", before)
+	}
+	p.goesWrong("far-init", "goexit")
+	p.fail(ask)
+	if now := p.process(ask); now == after {
+		t.Errorf("process %d goes on", after)
+	}
+	if f := p.faults(ProcessorFar); f != (pool.FaultFigures{Restarts: 2, Dropped: 2}) {
+		t.Errorf("%+v", f)
+	}
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+}

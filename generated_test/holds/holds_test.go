@@ -1,0 +1,151 @@
+package holds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+type sender func(context.Context, Job) error
+
+// start runs the topology after it was sent what send sends.
+func start(t *testing.T, ctx context.Context, drain time.Duration, send func(near, far sender)) (*Topology, error) {
+	t.Helper()
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)), pool.DrainTimeout(drain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(top.Api().SendJobToNear, top.Api().SendJobToFar)
+	top.Api().Close()
+	return top, top.Run(ctx)
+}
+
+// TestHeldJobsAreDone in both kinds of instances, although the sender was closed
+// before Run.
+func TestHeldJobsAreDone(t *testing.T) {
+	const jobs = 20
+	top, err := start(t, t.Context(), time.Minute, func(near, far sender) {
+		for i := range jobs {
+			if err := errors.Join(near(t.Context(), Job{N: i, How: "tick"}), far(t.Context(), Job{N: jobs + i, How: "tick"})); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	seen := make(map[int]bool)
+	for _, d := range top.Sink(0).done {
+		seen[d.N] = true
+		if far := d.Process != os.Getpid(); far != (d.N >= jobs) || d.Attempt != 1 {
+			t.Errorf("%+v", d)
+		}
+	}
+	if len(seen) != 2*jobs || len(top.Sink(0).done) != 2*jobs {
+		t.Errorf("%d of %d jobs are done", len(seen), 2*jobs)
+	}
+}
+
+// TestReleasedOnAGoroutine, between two calls: it is noticed in a process as well.
+func TestReleasedOnAGoroutine(t *testing.T) {
+	began := time.Now()
+	_, err := start(t, t.Context(), time.Minute, func(near, far sender) {
+		if err := errors.Join(near(t.Context(), Job{How: "goroutine"}), far(t.Context(), Job{How: "goroutine"})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if took := time.Since(began); err != nil || took < 250*time.Millisecond {
+		t.Errorf("after %v Run returns %v", took, err)
+	}
+}
+
+// TestNeverReleased: a stop gives held work the drain timeout, and the error says
+// which processors hold.
+func TestNeverReleased(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := start(t, ctx, 200*time.Millisecond, func(near, far sender) {
+		if err := errors.Join(near(t.Context(), Job{How: "never"}), far(t.Context(), Job{How: "never"})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(err, pool.ErrDrainTimeout) {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"near", "far"} {
+		if text := fmt.Sprintf("processor %q: 1 pieces of work held (topo.Hold)", name); !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not say %s: %v", text, err)
+		}
+	}
+}
+
+// TestAttempts are told to handlers, and wait.
+func TestAttempts(t *testing.T) {
+	began := time.Now()
+	top, err := start(t, t.Context(), time.Minute, func(near, far sender) {
+		if err := errors.Join(near(t.Context(), Job{N: 1, How: "retry"}), far(t.Context(), Job{N: 2, How: "retry"})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if took := time.Since(began); err != nil || took < 60*time.Millisecond {
+		t.Errorf("after %v Run returns %v", took, err)
+	}
+	if done := top.Sink(0).done; len(done) != 2 || done[0].Attempt != 3 || done[1].Attempt != 3 {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestALateSend makes Run fail in a test; in a process it ends that. Under -race the
+// detector finds it as well.
+func TestALateSend(t *testing.T) {
+	_, err := start(t, t.Context(), time.Minute, func(near, _ sender) {
+		if err := near(t.Context(), Job{How: "late"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(err, pool.ErrLateSend) {
+		t.Errorf("Run returns %v", err)
+	}
+	var log bytes.Buffer
+	top, err := New(Processors{}, pool.Logger(slog.New(slog.NewTextHandler(&log, nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := top.Api().SendJobToFar(t.Context(), Job{How: "late"}); err != nil {
+		t.Fatal(err)
+	}
+	top.Api().Close()
+	_ = top.Run(t.Context()) // nil where nothing was left to do when the process ended
+	if f := top.Snapshot().Processors[ProcessorFar].Faults; f.HoldsLost == 0 || len(top.Sink(0).done) != 0 || !strings.Contains(log.String(), pool.ErrLateSend.Error()) {
+		t.Errorf("%+v, %+v, %s", f, top.Sink(0).done, log.String())
+	}
+}
+
+// TestAProcessThatEndsHoldsNothing: what it held is gone, which is counted, and the
+// message in hand is handled by the next one.
+func TestAProcessThatEndsHoldsNothing(t *testing.T) {
+	top, err := start(t, t.Context(), time.Minute, func(_, far sender) {
+		for _, how := range []string{"never", "never", "exit"} {
+			if err := far(t.Context(), Job{N: 7, How: how}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if done := top.Sink(0).done; len(done) != 1 || done[0].N != 7 || done[0].Attempt != 2 {
+		t.Errorf("%+v", done)
+	}
+	if f := top.Snapshot().Processors[ProcessorFar].Faults; f.Restarts != 1 || f.HoldsLost < 2 {
+		t.Errorf("%+v", f)
+	}
+}

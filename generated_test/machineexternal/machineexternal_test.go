@@ -1,0 +1,81 @@
+package machineexternal
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// TestFromOutside runs a topology with nothing but a machine until its context
+// ends.
+func TestFromOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		top, err := New(Processors{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- top.Run(ctx) }()
+		synctest.Wait()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if _, err := top.Sum().Propose(ctx, 7); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := top.Sum().Propose(ctx, -1); !errors.Is(err, ErrNegative) || !fsm.OutcomeKnown(err) {
+			t.Errorf("Propose returns %v", err)
+		}
+		var sum int64
+		if err := top.Sum().Read(ctx, func(n *int64) { sum = *n }); err != nil || sum != 700 {
+			t.Errorf("the sum is %d, %v", sum, err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run returns %v", err)
+		}
+	})
+}
+
+// TestBeforeTheFirstStep: what a test has in hand it can use.
+func TestBeforeTheFirstStep(t *testing.T) {
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := top.Sum().Propose(t.Context(), 7); !errors.Is(err, fsm.ErrNotRunning) {
+		t.Errorf("nothing runs, and Propose returns %v", err)
+	}
+	top.Stepper(1)
+	if sum, err := top.Sum().Propose(t.Context(), 7); sum != 7 || err != nil {
+		t.Errorf("Propose returns %d, %v", sum, err)
+	}
+}
+
+// TestUnderAStepper ends when it is stopped.
+func TestUnderAStepper(t *testing.T) {
+	top, err := New(Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := top.Stepper(1)
+	if err := s.Run(); err != nil || !top.Sum().Status().Running {
+		t.Fatal("it has ended", err)
+	}
+	if _, err := top.Sum().Propose(t.Context(), 7); err != nil {
+		t.Error(err)
+	}
+	s.Stop()
+	if err := s.Run(); err != nil || top.Sum().Status().Running {
+		t.Error("it still runs", err)
+	}
+}

@@ -1,0 +1,4 @@
+// Package noedges does nothing.
+package noedges
+
+type Idle struct{}

@@ -1,4 +1,0 @@
-// Package nothing does nothing.
-package nothing
-
-type Idle struct{}

@@ -1,0 +1,160 @@
+// Package retries has processors whose handlers fail as a test says.
+package retries
+
+import (
+	"context"
+	"sync"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+type (
+	Plain      struct{ N int }
+	Box[T any] struct{ Of []T }
+	Query      struct{ N int }
+	Answer     struct{ N int }
+	handling   struct {
+		who string
+		n   int
+	}
+)
+
+// Clone is for those that are handled more than once.
+func (b Box[T]) Clone() Box[T] { return Box[T]{append([]T(nil), b.Of...)} }
+
+// script says what handlers do, and notes what they did.
+type script struct {
+	mu   sync.Mutex
+	list []handling
+	act  func(ctx context.Context, h handling, attempt int) error
+}
+
+func (s *script) handle(ctx context.Context, who string, n int) error {
+	s.mu.Lock()
+	h := handling{who, n}
+	attempt := 1
+	for _, before := range s.list {
+		if before == h {
+			attempt++
+		}
+	}
+	s.list = append(s.list, h)
+	s.mu.Unlock()
+	if s.act == nil {
+		return nil
+	}
+	return s.act(ctx, h, attempt)
+}
+
+// Source sends what its steps say.
+type Source struct {
+	*script
+	steps []func(out *SourceSender) error
+}
+
+func (s *Source) Ping(out *SourceSender) error {
+	if len(s.steps) == 0 {
+		return topo.Done
+	}
+	step := s.steps[0]
+	s.steps = s.steps[1:]
+	return step(out)
+}
+
+func (s *Source) ReceiveAnswer(ctx context.Context, m Answer) error {
+	return s.handle(ctx, "answer", m.N)
+}
+
+// Retries handles by pointer, and leaves its traces in what it was given.
+type Retries struct{ *script }
+
+func (r *Retries) ReceivePlain(ctx context.Context, m *Plain) error {
+	n := m.N
+	m.N = -1
+	return r.handle(ctx, "retries", n)
+}
+func (r *Retries) ReceiveBox(ctx context.Context, m *Box[string]) error {
+	n := len(m.Of)
+	for i := range m.Of {
+		if m.Of[i] != "" {
+			panic("another attempt's trace")
+		}
+		m.Of[i] = "seen"
+	}
+	return r.handle(ctx, "retries", n)
+}
+func (r *Retries) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
+	n := m.N
+	m.N = -1
+	return Answer{n}, r.handle(ctx, "retries", n)
+}
+
+// Skips makes one attempt.
+type Skips struct{ *script }
+
+func (s *Skips) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
+	n := m.N
+	m.N = -1
+	return Answer{n}, s.handle(ctx, "skips", n)
+}
+func (s *Skips) ReceiveTick(ctx context.Context, t topo.Tick) error {
+	return s.handle(ctx, "tick", int(t.N))
+}
+
+// Stops ends with each error.
+type Stops struct{ *script }
+
+func (s *Stops) ReceivePlain(ctx context.Context, m Plain) error { return s.handle(ctx, "stops", m.N) }
+func (s *Stops) ReceiveBox(ctx context.Context, m Box[string]) error {
+	return s.handle(ctx, "stops", len(m.Of))
+}
+func (s *Stops) ReceiveQuery(ctx context.Context, m Query) (Answer, error) {
+	return Answer(m), s.handle(ctx, "stops", m.N)
+}
+
+// Hangs may hang, with what it was given in its hands.
+type Hangs struct{ *script }
+
+func (h *Hangs) ReceivePlain(ctx context.Context, m *Plain, out *HangsSender) error {
+	n := m.N
+	if err := out.SendPlain(*m); err != nil {
+		return err
+	}
+	err := h.handle(ctx, "hangs", n)
+	m.N = -1
+	return err
+}
+func (h *Hangs) ReceiveBox(ctx context.Context, m *Box[string]) error {
+	err := h.handle(ctx, "hangs", len(m.Of))
+	for i := range m.Of {
+		m.Of[i] = "seen"
+	}
+	return err
+}
+func (h *Hangs) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
+	n := m.N
+	err := h.handle(ctx, "hangs", n)
+	m.N = -1
+	return Answer{n}, err
+}
+
+// Waits takes long, and says that it is alive.
+type Waits struct{ *script }
+
+func (w *Waits) ReceivePlain(ctx context.Context, m Plain) error { return w.handle(ctx, "waits", m.N) }
+
+// Morgue keeps dead letters.
+type Morgue struct {
+	*script
+	letters *[]topo.DeadLetter
+}
+
+func (m *Morgue) ReceiveDeadLetter(ctx context.Context, d topo.DeadLetter) error {
+	*m.letters = append(*m.letters, d)
+	return m.handle(ctx, "morgue", len(*m.letters))
+}
+
+// Sink is full at times.
+type Sink struct{ *script }
+
+func (s *Sink) ReceivePlain(ctx context.Context, m Plain) error { return s.handle(ctx, "sink", m.N) }

@@ -1,0 +1,13 @@
+package compileerrorinfunction
+
+type Item struct{ N int }
+
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }
+
+type Sink struct{}
+
+func (*Sink) ReceiveItem(Item) {}
+
+func unrelated() int { return "no number" }

@@ -1,0 +1,11 @@
+package edgesinvalid
+
+type Item struct{ N int }
+
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }
+
+type Sink struct{}
+
+func (*Sink) ReceiveItem(Item) {}

@@ -1,9 +1,0 @@
-package handler
-
-type Item struct{ N int }
-
-type Feed struct{}
-
-func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }
-
-type Sink struct{}

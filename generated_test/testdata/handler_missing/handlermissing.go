@@ -1,0 +1,9 @@
+package handlermissing
+
+type Item struct{ N int }
+
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }
+
+type Sink struct{}

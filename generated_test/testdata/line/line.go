@@ -1,4 +1,0 @@
-package line
-
-//line /dev/zero:1
-func (

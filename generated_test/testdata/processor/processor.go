@@ -1,7 +1,0 @@
-package processor
-
-type Item struct{ N int }
-
-type Feed struct{}
-
-func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }

@@ -1,0 +1,7 @@
+package processortypemissing
+
+type Item struct{ N int }
+
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }

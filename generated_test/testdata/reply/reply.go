@@ -1,9 +1,0 @@
-package reply
-
-type Ask struct{}
-
-type Answer struct{}
-
-type Desk struct{}
-
-func (*Desk) ReceiveAsk(Ask) error { return nil }

@@ -1,0 +1,14 @@
+package servewithinputs
+
+import "context"
+
+type Item struct{ N int }
+
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return out.SendItem(Item{}) }
+
+type Sink struct{}
+
+func (*Sink) ReceiveItem(Item)            {}
+func (*Sink) Serve(context.Context) error { return nil }

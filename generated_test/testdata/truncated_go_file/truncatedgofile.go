@@ -1,0 +1,4 @@
+package truncatedgofile
+
+//line /dev/zero:1
+func (

@@ -1,0 +1,17 @@
+// Package wirenumbersswapped has two numbers that were changed places.
+package wirenumbersswapped
+
+import "github.com/topogen/topogen/runtime/topo"
+
+type Order struct {
+	Account string
+	Cents   int
+}
+
+type Feed struct{}
+
+func (*Feed) Ping(out *FeedSender) error { return topo.Done }
+
+type Till struct{}
+
+func (*Till) ReceiveOrder(Order) {}
