@@ -38,22 +38,22 @@ var checked = sync.OnceValue(func() bool {
 
 // checks bounds what checking costs.
 type checks struct {
-	left  int // what may be spent now
-	cost  int // of the last check
-	print func(state reflect.Value, most int) (sum uint64, values int, ok bool)
+	budget int // what may be spent now
+	cost   int // of the last check
+	print  func(state reflect.Value, most int) (sum uint64, values int, ok bool)
 }
 
-func newChecks(left int) *checks { return &checks{left: left, print: fingerprint} }
+func newChecks(budget int) *checks { return &checks{budget: budget, print: fingerprint} }
 
 // allow reports whether another check may be made, and adds to what may be spent.
 func (c *checks) allow(more int) bool {
-	c.left += more
-	return c.left >= c.cost
+	c.budget += more
+	return c.budget >= c.cost
 }
 
 func (c *checks) spend(cost int) {
 	c.cost = cost
-	c.left -= cost
+	c.budget -= cost
 }
 
 // before is the fingerprint of a state before an update, where it may be checked.
@@ -72,7 +72,7 @@ func (c *checks) before(state reflect.Value) (sum uint64, checks bool) {
 // after reports whether the state has that fingerprint still.
 func (c *checks) after(state reflect.Value, before uint64) bool {
 	sum, values, ok := c.print(state, checkedValuesMax)
-	c.left -= values
+	c.budget -= values
 	return !ok || sum == before
 }
 
@@ -83,7 +83,7 @@ func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed e
 	if !r.checks.allow(checkedBytesEach) {
 		return nil
 	}
-	is, err := r.of.StateCodec.append(nil, r.machine.State())
+	is, err := r.definition.StateCodec.append(nil, r.machine.State())
 	if err != nil {
 		return nil // which is told to those who ask for a snapshot
 	}
@@ -91,7 +91,7 @@ func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed e
 	if err != nil {
 		return err
 	}
-	was, err := r.of.StateCodec.append(make([]byte, 0, len(is)), m.State())
+	was, err := r.definition.StateCodec.append(make([]byte, 0, len(is)), m.State())
 	if err != nil {
 		return nil
 	}
@@ -108,13 +108,13 @@ func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed e
 // changed says why the state differs from what m, a machine without the update that
 // failed, has: because of that update, or for another reason.
 func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command, e Entry, failed error) error {
-	if again, err := r.of.StateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
+	if again, err := r.definition.StateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
 		return fmt.Errorf("%w: the codec of the state %T writes one state in different bytes: it must depend on the value alone, so on no order of a map", ErrDiverged, *new(S))
 	}
-	if _, err := r.redo(m, c, e); err != nil {
+	if _, err := r.executeOn(m, c, e); err != nil {
 		return err
 	}
-	if now, err := r.of.StateCodec.append(nil, m.State()); err == nil && bytes.Equal(is, now) {
+	if now, err := r.definition.StateCodec.append(nil, m.State()); err == nil && bytes.Equal(is, now) {
 		return changed[U](failed)
 	}
 	return fmt.Errorf("%w: entry %d, command %d: the state %T differs from what the same updates make of it again", ErrDiverged, e.Index, e.Position, *new(S))

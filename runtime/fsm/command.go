@@ -26,7 +26,7 @@ const (
 	commandSum
 )
 
-func opens(kind byte) bool {
+func opensSession(kind byte) bool {
 	return kind == commandOpen || kind == commandOpenClient || kind == commandOpenNode
 }
 
@@ -72,10 +72,10 @@ func (r *reader) next(c *command) bool {
 	case c.kind == commandSum:
 		c.client, c.sequence, c.floor = r.uint(), r.uint(), 0
 		c.name = r.take(sumBytes)
-	case c.kind&commandFollows != 0 && !opens(c.kind&^commandFollows) && c.kind&^commandFollows < commandDescribe:
+	case c.kind&commandFollows != 0 && !opensSession(c.kind&^commandFollows) && c.kind&^commandFollows < commandDescribe:
 		c.kind &^= commandFollows
 		c.sequence++
-	case opens(c.kind):
+	case opensSession(c.kind):
 		r.open(c)
 	default:
 		c.client, c.sequence = r.uint(), r.uint()

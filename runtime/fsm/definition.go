@@ -61,9 +61,9 @@ func NoResult[S, U any](update func(*U, *S) error) func(*U, *S) (struct{}, error
 }
 
 const (
-	sentinelsMax    = 1000 // errors of one definition: each is compared with the error of an update that fails
-	sentinelNameMax = 128  // bytes of its name, which sessions and snapshots hold
-	sentinelsOfOne  = 8    // names that are remembered of one error
+	sentinelsMax      = 1000 // errors of one definition: each is compared with the error of an update that fails
+	sentinelNameMax   = 128  // bytes of its name, which sessions and snapshots hold
+	sentinelsPerError = 8    // names that are remembered of one error
 )
 
 // check says what a definition lacks.

@@ -93,7 +93,7 @@ func (e *PanicError) Unwrap() error {
 }
 
 func panicked(value any) error {
-	if err, ok := value.(error); ok && !sound(err) {
+	if err, ok := value.(error); ok && !inspectable(err) {
 		value = fmt.Sprint(value) // which takes care of what panics
 	}
 	return &PanicError{Value: value, Stack: debug.Stack()}
@@ -101,7 +101,7 @@ func panicked(value any) error {
 
 // sound reports whether errors.Is can look at an error without a panic: a nil
 // pointer may be an error, too, whose methods do not expect that.
-func sound(err error) (is bool) {
+func inspectable(err error) (is bool) {
 	defer func() { is = recover() == nil }()
 	_ = errors.Is(err, errNone)
 	return true

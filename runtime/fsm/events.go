@@ -55,12 +55,12 @@ func (r *Replicated[S, U, R]) Listen(l Listener) { r.listener = l }
 // events are what a [Processor] tells other processors. It belongs to whoever holds the
 // processor's lock.
 type events[U, R any] struct {
-	instance   int
-	applied    func(AppliedUpdate[U, R]) error // nil: no processor hears of it
-	leadership func(Leadership)                // nil: no processor hears of it
-	leads      bool                            // is to be told
-	waiting    backlog.List[AppliedUpdate[U, R]]
-	sending    []backlog.Item[AppliedUpdate[U, R]] // a turn's, used again
+	instance      int
+	applied       func(AppliedUpdate[U, R]) error // nil: no processor hears of it
+	leadership    func(Leadership)                // nil: no processor hears of it
+	leadershipDue bool                            // is to be told
+	waiting       backlog.List[AppliedUpdate[U, R]]
+	sending       []backlog.Item[AppliedUpdate[U, R]] // a turn's, used again
 }
 
 // TellApplied has send called, in turns of the instance, for each update that is applied.
@@ -76,7 +76,7 @@ func (p *Processor[S, U, R]) TellApplied(instance int, send func(AppliedUpdate[U
 func (p *Processor[S, U, R]) TellLeadership(instance int, send func(Leadership)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.events.instance, p.events.leadership, p.events.leads = instance, send, true
+	p.events.instance, p.events.leadership, p.events.leadershipDue = instance, send, true
 }
 
 // Finish tells the rest. Generated code calls it when nothing comes any more.
@@ -92,7 +92,7 @@ func (p *Processor[S, U, R]) Finish() error {
 const alone = "alone"
 
 // copied is the update before it is applied; nil: no processor hears of it.
-func (e *events[U, R]) copied(update *U) *U {
+func (e *events[U, R]) copyUpdate(update *U) *U {
 	if e.applied == nil {
 		return nil
 	}
@@ -106,8 +106,8 @@ func (e *events[U, R]) put(index uint64, update *U, value R) {
 
 // send tells what waits: as much as a turn should. It reports whether that was all.
 func (e *events[U, R]) send() (all bool) {
-	if e.leads {
-		e.leads = false
+	if e.leadershipDue {
+		e.leadershipDue = false
 		e.leadership(Leadership{Instance: e.instance, Term: 1, Leader: alone, ID: 1, Here: true})
 	}
 	if e.applied == nil {

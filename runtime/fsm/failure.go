@@ -8,10 +8,10 @@ import (
 // failure is what is remembered of a command's error: its text, which of this
 // package's errors it was, and which of the definition's it matched.
 type failure struct {
-	kind  byte
-	text  string
-	names []string // of the definition's errors
-	is    []error  // those of them that the definition still has
+	kind    byte
+	text    string
+	names   []string // of the definition's errors
+	matched []error  // those of them that the definition still has
 }
 
 // The kinds of failures.
@@ -23,16 +23,16 @@ const (
 	failureKinds
 )
 
-// ofKind are this package's errors by kind.
-var ofKind = [failureKinds]error{failurePanic: ErrPanicked, failureTooMany: ErrTooMany, failureResult: ErrResult}
+// kindErrors are this package's errors by kind.
+var kindErrors = [failureKinds]error{failurePanic: ErrPanicked, failureTooMany: ErrTooMany, failureResult: ErrResult}
 
 func (f *failure) Error() string { return f.text }
 
 // Is reports whether target is the error of this package that f stands for.
-func (f *failure) Is(target error) bool { return target != nil && target == ofKind[f.kind] }
+func (f *failure) Is(target error) bool { return target != nil && target == kindErrors[f.kind] }
 
 // Unwrap returns the errors of the definition that f stands for.
-func (f *failure) Unwrap() []error { return f.is }
+func (f *failure) Unwrap() []error { return f.matched }
 
 // sentinels are the errors of a definition.
 type sentinels struct {
@@ -56,7 +56,7 @@ func newSentinels(list []Sentinel) *sentinels {
 }
 
 // remember is what is remembered of an error.
-func (s *sentinels) remember(err error) *outcome {
+func (s *sentinels) outcome(err error) *outcome {
 	for i := range s.outcomes {
 		if same(err, s.list[i].Err) {
 			return s.outcomes[i]
@@ -74,13 +74,13 @@ func same(a, b error) (is bool) {
 func (s *sentinels) failure(err error) *failure {
 	f := &failure{kind: failureOwn, text: text(err)}
 	for kind := failureOwn + 1; kind < failureKinds; kind++ {
-		if errors.Is(err, ofKind[kind]) {
+		if errors.Is(err, kindErrors[kind]) {
 			f.kind = byte(kind)
 			break
 		}
 	}
 	for i := range s.list {
-		if len(f.names) < sentinelsOfOne && matches(err, s.list[i].Err) {
+		if len(f.names) < sentinelsPerError && matches(err, s.list[i].Err) {
 			f.names = append(f.names, s.list[i].Name)
 		}
 	}
@@ -92,7 +92,7 @@ func (s *sentinels) failure(err error) *failure {
 func (s *sentinels) resolve(f *failure) {
 	for _, name := range f.names {
 		if err := s.byName[name]; err != nil {
-			f.is = append(f.is, err)
+			f.matched = append(f.matched, err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // another package hides behind a pointer, such as a logger's. values is how many
 // values it has looked at; ok is false where that would be more than most.
 func fingerprint(v reflect.Value, most int) (sum uint64, values int, ok bool) {
-	p := printer{path: make(map[pointer]int), of: packageOf(v.Type()), most: most}
+	p := printer{path: make(map[pointer]int), pkg: packageOf(v.Type()), most: most}
 	sum = p.part(v)
 	return sum, p.values, p.values <= most
 }
@@ -23,14 +23,14 @@ var seed = maphash.MakeSeed()
 type printer struct {
 	hash   *maphash.Hash
 	path   map[pointer]int // the pointers that lead to where it is, and how many were before each
-	of     string          // the package of the state
+	pkg    string          // the package of the state
 	values int
 	most   int
 }
 
 type pointer struct {
-	at uintptr
-	of reflect.Type
+	addr uintptr
+	typ  reflect.Type
 }
 
 // packageOf is the package of a type, or of what it is a list of.
@@ -143,7 +143,7 @@ func (p *printer) pointer(v reflect.Value) {
 
 // hides reports whether a type of another package shows nothing of what it holds.
 func (p *printer) hides(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct || t.PkgPath() == "" || t.PkgPath() == p.of {
+	if t.Kind() != reflect.Struct || t.PkgPath() == "" || t.PkgPath() == p.pkg {
 		return false
 	}
 	for i := range t.NumField() {

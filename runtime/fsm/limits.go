@@ -38,19 +38,19 @@ const (
 
 // The limits of sessions.
 const (
-	clientNameMax    = 64      // bytes of a client's name: such as a host, a program and an instance
-	sessionsOfClient = 4       // at once: a client that starts again opens another, and may not have ended the one before
-	sessionsOfNode   = 2       // at once: the one of this start, and one that a late message of the start before opens
-	sessionsOfNodes  = 256     // of all nodes that the group ever had: at most 64 of them are members
-	sessionGaps      = 8       // a gap in the log's time counts as this part of SessionTTL at most, so a clock that jumps ends no session
-	sessionSizeMax   = 1 << 20 // of the results of one: 64 MiB of what updates return
-	resultBytes      = 64      // of a result that counts as one more
+	clientNameMax     = 64      // bytes of a client's name: such as a host, a program and an instance
+	sessionsPerClient = 4       // at once: a client that starts again opens another, and may not have ended the one before
+	sessionsPerNode   = 2       // at once: the one of this start, and one that a late message of the start before opens
+	nodeSessionsMax   = 256     // of all nodes that the group ever had: at most 64 of them are members
+	sessionGaps       = 8       // a gap in the log's time counts as this part of SessionTTL at most, so a clock that jumps ends no session
+	sessionSizeMax    = 1 << 20 // of the results of one: 64 MiB of what updates return
+	resultBytes       = 64      // of a result that counts as one more
 )
 
 func (o Options) withDefaults() Options {
 	for _, d := range []struct {
-		value     *int
-		otherwise int
+		value    *int
+		fallback int
 	}{
 		{&o.Sessions, sessionsDefault},
 		{&o.Window, windowDefault},
@@ -59,7 +59,7 @@ func (o Options) withDefaults() Options {
 		{&o.ReplayMax, replayDefault},
 	} {
 		if *d.value <= 0 {
-			*d.value = d.otherwise
+			*d.value = d.fallback
 		}
 	}
 	if o.SessionTTL <= 0 {
@@ -71,7 +71,7 @@ func (o Options) withDefaults() Options {
 
 // meaning are the options that have to agree, by name. The last is in no snapshot of
 // version 1 or 2.
-func (o Options) meaning() [5]limit {
+func (o Options) replicated() [5]limit {
 	return [5]limit{
 		{"Sessions", uint64(o.Sessions)}, {"Window", uint64(o.Window)}, {"Results", uint64(o.Results)}, {"Upcoming", uint64(o.Upcoming)},
 		{"SessionTTL", uint64(o.SessionTTL)},
@@ -81,7 +81,7 @@ func (o Options) meaning() [5]limit {
 // describe is a line for each of them.
 func (o Options) describe() string {
 	var b strings.Builder
-	for _, l := range o.meaning() {
+	for _, l := range o.replicated() {
 		fmt.Fprintf(&b, "limit %s %d\n", l.name, l.value)
 	}
 	return b.String()

@@ -22,17 +22,17 @@ import (
 // Those before cleaned are forgotten; the next to apply is that at applied; those
 // before committed cannot be reverted.
 type Machine[S, U, R any] struct {
-	of        *Definition[S, U, R]
-	state     S
-	log       []U    // the updates from cleaned to end
-	cleaned   uint64 // the number of log[0]
-	applied   uint64
-	committed uint64
-	logged    bool  // entries of a log say where and when updates happen
-	direct    bool  // Update is called, and nothing is checked
-	now       int64 // without a log: the time of the last update that asked for it
-	clock     func() time.Time
-	checks    *checks // nil: what updates promise is not checked here
+	definition *Definition[S, U, R]
+	state      S
+	log        []U    // the updates from cleaned to end
+	cleaned    uint64 // the number of log[0]
+	applied    uint64
+	committed  uint64
+	logged     bool  // entries of a log say where and when updates happen
+	direct     bool  // Update is called, and nothing is checked
+	now        int64 // without a log: the time of the last update that asked for it
+	clock      func() time.Time
+	checks     *checks // nil: what updates promise is not checked here
 }
 
 // NewMachine returns a machine with a zero state. It panics where the definition has
@@ -48,7 +48,7 @@ func NewMachine[S, U, R any](d Definition[S, U, R]) *Machine[S, U, R] {
 
 // newMachine makes one that checks nothing.
 func newMachine[S, U, R any](d *Definition[S, U, R], logged bool) *Machine[S, U, R] {
-	return &Machine[S, U, R]{of: d, logged: logged, direct: d.UpdateAt == nil, clock: time.Now}
+	return &Machine[S, U, R]{definition: d, logged: logged, direct: d.UpdateAt == nil, clock: time.Now}
 }
 
 // State returns the state, which is the machine's: whoever changes it changes what
@@ -148,12 +148,12 @@ func (m *Machine[S, U, R]) update(u *U, e Entry) (v R, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicked(value)
-		} else if err != nil && !sound(err) {
+		} else if err != nil && !inspectable(err) {
 			err = panicked(err)
 		}
 	}()
 	if m.direct {
-		return m.of.Update(u, &m.state)
+		return m.definition.Update(u, &m.state)
 	}
 	if m.checks == nil {
 		return m.call(u, e)
@@ -169,28 +169,28 @@ func (m *Machine[S, U, R]) update(u *U, e Entry) (v R, err error) {
 
 // call calls UpdateAt, where there is one, or Update.
 func (m *Machine[S, U, R]) call(u *U, e Entry) (R, error) {
-	if m.of.UpdateAt == nil {
-		return m.of.Update(u, &m.state)
+	if m.definition.UpdateAt == nil {
+		return m.definition.Update(u, &m.state)
 	}
 	if !m.logged {
 		m.now = max(m.now, m.clock().UnixNano())
 		e.Time = m.now
 	}
-	return m.of.UpdateAt(u, &m.state, e)
+	return m.definition.UpdateAt(u, &m.state, e)
 }
 
 func (m *Machine[S, U, R]) undo(u *U) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicked(value)
-		} else if err != nil && !sound(err) {
+		} else if err != nil && !inspectable(err) {
 			err = panicked(err)
 		}
 	}()
-	if m.of.Revert == nil {
+	if m.definition.Revert == nil {
 		return fmt.Errorf("%w: %T", errNoRevert, *u)
 	}
-	return m.of.Revert(u, &m.state)
+	return m.definition.Revert(u, &m.state)
 }
 
 var errNoRevert = errors.New("fsm: the definition has no Revert, and an update is to be undone")

@@ -40,16 +40,16 @@ type Answers[U, R any] interface {
 // and Status are for any goroutine, and not from within an update or the function of
 // a Read.
 type Processor[S, U, R any] struct {
-	mu      sync.Mutex        // held by whoever is in the machine: a turn, or somebody from outside
-	machine *Machine[S, U, R] // nil: a zero Processor, which is none
-	joined  Host              // the one that is to come
-	host    Host              // nil before Start
-	closed  bool
-	answers []answer[U, R] // not sent yet
-	owes    bool           // Owe was called, and Paid was not
-	woken   bool           // Wake was called, and Answer was not
-	events  events[U, R]
-	failed  error // a panic in somebody else's goroutine, for which the instance has to fail
+	mu         sync.Mutex        // held by whoever is in the machine: a turn, or somebody from outside
+	machine    *Machine[S, U, R] // nil: a zero Processor, which is none
+	nextHost   Host              // the one that is to come
+	host       Host              // nil before Start
+	closed     bool
+	answers    []answer[U, R] // not sent yet
+	finishHeld bool           // Owe was called, and Paid was not
+	woken      bool           // Wake was called, and Answer was not
+	events     events[U, R]
+	failed     error // a panic in somebody else's goroutine, for which the instance has to fail
 }
 
 type answer[U, R any] struct {
@@ -70,7 +70,7 @@ var errNoDefinition = errors.New("fsm: the processor must be made by NewProcesso
 func (p *Processor[S, U, R]) Join(host Host) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.joined = host
+	p.nextHost = host
 }
 
 // Start makes the processor ready, with the pool that it runs in.
@@ -81,7 +81,7 @@ func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 		return errNoDefinition
 	}
 	p.host = host
-	if p.events.leads {
+	if p.events.leadershipDue {
 		p.wake()
 	}
 	if c, ok := host.(Clock); ok {
@@ -93,7 +93,7 @@ func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 // begin has the topology begin, where it runs under a Stepper and has not.
 func (p *Processor[S, U, R]) begin() {
 	p.mu.Lock()
-	host, begun := p.joined, p.host != nil || p.closed
+	host, begun := p.nextHost, p.host != nil || p.closed
 	p.mu.Unlock()
 	if s, ok := host.(Steps); ok && !begun {
 		s.Begin()
@@ -170,7 +170,7 @@ func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.woken = false
-	told := p.events.send()
+	allSent := p.events.send()
 	for i := range p.answers {
 		if a := &p.answers[i]; a.upcoming != nil {
 			to.Upcoming(*a.upcoming)
@@ -191,11 +191,11 @@ func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 		p.wake()
 		return nil
 	}
-	if !told {
+	if !allSent {
 		p.wake()
 	}
-	if p.owes {
-		p.owes = false
+	if p.finishHeld {
+		p.finishHeld = false
 		p.host.Paid()
 	}
 	return nil
@@ -209,8 +209,8 @@ func (p *Processor[S, U, R]) answer(a answer[U, R]) {
 
 // turn asks for a turn, before which the topology does not finish.
 func (p *Processor[S, U, R]) turn() {
-	if !p.owes {
-		p.owes = true
+	if !p.finishHeld {
+		p.finishHeld = true
 		p.host.Owe()
 	}
 	p.wake()

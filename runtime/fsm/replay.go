@@ -54,7 +54,7 @@ func (p *replay) limit(state, entriesMax int) {
 
 // moveOn goes on from a new checkpoint, which holds all that came. What then is left
 // of the last entry is added again.
-func (p *replay) moveOn(checkpoint []byte, since uint64, entriesMax int) {
+func (p *replay) advance(checkpoint []byte, since uint64, entriesMax int) {
 	p.checkpoint, p.open, p.since, p.size = checkpoint, nil, since, len(checkpoint)
 	p.entries, p.commands, p.skipped, p.failed = p.entries[:0], p.commands[:0], p.skipped[:0], p.failed[:0]
 	p.limit(len(checkpoint), entriesMax)
@@ -72,7 +72,7 @@ func (r *Replicated[S, U, R]) checkpoint(left logged) {
 		return
 	}
 	commands := r.replay.commands[left.begin:left.end]
-	r.replay.moveOn(b, r.index, r.options.ReplayMax)
+	r.replay.advance(b, r.index, r.options.ReplayMax)
 	if len(commands) > 0 {
 		r.replay.add(left.first, commands) // moves them to the front
 	}
@@ -96,7 +96,7 @@ func (r *Replicated[S, U, R]) restore(to uint64) error {
 // the checkpoint and the commands since. It returns what is left of the last entry,
 // and how many commands it went through.
 func (r *Replicated[S, U, R]) rebuilt(to uint64) (m *Machine[S, U, R], left logged, n int, err error) {
-	m = newMachine(r.of, true)
+	m = newMachine(r.definition, true)
 	if r.replay.open != nil {
 		if m, err = r.reopened(); err != nil {
 			return nil, left, 0, err
@@ -134,7 +134,7 @@ func (r *Replicated[S, U, R]) replayTo(m *Machine[S, U, R], to uint64) (left log
 			if next(&skipped, at) {
 				continue
 			}
-			failed, err := r.redo(m, &c, e)
+			failed, err := r.executeOn(m, &c, e)
 			if fails := next(&fails, at); err == nil && fails != (failed != nil) {
 				err = diverged(e, failed)
 			}

@@ -13,34 +13,34 @@ import (
 // It keeps a checkpoint, which is the encoded state, and the entries since, so that
 // after an update that panics the state can be made again without it.
 type Replicated[S, U, R any] struct {
-	of        *Definition[S, U, R]
-	options   Options
-	sentinels *sentinels
-	writes    bool // there is something in a result
+	definition *Definition[S, U, R]
+	options    Options
+	sentinels  *sentinels
+	writes     bool // there is something in a result
 
-	machine  *Machine[S, U, R]
-	sessions sessions
-	sums     sums
-	index    uint64 // of the last entry
-	now      int64  // its time
-	replay   replay
-	version  byte // of the entry that is being applied
-	checks   *checks
-	listener Listener
-	broken   error // nothing can be applied any more
+	machine   *Machine[S, U, R]
+	sessions  sessions
+	checksums checksums
+	index     uint64 // of the last entry
+	now       int64  // its time
+	replay    replay
+	version   byte // of the entry that is being applied
+	checks    *checks
+	listener  Listener
+	err       error // nothing can be applied any more
 
 	description string // of this program
 	recorded    string // in the log
 	announced   announced
 
-	full    error // there is no room for another session
-	crowded error // there is no room for another result of a session
+	errSessions error // there is no room for another session
+	errResults  error // there is no room for another result of a session
 
 	command command // that is being looked at
 	update  U       // that is being applied
 	result  R       // of that
 	written []byte  // what the result is written as
-	values  values
+	arena   resultArena
 }
 
 // NewReplicated returns one with a zero state, before any entry. It panics where the
@@ -48,13 +48,13 @@ type Replicated[S, U, R any] struct {
 func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S, U, R] {
 	must(d.CheckLogged())
 	r := &Replicated[S, U, R]{
-		of: &d, options: o.withDefaults(), sentinels: newSentinels(d.Errors), writes: d.hasResult(),
+		definition: &d, options: o.withDefaults(), sentinels: newSentinels(d.Errors), writes: d.hasResult(),
 		machine: newMachine(&d, true),
 	}
-	r.full = fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
-	r.crowded = fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", ErrTooMany)
+	r.errSessions = fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
+	r.errResults = fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", ErrTooMany)
 	r.description = d.Description + r.options.describe()
-	r.sums.off = r.options.NoChecksums
+	r.checksums.off = r.options.NoChecksums
 	r.replay.limit(0, r.options.ReplayMax)
 	if checked() {
 		r.checks = newChecks(checkedBytes)
@@ -70,15 +70,15 @@ func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S,
 // After an error other than [ErrApplied] nothing can be applied any more but a
 // snapshot: data is no [Batch] of this version, or Update is not deterministic.
 func (r *Replicated[S, U, R]) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a Applied)) error {
-	if r.broken != nil {
-		return r.broken
+	if r.err != nil {
+		return r.err
 	}
 	if index <= r.index {
 		return fmt.Errorf("%w: entry %d, after %d", ErrApplied, index, r.index)
 	}
 	if err := r.apply(index, term, data, result); err != nil {
-		r.broken = fmt.Errorf("entry %d: %w", index, err)
-		return r.broken
+		r.err = fmt.Errorf("entry %d: %w", index, err)
+		return r.err
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	}
 	e := Entry{Index: index, Time: r.now}
 	r.replay.add(e, in.b)
-	r.sums.bytes += len(data)
+	r.checksums.bytes += len(data)
 	c := &r.command
 	for *c = (command{}); in.next(c); e.Position++ {
 		if e.Position == CommandsMax {
@@ -117,7 +117,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	c.update, c.name = nil, nil // they refer to data
 	switch {
 	case in.err != nil:
-	case r.sums.marking:
+	case r.checksums.marking:
 		r.mark()
 	case r.replay.long():
 		r.checkpoint(logged{})
@@ -129,11 +129,11 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 // that it was not. The error is one that ends everything.
 func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	at := position(e.Index, e.Position)
-	if opens(c.kind) {
+	if opensSession(c.kind) {
 		return r.open(c, e, a)
 	}
 	if c.kind >= commandDescribe {
-		return r.note(c, a)
+		return r.executeNote(c, a)
 	}
 	s := r.sessions.find(c.client)
 	if s == nil {
@@ -151,7 +151,7 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	case done:
 		*a = s.kept()[i].applied()
 	default:
-		return r.first(s, i, c, e, a)
+		return r.executeNew(s, i, c, e, a)
 	}
 	r.replay.skip(at)
 	return nil
@@ -159,17 +159,17 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 
 // first applies a command of a session that was not applied before, whose result
 // belongs at i.
-func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *Applied) error {
+func (r *Replicated[S, U, R]) executeNew(s *session, i int, c *command, e Entry, a *Applied) error {
 	known := result{sequence: c.sequence, index: a.Index, term: a.Term}
 	var failed, err error
-	if r.version >= openersVersion && r.sessions.crowded(s, &r.options) {
+	if r.version >= openersVersion && r.sessions.resultsFull(s, &r.options) {
 		r.replay.skip(position(e.Index, e.Position))
-		failed = r.crowded
-	} else if known.outcome, failed, err = r.do(c, e); err != nil {
+		failed = r.errResults
+	} else if known.outcome, failed, err = r.execute(c, e); err != nil {
 		return err
 	}
 	if failed != nil {
-		known.outcome = r.sentinels.remember(failed)
+		known.outcome = r.sentinels.outcome(failed)
 		if a.Err = failed; !OutcomeKnown(failed) {
 			a.Err = known.failure // which only says so
 		}
@@ -182,7 +182,7 @@ func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *A
 		}
 	}
 	if r.version < openersVersion {
-		r.sessions.keepOld(s, i, &known, r.options.Results)
+		r.sessions.keepUnbounded(s, i, &known, r.options.Results)
 	} else {
 		r.sessions.keep(s, i, &known)
 	}
@@ -190,19 +190,19 @@ func (r *Replicated[S, U, R]) first(s *session, i int, c *command, e Entry, a *A
 }
 
 // note takes what a node says without a session.
-func (r *Replicated[S, U, R]) note(c *command, a *Applied) error {
+func (r *Replicated[S, U, R]) executeNote(c *command, a *Applied) error {
 	if r.version < openersVersion {
 		return fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
 	}
-	r.sums.notes++
+	r.checksums.notes++
 	switch c.kind {
 	case commandDescribe:
 		return r.describe(c.node, string(c.name), a)
 	case commandMark:
-		r.sums.marking = true
+		r.checksums.marking = true
 		return nil
 	}
-	return r.sums.vote(c.client, c.sequence, binary.LittleEndian.Uint64(c.name))
+	return r.checksums.vote(c.client, c.sequence, binary.LittleEndian.Uint64(c.name))
 }
 
 // Description says how this program reads and writes states and updates, and under
@@ -222,14 +222,14 @@ func (r *Replicated[S, U, R]) open(c *command, e Entry, a *Applied) error {
 	var s *session
 	switch c.kind {
 	case commandOpen:
-		s = r.sessions.openOld(at, r.options.Sessions)
+		s = r.sessions.openUnbounded(at, r.options.Sessions)
 	case commandOpenClient:
 		s = r.sessions.open(at, opener{client: string(c.name), nonce: c.client}, r.options.Sessions)
 	case commandOpenNode:
 		s = r.sessions.open(at, opener{node: c.node, nonce: c.client}, r.options.Sessions)
 	}
 	if s == nil {
-		a.Err = r.full
+		a.Err = r.errSessions
 	} else {
 		a.Client = s.number
 	}
@@ -238,7 +238,7 @@ func (r *Replicated[S, U, R]) open(c *command, e Entry, a *Applied) error {
 
 // do does what a command says, and returns what an update has returned; nil: nothing.
 // Where it fails, nothing has changed. The second error is one that ends everything.
-func (r *Replicated[S, U, R]) do(c *command, e Entry) (value *outcome, failed, err error) {
+func (r *Replicated[S, U, R]) execute(c *command, e Entry) (value *outcome, failed, err error) {
 	at := position(e.Index, e.Position)
 	switch c.kind {
 	case commandCommit:
@@ -251,7 +251,7 @@ func (r *Replicated[S, U, R]) do(c *command, e Entry) (value *outcome, failed, e
 			return nil, ErrTooMany, nil
 		}
 	}
-	failed, err = r.redo(r.machine, c, e)
+	failed, err = r.executeOn(r.machine, c, e)
 	if failed == nil && err == nil && r.writes && c.kind != commandRevert {
 		value, failed, err = r.write()
 	}
@@ -280,7 +280,7 @@ func (r *Replicated[S, U, R]) undoes(c *command, failed error) bool {
 
 // redo does what a command says to a machine: r's own, or one that is made anew. What
 // an update returns is in r.result. The second error is one that ends everything.
-func (r *Replicated[S, U, R]) redo(m *Machine[S, U, R], c *command, e Entry) (failed, err error) {
+func (r *Replicated[S, U, R]) executeOn(m *Machine[S, U, R], c *command, e Entry) (failed, err error) {
 	switch c.kind {
 	case commandUpdate:
 		if err := r.consume(c.update); err != nil {
@@ -309,9 +309,9 @@ func (r *Replicated[S, U, R]) redo(m *Machine[S, U, R], c *command, e Entry) (fa
 // write writes r.result. The second error is one that ends everything.
 func (r *Replicated[S, U, R]) write() (value *outcome, failed, err error) {
 	var zero R
-	b, failed := r.of.ResultCodec.append(r.written[:0], &r.result)
+	b, failed := r.definition.ResultCodec.append(r.written[:0], &r.result)
 	if failed == nil && r.checks != nil {
-		_, err = r.of.ResultCodec.Encode(nil, &r.result, new(R))
+		_, err = r.definition.ResultCodec.Encode(nil, &r.result, new(R))
 	}
 	r.result = zero // what it refers to may be large
 	switch {
@@ -324,14 +324,14 @@ func (r *Replicated[S, U, R]) write() (value *outcome, failed, err error) {
 		return nil, fmt.Errorf("%w: a %T of %d bytes, at most %d", ErrResult, zero, len(b), resultBytesMax), nil
 	}
 	r.written = b
-	return r.values.keep(b), nil, nil
+	return r.arena.keep(b), nil, nil
 }
 
 // consume decodes an update into r.update.
 func (r *Replicated[S, U, R]) consume(b []byte) error {
 	var zero U
 	r.update = zero
-	if err := r.of.UpdateCodec.consume(b, &r.update); err != nil {
+	if err := r.definition.UpdateCodec.consume(b, &r.update); err != nil {
 		return fmt.Errorf("%w: update: %w", ErrDamaged, err)
 	}
 	return nil
@@ -348,7 +348,7 @@ func (r *Replicated[S, U, R]) Applied() uint64 { return r.index }
 func (r *Replicated[S, U, R]) Upcoming() []U { return r.machine.Upcoming() }
 
 // Sessions returns how many clients are remembered.
-func (r *Replicated[S, U, R]) Sessions() int { return len(r.sessions.of) }
+func (r *Replicated[S, U, R]) Sessions() int { return len(r.sessions.byNumber) }
 
 // position is that of a command in the log.
 func position(index uint64, in int) uint64 { return index<<positionBits | uint64(in) }

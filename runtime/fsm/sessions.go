@@ -8,15 +8,15 @@ import (
 // sessions are those of all clients and nodes. Every replica sees the same commands
 // in the same order, so all forget the same.
 type sessions struct {
-	of      map[uint64]*session
-	clients map[string][]*session
-	nodes   map[uint64][]*session
-	last    *session // that was found last
+	byNumber map[uint64]*session
+	clients  map[string][]*session
+	nodes    map[uint64][]*session
+	last     *session // that was found last
 
-	ofClients, ofNodes list
-	clock              int64 // the log's time, but for long gaps
-	results            int   // that all of them keep
-	size               int   // of these
+	clientList, nodeList list
+	clock                int64 // the log's time, but for long gaps
+	results              int   // that all of them keep
+	size                 int   // of these
 }
 
 // list holds sessions by when they were used last.
@@ -54,9 +54,9 @@ func (l *list) unlink(s *session) {
 
 func (t *sessions) listOf(s *session) *list {
 	if s.node != 0 {
-		return &t.ofNodes
+		return &t.nodeList
 	}
-	return &t.ofClients
+	return &t.clientList
 }
 
 // find returns the session of a number, nil where there is none, and makes it the
@@ -64,7 +64,7 @@ func (t *sessions) listOf(s *session) *list {
 func (t *sessions) find(number uint64) *session {
 	s := t.last
 	if s == nil || s.number != number {
-		if s = t.of[number]; s == nil {
+		if s = t.byNumber[number]; s == nil {
 			return nil
 		}
 		t.last = s
@@ -85,10 +85,10 @@ func (t *sessions) use(s *session) {
 // add makes a session.
 func (t *sessions) add(number uint64, o opener) *session {
 	s := &session{number: number, opener: o, used: t.clock, floor: 1}
-	if t.of == nil {
-		t.of, t.clients, t.nodes = make(map[uint64]*session), make(map[string][]*session), make(map[uint64][]*session)
+	if t.byNumber == nil {
+		t.byNumber, t.clients, t.nodes = make(map[uint64]*session), make(map[string][]*session), make(map[uint64][]*session)
 	}
-	t.of[number] = s
+	t.byNumber[number] = s
 	switch {
 	case o.node != 0:
 		t.nodes[o.node] = append(t.nodes[o.node], s)
@@ -104,8 +104,8 @@ func (t *sessions) add(number uint64, o opener) *session {
 // that jumps ends no session.
 func (t *sessions) tick(by, ttl int64) {
 	t.clock += min(by, max(ttl/sessionGaps, 1))
-	for t.ofClients.oldest != nil && t.clock-t.ofClients.oldest.used > ttl {
-		t.forget(t.ofClients.oldest)
+	for t.clientList.oldest != nil && t.clock-t.clientList.oldest.used > ttl {
+		t.forget(t.clientList.oldest)
 	}
 }
 
@@ -113,9 +113,9 @@ func (t *sessions) tick(by, ttl int64) {
 // repeated that of the first. nil: there is no room. No session of another client is
 // forgotten for it; where there is no room, one of the client itself is.
 func (t *sessions) open(number uint64, o opener, max int) *session {
-	own, most := t.clients[o.client], sessionsOfClient
+	own, most := t.clients[o.client], sessionsPerClient
 	if o.node != 0 {
-		own, most = t.nodes[o.node], sessionsOfNode
+		own, most = t.nodes[o.node], sessionsPerNode
 	}
 	for _, s := range own {
 		if s.nonce == o.nonce {
@@ -123,14 +123,14 @@ func (t *sessions) open(number uint64, o opener, max int) *session {
 			return s
 		}
 	}
-	full := o.node == 0 && t.ofClients.n >= max
+	full := o.node == 0 && t.clientList.n >= max
 	switch {
 	case len(own) >= most, full && len(own) > 0:
 		t.forget(leastUsed(own))
 	case full:
 		return nil
-	case o.node != 0 && t.ofNodes.n >= sessionsOfNodes:
-		t.forget(t.ofNodes.oldest)
+	case o.node != 0 && t.nodeList.n >= nodeSessionsMax:
+		t.forget(t.nodeList.oldest)
 	}
 	return t.add(number, o)
 }
@@ -143,12 +143,12 @@ func leastUsed(list []*session) *session {
 	})
 }
 
-// openOld makes a session as an entry of version 1 or 2 does: those of others are
+// openUnbounded makes a session as an entry of version 1 or 2 does: those of others are
 // forgotten for it.
-func (t *sessions) openOld(number uint64, max int) *session {
+func (t *sessions) openUnbounded(number uint64, max int) *session {
 	s := t.add(number, opener{})
-	for t.ofClients.n > max {
-		t.forget(t.ofClients.oldest)
+	for t.clientList.n > max {
+		t.forget(t.clientList.oldest)
 	}
 	return s
 }
@@ -166,7 +166,7 @@ func (t *sessions) raise(s *session, floor uint64) {
 
 // crowded reports whether there is no room for another result of a session: it keeps
 // very many, or all together keep more than max and it more than its share.
-func (t *sessions) crowded(s *session, o *Options) bool {
+func (t *sessions) resultsFull(s *session, o *Options) bool {
 	return s.size >= sessionSizeMax || t.size >= o.Results && s.node == 0 && s.size > o.Results/o.Sessions
 }
 
@@ -179,25 +179,25 @@ func (t *sessions) keep(s *session, i int, r *result) {
 	t.results++
 }
 
-// keepOld is keep for an entry of version 1 or 2: where there are more than max, the
+// keepUnbounded is keep for an entry of version 1 or 2: where there are more than max, the
 // sessions of others are forgotten.
-func (t *sessions) keepOld(s *session, i int, r *result, max int) {
+func (t *sessions) keepUnbounded(s *session, i int, r *result, max int) {
 	t.keep(s, i, r)
-	for t.results > max && t.ofClients.oldest != s {
-		t.forget(t.ofClients.oldest)
+	for t.results > max && t.clientList.oldest != s {
+		t.forget(t.clientList.oldest)
 	}
 }
 
 func (t *sessions) forget(s *session) {
 	t.results -= len(s.kept())
 	t.size -= s.size
-	delete(t.of, s.number)
+	delete(t.byNumber, s.number)
 	t.listOf(s).unlink(s)
 	switch {
 	case s.node != 0:
-		without(t.nodes, s.node, s)
+		removeSession(t.nodes, s.node, s)
 	case s.client != "":
-		without(t.clients, s.client, s)
+		removeSession(t.clients, s.client, s)
 	}
 	if t.last == s {
 		t.last = nil
@@ -205,15 +205,15 @@ func (t *sessions) forget(s *session) {
 }
 
 // without takes a session out of those of its client or node.
-func without[K comparable](of map[K][]*session, key K, s *session) {
-	list := of[key]
+func removeSession[K comparable](byKey map[K][]*session, key K, s *session) {
+	list := byKey[key]
 	for i := range list {
 		if list[i] == s {
 			list = append(list[:i], list[i+1:]...)
 			break
 		}
 	}
-	if of[key] = list; len(list) == 0 {
-		delete(of, key)
+	if byKey[key] = list; len(list) == 0 {
+		delete(byKey, key)
 	}
 }

@@ -26,7 +26,7 @@ func (m *Machine[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b, err = m.of.StateCodec.append(b, &m.state); err != nil {
+	if b, err = m.definition.StateCodec.append(b, &m.state); err != nil {
 		return nil, fmt.Errorf("fsm: state: %w", err)
 	}
 	return b, nil
@@ -43,7 +43,7 @@ func (m *Machine[S, U, R]) appendHead(b []byte) ([]byte, error) {
 	for i := range m.log {
 		start := len(b)
 		b = append(b, 0, 0, 0, 0)
-		if b, err = m.of.UpdateCodec.append(b, &m.log[i]); err != nil {
+		if b, err = m.definition.UpdateCodec.append(b, &m.log[i]); err != nil {
 			return nil, fmt.Errorf("fsm: update %d: %w", m.cleaned+uint64(i), err)
 		}
 		n := len(b) - start - 4
@@ -58,14 +58,14 @@ func (m *Machine[S, U, R]) appendHead(b []byte) ([]byte, error) {
 // Restore replaces the machine by a snapshot. After an error, which matches
 // [ErrDamaged], nothing has changed.
 func (m *Machine[S, U, R]) Restore(b []byte) error {
-	return m.restore(b, func(b []byte, s *S) error { return m.of.StateCodec.consume(b, s) })
+	return m.restore(b, func(b []byte, s *S) error { return m.definition.StateCodec.consume(b, s) })
 }
 
 // restore is Restore, where state reads the state from what is behind the rest.
 func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error {
 	in := reader{b: b}
 	in.version(machineVersion, machineVersion)
-	x := Machine[S, U, R]{cleaned: in.uint(), of: m.of, logged: m.logged, direct: m.direct, checks: m.checks}
+	x := Machine[S, U, R]{cleaned: in.uint(), definition: m.definition, logged: m.logged, direct: m.direct, checks: m.checks}
 	applied, committed, n := in.uint(), in.uint(), in.uint()
 	if max(applied, committed) > n || n > math.MaxUint64-x.cleaned {
 		in.fail("borders %d and %d of %d updates", applied, committed, n)
@@ -74,7 +74,7 @@ func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error
 	for ; n > 0 && in.err == nil; n-- {
 		var u U
 		if b := in.sized(); in.err == nil {
-			if err := m.of.UpdateCodec.consume(b, &u); err != nil {
+			if err := m.definition.UpdateCodec.consume(b, &u); err != nil {
 				return fmt.Errorf("%w: update: %w", ErrDamaged, err)
 			}
 			x.log = append(x.log, u)
@@ -100,23 +100,23 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	if b, err = r.machine.AppendSnapshot(b); err != nil {
 		return nil, err
 	}
-	r.replay.moveOn(append(r.replay.checkpoint[:0], b[start:]...), r.index, r.options.ReplayMax)
+	r.replay.advance(append(r.replay.checkpoint[:0], b[start:]...), r.index, r.options.ReplayMax)
 	return b, nil
 }
 
 // appendHead appends what is before the machine, which begins at start.
 func (r *Replicated[S, U, R]) appendHead(b []byte) (_ []byte, start int, err error) {
-	if r.broken != nil {
-		return nil, 0, r.broken
+	if r.err != nil {
+		return nil, 0, r.err
 	}
 	b = append(b, snapshotVersion)
-	for _, limit := range r.options.meaning() {
+	for _, limit := range r.options.replicated() {
 		b = binary.AppendUvarint(b, limit.value)
 	}
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendVarint(b, r.now)
 	b = r.announced.appendTo(appendText(b, r.recorded))
-	b = r.sums.appendTo(b)
+	b = r.checksums.appendTo(b)
 	b = r.sessions.appendTo(b)
 	return b, len(b), nil
 }
@@ -124,37 +124,37 @@ func (r *Replicated[S, U, R]) appendHead(b []byte) (_ []byte, start int, err err
 // Restore replaces everything by a snapshot, of which nothing is kept. After an
 // error, which matches [ErrDamaged] or [ErrIncompatible], nothing has changed.
 func (r *Replicated[S, U, R]) Restore(b []byte) error {
-	p, err := r.prepare(b, r.of.StateCodec.consume)
+	p, err := r.prepare(b, r.definition.StateCodec.consume)
 	if err != nil {
 		return err
 	}
 	p.install(r)
-	r.replay.moveOn(bytes.Clone(b[p.start:]), p.index, r.options.ReplayMax)
+	r.replay.advance(bytes.Clone(b[p.start:]), p.index, r.options.ReplayMax)
 	return nil
 }
 
 // prepared is what a snapshot says.
 type prepared[S, U, R any] struct {
-	machine  *Machine[S, U, R]
-	sessions sessions
-	index    uint64
-	now      int64
-	recorded string
-	said     announced
-	sums     sums
-	start    int // where the machine begins in the snapshot
+	machine   *Machine[S, U, R]
+	sessions  sessions
+	index     uint64
+	now       int64
+	recorded  string
+	announced announced
+	checksums checksums
+	start     int // where the machine begins in the snapshot
 }
 
 // install replaces everything. The checkpoint is to be set.
 func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
-	r.machine, r.sessions, r.now, r.recorded, r.broken = p.machine, p.sessions, p.now, p.recorded, nil
+	r.machine, r.sessions, r.now, r.recorded, r.err = p.machine, p.sessions, p.now, p.recorded, nil
 	if r.index = p.index; bug.On(bug.AppliedAfterRestart) {
 		r.index = 0
 	}
-	p.sums.voters, p.sums.off = r.sums.voters, r.sums.off
-	p.said.members = r.announced.members
-	p.said.allowed = newAllowed(p.recorded, r.description, &p.said)
-	r.sums, r.announced = p.sums, p.said
+	p.checksums.voters, p.checksums.off = r.checksums.voters, r.checksums.off
+	p.announced.members = r.announced.members
+	p.announced.allowed = newAllowed(p.recorded, r.description, &p.announced)
+	r.checksums, r.announced = p.checksums, p.announced
 	r.replay = replay{open: noCheckpoint}
 	if r.listener != nil {
 		r.listener.Restored(p.index)
@@ -166,17 +166,17 @@ func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
 func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*prepared[S, U, R], error) {
 	in := reader{b: b}
 	version := in.version(1, snapshotVersion)
-	in.meaning(version, r.options)
+	in.limits(version, r.options)
 	index, now := in.uint(), in.int()
 	if index > indexMax {
 		in.fail("index %d", index)
 	}
 	var recorded string
-	var said announced
-	var sums sums
+	var announced announced
+	var checksums checksums
 	if version >= openersVersion {
 		recorded = in.text("a description", descriptionMax+limitsMax)
-		said, sums = in.announced(), in.sums(index)
+		announced, checksums = in.announced(), in.checksums(index)
 	}
 	if in.err != nil {
 		return nil, in.err
@@ -184,28 +184,28 @@ func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*
 	if err := Compatible(recorded, r.description); err != nil {
 		return nil, err
 	}
-	known := (&remembered{reader: &in, version: version, index: index, options: r.options, known: r.sentinels}).sessions()
+	known := (&sessionReader{reader: &in, version: version, index: index, options: r.options, known: r.sentinels}).sessions()
 	if in.err != nil {
 		return nil, in.err
 	}
-	m, start := newMachine(r.of, true), len(b)-len(in.b)
+	m, start := newMachine(r.definition, true), len(b)-len(in.b)
 	if err := m.restore(in.b, state); err != nil {
 		return nil, err
 	}
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
 		return nil, fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
-	for i := range said.list {
-		if said.list[i].text == r.description {
-			said.list[i].text = r.description
+	for i := range announced.list {
+		if announced.list[i].text == r.description {
+			announced.list[i].text = r.description
 		}
 	}
-	return &prepared[S, U, R]{m, known, index, now, recorded, said, sums, start}, nil
+	return &prepared[S, U, R]{m, known, index, now, recorded, announced, checksums, start}, nil
 }
 
 // meaning compares the limits that a snapshot was made under with those here.
-func (r *reader) meaning(version byte, o Options) {
-	limits := o.meaning()
+func (r *reader) limits(version byte, o Options) {
+	limits := o.replicated()
 	list := limits[:]
 	if version < openersVersion {
 		list = list[:len(list)-1]

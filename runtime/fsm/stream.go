@@ -65,7 +65,7 @@ func freeze[S any](f Freezer[S]) (s *S, err error) {
 
 // writeSnapshot writes a snapshot. It reads nothing of r that changes.
 func (r *Replicated[S, U, R]) writeSnapshot(w io.Writer, head []byte, state *S) error {
-	codec := r.of.StateCodec
+	codec := r.definition.StateCodec
 	if len(codec.Parts) == 0 {
 		b, err := codec.append(head, state)
 		if err != nil {
@@ -91,7 +91,7 @@ func (r *Replicated[S, U, R]) writeSnapshot(w io.Writer, head []byte, state *S) 
 	if err := frame(head); err != nil {
 		return err
 	}
-	if err := codec.pieces(state, frame); err != nil {
+	if err := codec.chunks(state, frame); err != nil {
 		return fmt.Errorf("fsm: state: %w", err)
 	}
 	if err := frame(nil); err != nil {
@@ -124,7 +124,7 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 		if err != nil {
 			return nil, err
 		}
-		return r.prepare(b, r.of.StateCodec.consume)
+		return r.prepare(b, r.definition.StateCodec.consume)
 	}
 	_, _ = in.Discard(1) // it is there
 	f := frameReader{in: in}
@@ -144,7 +144,7 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 			if len(b) == 0 {
 				break
 			}
-			if err := r.of.StateCodec.consume(b, s); err != nil {
+			if err := r.definition.StateCodec.consume(b, s); err != nil {
 				return err
 			}
 		}
@@ -167,7 +167,7 @@ func (f *frameReader) next() ([]byte, error) {
 		err = fmt.Errorf("a piece of %d bytes, at most %d", n, frameMax)
 	}
 	if err == nil {
-		if f.buf.Reset(); f.buf.Cap() > 4*pieceBytes {
+		if f.buf.Reset(); f.buf.Cap() > 4*chunkBytes {
 			f.buf = bytes.Buffer{}
 		}
 		_, err = io.CopyN(&f.buf, f.in, int64(n))
@@ -191,7 +191,7 @@ func (r *Replicated[S, U, R]) Checkpoint(index uint64, size int64, open func() (
 	if index < r.replay.since {
 		return // a later one is there
 	}
-	r.replay.moveTo(index, open)
+	r.replay.advanceTo(index, open)
 	r.replay.size = int(size)
 	if size < largeBytes {
 		r.replay.limit(int(size), 2*r.options.ReplayMax) // the next snapshot comes before
@@ -201,7 +201,7 @@ func (r *Replicated[S, U, R]) Checkpoint(index uint64, size int64, open func() (
 }
 
 // moveTo goes on from a snapshot that holds all entries up to an index.
-func (p *replay) moveTo(index uint64, open func() (io.ReadCloser, error)) {
+func (p *replay) advanceTo(index uint64, open func() (io.ReadCloser, error)) {
 	n := sort.Search(len(p.entries), func(i int) bool { return p.entries[i].first.Index > index })
 	begin := len(p.commands)
 	if n < len(p.entries) {

@@ -25,7 +25,7 @@ type announcement struct {
 	text string
 }
 
-func (t *announced) of(node uint64) (text string) {
+func (t *announced) text(node uint64) (text string) {
 	if i, ok := t.find(node); ok {
 		text = t.list[i].text
 	}
@@ -44,7 +44,7 @@ func (t *announced) find(node uint64) (int, bool) {
 	})
 }
 
-func (t *announced) say(node uint64, text string) {
+func (t *announced) set(node uint64, text string) {
 	i, ok := t.find(node)
 	if !ok {
 		t.list = slices.Insert(t.list, i, announcement{node: node})
@@ -53,9 +53,9 @@ func (t *announced) say(node uint64, text string) {
 }
 
 // lack are the members that do not know all of a description.
-func (t *announced) lack(text string) (nodes []uint64) {
+func (t *announced) behind(text string) (nodes []uint64) {
 	for _, node := range t.members {
-		if said := t.of(node); said == "" || Compatible(text, said) != nil {
+		if said := t.text(node); said == "" || Compatible(text, said) != nil {
 			nodes = append(nodes, node)
 		}
 	}
@@ -65,7 +65,7 @@ func (t *announced) lack(text string) (nodes []uint64) {
 // newest is what the log's description becomes: one that all members know.
 func (t *announced) newest(recorded string) string {
 	for _, a := range t.list {
-		if a.text != recorded && Compatible(recorded, a.text) == nil && Compatible(a.text, recorded) != nil && len(t.lack(a.text)) == 0 {
+		if a.text != recorded && Compatible(recorded, a.text) == nil && Compatible(a.text, recorded) != nil && len(t.behind(a.text)) == 0 {
 			recorded = a.text
 		}
 	}
@@ -76,7 +76,7 @@ func (t *announced) newest(recorded string) string {
 // vote. Each replica is told the same at the same place in the log. The error is one
 // that ends this replica.
 func (r *Replicated[S, U, R]) Members(voters, learners []uint64) error {
-	r.sums.voters = append(r.sums.voters[:0], voters...)
+	r.checksums.voters = append(r.checksums.voters[:0], voters...)
 	t := &r.announced
 	t.members = append(append(t.members[:0], voters...), learners...)
 	slices.Sort(t.members)
@@ -102,7 +102,7 @@ func (r *Replicated[S, U, R]) describe(node uint64, description string, a *Appli
 		description = r.description // one text, which Notes compares behind each entry
 	}
 	if _, member := slices.BinarySearch(t.members, node); member {
-		t.say(node, description)
+		t.set(node, description)
 	}
 	if r.recorded == "" || len(t.members) == 0 {
 		r.recorded = description

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	pieceBytes   = 1 << 20 // that a piece is to have: few calls of the codec, and little memory beside the state
-	pieceFirst   = 64      // entries of the first piece of a map or list, when it is not known how many bytes they take
-	pieceEntries = 1 << 16 // of a piece, at most
+	chunkBytes   = 1 << 20 // that a piece is to have: few calls of the codec, and little memory beside the state
+	chunkFirst   = 64      // entries of the first piece of a map or list, when it is not known how many bytes they take
+	chunkEntries = 1 << 16 // of a piece, at most
 )
 
 // pieces writes a value piece by piece: each consists of some entries of one of its Parts,
 // and the first of everything else. Equal values make equal pieces. A piece is valid until
 // emit returns.
-func (c Codec[T]) pieces(v *T, emit func([]byte) error) (err error) {
+func (c Codec[T]) chunks(v *T, emit func([]byte) error) (err error) {
 	defer recovered(&err)
-	p := piecer[T]{codec: c, emit: emit}
+	p := chunkWriter[T]{codec: c, emit: emit}
 	whole := reflect.ValueOf(v).Elem()
 	if slices.Equal(c.Parts, []string{""}) {
 		p.entries(whole, func(part *T) reflect.Value { return reflect.ValueOf(part).Elem() })
@@ -29,7 +29,7 @@ func (c Codec[T]) pieces(v *T, emit func([]byte) error) (err error) {
 	for _, name := range c.Parts {
 		fieldOf(&rest, name).SetZero()
 	}
-	p.piece(&rest)
+	p.write(&rest)
 	for _, name := range c.Parts {
 		p.entries(fieldOf(v, name), func(part *T) reflect.Value { return fieldOf(part, name) })
 	}
@@ -45,8 +45,8 @@ func fieldOf[T any](v *T, name string) reflect.Value {
 	return reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 }
 
-// piecer writes pieces of a value.
-type piecer[T any] struct {
+// chunkWriter writes pieces of a value.
+type chunkWriter[T any] struct {
 	codec Codec[T]
 	emit  func([]byte) error
 	b     []byte
@@ -54,11 +54,11 @@ type piecer[T any] struct {
 }
 
 // piece writes a piece, and returns how many bytes it has.
-func (p *piecer[T]) piece(part *T) int {
+func (p *chunkWriter[T]) write(part *T) int {
 	if p.err != nil {
 		return 0
 	}
-	if cap(p.b) > 4*pieceBytes {
+	if cap(p.b) > 4*chunkBytes {
 		p.b = nil
 	}
 	if p.b, p.err = p.codec.append(p.b[:0], part); p.err == nil && len(p.b) > 0 {
@@ -68,13 +68,13 @@ func (p *piecer[T]) piece(part *T) int {
 }
 
 // entries writes a map or a list in pieces; in is where it is in a value.
-func (p *piecer[T]) entries(all reflect.Value, in func(*T) reflect.Value) {
+func (p *chunkWriter[T]) entries(all reflect.Value, in func(*T) reflect.Value) {
 	var keys []reflect.Value
 	if all.Kind() == reflect.Map {
 		keys = all.MapKeys()
 		slices.SortFunc(keys, compareKeys)
 	}
-	for begin, n := 0, pieceFirst; begin < all.Len() && p.err == nil; {
+	for begin, n := 0, chunkFirst; begin < all.Len() && p.err == nil; {
 		part := new(T)
 		n = min(n, all.Len()-begin)
 		if all.Kind() == reflect.Map {
@@ -86,9 +86,9 @@ func (p *piecer[T]) entries(all reflect.Value, in func(*T) reflect.Value) {
 		} else {
 			in(part).Set(all.Slice(begin, begin+n))
 		}
-		size := p.piece(part)
+		size := p.write(part)
 		begin += n
-		n = min(max(1, n*pieceBytes/max(size, 1)), 4*n, pieceEntries)
+		n = min(max(1, n*chunkBytes/max(size, 1)), 4*n, chunkEntries)
 	}
 }
 

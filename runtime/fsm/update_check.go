@@ -27,7 +27,7 @@ func newAllowed(log, own string, t *announced) *Allowed {
 	if err != nil || a.roots["update"] == "" || b.roots["update"] == "" {
 		return nil // it does not say what an update has
 	}
-	return &Allowed{Behind: t.lack(own), log: a, own: b}
+	return &Allowed{Behind: t.behind(own), log: a, own: b}
 }
 
 // Check says which field of an update, as its codec writes it, the log does not have yet.

@@ -30,19 +30,19 @@ func (p *Processor[S, U, R]) Status() Status {
 // was not applied: that of the update, or one of this package; or the context's, where
 // it had ended before. The outcome is always known.
 func (p *Processor[S, U, R]) Propose(ctx context.Context, update U) (R, error) {
-	v, _, err := p.outside(ctx, &update)
+	v, _, err := p.proposeFromCaller(ctx, &update)
 	return v, err
 }
 
 // ProposeResult is Propose, and says as well which number the update has. The error
 // is also in the result.
 func (p *Processor[S, U, R]) ProposeResult(ctx context.Context, update U) (Result[R], error) {
-	v, index, err := p.outside(ctx, &update)
+	v, index, err := p.proposeFromCaller(ctx, &update)
 	return Result[R]{Value: v, Applied: Applied{Index: index, Err: err}}, err
 }
 
 // outside is a proposal in the goroutine of another than a turn.
-func (p *Processor[S, U, R]) outside(ctx context.Context, update *U) (v R, index uint64, err error) {
+func (p *Processor[S, U, R]) proposeFromCaller(ctx context.Context, update *U) (v R, index uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return v, 0, err
 	}
@@ -95,12 +95,12 @@ func (p *Processor[S, U, R]) propose(update *U) (v R, index uint64, failed, err 
 	if _, err := p.machine.Apply(math.MaxInt); err != nil {
 		return v, 0, nil, err
 	}
-	told := p.events.copied(update)
+	copied := p.events.copyUpdate(update)
 	w, err := p.machine.propose(update, Entry{Index: p.machine.end() + 1})
 	switch {
 	case err == nil:
-		if told != nil {
-			p.events.put(p.machine.end(), told, w)
+		if copied != nil {
+			p.events.put(p.machine.end(), copied, w)
 			p.wake()
 		}
 		return w, p.machine.end(), nil, nil

@@ -26,7 +26,7 @@ var sumTable = crc64.MakeTable(crc64.ECMA)
 // state up; then each voter says its sum in another entry. A sum that more than half of
 // the voters say is the right one, and a replica that has another one there fails. Where
 // no sum can have so many any more, all fail: none is known to be right.
-type sums struct {
+type checksums struct {
 	at     uint64 // index of the newest mark; 0: none
 	sum    uint64 // of this replica there
 	known  bool   // sum is
@@ -57,9 +57,9 @@ type Notes struct {
 // those of notes, and as many bytes as the state has. 0 stands for 10,000 entries, and no
 // marks while the state has more than 256 MiB.
 func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
-	s := &r.sums
+	s := &r.checksums
 	_, member := slices.BinarySearch(r.announced.members, node)
-	n.Describe = member && r.announced.of(node) != r.description
+	n.Describe = member && r.announced.text(node) != r.description
 	n.Allowed = r.announced.allowed
 	if s.off || !slices.Contains(s.voters, node) {
 		return n
@@ -76,13 +76,13 @@ func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
 	return n
 }
 
-func (s *sums) voted(node uint64) bool {
+func (s *checksums) voted(node uint64) bool {
 	return slices.ContainsFunc(s.votes, func(v vote) bool { return v.node == node })
 }
 
 // mark sums the state up, behind an entry.
 func (r *Replicated[S, U, R]) mark() {
-	s := &r.sums
+	s := &r.checksums
 	s.marking = false
 	s.at, s.known, s.bytes, s.notes, s.votes = r.index, false, 0, 0, s.votes[:0]
 	if s.off {
@@ -94,12 +94,12 @@ func (r *Replicated[S, U, R]) mark() {
 	}
 	s.sum, s.known, s.size = crc64.Checksum(b, sumTable), true, len(b)
 	if len(b) < largeBytes || r.replay.open == nil { // else the checkpoint stays on the disk
-		r.replay.moveOn(b, r.index, r.options.ReplayMax)
+		r.replay.advance(b, r.index, r.options.ReplayMax)
 	}
 }
 
 // vote takes the sum of a node at a mark. The error is one that ends this replica.
-func (s *sums) vote(node, at, sum uint64) error {
+func (s *checksums) vote(node, at, sum uint64) error {
 	if at != s.at || s.agreed == at || !slices.Contains(s.voters, node) || s.voted(node) {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *sums) vote(node, at, sum uint64) error {
 
 // count returns the sum that most of the voters say, how many do, and how many have said
 // one.
-func (s *sums) count() (sum uint64, most, said int) {
+func (s *checksums) count() (sum uint64, most, said int) {
 	n := make(map[uint64]int)
 	for _, v := range s.votes {
 		if !slices.Contains(s.voters, v.node) {
@@ -133,14 +133,14 @@ func (s *sums) count() (sum uint64, most, said int) {
 }
 
 // since says between which entries the state became another one.
-func (s *sums) since() string {
+func (s *checksums) since() string {
 	if s.agreed == 0 {
 		return "There is no earlier checksum, so an update up to there was applied differently"
 	}
 	return fmt.Sprintf("At entry %d all was equal, so an update between the two was applied differently", s.agreed)
 }
 
-func (s *sums) list() (text string) {
+func (s *checksums) list() (text string) {
 	for i, v := range s.votes {
 		if i > 0 {
 			text += ", "
@@ -151,7 +151,7 @@ func (s *sums) list() (text string) {
 }
 
 // appendTo appends what a replica that begins with a snapshot has to know.
-func (s *sums) appendTo(b []byte) []byte {
+func (s *checksums) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.at)
 	known := byte(0)
 	if s.known {
@@ -168,7 +168,7 @@ func (s *sums) appendTo(b []byte) []byte {
 }
 
 // sums reads them from a snapshot of a log up to an index.
-func (r *reader) sums(index uint64) (s sums) {
+func (r *reader) checksums(index uint64) (s checksums) {
 	s.at = r.uint()
 	s.known = r.byte() != 0
 	s.sum = r.sum()

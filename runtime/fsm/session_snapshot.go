@@ -20,8 +20,8 @@ func (t *sessions) appendTo(b []byte) []byte {
 	if bug.On(bug.SessionsNotInSnapshot) {
 		return append(b, 0)
 	}
-	b = binary.AppendUvarint(b, uint64(len(t.of)))
-	for _, l := range []*list{&t.ofClients, &t.ofNodes} {
+	b = binary.AppendUvarint(b, uint64(len(t.byNumber)))
+	for _, l := range []*list{&t.clientList, &t.nodeList} {
 		for s := l.oldest; s != nil; s = s.newer {
 			b = s.appendTo(b, t.clock)
 		}
@@ -73,7 +73,7 @@ func appendText(b []byte, text string) []byte {
 }
 
 // remembered reads sessions from a snapshot of a version, of a log up to an index.
-type remembered struct {
+type sessionReader struct {
 	*reader
 	version byte
 	index   uint64
@@ -82,10 +82,10 @@ type remembered struct {
 	t       sessions
 }
 
-func (r *remembered) sessions() sessions {
+func (r *sessionReader) sessions() sessions {
 	most := uint64(r.options.Sessions)
 	if r.version >= openersVersion {
-		most += sessionsOfNodes
+		most += nodeSessionsMax
 		if r.t.clock = int64(r.uint()); r.t.clock < 0 {
 			r.fail("the clock of the sessions is %d", r.t.clock)
 		}
@@ -100,7 +100,7 @@ func (r *remembered) sessions() sessions {
 	return r.t
 }
 
-func (r *remembered) session() {
+func (r *sessionReader) session() {
 	number := r.uint()
 	var o opener
 	used := r.t.clock
@@ -109,7 +109,7 @@ func (r *remembered) session() {
 		used -= int64(min(r.uint(), 1<<63-1))
 	}
 	floor, results := r.uint(), r.uint()
-	if number>>positionBits == 0 || number>>positionBits > r.index || r.t.of[number] != nil || floor == 0 {
+	if number>>positionBits == 0 || number>>positionBits > r.index || r.t.byNumber[number] != nil || floor == 0 {
 		r.fail("session %d with floor %d", number, floor)
 		return
 	}
@@ -124,7 +124,7 @@ func (r *remembered) session() {
 }
 
 // opener reads who has opened a session.
-func (r *remembered) opener() (o opener) {
+func (r *sessionReader) opener() (o opener) {
 	switch kind := r.byte(); kind {
 	case openerUnknown:
 	case openerClient:
@@ -144,17 +144,17 @@ func (r *remembered) opener() (o opener) {
 
 // fits reports whether there are not more sessions than there may be; the newest is
 // the last one of the table.
-func (r *remembered) fits() bool {
+func (r *sessionReader) fits() bool {
 	t := &r.t
-	for _, s := range []*session{t.ofClients.newest, t.ofNodes.newest} {
-		if s != nil && (len(t.clients[s.client]) > sessionsOfClient || len(t.nodes[s.node]) > sessionsOfNode) {
+	for _, s := range []*session{t.clientList.newest, t.nodeList.newest} {
+		if s != nil && (len(t.clients[s.client]) > sessionsPerClient || len(t.nodes[s.node]) > sessionsPerNode) {
 			return false
 		}
 	}
-	return t.ofClients.n <= r.options.Sessions && t.ofNodes.n <= sessionsOfNodes
+	return t.clientList.n <= r.options.Sessions && t.nodeList.n <= nodeSessionsMax
 }
 
-func (r *remembered) result(s *session) {
+func (r *sessionReader) result(s *session) {
 	above := r.uint()
 	v := result{sequence: s.floor + above, index: r.uint(), term: r.uint()}
 	if kind := r.byte(); kind != 0 {
@@ -175,7 +175,7 @@ func (r *remembered) result(s *session) {
 }
 
 // failure reads a failure behind its kind.
-func (r *remembered) failure(kind byte) *failure {
+func (r *sessionReader) failure(kind byte) *failure {
 	if kind >= failureKinds {
 		r.fail("failure of kind %d", kind)
 	}
@@ -184,8 +184,8 @@ func (r *remembered) failure(kind byte) *failure {
 		return f
 	}
 	n := r.uint()
-	if n > sentinelsOfOne {
-		r.fail("%d names of an error, at most %d", n, sentinelsOfOne)
+	if n > sentinelsPerError {
+		r.fail("%d names of an error, at most %d", n, sentinelsPerError)
 	}
 	for ; n > 0 && r.err == nil; n-- {
 		f.names = append(f.names, r.text("the name of an error", sentinelNameMax))
