@@ -45,7 +45,7 @@ func (m *Memory) Join(name string) (Transport, error) {
 	}
 	n := &memoryNode{
 		memory: m, name: name,
-		lanes: make(map[string]*lane), peers: make(map[string]*Counters), removed: make(map[string]bool),
+		links: make(map[string]*memoryLink), peers: make(map[string]*Counters), removed: make(map[string]bool),
 	}
 	m.nodes[name] = n
 	return n, nil
@@ -84,21 +84,21 @@ type memoryNode struct {
 	name     string
 	handlers Handlers
 
-	mu      sync.Mutex
-	closed  bool
-	lanes   map[string]*lane     // to whom something was sent
-	peers   map[string]*Counters // all it has had to do with
-	removed map[string]bool
-	running sync.WaitGroup // the goroutines of lanes, removed ones too
-	inside  sync.WaitGroup // those who are in a receive of this node
+	mu        sync.Mutex
+	closed    bool
+	links     map[string]*memoryLink // to whom something was sent
+	peers     map[string]*Counters   // all it has had to do with
+	removed   map[string]bool
+	running   sync.WaitGroup // the goroutines of lanes, removed ones too
+	receiving sync.WaitGroup // those who are in a receive of this node
 }
 
 func (n *memoryNode) Send(to string, messages ...Message) {
 	n.mu.Lock()
-	l := n.lanes[to]
+	l := n.links[to]
 	if l == nil && !n.closed && !n.removed[to] && to != n.name {
-		l = newLane(n, to, n.counters(to))
-		n.lanes[to] = l
+		l = newMemoryLink(n, to, n.counters(to))
+		n.links[to] = l
 	}
 	var c *Counters
 	if l == nil {
@@ -133,8 +133,8 @@ func (n *memoryNode) PeerAddress(name string) (address string, ok bool) {
 func (n *memoryNode) RemovePeer(name string) {
 	n.mu.Lock()
 	n.removed[name] = true
-	l := n.lanes[name]
-	delete(n.lanes, name)
+	l := n.links[name]
+	delete(n.links, name)
 	n.mu.Unlock()
 	if l != nil {
 		l.end()
@@ -147,7 +147,7 @@ func (n *memoryNode) Stats() Stats {
 	var s Stats
 	for _, name := range slices.Sorted(maps.Keys(n.peers)) {
 		p := PeerStats{Name: name, Traffic: n.peers[name].Traffic()}
-		if l := n.lanes[name]; l != nil {
+		if l := n.links[name]; l != nil {
 			p.Connected, p.Queued = true, l.waiting()
 		}
 		s.Traffic.Add(p.Traffic)
@@ -158,17 +158,17 @@ func (n *memoryNode) Stats() Stats {
 
 func (n *memoryNode) Close() error {
 	n.mu.Lock()
-	closed, lanes := n.closed, n.lanes
-	n.closed, n.lanes = true, nil
+	closed, links := n.closed, n.links
+	n.closed, n.links = true, nil
 	n.mu.Unlock()
 	if closed {
 		return nil
 	}
-	for _, l := range lanes {
+	for _, l := range links {
 		l.end()
 	}
 	n.running.Wait()
-	n.inside.Wait()
+	n.receiving.Wait()
 	n.memory.mu.Lock()
 	delete(n.memory.nodes, n.name)
 	n.memory.mu.Unlock()
@@ -188,7 +188,7 @@ func (n *memoryNode) enter() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.closed {
-		n.inside.Add(1)
+		n.receiving.Add(1)
 	}
 	return !n.closed
 }

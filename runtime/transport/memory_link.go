@@ -5,10 +5,10 @@ import "sync"
 // turnMessages is how many messages a lane hands over before urgent ones that came
 // in the meantime overtake the rest: as many as the network's transport puts into
 // a frame.
-const turnMessages = 512
+const batchMessages = 512
 
 // lane is the way from one node of a Memory to another, with its goroutine.
-type lane struct {
+type memoryLink struct {
 	node  *memoryNode
 	to    string
 	count *Counters
@@ -21,15 +21,15 @@ type lane struct {
 	closed bool
 }
 
-func newLane(n *memoryNode, to string, c *Counters) *lane {
+func newMemoryLink(n *memoryNode, to string, c *Counters) *memoryLink {
 	o := n.memory.options
-	l := &lane{node: n, to: to, count: c, wake: make(chan struct{}, 1), quota: NewQuota(o.QueueMessages, o.QueueBytes)}
+	l := &memoryLink{node: n, to: to, count: c, wake: make(chan struct{}, 1), quota: NewQuota(o.QueueMessages, o.QueueBytes)}
 	n.running.Go(l.run)
 	return l
 }
 
 // add takes the messages that fit.
-func (l *lane) add(messages []Message) {
+func (l *memoryLink) add(messages []Message) {
 	l.mu.Lock()
 	taken := 0
 	for _, m := range messages {
@@ -45,25 +45,25 @@ func (l *lane) add(messages []Message) {
 	l.mu.Unlock()
 	l.count.Dropped.Add(uint64(len(messages) - taken))
 	if taken > 0 {
-		l.ring()
+		l.notify()
 	}
 }
 
-func (l *lane) ring() {
+func (l *memoryLink) notify() {
 	select {
 	case l.wake <- struct{}{}:
 	default: // rung already
 	}
 }
 
-func (l *lane) waiting() int {
+func (l *memoryLink) waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.quota.Waiting()
 }
 
 // end drops the messages that wait, and ends the goroutine.
-func (l *lane) end() {
+func (l *memoryLink) end() {
 	l.mu.Lock()
 	l.closed = true
 	for class := range l.queues {
@@ -72,16 +72,16 @@ func (l *lane) end() {
 		l.queues[class] = fifo{}
 	}
 	l.mu.Unlock()
-	l.ring()
+	l.notify()
 }
 
 // run hands over what waits, turn by turn.
-func (l *lane) run() {
-	batch := make([]Message, 0, turnMessages)
+func (l *memoryLink) run() {
+	batch := make([]Message, 0, batchMessages)
 	for range l.wake {
 		for {
 			l.mu.Lock()
-			batch = l.turn(batch[:0])
+			batch = l.nextBatch(batch[:0])
 			closed := l.closed
 			l.mu.Unlock()
 			if closed {
@@ -101,27 +101,27 @@ func (l *lane) run() {
 
 // turn takes out what is handed over next; l is locked. Bulk messages go one by
 // one, since they may be large.
-func (l *lane) turn(batch []Message) []Message {
+func (l *memoryLink) nextBatch(batch []Message) []Message {
 	urgent, ordered, bulk := l.queues[Urgent].len() > 0, l.queues[Ordered].len() > 0, l.queues[Bulk].len() > 0
 	if !urgent && !ordered && !bulk {
 		return batch
 	}
-	class, most := l.turns.Next(urgent, ordered, bulk), turnMessages
+	class, limit := l.turns.Next(urgent, ordered, bulk), batchMessages
 	if class == Bulk {
-		most = 1
+		limit = 1
 	}
-	return l.queues[class].take(most, batch)
+	return l.queues[class].take(limit, batch)
 }
 
 // deliver gives a batch to the handlers of the other node, those in a row that
 // are for one group at once.
-func (l *lane) deliver(batch []Message) {
+func (l *memoryLink) deliver(batch []Message) {
 	to := l.node.memory.enter(l.node.name, l.to)
 	if to == nil {
 		l.count.Dropped.Add(uint64(len(batch)))
 		return
 	}
-	defer to.inside.Done()
+	defer to.receiving.Done()
 	to.mu.Lock()
 	c := to.counters(l.node.name)
 	to.mu.Unlock()

@@ -207,15 +207,15 @@ func TestMemoryCloseWaits(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{})
 		a, b := join(t, m, "a"), join(t, m, "b")
 		gate := make(chan struct{})
-		var inside atomic.Bool
+		var receiving atomic.Bool
 		b.Handle(group, func(string, [][]byte) {
-			inside.Store(true)
+			receiving.Store(true)
 			<-gate
-			inside.Store(false)
+			receiving.Store(false)
 		})
 		a.Send("b", transport.Message{Group: group})
 		synctest.Wait()
-		if !inside.Load() {
+		if !receiving.Load() {
 			t.Fatal("not received")
 		}
 		closed := make(chan struct{})
@@ -228,7 +228,7 @@ func TestMemoryCloseWaits(t *testing.T) {
 		}
 		close(gate)
 		<-closed
-		if inside.Load() {
+		if receiving.Load() {
 			t.Error("closed while a receive runs")
 		}
 		a.Close()

@@ -30,14 +30,14 @@ type Faults struct {
 // A message that arrives twice is the same M twice: where M holds pointers, who
 // gets it must not change what they point to.
 type Network[M any] struct {
-	rng      *rand.Rand
-	faults   Faults
-	flights  flights[M]
-	sequence uint64            // of messages, so that those of one time keep their order
-	newest   map[lineKey]int64 // when the last message of a class arrives that was sent so far
-	cut      map[link]bool
-	isolated map[int]bool
-	counts   NetworkStats
+	rng         *rand.Rand
+	faults      Faults
+	flights     flights[M]
+	sequence    uint64             // of messages, so that those of one time keep their order
+	lastArrival map[classKey]int64 // when the last message of a class arrives that was sent so far
+	cut         map[link]bool
+	isolated    map[int]bool
+	counts      NetworkStats
 }
 
 // NetworkStats is what a [Network] has done. Sent + Duplicated is
@@ -49,14 +49,14 @@ type NetworkStats struct {
 type link struct{ from, to int }
 
 // lineKey is a link's line of messages of one class, which keep their order.
-type lineKey struct {
+type classKey struct {
 	link
 	class Class
 }
 
 // NewNetwork returns a network without cuts. All chance is drawn from rng.
 func NewNetwork[M any](rng *rand.Rand, f Faults) *Network[M] {
-	n := &Network[M]{rng: rng, newest: make(map[lineKey]int64), cut: make(map[link]bool), isolated: make(map[int]bool)}
+	n := &Network[M]{rng: rng, lastArrival: make(map[classKey]int64), cut: make(map[link]bool), isolated: make(map[int]bool)}
 	n.SetFaults(f)
 	return n
 }
@@ -84,10 +84,10 @@ func (n *Network[M]) SendAs(now int64, from, to int, class Class, m M) {
 		n.counts.Lost++
 		return
 	}
-	n.fly(n.arrival(now+first, link{from, to}, class), from, to, m)
+	n.schedule(n.arrival(now+first, link{from, to}, class), from, to, m)
 	if twice {
 		n.counts.Duplicated++
-		n.fly(now+second, from, to, m)
+		n.schedule(now+second, from, to, m)
 	}
 }
 
@@ -102,11 +102,11 @@ func (n *Network[M]) arrival(at int64, l link, class Class) int64 {
 		return at
 	}
 	if class == Bulk {
-		at = max(at, n.newest[lineKey{l, Ordered}])
+		at = max(at, n.lastArrival[classKey{l, Ordered}])
 	}
-	key := lineKey{l, class}
-	at = max(at, n.newest[key])
-	n.newest[key] = at
+	key := classKey{l, class}
+	at = max(at, n.lastArrival[key])
+	n.lastArrival[key] = at
 	return at
 }
 
@@ -114,7 +114,7 @@ func (n *Network[M]) delay() int64 {
 	return n.faults.DelayMin + n.rng.Int64N(n.faults.DelayMax-n.faults.DelayMin+1)
 }
 
-func (n *Network[M]) fly(at int64, from, to int, m M) {
+func (n *Network[M]) schedule(at int64, from, to int, m M) {
 	n.sequence++
 	n.flights.push(flight[M]{at: at, sequence: n.sequence, link: link{from, to}, message: m})
 }

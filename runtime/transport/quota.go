@@ -36,7 +36,7 @@ func NewQuota(messages, bytes int) Quota {
 
 // Take reports whether a message may wait, and counts it if so.
 func (q *Quota) Take(m *Message) bool {
-	u := q.of(m)
+	u := q.usage(m)
 	if u.messages >= q.messages || u.messages > 0 && u.bytes+len(m.Payload) > q.bytes {
 		return false
 	}
@@ -49,7 +49,7 @@ func (q *Quota) Take(m *Message) bool {
 // Give ends the waiting of messages that Take has counted.
 func (q *Quota) Give(messages ...Message) {
 	for i := range messages {
-		u := q.of(&messages[i])
+		u := q.usage(&messages[i])
 		u.messages--
 		u.bytes -= len(messages[i].Payload)
 	}
@@ -59,7 +59,7 @@ func (q *Quota) Give(messages ...Message) {
 // Waiting is how many messages wait, of all groups and classes.
 func (q *Quota) Waiting() int { return q.waiting }
 
-func (q *Quota) of(m *Message) *usage {
+func (q *Quota) usage(m *Message) *usage {
 	key := quotaKey{m.Group, m.Class}
 	if q.lastUse != nil && q.last == key {
 		return q.lastUse

@@ -79,7 +79,7 @@ func advertised(configured string, listener net.Addr) string {
 
 // reachedAt is where a node that has said hello can be dialled; from is where it
 // has connected from.
-func (h *hello) reachedAt(from net.Addr) string {
+func (h *hello) dialAddress(from net.Addr) string {
 	host, port, err := net.SplitHostPort(h.address)
 	if err != nil || host != "" {
 		return h.address

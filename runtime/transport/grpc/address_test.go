@@ -40,7 +40,7 @@ func TestAdvertisedAddress(t *testing.T) {
 		{"[fe80::1%eth0]:7101", "", ""},
 	} {
 		said := advertised(test.configured, listener)
-		if reached := (&hello{address: said}).reachedAt(from); said != test.said || reached != test.reached {
+		if reached := (&hello{address: said}).dialAddress(from); said != test.said || reached != test.reached {
 			t.Errorf("%s: says %q, is reached at %q, want %q and %q", test.configured, said, reached, test.said, test.reached)
 		}
 	}

@@ -23,22 +23,22 @@ func (b *budget) give(n int) { b.left.Add(int64(n)) }
 // assemblies puts large messages together, for one stream: at most one for each
 // group, and not more together than one message may have.
 type assemblies struct {
-	budget  *budget
-	max     uint64               // of all that are under way together
-	open    map[uint64]*assembly // by group
-	open64  uint64               // their sizes together
-	refused func()               // a message is dropped, since the budget is used up
+	budget    *budget
+	max       uint64               // of all that are under way together
+	open      map[uint64]*assembly // by group
+	openBytes uint64               // their sizes together
+	refused   func()               // a message is dropped, since the budget is used up
 }
 
 type assembly struct {
-	size    uint64
-	came    uint64
-	data    []byte
-	dropped bool // the budget was used up: what still comes is let fall
+	size     uint64
+	received uint64
+	data     []byte
+	dropped  bool // the budget was used up: what still comes is let fall
 }
 
-func newAssemblies(b *budget, most uint64, refused func()) *assemblies {
-	return &assemblies{budget: b, max: most, open: make(map[uint64]*assembly), refused: refused}
+func newAssemblies(b *budget, limit uint64, refused func()) *assemblies {
+	return &assemblies{budget: b, max: limit, open: make(map[uint64]*assembly), refused: refused}
 }
 
 // add takes a chunk and returns the message that it completes. An error says that
@@ -56,12 +56,12 @@ func (a *assemblies) add(c chunk) (payload []byte, err error) {
 	if !m.dropped {
 		m.data = append(m.data, c.data...)
 	}
-	m.came += uint64(len(c.data))
-	if m.came < m.size {
+	m.received += uint64(len(c.data))
+	if m.received < m.size {
 		return nil, nil
 	}
 	delete(a.open, c.group)
-	a.open64 -= m.size
+	a.openBytes -= m.size
 	a.budget.give(cap(m.data)) // it is the receiver's now
 	return m.data, nil
 }
@@ -71,19 +71,19 @@ func (a *assemblies) find(c chunk) (*assembly, error) {
 	m := a.open[c.group]
 	switch {
 	case m == nil && c.offset == 0 && c.size > 0:
-		if c.size > a.max || c.size > a.max-a.open64 {
-			return nil, fmt.Errorf("a message of %d bytes beside others of %d: at most %d are taken", c.size, a.open64, a.max)
+		if c.size > a.max || c.size > a.max-a.openBytes {
+			return nil, fmt.Errorf("a message of %d bytes beside others of %d: at most %d are taken", c.size, a.openBytes, a.max)
 		}
 		m = &assembly{size: c.size}
 		a.open[c.group] = m
-		a.open64 += c.size
+		a.openBytes += c.size
 	case m == nil:
 		return nil, fmt.Errorf("a chunk at %d of a message of %d bytes that has not begun", c.offset, c.size)
-	case c.size != m.size || c.offset != m.came:
-		return nil, fmt.Errorf("a chunk at %d of %d bytes, where the one at %d of %d is next", c.offset, c.size, m.came, m.size)
+	case c.size != m.size || c.offset != m.received:
+		return nil, fmt.Errorf("a chunk at %d of %d bytes, where the one at %d of %d is next", c.offset, c.size, m.received, m.size)
 	}
-	if len(c.data) == 0 || uint64(len(c.data)) > m.size-m.came {
-		return nil, fmt.Errorf("a chunk of %d bytes, where 1 to %d are left", len(c.data), m.size-m.came)
+	if len(c.data) == 0 || uint64(len(c.data)) > m.size-m.received {
+		return nil, fmt.Errorf("a chunk of %d bytes, where 1 to %d are left", len(c.data), m.size-m.received)
 	}
 	return m, nil
 }
@@ -110,5 +110,5 @@ func (a *assemblies) end() {
 		a.budget.give(cap(m.data))
 	}
 	clear(a.open)
-	a.open64 = 0
+	a.openBytes = 0
 }

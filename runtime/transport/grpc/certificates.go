@@ -20,10 +20,10 @@ type certificates struct {
 	want   certs.ID // whom the certificate must be for
 	logger *slog.Logger
 
-	mu      sync.Mutex
-	seen    [sha256.Size]byte // of what was read last, good or not
-	current *credential
-	changed func() // is called when current is another
+	mu         sync.Mutex
+	lastDigest [sha256.Size]byte // of what was read last, good or not
+	current    *credential
+	changed    func() // is called when current is another
 }
 
 // credential is what one reading of the files has given.
@@ -36,7 +36,7 @@ type credential struct {
 }
 
 // load reads the files for the first time.
-func load(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) {
+func loadCertificates(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) {
 	c := &certificates{files: files, want: want, logger: logger, changed: func() {}}
 	parts, err := c.read()
 	if err != nil {
@@ -45,7 +45,7 @@ func load(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) 
 	if c.current, err = c.parse(parts); err != nil {
 		return nil, err
 	}
-	c.seen = c.current.digest
+	c.lastDigest = c.current.digest
 	return c, nil
 }
 
@@ -59,10 +59,10 @@ func (c *certificates) get() *credential {
 	if err != nil {
 		seen = sha256.Sum256([]byte(err.Error()))
 	}
-	if seen == c.seen {
+	if seen == c.lastDigest {
 		return c.current
 	}
-	c.seen = seen
+	c.lastDigest = seen
 	if seen == c.current.digest { // as it was, after something that could not be used
 		return c.current
 	}

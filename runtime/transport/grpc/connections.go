@@ -11,24 +11,24 @@ import (
 // peers out. Where all are known, a new one is refused.
 type connections struct {
 	net.Listener
-	most    int
+	limit   int
 	refused func(net.Addr)
 
-	mu        sync.Mutex
-	open      map[string]*connection // by the other end's address
-	strangers *list.List             // of *connection, the oldest first
+	mu           sync.Mutex
+	open         map[string]*connection // by the other end's address
+	unidentified *list.List             // of *connection, the oldest first
 }
 
 // connection is one of them. Its fields belong to the lock of connections.
 type connection struct {
 	net.Conn
-	all      *connections
-	uses     int           // streams of peers, and calls of operators
-	stranger *list.Element // nil: it is in use, or has ended
+	all          *connections
+	uses         int           // streams of peers, and calls of operators
+	unidentified *list.Element // nil: it is in use, or has ended
 }
 
-func newConnections(l net.Listener, most int, refused func(net.Addr)) *connections {
-	return &connections{Listener: l, most: most, refused: refused, open: make(map[string]*connection), strangers: list.New()}
+func newConnections(l net.Listener, limit int, refused func(net.Addr)) *connections {
+	return &connections{Listener: l, limit: limit, refused: refused, open: make(map[string]*connection), unidentified: list.New()}
 }
 
 func (l *connections) Accept() (net.Conn, error) {
@@ -53,8 +53,8 @@ func (l *connections) Accept() (net.Conn, error) {
 func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open) >= l.most {
-		oldest := l.strangers.Front()
+	if len(l.open) >= l.limit {
+		oldest := l.unidentified.Front()
 		if oldest == nil {
 			return nil, conn
 		}
@@ -63,16 +63,16 @@ func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 		old = o
 	}
 	c = &connection{Conn: conn, all: l}
-	c.stranger = l.strangers.PushBack(c)
+	c.unidentified = l.unidentified.PushBack(c)
 	l.open[conn.RemoteAddr().String()] = c
 	return c, old
 }
 
 // remove forgets a connection; l is locked.
 func (l *connections) remove(c *connection) {
-	if c.stranger != nil {
-		l.strangers.Remove(c.stranger)
-		c.stranger = nil
+	if c.unidentified != nil {
+		l.unidentified.Remove(c.unidentified)
+		c.unidentified = nil
 	}
 	if address := c.RemoteAddr().String(); l.open[address] == c {
 		delete(l.open, address)
@@ -80,25 +80,25 @@ func (l *connections) remove(c *connection) {
 }
 
 // known notes that a peer or an operator uses the connection from an address.
-func (l *connections) known(address net.Addr) {
+func (l *connections) acquire(address net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.open[address.String()]; c != nil {
 		c.uses++
-		if c.stranger != nil {
-			l.strangers.Remove(c.stranger)
-			c.stranger = nil
+		if c.unidentified != nil {
+			l.unidentified.Remove(c.unidentified)
+			c.unidentified = nil
 		}
 	}
 }
 
 // unknown notes that a use has ended.
-func (l *connections) unknown(address net.Addr) {
+func (l *connections) release(address net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.open[address.String()]; c != nil && c.uses > 0 {
 		if c.uses--; c.uses == 0 {
-			c.stranger = l.strangers.PushBack(c)
+			c.unidentified = l.unidentified.PushBack(c)
 		}
 	}
 }

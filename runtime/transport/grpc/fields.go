@@ -25,7 +25,7 @@ func (f *fields) next() bool {
 	}
 	number, kind, n := protowire.ConsumeTag(f.rest)
 	f.number, f.kind = number, kind
-	return f.took(n)
+	return f.advance(n)
 }
 
 func (f *fields) varint() uint64 {
@@ -33,7 +33,7 @@ func (f *fields) varint() uint64 {
 		return 0
 	}
 	v, n := protowire.ConsumeVarint(f.rest)
-	f.took(n)
+	f.advance(n)
 	return v
 }
 
@@ -42,7 +42,7 @@ func (f *fields) fixed64() uint64 {
 		return 0
 	}
 	v, n := protowire.ConsumeFixed64(f.rest)
-	f.took(n)
+	f.advance(n)
 	return v
 }
 
@@ -51,7 +51,7 @@ func (f *fields) bytes() []byte {
 		return nil
 	}
 	v, n := protowire.ConsumeBytes(f.rest)
-	f.took(n)
+	f.advance(n)
 	return v[:len(v):len(v)] // what is appended must not run into the next
 }
 
@@ -64,7 +64,7 @@ func (f *fields) text() string {
 }
 
 func (f *fields) skip() {
-	f.took(protowire.ConsumeFieldValue(f.number, f.kind, f.rest))
+	f.advance(protowire.ConsumeFieldValue(f.number, f.kind, f.rest))
 }
 
 func (f *fields) is(kind protowire.Type) bool {
@@ -75,7 +75,7 @@ func (f *fields) is(kind protowire.Type) bool {
 }
 
 // took goes on behind n bytes.
-func (f *fields) took(n int) bool {
+func (f *fields) advance(n int) bool {
 	if n < 0 {
 		f.err = protowire.ParseError(n)
 		return false

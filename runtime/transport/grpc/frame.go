@@ -23,7 +23,7 @@ const (
 
 // row is how many messages at the front are for one group, and the size of a
 // Messages that holds them.
-func row(m []transport.Message) (n, size int) {
+func sameGroup(m []transport.Message) (n, size int) {
 	size = 1 + 8
 	for n < len(m) && m[n].Group == m[0].Group {
 		size += payloadSize(m[n].Payload)
@@ -75,7 +75,7 @@ func appendMessagesHead(b []byte, m transport.Message) []byte {
 // appendMessages appends a frame with messages.
 func appendMessages(b []byte, m []transport.Message) []byte {
 	for len(m) > 0 {
-		n, size := row(m)
+		n, size := sameGroup(m)
 		b = protowire.AppendVarint(append(b, tagMessages), uint64(size))
 		b = binary.LittleEndian.AppendUint64(append(b, tagGroup), m[0].Group)
 		for i := range n {

@@ -116,11 +116,11 @@ func FuzzHello(f *testing.F) {
 	f.Add((&hello{protocol: 1, node: "n1", address: "[2001:db8::1]:7101"}).append(nil))
 	f.Add((&hello{protocol: 1, node: "n1", address: "n1.example.org:7101"}).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := helloOf(map[string][]string{helloKey: {string(b)}})
+		h, err := readHello(map[string][]string{helloKey: {string(b)}})
 		if err != nil {
 			return
 		}
-		again, err := helloOf(h.metadata())
+		again, err := readHello(h.metadata())
 		if err != nil || again != h {
 			t.Errorf("%+v is read as %+v, %v", h, again, err)
 		}
@@ -129,21 +129,21 @@ func FuzzHello(f *testing.F) {
 
 func TestNotices(t *testing.T) {
 	var log logged
-	n := newNotices(slog.New(slog.NewTextHandler(&log, nil)))
+	n := newLogLimiter(slog.New(slog.NewTextHandler(&log, nil)))
 	now := time.Now()
-	for i := range noticesMax {
+	for i := range logKeysMax {
 		if !n.fresh(fmt.Sprint(i), now) || n.fresh(fmt.Sprint(i), now) {
 			t.Fatal("not told once")
 		}
 	}
-	if len(n.told) != noticesMax || n.fresh("one more", now) {
-		t.Errorf("%d are remembered", len(n.told))
+	if len(n.last) != logKeysMax || n.fresh("one more", now) {
+		t.Errorf("%d are remembered", len(n.last))
 	}
-	if now = now.Add(noticeInterval); !n.fresh("one more", now) || !n.fresh("0", now) || n.fresh("0", now) {
+	if now = now.Add(logInterval); !n.fresh("one more", now) || !n.fresh("0", now) || n.fresh("0", now) {
 		t.Error("after a minute all is news")
 	}
-	n.tell(slog.LevelInfo, "a", "b")
-	n.tell(slog.LevelInfo, "a", "b")
+	n.log(slog.LevelInfo, "a", "b")
+	n.log(slog.LevelInfo, "a", "b")
 	if !bytes.Contains(log.text.Bytes(), []byte("transport: b")) || log.count("transport: b") != 1 {
 		t.Error(&log)
 	}

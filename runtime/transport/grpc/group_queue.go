@@ -9,92 +9,92 @@ import (
 // lane is what waits for a peer in one class of one group, in the order in which
 // it was sent. A message that goes in chunks is at the front until its last one is
 // sent, so the small ones behind it wait; other lanes go on in between.
-type lane struct {
+type groupQueue struct {
 	class  transport.Class
 	list   []transport.Message
 	next   int // the first message that has not been sent
 	offset int // so much of that message was sent, where it goes in chunks
 }
 
-func (l *lane) empty() bool                { return l.next == len(l.list) }
-func (l *lane) front() transport.Message   { return l.list[l.next] }
-func (l *lane) large() bool                { return len(l.list[l.next].Payload) > wholeBytesMax }
-func (l *lane) rest() []transport.Message  { return l.list[l.next:] }
-func (l *lane) put(m ...transport.Message) { l.list = append(l.list, m...) }
+func (g *groupQueue) empty() bool                { return g.next == len(g.list) }
+func (g *groupQueue) front() transport.Message   { return g.list[g.next] }
+func (g *groupQueue) large() bool                { return len(g.list[g.next].Payload) > wholeBytesMax }
+func (g *groupQueue) rest() []transport.Message  { return g.list[g.next:] }
+func (g *groupQueue) put(m ...transport.Message) { g.list = append(g.list, m...) }
 
 // take takes out n messages, which stay valid until sent.
-func (l *lane) take(n int) []transport.Message {
-	taken := l.list[l.next : l.next+n]
-	l.next += n
+func (g *groupQueue) take(n int) []transport.Message {
+	taken := g.list[g.next : g.next+n]
+	g.next += n
 	return taken
 }
 
 // sent lets go of messages that were taken out.
-func (l *lane) sent(taken []transport.Message) {
+func (g *groupQueue) sent(taken []transport.Message) {
 	clear(taken)
-	if l.empty() {
-		l.list, l.next = l.list[:0], 0
-	} else if l.next > len(l.list)/2 && len(l.list) == cap(l.list) {
-		n := copy(l.list, l.list[l.next:]) // use the room in front before more is taken
-		clear(l.list[n:])
-		l.list, l.next = l.list[:n], 0
+	if g.empty() {
+		g.list, g.next = g.list[:0], 0
+	} else if g.next > len(g.list)/2 && len(g.list) == cap(g.list) {
+		n := copy(g.list, g.list[g.next:]) // use the room in front before more is taken
+		clear(g.list[n:])
+		g.list, g.next = g.list[:n], 0
 	}
 }
 
 // line is the lanes of one class that have something to send, by what they send
 // next. Lanes take turns.
-type line struct {
-	lanes   map[uint64]*lane // by group, also lanes that have nothing to send
-	small   []*lane          // next: a message that goes whole
-	waiting []*lane          // next: a message in chunks that has not begun
-	active  []*lane          // next: a chunk
-	chunked bool             // the frame before this was a chunk
+type classQueues struct {
+	queues  map[uint64]*groupQueue // by group, also lanes that have nothing to send
+	small   []*groupQueue          // next: a message that goes whole
+	waiting []*groupQueue          // next: a message in chunks that has not begun
+	active  []*groupQueue          // next: a chunk
+	chunked bool                   // the frame before this was a chunk
 }
 
-func (l *line) ready() bool { return len(l.small) > 0 || len(l.active) > 0 }
+func (c *classQueues) ready() bool { return len(c.small) > 0 || len(c.active) > 0 }
 
 // put adds messages of one group.
-func (l *line) put(class transport.Class, m []transport.Message) {
-	one := l.lanes[m[0].Group]
-	if one == nil {
-		if len(l.lanes) >= lanesMax {
-			l.sweep()
+func (c *classQueues) put(class transport.Class, m []transport.Message) {
+	g := c.queues[m[0].Group]
+	if g == nil {
+		if len(c.queues) >= groupQueuesMax {
+			c.sweep()
 		}
-		one = &lane{class: class}
-		if l.lanes == nil {
-			l.lanes = make(map[uint64]*lane)
+		g = &groupQueue{class: class}
+		if c.queues == nil {
+			c.queues = make(map[uint64]*groupQueue)
 		}
-		l.lanes[m[0].Group] = one
+		c.queues[m[0].Group] = g
 	}
-	idle := one.empty()
-	one.put(m...)
+	idle := g.empty()
+	g.put(m...)
 	if idle {
-		l.place(one)
+		c.place(g)
 	}
 }
 
 // sweep forgets the lanes that have nothing to send.
-func (l *line) sweep() {
-	for group, one := range l.lanes {
-		if one.empty() {
-			delete(l.lanes, group)
+func (c *classQueues) sweep() {
+	for group, g := range c.queues {
+		if g.empty() {
+			delete(c.queues, group)
 		}
 	}
 }
 
 // place gives a lane its turn behind the others.
-func (l *line) place(one *lane) {
+func (c *classQueues) place(g *groupQueue) {
 	switch {
-	case one.empty():
-	case one.large():
-		l.waiting = append(l.waiting, one)
+	case g.empty():
+	case g.large():
+		c.waiting = append(c.waiting, g)
 	default:
-		l.small = append(l.small, one)
+		c.small = append(c.small, g)
 	}
 }
 
 // pop takes out the lane whose turn it is.
-func pop(list *[]*lane) *lane {
+func pop(list *[]*groupQueue) *groupQueue {
 	first := (*list)[0]
 	*list = slices.Delete(*list, 0, 1)
 	return first

@@ -50,7 +50,7 @@ func appendText(b []byte, field protowire.Number, s string) []byte {
 }
 
 // helloOf reads the hello among metadata.
-func helloOf(md metadata.MD) (h hello, err error) {
+func readHello(md metadata.MD) (h hello, err error) {
 	values := md.Get(helloKey)
 	if len(values) != 1 {
 		return h, fmt.Errorf("%d times %s in the metadata: this is no node of a topology", len(values), helloKey)
@@ -94,7 +94,7 @@ func helloOf(md metadata.MD) (h hello, err error) {
 
 // fits says why two ends do not belong together. What they say of themselves is
 // quoted in part, since it may be anything.
-func (h *hello) fits(other *hello) error {
+func (h *hello) compatible(other *hello) error {
 	switch {
 	case other.protocol != h.protocol:
 		return fmt.Errorf("it speaks version %d of the transport's protocol, this is version %d", other.protocol, h.protocol)

@@ -373,17 +373,17 @@ func TestConnectionsEndOldestFirst(t *testing.T) {
 	}
 	join(1, 0)
 	join(2, 0)
-	l.known(at(1))
+	l.acquire(at(1))
 	join(3, 2)
-	l.known(at(3))
+	l.acquire(at(3))
 	join(4, 4)
-	l.known(at(1))
-	l.unknown(at(1)) // one of two uses
+	l.acquire(at(1))
+	l.release(at(1)) // one of two uses
 	join(5, 5)
-	l.unknown(at(1))
+	l.release(at(1))
 	join(6, 1)
-	if len(l.open) != 2 || l.strangers.Len() != 1 {
-		t.Errorf("%d are open, %d of strangers", len(l.open), l.strangers.Len())
+	if len(l.open) != 2 || l.unidentified.Len() != 1 {
+		t.Errorf("%d are open, %d of strangers", len(l.open), l.unidentified.Len())
 	}
 }
 
@@ -405,23 +405,23 @@ func TestManyStrangers(t *testing.T) {
 		}
 		return s.RecvMsg(new([]byte))
 	}
-	for i := range strangersMax {
+	for i := range unconfiguredMax {
 		if err := join(i); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := join(strangersMax); err == nil || !strings.Contains(err.Error(), "is not in the configuration") {
+	if err := join(unconfiguredMax); err == nil || !strings.Contains(err.Error(), "is not in the configuration") {
 		t.Errorf("%v", err)
 	}
 	alive()
-	if n := len(a.Stats().Peers); n != strangersMax+1 {
+	if n := len(a.Stats().Peers); n != unconfiguredMax+1 {
 		t.Errorf("%d peers", n)
 	}
 	for _, s := range streams {
 		s.CloseSend()
 	}
 	await(t, "they are forgotten", func() bool { return len(a.Stats().Peers) == 1 })
-	if err := join(strangersMax); err != nil {
+	if err := join(unconfiguredMax); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,7 @@ const (
 	streamsMax        = 64                            // of one connection: a peer needs two, operators some more
 	peerStreamsMax    = 4                             // of one peer: one, and its successor while that is made
 	connectionsMax    = 1024                          // those of peers and operators, and strangers: the oldest of these end for new ones
-	strangersMax      = 64                            // nodes that are connected and not in the configuration: they are about to join
+	unconfiguredMax   = 64                            // nodes that are connected and not in the configuration: they are about to join
 	metadataNameBytes = 255                           // of a name in a hello
 )
 
@@ -39,15 +39,15 @@ const (
 	idleTimeout       = 5 * time.Minute        // a connection without streams ends
 	backoffMin        = 50 * time.Millisecond  // a node that restarts is dialled soon after
 	backoffMax        = 1 * time.Second        // an election timeout: who comes back is found within
-	steady            = 1 * time.Second        // a stream that stood so long has nothing to do with failures before
+	steadyMin         = 1 * time.Second        // a stream that stood so long has nothing to do with failures before
 	renewMin          = 100 * time.Millisecond // between attempts to renew a stream
-	noticeInterval    = time.Minute            // the same is logged that often
-	noticesMax        = 256                    // different things that are remembered as logged
+	logInterval       = time.Minute            // the same is logged that often
+	logKeysMax        = 256                    // different things that are remembered as logged
 	tcpKeepAlive      = 5 * time.Second        // of idle connections
 	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
 	connWindowBytes   = 2 * windowBytes        // of a connection: a stream and its successor
 	unsentBytes       = 128 << 10              // that the system holds of a connection: an urgent message waits for them, too
 	transferBuffer    = 64 << 10               // of reads and writes of a connection: a system call for each
-	lanesMax          = 1024                   // groups that are remembered with nothing waiting: far more than a node has
+	groupQueuesMax    = 1024                   // groups that are remembered with nothing waiting: far more than a node has
 	reassemblyGrowing = 4 << 20                // what the first chunk of a message makes room for
 )

@@ -13,22 +13,22 @@ import (
 // link is the way to a peer: a goroutine that keeps a stream to it and sends what
 // waits.
 type link struct {
-	transport *Transport
-	peer      *peer
-	address   string
-	queue     *queue
-	outbox    outbox
-	ctx       context.Context
-	cancel    context.CancelFunc
-	renewal   bell // the certificates are others
-	sign      bell // of life: the peer has connected to this node
-	connected atomic.Bool
+	transport    *Transport
+	peer         *peer
+	address      string
+	queue        *queue
+	scheduler    scheduler
+	ctx          context.Context
+	cancel       context.CancelFunc
+	certsChanged signal // the certificates are others
+	peerSeen     signal // of life: the peer has connected to this node
+	connected    atomic.Bool
 }
 
 func newLink(t *Transport, p *peer, address string) *link {
 	q := newQueue(&t.config)
-	l := &link{transport: t, peer: p, address: address, queue: q, renewal: newBell(), sign: newBell()}
-	l.outbox = outbox{queue: q, count: &p.count, tooLarge: l.tooLarge}
+	l := &link{transport: t, peer: p, address: address, queue: q, certsChanged: newSignal(), peerSeen: newSignal()}
+	l.scheduler = scheduler{queue: q, count: &p.count, tooLarge: l.tooLarge}
 	l.ctx, l.cancel = context.WithCancel(t.ctx)
 	return l
 }
@@ -53,7 +53,7 @@ func (l *link) run() {
 			return
 		}
 		l.failed(err)
-		if time.Since(began) >= steady {
+		if time.Since(began) >= steadyMin {
 			failures = 0
 			continue
 		}
@@ -64,28 +64,28 @@ func (l *link) run() {
 
 // dropped counts messages that the queue has not taken. They are logged while the
 // peer is connected; otherwise the log says why it is not.
-func (l *link) dropped(m misfits) {
+func (l *link) dropped(m rejected) {
 	l.peer.count.Dropped.Add(uint64(m.all()))
 	t := l.transport
 	if m.large > 0 {
 		l.tooLarge(t.config.MessageBytesMax)
 	}
 	if m.full > 0 {
-		t.notices.tell(slog.LevelWarn, "full "+l.peer.name, "dropped messages: too much waits for a peer", "peer", l.peer.name,
+		t.logLimit.log(slog.LevelWarn, "full "+l.peer.name, "dropped messages: too much waits for a peer", "peer", l.peer.name,
 			"messages_max", t.config.QueueMessages, "bytes_max", t.config.QueueBytes)
 	}
 }
 
 // tooLarge logs that a message was dropped for its size.
-func (l *link) tooLarge(most int) {
-	l.transport.notices.tell(slog.LevelError, "large "+l.peer.name, "dropped a message: it is larger than this node and the peer take",
-		"peer", l.peer.name, "bytes_max", most)
+func (l *link) tooLarge(limit int) {
+	l.transport.logLimit.log(slog.LevelError, "large "+l.peer.name, "dropped a message: it is larger than this node and the peer take",
+		"peer", l.peer.name, "bytes_max", limit)
 }
 
 // drop drops the messages that wait, and closes the queue until the next stream.
 func (l *link) drop() {
 	l.peer.count.Dropped.Add(uint64(l.queue.close()))
-	l.outbox.drop()
+	l.scheduler.drop()
 }
 
 // failed logs why there is no stream. Who is refused, or refuses, has something to
@@ -99,7 +99,7 @@ func (l *link) failed(err error) {
 		level, what = slog.LevelError, "no connection to a peer: refused"
 		l.peer.count.Refused.Add(1)
 	}
-	l.transport.notices.tell(level, "link "+l.peer.name+" "+what, what, "peer", l.peer.name, "address", l.address, "error", err)
+	l.transport.logLimit.log(level, "link "+l.peer.name+" "+what, what, "peer", l.peer.name, "address", l.address, "error", err)
 }
 
 // wait waits longer after each failure, for a time that is nobody else's, or until
@@ -110,7 +110,7 @@ func (l *link) wait(failures int) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-l.sign:
+	case <-l.peerSeen:
 	case <-l.ctx.Done():
 	}
 }
@@ -125,16 +125,16 @@ func (l *link) carry(s *stream) error {
 	defer l.connected.Store(false)
 	l.transport.config.Logger.Debug("transport: connected to a peer", "peer", l.peer.name, "address", l.address)
 	defer func() { s.close() }()
-	l.outbox.begin(s.other.messageBytesMax)
+	l.scheduler.begin(s.other.messageBytesMax)
 
-	made := newMaking(l)
-	defer made.abandon(cancel)
-	made.later(s)
+	renewing := newRenewal(l)
+	defer renewing.abandon(cancel)
+	renewing.schedule(s)
 	ready := make(chan struct{})
 	close(ready)
 	for {
 		next := (<-chan struct{})(l.queue.wake)
-		pending := l.outbox.load()
+		pending := l.scheduler.load()
 		if pending {
 			next = ready
 		}
@@ -142,24 +142,24 @@ func (l *link) carry(s *stream) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.ended:
-			return s.broken()
+			return s.cause()
 		case <-s.expired:
 			return errExpired
-		case <-l.renewal:
-			made.begin(ctx)
-		case <-made.due.C:
-			made.begin(ctx)
-		case r := <-made.done:
-			if s = made.finish(s, r); r.stream == s {
-				l.outbox.begin(s.other.messageBytesMax)
+		case <-l.certsChanged:
+			renewing.begin(ctx)
+		case <-renewing.timer.C:
+			renewing.begin(ctx)
+		case r := <-renewing.done:
+			if s = renewing.finish(s, r); r.stream == s {
+				l.scheduler.begin(s.other.messageBytesMax)
 			}
 		case <-next:
 			if !pending {
 				continue
 			}
-			f := l.outbox.frame()
+			f := l.scheduler.frame()
 			err := s.send(f.buffers)
-			l.outbox.done(f, err == nil)
+			l.scheduler.done(f, err == nil)
 			if err != nil {
 				return err
 			}
@@ -168,73 +168,73 @@ func (l *link) carry(s *stream) error {
 }
 
 // making is a stream that is being made to succeed another.
-type making struct {
+type renewal struct {
 	link    *link
-	due     *time.Timer
-	done    chan made
+	timer   *time.Timer
+	done    chan dialed
 	running bool
 	again   bool // the certificates have changed meanwhile
 }
 
-type made struct {
+type dialed struct {
 	stream *stream
 	err    error
 }
 
-func newMaking(l *link) *making {
-	m := &making{link: l, due: time.NewTimer(0), done: make(chan made, 1)}
-	m.due.Stop()
-	return m
+func newRenewal(l *link) *renewal {
+	r := &renewal{link: l, timer: time.NewTimer(0), done: make(chan dialed, 1)}
+	r.timer.Stop()
+	return r
 }
 
 // later has a successor made when two thirds of a stream's time have passed.
-func (m *making) later(s *stream) {
+func (r *renewal) schedule(s *stream) {
 	if !s.expires.IsZero() {
-		m.due.Reset(max(time.Until(s.expires)*2/3, renewMin))
+		r.timer.Reset(max(time.Until(s.expires)*2/3, renewMin))
 	}
 }
 
 // begin makes one, beside the stream that is in use.
-func (m *making) begin(ctx context.Context) {
-	if m.running {
-		m.again = true
+func (r *renewal) begin(ctx context.Context) {
+	if r.running {
+		r.again = true
 		return
 	}
-	m.running = true
-	m.due.Stop()
+	r.running = true
+	r.timer.Stop()
 	go func() { // finish or abandon wait for it
-		s, err := m.link.dial(ctx)
-		m.done <- made{s, err}
+		s, err := r.link.dial(ctx)
+		r.done <- dialed{s, err}
 	}()
 }
 
 // finish puts a successor in the place of a stream, when the peer has taken all
 // that was sent along the old one, and returns what is to be used.
-func (m *making) finish(old *stream, r made) *stream {
-	m.running = false
-	if m.again {
-		m.again = false
-		m.link.renewal.ring()
+func (r *renewal) finish(old *stream, d dialed) *stream {
+	r.running = false
+	if r.again {
+		r.again = false
+		r.link.certsChanged.notify()
 	}
-	if r.err != nil {
-		m.link.failed(fmt.Errorf("the stream that stands cannot be renewed: %w", r.err))
-		m.later(old)
+	if d.err != nil {
+		r.link.failed(fmt.Errorf("the stream that stands cannot be renewed: %w", d.err))
+		r.schedule(old)
 		return old
 	}
 	old.finish()
 	old.close()
-	m.later(r.stream)
-	return r.stream
+	r.schedule(d.stream)
+	return d.stream
 }
 
 // abandon ends what is being made.
-func (m *making) abandon(cancel context.CancelFunc) {
-	m.due.Stop()
-	if !m.running {
+func (r *renewal) abandon(cancel context.CancelFunc) {
+	r.timer.Stop()
+	if !r.running {
 		return
 	}
 	cancel()
-	if r := <-m.done; r.stream != nil {
-		r.stream.close()
+	if d := <-r.done; d.stream != nil {
+		d.stream.close()
 	}
 }

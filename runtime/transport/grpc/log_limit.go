@@ -8,40 +8,40 @@ import (
 )
 
 // notices logs what strangers and peers can cause, the same at most once a minute.
-type notices struct {
+type logLimiter struct {
 	logger *slog.Logger
 	mu     sync.Mutex
-	told   map[string]time.Time
+	last   map[string]time.Time
 }
 
-func newNotices(l *slog.Logger) *notices {
-	return &notices{logger: l, told: make(map[string]time.Time)}
+func newLogLimiter(l *slog.Logger) *logLimiter {
+	return &logLimiter{logger: l, last: make(map[string]time.Time)}
 }
 
 // tell logs, unless it has done so for the same key within a minute. What does not
 // fit among those that are remembered is not logged.
-func (n *notices) tell(level slog.Level, key, message string, args ...any) {
+func (n *logLimiter) log(level slog.Level, key, message string, args ...any) {
 	if n.fresh(key, time.Now()) {
 		n.logger.Log(context.Background(), level, "transport: "+message, args...)
 	}
 }
 
-func (n *notices) fresh(key string, now time.Time) bool {
+func (n *logLimiter) fresh(key string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if at, ok := n.told[key]; ok && now.Sub(at) < noticeInterval {
+	if at, ok := n.last[key]; ok && now.Sub(at) < logInterval {
 		return false
 	}
-	if len(n.told) >= noticesMax {
-		for k, at := range n.told {
-			if now.Sub(at) >= noticeInterval {
-				delete(n.told, k)
+	if len(n.last) >= logKeysMax {
+		for k, at := range n.last {
+			if now.Sub(at) >= logInterval {
+				delete(n.last, k)
 			}
 		}
-		if len(n.told) >= noticesMax {
+		if len(n.last) >= logKeysMax {
 			return false
 		}
 	}
-	n.told[key] = now
+	n.last[key] = now
 	return true
 }

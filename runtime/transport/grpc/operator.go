@@ -20,11 +20,11 @@ import (
 func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if files != nil {
-		c, err := load(*files, certs.ID{}, slog.Default())
+		c, err := loadCertificates(*files, certs.ID{}, slog.Default())
 		if err != nil {
 			return nil, fmt.Errorf("transport: %w", err)
 		}
-		secure = &operatorEnd{newSecured(c, func(net.Conn, error) {})}
+		secure = &operatorTLS{newMutualTLS(c, func(net.Conn, error) {})}
 	}
 	return gogrpc.NewClient("passthrough:///"+address,
 		gogrpc.WithTransportCredentials(secure),
@@ -35,10 +35,10 @@ func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
 }
 
 // operatorEnd checks besides that a node of the operator's topology was reached.
-type operatorEnd struct{ *secured }
+type operatorTLS struct{ *mutualTLS }
 
-func (o *operatorEnd) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := o.secured.ClientHandshake(ctx, authority, raw)
+func (o *operatorTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := o.mutualTLS.ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,4 +50,4 @@ func (o *operatorEnd) ClientHandshake(ctx context.Context, authority string, raw
 	return conn, info, nil
 }
 
-func (o *operatorEnd) Clone() credentials.TransportCredentials { return o }
+func (o *operatorTLS) Clone() credentials.TransportCredentials { return o }

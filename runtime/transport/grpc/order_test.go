@@ -170,7 +170,7 @@ func TestOrderThroughReconnects(t *testing.T) {
 			})
 		}
 		b.mu.RLock()
-		streams := b.peers["n1"].entered
+		streams := b.peers["n1"].streamsTotal
 		b.mu.RUnlock()
 		s.mu.Lock()
 		defer s.mu.Unlock()

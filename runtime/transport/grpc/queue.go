@@ -10,38 +10,38 @@ import (
 // each group and class by itself, so that neither a snapshot nor another group
 // crowds out the rest.
 type queue struct {
-	largest int  // payload
-	wake    bell // there may be something
+	largest int    // payload
+	wake    signal // there may be something
 
 	mu      sync.Mutex
-	shut    bool // nothing is taken: the peer cannot be reached
+	closed  bool // nothing is taken: the peer cannot be reached
 	waiting []transport.Message
 	quota   transport.Quota // with the messages that are taken out and not done
 }
 
 func newQueue(c *Config) *queue {
-	return &queue{largest: c.MessageBytesMax, wake: newBell(), quota: transport.NewQuota(c.QueueMessages, c.QueueBytes)}
+	return &queue{largest: c.MessageBytesMax, wake: newSignal(), quota: transport.NewQuota(c.QueueMessages, c.QueueBytes)}
 }
 
 // misfits are messages that a queue has not taken, by why.
-type misfits struct {
-	shut  int // the peer cannot be reached
-	large int // the payload has more than MessageBytesMax
-	full  int // too much waits already
+type rejected struct {
+	closed int // the peer cannot be reached
+	large  int // the payload has more than MessageBytesMax
+	full   int // too much waits already
 }
 
-func (m misfits) all() int { return m.shut + m.large + m.full }
+func (r rejected) all() int { return r.closed + r.large + r.full }
 
 // add takes what fits and returns how many messages do not.
-func (q *queue) add(messages []transport.Message) (dropped misfits) {
+func (q *queue) add(messages []transport.Message) (dropped rejected) {
 	q.mu.Lock()
 	for _, m := range messages {
 		if m.Class >= transport.Classes || m.Class == transport.Urgent && len(m.Payload) > wholeBytesMax {
 			m.Class = transport.Ordered
 		}
 		switch {
-		case q.shut:
-			dropped.shut++
+		case q.closed:
+			dropped.closed++
 		case len(m.Payload) > q.largest:
 			dropped.large++
 		case !q.quota.Take(&m):
@@ -52,7 +52,7 @@ func (q *queue) add(messages []transport.Message) (dropped misfits) {
 	}
 	q.mu.Unlock()
 	if dropped.all() < len(messages) {
-		q.wake.ring()
+		q.wake.notify()
 	}
 	return dropped
 }
@@ -77,7 +77,7 @@ func (q *queue) done(messages ...transport.Message) {
 func (q *queue) open() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.shut = false
+	q.closed = false
 }
 
 // close lets nothing in, drops what has not been taken out, and returns how many
@@ -85,7 +85,7 @@ func (q *queue) open() {
 func (q *queue) close() (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.shut = true
+	q.closed = true
 	dropped = len(q.waiting)
 	q.quota.Give(q.waiting...)
 	q.waiting = nil

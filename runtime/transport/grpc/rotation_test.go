@@ -99,7 +99,7 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	p := newPKI(t)
 	var log logged
 	files := p.issue("n1", node("n1"), time.Hour)
-	c, err := load(*files, node("n1"), log.logger())
+	c, err := loadCertificates(*files, node("n1"), log.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestStreamsAreRenewed(t *testing.T) {
 func TestExpiredCertificate(t *testing.T) {
 	p := newPKI(t)
 	files := p.issue("n1", node("n1"), time.Hour)
-	c, err := load(*files, node("n1"), logger(t, "n1"))
+	c, err := loadCertificates(*files, node("n1"), logger(t, "n1"))
 	if err != nil {
 		t.Fatal(err)
 	}

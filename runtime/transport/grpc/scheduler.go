@@ -10,60 +10,60 @@ import (
 // Classes take turns as transport.Turns says. Within a class a frame of small
 // messages and a chunk take turns, so that neither waits for more than one of the
 // other, and so do the groups.
-type outbox struct {
+type scheduler struct {
 	queue    *queue
 	count    *transport.Counters
-	tooLarge func(most int)      // a message is dropped, since the peer takes no more than that
-	used     []transport.Message // for the queue
+	tooLarge func(limit int)     // a message is dropped, since the peer takes no more than that
+	spare    []transport.Message // for the queue
 
-	turns transport.Turns
-	lines [transport.Classes]line
-	open  map[uint64]*lane // by group, those of active lines: a peer takes one such message of a group at a time
-	bytes int              // of these messages
-	most  int              // what bytes may be
-	runs  []run            // of the last frame
+	turns   transport.Turns
+	classes [transport.Classes]classQueues
+	open    map[uint64]*groupQueue // by group, those of active lines: a peer takes one such message of a group at a time
+	bytes   int                    // of these messages
+	limit   int                    // what bytes may be
+	runs    []run                  // of the last frame
 }
 
 // run is messages of one lane that were taken out.
 type run struct {
-	lane     *lane
+	queue    *groupQueue
 	messages []transport.Message
 }
 
 // outgoing is a frame.
 type outgoing struct {
 	buffers mem.BufferSlice
-	runs    []run // of the messages that it ends; valid until the next frame
-	chunked *lane // whose chunk it is
-	sent    int   // of its first message, with this frame
+	runs    []run       // of the messages that it ends; valid until the next frame
+	chunkOf *groupQueue // whose chunk it is
+	sent    int         // of its first message, with this frame
 }
 
 // begin prepares for a new stream, to a peer that takes messages up to that size.
 // Large ones that were cut off begin again: of what had arrived nothing is left.
-func (o *outbox) begin(most uint64) {
-	o.most = int(min(uint64(o.queue.largest), max(most, wholeBytesMax)))
-	for _, l := range o.open {
-		l.offset = 0
+func (s *scheduler) begin(limit uint64) {
+	s.limit = int(min(uint64(s.queue.largest), max(limit, wholeBytesMax)))
+	for _, g := range s.open {
+		g.offset = 0
 	}
 }
 
 // load looks whether there is something to send.
-func (o *outbox) load() bool {
-	o.used = o.queue.take(o.used)
-	for rest := o.used; len(rest) > 0; {
+func (s *scheduler) load() bool {
+	s.spare = s.queue.take(s.spare)
+	for rest := s.spare; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Group == rest[0].Group && rest[n].Class == rest[0].Class {
 			n++
 		}
-		o.lines[rest[0].Class].put(rest[0].Class, rest[:n])
+		s.classes[rest[0].Class].put(rest[0].Class, rest[:n])
 		rest = rest[n:]
 	}
-	clear(o.used)
-	for class := range o.lines {
-		o.activate(&o.lines[class])
+	clear(s.spare)
+	for class := range s.classes {
+		s.activate(&s.classes[class])
 	}
-	for class := range o.lines {
-		if o.lines[class].ready() {
+	for class := range s.classes {
+		if s.classes[class].ready() {
 			return true
 		}
 	}
@@ -71,153 +71,155 @@ func (o *outbox) load() bool {
 }
 
 // activate begins with the large messages of a line whose turn it is.
-func (o *outbox) activate(l *line) {
-	for i := 0; i < len(l.waiting); {
-		one := l.waiting[i]
-		m := one.front()
-		other := o.open[m.Group]
+func (s *scheduler) activate(c *classQueues) {
+	for i := 0; i < len(c.waiting); {
+		g := c.waiting[i]
+		m := g.front()
+		other := s.open[m.Group]
 		size := len(m.Payload)
 		switch {
-		case size > o.most: // for this peer, whose limit is lower
-			o.remove(l, i)
-			o.end(run{one, one.take(1)}, false)
-			o.tooLarge(o.most)
-			l.place(one)
+		case size > s.limit: // for this peer, whose limit is lower
+			s.remove(c, i)
+			s.end(run{g, g.take(1)}, false)
+			s.tooLarge(s.limit)
+			c.place(g)
 		case other != nil:
-			if one.class != transport.Bulk {
-				o.promote()
+			if g.class != transport.Bulk {
+				s.promote()
 			}
 			i++
-		case o.bytes+size > o.most:
-			if one.class != transport.Bulk {
-				o.promote()
+		case s.bytes+size > s.limit:
+			if g.class != transport.Bulk {
+				s.promote()
 			}
 			return // those behind it do not overtake it for ever
 		default:
-			o.remove(l, i)
-			if o.open == nil {
-				o.open = make(map[uint64]*lane)
+			s.remove(c, i)
+			if s.open == nil {
+				s.open = make(map[uint64]*groupQueue)
 			}
-			o.open[m.Group] = one
-			o.bytes += size
-			l.active = append(l.active, one)
+			s.open[m.Group] = g
+			s.bytes += size
+			c.active = append(c.active, g)
 		}
 	}
 }
 
-func (o *outbox) remove(l *line, i int) { l.waiting = append(l.waiting[:i], l.waiting[i+1:]...) }
+func (s *scheduler) remove(c *classQueues, i int) {
+	c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+}
 
 // promote has the bulk messages that have begun go on as ordered ones: one of
 // these waits for them.
-func (o *outbox) promote() {
-	bulk := &o.lines[transport.Bulk]
-	ordered := &o.lines[transport.Ordered]
+func (s *scheduler) promote() {
+	bulk := &s.classes[transport.Bulk]
+	ordered := &s.classes[transport.Ordered]
 	ordered.active = append(ordered.active, bulk.active...)
 	clear(bulk.active)
 	bulk.active = bulk.active[:0]
 }
 
 // frame makes the next frame, after load has returned true.
-func (o *outbox) frame() outgoing {
-	class := o.turns.Next(o.lines[transport.Urgent].ready(), o.lines[transport.Ordered].ready(), o.lines[transport.Bulk].ready())
-	l := &o.lines[class]
-	l.chunked = len(l.active) > 0 && (!l.chunked || len(l.small) == 0)
-	if l.chunked {
-		return o.chunkFrame(pop(&l.active))
+func (s *scheduler) frame() outgoing {
+	class := s.turns.Next(s.classes[transport.Urgent].ready(), s.classes[transport.Ordered].ready(), s.classes[transport.Bulk].ready())
+	c := &s.classes[class]
+	c.chunked = len(c.active) > 0 && (!c.chunked || len(c.small) == 0)
+	if c.chunked {
+		return s.chunkFrame(pop(&c.active))
 	}
-	return o.smallFrame(l)
+	return s.smallFrame(c)
 }
 
 // smallFrame fills a frame with small messages. A message of aloneBytes goes alone,
 // and is not copied.
-func (o *outbox) smallFrame(l *line) outgoing {
-	o.runs = o.runs[:0]
+func (s *scheduler) smallFrame(c *classQueues) outgoing {
+	s.runs = s.runs[:0]
 	left := room{messages: frameMessagesMax, bytes: frameBytes}
 	size := 0
-	for len(l.small) > 0 {
-		one := l.small[0]
-		n, inner := left.take(one.rest())
+	for len(c.small) > 0 {
+		g := c.small[0]
+		n, inner := left.take(g.rest())
 		if n == 0 {
 			break
 		}
 		size += messagesSize(inner)
-		o.runs = append(o.runs, run{one, one.take(n)})
-		pop(&l.small)
-		l.place(one)
+		s.runs = append(s.runs, run{g, g.take(n)})
+		pop(&c.small)
+		c.place(g)
 	}
-	f := outgoing{runs: o.runs}
-	if first := o.runs[0].messages; len(first[0].Payload) >= aloneBytes {
+	f := outgoing{runs: s.runs}
+	if first := s.runs[0].messages; len(first[0].Payload) >= aloneBytes {
 		head := appendMessagesHead(nil, first[0])
 		f.buffers = mem.BufferSlice{mem.SliceBuffer(head), mem.SliceBuffer(first[0].Payload)}
 		return f
 	}
 	b := frames.Get(size)
 	*b = (*b)[:0]
-	for _, r := range o.runs {
+	for _, r := range s.runs {
 		*b = appendMessages(*b, r.messages)
 	}
 	f.buffers = mem.BufferSlice{mem.NewBuffer(b, frames)}
 	return f
 }
 
-func (o *outbox) chunkFrame(one *lane) outgoing {
-	m := one.front()
-	end := min(one.offset+chunkBytes, len(m.Payload))
-	c := chunk{group: m.Group, size: uint64(len(m.Payload)), offset: uint64(one.offset), data: m.Payload[one.offset:end]}
+func (s *scheduler) chunkFrame(g *groupQueue) outgoing {
+	m := g.front()
+	end := min(g.offset+chunkBytes, len(m.Payload))
+	part := chunk{group: m.Group, size: uint64(len(m.Payload)), offset: uint64(g.offset), data: m.Payload[g.offset:end]}
 	return outgoing{
-		buffers: mem.BufferSlice{mem.SliceBuffer(appendChunkHead(nil, &c)), mem.SliceBuffer(c.data)},
-		chunked: one, sent: end,
+		buffers: mem.BufferSlice{mem.SliceBuffer(appendChunkHead(nil, &part)), mem.SliceBuffer(part.data)},
+		chunkOf: g, sent: end,
 	}
 }
 
 // done ends a frame, which was sent or not. A message is not sent again if
 // its last part may have arrived.
-func (o *outbox) done(f outgoing, sent bool) {
-	if one := f.chunked; one != nil {
-		m := one.front()
-		home := &o.lines[one.class]
+func (s *scheduler) done(f outgoing, sent bool) {
+	if g := f.chunkOf; g != nil {
+		m := g.front()
+		queues := &s.classes[g.class]
 		if f.sent < len(m.Payload) {
-			one.offset = f.sent
-			home.active = append(home.active, one)
+			g.offset = f.sent
+			queues.active = append(queues.active, g)
 			return
 		}
-		one.offset = 0
-		delete(o.open, m.Group)
-		o.bytes -= len(m.Payload)
-		o.end(run{one, one.take(1)}, sent)
-		home.place(one)
+		g.offset = 0
+		delete(s.open, m.Group)
+		s.bytes -= len(m.Payload)
+		s.end(run{g, g.take(1)}, sent)
+		queues.place(g)
 		return
 	}
 	for _, r := range f.runs {
-		o.end(r, sent)
+		s.end(r, sent)
 	}
 }
 
 // end counts messages that were taken out, and lets go of them.
-func (o *outbox) end(r run, sent bool) {
+func (s *scheduler) end(r run, sent bool) {
 	if sent {
 		size := 0
 		for i := range r.messages {
 			size += len(r.messages[i].Payload)
 		}
-		o.count.Sent.Add(uint64(len(r.messages)))
-		o.count.SentBytes.Add(uint64(size))
+		s.count.Sent.Add(uint64(len(r.messages)))
+		s.count.SentBytes.Add(uint64(size))
 	} else {
-		o.count.Dropped.Add(uint64(len(r.messages)))
+		s.count.Dropped.Add(uint64(len(r.messages)))
 	}
-	o.queue.done(r.messages...)
-	r.lane.sent(r.messages)
+	s.queue.done(r.messages...)
+	r.queue.sent(r.messages)
 }
 
 // drop drops what was taken out of the queue.
-func (o *outbox) drop() {
-	for class := range o.lines {
-		for _, one := range o.lines[class].lanes {
-			o.count.Dropped.Add(uint64(len(one.rest())))
-			o.queue.done(one.rest()...)
+func (s *scheduler) drop() {
+	for class := range s.classes {
+		for _, g := range s.classes[class].queues {
+			s.count.Dropped.Add(uint64(len(g.rest())))
+			s.queue.done(g.rest()...)
 		}
-		o.lines[class] = line{}
+		s.classes[class] = classQueues{}
 	}
-	clear(o.open)
-	o.bytes = 0
+	clear(s.open)
+	s.bytes = 0
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// model is what an outbox must keep to: the messages of each line that are still
+// model is what an scheduler must keep to: the messages of each line that are still
 // to come, in order.
 type model struct {
-	t       *rapid.T
-	queue   *queue
-	outbox  *outbox
-	in      *assemblies
-	room    *budget
-	left    map[modelLine][]uint32
-	numbers uint32
-	sent    int
-	ended   int // arrived, or lost with the frame that a stream broke at
+	t         *rapid.T
+	queue     *queue
+	scheduler *scheduler
+	in        *assemblies
+	room      *budget
+	left      map[modelLine][]uint32
+	numbers   uint32
+	sent      int
+	ended     int // arrived, or lost with the frame that a stream broke at
 }
 
 type modelLine struct {
@@ -35,7 +35,7 @@ const modelMost = 2 << 20 // of large messages together: less than those of all 
 func newModel(t *rapid.T) *model {
 	m := &model{t: t, room: &budget{}, left: map[modelLine][]uint32{}}
 	m.queue = newQueue(&Config{QueueMessages: 5000, QueueBytes: 64 << 20, MessageBytesMax: modelMost})
-	m.outbox = &outbox{queue: m.queue, count: &transport.Counters{}}
+	m.scheduler = &scheduler{queue: m.queue, count: &transport.Counters{}}
 	m.room.give(64 << 20)
 	m.connect()
 	return m
@@ -47,7 +47,7 @@ func (m *model) connect() {
 		m.in.end()
 	}
 	m.in = newAssemblies(m.room, modelMost, func() { m.t.Fatal("the budget is used up") })
-	m.outbox.begin(modelMost)
+	m.scheduler.begin(modelMost)
 }
 
 // send sends a message whose payload says which it is.
@@ -76,17 +76,17 @@ func (m *model) strike(group uint64, payload []byte) {
 // frame sends one frame, along a stream that breaks with it or does not. It
 // reports whether there was one.
 func (m *model) frame(breaks bool) bool {
-	if !m.outbox.load() {
+	if !m.scheduler.load() {
 		return false
 	}
-	f := m.outbox.frame()
+	f := m.scheduler.frame()
 	b := f.buffers.Materialize()
 	f.buffers.Free()
 	if len(b) > frameBytesMax {
 		m.t.Fatalf("a frame of %d bytes", len(b))
 	}
 	if breaks { // it may have arrived: it is not sent again
-		if one := f.chunked; one != nil && f.sent == len(one.front().Payload) {
+		if one := f.chunkOf; one != nil && f.sent == len(one.front().Payload) {
 			m.strike(one.front().Group, one.front().Payload)
 		}
 		for _, r := range f.runs {
@@ -94,11 +94,11 @@ func (m *model) frame(breaks bool) bool {
 				m.strike(message.Group, message.Payload)
 			}
 		}
-		m.outbox.done(f, false)
+		m.scheduler.done(f, false)
 		m.connect()
 		return true
 	}
-	m.outbox.done(f, true)
+	m.scheduler.done(f, true)
 	var got told
 	if err := readFrame(b, &got); err != nil {
 		m.t.Fatal(err)
@@ -147,7 +147,7 @@ func TestOutboxAndBack(t *testing.T) {
 		for m.frame(false) {
 		}
 		m.in.end()
-		o := m.outbox
+		o := m.scheduler
 		if m.ended != m.sent || m.queue.count() != 0 || o.bytes != 0 || len(o.open) != 0 || m.room.left.Load() != 64<<20 {
 			t.Fatalf("%d of %d arrived; %+v, %+v, %d bytes left for assembling", m.ended, m.sent, m.queue, o, m.room.left.Load())
 		}
@@ -162,7 +162,7 @@ func TestDrop(t *testing.T) {
 	q := newQueue(&Config{QueueMessages: 100, QueueBytes: 64 << 20, MessageBytesMax: 64 << 20})
 	var count transport.Counters
 	tooLarge := 0
-	o := outbox{queue: q, count: &count, tooLarge: func(most int) { tooLarge = most }}
+	o := scheduler{queue: q, count: &count, tooLarge: func(limit int) { tooLarge = limit }}
 	o.begin(3 << 20)
 	large := transport.Message{Payload: make([]byte, 2<<20)}
 	q.add([]transport.Message{number(1), number(2), {Payload: make([]byte, 4<<20)}, large, large})
@@ -180,26 +180,26 @@ func TestDrop(t *testing.T) {
 	if c := count.Traffic(); c.Dropped != 1+4+2 || q.count() != 0 {
 		t.Errorf("%+v, %d wait", c, q.count())
 	}
-	if n := q.add([]transport.Message{number(4)}); n != (misfits{shut: 1}) || o.load() {
+	if n := q.add([]transport.Message{number(4)}); n != (rejected{closed: 1}) || o.load() {
 		t.Error("a queue that is closed takes something")
 	}
 	q.open()
-	if n := q.add([]transport.Message{number(4)}); n != (misfits{}) || !o.load() {
+	if n := q.add([]transport.Message{number(4)}); n != (rejected{}) || !o.load() {
 		t.Error("a queue that is open takes nothing")
 	}
 }
 
 // story is what frames hold, one string a frame: the class and group of each message,
 // or c and the group of a chunk.
-func story(o *outbox, frames int) (list []string) {
+func story(o *scheduler, frames int) (list []string) {
 	for range frames {
 		if !o.load() {
 			return append(list, "nothing")
 		}
 		f := o.frame()
 		text := ""
-		if f.chunked != nil {
-			text = fmt.Sprintf("c%d", f.chunked.front().Group)
+		if f.chunkOf != nil {
+			text = fmt.Sprintf("c%d", f.chunkOf.front().Group)
 		}
 		for _, r := range f.runs {
 			for _, m := range r.messages {
@@ -213,9 +213,9 @@ func story(o *outbox, frames int) (list []string) {
 	return list
 }
 
-func newOutbox() *outbox {
+func newOutbox() *scheduler {
 	q := newQueue(&Config{QueueMessages: 5000, QueueBytes: 64 << 20, MessageBytesMax: 16 << 20})
-	o := &outbox{queue: q, count: &transport.Counters{}}
+	o := &scheduler{queue: q, count: &transport.Counters{}}
 	o.begin(16 << 20)
 	return o
 }
@@ -322,13 +322,13 @@ func TestNoClassStarves(t *testing.T) {
 // TestLanesAreForgotten: a group that has nothing to send costs nothing for ever.
 func TestLanesAreForgotten(t *testing.T) {
 	o := newOutbox()
-	for g := range uint64(5 * lanesMax) {
+	for g := range uint64(5 * groupQueuesMax) {
 		o.queue.add([]transport.Message{message(g, 5, 0)})
 		if got := story(o, 1); got[0] != fmt.Sprintf("o%d", g) {
 			t.Fatal(got)
 		}
 	}
-	if n := len(o.lines[transport.Ordered].lanes); n > lanesMax {
-		t.Errorf("%d lanes", n)
+	if n := len(o.classes[transport.Ordered].queues); n > groupQueuesMax {
+		t.Errorf("%d queues", n)
 	}
 }

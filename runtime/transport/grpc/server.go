@@ -40,7 +40,7 @@ type carrier interface {
 func (t *Transport) newServer() *gogrpc.Server {
 	credentials := insecure.NewCredentials()
 	if t.certificates != nil {
-		credentials = newSecured(t.certificates, func(conn net.Conn, err error) {
+		credentials = newMutualTLS(t.certificates, func(conn net.Conn, err error) {
 			t.refuse(conn.RemoteAddr(), "TLS", fmt.Errorf("TLS: %w", err))
 		})
 	}
@@ -101,7 +101,7 @@ func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 	}
 	id, _ := Caller(ctx)
 	if id.Operator != "" && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
-		t.connections.known(addressOf(ctx)) // until it ends
+		t.connections.acquire(addressOf(ctx)) // until it ends
 		return nil
 	}
 	err := fmt.Errorf("%s is no operator of topology %q in %q, and may not call %.100s", id, t.config.Topology, t.config.TrustDomain, method)

@@ -20,25 +20,25 @@ import (
 // session is what comes from a peer: one stream, and for a moment its successor.
 // Its fields belong to the transport's lock, all but receiving and newest.
 type session struct {
-	receiving   sync.Mutex // one frame at a time, whatever the stream
-	newest      uint64     // the youngest stream that a frame has come along; belongs to receiving
-	entered     uint64     // streams so far
-	streams     int        // that have not ended
-	incarnation uint64
-	since       time.Time
-	address     net.Addr
-	listens     string // where it can be dialled, as it says; "": it has not said
+	receiving    sync.Mutex // one frame at a time, whatever the stream
+	newest       uint64     // the youngest stream that a frame has come along; belongs to receiving
+	streamsTotal uint64     // streams so far
+	streams      int        // that have not ended
+	incarnation  uint64
+	since        time.Time
+	address      net.Addr
+	advertised   string // where it can be dialled, as it says; "": it has not said
 }
 
 // carry serves a stream of a peer.
 func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	address := addressOf(stream.Context())
-	other, expires, err := t.greeted(stream)
+	other, expires, err := t.authenticate(stream)
 	if err != nil {
 		t.refuse(address, fmt.Sprintf("hello %.100q", other.node), err)
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
-	p, number, err := t.enter(&other, address)
+	p, number, err := t.admit(&other, address)
 	if err != nil {
 		t.refuse(address, "enter "+other.node, err)
 		return status.Error(codes.AlreadyExists, err.Error())
@@ -46,10 +46,10 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	if p == nil {
 		return status.Error(codes.Unavailable, errClosed.Error())
 	}
-	t.connections.known(address)
-	defer t.connections.unknown(address)
+	t.connections.acquire(address)
+	defer t.connections.release(address)
 	if err := stream.SendHeader(t.hello(other.node).metadata()); err != nil {
-		t.leave(p)
+		t.release(p)
 		return err
 	}
 
@@ -61,15 +61,15 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	}
 	done := make(chan error, 1)
 	go func() { // ends with the stream, and that with this call
-		err := t.ended(p, address, t.receive(p, number, stream))
-		t.leave(p) // not before: the next process of that name must not overtake what is being received
+		err := t.endStatus(p, address, t.receive(p, number, stream))
+		t.release(p) // not before: the next process of that name must not overtake what is being received
 		done <- err
 	}()
 	select {
 	case err := <-done:
 		return err
 	case <-expired:
-		t.notices.tell(slog.LevelWarn, "expired "+p.name, "ended the stream of a peer: a certificate has expired", "peer", p.name, "expired", expires)
+		t.logLimit.log(slog.LevelWarn, "expired "+p.name, "ended the stream of a peer: a certificate has expired", "peer", p.name, "expired", expires)
 		return status.Error(codes.Unavailable, errExpired.Error())
 	case <-t.ctx.Done():
 		return status.Error(codes.Unavailable, errClosed.Error())
@@ -77,7 +77,7 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 }
 
 // greeted checks who calls, by certificate and hello.
-func (t *Transport) greeted(stream gogrpc.ServerStream) (other hello, expires time.Time, err error) {
+func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expires time.Time, err error) {
 	who, ok := callerOf(stream.Context())
 	if t.certificates != nil {
 		switch id := who.id; {
@@ -92,7 +92,7 @@ func (t *Transport) greeted(stream gogrpc.ServerStream) (other hello, expires ti
 		}
 	}
 	headers, _ := metadata.FromIncomingContext(stream.Context())
-	if other, err = helloOf(headers); err != nil {
+	if other, err = readHello(headers); err != nil {
 		return other, expires, err
 	}
 	if t.certificates != nil && other.node != who.id.Node {
@@ -101,7 +101,7 @@ func (t *Transport) greeted(stream gogrpc.ServerStream) (other hello, expires ti
 	if err := certs.CheckNode(other.node); err != nil || len(other.node) > metadataNameBytes {
 		return other, expires, fmt.Errorf("%.100q is no name of a node", other.node)
 	}
-	if err := t.hello(other.node).fits(&other); err != nil {
+	if err := t.hello(other.node).compatible(&other); err != nil {
 		return other, expires, fmt.Errorf("%q: %w", other.node, err)
 	}
 	return other, who.expires, nil
@@ -109,7 +109,7 @@ func (t *Transport) greeted(stream gogrpc.ServerStream) (other hello, expires ti
 
 // enter admits a stream of a peer, unless another process of that name is
 // connected, and numbers it. It returns nil if the transport is closed.
-func (t *Transport) enter(other *hello, address net.Addr) (p *peer, number uint64, err error) {
+func (t *Transport) admit(other *hello, address net.Addr) (p *peer, number uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -117,8 +117,8 @@ func (t *Transport) enter(other *hello, address net.Addr) (p *peer, number uint6
 	}
 	p = t.peers[other.node]
 	switch {
-	case p == nil && t.strangers() >= strangersMax:
-		return nil, 0, fmt.Errorf("%q is not in the configuration, and %d others that are not are connected", other.node, strangersMax)
+	case p == nil && t.unconfigured() >= unconfiguredMax:
+		return nil, 0, fmt.Errorf("%q is not in the configuration, and %d others that are not are connected", other.node, unconfiguredMax)
 	case p != nil && p.streams > 0 && p.incarnation != other.incarnation:
 		return nil, 0, fmt.Errorf("another process is connected as %q, from %s, since %s: two run with one identity, or the other is about to end",
 			other.node, p.address, p.since.UTC().Format(time.RFC3339))
@@ -127,18 +127,18 @@ func (t *Transport) enter(other *hello, address net.Addr) (p *peer, number uint6
 	}
 	p = t.peer(other.node)
 	p.streams++
-	p.entered++
+	p.streamsTotal++
 	p.incarnation, p.since, p.address = other.incarnation, time.Now(), address
-	p.listens = other.reachedAt(address)
+	p.advertised = other.dialAddress(address)
 	if p.link != nil {
-		p.link.sign.ring()
+		p.link.peerSeen.notify()
 	}
 	t.running.Add(1) // until leave
-	return p, p.entered, nil
+	return p, p.streamsTotal, nil
 }
 
 // strangers is how many nodes are connected that nothing is sent to; t is locked.
-func (t *Transport) strangers() (n int) {
+func (t *Transport) unconfigured() (n int) {
 	for _, p := range t.peers {
 		if p.link == nil {
 			n++
@@ -147,7 +147,7 @@ func (t *Transport) strangers() (n int) {
 	return n
 }
 
-func (t *Transport) leave(p *peer) {
+func (t *Transport) release(p *peer) {
 	t.mu.Lock()
 	p.streams--
 	t.forget(p)
@@ -156,7 +156,7 @@ func (t *Transport) leave(p *peer) {
 }
 
 // ended says how a stream has ended.
-func (t *Transport) ended(p *peer, address net.Addr, err error) error {
+func (t *Transport) endStatus(p *peer, address net.Addr, err error) error {
 	switch {
 	case err == io.EOF:
 		return nil
@@ -169,15 +169,15 @@ func (t *Transport) ended(p *peer, address net.Addr, err error) error {
 	if st, ok := status.FromError(err); ok {
 		err = errors.New(st.Message())
 	}
-	t.notices.tell(slog.LevelError, "frame "+p.name, "ended the stream of a peer: it does not keep to the protocol",
+	t.logLimit.log(slog.LevelError, "frame "+p.name, "ended the stream of a peer: it does not keep to the protocol",
 		"peer", p.name, "address", address.String(), "error", err)
 	return status.Errorf(codes.InvalidArgument, "a frame that cannot be read: %.500v", err)
 }
 
 // receive gives what comes along a stream to the handlers.
 func (t *Transport) receive(p *peer, number uint64, stream gogrpc.ServerStream) error {
-	in := &inbox{transport: t, peer: p, number: number}
-	in.large = newAssemblies(&t.assembling, uint64(t.config.MessageBytesMax), in.tooMuch)
+	in := &streamReceiver{transport: t, peer: p, number: number}
+	in.large = newAssemblies(&t.assembling, uint64(t.config.MessageBytesMax), in.overBudget)
 	defer in.large.end()
 	for {
 		var b []byte
@@ -191,14 +191,14 @@ func (t *Transport) receive(p *peer, number uint64, stream gogrpc.ServerStream) 
 }
 
 // inbox is the receiver of a stream.
-type inbox struct {
+type streamReceiver struct {
 	transport *Transport
 	peer      *peer
 	number    uint64 // of the stream
 	large     *assemblies
 }
 
-func (in *inbox) frame(b []byte) error {
+func (in *streamReceiver) frame(b []byte) error {
 	in.peer.receiving.Lock()
 	defer in.peer.receiving.Unlock()
 	if in.transport.ctx.Err() != nil {
@@ -211,11 +211,11 @@ func (in *inbox) frame(b []byte) error {
 	return readFrame(b, in)
 }
 
-func (in *inbox) messages(group uint64, payloads [][]byte) {
+func (in *streamReceiver) messages(group uint64, payloads [][]byte) {
 	in.transport.handlers.Receive(in.peer.name, group, payloads, &in.peer.count)
 }
 
-func (in *inbox) chunk(c chunk) error {
+func (in *streamReceiver) chunk(c chunk) error {
 	payload, err := in.large.add(c)
 	if payload != nil {
 		in.messages(c.group, [][]byte{payload})
@@ -223,8 +223,8 @@ func (in *inbox) chunk(c chunk) error {
 	return err
 }
 
-func (in *inbox) tooMuch() {
+func (in *streamReceiver) overBudget() {
 	in.peer.count.Refused.Add(1)
-	in.transport.notices.tell(slog.LevelError, "assembly "+in.peer.name, "dropped a large message: those that are coming already use up ReassemblyBytesMax",
+	in.transport.logLimit.log(slog.LevelError, "assembly "+in.peer.name, "dropped a large message: those that are coming already use up ReassemblyBytesMax",
 		"peer", in.peer.name, "limit", in.transport.config.ReassemblyBytesMax)
 }

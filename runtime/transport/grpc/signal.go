@@ -1,13 +1,13 @@
 package grpc
 
 // bell is heard once, however often it was rung before.
-type bell chan struct{}
+type signal chan struct{}
 
-func newBell() bell { return make(bell, 1) }
+func newSignal() signal { return make(signal, 1) }
 
-func (b bell) ring() {
+func (s signal) notify() {
 	select {
-	case b <- struct{}{}:
+	case s <- struct{}{}:
 	default:
 	}
 }

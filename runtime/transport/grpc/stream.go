@@ -34,11 +34,11 @@ type stream struct {
 	other      hello
 	ended      chan struct{}         // the peer has ended it, or it is broken
 	err        error                 // why; nil: all was taken. After ended
-	handshake  atomic.Pointer[error] // of TLS, where it has failed
+	tlsError   atomic.Pointer[error] // of TLS, where it has failed
 	expires    time.Time             // zero: never
 	expired    <-chan time.Time
 	expiry     *time.Timer
-	late       *time.Timer // ends the stream if a frame is not taken
+	sendTimer  *time.Timer // ends the stream if a frame is not taken
 }
 
 // dial connects to the peer and greets it.
@@ -63,7 +63,7 @@ func (l *link) dial(ctx context.Context) (*stream, error) {
 	s.connection = connection
 	ctx, s.cancel = context.WithCancel(ctx)
 	limit := time.AfterFunc(handshakeTimeout, s.cancel)
-	err = s.greet(ctx, l)
+	err = s.handshake(ctx, l)
 	if !limit.Stop() && err != nil {
 		err = fmt.Errorf("no answer within %v: %w", handshakeTimeout, err)
 	}
@@ -77,14 +77,14 @@ func (l *link) dial(ctx context.Context) (*stream, error) {
 
 // greet opens the stream, and checks who answers. The peer is told who this is
 // before it is checked who it is, so that both can say why they refuse.
-func (s *stream) greet(ctx context.Context, l *link) (err error) {
+func (s *stream) handshake(ctx context.Context, l *link) (err error) {
 	t := l.transport
 	own := t.hello(l.peer.name)
 	var reached gogrpcpeer.Peer
 	s.stream, err = s.connection.NewStream(metadata.NewOutgoingContext(ctx, own.metadata()), &service.Streams[0], methodCarry,
 		gogrpc.CallContentSubtype(codecName), gogrpc.MaxCallRecvMsgSize(helloBytesMax), gogrpc.Peer(&reached))
 	if err != nil {
-		return s.why(err)
+		return s.dialError(err)
 	}
 	headers, err := s.stream.Header()
 	if err == nil && len(headers.Get(helloKey)) == 0 {
@@ -103,10 +103,10 @@ func (s *stream) greet(ctx context.Context, l *link) (err error) {
 		return fmt.Errorf("%w: a connection without TLS", errRefused)
 	}
 	if err != nil {
-		return s.why(err)
+		return s.dialError(err)
 	}
-	if s.other, err = helloOf(headers); err == nil {
-		err = own.fits(&s.other)
+	if s.other, err = readHello(headers); err == nil {
+		err = own.compatible(&s.other)
 	}
 	if err == nil && s.other.node != l.peer.name {
 		err = fmt.Errorf("reached %.100q", s.other.node)
@@ -118,8 +118,8 @@ func (s *stream) greet(ctx context.Context, l *link) (err error) {
 		s.expiry = time.NewTimer(time.Until(s.expires))
 		s.expired = s.expiry.C
 	}
-	s.late = time.AfterFunc(time.Hour, s.cancel)
-	s.late.Stop()
+	s.sendTimer = time.AfterFunc(time.Hour, s.cancel)
+	s.sendTimer.Stop()
 	go s.watch()
 	return nil
 }
@@ -139,7 +139,7 @@ func (s *stream) watch() {
 }
 
 // broken is why the stream has ended.
-func (s *stream) broken() error {
+func (s *stream) cause() error {
 	<-s.ended
 	if s.err == nil {
 		return errors.New("the peer has ended the stream")
@@ -149,13 +149,13 @@ func (s *stream) broken() error {
 
 // send sends a frame; it waits as long as the peer takes none, up to frameTimeout.
 func (s *stream) send(frame mem.BufferSlice) error {
-	s.late.Reset(frameTimeout)
+	s.sendTimer.Reset(frameTimeout)
 	err := s.stream.SendMsg(frame)
-	if !s.late.Stop() {
+	if !s.sendTimer.Stop() {
 		return fmt.Errorf("the peer has taken nothing for %v", frameTimeout)
 	}
 	if err == io.EOF { // the reason is with whoever receives
-		return s.broken()
+		return s.cause()
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (s *stream) close() {
 	s.cancel()
 	s.connection.Close()
 	<-s.ended
-	s.late.Stop()
+	s.sendTimer.Stop()
 	if s.expiry != nil {
 		s.expiry.Stop()
 	}
@@ -199,8 +199,8 @@ func readable(err error) error {
 }
 
 // why is a failure to connect. What TLS has to say is lost on its way through gRPC.
-func (s *stream) why(err error) error {
-	if failure := s.handshake.Load(); failure != nil {
+func (s *stream) dialError(err error) error {
+	if failure := s.tlsError.Load(); failure != nil {
 		return fmt.Errorf("%w: TLS: %w", errRefused, *failure)
 	}
 	return readable(err)
@@ -210,7 +210,7 @@ func (s *stream) credentials(c *certificates) credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()
 	}
-	return newSecured(c, func(_ net.Conn, err error) { s.handshake.Store(&err) })
+	return newMutualTLS(c, func(_ net.Conn, err error) { s.tlsError.Store(&err) })
 }
 
 // dialer connects; without TLS to loopback addresses alone.

@@ -24,18 +24,18 @@ type identity struct {
 // secured is TLS 1.3 with certificates of both ends. It checks that an authority
 // that is trusted has signed them and that they are for a node or an operator; for
 // which, whoever uses the connection checks, so that it can say so to the other.
-type secured struct {
+type mutualTLS struct {
 	credentials.TransportCredentials // of the zero configuration, for what is the same for all
 	certificates                     *certificates
 	refused                          func(conn net.Conn, err error)
 }
 
-func newSecured(c *certificates, refused func(net.Conn, error)) *secured {
-	return &secured{TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), certificates: c, refused: refused}
+func newMutualTLS(c *certificates, refused func(net.Conn, error)) *mutualTLS {
+	return &mutualTLS{TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), certificates: c, refused: refused}
 }
 
 // config is that of one handshake.
-func (s *secured) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
+func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
 	own := s.certificates.get()
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -61,30 +61,30 @@ func (s *secured) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
 // ClientHandshake waits for the first byte that the listener sends after the
 // handshake: in TLS 1.3 it is only then that the dialler knows its certificate to
 // be accepted, and what it had written before might hide why it was not.
-func (s *secured) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err
 	}
-	begun := &begun{Conn: conn}
-	if err := begun.begin(); err != nil {
+	confirmed := &confirmedConn{Conn: conn}
+	if err := confirmed.confirm(); err != nil {
 		s.refused(raw, fmt.Errorf("the peer does not accept this node's certificate%s: %w", s.certificates.expiredText(time.Now()), err))
 		conn.Close()
 		return nil, nil, err
 	}
 	found.TLSInfo = info.(credentials.TLSInfo)
-	return begun, found, nil
+	return confirmed, found, nil
 }
 
 // begun is a connection whose first byte has been read.
-type begun struct {
+type confirmedConn struct {
 	net.Conn
 	first []byte
 }
 
-func (b *begun) begin() error {
+func (b *confirmedConn) confirm() error {
 	b.first = make([]byte, 1)
 	if err := b.Conn.SetReadDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (b *begun) begin() error {
 	return b.Conn.SetReadDeadline(time.Time{})
 }
 
-func (b *begun) Read(p []byte) (n int, err error) {
+func (b *confirmedConn) Read(p []byte) (n int, err error) {
 	if len(b.first) == 0 {
 		return b.Conn.Read(p)
 	}
@@ -104,7 +104,7 @@ func (b *begun) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-func (s *secured) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (s *mutualTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageClientAuth, &found)).ServerHandshake(raw)
 	if err != nil {
@@ -115,4 +115,4 @@ func (s *secured) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 	return conn, found, nil
 }
 
-func (s *secured) Clone() credentials.TransportCredentials { return s }
+func (s *mutualTLS) Clone() credentials.TransportCredentials { return s }

@@ -27,19 +27,19 @@ type Transport struct {
 	server       *gogrpc.Server
 	connections  *connections
 	certificates *certificates // nil without TLS
-	notices      *notices
+	logLimit     *logLimiter
 	handlers     transport.Handlers
-	own          transport.Counters // of what no peer is known to have caused
+	unattributed transport.Counters // of what no peer is known to have caused
 	assembling   budget
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup // all goroutines of the transport itself
 
-	mu     sync.RWMutex
-	closed bool
-	peers  map[string]*peer
-	gone   transport.Traffic // of peers that are forgotten
+	mu      sync.RWMutex
+	closed  bool
+	peers   map[string]*peer
+	removed transport.Traffic // of peers that are forgotten
 }
 
 var _ transport.Transport = (*Transport)(nil)
@@ -67,12 +67,12 @@ func listen(c Config) (*Transport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	t := &Transport{config: c, notices: newNotices(c.Logger), peers: make(map[string]*peer), incarnation: random()}
+	t := &Transport{config: c, logLimit: newLogLimiter(c.Logger), peers: make(map[string]*peer), incarnation: random()}
 	t.assembling.give(c.ReassemblyBytesMax)
 	if c.TLS != nil {
 		want := certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Node: c.Node}
 		var err error
-		if t.certificates, err = load(*c.TLS, want, c.Logger); err != nil {
+		if t.certificates, err = loadCertificates(*c.TLS, want, c.Logger); err != nil {
 			return nil, err
 		}
 		t.certificates.changed = t.renew
@@ -130,10 +130,10 @@ func (t *Transport) Send(to string, messages ...transport.Message) {
 	case p != nil:
 		p.count.Dropped.Add(uint64(len(messages)))
 	default:
-		t.own.Dropped.Add(uint64(len(messages)))
+		t.unattributed.Dropped.Add(uint64(len(messages)))
 	}
 	if t.ctx.Err() == nil {
-		t.notices.tell(slog.LevelWarn, "unknown "+to, "dropped a message to a node whose address is not known", "peer", to)
+		t.logLimit.log(slog.LevelWarn, "unknown "+to, "dropped a message to a node whose address is not known", "peer", to)
 	}
 }
 
@@ -168,10 +168,10 @@ func (t *Transport) PeerAddress(name string) (address string, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	p := t.peers[name]
-	if p == nil || p.listens == "" {
+	if p == nil || p.advertised == "" {
 		return "", false
 	}
-	return p.listens, true
+	return p.advertised, true
 }
 
 // RemovePeer is [transport.Transport]'s. The peer's own stream to this node is not
@@ -198,7 +198,7 @@ func (t *Transport) peer(name string) *peer {
 // it has counted; t is locked. What is counted a moment later is lost.
 func (t *Transport) forget(p *peer) {
 	if p.link == nil && p.streams == 0 && t.peers[p.name] == p {
-		t.gone.Add(p.count.Traffic())
+		t.removed.Add(p.count.Traffic())
 		delete(t.peers, p.name)
 	}
 }
@@ -208,8 +208,8 @@ func (t *Transport) Stats() transport.Stats {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var s transport.Stats
-	s.Traffic = t.gone
-	s.Traffic.Add(t.own.Traffic())
+	s.Traffic = t.removed
+	s.Traffic.Add(t.unattributed.Traffic())
 	for _, name := range slices.Sorted(maps.Keys(t.peers)) {
 		p := t.peers[name]
 		one := transport.PeerStats{Name: name, Traffic: p.count.Traffic()}
@@ -253,7 +253,7 @@ func (t *Transport) renew() {
 	defer t.mu.RUnlock()
 	for _, p := range t.peers {
 		if p.link != nil {
-			p.link.renewal.ring()
+			p.link.certsChanged.notify()
 		}
 	}
 }
@@ -270,15 +270,15 @@ func (t *Transport) hello(to string) *hello {
 // refuse counts a connection or a call of nobody that is known, and logs it, once
 // a minute for each machine and reason.
 func (t *Transport) refuse(address net.Addr, reason string, err error) {
-	t.own.Refused.Add(1)
+	t.unattributed.Refused.Add(1)
 	host, _, splitErr := net.SplitHostPort(address.String())
 	if splitErr != nil {
 		host = address.String()
 	}
-	t.notices.tell(slog.LevelError, "refused "+host+" "+reason, "refused a connection", "address", address.String(), "error", err)
+	t.logLimit.log(slog.LevelError, "refused "+host+" "+reason, "refused a connection", "address", address.String(), "error", err)
 }
 
 func (t *Transport) tooMany(address net.Addr) {
-	t.own.Refused.Add(1)
-	t.notices.tell(slog.LevelError, "too many", "ended the oldest connection that has not said who it is, or refused one: there are too many", "address", address.String(), "limit", connectionsMax)
+	t.unattributed.Refused.Add(1)
+	t.logLimit.log(slog.LevelError, "too many", "ended the oldest connection that has not said who it is, or refused one: there are too many", "address", address.String(), "limit", connectionsMax)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestUnsentBytesAreBounded: on a link of 2 MiB/s heartbeats came 3 s late behind
-// an update of 16 MiB, most of which the system had taken already.
+// an update of 16 MiB, limit of which the system had taken already.
 func TestUnsentBytesAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
