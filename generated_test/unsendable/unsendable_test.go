@@ -185,7 +185,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"cycle":  "it is nested more than 1000 deep; it must not contain itself: send a slice in place of a list of pointers",
 		"deep":   "it is nested more than 1000 deep; it must not contain itself: send a slice in place of a list of pointers",
 		"shared": "larger than the message limit of 1048576 bytes; send less at once, or raise message_limit (TOPOGEN_MESSAGE_LIMIT)",
-		"large":  "larger than the message limit of 1048576 bytes, it is 1048605; send less at once, or raise message_limit",
+		"large":  "larger than the message limit of 1048576 bytes, got 1048605; send less at once, or raise message_limit",
 		"fails":  "wire: Parcel.Odd: this Odd cannot be written",
 		"panics": "panic: this Odd panics",
 	} {
@@ -221,8 +221,8 @@ func TestWhatAChildReturns(t *testing.T) {
 		fails("answer "+name, "the answer Answer cannot be encoded", process.ErrEncode)
 	}
 	fails("send large", "skipping -> sink: Parcel cannot be encoded", process.ErrTooLarge)
-	fails("send-many", "what the call sends and answers is process: larger than the message limit", process.ErrTooLarge)
-	fails("send-and-answer", "what the call sends and answers is process: larger than the message limit", process.ErrTooLarge)
+	fails("send-many", "messages and reply of the call: process: larger than the message limit", process.ErrTooLarge)
+	fails("send-and-answer", "messages and reply of the call: process: larger than the message limit", process.ErrTooLarge)
 	for _, good := range []string{"send chunk", "answer chunk"} {
 		if _, err := ask(t.Context(), Parcel{Make: good}); err != nil {
 			t.Errorf("%s: %v", good, err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkStart is the time until a process has said hello.
+// BenchmarkStart measures the time from Start to the hello of the process.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		c, err := Start(b.Context(), settings("camera"))
@@ -21,7 +21,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkBack is the time from kill -9 in a call to the answer of the next process.
+// BenchmarkBack measures the time from a kill -9 during a call to the answer of the next
+// process.
 func BenchmarkBack(b *testing.B) {
 	for b.Loop() {
 		c, err := Start(b.Context(), settings("camera"))
@@ -31,12 +32,12 @@ func BenchmarkBack(b *testing.B) {
 		ask(b, c, "echo back")
 		syscall.Kill(c.PID(), syscall.SIGKILL)
 		if _, err := c.Call(7, 1, nil); err == nil {
-			b.Fatal("it was not killed")
+			b.Fatal("the process was not killed")
 		}
 	}
 }
 
-// BenchmarkCall is the time of a call and its answer.
+// BenchmarkCall measures a call and its answer.
 func BenchmarkCall(b *testing.B) {
 	c := start(b, settings("camera"))
 	payload := []byte("send message")
@@ -48,7 +49,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkServe is the time of one send of Serve.
+// BenchmarkServe measures one send of Serve.
 func BenchmarkServe(b *testing.B) {
 	c := start(b, settings("camera"))
 	n := 0

@@ -13,68 +13,68 @@ import (
 )
 
 const (
-	startupTimeout = 10 * time.Second       // by default: an Init may load a model
-	closeTimeout   = 5 * time.Second        // by default: Close flushes
-	endTimeout     = time.Second            // for a process that closed its connection, or was killed, to be gone
-	outputTimeout  = 100 * time.Millisecond // without a line of the rest of the output: who holds it open is no child of ours
-	outputRounds   = 20                     // of that at most, for an output without end
+	startupTimeout = 10 * time.Second       // default; an Init may load a model
+	closeTimeout   = 5 * time.Second        // default; Close may flush
+	endTimeout     = time.Second            // for a process to exit after it closed its connection or was killed
+	outputTimeout  = 100 * time.Millisecond // without another line of remaining output: if a pipe is still open then, a process other than ours holds it
+	outputRounds   = 20                     // most extensions of outputTimeout, in case the output never ends
 )
 
-// Settings say which instance a process is to be, and how it is kept.
+// Settings describe the instance that a process runs, and how the parent manages it.
 type Settings struct {
 	Info
-	Memory         int64         // limit of the resident size in bytes; 0: none
+	Memory         int64         // limit of the resident size in bytes; 0: no limit
 	StartupTimeout time.Duration // for the constructor and Init; 0: 10 s
-	CloseTimeout   time.Duration // for Close of the instance and the end of the process, to which 1 s is added; 0: 5 s
-	Logger         *slog.Logger  // of what the process prints; nil: slog.Default()
-	// OnAlive is called whenever the process shows progress during a call: by
-	// topo.Alive, or by a send of Serve. It is called on the goroutine of the call;
-	// nil is nobody.
+	CloseTimeout   time.Duration // for Close of the instance and the exit of the process, plus 1 s; 0: 5 s
+	Logger         *slog.Logger  // for the output of the process; nil: slog.Default()
+	// OnAlive, if not nil, is called when the process makes progress during a call: when
+	// it calls topo.Alive, or when Serve sends a message. It runs on the goroutine of the
+	// call.
 	OnAlive func()
 	// OnLate, if not nil, is called on the goroutine of Start after the process was
-	// killed because it had not started within StartupTimeout.
+	// killed because it did not start within StartupTimeout.
 	OnLate func()
-	// OnStart, if not nil, is called with the number of the process when the instance
-	// runs in it. Nil logs it.
+	// OnStart is called with the process ID when the instance runs in the process. If it
+	// is nil, the process ID is logged.
 	OnStart func(pid int)
-	// Attempt, if not nil, is asked at each call how often its message was handed to a
-	// handler, this time included.
+	// Attempt, if not nil, is called before each call. It returns how often the message
+	// was given to a handler, including this call.
 	Attempt func() int
-	// OnHolds, if not nil, is called on the goroutine of a call with what the instance
-	// holds when that has changed (topo.Hold).
+	// OnHolds, if not nil, is called on the goroutine of a call when the number of the
+	// instance's holds has changed (topo.Hold).
 	OnHolds func(n int)
 }
 
-// Child is the process of an instance, as its parent sees it. Call, Serve and
-// Close are called one at a time; all other methods by anybody at any time.
+// Child is the parent's side of the process of an instance. Call, Serve and Close must
+// not run at the same time; all other methods are safe for concurrent use.
 type Child struct {
 	settings Settings
 	process  *os.Process
-	conn     *os.File // of calls and answers
-	control  *os.File // a pipe
+	conn     *os.File // for calls and answers
+	control  *os.File // a pipe for Stop and Cancel
 	done     chan struct{}
 	output   sync.WaitGroup
-	lines    atomic.Uint64 // of it that were logged
-	pipes    []*os.File    // what it prints
+	lines    atomic.Uint64 // lines of output that were logged
+	pipes    []*os.File    // stdout and stderr of the process
 
-	inUse  sync.Mutex // held by a call: the connection stays open
+	inUse  sync.Mutex // held during a call, so that the connection stays open
 	frames frames
 	in     []byte
 	out    []byte
 	answer Answer
 
 	mu     sync.Mutex
-	reaped bool  // its number may be somebody else's
-	cause  error // why it was killed
+	reaped bool  // the process ID may belong to another process
+	cause  error // why the parent killed the process
 	exit   Exit
 
-	stopped, canceled atomic.Bool // were told
+	stopped, canceled atomic.Bool // the command was sent
 }
 
-// Start starts the process of an instance and returns when its constructor and its
-// Init have returned. Where one of them fails, the error wraps a *RemoteError, where
-// the process ends, it is an *ExitError. When ctx ends before that, the process is
-// killed; later ctx does nothing.
+// Start starts the process of an instance and returns after the constructor and Init have
+// returned. If one of them fails, the error wraps a *RemoteError. If the process ends,
+// the error is an *ExitError. If ctx ends before Start returns, the process is killed;
+// after that, ctx has no effect.
 func Start(ctx context.Context, s Settings) (*Child, error) {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
@@ -106,7 +106,7 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 		return c, nil
 	}
 	if err == nil {
-		err = c.failed(ErrStartup) // it said hello when it was being killed
+		err = c.failed(ErrStartup) // hello arrived while the process was being killed
 	}
 	if errors.Is(err, ErrStartup) && s.OnLate != nil {
 		s.OnLate()
@@ -125,9 +125,9 @@ func (c *Child) hello() error {
 	hash := string(f.sized())
 	switch {
 	case f.broken || theirs != version:
-		return c.failed(fmt.Errorf("%w: not a hello of version %d: the executable is of another build", ErrProtocol, version))
+		return c.failed(fmt.Errorf("%w: no valid hello of version %d: the executable is from a different build", ErrProtocol, version))
 	case hash != c.settings.Hash:
-		return c.failed(fmt.Errorf("%w: the executable is of another build: the hash of its plan is %q, not %q", ErrProtocol, hash, c.settings.Hash))
+		return c.failed(fmt.Errorf("%w: the executable is from a different build: its plan has hash %q, want %q", ErrProtocol, hash, c.settings.Hash))
 	case err != nil:
 		c.await(endTimeout)
 		c.kill(nil)
@@ -136,14 +136,14 @@ func (c *Child) hello() error {
 	return nil
 }
 
-// PID is the number of the process.
+// PID is the process ID.
 func (c *Child) PID() int { return c.process.Pid }
 
-// Done is closed when the process has ended, however that came. An end during a
-// call is the error of that call, too.
+// Done is closed when the process has ended, for whatever reason. If the process ends
+// during a call, the call also returns an error.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Err is how the process ended, an *ExitError; nil while it lives.
+// Err returns an *ExitError if the process has ended, and nil while it runs.
 func (c *Child) Err() error {
 	select {
 	case <-c.done:
@@ -159,10 +159,10 @@ func (c *Child) exitError() *ExitError {
 	return &ExitError{Processor: c.settings.Processor, Instance: c.settings.Instance, Exit: c.exit, Cause: c.cause}
 }
 
-// Call has the process handle a call and waits for the answer, which is valid
-// until the next call. An error is that of a process that is gone, or is killed
-// now, an *ExitError, and nothing came of the call; or it is an *EncodeError, and the
-// process does not know of the call. The error of the handler is in the answer.
+// Call runs a handler call in the process and waits for the answer, which is valid until
+// the next call. The error is an *ExitError if the process has ended or had to be killed;
+// the call then has no result. It is an *EncodeError if the message could not be encoded;
+// the process then has not received the call. An error of the handler is in the answer.
 func (c *Child) Call(kind Kind, edge int, payload []byte) (*Answer, error) {
 	if err := fits(payload, c.settings.MessageLimit); err != nil {
 		return nil, &EncodeError{Err: err}
@@ -193,10 +193,10 @@ func (c *Child) readAnswer() error {
 	return c.answer.decode(body)
 }
 
-// Serve runs Serve of the instance and returns what that returns: nil, an error of
-// package topo or context itself, a *RemoteError; or an *ExitError. Each message is
-// given to send, and the process goes on when send has returned; what it returns is
-// what the sender in the process returns.
+// Serve runs Serve of the instance and returns its result: nil, an error of package topo
+// or context itself, or a *RemoteError. It returns an *ExitError if the process ends.
+// Each message is passed to send. The sender in the process waits until send has
+// returned, and returns the error that send returned.
 func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
@@ -217,7 +217,7 @@ func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error
 		f := fields{rest: body}
 		edge, instance := f.number(), f.number()
 		if f.broken {
-			return c.failed(fmt.Errorf("%w: a message that ends too early", ErrProtocol))
+			return c.failed(fmt.Errorf("%w: a message is truncated", ErrProtocol))
 		}
 		c.progress()
 		err = send(edge, instance, f.rest)
@@ -227,26 +227,26 @@ func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error
 	}
 }
 
-// Stop ends the context of Serve: the topology drains. It does not wait.
+// Stop ends the context of Serve, because the topology drains. It does not wait.
 func (c *Child) Stop() { c.sendControl(&c.stopped, controlStop) }
 
-// Cancel ends the contexts of all calls: the topology gives up. It does not wait.
+// Cancel ends the contexts of all calls. It does not wait.
 func (c *Child) Cancel() { c.sendControl(&c.canceled, controlCancel) }
 
 func (c *Child) sendControl(sent *atomic.Bool, command byte) {
-	if sent.CompareAndSwap(false, true) { // so the pipe has room, also where nobody reads it
+	if sent.CompareAndSwap(false, true) { // once only, so the pipe always has room even if the process never reads it
 		c.control.Write([]byte{command})
 	}
 }
 
-// Kill ends the process, and those that it has started in its process group, by
-// SIGKILL. A call under way returns an error that matches ErrKilled.
+// Kill ends the process, and the processes that it started in its process group, with
+// SIGKILL. A call in progress returns an error that matches ErrKilled.
 func (c *Child) Kill() { c.kill(ErrKilled) }
 
-// Close calls Close of the instance, in the process, and waits until that has
-// ended, at most 1 s longer than Settings.CloseTimeout; then it is killed. The error is that of
-// Close of the instance, or, an *ExitError, says that the process did not end in
-// order, or before.
+// Close calls Close of the instance in the process and waits until the process has
+// exited. If that takes more than 1 s longer than Settings.CloseTimeout, Close kills the
+// process. The error is the one that Close of the instance returned, or an *ExitError if
+// the process exited earlier or did not exit cleanly.
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
@@ -268,8 +268,7 @@ func (c *Child) Close() (Exit, error) {
 	return exit.Exit, c.answer.Err
 }
 
-// next reads the next frame that is not only a sign of life, which is to be of a
-// certain kind.
+// next reads the next frame, skipping frameAlive. The frame must be of kind want.
 func (c *Child) next(want frameKind) ([]byte, error) {
 	_, body, err := c.nextOf(want, want)
 	return body, err
@@ -285,7 +284,7 @@ func (c *Child) nextOf(one, other frameKind) (frameKind, []byte, error) {
 		case kind == one || kind == other:
 			return kind, body, nil
 		case kind != frameAlive:
-			return 0, nil, fmt.Errorf("%w: a frame of kind %d where it is none's turn", ErrProtocol, kind)
+			return 0, nil, fmt.Errorf("%w: unexpected frame of kind %d", ErrProtocol, kind)
 		}
 		c.progress()
 	}
@@ -308,7 +307,7 @@ func (c *Child) write(kind frameKind, body func([]byte) []byte) error {
 	return err
 }
 
-// failedInCall is failed for a call that has a message in hand.
+// failedInCall is failed for a call that has taken a message.
 func (c *Child) failedInCall(err error) error {
 	err = c.failed(err)
 	if exit, ok := err.(*ExitError); ok {
@@ -320,9 +319,9 @@ func (c *Child) failedInCall(err error) error {
 	return err
 }
 
-// failed returns the error for a connection that failed with err: how the process
-// ended, which it has now or is ended for. Of what was too large to be sent the
-// process knows nothing, and lives.
+// failed returns the error for a connection that failed with err: an *ExitError for the
+// process, which has ended or is killed here. The exception is ErrTooLarge: nothing was
+// sent, so the process keeps running.
 func (c *Child) failed(err error) error {
 	if errors.Is(err, ErrTooLarge) {
 		return err
@@ -331,18 +330,18 @@ func (c *Child) failed(err error) error {
 		return c.exitError()
 	}
 	if !errors.Is(err, ErrProtocol) {
-		err = fmt.Errorf("its connection has ended, and it has not: %w", err)
+		err = fmt.Errorf("the connection is closed but the process is still running: %w", err)
 	}
 	c.kill(err)
-	c.await(endTimeout) // one that waits in the kernel cannot be killed: go on without it
+	c.await(endTimeout) // a process that is blocked in the kernel does not exit: do not wait longer
 	exit := c.exitError()
 	if exit.Cause == nil {
-		exit.Cause = err // it had ended before it could be killed
+		exit.Cause = err // the process had ended before it could be killed
 	}
 	return exit
 }
 
-// await waits for the end of the process.
+// await waits until the process has ended, and reports whether it did within timeout.
 func (c *Child) await(timeout time.Duration) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -354,9 +353,9 @@ func (c *Child) await(timeout time.Duration) bool {
 	}
 }
 
-// ended notes how the process ended. What it held is given back when the call that
-// is under way has read what is left, which is in the socket by now: who holds the
-// other end besides is not waited for.
+// ended records how the process ended and releases its files. The connection is closed
+// after the call in progress has read the remaining data, which is in the socket buffer
+// already. ended does not wait for other processes that hold the other end open.
 func (c *Child) ended(exit Exit) {
 	c.mu.Lock()
 	c.reaped, c.exit = true, exit

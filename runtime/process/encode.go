@@ -10,33 +10,32 @@ import (
 )
 
 const (
-	// MessageLimitDefault bounds the encoding of a message, and of all that one call
-	// returns, where Info says nothing: more would be copied for longer than a handler
-	// should wait.
+	// MessageLimitDefault limits the encoding of a message, and of all messages that one
+	// call returns, unless Info sets another limit. Copying more would take longer than a
+	// handler should wait.
 	MessageLimitDefault = 64 << 20
-	MessageLimitMin     = 64 << 10 // below it errors would be larger than messages
-	MessageLimitMax     = 1 << 30  // sizes are 31 bits, and a frame has more than messages
+	MessageLimitMin     = 64 << 10 // with a lower limit, errors would be larger than messages
+	MessageLimitMax     = 1 << 30  // sizes have 31 bits, and a frame holds more than messages
 
-	messageOverhead = 16 // bytes that each message counts in addition: empty messages need a bound as well
+	messageOverhead = 16 // bytes added to each message's size, so that the number of empty messages is limited too
 )
 
 var (
-	// ErrEncode: a message cannot be encoded. Its receiver knows nothing of it.
+	// ErrEncode: a message cannot be encoded. Its receiver did not get it.
 	ErrEncode = errors.New("process: a message cannot be encoded")
-	// ErrDecode: a message cannot be decoded, since UnmarshalBinary of a type refuses
-	// what its MarshalBinary has written. Its receiver knows nothing of it.
+	// ErrDecode: a message cannot be decoded, because UnmarshalBinary of a type rejects
+	// the output of its MarshalBinary. Its receiver did not get it.
 	ErrDecode = errors.New("process: a message cannot be decoded")
-	// ErrTooLarge: a message, or all that one call returns, is larger than
-	// Info.MessageLimit. Nothing of it was sent; the process goes on.
+	// ErrTooLarge: a message, or the total that one call returns, is larger than
+	// Info.MessageLimit. No part of it was sent, and the process keeps running.
 	ErrTooLarge = errors.New("process: larger than the message limit")
 )
 
-// EncodeError is the error for a message that cannot be encoded. It matches
-// ErrEncode, and wraps the reason: a [*wire.Error], an error that matches ErrTooLarge,
-// or the panic of a method of the message. The message is at fault, and not its
-// receiver.
+// EncodeError is the error for a message that cannot be encoded. It matches ErrEncode and
+// wraps the reason: a [*wire.Error], an error that matches ErrTooLarge, or the panic of a
+// method of the message. The fault is in the message, not in its receiver.
 type EncodeError struct {
-	What string // the message: "camera -> detector: Frame"; "" if the caller names it
+	What string // the message: "camera -> detector: Frame"; "" if the caller adds the name
 	Err  error
 }
 
@@ -47,7 +46,7 @@ func (e *EncodeError) Error() string {
 	}
 	advice := ""
 	if errors.Is(e.Err, wire.ErrDeep) {
-		advice = "; it must not contain itself: send a slice in place of a list of pointers"
+		advice = "; it must not contain itself: send a slice instead of a list of pointers"
 	}
 	return fmt.Sprintf("%s cannot be encoded: %v%s", what, e.Err, advice)
 }
@@ -56,16 +55,17 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 
 func (e *EncodeError) Is(target error) bool { return target == ErrEncode }
 
-// tooLarge is the error for a message of size bytes; 0: the size is not known.
+// tooLarge returns the error for a message of size bytes; 0 means that the size is
+// unknown.
 func tooLarge(size, limit int) error {
 	is := ""
 	if size > 0 {
-		is = fmt.Sprintf(", it is %d", size)
+		is = fmt.Sprintf(", got %d", size)
 	}
 	return fmt.Errorf("%w of %d bytes%s; send less at once, or raise message_limit (TOPOGEN_MESSAGE_LIMIT)", ErrTooLarge, limit, is)
 }
 
-// fits is ErrTooLarge for a message that is too large.
+// fits returns ErrTooLarge if the message is larger than the limit.
 func fits(payload []byte, limit int) error {
 	if size := len(payload) + messageOverhead; size > limit {
 		return tooLarge(size, limit)
@@ -73,9 +73,9 @@ func fits(payload []byte, limit int) error {
 	return nil
 }
 
-// Encode has a codec append a message to the memory of b. The codec may stop when
-// what it returns is longer than the limit that it is given. The error is an
-// *EncodeError, also where a method of the message panics.
+// Encode lets a codec append a message to the memory of b. The codec may stop when its
+// output is longer than the given limit. The error is an *EncodeError, also if a method
+// of the message panics.
 func Encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([]byte, error)) ([]byte, error) {
 	if cap(b) > keepMax {
 		b = nil
@@ -101,11 +101,11 @@ func encode(what string, b []byte, limit int, codec func(b []byte, limit int) ([
 	return b, nil
 }
 
-// scratch has buffers for Check. The garbage collector empties it, so large buffers
-// are kept for a short time only.
+// scratch holds buffers for Check. The garbage collector empties it, so it does not keep
+// large buffers for long.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// Check encodes a message as Encode does, to see whether that can be done.
+// Check encodes a message as Encode does, and returns the error.
 func Check(limit int, codec func(b []byte, limit int) ([]byte, error)) error {
 	buffer := scratch.Get().(*[]byte)
 	b, err := encode("", *buffer, limit, codec)
@@ -116,5 +116,5 @@ func Check(limit int, codec func(b []byte, limit int) ([]byte, error)) error {
 	return err
 }
 
-// Undecodable is the error of a call whose message cannot be decoded, because of err.
+// Undecodable returns the error of a call whose message cannot be decoded because of err.
 func Undecodable(err error) error { return fmt.Errorf("%w: %w", ErrDecode, err) }

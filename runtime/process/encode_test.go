@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/wire"
 )
 
-// appends is a codec that appends n bytes and returns an error.
+// appends returns a codec that appends n bytes and returns an error.
 func appends(n int, err error) func([]byte, int) ([]byte, error) {
 	return func(b []byte, _ int) ([]byte, error) { return append(b, make([]byte, n)...), err }
 }
@@ -26,7 +26,7 @@ func TestEncode(t *testing.T) {
 		is    error
 		text  string
 	}{
-		"too large": {appends(limit-messageOverhead+1, nil), ErrTooLarge, "it is 1001;"},
+		"too large": {appends(limit-messageOverhead+1, nil), ErrTooLarge, "got 1001;"},
 		"endless": {func(b []byte, limit int) ([]byte, error) {
 			return append(b, make([]byte, limit+1)...), wire.Failed("Node", "Kids", wire.ErrLarge)
 		}, ErrTooLarge, "larger than the message limit of 1000 bytes; send less"},
@@ -43,29 +43,29 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%s: Check: %v", name, err)
 		}
 		if !new(Remote).Refuses(err) {
-			t.Errorf("%s: a fault of the process", name)
+			t.Errorf("%s: Ends reports that the process has ended", name)
 		}
 	}
 	if b, err := Encode("", []byte("before"), limit, appends(limit-messageOverhead, nil)); len(b) != limit-messageOverhead || err != nil {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 	if new(Remote).Refuses(broken) || new(Remote).Refuses(&RemoteError{Text: "no"}) {
-		t.Error("an error of a handler refuses its message")
+		t.Error("Refuses reports an error of a handler as a fault of its message")
 	}
 }
 
-// TestLargeBuffersAreNotKept: after a large message its memory is given back.
+// TestLargeBuffersAreNotKept: after a large message its memory is released.
 func TestLargeBuffersAreNotKept(t *testing.T) {
 	large := make([]byte, 0, keepMax+1)
 	if b, err := Encode("", large, MessageLimitDefault, appends(1, nil)); cap(b) > keepMax || err != nil {
-		t.Errorf("%d bytes are kept, %v", cap(b), err)
+		t.Errorf("a buffer of %d bytes is kept, %v", cap(b), err)
 	}
 }
 
 func TestCheckAllocatesNothing(t *testing.T) {
 	message := make([]byte, 100)
 	if race.Enabled {
-		t.Skip("a sync.Pool forgets at random then")
+		t.Skip("with the race detector a sync.Pool drops items at random")
 	}
 	check := func() {
 		if err := Check(MessageLimitMin, func(b []byte, _ int) ([]byte, error) { return append(b, message...), nil }); err != nil {

@@ -5,30 +5,30 @@ import (
 	"fmt"
 )
 
-// Why a process could not be started, or was ended by its parent.
+// Reasons why a process could not be started, or was killed by its parent.
 var (
 	// ErrUnsupported: this system has no socket pairs that a process can inherit.
 	ErrUnsupported = errors.New("process: this system cannot isolate processors in processes")
-	// ErrKilled: by Kill.
+	// ErrKilled: Kill was called.
 	ErrKilled = errors.New("process: killed by Kill")
-	// ErrMemory: its resident size was above Settings.Memory.
-	ErrMemory = errors.New("process: took more memory than it may")
-	// ErrStartup: it did not say hello within Settings.StartupTimeout.
+	// ErrMemory: the resident size of the process exceeded Settings.Memory.
+	ErrMemory = errors.New("process: memory limit exceeded")
+	// ErrStartup: the process did not send its hello within Settings.StartupTimeout.
 	ErrStartup = errors.New("process: did not start in time")
-	// ErrClose: it did not end in time after Close.
+	// ErrClose: the process did not exit in time after Close.
 	ErrClose = errors.New("process: did not close in time")
 )
 
 // Exit says how a process ended.
 type Exit struct {
 	PID    int
-	Code   int    // -1 where a signal ended it
-	Signal string // "SIGKILL", "SIGSEGV"; "" where none did
-	InCall bool   // it ended while a call was under way, which has failed
+	Code   int    // -1 if a signal ended the process
+	Signal string // "SIGKILL", "SIGSEGV"; "" if no signal ended the process
+	InCall bool   // it ended during a call, which has failed
 }
 
-// Clean reports whether the process ended of its own accord and in order: with
-// code 0, and not in a call other than Serve.
+// Clean reports whether the process exited on its own with code 0, and not during a call
+// other than Serve.
 func (e Exit) Clean() bool { return e.Code == 0 && e.Signal == "" && !e.InCall }
 
 func (e Exit) String() string {
@@ -36,17 +36,17 @@ func (e Exit) String() string {
 	case e.Signal != "":
 		return "was killed by " + e.Signal
 	case e.Code < 0:
-		return "was killed and has not ended yet" // it waits in the kernel
+		return "was killed and has not ended yet" // it is blocked in the kernel
 	}
 	return fmt.Sprintf("exited with code %d", e.Code)
 }
 
-// ExitError is the error of a process that has ended.
+// ExitError is the error for a process that has ended.
 type ExitError struct {
 	Processor string
 	Instance  int
 	Exit      Exit
-	Cause     error // why the parent ended it; nil where it did not
+	Cause     error // why the parent killed it; nil if the parent did not
 }
 
 func (e *ExitError) Error() string {

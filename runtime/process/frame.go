@@ -11,32 +11,31 @@ import (
 
 const (
 	headerSize = 5         // the size of the body, big endian, and the kind of frame
-	chunk      = 64 << 10  // what is allocated before anything of a body has come
-	keepMax    = 1 << 20   // buffers above this size are not kept for the next frame
-	frameRoom  = 256 << 10 // in a frame, beside messages: an error, its stack, numbers
+	chunk      = 64 << 10  // bytes allocated before any of a body has arrived
+	keepMax    = 1 << 20   // larger buffers are not kept for the next frame
+	frameRoom  = 256 << 10 // room in a frame besides messages: an error, its stack, numbers
 )
 
-// ErrProtocol: the process sent something that no process of this version does.
+// ErrProtocol: the process sent data that no process of this version sends.
 var ErrProtocol = errors.New("process: broke the protocol")
 
-// frameKind says what is in a frame. The body of most is described where it is
-// written.
+// frameKind is the content of a frame. Most bodies are described where they are written.
 type frameKind uint8
 
 const (
 	// To the process.
-	frameCall  frameKind = iota + 1 // kind, edge, attempt (4 bytes each), payload: answered by frameAnswer
+	frameCall  frameKind = iota + 1 // kind, edge, attempt (4 bytes each), payload; answered by frameAnswer
 	frameServe                      // empty; answered by any number of frameSend, then frameAnswer
-	frameAck                        // an error: the answer to one frameSend
-	frameClose                      // empty: answered by frameAnswer, then the process ends
+	frameAck                        // an error; answers one frameSend
+	frameClose                      // empty; answered by frameAnswer, then the process exits
 	// From the process.
-	frameHello  // version, an error, hash: the first frame, when Start has returned
+	frameHello  // version, an error, hash; the first frame, after Start has returned
 	frameAnswer // see Answer
 	frameSend   // edge, instance (4 bytes each), payload
 	frameAlive  // empty
 )
 
-// begin starts a frame in the memory of buf; end gives it its size.
+// begin starts a frame in the memory of buf; end writes its size into the header.
 func begin(buf []byte, kind frameKind) []byte {
 	if cap(buf) > keepMax {
 		buf = nil
@@ -53,18 +52,18 @@ func end(frame []byte, limit int) error {
 	return nil
 }
 
-// frames reads frames. Their sender may be hostile.
+// frames reads frames, from a process that may be hostile.
 type frames struct {
 	r     *bufio.Reader
-	limit int // of the messages in a frame
+	limit int // for the messages in a frame
 }
 
 func newFrames(r io.Reader, limit int) frames {
 	return frames{bufio.NewReaderSize(r, chunk), limit}
 }
 
-// header reads the kind and the size of the next frame; io.EOF says that there is
-// none.
+// header reads the kind and the size of the next frame. It returns io.EOF at the end of
+// the connection.
 func (f frames) header() (frameKind, int, error) {
 	header, err := f.r.Peek(headerSize)
 	if err != nil {
@@ -81,8 +80,9 @@ func (f frames) header() (frameKind, int, error) {
 	return kind, int(size), err
 }
 
-// body reads size bytes into the memory of buf, or into more. It allocates no more
-// than twice what has come, and a chunk: whoever claims much has to send it.
+// body reads size bytes into the memory of buf, which grows if needed. It allocates at
+// most twice what has arrived, plus one chunk, so a process cannot make the parent
+// allocate memory by announcing a large size.
 func (f frames) body(buf []byte, size int) ([]byte, error) {
 	if cap(buf) > keepMax {
 		buf = nil
@@ -113,7 +113,7 @@ func (f frames) next(buf []byte) (frameKind, []byte, error) {
 	return kind, buf, err
 }
 
-// fields takes a body apart. After the first that is missing all are empty.
+// fields splits a body into fields. After the first missing field all are empty.
 type fields struct {
 	rest   []byte
 	broken bool

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// frame is a frame as it is sent.
+// frame returns a frame as it is sent.
 func frame(kind frameKind, body ...byte) []byte {
 	b := append(begin(nil, kind), body...)
 	if err := end(b, MessageLimitDefault); err != nil {
@@ -17,7 +17,8 @@ func frame(kind frameKind, body ...byte) []byte {
 	return b
 }
 
-// TestClaimsAreNotBelieved: who announces much and sends little gets little memory.
+// TestClaimsAreNotBelieved: a sender that announces many bytes and sends few makes the
+// reader allocate little memory.
 func TestClaimsAreNotBelieved(t *testing.T) {
 	for _, sent := range []int{0, 1, 3 * chunk} {
 		input := append(frame(frameAnswer), make([]byte, sent)...)
@@ -30,12 +31,12 @@ func TestClaimsAreNotBelieved(t *testing.T) {
 			t.Errorf("%d bytes: %v", sent, err)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(4*sent+4*chunk) {
-			t.Errorf("%d bytes made it allocate %d", sent, n)
+			t.Errorf("%d bytes caused an allocation of %d", sent, n)
 		}
 	}
 }
 
-// FuzzFrames reads anything, and what it makes of it.
+// FuzzFrames decodes any bytes as frames and answers.
 func FuzzFrames(f *testing.F) {
 	var a AnswerBuilder
 	a.Send(1, 2, []byte("payload"))
@@ -52,7 +53,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 			if total += headerSize + len(body); total > len(input) {
-				t.Fatal("there is more than was sent")
+				t.Fatal("the frame has more bytes than were sent")
 			}
 			var a Answer
 			if a.decode(body) == nil {
@@ -69,7 +70,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzVariable reads anything that somebody sets.
+// FuzzVariable parses any value of the variable.
 func FuzzVariable(f *testing.F) {
 	f.Add(Info{Topology: "test", Hash: "hash", Processor: "camera", Instances: 1}.value(1, []int{5, 6}))
 	f.Fuzz(func(t *testing.T, value string) {
@@ -79,7 +80,7 @@ func FuzzVariable(f *testing.F) {
 		}
 		again, parent2, inherited2, err := parseValue(info.value(parent, inherited))
 		if err != nil || again != info || parent2 != parent || len(inherited2) != len(inherited) {
-			t.Errorf("%q is read as %v, %v", value, info, again)
+			t.Errorf("%q is parsed as %v, %v", value, info, again)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 
 func goodHello() []byte { return frame(frameHello, appendHello(nil, "hash", nil, nil)...) }
 
-// afterHello answers the first call with those bytes.
+// afterHello sends a valid hello and answers the first call with the given bytes.
 func afterHello(answer ...byte) func(*os.File) {
 	return func(conn *os.File) {
 		conn.Write(goodHello())
@@ -35,13 +35,13 @@ func writes(b ...byte) func(*os.File) {
 	}
 }
 
-// hang waits for what nobody writes.
+// hang reads from a pipe to which no process writes.
 func hang() {
 	r, _, _ := os.Pipe()
 	r.Read(make([]byte, 1))
 }
 
-// hostile are processes that do not keep to the protocol, by processor.
+// hostile are processes that violate the protocol, by processor name.
 var hostile = map[string]func(conn *os.File){
 	"silent":              writes(),
 	"claims":              writes(3, 0, 0, 0, byte(frameHello), 1, 2, 3),
@@ -113,7 +113,7 @@ func TestHostileProcess(t *testing.T) {
 		}
 	}
 	c := start(t, settings("closes"))
-	if _, err := c.Call(1, 0, nil); !strings.Contains(err.Error(), "killed by SIGKILL: its connection has ended, and it has not: ") {
+	if _, err := c.Call(1, 0, nil); !strings.Contains(err.Error(), "killed by SIGKILL: the connection is closed but the process is still running: ") {
 		t.Errorf("closes: %v", err)
 	}
 	if err := start(t, settings("call: hello")).Serve(nil); !errors.Is(err, ErrProtocol) {
@@ -121,8 +121,8 @@ func TestHostileProcess(t *testing.T) {
 	}
 }
 
-// TestDeaf: what a process does not read holds up nobody but its own calls, and
-// those until it is killed.
+// TestDeaf: a process that does not read blocks only its own calls, and only until it is
+// killed.
 func TestDeaf(t *testing.T) {
 	c := start(t, settings("deaf"))
 	called := make(chan error)
@@ -138,8 +138,8 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestTheConnectionIsHeld by a process that its own has started: its end is noticed
-// nevertheless.
+// TestTheConnectionIsHeld: the end of a process is detected even if a process that it
+// started holds the connection open.
 func TestTheConnectionIsHeld(t *testing.T) {
 	c := start(t, settings("leaves"))
 	pid, err := strconv.Atoi(string(ask(t, c, "").Reply))
@@ -153,20 +153,20 @@ func TestTheConnectionIsHeld(t *testing.T) {
 	}
 }
 
-// TestAnotherBuild refuses to work for a parent that has another plan.
+// TestAnotherBuild: a process whose plan differs from its parent's refuses to run.
 func TestAnotherBuild(t *testing.T) {
 	registered.Store("another", "a newer hash")
 	defer registered.Store("another", "other hash")
-	s := settings("camera|exit 3") // which it does not come to
+	s := settings("camera|exit 3") // is not executed
 	s.Topology, s.Hash = "another", "a newer hash"
 	_, err := Start(t.Context(), s)
-	if err == nil || !strings.Contains(err.Error(), `of another build: the hash of its plan is "other hash", not "a newer hash"`) {
+	if err == nil || !strings.Contains(err.Error(), `from a different build: its plan has hash "other hash", want "a newer hash"`) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestHostileVariable: a process in which somebody set the variable does not run
-// main, nor what the variable says.
+// TestHostileVariable: a process with a forged variable runs neither main nor the
+// instance that the variable names.
 func TestHostileVariable(t *testing.T) {
 	good := settings("camera").value(os.Getpid(), nil)
 	file, err := os.Open(os.DevNull)
@@ -185,10 +185,10 @@ func TestHostileVariable(t *testing.T) {
 		"parent":   {settings("camera").value(1, nil), nil, "process 1 is not the parent"},
 		"number":   {strings.Replace(good, "\n3\n", "\nthree\n", 1), nil, "three"},
 		"instance": {strings.Replace(good, "\n1\n2", "\n2\n2", 1), nil, "there is no instance 2 of 2"},
-		"no name":  {strings.Replace(good, "camera", "", 1), nil, `"" names nothing`},
-		"closes 0": {settings("camera").value(os.Getpid(), []int{0}), nil, "file 0 is its own"},
-		"no file":  {good, nil, "file 3 is no socket"},
-		"a file":   {good, []*os.File{file}, "file 3 is no socket"},
+		"no name":  {strings.Replace(good, "camera", "", 1), nil, `invalid name ""`},
+		"closes 0": {settings("camera").value(os.Getpid(), []int{0}), nil, "file 0 is in use"},
+		"no file":  {good, nil, "file 3 is not a socket"},
+		"a file":   {good, []*os.File{file}, "file 3 is not a socket"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
 		cmd.Env = append(os.Environ(), variable+"="+test.value)

@@ -9,30 +9,30 @@ import (
 	"sync"
 )
 
-// variable is the environment variable that names to a process what it is to be.
+// variable is the environment variable that tells a process which instance it runs.
 const variable = "TOPOGEN_PROCESS"
 
-// version is of the protocol: of everything that is in frames and in the variable.
+// version is the version of the protocol: of the frames and of the variable.
 const version = 3
 
-// nameMax bounds the names in the variable, in bytes.
+// nameMax limits the names in the variable, in bytes.
 const nameMax = 1000
 
-// Info says which instance of which processor a process is.
+// Info identifies the instance that a process runs.
 type Info struct {
-	Topology       string // as TakeOver and Settings name it; unique within an executable
+	Topology       string // as given to TakeOver and Settings; unique within an executable
 	Hash           string // of the plan that the code was generated from
 	Processor      string // name in the topology
 	ProcessorIndex int
 	Instance       int // 0 … Instances-1
 	Instances      int
-	MessageLimit   int // bytes of a message, and of all that one call returns; 0: MessageLimitDefault
+	MessageLimit   int // bytes of a message, and of all messages that one call returns; 0: MessageLimitDefault
 }
 
 func (i Info) check() error {
 	for _, name := range []string{i.Topology, i.Hash, i.Processor} {
 		if name == "" || len(name) > nameMax || strings.ContainsAny(name, "\n\x00") {
-			return fmt.Errorf("process: %q names nothing", cut(name))
+			return fmt.Errorf("process: invalid name %q", cut(name))
 		}
 	}
 	if i.ProcessorIndex < 0 || i.Instance < 0 || i.Instance >= i.Instances {
@@ -44,8 +44,8 @@ func (i Info) check() error {
 	return nil
 }
 
-// value is what the variable holds: what the process is to be, who its parent is,
-// and the files that it has inherited and must not have.
+// value returns the content of the variable: the instance, the parent's process ID, and
+// the inherited files that the process must close.
 func (i Info) value(parent int, inherited []int) string {
 	lines := []string{
 		strconv.Itoa(version), strconv.Itoa(parent), strings.Trim(fmt.Sprint(inherited), "[]"),
@@ -54,7 +54,7 @@ func (i Info) value(parent int, inherited []int) string {
 	return strings.Join(lines, "\n")
 }
 
-// parseValue reads the variable, which anybody may have set.
+// parseValue parses the variable, which any program may have set.
 func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	lines := strings.Split(value, "\n")
 	if lines[0] != strconv.Itoa(version) || len(lines) != 10 {
@@ -71,7 +71,7 @@ func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	for _, fd := range strings.Fields(lines[2]) {
 		inherited = append(inherited, number(fd))
 		if n := inherited[len(inherited)-1]; n <= controlFD {
-			err = fmt.Errorf("file %d is its own", n)
+			err = fmt.Errorf("file %d is in use by the process", n)
 		}
 	}
 	i = Info{
@@ -84,16 +84,16 @@ func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	return i, parent, inherited, err
 }
 
-// identity is what the variable says this process is.
+// identity is the parsed content of the variable.
 type identity struct {
 	info      Info
 	inherited []int
 }
 
-// ownIdentity reads the variable, once, and unsets it, so that nobody whom this process
-// starts takes it for his. It returns nil in a process that is nobody's child. A
-// process that was started as one and cannot be must not go on into main: that
-// would be the whole program a second time.
+// ownIdentity reads the variable once and unsets it, so that programs started by this
+// process do not inherit it. It returns nil if the variable is not set: this process is
+// then not the child of a topology. If the variable is set but invalid, the process must
+// exit before main: otherwise it would run the whole program a second time.
 var ownIdentity = sync.OnceValue(func() *identity {
 	value, ok := os.LookupEnv(variable)
 	if !ok {
@@ -111,6 +111,6 @@ var ownIdentity = sync.OnceValue(func() *identity {
 	return &identity{info, inherited}
 })
 
-// registered are the topologies that have called TakeOver, and their hashes: a process
-// of another would run main.
+// registered maps the topologies that have called TakeOver to their hashes. A process
+// that was started for another topology would run main.
 var registered sync.Map

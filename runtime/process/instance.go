@@ -19,49 +19,49 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Exit codes of a process; a panic outside of handlers is the Go runtime's own 2.
+// Exit codes of a process. A panic outside of handlers exits with code 2 too.
 const (
 	exitNotStarted = 1   // Handler.Start failed
 	exitPanic      = 2   // a handler panicked
-	exitRefused    = 125 // this process is not what its parent takes it for
+	exitRefused    = 125 // the process cannot be the instance that its parent started it for
 )
 
 const (
-	socketFD   = 3                     // of calls and answers, behind stdin, stdout and stderr
-	controlFD  = 4                     // a pipe that says what may come during a call; its end is that of the parent
-	aliveEvery = 10 * time.Millisecond // topo.Alive may be called in a tight loop; a timeout is far longer
+	socketFD   = 3                     // for calls and answers; follows stdin, stdout and stderr
+	controlFD  = 4                     // a pipe for commands during a call; it is closed when the parent ends
+	aliveEvery = 10 * time.Millisecond // topo.Alive may be called in a tight loop; timeouts are far longer
 )
 
-// What the control pipe says.
+// Commands on the control pipe.
 const (
 	controlStop   = 's' // the context of Serve ends
 	controlCancel = 'c' // the contexts of all calls end
 )
 
-// Kind says what a call is. The generated code of both ends knows what it means;
-// this package looks for Held alone.
+// Kind is the kind of a call. The generated code at both ends defines its meaning; this
+// package only handles Held itself.
 type Kind uint8
 
-// Handler is an instance in its process. One method runs at a time, on one
-// goroutine, which is not that of main. A panic of any of them, or
-// runtime.Goexit, is told to the parent and ends the process.
+// Handler is an instance in its process. Its methods are called one at a time on one
+// goroutine, which is not the goroutine of main. If a method panics or calls
+// runtime.Goexit, the parent is notified and the process exits.
 type Handler interface {
-	// Start makes the instance: its constructor and its Init.
+	// Start creates the instance: it calls the constructor and Init.
 	Start(ctx context.Context) error
-	// Call handles one call. The payload is valid until it returns. With an error
-	// other than topo.Done and topo.Idle, what a was given is not sent.
+	// Call handles one call. The payload is valid until Call returns. If Call returns an
+	// error other than topo.Done and topo.Idle, the messages added to a are discarded.
 	Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error
-	// Serve calls Serve of the instance. send returns when the parent has taken the
-	// message, with what it says: nil, or topo.ErrStopping.
+	// Serve calls Serve of the instance. send returns after the parent has taken the
+	// message, with the parent's result: nil or topo.ErrStopping.
 	Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error
-	// Close calls Close of the instance. The process ends when it has returned.
+	// Close calls Close of the instance. The process exits after it returns.
 	Close() error
 }
 
-// TakeOver makes this process the instance that its parent started it for, and
-// then does not return. In any other process it only notes that there is such a
-// topology, which Start relies on. Generated packages call it in init, before
-// main. newHandler is called just before the handler's Start.
+// TakeOver turns this process into the instance that its parent started it for, and then
+// does not return. In any other process it only registers the topology, which Start
+// requires. Generated packages call it in init, before main. newHandler is called just
+// before Start of the handler.
 func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	registered.Store(topology, hash)
 	me := ownIdentity()
@@ -79,40 +79,40 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.readControl(control)
-	go i.run(hash, newHandler) // not here: init is locked to its thread, and a switch to it is slow
+	go i.run(hash, newHandler) // not on this goroutine: init is locked to its thread, and switching to it is slow
 	select {}
 }
 
-// ignoreStopSignals: who stops the topology stops all of its processes, some at
-// once (systemd). What they still have to do the parent tells them. Signals are
-// caught, not ignored, so that the programs that a handler starts do not inherit
-// it.
+// ignoreStopSignals keeps SIGINT and SIGTERM from ending the process. A service manager
+// such as systemd sends them to all processes of a topology at once, but the process must
+// run until its parent stops it. The signals are caught, not ignored, because programs
+// started by a handler would inherit an ignored signal.
 func ignoreStopSignals() { signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM) }
 
-// instance is the child's end of the connection.
+// instance is the child's side of the connection.
 type instance struct {
 	info   Info
 	conn   *os.File
-	frames frames // read by the goroutine of the handler alone: another would cost a switch for each call
+	frames frames // read only by the goroutine of the handler: a second one would cost a switch per call
 	in     []byte
 
 	ctx, serveCtx context.Context
 	cancel, stop  context.CancelFunc
 
 	answer    AnswerBuilder
-	busy      atomic.Bool  // a call is under way: the parent reads
-	lastAlive atomic.Int64 // when Alive was told last, since begin
+	busy      atomic.Bool  // a call is in progress, so the parent reads
+	lastAlive atomic.Int64 // when frameAlive was last sent, since processBegan
 	serving   atomic.Bool
-	holds     atomic.Int32 // begun and not released
-	sending   sync.Mutex   // one send of Serve at a time
+	holds     atomic.Int32 // number of holds that were not released
+	sending   sync.Mutex   // held by a send of Serve, so that there is one at a time
 	writing   sync.Mutex
 	out       []byte // guarded by writing
 }
 
 var processBegan = time.Now()
 
-// readControl does what the control pipe says, whatever the handler does, and ends the
-// process when the parent has ended.
+// readControl executes the commands of the control pipe, also while a handler runs, and
+// ends the process when the parent has ended.
 func (i *instance) readControl(control *os.File) {
 	for command := make([]byte, 1); ; {
 		if _, err := control.Read(command); err != nil {
@@ -127,7 +127,7 @@ func (i *instance) readControl(control *os.File) {
 	}
 }
 
-// next is the next frame of the parent, which keeps to the protocol.
+// next returns the next frame of the parent, which is trusted.
 func (i *instance) next() (frameKind, []byte) {
 	kind, body, err := i.frames.next(i.in)
 	if err != nil {
@@ -157,7 +157,7 @@ func (i *instance) run(hash string, newHandler func(Info) Handler) {
 	}
 }
 
-// start makes the handler and says hello.
+// start creates the handler and sends the hello.
 func (i *instance) start(hash string, newHandler func(Info) Handler) (h Handler) {
 	if hash != i.info.Hash {
 		i.write(frameHello, func(b []byte) []byte { return appendHello(b, hash, nil, nil) })
@@ -198,7 +198,7 @@ func (i *instance) call(h Handler, body []byte) {
 	i.respond(err)
 }
 
-// respond sends the answer to the call under way.
+// respond sends the answer to the call in progress.
 func (i *instance) respond(err error) {
 	kept := isKept(err)
 	i.answer.holds = int(i.holds.Load())
@@ -207,7 +207,7 @@ func (i *instance) respond(err error) {
 	i.answer.reset()
 }
 
-// isKept reports whether what a handler has sent is sent, where it returns err.
+// isKept reports whether the messages of a handler that returned err are delivered.
 func isKept(err error) bool {
 	if err == nil || err == topo.Done || err == topo.Idle {
 		return true
@@ -218,8 +218,8 @@ func isKept(err error) bool {
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
-// guard calls a method of the handler. When that panics the parent hears it, in
-// the frame that it waits for, and the process ends.
+// guard calls a method of the handler. If the method panics, guard sends the panic in a
+// frame of the given kind, which is the one that the parent waits for, and exits.
 func (i *instance) guard(kind frameKind, method func() error) error {
 	returned := false
 	defer func() {
@@ -244,7 +244,7 @@ func (i *instance) guard(kind frameKind, method func() error) error {
 	return err
 }
 
-// send is what Serve sends by.
+// send is the send function that Serve receives.
 func (i *instance) send(edge, instance int, payload []byte) error {
 	if err := fits(payload, i.info.MessageLimit); err != nil {
 		return err
@@ -265,13 +265,13 @@ func (i *instance) send(edge, instance int, payload []byte) error {
 	return f.error()
 }
 
-// Hold counts what the instance holds, for the answers of calls.
+// Hold counts the holds of the instance, for the answers of calls.
 func (i *instance) Hold() (release func()) {
 	i.holds.Add(1)
 	return sync.OnceFunc(func() { i.holds.Add(-1) })
 }
 
-// Alive is called by topo.Alive.
+// Alive sends frameAlive, at most once per aliveEvery. topo.Alive calls it.
 func (i *instance) Alive() {
 	now, last := int64(time.Since(processBegan)), i.lastAlive.Load()
 	if !i.busy.Load() || last != 0 && now-last < int64(aliveEvery) || !i.lastAlive.CompareAndSwap(last, now) {
@@ -280,8 +280,8 @@ func (i *instance) Alive() {
 	i.write(frameAlive, func(b []byte) []byte { return b })
 }
 
-// write sends a frame. Its error is ErrTooLarge; without a parent there is nothing
-// left to do.
+// write sends a frame. The only error is ErrTooLarge: if the connection fails, the parent
+// has ended, and the process exits.
 func (i *instance) write(kind frameKind, body func([]byte) []byte) error {
 	i.writing.Lock()
 	defer i.writing.Unlock()

@@ -20,11 +20,12 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// ledgerSends is how many messages a call of the ledger sends: more than a socket
-// holds, so that a kill also comes in the middle of an answer.
+// ledgerSends is the number of messages that a call of the ledger sends. They do not fit
+// into a socket buffer, so a kill can also hit the middle of an answer.
 const ledgerSends = 500
 
-// ledger writes into a file, which is its processor's name, what it has begun.
+// ledger appends the number of each call to a file when the call begins. The name of the
+// processor is the path of the file.
 type ledger struct {
 	info Info
 	file *os.File
@@ -50,9 +51,9 @@ func (l *ledger) Call(_ context.Context, _ Kind, _ int, payload []byte, a *Answe
 func (l *ledger) Serve(context.Context, func(int, int, []byte) error) error { return topo.Done }
 func (l *ledger) Close() error                                              { return l.file.Close() }
 
-// TestRandomKills kills the process at any moment. Each message is handled until
-// there is an answer: it is there once and whole, and for each call that came to
-// nothing there is one death.
+// TestRandomKills kills the process at random times. Each message is handled until it is
+// answered. Every message gets exactly one complete answer, and each failed call is
+// explained by one kill.
 func TestRandomKills(t *testing.T) {
 	kills := 20
 	if os.Getenv("CI") != "" && !race.Enabled {
@@ -92,7 +93,7 @@ func TestRandomKills(t *testing.T) {
 			n++
 		}
 		if n != ledgerSends {
-			t.Fatalf("call %d has an answer with %d messages", answered, n)
+			t.Fatalf("the answer of call %d has %d messages", answered, n)
 		}
 		answered++
 		if c.Err() != nil {
@@ -115,16 +116,16 @@ func TestRandomKills(t *testing.T) {
 	}
 	for n := range answered {
 		if begun[n] == 0 {
-			t.Errorf("call %d was answered and never begun", n)
+			t.Errorf("call %d was answered but never begun", n)
 		}
 	}
 	if total > answered+deaths {
-		t.Errorf("%d calls were begun; %d were answered and %d ended by a kill", total, answered, deaths)
+		t.Errorf("%d calls began, but only %d were answered and %d ended by a kill", total, answered, deaths)
 	}
 	t.Logf("%d answered, %d killed, of which %d had begun", answered, deaths, total-answered)
 }
 
-// TestKilledFromOutside in each phase of its life.
+// TestKilledFromOutside kills the process in each phase of its lifecycle.
 func TestKilledFromOutside(t *testing.T) {
 	kill := func(pid int) { syscall.Kill(pid, syscall.SIGKILL) }
 	check := func(t *testing.T, err error, inCall bool) {
@@ -137,7 +138,7 @@ func TestKilledFromOutside(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "pid")
 	noted := func() {
 		var pid int
-		until(t, "the process notes that it is there", func() bool {
+		until(t, "the process writes its process ID", func() bool {
 			text, _ := os.ReadFile(note)
 			n, _ := fmt.Sscan(string(text), &pid)
 			return n == 1
@@ -183,7 +184,7 @@ func TestKilledFromOutside(t *testing.T) {
 	})
 }
 
-// TestKill from another goroutine ends what is under way.
+// TestKill: a Kill on another goroutine ends the call in progress.
 func TestKill(t *testing.T) {
 	for name, underWay := range map[string]func(c *Child) error{
 		"call":  func(c *Child) error { _, err := c.Call(1, 0, []byte("hang")); return err },
@@ -196,6 +197,6 @@ func TestKill(t *testing.T) {
 		if err := underWay(c); !errors.Is(err, ErrKilled) || exitOf(t, err).Exit.Signal != "SIGKILL" {
 			t.Errorf("%s: %v", name, err)
 		}
-		c.Kill() // it is gone
+		c.Kill() // the process has ended
 	}
 }

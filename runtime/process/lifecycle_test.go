@@ -43,7 +43,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestCloseFails, and the process ends in order, or is made to end.
+// TestCloseFails: after Close has failed, the process exits cleanly or is killed.
 func TestCloseFails(t *testing.T) {
 	exit, err := start(t, settings("camera|||return no disk")).Close()
 	if !exit.Clean() || err == nil || err.Error() != "no disk" {
@@ -60,18 +60,18 @@ func TestCloseFails(t *testing.T) {
 func TestSignalsForTheGroup(t *testing.T) {
 	c := start(t, settings("camera"))
 	if group, err := syscall.Getpgid(c.PID()); err != nil || group != c.PID() {
-		t.Errorf("its group is %d, %v", group, err)
+		t.Errorf("its process group is %d, %v", group, err)
 	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		syscall.Kill(c.PID(), s)
 	}
 	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
-		t.Errorf("it does not go on: %q", a.Reply)
+		t.Errorf("the process does not answer any more: %q", a.Reply)
 	}
 }
 
 func TestWhatIsInherited(t *testing.T) {
-	fd, err := syscall.Dup(1) // is not closed when a process starts
+	fd, err := syscall.Dup(1) // is not close-on-exec
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestWhatIsInherited(t *testing.T) {
 	}
 }
 
-// TestTheThreadOfStart may end before the process.
+// TestTheThreadOfStart: the thread that called Start may end before the process.
 func TestTheThreadOfStart(t *testing.T) {
 	started := make(chan *Child)
 	go func() {
-		runtime.LockOSThread() // ends with the goroutine
+		runtime.LockOSThread() // the thread ends with the goroutine
 		c, err := Start(t.Context(), settings("camera"))
 		if err != nil {
 			t.Error(err)
@@ -116,7 +116,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("GOMEMLIMIT=%s", a.Reply)
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("the resident size is not looked at here")
+		t.Skip("the resident size is only checked on Linux")
 	}
 	_, err := c.Call(1, 0, []byte("grow"))
 	if !errors.Is(err, ErrMemory) || exitOf(t, err).Exit.Signal != "SIGKILL" {
@@ -124,7 +124,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// hasExited reports whether a process has ended, though perhaps nobody has reaped it.
+// hasExited reports whether a process has ended, reaped or not.
 func hasExited(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
 		return true
@@ -134,8 +134,8 @@ func hasExited(pid int) bool {
 	return strings.HasPrefix(state, "Z")
 }
 
-// parentVariable makes this test binary the parent of a process, which it tells by
-// its number, and which does in a call what the variable says.
+// parentVariable makes this test binary the parent of a process. It prints the process ID
+// and executes the script in the variable in a call.
 const parentVariable = "TOPOGEN_TEST_PARENT"
 
 func runAsParent() {
@@ -155,11 +155,11 @@ func runAsParent() {
 	select {}
 }
 
-// TestTheParentDies, and its process with it, whatever that does.
+// TestTheParentDies: a process ends with its parent, whatever the process does.
 func TestTheParentDies(t *testing.T) {
 	scripts := []string{"echo idle", "hang", "spin"}
 	if runtime.GOOS == "linux" {
-		scripts = append(scripts, "deaf") // and notices nothing itself
+		scripts = append(scripts, "deaf") // the process itself does not detect the parent's end
 	}
 	for _, script := range scripts {
 		parent := exec.Command(os.Args[0])
@@ -174,15 +174,16 @@ func TestTheParentDies(t *testing.T) {
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		pid, err := strconv.Atoi(strings.TrimSpace(line))
 		if err != nil || hasExited(pid) {
-			t.Fatalf("the parent says %q", line)
+			t.Fatalf("the parent printed %q", line)
 		}
 		parent.Process.Kill()
-		until(t, "the process is gone with its parent", func() bool { return hasExited(pid) })
+		until(t, "the process ends with its parent", func() bool { return hasExited(pid) })
 		parent.Wait()
 	}
 }
 
-// TestTheConnectionEnds where the system does not tell of the parent's end.
+// TestTheConnectionEnds: a closed control pipe ends the process, for systems that do not
+// report the parent's end.
 func TestTheConnectionEnds(t *testing.T) {
 	c := start(t, settings("camera"))
 	go c.control.Close()
@@ -192,8 +193,8 @@ func TestTheConnectionEnds(t *testing.T) {
 	}
 }
 
-// TestGrandchildren end with a process that is killed, or, where the system allows
-// it, that ends.
+// TestGrandchildren: processes that a process has started end when it is killed and, on
+// Linux, when it exits.
 func TestGrandchildren(t *testing.T) {
 	ends := map[string]func(*Child){"kill": (*Child).Kill}
 	if runtime.GOOS == "linux" {
@@ -207,11 +208,11 @@ func TestGrandchildren(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		end(c)
-		until(t, name+": the grandchild is gone", func() bool { return hasExited(pid) })
+		until(t, name+": the grandchild ends", func() bool { return hasExited(pid) })
 	}
 }
 
-// TestNothingIsLeft of processes that have ended, whatever way.
+// TestNothingIsLeft: processes leave no goroutines, files or zombies, however they end.
 func TestNothingIsLeft(t *testing.T) {
 	ends := []func(*Child){
 		func(c *Child) { c.Close() },
@@ -238,18 +239,18 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or it closes what we forget
-	all()                                            // the runtime opens files of its own
-	until(t, "the first are gone", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // else the collector would close leaked files
+	all()                                            // the runtime opens files of its own the first time
+	until(t, "the first goroutines end", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
 	files := openFiles(t)
 	for range 3 {
 		all()
 	}
-	until(t, "no goroutine is left", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
-	until(t, "no file is left", func() bool { return openFiles(t) <= files })
+	until(t, "all goroutines end", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
+	until(t, "all files are closed", func() bool { return openFiles(t) <= files })
 	var status syscall.WaitStatus
 	if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); pid > 0 {
-		t.Errorf("process %d is not reaped: %v", pid, err)
+		t.Errorf("process %d was not reaped: %v", pid, err)
 	}
 }
 
@@ -266,7 +267,7 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestOneThatLeftItsGroup is killed all the same.
+// TestOneThatLeftItsGroup: a process that left its process group is killed too.
 func TestOneThatLeftItsGroup(t *testing.T) {
 	c := start(t, settings("camera"))
 	over := make(chan error, 1)
@@ -274,7 +275,7 @@ func TestOneThatLeftItsGroup(t *testing.T) {
 		_, err := c.Call(1, 0, []byte("leave-group"))
 		over <- err
 	}()
-	until(t, "it has left", func() bool {
+	until(t, "the process leaves its group", func() bool {
 		group, err := syscall.Getpgid(c.PID())
 		return err == nil && group != c.PID()
 	})
@@ -282,5 +283,5 @@ func TestOneThatLeftItsGroup(t *testing.T) {
 	if err := <-over; !errors.Is(err, ErrKilled) {
 		t.Error(err)
 	}
-	until(t, "it is gone", func() bool { return hasExited(c.PID()) })
+	until(t, "the process ends", func() bool { return hasExited(c.PID()) })
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// The processes of these tests are this test binary, which TakeOver makes what the
-// name of the processor says.
+// TestMain runs the processes of these tests, which are this test binary. The name of the
+// processor selects what a process does.
 func TestMain(m *testing.M) {
 	if os.Getenv(parentVariable) != "" {
 		runAsParent()
@@ -42,9 +42,9 @@ func takeOver() {
 	TakeOver("ledger", "hash", newLedger)
 }
 
-// scripted does in each call what the payload says: words, the first of which is a
-// key of commands. The processor's name is "camera|START|SERVE|CLOSE", with what it
-// does in these.
+// scripted executes the payload of each call as a script: a key of commands and its
+// arguments. The processor's name is "camera|START|SERVE|CLOSE", with the scripts of
+// these methods.
 type scripted struct{ info Info }
 
 func newScripted(info Info) Handler { return &scripted{info} }
@@ -115,7 +115,7 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 	},
 	"release": func(_ context.Context, rest string, _ *callOf) error {
 		held[0]()
-		held[0]() // counts once
+		held[0]() // a second call has no effect
 		held = held[1:]
 		return returned(rest)
 	},
@@ -201,7 +201,7 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 			all = append(all, all...)
 		}
 	},
-	"note": func(ctx context.Context, path string, c *callOf) error { // that it has come so far, and go no further
+	"note": func(ctx context.Context, path string, c *callOf) error { // writes the process ID and hangs
 		if err := os.WriteFile(path, strconv.AppendInt(nil, int64(os.Getpid()), 10), 0o600); err != nil {
 			return err
 		}
@@ -225,10 +225,10 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 	},
 }
 
-// held is what an instance in its process has to release.
+// held are the release functions of the instance's holds.
 var held []func()
 
-// returned is an error by its name.
+// returned returns the error with that name.
 func returned(name string) error {
 	for _, s := range sentinels {
 		switch name {
@@ -241,7 +241,7 @@ func returned(name string) error {
 	return errors.New(name)
 }
 
-// Serve sends numbers where no script says otherwise.
+// Serve sends numbers unless there is a script for it.
 func (s *scripted) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
 	if s.script(2) == "send-above" {
 		return send(0, 0, make([]byte, s.info.MessageLimit))
@@ -257,7 +257,7 @@ func (s *scripted) Serve(ctx context.Context, send func(edge, instance int, payl
 	return nil
 }
 
-// settings are those of a process with that name.
+// settings returns the settings of a process with that name.
 func settings(name string) Settings {
 	return Settings{
 		Info:   Info{Topology: "test", Hash: "hash", Processor: name, ProcessorIndex: 3, Instance: 1, Instances: 2},
@@ -265,7 +265,7 @@ func settings(name string) Settings {
 	}
 }
 
-// start starts a process, which ends with the test.
+// start starts a process that is killed at the end of the test.
 func start(t testing.TB, s Settings) *Child {
 	t.Helper()
 	c, err := Start(t.Context(), s)
@@ -276,7 +276,7 @@ func start(t testing.TB, s Settings) *Child {
 	return c
 }
 
-// ask calls, and fails the test where the process does.
+// ask makes a call, and fails the test if the process fails.
 func ask(t testing.TB, c *Child, script string) *Answer {
 	t.Helper()
 	a, err := c.Call(7, -1, []byte(script))
@@ -286,7 +286,7 @@ func ask(t testing.TB, c *Child, script string) *Answer {
 	return a
 }
 
-// exitOf is the exit of a process that err says is gone.
+// exitOf returns the ExitError in err.
 func exitOf(t testing.TB, err error) *ExitError {
 	t.Helper()
 	var exit *ExitError
@@ -296,7 +296,7 @@ func exitOf(t testing.TB, err error) *ExitError {
 	return exit
 }
 
-// until waits for a condition.
+// until waits until holds returns true.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); runtime.Gosched() {

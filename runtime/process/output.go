@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// lineMax is the longest line that is logged in one piece, in bytes.
+// lineMax is the length of the longest line that is logged as one record, in bytes.
 const lineMax = 8 << 10
 
-// logOutput logs what a process prints, a record for each line, until it ends.
+// logOutput logs the output of a process, one record per line, until the output ends.
 func (c *Child) logOutput(r io.Reader, stream string) {
 	defer c.output.Done()
 	logger := c.settings.Logger.With(
@@ -21,15 +21,15 @@ func (c *Child) logOutput(r io.Reader, stream string) {
 	readLines(r, func(line string, cut bool) {
 		var attrs []slog.Attr
 		if cut {
-			attrs = append(attrs, slog.Bool("cut", true)) // the line goes on in the next record
+			attrs = append(attrs, slog.Bool("cut", true)) // the line continues in the next record
 		}
 		logger.LogAttrs(context.Background(), slog.LevelInfo, line, attrs...)
 		c.lines.Add(1)
 	})
 }
 
-// readLines calls line for each line of r. Longer ones than lineMax come in parts,
-// all but the last of which are cut.
+// readLines calls line for each line of r. A line longer than lineMax is passed in parts;
+// cut is true for all parts but the last.
 func readLines(r io.Reader, line func(text string, cut bool)) {
 	buf := make([]byte, 0, lineMax)
 	for {
@@ -59,7 +59,7 @@ func readLines(r io.Reader, line func(text string, cut bool)) {
 	}
 }
 
-// wholeRunes is how many bytes of text to take so that no character is cut in two.
+// wholeRunes returns how many bytes of text to take so that no rune is split.
 func wholeRunes(text []byte) int {
 	for i := 1; i < utf8.UTFMax; i++ {
 		if tail := text[len(text)-i:]; utf8.RuneStart(tail[0]) {
@@ -72,8 +72,8 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// sanitized is a line without what is not text: whoever prints a log on a terminal
-// must not have it obey a child.
+// sanitized returns the line with control characters replaced, so that a child cannot
+// control the terminal on which its parent's log is displayed.
 func sanitized(line []byte) string {
 	text := strings.ToValidUTF8(string(bytes.TrimSuffix(line, []byte("\r"))), "\uFFFD")
 	return strings.Map(func(r rune) rune {

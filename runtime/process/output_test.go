@@ -15,19 +15,19 @@ import (
 	"testing/iotest"
 )
 
-// collector is a handler that keeps the records.
+// collector is a slog.Handler that keeps the records.
 type collector struct {
 	mu    sync.Mutex
 	lines map[string][]string // by stream
-	attrs string              // of the last
-	held  chan struct{}       // until which a line "hold" is held up
+	attrs string              // of the last record
+	held  chan struct{}       // a line "hold" blocks until this is closed
 }
 
 func (c *collector) Enabled(context.Context, slog.Level) bool { return true }
 func (c *collector) WithGroup(string) slog.Handler            { return c }
 func (c *collector) WithAttrs(attrs []slog.Attr) slog.Handler { return &stream{c, attrs} }
 func (c *collector) Handle(context.Context, slog.Record) error {
-	return errors.New("output without its process")
+	return errors.New("the output does not name its process")
 }
 
 type stream struct {
@@ -47,7 +47,7 @@ func (s *stream) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestOutput has all that was printed before the process ended.
+// TestOutput: all output from before the end of the process is logged.
 func TestOutput(t *testing.T) {
 	seen := &collector{lines: make(map[string][]string), held: make(chan struct{})}
 	s := settings("camera|||print-held")
@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 	ask(t, c, "print-much")
 	closed := make(chan error)
 	go func() { _, err := c.Close(); closed <- err }()
-	until(t, "the process has ended", func() bool {
+	until(t, "the process ends", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.reaped

@@ -27,14 +27,14 @@ func TestCall(t *testing.T) {
 		t.Errorf("sent: %s", got)
 	}
 	if a.Reply != nil {
-		t.Errorf("a reply to a call that has none: %q", a.Reply)
+		t.Errorf("the call has no reply, got %q", a.Reply)
 	}
 	large := "echo " + strings.Repeat("x", MessageLimitDefault/8)
 	if a := ask(t, c, large); !bytes.HasSuffix(a.Reply, []byte(large[5:])) {
 		t.Errorf("a large answer has %d bytes", len(a.Reply))
 	}
 	if c.Err() != nil {
-		t.Errorf("it lives, and Err is %v", c.Err())
+		t.Errorf("the process runs, but Err is %v", c.Err())
 	}
 	if exit, err := c.Close(); err != nil || !exit.Clean() || exit.PID != c.PID() {
 		t.Errorf("Close: %+v, %v", exit, err)
@@ -44,8 +44,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepWhatTheyAre across the border; and what was sent counts beside
-// Done and Idle alone.
+// TestErrorsKeepWhatTheyAre: errors keep their identity between processes, and messages
+// are only delivered with the errors Done and Idle.
 func TestErrorsKeepWhatTheyAre(t *testing.T) {
 	c := start(t, settings("camera"))
 	for _, want := range sentinels {
@@ -54,7 +54,7 @@ func TestErrorsKeepWhatTheyAre(t *testing.T) {
 			a := ask(t, c, "send-and "+prefix+want.Error())
 			for _, s := range sentinels {
 				if errors.Is(a.Err, s) != (s == want) {
-					t.Errorf("%s%v is %v", prefix, want, s)
+					t.Errorf("%s%v matches %v", prefix, want, s)
 				}
 			}
 			if prefix == "" && a.Err != want {
@@ -88,11 +88,11 @@ func TestTooLarge(t *testing.T) {
 		}
 	}
 	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
-		t.Errorf("it does not go on: %q", a.Reply)
+		t.Errorf("the process does not answer any more: %q", a.Reply)
 	}
 }
 
-// TestMessageLimit: a smaller one holds for both ends, for a message and for a call.
+// TestMessageLimit: both ends enforce a lower limit, for a message and for a call.
 func TestMessageLimit(t *testing.T) {
 	s := settings("camera||send-above")
 	s.MessageLimit = MessageLimitMin
@@ -104,7 +104,7 @@ func TestMessageLimit(t *testing.T) {
 	for script, fits := range map[string]bool{
 		fmt.Sprint("return-sizes ", largest):                                        true,
 		fmt.Sprint("return-sizes ", largest+1):                                      false,
-		fmt.Sprint("return-sizes 0 ", largest-messageOverhead):                      true, // an empty message counts, too
+		fmt.Sprint("return-sizes 0 ", largest-messageOverhead):                      true, // an empty message counts too
 		fmt.Sprint("return-sizes 0 ", largest-messageOverhead+1):                    false,
 		fmt.Sprint("return-sizes", strings.Repeat(" 0", 1+largest/messageOverhead)): true,
 		fmt.Sprint("return-sizes", strings.Repeat(" 0", 2+largest/messageOverhead)): false,
@@ -120,7 +120,7 @@ func TestMessageLimit(t *testing.T) {
 		t.Errorf("a large message of Serve: %v", err)
 	}
 	if a := ask(t, c, "echo on"); string(a.Reply) != "7 -1 on" {
-		t.Errorf("it does not go on: %q", a.Reply)
+		t.Errorf("the process does not answer any more: %q", a.Reply)
 	}
 	for _, limit := range []int{-1, 1, MessageLimitMin - 1, MessageLimitMax + 1} {
 		s.MessageLimit = limit
@@ -130,8 +130,8 @@ func TestMessageLimit(t *testing.T) {
 	}
 }
 
-// TestHolds: each answer says what the instance holds, with an error too, and a call
-// of kind Held says it when a goroutine has released in the meantime.
+// TestHolds: each answer contains the number of holds, also if the call fails, and a call
+// of kind Held updates it after a goroutine has released a hold between calls.
 func TestHolds(t *testing.T) {
 	r := &Remote{child: start(t, settings("camera"))}
 	call := func(kind Kind, script string) error {
@@ -146,18 +146,18 @@ func TestHolds(t *testing.T) {
 	} {
 		call(Receive, step.script)
 		if r.Holds() > step.want || r.Holds() < step.want && step.script != "release-later" {
-			t.Errorf("%s: it holds %d, want %d", step.script, r.Holds(), step.want)
+			t.Errorf("%s: got %d holds, want %d", step.script, r.Holds(), step.want)
 		}
 	}
-	until(t, "it has released", func() bool {
-		if err := call(Held, "exit 3"); err != nil { // what no handler does
+	until(t, "the hold is released", func() bool {
+		if err := call(Held, "exit 3"); err != nil { // the handler is not called
 			t.Fatal(err)
 		}
 		return r.Holds() == 0
 	})
 	call(Receive, "hold")
 	if call(Receive, "exit 3"); r.Holds() != 0 {
-		t.Errorf("a process that is gone holds %d", r.Holds())
+		t.Errorf("got %d holds of a process that has ended", r.Holds())
 	}
 }
 
@@ -209,7 +209,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestServe sends until it hears that the topology stops, or its context ends.
+// TestServe: Serve sends until a send returns ErrStopping, or until Stop ends its
+// context.
 func TestServe(t *testing.T) {
 	c := start(t, settings("camera"))
 	var got []string
@@ -240,30 +241,30 @@ func TestServe(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	c := start(t, settings("camera"))
-	c.Stop() // does not concern a call
+	c.Stop() // has no effect on a call
 	c.Cancel()
 	if a := ask(t, c, "cancel"); a.Err != context.Canceled {
 		t.Errorf("%v", a.Err)
 	}
 }
 
-// TestAlive is heard, but not as often as it is told.
+// TestAlive: OnAlive is called, but less often than topo.Alive.
 func TestAlive(t *testing.T) {
 	calls := 0
 	s := settings("camera|alive")
 	s.OnAlive = func() { calls++ }
 	c := start(t, s)
 	if calls == 0 {
-		t.Error("nothing was heard during the start")
+		t.Error("OnAlive was not called during the start")
 	}
 	calls = 0
 	ask(t, c, "alive")
 	if calls == 0 || calls > 6 {
-		t.Errorf("heard %d times in 50 ms", calls)
+		t.Errorf("OnAlive was called %d times in 50 ms", calls)
 	}
 	calls = 0
 	c.Serve(func(int, int, []byte) error { return topo.ErrStopping })
 	if calls != 1 {
-		t.Errorf("one send of Serve was heard %d times", calls)
+		t.Errorf("OnAlive was called %d times for one send of Serve", calls)
 	}
 }

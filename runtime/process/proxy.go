@@ -11,26 +11,26 @@ const (
 	Receive            Kind = iota // a message of an edge
 	Ping                           // Ping
 	Finish                         // Finish
-	InputClosed                    // InputClosed, of the input that stands in place of the edge; the payload is its state
-	InputRecovered                 // InputRecovered, likewise
-	ProcessorRestarted             // ProcessorRestarted, of the processor that stands in place of the edge
+	InputClosed                    // InputClosed; the edge field holds the index of the input, the payload its state
+	InputRecovered                 // InputRecovered; as for InputClosed
+	ProcessorRestarted             // ProcessorRestarted; the edge field holds the index of the processor
 	AllInputsClosed                // AllInputsClosed
-	InputState                     // nothing but the state, likewise, for a tracker
-	Held                           // nothing: the answer says what the instance holds; no handler is called
+	InputState                     // no handler: updates the state of an input in a tracker; as for InputClosed
+	Held                           // no handler: the answer holds the number of holds
 )
 
-// Remote is an instance in a process, as the generated proxy of a processor calls
-// it. It is used in the turns of the instance.
+// Remote is an instance in a process, as called by the generated proxy of a processor. It
+// is used only in turns of the instance.
 type Remote struct {
-	child *Child
-	b     []byte      // of the payload
-	holds int         // of the last answer
-	over  bool        // a call has told that the process is about to end
-	leave func() bool // ends what Cancel began
+	child      *Child
+	b          []byte      // buffer for payloads
+	holds      int         // from the last answer
+	ending     bool        // a call has reported that the process is about to end
+	stopCancel func() bool // undoes Cancel
 }
 
-// Deliver takes a message that the process has sent: it checks it, and where put
-// is true it sends it on.
+// Deliver checks a message that the process has sent and, if put is true, sends it to its
+// receiver.
 type Deliver func(edge, instance int, payload []byte, put bool) error
 
 // StartRemote starts the process of an instance.
@@ -51,12 +51,12 @@ func StartRemote(ctx context.Context, s Settings) (*Remote, error) {
 	return &Remote{child: c}, nil
 }
 
-// Buffer is empty, for the payload of the next call.
+// Buffer returns an empty buffer for the payload of the next call.
 func (r *Remote) Buffer() []byte { return r.b[:0] }
 
-// Call has the process handle a call, passes on what it has sent, and returns the
-// reply, which is valid until the next call. What it sends counts as a whole or
-// not at all.
+// Call runs a handler call in the process, delivers the messages that the handler sent,
+// and returns the reply, which is valid until the next call. All messages of a call are
+// delivered, or none.
 func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (reply []byte, err error) {
 	if cap(payload) > cap(r.b) && cap(payload) <= keepMax {
 		r.b = payload
@@ -64,7 +64,7 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 	a, err := r.child.Call(kind, edge, payload)
 	if err != nil {
 		if r.Ends(err) {
-			r.holds = 0 // lost, not released: OnHolds is not told
+			r.holds = 0 // lost, not released, so OnHolds is not called
 		}
 		return nil, err
 	}
@@ -72,17 +72,17 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 	for _, put := range [...]bool{false, true} {
 		for s := range a.Sends() {
 			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
-				r.child.Kill() // it is no process of ours
+				r.child.Kill() // a process of this version does not send this
 				return nil, errors.Join(ErrProtocol, err)
 			}
 		}
 	}
-	r.over = r.over || r.Ends(a.Err)
+	r.ending = r.ending || r.Ends(a.Err)
 	return a.Reply, a.Err
 }
 
-// Serve runs Serve in the process until ctx ends or Serve returns. Sent is called
-// after each message that was sent on.
+// Serve runs Serve in the process until ctx ends or Serve returns. It calls open before
+// and sent after it delivers a message.
 func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() error) error {
 	defer context.AfterFunc(ctx, r.child.Stop)()
 	err := r.child.Serve(func(edge, instance int, payload []byte) error {
@@ -110,41 +110,41 @@ func (r *Remote) setHolds(n int) {
 	}
 }
 
-// Held brings up to date what the instance holds, which its goroutines may change
-// between two calls.
+// Held updates the number of holds, which goroutines of the instance may change between
+// two calls.
 func (r *Remote) Held() error {
 	_, err := r.Call(Held, 0, nil, nil)
 	return err
 }
 
-// Holds is how many holds of the instance were not released when the last call
-// ended. A call of kind Held brings it up to date.
+// Holds is the number of holds that were not released when the last call ended. Call Held
+// to update it.
 func (r *Remote) Holds() int { return r.holds }
 
-// Cancel ends the contexts of the handlers when ctx ends, until Close.
-func (r *Remote) Cancel(ctx context.Context) { r.leave = context.AfterFunc(ctx, r.child.Cancel) }
+// Cancel ends the contexts of the handlers when ctx ends, until Close is called.
+func (r *Remote) Cancel(ctx context.Context) { r.stopCancel = context.AfterFunc(ctx, r.child.Cancel) }
 
-// Close closes the instance and ends its process, where that has not ended before.
+// Close closes the instance and ends its process, unless the process has ended already.
 func (r *Remote) Close() error {
 	if r == nil {
 		return nil
 	}
-	if r.leave != nil {
-		defer r.leave()
+	if r.stopCancel != nil {
+		defer r.stopCancel()
 	}
 	if r.child.Err() != nil {
 		return nil
 	}
-	if _, err := r.child.Close(); !r.over {
+	if _, err := r.child.Close(); !r.ending {
 		return err
 	}
 	return nil
 }
 
-// Done, Ended, Ends, Refuses and Kill make a Remote the piper.Process of its instance.
+// Done, Ended, Ends, Refuses and Kill implement piper.Process.
 func (r *Remote) Done() <-chan struct{} { return r.child.Done() }
 
-// Ended is nil where the process has ended of its own accord and in order.
+// Ended returns nil if the process exited cleanly on its own, and its error otherwise.
 func (r *Remote) Ended() error {
 	err := r.child.Err()
 	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
@@ -153,8 +153,8 @@ func (r *Remote) Ended() error {
 	return err
 }
 
-// Ends reports whether err says that the process has ended, or that it panicked
-// and is about to.
+// Ends reports whether err means that the process has ended, or has panicked and is about
+// to end.
 func (r *Remote) Ends(err error) bool {
 	if _, ok := errors.AsType[*ExitError](err); ok || errors.Is(err, ErrProtocol) {
 		return true
@@ -163,8 +163,8 @@ func (r *Remote) Ends(err error) bool {
 	return ok && e.Stack != nil
 }
 
-// Refuses reports whether err says that a message could not be given to the process,
-// by a fault of the message: the handler was not called.
+// Refuses reports whether err means that a message could not be given to the process
+// because of a fault in the message. The handler was not called.
 func (r *Remote) Refuses(err error) bool {
 	if _, ok := errors.AsType[*EncodeError](err); ok {
 		return true

@@ -9,21 +9,21 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-const textMax = 64 << 10 // bytes of an error's text, and of a stack: it is read by people
+const textMax = 64 << 10 // bytes of an error's text, and of a stack, which only people read
 
-// sentinels are the errors that keep their identity across the border. Their order
-// is part of the protocol.
+// sentinels are the errors that keep their identity between processes. Their order is
+// part of the protocol.
 var sentinels = []error{
 	topo.Done, topo.Idle, topo.ErrFull, topo.ErrStopping, topo.ErrClosed, topo.ErrNoInstance,
 	context.Canceled, context.DeadlineExceeded, ErrTooLarge, ErrEncode, ErrDecode,
 }
 
-// RemoteError is an error of a handler, or its panic, as it comes out of its
-// process. errors.Is finds in it those of package topo and of package context that
-// the handler's error wrapped; of everything else the text is left.
+// RemoteError is an error or a panic of a handler in another process. errors.Is matches
+// the errors of package topo and of package context that the handler's error wrapped. Of
+// all other errors only the text is kept.
 type RemoteError struct {
 	Text  string
-	Stack []byte // of a panic, after which the process ends; else nil
+	Stack []byte // of a panic, after which the process exits; else nil
 	is    uint32 // a bit for each sentinel
 }
 
@@ -43,15 +43,15 @@ func (e *RemoteError) Is(target error) bool {
 	return false
 }
 
-// How an error begins.
+// First byte of an encoded error.
 const (
 	errorNone     = iota
-	errorSentinel // its index
-	errorText     // the bits of RemoteError, the text, the stack
+	errorSentinel // followed by its index
+	errorText     // followed by the bits of RemoteError, the text, the stack
 )
 
-// appendError appends an error of a handler, with the stack of its panic or nil.
-// The methods of err are the user's.
+// appendError appends an error of a handler, with the stack of its panic or nil. The
+// methods of err are user code, which may fail.
 func appendError(b []byte, err error, stack []byte) []byte {
 	if err == nil {
 		return append(b, errorNone)
@@ -67,7 +67,7 @@ func appendError(b []byte, err error, stack []byte) []byte {
 			is |= 1 << i
 		}
 	}
-	_, err = chain.Sort(err) // where its methods fail: one that says so
+	_, err = chain.Sort(err) // if a method of err panics, err is replaced by an error that says so
 	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")
 	b = appendNumber(append(b, errorText), is)
 	b = appendSized(b, cut(text))
@@ -76,7 +76,7 @@ func appendError(b []byte, err error, stack []byte) []byte {
 
 func cut[B []byte | string](text B) B { return text[:min(len(text), textMax)] }
 
-// error takes an error off the fields; what it returns holds nothing of them.
+// error decodes an error from the fields. The result shares no memory with them.
 func (f *fields) error() error {
 	switch f.byte() {
 	case errorNone:

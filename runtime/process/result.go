@@ -6,30 +6,31 @@ import (
 	"iter"
 )
 
-// Answer is what a call of a handler came to, in one frame: a process that dies
-// before the frame is complete has answered nothing.
+// Answer is the result of one call. It travels in one frame, so a process that dies
+// before the frame is complete has sent no part of it.
 type Answer struct {
-	// Err is what the handler returned: nil, one of the errors of package topo
+	// Err is the error that the handler returned: nil, one of the errors of package topo
 	// itself (Done, Idle, …), or a *RemoteError.
 	Err error
-	// Reply is what AnswerBuilder.Reply was given; nil where it was not called. It
-	// is valid until the next call.
+	// Reply is the payload that was given to AnswerBuilder.Reply, or nil if Reply was not
+	// called. It is valid until the next call.
 	Reply []byte
-	// Holds is how many holds of the instance were not released when the call ended.
+	// Holds is the number of the instance's holds that were not released when the call
+	// ended.
 	Holds int
 	sends []byte
 }
 
-// Send is a message that a handler sent. Edge and Instance are what the process
-// says: whoever uses them as indices checks them.
+// Send is a message that a handler sent. Edge and Instance come from the process and are
+// not checked: check them before you use them as indices.
 type Send struct {
 	Edge, Instance int
 	Payload        []byte // valid until the next call
 }
 
-// Sends are the messages that the handler sent, in order. There are none beside an
-// Err other than topo.Done and topo.Idle: what a handler sends before it fails is
-// not sent.
+// Sends iterates over the messages that the handler sent, in order. If Err is an error
+// other than topo.Done and topo.Idle, there are no messages: the messages of a handler
+// that fails are discarded.
 func (a *Answer) Sends() iter.Seq[Send] {
 	return func(yield func(Send) bool) {
 		for f := (fields{rest: a.sends}); len(f.rest) > 0; {
@@ -44,14 +45,14 @@ func (f *fields) send() Send {
 	return Send{Edge: f.number(), Instance: f.number(), Payload: f.sized()}
 }
 
-// Bits of the byte behind the error of an answer: these parts follow.
+// Bits of the byte that follows the error in an answer: the parts that come next.
 const (
 	answerReply = 1 << iota
 	answerHolds
 )
 
-// decode reads the body of an answer: an error; what follows; the reply, the number
-// of holds; sends until the end.
+// decode reads the body of an answer: an error, the byte of parts, the reply, the number
+// of holds, and the messages up to the end.
 func (a *Answer) decode(body []byte) error {
 	f := fields{rest: body}
 	*a = Answer{Err: f.error()}
@@ -68,24 +69,23 @@ func (a *Answer) decode(body []byte) error {
 	}
 	if f.broken || a.Holds < 0 {
 		*a = Answer{}
-		return fmt.Errorf("%w: an answer that ends too early", ErrProtocol)
+		return fmt.Errorf("%w: the answer is truncated", ErrProtocol)
 	}
 	return nil
 }
 
-// AnswerBuilder takes what a handler sends and replies during a call. It is used
-// on the goroutine of the call alone.
+// AnswerBuilder collects the messages and the reply of a handler during a call. Only the
+// goroutine of the call may use it.
 type AnswerBuilder struct {
 	sends, reply []byte
 	replied      bool
-	holds        int // of the instance, now
-	limit        int // of all messages together; 0: the default
-	size         int // that the sent ones count
+	holds        int // number of holds that the instance has now
+	limit        int // for all messages together; 0: the default
+	size         int // of the messages that were sent, overhead included
 }
 
-// Send adds a message to an instance of the receiver of an edge. It copies the
-// payload. When a call returns more than Info.MessageLimit in all, it fails with
-// ErrTooLarge.
+// Send adds a message for an instance of the edge's receiver. It copies the payload. A
+// call whose messages exceed Info.MessageLimit in total fails with ErrTooLarge.
 func (a *AnswerBuilder) Send(edge, instance int, payload []byte) {
 	a.size += len(payload) + messageOverhead
 	if a.size <= a.limitOrDefault() {
@@ -107,20 +107,20 @@ func (a *AnswerBuilder) reset() {
 
 func (a *AnswerBuilder) limitOrDefault() int { return cmp.Or(a.limit, MessageLimitDefault) }
 
-// err is ErrTooLarge where the messages are more than an answer may hold.
+// err returns ErrTooLarge if the messages and the reply exceed the limit of an answer.
 func (a *AnswerBuilder) err() error {
 	size := a.size
 	if a.replied {
 		size += len(a.reply) + messageOverhead
 	}
 	if size > a.limitOrDefault() {
-		return fmt.Errorf("what the call sends and answers is %w", tooLarge(size, a.limitOrDefault()))
+		return fmt.Errorf("messages and reply of the call: %w", tooLarge(size, a.limitOrDefault()))
 	}
 	return nil
 }
 
-// appendBody appends the body of the answer to a call that returned err; kept says
-// whether what it sent is to be sent nevertheless.
+// appendBody appends the body of the answer to a call that returned err. The messages are
+// included only if kept is true.
 func (a *AnswerBuilder) appendBody(b []byte, err error, kept bool) []byte {
 	b = appendError(b, err, nil)
 	parts := byte(0)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// atStart is the file of the executable when this process began.
+// atStart describes the executable's file when this process began.
 var atStart = sync.OnceValues(executableFile)
 
 func init() { atStart() }
@@ -22,8 +22,8 @@ func executableFile() (os.FileInfo, error) {
 	return os.Stat(path)
 }
 
-// executable is the file that this process was started from, unless it is another
-// by now: its code would not understand ours.
+// executable returns the path of this process's executable. It fails if the file was
+// replaced since the start, because another build uses another protocol and plan.
 func executable() (string, error) {
 	before, err := atStart()
 	if err != nil {
@@ -34,15 +34,15 @@ func executable() (string, error) {
 		return "", err
 	}
 	if !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime()) {
-		return "", errors.New("the executable was replaced while it runs")
+		return "", errors.New("the executable was replaced while the program runs")
 	}
 	return os.Executable()
 }
 
-// attributes: a process group of its own, since a terminal's Ctrl-C goes to all of
-// a group.
+// attributes puts the process into its own process group, because Ctrl-C on a terminal
+// goes to a whole group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-func waitForEnd(int) bool { return false } // there is no reliable way
+func waitForEnd(int) bool { return false } // these systems have no reliable way
 
-func (c *Child) watchMemory() (stop func()) { return func() {} } // GOMEMLIMIT alone
+func (c *Child) watchMemory() (stop func()) { return func() {} } // only GOMEMLIMIT applies

@@ -10,19 +10,20 @@ import (
 	"unsafe"
 )
 
-const memoryEvery = 100 * time.Millisecond // a look costs some 10 µs; a process may take gigabytes between two
+const memoryEvery = 100 * time.Millisecond // a check costs some 10 µs; a process may allocate gigabytes between two
 
-// executable is the image that runs, also where the file was replaced since.
+// executable returns the running image, even if the file was replaced since.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// attributes: a process group of its own, since a terminal's Ctrl-C goes to all of
-// a group, and the end together with the thread that starts it.
+// attributes puts the process into its own process group, because Ctrl-C on a terminal
+// goes to a whole group, and makes the kernel kill it when the thread that started it
+// ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// waitForEnd waits until the process has ended and leaves it to be reaped, so that
-// its number is not given to another yet. It reports whether that is so.
+// waitForEnd waits until the process has ended but does not reap it, so that its process
+// ID is not reused yet. It reports whether that worked.
 func waitForEnd(pid int) bool {
 	const byPID, exited, noReap = 1, 4, 0x01000000 // P_PID, WEXITED, WNOWAIT
 	for {
@@ -34,7 +35,7 @@ func waitForEnd(pid int) bool {
 	}
 }
 
-// watchMemory kills the process when it is larger than it may be, until stop is
+// watchMemory kills the process when its resident size exceeds the limit, until stop is
 // called.
 func (c *Child) watchMemory() (stop func()) {
 	if c.settings.Memory <= 0 {
@@ -58,7 +59,7 @@ func (c *Child) watchMemory() (stop func()) {
 	return func() { close(stopped) }
 }
 
-// residentSize of a process in bytes; 0 of one that has ended.
+// residentSize returns the resident size of a process in bytes, or 0 if it has ended.
 func residentSize(pid int) int64 {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if fields := strings.Fields(string(text)); len(fields) > 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// spawn starts the process and the goroutines that look after it.
+// spawn starts the process and the goroutines that serve it.
 func (c *Child) spawn() error {
 	path, err := executable()
 	if err != nil {
@@ -38,13 +38,13 @@ func (c *Child) spawn() error {
 	c.output.Add(2)
 	go c.logOutput(c.pipes[0], "stdout")
 	go c.logOutput(c.pipes[1], "stderr")
-	started <- nil // everything is in place: its end may be told
+	started <- nil // the files are set up: from now on watch may call ended
 	return nil
 }
 
-// watch starts the process, waits for its end and tells it. Linux kills a process
-// when the thread ends that started it, not the whole parent (go.dev/issue/27505),
-// so this keeps the thread.
+// watch starts the process, waits until it ends, and calls ended. Linux kills a process
+// (Pdeathsig) when the thread that started it ends, not when the parent process ends
+// (go.dev/issue/27505), so watch stays on one thread.
 func (c *Child) watch(started chan error, start func() (*os.Process, error)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -70,8 +70,8 @@ func (c *Child) watch(started chan error, start func() (*os.Process, error)) {
 	c.ended(exit)
 }
 
-// reap waits for the end. Where the system tells it before the number of the
-// process is free, what the process left in its group is killed.
+// reap waits for the end of the process. If the system reports the end before it frees
+// the process ID, reap kills the remaining processes of the group.
 func (c *Child) reap() (*os.ProcessState, error) {
 	if !waitForEnd(c.process.Pid) {
 		state, err := c.process.Wait()
@@ -87,8 +87,8 @@ func (c *Child) reap() (*os.ProcessState, error) {
 	return c.process.Wait()
 }
 
-// kill ends the process and its group, where it is not gone yet, for a cause that
-// its ExitError tells; nil for one that was to end anyway.
+// kill kills the process and its group unless it has been reaped. cause becomes the Cause
+// of the ExitError; it is nil if the process was about to exit anyway.
 func (c *Child) kill(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,10 +100,10 @@ func (c *Child) kill(cause error) {
 	}
 	syscall.Kill(-c.process.Pid, syscall.SIGKILL)
 	c.process.Kill()                    // it may have left its group
-	c.conn.SetDeadline(time.Unix(1, 0)) // a process that waits in the kernel does not go
+	c.conn.SetDeadline(time.Unix(1, 0)) // a process that is blocked in the kernel does not exit
 }
 
-// environment is that of this process, and what it is to be.
+// environment returns the environment of this process plus the variable.
 func (c *Child) environment() []string {
 	set := []string{variable + "=" + c.settings.value(os.Getpid(), inheritable())}
 	if c.settings.Memory > 0 { // the collector works harder before the limit is reached
@@ -122,8 +122,8 @@ func (c *Child) environment() []string {
 	return append(env, set...)
 }
 
-// fileSet are the ends of what connects a process to its parent. Theirs are closed
-// in the parent once it runs.
+// fileSet holds the ends of the files that connect a process to its parent. The fields
+// theirs are the child's ends, which the parent closes after the start.
 type fileSet struct {
 	theirs        []*os.File
 	conn, control *os.File
@@ -158,10 +158,10 @@ func (s *fileSet) open() error {
 
 func (s *fileSet) closeChildEnds() { closeAll(s.theirs) }
 
-func (s *fileSet) closeParentEnds() { closeAll(append(s.output, s.conn, s.control)) } // Close of a nil file is an error
+func (s *fileSet) closeParentEnds() { closeAll(append(s.output, s.conn, s.control)) } // Close of a nil file returns an error, which is ignored
 
 func socketPair() (ours, theirs *os.File, err error) {
-	syscall.ForkLock.RLock() // nobody forks before both are marked
+	syscall.ForkLock.RLock() // no fork may happen before both descriptors are marked close-on-exec
 	defer syscall.ForkLock.RUnlock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -174,9 +174,9 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "parent's end"), os.NewFile(uintptr(fds[1]), "child's end"), nil
 }
 
-// inheritable are the open files that a process started now inherits besides those
-// that it is given: the runtime marks its own, others do not. The process closes
-// them, as they may be somebody's listeners and locks.
+// inheritable returns the open files that a process started now would inherit, other than
+// its own. The Go runtime marks its files close-on-exec, other code may not. The process
+// closes them, because they may be listeners or locks of the parent.
 func inheritable() (fds []int) {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
@@ -195,12 +195,12 @@ func inheritable() (fds []int) {
 	return fds
 }
 
-// openInherited makes this process a child: it takes the connection and the control pipe,
-// and lets go of the files that it was not meant to inherit.
+// openInherited opens the connection and the control pipe of a child process, and closes
+// the files that it must not inherit.
 func openInherited(inherited []int) (conn, control *os.File, err error) {
 	name, err := syscall.Getsockname(socketFD)
 	if err != nil {
-		return nil, nil, fmt.Errorf("file %d is no socket: %w", socketFD, err)
+		return nil, nil, fmt.Errorf("file %d is not a socket: %w", socketFD, err)
 	}
 	kind, err := syscall.GetsockoptInt(socketFD, syscall.SOL_SOCKET, syscall.SO_TYPE)
 	if _, ok := name.(*syscall.SockaddrUnix); !ok || err != nil || kind != syscall.SOCK_STREAM {
@@ -208,7 +208,7 @@ func openInherited(inherited []int) (conn, control *os.File, err error) {
 	}
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(controlFD, &stat); err != nil || stat.Mode&syscall.S_IFMT != syscall.S_IFIFO {
-		return nil, nil, fmt.Errorf("file %d is no pipe", controlFD)
+		return nil, nil, fmt.Errorf("file %d is not a pipe", controlFD)
 	}
 	for _, fd := range inherited {
 		syscall.Close(fd)
@@ -220,13 +220,13 @@ func openInherited(inherited []int) (conn, control *os.File, err error) {
 	return os.NewFile(socketFD, "parent"), os.NewFile(controlFD, "control"), nil
 }
 
-// killGroup ends this process, whose parent is gone, and what it has started.
+// killGroup ends this process and those that it started, because its parent has ended.
 func killGroup() {
 	syscall.Kill(0, syscall.SIGKILL)
 	select {}
 }
 
-// signalName names the signals that end processes.
+// signalName returns the name of a signal that ends processes.
 func signalName(s syscall.Signal) string {
 	if name, ok := signalNames[s]; ok {
 		return name
