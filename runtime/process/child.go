@@ -245,7 +245,7 @@ func (c *Child) Kill() { c.kill(ErrKilled) }
 
 // Close calls Close of the instance in the process and waits until the process has
 // exited. If that takes more than 1 s longer than Settings.CloseTimeout, Close kills the
-// process. The error is the one that Close of the instance returned, or an *ExitError if
+// process. The error is the result of Close of the instance, or an *ExitError if
 // the process exited earlier or did not exit cleanly.
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()

@@ -13,7 +13,7 @@ const (
 	headerSize = 5         // the size of the body, big endian, and the kind of frame
 	chunk      = 64 << 10  // bytes allocated before any of a body has arrived
 	keepMax    = 1 << 20   // larger buffers are not kept for the next frame
-	frameRoom  = 256 << 10 // room in a frame besides messages: an error, its stack, numbers
+	frameRoom  = 256 << 10 // room in a frame for more than messages: an error, its stack, numbers
 )
 
 // ErrProtocol: the process sent data that no process of this version sends.

@@ -104,7 +104,7 @@ type instance struct {
 	lastAlive atomic.Int64 // when frameAlive was last sent, since processBegan
 	serving   atomic.Bool
 	holds     atomic.Int32 // number of holds that were not released
-	sending   sync.Mutex   // held by a send of Serve, so that there is one at a time
+	sending   sync.Mutex   // held by a send of Serve, because sends are sequential
 	writing   sync.Mutex
 	out       []byte // guarded by writing
 }
@@ -218,8 +218,8 @@ func isKept(err error) bool {
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
-// guard calls a method of the handler. If the method panics, guard sends the panic in a
-// frame of the given kind, which is the one that the parent waits for, and exits.
+// guard calls a method of the handler. If the method panics, guard sends the panic to the
+// parent, in the kind of frame that the parent waits for, and exits.
 func (i *instance) guard(kind frameKind, method func() error) error {
 	returned := false
 	defer func() {

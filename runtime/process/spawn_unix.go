@@ -220,7 +220,7 @@ func openInherited(inherited []int) (conn, control *os.File, err error) {
 	return os.NewFile(socketFD, "parent"), os.NewFile(controlFD, "control"), nil
 }
 
-// killGroup ends this process and those that it started, because its parent has ended.
+// killGroup ends this process and its process group, because its parent has ended.
 func killGroup() {
 	syscall.Kill(0, syscall.SIGKILL)
 	select {}

@@ -2,10 +2,10 @@ package shard
 
 import "fmt"
 
-// check returns an error unless config gives each shard to one of the workers.
+// check returns an error unless config gives each shard to exactly one worker.
 func check(config [][]int, workers, shards int) error {
 	if len(config) > workers {
-		return fmt.Errorf("%w: it has %d workers, and there are %d", ErrConfiguration, len(config), workers)
+		return fmt.Errorf("%w: it has entries for %d workers, but there are %d workers", ErrConfiguration, len(config), workers)
 	}
 	owner := make([]int, shards)
 	for s := range owner {
@@ -14,7 +14,7 @@ func check(config [][]int, workers, shards int) error {
 	for w, own := range config {
 		for _, s := range own {
 			if s < 0 || s >= shards {
-				return fmt.Errorf("%w: worker %d gets shard %d, and there are %d, from 0", ErrConfiguration, w, s, shards)
+				return fmt.Errorf("%w: worker %d gets shard %d, but there are %d shards, numbered from 0", ErrConfiguration, w, s, shards)
 			}
 			if owner[s] != none {
 				return fmt.Errorf("%w: shard %d is given to worker %d and to worker %d", ErrConfiguration, s, owner[s], w)
@@ -30,21 +30,20 @@ func check(config [][]int, workers, shards int) error {
 	return nil
 }
 
-// clone copies config, with an entry for each worker.
+// clone copies config and adds empty entries for missing workers.
 func clone(config [][]int, workers, shards int) [][]int {
 	all := make([]int, 0, shards)
 	copied := make([][]int, workers)
 	for w, own := range config {
 		from := len(all)
 		all = append(all, own...)
-		copied[w] = all[from:len(all):len(all)] // who appends to it overwrites none's
+		copied[w] = all[from:len(all):len(all)] // the capacity is limited, so that an append does not overwrite the next entry
 	}
 	return copied
 }
 
-// RoundRobin is a configuration to begin with: shard i belongs to worker i mod
-// workers. It panics where there is no worker, or the number of shards is
-// negative.
+// RoundRobin returns an initial configuration: shard i belongs to worker i mod workers.
+// It panics if workers is less than 1 or shards is negative.
 func RoundRobin(shards, workers int) [][]int {
 	if workers < 1 || shards < 0 {
 		panic(fmt.Sprintf("shard: %d shards cannot be given to %d workers", shards, workers))

@@ -5,43 +5,44 @@ import (
 	"errors"
 )
 
-// Controller is a job that consists of shards, and knows how to divide them. Its
-// methods are called by the workers of a [Sharder], several at a time; what each
-// may touch is said below, and no locks are needed for that.
+// Controller is a job that consists of shards, and divides them among workers. The
+// workers of a [Sharder] call its methods concurrently. The comment of each method says
+// which data it may access; no locks are needed for that data.
 //
-// Where mayUpdate is false, some worker may be deciding about the next
-// configuration, and what Resharding reads must not be changed: costs, counts.
-// The work itself goes on.
+// If mayUpdate is false, a worker may be computing the next configuration. The data that
+// Resharding reads, such as costs and counts, must not be changed then. The work itself
+// continues.
 type Controller interface {
-	// ProcessShard does some work of a shard, and is called again and again. It
-	// has the data of that shard for itself. Until all workers have come back
-	// nothing is divided anew, so it should not take long; where there is nothing
-	// to do, PreProcess is the place to wait. [Done] says that the shard needs no
-	// more. The context ends when Run is to end.
+	// ProcessShard does some work for a shard. It is called again and again, and only
+	// this call may access the data of the shard. The configuration cannot change until
+	// the calls of all workers have returned, so a call should be short. If there is no
+	// work, wait in PreProcess. Return [Done] when the shard needs no more calls. The
+	// context ends when Run should return.
 	ProcessShard(ctx context.Context, shard int, mayUpdate bool) error
-	// PreProcess begins a round of a worker, before ProcessShard of each of its
-	// shards that is not done. It may touch what belongs to that worker, but no
-	// data of shards. A worker that has no such shards sleeps.
+	// PreProcess begins a round of a worker, before ProcessShard is called for each of
+	// its shards that is not done. It may access data of that worker, but no data of
+	// shards. It is not called for a worker without such shards, which sleeps.
 	PreProcess(ctx context.Context, worker int, mayUpdate bool) error
-	// OnSwitch tells that a worker has taken the shards of another configuration,
-	// the first one too, and is about to begin with them. It has the data of these
-	// shards for itself, and Resharding does not run. It must not change shards,
-	// but may keep it.
+	// OnSwitch is called after a worker has acquired the shards of a new configuration,
+	// also of the first one, and before it processes them. It may access the data of
+	// these shards. Resharding does not run at that time. OnSwitch must not modify the
+	// slice shards, but may keep it.
 	OnSwitch(worker int, shards []int)
-	// InitialSharding returns the shards of each worker to begin with: every
-	// number from 0 up, each once. A worker may have none. See RoundRobin.
+	// InitialSharding returns the shards of each worker in the first configuration: every
+	// number from 0 up, each once. A worker may have no shards. See RoundRobin.
 	InitialSharding(workers int) ([][]int, error)
-	// Resharding returns the next configuration, in the same form. Old is a copy
-	// of the one in force with an entry for each worker, and may be changed and
-	// returned. Resharding may read whatever ProcessShard and PreProcess update
-	// only where they may, and what OnSwitch writes: none of them does so now.
+	// Resharding returns the next configuration in the same form. old is a copy of the
+	// current one with an entry for each worker; Resharding may modify and return it.
+	// Resharding may read the data that ProcessShard and PreProcess update only if
+	// mayUpdate is true, and the data that OnSwitch writes: no such update runs at that
+	// time.
 	Resharding(old [][]int) ([][]int, error)
-	// MaxWorkers is how many workers can be of use.
+	// MaxWorkers is the largest number of workers that the job can use.
 	MaxWorkers() int
 }
 
-// Done is what ProcessShard returns when a shard needs no more. When all shards
-// are done, so is the job.
+// Done is returned by ProcessShard when a shard needs no more calls. The job is done when
+// all shards are done.
 //
-//lint:ignore ST1012 it is no failure, as io.EOF is none
+//lint:ignore ST1012 it is not a failure, like io.EOF
 var Done = errors.New("shard: done")

@@ -1,36 +1,35 @@
-// Package shard divides a job among workers, and divides it anew while it runs.
+// Package shard divides a job among workers, and changes the division while the job
+// runs.
 //
-// A job consists of shards, numbered from 0. Each shard belongs to one worker at
-// a time, so what belongs to a shard needs no lock. Which shards are whose is a
-// configuration. Now and then the job, a [Controller], looks at what its shards
-// have cost and makes a better one.
+// A job consists of shards, numbered from 0. Each shard belongs to one worker at a
+// time, so the data of a shard needs no lock. A configuration says which worker has
+// which shards. From time to time the job, a [Controller], measures what its shards
+// cost and computes a better configuration.
 //
 //	s := shard.Sharder[*Primes]{Controller: job}
-//	err := s.Run(ctx) // until the job is done, the context ends, or an error
+//	err := s.Run(ctx) // until the job is done, the context ends, or a call fails
 //
 // # Guarantees
 //
-// A shard is never in two workers. Nothing that the decision about the next
-// configuration reads is updated while it is made, and nobody has to wait for it:
-// the work goes on. A worker that waits for a shard, until the one that has it
-// has done its round, holds up nobody else. There is no deadlock. No configuration
-// comes into force that does not have each shard once. Run returns when no call
-// of the controller is left.
+// Two workers never have the same shard. While the next configuration is computed, the
+// data that the computation reads is not updated, and the workers keep working. A worker
+// may have to wait for a shard until the shard's previous worker has finished its round;
+// no other worker waits for it, and there is no deadlock. A configuration is only used if
+// it contains each shard once. When Run returns, no call of the controller is running.
 //
 // # Limits
 //
-// A configuration is replaced when all workers have been ready for it. So a call
-// that does not come back puts that off, and keeps the worker that is to get its
-// shard waiting. The number of workers and of shards is fixed for a run.
+// A configuration is replaced after all workers have become ready for the next one. A
+// call that does not return therefore delays this, and also delays the worker that gets
+// the shard next. The numbers of workers and of shards are fixed for a run.
 //
 // # Design
 //
-// This is the shadow-paging sharder of rast.md 2.12 (docs/reference/rast.md).
-// [Pages] is the heart: two configurations, of which one is in force, and the
-// count of the workers that have promised to update nothing that the decision
-// reads. It has no clock and no goroutines, and may be used by itself. A hand is
-// one worker's way from one configuration to the next, a step at a time. The
-// Sharder only calls them, and waits where they say so. That is why the tests can
-// go through all interleavings of the very code that runs
+// Configurations are changed by shadow paging. [Pages] holds two of them, of which one
+// is in use, and counts the workers that have promised not to update the data that the
+// decision reads. Pages has no clock and no goroutines, and can be used without a
+// Sharder. A transfer moves one worker from one configuration to the next in atomic
+// steps. The Sharder only calls these two, and waits when they require it. The tests can
+// therefore visit all interleavings of the production code
 // (docs/explanation/sharding.md).
 package shard

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrConfiguration: a configuration does not give each shard to one worker.
 	// The error says which shard.
-	ErrConfiguration = errors.New("shard: not a configuration")
+	ErrConfiguration = errors.New("shard: invalid configuration")
 	// ErrGoexit: a method of the controller ended its goroutine.
 	ErrGoexit = errors.New("the method ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 )
@@ -21,18 +21,18 @@ var (
 // Error is the error, or the panic, of a method of a controller.
 type Error struct {
 	Method string // of the controller, or "OnError"
-	Worker int    // -1 where none is involved
-	Shard  int    // likewise
+	Worker int    // -1 if the error is not about one worker
+	Shard  int    // -1 if the error is not about one shard
 	Err    error
 	Stack  []byte // of a panic, else nil
-	signal error  // Done or the context's error, where Err is or wraps it
+	signal error  // Done or the context's error, if Err is or wraps it
 }
 
-// none is where no worker or shard is involved.
+// none is the Worker or Shard of an error that is not about one.
 const none = -1
 
 func (e *Error) Error() string {
-	if e == nil { // in an interface, where it is easily overlooked
+	if e == nil { // easily overlooked in an interface
 		return "shard: a nil *Error"
 	}
 	var b strings.Builder
@@ -57,8 +57,8 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// try calls a method of the user's, and returns its error or panic. Where it ends
-// its goroutine, and nothing can be returned, ended is the error.
+// try calls a method of the user and returns its error or panic. If the method ends its
+// goroutine, try cannot return, and sets *ended instead.
 func try(ctx context.Context, ended *error, method string, worker, shard int, call func() error) (failure *Error) {
 	returned := false
 	defer func() {

@@ -10,19 +10,19 @@ import (
 	"github.com/topogen/topogen/runtime/shard"
 )
 
-// Primes is a job of the reader's own: it counts the primes of ranges. A range
-// is a shard. High ones cost more than low ones, so a division into equal numbers
-// of ranges would leave some workers with nothing to do.
+// Primes is an example job: it counts the primes in ranges of numbers. Each range is a
+// shard. Ranges with high numbers cost more, so with equal numbers of ranges some workers
+// would soon have nothing to do.
 type Primes struct{ ranges []Range }
 
-// Range is what belongs to a shard: it needs no lock.
+// Range is the data of a shard. It needs no lock.
 type Range struct {
 	next, end int
 	primes    int
-	cost      int // divisions tried since the last decision
+	cost      int // divisions since the last decision
 }
 
-// ProcessShard counts on in a range, for a while.
+// ProcessShard continues counting in a range, for a limited number of steps.
 func (p *Primes) ProcessShard(_ context.Context, number int, mayUpdate bool) error {
 	r := &p.ranges[number]
 	cost := 0
@@ -40,29 +40,29 @@ func (p *Primes) ProcessShard(_ context.Context, number int, mayUpdate bool) err
 		cost += d
 		r.next++
 	}
-	if mayUpdate { // Resharding reads it
+	if mayUpdate { // Resharding reads the cost
 		r.cost += cost
 	}
 	return nil
 }
 
-// PreProcess would be the place to wait, if there were something to wait for.
+// PreProcess does nothing, because this job never has to wait.
 func (p *Primes) PreProcess(context.Context, int, bool) error { return nil }
 
-// OnSwitch measures anew.
+// OnSwitch resets the costs.
 func (p *Primes) OnSwitch(_ int, shards []int) {
 	for _, s := range shards {
 		p.ranges[s].cost = 0
 	}
 }
 
-// InitialSharding knows nothing of costs yet.
+// InitialSharding ignores costs, which are not known yet.
 func (p *Primes) InitialSharding(workers int) ([][]int, error) {
 	return shard.RoundRobin(len(p.ranges), workers), nil
 }
 
-// Resharding gives each range, the most expensive first, to the worker that has
-// the least to do so far.
+// Resharding gives each range, the most expensive first, to the worker with the lowest
+// cost so far.
 func (p *Primes) Resharding(old [][]int) ([][]int, error) {
 	shards := slices.Concat(old...)
 	slices.SortFunc(shards, func(a, b int) int { return cmp.Compare(p.ranges[b].cost, p.ranges[a].cost) })
@@ -75,7 +75,7 @@ func (p *Primes) Resharding(old [][]int) ([][]int, error) {
 	return next, nil
 }
 
-// MaxWorkers is what the job can keep busy.
+// MaxWorkers is the number of ranges.
 func (p *Primes) MaxWorkers() int { return len(p.ranges) }
 
 func Example() {
@@ -95,7 +95,7 @@ func Example() {
 	// Output: 17984 primes below 200000
 }
 
-// Pages by themselves, for a program that has workers of its own.
+// A program with its own workers can use Pages without a Sharder.
 func ExamplePages() {
 	pages, err := shard.NewPages(2, [][]int{{0, 1, 2}, {3}})
 	if err != nil {
@@ -105,8 +105,8 @@ func ExamplePages() {
 	fmt.Println("epoch", pages.Epoch(), pages.Config(1))
 	swap := func(old [][]int) ([][]int, error) { return [][]int{old[1], old[0]}, nil }
 
-	fmt.Println(pages.Promise(0, 1), pages.Promise(0, 1)) // of one worker, counted once
-	fmt.Println(pages.Reshard(swap))                      // worker 1 may still update what a decision reads
+	fmt.Println(pages.Promise(0, 1), pages.Promise(0, 1)) // the second promise of worker 0 is not counted
+	fmt.Println(pages.Reshard(swap))                      // false: worker 1 has not promised yet
 	fmt.Println(pages.Promise(1, 1))
 	fmt.Println(pages.Reshard(swap))
 	fmt.Println("epoch", pages.Epoch(), pages.Config(2))

@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// move is one atomic step of somebody, and what it leads to.
+// move is one atomic step of a worker, and the state that it leads to.
 type move[S comparable] struct {
 	name string
 	to   S
 }
 
-// explorer visits all states that a system can get into.
+// explorer visits all reachable states of a system.
 type explorer[S comparable] struct {
-	start     S
-	successors func(S) ([]move[S], error) // all that can happen next, in any order
-	holds     func(S) error              // what must hold in each state
-	ends      func(S) bool               // whether everybody has come to the end
+	start      S
+	successors func(S) ([]move[S], error) // all possible next steps, in any order
+	holds      func(S) error              // checks the invariants of a state
+	ends       func(S) bool               // reports whether all workers have reached the end
 }
 
-// explore returns the number of states, and an error with the shortest history
-// that leads to a state in which something does not hold, or from which the end
-// cannot be reached any more: somebody is stuck there for good.
+// explore returns the number of states. Its error contains the shortest history that
+// leads to a state that violates an invariant, or to a state from which the end cannot be
+// reached.
 func (x *explorer[S]) explore() (int, error) {
 	type visit struct {
 		state S
-		from  int // the visit that it was found from; -1 for the start
+		from  int // the index of the state before it; -1 for the start
 		name  string
 	}
 	visits := []visit{{x.start, -1, "start"}}
 	numbers := map[S]int{x.start: 0}
-	var back [][]int32 // from where each state is reached
+	var back [][]int32 // for each state, the states that lead to it
 	back = append(back, nil)
 	history := func(i int, err error) error {
 		var lines []string
@@ -41,7 +41,7 @@ func (x *explorer[S]) explore() (int, error) {
 		slices.Reverse(lines)
 		return fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
 	}
-	var reached []int32 // those that reach the end
+	var reached []int32 // the states from which the end can be reached
 	for i := 0; i < len(visits); i++ {
 		state := visits[i].state
 		if err := x.holds(state); err != nil {
@@ -80,7 +80,7 @@ func (x *explorer[S]) explore() (int, error) {
 		}
 	}
 	if i := slices.Index(live, false); i >= 0 {
-		return len(visits), history(i, fmt.Errorf("nothing leads from here to the end"))
+		return len(visits), history(i, fmt.Errorf("the end cannot be reached from this state"))
 	}
 	return len(visits), nil
 }

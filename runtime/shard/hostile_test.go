@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/faulty"
 )
 
-// TestHostileErrors end Run as any other error does.
+// TestHostileErrors: errors whose methods misbehave end Run like other errors.
 func TestHostileErrors(t *testing.T) {
 	for name, err := range map[string]error{
 		"Is": faulty.Error("Is"), "Unwrap": faulty.Error("Unwrap"), "Error": faulty.Error("Error"), "itself": faulty.Error("itself"),
@@ -33,21 +33,21 @@ func TestHostileErrors(t *testing.T) {
 				got := inTime(t, time.Hour, &Sharder[*job]{Controller: j})
 				e, ok := got.(interface{ Unwrap() []error })
 				if !ok || len(e.Unwrap()) != 1 {
-					t.Fatalf("Run returns %v", got)
+					t.Fatalf("Run returned %v", got)
 				}
 				failure, ok := e.Unwrap()[0].(*Error)
 				if !ok || failure.Method != "ProcessShard" || failure.Shard != 1 || panics != (failure.Stack != nil) {
-					t.Errorf("Run returns %v", got)
+					t.Errorf("Run returned %v", got)
 				}
-				if !panics && errors.Is(got, Done) { // what was panicked with is not asked before
-					t.Error("it is Done")
+				if !panics && errors.Is(got, Done) { // the methods of a panic's value are not called
+					t.Error("errors.Is matches Done")
 				}
 			})
 		}
 	}
 }
 
-// TestAHostileOnError ends Run with an error, whatever it does.
+// TestAHostileOnError: Run ends with an error, however OnError misbehaves.
 func TestAHostileOnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		onError func(*Error) error
@@ -67,13 +67,13 @@ func TestAHostileOnError(t *testing.T) {
 			}
 			err := inTime(t, time.Hour, &Sharder[*job]{Controller: j, OnError: c.onError})
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, Done) {
-				t.Errorf("Run returns %v", err)
+				t.Errorf("Run returned %v", err)
 			}
 		})
 	}
 }
 
-// beginner is a controller that fails before there are workers.
+// beginner is a controller that fails before the workers start.
 type beginner struct {
 	job
 	max func() int
@@ -93,13 +93,13 @@ func TestAControllerThatCannotBegin(t *testing.T) {
 		"InitialSharding panics": {&beginner{max: two, at: func() ([][]int, error) { panic(errBoom) }}, "shard: InitialSharding: panic: boom\n"},
 		"InitialSharding fails":  {&beginner{max: two, at: func() ([][]int, error) { return nil, faulty.Error("Is") }}, "shard: InitialSharding: faulty (an error of type"},
 		"no controller":          {nil, "shard: MaxWorkers: panic: runtime error: invalid memory address"},
-		"RoundRobin of nobody":   {&beginner{max: two, at: func() ([][]int, error) { return RoundRobin(1, 0), nil }}, "panic: shard: 1 shards cannot be given to 0 workers"},
+		"RoundRobin, no workers": {&beginner{max: two, at: func() ([][]int, error) { return RoundRobin(1, 0), nil }}, "panic: shard: 1 shards cannot be given to 0 workers"},
 		"RoundRobin of less":     {&beginner{max: two, at: func() ([][]int, error) { return RoundRobin(-1, 1), nil }}, "panic: shard: -1 shards cannot be given to 1 workers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := (&Sharder[Controller]{Controller: c.controller}).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("Run returns %v", err)
+				t.Errorf("Run returned %v", err)
 			}
 		})
 	}

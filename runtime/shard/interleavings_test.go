@@ -10,16 +10,16 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// speed says in which runs a size is tried.
+// speed says in which test runs a model size is explored.
 type speed int
 
 const (
-	quick speed = iota // in all
-	slow               // where CI is set, but not with -race
-	long               // where TOPOGEN_SEEDS asks for more than usual
+	quick speed = iota // always
+	slow               // if CI is set, but not with -race
+	long               // if TOPOGEN_SEEDS asks for more than usual
 )
 
-// slowest is what this run has time for.
+// slowest returns the slowest sizes that this test run explores.
 func slowest() speed {
 	switch {
 	case race.Enabled || os.Getenv("CI") == "":
@@ -30,8 +30,8 @@ func slowest() speed {
 	return long
 }
 
-// TestAllInterleavings visits all states that a few workers can get into, over
-// all configurations or some, and whatever fails.
+// TestAllInterleavings visits all reachable states of a few workers, with all or some
+// configurations, including failed decisions.
 func TestAllInterleavings(t *testing.T) {
 	for _, c := range []struct {
 		workers, shards, reshards int
@@ -54,7 +54,7 @@ func TestAllInterleavings(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d-workers-%d-shards-%d-reshards", c.workers, c.shards, c.reshards), func(t *testing.T) {
 			if c.speed > slowest() {
-				t.Skip("too many states for such a run")
+				t.Skip("too many states for this test run")
 			}
 			m := newModel(c.workers, c.configs(c.workers, c.shards), uint64(1+c.reshards))
 			at := func(s snapshot) *model { m.load(s); return m }
@@ -83,8 +83,8 @@ func TestAllInterleavings(t *testing.T) {
 	}
 }
 
-// TestRandomInterleavings takes random steps of the model where it has too many
-// states to visit them all.
+// TestRandomInterleavings takes random steps of models that have too many states to visit
+// them all.
 func TestRandomInterleavings(t *testing.T) {
 	seeds := 20
 	switch slowest() {
@@ -105,7 +105,7 @@ func TestRandomInterleavings(t *testing.T) {
 		}
 		const reshards = 15
 		m := newModel(workers, configs, 1+reshards)
-		lazy := random.Perm(workers)[:random.IntN(workers)] // these seldom get to take a step
+		lazy := random.Perm(workers)[:random.IntN(workers)] // these workers rarely take a step
 		for step := 0; !m.ended(); step++ {
 			w := random.IntN(workers)
 			if len(lazy) > 0 && random.IntN(10) > 0 && lazy[random.IntN(len(lazy))] == w {
@@ -116,7 +116,7 @@ func TestRandomInterleavings(t *testing.T) {
 				err = m.holds()
 			}
 			if err == nil && step > 1_000_000 {
-				err = fmt.Errorf("it does not come to its end")
+				err = fmt.Errorf("the model does not reach its end")
 			}
 			if err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
@@ -125,7 +125,7 @@ func TestRandomInterleavings(t *testing.T) {
 	}
 }
 
-// allConfigs are all ways to divide shards among workers.
+// allConfigs returns all ways to divide shards among workers.
 func allConfigs(workers, shards int) (list [][][]int) {
 	owners := make([]int, shards)
 	for {
@@ -146,7 +146,8 @@ func allConfigs(workers, shards int) (list [][][]int) {
 	}
 }
 
-// someConfigs are a few that cross: everything to one, a ring, backwards.
+// someConfigs returns a few very different configurations: all shards on one worker, a
+// ring, reverse order.
 func someConfigs(workers, shards int) [][][]int {
 	all, ring, backwards := make([][]int, workers), make([][]int, workers), make([][]int, workers)
 	for s := range shards {
@@ -158,7 +159,8 @@ func someConfigs(workers, shards int) [][][]int {
 	return [][][]int{RoundRobin(shards, workers), all, ring, backwards}
 }
 
-// randomConfig gives shards to workers, in any order; often a worker gets none.
+// randomConfig divides shards among workers in random order. Often a worker gets no
+// shards.
 func randomConfig(random *rand.Rand, workers, shards int) [][]int {
 	config := make([][]int, workers)
 	of := 1 + random.IntN(workers)

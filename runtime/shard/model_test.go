@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// doing is what a worker is about, between two atomic steps.
+// doing is what a worker does between two atomic steps.
 type doing uint8
 
 const (
-	looking   doing = iota // about to look at the epoch
-	moving                 // on the way to another configuration
-	switching              // within OnSwitch
-	working                // within a round of PreProcess and ProcessShard
-	resting                // behind a round: its time to promise may have come, or not
+	looking   doing = iota // about to read the epoch
+	moving                 // switching to another configuration
+	switching              // in OnSwitch
+	working                // in a round of PreProcess and ProcessShard
+	resting                // after a round: may promise
 	asking                 // all have promised: about to claim the decision
-	deciding               // within Resharding
-	writing                // the decision stands on its page, and is not in force
+	deciding               // in Resharding
+	writing                // the decision is written but not published
 )
 
 func (d doing) String() string {
@@ -25,30 +25,30 @@ func (d doing) String() string {
 }
 
 const (
-	workersModel = 3 // at most, in the exhaustive model
+	workersModel = 3 // in the exhaustive model
 	epochsModel  = 4
 )
 
-// snapshot is a state of the whole: what the real Pages, locks and hands hold,
-// and what their workers are about.
+// snapshot is the state of a model: of the real Pages, locks and transfers, and what the
+// workers do.
 type snapshot struct {
 	word    uint64
 	pages   [2]uint8 // the epoch of each
-	free    uint16   // the shards that nobody has
+	free    uint16   // the shards that no worker has
 	history [epochsModel + 1]uint16
-	number  int // of workers
+	number  int // number of workers
 	workers [workersModel]workerSnapshot
 }
 
 type workerSnapshot struct {
 	doing              doing
-	updates            bool // the round that it is in may update what a decision reads
+	updates            bool // the current round may update the data that a decision reads
 	epoch, target      uint8
 	released, acquired uint8
 	promised           uint8
 }
 
-// model drives the real Pages, locks and hands one atomic step at a time, in any
+// model executes the real Pages, locks and transfers one atomic step at a time, in any
 // order of the workers.
 type model struct {
 	pages     *Pages
@@ -56,11 +56,11 @@ type model struct {
 	transfers []transfer
 	doing     []doing
 	updates   []bool
-	history   [][][]int // the configuration of each epoch; history[0] is none
-	last      uint64    // the epoch in which nobody promises any more
+	history   [][][]int // the configuration of each epoch; history[0] is unused
+	last      uint64    // the epoch in which workers stop promising
 
-	configs [][][]int // those that a decision may choose
-	chosen  []uint16  // history as numbers in configs
+	configs [][][]int // the configurations that a decision may choose
+	chosen  []uint16  // history as indices into configs
 }
 
 func newModel(workers int, configs [][][]int, last uint64) *model {
@@ -85,12 +85,12 @@ func (m *model) note(config int) {
 	m.chosen = append(m.chosen, uint16(config))
 }
 
-// choices is in how many ways worker w may take its next step.
+// choices returns the number of ways in which worker w may take its next step.
 func (m *model) choices(w int) int {
 	switch m.doing[w] {
 	case resting:
 		if m.pages.Epoch() < m.last {
-			return 2 // it is time, or not yet
+			return 2 // the interval has passed, or not yet
 		}
 	case deciding:
 		return len(m.configs) + 1 // a configuration, or a failure
@@ -98,8 +98,8 @@ func (m *model) choices(w int) int {
 	return 1
 }
 
-// step lets worker w take its next step, in one of the ways that there are; one
-// that waits stays where it is. It follows worker.work.
+// step executes the next step of worker w, in one of the possible ways. A worker that
+// waits stays in the same state. It follows worker.work.
 func (m *model) step(w, choice int) (err error) {
 	defer func() {
 		if c := recover(); c != nil {
@@ -149,14 +149,14 @@ func (m *model) step(w, choice int) (err error) {
 	return nil
 }
 
-// has are the shards that a worker has: where it works those of its
-// configuration, on the way what is left of the old and got of the new.
+// has returns the shards that a worker has. Between configurations, these are the shards
+// of the old one that it has not released, and those of the new one that it has acquired.
 func (m *model) has(w int) (old, got []int) {
 	h := &m.transfers[w]
 	return h.shards[h.released:], h.next[:h.acquired]
 }
 
-// holds returns an error unless all that a sharder promises holds now.
+// holds returns an error if an invariant of the sharder is violated.
 func (m *model) holds() error {
 	owner := make([]int, len(m.locks))
 	for s := range owner {
@@ -167,7 +167,7 @@ func (m *model) holds() error {
 		for _, part := range [][]int{old, got} {
 			for _, s := range part {
 				if owner[s] >= 0 {
-					return fmt.Errorf("shard %d is in worker %d and in worker %d", s, owner[s], w)
+					return fmt.Errorf("shard %d belongs to workers %d and %d", s, owner[s], w)
 				}
 				owner[s] = w
 			}
@@ -180,15 +180,15 @@ func (m *model) holds() error {
 		}
 	}
 	if counted := int(m.pages.word.Load() & countMask); counted != promises && counted != len(m.transfers)+1 {
-		return fmt.Errorf("%d workers have promised, and %d are counted", promises, counted)
+		return fmt.Errorf("%d workers have promised, but the count is %d", promises, counted)
 	}
 	for w, own := range m.pages.Config(epoch) {
 		for _, s := range own {
 			if (owner[s] < 0) != (len(m.locks[s]) == 1) {
-				return fmt.Errorf("shard %d is in worker %d, and its lock says otherwise", s, owner[s])
+				return fmt.Errorf("the lock of shard %d does not match its owner, worker %d (-1: no worker)", s, owner[s])
 			}
 			if owner[s] < 0 && m.transfers[w].epoch == epoch {
-				return fmt.Errorf("shard %d is nobody's, and worker %d does not come for it", s, w)
+				return fmt.Errorf("no worker has shard %d, and worker %d will not acquire it", s, w)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (m *model) holdsFor(w int, owner []int, epoch uint64) error {
 	h := &m.transfers[w]
 	if m.doing[w] == moving && h.released == len(h.shards) && h.acquired < len(h.next) {
 		if by := owner[h.nextShard()]; by >= 0 && m.transfers[by].epoch == epoch {
-			return fmt.Errorf("worker %d waits for worker %d, which has arrived", w, by)
+			return fmt.Errorf("worker %d waits for worker %d, which has already switched", w, by)
 		}
 	}
 	if m.doing[w] != deciding && m.doing[w] != writing {
@@ -214,19 +214,19 @@ func (m *model) holdsFor(w int, owner []int, epoch uint64) error {
 		switch {
 		case other == w:
 		case doing == deciding || doing == writing:
-			return fmt.Errorf("workers %d and %d decide", w, other)
+			return fmt.Errorf("workers %d and %d decide at the same time", w, other)
 		case doing == switching:
-			return fmt.Errorf("worker %d decides within OnSwitch of worker %d", w, other)
+			return fmt.Errorf("worker %d decides during OnSwitch of worker %d", w, other)
 		case doing == working && m.updates[other]:
 			return fmt.Errorf("worker %d decides while worker %d may update", w, other)
 		case m.transfers[other].epoch != epoch:
-			return fmt.Errorf("worker %d decides before worker %d has arrived", w, other)
+			return fmt.Errorf("worker %d decides before worker %d has switched", w, other)
 		}
 	}
 	return nil
 }
 
-// ended reports whether all workers have arrived in the last epoch.
+// ended reports whether all workers have switched to the last epoch.
 func (m *model) ended() bool {
 	for w := range m.transfers {
 		if m.transfers[w].epoch != m.last || m.doing[w] != looking {
@@ -236,7 +236,7 @@ func (m *model) ended() bool {
 	return true
 }
 
-// save takes a snapshot.
+// save returns a snapshot of the model.
 func (m *model) save() snapshot {
 	s := snapshot{word: m.pages.word.Load(), number: len(m.transfers)}
 	for i := range s.pages {
@@ -258,7 +258,7 @@ func (m *model) save() snapshot {
 	return s
 }
 
-// load puts everything back into the state of a snapshot.
+// load restores the state of a snapshot.
 func (m *model) load(s snapshot) {
 	m.pages.word.Store(s.word)
 	highest := max(s.pages[0], s.pages[1])
@@ -296,14 +296,14 @@ func (m *model) load(s snapshot) {
 	}
 }
 
-// String is a line of a history.
+// String returns a line for the history in an error.
 func (s snapshot) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d, %d promises, %d free:", s.word>>countBits, s.word&countMask, bits.OnesCount16(s.free))
 	for _, w := range s.workers[:s.number] {
 		fmt.Fprintf(&b, " [%v in %d", w.doing, w.epoch)
 		if w.target != w.epoch {
-			fmt.Fprintf(&b, " to %d: %d gone, %d taken", w.target, w.released, w.acquired)
+			fmt.Fprintf(&b, " to %d: %d released, %d acquired", w.target, w.released, w.acquired)
 		}
 		if w.updates {
 			b.WriteString(", updates")

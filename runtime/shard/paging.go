@@ -10,26 +10,27 @@ import (
 const (
 	countBits  = 16
 	countMask  = 1<<countBits - 1
-	workersMax = countMask - 1 // one count more says that somebody decides
+	workersMax = countMask - 1 // a count of workers+1 means that a decision is being made
 )
 
-// Pages holds two configurations, the one in force and the one before it, and
-// changes them by shadow paging: the next configuration is written over the one
-// before, and comes into force by one store. [NewPages] makes one.
+// Pages holds two configurations, the current one and the one before it, and changes them
+// by shadow paging: the next configuration overwrites the older one, and becomes current
+// by one atomic store. Use [NewPages].
 //
-// Epochs number the configurations, from 1. Each worker looks at Epoch between
-// two pieces of work, and when it has changed goes over to the new configuration.
-// Within an epoch it may update what the decision about the next one reads, until
-// it promises to stop. When all workers have promised, one of them decides. So
-// nobody updates what a decision reads, and a decision is made only when all
-// workers have arrived in the epoch before: two configurations are enough.
+// Epochs number the configurations from 1. Each worker reads Epoch between two pieces of
+// work, and switches to the new configuration when the epoch has changed. Within an epoch
+// a worker may update the data that the next decision reads, until it promises to stop.
+// When all workers have promised, one of them decides. Therefore no worker updates the
+// data that a decision reads, and a decision is only made after all workers have switched
+// to the current configuration. This is why two configurations are enough.
 type Pages struct {
-	// word is the epoch and, in its lowest countBits bits, how many workers have
-	// promised in it; one more than there are workers while somebody decides. An
-	// epoch has 48 bits: at one a millisecond they last 8,900 years.
+	// word holds the epoch and, in its lowest countBits bits, the number of workers that
+	// have promised in this epoch. The number is one more than the number of workers
+	// while a decision is being made. An epoch has 48 bits: at one epoch per millisecond
+	// they last 8,900 years.
 	word     atomic.Uint64
 	_        [56]byte
-	pages    [2]atomic.Pointer[page] // by the lowest bit of the epoch
+	pages    [2]atomic.Pointer[page] // indexed by the lowest bit of the epoch
 	promised []promised              // by worker
 	shards   int
 }
@@ -39,18 +40,19 @@ type page struct {
 	config [][]int
 }
 
-// promised is the last epoch in which a worker has promised; the worker's own.
+// promised is the last epoch in which a worker has promised. Only that worker accesses
+// it.
 type promised struct {
 	epoch uint64
 	_     [56]byte
 }
 
-// NewPages returns pages for a number of workers, with the configuration of
-// epoch 1: the shards of each worker. Together they must have every number from
-// 0 up, each once. A worker may have none, and those at the end be left out.
+// NewPages returns pages for a number of workers. first is the configuration of epoch 1:
+// the shards of each worker. Together they must contain every number from 0 up, each
+// once. A worker may have no shards, and trailing workers without shards may be omitted.
 func NewPages(workers int, first [][]int) (*Pages, error) {
 	if workers < 1 || workers > workersMax {
-		return nil, fmt.Errorf("shard: there must be between 1 and %d workers, not %d", workersMax, workers)
+		return nil, fmt.Errorf("shard: the number of workers must be between 1 and %d, got %d", workersMax, workers)
 	}
 	p := &Pages{promised: make([]promised, workers)}
 	for _, own := range first {
@@ -69,12 +71,12 @@ func (p *Pages) Workers() int { return len(p.promised) }
 // Shards is the number of shards, which never changes.
 func (p *Pages) Shards() int { return p.shards }
 
-// Epoch is the number of the configuration in force: one atomic load.
+// Epoch is the number of the current configuration. It takes one atomic load.
 func (p *Pages) Epoch() uint64 { return p.word.Load() >> countBits }
 
-// Config returns the configuration of an epoch, the one in force or the one
-// before it, and nil for others. It has an entry for each worker. Nobody may
-// change it; it may be kept.
+// Config returns the configuration of an epoch, with an entry for each worker. It returns
+// nil unless the epoch is the current one or the one before. Do not modify the result; it
+// may be kept.
 func (p *Pages) Config(epoch uint64) [][]int {
 	if page := p.pages[epoch&1].Load(); page != nil && page.epoch == epoch {
 		return page.config
@@ -82,16 +84,16 @@ func (p *Pages) Config(epoch uint64) [][]int {
 	return nil
 }
 
-// MayUpdate reports whether a worker may update what a decision reads: whether
-// it has not promised in the epoch that it works in. Only the worker may ask.
+// MayUpdate reports whether a worker may update the data that a decision reads, which is
+// until it promises in its epoch. Only the worker itself may call it.
 func (p *Pages) MayUpdate(worker int, epoch uint64) bool {
 	return p.promised[worker].epoch != epoch
 }
 
-// Promise says that a worker, which has gone over to the given epoch, will not
-// update what a decision reads until the epoch changes. It reports whether it is
-// time for Reshard: all workers have promised, and nobody decides yet. Only the
-// worker may call it; it may do so again, and is counted once.
+// Promise declares that a worker, which has switched to the given epoch, will not update
+// the data that a decision reads until the epoch changes. It returns true if it is time
+// to call Reshard: all workers have promised, and no decision is in progress. Only the
+// worker itself may call it. Repeated promises count once.
 func (p *Pages) Promise(worker int, epoch uint64) (all bool) {
 	for {
 		word := p.word.Load()
@@ -108,12 +110,11 @@ func (p *Pages) Promise(worker int, epoch uint64) (all bool) {
 	}
 }
 
-// Reshard decides about the next configuration and puts it into force. It calls
-// decide, and returns true, only when all workers have promised and nobody else
-// is deciding. Decide gets a copy of the configuration in force, which it may
-// change and return; an entry for each worker, each shard once, as for NewPages.
-// Where decide fails or panics, or where what it returns is no configuration
-// ([ErrConfiguration]), nothing has changed and the promises hold on.
+// Reshard computes the next configuration and makes it current. It calls decide, and
+// returns true, only if all workers have promised and no other decision is in progress.
+// decide gets a copy of the current configuration, which it may modify and return. Its
+// result must have the form that NewPages requires. If decide fails or panics, or its
+// result is invalid ([ErrConfiguration]), nothing changes and the promises stay valid.
 func (p *Pages) Reshard(decide func(old [][]int) ([][]int, error)) (switched bool, err error) {
 	epoch, ok := p.claim()
 	if !ok {
@@ -135,18 +136,19 @@ func (p *Pages) Reshard(decide func(old [][]int) ([][]int, error)) (switched boo
 	return true, nil
 }
 
-// claim makes the caller the one who decides, if it is time to.
+// claim reserves the decision for the caller, if all have promised and it is not
+// reserved.
 func (p *Pages) claim() (epoch uint64, ok bool) {
 	word := p.word.Load()
 	ok = word&countMask == uint64(p.Workers()) && p.word.CompareAndSwap(word, word+1)
 	return word >> countBits, ok
 }
 
-// unclaim ends a claim without a new configuration.
+// unclaim releases a claim without a new configuration.
 func (p *Pages) unclaim(epoch uint64) { p.word.Store(epoch<<countBits | uint64(p.Workers())) }
 
-// write puts a copy of config on the page of an epoch to come. All workers have
-// gone over to the epoch before, so that nobody reads what is overwritten.
+// write stores a copy of config on the page of the next epoch. All workers have switched
+// to the current epoch, so no worker reads the configuration that is overwritten.
 func (p *Pages) write(epoch uint64, config [][]int) error {
 	if err := check(config, p.Workers(), p.shards); err != nil {
 		return err
@@ -155,6 +157,6 @@ func (p *Pages) write(epoch uint64, config [][]int) error {
 	return nil
 }
 
-// publish puts the page of an epoch into force and sets the promises back, both by
-// one store: only who has the claim may change the word.
+// publish makes the page of an epoch current and resets the promises with one store. Only
+// the caller that holds the claim may change the word.
 func (p *Pages) publish(epoch uint64) { p.word.Store(epoch << countBits) }

@@ -18,7 +18,7 @@ func newPages(t testing.TB, workers int, first [][]int) *Pages {
 	return p
 }
 
-// to is a decision that returns config.
+// to returns a decision that returns config.
 func to(config [][]int) func([][]int) ([][]int, error) {
 	return func([][]int) ([][]int, error) { return config, nil }
 }
@@ -29,50 +29,50 @@ func TestPagesTellTheirStory(t *testing.T) {
 	is := func(epoch uint64, want [][]int) {
 		t.Helper()
 		if p.Epoch() != epoch || !slices.EqualFunc(p.Config(epoch), want, slices.Equal) {
-			t.Fatalf("epoch %d has %v, not epoch %d %v", p.Epoch(), p.Config(epoch), epoch, want)
+			t.Fatalf("epoch %d has configuration %v, want epoch %d with %v", p.Epoch(), p.Config(epoch), epoch, want)
 		}
 	}
 	is(1, [][]int{{0, 1}, {2}})
 
-	// Nobody has promised, so nothing is decided.
+	// No worker has promised, so there is no decision.
 	switched, err := p.Reshard(func([][]int) ([][]int, error) { t.Fatal("decided too early"); return nil, nil })
 	if switched || err != nil {
 		t.Fatal(switched, err)
 	}
-	// A promise is one, however often it is given (flaw R-F7).
+	// A worker may promise repeatedly and is counted once.
 	for range 3 {
 		if p.Promise(0, 1) {
-			t.Fatal("one worker is not all")
+			t.Fatal("Promise of one of two workers returned true")
 		}
 	}
 	if p.MayUpdate(0, 1) || !p.MayUpdate(1, 1) {
-		t.Error("worker 0 alone has promised")
+		t.Error("only worker 0 has promised")
 	}
 	if !p.Promise(1, 1) {
-		t.Fatal("all have promised")
+		t.Fatal("Promise of the second worker returned false")
 	}
 	if !p.Promise(0, 1) {
-		t.Error("who promises again hears that all have")
+		t.Error("a repeated promise returned false after all have promised")
 	}
 	if switched, err := p.Reshard(to([][]int{{}, {2, 0, 1}})); !switched || err != nil {
 		t.Fatal(switched, err)
 	}
-	// The new configuration is in force, and the old one still there for those
-	// who work by it.
+	// The new configuration is current. The old one is still available to workers that
+	// have not switched yet.
 	is(2, [][]int{{}, {2, 0, 1}})
 	if old := p.Config(1); !slices.Equal(old[0], []int{0, 1}) || p.Config(0) != nil || p.Config(3) != nil {
-		t.Error("two configurations are there, and not", p.Config(0), old, p.Config(3))
+		t.Error("only two configurations should be available, got", p.Config(0), old, p.Config(3))
 	}
-	// Promises ended with their epoch, and one of an old epoch does not count.
+	// Promises end with their epoch, and a promise for an old epoch does not count.
 	if !p.MayUpdate(0, 2) || p.Promise(0, 1) || p.Promise(1, 2) || !p.Promise(0, 2) {
-		t.Error("each promises anew")
+		t.Error("promises of the old epoch still count")
 	}
 	if p.Workers() != 2 || p.Shards() != 3 {
 		t.Error("there are", p.Workers(), "workers and", p.Shards(), "shards")
 	}
 }
 
-// TestADecisionThatFailsChangesNothing: by an error, by a panic, by what is no
+// TestADecisionThatFailsChangesNothing: after an error, a panic, or an invalid
 // configuration.
 func TestADecisionThatFailsChangesNothing(t *testing.T) {
 	p := newPages(t, 2, [][]int{{0}, {1}})
@@ -95,10 +95,10 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 			}
 		}()
 		if p.Epoch() != 1 || p.Config(1)[0][0] != 0 {
-			t.Errorf("after %s epoch %d has %v", name, p.Epoch(), p.Config(p.Epoch()))
+			t.Errorf("after %s: epoch %d has configuration %v", name, p.Epoch(), p.Config(p.Epoch()))
 		}
 		if p.MayUpdate(0, 1) || !p.Promise(0, 1) {
-			t.Errorf("after %s the promises do not hold", name)
+			t.Errorf("after %s: the promises are lost", name)
 		}
 	}
 	if switched, err := p.Reshard(to([][]int{{1, 0}})); !switched || err != nil {
@@ -106,16 +106,16 @@ func TestADecisionThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-// TestOneDecidesAtATime: whoever asks while a decision is made is sent away.
+// TestOneDecidesAtATime: a second decision is rejected while one is in progress.
 func TestOneDecidesAtATime(t *testing.T) {
 	p := newPages(t, 1, [][]int{{0}})
 	p.Promise(0, 1)
 	switched, err := p.Reshard(func(old [][]int) ([][]int, error) {
 		if p.Promise(0, 1) {
-			t.Error("somebody decides already")
+			t.Error("Promise returned true while a decision is in progress")
 		}
 		if switched, err := p.Reshard(to(old)); switched || err != nil {
-			t.Error("a decision within a decision:", switched, err)
+			t.Error("Reshard within a decision returned", switched, err)
 		}
 		return old, nil
 	})
@@ -124,8 +124,8 @@ func TestOneDecidesAtATime(t *testing.T) {
 	}
 }
 
-// TestConfigurationsAreCopied: what a decision was given or has returned may be
-// changed, and no worker sees it.
+// TestConfigurationsAreCopied: changes to the argument or the result of a decision do not
+// reach the workers.
 func TestConfigurationsAreCopied(t *testing.T) {
 	first := [][]int{{0, 1}, {2}}
 	p := newPages(t, 2, first)
@@ -134,7 +134,7 @@ func TestConfigurationsAreCopied(t *testing.T) {
 	p.Promise(1, 1)
 	var kept [][]int
 	p.Reshard(func(old [][]int) ([][]int, error) {
-		old[0] = append(old[0], 7) // does not run into what follows
+		old[0] = append(old[0], 7) // does not overwrite the next entry
 		old[0][1], old[1][0], old[0] = 2, 1, old[0][:2]
 		kept = old
 		return old, nil
@@ -151,38 +151,38 @@ func TestConfigurationsAreCopied(t *testing.T) {
 func TestWhatIsNoConfiguration(t *testing.T) {
 	for _, c := range []struct {
 		config [][]int
-		want   string // "" for a configuration
+		want   string // "" if the configuration is valid
 	}{
 		{[][]int{{0, 1, 2}, {3}}, ""},
 		{[][]int{{}, {3, 2, 1, 0}}, ""},
-		{[][]int{{3, 2, 1, 0}}, ""}, // the second worker has none
+		{[][]int{{3, 2, 1, 0}}, ""}, // the second worker has no shards
 		{[][]int{{0, 1}, {2}}, "shard 3 is given to no worker"},
 		{nil, "shard 0 is given to no worker"},
 		{[][]int{{0, 1, 2}, {3, 1}}, "shard 1 is given to worker 0 and to worker 1"},
 		{[][]int{{0, 1, 2, 2}, {3}}, "shard 2 is given to worker 0 and to worker 0"},
-		{[][]int{{0, 1, 2, 3, 4}}, "worker 0 gets shard 4, and there are 4, from 0"},
-		{[][]int{{0, 1, 2, 3}, {-1}}, "worker 1 gets shard -1, and there are 4, from 0"},
-		{[][]int{{0, 1}, {2, 3}, {}}, "it has 3 workers, and there are 2"},
+		{[][]int{{0, 1, 2, 3, 4}}, "worker 0 gets shard 4, but there are 4 shards, numbered from 0"},
+		{[][]int{{0, 1, 2, 3}, {-1}}, "worker 1 gets shard -1, but there are 4 shards, numbered from 0"},
+		{[][]int{{0, 1}, {2, 3}, {}}, "it has entries for 3 workers, but there are 2 workers"},
 	} {
 		err := check(c.config, 2, 4)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrConfiguration) || !strings.HasSuffix(err.Error(), c.want)) {
-			t.Errorf("%v: %v, and not %q", c.config, err, c.want)
+			t.Errorf("%v: got %v, want %q", c.config, err, c.want)
 		}
 	}
 	for _, workers := range []int{-1, 0, workersMax + 1} {
 		if _, err := NewPages(workers, nil); err == nil {
-			t.Error("there are pages for", workers, "workers")
+			t.Error("NewPages accepts", workers, "workers")
 		}
 	}
 	if p, err := NewPages(3, [][]int{{1}, {0}}); err != nil || len(p.Config(1)) != 3 { // fewer shards than workers
 		t.Error(err)
 	}
 	if _, err := NewPages(2, [][]int{{0}, {2}}); !errors.Is(err, ErrConfiguration) {
-		t.Error("shard 1 is missing:", err)
+		t.Error("want an error, because shard 1 is missing; got", err)
 	}
 }
 
-// TestRoundRobin: shard i begins with worker i mod workers.
+// TestRoundRobin: shard i belongs to worker i mod workers.
 func TestRoundRobin(t *testing.T) {
 	for _, c := range []struct {
 		shards, workers int
@@ -193,13 +193,13 @@ func TestRoundRobin(t *testing.T) {
 		{0, 1, [][]int{{}}},
 	} {
 		if got := RoundRobin(c.shards, c.workers); !slices.EqualFunc(got, c.want, slices.Equal) {
-			t.Errorf("%d shards, %d workers: %v, not %v", c.shards, c.workers, got, c.want)
+			t.Errorf("%d shards, %d workers: got %v, want %v", c.shards, c.workers, got, c.want)
 		}
 	}
 }
 
-// TestPagesModel compares the pages with a map of who has promised, over any
-// history of any workers.
+// TestPagesModel compares Pages with a map of the workers that have promised, for random
+// calls of random workers.
 func TestPagesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 9).Draw(t, "workers")
@@ -223,12 +223,12 @@ func TestPagesModel(t *testing.T) {
 				w := rapid.IntRange(0, workers-1).Draw(t, "worker")
 				promised[w] = true
 				if got := p.Promise(w, epoch); got != (len(promised) == workers) {
-					t.Fatalf("%d of %d have promised, and Promise says %v", len(promised), workers, got)
+					t.Fatalf("%d of %d have promised, and Promise returned %v", len(promised), workers, got)
 				}
 			},
 			"promise late": func(t *rapid.T) {
 				if p.Promise(rapid.IntRange(0, workers-1).Draw(t, "worker"), epoch-1) {
-					t.Fatal("a promise of the epoch before counts")
+					t.Fatal("a promise for the previous epoch counts")
 				}
 			},
 			"reshard": func(t *rapid.T) {
@@ -245,11 +245,11 @@ func TestPagesModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				if p.Epoch() != epoch || !slices.EqualFunc(p.Config(epoch), config, slices.Equal) {
-					t.Fatalf("epoch %d has %v, not epoch %d %v", p.Epoch(), p.Config(p.Epoch()), epoch, config)
+					t.Fatalf("epoch %d has configuration %v, want epoch %d with %v", p.Epoch(), p.Config(p.Epoch()), epoch, config)
 				}
 				for w := range workers {
 					if p.MayUpdate(w, epoch) == promised[w] {
-						t.Fatalf("worker %d may update: %v", w, !promised[w])
+						t.Fatalf("worker %d: MayUpdate returned %v", w, !promised[w])
 					}
 				}
 			},

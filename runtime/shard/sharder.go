@@ -14,38 +14,36 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// intervalDefault is time enough for costs to mean something, and far more than
-// a decision takes (rast.md 2.12, time_between_reshards).
+// intervalDefault is long enough to measure costs, and much longer than a decision takes.
 const intervalDefault = time.Second
 
-// Sharder runs the shards of a controller on workers, and divides them anew from
-// time to time. Only Controller need be set, and not even that where the zero
-// value of C is ready to use. A Sharder holds no state of a run.
+// Sharder runs the shards of a controller on workers, and changes the configuration from
+// time to time. Only Controller must be set, and not even that if the zero value of C is
+// ready to use. A Sharder holds no state of a run.
 type Sharder[C Controller] struct {
 	Controller C
-	// Workers is the number of workers; 0: GOMAXPROCS. There are never more than
-	// MaxWorkers of the controller.
+	// Workers is the number of workers; 0 means GOMAXPROCS. It is limited to MaxWorkers
+	// of the controller.
 	Workers int
-	// Interval is the time from when a worker begins with a configuration until
-	// it is ready for the next; 0: one second, negative: never. A longer one makes
-	// costs more certain, a shorter one follows them faster.
+	// Interval is the time that a worker works with a configuration before it is ready
+	// for the next one; 0 means one second, a negative value means forever. A longer
+	// interval measures costs more exactly, a shorter one reacts faster.
 	Interval time.Duration
-	// OnError is told of each error and panic of the controller, by several
-	// workers at a time, and says what becomes of Run: with an error Run ends and
-	// returns it, with nil the worker goes on with its next shard, and a
-	// Resharding that failed leaves things as they are for another interval. The
-	// default is to end Run: an error that is passed over is met again in the next
-	// round, and a panic may leave the data of a shard half changed. Where OnError
-	// itself panics, Run ends with that.
+	// OnError is called for each error and panic of the controller, concurrently by the
+	// workers. If it returns an error, Run ends and returns that error. If it returns
+	// nil, the worker continues with its next shard; after a failed Resharding the
+	// configuration stays for another interval. The default ends Run, because an error
+	// that is ignored occurs again in the next round, and a panic may leave the data of a
+	// shard half changed. If OnError itself panics, Run ends with that panic.
 	OnError func(*Error) error
 }
 
-// Run works until all shards are done or the context ends, and returns nil, or
-// until an error ends it. It returns when all workers have: none of them is in
-// a method of the controller any more.
+// Run works until all shards are done or the context ends, and then returns nil, or until
+// an error ends it. When it returns, all workers have ended and no method of the
+// controller is running.
 func (s *Sharder[C]) Run(ctx context.Context) error {
 	if s.Workers < 0 {
-		return fmt.Errorf("shard: there cannot be %d workers", s.Workers)
+		return fmt.Errorf("shard: Workers must not be negative, got %d", s.Workers)
 	}
 	workers := s.Workers
 	if workers == 0 {
@@ -65,7 +63,7 @@ func (s *Sharder[C]) Run(ctx context.Context) error {
 	return newRun(s.Controller, pages, interval, s.OnError).wait(ctx)
 }
 
-// begin asks the controller for the configuration to begin with.
+// begin calls the controller for the first configuration.
 func (s *Sharder[C]) begin(ctx context.Context, workers int) (pages *Pages, ended error) {
 	if e := try(ctx, &ended, "MaxWorkers", none, none, func() error {
 		workers = max(1, min(workers, s.Controller.MaxWorkers(), workersMax))
@@ -92,7 +90,7 @@ type run struct {
 	pages      *Pages
 	locks      locks
 	workers    []worker
-	done       []bool       // by shard; who has the shard touches it
+	done       []bool       // by shard; accessed only by the worker that has the shard
 	left       atomic.Int64 // shards that are not done
 	end        context.CancelFunc
 }
@@ -113,7 +111,7 @@ func newRun(c Controller, p *Pages, interval time.Duration, onError func(*Error)
 	return r
 }
 
-// wait starts the workers and returns when they have ended, with their errors.
+// wait starts the workers, waits until they have ended, and returns their errors.
 func (r *run) wait(ctx context.Context) error {
 	if r.left.Load() == 0 {
 		return nil
@@ -125,7 +123,7 @@ func (r *run) wait(ctx context.Context) error {
 		w := &r.workers[i]
 		w.ctx = ctx
 		group.Go(func() {
-			defer r.end() // who ends ends all: the others wait for its shards
+			defer r.end() // if one worker ends all must end: the others may wait for its shards
 			if err := w.work(); err != nil {
 				w.err = err
 			}
@@ -139,7 +137,7 @@ func (r *run) wait(ctx context.Context) error {
 	return errors.Join(list...)
 }
 
-// finish notes that a shard is done; the run ends with the last one.
+// finish records that a shard is done. The run ends with the last one.
 func (r *run) finish(shard int) {
 	r.done[shard] = true
 	if r.left.Add(-1) == 0 {
@@ -147,7 +145,7 @@ func (r *run) finish(shard int) {
 	}
 }
 
-// wakeWorkers wakes the workers that sleep: there is another configuration.
+// wakeWorkers wakes the workers that sleep, because there is a new configuration.
 func (r *run) wakeWorkers() {
 	if bug.On(bug.SleptThrough) {
 		return
@@ -155,7 +153,7 @@ func (r *run) wakeWorkers() {
 	for i := range r.workers {
 		select {
 		case r.workers[i].wake <- struct{}{}:
-		default: // it is awake, or woken already, and will see
+		default: // the worker is awake or will wake up
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// job is a controller of functions; those that are nil do nothing. Its rounds
-// take a millisecond.
+// job is a controller made of functions; nil functions do nothing. Its rounds take a
+// millisecond.
 type job struct {
 	first      [][]int
 	process    func(ctx context.Context, shard int, mayUpdate bool) error
@@ -57,9 +57,10 @@ func (j *job) Resharding(old [][]int) ([][]int, error) {
 
 func (j *job) MaxWorkers() int { return max(j.max, len(j.first)) }
 
-// pass lets time pass, or the context end. No time makes no timer: two goroutines
-// of a bubble that take from expired ones at once crash the race detector of Go
-// 1.26 (both use the bubble's race context in runtime.(*timer).unlockAndRun).
+// pass waits for a time or until the context ends. It makes no timer for zero time: two
+// goroutines of a bubble that receive from expired timers at the same time crash the race
+// detector of Go 1.26 (both use the bubble's race context in
+// runtime.(*timer).unlockAndRun).
 func pass(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
@@ -70,7 +71,7 @@ func pass(ctx context.Context, d time.Duration) {
 	}
 }
 
-// inTime runs a sharder in virtual time, until it ends or the time is over.
+// inTime runs a sharder in virtual time, until it ends or the time has passed.
 func inTime(t *testing.T, d time.Duration, s *Sharder[*job]) (err error) {
 	t.Helper()
 	if s.Workers == 0 {
@@ -84,8 +85,8 @@ func inTime(t *testing.T, d time.Duration, s *Sharder[*job]) (err error) {
 	return err
 }
 
-// TestEachSecond: a decision is made once a second, with the configuration of
-// the last one, and every worker hears of each.
+// TestEachSecond: there is a decision each second, which gets the configuration of the
+// last one, and OnSwitch is called on every worker after each.
 func TestEachSecond(t *testing.T) {
 	var times []time.Duration
 	var mu sync.Mutex
@@ -108,10 +109,10 @@ func TestEachSecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}; !slices.Equal(times, want) {
-		t.Errorf("decided after %v, not %v", times, want)
+		t.Errorf("decisions after %v, want %v", times, want)
 	}
 	if want := []string{"[0 1][2][0 1][2]", "[2][0 1][2][0 1]"}; !slices.Equal(got, want) {
-		t.Errorf("the workers heard of %v, not %v", got, want)
+		t.Errorf("calls of OnSwitch: got %v, want %v", got, want)
 	}
 }
 
@@ -126,13 +127,13 @@ func TestIntervals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if decided.Load() != want {
-			t.Errorf("interval %v: %d decisions and not %d", interval, decided.Load(), want)
+			t.Errorf("interval %v: got %d decisions, want %d", interval, decided.Load(), want)
 		}
 	}
 }
 
-// TestDoneShardsAreLeftAlone: each is called until it says so, also after it has
-// changed hands, and then Run ends.
+// TestDoneShardsAreLeftAlone: a shard is not called again after it returned Done, even if
+// it moves to another worker. Run ends when all are done.
 func TestDoneShardsAreLeftAlone(t *testing.T) {
 	const shards, workers = 10, 3
 	calls := make([]int, shards)
@@ -156,7 +157,7 @@ func TestDoneShardsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAWorkerWithoutShardsSleeps, until it is given some.
+// TestAWorkerWithoutShardsSleeps: a worker sleeps until it gets shards.
 func TestAWorkerWithoutShardsSleeps(t *testing.T) {
 	rounds := make([]int, 3)
 	j := &job{first: [][]int{{0, 1}}, max: 3}
@@ -174,11 +175,11 @@ func TestAWorkerWithoutShardsSleeps(t *testing.T) {
 	}
 }
 
-// TestAShardThatIsWaitedForHoldsUpNobodyElse: a worker stays in a shard that
-// another one is to get. A third goes on.
+// TestAShardThatIsWaitedForHoldsUpNobodyElse: a worker is busy with a shard that another
+// worker must acquire. A third worker continues.
 func TestAShardThatIsWaitedForHoldsUpNobodyElse(t *testing.T) {
 	var stuck atomic.Bool
-	var got atomic.Int64 // the time at which worker 1 got shard 2, in seconds
+	var got atomic.Int64 // when worker 1 got shard 2, in seconds
 	var third atomic.Int64
 	j := &job{first: [][]int{{0}, {1}, {2}}}
 	began := time.Time{}
@@ -199,7 +200,7 @@ func TestAShardThatIsWaitedForHoldsUpNobodyElse(t *testing.T) {
 		return nil
 	}
 	j.resharding = func(old [][]int) ([][]int, error) { return [][]int{old[1], old[2], old[0]}, nil }
-	// Worker 2 is ready first, and others only when it is in the shard.
+	// Worker 2 promises first, the others only after it has begun to process the shard.
 	j.pre = func(ctx context.Context, worker int, _ bool) error {
 		if worker == 2 {
 			pass(ctx, time.Millisecond)
@@ -226,8 +227,8 @@ func TestAShardThatIsWaitedForHoldsUpNobodyElse(t *testing.T) {
 
 var errBoom = errors.New("boom")
 
-// failing returns a job of 2 workers and 4 shards whose named method fails once
-// a second or so.
+// failing returns a job of 2 workers and 4 shards whose named method fails about once a
+// second.
 func failing(method string, fail func() error) *job {
 	j := &job{first: RoundRobin(4, 2)}
 	switch method {
@@ -260,7 +261,8 @@ func failing(method string, fail func() error) *job {
 	return j
 }
 
-// TestAFailureEndsRun by default, with an error that says where.
+// TestAFailureEndsRun: by default a failure ends Run, with an error that names the
+// method.
 func TestAFailureEndsRun(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -277,7 +279,7 @@ func TestAFailureEndsRun(t *testing.T) {
 		{"PreProcess", func() error { return errBoom }, errBoom, "shard: PreProcess on worker 1: boom", none},
 		{"OnSwitch", func() error { panic("boom") }, nil, "shard: OnSwitch on worker 1: panic: boom\n", none},
 		{"Resharding", func() error { return errBoom }, errBoom, ": boom", none},
-		{"Resharding", func() error { return nil }, ErrConfiguration, ": shard: not a configuration: shard 0 is given to no worker", none},
+		{"Resharding", func() error { return nil }, ErrConfiguration, ": shard: invalid configuration: shard 0 is given to no worker", none},
 		{"Resharding", func() error { panic("boom") }, nil, ": panic: boom\n", none},
 	} {
 		err := inTime(t, time.Hour, &Sharder[*job]{Controller: failing(c.method, c.fail)})
@@ -287,7 +289,7 @@ func TestAFailureEndsRun(t *testing.T) {
 			continue
 		}
 		if e.Method != c.method || e.Shard != c.shard || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: the error is %v, and not %s", c.method, err, c.text)
+			t.Errorf("%s: got error %v, want %s", c.method, err, c.text)
 		}
 		if strings.HasSuffix(c.text, "\n") != (e.Stack != nil) {
 			t.Errorf("%s: the stack is %q", c.method, e.Stack)
@@ -295,9 +297,9 @@ func TestAFailureEndsRun(t *testing.T) {
 	}
 }
 
-// TestAFailureThatIsPassedOver, again and again, keeps nobody from its work and
-// nobody from promising: in the text a thread whose shard always throws never
-// comes to its promise.
+// TestAFailureThatIsPassedOver: repeated failures that OnError ignores do not stop the
+// work or the promises. Otherwise a shard that always fails would prevent new
+// configurations.
 func TestAFailureThatIsPassedOver(t *testing.T) {
 	for _, method := range []string{"ProcessShard", "PreProcess", "OnSwitch", "Resharding"} {
 		for _, fail := range []func() error{func() error { return errBoom }, func() error { panic(errBoom) }} {
@@ -305,7 +307,7 @@ func TestAFailureThatIsPassedOver(t *testing.T) {
 			j := failing(method, fail)
 			process, resharding := j.process, j.resharding
 			j.process = func(ctx context.Context, shard int, mayUpdate bool) error {
-				if shard == 3 { // comes after shard 1 on the same worker
+				if shard == 3 { // follows shard 1 on the same worker
 					work.Add(1)
 					if mayUpdate {
 						updates.Add(1)
@@ -325,7 +327,7 @@ func TestAFailureThatIsPassedOver(t *testing.T) {
 			}
 			s := &Sharder[*job]{Controller: j, OnError: func(e *Error) error {
 				if e.Method != method || !errors.Is(e, errBoom) {
-					t.Errorf("%s: OnError is told of %v", method, e)
+					t.Errorf("%s: OnError was called with %v", method, e)
 				}
 				failures.Add(1)
 				return nil
@@ -341,8 +343,8 @@ func TestAFailureThatIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheEnd: what a call returns because the context has ended is no
-// failure, and another error is.
+// TestErrorsOfTheEnd: an error that a call returns because the context ended is not a
+// failure. Other errors are.
 func TestErrorsOfTheEnd(t *testing.T) {
 	j := &job{first: RoundRobin(4, 2)}
 	j.process = func(ctx context.Context, shard int, _ bool) error {
@@ -358,20 +360,20 @@ func TestErrorsOfTheEnd(t *testing.T) {
 		return fmt.Errorf("shard %d: %w", shard, errBoom)
 	}
 	err := inTime(t, time.Second, &Sharder[*job]{Controller: j})
-	if err == nil || strings.Count(err.Error(), "boom") != 2 { // of both workers
+	if err == nil || strings.Count(err.Error(), "boom") != 2 { // from both workers
 		t.Error(err)
 	}
 }
 
-// TestTheEndComesToWhoWaits: for a shard, in PreProcess, asleep. Run returns
-// when all have come back.
+// TestTheEndComesToWhoWaits: the end of the context reaches workers that wait for a
+// shard, wait in PreProcess, or sleep. Run returns after all have returned.
 func TestTheEndComesToWhoWaits(t *testing.T) {
 	var back atomic.Bool
 	j := &job{first: [][]int{{0}, {1}, {}}}
 	j.process = func(ctx context.Context, shard int, mayUpdate bool) error {
-		if shard == 0 && !mayUpdate { // in the configuration to come it is with worker 1
+		if shard == 0 && !mayUpdate { // the next configuration gives it to worker 1
 			<-ctx.Done()
-			<-time.After(time.Second) // a call that does not look at its context
+			<-time.After(time.Second) // a call that ignores its context
 			back.Store(true)
 		}
 		return nil
@@ -385,7 +387,7 @@ func TestTheEndComesToWhoWaits(t *testing.T) {
 		t.Error(err)
 	}
 	if !back.Load() {
-		t.Error("Run returned before a call did")
+		t.Error("Run returned while a call was running")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -394,8 +396,8 @@ func TestTheEndComesToWhoWaits(t *testing.T) {
 	}
 }
 
-// TestNothingIsCalledAfterTheEnd: a worker does not go through the rest of its
-// round.
+// TestNothingIsCalledAfterTheEnd: a worker does not finish its round after the context
+// ended.
 func TestNothingIsCalledAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &job{first: [][]int{{0, 1, 2}}}
@@ -411,8 +413,8 @@ func TestNothingIsCalledAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestHowManyWorkers: what is asked for, GOMAXPROCS by default, never more than
-// the controller can use and never none.
+// TestHowManyWorkers: the number is Workers or GOMAXPROCS, limited to MaxWorkers, and at
+// least 1.
 func TestHowManyWorkers(t *testing.T) {
 	for _, c := range []struct{ workers, max, want int }{
 		{0, 1000, runtime.GOMAXPROCS(0)}, {0, 1, 1}, {3, 1000, 3}, {3, 2, 2}, {0, 0, 1}, {2, -1, 1},
@@ -426,11 +428,11 @@ func TestHowManyWorkers(t *testing.T) {
 		}
 	}
 	if err := (&Sharder[*counter]{Controller: &counter{max: 2}, Workers: -1}).Run(t.Context()); err == nil {
-		t.Error("there are -1 workers")
+		t.Error("-1 workers are accepted")
 	}
 }
 
-// TestTheFirstConfigurationIsChecked, and an error of it ends Run.
+// TestTheFirstConfigurationIsChecked: an error of InitialSharding ends Run.
 func TestTheFirstConfigurationIsChecked(t *testing.T) {
 	err := (&Sharder[*job]{Controller: &job{first: [][]int{{0, 2}}}}).Run(t.Context())
 	if e, ok := errors.AsType[*Error](err); !ok || e.Method != "InitialSharding" || !errors.Is(err, ErrConfiguration) {
@@ -442,7 +444,8 @@ func TestTheFirstConfigurationIsChecked(t *testing.T) {
 	}
 }
 
-// TestTheZeroValue is of use where that of the controller is, for a value too.
+// TestTheZeroValue: it can be used if the zero value of the controller can, also for a
+// value type.
 func TestTheZeroValue(t *testing.T) {
 	var s Sharder[nothing]
 	if err := s.Run(t.Context()); err != nil {
@@ -450,7 +453,7 @@ func TestTheZeroValue(t *testing.T) {
 	}
 }
 
-// counter is a job of no shards that counts its workers.
+// counter is a job without shards that counts its workers.
 type counter struct {
 	job
 	max, workers int

@@ -2,11 +2,11 @@ package shard
 
 import "github.com/topogen/topogen/runtime/internal/bug"
 
-// locks has a channel for each shard. It holds a token while nobody has the
-// shard; whoever takes the token has it.
+// locks has a channel for each shard, which holds a token while no worker has the shard.
+// A worker acquires the shard by receiving the token.
 type locks []chan struct{}
 
-// newLocks returns the locks of shards that nobody has.
+// newLocks returns locks of which all are free.
 func newLocks(shards int) locks {
 	l := make(locks, shards)
 	for s := range l {
@@ -16,7 +16,7 @@ func newLocks(shards int) locks {
 	return l
 }
 
-// tryAcquire takes a shard, or reports false where somebody has it.
+// tryAcquire acquires a shard, or returns false if another worker has it.
 func (l locks) tryAcquire(shard int) bool {
 	select {
 	case <-l[shard]:
@@ -26,46 +26,47 @@ func (l locks) tryAcquire(shard int) bool {
 	}
 }
 
-// release gives a shard to whoever takes it next.
+// release frees a shard, so that another worker can acquire it.
 func (l locks) release(shard int) {
 	select {
 	case l[shard] <- struct{}{}:
 	default:
-		panic("shard: let go of a shard that nobody has")
+		panic("shard: release of a shard that no worker has")
 	}
 }
 
-// transfer is what a worker has in hand: the shards of the configuration that it
-// works by, and on the way to the next one those that are left of the old and
-// those that it has got of the new.
+// transfer holds the shards that a worker has, and moves the worker from one
+// configuration to the next. Between configurations these are the old shards that are not
+// released yet and the new shards that are already acquired.
 type transfer struct {
 	worker   int
-	epoch    uint64 // of the configuration that it works by; 0 before the first
-	shards   []int  // of that configuration
-	target   uint64 // the epoch that it is on the way to; epoch where it is on none
-	next     []int  // the shards of goal
-	released int    // how many of shards it has let go of
-	acquired int    // how many of next it has taken
+	epoch    uint64 // of the configuration that the worker uses; 0 before the first
+	shards   []int  // the shards of that configuration
+	target   uint64 // the epoch that the worker switches to; equal to epoch if it does not switch
+	next     []int  // the shards of target
+	released int    // how many of shards are released
+	acquired int    // how many of next are acquired
 }
 
-// progress is what a step of a hand has come to.
+// progress is the result of a step.
 type progress int
 
 const (
-	stepNone    progress = iota // the configuration is still in force
-	stepMoved                   // on the way to another
-	stepBlocked                 // on the way, and somebody has the shard to be taken next
-	stepDone                    // works by another configuration from now on
+	stepNone    progress = iota // the configuration is current
+	stepMoved                   // a shard was released or acquired, or the target was set
+	stepBlocked                 // another worker has the shard that must be acquired next
+	stepDone                    // the worker uses the new configuration from now on
 )
 
-// step goes on towards the configuration in force: it lets go of one shard of
-// the old, and only when it has none left takes one of the new.
+// step moves towards the current configuration: it releases one shard of the old
+// configuration or, after all are released, acquires one shard of the new one.
 //
-// That is why there is no deadlock. Who waits has nothing that others still need:
-// it has let go of everything old, and what it has got of the new belongs to
-// nobody else there. Whom it waits for works by the old configuration, goes over
-// when it has done its round, and lets go before it waits for anything. And
-// nobody is further ahead, since an epoch does not end before all have arrived.
+// This order prevents deadlocks. A worker that waits has no shard that another worker
+// waits for: it has released all old shards, and the new shards that it has acquired
+// belong to it alone in the new configuration. It waits for a worker that still uses the
+// old configuration, which switches after its round and releases its shards before it
+// waits. No worker is ahead by more than one configuration, because an epoch does not end
+// before all workers have switched to it.
 func (h *transfer) step(p *Pages, l locks) progress {
 	if h.target == h.epoch {
 		epoch := p.Epoch()
@@ -95,8 +96,8 @@ func (h *transfer) step(p *Pages, l locks) progress {
 	return stepDone
 }
 
-// nextShard is the shard that is to be taken next.
+// nextShard is the shard that must be acquired next.
 func (h *transfer) nextShard() int { return h.next[h.acquired] }
 
-// acquiredNext notes that the wanted shard was waited for and is taken.
+// acquiredNext records that nextShard was acquired after waiting for it.
 func (h *transfer) acquiredNext() { h.acquired++ }

@@ -6,22 +6,21 @@ import (
 	"github.com/topogen/topogen/runtime/clock"
 )
 
-// worker is all that one worker has. No two share a cache line: the text keeps
-// it in thread-local variables, and its code in bits of shared words, which is a
-// data race (flaw R-F6).
+// worker is the state of one worker. It is padded so that no two workers share a cache
+// line.
 type worker struct {
 	transfer
 	run   *run
 	ctx   context.Context
-	live  []int // of the shards in hand those that are not done
+	live  []int // its shards that are not done
 	timer clock.WaitingTimer
-	wake  chan struct{} // has a token when the epoch may have changed
-	err   error         // that ended it
+	wake  chan struct{} // receives a token when the epoch may have changed
+	err   error         // the error that ended the worker
 
 	_ [64]byte
 }
 
-// work goes on until the context ends or something fails.
+// work runs until the context ends or a call fails.
 func (w *worker) work() error {
 	for w.ctx.Err() == nil {
 		if err := w.switchConfig(); err != nil {
@@ -45,7 +44,7 @@ func (w *worker) work() error {
 	return nil
 }
 
-// switchConfig goes over to the configuration in force, if it is another one.
+// switchConfig switches to the current configuration, if it has changed.
 func (w *worker) switchConfig() error {
 	for {
 		switch w.step(w.run.pages, w.run.locks) {
@@ -56,7 +55,7 @@ func (w *worker) switchConfig() error {
 			case <-w.run.locks[w.nextShard()]:
 				w.acquiredNext()
 			case <-w.ctx.Done():
-				return nil // and neither does the round begin
+				return nil // round does nothing then
 			}
 		case stepDone:
 			w.live = w.live[:0]
@@ -74,7 +73,7 @@ func (w *worker) switchConfig() error {
 	}
 }
 
-// round calls PreProcess once, and ProcessShard of each shard that is not done.
+// round calls PreProcess once, and ProcessShard for each shard that is not done.
 func (w *worker) round() error {
 	if len(w.live) == 0 || w.ctx.Err() != nil {
 		return nil
@@ -106,7 +105,7 @@ func (w *worker) round() error {
 	return nil
 }
 
-// reshard puts another configuration into force, unless somebody does already.
+// reshard makes a new configuration current, unless another worker is doing so.
 func (w *worker) reshard() error {
 	switched, err := w.run.pages.Reshard(w.decide)
 	if switched {
@@ -115,9 +114,9 @@ func (w *worker) reshard() error {
 	return err
 }
 
-// decide asks the controller for the next configuration. Where that fails, and is
-// passed over, it is the old one for another interval: the promises end with the
-// epoch, so that costs go on being measured.
+// decide calls Resharding. If that fails and OnError ignores the failure, decide returns
+// the old configuration as the next one. This starts a new epoch, in which there are no
+// promises, so costs are measured again.
 func (w *worker) decide(old [][]int) (next [][]int, err error) {
 	p := w.run.pages
 	e := w.try("Resharding", none, func() (err error) {
@@ -132,7 +131,7 @@ func (w *worker) decide(old [][]int) (next [][]int, err error) {
 	return p.Config(w.epoch), w.failed(e)
 }
 
-// sleep waits for another configuration.
+// sleep waits for a new configuration.
 func (w *worker) sleep() {
 	select {
 	case <-w.wake:
@@ -140,15 +139,15 @@ func (w *worker) sleep() {
 	}
 }
 
-// try calls a method of the controller, and returns its error or panic.
+// try calls a method of the controller and returns its error or panic.
 func (w *worker) try(method string, shard int, call func() error) *Error {
 	return try(w.ctx, &w.err, method, w.worker, shard, call)
 }
 
-// failed returns what ends Run because of a failure, or nil.
+// failed returns the error with which a failure ends Run, or nil.
 func (w *worker) failed(e *Error) (end error) {
 	if e == nil || e.signal != nil && e.signal == w.ctx.Err() {
-		return nil // a call that ends with the context has done what it should
+		return nil // the call ended because the context did, as it should
 	}
 	if e := w.try("OnError", e.Shard, func() error { end = w.run.onError(e); return nil }); e != nil {
 		return e

@@ -12,30 +12,29 @@ import (
 	"unsafe"
 )
 
-// plain is a controller that uses plain memory as its contract allows, so that
-// the race detector sees each time when the contract is broken.
+// plain is a controller with unsynchronized fields, so that the race detector reports
+// each violation of the contract.
 type plain struct {
-	t           *testing.T
-	random      *rand.Rand // of Resharding
-	shards      []plainShard
-	workers     []plainWorker
-	decided     int // of Resharding
-	reshards    int
-	stepBlocked bool // in virtual time
-	end         context.CancelFunc
+	t        *testing.T
+	random   *rand.Rand // used by Resharding
+	shards   []plainShard
+	workers  []plainWorker
+	decided  int // used by Resharding
+	reshards int
+	virtual  bool // in virtual time
+	end      context.CancelFunc
 }
 
-// plainShard belongs to whoever has the shard, but for cost, which Resharding
+// plainShard belongs to the worker that has the shard, except cost, which Resharding
 // reads too.
 type plainShard struct {
-	inside atomic.Bool // for builds without -race
+	inside atomic.Bool // detects violations in builds without -race
 	calls  int
 	cost   int
-	owner  int // as OnSwitch knows it
+	owner  int // as recorded by OnSwitch
 }
 
-// plainWorker belongs to a worker, but for rounds and epoch, which Resharding
-// reads too.
+// plainWorker belongs to a worker, except rounds and epoch, which Resharding reads too.
 type plainWorker struct {
 	rounds int
 	has    []int
@@ -46,14 +45,14 @@ type plainWorker struct {
 func (c *plain) ProcessShard(ctx context.Context, shard int, mayUpdate bool) error {
 	s := &c.shards[shard]
 	if !s.inside.CompareAndSwap(false, true) {
-		c.t.Errorf("two workers are in shard %d", shard)
+		c.t.Errorf("two workers process shard %d", shard)
 	}
 	defer s.inside.Store(false)
 	s.calls++
 	if mayUpdate {
 		s.cost++
 	}
-	if c.stepBlocked {
+	if c.virtual {
 		pass(ctx, time.Duration(s.calls*7919%5)*time.Millisecond)
 	}
 	return nil
@@ -65,7 +64,7 @@ func (c *plain) PreProcess(ctx context.Context, worker int, mayUpdate bool) erro
 	if mayUpdate {
 		w.rounds++
 	}
-	if c.stepBlocked {
+	if c.virtual {
 		pass(ctx, time.Duration(1+w.all*104729%3)*time.Millisecond)
 	} else {
 		runtime.Gosched() // there are more workers than processors
@@ -77,7 +76,7 @@ func (c *plain) OnSwitch(worker int, shards []int) {
 	c.workers[worker].has = shards
 	for _, s := range shards {
 		if c.shards[s].inside.Load() {
-			c.t.Errorf("OnSwitch of worker %d: shard %d is still at work", worker, s)
+			c.t.Errorf("OnSwitch of worker %d: shard %d is still being processed", worker, s)
 		}
 		c.shards[s].owner, c.shards[s].cost = worker, 0
 	}
@@ -91,11 +90,11 @@ func (c *plain) InitialSharding(workers int) ([][]int, error) {
 func (c *plain) Resharding(old [][]int) ([][]int, error) {
 	for w, own := range old {
 		if len(own) != len(c.workers[w].has) || c.workers[w].rounds < 0 {
-			c.t.Errorf("worker %d has not arrived: it has %v and not %v", w, c.workers[w].has, own)
+			c.t.Errorf("worker %d has not switched: it has %v, want %v", w, c.workers[w].has, own)
 		}
 		for _, s := range own {
 			if c.shards[s].owner != w || c.shards[s].cost < 0 {
-				c.t.Errorf("shard %d is with %d and not with %d", s, c.shards[s].owner, w)
+				c.t.Errorf("shard %d belongs to worker %d, want %d", s, c.shards[s].owner, w)
 			}
 		}
 	}
@@ -116,7 +115,7 @@ func runPlain(t *testing.T, seed uint64, reshards int, interval time.Duration) {
 	defer cancel()
 	c := &plain{
 		t: t, random: random, shards: make([]plainShard, 1+random.IntN(40)),
-		reshards: reshards, stepBlocked: interval > time.Microsecond, end: cancel,
+		reshards: reshards, virtual: interval > time.Microsecond, end: cancel,
 	}
 	s := Sharder[*plain]{
 		Controller: c, Workers: 1 + random.IntN(8), Interval: interval,
@@ -131,30 +130,30 @@ func runPlain(t *testing.T, seed uint64, reshards int, interval time.Duration) {
 		t.Errorf("seed %d: %v", seed, err)
 	}
 	if c.decided < reshards {
-		t.Errorf("seed %d: %d decisions in a minute: somebody is stuck", seed, c.decided)
+		t.Errorf("seed %d: only %d decisions in a minute: a worker is stuck", seed, c.decided)
 	}
 }
 
-// TestRandomWorkers lets workers change all the time, for as long as it takes to
-// decide so often.
+// TestRandomWorkers changes the configuration as often as possible, until there were
+// enough decisions.
 func TestRandomWorkers(t *testing.T) {
 	for seed := range uint64(20) {
 		runPlain(t, seed, 200, 1)
 	}
 }
 
-// TestRandomNaps has shards and rounds that take time, each another one.
+// TestRandomNaps uses shards and rounds that take different times.
 func TestRandomNaps(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { runPlain(t, seed, 50, 20*time.Millisecond) })
 	}
 }
 
-// TestWorkersShareNoCacheLine: what follows another's state is its padding.
+// TestWorkersShareNoCacheLine: the state of a worker is followed by padding.
 func TestWorkersShareNoCacheLine(t *testing.T) {
 	var w worker
 	if size, used := unsafe.Sizeof(w), unsafe.Offsetof(w.err)+unsafe.Sizeof(w.err); size-used < 64 {
-		t.Errorf("of %d bytes %d are used", size, used)
+		t.Errorf("size %d, of which %d bytes are used", size, used)
 	}
 	if size := unsafe.Sizeof(promised{}); size < 64 {
 		t.Errorf("a promise takes %d bytes", size)
