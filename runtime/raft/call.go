@@ -23,29 +23,29 @@ type call struct {
 }
 
 const (
-	callWaits uint32 = iota
+	callWaiting uint32 = iota
 	callAnswered
-	callLeft // who asked has gone
+	callAbandoned // who asked has gone
 )
 
 // newCall returns one that is not used. They are kept by the node, whose goroutines may
 // all be in one bubble of testing/synctest.
 func (n *Node) newCall() *call {
-	if c, ok := n.calls.Get().(*call); ok {
+	if c, ok := n.callPool.Get().(*call); ok {
 		return c
 	}
-	return &call{calls: &n.calls, answer: make(chan struct{}, 1)}
+	return &call{calls: &n.callPool, answer: make(chan struct{}, 1)}
 }
 
 func (c *call) proposed(number uint64) { c.number = number }
 
-// Done is called by the node's loop, or by its keeper.
+// Done is called by the node's loop, or by its applier.
 func (c *call) Done(a fsm.Applied) {
 	c.a = a
 	if c.slots != nil {
 		c.slots.give()
 	}
-	if c.phase.CompareAndSwap(callWaits, callAnswered) {
+	if c.phase.CompareAndSwap(callWaiting, callAnswered) {
 		c.answer <- struct{}{}
 	}
 }
@@ -53,7 +53,7 @@ func (c *call) Done(a fsm.Applied) {
 // release gives back a call that nobody else knows any more.
 func (c *call) release() {
 	c.slots, c.a = nil, fsm.Applied{}
-	c.phase.Store(callWaits)
+	c.phase.Store(callWaiting)
 	if c.calls != nil {
 		c.calls.Put(c)
 	}
@@ -65,20 +65,20 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 		c.release()
 		return fsm.Applied{}, err
 	}
-	c.slots = n.slots
+	c.slots = n.proposalSlots
 	if err := n.putProposal(proposal{kind, c.data, c}); err != nil {
-		n.slots.give()
+		n.proposalSlots.give()
 		c.release()
 		return fsm.Applied{}, err
 	}
 	if left := n.await(ctx, c); left != nil {
-		n.leave(c, func(core *Core) bool {
+		n.abandon(c, func(core *Core) bool {
 			found, _ := core.Abandon(c.number, c)
 			return found
 		})
 		return fsm.Applied{}, left
 	}
-	return c.end()
+	return c.result()
 }
 
 // await waits for the answer to a call. It returns an error where ctx has ended before:
@@ -92,7 +92,7 @@ func (n *Node) await(ctx context.Context, c *call) (left error) {
 	select {
 	case <-c.answer:
 	case <-over:
-		if c.phase.CompareAndSwap(callWaits, callLeft) {
+		if c.phase.CompareAndSwap(callWaiting, callAbandoned) {
 			return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
 		}
 		<-c.answer
@@ -102,7 +102,7 @@ func (n *Node) await(ctx context.Context, c *call) (left error) {
 
 // leave gives a call that nobody waits for to the node, whose loop may be waiting for its
 // disk. abandon reports whether the core has forgotten the call; else it is answered.
-func (n *Node) leave(c *call, abandon func(*Core) (found bool)) {
+func (n *Node) abandon(c *call, abandon func(*Core) (found bool)) {
 	_ = n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) {
 			if abandon(core) {
@@ -113,33 +113,33 @@ func (n *Node) leave(c *call, abandon func(*Core) (found bool)) {
 }
 
 // end takes the answer out of a call, which it releases.
-func (c *call) end() (fsm.Applied, error) {
+func (c *call) result() (fsm.Applied, error) {
 	a := c.a
 	c.release()
 	return a, a.Err
 }
 
 // acquire takes a slot for a proposal.
-func (n *Node) acquire(ctx context.Context) error { return n.slots.take(ctx, n) }
+func (n *Node) acquire(ctx context.Context) error { return n.proposalSlots.take(ctx, n) }
 
 // read waits until the state machine holds all that was committed before, and
 // calls f while nothing changes it.
 func (n *Node) read(ctx context.Context, lease bool, f func()) error {
-	if err := n.asking.take(ctx, n); err != nil {
+	if err := n.readSlots.take(ctx, n); err != nil {
 		return err
 	}
 	c := n.newCall()
-	c.slots = n.asking
-	if err := n.put(func(b *inbox) { b.reads = append(b.reads, reading{c, lease}) }); err != nil {
-		n.asking.give()
+	c.slots = n.readSlots
+	if err := n.put(func(b *inbox) { b.reads = append(b.reads, pendingRead{c, lease}) }); err != nil {
+		n.readSlots.give()
 		c.release()
 		return err
 	}
 	if n.await(ctx, c) != nil {
-		n.leave(c, func(core *Core) bool { return core.AbandonRead(c) })
+		n.abandon(c, func(core *Core) bool { return core.AbandonRead(c) })
 		return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
 	}
-	if _, err := c.end(); err != nil {
+	if _, err := c.result(); err != nil {
 		return err
 	}
 	n.state.RLock()

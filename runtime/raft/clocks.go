@@ -23,41 +23,41 @@ const (
 // others have come up: a node takes the median for the time where its own clock is far
 // from it. So the clocks of a majority have to be right.
 type clocks struct {
-	heard map[uint64]clock
-	wrong bool          // the node's own
-	told  time.Duration // uptime when that was logged
+	byMember map[uint64]clock
+	wrong    bool          // the node's own
+	warnedAt time.Duration // uptime when that was logged
 }
 
 // clock is that of a member.
 type clock struct {
-	ahead int64         // in Unix nanoseconds, of this node's uptime
-	at    time.Duration // uptime when it was heard
+	offset int64         // in Unix nanoseconds, of this node's uptime
+	at     time.Duration // uptime when it was heard
 }
 
 // hear notes the wall clock of a member.
-func (c *clocks) hear(id uint64, wall int64, uptime time.Duration) {
+func (c *clocks) set(id uint64, wall int64, uptime time.Duration) {
 	if wall <= 0 || wall > clockMax {
 		return // it does not say, or nonsense
 	}
-	if c.heard == nil {
-		c.heard = map[uint64]clock{}
+	if c.byMember == nil {
+		c.byMember = map[uint64]clock{}
 	}
-	c.heard[id] = clock{wall - int64(uptime), uptime}
+	c.byMember[id] = clock{wall - int64(uptime), uptime}
 }
 
 // now returns the time, where the node's own wall clock shows wall, and by how much that
 // is wrong, as far as the others know.
 func (c *clocks) now(wall int64, uptime time.Duration, members members) (now int64, wrong time.Duration) {
-	if len(c.heard) == 0 {
+	if len(c.byMember) == 0 {
 		return wall, 0
 	}
 	ahead := append(make([]int64, 0, membersMax), wall-int64(uptime))
-	for id, o := range c.heard {
+	for id, o := range c.byMember {
 		if _, is := members[id]; !is || uptime-o.at > clockAgeMax {
-			delete(c.heard, id)
+			delete(c.byMember, id)
 			continue
 		}
-		ahead = append(ahead, o.ahead)
+		ahead = append(ahead, o.offset)
 	}
 	slices.Sort(ahead)
 	median := ahead[(len(ahead)-1)/2] + int64(uptime) // of two the one that is behind
@@ -95,7 +95,7 @@ func takeClock(m *pb.Message) (wall int64) {
 }
 
 // Clock notes the wall clock of a member, which a message of it has told.
-func (c *Core) Clock(from uint64, wall int64) { c.clocks.hear(from, wall, c.config.Uptime()) }
+func (c *Core) Clock(from uint64, wall int64) { c.clocks.set(from, wall, c.config.Uptime()) }
 
 // now is the time that an entry gets: this node's, unless most of the members have
 // another.
@@ -105,21 +105,21 @@ func (c *Core) now() int64 {
 }
 
 // watchClock warns where this node's clock is wrong, and says when it is right again.
-func (c *Core) watchClock() {
+func (c *Core) checkClock() {
 	k := &c.clocks
 	uptime := c.config.Uptime()
 	_, by := k.now(c.config.Now(), uptime, c.members)
 	switch {
-	case by != 0 && (!k.wrong || uptime-k.told >= clockWarnEvery):
-		k.wrong, k.told = true, uptime
-		c.say(slog.LevelWarn, fmt.Sprintf("raft: the clock of this node differs by %v from those of the other members, whose time entries get: set it", by.Round(time.Millisecond)))
+	case by != 0 && (!k.wrong || uptime-k.warnedAt >= clockWarnEvery):
+		k.wrong, k.warnedAt = true, uptime
+		c.log(slog.LevelWarn, fmt.Sprintf("raft: the clock of this node differs by %v from those of the other members, whose time entries get: set it", by.Round(time.Millisecond)))
 	case by == 0 && k.wrong:
 		k.wrong = false
-		c.say(slog.LevelInfo, "raft: the clock of this node agrees with those of the other members again")
+		c.log(slog.LevelInfo, "raft: the clock of this node agrees with those of the other members again")
 	}
 }
 
-func (c *Core) say(level LogLevel, text string) {
+func (c *Core) log(level LogLevel, text string) {
 	if c.config.Log != nil {
 		c.config.Log(level, text)
 	}

@@ -36,7 +36,7 @@ func TestOneClockIsWrong(t *testing.T) {
 		var c clocks
 		const uptime = 3 * time.Hour
 		for i, wall := range test.others {
-			c.hear(uint64(i+1), wall, uptime)
+			c.set(uint64(i+1), wall, uptime)
 		}
 		got, wrong := c.now(test.own, uptime, group)
 		if got != test.want || (wrong != 0) != (test.own != test.want) {
@@ -50,14 +50,14 @@ func TestClocksGoOn(t *testing.T) {
 	const noon = int64(1_700_000_000_000_000_000)
 	group := members{1: {}, 2: {}}
 	var c clocks
-	c.hear(1, noon, time.Second)
-	c.hear(2, noon, time.Second)
-	c.hear(99, noon, time.Second) // no member
+	c.set(1, noon, time.Second)
+	c.set(2, noon, time.Second)
+	c.set(99, noon, time.Second) // no member
 	ahead := noon + int64(time.Hour)
 	if got, _ := c.now(ahead, 21*time.Second, group); got != noon+int64(20*time.Second) {
 		t.Errorf("after 20 s it is %v", time.Duration(got-noon))
 	}
-	if got, _ := c.now(ahead, time.Second+clockAgeMax+1, group); got != ahead || len(c.heard) > 0 {
+	if got, _ := c.now(ahead, time.Second+clockAgeMax+1, group); got != ahead || len(c.byMember) > 0 {
 		t.Errorf("what was heard long ago still counts: %v", time.Duration(got-noon))
 	}
 }
@@ -95,10 +95,10 @@ func TestClocksInMessages(t *testing.T) {
 		}
 	}
 	var c clocks
-	c.hear(1, math.MaxInt64, 0)
-	c.hear(2, -1, 0)
-	if len(c.heard) != 0 {
-		t.Errorf("nonsense is heard: %v", c.heard)
+	c.set(1, math.MaxInt64, 0)
+	c.set(2, -1, 0)
+	if len(c.byMember) != 0 {
+		t.Errorf("nonsense is heard: %v", c.byMember)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAWrongClockIsTold(t *testing.T) {
 		for range 3 {
 			c.Clock(2, noon+int64(uptime))
 			c.Clock(3, noon+int64(uptime))
-			c.watchClock()
+			c.checkClock()
 		}
 		if len(told) != want || want > 0 && !strings.Contains(told[want-1], says) {
 			t.Errorf("told %q, want %d and at last %q", told, want, says)

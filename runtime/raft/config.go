@@ -77,11 +77,11 @@ type Config struct {
 	Disk      Disk                // in place of the folder; for tests
 	Logger    *slog.Logger        // nil: slog.Default()
 
-	above    string   // Dir, as the caller has set it
-	below    []string // the folders below it, of which the last one holds the log
+	baseDir  string   // Dir, as the caller has set it
+	subdirs  []string // the folders below it, of which the last one holds the log
 	sessions int      // kept at once; 0: the default of package fsm
 
-	led func(fsm.Leadership) // NodeConfig.Led
+	onLeader func(fsm.Leadership) // NodeConfig.Led
 }
 
 // Environment variables that FromEnvironment reads.
@@ -166,35 +166,35 @@ func (c *Config) check() error {
 }
 
 // complete says what c lacks to be started on this host. It was checked.
-func (c *Config) complete() error {
+func (c *Config) checkHost() error {
 	if c.Dir == "" && c.Disk == nil {
 		return errors.New("raft: Config.Dir is missing: the folder of the log")
 	}
 	if len(c.Peers) > 0 {
-		if err := c.completeNode(); err != nil {
+		if err := c.checkNode(); err != nil {
 			return err
 		}
 	}
-	c.place()
+	c.resolveDir()
 	return nil
 }
 
 // place names the folder of the log, below the one that the caller has named.
-func (c *Config) place() {
-	c.above, c.below = c.Dir, nil
+func (c *Config) resolveDir() {
+	c.baseDir, c.subdirs = c.Dir, nil
 	if len(c.Peers) > 0 {
-		c.below = append(c.below, c.Node)
+		c.subdirs = append(c.subdirs, c.Node)
 	}
 	if c.Instances > 1 {
-		c.below = append(c.below, strconv.Itoa(c.Instance))
+		c.subdirs = append(c.subdirs, strconv.Itoa(c.Instance))
 	}
-	if len(c.below) > 0 {
-		c.Dir = filepath.Join(append([]string{c.Dir}, c.below...)...)
+	if len(c.subdirs) > 0 {
+		c.Dir = filepath.Join(append([]string{c.Dir}, c.subdirs...)...)
 	}
 }
 
 // completeNode says what a node among several lacks.
-func (c *Config) completeNode() error {
+func (c *Config) checkNode() error {
 	if c.Node == "" {
 		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", c.names(), VariableNode)
 	}

@@ -20,7 +20,7 @@ const (
 	inflightBytesMax    = 32 << 20               // and their updates, before one more message: 1 Gbit/s for a quarter of a second; see windowBytesMax
 	uncommittedBytesMax = 256 << 20              // of entries that no majority has: a leader without followers must not fill its memory
 	unappliedBytesMax   = 256 << 20              // of entries that wait for the state machine: no more is taken until it comes up
-	gatherMax           = 100 * time.Microsecond // less than a sync takes
+	batchDelayMax       = 100 * time.Microsecond // less than a sync takes
 	trailingBytesMax    = 64 << 20               // of entries kept behind a snapshot
 	snapshotBytes       = 256 << 20              // of entries, after which a snapshot is taken before its time
 	heldBytesMax        = 192 << 20              // of entries kept for followers that a snapshot is on its way to: less than snapshotBytes, or one would follow another
@@ -91,35 +91,35 @@ type Core struct {
 	members members
 	conf    *pb.ConfState
 
-	proposals    sync.Mutex // guards pending and foreign, which Results uses, too, and notes
-	pending      pending
-	notes        notes
-	clocks       clocks
-	toLeader     []Message // notes of a follower that passes no updates on
-	foreign      foreign
-	reads        reads
-	changes      map[uint64]Waiter // changes of members, by their nonce
-	heard        map[uint64]int64  // members, and the tick of the last message
-	asked        asked             // the newest, until it stands in the log
-	changeNumber uint64
-	batch        fsm.Batch
-	limited      bool // commands wait for answers to those that were passed on
+	proposalsMu    sync.Mutex // guards pending and foreign, which Results uses, too, and notes
+	pending        pending
+	notes          notes
+	clocks         clocks
+	toLeader       []Message // notes of a follower that passes no updates on
+	clientUpdates  clientUpdates
+	reads          reads
+	changes        map[uint64]Waiter // changes of members, by their nonce
+	lastHeard      map[uint64]int64  // members, and the tick of the last message
+	proposedChange proposedChange    // the newest, until it stands in the log
+	changeNumber   uint64
+	batch          fsm.Batch
+	forwardLimited bool // commands wait for answers to those that were passed on
 
-	lease       time.Duration // until when, by Uptime, nobody else leads
-	transferred uint64        // term in which this node was asked to give way
-	tick        int64
-	term        uint64 // as seen at the last Effects
-	leader      uint64
-	applied     uint64             // index up to which the driver was given what is committed
-	snapshots   map[uint64]sending // those that are on their way, by follower
-	retryIndex  uint64             // a snapshot has failed: the next is due from here on,
-	retryTick   int64              // or from then on if a member waits for it
-	effects     Effects
-	ready       raft.Ready
-	inEffects   bool
-	removed     bool
-	removedTick int64 // when it saw that
-	err         error // final
+	leaseEnd           time.Duration // until when, by Uptime, nobody else leads
+	transferTerm       uint64        // term in which this node was asked to give way
+	tick               int64
+	term               uint64 // as seen at the last Effects
+	leader             uint64
+	applied            uint64                      // index up to which the driver was given what is committed
+	snapshots          map[uint64]followerSnapshot // those that are on their way, by follower
+	snapshotRetryIndex uint64                      // a snapshot has failed: the next is due from here on,
+	snapshotRetryTick  int64                       // or from then on if a member waits for it
+	effects            Effects
+	ready              raft.Ready
+	inEffects          bool
+	removed            bool
+	removedTick        int64 // when it saw that
+	err                error // final
 }
 
 // NewCore makes the node that a log holds. One without a log, or with an empty one,
@@ -129,7 +129,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 		return nil, errors.New("raft: a node needs a name and an id")
 	}
 	c.setDefaults()
-	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]sending{}, heard: map[uint64]int64{}}
+	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]followerSnapshot{}, lastHeard: map[uint64]int64{}}
 	n.pending = newPending(c.PendingMax, n.id, c.Nonce)
 	n.pending.types = c.Types
 	return n, n.Enter(c.GroupID, c.Stored)
@@ -157,7 +157,7 @@ func (c *Core) Enter(groupID uint64, s wal.Stored) error {
 		s.State = new(pb.HardState)
 	}
 	c.memory = newMemory(s.Snapshot, s.State, s.Entries)
-	c.seeRemoved()
+	c.checkRemoved()
 	return c.start()
 }
 
@@ -196,7 +196,7 @@ func (c *CoreConfig) setDefaults() {
 
 // start makes the engine, from memory.
 func (c *Core) start() (err error) {
-	defer c.caught(&err)
+	defer c.recoverPanic(&err)
 	c.node, err = raft.NewRawNode(&raft.Config{
 		ID:                        c.id,
 		ElectionTick:              c.config.ElectionTicks,
@@ -219,7 +219,7 @@ func (c *Core) start() (err error) {
 }
 
 // caught turns a panic of the engine into the error that ends the node.
-func (c *Core) caught(err *error) {
+func (c *Core) recoverPanic(err *error) {
 	if cause := recover(); cause != nil {
 		c.err = fmt.Errorf("%w: %v", ErrEngine, cause)
 		*err = c.err
@@ -243,13 +243,13 @@ func (c *Core) Tick() (err error) {
 	if c.err != nil {
 		return c.err
 	}
-	defer c.caught(&err)
+	defer c.recoverPanic(&err)
 	c.tick++
 	c.node.Tick()
 	_, leads := c.Leads()
-	maps.DeleteFunc(c.snapshots, func(_ uint64, s sending) bool { return !leads || s.until > 0 && s.until <= c.tick })
+	maps.DeleteFunc(c.snapshots, func(_ uint64, s followerSnapshot) bool { return !leads || s.until > 0 && s.until <= c.tick })
 	c.leaveJoint()
-	c.watchClock()
+	c.checkClock()
 	if c.removed && c.isNeeded() {
 		c.removedTick = c.tick
 	}
@@ -264,7 +264,7 @@ func (c *Core) Campaign() (err error) {
 	if c.err != nil {
 		return c.err
 	}
-	defer c.caught(&err)
+	defer c.recoverPanic(&err)
 	return c.node.Campaign()
 }
 
@@ -275,9 +275,9 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 	if c.err != nil {
 		return c.err
 	}
-	defer c.caught(&err)
-	if c.Stranger(from) && !forStrangers[m.GetType()] {
-		return errStranger
+	defer c.recoverPanic(&err)
+	if c.Stranger(from) && !acceptedFromNonMembers[m.GetType()] {
+		return errNonMember
 	}
 	if err := c.checkMessage(from, m); err != nil {
 		if errors.Is(err, ErrLogLost) || errors.Is(err, ErrConflict) {
@@ -289,9 +289,9 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		return nil
 	}
 	if !c.Stranger(from) {
-		c.heard[from] = c.tick
+		c.lastHeard[from] = c.tick
 	}
-	if c.removed && c.Stranger(c.id) && needsRemoved[m.GetType()] {
+	if c.removed && c.Stranger(c.id) && needRemovedNode[m.GetType()] {
 		c.removedTick = c.tick
 	}
 	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again

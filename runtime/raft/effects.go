@@ -41,7 +41,7 @@ func (c *Core) HasEffects() bool {
 	if c.err != nil {
 		return false
 	}
-	c.see()
+	c.updateLeader()
 	c.propose()
 	return c.err == nil && (c.node.HasReady() || c.readable() || len(c.toLeader) > 0)
 }
@@ -63,19 +63,19 @@ func (c *Core) Effects() Effects {
 	if c.err != nil {
 		return *e
 	}
-	defer c.caught(new(error))
+	defer c.recoverPanic(new(error))
 	c.inEffects = true
 	rd := c.node.Ready()
 	c.ready = rd
 	// Where there is one voter alone, the engine answers reads at once, even before it
 	// has committed what its log holds from before a crash.
-	behind := c.leader == c.id && c.reads.committed != c.term
+	behind := c.leader == c.id && c.reads.committedTerm != c.term
 	for _, m := range rd.Messages {
 		if behind && m.GetType() == pb.MsgReadIndexResp {
 			m.Index = new(max(m.GetIndex(), c.memory.last()))
 		}
 		if m.GetType() == pb.MsgSnap {
-			c.snapshots[m.GetTo()] = sending{index: m.GetSnapshot().GetMetadata().GetIndex()}
+			c.snapshots[m.GetTo()] = followerSnapshot{index: m.GetSnapshot().GetMetadata().GetIndex()}
 		}
 		if promises(m) {
 			e.Late = append(e.Late, Message{m.GetTo(), m})
@@ -91,7 +91,7 @@ func (c *Core) Effects() Effects {
 		e.State = rd.HardState
 	}
 	e.Entries, e.Sync = rd.Entries, rd.MustSync
-	c.refused(rd.Entries)
+	c.checkProposedChange(rd.Entries)
 	committed := rd.CommittedEntries
 	for _, entry := range committed {
 		if entry.GetType() != pb.EntryNormal && e.State != nil {
@@ -103,8 +103,8 @@ func (c *Core) Effects() Effects {
 		if behind {
 			r.Index = max(r.Index, c.memory.last())
 		}
-		if o := c.reads.answered(c.config.Nonce, r.RequestCtx, r.Index); o != nil && o.term == c.term && c.leader == c.id {
-			c.lease = o.began + c.config.LeaseTime
+		if o := c.reads.setIndex(c.config.Nonce, r.RequestCtx, r.Index); o != nil && o.term == c.term && c.leader == c.id {
+			c.leaseEnd = o.began + c.config.LeaseTime
 		}
 	}
 	e.Early = append(e.Early, c.toLeader...)
@@ -115,12 +115,12 @@ func (c *Core) Effects() Effects {
 
 // commit takes a committed entry: what changes the members is the Core's.
 func (c *Core) commit(entry *pb.Entry) {
-	c.applied, c.reads.committed = entry.GetIndex(), entry.GetTerm()
+	c.applied, c.reads.committedTerm = entry.GetIndex(), entry.GetTerm()
 	o := Committed{Index: entry.GetIndex(), Term: entry.GetTerm()}
 	if entry.GetType() == pb.EntryNormal {
 		o.Data = entry.Data
 	} else {
-		c.change(entry)
+		c.applyChange(entry)
 		o.Membership = &membership{c.members.list(), c.conf}
 	}
 	c.effects.Apply = append(c.effects.Apply, o)
@@ -138,11 +138,11 @@ func (c *Core) install(s *pb.Snapshot) {
 	c.members.apply(h.members, c.conf)
 	c.applied = s.GetMetadata().GetIndex()
 	c.effects.Members = c.members.list()
-	c.seeRemoved()
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
-	c.pending.again() // results of what was proposed may lie within: the session has them
-	c.foreign.again()
+	c.checkRemoved()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
+	c.pending.repropose() // results of what was proposed may lie within: the session has them
+	c.clientUpdates.repropose()
 }
 
 // Advance tells that the Effects were carried out.
@@ -150,7 +150,7 @@ func (c *Core) Advance() (err error) {
 	if c.err != nil || !c.inEffects {
 		return c.err
 	}
-	defer c.caught(&err)
+	defer c.recoverPanic(&err)
 	c.inEffects = false
 	rd := c.ready
 	c.ready = raft.Ready{}
@@ -181,10 +181,10 @@ func (c *Core) Fail(err error) {
 	}
 	err = stopped(err)
 	unknown := fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
-	c.proposals.Lock()
+	c.proposalsMu.Lock()
 	c.pending.fail(err, unknown)
-	c.foreign.fail(err, unknown)
-	c.proposals.Unlock()
+	c.clientUpdates.fail(err, unknown)
+	c.proposalsMu.Unlock()
 	c.reads.fail(err)
 	c.failChanges(unknown)
 }

@@ -19,10 +19,10 @@ type events[U, R any] struct {
 	host       fsm.Host
 	logger     *slog.Logger
 
-	waiting backlog.List[appliedEvent]
-	sending []backlog.Item[appliedEvent] // a turn's, used again
-	leader  backlog.Latest[fsm.Leadership]
-	led     bool // a leader was known; the loop's
+	waiting     backlog.List[appliedEvent]
+	buffer      []backlog.Item[appliedEvent] // a turn's, used again
+	leader      backlog.Latest[fsm.Leadership]
+	leaderKnown bool // a leader was known; the loop's
 }
 
 // appliedEvent is an update as the log has it: bytes, so that its receiver has one of its
@@ -50,7 +50,7 @@ func (m *Machine[S, U, R]) TellLeadership(instance int, send func(fsm.Leadership
 // Finish tells the rest. Generated code calls it when nothing comes any more.
 func (m *Machine[S, U, R]) Finish() error {
 	for {
-		if more, err := m.events.send(); !more || err != nil {
+		if more, err := m.events.sendPending(); !more || err != nil {
 			return err
 		}
 	}
@@ -58,13 +58,13 @@ func (m *Machine[S, U, R]) Finish() error {
 
 // decode makes an update and its result of what the log has.
 func (m *Machine[S, U, R]) decode(a *appliedEvent) (u U, r R, err error) {
-	if err = m.of.UpdateCodec.Decode(a.update, &u); err == nil && m.results {
-		err = m.of.ResultCodec.Decode([]byte(a.value), &r)
+	if err = m.definition.UpdateCodec.Decode(a.update, &u); err == nil && m.results {
+		err = m.definition.ResultCodec.Decode([]byte(a.value), &r)
 	}
 	return u, r, err
 }
 
-// Applied takes an update that was applied. The node's keeper calls it.
+// Applied takes an update that was applied. The node's applier calls it.
 func (e *events[U, R]) Applied(at fsm.Entry, term uint64, update []byte, value string) {
 	if e.waiting.Put(at.Index, len(update)+len(value), appliedEvent{at, term, bytes.Clone(update), value}) {
 		e.host.Wake()
@@ -75,40 +75,40 @@ func (e *events[U, R]) Applied(at fsm.Entry, term uint64, update []byte, value s
 func (e *events[U, R]) Restored(index uint64) { e.waiting.Begin(index) }
 
 // leads takes who leads. The node's loop calls it.
-func (e *events[U, R]) leads(l fsm.Leadership) {
+func (e *events[U, R]) setLeader(l fsm.Leadership) {
 	l.Instance = e.instance
-	if !e.led && l.Leader == "" {
+	if !e.leaderKnown && l.Leader == "" {
 		return // at first no leader is known, which nobody has to hear
 	}
-	e.led = true
+	e.leaderKnown = true
 	if e.leader.Put(l) {
 		e.host.Wake()
 	}
 }
 
 // send tells what waits: as much as a turn should. It reports whether there is more.
-func (e *events[U, R]) send() (more bool, err error) {
+func (e *events[U, R]) sendPending() (more bool, err error) {
 	if l, ok := e.leader.Take(); ok {
 		e.leadership(l)
 	}
 	if e.applied == nil {
 		return false, nil
 	}
-	items, more, lost := e.waiting.Take(e.sending, backlog.PerTurn)
+	items, more, lost := e.waiting.Take(e.buffer, backlog.PerTurn)
 	if lost > 0 {
 		e.logger.Warn("raft: the processors that hear of applied updates are too slow: some were not told", slog.Int("updates", lost))
 	}
 	for i := range items {
-		if err := e.tell(&items[i]); err != nil {
+		if err := e.deliver(&items[i]); err != nil {
 			return false, err
 		}
 	}
 	clear(items)
-	e.sending = items
+	e.buffer = items
 	return more, nil
 }
 
-func (e *events[U, R]) tell(item *backlog.Item[appliedEvent]) error {
+func (e *events[U, R]) deliver(item *backlog.Item[appliedEvent]) error {
 	a := &item.Event
 	update, value, err := e.decode(a)
 	if err != nil {

@@ -22,34 +22,34 @@ func (c Config) Complete() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.complete()
+	return c.checkHost()
 }
 
 // NewNode is StartNode without goroutines; Begin has to be called.
 func NewNode(c NodeConfig) (*Node, error) { return newNode(c) }
 
 func (n *Node) Begin()               { n.begin() }
-func (n *Node) Turn(tick bool) error { return n.turn(tick) }
-func (n *Node) Release()             { n.release() }
-func (n *Node) End(err error)        { n.end(err) }
+func (n *Node) Turn(tick bool) error { return n.runOnce(tick) }
+func (n *Node) Release()             { n.releaseHeld() }
+func (n *Node) End(err error)        { n.shutDown(err) }
 func (n *Node) Core() *Core          { return n.core }
-func (n *Node) KeeperTurn() bool     { return n.keeper.turn() }
-func (n *Node) Applied() uint64      { return n.keeper.applied.Load() }
+func (n *Node) ApplierTurn() bool    { return n.applier.runOnce() }
+func (n *Node) Applied() uint64      { return n.applier.applied.Load() }
 
 // Woken reports whether the node's loop was woken since the last call.
 func (n *Node) Woken() bool { return taken(n.wake) }
 
-// KeeperWoken is the same for its keeper.
-func (n *Node) KeeperWoken() bool { return taken(n.keeper.wake) }
+// ApplierWoken is the same for its applier.
+func (n *Node) ApplierWoken() bool { return taken(n.applier.wake) }
 
-// CourierTurn does what waits for the courier.
-func (n *Node) CourierTurn() bool { return n.courier.turn() }
+// SnapshotterTurn does what waits for the snapshotter.
+func (n *Node) SnapshotterTurn() bool { return n.snapshotter.runOnce() }
 
-// CourierWoken is Woken for its courier.
-func (n *Node) CourierWoken() bool { return taken(n.courier.wake) }
+// SnapshotterWoken is Woken for its snapshotter.
+func (n *Node) SnapshotterWoken() bool { return taken(n.snapshotter.wake) }
 
 // Refuses has the node take no snapshot of others, while err is not nil.
-func (n *Node) Refuses(err error) { n.courier.machine = refusing{n.courier.machine, err} }
+func (n *Node) Refuses(err error) { n.snapshotter.machine = refusing{n.snapshotter.machine, err} }
 
 type refusing struct {
 	StateMachine
@@ -63,16 +63,18 @@ func (r refusing) Prepare(b io.Reader) (func(), error) {
 	return r.StateMachine.Prepare(b)
 }
 
-// Busy has the node's courier told of ticks, as if it were writing a state.
-func (n *Node) Busy() { n.courier.active.Store(true) }
+// Busy has the node's snapshotter told of ticks, as if it were writing a state.
+func (n *Node) Busy() { n.snapshotter.active.Store(true) }
 
-// Ships reports whether the node's courier has yet to send a snapshot.
+// Ships reports whether the node's snapshotter has yet to send a snapshot.
 func (n *Node) Ships() bool {
-	return slices.ContainsFunc(n.courier.errands, func(e errand) bool { return e.message != nil })
+	return slices.ContainsFunc(n.snapshotter.jobs, func(e job) bool { return e.message != nil })
 }
 
-// Decodes has a function called before the node's courier decodes a state.
-func (n *Node) Decodes(before func()) { n.courier.machine = decoding{n.courier.machine, before} }
+// Decodes has a function called before the node's snapshotter decodes a state.
+func (n *Node) Decodes(before func()) {
+	n.snapshotter.machine = decoding{n.snapshotter.machine, before}
+}
 
 type decoding struct {
 	StateMachine
@@ -85,7 +87,7 @@ func (d decoding) Prepare(b io.Reader) (func(), error) {
 }
 
 // PartsOf has snapshots sent in parts of so many bytes.
-func (n *Node) PartsOf(bytes int) { n.courier.bytes = bytes }
+func (n *Node) PartsOf(bytes int) { n.snapshotter.partBytes = bytes }
 
 func taken(c chan struct{}) bool {
 	select {
@@ -119,7 +121,7 @@ func (a *Ask) GiveUp() { a.node.Do(func(c *Core) { c.Abandon(a.number, a) }) }
 
 // AskToRead puts a read into the inbox.
 func (n *Node) AskToRead(w Waiter, lease bool) {
-	if err := n.put(func(b *inbox) { b.reads = append(b.reads, reading{w, lease}) }); err != nil {
+	if err := n.put(func(b *inbox) { b.reads = append(b.reads, pendingRead{w, lease}) }); err != nil {
 		w.Done(fsm.Applied{Err: err})
 	}
 }
@@ -127,7 +129,7 @@ func (n *Node) AskToRead(w Waiter, lease bool) {
 // Do has a function called by the node's loop.
 func (n *Node) Do(call func(*Core)) { _ = n.put(func(b *inbox) { b.calls = append(b.calls, call) }) }
 
-// TrySnapshot has the keeper take a snapshot.
+// TrySnapshot has the applier take a snapshot.
 func (n *Node) TrySnapshot() { n.Do(func(*Core) { n.takeSnapshot() }) }
 
 // SnapshotError says why there is no snapshot; the caller runs the loop.
@@ -160,7 +162,7 @@ func Describe(b []byte) string {
 		return fmt.Sprintf("Snap term %d, %s snapshot %d", p.message.GetTerm(), what, p.message.GetSnapshot().GetMetadata().GetIndex())
 	case kindReceipt:
 		r, _ := readReceipt(payload)
-		return "SnapReceipt" + []string{"", ", complete", ", unknown", ", refused: " + r.refused}[r.state]
+		return "SnapReceipt" + []string{"", ", complete", ", unknown", ", refused: " + r.reason}[r.state]
 	}
 	if e.kind == kindNotice {
 		n, _ := readNotice(payload)
@@ -171,10 +173,10 @@ func Describe(b []byte) string {
 	}
 	i, _ := readIntroduction(payload)
 	text := "Introduction"
-	if i.answers != 0 {
+	if i.answerTo != 0 {
 		text += ", answers"
 	}
-	if i.asks != 0 {
+	if i.question != 0 {
 		text += ", asks"
 	}
 	if i.joins {
@@ -188,7 +190,7 @@ func Describe(b []byte) string {
 		names = append(names, m.Name)
 	}
 	text += fmt.Sprintf(", has a group of %s at %d", strings.Join(names, " "), i.index)
-	if len(i.founded) > 0 && i.index == bootstrapIndex {
+	if len(i.firstMembers) > 0 && i.index == bootstrapIndex {
 		text += ", just founded"
 	}
 	return text
@@ -208,10 +210,10 @@ func NotMember(groupID, id, index uint64) []byte {
 }
 
 // StatusNow is what Status returns, without the node's loop.
-func (n *Node) StatusNow() Status { return *n.tell() }
+func (n *Node) StatusNow() Status { return *n.currentStatus() }
 
 // Phase is "founding", "joining" or "".
-func (n *Node) Phase() string { return n.phase() }
+func (n *Node) Phase() string { return n.bootstrapPhase() }
 
 // GroupID is the identity of the node's group; 0: it has none yet.
 func (n *Node) GroupID() uint64 { return n.core.groupID }
@@ -242,6 +244,6 @@ func (n *Node) LogTo(h slog.Handler) { n.logger = slog.New(h) }
 // Takers is how many wait for a snapshot of a machine.
 func Takers[S, U, R any](m *Machine[S, U, R]) (n int) {
 	node := m.current.Load()
-	_ = node.do(context.Background(), func(*Core) { n = len(node.takers) })
+	_ = node.do(context.Background(), func(*Core) { n = len(node.snapshotWaiters) })
 	return n
 }

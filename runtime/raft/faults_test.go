@@ -433,7 +433,7 @@ func FuzzStep(f *testing.F) {
 		if n.core.Step(peer, m) != nil {
 			return
 		}
-		for n.raft.Turn(false) == nil && n.raft.KeeperTurn() {
+		for n.raft.Turn(false) == nil && n.raft.ApplierTurn() {
 		}
 	})
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // kind is whose log c is of, and who does not take over another's.
-func (c *Config) kind() (of, who string) {
+func (c *Config) logKind() (of, who string) {
 	switch nodes, instances := len(c.Peers) > 0, c.Instances > 1; {
 	case nodes && instances:
 		return logOfBoth, "several instances do"
@@ -39,16 +39,16 @@ func (c *Config) kind() (of, who string) {
 // log would stay beside it, and nothing would say so. It makes the folders that the one of
 // the log is in.
 func prepareFolder(c *Config) error {
-	kind, who := c.kind()
+	kind, who := c.logKind()
 	refuse := func(of, in, advice string) error {
-		return fmt.Errorf("raft: %s holds the log of %s%s, which %s not take over; name another path, or %s", c.above, of, in, who, advice)
+		return fmt.Errorf("raft: %s holds the log of %s%s, which %s not take over; name another path, or %s", c.baseDir, of, in, who, advice)
 	}
-	if kind != logAlone && holdsLog(c.above) {
+	if kind != logAlone && holdsLog(c.baseDir) {
 		return refuse(logAlone, "", c.conversion(logAlone, ""))
 	}
 	if !holdsLog(c.Dir) {
-		for _, folder := range logsBelow(c.above) {
-			if of := c.kindOf(folder); of != kind {
+		for _, folder := range logsBelow(c.baseDir) {
+			if of := c.logKindOf(folder); of != kind {
 				return refuse(of, ", in "+folder, c.conversion(of, folder))
 			}
 		}
@@ -56,8 +56,8 @@ func prepareFolder(c *Config) error {
 	if next := filepath.Clean(c.Dir) + recoveringSuffix; holdsLog(next) && !holdsLog(c.Dir) {
 		return fmt.Errorf("raft: topoctl raft recover was interrupted; the log of the new group is in %s: rename that to %s", next, filepath.Clean(c.Dir))
 	}
-	dir := c.above
-	for _, name := range c.below {
+	dir := c.baseDir
+	for _, name := range c.subdirs {
 		if err := makeFolder(filepath.Clean(dir)); errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("raft: the folder of the log: %w: create %s first", err, filepath.Dir(filepath.Clean(dir)))
 		} else if err != nil {
@@ -70,8 +70,8 @@ func prepareFolder(c *Config) error {
 
 // conversion says how the log in a folder becomes one that c takes.
 func (c *Config) conversion(of, folder string) string {
-	path := filepath.Join(c.above, folder)
-	switch kind, _ := c.kind(); {
+	path := filepath.Join(c.baseDir, folder)
+	switch kind, _ := c.logKind(); {
 	case of == logAlone && kind == logOfNode:
 		return fmt.Sprintf("convert it: topoctl raft recover %s --node %s --address %s --to NEWPATH --yes", path, c.Node, c.Peers[c.Node])
 	case of == logOfNode && kind == logAlone:
@@ -81,7 +81,7 @@ func (c *Config) conversion(of, folder string) string {
 }
 
 // kindOf is whose log a folder holds, by its name below the one that the file names.
-func (c *Config) kindOf(folder string) string {
+func (c *Config) logKindOf(folder string) string {
 	if strings.ContainsRune(folder, filepath.Separator) {
 		return logOfBoth
 	}
@@ -92,7 +92,7 @@ func (c *Config) kindOf(folder string) string {
 }
 
 // otherNumber says what to do where the log was written with another number of instances.
-func (c *Config) otherNumber(err error) error {
+func (c *Config) explainInstances(err error) error {
 	var identity *wal.IdentityError
 	if !errors.As(err, &identity) || identity.Got.Topology != identity.Want.Topology {
 		return err
@@ -102,7 +102,7 @@ func (c *Config) otherNumber(err error) error {
 	if !ok || c.Instances < 2 || name(identity.Got.Group) != name(identity.Want.Group) {
 		return err
 	}
-	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so that keys would choose other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.above, was, c.Instances, was, err)
+	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so that keys would choose other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.baseDir, was, c.Instances, was, err)
 }
 
 // holdsLog reports whether there is a log in a folder, which package wal will open. Where

@@ -117,7 +117,7 @@ func (i *Image) Found(dir, node, address string) (err error) {
 		c.Peers = map[string]string{node: address}
 	}
 	_, c.Instance, c.Instances = instanceOf(i.Group)
-	c.place()
+	c.resolveDir()
 	if err := prepareFolder(&c); err != nil {
 		return err
 	}

@@ -20,10 +20,10 @@ const (
 // inbox is what waits for the node's goroutine.
 type inbox struct {
 	mu        sync.Mutex
-	messages  []incoming
+	messages  []peerMessage
 	bytes     int
 	proposals []proposal
-	reads     []reading
+	reads     []pendingRead
 	calls     []func(*Core)
 	closed    bool
 	err       error // why
@@ -31,7 +31,7 @@ type inbox struct {
 
 // incoming is what a node has sent: one of a message of the engine's, an introduction
 // and a notice. Where it is the engine's and of another group, nothing of it is parsed.
-type incoming struct {
+type peerMessage struct {
 	envelope
 	name string // of the node, as the transport knows it
 	*pb.Message
@@ -45,7 +45,7 @@ type incoming struct {
 	bytes        int   // of memory, about
 }
 
-type reading struct {
+type pendingRead struct {
 	w     Waiter
 	lease bool // it may rely on clocks
 }
@@ -53,11 +53,11 @@ type reading struct {
 type proposal struct {
 	kind Kind
 	data []byte
-	w    numbered
+	w    proposalWaiter
 }
 
 // numbered is a Waiter that is told the number of its proposal, for Abandon.
-type numbered interface {
+type proposalWaiter interface {
 	Waiter
 	proposed(number uint64)
 }
@@ -67,12 +67,12 @@ func (n *Node) receive(from string, payloads [][]byte) {
 	own := n.groupID.Load()
 	told := false
 	for _, b := range payloads {
-		m, err := openIncoming(from, own, b)
+		m, err := openPeerMessage(from, own, b)
 		if err != nil {
 			if told { // one tells of all that came together
 				continue
 			}
-			m, told = incoming{name: from, broken: err}, true
+			m, told = peerMessage{name: from, broken: err}, true
 		}
 		n.inbox.mu.Lock()
 		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
@@ -81,12 +81,12 @@ func (n *Node) receive(from string, payloads [][]byte) {
 		}
 		n.inbox.mu.Unlock()
 	}
-	n.awake()
+	n.wakeUp()
 }
 
 // openIncoming parses what came in an envelope. What is the engine's is not looked at where it
 // is of another group than own.
-func openIncoming(from string, own uint64, b []byte) (m incoming, err error) {
+func openPeerMessage(from string, own uint64, b []byte) (m peerMessage, err error) {
 	m.name, m.bytes = from, len(b)
 	var payload []byte
 	if m.envelope, payload, err = openEnvelope(b); err != nil {
@@ -109,7 +109,7 @@ func openIncoming(from string, own uint64, b []byte) (m incoming, err error) {
 }
 
 // parse parses a message of the engine's, where it is of the node's own group.
-func (m *incoming) parse(own uint64) error {
+func (m *peerMessage) parse(own uint64) error {
 	if m.unparsed == nil || m.groupID != own || own == 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (m *incoming) parse(own uint64) error {
 	return nil
 }
 
-func (n *Node) awake() {
+func (n *Node) wakeUp() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -149,7 +149,7 @@ func (n *Node) put(add func(*inbox)) error {
 	}
 	add(&n.inbox)
 	n.inbox.mu.Unlock()
-	n.awake()
+	n.wakeUp()
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (n *Node) putProposal(p proposal) error {
 	first := len(n.inbox.proposals) == 1
 	n.inbox.mu.Unlock()
 	if first {
-		n.awake()
+		n.wakeUp()
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (n *Node) take(box *inbox) {
 		n.takeMessage(&box.messages[i])
 	}
 	if len(box.proposals) > 0 {
-		n.crowded = n.core.waiting()+len(box.proposals) > 1
+		n.concurrentProposals = n.core.pendingCount()+len(box.proposals) > 1
 	}
 	for _, p := range box.proposals {
 		number, err := n.core.Propose(p.kind, p.data, p.w)
@@ -226,30 +226,30 @@ func (n *Node) take(box *inbox) {
 }
 
 // takeMessage takes what a node has sent. An error ends the node.
-func (n *Node) takeMessage(m *incoming) {
+func (n *Node) takeMessage(m *peerMessage) {
 	if m.broken != nil {
-		n.notices.log(n, "broken "+m.name, func() {
+		n.rateLimits.log(n, "broken "+m.name, func() {
 			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", m.name), slog.Any("error", m.broken))
 		})
 		return
 	}
-	n.reach(m.name)
+	n.addReplyPeer(m.name)
 	err := m.parse(n.core.groupID) // the node may have become a member since it came
 	switch {
 	case err != nil:
 		return // what peers say does not end the node
 	case m.introduction != nil:
-		err = n.introduced(m)
+		err = n.takeIntroduction(m)
 	case m.kind == kindNotice:
-		n.noticed(m)
+		n.takeNotice(m)
 	case m.receipt != nil:
 		if m.groupID == n.core.groupID {
-			n.courier.put(errand{id: m.id, name: m.name, receipt: m.receipt})
+			n.snapshotter.put(job{id: m.id, name: m.name, receipt: m.receipt})
 		}
 	case m.Message == nil:
-		n.foreign(m)
+		n.refuseOtherGroup(m)
 	case m.part != nil:
-		n.takePart(m)
+		n.receivePart(m)
 	default:
 		n.step(m)
 	}

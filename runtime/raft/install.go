@@ -14,16 +14,16 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// The node's loop deals with the heads of snapshots; their bodies are the courier's.
+// The node's loop deals with the heads of snapshots; their bodies are the snapshotter's.
 
-// ship has the courier send a snapshot.
-func (n *Node) ship(m Message) {
-	n.courier.put(errand{id: m.To, name: n.nameOf(m.To), log: n.log, message: m.Message, tick: n.ticks})
+// ship has the snapshotter send a snapshot.
+func (n *Node) sendSnapshot(m Message) {
+	n.snapshotter.put(job{id: m.To, name: n.nameOf(m.To), log: n.log, message: m.Message, tick: n.ticks})
 }
 
-// takePart hands the courier a part of a snapshot, where the engine would take the
+// takePart hands the snapshotter a part of a snapshot, where the engine would take the
 // message that it belongs to.
-func (n *Node) takePart(m *incoming) {
+func (n *Node) receivePart(m *peerMessage) {
 	if n.log == nil || !n.admit(m) {
 		return
 	}
@@ -35,58 +35,58 @@ func (n *Node) takePart(m *incoming) {
 	if m.GetSnapshot().GetMetadata().GetIndex() <= b.GetCommit() {
 		err := c.Step(m.id, m.Message) // the engine answers that it has all of it
 		if err == nil {
-			n.courier.answer(m.name, &receipt{transfer: m.part.transfer, came: m.part.size, state: receiptComplete})
+			n.snapshotter.sendReceipt(m.name, &receipt{transfer: m.part.transfer, received: m.part.size, state: receiptComplete})
 		}
-		n.ignore(m, err)
+		n.logIgnored(m, err)
 		return
 	}
 	if err := c.checkMessage(m.id, m.Message); err != nil {
-		n.ignore(m, err)
+		n.logIgnored(m, err)
 		return
 	}
-	n.courier.put(errand{id: m.id, name: m.name, log: n.log, part: m.part})
+	n.snapshotter.put(job{id: m.id, name: m.name, log: n.log, part: m.part})
 }
 
 // arrived hands the engine the message of a snapshot that has arrived. Its effects are
 // carried out in the same turn.
-func (n *Node) arrived(a *arrival) {
-	n.landArrival() // there is none
+func (n *Node) stepSnapshot(a *incomingSnapshot) {
+	n.finishIncoming() // there is none
 	if n.core.err != nil {
 		return
 	}
-	n.arrival = a
+	n.incomingSnapshot = a
 	if err := n.core.Step(a.from, a.message); err != nil {
-		n.arrival = nil
-		n.courier.put(errand{landed: a, refused: err})
+		n.incomingSnapshot = nil
+		n.snapshotter.put(job{finished: a, refusal: err})
 	}
 }
 
 // install makes a leader's snapshot, which has arrived, the newest of the log.
-func (n *Node) install(s *pb.Snapshot) (state installed, err error) {
-	a := n.arrival
+func (n *Node) install(s *pb.Snapshot) (state preparedState, err error) {
+	a := n.incomingSnapshot
 	if at := s.GetMetadata(); a == nil || a.index() != at.GetIndex() || a.head.GetMetadata().GetTerm() != at.GetTerm() || !bytes.Equal(a.head.GetData(), s.GetData()) {
 		return state, fmt.Errorf("%w: it installs a snapshot at %d that has not arrived", ErrEngine, s.GetMetadata().GetIndex())
 	}
 	if err := a.body.Commit(a.head); err != nil {
 		return state, err
 	}
-	state, a.install = installed{a.install, int64(a.size)}, nil
+	state, a.install = preparedState{a.install, int64(a.size)}, nil
 	return state, nil
 }
 
-// landArrival tells the courier that an arrival was taken, or that the engine does not
+// landArrival tells the snapshotter that an arrival was taken, or that the engine does not
 // need it. The engine has passed over one whose message is of an earlier term.
-func (n *Node) landArrival() {
-	if a := n.arrival; a != nil {
-		n.arrival = nil
-		n.courier.put(errand{landed: a, passed: n.core.node.BasicStatus().GetCommit() < a.index()})
+func (n *Node) finishIncoming() {
+	if a := n.incomingSnapshot; a != nil {
+		n.incomingSnapshot = nil
+		n.snapshotter.put(job{finished: a, skipped: n.core.node.BasicStatus().GetCommit() < a.index()})
 	}
 }
 
 // ignore logs that a message was refused, if so.
-func (n *Node) ignore(m *incoming, err error) {
-	if errors.Is(err, ErrMessage) && !errors.Is(err, errStranger) {
-		n.notices.log(n, "message "+m.name, func() {
+func (n *Node) logIgnored(m *peerMessage, err error) {
+	if errors.Is(err, ErrMessage) && !errors.Is(err, errNonMember) {
+		n.rateLimits.log(n, "message "+m.name, func() {
 			n.logger.Warn("raft: a message is ignored", slog.String("peer", m.name), slog.Any("error", err))
 		})
 	}
@@ -94,7 +94,7 @@ func (n *Node) ignore(m *incoming, err error) {
 
 // sending is a snapshot on its way to a follower. Until it is there, and the entries
 // behind it, they are kept.
-type sending struct {
+type followerSnapshot struct {
 	index uint64
 	until int64 // tick when they have come; 0: the snapshot itself has not
 }
@@ -106,7 +106,7 @@ func (c *Core) ReportSnapshot(to uint64, ok bool) {
 	if c.err != nil {
 		return
 	}
-	defer c.caught(new(error))
+	defer c.recoverPanic(new(error))
 	s, sends := c.snapshots[to]
 	if !ok {
 		delete(c.snapshots, to)

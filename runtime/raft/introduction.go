@@ -8,17 +8,17 @@ import (
 
 // introduction is what a node says of itself, in questions and in answers. The envelope says its id and its group.
 type introduction struct {
-	asks    uint64   // a number that the answer repeats; 0: it asks nothing
-	answers uint64   // the number of the question; 0: it answers none
-	joins   bool     // it does not found a group
-	first   []Member // that it was configured with, without ids
+	question   uint64   // a number that the answer repeats; 0: it asks nothing
+	answerTo   uint64   // the number of the question; 0: it answers none
+	joins      bool     // it does not found a group
+	configured []Member // that it was configured with, without ids
 
 	// Of a member:
-	led     bool     // it knows a leader
-	index   uint64   // up to which it knows who the members are
-	members []Member // there
-	salt    []byte   // while its newest snapshot is the group's first:
-	founded []Member // what that says
+	knowsLeader  bool     // it knows a leader
+	index        uint64   // up to which it knows who the members are
+	members      []Member // there
+	salt         []byte   // while its newest snapshot is the group's first:
+	firstMembers []Member // what that says
 }
 
 // introductionBytesMax bounds one: three lists of members, each of a name and an address.
@@ -47,15 +47,15 @@ func (i *introduction) append(b []byte) []byte {
 			b = protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
 		}
 	}
-	number(fieldAsks, i.asks)
-	number(fieldAnswers, i.answers)
+	number(fieldAsks, i.question)
+	number(fieldAnswers, i.answerTo)
 	number(fieldJoins, protowire.EncodeBool(i.joins))
-	text(fieldFirst, appendMembers(nil, i.first))
-	number(fieldLed, protowire.EncodeBool(i.led))
+	text(fieldFirst, appendMembers(nil, i.configured))
+	number(fieldLed, protowire.EncodeBool(i.knowsLeader))
 	number(fieldIndex, i.index)
 	text(fieldMembers, appendMembers(nil, i.members))
-	if len(i.founded) > 0 {
-		text(fieldFounded, appendHead(nil, head{members: i.founded, salt: i.salt}))
+	if len(i.firstMembers) > 0 {
+		text(fieldFounded, appendHead(nil, head{members: i.firstMembers, salt: i.salt}))
 	}
 	return b
 }
@@ -75,13 +75,13 @@ func readIntroduction(b []byte) (i introduction, err error) {
 		switch kind {
 		case protowire.VarintType:
 			v, n := protowire.ConsumeVarint(b)
-			if n < 0 || !i.number(field, v) {
+			if n < 0 || !i.setNumber(field, v) {
 				return i, errIntroduction
 			}
 			b = b[n:]
 		case protowire.BytesType:
 			v, n := protowire.ConsumeBytes(b)
-			if n < 0 || !i.text(field, v) {
+			if n < 0 || !i.setBytes(field, v) {
 				return i, errIntroduction
 			}
 			b = b[n:]
@@ -93,16 +93,16 @@ func readIntroduction(b []byte) (i introduction, err error) {
 }
 
 // number takes a field, and reports whether there is such a one.
-func (i *introduction) number(field protowire.Number, v uint64) bool {
+func (i *introduction) setNumber(field protowire.Number, v uint64) bool {
 	switch field {
 	case fieldAsks:
-		i.asks = v
+		i.question = v
 	case fieldAnswers:
-		i.answers = v
+		i.answerTo = v
 	case fieldJoins:
 		i.joins = protowire.DecodeBool(v)
 	case fieldLed:
-		i.led = protowire.DecodeBool(v)
+		i.knowsLeader = protowire.DecodeBool(v)
 	case fieldIndex:
 		i.index = v
 	default:
@@ -112,18 +112,18 @@ func (i *introduction) number(field protowire.Number, v uint64) bool {
 }
 
 // text takes a field, and reports whether there is such a one and it is right.
-func (i *introduction) text(field protowire.Number, v []byte) bool {
+func (i *introduction) setBytes(field protowire.Number, v []byte) bool {
 	var err error
 	switch field {
 	case fieldFirst:
-		i.first, err = readMembers(v)
+		i.configured, err = readMembers(v)
 	case fieldMembers:
 		i.members, err = readMembers(v)
 	case fieldFounded:
 		var h head
 		var rest []byte
 		h, rest, err = readSnapshot(v)
-		i.founded, i.salt = h.members, h.salt
+		i.firstMembers, i.salt = h.members, h.salt
 		return err == nil && len(rest) == 0
 	default:
 		return false

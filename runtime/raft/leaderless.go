@@ -19,9 +19,9 @@ type leaderless struct {
 }
 
 // watch counts a tick, and logs that there is no leader, now and then.
-func (n *Node) watch() {
+func (n *Node) watchLeader() {
 	l := &n.leaderless
-	if n.founding != nil { // it has more to say
+	if n.bootstrap != nil { // it has more to say
 		l.ticks = 0
 		return
 	}
@@ -54,7 +54,7 @@ func (n *Node) reachable() string {
 			continue
 		}
 		voters++
-		if c.hears(id, silentTimeouts) {
+		if c.heardWithin(id, silentTimeouts) {
 			near++
 		}
 	}

@@ -20,18 +20,18 @@ func (c *Core) ReadLease(w Waiter) error {
 	if c.err != nil {
 		return c.err
 	}
-	if index, ok := c.leased(); ok {
-		c.reads.grant(w, index)
+	if index, ok := c.leaseIndex(); ok {
+		c.reads.add(w, index)
 		return nil
 	}
 	return c.Read(w)
 }
 
 // leased returns the index up to which all may be committed, if the node has a lease.
-func (c *Core) leased() (index uint64, ok bool) {
+func (c *Core) leaseIndex() (index uint64, ok bool) {
 	s := c.node.BasicStatus()
 	ok = s.RaftState == raft.StateLeader && s.GetTerm() == c.term && c.leader == c.id &&
-		c.reads.committed == c.term && c.transferred != c.term && c.config.Uptime() < c.lease
+		c.reads.committedTerm == c.term && c.transferTerm != c.term && c.config.Uptime() < c.leaseEnd
 	return s.GetCommit(), ok
 }
 

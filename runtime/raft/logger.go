@@ -14,7 +14,7 @@ type logger struct {
 	log func(level LogLevel, text string)
 }
 
-func (l logger) say(level LogLevel, text string) {
+func (l logger) print(level LogLevel, text string) {
 	if l.log != nil {
 		l.log(level, text)
 	}
@@ -22,27 +22,27 @@ func (l logger) say(level LogLevel, text string) {
 
 func (l logger) Debug(v ...any)                 {}
 func (l logger) Debugf(format string, v ...any) {}
-func (l logger) Info(v ...any)                  { l.say(slog.LevelDebug, fmt.Sprint(v...)) }
-func (l logger) Warning(v ...any)               { l.say(slog.LevelWarn, fmt.Sprint(v...)) }
-func (l logger) Error(v ...any)                 { l.say(slog.LevelError, fmt.Sprint(v...)) }
+func (l logger) Info(v ...any)                  { l.print(slog.LevelDebug, fmt.Sprint(v...)) }
+func (l logger) Warning(v ...any)               { l.print(slog.LevelWarn, fmt.Sprint(v...)) }
+func (l logger) Error(v ...any)                 { l.print(slog.LevelError, fmt.Sprint(v...)) }
 func (l logger) Fatal(v ...any)                 { panic(fmt.Sprint(v...)) }
 func (l logger) Panic(v ...any)                 { panic(fmt.Sprint(v...)) }
 
 func (l logger) Infof(format string, v ...any) {
 	if l.log != nil {
-		l.say(slog.LevelDebug, fmt.Sprintf(format, v...))
+		l.print(slog.LevelDebug, fmt.Sprintf(format, v...))
 	}
 }
 
 func (l logger) Warningf(format string, v ...any) {
 	if l.log != nil {
-		l.say(slog.LevelWarn, fmt.Sprintf(format, v...))
+		l.print(slog.LevelWarn, fmt.Sprintf(format, v...))
 	}
 }
 
 func (l logger) Errorf(format string, v ...any) {
 	if l.log != nil {
-		l.say(slog.LevelError, fmt.Sprintf(format, v...))
+		l.print(slog.LevelError, fmt.Sprintf(format, v...))
 	}
 }
 

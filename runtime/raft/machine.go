@@ -23,10 +23,10 @@ import (
 // may be called by any goroutine, the Receive methods and Answer by generated
 // code.
 type Machine[S, U, R any] struct {
-	config  Config
-	of      fsm.Definition[S, U, R]
-	machine *fsm.Replicated[S, U, R]
-	results bool // there is something in a result
+	config     Config
+	definition fsm.Definition[S, U, R]
+	machine    *fsm.Replicated[S, U, R]
+	results    bool // there is something in a result
 
 	scratches sync.Pool            // of *scratch[U, R]
 	current   atomic.Pointer[Node] // node, from Start to Close: callers need no lock for it
@@ -67,7 +67,7 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 	if err := d.CheckLogged(); err != nil {
 		return nil, err
 	}
-	m := &Machine[S, U, R]{config: c, of: d, results: reflect.TypeFor[R]().Size() > 0}
+	m := &Machine[S, U, R]{config: c, definition: d, results: reflect.TypeFor[R]().Size() > 0}
 	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions, SessionTTL: c.SessionTTL, NoChecksums: c.NoChecksums})
 	m.inTopology.m = m
 	m.events.logger = m.config.Logger
@@ -95,16 +95,16 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	if host != nil && host.Stepped() {
 		m.stepped = newStepped(cmp.Or(m.config.Node, alone), m.machine, host)
 		if m.events.leadership != nil {
-			m.events.leads(m.stepped.leadership())
+			m.events.setLeader(m.stepped.leadership())
 		}
 		return nil
 	}
 	c := m.config
-	if err := c.complete(); err != nil {
+	if err := c.checkHost(); err != nil {
 		return err
 	}
 	if m.events.leadership != nil {
-		c.led = m.events.leads
+		c.onLeader = m.events.setLeader
 	}
 	node, leave, err := openNode(&c, m.machine)
 	if err != nil {
@@ -132,7 +132,7 @@ func typesOf(machine StateMachine) string {
 // knows says what a program does not know of what entries hold: before it applies
 // them, since a field that it does not know would be gone from the next snapshot. In a
 // group a member may have said more than all know, which the state machine finds out.
-func knows(types string, stored wal.Stored) error {
+func checkTypes(types string, stored wal.Stored) error {
 	conf := stored.Snapshot.GetMetadata().GetConfState()
 	recorded := ""
 	for _, e := range stored.Entries {
@@ -267,7 +267,7 @@ func (m *Machine[S, U, R]) encode(b []byte, u U) ([]byte, error) {
 	defer m.putScratch(s)
 	s.update = u
 	begin := len(b)
-	b, err := m.of.UpdateCodec.Encode(b, &s.update, &s.read)
+	b, err := m.definition.UpdateCodec.Encode(b, &s.update, &s.read)
 	if n := len(b) - begin; err == nil && n > updateBytesMax {
 		err = fmt.Errorf("%w: %d bytes, at most %d", fsm.ErrTooLarge, n, updateBytesMax)
 	}
@@ -283,7 +283,7 @@ func (m *Machine[S, U, R]) result(a fsm.Applied) (fsm.Result[R], error) {
 	s := m.scratch()
 	defer m.putScratch(s)
 	s.data = append(s.data, a.Data...)
-	if err := m.of.ResultCodec.Decode(s.data, &s.result); err != nil {
+	if err := m.definition.ResultCodec.Decode(s.data, &s.result); err != nil {
 		r.Err = fmt.Errorf("%w: entry %d was applied, and its result cannot be read: %w", fsm.ErrUnknown, a.Index, err)
 		return r, r.Err
 	}
@@ -375,7 +375,7 @@ func (n *Node) Status() Status {
 	ctx, cancel := context.WithTimeout(context.Background(), max(n.config.Tick, time.Millisecond))
 	defer cancel()
 	told := make(chan *Status, 1)
-	if err := n.do(ctx, func(*Core) { told <- n.tell() }); err != nil {
+	if err := n.do(ctx, func(*Core) { told <- n.currentStatus() }); err != nil {
 		s := *n.status.Load()
 		s.Age = time.Since(s.at)
 		return s
@@ -415,7 +415,7 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 			leads = m.ID != 0 && c.leader == m.ID
 			if !leads && !asked {
 				if m.ID == 0 || m.Learner {
-					err = c.members.noVote(to)
+					err = c.members.noVoteError(to)
 				} else {
 					err = c.TransferLeader(m.ID)
 				}
@@ -453,12 +453,12 @@ func (n *Node) Snapshot(ctx context.Context) (index uint64, err error) {
 	}
 	answer := make(chan taken, 1) // nobody may wait any more
 	if err := n.do(ctx, func(c *Core) {
-		applied := n.keeper.applied.Load()
+		applied := n.applier.applied.Load()
 		if applied == c.SnapshotIndex() {
 			answer <- taken{index: applied}
 			return
 		}
-		n.takers = append(n.takers, taker{applied, func(index uint64, err error) { answer <- taken{index, err} }})
+		n.snapshotWaiters = append(n.snapshotWaiters, snapshotWaiter{applied, func(index uint64, err error) { answer <- taken{index, err} }})
 		n.takeSnapshot()
 	}); err != nil {
 		return 0, err

@@ -38,15 +38,15 @@ type Member struct {
 
 // MemberID is the id that a member with a name had before ids were drawn at random. It
 // is still that of members in logs from then.
-func MemberID(name string) uint64 { return someID(xxhash.Sum64String(name)) }
+func MemberID(name string) uint64 { return maskID(xxhash.Sum64String(name)) }
 
-func someID(n uint64) uint64 { return max(n&idMask, 1) } // the engine's word for no node is 0
+func maskID(n uint64) uint64 { return max(n&idMask, 1) } // the engine's word for no node is 0
 
 // newID draws an id.
 func newID() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return someID(binary.BigEndian.Uint64(b[:]))
+	return maskID(binary.BigEndian.Uint64(b[:]))
 }
 
 // members are those of a group, by id.
@@ -204,7 +204,7 @@ func hashGroup(first []Member, salt []byte) uint64 {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, m.ID))
 		_, _ = h.Write(append([]byte(m.Name), 0))
 	}
-	return someID(binary.BigEndian.Uint64(h.Sum(nil)))
+	return maskID(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
 // groupText is how people read the identity of a group, or the id of a node.

@@ -30,7 +30,7 @@ func (n *Node) identify() error {
 	if fresh {
 		r = Record{Topology: c.Topology, Group: c.GroupName, Name: c.Core.Name, ID: newID()}
 		if has {
-			r.ID, r.GroupID = MemberID(r.Name), someID(transport.GroupID(c.Topology, c.GroupName))
+			r.ID, r.GroupID = MemberID(r.Name), maskID(transport.GroupID(c.Topology, c.GroupName))
 		}
 	}
 	if r.Topology == c.Topology && r.Group != c.GroupName && r.GroupID == 0 {
@@ -49,10 +49,10 @@ func (n *Node) identify() error {
 	switch {
 	case r.GroupID != 0 && !has:
 		return fmt.Errorf("%w: the node is a member of the group with identity %s, and its log is gone. %s",
-			ErrLogLost, groupText(r.GroupID), lostAdvice(r.Name, c.Core.Peers[r.Name]))
+			ErrLogLost, groupText(r.GroupID), lostLogAdvice(r.Name, c.Core.Peers[r.Name]))
 	case r.GroupID != 0:
 		if n.log, c.Core.Stored, err = c.Disk.Open(r.identity()); err != nil {
-			return recordGone(err, fresh, &r, c.Core.Peers[r.Name])
+			return explainMissingRecord(err, fresh, &r, c.Core.Peers[r.Name])
 		}
 		if err := checkName(c.Core.Name, &r, &c.Core.Stored); err != nil {
 			return err
@@ -74,12 +74,12 @@ func (n *Node) identify() error {
 
 // recordGone says what to do where the log is that of a node with this name, and the
 // record that belongs to it is not beside it.
-func recordGone(err error, fresh bool, r *Record, address string) error {
+func explainMissingRecord(err error, fresh bool, r *Record, address string) error {
 	var identity *wal.IdentityError
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
 		return err
 	}
-	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If nobody has it: %s: %w", recordFile, identity.Dir, lostAdvice(r.Name, address), err)
+	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If nobody has it: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
 }
 
 // removeUnused removes the log of a node that had begun to make it, and was not yet a
@@ -144,7 +144,7 @@ func checkPeers(peers map[string]string) error {
 
 // enter makes the node a member of a group, on its disk before anything else. first is
 // the group's first snapshot, where this is a first member.
-func (n *Node) enter(groupID, since uint64, first *pb.Snapshot) error {
+func (n *Node) enterGroup(groupID, since uint64, first *pb.Snapshot) error {
 	r := n.record
 	r.GroupID, r.Since = groupID, since
 	log, stored, err := n.config.Disk.Open(r.identity())
@@ -167,101 +167,101 @@ func (n *Node) enter(groupID, since uint64, first *pb.Snapshot) error {
 		return err
 	}
 	if first != nil {
-		n.keeper.put(&Effects{Snapshot: first}, installed{})
+		n.applier.put(&Effects{Snapshot: first}, preparedState{})
 	}
 	n.logger.Info("raft: this node is a member of the group", slog.String("node", r.Name), slog.String("id", groupText(r.ID)), slog.String("group", groupText(groupID)))
-	n.settle()
+	n.startMember()
 	return nil
 }
 
 // settle begins what a member does.
-func (n *Node) settle() {
+func (n *Node) startMember() {
 	c := n.core
 	if len(c.members) > 0 {
-		n.founding = nil
-		n.learnPeers(c.members.list())
+		n.bootstrap = nil
+		n.updatePeers(c.members.list())
 	}
 	if len(c.members) == 1 && !c.Stranger(c.id) {
 		_ = c.Campaign() // there are no others to wait for
-		n.awake()
+		n.wakeUp()
 	}
 }
 
 // phase is what a node does before it has the log of a group; "": it has.
-func (n *Node) phase() string {
+func (n *Node) bootstrapPhase() string {
 	switch {
-	case n.founding == nil:
+	case n.bootstrap == nil:
 		return ""
-	case n.core.groupID != 0 || n.founding.joins:
+	case n.core.groupID != 0 || n.bootstrap.joins:
 		return "joining"
 	}
 	return "founding"
 }
 
 // resolve does what is to be done about the group that this node is to be a member of.
-func (n *Node) resolve() error {
-	f := n.founding
+func (n *Node) bootstrapStep() error {
+	f := n.bootstrap
 	if f == nil || n.core.groupID != 0 || n.core.err != nil {
 		return nil
 	}
-	switch v := f.decide(); v.act {
-	case founds:
-		if err := n.found(v.first, newSalt(), bootstrapIndex); err != nil {
+	switch v := f.decide(); v.action {
+	case actionFound:
+		if err := n.bootstrapGroup(v.first, newSalt(), bootstrapIndex); err != nil {
 			return err
 		}
 		for _, m := range v.first { // who waits for that hears of it at once
 			if a := f.peers[m.Name]; a != nil && a.number != 0 {
-				n.introduce(m.Name, a.number, 0)
+				n.sendIntroduction(m.Name, a.number, 0)
 			}
 		}
-	case joins:
+	case actionJoin:
 		if len(v.first) > 0 {
-			return n.found(v.first, v.salt, max(v.index, bootstrapIndex))
+			return n.bootstrapGroup(v.first, v.salt, max(v.index, bootstrapIndex))
 		}
-		if err := n.enter(v.groupID, v.index, nil); err != nil {
+		if err := n.enterGroup(v.groupID, v.index, nil); err != nil {
 			return err
 		}
-		n.learnPeers(v.members)
-	case ends:
+		n.updatePeers(v.members)
+	case actionFail:
 		return v.err
 	}
 	return nil
 }
 
 // found makes the node a first member of a group.
-func (n *Node) found(first []Member, salt []byte, since uint64) error {
-	s, groupID, err := Bootstrap(first, salt, n.initial)
+func (n *Node) bootstrapGroup(first []Member, salt []byte, since uint64) error {
+	s, groupID, err := Bootstrap(first, salt, n.initialState)
 	if err != nil {
 		return err
 	}
-	n.initial = nil
-	return n.enter(groupID, since, s)
+	n.initialState = nil
+	return n.enterGroup(groupID, since, s)
 }
 
 const (
-	foundingFirst = 3 * time.Second // after which what the group waits for is logged: nodes that are started together have found each other
-	foundingNext  = time.Minute     // and again
+	bootstrapLogFirst = 3 * time.Second // after which what the group waits for is logged: nodes that are started together have found each other
+	bootstrapLogNext  = time.Minute     // and again
 )
 
 // watchFounding asks the peers and says what is missing, now and then.
-func (n *Node) watchFounding() error {
-	f := n.founding
+func (n *Node) bootstrapTick() error {
+	f := n.bootstrap
 	if f == nil {
 		return nil
 	}
 	if len(n.core.members) > 0 { // the leader's snapshot has come
-		n.settle()
+		n.startMember()
 		return nil
 	}
 	f.tick++
-	for _, name := range f.due() {
-		n.introduce(name, 0, f.number)
+	for _, name := range f.peersToAsk() {
+		n.sendIntroduction(name, 0, f.number)
 	}
-	if err := n.resolve(); err != nil || n.founding == nil {
+	if err := n.bootstrapStep(); err != nil || n.bootstrap == nil {
 		return err
 	}
 	every := func(d time.Duration) int64 { return max(1, int64(d/n.config.Tick)) }
-	if at := f.tick - every(foundingFirst); at < 0 || at%every(foundingNext) != 0 {
+	if at := f.tick - every(bootstrapLogFirst); at < 0 || at%every(bootstrapLogNext) != 0 {
 		return nil
 	}
 	why := f.decide().why
@@ -273,75 +273,75 @@ func (n *Node) watchFounding() error {
 }
 
 // introduce says to a node who this one is, and asks it.
-func (n *Node) introduce(to string, answers, asks uint64) {
+func (n *Node) sendIntroduction(to string, answers, asks uint64) {
 	c := n.core
-	i := introduction{asks: asks, answers: answers, joins: n.config.Core.Join}
+	i := introduction{question: asks, answerTo: answers, joins: n.config.Core.Join}
 	for name, address := range n.config.Core.Peers {
-		i.first = append(i.first, Member{ID: MemberID(name), Name: name, Address: address})
+		i.configured = append(i.configured, Member{ID: MemberID(name), Name: name, Address: address})
 	}
 	if c.groupID != 0 {
-		i.led, i.index, i.members = c.leader != 0, c.applied, c.members.list()
+		i.knowsLeader, i.index, i.members = c.leader != 0, c.applied, c.members.list()
 		if c.SnapshotIndex() == bootstrapIndex {
 			h, _, err := readSnapshot(c.memory.snapshot.GetData())
 			if err == nil && len(h.salt) > 0 {
-				i.founded, i.salt = h.members, h.salt
+				i.firstMembers, i.salt = h.members, h.salt
 			}
 		}
 	}
-	n.post(to, kindIntroduction, i.append)
+	n.sendControl(to, kindIntroduction, i.append)
 }
 
 // introduced takes what a node says of itself.
-func (n *Node) introduced(m *incoming) error {
+func (n *Node) takeIntroduction(m *peerMessage) error {
 	i, ask := m.introduction, uint64(0)
-	f := n.founding
-	if f != nil && f.hear(m.name, m.id, m.groupID, *i) {
+	f := n.bootstrap
+	if f != nil && f.takeAnswer(m.name, m.id, m.groupID, *i) {
 		ask = f.number
 	}
-	if i.asks != 0 || ask != 0 {
-		n.introduce(m.name, i.asks, ask)
+	if i.question != 0 || ask != 0 {
+		n.sendIntroduction(m.name, i.question, ask)
 	}
-	if i.asks != 0 && m.groupID == 0 && f == nil {
-		if n.askers == nil || len(n.askers) >= membersMax {
-			n.askers = map[string]uint64{}
+	if i.question != 0 && m.groupID == 0 && f == nil {
+		if n.waitingPeers == nil || len(n.waitingPeers) >= membersMax {
+			n.waitingPeers = map[string]uint64{}
 		}
-		n.askers[m.name] = i.asks
+		n.waitingPeers[m.name] = i.question
 	}
-	if err := n.candidate(m); err != nil {
+	if err := n.takeMemberID(m); err != nil {
 		return err
 	}
 	switch {
 	case f == nil:
 		if m.groupID != 0 && m.groupID != n.core.groupID {
-			n.foreign(m)
+			n.refuseOtherGroup(m)
 		}
 		return nil
 	case n.core.groupID == 0:
-		return n.resolve()
+		return n.bootstrapStep()
 	case m.groupID == n.core.groupID && len(i.members) > 0:
-		return n.joined(m)
+		return n.takeMemberAnswer(m)
 	}
 	return nil
 }
 
 // joined takes what a member says to a node that has joined, and does not have the log
 // yet.
-func (n *Node) joined(m *incoming) error {
+func (n *Node) takeMemberAnswer(m *peerMessage) error {
 	i := m.introduction
 	for _, o := range i.members {
 		if o.ID == n.core.id {
-			n.learnPeers(i.members)
+			n.updatePeers(i.members)
 			return nil
 		}
 	}
-	if _, configured := n.config.Core.Peers[m.name]; configured && i.led && i.index > n.record.Since {
+	if _, configured := n.config.Core.Peers[m.name]; configured && i.knowsLeader && i.index > n.record.Since {
 		return ErrRemoved
 	}
 	return nil
 }
 
 // post sends what is not the engine's.
-func (n *Node) post(to string, k kind, payload func([]byte) []byte) {
+func (n *Node) sendControl(to string, k kind, payload func([]byte) []byte) {
 	if t := n.config.Transport; t != nil {
 		b := payload(envelope{k, n.core.groupID, n.core.id}.append(nil))
 		t.Send(to, transport.Message{Group: n.config.Group, Payload: b, Class: transport.Urgent})
@@ -349,27 +349,27 @@ func (n *Node) post(to string, k kind, payload func([]byte) []byte) {
 }
 
 // step hands the core a message of the group.
-func (n *Node) step(m *incoming) {
+func (n *Node) step(m *peerMessage) {
 	if n.admit(m) {
-		n.ignore(m, n.core.Step(m.id, m.Message))
+		n.logIgnored(m, n.core.Step(m.id, m.Message))
 	}
 }
 
 // admit reports whether a message of the group is of the node that it says.
-func (n *Node) admit(m *incoming) bool {
+func (n *Node) admit(m *peerMessage) bool {
 	member, known := n.core.members[m.id]
 	switch {
-	case known && !n.mayBe(&member, m.name):
-		n.notices.log(n, "name "+m.name, func() {
+	case known && !n.mayBeMember(&member, m.name):
+		n.rateLimits.log(n, "name "+m.name, func() {
 			n.logger.Warn("raft: a message is ignored: its sender says that it is another node", slog.String("sender", m.name), slog.String("says", member.Name))
 		})
 		return false
 	case !known && len(n.core.members) > 0:
-		n.notify(m, notMember)
+		n.sendNotice(m, notMember)
 	}
-	n.meet(m.id, m.name)
-	if m.name == member.Name && n.peers[member.Was] {
-		n.learnPeers(n.core.members.list()) // without the name that it had
+	n.notePeerName(m.id, m.name)
+	if m.name == member.Name && n.transportPeers[member.Was] {
+		n.updatePeers(n.core.members.list()) // without the name that it had
 	}
 	if known {
 		n.core.Clock(m.id, m.wall)
@@ -379,7 +379,7 @@ func (n *Node) admit(m *incoming) bool {
 
 // mayBe reports whether a node with some name may be a member. It may have been renamed
 // while this node was away; then nothing is heard of it under the name that is known here.
-func (n *Node) mayBe(o *Member, name string) bool {
+func (n *Node) mayBeMember(o *Member, name string) bool {
 	if o.Name == name || o.Was == name {
 		return true
 	}
@@ -388,43 +388,43 @@ func (n *Node) mayBe(o *Member, name string) bool {
 			return false
 		}
 	}
-	return n.speaks[o.ID] == name || !n.core.hears(o.ID, 1)
+	return n.peerNames[o.ID] == name || !n.core.heardWithin(o.ID, 1)
 }
 
 // foreign refuses what comes from another group.
-func (n *Node) foreign(m *incoming) {
-	if f := n.founding; n.core.groupID == 0 {
-		if f.knock(m.name) {
-			n.introduce(m.name, 0, f.number)
+func (n *Node) refuseOtherGroup(m *peerMessage) {
+	if f := n.bootstrap; n.core.groupID == 0 {
+		if f.noteSender(m.name) {
+			n.sendIntroduction(m.name, 0, f.number)
 		}
 		return
 	}
-	n.foreigners++
-	n.logForeign(m, "refused a message")
-	n.notify(m, notGroup)
+	n.otherGroupMessages++
+	n.logOtherGroup(m, "refused a message")
+	n.sendNotice(m, notGroup)
 }
 
-func (n *Node) logForeign(m *incoming, what string) {
-	n.notices.log(n, "group "+m.name, func() {
+func (n *Node) logOtherGroup(m *peerMessage, what string) {
+	n.rateLimits.log(n, "group "+m.name, func() {
 		n.logger.Error("raft: "+what+": two groups of this name were founded, or one was recovered from a log. Stop the nodes of the group that is wrong, and empty their folders",
 			slog.String("peer", m.name), slog.String("its_group", groupText(m.groupID)), slog.String("group", groupText(n.core.groupID)))
 	})
 }
 
 // notify says to a node why what it sends is not heard, now and then.
-func (n *Node) notify(m *incoming, reason notReason) {
-	n.notices.tell(n, fmt.Sprint(reason, m.name), func() {
-		n.post(m.name, kindNotice, notice{reason, n.core.applied}.append)
+func (n *Node) sendNotice(m *peerMessage, reason notReason) {
+	n.rateLimits.send(n, fmt.Sprint(reason, m.name), func() {
+		n.sendControl(m.name, kindNotice, notice{reason, n.core.applied}.append)
 	})
 }
 
 // noticed takes a notice. One of a member that knows more of the log than this node
 // says that the node was removed.
-func (n *Node) noticed(m *incoming) {
+func (n *Node) takeNotice(m *peerMessage) {
 	switch c := n.core; {
 	case c.groupID == 0:
 	case m.notice.reason == notGroup && m.groupID != c.groupID:
-		n.logForeign(m, "a peer refuses this node's messages")
+		n.logOtherGroup(m, "a peer refuses this node's messages")
 	case m.notice.reason == notMember && m.groupID == c.groupID:
 		member, known := c.members[m.id]
 		if known && (member.Name == m.name || member.Was == m.name) && m.notice.index > max(c.applied, n.record.Since) && !c.removed {
@@ -436,27 +436,27 @@ func (n *Node) noticed(m *incoming) {
 
 // notices keeps what peers cause from filling the log and the network. Time is counted
 // in ticks.
-type notices struct {
-	logged, told map[string]int64
+type rateLimits struct {
+	lastLogged, lastSent map[string]int64
 }
 
-const noticesMax = 256 // different ones that are remembered; then all are forgotten
+const rateLimitsMax = 256 // different ones that are remembered; then all are forgotten
 
 // log calls f, at most once a minute for a key.
-func (o *notices) log(n *Node, key string, f func()) {
-	once(&o.logged, key, n.ticks, int64(time.Minute/n.config.Tick), f)
+func (o *rateLimits) log(n *Node, key string, f func()) {
+	atMostEvery(&o.lastLogged, key, n.ticks, int64(time.Minute/n.config.Tick), f)
 }
 
 // tell calls f, at most once an election timeout for a key.
-func (o *notices) tell(n *Node, key string, f func()) {
-	once(&o.told, key, n.ticks, int64(n.core.config.ElectionTicks), f)
+func (o *rateLimits) send(n *Node, key string, f func()) {
+	atMostEvery(&o.lastSent, key, n.ticks, int64(n.core.config.ElectionTicks), f)
 }
 
-func once(m *map[string]int64, key string, now, every int64, f func()) {
+func atMostEvery(m *map[string]int64, key string, now, every int64, f func()) {
 	if at, ok := (*m)[key]; ok && now-at < every {
 		return
 	}
-	if *m == nil || len(*m) >= noticesMax {
+	if *m == nil || len(*m) >= rateLimitsMax {
 		*m = map[string]int64{}
 	}
 	(*m)[key] = now

@@ -19,8 +19,8 @@ type memory struct {
 	entries  []*pb.Entry
 	bytes    uint64 // of the data in entries
 
-	changed uint64 // index of the last change of members
-	wanted  bool   // somebody needs a snapshot that is not older
+	membersIndex   uint64 // index of the last change of members
+	snapshotWanted bool   // somebody needs a snapshot that is not older
 }
 
 func newMemory(snapshot *pb.Snapshot, state *pb.HardState, entries []*pb.Entry) *memory {
@@ -132,8 +132,8 @@ func (m *memory) FirstIndex() (uint64, error) { return m.first + 1, nil }
 // Snapshot is for a follower that needs one. Who joined after it was taken does
 // not take it, since it is no member by it.
 func (m *memory) Snapshot() (*pb.Snapshot, error) {
-	if m.snapshot.GetMetadata().GetIndex() < m.changed {
-		m.wanted = true
+	if m.snapshot.GetMetadata().GetIndex() < m.membersIndex {
+		m.snapshotWanted = true
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
 	return m.snapshot, nil

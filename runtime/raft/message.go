@@ -25,12 +25,12 @@ var ErrConflict = errors.New("raft: the committed log of this node contradicts t
 const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
 
 // errStranger: what a node has sent is heard from members alone.
-var errStranger = fmt.Errorf("%w: it is of a node that is not a member", ErrMessage)
+var errNonMember = fmt.Errorf("%w: it is of a node that is not a member", ErrMessage)
 
 // forStrangers are the messages that are heard from nodes that are not members as far as
 // this node knows: it may have been away while they were added, and the leader may be
 // one of them, or need its vote.
-var forStrangers = map[pb.MessageType]bool{
+var acceptedFromNonMembers = map[pb.MessageType]bool{
 	pb.MsgApp: true, pb.MsgSnap: true, pb.MsgHeartbeat: true, pb.MsgTimeoutNow: true, pb.MsgVote: true, pb.MsgPreVote: true,
 }
 
@@ -71,11 +71,11 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 				return fmt.Errorf("%w: an entry of type %v", ErrMessage, e.GetType())
 			}
 		}
-		if err := c.conflict(m, m.GetIndex(), m.GetLogTerm()); err != nil {
+		if err := c.checkCommitted(m, m.GetIndex(), m.GetLogTerm()); err != nil {
 			return err
 		}
 		for _, e := range m.Entries {
-			if err := c.conflict(m, e.GetIndex(), e.GetTerm()); err != nil {
+			if err := c.checkCommitted(m, e.GetIndex(), e.GetTerm()); err != nil {
 				return err
 			}
 		}
@@ -92,12 +92,12 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		case h.groupID != 0 && h.groupID != c.groupID:
 			return fmt.Errorf("%w: a snapshot of the group with identity %s, not %s", ErrMessage, groupText(h.groupID), groupText(c.groupID))
 		}
-		if err := c.conflict(m, meta.GetIndex(), meta.GetTerm()); err != nil {
+		if err := c.checkCommitted(m, meta.GetIndex(), meta.GetTerm()); err != nil {
 			return err
 		}
 	case pb.MsgHeartbeat:
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
-			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved. %s", ErrLogLost, last, m.GetCommit(), lostAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved. %s", ErrLogLost, last, m.GetCommit(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {
@@ -120,7 +120,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		b := c.node.BasicStatus()
 		leads := b.RaftState == raft.StateLeader && m.GetTerm() == b.GetTerm()
 		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // this one has written all of its term, and lacks some
-			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
 		pb.MsgTimeoutNow, pb.MsgTransferLeader:
@@ -133,7 +133,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 // conflict compares the term of an entry, as a leader has it, with the one that this
 // node knows to be committed. The leader of a term has all that was committed before;
 // one of an earlier term may have written something else.
-func (c *Core) conflict(m *pb.Message, index, term uint64) error {
+func (c *Core) checkCommitted(m *pb.Message, index, term uint64) error {
 	if m.GetTerm() < c.node.BasicStatus().GetTerm() || index > c.memory.state.GetCommit() { // as saved: memory has all up to there
 		return nil
 	}
@@ -142,5 +142,5 @@ func (c *Core) conflict(m *pb.Message, index, term uint64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two has lost its log, or is of another group. Compare their logs (topoctl log dump). To go on with the leader's: %s",
-		ErrConflict, index, own, term, c.members[m.GetFrom()].Name, lostAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+		ErrConflict, index, own, term, c.members[m.GetFrom()].Name, lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 }

@@ -57,13 +57,13 @@ type NodeConfig struct {
 }
 
 // Node drives a Core. Its loop deals with peers, proposals and the log; beside it a
-// keeper deals with the state machine.
+// applier deals with the state machine.
 type Node struct {
-	config  NodeConfig
-	core    *Core
-	keeper  *keeper
-	courier *courier
-	logger  *slog.Logger
+	config      NodeConfig
+	core        *Core
+	applier     *applier
+	snapshotter *snapshotter
+	logger      *slog.Logger
 
 	record  Record
 	groupID atomic.Uint64 // of record
@@ -73,40 +73,40 @@ type Node struct {
 	state   sync.RWMutex
 	applied func() // called when it has; nil: nobody wants to know
 
-	inbox  inbox
-	box    inbox // what was taken out of inbox
-	wake   chan struct{}
-	slots  *slots    // one for each proposal under way
-	calls  sync.Pool // see newCall
-	asking *slots    // one for each read that a goroutine waits for
-	status atomic.Pointer[Status]
+	inbox         inbox
+	drained       inbox // what was taken out of inbox
+	wake          chan struct{}
+	proposalSlots *slots    // one for each proposal under way
+	callPool      sync.Pool // see newCall
+	readSlots     *slots    // one for each read that a goroutine waits for
+	status        atomic.Pointer[Status]
 
-	stop    chan struct{}
-	stopped sync.Once
-	done    chan struct{}
-	told    atomic.Bool // Err has said why the node has ended
-	err     error       // why the node has ended; set before done is closed
+	stop        chan struct{}
+	stopped     sync.Once
+	done        chan struct{}
+	errReturned atomic.Bool // Err has said why the node has ended
+	err         error       // why the node has ended; set before done is closed
 
-	ticks         int64
-	founding      *founding // nil: the node has the log of a group
-	initial       []byte    // of the state machine at its beginning, for a group's first snapshot
-	candidates    *candidates
-	askers        map[string]uint64 // nodes of no group that have asked who this one is, and the numbers of their questions
-	notices       notices
-	foreigners    uint64 // messages of other groups that were refused
-	leaderless    leaderless
-	spreading     spreading
-	crowded       bool              // there is more than one who proposes
-	behind        atomic.Bool       // too much waits to be applied
-	arrival       *arrival          // whose message the core takes
-	taking        bool              // a snapshot is being taken
-	takers        []taker           // who wait for one
-	snapshotError string            // why the last one was not taken
-	speaks        map[uint64]string // names under which nodes have sent something
-	peers         map[string]bool   // whom the transport was told of
-	held          []Message         // see hold
-	outgoing      map[uint64][]transport.Message
-	order         []uint64 // its keys, in the order of the first message
+	ticks               int64
+	bootstrap           *bootstrap // nil: the node has the log of a group
+	initialState        []byte     // of the state machine at its beginning, for a group's first snapshot
+	pendingChange       *pendingChange
+	waitingPeers        map[string]uint64 // nodes of no group that have asked who this one is, and the numbers of their questions
+	rateLimits          rateLimits
+	otherGroupMessages  uint64 // messages of other groups that were refused
+	leaderless          leaderless
+	leaderPreference    leaderPreference
+	concurrentProposals bool              // there is more than one who proposes
+	behind              atomic.Bool       // too much waits to be applied
+	incomingSnapshot    *incomingSnapshot // whose message the core takes
+	snapshotRunning     bool              // a snapshot is being taken
+	snapshotWaiters     []snapshotWaiter  // who wait for one
+	snapshotError       string            // why the last one was not taken
+	peerNames           map[uint64]string // names under which nodes have sent something
+	transportPeers      map[string]bool   // whom the transport was told of
+	heldCommits         []Message         // see hold
+	outgoing            map[uint64][]transport.Message
+	order               []uint64 // its keys, in the order of the first message
 }
 
 // errNodeStopped ends what waits for a node that was told to stop.
@@ -119,8 +119,8 @@ func StartNode(c NodeConfig) (*Node, error) {
 		return nil, err
 	}
 	n.begin()
-	go n.keeper.run()
-	go n.courier.run()
+	go n.applier.run()
+	go n.snapshotter.run()
 	go n.run()
 	return n, nil
 }
@@ -138,14 +138,14 @@ func newNode(c NodeConfig) (*Node, error) {
 		outgoing: make(map[uint64][]transport.Message),
 	}
 	n.config.Core.Types = typesOf(c.Machine)
-	n.keeper, n.courier = newKeeper(n, c.Machine), newCourier(n, c.Machine)
+	n.applier, n.snapshotter = newApplier(n, c.Machine), newSnapshotter(n, c.Machine)
 	if err := n.prepare(); err != nil {
 		return nil, errors.Join(err, n.closeDisk())
 	}
-	n.slots = newSlots(n.core.config.PendingMax / 2) // the other half is for groups of commands
-	n.asking = newSlots(readsMax)
-	n.keeper.note()
-	n.publish()
+	n.proposalSlots = newSlots(n.core.config.PendingMax / 2) // the other half is for groups of commands
+	n.readSlots = newSlots(readsMax)
+	n.applier.updateNotes()
+	n.publishStatus()
 	return n, nil
 }
 
@@ -153,17 +153,17 @@ func newNode(c NodeConfig) (*Node, error) {
 func (n *Node) begin() {
 	if t := n.config.Transport; t != nil {
 		t.Handle(n.config.Group, n.receive)
-		if f := n.founding; f != nil {
+		if f := n.bootstrap; f != nil {
 			for name, address := range n.config.Core.Peers {
 				n.setPeer(name, address)
 			}
-			for _, name := range f.due() {
-				n.introduce(name, 0, f.number)
+			for _, name := range f.peersToAsk() {
+				n.sendIntroduction(name, 0, f.number)
 			}
 		}
 	}
-	if n.founding == nil {
-		n.settle()
+	if n.bootstrap == nil {
+		n.startMember()
 	}
 }
 
@@ -189,7 +189,7 @@ func (n *Node) prepare() (err error) {
 	if err := n.identify(); err != nil {
 		return err
 	}
-	if err := knows(c.Types, c.Stored); err != nil {
+	if err := checkTypes(c.Types, c.Stored); err != nil {
 		return err
 	}
 	n.groupID.Store(c.GroupID)
@@ -211,11 +211,11 @@ func (n *Node) prepare() (err error) {
 	if err != nil {
 		return fmt.Errorf("raft: the first snapshot: %w", err)
 	}
-	n.initial = initial.Bytes()
-	n.founding = newFounding(&n.core.config)
+	n.initialState = initial.Bytes()
+	n.bootstrap = newBootstrap(&n.core.config)
 	if n.config.Transport == nil { // there is nobody to be asked
-		n.founding.tick = aloneTimeouts * n.founding.election
-		return n.resolve()
+		n.bootstrap.tick = soleMemberTimeouts * n.bootstrap.election
+		return n.bootstrapStep()
 	}
 	return nil
 }
@@ -226,23 +226,23 @@ func (n *Node) run() {
 	ticks := time.NewTimer(n.untilTick())
 	defer ticks.Stop()
 	for {
-		n.release()
+		n.releaseHeld()
 		tick := false
 		select {
 		case <-n.stop:
-			n.end(errNodeStopped)
+			n.shutDown(errNodeStopped)
 			return
 		case <-ticks.C:
 			ticks.Reset(n.untilTick())
 			tick = true
 		case <-n.wake:
-			if n.crowded && n.inbox.proposes() {
-				n.gather()
+			if n.concurrentProposals && n.inbox.proposes() {
+				n.waitForBatch()
 			}
 		}
-		if err := n.turn(tick); err != nil {
+		if err := n.runOnce(tick); err != nil {
 			n.logger.Error("raft: the node stops", slog.String("node", n.config.Core.Name), slog.Any("error", err))
-			n.end(err)
+			n.shutDown(err)
 			return
 		}
 	}
@@ -257,14 +257,14 @@ func (n *Node) untilTick() time.Duration {
 	return time.Duration(tick - (uint64(time.Now().UnixNano())+phase)%tick)
 }
 
-// gather waits a moment while the keeper answers: those who were just answered ask
+// gather waits a moment while the applier answers: those who were just answered ask
 // again, and all go under one sync.
-func (n *Node) gather() {
+func (n *Node) waitForBatch() {
 	runtime.Gosched()
-	if !n.keeper.busy.Load() {
+	if !n.applier.busy.Load() {
 		return
 	}
-	for began := time.Now(); n.keeper.busy.Load() && time.Since(began) < gatherMax; {
+	for began := time.Now(); n.applier.busy.Load() && time.Since(began) < batchDelayMax; {
 		runtime.Gosched()
 	}
 	runtime.Gosched()
@@ -272,46 +272,46 @@ func (n *Node) gather() {
 
 // turn is a round of the node's loop: it takes what has come, and carries out what
 // follows from it. An error ends the node.
-func (n *Node) turn(tick bool) error {
-	n.inbox.swap(&n.box, !n.isBehind())
-	n.take(&n.box)
+func (n *Node) runOnce(tick bool) error {
+	n.inbox.swap(&n.drained, !n.isBehind())
+	n.take(&n.drained)
 	if tick {
 		n.ticks++
 		_ = n.core.Tick()
-		n.watchCandidates()
-		if err := n.watchFounding(); err != nil {
+		n.pollNewMembers()
+		if err := n.bootstrapTick(); err != nil {
 			return err
 		}
 	}
-	if err := n.work(); err != nil {
+	if err := n.runEffects(); err != nil {
 		return err
 	}
-	n.publish()
+	n.publishStatus()
 	if tick {
 		term, leads := n.core.Leads()
-		n.courier.tick(moment{n.ticks, term, leads})
-		n.watch()
-		n.spread()
+		n.snapshotter.tick(loopState{n.ticks, term, leads})
+		n.watchLeader()
+		n.transferToPreferred()
 	}
 	return nil
 }
 
 // isBehind reports whether so much waits to be applied that no more is taken.
 func (n *Node) isBehind() bool {
-	behind := n.keeper.bytes.Load() > unappliedBytesMax
+	behind := n.applier.bytes.Load() > unappliedBytesMax
 	n.behind.Store(behind)
 	return behind
 }
 
 // work carries out all effects, in the order that all safety rests on.
-func (n *Node) work() error {
+func (n *Node) runEffects() error {
 	for n.log != nil && n.core.HasEffects() {
 		e := n.core.Effects()
-		n.send(n.hold(e.Early))
+		n.send(n.holdCommits(e.Early))
 		if e.Sync {
 			n.sendHeld() // it would wait for the disk
 		}
-		var state installed
+		var state preparedState
 		if e.Snapshot != nil {
 			var err error
 			if state, err = n.install(e.Snapshot); err != nil {
@@ -324,42 +324,42 @@ func (n *Node) work() error {
 			}
 		}
 		n.send(e.Late)
-		n.keeper.put(&e, state)
+		n.applier.put(&e, state)
 		if e.Members != nil {
-			n.learnPeers(e.Members)
+			n.updatePeers(e.Members)
 		}
 		if err := n.core.Advance(); err != nil {
 			return err
 		}
 	}
-	n.landArrival()
-	if n.log != nil && n.core.WantsSnapshot(n.keeper.applied.Load()) {
+	n.finishIncoming()
+	if n.log != nil && n.core.WantsSnapshot(n.applier.applied.Load()) {
 		n.takeSnapshot()
 	}
 	return n.core.Err()
 }
 
-// takeSnapshot has the keeper take a snapshot, unless it is about to.
+// takeSnapshot has the applier take a snapshot, unless it is about to.
 func (n *Node) takeSnapshot() {
-	if !n.taking {
-		n.taking = true
-		n.keeper.take(n.log)
+	if !n.snapshotRunning {
+		n.snapshotRunning = true
+		n.applier.requestSnapshot(n.log)
 	}
 }
 
-// snapshotTaken is told by the keeper, or the courier, of a snapshot. A state that cannot
+// snapshotTaken is told by the applier, or the snapshotter, of a snapshot. A state that cannot
 // be written is no reason to end: it can be used, and all others would end, too.
-func (n *Node) snapshotTaken(t *taking) {
+func (n *Node) finishSnapshot(t *snapshotWrite) {
 	closed := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(c *Core) {
-			n.taking = false
+			n.snapshotRunning = false
 			at, err := t.index(), t.err
 			if err == nil && at > c.SnapshotIndex() { // else the leader's is newer
 				if err = t.body.Commit(t.head); err != nil {
 					c.err = err // the log may be half written
 				} else {
 					c.Compact(t.head)
-					n.keeper.taken(t.log, at, t.size)
+					n.applier.snapshotSaved(t.log, at, t.size)
 				}
 			} else if err != nil {
 				c.SnapshotFailed(at)
@@ -372,7 +372,7 @@ func (n *Node) snapshotTaken(t *taking) {
 			if err == nil {
 				at = max(at, c.SnapshotIndex())
 			}
-			n.tellTakers(at, err)
+			n.answerSnapshotWaiters(at, err)
 		})
 	})
 	if closed != nil {
@@ -381,24 +381,24 @@ func (n *Node) snapshotTaken(t *taking) {
 }
 
 // taker is somebody who waits for a snapshot.
-type taker struct {
+type snapshotWaiter struct {
 	index uint64 // up to which the log was applied when it asked: the snapshot holds so much
 	tell  func(index uint64, err error)
 }
 
 // tellTakers tells what became of a snapshot at an index. Who has asked since it was begun
 // waits for another.
-func (n *Node) tellTakers(at uint64, err error) {
-	takers := n.takers
-	n.takers = nil
+func (n *Node) answerSnapshotWaiters(at uint64, err error) {
+	takers := n.snapshotWaiters
+	n.snapshotWaiters = nil
 	for _, t := range takers {
 		if at < t.index {
-			n.takers = append(n.takers, t)
+			n.snapshotWaiters = append(n.snapshotWaiters, t)
 			continue
 		}
 		t.tell(at, err)
 	}
-	if len(n.takers) > 0 {
+	if len(n.snapshotWaiters) > 0 {
 		n.takeSnapshot()
 	}
 }
@@ -414,7 +414,7 @@ func (n *Node) fail(err error) {
 	})
 }
 
-// stateChanged is called by the keeper, when the state machine has changed.
+// stateChanged is called by the applier, when the state machine has changed.
 func (n *Node) stateChanged() {
 	n.state.RLock()
 	applied := n.applied
@@ -423,33 +423,33 @@ func (n *Node) stateChanged() {
 		applied()
 	}
 	if n.behind.Load() {
-		n.awake()
+		n.wakeUp()
 	}
 }
 
 // end ends all that wait for the node.
-func (n *Node) end(err error) {
+func (n *Node) shutDown(err error) {
 	if n.config.Transport != nil {
 		n.config.Transport.Handle(n.config.Group, nil)
 	}
 	n.err = err
 	n.core.Fail(err)
-	n.keeper.close(err)
-	n.landArrival()
-	n.courier.close(err)
+	n.applier.close(err)
+	n.finishIncoming()
+	n.snapshotter.close(err)
 	n.inbox.mu.Lock()
 	n.inbox.closed, n.inbox.err = true, stopped(err)
 	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
 	n.inbox.proposals, n.inbox.reads, n.inbox.calls, n.inbox.messages = nil, nil, nil, nil
 	n.inbox.mu.Unlock()
 	n.take(&rest) // the core refuses all of it
-	if n.candidates != nil {
-		n.dropCandidates(stopped(err))
+	if n.pendingChange != nil {
+		n.failPendingChange(stopped(err))
 	}
 	if closed := n.closeDisk(); closed != nil && errors.Is(err, errNodeStopped) {
 		n.err = closed
 	}
-	n.publish()
+	n.publishStatus()
 }
 
 // closeDisk lets go of the disk, when nothing is written any more.
@@ -465,9 +465,9 @@ func (n *Node) closeDisk() (err error) {
 func (n *Node) Close() error {
 	n.stopped.Do(func() { close(n.stop) })
 	<-n.done
-	<-n.keeper.ended
-	<-n.courier.ended
-	if errors.Is(n.err, errNodeStopped) || n.told.Load() {
+	<-n.applier.ended
+	<-n.snapshotter.ended
+	if errors.Is(n.err, errNodeStopped) || n.errReturned.Load() {
 		return nil
 	}
 	return n.err
@@ -488,7 +488,7 @@ func (n *Node) Done() <-chan struct{} { return n.done }
 func (n *Node) Err() error {
 	select {
 	case <-n.done:
-		n.told.Store(true)
+		n.errReturned.Store(true)
 		return n.err
 	default:
 		return nil

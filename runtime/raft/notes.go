@@ -26,16 +26,16 @@ type notes struct {
 }
 
 // members has the state machine know who belongs to the group from here on.
-func (k *keeper) members() error {
+func (k *applier) setMembers() error {
 	if k.noting == nil {
 		return nil
 	}
-	return k.noting.Members(k.at.conf.GetVoters(), k.at.conf.GetLearners())
+	return k.noting.Members(k.position.conf.GetVoters(), k.position.conf.GetLearners())
 }
 
 // note takes what the node is to say now. It reports whether that is something else than
 // before.
-func (k *keeper) note() bool {
+func (k *applier) updateNotes() bool {
 	if k.noting == nil || k.node.core == nil {
 		return false
 	}
@@ -51,18 +51,18 @@ func (k *keeper) note() bool {
 // Note takes what the node is to say in the log, in place of what that was before. Any
 // goroutine may call it.
 func (c *Core) Note(n fsm.Notes) {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	c.notes = notes{Notes: n}
 	c.pending.check = nil
 	if n.Allowed != nil {
-		c.pending.check = c.allowed
+		c.pending.check = c.checkAllowed
 	}
 }
 
 // allowed says why the log may not have an update yet: nodes that the error names run a
 // program that does not know it; c.proposals is locked.
-func (c *Core) allowed(update []byte) error {
+func (c *Core) checkAllowed(update []byte) error {
 	err := c.notes.Allowed.Check(update)
 	if err == nil {
 		return nil
@@ -85,8 +85,8 @@ func (c *Core) allowed(update []byte) error {
 func (c *Core) proposeNotes() {
 	n := &c.notes
 	leads := c.leader == c.id
-	patience := int64(retryTimeouts * c.config.ElectionTicks)
-	if n.Notes == (fsm.Notes{}) || n.term == c.term && c.tick-n.tick < patience {
+	timeout := int64(retryTimeouts * c.config.ElectionTicks)
+	if n.Notes == (fsm.Notes{}) || n.term == c.term && c.tick-n.tick < timeout {
 		return
 	}
 	c.batch.Reset(c.now())

@@ -45,10 +45,10 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		},
 		Topology: c.Topology, GroupName: c.Group, Disk: disk,
 		Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
-		Led: c.led, Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger, ChecksumEvery: c.ChecksumEvery,
+		Led: c.onLeader, Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger, ChecksumEvery: c.ChecksumEvery,
 	})
 	if err != nil {
-		return nil, nil, errors.Join(c.otherNumber(err), leave())
+		return nil, nil, errors.Join(c.explainInstances(err), leave())
 	}
 	if shared != nil {
 		end := shared.operators.serve(c.Group, node)

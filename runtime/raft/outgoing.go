@@ -15,13 +15,13 @@ import (
 // hold keeps back what tells a follower of a commit and nothing else: who is
 // answered by that commit may ask for the next at once, and what brings a follower
 // the next tells it of the commit, too. It returns the others.
-func (n *Node) hold(list []Message) []Message {
+func (n *Node) holdCommits(list []Message) []Message {
 	others := list[:0]
 	for _, m := range list {
 		if m.GetType() == pb.MsgApp {
-			n.held = slices.DeleteFunc(n.held, func(h Message) bool { return h.To == m.To })
+			n.heldCommits = slices.DeleteFunc(n.heldCommits, func(h Message) bool { return h.To == m.To })
 			if len(m.Entries) == 0 {
-				n.held = append(n.held, m)
+				n.heldCommits = append(n.heldCommits, m)
 				continue
 			}
 		}
@@ -32,8 +32,8 @@ func (n *Node) hold(list []Message) []Message {
 
 // release sends what is held, unless there are proposals that may stand in for it.
 // Those who were just answered get to run before.
-func (n *Node) release() {
-	if len(n.held) == 0 {
+func (n *Node) releaseHeld() {
+	if len(n.heldCommits) == 0 {
 		return
 	}
 	runtime.Gosched()
@@ -43,9 +43,9 @@ func (n *Node) release() {
 }
 
 func (n *Node) sendHeld() {
-	n.send(n.held)
-	clear(n.held)
-	n.held = n.held[:0]
+	n.send(n.heldCommits)
+	clear(n.heldCommits)
+	n.heldCommits = n.heldCommits[:0]
 }
 
 // send hands messages to the transport, all for one peer at once.
@@ -56,7 +56,7 @@ func (n *Node) send(list []Message) {
 	wall := n.core.config.Now()
 	for _, m := range list {
 		if m.GetType() == pb.MsgSnap {
-			n.ship(m)
+			n.sendSnapshot(m)
 			continue
 		}
 		payload, err := proto.MarshalOptions{}.MarshalAppend(envelope{kindRaft, n.core.groupID, n.core.id}.append(nil), m.Message)
@@ -70,7 +70,7 @@ func (n *Node) send(list []Message) {
 		message := transport.Message{Group: n.config.Group, Payload: appendClock(payload, wall), Class: classOf(m.GetType())}
 		n.outgoing[m.To] = append(n.outgoing[m.To], message)
 		if o := n.core.members[m.To]; o.Was != "" && message.Class == transport.Urgent {
-			n.tryName(o, message)
+			n.sendToNewName(o, message)
 		}
 	}
 	for _, to := range n.order {
@@ -87,7 +87,7 @@ func (n *Node) send(list []Message) {
 // for long, does not know all members, or not under their names, and answers those who
 // speak to it. "": it is not known.
 func (n *Node) nameOf(id uint64) string {
-	if name := n.speaks[id]; name != "" {
+	if name := n.peerNames[id]; name != "" {
 		return name
 	}
 	m := n.core.members[id]
@@ -96,7 +96,7 @@ func (n *Node) nameOf(id uint64) string {
 
 // tryName sends to a member that has another name than it had, and speaks under that as
 // far as this node knows, under its new name too: it may have been started again.
-func (n *Node) tryName(o Member, m transport.Message) {
+func (n *Node) sendToNewName(o Member, m transport.Message) {
 	if n.nameOf(o.ID) != o.Name {
 		m.Payload = slices.Clone(m.Payload) // the transport owns the other
 		n.config.Transport.Send(o.Name, m)
@@ -104,43 +104,43 @@ func (n *Node) tryName(o Member, m transport.Message) {
 }
 
 // meet remembers under which name a node speaks.
-func (n *Node) meet(id uint64, name string) {
-	if n.speaks[id] == name {
+func (n *Node) notePeerName(id uint64, name string) {
+	if n.peerNames[id] == name {
 		return
 	}
-	if n.speaks == nil || len(n.speaks) >= 4*membersMax { // those that are not members, too
-		n.speaks = map[uint64]string{}
+	if n.peerNames == nil || len(n.peerNames) >= 4*membersMax { // those that are not members, too
+		n.peerNames = map[uint64]string{}
 	}
-	n.speaks[id] = name
+	n.peerNames[id] = name
 }
 
 // learnPeers tells the transport where the members are, and forgets who is none.
-func (n *Node) learnPeers(list []Member) {
+func (n *Node) updatePeers(list []Member) {
 	wanted := map[string]bool{}
 	for _, m := range list {
 		if m.ID == n.core.id {
-			n.seeName(m.Name)
+			n.checkOwnName(m.Name)
 		} else {
 			wanted[m.Name] = true
 			n.setPeer(m.Name, n.core.address(m))
-			if m.Was != "" && n.speaks[m.ID] != m.Name {
+			if m.Was != "" && n.peerNames[m.ID] != m.Name {
 				wanted[m.Was] = true
 				n.setPeer(m.Was, n.core.address(m))
 			}
-			if number := n.askers[m.Name]; number != 0 { // it waits to hear that it is a member
-				delete(n.askers, m.Name)
-				n.introduce(m.Name, number, 0)
+			if number := n.waitingPeers[m.Name]; number != 0 { // it waits to hear that it is a member
+				delete(n.waitingPeers, m.Name)
+				n.sendIntroduction(m.Name, number, 0)
 			}
 		}
 	}
-	if c := n.candidates; c != nil {
+	if c := n.pendingChange; c != nil {
 		for _, o := range c.changes {
 			wanted[o.Name] = wanted[o.Name] || o.adds()
 		}
 	}
-	for name := range n.peers {
+	for name := range n.transportPeers {
 		if !wanted[name] {
-			delete(n.peers, name)
+			delete(n.transportPeers, name)
 			n.config.Transport.RemovePeer(name)
 		}
 	}
@@ -161,7 +161,7 @@ func classOf(t pb.MessageType) transport.Class {
 }
 
 // seeName says what to do where the group has given this node another name.
-func (n *Node) seeName(name string) {
+func (n *Node) checkOwnName(name string) {
 	if own := n.config.Core.Name; name != own {
 		n.logger.Warn("raft: the group has renamed this node: start it under its new name, with the folder of its log renamed", slog.String("node", own), slog.String("new_name", name))
 	}
@@ -172,25 +172,25 @@ func (n *Node) setPeer(name, address string) {
 	if n.config.Transport == nil || address == "" || name == n.config.Core.Name {
 		return
 	}
-	if n.peers == nil {
-		n.peers = map[string]bool{}
+	if n.transportPeers == nil {
+		n.transportPeers = map[string]bool{}
 	}
-	n.peers[name] = true
+	n.transportPeers[name] = true
 	n.config.Transport.SetPeer(name, address)
 }
 
 // reach lets a node be answered that is not a member as far as this one knows, at the
 // address that the transport has heard from it.
-func (n *Node) reach(name string) {
-	if n.peers[name] {
+func (n *Node) addReplyPeer(name string) {
+	if n.transportPeers[name] {
 		return
 	}
 	address, ok := n.config.Transport.PeerAddress(name)
-	if ok && len(n.peers) < 2*membersMax {
+	if ok && len(n.transportPeers) < 2*membersMax {
 		n.setPeer(name, address)
 		return
 	}
-	n.notices.log(n, "address "+name, func() {
+	n.rateLimits.log(n, "address "+name, func() {
 		n.logger.Warn("raft: a node speaks to this one, and its address is not known: it is not answered", slog.String("node", n.config.Core.Name), slog.String("peer", name))
 	})
 }

@@ -26,11 +26,11 @@ func TestMessagesThatGrow(t *testing.T) {
 		"responses": many(14, 1),
 		"a cut one": append(many(7, 1), 7<<3|2),
 	} {
-		if _, err := openIncoming("evil", own, b); !errors.Is(err, ErrMessage) {
+		if _, err := openPeerMessage("evil", own, b); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	m, err := openIncoming("n2", own, many(7, 1000))
+	m, err := openPeerMessage("n2", own, many(7, 1000))
 	if err != nil || m.bytes < 100*1000 {
 		t.Errorf("1000 entries count as %d bytes, %v", m.bytes, err)
 	}

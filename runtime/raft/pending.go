@@ -28,13 +28,13 @@ const (
 
 // command is one that was proposed and not answered.
 type command struct {
-	kind   Kind
-	done   bool // answered, or nobody waits any more
-	sent   bool
-	doubt  bool  // an earlier one may be in the log, unseen
-	tick   int64 // when it was proposed last
-	data   []byte
-	waiter Waiter
+	kind      Kind
+	done      bool // answered, or nobody waits any more
+	sent      bool
+	uncertain bool  // an earlier one may be in the log, unseen
+	tick      int64 // when it was proposed last
+	data      []byte
+	waiter    Waiter
 }
 
 // pending are the commands of this node's own session. Their sequence numbers
@@ -85,16 +85,16 @@ func (p *pending) abandon(sequence uint64, w Waiter) (found, sent bool) {
 		return false, true
 	}
 	c := p.at(sequence)
-	sent = c.sent || c.doubt
+	sent = c.sent || c.uncertain
 	c.finish()
-	p.settle()
+	p.advanceFloor()
 	return true, sent
 }
 
 func (c *command) finish() { c.done, c.data, c.waiter = true, nil, nil }
 
 // settle moves the floor over what is answered.
-func (p *pending) settle() {
+func (p *pending) advanceFloor() {
 	for p.floor < p.next && p.at(p.floor).done {
 		p.floor++
 	}
@@ -113,9 +113,9 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	}
 	c := p.at(sequence)
 	w := c.waiter
-	first := !c.doubt // else it may be late, and another wait as short may be too short
+	first := !c.uncertain // else it may be late, and another wait as short may be too short
 	c.finish()
-	p.settle()
+	p.advanceFloor()
 	if first || p.floor == p.next {
 		p.waitTicks = 0
 	}
@@ -124,19 +124,19 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 
 // renew has the next command that opens a session open another one, and not the same
 // again.
-func (p *pending) renew() { p.nonce = p.nonce*6364136223846793005 + 1442695040888963407 }
+func (p *pending) newNonce() { p.nonce = p.nonce*6364136223846793005 + 1442695040888963407 }
 
 // expired begins another session, where this one is not there any more, or a client
 // has used it, which no client may. What was proposed once, and is not answered, stands behind that in the log, if at
 // all, and is not applied there: it is proposed again in the new session. What was
 // proposed twice may have been applied the first time: nothing tells any more.
-func (p *pending) expired(why error) {
+func (p *pending) reopenSession(why error) {
 	p.client, p.opening = 0, false
-	p.renew()
+	p.newNonce()
 	for s := p.floor; s < p.next; s++ {
 		switch c := p.at(s); {
 		case c.done:
-		case c.doubt:
+		case c.uncertain:
 			w := c.waiter
 			c.finish()
 			w.Done(fsm.Applied{Err: why})
@@ -144,7 +144,7 @@ func (p *pending) expired(why error) {
 			c.sent = false
 		}
 	}
-	p.settle()
+	p.advanceFloor()
 	p.unsent = p.floor
 }
 
@@ -154,7 +154,7 @@ func (p *pending) fail(unsent, sent error) {
 	for s := p.floor; s < p.next; s++ {
 		c := p.at(s)
 		err := unsent
-		if c.sent || c.doubt {
+		if c.sent || c.uncertain {
 			err = sent
 		}
 		if c.done || err == nil {
@@ -164,15 +164,15 @@ func (p *pending) fail(unsent, sent error) {
 		c.finish()
 		w.Done(fsm.Applied{Err: err})
 	}
-	p.settle()
+	p.advanceFloor()
 }
 
 // again has all that is not answered proposed once more.
-func (p *pending) again() {
+func (p *pending) repropose() {
 	p.opening = false
 	for s := p.floor; s < p.unsent; s++ {
 		c := p.at(s)
-		c.doubt = c.sent
+		c.uncertain = c.sent
 	}
 	p.unsent = p.floor
 }
@@ -195,7 +195,7 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 		if c.done {
 			continue
 		}
-		if p.refuses(c) {
+		if p.rejectDisallowed(c) {
 			continue
 		}
 		switch c.kind {
@@ -211,14 +211,14 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 	}
 	if b.Len() == 0 {
 		p.unsent = s
-		p.settle()
+		p.advanceFloor()
 		return 0
 	}
 	return s
 }
 
 // refuses ends a command whose update the log may not have.
-func (p *pending) refuses(c *command) bool {
+func (p *pending) rejectDisallowed(c *command) bool {
 	if p.check == nil || c.data == nil {
 		return false
 	}
@@ -233,7 +233,7 @@ func (p *pending) refuses(c *command) bool {
 }
 
 // proposed is told that what batch gave is on its way.
-func (p *pending) proposed(upTo, term uint64, tick int64) {
+func (p *pending) markProposed(upTo, term uint64, tick int64) {
 	if p.client == 0 {
 		p.opening = true
 	}
@@ -246,7 +246,7 @@ func (p *pending) proposed(upTo, term uint64, tick int64) {
 
 // waits reports whether something was proposed and is not answered, and when the
 // oldest was proposed last: what comes behind a lost one must not hide it.
-func (p *pending) waits() (since int64, waits bool) {
+func (p *pending) oldestUnanswered() (since int64, waits bool) {
 	if p.floor < p.unsent {
 		return p.at(p.floor).tick, true
 	}

@@ -20,17 +20,17 @@ func TestASessionThatEnds(t *testing.T) {
 	var twice, once, unsent heard
 	p.add(Update, []byte("twice"), &twice)
 	p.batch(&b, 0)
-	p.proposed(p.unsent, 1, 0)
+	p.markProposed(p.unsent, 1, 0)
 	p.client, p.opening = 5<<20, false
-	propose := func() { p.proposed(p.batch(&b, 0), 1, 0) }
+	propose := func() { p.markProposed(p.batch(&b, 0), 1, 0) }
 	propose()
-	p.again()
+	p.repropose()
 	p.add(Update, []byte("once"), &once)
 	propose()
 	p.add(Update, []byte("unsent"), &unsent)
 
 	before := p.nonce
-	p.expired(fsm.ErrStale)
+	p.reopenSession(fsm.ErrStale)
 	if p.client != 0 || p.opening || p.nonce == before {
 		t.Errorf("session %d, opening %t, nonce %d after %d", p.client, p.opening, p.nonce, before)
 	}
@@ -69,7 +69,7 @@ func TestUpdatesThatTheLogMayNotHave(t *testing.T) {
 	if p.batch(&b, 0); b.Len() != 2 {
 		t.Errorf("%d commands, want those that are not refused", b.Len())
 	}
-	var f foreign
+	var f clientUpdates
 	f.add(6<<20, 1, 1, []byte("newer"), &newer)
 	f.add(6<<20, 2, 1, []byte("older"), &older)
 	f.add(7, 0, 0, []byte("newer"), &older) // the name of a client

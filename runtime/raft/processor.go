@@ -106,13 +106,13 @@ type PeerAnswers interface {
 // `kind: raft` is. It keeps transactions, and its controller applies them.
 // Generated code calls it.
 type Processor struct {
-	machine *Machine[walList, walUpdate, struct{}]
-	carried *carried // nil: the nodes talk by a transport
-	host    fsm.Host
+	machine   *Machine[walList, walUpdate, struct{}]
+	transport *controllerTransport // nil: the nodes talk by a transport
+	host      fsm.Host
 
 	mu      sync.Mutex
 	answers []any // not sent yet: each is owed
-	asking  []int // instances of the controller that wait for an entry
+	waiting []int // instances of the controller that wait for an entry
 	marked  uint64
 }
 
@@ -120,8 +120,8 @@ type Processor struct {
 func NewProcessor(c Config) (*Processor, error) {
 	p := new(Processor)
 	if c.Carried {
-		p.carried = &carried{node: c.Node, wake: func() { p.host.Wake() }}
-		c.Transport = p.carried
+		p.transport = &controllerTransport{node: c.Node, wake: func() { p.host.Wake() }}
+		c.Transport = p.transport
 	}
 	var err error
 	p.machine, err = New(c, walDefinition)
@@ -159,20 +159,20 @@ func (p *Processor) put(v any) {
 }
 
 // pledge is a Waiter of a request of the controller.
-type pledge struct {
+type controllerWaiter struct {
 	p      *Processor
 	answer Answer
 	read   bool
 	slot   bool
 }
 
-func (w *pledge) proposed(uint64) {}
+func (w *controllerWaiter) proposed(uint64) {}
 
 // Done is called on the node's goroutine.
-func (w *pledge) Done(a fsm.Applied) {
+func (w *controllerWaiter) Done(a fsm.Applied) {
 	m := w.p.machine
 	if w.slot {
-		m.node.slots.give()
+		m.node.proposalSlots.give()
 	}
 	w.answer.Applied = a
 	if w.read {
@@ -190,7 +190,7 @@ func (p *Processor) ReceiveMasterCommit(ctx context.Context, m *MasterCommit) er
 	if err != nil {
 		return err
 	}
-	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}, slot: true}
+	w := &controllerWaiter{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}, slot: true}
 	if len(m.Data) > updateBytesMax {
 		w.slot = false
 		w.Done(fsm.Applied{Err: fsm.ErrTooLarge})
@@ -209,8 +209,8 @@ func (p *Processor) ReceiveRead(_ context.Context, m *Read) error {
 	if err != nil {
 		return err
 	}
-	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}, read: true}
-	return n.put(func(b *inbox) { b.reads = append(b.reads, reading{w: w}) })
+	w := &controllerWaiter{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}, read: true}
+	return n.put(func(b *inbox) { b.reads = append(b.reads, pendingRead{w: w}) })
 }
 
 // ReceiveGetMasterInfo answers with what is known of the leader.
@@ -231,7 +231,7 @@ func (p *Processor) ReceiveGetMasterInfo(_ context.Context, m *GetMasterInfo) er
 // ReceiveGetNextEntry answers with the next transaction, when there is one.
 func (p *Processor) ReceiveGetNextEntry(_ context.Context, m *GetNextEntry) error {
 	p.mu.Lock()
-	p.asking = append(p.asking, m.Proposer)
+	p.waiting = append(p.waiting, m.Proposer)
 	p.mu.Unlock()
 	p.host.Wake()
 	return nil
@@ -256,22 +256,22 @@ func (p *Processor) ReceiveMarkApplied(_ context.Context, m *MarkApplied) error 
 	return nil
 }
 
-// changePatience is how long a change waits for new members, which no controller can end:
+// changeTimeout is how long a change waits for new members, which no controller can end:
 // a node is started before it is added, and no other change is made meanwhile.
-const changePatience = time.Minute
+const changeTimeout = time.Minute
 
 // ReceiveChangeMembers changes the members.
 func (p *Processor) ReceiveChangeMembers(_ context.Context, m *ChangeMembers) error {
-	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
+	w := &controllerWaiter{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
 	return p.call(func(*Core) error {
-		p.machine.node.changeMembers(m.Changes, changePatience, func() bool { return true }, w)
+		p.machine.node.changeMembers(m.Changes, changeTimeout, func() bool { return true }, w)
 		return nil
 	}, w)
 }
 
 // ReceiveTransferLeader asks for another leader; the answer says that it was asked.
 func (p *Processor) ReceiveTransferLeader(_ context.Context, m *TransferLeader) error {
-	w := &pledge{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
+	w := &controllerWaiter{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
 	return p.call(func(c *Core) error {
 		to, _ := c.members.named(m.To)
 		err := c.TransferLeader(to.ID)
@@ -283,7 +283,7 @@ func (p *Processor) ReceiveTransferLeader(_ context.Context, m *TransferLeader) 
 }
 
 // call has a function called on the node's goroutine; its error is the answer.
-func (p *Processor) call(call func(*Core) error, w *pledge) error {
+func (p *Processor) call(call func(*Core) error, w *controllerWaiter) error {
 	p.host.Owe()
 	n, err := p.machine.running()
 	if err != nil {
@@ -300,23 +300,25 @@ func (p *Processor) call(call func(*Core) error, w *pledge) error {
 
 // Those of other nodes, where the controller carries them.
 
-func (p *Processor) ReceiveRequestVote(_ context.Context, m *RequestVote) error   { return p.bring(m) }
-func (p *Processor) ReceiveResponseVote(_ context.Context, m *ResponseVote) error { return p.bring(m) }
-func (p *Processor) ReceiveMasterbeat(_ context.Context, m *Masterbeat) error     { return p.bring(m) }
+func (p *Processor) ReceiveRequestVote(_ context.Context, m *RequestVote) error { return p.deliver(m) }
+func (p *Processor) ReceiveResponseVote(_ context.Context, m *ResponseVote) error {
+	return p.deliver(m)
+}
+func (p *Processor) ReceiveMasterbeat(_ context.Context, m *Masterbeat) error { return p.deliver(m) }
 
 func (p *Processor) ReceiveFollowerResponse(_ context.Context, m *FollowerResponse) error {
-	return p.bring(m)
+	return p.deliver(m)
 }
 
 func (p *Processor) ReceiveInstallSnapshot(_ context.Context, m *InstallSnapshot) error {
-	return p.bring(m)
+	return p.deliver(m)
 }
 
-func (p *Processor) bring(m any) error {
-	if p.carried == nil {
+func (p *Processor) deliver(m any) error {
+	if p.transport == nil {
 		return errors.New("raft: the nodes talk by a transport, and not by their controllers")
 	}
-	if err := p.carried.bring(m); !errors.Is(err, ErrMessage) {
+	if err := p.transport.deliver(m); !errors.Is(err, ErrMessage) {
 		return err
 	}
 	return nil // a peer's fault
@@ -325,8 +327,8 @@ func (p *Processor) bring(m any) error {
 // Answer sends what is there to be sent. It returns the error that has ended the
 // node.
 func (p *Processor) Answer(to Answers) error {
-	if p.carried != nil {
-		p.carry(to)
+	if p.transport != nil {
+		p.sendCarried(to)
 	}
 	p.mu.Lock()
 	list := p.answers
@@ -345,14 +347,14 @@ func (p *Processor) Answer(to Answers) error {
 	if err := n.Err(); err != nil {
 		return err
 	}
-	p.next(to)
+	p.sendNextEntry(to)
 	return nil
 }
 
 // next answers who waits for an entry.
-func (p *Processor) next(to Answers) {
+func (p *Processor) sendNextEntry(to Answers) {
 	p.mu.Lock()
-	asking, after := p.asking, p.marked
+	asking, after := p.waiting, p.marked
 	p.mu.Unlock()
 	if len(asking) == 0 {
 		return
@@ -372,7 +374,7 @@ func (p *Processor) next(to Answers) {
 		return
 	}
 	p.mu.Lock()
-	p.asking = nil
+	p.waiting = nil
 	p.mu.Unlock()
 	for _, e.Proposer = range asking {
 		to.NextEntry(e)
@@ -380,12 +382,12 @@ func (p *Processor) next(to Answers) {
 }
 
 // carry hands over what is for other nodes.
-func (p *Processor) carry(to Answers) {
+func (p *Processor) sendCarried(to Answers) {
 	out, ok := to.(PeerAnswers)
 	if !ok {
 		return
 	}
-	for _, v := range p.carried.take() {
+	for _, v := range p.transport.drain() {
 		switch v := v.(type) {
 		case *RequestVote:
 			out.RequestVote(*v)

@@ -16,22 +16,22 @@ import (
 // fails, with nothing proposed, where too many wait, or where the node is no
 // leader and does not pass on.
 func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err error) {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	switch {
 	case c.err != nil:
 		return 0, stopped(c.err)
 	case c.pending.full():
 		return 0, fsm.ErrTooMany
 	}
-	if err := c.refuses(); err != nil {
+	if err := c.mayPropose(); err != nil {
 		return 0, err
 	}
 	return c.pending.add(kind, update, w), nil
 }
 
 // refuses says why a proposal cannot be taken here.
-func (c *Core) refuses() error {
+func (c *Core) mayPropose() error {
 	if c.config.Forward {
 		return nil
 	}
@@ -46,20 +46,20 @@ func (c *Core) refuses() error {
 // a number of the client's own. floor is the lowest whose result the client still
 // wants.
 func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter) error {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	switch {
 	case c.err != nil:
 		return stopped(c.err)
 	case client == c.pending.client && sequence != 0:
 		return fsm.ErrSessionExpired // no client has opened that
-	case len(c.foreign.list) >= c.config.PendingMax:
+	case len(c.clientUpdates.list) >= c.config.PendingMax:
 		return fsm.ErrTooMany
 	}
-	if err := c.refuses(); err != nil {
+	if err := c.mayPropose(); err != nil {
 		return err
 	}
-	c.foreign.add(client, sequence, floor, update, w)
+	c.clientUpdates.add(client, sequence, floor, update, w)
 	return nil
 }
 
@@ -72,16 +72,16 @@ func (c *Core) OpenSession(client string, nonce uint64, w Waiter) error {
 // Abandon forgets w, which waits for a proposal. It reports whether w will not be told
 // of the end, as it was found, and whether the proposal may be applied nevertheless.
 func (c *Core) Abandon(number uint64, w Waiter) (found, mayApply bool) {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	return c.pending.abandon(number, w)
 }
 
 // AbandonAs is Abandon for ProposeAs.
 func (c *Core) AbandonAs(client, sequence uint64, w Waiter) (found, mayApply bool) {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
-	return c.foreign.abandon(client, sequence, w)
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
+	return c.clientUpdates.abandon(client, sequence, w)
 }
 
 // Result is what became of a command.
@@ -94,13 +94,13 @@ type Result struct {
 // whether there is something for the driver to do: the node's session was opened, or
 // is to be opened again. Any goroutine may call it.
 func (c *Core) Results(list []Result) (stirred bool) {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	before := c.pending.client
 	for i := range list {
 		c.result(list[i].Client, list[i].Sequence, list[i].Applied)
 	}
-	return c.pending.client != before || c.limited || c.pending.refused != nil
+	return c.pending.client != before || c.forwardLimited || c.pending.refused != nil
 }
 
 // result takes one; c.proposals is locked.
@@ -115,11 +115,11 @@ func (c *Core) result(client, sequence uint64, a fsm.Applied) {
 			p.client, p.opening = a.Client, false
 		}
 	case client != p.client:
-		c.foreign.answer(client, sequence, a)
+		c.clientUpdates.answer(client, sequence, a)
 	case !p.isOpen(sequence):
-		c.foreign.answer(client, sequence, a)
+		c.clientUpdates.answer(client, sequence, a)
 	case errors.Is(a.Err, fsm.ErrSessionExpired), errors.Is(a.Err, fsm.ErrStale): // stale: a client has used the node's session
-		p.expired(a.Err)
+		p.reopenSession(a.Err)
 	default:
 		p.answer(sequence, a)
 	}
@@ -145,7 +145,7 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	if c.err != nil {
 		return stopped(c.err)
 	}
-	defer c.caught(&err)
+	defer c.recoverPanic(&err)
 	leads := c.node.BasicStatus().RaftState == raft.StateLeader
 	switch m, ok := c.members[to]; {
 	case !ok || m.Leaving || m.Learner:
@@ -153,24 +153,24 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	case c.leader == raft.None, !leads && to != c.id: // the engine would speak in the name of another
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	}
-	if !c.hears(to, 1) {
-		return &noLeader{"nothing is heard of " + c.members[to].Name + "; start it first"}
+	if !c.heardWithin(to, 1) {
+		return &leaderError{"nothing is heard of " + c.members[to].Name + "; start it first"}
 	}
-	c.transferred = c.term
+	c.transferTerm = c.term
 	c.node.TransferLeader(to)
 	return nil
 }
 
 // noLeader is an ErrMembers that says why a node cannot be the leader.
-type noLeader struct{ why string }
+type leaderError struct{ why string }
 
-func (e *noLeader) Error() string { return "raft: " + e.why }
-func (e *noLeader) Unwrap() error { return ErrMembers }
+func (e *leaderError) Error() string { return "raft: " + e.why }
+func (e *leaderError) Unwrap() error { return ErrMembers }
 
 // noVote says why a node cannot be the leader, where it has no vote.
-func (m members) noVote(name string) error {
+func (m members) noVoteError(name string) error {
 	if _, ok := m.named(name); ok {
-		return &noLeader{name + " is a learner, which has no vote; promote it before"}
+		return &leaderError{name + " is a learner, which has no vote; promote it before"}
 	}
 	var names []string
 	for _, o := range m.list() {
@@ -178,12 +178,12 @@ func (m members) noVote(name string) error {
 			names = append(names, o.Name)
 		}
 	}
-	return &noLeader{fmt.Sprintf("no member %s; there are %s", name, strings.Join(names, ", "))}
+	return &leaderError{fmt.Sprintf("no member %s; there are %s", name, strings.Join(names, ", "))}
 }
 
 // see looks whether the leader has changed, and what may be lost by that or by
 // time.
-func (c *Core) see() {
+func (c *Core) updateLeader() {
 	s := c.node.BasicStatus()
 	changed := s.GetTerm() != c.term || s.Lead != c.leader
 	c.term, c.leader = s.GetTerm(), s.Lead
@@ -191,50 +191,50 @@ func (c *Core) see() {
 		return
 	}
 	leads := s.RaftState == raft.StateLeader
-	patience := int64(retryTimeouts * c.config.ElectionTicks)
+	timeout := int64(retryTimeouts * c.config.ElectionTicks)
 	if changed {
 		c.failChanges(fmt.Errorf("%w: the leader has changed", fsm.ErrUnknown))
 	}
-	c.proposeAgain(changed, leads, patience)
-	c.reads.again(func(o *round) bool {
-		return o.term != c.term || !leads && c.tick-o.tick >= patience
+	c.reproposeLost(changed, leads, timeout)
+	c.reads.retry(func(o *readRound) bool {
+		return o.term != c.term || !leads && c.tick-o.tick >= timeout
 	})
 }
 
 // proposeAgain has proposed again what may be lost, or gives it back.
-func (c *Core) proposeAgain(changed, leads bool, patience int64) {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+func (c *Core) reproposeLost(changed, leads bool, timeout int64) {
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	p := &c.pending
 	switch {
 	case !leads && !c.config.Forward:
-		c.handBack(patience)
+		c.returnProposals(timeout)
 	case changed:
-		p.again()
-		c.foreign.again()
+		p.repropose()
+		c.clientUpdates.repropose()
 	case leads: // what it has proposed in this term is in its log
 	default:
 		if p.waitTicks == 0 {
-			p.waitTicks = patience
+			p.waitTicks = timeout
 		}
-		if since, waits := p.waits(); waits && c.tick-since >= p.waitTicks {
+		if since, waits := p.oldestUnanswered(); waits && c.tick-since >= p.waitTicks {
 			p.waitTicks = min(2*p.waitTicks, retryTicksMax)
-			p.again()
+			p.repropose()
 		}
-		c.foreign.late(c.tick, patience)
+		c.clientUpdates.reproposeOverdue(c.tick, timeout)
 	}
 }
 
 // handBack gives back what a node that leads no more, and passes nothing on, cannot
 // propose: at once what it has not proposed, and later what was not answered.
-func (c *Core) handBack(patience int64) {
+func (c *Core) returnProposals(timeout int64) {
 	other := &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	var sent error
-	if c.tick-max(c.pending.sentTick, c.foreign.sentTick) >= patience {
+	if c.tick-max(c.pending.sentTick, c.clientUpdates.sentTick) >= timeout {
 		sent = fmt.Errorf("%w: %w", fsm.ErrUnknown, other)
 	}
 	c.pending.fail(other, sent)
-	c.foreign.fail(other, sent)
+	c.clientUpdates.fail(other, sent)
 }
 
 // propose hands to the engine what waits for it, where there is a leader.
@@ -242,7 +242,7 @@ func (c *Core) propose() {
 	if c.leader == raft.None || c.err != nil {
 		return
 	}
-	defer c.caught(new(error))
+	defer c.recoverPanic(new(error))
 	c.proposeCommands()
 	if len(c.reads.waiting) > 0 {
 		key := c.reads.begin(c.config.Nonce, c.term, c.tick, c.config.Uptime())
@@ -251,26 +251,26 @@ func (c *Core) propose() {
 }
 
 func (c *Core) proposeCommands() {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
 	if err := c.pending.refused; err != nil {
 		c.err = fmt.Errorf("raft: this node's program: %w", err)
 		return
 	}
 	c.proposeNotes()
-	for c.limited = false; !c.passedEnough(); {
+	for c.forwardLimited = false; !c.forwardLimitReached(); {
 		upTo := c.pending.batch(&c.batch, c.now())
 		if upTo == 0 || c.proposeBatch() != nil {
 			break
 		}
-		c.pending.proposed(upTo, c.term, c.tick)
+		c.pending.markProposed(upTo, c.term, c.tick)
 	}
-	for len(c.foreign.keys) > 0 && !c.notes.Describe && !c.passedEnough() {
-		n := c.foreign.batch(&c.batch, c.now(), c.pending.check)
+	for len(c.clientUpdates.unsent) > 0 && !c.notes.Describe && !c.forwardLimitReached() {
+		n := c.clientUpdates.batch(&c.batch, c.now(), c.pending.check)
 		if c.batch.Len() > 0 && c.proposeBatch() != nil {
 			break
 		}
-		c.foreign.proposed(n, c.tick)
+		c.clientUpdates.markProposed(n, c.tick)
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 // when they began (Ongaro's thesis, 6.4: ReadIndex). All that begin in one turn
 // share one round to the majority.
 type reads struct {
-	waiting []Waiter // no round has begun since they came
-	rounds  []round  // in order
+	waiting []Waiter    // no round has begun since they came
+	rounds  []readRound // in order
 	number  uint64
 
-	committed uint64 // term of the newest committed entry
+	committedTerm uint64 // term of the newest committed entry
 }
 
 // round is one question to the majority.
-type round struct {
+type readRound struct {
 	number  uint64
 	term    uint64
 	tick    int64
@@ -41,14 +41,14 @@ func readKey(nonce, number uint64) []byte {
 // begin makes a round of all that wait.
 func (r *reads) begin(nonce, term uint64, tick int64, now time.Duration) (key []byte) {
 	r.number++
-	r.rounds = append(r.rounds, round{number: r.number, term: term, tick: tick, began: now, waiters: r.waiting})
+	r.rounds = append(r.rounds, readRound{number: r.number, term: term, tick: tick, began: now, waiters: r.waiting})
 	r.waiting = nil
 	return readKey(nonce, r.number)
 }
 
 // answered is told the index of a round, and returns the round; nil: it is none of this
 // start.
-func (r *reads) answered(nonce uint64, key []byte, index uint64) *round {
+func (r *reads) setIndex(nonce uint64, key []byte, index uint64) *readRound {
 	if len(key) != readKeyBytes || binary.BigEndian.Uint64(key) != nonce {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (r *reads) answered(nonce uint64, key []byte, index uint64) *round {
 }
 
 // grant lets one read when all up to an index is applied.
-func (r *reads) grant(w Waiter, index uint64) {
-	r.rounds = append(r.rounds, round{index: max(index, 1), waiters: []Waiter{w}})
+func (r *reads) add(w Waiter, index uint64) {
+	r.rounds = append(r.rounds, readRound{index: max(index, 1), waiters: []Waiter{w}})
 }
 
 // ready takes out those that may read, when all up to an index is applied.
@@ -83,7 +83,7 @@ func (r *reads) ready(applied uint64, list []Waiter) []Waiter {
 }
 
 // again puts back those whose round may be lost.
-func (r *reads) again(lost func(*round) bool) {
+func (r *reads) retry(lost func(*readRound) bool) {
 	rest := r.rounds[:0]
 	for i := range r.rounds {
 		if o := &r.rounds[i]; o.index == 0 && lost(o) {

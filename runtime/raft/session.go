@@ -199,7 +199,7 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence, floor uint64, da
 	if err := n.acquire(ctx); err != nil {
 		return fsm.Applied{}, err
 	}
-	c := &call{slots: n.slots, answer: make(chan struct{}, 1)} // not from the pool: the core compares waiters
+	c := &call{slots: n.proposalSlots, answer: make(chan struct{}, 1)} // not from the pool: the core compares waiters
 	if err := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) {
 			if err := core.ProposeAs(client, sequence, floor, data, c); err != nil {
@@ -207,15 +207,15 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence, floor uint64, da
 			}
 		})
 	}); err != nil {
-		n.slots.give()
+		n.proposalSlots.give()
 		return fsm.Applied{}, err
 	}
 	if left := n.await(ctx, c); left != nil {
-		n.leave(c, func(core *Core) bool {
+		n.abandon(c, func(core *Core) bool {
 			found, _ := core.AbandonAs(client, sequence, c)
 			return found
 		})
 		return fsm.Applied{}, left
 	}
-	return c.end()
+	return c.result()
 }

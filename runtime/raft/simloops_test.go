@@ -41,24 +41,24 @@ func (n *node) runLoop(c *coroutine) {
 	}
 }
 
-// runKeeper is what its keeper does.
-func (n *node) runKeeper(c *coroutine) {
+// runApplier is what its applier does.
+func (n *node) runApplier(c *coroutine) {
 	for c.wait(0) {
-		for n.raft.KeeperTurn() && n.failing == nil {
+		for n.raft.ApplierTurn() && n.failing == nil {
 		}
 	}
 }
 
-// runCourier is what its courier does.
-func (n *node) runCourier(c *coroutine) {
-	for c.wait(0) && n.raft.CourierTurn() {
+// runSnapshotter is what its snapshotter does.
+func (n *node) runSnapshotter(c *coroutine) {
+	for c.wait(0) && n.raft.SnapshotterTurn() {
 	}
 }
 
 // run lets the node's loops do what there is to do, by turns.
 func (n *node) run() {
 	for range 20 {
-		turns := []func() bool{n.resumeLoop, n.resumeKeeper, n.resumeCourier}
+		turns := []func() bool{n.resumeLoop, n.resumeApplier, n.resumeSnapshotter}
 		n.w.rng.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 		ran := false
 		for _, resume := range turns {
@@ -89,20 +89,20 @@ func (n *node) resumeLoop() bool {
 	return true
 }
 
-func (n *node) resumeKeeper() bool {
-	c := n.keeper
+func (n *node) resumeApplier() bool {
+	c := n.applier
 	within := c.until != 0
-	if n.failing != nil || n.busy > n.w.now || c.until > n.w.now || !within && !n.raft.KeeperWoken() {
+	if n.failing != nil || n.busy > n.w.now || c.until > n.w.now || !within && !n.raft.ApplierWoken() {
 		return false
 	}
 	n.resume(c)
 	return true
 }
 
-func (n *node) resumeCourier() bool {
-	c := n.courier
+func (n *node) resumeSnapshotter() bool {
+	c := n.snapshotter
 	within := c.until != 0
-	if n.failing != nil || c.until > n.w.now || !within && !n.raft.CourierWoken() {
+	if n.failing != nil || c.until > n.w.now || !within && !n.raft.SnapshotterWoken() {
 		return false
 	}
 	n.resume(c)

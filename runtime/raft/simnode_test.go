@@ -34,19 +34,19 @@ type node struct {
 	peers   map[string]string // that it is configured with
 	repair  func()            // sets right what is wrong with them, at the next start or in the end
 
-	loop, keeper *coroutine
-	courier      *coroutine
-	running      *coroutine // of the three
-	receive      func(from string, payloads [][]byte)
-	failing      error // all that the node asks of its machine fails: it crashes within a turn
-	ended        error // what its loop has ended with
+	loop, applier *coroutine
+	snapshotter   *coroutine
+	running       *coroutine // of the three
+	receive       func(from string, payloads [][]byte)
+	failing       error // all that the node asks of its machine fails: it crashes within a turn
+	ended         error // what its loop has ended with
 
 	nextTick int64
 	ticks    bool    // a tick is due
 	slowness int64   // of its clock
 	uptime   float64 // by that clock, in ms
 	asleep   int64   // until when it does nothing: it is paused
-	busy     int64   // until when its keeper does nothing
+	busy     int64   // until when its applier does nothing
 	restart  int64
 	starts   uint64
 	bodies   int    // of snapshots, that it has begun to write
@@ -119,7 +119,7 @@ func (n *node) start() {
 	}
 	n.core = n.raft.Core()
 	n.id = n.core.ID()
-	n.loop, n.keeper, n.courier = newCoroutine(n.runLoop), newCoroutine(n.runKeeper), newCoroutine(n.runCourier)
+	n.loop, n.applier, n.snapshotter = newCoroutine(n.runLoop), newCoroutine(n.runApplier), newCoroutine(n.runSnapshotter)
 	if n.w.tell == nil {
 		n.raft.PartsOf(1 + rng.IntN(60))
 	}
@@ -200,11 +200,11 @@ func (n *node) end(err error) {
 	n.failing = err
 	n.disk.Crash()
 	n.loop.stop()
-	n.keeper.stop()
-	n.courier.stop()
+	n.applier.stop()
+	n.snapshotter.stop()
 	n.raft.End(err)
-	n.raft.KeeperTurn() // tells the readers
-	n.raft.CourierTurn()
+	n.raft.ApplierTurn() // tells the readers
+	n.raft.SnapshotterTurn()
 	n.raft, n.core, n.receive = nil, nil, nil
 }
 

@@ -14,13 +14,13 @@ type slots struct {
 	max     int64
 	taken   atomic.Int64
 	waiting atomic.Int64
-	given   chan struct{} // room for one: somebody who waits is to try again
+	freed   chan struct{} // room for one: somebody who waits is to try again
 }
 
-func newSlots(n int) *slots { return &slots{max: int64(n), given: make(chan struct{}, 1)} }
+func newSlots(n int) *slots { return &slots{max: int64(n), freed: make(chan struct{}, 1)} }
 
 // try takes a slot that is left.
-func (s *slots) try() bool {
+func (s *slots) tryTake() bool {
 	for {
 		n := s.taken.Load()
 		if n >= s.max {
@@ -34,21 +34,21 @@ func (s *slots) try() bool {
 
 // take waits for a slot, behind those who wait already.
 func (s *slots) take(ctx context.Context, n *Node) error {
-	if s.waiting.Load() == 0 && s.try() {
+	if s.waiting.Load() == 0 && s.tryTake() {
 		return nil
 	}
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
-	for !s.try() {
+	for !s.tryTake() {
 		select {
-		case <-s.given:
+		case <-s.freed:
 		case <-n.done:
 			return stopped(n.err)
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", fsm.ErrTooMany, ctx.Err())
 		}
 	}
-	s.call() // the next one: several slots may have been given with one call
+	s.wakeOne() // the next one: several slots may have been given with one call
 	return nil
 }
 
@@ -56,14 +56,14 @@ func (s *slots) take(ctx context.Context, n *Node) error {
 func (s *slots) give() {
 	s.taken.Add(-1)
 	if s.waiting.Load() > 0 {
-		s.call()
+		s.wakeOne()
 	}
 }
 
 // call has one of those who wait try again.
-func (s *slots) call() {
+func (s *slots) wakeOne() {
 	select {
-	case s.given <- struct{}{}:
+	case s.freed <- struct{}{}:
 	default:
 	}
 }

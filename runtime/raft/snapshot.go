@@ -65,15 +65,15 @@ func headOf(s *pb.Snapshot) (*pb.Snapshot, error) {
 // the log up to an index.
 func (c *Core) WantsSnapshot(applied uint64) bool {
 	last := c.memory.snapshot.GetMetadata().GetIndex()
-	if c.err != nil || applied <= last || !c.mayRetry(applied) {
+	if c.err != nil || applied <= last || !c.maySnapshotAgain(applied) {
 		return false
 	}
-	return c.memory.wanted || c.memory.bytes >= snapshotBytes+trailingBytesMax || c.border(applied) > c.border(last)
+	return c.memory.snapshotWanted || c.memory.bytes >= snapshotBytes+trailingBytesMax || c.snapshotsDue(applied) > c.snapshotsDue(last)
 }
 
 // border counts the borders up to an index at which snapshots are due. Each node has
 // its own, so that not all of them write their state at the same time.
-func (c *Core) border(index uint64) uint64 {
+func (c *Core) snapshotsDue(index uint64) uint64 {
 	every := c.config.SnapshotEvery
 	return (index + c.id%every) / every
 }
@@ -83,16 +83,16 @@ func (c *Core) border(index uint64) uint64 {
 const snapshotRetryTimeouts = 10
 
 // mayRetry reports whether enough has happened since a snapshot failed, if one did.
-func (c *Core) mayRetry(applied uint64) bool {
-	return applied >= c.retryIndex || c.memory.wanted && c.tick >= c.retryTick
+func (c *Core) maySnapshotAgain(applied uint64) bool {
+	return applied >= c.snapshotRetryIndex || c.memory.snapshotWanted && c.tick >= c.snapshotRetryTick
 }
 
 // SnapshotFailed has the next snapshot, after one at an index that failed, wait for
 // some more entries. While a member waits for it, it waits for some time at most: the
 // group may have no other work.
 func (c *Core) SnapshotFailed(at uint64) {
-	c.retryIndex = at + max(c.config.SnapshotEvery/8, 1)
-	c.retryTick = c.tick + int64(snapshotRetryTimeouts*c.config.ElectionTicks)
+	c.snapshotRetryIndex = at + max(c.config.SnapshotEvery/8, 1)
+	c.snapshotRetryTick = c.tick + int64(snapshotRetryTimeouts*c.config.ElectionTicks)
 }
 
 // SnapshotIndex is the index of the newest snapshot.
@@ -106,7 +106,7 @@ func (c *Core) Compact(s *pb.Snapshot) {
 	if index <= c.memory.snapshot.GetMetadata().GetIndex() {
 		return
 	}
-	c.memory.snapshot, c.memory.wanted = s, false
+	c.memory.snapshot, c.memory.snapshotWanted = s, false
 	held := index
 	for _, s := range c.snapshots {
 		held = min(held, s.index)

@@ -48,7 +48,7 @@ func (c *Core) Status() Status {
 		Applied: c.applied, First: c.memory.first + 1, Last: c.memory.last(),
 		Snapshot: c.SnapshotIndex(),
 	}
-	s.Pending = c.waiting()
+	s.Pending = c.pendingCount()
 	switch b.RaftState {
 	case raft.StateLeader:
 		s.Role = "leader"
@@ -76,10 +76,10 @@ func (c *Core) Status() Status {
 }
 
 // waiting is how many proposals wait for an answer.
-func (c *Core) waiting() int {
-	c.proposals.Lock()
-	defer c.proposals.Unlock()
-	return c.pending.len() + len(c.foreign.list)
+func (c *Core) pendingCount() int {
+	c.proposalsMu.Lock()
+	defer c.proposalsMu.Unlock()
+	return c.pending.len() + len(c.clientUpdates.list)
 }
 
 // address is where this node reaches a member: where the group was told to by a change,
@@ -99,7 +99,7 @@ func (c *Core) Leads() (term uint64, leads bool) {
 }
 
 // publish lets others see who leads. All other figures are asked for.
-func (n *Node) publish() {
+func (n *Node) publishStatus() {
 	b := n.core.node.BasicStatus()
 	old := n.status.Load()
 	ended := n.core.err != nil
@@ -107,7 +107,7 @@ func (n *Node) publish() {
 		old.GroupID == n.core.groupID && !ended {
 		return
 	}
-	s := n.tell()
+	s := n.currentStatus()
 	n.status.Store(s)
 	if n.config.Led != nil && !ended {
 		n.config.Led(fsm.Leadership{Term: s.Term, Leader: s.Leader, ID: b.Lead, Here: s.Role == "leader"})
@@ -115,14 +115,14 @@ func (n *Node) publish() {
 }
 
 // tell is the status now, on the node's loop. It allocates.
-func (n *Node) tell() *Status {
+func (n *Node) currentStatus() *Status {
 	s := n.core.Status()
-	s.Applied, s.Foreign, s.SnapshotError, s.at = n.keeper.applied.Load(), n.foreigners, n.snapshotError, time.Now()
+	s.Applied, s.Foreign, s.SnapshotError, s.at = n.applier.applied.Load(), n.otherGroupMessages, n.snapshotError, time.Now()
 	for i := range s.Members {
-		s.Members[i].Transfer = n.courier.transfer(s.Members[i].ID)
+		s.Members[i].Transfer = n.snapshotter.transfer(s.Members[i].ID)
 	}
 	if s.Role != "stopped" {
-		s.Role = cmp.Or(n.phase(), s.Role)
+		s.Role = cmp.Or(n.bootstrapPhase(), s.Role)
 	}
 	return &s
 }

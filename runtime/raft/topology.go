@@ -17,63 +17,63 @@ type inTopology[S, U, R any] struct {
 	m    *Machine[S, U, R]
 	host fsm.Host // nil: none
 
-	answering sync.Mutex
-	outcomes  []*ask[S, U, R] // answered, not sent on yet
-	upcoming  []fsm.Upcoming[U]
-	sending   []*ask[S, U, R] // Answer's, used again
-	idle      sync.Cond       // with answering: open has become less
-	open      int             // commands of rast.md 2.15 that were not answered
-	settled   int             // groups of them that were, and Paid was not called for
-	spare     []*group        // used again
-	failed    error           // of one of them
+	mu             sync.Mutex
+	outcomes       []*controllerProposal[S, U, R] // answered, not sent on yet
+	upcoming       []fsm.Upcoming[U]
+	sending        []*controllerProposal[S, U, R] // Answer's, used again
+	idle           sync.Cond                      // with answering: open has become less
+	openCommands   int                            // commands of rast.md 2.15 that were not answered
+	answeredGroups int                            // groups of them that were, and Paid was not called for
+	spareGroups    []*commandGroup                // used again
+	groupErr       error                          // of one of them
 }
 
 // ask is a proposal of the controller.
-type ask[S, U, R any] struct {
+type controllerProposal[S, U, R any] struct {
 	t       *inTopology[S, U, R]
 	outcome fsm.Outcome[U, R]
 	data    []byte
 }
 
 // group are the commands of one message of rast.md 2.15, which has no outcome.
-type group struct {
-	settle func(*group)
-	list   []proposal
-	data   []byte                // of all of them
-	left   atomic.Int64          // not answered
-	err    atomic.Pointer[error] // of the first that failed
+type commandGroup struct {
+	onAnswered func(*commandGroup)
+	list       []proposal
+	data       []byte                // of all of them
+	unanswered atomic.Int64          // not answered
+	err        atomic.Pointer[error] // of the first that failed
 }
 
-func (g *group) proposed(uint64) {}
+func (g *commandGroup) proposed(uint64) {}
 
-// Done is called by the node's loop and by its keeper.
-func (g *group) Done(r fsm.Applied) {
+// Done is called by the node's loop and by its applier.
+func (g *commandGroup) Done(r fsm.Applied) {
 	if r.Err != nil {
 		g.err.CompareAndSwap(nil, &r.Err)
 	}
-	if g.left.Add(-1) == 0 {
-		g.settle(g)
+	if g.unanswered.Add(-1) == 0 {
+		g.onAnswered(g)
 	}
 }
 
-func (a *ask[S, U, R]) proposed(uint64) {}
+func (a *controllerProposal[S, U, R]) proposed(uint64) {}
 
-// Done is called by the node's loop, or by its keeper.
-func (a *ask[S, U, R]) Done(r fsm.Applied) {
+// Done is called by the node's loop, or by its applier.
+func (a *controllerProposal[S, U, R]) Done(r fsm.Applied) {
 	t := a.t
 	if n := t.m.node; n != nil {
-		n.slots.give()
+		n.proposalSlots.give()
 	}
-	a.answered(r)
+	a.queueOutcome(r)
 }
 
 // ReceiveProposal proposes what the controller asks for.
 func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Proposal[U]) error {
-	a := &ask[S, U, R]{t: t, outcome: fsm.Outcome[U, R]{Proposer: p.Proposer, Update: p.Update}}
+	a := &controllerProposal[S, U, R]{t: t, outcome: fsm.Outcome[U, R]{Proposer: p.Proposer, Update: p.Update}}
 	var err error
 	if a.data, err = t.m.encode(nil, p.Update); err != nil {
 		t.host.Owe()
-		a.answered(fsm.Applied{Err: err})
+		a.queueOutcome(fsm.Applied{Err: err})
 		return nil
 	}
 	t.host.Owe()
@@ -97,53 +97,53 @@ func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 }
 
 // answered is Done for one that never reached a node.
-func (a *ask[S, U, R]) answered(r fsm.Applied) {
+func (a *controllerProposal[S, U, R]) queueOutcome(r fsm.Applied) {
 	t := a.t
-	t.answering.Lock()
+	t.mu.Lock()
 	a.outcome.Applied = r
 	t.outcomes = append(t.outcomes, a)
 	first := len(t.outcomes) == 1
-	t.answering.Unlock()
+	t.mu.Unlock()
 	if first {
 		t.host.Wake()
 	}
 }
 
 // newGroup returns an empty one.
-func (t *inTopology[S, U, R]) newGroup() *group {
-	t.answering.Lock()
-	defer t.answering.Unlock()
-	n := len(t.spare)
+func (t *inTopology[S, U, R]) newGroup() *commandGroup {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.spareGroups)
 	if n == 0 {
-		return &group{settle: t.settle}
+		return &commandGroup{onAnswered: t.groupAnswered}
 	}
-	g := t.spare[n-1]
-	t.spare = t.spare[:n-1]
+	g := t.spareGroups[n-1]
+	t.spareGroups = t.spareGroups[:n-1]
 	return g
 }
 
 // settle takes a group that was answered.
-func (t *inTopology[S, U, R]) settle(g *group) {
-	t.answering.Lock()
-	if err := g.err.Swap(nil); err != nil && t.failed == nil {
-		t.failed = *err
+func (t *inTopology[S, U, R]) groupAnswered(g *commandGroup) {
+	t.mu.Lock()
+	if err := g.err.Swap(nil); err != nil && t.groupErr == nil {
+		t.groupErr = *err
 	}
-	t.open -= len(g.list)
-	t.settled++
+	t.openCommands -= len(g.list)
+	t.answeredGroups++
 	clear(g.list)
 	g.list, g.data = g.list[:0], g.data[:0]
-	t.spare = append(t.spare, g)
+	t.spareGroups = append(t.spareGroups, g)
 	t.idle.Broadcast()
-	t.answering.Unlock()
+	t.mu.Unlock()
 	t.host.Wake()
 }
 
 // propose hands the commands of a group to the node, when there is room.
-func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
-	g.left.Store(int64(len(g.list)))
+func (t *inTopology[S, U, R]) propose(ctx context.Context, g *commandGroup) error {
+	g.unanswered.Store(int64(len(g.list)))
 	t.host.Owe()
 	if s := t.m.stepped; s != nil {
-		t.open += len(g.list)
+		t.openCommands += len(g.list)
 		for _, p := range slices.Clone(g.list) { // the last one's answer empties it
 			r, err := s.command(context.Background(), p.kind, p.data)
 			if s.Err() != nil {
@@ -158,7 +158,7 @@ func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
 	if err != nil {
 		return err
 	}
-	if err := t.await(ctx, max(0, int(n.slots.max)-len(g.list)), len(g.list)); err != nil {
+	if err := t.awaitRoom(ctx, max(0, int(n.proposalSlots.max)-len(g.list)), len(g.list)); err != nil {
 		return err
 	}
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, g.list...) })
@@ -167,8 +167,8 @@ func (t *inTopology[S, U, R]) propose(ctx context.Context, g *group) error {
 // ReceiveUpdates adds updates: applied, and not yet committed. After an error of a
 // codec none is added.
 func (t *inTopology[S, U, R]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) (err error) {
-	groups := make([]*group, 0, 1+len(m.Updates)/groupMax)
-	for updates := range slices.Chunk(m.Updates, groupMax) {
+	groups := make([]*commandGroup, 0, 1+len(m.Updates)/commandGroupMax)
+	for updates := range slices.Chunk(m.Updates, commandGroupMax) {
 		g := t.newGroup()
 		for i := range updates {
 			begin := len(g.data)
@@ -188,7 +188,7 @@ func (t *inTopology[S, U, R]) ReceiveUpdates(ctx context.Context, m *fsm.Updates
 }
 
 // groupMax is how many commands wait for the others to be answered, at most.
-const groupMax = 256
+const commandGroupMax = 256
 
 // ReceiveCommit commits all that was added.
 func (t *inTopology[S, U, R]) ReceiveCommit(ctx context.Context, _ *fsm.Commit) error {
@@ -210,7 +210,7 @@ func (t *inTopology[S, U, R]) proposeOne(ctx context.Context, kind Kind) error {
 // until all that came before is applied.
 func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.GetUpcoming) error {
 	t.host.Owe()
-	if err := t.await(ctx, 0, 0); err != nil {
+	if err := t.awaitRoom(ctx, 0, 0); err != nil {
 		return err
 	}
 	u := fsm.Upcoming[U]{Proposer: m.Proposer}
@@ -219,49 +219,49 @@ func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.Get
 		return err
 	}
 	e.view(func() { u.Updates = t.m.machine.Upcoming() })
-	t.answering.Lock()
+	t.mu.Lock()
 	t.upcoming = append(t.upcoming, u)
-	t.answering.Unlock()
+	t.mu.Unlock()
 	t.host.Wake()
 	return nil
 }
 
 // await waits until no more than so many commands of rast.md 2.15 are under way,
 // and counts others to them.
-func (t *inTopology[S, U, R]) await(ctx context.Context, most, more int) error {
-	t.answering.Lock()
-	defer t.answering.Unlock()
-	if t.open > most {
-		t.idle.L = &t.answering
+func (t *inTopology[S, U, R]) awaitRoom(ctx context.Context, most, more int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.openCommands > most {
+		t.idle.L = &t.mu
 		defer context.AfterFunc(ctx, func() {
-			t.answering.Lock()
-			defer t.answering.Unlock()
+			t.mu.Lock()
+			defer t.mu.Unlock()
 			t.idle.Broadcast()
 		})()
-		for t.open > most {
+		for t.openCommands > most {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			t.idle.Wait()
 		}
 	}
-	t.open += more
+	t.openCommands += more
 	return nil
 }
 
 // Answer sends what was answered. It returns the error that has ended the node.
 func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
-	more, err := t.m.events.send()
+	more, err := t.m.events.sendPending()
 	if err != nil {
 		return err
 	}
 	if more {
 		t.host.Wake()
 	}
-	t.answering.Lock()
-	list, upcoming, settled, failed := t.outcomes, t.upcoming, t.settled, t.failed
-	t.outcomes, t.upcoming, t.settled, t.failed = t.sending[:0], nil, 0, nil
-	t.answering.Unlock()
+	t.mu.Lock()
+	list, upcoming, settled, failed := t.outcomes, t.upcoming, t.answeredGroups, t.groupErr
+	t.outcomes, t.upcoming, t.answeredGroups, t.groupErr = t.sending[:0], nil, 0, nil
+	t.mu.Unlock()
 	for range settled {
 		t.host.Paid()
 	}

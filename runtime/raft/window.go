@@ -33,16 +33,16 @@ const (
 
 // passedEnough reports whether commands have to wait for answers to those that were
 // passed on to the leader; c.proposals is locked.
-func (c *Core) passedEnough() bool {
-	if c.leader == c.id || c.pending.passed()+c.foreign.passed() < passBytesMax {
+func (c *Core) forwardLimitReached() bool {
+	if c.leader == c.id || c.pending.forwardedBytes()+c.clientUpdates.forwardedBytes() < passBytesMax {
 		return false
 	}
-	c.limited = true
+	c.forwardLimited = true
 	return true
 }
 
 // passed is how many bytes of commands were proposed and not answered.
-func (p *pending) passed() (bytes int) {
+func (p *pending) forwardedBytes() (bytes int) {
 	for s := p.floor; s < p.unsent; s++ {
 		bytes += len(p.at(s).data)
 	}
@@ -51,13 +51,13 @@ func (p *pending) passed() (bytes int) {
 
 // passed is how many bytes of updates were proposed and not answered, but for those
 // that are to be proposed again.
-func (f *foreign) passed() (bytes int) {
+func (f *clientUpdates) forwardedBytes() (bytes int) {
 	for _, u := range f.list {
 		if u.sent {
 			bytes += len(u.data)
 		}
 	}
-	for _, key := range f.keys {
+	for _, key := range f.unsent {
 		if u := f.list[key]; u != nil && u.sent {
 			bytes -= len(u.data)
 		}

@@ -49,17 +49,17 @@ func TestClassesOfMessages(t *testing.T) {
 // when they were answered or are to be proposed again.
 func TestPassedBytes(t *testing.T) {
 	c := &Core{id: 1, leader: 2, pending: newPending(64, 1, 1)}
-	p, f := &c.pending, &c.foreign
+	p, f := &c.pending, &c.clientUpdates
 	p.client = 7
 	check := func(when string, pending, foreign int, enough bool) {
 		t.Helper()
-		if got := p.passed(); got != pending {
+		if got := p.forwardedBytes(); got != pending {
 			t.Errorf("%s: %d bytes of commands, want %d", when, got, pending)
 		}
-		if got := f.passed(); got != foreign {
+		if got := f.forwardedBytes(); got != foreign {
 			t.Errorf("%s: %d bytes of updates, want %d", when, got, foreign)
 		}
-		if got := c.passedEnough(); got != enough {
+		if got := c.forwardLimitReached(); got != enough {
 			t.Errorf("%s: enough is %t", when, got)
 		}
 	}
@@ -69,22 +69,22 @@ func TestPassedBytes(t *testing.T) {
 	}
 	f.add(3, 1, 1, make([]byte, half), &silent{})
 	check("nothing was proposed", 0, 0, false)
-	p.proposed(2, 1, 1)
-	f.proposed(1, 1)
+	p.markProposed(2, 1, 1)
+	f.markProposed(1, 1)
 	check("one command and the update", half, half, true)
 	c.leader = 1
-	if c.passedEnough() {
+	if c.forwardLimitReached() {
 		t.Error("a leader waits")
 	}
 	c.leader = 2
-	f.again()
+	f.repropose()
 	check("the update again", half, 0, false)
-	f.proposed(1, 1)
+	f.markProposed(1, 1)
 	p.answer(1, fsm.Applied{})
 	check("the command was answered", 0, half, false)
-	p.proposed(3, 1, 1)
+	p.markProposed(3, 1, 1)
 	check("the other command", half, half, true)
-	p.again()
+	p.repropose()
 	check("the command again", 0, half, false)
 	f.answer(3, 1, fsm.Applied{})
 	check("the update was answered", 0, 0, false)

@@ -9,46 +9,46 @@ import (
 
 // carriedMax bounds what waits for the controller to carry it; what is beyond is
 // lost, as on any network.
-const carriedMax = 4096
+const controllerQueueMax = 4096
 
 // carried is a transport whose messages the controller of a Processor carries
 // (rast.md 2.16: RAFTCoreMP talks to its TController alone).
-type carried struct {
+type controllerTransport struct {
 	node string
 	wake func()
 
 	mu      sync.Mutex
 	receive func(from string, payloads [][]byte)
-	list    []any
+	queue   []any
 }
 
 // Send hands messages to the controller, at its next turn.
-func (c *carried) Send(to string, messages ...transport.Message) {
+func (c *controllerTransport) Send(to string, messages ...transport.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range messages {
-		if len(c.list) >= carriedMax {
+		if len(c.queue) >= controllerQueueMax {
 			continue
 		}
 		if v := typed(c.node, to, o.Payload); v != nil {
-			c.list = append(c.list, v)
+			c.queue = append(c.queue, v)
 		}
 	}
 	c.wake()
 }
 
 // take returns what waits for the controller.
-func (c *carried) take() (list []any) {
+func (c *controllerTransport) drain() (list []any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list = slices.Clone(c.list)
-	clear(c.list)
-	c.list = c.list[:0]
+	list = slices.Clone(c.queue)
+	clear(c.queue)
+	c.queue = c.queue[:0]
 	return list
 }
 
 // bring hands a message of a peer to the node.
-func (c *carried) bring(v any) error {
+func (c *controllerTransport) deliver(v any) error {
 	from, b, err := untyped(v)
 	if err != nil {
 		return err
@@ -62,18 +62,18 @@ func (c *carried) bring(v any) error {
 	return nil
 }
 
-func (c *carried) Handle(_ uint64, receive func(from string, payloads [][]byte)) {
+func (c *controllerTransport) Handle(_ uint64, receive func(from string, payloads [][]byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.receive = receive
 }
 
-func (c *carried) SetPeer(name, address string) {}
-func (c *carried) RemovePeer(name string)       {}
-func (c *carried) Close() error                 { return nil }
+func (c *controllerTransport) SetPeer(name, address string) {}
+func (c *controllerTransport) RemovePeer(name string)       {}
+func (c *controllerTransport) Close() error                 { return nil }
 
 // PeerAddress is the name itself: the controller finds the way.
-func (c *carried) PeerAddress(name string) (address string, ok bool) { return name, true }
+func (c *controllerTransport) PeerAddress(name string) (address string, ok bool) { return name, true }
 
 // Stats knows nothing: edges count what the controller carries.
-func (c *carried) Stats() transport.Stats { return transport.Stats{} }
+func (c *controllerTransport) Stats() transport.Stats { return transport.Stats{} }

@@ -80,9 +80,9 @@ func readPart(b []byte) (p part, err error) {
 // receipt answers a part.
 type receipt struct {
 	transfer uint64
-	came     uint64 // bytes of the body
+	received uint64 // bytes of the body
 	state    receiptState
-	refused  string // of receiptRefused: why
+	reason   string // of receiptRefused: why
 }
 
 type receiptState byte
@@ -99,8 +99,8 @@ const receiptHeadBytes = 8 + 8 + 1
 
 func (r *receipt) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.transfer)
-	b = binary.BigEndian.AppendUint64(b, r.came)
-	return append(append(b, byte(r.state)), r.refused[:min(len(r.refused), reasonMax)]...)
+	b = binary.BigEndian.AppendUint64(b, r.received)
+	return append(append(b, byte(r.state)), r.reason[:min(len(r.reason), reasonMax)]...)
 }
 
 func readReceipt(b []byte) (r receipt, err error) {

@@ -16,10 +16,10 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// keeper keeps the state machine of a node: it applies what was committed, answers who
+// applier keeps the state machine of a node: it applies what was committed, answers who
 // waits for that, and takes snapshots. It runs beside the node's loop, so that no code
 // of the user, however slow, keeps the node from its peers.
-type keeper struct {
+type applier struct {
 	node    *Node
 	machine StateMachine
 	noting  noting    // the machine; nil: it notes nothing
@@ -27,21 +27,21 @@ type keeper struct {
 	wake    chan struct{}
 	ended   chan struct{} // closed when no task runs any more
 
-	mu    sync.Mutex
-	tasks []task
-	spare []task
-	err   error // no task begins any more
-	waits []wait
+	mu           sync.Mutex
+	tasks        []task
+	spare        []task
+	err          error // no task begins any more
+	indexWaiters []indexWaiter
 
-	busy    atomic.Bool  // there are tasks
-	bytes   atomic.Int64 // of entries that wait
-	applied atomic.Uint64
-	at      place // what the state machine holds
-	results []Result
+	busy     atomic.Bool  // there are tasks
+	bytes    atomic.Int64 // of entries that wait
+	applied  atomic.Uint64
+	position logPosition // what the state machine holds
+	results  []Result
 }
 
 // installed is a state that has come with a snapshot.
-type installed struct {
+type preparedState struct {
 	install func() // nil: it is in the data of the snapshot
 	size    int64
 }
@@ -50,32 +50,32 @@ type installed struct {
 // order to take a snapshot.
 type task struct {
 	Committed
-	install    *pb.Snapshot
-	state      func() // of install, which makes the state machine so; nil: its data hold the state
-	groupID    uint64 // of install
-	read       Waiter
-	take       wal.Log // that the snapshot goes to
-	log        wal.Log // that install is in
-	size       int64   // of the state in it, in bytes
-	checkpoint func()
+	install     *pb.Snapshot
+	state       func() // of install, which makes the state machine so; nil: its data hold the state
+	groupID     uint64 // of install
+	read        Waiter
+	snapshotLog wal.Log // that the snapshot goes to
+	log         wal.Log // that install is in
+	size        int64   // of the state in it, in bytes
+	checkpoint  func()
 }
 
 // place is a place in the log, and who the members are there.
-type place struct {
+type logPosition struct {
 	groupID     uint64
 	index, term uint64
 	membership
 }
 
-func placeOf(s *pb.Snapshot, groupID uint64) (p place, machine []byte, err error) {
+func positionOf(s *pb.Snapshot, groupID uint64) (p logPosition, machine []byte, err error) {
 	p.groupID, p.index, p.term, p.conf = groupID, s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm(), s.GetMetadata().GetConfState()
 	h, machine, err := readSnapshot(s.GetData())
 	p.members = h.members
 	return p, machine, err
 }
 
-func newKeeper(n *Node, machine StateMachine) *keeper {
-	k := &keeper{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+func newApplier(n *Node, machine StateMachine) *applier {
+	k := &applier{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	k.noting, _ = machine.(noting)
 	return k
 }
@@ -90,16 +90,16 @@ func (n *Node) restore(s *wal.Stored, groupID uint64) error {
 	if err := errors.Join(err, body.Close()); err != nil {
 		return err
 	}
-	if err := n.keeper.install(s.Snapshot, install, groupID); err != nil {
+	if err := n.applier.install(s.Snapshot, install, groupID); err != nil {
 		return err
 	}
-	n.keeper.checkpoint(n.log, n.keeper.at.index, max(s.BodySize, int64(len(s.Snapshot.GetData()))))
+	n.applier.checkpoint(n.log, n.applier.position.index, max(s.BodySize, int64(len(s.Snapshot.GetData()))))
 	return nil
 }
 
 // install goes on from a snapshot of a group.
-func (k *keeper) install(s *pb.Snapshot, state func(), groupID uint64) error {
-	at, machine, err := placeOf(s, groupID)
+func (k *applier) install(s *pb.Snapshot, state func(), groupID uint64) error {
+	at, machine, err := positionOf(s, groupID)
 	if err != nil {
 		return err
 	}
@@ -109,16 +109,16 @@ func (k *keeper) install(s *pb.Snapshot, state func(), groupID uint64) error {
 		}
 	}
 	state()
-	k.at = at
-	if err := k.members(); err != nil {
+	k.position = at
+	if err := k.setMembers(); err != nil {
 		return err
 	}
-	k.reached(at.index)
+	k.setApplied(at.index)
 	return nil
 }
 
 // put queues what the core says is committed, and the reads behind it.
-func (k *keeper) put(e *Effects, state installed) {
+func (k *applier) put(e *Effects, state preparedState) {
 	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
 		return
 	}
@@ -137,43 +137,43 @@ func (k *keeper) put(e *Effects, state installed) {
 	}
 	k.mu.Unlock()
 	k.bytes.Add(int64(bytes))
-	k.awake()
+	k.wakeUp()
 }
 
 // take queues the order for a snapshot.
-func (k *keeper) take(log wal.Log) {
+func (k *applier) requestSnapshot(log wal.Log) {
 	k.mu.Lock()
-	k.tasks = append(k.tasks, task{take: log})
+	k.tasks = append(k.tasks, task{snapshotLog: log})
 	k.mu.Unlock()
-	k.awake()
+	k.wakeUp()
 }
 
-func (k *keeper) awake() {
+func (k *applier) wakeUp() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-// errGoexit ends a node whose keeper's or courier's goroutine was ended by the user's code.
+// errGoexit ends a node whose applier's or snapshotter's goroutine was ended by the user's code.
 var errGoexit = errors.New("a method of the state or of an update, such as Update or Freeze, ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
-// run is the keeper's goroutine. Where the user's code has ended it, the node ends, and
+// run is the applier's goroutine. Where the user's code has ended it, the node ends, and
 // another goroutine tells those who wait.
-func (k *keeper) run() {
+func (k *applier) run() {
 	ended := false
 	defer func() {
 		if ended {
 			close(k.ended)
 			return
 		}
-		err := fmt.Errorf("raft: behind entry %d: %w", k.at.index, errGoexit)
+		err := fmt.Errorf("raft: behind entry %d: %w", k.position.index, errGoexit)
 		k.node.fail(err)
 		k.close(err)
 		go k.run()
 	}()
 	for range k.wake {
-		for k.turn() {
+		for k.runOnce() {
 		}
 		k.busy.Store(false)
 		if k.closed() != nil {
@@ -184,23 +184,23 @@ func (k *keeper) run() {
 }
 
 // close has no other task begin: reads that wait end with err.
-func (k *keeper) close(err error) {
+func (k *applier) close(err error) {
 	k.mu.Lock()
 	if k.err == nil {
 		k.err = err
 	}
 	k.mu.Unlock()
-	k.awake()
+	k.wakeUp()
 }
 
-func (k *keeper) closed() error {
+func (k *applier) closed() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.err
 }
 
 // turn does the tasks that wait. It reports whether there were any.
-func (k *keeper) turn() bool {
+func (k *applier) runOnce() bool {
 	k.mu.Lock()
 	list := k.tasks
 	k.tasks = k.spare[:0]
@@ -236,25 +236,25 @@ func (k *keeper) turn() bool {
 }
 
 // wait is somebody who waits until the log is applied up to an index.
-type wait struct {
+type indexWaiter struct {
 	index uint64
 	done  chan struct{}
 }
 
 // wait waits until the state machine has applied the log up to an index.
 func (n *Node) wait(ctx context.Context, index uint64) error {
-	if err := n.asking.take(ctx, n); err != nil {
+	if err := n.readSlots.take(ctx, n); err != nil {
 		return err
 	}
-	defer n.asking.give()
-	k := n.keeper
-	w := wait{index, make(chan struct{})}
+	defer n.readSlots.give()
+	k := n.applier
+	w := indexWaiter{index, make(chan struct{})}
 	k.mu.Lock()
 	if k.applied.Load() >= index {
 		k.mu.Unlock()
 		return nil
 	}
-	k.waits = append(k.waits, w)
+	k.indexWaiters = append(k.indexWaiters, w)
 	k.mu.Unlock()
 	select {
 	case <-w.done:
@@ -265,16 +265,16 @@ func (n *Node) wait(ctx context.Context, index uint64) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.waits = slices.DeleteFunc(k.waits, func(o wait) bool { return o.done == w.done })
+	k.indexWaiters = slices.DeleteFunc(k.indexWaiters, func(o indexWaiter) bool { return o.done == w.done })
 	return fmt.Errorf("raft: entry %d is not applied here yet: %w", index, ctx.Err())
 }
 
 // reached notes up to where the log is applied, and tells those who wait for it.
-func (k *keeper) reached(index uint64) {
+func (k *applier) setApplied(index uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.applied.Store(index)
-	k.waits = slices.DeleteFunc(k.waits, func(w wait) bool {
+	k.indexWaiters = slices.DeleteFunc(k.indexWaiters, func(w indexWaiter) bool {
 		if w.index > index {
 			return false
 		}
@@ -284,12 +284,12 @@ func (k *keeper) reached(index uint64) {
 }
 
 // do does a task.
-func (k *keeper) do(t *task) error {
+func (k *applier) do(t *task) error {
 	switch {
 	case t.read != nil:
 		t.read.Done(fsm.Applied{})
-	case t.take != nil:
-		k.snapshot(t.take)
+	case t.snapshotLog != nil:
+		k.snapshot(t.snapshotLog)
 	case t.checkpoint != nil:
 		t.checkpoint()
 	case t.install != nil:
@@ -307,73 +307,73 @@ func (k *keeper) do(t *task) error {
 }
 
 // apply applies an entry, and answers who waits for it.
-func (k *keeper) apply(o *Committed) error {
+func (k *applier) apply(o *Committed) error {
 	if len(o.Data) > 0 {
 		k.results = k.results[:0]
-		if err := k.change(o); err != nil {
+		if err := k.applyEntry(o); err != nil {
 			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
 		}
 		k.bytes.Add(-int64(len(o.Data)))
 	}
-	k.at.index, k.at.term = o.Index, o.Term
+	k.position.index, k.position.term = o.Index, o.Term
 	if o.Membership != nil {
-		k.at.membership = *o.Membership
-		if err := k.members(); err != nil {
+		k.position.membership = *o.Membership
+		if err := k.setMembers(); err != nil {
 			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
 		}
 	}
-	stirred := k.note()
-	k.reached(o.Index)
+	stirred := k.updateNotes()
+	k.setApplied(o.Index)
 	if len(k.results) > 0 {
 		stirred = k.node.core.Results(k.results) || stirred
 		clear(k.results)
 		k.results = k.results[:0]
 	}
 	if stirred {
-		k.node.awake()
+		k.node.wakeUp()
 	}
 	return nil
 }
 
 // change has the state machine apply an entry. Others may read it again even if Update
 // ends the goroutine.
-func (k *keeper) change(o *Committed) error {
+func (k *applier) applyEntry(o *Committed) error {
 	k.node.state.Lock()
 	defer k.node.state.Unlock()
 	return k.machine.Apply(o.Index, o.Term, o.Data, k.result)
 }
 
-func (k *keeper) result(client, sequence uint64, a fsm.Applied) {
+func (k *applier) result(client, sequence uint64, a fsm.Applied) {
 	k.results = append(k.results, Result{client, sequence, a})
 }
 
 // snapshot has a snapshot written of what is applied. A state that is frozen is written by
-// the courier, while entries are applied here. While another is, the state may be read.
-func (k *keeper) snapshot(log wal.Log) {
+// the snapshotter, while entries are applied here. While another is, the state may be read.
+func (k *applier) snapshot(log wal.Log) {
 	write, frozen, err := k.freeze()
-	t := &taking{log: log, write: write, err: err, head: &pb.Snapshot{
-		Data:     appendHead(nil, head{members: k.at.members, groupID: k.at.groupID}),
-		Metadata: &pb.SnapshotMetadata{Index: new(k.at.index), Term: new(k.at.term), ConfState: k.at.conf},
+	t := &snapshotWrite{log: log, write: write, err: err, head: &pb.Snapshot{
+		Data:     appendHead(nil, head{members: k.position.members, groupID: k.position.groupID}),
+		Metadata: &pb.SnapshotMetadata{Index: new(k.position.index), Term: new(k.position.term), ConfState: k.position.conf},
 	}}
 	if frozen && err == nil {
-		k.node.courier.put(errand{taking: t})
+		k.node.snapshotter.put(job{write: t})
 		return
 	}
 	k.node.state.RLock()
-	t.do()
+	t.run()
 	k.node.state.RUnlock()
-	k.node.snapshotTaken(t)
+	k.node.finishSnapshot(t)
 }
 
 // freeze has the state machine say what a snapshot is written of.
-func (k *keeper) freeze() (write func(io.Writer) error, frozen bool, err error) {
+func (k *applier) freeze() (write func(io.Writer) error, frozen bool, err error) {
 	k.node.state.Lock()
 	defer k.node.state.Unlock()
 	return k.machine.Snapshot()
 }
 
 // taking is a snapshot that is being written.
-type taking struct {
+type snapshotWrite struct {
 	log   wal.Log
 	head  *pb.Snapshot
 	write func(io.Writer) error
@@ -383,7 +383,7 @@ type taking struct {
 }
 
 // do writes it.
-func (t *taking) do() {
+func (t *snapshotWrite) run() {
 	if t.err == nil {
 		t.body, t.err = t.log.CreateSnapshot()
 	}
@@ -400,31 +400,31 @@ func (t *taking) do() {
 }
 
 // Write writes some of the body.
-func (t *taking) Write(b []byte) (int, error) {
+func (t *snapshotWrite) Write(b []byte) (int, error) {
 	n, err := t.body.Write(b)
 	t.size += int64(n)
 	return n, err
 }
 
-func (t *taking) index() uint64 { return t.head.GetMetadata().GetIndex() }
+func (t *snapshotWrite) index() uint64 { return t.head.GetMetadata().GetIndex() }
 
 // abort forgets it, unless it was committed.
-func (t *taking) abort() {
+func (t *snapshotWrite) abort() {
 	if t.body != nil {
 		_ = t.body.Abort() // the next start removes the file
 	}
 }
 
 // taken tells the state machine of a snapshot that the log has.
-func (k *keeper) taken(log wal.Log, index uint64, size int64) {
+func (k *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
 	k.mu.Lock()
 	k.tasks = append(k.tasks, task{checkpoint: func() { k.checkpoint(log, index, size) }})
 	k.mu.Unlock()
-	k.awake()
+	k.wakeUp()
 }
 
 // checkpoint tells the state machine where it finds a snapshot again.
-func (k *keeper) checkpoint(log wal.Log, index uint64, size int64) {
+func (k *applier) checkpoint(log wal.Log, index uint64, size int64) {
 	k.machine.Checkpoint(index, size, func() (io.ReadCloser, error) {
 		body, _, err := openBody(log, index)
 		return body, err

@@ -13,27 +13,27 @@ import (
 // candidates are nodes that will be members, or will get a vote. They are asked for their
 // ids before the change is made: so a node that does not run gets no vote, and people
 // never type an id. A message that came late may be of a disk that was emptied since.
-type candidates struct {
+type pendingChange struct {
 	changes []Change
 	w       Waiter
 	begin   func() bool // reports whether whoever asked for the change still waits
 	until   int64       // tick at which the change is given up; 0: whoever asked for it says so
 	number  uint64      // of the questions
-	askAt   int64       // tick of the next
+	nextAsk int64       // tick of the next
 }
 
 // notHeard says that nothing was heard of a node for which the change waits.
-func notHeard(name string) string {
+func noAnswerText(name string) string {
 	return name + " has not said who it is; is it running, with some members among its peers?"
 }
 
 // waiting says for whom a change waits; "": for no one.
-func (c *candidates) waiting() string {
+func (c *pendingChange) missingMember() string {
 	for _, o := range c.changes {
-		if o.asks() && o.Address == "" {
+		if o.needsID() && o.Address == "" {
 			return o.Name
 		}
-		if o.asks() {
+		if o.needsID() {
 			return fmt.Sprintf("%s (%s)", o.Name, o.Address)
 		}
 	}
@@ -42,25 +42,25 @@ func (c *candidates) waiting() string {
 
 // changeMembers asks for changes of the members, first the new ones for their ids. begin
 // is called before the change is proposed; where it returns false it is not. It gives up
-// when the new ones have not answered within patience; 0: when it is abandoned.
-func (n *Node) changeMembers(changes []Change, patience time.Duration, begin func() bool, w Waiter) {
-	c := &candidates{changes: append([]Change(nil), changes...), w: w, begin: begin, number: nonce()}
-	if patience > 0 {
-		c.until = n.ticks + int64(patience/n.config.Tick)
+// when the new ones have not answered within timeout; 0: when it is abandoned.
+func (n *Node) changeMembers(changes []Change, timeout time.Duration, begin func() bool, w Waiter) {
+	c := &pendingChange{changes: append([]Change(nil), changes...), w: w, begin: begin, number: nonce()}
+	if timeout > 0 {
+		c.until = n.ticks + int64(timeout/n.config.Tick)
 	}
-	if err := n.askCandidates(c); err != nil {
+	if err := n.startChange(c); err != nil {
 		w.Done(fsm.Applied{Err: err})
 	}
 }
 
-func (n *Node) askCandidates(c *candidates) error {
-	if n.candidates != nil {
+func (n *Node) startChange(c *pendingChange) error {
+	if n.pendingChange != nil {
 		return errOtherChange
 	}
 	if err := n.mayRename(c.changes); err != nil {
 		return err
 	}
-	if c.waiting() == "" {
+	if c.missingMember() == "" {
 		n.proposeChange(c)
 		return nil
 	}
@@ -75,7 +75,7 @@ func (n *Node) askCandidates(c *candidates) error {
 	}
 	p, err := n.core.members.plan(planned)
 	if err == nil && !slices.ContainsFunc(planned, func(o Change) bool { return o.Force }) {
-		err = n.core.bearable(p) // it is looked at again when all have answered
+		err = n.core.checkQuorumAfter(p) // it is looked at again when all have answered
 	}
 	if err != nil {
 		return err
@@ -83,13 +83,13 @@ func (n *Node) askCandidates(c *candidates) error {
 	if n.config.Transport == nil {
 		return fmt.Errorf("%w: this node is alone on its disk, and reaches no others", ErrMembers)
 	}
-	n.candidates = c
+	n.pendingChange = c
 	for _, o := range c.changes {
 		if o.adds() && o.Address != "" {
 			n.setPeer(o.Name, n.address(o.Name, o.Address))
 		}
 	}
-	n.watchCandidates()
+	n.pollNewMembers()
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (n *Node) mayRename(changes []Change) error {
 		if o.Kind != Rename || o.Force || !known || used || m.Was == "" {
 			continue
 		}
-		speaks := n.speaks[m.ID]
+		speaks := n.peerNames[m.ID]
 		if m.ID == n.core.id {
 			speaks = n.config.Core.Name
 		}
@@ -114,64 +114,64 @@ func (n *Node) mayRename(changes []Change) error {
 }
 
 // watchCandidates asks the candidates that have not answered, a few times an election timeout.
-func (n *Node) watchCandidates() {
-	c := n.candidates
+func (n *Node) pollNewMembers() {
+	c := n.pendingChange
 	if c == nil {
 		return
 	}
 	if _, leads := n.core.Leads(); !leads {
-		n.dropCandidates(&fsm.NotLeader{Leader: n.core.members[n.core.leader].Name})
+		n.failPendingChange(&fsm.NotLeader{Leader: n.core.members[n.core.leader].Name})
 		return
 	}
 	if c.until > 0 && n.ticks >= c.until {
-		n.dropCandidates(fmt.Errorf("%w: %s", ErrMembers, notHeard(c.waiting())))
+		n.failPendingChange(fmt.Errorf("%w: %s", ErrMembers, noAnswerText(c.missingMember())))
 		return
 	}
-	if n.ticks < c.askAt {
+	if n.ticks < c.nextAsk {
 		return
 	}
-	c.askAt = n.ticks + max(1, int64(n.core.config.ElectionTicks)/4)
+	c.nextAsk = n.ticks + max(1, int64(n.core.config.ElectionTicks)/4)
 	for _, o := range c.changes {
-		if !o.asks() {
+		if !o.needsID() {
 			continue
 		}
 		name := o.Name
 		if m, known := n.core.members.named(name); known {
 			name = n.nameOf(m.ID)
 		}
-		n.introduce(name, 0, c.number)
+		n.sendIntroduction(name, 0, c.number)
 	}
 }
 
 // candidate takes the answer of a node that is to be a member, or to get a vote.
-func (n *Node) candidate(m *incoming) error {
-	c := n.candidates
-	if c == nil || m.introduction.answers != c.number {
+func (n *Node) takeMemberID(m *peerMessage) error {
+	c := n.pendingChange
+	if c == nil || m.introduction.answerTo != c.number {
 		return nil
 	}
 	for i := range c.changes {
-		if err := n.candidateOf(&c.changes[i], m); err != nil {
-			n.dropCandidates(fmt.Errorf("%w: %w", ErrMembers, err))
+		if err := n.takeIDFor(&c.changes[i], m); err != nil {
+			n.failPendingChange(fmt.Errorf("%w: %w", ErrMembers, err))
 			return nil
 		}
 	}
-	if c.waiting() == "" {
-		n.candidates = nil
+	if c.missingMember() == "" {
+		n.pendingChange = nil
 		n.proposeChange(c)
 	}
 	return nil
 }
 
 // candidateOf takes the answer for a change, if it is about that.
-func (n *Node) candidateOf(o *Change, m *incoming) error {
+func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 	member, known := n.core.members.named(o.Name)
 	switch {
-	case !o.asks():
+	case !o.needsID():
 	case known && m.id == member.ID:
 		o.ID = m.id
 	case known && (m.name == member.Name || m.name == member.Was):
 		return fmt.Errorf("%s is the node with id %s, and who answers has the id %s: its disk was emptied or exchanged. %s",
-			o.Name, groupText(member.ID), groupText(m.id), exchangedAdvice(o.Name, member.Address))
+			o.Name, groupText(member.ID), groupText(m.id), wrongDiskAdvice(o.Name, member.Address))
 	case known || m.name != o.Name:
 	case m.groupID == 0:
 		o.ID = m.id
@@ -184,7 +184,7 @@ func (n *Node) candidateOf(o *Change, m *incoming) error {
 }
 
 // proposeChange has the core make the change.
-func (n *Node) proposeChange(c *candidates) {
+func (n *Node) proposeChange(c *pendingChange) {
 	if !c.begin() {
 		return
 	}
@@ -194,10 +194,10 @@ func (n *Node) proposeChange(c *candidates) {
 }
 
 // dropCandidates ends the change that waits for them.
-func (n *Node) dropCandidates(err error) {
-	c := n.candidates
-	n.candidates = nil
-	n.learnPeers(n.core.members.list())
+func (n *Node) failPendingChange(err error) {
+	c := n.pendingChange
+	n.pendingChange = nil
+	n.updatePeers(n.core.members.list())
 	c.w.Done(fsm.Applied{Err: err})
 }
 
@@ -208,9 +208,9 @@ type changeCall struct {
 }
 
 const (
-	changeWaits int32 = iota // for the ids of new members: nothing is proposed
-	changeBegun
-	changeLeft // whoever asked for it has gone
+	changeWaiting int32 = iota // for the ids of new members: nothing is proposed
+	changeProposed
+	changeAbandoned // whoever asked for it has gone
 )
 
 // ChangeMembers changes who belongs to the group. It waits, as long as ctx lives, until
@@ -230,23 +230,23 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 	// The loop is told first. The change may still begin before it hears: then the outcome
 	// is unknown, and begun says so.
 	_ = n.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { n.abandonChange(c) }) })
-	if !c.begun.CompareAndSwap(changeWaits, changeLeft) {
+	if !c.begun.CompareAndSwap(changeWaiting, changeAbandoned) {
 		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
 	}
 	what := "it was not proposed yet"
-	if o := (&candidates{changes: changes}).waiting(); o != "" {
-		what = notHeard(o)
+	if o := (&pendingChange{changes: changes}).missingMember(); o != "" {
+		what = noAnswerText(o)
 	}
 	return fmt.Errorf("%w: %s %w", ErrMembers, what, ctx.Err())
 }
 
 // abandonChange forgets who waits for a change.
 func (n *Node) abandonChange(w Waiter) {
-	if c := n.candidates; c != nil && c.w == w {
-		n.candidates = nil
-		n.learnPeers(n.core.members.list())
+	if c := n.pendingChange; c != nil && c.w == w {
+		n.pendingChange = nil
+		n.updatePeers(n.core.members.list())
 	}
 	n.core.AbandonChange(w)
 }
 
-func (c *changeCall) begin() bool { return c.begun.CompareAndSwap(changeWaits, changeBegun) }
+func (c *changeCall) begin() bool { return c.begun.CompareAndSwap(changeWaiting, changeProposed) }

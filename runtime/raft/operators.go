@@ -28,7 +28,7 @@ const (
 	operateService = "topogen.raft.Operators"
 	operateMethod  = "/" + operateService + "/Operate"
 	operateTimeMax = 10 * time.Minute       // of one command: a snapshot of a large state takes its time
-	operateAnswer  = 500 * time.Millisecond // before the caller's patience ends, so that the reason reaches it
+	operateAnswer  = 500 * time.Millisecond // before the caller's timeout ends, so that the reason reaches it
 )
 
 // Command is what an operator asks of a node.
@@ -88,7 +88,7 @@ func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := withPatience(ctx, operateTimeMax)
+	ctx, cancel := withTimeout(ctx, operateTimeMax)
 	defer cancel()
 	report, err := o.operate(ctx, c)
 	if err != nil {
@@ -101,14 +101,14 @@ func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	return wrapperspb.String(string(b)), nil
 }
 
-// withPatience ends a command before its caller stops waiting, and after patience at the
+// withTimeout ends a command before its caller stops waiting, and after timeout at the
 // latest.
-func withPatience(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if at, ok := ctx.Deadline(); ok {
 		left := time.Until(at)
-		patience = min(patience, left-min(operateAnswer, left/4))
+		timeout = min(timeout, left-min(operateAnswer, left/4))
 	}
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, timeout)
 }
 
 // parseCommand reads a command in JSON.

@@ -19,13 +19,13 @@ const nonceBytes = 8
 // ChangeMembers asks for changes of the members; w is told when they are made.
 // Only a leader takes them, and one after the other.
 func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
-	defer c.caught(&err)
+	defer c.recoverPanic(&err)
 	if err := c.mayChange(); err != nil {
 		return err
 	}
 	p, err := c.members.plan(changes)
 	if err == nil && !slices.ContainsFunc(changes, func(o Change) bool { return o.Force }) {
-		err = c.bearable(p)
+		err = c.checkQuorumAfter(p)
 	}
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
 		return fmt.Errorf("%w: %w", ErrMembers, err)
 	}
 	c.changes[nonce] = w
-	c.asked = asked{nonce, term}
+	c.proposedChange = proposedChange{nonce, term}
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (c *Core) mayChange() error {
 		return stopped(c.err)
 	case status.RaftState != raft.StateLeader:
 		return &fsm.NotLeader{Leader: c.members[status.Lead].Name}
-	case len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 || c.asked.nonce != 0:
+	case len(c.conf.GetVotersOutgoing()) > 0 || len(c.changes) > 0 || c.proposedChange.nonce != 0:
 		return errOtherChange
 	}
 	return nil
@@ -59,14 +59,14 @@ func (c *Core) mayChange() error {
 var errOtherChange = fmt.Errorf("%w: another change is being made", ErrMembers)
 
 // asked is a change that the engine was asked for, in a term.
-type asked struct{ nonce, term uint64 }
+type proposedChange struct{ nonce, term uint64 }
 
 // refused looks for what was asked for among the entries that the engine has made
 // since. It puts another in the place of a change that it does not take, because it
 // has not applied one before, or what it found when it became the leader.
-func (c *Core) refused(entries []*pb.Entry) {
-	a := c.asked
-	c.asked = asked{}
+func (c *Core) checkProposedChange(entries []*pb.Entry) {
+	a := c.proposedChange
+	c.proposedChange = proposedChange{}
 	if a.nonce == 0 {
 		return
 	}
@@ -88,7 +88,7 @@ func (c *Core) refused(entries []*pb.Entry) {
 
 // seeRemoved looks whether the node itself was removed. In joint consensus a node that
 // leaves still has a vote.
-func (c *Core) seeRemoved() {
+func (c *Core) checkRemoved() {
 	if len(c.members) > 0 && c.Stranger(c.id) {
 		c.Removed()
 	}
@@ -104,7 +104,7 @@ func (c *Core) Removed() {
 
 // needsRemoved are the messages of nodes that count this one as a member still. They need
 // its vote as long as they have not heard that the change is committed.
-var needsRemoved = map[pb.MessageType]bool{
+var needRemovedNode = map[pb.MessageType]bool{
 	pb.MsgPreVote: true, pb.MsgVote: true, pb.MsgApp: true, pb.MsgHeartbeat: true, pb.MsgSnap: true,
 }
 
@@ -118,7 +118,7 @@ func (c *Core) isNeeded() bool {
 	progress, have := c.node.Status().Progress, 0
 	voters := c.conf.GetVoters()
 	for _, id := range voters {
-		if progress[id].Match >= c.memory.changed && c.hears(id, 1) {
+		if progress[id].Match >= c.memory.membersIndex && c.heardWithin(id, 1) {
 			have++
 		}
 	}
@@ -136,18 +136,18 @@ func changedBy(e *pb.Entry) []Member {
 }
 
 // change takes a committed entry that changes the members.
-func (c *Core) change(entry *pb.Entry) {
+func (c *Core) applyChange(entry *pb.Entry) {
 	var change pb.ConfChangeV2
 	if err := proto.Unmarshal(entry.Data, &change); err != nil {
 		c.err = fmt.Errorf("%w: entry %d: %w", ErrEngine, entry.GetIndex(), err)
 		return
 	}
 	c.conf = c.node.ApplyConfChange(&change)
-	c.memory.changed = entry.GetIndex()
+	c.memory.membersIndex = entry.GetIndex()
 	if len(change.Context) < nonceBytes { // the end of joint consensus, which the engine proposes itself
 		c.members.apply(nil, c.conf)
 		c.effects.Members = c.members.list()
-		c.seeRemoved()
+		c.checkRemoved()
 		return
 	}
 	list, err := readMembers(change.Context[nonceBytes:])
@@ -156,9 +156,9 @@ func (c *Core) change(entry *pb.Entry) {
 		return
 	}
 	c.members.apply(list, c.conf)
-	maps.DeleteFunc(c.heard, func(id uint64, _ int64) bool { return c.Stranger(id) })
+	maps.DeleteFunc(c.lastHeard, func(id uint64, _ int64) bool { return c.Stranger(id) })
 	c.effects.Members = c.members.list()
-	c.seeRemoved()
+	c.checkRemoved()
 	nonce := binary.BigEndian.Uint64(change.Context)
 	if w := c.changes[nonce]; w != nil {
 		delete(c.changes, nonce)

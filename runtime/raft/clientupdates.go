@@ -9,12 +9,12 @@ import (
 
 // foreign are updates in sessions that are not the node's own: their clients
 // number them, and may propose them again at another node.
-type foreign struct {
-	list map[sessionKey]*foreignUpdate
-	keys []sessionKey // to be proposed
+type clientUpdates struct {
+	list   map[sessionKey]*clientUpdate
+	unsent []sessionKey // to be proposed
 
-	sentTick int64
-	looked   int64 // tick of the last look for late ones
+	sentTick  int64
+	lastCheck int64 // tick of the last look for late ones
 }
 
 // sessionKey names an update; with sequence 0 it opens a session, client is a number
@@ -23,7 +23,7 @@ type sessionKey struct{ client, sequence uint64 }
 
 // foreignUpdate is one that was proposed here and not answered. Several may wait
 // for it: a client that asks again, while its first question is on its way.
-type foreignUpdate struct {
+type clientUpdate struct {
 	floor   uint64
 	data    []byte
 	waiters []Waiter
@@ -31,21 +31,21 @@ type foreignUpdate struct {
 	tick    int64 // when it was proposed last
 }
 
-func (f *foreign) add(client, sequence, floor uint64, data []byte, w Waiter) {
+func (f *clientUpdates) add(client, sequence, floor uint64, data []byte, w Waiter) {
 	if f.list == nil {
-		f.list = make(map[sessionKey]*foreignUpdate)
+		f.list = make(map[sessionKey]*clientUpdate)
 	}
 	key := sessionKey{client, sequence}
 	if u := f.list[key]; u != nil {
 		u.waiters = append(u.waiters, w)
 		return
 	}
-	f.list[key] = &foreignUpdate{floor: floor, data: data, waiters: []Waiter{w}}
-	f.keys = append(f.keys, key)
+	f.list[key] = &clientUpdate{floor: floor, data: data, waiters: []Waiter{w}}
+	f.unsent = append(f.unsent, key)
 }
 
 // answer passes on a result.
-func (f *foreign) answer(client, sequence uint64, a fsm.Applied) {
+func (f *clientUpdates) answer(client, sequence uint64, a fsm.Applied) {
 	key := sessionKey{client, sequence}
 	u := f.list[key]
 	if u == nil {
@@ -59,7 +59,7 @@ func (f *foreign) answer(client, sequence uint64, a fsm.Applied) {
 
 // abandon forgets w. It reports whether w was there, and whether the update may have
 // been proposed.
-func (f *foreign) abandon(client, sequence uint64, w Waiter) (found, sent bool) {
+func (f *clientUpdates) abandon(client, sequence uint64, w Waiter) (found, sent bool) {
 	key := sessionKey{client, sequence}
 	u := f.list[key]
 	if u == nil {
@@ -77,10 +77,10 @@ func (f *foreign) abandon(client, sequence uint64, w Waiter) (found, sent bool) 
 
 // batch fills b with what is to be proposed, and returns how many keys it took. An update
 // that check refuses ends; nil: none is refused.
-func (f *foreign) batch(b *fsm.Batch, now int64, check func(update []byte) error) (n int) {
+func (f *clientUpdates) batch(b *fsm.Batch, now int64, check func(update []byte) error) (n int) {
 	b.Reset(now)
-	for ; n < len(f.keys) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
-		switch key := f.keys[n]; {
+	for ; n < len(f.unsent) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
+		switch key := f.unsent[n]; {
 		case f.list[key] == nil:
 		case key.sequence != 0 && check != nil && check(f.list[key].data) != nil:
 			f.answer(key.client, key.sequence, fsm.Applied{Err: check(f.list[key].data)})
@@ -94,42 +94,42 @@ func (f *foreign) batch(b *fsm.Batch, now int64, check func(update []byte) error
 }
 
 // proposed is told that what batch took is on its way.
-func (f *foreign) proposed(n int, tick int64) {
+func (f *clientUpdates) markProposed(n int, tick int64) {
 	f.sentTick = tick
-	for _, key := range f.keys[:n] {
+	for _, key := range f.unsent[:n] {
 		if u := f.list[key]; u != nil {
 			u.sent, u.tick = true, tick
 		}
 	}
-	f.keys = f.keys[n:]
+	f.unsent = f.unsent[n:]
 }
 
 // late has what was proposed too long ago proposed once more.
-func (f *foreign) late(tick, patience int64) {
-	if f.looked == tick || len(f.keys) > 0 { // the engine takes none at the moment
+func (f *clientUpdates) reproposeOverdue(tick, timeout int64) {
+	if f.lastCheck == tick || len(f.unsent) > 0 { // the engine takes none at the moment
 		return
 	}
-	f.looked = tick
+	f.lastCheck = tick
 	for key, u := range f.list {
-		if u.sent && tick-u.tick >= patience {
-			f.keys = append(f.keys, key)
+		if u.sent && tick-u.tick >= timeout {
+			f.unsent = append(f.unsent, key)
 			u.tick = tick
 		}
 	}
-	sortKeys(f.keys) // a run is to be the same again
+	sortKeys(f.unsent) // a run is to be the same again
 }
 
 // again has all that is not answered proposed once more.
-func (f *foreign) again() {
-	f.keys = f.keys[:0]
+func (f *clientUpdates) repropose() {
+	f.unsent = f.unsent[:0]
 	for key := range f.list {
-		f.keys = append(f.keys, key)
+		f.unsent = append(f.unsent, key)
 	}
-	sortKeys(f.keys) // a run is to be the same again
+	sortKeys(f.unsent) // a run is to be the same again
 }
 
 // fail ends those that were not proposed, and those that were; nil: they stay.
-func (f *foreign) fail(unsent, sent error) {
+func (f *clientUpdates) fail(unsent, sent error) {
 	if len(f.list) == 0 {
 		return
 	}

@@ -219,7 +219,7 @@ func TestALeaderOfALaterTerm(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfANewLeader is sent, although its courier was busy and has not heard yet
+// TestASnapshotOfANewLeader is sent, although its snapshotter was busy and has not heard yet
 // that the node leads.
 func TestASnapshotOfANewLeader(t *testing.T) {
 	w, leader, late := behind(t, 8000)
@@ -229,13 +229,13 @@ func TestASnapshotOfANewLeader(t *testing.T) {
 	leader.crash("crash")
 	leader.restart = 0
 	next.raft.Busy() // it would be told of ticks
-	next.courier.until = w.now + 1000*electionTime
+	next.snapshotter.until = w.now + 1000*electionTime
 	w.until("snapshot to be sent", next.raft.Ships)
-	next.courier.until = w.now
+	next.snapshotter.until = w.now
 	w.caughtUp(late)
 }
 
-// TestASnapshotAfterALongPeace goes on after a moment without the network: that the courier
+// TestASnapshotAfterALongPeace goes on after a moment without the network: that the snapshotter
 // which takes it had nothing to do for long does not count.
 func TestASnapshotAfterALongPeace(t *testing.T) {
 	w, _, late := behind(t, 9000)

@@ -11,23 +11,23 @@ import (
 // (docs/decisions/0025-groups-have-an-identity.md): it asks its peers who they are,
 // until it may found a group with them or belongs to one. It is a function of ticks and
 // of what the peers say: it sends nothing and saves nothing.
-type founding struct {
-	name  string
-	id    uint64
-	joins bool              // it never founds a group
-	first map[string]string // what it is configured with: names and addresses, its own among them
+type bootstrap struct {
+	name       string
+	id         uint64
+	joins      bool              // it never founds a group
+	configured map[string]string // what it is configured with: names and addresses, its own among them
 
-	number   uint64 // of its questions: who answers another was asked before this start
-	election int64  // ticks of an election timeout
-	tick     int64
-	askAt    int64                    // tick of the next questions
-	peers    map[string]*acquaintance // that it is configured with
-	others   map[string]*acquaintance // that speak as if this one were a member of their group
-	lostAt   int64                    // tick since which peers say that this node's name has another id; 0: they do not
+	number         uint64 // of its questions: who answers another was asked before this start
+	election       int64  // ticks of an election timeout
+	tick           int64
+	nextAsk        int64                  // tick of the next questions
+	peers          map[string]*peerAnswer // that it is configured with
+	others         map[string]*peerAnswer // that speak as if this one were a member of their group
+	idMismatchTick int64                  // tick since which peers say that this node's name has another id; 0: they do not
 }
 
 // acquaintance is what a peer has said last.
-type acquaintance struct {
+type peerAnswer struct {
 	introduction
 	id      uint64
 	groupID uint64
@@ -37,8 +37,8 @@ type acquaintance struct {
 }
 
 // verdict is what a node is to do.
-type verdict struct {
-	act     act
+type decision struct {
+	action  action
 	groupID uint64
 	index   uint64   // of joins: where the group's members have this node
 	first   []Member // of founds; of joins where they are known: the group's first members
@@ -48,23 +48,23 @@ type verdict struct {
 	why     string   // of waits, for people
 }
 
-type act byte
+type action byte
 
 const (
-	waits act = iota
-	founds
-	joins
-	ends
+	actionWait action = iota
+	actionFound
+	actionJoin
+	actionFail
 )
 
-func newFounding(c *CoreConfig) *founding {
-	f := &founding{
-		name: c.Name, id: c.ID, joins: c.Join, first: c.Peers, number: c.Nonce, election: int64(c.ElectionTicks),
-		peers: map[string]*acquaintance{}, others: map[string]*acquaintance{},
+func newBootstrap(c *CoreConfig) *bootstrap {
+	f := &bootstrap{
+		name: c.Name, id: c.ID, joins: c.Join, configured: c.Peers, number: c.Nonce, election: int64(c.ElectionTicks),
+		peers: map[string]*peerAnswer{}, others: map[string]*peerAnswer{},
 	}
 	for name := range c.Peers {
 		if name != c.Name {
-			f.peers[name] = &acquaintance{heardAt: -1 << 32, askedAt: -1 << 32}
+			f.peers[name] = &peerAnswer{heardAt: -1 << 32, askedAt: -1 << 32}
 		}
 	}
 	return f
@@ -72,13 +72,13 @@ func newFounding(c *CoreConfig) *founding {
 
 // knock notes that a node speaks as if this one were a member, and reports whether to
 // ask it.
-func (f *founding) knock(name string) (ask bool) {
-	a := f.known(name)
+func (f *bootstrap) noteSender(name string) (ask bool) {
+	a := f.peer(name)
 	if a == nil {
 		if len(f.others) >= membersMax {
 			clear(f.others)
 		}
-		a = &acquaintance{heardAt: -1 << 32, askedAt: -1 << 32}
+		a = &peerAnswer{heardAt: -1 << 32, askedAt: -1 << 32}
 		f.others[name] = a
 	}
 	ask = a.askedAt < f.tick
@@ -87,12 +87,12 @@ func (f *founding) knock(name string) (ask bool) {
 }
 
 // due are the peers to be asked now.
-func (f *founding) due() []string {
-	if f.tick < f.askAt {
+func (f *bootstrap) peersToAsk() []string {
+	if f.tick < f.nextAsk {
 		return nil
 	}
-	f.askAt = f.tick + max(1, f.election/4)
-	maps.DeleteFunc(f.others, func(_ string, a *acquaintance) bool { return f.tick-a.askedAt > 10*f.election }) // it does not speak any more
+	f.nextAsk = f.tick + max(1, f.election/4)
+	maps.DeleteFunc(f.others, func(_ string, a *peerAnswer) bool { return f.tick-a.askedAt > 10*f.election }) // it does not speak any more
 	for _, a := range f.peers {
 		a.askedAt = f.tick
 	}
@@ -100,15 +100,15 @@ func (f *founding) due() []string {
 }
 
 // hear takes what a peer says, and reports whether to ask it something with the answer.
-func (f *founding) hear(name string, id, groupID uint64, i introduction) (ask bool) {
-	a := f.known(name)
+func (f *bootstrap) takeAnswer(name string, id, groupID uint64, i introduction) (ask bool) {
+	a := f.peer(name)
 	if a == nil {
 		return false
 	}
-	if i.asks != 0 {
-		a.number = i.asks
+	if i.question != 0 {
+		a.number = i.question
 	}
-	if i.answers == f.number {
+	if i.answerTo == f.number {
 		a.introduction, a.id, a.groupID, a.heardAt = i, id, groupID, f.tick
 		return false
 	}
@@ -118,7 +118,7 @@ func (f *founding) hear(name string, id, groupID uint64, i introduction) (ask bo
 	return ask
 }
 
-func (f *founding) known(name string) *acquaintance {
+func (f *bootstrap) peer(name string) *peerAnswer {
 	if a := f.peers[name]; a != nil {
 		return a
 	}
@@ -126,45 +126,45 @@ func (f *founding) known(name string) *acquaintance {
 }
 
 // recent reports whether what a peer has said is not too old.
-func (f *founding) recent(a *acquaintance) bool { return f.tick-a.heardAt <= f.election }
+func (f *bootstrap) recent(a *peerAnswer) bool { return f.tick-a.heardAt <= f.election }
 
 // decide says what to do.
-func (f *founding) decide() verdict {
+func (f *bootstrap) decide() decision {
 	names := slices.Sorted(maps.Keys(f.peers))
 	all := slices.Concat(names, slices.Sorted(maps.Keys(f.others)))
 	for _, name := range all {
-		if v, ok := f.joining(f.known(name)); ok {
+		if v, ok := f.joinDecision(f.peer(name)); ok {
 			return v
 		}
 	}
-	if err := f.lost(all); err != nil {
-		return verdict{act: ends, err: err}
+	if err := f.checkOwnID(all); err != nil {
+		return decision{action: actionFail, err: err}
 	}
-	if why := f.hindrance(names, all); why != "" {
-		return verdict{why: why}
+	if why := f.blocker(names, all); why != "" {
+		return decision{why: why}
 	}
 	if founder := f.founder(names); founder != f.name {
-		return verdict{why: "waiting for " + f.at(founder) + " to found the group"}
+		return decision{why: "waiting for " + f.nameAndAddress(founder) + " to found the group"}
 	}
-	v := verdict{act: founds, first: []Member{{ID: f.id, Name: f.name, Address: f.first[f.name]}}}
+	v := decision{action: actionFound, first: []Member{{ID: f.id, Name: f.name, Address: f.configured[f.name]}}}
 	for _, name := range names {
-		v.first = append(v.first, Member{ID: f.peers[name].id, Name: name, Address: f.first[name]})
+		v.first = append(v.first, Member{ID: f.peers[name].id, Name: name, Address: f.configured[name]})
 	}
 	slices.SortFunc(v.first, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return v
 }
 
 // joining is what to do where the group of a peer has this node's id.
-func (f *founding) joining(a *acquaintance) (v verdict, ok bool) {
+func (f *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
 	has := func(list []Member) bool {
 		return slices.ContainsFunc(list, func(m Member) bool { return m.ID == f.id && !m.Leaving })
 	}
 	if a.groupID == 0 || !has(a.members) {
 		return v, false
 	}
-	v = verdict{act: joins, groupID: a.groupID, index: a.index, members: a.members}
-	if has(a.founded) && checkFirst(a.founded) == nil && hashGroup(a.founded, a.salt) == a.groupID {
-		v.first, v.salt = a.founded, a.salt
+	v = decision{action: actionJoin, groupID: a.groupID, index: a.index, members: a.members}
+	if has(a.firstMembers) && checkFirst(a.firstMembers) == nil && hashGroup(a.firstMembers, a.salt) == a.groupID {
+		v.first, v.salt = a.firstMembers, a.salt
 	}
 	return v, true
 }
@@ -173,50 +173,50 @@ func (f *founding) joining(a *acquaintance) (v verdict, ok bool) {
 // peers have said so for some time: one alone may be about to hear of a change. Of the
 // peers in one group the one with the longest log is believed: others may not have heard
 // yet that the node with that id was removed.
-func (f *founding) lost(names []string) error {
+func (f *bootstrap) checkOwnID(names []string) error {
 	newest := map[uint64]string{} // peers, by group
 	for _, name := range names {
-		a := f.known(name)
+		a := f.peer(name)
 		if a.groupID == 0 || !f.recent(a) {
 			continue
 		}
-		if other, known := newest[a.groupID]; !known || f.known(other).index < a.index {
+		if other, known := newest[a.groupID]; !known || f.peer(other).index < a.index {
 			newest[a.groupID] = name
 		}
 	}
 	for _, name := range names {
-		a := f.known(name)
-		if newest[a.groupID] != name || !a.led {
+		a := f.peer(name)
+		if newest[a.groupID] != name || !a.knowsLeader {
 			continue
 		}
 		i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving })
 		if i < 0 {
 			continue
 		}
-		if f.lostAt == 0 {
-			f.lostAt = f.tick + 1
+		if f.idMismatchTick == 0 {
+			f.idMismatchTick = f.tick + 1
 		}
-		if f.tick+1-f.lostAt < lostTimeouts*f.election {
+		if f.tick+1-f.idMismatchTick < identityTimeouts*f.election {
 			return nil
 		}
 		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, and this disk is that of another, %s: the disk was emptied or exchanged. %s",
-			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), exchangedAdvice(f.name, f.first[f.name]))
+			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), wrongDiskAdvice(f.name, f.configured[f.name]))
 	}
-	f.lostAt = 0
+	f.idMismatchTick = 0
 	return nil
 }
 
 // aloneTimeouts is how many election timeouts a node that is to be the only first member
 // listens before it founds the group: it may have been one of several, and have lost its
 // disk.
-const aloneTimeouts = 2
+const soleMemberTimeouts = 2
 
 // lostTimeouts is how many election timeouts peers must say that this node was
 // another: as long as a change that is being made takes to reach them.
-const lostTimeouts = 3
+const identityTimeouts = 3
 
 // lostAdvice says what to do about a member whose log is lost.
-func lostAdvice(name, address string) string {
+func lostLogAdvice(name, address string) string {
 	if address == "" {
 		address = "ADDRESS"
 	}
@@ -225,19 +225,19 @@ func lostAdvice(name, address string) string {
 
 // exchangedAdvice says what to do about a member whose folder holds the log of nobody.
 // The folder may be another than the one that the node had.
-func exchangedAdvice(name, address string) string {
-	return "If the log is in another folder, start the node with that one (log.path, TOPOGEN_RAFT_DIR). If it is gone: " + lostAdvice(name, address)
+func wrongDiskAdvice(name, address string) string {
+	return "If the log is in another folder, start the node with that one (log.path, TOPOGEN_RAFT_DIR). If it is gone: " + lostLogAdvice(name, address)
 }
 
 // hindrance says for people why the group cannot be founded yet; "": it can.
-func (f *founding) hindrance(names, all []string) string {
+func (f *bootstrap) blocker(names, all []string) string {
 	var missing []string
 	for _, name := range all {
-		switch a := f.known(name); {
+		switch a := f.peer(name); {
 		case a.heardAt < 0 || !f.recent(a) && a.groupID == 0:
-			missing = append(missing, f.at(name))
+			missing = append(missing, f.nameAndAddress(name))
 		case a.groupID != 0:
-			return f.outside(name, a)
+			return f.notMemberText(name, a)
 		}
 	}
 	if len(missing) > 0 {
@@ -248,31 +248,31 @@ func (f *founding) hindrance(names, all []string) string {
 		return "waiting for " + strings.Join(missing, ", ") + " " + what
 	}
 	for _, name := range names {
-		if own, other := f.list(f.first), f.list(addresses(f.peers[name].first)); own != other && !f.joins && !f.peers[name].joins {
+		if own, other := f.names(f.configured), f.names(addresses(f.peers[name].configured)); own != other && !f.joins && !f.peers[name].joins {
 			return fmt.Sprintf("the group cannot be founded: this node is configured with the first members %s, and %s with %s. Give all of them the same peers", own, name, other)
 		}
 	}
-	if len(names) == 0 && f.tick < aloneTimeouts*f.election {
+	if len(names) == 0 && f.tick < soleMemberTimeouts*f.election {
 		return "waiting for others who know this node"
 	}
 	if f.founder(names) == "" {
-		return "the group cannot be founded: each of " + f.list(f.first) + " is told to join a group that exists (TOPOGEN_RAFT_JOIN). Start one without that"
+		return "the group cannot be founded: each of " + f.names(f.configured) + " is told to join a group that exists (TOPOGEN_RAFT_JOIN). Start one without that"
 	}
 	return ""
 }
 
 // outside says what to do where a peer belongs to a group without this node.
-func (f *founding) outside(name string, a *acquaintance) string {
+func (f *bootstrap) notMemberText(name string, a *peerAnswer) string {
 	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving }); i >= 0 {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, and this disk is that of another: it was emptied or exchanged. %s",
-			name, f.name, groupText(a.members[i].ID), exchangedAdvice(f.name, f.first[f.name]))
+			name, f.name, groupText(a.members[i].ID), wrongDiskAdvice(f.name, f.configured[f.name]))
 	}
 	return fmt.Sprintf("%s belongs to a group that exists, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
-		name, groupText(a.groupID), f.name, f.first[f.name], f.first[name])
+		name, groupText(a.groupID), f.name, f.configured[f.name], f.configured[name])
 }
 
 // founder is the name of the node that founds the group; "": none does.
-func (f *founding) founder(names []string) string {
+func (f *bootstrap) founder(names []string) string {
 	least := ""
 	if !f.joins {
 		least = f.name
@@ -286,15 +286,15 @@ func (f *founding) founder(names []string) string {
 }
 
 // at is a peer with its address, for people.
-func (f *founding) at(name string) string {
-	if f.first[name] == "" {
+func (f *bootstrap) nameAndAddress(name string) string {
+	if f.configured[name] == "" {
 		return name
 	}
-	return name + " (" + f.first[name] + ")"
+	return name + " (" + f.configured[name] + ")"
 }
 
 // list names members, for people.
-func (f *founding) list(m map[string]string) string {
+func (f *bootstrap) names(m map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 

@@ -81,7 +81,7 @@ func (o *operators) backup(_ any, stream gogrpc.ServerStream) error {
 	n, _, err := o.find(c.Group)
 	if err == nil {
 		w := bufio.NewWriterSize(messages{stream}, backupMessage)
-		ctx, cancel := withPatience(stream.Context(), backupTimeMax)
+		ctx, cancel := withTimeout(stream.Context(), backupTimeMax)
 		defer cancel()
 		if err = n.Backup(ctx, w); err == nil {
 			err = w.Flush()

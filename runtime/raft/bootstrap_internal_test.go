@@ -18,13 +18,13 @@ func TestAMemberThatLags(t *testing.T) {
 		"others know less than that node": {7, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFounding(&CoreConfig{Name: "n2", ID: 22, Nonce: 5, ElectionTicks: 10, Peers: map[string]string{"n1": "a", "n2": "b", "n3": "c"}})
+			f := newBootstrap(&CoreConfig{Name: "n2", ID: 22, Nonce: 5, ElectionTicks: 10, Peers: map[string]string{"n1": "a", "n2": "b", "n3": "c"}})
 			before := []Member{{ID: 1, Name: "n1"}, {ID: 2, Name: "n2"}, {ID: 3, Name: "n3"}}
 			var err error
 			for err == nil && f.tick < 10*f.election {
 				f.tick++
-				f.hear("n1", 1, 7, introduction{answers: 5, led: test.led, index: test.others, members: []Member{before[0], before[2]}})
-				f.hear("n3", 3, 7, introduction{answers: 5, led: true, index: 31, members: before})
+				f.takeAnswer("n1", 1, 7, introduction{answerTo: 5, knowsLeader: test.led, index: test.others, members: []Member{before[0], before[2]}})
+				f.takeAnswer("n3", 3, 7, introduction{answerTo: 5, knowsLeader: true, index: 31, members: before})
 				err = f.decide().err
 			}
 			if errors.Is(err, ErrLogLost) != test.lost {

@@ -10,19 +10,19 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// arrival is a body that comes from a peer.
-type arrival struct {
-	from     uint64
-	name     string // of that node
-	transfer uint64
-	message  *pb.Message
-	size     uint64
-	came     uint64
-	state    receiptState
-	refused  string
-	moved    int64             // tick of the last part
-	decoding bool              // or it waits for the node's loop
-	early    map[uint64][]byte // parts that have come before others, by offset
+// incomingSnapshot is a body that comes from a peer.
+type incomingSnapshot struct {
+	from         uint64
+	name         string // of that node
+	transfer     uint64
+	message      *pb.Message
+	size         uint64
+	received     uint64
+	state        receiptState
+	refusal      string
+	progressTick int64             // tick of the last part
+	decoding     bool              // or it waits for the node's loop
+	early        map[uint64][]byte // parts that have come before others, by offset
 
 	log     wal.Log
 	body    wal.SnapshotWriter // nil: it ended
@@ -30,8 +30,8 @@ type arrival struct {
 	install func()             // of the state machine; nil: it was not decoded yet, or is installed
 }
 
-// begin makes room for the body.
-func (a *arrival) begin() {
+// create makes room for the body.
+func (a *incomingSnapshot) create() {
 	body, err := a.log.CreateSnapshot()
 	if err != nil {
 		a.refuse(err)
@@ -41,13 +41,13 @@ func (a *arrival) begin() {
 }
 
 // refuse ends the arrival.
-func (a *arrival) refuse(err error) {
-	a.state, a.refused = receiptRefused, err.Error()
+func (a *incomingSnapshot) refuse(err error) {
+	a.state, a.refusal = receiptRefused, err.Error()
 	a.end()
 }
 
 // end forgets the body, where it was not committed.
-func (a *arrival) end() {
+func (a *incomingSnapshot) end() {
 	if a.body != nil {
 		_ = a.body.Abort() // the next start removes the file
 		a.body = nil
@@ -55,34 +55,34 @@ func (a *arrival) end() {
 	a.install, a.early = nil, nil
 }
 
-// take takes a part: what follows on what has come is written, and what comes too early
+// write takes a part: what follows on what has come is written, and what comes too early
 // is kept. It reports whether all has come.
-func (a *arrival) take(p *part) (all bool) {
-	if a.body == nil || a.decoding || p.offset < a.came {
+func (a *incomingSnapshot) write(p *part) (all bool) {
+	if a.body == nil || a.decoding || p.offset < a.received {
 		return false
 	}
-	if p.offset > a.came {
+	if p.offset > a.received {
 		if len(a.early) < partsOnTheWay {
 			a.early[p.offset] = p.data
 		}
 		return false
 	}
-	for data, ok := p.data, true; ok; data, ok = a.early[a.came] {
-		delete(a.early, a.came)
+	for data, ok := p.data, true; ok; data, ok = a.early[a.received] {
+		delete(a.early, a.received)
 		if _, err := a.body.Write(data); err != nil {
 			a.refuse(err)
 			return false
 		}
-		if a.came += uint64(len(data)); len(data) == 0 || a.came >= a.size {
+		if a.received += uint64(len(data)); len(data) == 0 || a.received >= a.size {
 			break
 		}
 	}
-	return a.came == a.size
+	return a.received == a.size
 }
 
 // decode reads the whole body, and makes it durable. Until then nothing of the node has
 // changed, so a snapshot that cannot be read does not take the place of another.
-func (a *arrival) decode(machine StateMachine) error {
+func (a *incomingSnapshot) decode(machine StateMachine) error {
 	body, err := a.body.Body()
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (a *arrival) decode(machine StateMachine) error {
 	return a.body.Seal(a.head)
 }
 
-func (a *arrival) index() uint64 { return a.message.GetSnapshot().GetMetadata().GetIndex() }
+func (a *incomingSnapshot) index() uint64 { return a.message.GetSnapshot().GetMetadata().GetIndex() }
 
-func (a *arrival) receipt() *receipt {
-	return &receipt{transfer: a.transfer, came: a.came, state: a.state, refused: a.refused}
+func (a *incomingSnapshot) receipt() *receipt {
+	return &receipt{transfer: a.transfer, received: a.received, state: a.state, reason: a.refusal}
 }

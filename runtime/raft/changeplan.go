@@ -36,14 +36,14 @@ type Change struct {
 func (c Change) adds() bool { return c.Kind == AddLearner || c.Kind == AddVoter }
 
 // asks reports whether the node has not said yet who it is.
-func (c Change) asks() bool { return c.ID == 0 && (c.adds() || c.Kind == Promote && !c.Force) }
+func (c Change) needsID() bool { return c.ID == 0 && (c.adds() || c.Kind == Promote && !c.Force) }
 
 // promoteBehindMax is how many entries a learner may lack that gets a vote: a group that
 // needs it waits so long. Under load it always lacks those on the way.
 const promoteBehindMax = 1024
 
 // plan is what changes come to.
-type plan struct {
+type changePlan struct {
 	singles []*pb.ConfChangeSingle // for the engine
 	list    []Member               // the members that are changed
 	after   members                // all, then
@@ -51,22 +51,22 @@ type plan struct {
 }
 
 // plan plans changes, or says what is wrong with them.
-func (m members) plan(changes []Change) (*plan, error) {
+func (m members) plan(changes []Change) (*changePlan, error) {
 	if len(changes) == 0 || len(changes) > membersMax {
 		return nil, fmt.Errorf("%w: %d changes at once, want 1 to %d", ErrMembers, len(changes), membersMax)
 	}
-	p := &plan{after: maps.Clone(m), added: map[uint64]bool{}}
+	p := &changePlan{after: maps.Clone(m), added: map[uint64]bool{}}
 	seen := map[string]bool{}
 	for _, c := range changes {
 		if seen[c.Name] {
 			return nil, fmt.Errorf("%w: two changes of %q at once", ErrMembers, c.Name)
 		}
 		seen[c.Name] = true
-		if err := p.change(c); err != nil {
+		if err := p.add(c); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMembers, err)
 		}
 	}
-	if err := p.addresses(changes); err != nil {
+	if err := p.checkAddresses(changes); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMembers, err)
 	}
 	voters, present := 0, 0
@@ -88,7 +88,7 @@ func (m members) plan(changes []Change) (*plan, error) {
 }
 
 // change takes a change into the plan.
-func (p *plan) change(c Change) error {
+func (p *changePlan) add(c Change) error {
 	if err := checkText(c.Name, c.Address); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (p *plan) change(c Change) error {
 		} else {
 			p.added[o.ID] = true
 		}
-		p.free(c.Name)
+		p.freeName(c.Name)
 	case Promote:
 		if !o.Learner {
 			return fmt.Errorf("%q has a vote", c.Name)
@@ -136,7 +136,7 @@ func (p *plan) change(c Change) error {
 		if _, used := p.after.named(c.To); used {
 			return fmt.Errorf("%q is a member", c.To)
 		}
-		p.free(c.To)
+		p.freeName(c.To)
 		o.Name, o.Was = c.To, o.Name
 	default:
 		return fmt.Errorf("there is no change %d", c.Kind)
@@ -148,7 +148,7 @@ func (p *plan) change(c Change) error {
 
 // addresses refuses to give a member the address of another: what is sent to one would
 // reach the other, which ignores it.
-func (p *plan) addresses(changes []Change) error {
+func (p *changePlan) checkAddresses(changes []Change) error {
 	for _, c := range changes {
 		if c.Address == "" {
 			continue
@@ -169,13 +169,13 @@ func checkText(name, address string) error {
 	return nil
 }
 
-func (p *plan) set(o Member) {
+func (p *changePlan) set(o Member) {
 	p.after[o.ID] = o
 	p.list = append(p.list, o)
 }
 
 // free takes a name from a member that had it before, and is still known by it.
-func (p *plan) free(name string) {
+func (p *changePlan) freeName(name string) {
 	for _, o := range p.after.list() {
 		if o.Was == name {
 			o.Was = ""
@@ -186,7 +186,7 @@ func (p *plan) free(name string) {
 
 // bearable says why the group may not be able to go on after changes: a majority must be
 // heard of, and a member that gets a vote must have the log.
-func (c *Core) bearable(p *plan) error {
+func (c *Core) checkQuorumAfter(p *changePlan) error {
 	progress := c.node.Status().Progress
 	voters := 0
 	var silent, behind []string
@@ -198,7 +198,7 @@ func (c *Core) bearable(p *plan) error {
 		_, known := c.members[o.ID]
 		switch {
 		case !known: // a new one, which has just said who it is
-		case !c.hears(o.ID, 1):
+		case !c.heardWithin(o.ID, 1):
 			silent = append(silent, o.Name)
 		case p.added[o.ID] && progress[o.ID].Match+promoteBehindMax < c.node.BasicStatus().GetCommit():
 			behind = append(behind, fmt.Sprintf("%s lacks %d entries", o.Name, c.node.BasicStatus().GetCommit()-progress[o.ID].Match))
@@ -219,7 +219,7 @@ func (c *Core) bearable(p *plan) error {
 }
 
 // hears reports whether a member was heard of within so many election timeouts.
-func (c *Core) hears(id uint64, timeouts int) bool {
-	at, ok := c.heard[id]
+func (c *Core) heardWithin(id uint64, timeouts int) bool {
+	at, ok := c.lastHeard[id]
 	return id == c.id || ok && c.tick-at <= int64(timeouts*c.config.ElectionTicks)
 }

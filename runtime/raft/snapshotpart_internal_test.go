@@ -54,33 +54,33 @@ func TestHostileParts(t *testing.T) {
 		}
 	}
 	r := receipt{7, 8, receiptRefused, string(make([]byte, 2*reasonMax))}
-	if back, err := readReceipt(r.append(nil)); err != nil || back.came != 8 || len(back.refused) != reasonMax {
+	if back, err := readReceipt(r.append(nil)); err != nil || back.received != 8 || len(back.reason) != reasonMax {
 		t.Errorf("%+v, %v", back, err)
 	}
 }
 
 // TestATransferEnds when nobody answers, or the receiver refuses it.
 func TestATransferEnds(t *testing.T) {
-	s := &shipment{transfer: 1, bytes: partBytes, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
+	s := &bodySender{transfer: 1, bytes: partBytes, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
 	sends := 0
 	for tick := int64(0); ; tick++ {
 		if tick > 1000 {
 			t.Fatal("it goes on for ever")
 		}
-		if err := s.parts(func(*part) { sends++ }); err != nil {
+		if err := s.sendParts(func(*part) { sends++ }); err != nil {
 			t.Fatal(err)
 		}
-		if s.late(tick, 10) != nil {
+		if s.resendOverdue(tick, 10) != nil {
 			break
 		}
 	}
-	if sends != 1+shipmentTries {
-		t.Errorf("the part is sent %d times, want %d", sends, 1+shipmentTries)
+	if sends != 1+partTries {
+		t.Errorf("the part is sent %d times, want %d", sends, 1+partTries)
 	}
-	if err := s.receipt(&receipt{transfer: 1, state: receiptRefused, refused: "no room on the disk"}, 0); err == nil {
+	if err := s.takeReceipt(&receipt{transfer: 1, state: receiptRefused, reason: "no room on the disk"}, 0); err == nil {
 		t.Error("a refusal is not told")
 	}
-	if err := s.receipt(&receipt{transfer: 2, state: receiptRefused}, 0); err != nil {
+	if err := s.takeReceipt(&receipt{transfer: 2, state: receiptRefused}, 0); err != nil {
 		t.Errorf("a receipt of another transfer: %v", err)
 	}
 }
@@ -92,28 +92,28 @@ func TestATransferIsResumed(t *testing.T) {
 		for i := range body {
 			body[i] = byte(i)
 		}
-		s := &shipment{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(body)), size: 100}
-		if err := s.receipt(&receipt{transfer: 1, came: came}, 0); err != nil {
+		s := &bodySender{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(body)), size: 100}
+		if err := s.takeReceipt(&receipt{transfer: 1, received: came}, 0); err != nil {
 			t.Fatal(err)
 		}
 		var got []byte
 		for range 10 {
-			if err := s.parts(func(p *part) {
+			if err := s.sendParts(func(p *part) {
 				if p.offset == came+uint64(len(got)) {
 					got = append(got, p.data...)
 				}
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.receipt(&receipt{transfer: 1, came: came + uint64(len(got))}, 0); err != nil {
+			if err := s.takeReceipt(&receipt{transfer: 1, received: came + uint64(len(got))}, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !bytes.Equal(got, body[came:]) || len(s.waits) == 0 {
-			t.Errorf("behind %d come %d bytes, and %d parts wait for the end", came, len(got), len(s.waits))
+		if !bytes.Equal(got, body[came:]) || len(s.unacknowledged) == 0 {
+			t.Errorf("behind %d come %d bytes, and %d parts wait for the end", came, len(got), len(s.unacknowledged))
 		}
-		if err := s.receipt(&receipt{transfer: 1, came: 100, state: receiptComplete}, 0); err != nil || !s.complete || len(s.waits) > 0 {
-			t.Errorf("in the end %v, %d parts wait", err, len(s.waits))
+		if err := s.takeReceipt(&receipt{transfer: 1, received: 100, state: receiptComplete}, 0); err != nil || !s.complete || len(s.unacknowledged) > 0 {
+			t.Errorf("in the end %v, %d parts wait", err, len(s.unacknowledged))
 		}
 	}
 }
@@ -121,17 +121,17 @@ func TestATransferIsResumed(t *testing.T) {
 // TestAReceiverThatHasLess than it had said was started again. So it is where its answers
 // say so after parts were sent again; before that, an answer came late.
 func TestAReceiverThatHasLess(t *testing.T) {
-	s := &shipment{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
-	if err := errors.Join(s.parts(func(*part) {}), s.receipt(&receipt{transfer: 1, came: 50}, 3)); err != nil {
+	s := &bodySender{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
+	if err := errors.Join(s.sendParts(func(*part) {}), s.takeReceipt(&receipt{transfer: 1, received: 50}, 3)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.receipt(&receipt{transfer: 1, came: 10}, 5); err != nil || s.moved != 3 || s.came != 50 {
-		t.Errorf("a late answer: %v, moved at %d, %d bytes came", err, s.moved, s.came)
+	if err := s.takeReceipt(&receipt{transfer: 1, received: 10}, 5); err != nil || s.progressTick != 3 || s.acknowledged != 50 {
+		t.Errorf("a late answer: %v, moved at %d, %d bytes came", err, s.progressTick, s.acknowledged)
 	}
-	if err := s.late(13, 10); err != nil || s.tries != 1 {
+	if err := s.resendOverdue(13, 10); err != nil || s.tries != 1 {
 		t.Fatal(err, s.tries)
 	}
-	if err := s.receipt(&receipt{transfer: 1, came: 10}, 14); !errors.Is(err, errUnknown) {
+	if err := s.takeReceipt(&receipt{transfer: 1, received: 10}, 14); !errors.Is(err, errReceiverLost) {
 		t.Errorf("the transfer does not begin again: %v", err)
 	}
 }

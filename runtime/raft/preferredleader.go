@@ -14,7 +14,7 @@ const (
 
 // spreading has a group led by the member that it prefers, while that can. Groups that
 // share their nodes prefer different ones, so that not all have the same leader.
-type spreading struct {
+type leaderPreference struct {
 	led  int // ticks that the node has led
 	away int // ticks that it has not
 	wait int // election timeouts to stay; 0: preferTimeouts
@@ -22,8 +22,8 @@ type spreading struct {
 
 // spread counts a tick, and gives way where it is time: to a member that is heard of and
 // has all of the log.
-func (n *Node) spread() {
-	s, c := &n.spreading, n.core
+func (n *Node) transferToPreferred() {
+	s, c := &n.leaderPreference, n.core
 	if n.config.Prefer == "" && n.config.Spread == 0 {
 		return
 	}
