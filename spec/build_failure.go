@@ -121,9 +121,9 @@ var (
 
 // amount bounds an amount of memory, and says what is wrong with one outside.
 type amount struct {
-	min, max        int64
-	tooSmall, tooLarge    string
-	minText, maxText string // as a user writes them; "": not told
+	min, max           int64
+	tooSmall, tooLarge string
+	minText, maxText   string // as a user writes them; "": not told
 }
 
 var (
