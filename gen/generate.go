@@ -166,5 +166,5 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 // user's own does not, it may be the reason; else it is a bug of ours.
 func (r *Result) internal(err error) finding.Finding {
 	return finding.New(finding.GoType, r.Topology.File, finding.Range{}, "",
-		fmt.Sprintf("what would be generated does not compile: %v", err), "")
+		fmt.Sprintf("the generated code does not compile: %v", err), "")
 }

@@ -71,7 +71,7 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 		folder := followed(r.Dir)
 		if holder := holders[folder]; holder != nil {
 			r.reporter.at(finding.NameTaken, in.Topology.Name, ownFolder,
-				"topologies %q and %q would be generated into the same package, where their names collide",
+				"a package can hold the generated code of one topology, got %q and %q",
 				holder.reporter.topology.Name.Value, in.Topology.Name.Value)
 			r.root = nil
 			continue
@@ -116,7 +116,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	}
 	r.Dir = filepath.Join(dir, filepath.FromSlash(path.Dir(t.Output.Value)))
 	if env.failure != nil {
-		return fail("let it name a file, or say GOENV=off", "%v", env.failure)
+		return fail("set GOENV to a regular file, or to off", "%v", env.failure)
 	}
 	if info, err := os.Stat(r.Dir); err == nil && !info.IsDir() {
 		r.reporter.at(finding.Unwritable, t.Output, "move it away, or choose another output",
@@ -138,7 +138,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	collides := r.collides(source, filepath.Join(dir, filepath.Base(t.File)))
 	source.parseLeftOut(fset)
 	if l := source.absent(t); l != nil {
-		return fail(l.remedy(), "all Go files of the package are left out: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
+		return fail(l.remedy(), "the build leaves out all Go files of the package: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
 	}
 	root := &root{module: m, path: m.importPath(r.Dir), source: source}
 	name, ok := r.nameOf(source)
@@ -176,10 +176,10 @@ func (r *Result) collides(s *source, file string) bool {
 		case err != nil && g.output:
 			continue // it was renamed, and its outputs are written again
 		case err != nil:
-			suggestion = fmt.Sprintf("%s is gone: delete %s", g.source, g.name)
+			suggestion = fmt.Sprintf("%s does not exist: delete %s", g.source, g.name)
 		}
 		r.reporter.at(finding.NameTaken, r.reporter.topology.Name, suggestion,
-			"%s in the same package is generated from %s: the names of the two topologies collide", g.name, g.source)
+			"a package can hold the generated code of one topology, but %s is generated from %s", g.name, g.source)
 		return true
 	}
 	return false
@@ -204,12 +204,12 @@ func (r *Result) nameOf(s *source) (name string, ok bool) {
 	name = s.files[0].Name.Name
 	for _, f := range s.files {
 		if f.Name.Name != name {
-			r.reporter.atGo(finding.PackageNotLoaded, f.Name.Pos(), f.Name.Name, "", "the folder holds the packages %s (%s) and %s", name, filepath.Base(s.names[0]), f.Name.Name)
+			r.reporter.atGo(finding.PackageNotLoaded, f.Name.Pos(), f.Name.Name, "", "a folder must hold one package, got %s (%s) and %s", name, filepath.Base(s.names[0]), f.Name.Name)
 			return name, false
 		}
 	}
 	if t.Package.Value != "" && t.Package.Value != name {
-		r.reporter.at(finding.PackageNotLoaded, t.Package, fmt.Sprintf("write %q, or leave it out", "package: "+name), "the folder of the topology holds package %s, not %s", name, t.Package.Value)
+		r.reporter.at(finding.PackageNotLoaded, t.Package, fmt.Sprintf("write %q, or leave it out", "package: "+name), "package must be %s as in the folder of the topology, got %s", name, t.Package.Value)
 		return name, false
 	}
 	return name, true

@@ -100,12 +100,12 @@ func (b *binder) bind() {
 func (b *binder) names() {
 	for _, n := range b.plan.Names() {
 		if id := b.declared[n.Ident]; id != nil && !slices.Contains(b.plan.Collided, n.Ident) {
-			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "%s is what %s will be called; rename it", n.Ident, b.plan.NameText(n))
+			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "the package must not declare %s: it is the generated name of %s; rename it", n.Ident, b.plan.NameText(n))
 		}
 	}
 	for _, word := range plan.Words {
 		if id := b.declared[word]; id != nil {
-			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "the package declares %s, and what will be generated uses Go's own; rename it", word)
+			b.atGo(finding.NameTaken, id.Pos(), id.Name, "", "the package must not declare %[1]s: generated code uses the %[1]s of Go; rename it", word)
 		}
 	}
 	b.importedNames()
@@ -125,7 +125,7 @@ func (b *binder) importedNames() {
 				continue
 			}
 			if n, ok := names[i.Name.Name]; ok {
-				b.atGo(finding.NameTaken, i.Name.Pos(), i.Name.Name, "", "%s is what %s will be called; import the package under another name", n.Ident, b.plan.NameText(n))
+				b.atGo(finding.NameTaken, i.Name.Pos(), i.Name.Name, "", "an import must not have the name %s: it is the generated name of %s; import the package under another name", n.Ident, b.plan.NameText(n))
 			}
 			if i.Name.Name != "." {
 				continue
@@ -137,7 +137,7 @@ func (b *binder) importedNames() {
 			for _, name := range p.Scope().Names() {
 				if n, ok := names[name]; ok {
 					b.atGo(finding.NameTaken, i.Path.Pos(), i.Path.Value, "import the package by its name",
-						"the dot import declares %s, which is what %s will be called", name, b.plan.NameText(n))
+						"the dot import must not declare %s: it is the generated name of %s", name, b.plan.NameText(n))
 				}
 			}
 		}
@@ -174,12 +174,12 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	case problem != "":
 		problem = "package " + path + " cannot be loaded: " + problem
 	case !plan.Visible(path, b.root.path):
-		problem = "package " + path + " is internal to another part of the tree"
+		problem = "package " + path + " is internal and cannot be imported from here"
 	case b.loader.listed[path] != nil && b.loader.listed[path].Name == "main":
-		problem = "package " + path + " is a program, which cannot be imported"
+		problem = "package " + path + " is a program and cannot be imported"
 	case b.loader.reach(make(map[string]bool), path)[b.root.path]:
-		problem = "package " + path + " imports " + b.root.path + ", which would import it: an import cycle"
-		suggestion = "let its handlers take an interface of their own in place of a sender, and keep shared messages in a package below both"
+		problem = "package " + path + " imports " + b.root.path + ", and generated code would close an import cycle"
+		suggestion = "declare the parameter out of its handlers as an interface of your own, and move shared messages into a package that both import"
 	default:
 		return true
 	}
@@ -267,7 +267,7 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 		}
 		b.at(code, at, suggestion, "type %s is not declared in %s", name, where)
 	default:
-		b.at(code, at, suggestion, "the type of %s is wrong: %s", what, b.words(b.checked.wrong[alias]))
+		b.at(code, at, suggestion, "the type of %s is invalid: %s", what, b.words(b.checked.wrong[alias]))
 	}
 	return nil
 }

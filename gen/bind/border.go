@@ -59,8 +59,8 @@ func (b *binder) border() {
 		}
 		if e.DeadLetter {
 			from, to := b.plan.Processors[e.From].Name, b.plan.Processors[e.To].Name
-			b.at(finding.NotEncodable, b.topology.Processors[e.From].OnError.DeadLetter, fmt.Sprintf("take \"isolation: process\" from %q", to),
-				"dead letters of %q cannot cross to the process of %q: they hold messages of any type", from, to)
+			b.at(finding.NotEncodable, b.topology.Processors[e.From].OnError.DeadLetter, fmt.Sprintf("remove \"isolation: process\" from %q", to),
+				"dead letters of %q cannot be sent to the process of %q: they hold messages of any type", from, to)
 			continue
 		}
 		file := b.topology.Edges[declaredAs(e, i)]
@@ -134,10 +134,10 @@ func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 		}
 		from := at[p.Root]
 		code := finding.NotEncodable
-		message, field := fmt.Sprintf("message %q cannot cross to a process", p.Root), fmt.Sprintf("it cannot cross to a process, and %q runs in one", from.isolated)
+		message, field := fmt.Sprintf("message %q cannot be sent to another process", p.Root), fmt.Sprintf("this field cannot be sent to another process, and %q runs in one", from.isolated)
 		if from.machine != "" {
 			code = finding.NotLogged
-			message, field = fmt.Sprintf("%q cannot be kept in a log", p.Root), fmt.Sprintf("it cannot be kept in a log, and %q has one", from.machine)
+			message, field = fmt.Sprintf("%q cannot be written to a log", p.Root), fmt.Sprintf("this field cannot be written to a log, and %q has one", from.machine)
 		}
 		switch {
 		case !b.own(p.Pos):

@@ -20,11 +20,11 @@ func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Li
 		elem, pointer = p.Elem(), true
 	}
 	if _, ok := elem.Underlying().(*types.Struct); !ok {
-		b.unfitNew(s, f, "takes "+b.typeText(t)+" as its configuration, which must be a struct")
+		b.unfitNew(s, f, "must take a struct as its configuration, got "+b.typeText(t))
 		return nil
 	}
 	if _, problem := b.typeRef(elem); problem != "" {
-		b.unfitNew(s, f, "takes a configuration whose "+problem)
+		b.unfitNew(s, f, "takes a configuration that cannot be generated: "+problem)
 		return nil
 	}
 	value := s.file.With
@@ -54,7 +54,7 @@ func (b *binder) literal(t types.Type, v *spec.Value) plan.Literal {
 		return b.duration(t, v)
 	}
 	if method := b.decoder(t); method != "" {
-		return b.misplaced(v, "", "type %s reads itself by %s, which a configuration cannot do; take a string and convert it", b.typeText(t), method)
+		return b.misplaced(v, "", "a configuration must hold plain values, but type %s decodes itself by %s; take a string and convert it", b.typeText(t), method)
 	}
 	if v.Kind == spec.Null {
 		switch t.Underlying().(type) {
@@ -106,10 +106,10 @@ func (b *binder) decoder(t types.Type) string {
 
 func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Literal {
 	if v.Kind != spec.List {
-		return b.misplaced(v, "", "%s needs a list, got %s", b.typeText(t), spec.Describe(v))
+		return b.misplaced(v, "", "a value of type %s must be a list, got %s", b.typeText(t), spec.Describe(v))
 	}
 	if length >= 0 && int64(len(v.Items)) != length {
-		return b.misplaced(v, "", "%s must have %d elements, got %d", b.typeText(t), length, len(v.Items))
+		return b.misplaced(v, "", "a value of type %s must have %d elements, got %d", b.typeText(t), length, len(v.Items))
 	}
 	l := plan.Literal{Kind: plan.SliceLit}
 	for _, item := range v.Items {
@@ -120,10 +120,10 @@ func (b *binder) list(t, elem types.Type, v *spec.Value, length int64) plan.Lite
 
 func (b *binder) mapLiteral(t types.Type, m *types.Map, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map {
-		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), spec.Describe(v))
+		return b.misplaced(v, "", "a value of type %s must be a mapping, got %s", b.typeText(t), spec.Describe(v))
 	}
 	if key, ok := m.Key().Underlying().(*types.Basic); !ok || key.Info()&types.IsString == 0 {
-		return b.misplaced(v, "", "a configuration cannot hold %s: the keys of a mapping are strings", b.typeText(t))
+		return b.misplaced(v, "", "the keys of a mapping must be strings, got type %s", b.typeText(t))
 	}
 	l := plan.Literal{Kind: plan.MapLit}
 	for _, f := range v.Fields {
@@ -182,7 +182,7 @@ func find(list []member, key string) (int, bool) {
 
 func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 	if v.Kind != spec.Map && v.Kind != spec.Null {
-		return b.misplaced(v, "", "%s needs a mapping, got %s", b.typeText(t), spec.Describe(v))
+		return b.misplaced(v, "", "a value of type %s must be a mapping, got %s", b.typeText(t), spec.Describe(v))
 	}
 	list := b.configMembers(t, nil, nil)
 	values := make([]*spec.Value, len(list))
@@ -192,7 +192,7 @@ func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 		case !ok:
 			b.unknownKey(t, f, list)
 		case values[i] != nil:
-			b.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, "", "field %s of %s has a value already", list[i].path[len(list[i].path)-1].Name(), b.typeText(t))
+			b.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, "", "field %s of %s must be set once", list[i].path[len(list[i].path)-1].Name(), b.typeText(t))
 		default:
 			values[i] = f.Value
 		}

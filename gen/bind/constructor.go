@@ -32,7 +32,7 @@ func (b *binder) constructor(s *subject) {
 	}
 	if config == nil {
 		if with != nil {
-			b.at(finding.Config, spec.Text{At: with.At, Pointer: with.Pointer}, "leave with out, or give the function a last parameter: a struct with a field for each key", "function %s takes no configuration", f.Name())
+			b.at(finding.Config, spec.Text{At: with.At, Pointer: with.Pointer}, "remove with, or give the function a last parameter: a struct with a field for each key", "with is passed to the function %s, which takes no configuration", f.Name())
 			return
 		}
 	} else if c.Config = b.configuration(s, f, config); c.Config == nil {
@@ -104,7 +104,7 @@ func (b *binder) instantiate(s *subject, f *types.Func) *types.Signature {
 			return t.(*types.Signature)
 		}
 	}
-	b.unfitNew(s, f, "has type parameters other than those of the type")
+	b.unfitNew(s, f, "must have the type parameters of the type")
 	return nil
 }
 
@@ -126,26 +126,26 @@ func (b *binder) constructorArgs(s *subject, f *types.Func) []plan.TypeRef {
 // of its configuration, if it takes one; problem says what does not fit.
 func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (config types.Type, problem string) {
 	if sig.Variadic() {
-		return nil, "is variadic"
+		return nil, "must not be variadic"
 	}
 	params := typeList(sig.Params())
 	if len(params) > 0 && b.instance != nil && types.Identical(params[0], b.instance) {
 		c.Instance, params = true, params[1:]
 	}
 	if len(params) > 1 {
-		return nil, "takes too many parameters"
+		return nil, "has too many parameters"
 	}
 	results := sig.Results()
 	switch n := results.Len(); {
 	case n == 0:
-		return nil, "gives no result"
+		return nil, "returns nothing"
 	case n > 2 || n == 2 && !isError(results.At(1).Type()):
-		return nil, "gives other results"
+		return nil, "returns the wrong results"
 	case types.Identical(results.At(0).Type(), s.t):
 	case types.Identical(results.At(0).Type(), types.NewPointer(s.t)):
 		c.Pointer = true
 	default:
-		return nil, "gives " + b.typeText(results.At(0).Type())
+		return nil, "returns " + b.typeText(results.At(0).Type())
 	}
 	c.Error = results.Len() == 2
 	if len(params) == 0 {
@@ -157,7 +157,7 @@ func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (c
 // unfitNew reports a function of a wrong shape, where it stands if that is ours.
 func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	name := s.Type.Name
-	text := fmt.Sprintf("function %s %s; it may be %s([topo.Instance] [, a struct for with:]) and give %s or *%s, and perhaps an error",
+	text := fmt.Sprintf("function %s %s; its form must be %s([topo.Instance] [, a struct for with:]), and it must return %s or *%s, and optionally an error",
 		b.functionText(f), problem, f.Name(), name, name)
 	b.atFunc(finding.Constructor, f, s.file.New, "", text)
 }
@@ -167,7 +167,7 @@ func (b *binder) typeRef(t types.Type) (ref plan.TypeRef, problem string) {
 	ref, problem = plan.TypeOf(t, b.checked.pkg)
 	ref.Walk(func(r *plan.TypeRef) {
 		if problem == "" && r.Kind == spec.StructType {
-			problem = "type " + b.typeText(t) + " has no name that generated code could write"
+			problem = "type " + b.typeText(t) + " has no name, so generated code cannot write it"
 		}
 	})
 	return ref, problem

@@ -26,7 +26,7 @@ func (b *binder) copied(what, pointer string, t types.Type, at spec.Text) bool {
 	}
 	held := b.lock(t)
 	if held != "" {
-		b.at(finding.NotCopyable, at, "hold the lock by a pointer, or "+pointer, "%s has a lock (%s), and it is copied on its way", what, held)
+		b.at(finding.NotCopyable, at, "hold the lock by a pointer, or "+pointer, "%s is copied, so it must not contain a lock (%s)", what, held)
 	}
 	return held != ""
 }

@@ -71,7 +71,7 @@ func (c *configTypes) declare(name string, mappings []*spec.Value) string {
 			}
 			if key == "" || strings.Contains(key, ",") {
 				c.misfit = true
-				c.binder.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, "choose a key without a comma, of one letter or more", "no yaml tag has the name %q", key)
+				c.binder.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, "choose a key without a comma, of one letter or more", "a key must be usable as a yaml tag, got %q", key)
 			}
 			if f.Value.Kind != spec.Null { // which leaves the field alone
 				values[key] = append(values[key], f.Value)
@@ -207,7 +207,7 @@ func (c *configTypes) report(values []*spec.Value) {
 	if isScalar(at) && isScalar(other) {
 		suggestion = "write " + strconv.Quote(at.Text)
 	}
-	c.binder.misplaced(at, suggestion, "no type holds both %s and %s", spec.Describe(at), spec.Describe(other))
+	c.binder.misplaced(at, suggestion, "these values must have one type, got %s and %s", spec.Describe(at), spec.Describe(other))
 }
 
 func isScalar(v *spec.Value) bool { return v.Kind != spec.List && v.Kind != spec.Map }

@@ -69,7 +69,7 @@ func (e *environment) apart() (list []string, remove func()) {
 func (e *environment) readFile(file string) error {
 	data, err := readRegular(file)
 	if _, ok := errors.AsType[unbounded](err); ok {
-		return fmt.Errorf("the go command would not come to the end of its settings, GOENV: %w", err)
+		return fmt.Errorf("cannot read the settings of the go command from GOENV: %w", err)
 	}
 	if err != nil {
 		return nil // mostly there is none

@@ -42,9 +42,9 @@ func (b *binder) unheard(s *subject) {
 		if !l.hears || name == inputs || f == nil || s.called[name] || !b.own(f.Pos()) {
 			continue
 		}
-		suggestion, why := "write input_timeout at one of its edges, or restart, health or on_error at what sends to it", "the file does not say what becomes of the inputs of"
+		suggestion, why := "write input_timeout for one of its edges, or restart, health or on_error for a processor that sends to it", "the file declares no supervision for the inputs of"
 		if name == processorRestarted {
-			suggestion, why = "write restart at what sends to it", "nothing is restarted that sends to"
+			suggestion, why = "write restart for a processor that sends to it", "no processor with a restart sends to"
 		}
 		s.called[name] = true // has its finding
 		b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
@@ -78,7 +78,7 @@ func (b *binder) misspelt(s *subject) {
 		}
 		if meant != "" {
 			s.called[f.Name()] = true // has its finding
-			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: processor %q hears of its inputs by other names", f.Name(), s.Type.Name, s.Name)
+			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: the methods for the inputs of processor %q have other names", f.Name(), s.Type.Name, s.Name)
 		}
 	}
 }
@@ -107,9 +107,9 @@ func (b *binder) attempts() {
 		if e.ReplyOf >= 0 {
 			at = b.topology.Edges[declared].Reply
 		}
-		why := fmt.Sprintf("%q makes up to %d attempts at it, each with a copy of its own", b.plan.Processors[e.To].Name, w.Attempts)
+		why := fmt.Sprintf("%q makes up to %d attempts to handle it, each with its own copy", b.plan.Processors[e.To].Name, w.Attempts)
 		if w.Attempts < 2 {
-			why = fmt.Sprintf("a handler of %q that hangs may still use it when it is a dead letter", b.plan.Processors[e.To].Name)
+			why = fmt.Sprintf("a hanging handler of %q may still use it after it became a dead letter", b.plan.Processors[e.To].Name)
 		}
 		b.at(finding.SharedMemory, at,
 			b.cloneAdvice(e.Message, t),

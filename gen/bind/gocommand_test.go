@@ -116,7 +116,7 @@ func TestSettingsWithoutEnd(t *testing.T) {
 		t.Skip("no /dev/zero")
 	}
 	for file, want := range map[string]string{
-		"/dev/zero": "topology.yml:0:0: TG314 the go command would not come to the end of its settings, GOENV: zero is not a regular file",
+		"/dev/zero": "topology.yml:0:0: TG314 cannot read the settings of the go command from GOENV: zero is not a regular file",
 		os.DevNull:  "",
 		"off":       "",
 	} {

@@ -59,7 +59,7 @@ const membersShown = 8
 // step goes on to the field or method called name.
 func (w *keyWalk) step(name string) bool {
 	if w.key.Method {
-		return w.fail(finding.KeyField, "", "key %s goes on behind the method %s; a method ends a key", w.field.Value, w.key.Access[len(w.key.Access)-1])
+		return w.fail(finding.KeyField, "", "a method must be the last part of a key, got %s, where %s is a method", w.field.Value, w.key.Access[len(w.key.Access)-1])
 	}
 	text := w.typeText(w.t)
 	object, index, _ := types.LookupFieldOrMethod(w.t, true, w.checked.pkg, name)
@@ -83,7 +83,7 @@ func (w *keyWalk) step(name string) bool {
 	case *types.Func:
 		sig := object.Signature()
 		if sig.Params().Len() > 0 || sig.Results().Len() != 1 {
-			return w.fail(finding.KeyType, "", "method %s of %s cannot be a key; it takes arguments or has not one result", w.functionText(object), text)
+			return w.fail(finding.KeyType, "", "the method of a key must have no parameters and one result, got %s of %s", w.functionText(object), text)
 		}
 		w.key.Method = true
 	}
@@ -170,10 +170,10 @@ func (w *keyWalk) kind() {
 		}
 	}
 	if w.id {
-		w.fail(finding.KeyType, "", "id %s is %s; an id is an integer", w.field.Value, w.typeText(w.t))
+		w.fail(finding.KeyType, "", "an id must be an integer, got %s of type %s", w.field.Value, w.typeText(w.t))
 		return
 	}
-	w.fail(finding.KeyType, "", "key %s is %s; a key is a string, []byte, bool or integer", w.field.Value, w.typeText(w.t))
+	w.fail(finding.KeyType, "", "a key must be a string, []byte, bool or integer, got %s of type %s", w.field.Value, w.typeText(w.t))
 }
 
 // members lists fields and methods of t that pkg may use, promoted ones too.

@@ -158,7 +158,7 @@ func (l *leftOut) remedy() string {
 	case l.cgo:
 		return "set CGO_ENABLED=1"
 	case !ok:
-		return "build where the constraint holds"
+		return "build in an environment that satisfies the constraint"
 	case isSystem(tag.Tag):
 		return "set GOOS=" + tag.Tag
 	case isArchitecture(tag.Tag):

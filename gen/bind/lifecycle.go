@@ -72,10 +72,10 @@ func (b *binder) bindLifecycle(s *subject) {
 	switch {
 	case !serve:
 	case ping:
-		b.at(finding.MethodsExclude, s.file.Name, "keep one of them", "type %s of processor %q has both Ping and Serve", s.Type.Name, s.Name)
+		b.at(finding.MethodsExclude, s.file.Name, "remove one of them", "type %s of processor %q must have Ping or Serve, not both", s.Type.Name, s.Name)
 	case len(s.Incoming) > 0:
 		b.at(finding.MethodsExclude, s.file.Name, "use Ping, or split the processor",
-			"type %s of processor %q has Serve, which is for processors without inputs; %s goes to it",
+			"type %s of processor %q must not have Serve, because the processor has an input: %s",
 			s.Type.Name, s.Name, b.plan.EdgeText(s.Incoming[0]))
 	}
 }
@@ -90,6 +90,6 @@ func (b *binder) strange(s *subject, f *types.Func) bool {
 	}
 	receiver := b.typeText(f.Signature().Recv().Type())
 	b.at(finding.ForeignLifecycle, s.file.Name, fmt.Sprintf("hold the %s in a field with a name, or give %s a method %s of its own", receiver, s.Type.Name, f.Name()),
-		"type %s of processor %q has the method %s of an embedded %s, which the runtime would call", s.Type.Name, s.Name, f.Name(), receiver)
+		"type %s of processor %q has the method %s of an embedded %s, and the runtime would call it", s.Type.Name, s.Name, f.Name(), receiver)
 	return true
 }

@@ -98,7 +98,7 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:
-			return fmt.Errorf("the go command takes more than %v to list packages: see what \"go list ./...\" waits for, such as a pipe among the Go files", l.patience)
+			return fmt.Errorf("the go command did not list the packages within %v: run \"go list ./...\" to see what it waits for, such as a named pipe among the Go files", l.patience)
 		}
 		return cannotList(reasonOf(err))
 	}
@@ -166,7 +166,7 @@ func (l *loader) complaint(ctx context.Context, paths []string) string {
 	case err != nil:
 		return err.Error()
 	}
-	return "it lists nothing, and does not say why"
+	return "it listed nothing and gave no reason"
 }
 
 // fromSource reports whether the package at path must be checked from source.

@@ -55,7 +55,7 @@ func (r *Result) bind(ctx context.Context) {
 
 // checking names what a type check is about, where it takes too long.
 func (r *Result) checking() string {
-	return fmt.Sprintf("checking the types of package %s (look for types that double with each line)", r.root.path)
+	return fmt.Sprintf("checking the types of package %s (look for types that double in size with each line)", r.root.path)
 }
 
 // workspace tells apart where the go command has to run: by the go.work that

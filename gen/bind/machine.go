@@ -28,12 +28,12 @@ func (b *binder) machines() {
 		u := &updater{machine: i, m: m, f: f}
 		u.state = b.resolve(finding.MessageType, "state "+strconv.Quote(m.State), statePrefix+strconv.Itoa(i), m.StateType, f.State, nil)
 		u.update = b.resolve(finding.MessageType, "update "+strconv.Quote(m.Update), updatePrefix+strconv.Itoa(i), m.UpdateType, f.Update, nil)
-		if b.copied("update "+m.Update, "let the update be a pointer", u.update, f.Update) {
+		if b.copied("update "+m.Update, "make the update a pointer", u.update, f.Update) {
 			u.update = nil
 		}
 		if m.Result != "" {
 			u.result = b.resolve(finding.MessageType, "result "+strconv.Quote(f.Result.Value), resultPrefix+strconv.Itoa(i), m.ResultType, f.Result, nil)
-			if b.copied("result "+f.Result.Value, "let the result be a pointer", u.result, f.Result) {
+			if b.copied("result "+f.Result.Value, "make the result a pointer", u.result, f.Result) {
 				u.result = nil
 			}
 			b.kept[m.Result] = u.result
@@ -124,10 +124,10 @@ func (b *binder) updateMethod(u *updater, name, results string) {
 	switch {
 	case u.update == nil:
 	case name == "Revert":
-		b.at(finding.UpdateUnfit, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method Revert for the state %s, and %q says \"revert: true\": its controller may have updates undone",
+		b.at(finding.UpdateUnfit, f.Update, method.suggestion(m.UpdateType.Import), "type %s must have a method Revert for the state %s, because %q has \"revert: true\"",
 			m.UpdateType.Name, m.State, b.plan.Processors[u.machine].Name)
 	default:
-		b.at(finding.UpdateUnfit, f.Update, method.suggestion(m.UpdateType.Import), "type %s has no method %s for the state %s", m.UpdateType.Name, name, m.State)
+		b.at(finding.UpdateUnfit, f.Update, method.suggestion(m.UpdateType.Import), "type %s must have a method %s for the state %s", m.UpdateType.Name, name, m.State)
 	}
 }
 
@@ -151,8 +151,8 @@ func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 		return
 	case results == "error" && fails(s) == 2 && found.Name() != "Revert":
 		value := b.typeText(s.Results().At(0).Type())
-		said = fmt.Sprintf("method %s of %s returns a %s, and the file does not say so", b.functionText(found), u.m.UpdateType.Name, value)
-		suggestion = fmt.Sprintf("write \"result: %s\" in the file", value)
+		said = fmt.Sprintf("method %s of %s returns a %s, but the topology file declares no result", b.functionText(found), u.m.UpdateType.Name, value)
+		suggestion = fmt.Sprintf("write \"result: %s\" in the topology file", value)
 	}
 	b.atFunc(finding.UpdateUnfit, found, u.f.Update, suggestion, said)
 }

@@ -31,7 +31,7 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 	case m.listed:
 		if other := b.agreed(name, t); other != nil {
 			text := b.expression(other)
-			b.at(finding.MessageType, m.at, "did you mean "+text+"?", "message %q is %s, but what receives it takes %s", name, m.at.Value, text)
+			b.at(finding.MessageType, m.at, "did you mean "+text+"?", "message %q is %s in the topology file, but its handlers take %s", name, m.at.Value, text)
 			b.misnamed[name] = true
 			return nil
 		}
@@ -194,7 +194,7 @@ func ambiguous(t types.Type, names []string, pkg *types.Package) string {
 				fields = append(fields, f.Name())
 			}
 		}
-		return fmt.Sprintf("has no method %s of its own, and those of its embedded %s are ambiguous", name, strings.Join(fields, " and "))
+		return fmt.Sprintf("must have its own method %s: the methods of its embedded %s are ambiguous", name, strings.Join(fields, " and "))
 	}
 	return ""
 }

@@ -102,7 +102,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	if problem.quoted.IsValid() {
 		b.said[problem.quoted] = true
 	}
-	text := fmt.Sprintf("method %s of %s %s; it may be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
+	text := fmt.Sprintf("method %s of %s %s; its form must be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
 	repair := "write " + want.canonical.Signature
 	b.atFunc(problem.code, f, s.file.Name, repair, text)
 	return m, false
@@ -128,7 +128,7 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 	m := plan.Method{Name: f.Name()}
 	sig := f.Signature()
 	if sig.Variadic() {
-		return m, misfit("is variadic")
+		return m, misfit("must not be variadic")
 	}
 	if !known(sig) {
 		return m, b.unknown(s, f)
@@ -178,7 +178,7 @@ func known(t types.Type) bool {
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	d := b.declaration(f.Pos())
 	if d == nil {
-		return misfit("mentions a type that is not known")
+		return misfit("uses an unknown type")
 	}
 	for _, e := range b.checked.errors {
 		switch {
@@ -186,46 +186,46 @@ func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 		case s.sender == nil && e.Msg == "undefined: "+s.Sender():
 			return misfit("takes a sender, but processor %q sends nothing", s.Name).quoting(e.Pos)
 		default:
-			return misfit("mentions an unknown type (%s)", e.Msg).quoting(e.Pos)
+			return misfit("uses an unknown type (%s)", e.Msg).quoting(e.Pos)
 		}
 	}
-	return misfit("mentions a type that is not known")
+	return misfit("uses an unknown type")
 }
 
 func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Method) *mismatch {
 	list := typeList(params)
 	if len(list) > 0 && b.context != nil && types.Identical(list[0], b.context) {
 		if want.context == never {
-			return misfit("takes a context")
+			return misfit("must not take a context")
 		}
 		m.Context, list = true, list[1:]
 	} else if want.context == required {
-		return misfit("lacks the context")
+		return misfit("must take the context first")
 	}
 	if want.message != nil {
 		switch {
 		case len(list) == 0:
-			return misfit("lacks the %s", want.place())
+			return misfit("must take the %s", want.place())
 		case types.Identical(list[0], want.message):
 			m.Message = plan.ByValue
 		case !want.value && types.Identical(list[0], types.NewPointer(want.message)):
 			m.Message = plan.ByPointer
 		default:
-			return misfit("takes %s where the %s comes", b.typeText(list[0]), want.place())
+			return misfit("must take the %s, got %s", want.place(), b.typeText(list[0]))
 		}
 		list = list[1:]
 	}
 	switch {
 	case len(list) == 0 && want.out == required && s.sender != nil:
-		return misfit("lacks the sender")
+		return misfit("must take the sender last")
 	case len(list) == 0:
 		return nil
 	case leadsTo(list[0], want.none...):
-		return misfit("takes %s, but is not about one input", b.typeText(list[0]))
+		return misfit("must not take %s: it is not about a single input", b.typeText(list[0]))
 	case len(list) > 1 || want.out == never:
-		return misfit("takes too many parameters")
+		return misfit("has too many parameters")
 	case s.sender == nil:
-		return misfit("takes one parameter more, but processor %q sends nothing", s.Name)
+		return misfit("has one parameter too many: processor %q sends nothing, so it has no sender", s.Name)
 	}
 	return b.out(s, list[0], m)
 }
@@ -235,22 +235,22 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 	if want.reply != nil {
 		switch {
 		case len(list) == 0 || len(list) == 1 && isError(list[0]) && !isError(want.reply):
-			return &mismatch{code: finding.ReplyType, text: "gives no reply"}
+			return &mismatch{code: finding.ReplyType, text: "must return a reply"}
 		case !types.Identical(list[0], want.reply):
-			return &mismatch{code: finding.ReplyType, text: "gives " + b.typeText(list[0]) + " where the reply is " + want.replyText}
+			return &mismatch{code: finding.ReplyType, text: "must return the reply " + want.replyText + ", got " + b.typeText(list[0])}
 		}
 		m.Reply, list = true, list[1:]
 	}
 	if len(list) > 0 && isError(list[len(list)-1]) && want.err != never {
 		m.Error, list = true, list[:len(list)-1]
 	} else if want.err == required {
-		return misfit("does not give an error last")
+		return misfit("must return an error last")
 	}
 	if len(list) > 0 {
 		if want.message != nil && want.reply == nil && want.noun == "" {
-			return &mismatch{code: finding.ReplyType, text: "gives a result that the edge does not ask for"}
+			return &mismatch{code: finding.ReplyType, text: "returns a result, but its edge declares no reply"}
 		}
-		return misfit("gives too many results")
+		return misfit("has too many results")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func parseModule(dir string, data []byte) (*module, error) {
 		return nil, fmt.Errorf("go.mod cannot be read: %w", err)
 	}
 	if file.Module == nil {
-		return nil, errors.New("go.mod does not say the module's path")
+		return nil, errors.New("go.mod must declare the path of the module")
 	}
 	m := &module{dir: dir, path: file.Module.Mod.Path, goVersion: "go1.16"} // what a missing line means
 	if file.Go != nil {
@@ -105,11 +105,11 @@ func (r *Result) otherRuntime() error {
 		m := origin(p)
 		has = strings.TrimSpace(home+" "+m.Version) + " in " + m.Dir
 	}
-	wanted := "the release that topogen is of"
+	wanted := "the release of this topogen"
 	if version := ownVersion(); version != "" {
 		wanted = home + "@" + version
 	}
-	return fmt.Errorf("the runtime that the module has, %s, is not that of this topogen; require %s", has, wanted)
+	return fmt.Errorf("the runtime in go.mod must match this topogen, got %s; require %s", has, wanted)
 }
 
 // ownVersion is the release that this program is of; "" for a development build.

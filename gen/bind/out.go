@@ -20,12 +20,12 @@ func (b *binder) out(s *subject, t types.Type, m *plan.Method) *mismatch {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {
 		if types.Identical(types.NewPointer(t), s.sender) {
-			return misfit("takes its sender by value")
+			return misfit("must take its sender by pointer")
 		}
 		if p, ok := types.Unalias(t).(*types.Pointer); ok && strings.HasSuffix(b.typeText(p.Elem()), "Sender") {
-			return misfit("takes %s, which is not its sender", b.typeText(t))
+			return misfit("must take its own sender, got %s", b.typeText(t))
 		}
-		return misfit("takes %s where the sender comes", b.typeText(t))
+		return misfit("must take the sender, got %s", b.typeText(t))
 	}
 	if types.Implements(s.sender, iface) {
 		m.Out = plan.InterfaceOut
@@ -64,7 +64,7 @@ func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan
 		case want.Results().Len() > 0:
 			return unfit("its method is " + b.functionText(have))
 		case !s.Source() || b.fails(s, f.Name()):
-			return unfit("its method is " + b.functionText(have) + ", whose error says that a queue is full")
+			return unfit("its method is " + b.functionText(have) + ", which returns an error when a queue is full")
 		default:
 			m.OutMethods = append(m.OutMethods, f.Name())
 		}

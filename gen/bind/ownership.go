@@ -77,7 +77,7 @@ func (b *binder) receivers(s *plan.Send) string {
 
 // cloneAdvice says what to do about a message that lacks a method Clone.
 func (b *binder) cloneAdvice(message string, t types.Type) string {
-	const shared = "say shared: true where it goes"
+	const shared = "write shared: true on its edges"
 	named := lifetime.NamedOf(t)
 	switch {
 	case named == nil:
@@ -99,7 +99,7 @@ func (b *binder) clone(t types.Type) (ok bool, problem string) {
 	if s.Params().Len() == 0 && s.Results().Len() == 1 && types.Identical(s.Results().At(0).Type(), t) {
 		return true, ""
 	}
-	return false, "; its method Clone is not " + "Clone() " + b.typeText(t)
+	return false, "; its method Clone must be " + "Clone() " + b.typeText(t)
 }
 
 // pointers is the path to the first pointer, slice, map, channel, function or

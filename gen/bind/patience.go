@@ -15,7 +15,7 @@ const patience = 3 * time.Minute
 // or the context's. A type check cannot be stopped: after an error do may still be busy,
 // and nothing that it writes to may be used again.
 func within[T any](ctx context.Context, most time.Duration, what string, do func() T) (result T, err error) {
-	limited, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%s takes more than %v", what, most))
+	limited, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%s took more than %v", what, most))
 	defer cancel()
 	done := make(chan T, 1)
 	go func() { done <- do() }()

@@ -39,7 +39,7 @@ func TestPipe(t *testing.T) {
 	l.patience = time.Second
 	l.failure = l.list(t.Context(), l.wanted)
 	r.bind(t.Context())
-	if got := said(r.reporter.findings); got != `topology.yml:2:7: TG314 the go command takes more than 1s to list packages: see what "go list ./..." waits for, such as a pipe among the Go files` || r.PortsReady {
+	if got := said(r.reporter.findings); got != `topology.yml:2:7: TG314 the go command did not list the packages within 1s: run "go list ./..." to see what it waits for, such as a named pipe among the Go files` || r.PortsReady {
 		t.Error(got)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
@@ -60,7 +60,7 @@ func TestEndlessCheck(t *testing.T) {
 	}
 	l.patience = time.Millisecond
 	r.bind(t.Context())
-	const want = "topology.yml:2:7: TG314 checking the types of package example.com/small (look for types that double with each line) takes more than 1ms"
+	const want = "topology.yml:2:7: TG314 checking the types of package example.com/small (look for types that double in size with each line) took more than 1ms"
 	if got := said(r.reporter.findings); got != want || r.PortsReady {
 		t.Error(got)
 	}
@@ -77,9 +77,9 @@ func TestEndlessCheck(t *testing.T) {
 // shares a loader with are not checked any more, and a finding says so.
 func TestAfterAnEndlessCheck(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
-	r.loader.failure = errors.New("checking the types of another package takes more than 3m0s")
+	r.loader.failure = errors.New("checking the types of another package took more than 3m0s")
 	v, err := r.Verify(t.Context(), nil)
-	if got := said(v.User); got != "topology.yml:2:7: TG314 checking the types of another package takes more than 3m0s" || err != nil || len(v.Own) > 0 {
+	if got := said(v.User); got != "topology.yml:2:7: TG314 checking the types of another package took more than 3m0s" || err != nil || len(v.Own) > 0 {
 		t.Errorf("%s, %v, %v", got, v.Own, err)
 	}
 }

@@ -125,19 +125,19 @@ func TestPlaces(t *testing.T) {
 	}{
 		{"bound", "", ""},
 		{"broken module", "-- ../go.mod --\nmodule a b\n", "topology.yml:0:0: TG314 go.mod cannot be read: go.mod:1: usage: module module/path"},
-		{"module without a name", "-- ../go.mod --\ngo 1.26\n", "topology.yml:0:0: TG314 go.mod does not say the module's path"},
+		{"module without a name", "-- ../go.mod --\ngo 1.26\n", "topology.yml:0:0: TG314 go.mod must declare the path of the module"},
 		{"runtime not required", "-- ../go.mod --\nmodule example.com\n\ngo 1.26\n",
 			"topology.yml:2:7: TG314 the runtime cannot be loaded: no required module provides package github.com/topogen/topogen/runtime/topo"},
 		{"newer release", "-- ../go.mod --\nmodule example.com\n\ngo 1.99\n",
 			"topology.yml:2:7: TG314 the go command cannot list packages: go: go.mod requires go >= 1.99 (running " + strings.Replace(runtime.Version(), "go", "go ", 1) + "; GOTOOLCHAIN=local)"},
-		{"two packages", "-- b.go --\npackage other\n", "b.go:1:9: TG314 the folder holds the packages small (a.go) and other"},
+		{"two packages", "-- b.go --\npackage other\n", "b.go:1:9: TG314 a folder must hold one package, got small (a.go) and other"},
 		{"another package", "-- topology.yml --\n" + strings.Replace(smallTopology, "name: small", "name: small\npackage: other", 1),
-			"topology.yml:3:10: TG314 the folder of the topology holds package small, not other"},
+			"topology.yml:3:10: TG314 package must be small as in the folder of the topology, got other"},
 		{"left out by a tag", "-- b.go --\n//go:build other\n\npackage other\n", ""},
 		{"left out by a name", "-- b_plan9.go --\npackage other\n", ""},
 		{"tests", "-- b_test.go --\npackage small\n\ntype Feed struct{}\n", ""},
 		{"an empty file", "-- b.go --\n", "b.go:1:1: TG310 this Go file does not parse: expected 'package', found 'EOF'"},
-		{"a line directive", "-- b.go --\n//line /etc/passwd:1\npackage other\n", "b.go:2:9: TG314 the folder holds the packages small (a.go) and other"},
+		{"a line directive", "-- b.go --\n//line /etc/passwd:1\npackage other\n", "b.go:2:9: TG314 a folder must hold one package, got small (a.go) and other"},
 		{"cgo", "-- b.go --\npackage small\n\nimport \"C\"\n\ntype x C.int\n", ""},
 	}
 	for _, c := range cases {
@@ -219,7 +219,7 @@ func TestSameFolderOneAfterTheOther(t *testing.T) {
 	for source, collides := range map[string]bool{"topology.yml": false, "other.yml": true, "../topology.yml": true} {
 		generated := string(header.Seal(source, sha256.Sum256(nil), []byte("package small\n")))
 		r := small(t, dir, "-- other_gen.go --\n"+generated, Options{})
-		if got := said(r.Findings); strings.Contains(got, "TG312") != collides || collides && !strings.Contains(got, "other_gen.go in the same package is generated from "+source) {
+		if got := said(r.Findings); strings.Contains(got, "TG312") != collides || collides && !strings.Contains(got, "other_gen.go is generated from "+source) {
 			t.Errorf("with a file from %s: %s", source, got)
 		}
 	}
@@ -235,7 +235,7 @@ func TestSameOutput(t *testing.T) {
 		t.Errorf("other.yml is not there: topology.yml was called so, and takes its files over, not %s", said(r.Findings))
 	}
 	r := small(t, dir, generated+handlers+"-- other.yml --\n"+smallTopology, Options{})
-	if got := said(r.Findings); len(r.Findings) != 1 || !strings.Contains(got, "topology_gen.go in the same package is generated from other.yml") {
+	if got := said(r.Findings); len(r.Findings) != 1 || !strings.Contains(got, "topology_gen.go is generated from other.yml") {
 		t.Errorf("findings %s", got)
 	}
 	if r.PortsReady {
@@ -323,7 +323,7 @@ type Sink struct{ *other.Sink }
 		t.Errorf("other: %s", got)
 	}
 	// other's Feed sends by the sender of other's topology, which this one's is not.
-	const want = "topology.yml:4:14: TG303 method Ping(out *small.FeedSender) error of Feed takes *small.FeedSender, which is not its sender; it may be Ping([ctx context.Context] [, out *FeedSender or an interface]) error"
+	const want = "topology.yml:4:14: TG303 method Ping(out *small.FeedSender) error of Feed must take its own sender, got *small.FeedSender; its form must be Ping([ctx context.Context] [, out *FeedSender or an interface]) error"
 	if got := said(results[1].Findings); got != want {
 		t.Errorf("using: got  %s\nwant %s", got, want)
 	}
@@ -344,7 +344,7 @@ type Sink struct{ *other.Sink }
 // there, the package is new.
 func TestAbsentPackage(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"left out":  {"-- a.go --\n//go:build other\n\npackage small\n\ntype Feed struct{}\n", "TG314 all Go files of the package are left out: a.go declares package small, but this build leaves it out: its constraint is other"},
+		"left out":  {"-- a.go --\n//go:build other\n\npackage small\n\ntype Feed struct{}\n", "TG314 the build leaves out all Go files of the package: a.go declares package small, but this build leaves it out: its constraint is other"},
 		"unrelated": {"-- a.go --\n//go:build other\n\npackage tool\n\ntype Tool struct{}\n", "TG301 type Feed is not declared in package small"},
 		"outside":   {"-- a_test.go --\npackage small_test\n\ntype Feed struct{}\n", "TG301 type Feed is not declared in package small"},
 		"tests":     {"-- a_test.go --\npackage small\n\ntype Feed struct{}\n", "TG301 type Feed is not declared in package small"},

@@ -137,14 +137,14 @@ func (b *binder) processorType(s *subject) types.Type {
 	name := s.Type.Name
 	switch t.Underlying().(type) {
 	case *types.Interface:
-		b.at(finding.ProcessorType, at, "", "type %s of processor %q is an interface; a processor needs a type that can be made", name, s.Name)
+		b.at(finding.ProcessorType, at, "", "the type of processor %[2]q must be a concrete type, got the interface %[1]s", name, s.Name)
 		return nil
 	case *types.Pointer:
-		b.at(finding.ProcessorType, at, "", "type %s of processor %q is a pointer; a processor needs the type that it points to", name, s.Name)
+		b.at(finding.ProcessorType, at, "", "the type of processor %[2]q must not be a pointer, got %[1]s", name, s.Name)
 		return nil
 	}
 	if _, ok := t.(*types.Named); !ok {
-		b.at(finding.ProcessorType, at, "", "type %s of processor %q stands for %s, which has no methods", name, s.Name, b.typeText(t))
+		b.at(finding.ProcessorType, at, "", "the type of processor %[2]q must have methods, got %[1]s, which is %[3]s", name, s.Name, b.typeText(t))
 		return nil
 	}
 	return t
@@ -226,7 +226,7 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 	edge := &b.plan.Edges[e]
 	if edge.DeadLetter {
 		from := b.topology.Processors[edge.From]
-		return from.OnError.DeadLetter, fmt.Sprintf("has no method ReceiveDeadLetter for what %q cannot handle", from.Name.Value)
+		return from.OnError.DeadLetter, fmt.Sprintf("has no method ReceiveDeadLetter for the dead letters of %q", from.Name.Value)
 	}
 	declared := &b.topology.Edges[declaredAs(edge, e)]
 	at = spec.Text{At: declared.At, Pointer: declared.Pointer}
@@ -277,7 +277,7 @@ func (b *binder) warnings(s *subject) {
 		}
 		s.called[name] = true // has its finding
 		if slices.Contains(wanted, name) {
-			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: every edge has a longer name's method", name, s.Type.Name)
+			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: each edge has a handler with a longer name, which is called instead", name, s.Type.Name)
 		} else {
 			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: no edge to processor %q carries such a message", name, s.Type.Name, s.Name)
 		}

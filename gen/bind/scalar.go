@@ -17,7 +17,7 @@ func (b *binder) scalar(t types.Type, u *types.Basic, v *spec.Value) plan.Litera
 	info := u.Info()
 	switch {
 	case v.Kind == spec.Null:
-		return b.misplaced(v, "", "a value is expected%s", b.forType(t))
+		return b.misplaced(v, "", "the value%s must not be empty", b.forType(t))
 	case info&types.IsString != 0 && v.Kind == spec.String:
 		text = strconv.Quote(v.Text)
 	case info&types.IsBoolean != 0 && v.Kind == spec.Bool:
@@ -33,7 +33,7 @@ func (b *binder) scalar(t types.Type, u *types.Basic, v *spec.Value) plan.Litera
 		if info&types.IsString != 0 && v.Text != "" {
 			suggestion = "write " + strconv.Quote(v.Text)
 		}
-		return b.misplaced(v, suggestion, "%s is expected%s, got %s", wants(info), b.forType(t), spec.Describe(v))
+		return b.misplaced(v, suggestion, "the value%s must be %s, got %s", b.forType(t), wants(info), spec.Describe(v))
 	}
 	if problem != "" {
 		return b.misplaced(v, "", "%s %s", v.Text, problem+b.typeText(t))
@@ -69,13 +69,13 @@ func integer(text string, bits int, unsigned bool) (digits, problem string) {
 	if unsigned {
 		n, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 0, bits)
 		if err != nil {
-			return "", "lies outside "
+			return "", "is out of range for "
 		}
 		return strconv.FormatUint(n, 10), ""
 	}
 	n, err := strconv.ParseInt(text, 0, bits)
 	if err != nil {
-		return "", "lies outside "
+		return "", "is out of range for "
 	}
 	return strconv.FormatInt(n, 10), ""
 }
@@ -88,7 +88,7 @@ func number(text string, bits int) (digits, problem string) {
 		}
 	}
 	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-		return "", "is no number that fits into "
+		return "", "is not a valid "
 	}
 	return strconv.FormatFloat(n, 'g', -1, bits), ""
 }
@@ -99,7 +99,7 @@ func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 func (b *binder) duration(t types.Type, v *spec.Value) plan.Literal {
 	d, err := time.ParseDuration(v.Text)
 	if v.Kind == spec.List || v.Kind == spec.Map || v.Kind == spec.Null || err != nil {
-		return b.misplaced(v, `write it like "1m30s"`, "a duration is expected, got %s", spec.Describe(v))
+		return b.misplaced(v, `write it like "1m30s"`, "the value must be a duration, got %s", spec.Describe(v))
 	}
 	return b.typed(v, plan.Literal{Text: strconv.FormatInt(int64(d), 10)}, t)
 }

@@ -30,7 +30,7 @@ func TestVerify(t *testing.T) {
 		{"wrong ports", map[string][]byte{"topology_ports_gen.go": []byte(ports + "\nvar _ int = nil\n")},
 			"[topology_ports_gen.go:9:13: cannot use nil as int value in variable declaration]"},
 		{"a name that the runtime lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport rt \"github.com/topogen/topogen/runtime/topo\"\n\nvar _ rt.Missing\n")},
-			"[the runtime that the module has, github.com/topogen/topogen in " + filepath.Join(module, "topogen") + ", is not that of this topogen; require the release that topogen is of]"},
+			"[the runtime in go.mod must match this topogen, got github.com/topogen/topogen in " + filepath.Join(module, "topogen") + "; require the release of this topogen]"},
 		{"a name that another package lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport \"time\"\n\nvar _ time.Missing\n")},
 			"[topology_ports_gen.go:5:12: undefined: time.Missing]"},
 	} {
@@ -57,9 +57,9 @@ func TestManyTypeErrors(t *testing.T) {
 func TestQuotedErrors(t *testing.T) {
 	const missing = "TG302 type Sink has no method that receives M from \"feed\": neither ReceiveM nor ReceiveMFromFeed"
 	for _, c := range []struct{ method, found, user string }{
-		{"ReceiveM(Lost)", "a.go:6:14: TG303 method ReceiveM(Lost) of Sink mentions an unknown type (undefined: Lost); it may be ReceiveM([ctx context.Context,] M or *M) [error]", ""},
+		{"ReceiveM(Lost)", "a.go:6:14: TG303 method ReceiveM(Lost) of Sink uses an unknown type (undefined: Lost); its form must be ReceiveM([ctx context.Context,] M or *M) [error]", ""},
 		{"ReceiveThing(Lost)", "topology.yml:5:5: " + missing, "a.go:6:27: TG311 undefined: Lost"},
-		{"ReceiveM(m M, x Bad)", "a.go:6:14: TG303 method ReceiveM(m M, x Bad) of Sink mentions a type that is not known; it may be ReceiveM([ctx context.Context,] M or *M) [error]",
+		{"ReceiveM(m M, x Bad)", "a.go:6:14: TG303 method ReceiveM(m M, x Bad) of Sink uses an unknown type; its form must be ReceiveM([ctx context.Context,] M or *M) [error]",
 			"a.go:8:10: TG311 undefined: Lost"},
 	} {
 		code := "package small\n\ntype M struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) " + c.method + " {}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n"

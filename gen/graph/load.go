@@ -58,7 +58,7 @@ func (m *mismatches) processors(g Graph, t *spec.Topology, s *Snapshot) {
 	for i := range s.Processors {
 		p := &s.Processors[i]
 		if _, twice := left[p.Name]; twice {
-			m.inSnapshot("it has processor %q twice", p.Name)
+			m.inSnapshot("it lists processor %q twice", p.Name)
 		}
 		left[p.Name] = p
 	}
@@ -74,7 +74,7 @@ func (m *mismatches) processors(g Graph, t *spec.Topology, s *Snapshot) {
 		case !ok:
 			m.inTopology(p.Name.At, p.Pointer, "processor %q is not in the snapshot", p.Name.Value)
 		case len(figures.Instances) != want:
-			m.inTopology(p.Name.At, p.Pointer, "processor %q has %s here, and %s in the snapshot",
+			m.inTopology(p.Name.At, p.Pointer, "processor %q has %s in the topology, but %s in the snapshot",
 				p.Name.Value, plural(want, "instance"), plural(len(figures.Instances), "instance"))
 		case want > 0:
 			g.Nodes[i].Load = figures.load(s.Elapsed)
@@ -249,7 +249,7 @@ func (m *mismatches) list() []finding.Finding {
 }
 
 func (m *mismatches) unfit(how string) finding.Finding {
-	return finding.New(finding.SnapshotUnfit, m.snapshot, finding.Range{}, "", "the snapshot does not fit"+how, "")
+	return finding.New(finding.SnapshotUnfit, m.snapshot, finding.Range{}, "", "the snapshot does not match the topology"+how, "")
 }
 
 // words says how long and until when, for a legend.

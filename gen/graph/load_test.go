@@ -90,26 +90,26 @@ func TestMismatch(t *testing.T) {
 	}{
 		{`"name":"parser"`, `"name":"\u001b[31mparsr"`, []string{
 			`topology.yml:5 processor "parser" is not in the snapshot`,
-			`load.json:0 the snapshot does not fit: processor "\x1b[31mparsr" is not in the topology`,
+			`load.json:0 the snapshot does not match the topology: processor "\x1b[31mparsr" is not in the topology`,
 		}},
 		{`"name":"api"`, `"name":"feed"`, []string{
-			`load.json:0 the snapshot does not fit: it has processor "feed" twice`,
-			`topology.yml:4 processor "feed" has 1 instance here, and 0 instances in the snapshot`,
+			`load.json:0 the snapshot does not match the topology: it lists processor "feed" twice`,
+			`topology.yml:4 processor "feed" has 1 instance in the topology, but 0 instances in the snapshot`,
 			`topology.yml:6 processor "api" is not in the snapshot`,
 		}},
-		{`{"busy":20000,"received":1}`, ``, []string{`topology.yml:4 processor "feed" has 1 instance here, and 0 instances in the snapshot`}},
-		{`"instances":null`, `"instances":[{}]`, []string{`topology.yml:6 processor "api" has 0 instances here, and 1 instance in the snapshot`}},
+		{`{"busy":20000,"received":1}`, ``, []string{`topology.yml:4 processor "feed" has 1 instance in the topology, but 0 instances in the snapshot`}},
+		{`"instances":null`, `"instances":[{}]`, []string{`topology.yml:6 processor "api" has 0 instances in the topology, but 1 instance in the snapshot`}},
 		{`"message":"Back"`, `"message":"Forth"`, []string{
 			`topology.yml:11 edge parser -> feed: Back is not in the snapshot`,
-			`load.json:0 the snapshot does not fit: edge "parser -> feed: Forth" is not in the topology`,
+			`load.json:0 the snapshot does not match the topology: edge "parser -> feed: Forth" is not in the topology`,
 		}},
 		{`"from":"","every":2000000000`, `"from":"api"`, []string{
 			`topology.yml:12 edge every 2s -> feed is not in the snapshot`,
-			`load.json:0 the snapshot does not fit: edge "api -> feed: Tick" is not in the topology`,
+			`load.json:0 the snapshot does not match the topology: edge "api -> feed: Tick" is not in the topology`,
 		}},
 		{`"every":1000000000`, `"every":60000000000`, []string{
 			`topology.yml:10 edge every 1s -> feed is not in the snapshot`,
-			`load.json:0 the snapshot does not fit: edge "every 1m -> feed" is not in the topology`,
+			`load.json:0 the snapshot does not match the topology: edge "every 1m -> feed" is not in the topology`,
 		}},
 	} {
 		changed := strings.Replace(shopSnapshot, c.old, c.new, 1)
@@ -140,7 +140,7 @@ func TestMismatchesAreBounded(t *testing.T) {
 	if n := len(findings); n != mismatchesMax+1 {
 		t.Errorf("%d findings", n)
 	}
-	if got, want := findings[mismatchesMax].Message, "the snapshot does not fit in 990 places more"; got != want {
+	if got, want := findings[mismatchesMax].Message, "the snapshot does not match the topology in 990 places more"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -30,7 +30,7 @@ func (b *builder) claim(names claims, name string, next claim, at spec.Text) {
 			b.plan.Collided = append(b.plan.Collided, name)
 		}
 		b.findings = append(b.findings, finding.New(finding.Generated, b.topology.File, at.At, at.Pointer,
-			fmt.Sprintf("the Go name %s is both %s and %s", name, first.what, next.what), "rename one of them"))
+			fmt.Sprintf("a Go name must have one meaning, but %s is both %s and %s", name, first.what, next.what), "rename one of them"))
 	}
 }
 
@@ -60,7 +60,7 @@ func (b *builder) checkNames() {
 func (b *builder) claimSends(p *Processor) {
 	names := claims{}
 	for _, s := range p.Sends {
-		what := fmt.Sprintf("what sends message %q", s.Message)
+		what := fmt.Sprintf("the method that sends message %q", s.Message)
 		if s.Name != "Send"+spec.Exported(s.Message) {
 			what += " to " + b.plan.Processors[b.plan.Edges[s.Edges[0]].To].Name
 		}

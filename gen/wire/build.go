@@ -199,7 +199,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	b.schema.Messages = append(b.schema.Messages, Message{Name: b.names.free(name + suffix), Form: form})
 	goType, why := plan.TypeOf(types.Unalias(t), b.pkg)
 	if why != "" {
-		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use a type with a name that is exported", weak: true})
+		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use an exported type", weak: true})
 	}
 	b.schema.Messages[index].Type = goType
 	return index, false
@@ -256,7 +256,7 @@ func (b *builder) message(t types.Type, at place) int {
 		field.Name = f.Name()
 		field.Number, field.Tagged = b.number(tag, at)
 		if other := tagged[field.Number]; field.Tagged && other != "" {
-			b.fault(at, "choose one that was never given", "its tag says "+tag+", and so does that of "+other)
+			b.fault(at, "choose a number that no field ever had", "its tag has the field number "+tag+", and the tag of "+other+" has it too")
 		}
 		tagged[field.Number] = f.Name()
 		fields = append(fields, field)
@@ -297,7 +297,7 @@ func (b *builder) number(tag string, at place) (number int, tagged bool) {
 	}
 	n, err := strconv.Atoi(tag)
 	if err != nil || !usable(n) {
-		b.fault(at, "", "the tag topo:"+strconv.Quote(tag)+" is no field number: one is from 1 to "+strconv.Itoa(numberMax)+", without 19000 to 19999")
+		b.fault(at, "", "a field number must be from 1 to "+strconv.Itoa(numberMax)+" without 19000 to 19999, got the tag topo:"+strconv.Quote(tag))
 		return 0, false
 	}
 	return n, true
@@ -330,7 +330,7 @@ func (b *builder) field(t types.Type, at place) Field {
 		b.bounded(u.Key(), at)
 		key := b.elem(u.Key(), at.in("[key]", "Key"))
 		if key.Kind == Nested && b.schema.Messages[key.Message].Form == Pointer || isPointer(u.Key()) {
-			b.fault(at.in("[key]", ""), "use what it points to, if that can be a key", "a pointer is another one where it arrives: it cannot be a key")
+			b.fault(at.in("[key]", ""), "use the type that it points to, if that type can be a key", "a pointer cannot be a key: the other process has another pointer")
 		}
 		return Field{Label: Map, Key: &key, Elem: b.elem(u.Elem(), at.in("[]", "Item")), Large: large(u.Key(), u.Elem())}
 	}
@@ -340,8 +340,8 @@ func (b *builder) field(t types.Type, at place) Field {
 // bounded refuses what is too large to be made for each two bytes of input.
 func (b *builder) bounded(t types.Type, at place) {
 	if size(t, elementBytesMax) > elementBytesMax {
-		b.fault(at, "let it hold slices in place of arrays",
-			"an element takes more than "+strconv.Itoa(elementBytesMax)+" bytes of memory, which two bytes of a hostile message could ask for")
+		b.fault(at, "use slices in place of arrays",
+			"an element must take at most "+strconv.Itoa(elementBytesMax)+" bytes of memory, because two bytes of a hostile message can demand it")
 	}
 }
 
@@ -371,7 +371,7 @@ func (b *builder) elem(t types.Type, at place) Elem {
 		if u.Kind() == types.Invalid {
 			return b.fault(at, "", "the type is not valid")
 		}
-		return b.fault(at, leaveOut, "an unsafe."+u.Name()+" means nothing elsewhere")
+		return b.fault(at, leaveOut, "an unsafe."+u.Name()+" means nothing in another process")
 	case *types.Pointer:
 		if b.messageLike(u.Elem()) {
 			b.bounded(u.Elem(), at)

@@ -26,7 +26,7 @@ func ReadFile(path string) ([]byte, *Problem) {
 	case why == nil, errors.Is(why, fs.ErrNotExist):
 		return text, nil
 	case errors.Is(why, fs.ErrInvalid): // a link, too, which a build would replace
-		return nil, &Problem{Message: "it is not a regular file", Suggestion: "move it away: topogen keeps the numbers of fields in a file of this name"}
+		return nil, &Problem{Message: "it is not a regular file", Suggestion: "move it away: topogen keeps field numbers in a file of this name"}
 	}
 	if e, ok := errors.AsType[*fs.PathError](why); ok {
 		why = e.Err // the finding names the file

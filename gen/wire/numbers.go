@@ -106,12 +106,12 @@ func (n *numbered) assign(m *Message) (problems []Problem) {
 		case !field.Tagged:
 		case line != nil && line.number != field.Number:
 			problems = append(problems, Problem{Path: path, Line: line.at,
-				Message:    fmt.Sprintf("its tag says %d, and it has the number %d: what was written before would be misread", field.Number, line.number),
-				Suggestion: fmt.Sprintf("let it say `topo:\"%d\"`", line.number)})
+				Message:    fmt.Sprintf("its field number must stay %d, and its tag says %d: messages written before would be misread", line.number, field.Number),
+				Suggestion: fmt.Sprintf("write `topo:\"%d\"`", line.number)})
 		case line == nil && owner[field.Number] != "":
 			problem := Problem{Path: path,
 				Message:    fmt.Sprintf("its tag says %d, the number of %s.%s, %s", field.Number, m.Key, owner[field.Number], whether(m, owner[field.Number])),
-				Suggestion: "choose one that was never given"}
+				Suggestion: "choose a number that no field ever had"}
 			if other := known[owner[field.Number]]; other != nil {
 				problem.Line = other.at
 			}
@@ -137,7 +137,7 @@ func (n *numbered) assign(m *Message) (problems []Problem) {
 			next = ownNumbersMax + 1
 		}
 		if !usable(next) {
-			problems = append(problems, Problem{Path: m.Key + "." + field.Name, Message: "no number is left for it"})
+			problems = append(problems, Problem{Path: m.Key + "." + field.Name, Message: "no field number is left for it"})
 			continue
 		}
 		give(field, next)
@@ -153,9 +153,9 @@ func (n *numbered) assign(m *Message) (problems []Problem) {
 
 func whether(m *Message, field string) string {
 	if m.has(field) {
-		return "which is there too"
+		return "which exists too"
 	}
-	return "which is gone: what was written before would be misread"
+	return "which was removed: messages written before would be misread"
 }
 
 func (m *Message) has(field string) bool {
@@ -254,13 +254,13 @@ func (p *numbersParser) line(line string) bool {
 		p.comments = append(p.comments, line)
 		return true
 	case strings.HasPrefix(line, "<<<<<<<"), strings.HasPrefix(line, "|||||||"), strings.HasPrefix(line, "======="), strings.HasPrefix(line, ">>>>>>>"):
-		p.wrong("keep the lines of both, give each field that is new a number of its own, and remove the marks and the lines with sums between them",
-			"two branches have given numbers, and the merge has left its marks")
+		p.wrong("keep the lines of both branches, give each new field its own number, and remove the conflict markers and the lines with sums between them",
+			"the file must not have conflict markers: two branches added field numbers")
 		return false
 	}
 	parts := numberLineForm.FindStringSubmatch(line)
 	if parts == nil {
-		p.wrong(noLine, "this is no line such as Order.Account: 3")
+		p.wrong(noLine, "a line must have the form Order.Account: 3")
 		return true
 	}
 	key, value, tail := parts[1], parts[2], parts[3]
@@ -273,12 +273,12 @@ func (p *numbersParser) line(line string) bool {
 	return true
 }
 
-const noLine = "remove it, or write it as a comment behind #; topogen keeps the numbers of fields in this file"
+const noLine = "remove it, or make it a comment with #; this file holds the field numbers that topogen assigned"
 
 func (p *numbersParser) sum(key, sum string) {
 	n := p.message(key)
 	if n.sumAt > 0 {
-		p.wrong("remove both", "%s has a sum already, in line %d", key, n.sumAt)
+		p.wrong("remove both", "%s must have one sum, and line %d has one", key, n.sumAt)
 		return
 	}
 	n.sum, n.sumAt, n.head = sum, p.at, p.comments
@@ -287,21 +287,21 @@ func (p *numbersParser) sum(key, sum string) {
 func (p *numbersParser) number(key, value, tail string) {
 	dot := strings.LastIndexByte(key, '.')
 	if dot <= 0 || dot == len(key)-1 {
-		p.wrong(noLine, "this is no line such as Order.Account: 3")
+		p.wrong(noLine, "a line must have the form Order.Account: 3")
 		return
 	}
 	number, err := strconv.Atoi(value)
 	if err != nil || !usable(number) {
-		p.wrong("restore the one that topogen gave", "%s is no field number: one is from 1 to %d, without %d to %d", value, numberMax, ownNumbersMin, ownNumbersMax)
+		p.wrong("restore the number that topogen assigned", "a field number must be from 1 to %d without %d to %d, got %s", numberMax, ownNumbersMin, ownNumbersMax, value)
 		return
 	}
 	n := p.message(key[:dot])
 	used := fmt.Sprintf("%s: %d", n.key, number)
 	switch {
 	case p.fields[key] > 0:
-		p.wrong("remove one of the two", "%s has a number already, in line %d", key, p.fields[key])
+		p.wrong("remove one of the two", "%s must have one number, and line %d has one", key, p.fields[key])
 	case p.given[used] > 0:
-		p.wrong("give the one that is new the next number", "the number %d is given already, in line %d", number, p.given[used])
+		p.wrong("give the new field the next free number", "a number must be used once, and %d is in line %d too", number, p.given[used])
 	default:
 		p.fields[key], p.given[used] = p.at, p.at
 		n.lines = append(n.lines, numberLine{field: key[dot+1:], number: number, at: p.at, head: p.comments, tail: tail})
@@ -315,8 +315,8 @@ func (p *numbersParser) sums() {
 		n.sort()
 		if n.sum != "" && n.sum != n.checksum() {
 			p.problems = append(p.problems, Problem{Path: key, Line: n.sumAt,
-				Message:    "its lines are not those that topogen wrote: a number was changed or removed, and what was written before would be misread",
-				Suggestion: "restore them; if you mean it, remove this line too"})
+				Message:    "its lines must stay as topogen wrote them: a number was changed or removed, and messages written before would be misread",
+				Suggestion: "restore them; to accept the change, remove this line too"})
 		}
 	}
 }

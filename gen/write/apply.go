@@ -262,11 +262,11 @@ func (b *batch) verify(sets []*Changes) *finding.Finding {
 		}
 		for _, ch := range again.list {
 			if ch.Op != Unchanged {
-				return overtaken(c.target.file(ch.Name), ch.Name, "the generated files may not fit each other")
+				return overtaken(c.target.file(ch.Name), ch.Name, "the generated files may not match each other")
 			}
 		}
 	}
-	return b.changedInput("what was written is of the state before")
+	return b.changedInput("the generated files do not include the change")
 }
 
 // changedInput is the finding for an input that has changed.

@@ -62,9 +62,9 @@ func (c *Changes) Check() []finding.Finding {
 		case Create:
 			message = fmt.Sprintf("%s is missing", ch.Name)
 		case Replace:
-			message = fmt.Sprintf("%s differs from what %s gives", ch.Name, c.target.Source)
+			message = fmt.Sprintf("%s does not match %s", ch.Name, c.target.Source)
 		case Remove:
-			message = fmt.Sprintf("%s is no longer written by %s", ch.Name, c.target.Source)
+			message = fmt.Sprintf("%s is no longer generated from %s", ch.Name, c.target.Source)
 		default:
 			continue
 		}

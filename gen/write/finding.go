@@ -18,7 +18,7 @@ func (t *Target) finding(code, name, message, suggestion string) *finding.Findin
 }
 
 func (t *Target) readFinding(name string, err error) *finding.Finding {
-	return t.finding(finding.Unreadable, name, fmt.Sprintf("cannot read %s: %s", name, reason(err)), "make it readable; topogen looks at what is there before it writes")
+	return t.finding(finding.Unreadable, name, fmt.Sprintf("cannot read %s: %s", name, reason(err)), "make it readable: topogen reads the existing file before it writes")
 }
 
 func (t *Target) foreignFinding(name string) *finding.Finding {
@@ -52,12 +52,12 @@ func Overtaken(f finding.Finding) bool { return f.Code == finding.Overtaken }
 // ChangedInput is the finding for an input that has changed while a build ran that
 // writes nothing.
 func ChangedInput(path string) finding.Finding {
-	return *overtaken(path, filepath.Base(path), "what was read may be of the state before")
+	return *overtaken(path, filepath.Base(path), "the result may not include the change")
 }
 
 func overtaken(path, name, consequence string) *finding.Finding {
 	f := finding.New(finding.Overtaken, path, finding.Range{}, "",
-		fmt.Sprintf("%s changed while the build ran, and %s", name, consequence), "run topogen build again")
+		fmt.Sprintf("%s changed while the build ran: %s", name, consequence), "run topogen build again")
 	return &f
 }
 

@@ -98,7 +98,7 @@ func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
 		return t.cannotWrite(file.Name, "two outputs have this name", "choose another name with output:")
 	}
 	if len(file.Body) > FileBytesMax {
-		return t.cannotWrite(file.Name, fmt.Sprintf("it would have more than %d bytes", FileBytesMax), "split the topology")
+		return t.cannotWrite(file.Name, fmt.Sprintf("its text would have more than %d bytes", FileBytesMax), "split the topology")
 	}
 	existing, f := t.look(d, file.Name)
 	ch.old, ch.mode = existing.content, existing.mode
@@ -207,7 +207,7 @@ func (t *Target) twin(d disk, name string) *finding.Finding {
 				continue
 			}
 		}
-		return t.cannotWrite(name, fmt.Sprintf("%s has the same name but for case, and some disks keep one of the two", other), "choose another name with output:")
+		return t.cannotWrite(name, fmt.Sprintf("its name differs from that of %s only by case, and some file systems keep only one of the two", other), "choose another name with output:")
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (c *Changes) planOrphan(d disk, name string) {
 	}
 	if f == nil && header.Inspect(existing.content) != header.Ours {
 		f = c.target.editedFinding(name)
-		f.Message = fmt.Sprintf("%s is no longer written by %s but was edited by hand, and is not removed", name, c.target.Source)
+		f.Message = fmt.Sprintf("%s is no longer generated from %s, but it was edited by hand and is not removed", name, c.target.Source)
 		f.Suggestion = "move the edit into a file of your own and delete this one"
 	}
 	c.add(Change{Name: name, Op: Remove, old: existing.content}, f)

@@ -57,9 +57,9 @@ func (t *Target) nameFinding(name string, kept bool) *finding.Finding {
 	switch {
 	case name == "", strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }),
 		path.Clean(name) != name, !filepath.IsLocal(filepath.FromSlash(name)):
-		return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output %q leaves the folder of %s", name, t.Source), "name a file in the same folder or below it, with forward slashes and without ..")
+		return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output must be in the folder of %s or below it, got %q", t.Source, name), "write a path with forward slashes and without ..")
 	case path.Ext(name) != ".go" && !kept:
-		return t.wrongOutput(finding.Unwritable, fmt.Sprintf("output %q is not a Go file", name), "give it a name that ends in .go")
+		return t.wrongOutput(finding.Unwritable, fmt.Sprintf("output must be a Go file, got %q", name), "write a name that ends with .go")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (t *Target) folderFinding(d disk, name string) *finding.Finding {
 			return t.cannotWrite(name, fmt.Sprintf("%s is not a folder", folder), "move it away, or choose another name with output:")
 		}
 		if _, err := d.Lstat(folder + "/go.mod"); err == nil {
-			return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output %q leaves the module: %s has a go.mod of its own", name, folder), "put the topology into that module, or name a file outside it")
+			return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output must be in the module of the topology, got %q: %s has a go.mod of its own", name, folder), "move the topology into that module, or name a file outside it")
 		}
 	}
 	return nil

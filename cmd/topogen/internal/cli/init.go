@@ -80,10 +80,10 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: "text"}
 	if ignored := place.ignored(dir); ignored != "" {
 		r.add(finding.New(finding.Unwritable, dir, finding.Range{}, "",
-			fmt.Sprintf("cannot begin in %s: within a module the go command passes over folders called %s", onDisk(dir), ignored), "begin in a folder of another name"))
+			fmt.Sprintf("cannot create a project in %s: within a module the go command ignores folders called %s", onDisk(dir), ignored), "choose a folder with another name"))
 	} else if name := filepath.Base(dir); device(name) {
 		r.add(finding.New(finding.Unwritable, dir, finding.Range{}, "",
-			fmt.Sprintf("cannot begin in %s: %s is a device on Windows, where nobody could check the folder out", onDisk(dir), name), "begin in a folder of another name"))
+			fmt.Sprintf("cannot create a project in %s: %s is a device on Windows, where the folder could not be checked out", onDisk(dir), name), "choose a folder with another name"))
 	} else {
 		r.add(createAll(dir, files)...)
 	}
@@ -121,12 +121,12 @@ func replaced(ctx context.Context, s Streams, p place, module *newModule) bool {
 // createAll writes files that do not exist yet, all of them or none.
 func createAll(dir string, files []templates.File) (findings []finding.Finding) {
 	refuse := func(name string, err error) {
-		message, suggestion := err.Error(), "make the folder writable, or begin in another one"
+		message, suggestion := err.Error(), "make the folder writable, or choose another one"
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			message = e.Err.Error()
 		}
 		if errors.Is(err, fs.ErrExist) {
-			message, suggestion = "it exists and is not overwritten", "move it away, or begin in another folder"
+			message, suggestion = "it exists and is not overwritten", "move it away, or choose another folder"
 		}
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		findings = append(findings, finding.New(finding.Unwritable, path, finding.Range{}, "",
