@@ -36,7 +36,7 @@ var testsOnly = []string{"docs", "generated_test"}
 // tiers of the packages below runtime. A package imports its own tier and lower
 // ones; tier 0 imports, besides, the standard library and xxhash only.
 var tiers = map[string]int{
-	"internal": 0, "topo": 0, "queue": 0, "route": 0, "clock": 0, "tree": 0, "shard": 0, "piper": 0, "pool": 0,
+	"internal": 0, "topo": 0, "queue": 0, "route": 0, "clock": 0, "graph": 0, "tree": 0, "shard": 0, "piper": 0, "pool": 0,
 	"rankedmap": 0, "hexid": 0, "freelist": 0,
 	"errtop": 1, "supervise": 1, "wire": 1, "fsm": 1,
 	"process": 2, "transport": 2, "raft": 2, "cluster": 2, "control": 2, "durable": 2, "observe": 2, "sim": 2,

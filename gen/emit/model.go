@@ -330,7 +330,7 @@ func (q *processor) adapter(method *plan.Method) *adapter {
 func (m *model) nameFields() {
 	// Fields are in lower case, methods for users are not; a field and a method
 	// of ours may not have the same name either.
-	topology := names{"pool": true, "tree": true}
+	topology := names{"pool": true, "graph": true}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
 		members := names{"out": true, "links": true, "door": true, "life": true}

@@ -20,15 +20,15 @@ const (
 	poolPath      = runtimePath + "pool"
 	piperPath     = runtimePath + "piper"
 	errtopPath    = runtimePath + "errtop"
+	graphPath     = runtimePath + "graph"
 	queuePath     = runtimePath + "queue"
 	supervisePath = runtimePath + "supervise"
 	routePath     = runtimePath + "route"
 	topoPath      = runtimePath + "topo"
-	treePath      = runtimePath + "tree"
 )
 
 // imported are the packages that output imports by itself, whatever the topology says.
-var imported = []string{"context", "slices", "strconv", "time", errtopPath, piperPath, poolPath, queuePath, routePath, supervisePath, topoPath, treePath}
+var imported = []string{"context", "slices", "strconv", "time", errtopPath, graphPath, piperPath, poolPath, queuePath, routePath, supervisePath, topoPath}
 
 // Imports lists the packages that the generated files import whatever Go types t names.
 func Imports(t *spec.Topology) []string {

@@ -61,7 +61,7 @@ const askedWidth = 60
 func (p *part) guards() {
 	p.doc("If this does not compile, this file does not fit the runtime in go.mod. Run:")
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated5")))
+	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated6")))
 	p.sealed()
 	var lines []code
 	for _, q := range p.processors {
@@ -171,7 +171,7 @@ func (q *processor) constructorType() code {
 //
 //	type Topology struct {
 //		pool *piper.Pool
-//		tree *tree.Tree[ProcessorIndex, EdgeIndex]
+//		graph *graph.Graph[ProcessorIndex, EdgeIndex]
 //
 //		feed   [1]feedInstance
 //		parser [2]parserInstance
@@ -181,7 +181,7 @@ func (q *processor) constructorType() code {
 func (p *part) topology() {
 	fields := []code{
 		param("pool", pointer(piper("Pool"))),
-		id("tree").Add(p.treeType()),
+		id("graph").Add(p.graphType()),
 		jen.Line(),
 	}
 	for _, q := range p.processors {
@@ -197,8 +197,8 @@ func (p *part) topology() {
 	p.add(jen.Type().Id("Topology").Struct(fields...))
 }
 
-func (p *part) treeType() code {
-	return pointer(jen.Qual(treePath, "Tree").Types(id("ProcessorIndex"), id("EdgeIndex")))
+func (p *part) graphType() code {
+	return pointer(jen.Qual(graphPath, "Graph").Types(id("ProcessorIndex"), id("EdgeIndex")))
 }
 
 // construct writes New.
@@ -212,7 +212,7 @@ func (p *part) treeType() code {
 //			…
 //		}, opts...)
 //		…
-//		t.tree = piper.TreeOf[ProcessorIndex, EdgeIndex](t.pool)
+//		t.graph = piper.GraphOf[ProcessorIndex, EdgeIndex](t.pool)
 //		return t, nil
 //	}
 func (p *part) construct() {
@@ -234,7 +234,7 @@ func (p *part) construct() {
 		}
 	}
 	body = append(body,
-		set(sel(t, "tree"), piper("TreeOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
+		set(sel(t, "graph"), piper("GraphOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
 		jen.Return(id(t), jen.Nil()),
 	)
 	p.doc("New makes the instances and joins them. Nothing runs before Run.")
@@ -334,7 +334,7 @@ func (p *part) methods() {
 	p.doc("Snapshot returns the current figures.")
 	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
 	p.doc("Tree shows processors and edges by index.")
-	method("Tree", nil, []code{p.treeType()}, sel(t, "tree"))
+	method("Tree", nil, []code{p.graphType()}, sel(t, "graph"))
 	var plain []*processor
 	for _, q := range p.processors {
 		if q.External {

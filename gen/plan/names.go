@@ -108,9 +108,8 @@ func (p *Plan) Handlers(e int) []string {
 
 // avoided are names that generated functions use or import, besides Go's own.
 var avoided = map[string]bool{
-	"context": true, "ctx": true, "err": true, "errors": true, "fmt": true, "m": true, "message": true, "ok": true,
+	"context": true, "ctx": true, "err": true, "errors": true, "fmt": true, "graph": true, "m": true, "message": true, "ok": true,
 	"out": true, "piper": true, "pool": true, "queue": true, "route": true, "sync": true, "time": true, "topo": true, "topology": true,
-	"tree": true,
 }
 
 // unique returns name, with as many underscores as make it free, and takes it.

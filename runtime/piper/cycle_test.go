@@ -39,7 +39,7 @@ func TestAFiniteCrawlIsNotEndless(t *testing.T) {
 		procs, edges := crawl(150_000, instances)
 		top := build(t, procs, edges, piper.Workers(2))
 		top.runWhole(t)
-		if got := top.tree().Edge(2).Received(); got != 150_000 {
+		if got := top.graph().Edge(2).Received(); got != 150_000 {
 			t.Errorf("%d instances: %d pages were fetched", instances, got)
 		}
 	}

@@ -97,7 +97,7 @@ func TestDropOldestKeepsTheNewest(t *testing.T) {
 	if want := []uint64{96, 97, 98, 99, 100}; !slices.Equal(kept(), want) {
 		t.Errorf("kept %v, not %v", kept(), want)
 	}
-	if e := top.tree().Edge(0); e.Sent() != 100 || e.Dropped() != 95 || e.Received() != 5 || e.Len() != 0 {
+	if e := top.graph().Edge(0); e.Sent() != 100 || e.Dropped() != 95 || e.Received() != 5 || e.Len() != 0 {
 		t.Errorf("sent %d, dropped %d, received %d, left %d", e.Sent(), e.Dropped(), e.Received(), e.Len())
 	}
 }
@@ -119,7 +119,7 @@ func TestFailRefusesAndKeepsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	top.check(t, true)
-	if e := top.tree().Edge(0); len(kept()) != 5 || e.Sent() != 5 || e.Dropped() != 0 {
+	if e := top.graph().Edge(0); len(kept()) != 5 || e.Sent() != 5 || e.Dropped() != 0 {
 		t.Errorf("kept %v; sent %d, dropped %d", kept(), e.Sent(), e.Dropped())
 	}
 }
@@ -144,7 +144,7 @@ func TestFailSendsToAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	top.check(t, true)
-	a, b := top.tree().Edge(0).Sent(), top.tree().Edge(1).Sent()
+	a, b := top.graph().Edge(0).Sent(), top.graph().Edge(1).Sent()
 	if a != 3 || b != 3 || full != 7 {
 		t.Errorf("sent %d and %d, refused %d", a, b, full)
 	}
@@ -229,7 +229,7 @@ func TestReceiveWithinACycleIsNotPaused(t *testing.T) {
 			{receive: forward(2)},
 		}, []edge{{from: 0, to: 1, capacity: 4}, {from: 1, to: 2, capacity: 8}, {from: 2, to: 1, capacity: 8}}, piper.Workers(workers))
 		top.runWhole(t)
-		if got := top.tree().Edge(1).Sent() + top.tree().Edge(2).Sent(); got != 20*burst*rounds {
+		if got := top.graph().Edge(1).Sent() + top.graph().Edge(2).Sent(); got != 20*burst*rounds {
 			t.Errorf("%d messages went round, not %d", got, 20*burst*rounds)
 		}
 	}

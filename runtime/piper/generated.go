@@ -1,22 +1,23 @@
 package piper
 
-import "github.com/topogen/topogen/runtime/tree"
+import "github.com/topogen/topogen/runtime/graph"
 
-// Generated5 stands for all that generated code of the fifth form uses of the
-// runtime. That code names it, so that a runtime which no longer fits is one
-// compile error, beside the command to run, and not many.
-const Generated5 = 5
+// Generated6 is the version of the interface between generated code and this
+// package. Generated code refers to the constant. If the runtime in go.mod has
+// another version, the build stops with one compile error, next to a comment with
+// the command to run, instead of with many errors.
+const Generated6 = 6
 
-// TreeOf shows the topology that p runs. P and E are its index types; all
-// instances were adopted.
-func TreeOf[P, E ~int](p *Pool) *tree.Tree[P, E] {
-	nodes := make([]tree.Node, len(p.processors))
+// GraphOf returns the graph of the topology that p runs. P and E are the generated
+// index types. It must be called after all instances were adopted.
+func GraphOf[P, E ~int](p *Pool) *graph.Graph[P, E] {
+	processors := make([]graph.Processor, len(p.processors))
 	for i, proc := range p.processors {
-		nodes[i] = tree.Node{Name: proc.Name, Instances: len(proc.units)}
+		processors[i] = graph.Processor{Name: proc.Name, Instances: len(proc.units)}
 	}
-	arcs := make([]tree.Arc, len(p.edges))
+	edges := make([]graph.Edge, len(p.edges))
 	for i := range p.edges {
-		arcs[i] = tree.Arc{From: p.edges[i].From, To: p.edges[i].To, Message: p.edges[i].Message}
+		edges[i] = graph.Edge{From: p.edges[i].From, To: p.edges[i].To, Message: p.edges[i].Message}
 	}
-	return tree.New[P, E](nodes, arcs, p)
+	return graph.New[P, E](processors, edges, p)
 }

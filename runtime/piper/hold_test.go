@@ -61,7 +61,7 @@ func TestHeldWorkIsDone(t *testing.T) {
 				} else {
 					err = top.run(t, t.Context())
 				}
-				if got := top.tree().Edge(2).Received(); err != nil || got != 20 {
+				if got := top.graph().Edge(2).Received(); err != nil || got != 20 {
 					t.Errorf("stepped %v, %+v: %d of 20 jobs are done, %v", stepped, watch, got, err)
 				}
 				top.check(t, true)
@@ -81,7 +81,7 @@ func TestAStopGivesHeldWorkTheDrainTimeout(t *testing.T) {
 			procs[1].finish = nil
 			top := build(t, procs, limited, piper.DrainTimeout(drain), piper.Workers(1))
 			err := top.run(t, ctx)
-			done := top.tree().Edge(2).Received()
+			done := top.graph().Edge(2).Received()
 			if want == nil && (err != nil || done != 20) {
 				t.Errorf("%d of 20 jobs are done, %v", done, err)
 			}

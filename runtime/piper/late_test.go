@@ -49,7 +49,7 @@ func TestALateSendFailsATest(t *testing.T) {
 			err = s.Err()
 		} else {
 			result := top.start(t.Context())
-			until(t, func() bool { return top.tree().Edge(0).Received() == 1 && piper.Idle(top.pool) })
+			until(t, func() bool { return top.graph().Edge(0).Received() == 1 && piper.Idle(top.pool) })
 			close(returned)
 			<-sent
 			top.doors[0].Close()
@@ -91,7 +91,7 @@ func TestALateSendToTheLatest(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := top.start(t.Context())
-	until(t, func() bool { return top.tree().Edge(0).Received() == 1 && piper.Idle(top.pool) })
+	until(t, func() bool { return top.graph().Edge(0).Received() == 1 && piper.Idle(top.pool) })
 	close(returned)
 	<-sent
 	if err := top.result(t, result); !errors.Is(err, piper.ErrLateSend) {
@@ -134,7 +134,7 @@ func TestALateSendDoesNotPauseItsSender(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := top.start(t.Context())
-	until(t, func() bool { return top.tree().Edge(0).Received() == 1 && piper.Idle(top.pool) })
+	until(t, func() bool { return top.graph().Edge(0).Received() == 1 && piper.Idle(top.pool) })
 	close(returned)
 	<-sent
 	if err := g.send(t.Context(), 0, 0, message{}); err != nil {

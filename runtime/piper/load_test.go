@@ -98,7 +98,7 @@ func load(t *testing.T, seed uint64, messages int) {
 	}
 	go func() { guests.Wait(); top.doors[0].Close() }()
 	top.runWhole(t)
-	if got := top.tree().Edge(loadOut).Received(); got != uint64(messages) {
+	if got := top.graph().Edge(loadOut).Received(); got != uint64(messages) {
 		t.Errorf("%d of %d messages came through", got, messages)
 	}
 }

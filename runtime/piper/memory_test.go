@@ -92,7 +92,7 @@ func (s *stalled) test(t *testing.T) {
 	top := s.build(t)
 	before := heap()
 	result := top.start(t.Context())
-	first := top.tree().Edge(0)
+	first := top.graph().Edge(0)
 	until(t, func() bool {
 		if s.full == block { // a sender goes on when the queue is down to half
 			return first.Len() > heapCapacity/2 && piper.Idle(top.pool)

@@ -185,7 +185,7 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 }
 
 // EdgeLen, EdgeSent, EdgeReceived, EdgeDropped, WorkerOf and BusyOf make a Pool
-// the tree.Source of its topology.
+// the graph.Source of its topology.
 func (p *Pool) EdgeLen(edge int) int { return p.edgeFigures(edge).Len }
 
 // EdgeSent counts the messages sent along an edge.

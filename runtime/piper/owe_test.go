@@ -211,7 +211,7 @@ func TestOwedKeepsTheGroupOpen(t *testing.T) {
 		if took := time.Since(began); took < answerAfter || took > answerAfter+100*time.Millisecond {
 			t.Errorf("Run takes %v", took)
 		}
-		if n := top.tree().Edge(1).Received(); n != 7 {
+		if n := top.graph().Edge(1).Received(); n != 7 {
 			t.Errorf("%d answers were handled, not 7", n)
 		}
 	})
@@ -231,8 +231,8 @@ func TestStopWaitsForWhatIsOwed(t *testing.T) {
 				cancel()
 				err := top.result(t, result)
 				if drain > answerAfter {
-					if err != nil || top.tree().Edge(1).Received() != 3 {
-						t.Errorf("Run returns %v, %d answers were handled", err, top.tree().Edge(1).Received())
+					if err != nil || top.graph().Edge(1).Received() != 3 {
+						t.Errorf("Run returns %v, %d answers were handled", err, top.graph().Edge(1).Received())
 					}
 				} else if !errors.Is(err, piper.ErrDrainTimeout) || !strings.Contains(err.Error(), `processor "clerk": 3 answers owed`) {
 					t.Errorf("Run returns %v", err)

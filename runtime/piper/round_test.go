@@ -90,7 +90,7 @@ func TestChainsStartTogether(t *testing.T) {
 	top := build(t, procs, []edge{{from: 0, to: 1}, {from: 1, to: 4}, {from: 2, to: 3}, {from: 5, to: 0}, {from: 5, to: 2}}, piper.Workers(2))
 	for i, chain := range map[int]int{0: 0, 1: 0, 4: 0, 2: 1, 3: 1} {
 		for number := range 3 {
-			if w := top.tree().Processor(i).Worker(number); w != (chain+number)%2 {
+			if w := top.graph().Processor(i).Worker(number); w != (chain+number)%2 {
 				t.Errorf("instance %d of %s starts on worker %d", number, top.name(i), w)
 			}
 		}
@@ -117,7 +117,7 @@ func TestBusyIsPingAndReceive(t *testing.T) {
 			},
 		}, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.Batch(1))
 		top.runWhole(t)
-		if busy := top.tree().Processor(1).Busy(); busy != pings*ping+messages*receive {
+		if busy := top.graph().Processor(1).Busy(); busy != pings*ping+messages*receive {
 			t.Errorf("it was busy for %v", busy)
 		}
 	})

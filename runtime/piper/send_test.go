@@ -89,7 +89,7 @@ func TestASendThatWaitsEndsWithItsContext(t *testing.T) {
 		}
 		open()
 		top.ends(t, top.start(t.Context()))
-		if got := top.tree().Edge(0).Sent(); got != 4 {
+		if got := top.graph().Edge(0).Sent(); got != 4 {
 			t.Errorf("%d messages were sent", got)
 		}
 	})
@@ -122,7 +122,7 @@ func TestASendFromOutsideToAllOrNone(t *testing.T) {
 		}
 	}
 	top.ends(t, top.start(t.Context()))
-	if a, b := top.tree().Edge(0).Sent(), top.tree().Edge(1).Sent(); a != 3 || b != 3 || refused != 7 {
+	if a, b := top.graph().Edge(0).Sent(), top.graph().Edge(1).Sent(); a != 3 || b != 3 || refused != 7 {
 		t.Errorf("sent %d and %d, refused %d", a, b, refused)
 	}
 }

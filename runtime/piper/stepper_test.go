@@ -15,10 +15,10 @@ import (
 // TestDeliverAndPingActUnderAStepperAlone.
 func TestDeliverAndPingActUnderAStepperAlone(t *testing.T) {
 	top := build(t, []proc{feed(0, 1, 1), {}}, []edge{{from: 0, to: 1}})
-	if _, err := top.tree().Edge(0).Deliver(); !errors.Is(err, piper.ErrNoStepper) {
+	if _, err := top.graph().Edge(0).Deliver(); !errors.Is(err, piper.ErrNoStepper) {
 		t.Errorf("Deliver returns %v", err)
 	}
-	if err := top.tree().Processor(0).Ping(); !errors.Is(err, piper.ErrNoStepper) {
+	if err := top.graph().Processor(0).Ping(); !errors.Is(err, piper.ErrNoStepper) {
 		t.Errorf("Ping returns %v", err)
 	}
 	top.runWhole(t)
@@ -38,10 +38,10 @@ func TestByHand(t *testing.T) {
 		{},
 	}, []edge{{from: 0, to: 1}, {from: 0, to: 1, capacity: 1, full: dropOldest}, {from: 0, to: 2}})
 	top.pool.Stepper(1)
-	feed, tree := top.tree().Processor(0), top.tree()
+	feed, graph := top.graph().Processor(0), top.graph()
 	deliver := func(edge int, want bool) {
 		t.Helper()
-		if ok, err := tree.Edge(edge).Deliver(); ok != want || err != nil {
+		if ok, err := graph.Edge(edge).Deliver(); ok != want || err != nil {
 			t.Errorf("edge %d: Deliver returns %v, %v", edge, ok, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestByHand(t *testing.T) {
 	deliver(1, true)
 	deliver(1, false)
 	deliver(2, true)
-	if e := tree.Edge(2); e.Len() != 1 || e.Received() != 1 {
+	if e := graph.Edge(2); e.Len() != 1 || e.Received() != 1 {
 		t.Errorf("edge 2: %d wait, %d received", e.Len(), e.Received())
 	}
 	deliver(2, true)

@@ -50,7 +50,7 @@ func TestStopBeforeRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	top.check(t, true)
-	if got := top.tree().Edge(0).Received(); got != 1 {
+	if got := top.graph().Edge(0).Received(); got != 1 {
 		t.Errorf("%d messages were handled", got)
 	}
 }
@@ -93,8 +93,8 @@ func TestStopEndsWaitingSends(t *testing.T) {
 			}
 		}()
 	}
-	tree := top.tree()
-	until(t, func() bool { return tree.Edge(0).Len() >= 4 && tree.Edge(1).Len() >= 4 })
+	graph := top.graph()
+	until(t, func() bool { return graph.Edge(0).Len() >= 4 && graph.Edge(1).Len() >= 4 })
 	cancel()
 	until(t, func() bool { return guests.Load() == 3 && served.Load() == 1 })
 	close(stuck)
@@ -209,7 +209,7 @@ func TestStopDuringInit(t *testing.T) {
 				if used.Err() == nil {
 					t.Error("the context of Init lives on after Run")
 				}
-				if got := top.tree().Edge(0).Received(); got != handled {
+				if got := top.graph().Edge(0).Received(); got != handled {
 					t.Errorf("%d messages were handled, want %d", got, handled)
 				}
 			})

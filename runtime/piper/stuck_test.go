@@ -60,7 +60,7 @@ func TestAStuckHandlerHoldsUpNobodyElse(t *testing.T) {
 		if n := log.count("blocking: true"); n != 1 || log.count("processor=stuck") != 1 {
 			t.Errorf("warned %d times: %s", n, log.buf.String())
 		}
-		if w := top.tree().Processor(1).Worker(0); w != -1 {
+		if w := top.graph().Processor(1).Worker(0); w != -1 {
 			t.Errorf("the stuck instance runs on worker %d", w)
 		}
 	})
@@ -169,7 +169,7 @@ func TestAnInstanceComesBack(t *testing.T) {
 			}},
 		}, []edge{{from: 0, to: 1, capacity: 4}}, piper.Workers(1), log.option(), piper.Observe(moves))
 		top.runWhole(t)
-		if w := top.tree().Processor(1).Worker(0); w != 0 {
+		if w := top.graph().Processor(1).Worker(0); w != 0 {
 			t.Errorf("the instance runs on worker %d", w)
 		}
 		if moves.count("hiccup", -1) != 1 || moves.count("hiccup", 0) != 1 {
@@ -191,7 +191,7 @@ func TestNoGoroutineStaysForAVisit(t *testing.T) {
 			feed(1, 12_000, 1),
 			{external: true},
 			{name: "hiccup", receive: func(c *cell, _ *message) error {
-				if top.tree().Processor(3).Worker(0) >= 0 && moves.count("hiccup", -1) < visits && c.calls%100 == 99 {
+				if top.graph().Processor(3).Worker(0) >= 0 && moves.count("hiccup", -1) < visits && c.calls%100 == 99 {
 					most = max(most, strings.Count(stacks(), methods+"Pool).run("))
 					time.Sleep(50 * time.Millisecond)
 				}

@@ -41,7 +41,7 @@ func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 		if want := []uint64{1, 2, 3, 4, 7, 8}; !slices.Equal(numbers, want) {
 			t.Errorf("ticks numbered %v, not %v", numbers, want)
 		}
-		if e := top.tree().Edge(0); e.Sent() != 8 || e.Received() != 6 || e.Dropped() != 2 {
+		if e := top.graph().Edge(0); e.Sent() != 8 || e.Received() != 6 || e.Dropped() != 2 {
 			t.Errorf("sent %d, received %d, skipped %d", e.Sent(), e.Received(), e.Dropped())
 		}
 	})
@@ -71,7 +71,7 @@ func TestATickThatComesWhileOneWaitsIsSkipped(t *testing.T) {
 		if want := []uint64{1, 2, 3, 4, 11, 12}; !slices.Equal(numbers, want) {
 			t.Errorf("ticks numbered %v, not %v", numbers, want)
 		}
-		if e := top.tree().Edge(0); e.Sent() != 12 || e.Received() != 6 || e.Dropped() != 6 {
+		if e := top.graph().Edge(0); e.Sent() != 12 || e.Received() != 6 || e.Dropped() != 6 {
 			t.Errorf("sent %d, received %d, skipped %d", e.Sent(), e.Received(), e.Dropped())
 		}
 	})

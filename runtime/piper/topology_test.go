@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/runtime/graph"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/topo"
-	"github.com/topogen/topogen/runtime/tree"
 )
 
 // proc describes a processor of a topology under test. A hook that is nil is a
@@ -178,7 +178,7 @@ func (top *topology) name(i int) string {
 	return fmt.Sprint("p", i)
 }
 
-func (top *topology) tree() *tree.Tree[int, int] { return piper.TreeOf[int, int](top.pool) }
+func (top *topology) graph() *graph.Graph[int, int] { return piper.GraphOf[int, int](top.pool) }
 
 // outEdges are the edges that lead from a processor.
 func (top *topology) outEdges(from int) (edges []int) {

@@ -138,7 +138,7 @@ func quoted(path string) string {
 
 // runtimePackages are those that generated code imports. The go command does not
 // see that before there is any.
-var runtimePackages = []string{"piper", "pool", "queue", "route", "topo", "tree"}
+var runtimePackages = []string{"graph", "piper", "pool", "queue", "route", "topo"}
 
 // complete makes the go command add to a new module what a release needs. It
 // returns what the go command said if it could not.
