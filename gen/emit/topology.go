@@ -170,7 +170,7 @@ func (q *processor) constructorType() code {
 // topology writes:
 //
 //	type Topology struct {
-//		pool *piper.Pool
+//		pool  *piper.Pool
 //		graph *graph.Graph[ProcessorIndex, EdgeIndex]
 //
 //		feed   [1]feedInstance
