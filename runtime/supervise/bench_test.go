@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// BenchmarkRestart is a failure and the start that follows.
+// BenchmarkRestart measures a failure and the start that follows.
 func BenchmarkRestart(b *testing.B) {
 	s := New(Spec{Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always}}})
 	for b.Loop() {
@@ -16,7 +16,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// BenchmarkReceived is what a message costs on an input that may break.
+// BenchmarkReceived measures a message on an input that may break.
 func BenchmarkReceived(b *testing.B) {
 	var s Inputs
 	s.Init(Input{}, Input{Timeout: time.Second})

@@ -6,46 +6,46 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// state is that of a child.
+// state is the state of a child.
 type state uint8
 
 const (
 	running    state = iota
-	stopping         // EffectStop is under way
-	waiting          // it is down until its delay has passed
-	down             // it is to be started, at once or when its group comes to it
-	starting         // EffectStart is under way
-	done             // it sends no more of itself, but may handle what comes, and so fail; another's restart may start it again
-	terminated       // it is down for good
+	stopping         // EffectStop is in progress
+	waiting          // down until its delay has passed
+	down             // will be started, now or when it is next in its group
+	starting         // EffectStart is in progress
+	done             // ended cleanly, but may still handle messages and fail; the restart of another child may start it again
+	terminated       // down, and never started again
 )
 
-// alive reports whether a child can fail by itself, and be stopped.
+// alive reports whether a child in this state can fail, and can be stopped.
 func (s state) alive() bool { return s == running || s == starting || s == done }
 
-// child is an instance.
+// child is the state of an instance.
 type child struct {
 	*Processor
 	id         piper.Child
-	group      *group // nil: in none
+	group      *group // nil if it is in no group
 	position   int    // in the group
 	state      state
-	cause      error // why it is down; nil where it ended cleanly or was to stop
+	cause      error // why it is down; nil if it ended cleanly or was stopped
 	inputsDone bool
-	draining   bool // it has ended cleanly and was told nothing since: it handles what comes, and may fail
+	draining   bool // it ended cleanly and got no order since: it still handles messages, and may fail
 
 	count int           // restarts in the window
-	since time.Duration // its first
+	since time.Duration // time of the first of them
 }
 
-// supervised reports whether the topology outlives a failure of the child.
+// supervised reports whether a failure of the child does not end the topology.
 func (c *child) supervised() bool {
 	return c.group != nil || c.Supervised && c.Policy != Never
 }
 
-// temporary reports whether it is never started again, whoever fails.
+// temporary reports whether the child is never started again, not even with its group.
 func (c *child) temporary() bool { return c.Policy == Never }
 
-// restarts reports whether the policy is to restart it after what it ended by.
+// restarts reports whether the policy restarts the child after an end with c.cause.
 func (c *child) restarts() bool {
 	return c.supervised() && (c.Policy == Always || c.Policy == OnFailure && c.cause != nil)
 }

@@ -1,9 +1,9 @@
-// Package supervise decides what becomes of instances that fail, and of inputs
-// that fall silent.
+// Package supervise decides what happens to instances that fail, and to inputs that
+// receive no messages for too long.
 //
-// A [Supervisor] decides about the instances of a topology, which it calls
-// children. It is the [piper.Supervisor] that generated code gives to a pool whose
-// file says restart, health or groups:
+// A [Supervisor] decides about the instances of a topology, which it calls children.
+// It is the [piper.Supervisor] that generated code passes to a pool if the topology
+// file uses restart, health or groups:
 //
 //	s := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
 //		Name: "camera", Instances: 1, Supervised: true,
@@ -13,38 +13,42 @@
 //	s.Step(0, piper.ChildEvent{Kind: piper.ChildFailed, Err: err}) // wait 1s
 //	s.Step(time.Second, piper.ChildEvent{Kind: piper.ChildDue})    // start it
 //
-// [Inputs] is the circuit breaker of the inputs of one instance, and a [Tracked]
-// holds what its handlers may ask about one of them.
+// [Inputs] is the circuit breaker for the inputs of one instance. A [Tracked] holds
+// what the handlers of an instance may read about one of its inputs.
 //
 // # Guarantees
 //
-// The decision about a child that has ended is taken in this order, that of
-// dora's fault tolerance: policy, disabled or not, window, limit, delay, start;
-// and whether it is disabled is looked at again directly before the start. In a
-// group the intensity is looked at between limit and delay. Restarts and delays
-// are counted for each child by itself.
+// A decision about a child that has ended checks these in order, as dora's fault
+// tolerance does: policy, disabled, window, limit, delay, start. Whether the child is
+// disabled is checked again directly before the start. In a group the intensity is
+// checked between limit and delay. Each child has its own count of restarts and its
+// own delay.
 //
-// No child is started after its [piper.ChildInputsDone]: its inputs are closed and
-// drained, or it has none and the topology stops. A stop alone disables no other
-// restart. There is never more than one order under way for a child. The others of a group are stopped one by one, last first, and all of
-// them have stopped before the first is started; each is started when the one
-// before runs. That is how an Erlang/OTP supervisor does it, and the tests retell
-// what one did. What such a supervisor has not are delays, budgets of single
-// children, inputs that are done, and children that have said their end and still
-// handle what comes; they can fail, and be stopped and started with the others.
+// No child is started after its [piper.ChildInputsDone], which means that its inputs
+// are closed and drained, or that it has no inputs and the topology stops. A stop of the
+// topology does not disable the restart of any other child. A child has at most one order
+// in progress.
 //
-// Every event is answered in every state, whoever sends it. One that does not fit,
-// such as ChildStopped of a child that was not to stop, changes nothing.
+// The other children of a group are stopped one by one, last first. After all of them
+// have stopped, they are started one by one: each starts when the one before it runs.
+// An Erlang/OTP supervisor does the same, and the tests replay what one did. Delays,
+// budgets of single children and inputs that are done do not exist in OTP, and neither
+// do children that have ended cleanly but still handle messages. Such children can fail,
+// and can be stopped and started with the others.
+//
+// Every event is accepted in every state. An event that does not fit the state, such as
+// ChildStopped of a child that was not ordered to stop, changes nothing.
 //
 // # Limits
 //
-// A Supervisor has no clock, no goroutines and no locks: its owner tells it the
-// time, and calls it and the Inputs one at a time. It does not look at errors, not
-// even for their text, before somebody asks for its own.
+// A Supervisor has no clock, no goroutines and no locks. Its owner passes the time, and
+// makes one call at a time of a Supervisor or an Inputs. A Supervisor does not examine
+// the errors of children. It only reads the text of an error when the text of its own
+// error is read.
 //
 // # Design
 //
-// All of this is values in, values out, so the tests tell stories in files
-// (testdata), compare with models, and need no time to pass.
-// docs/explanation/supervision.md has the pictures.
+// Both types take values and return values. The tests are therefore transcripts in
+// files (testdata) and comparisons with models, and no test waits for time to pass.
+// docs/explanation/supervision.md has diagrams.
 package supervise

@@ -7,19 +7,19 @@ import (
 )
 
 var (
-	// ErrIntensity: a group restarted more often than its intensity allows. The
-	// error names the group and unwraps to the last cause.
+	// ErrIntensity: a group restarted more often than its intensity allows. The error
+	// names the group and unwraps to the last cause.
 	ErrIntensity = errors.New("supervise: a group restarted too often")
 	// ErrLimit: an instance used up its max_restarts. The error names it and unwraps
 	// to the last cause.
 	ErrLimit = errors.New("supervise: max_restarts used up")
 )
 
-// errUnknown is the cause of a failure that came without one.
-var errUnknown = errors.New("supervise: it failed, and nobody said why")
+// errUnknown is the cause of a failure that was reported without an error.
+var errUnknown = errors.New("supervise: the instance failed without an error")
 
-// limitError wraps ErrLimit. It asks the cause for its text when somebody asks
-// for its own: a Supervisor calls nobody's code.
+// limitError wraps ErrLimit. It reads the text of the cause only when its own text is
+// read, because a Supervisor does not call user code.
 type limitError struct {
 	processor string
 	instance  int
@@ -34,22 +34,22 @@ func (e *limitError) Error() string {
 		within = fmt.Sprintf(" within %v", e.window)
 	}
 	return fmt.Sprintf("%v: processor %q, instance %d: %s%s, and then %s",
-		ErrLimit, e.processor, e.instance, restarts(e.restarts), within, last(e.cause))
+		ErrLimit, e.processor, e.instance, restarts(e.restarts), within, endText(e.cause))
 }
 
 func (e *limitError) Unwrap() []error { return unwrapped(ErrLimit, e.cause) }
 
-// intensityError wraps ErrIntensity, likewise.
+// intensityError wraps ErrIntensity. It reads the text of the cause as limitError does.
 type intensityError struct {
 	group     string
 	intensity int
 	period    time.Duration
-	cause     error // likewise
+	cause     error // nil after a clean end
 }
 
 func (e *intensityError) Error() string {
 	return fmt.Sprintf("%v: group %q: more than %s within %v, and then %s",
-		ErrIntensity, e.group, restarts(e.intensity), e.period, last(e.cause))
+		ErrIntensity, e.group, restarts(e.intensity), e.period, endText(e.cause))
 }
 
 func (e *intensityError) Unwrap() []error { return unwrapped(ErrIntensity, e.cause) }
@@ -61,8 +61,8 @@ func restarts(n int) string {
 	return fmt.Sprintf("%d restarts", n)
 }
 
-// last says how a child ended that is not restarted.
-func last(cause error) string {
+// endText describes the last end of a child that is not restarted.
+func endText(cause error) string {
 	if cause == nil {
 		return "a clean end"
 	}

@@ -10,9 +10,11 @@ import (
 // group is the state of a Group.
 type group struct {
 	Group
-	children       []*child        // in the order in which they start
-	recent         []time.Duration // the restarts within the period, oldest first
-	stoppingOthers bool            // the children from first on are being stopped, last first; else those that are down are started, first first
+	children []*child        // in start order
+	recent   []time.Duration // times of the restarts within the period, oldest first
+	// stoppingOthers: the children from first on are being stopped, last first. Otherwise
+	// the children that are down are being started, in order.
+	stoppingOthers bool
 	first          int
 }
 
@@ -44,9 +46,9 @@ func (g *group) mayRestart(now time.Duration) bool {
 	return len(g.recent) <= g.Intensity
 }
 
-// restart begins the restart of the others when c, which is down, is restarted.
-// One that has come to its end before takes part: an OTP supervisor starts all
-// whose specification it has, and forgets only those of temporary children.
+// restart begins to restart the other children, because c, which is down, is restarted. A
+// child that has ended cleanly is restarted too: an OTP supervisor starts all children
+// that it has specifications of, and only forgets temporary ones.
 func (g *group) restart(c *child) {
 	if g == nil || g.Strategy == OneForOne {
 		return
@@ -57,13 +59,13 @@ func (g *group) restart(c *child) {
 	}
 }
 
-// stops reports whether c is to stop, or will be, for the restart of another.
+// stops reports whether c is being stopped, or will be, for the restart of another child.
 func (g *group) stops(c *child) bool {
 	return g != nil && g.stoppingOthers && c.position >= g.first && !c.inputsDone
 }
 
-// proceedGroup gives the next order of a group's restart, when nothing is left to
-// wait for.
+// proceedGroup gives the next order of a group's restart, unless an order is in progress
+// or a delay has not passed.
 func (s *Supervisor) proceedGroup(g *group) {
 	if g.stoppingOthers && s.stopNext(g) {
 		g.stoppingOthers = false
@@ -73,14 +75,14 @@ func (s *Supervisor) proceedGroup(g *group) {
 	}
 }
 
-// stopNext stops the last child that lives; it reports whether there was none, and no
-// delay has to pass.
+// stopNext stops the last child that is alive. It returns true if there is no such child
+// and no delay is left.
 func (s *Supervisor) stopNext(g *group) bool {
 	for i := len(g.children) - 1; i >= g.first; i-- {
 		switch c := g.children[i]; {
 		case c.state == stopping:
 			return bug.On(bug.StartsTooEarly)
-		case c.state.alive() && !c.inputsDone: // one that could not be started again is left to end
+		case c.state.alive() && !c.inputsDone: // a child that could not be started again is not stopped: it ends on its own
 			c.state = stopping
 			s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStop, Child: c.id})
 			return false
@@ -94,7 +96,7 @@ func (s *Supervisor) stopNext(g *group) bool {
 	return true
 }
 
-// startNext starts the first child that is down, unless one is being started.
+// startNext starts the first child that is down, unless a child is being started.
 func (s *Supervisor) startNext(g *group) {
 	for _, c := range g.children[g.first:] {
 		if c.state == down {

@@ -8,23 +8,23 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// Input says what one input of a processor has.
+// Input holds the settings of one input.
 type Input struct {
-	// Timeout: the input breaks when nothing came for that long. 0: never.
+	// Timeout: without a message for this long the input breaks. 0: it never breaks.
 	Timeout time.Duration
-	// ArmAtStart: the timeout begins when the instance does. Else it begins with the
-	// first message, so that a sender that is slow to start breaks nothing.
+	// ArmAtStart: the timeout begins when the instance starts. Otherwise it begins with
+	// the first message, so that a sender that starts slowly does not break the input.
 	ArmAtStart bool
 }
 
-// State is that of an input.
+// State is the state of an input.
 type State uint8
 
 const (
-	Waiting State = iota // nothing came yet
-	Open                 // something came, and not too long ago
-	Broken               // nothing came for too long; the next message opens it again
-	Closed               // nothing will come any more
+	Waiting State = iota // no message has arrived yet
+	Open                 // a message has arrived, and the timeout has not passed since
+	Broken               // the timeout has passed; the next message opens the input again
+	Closed               // no more messages can arrive
 )
 
 func (s State) String() string {
@@ -36,24 +36,24 @@ func (s State) String() string {
 
 const never = time.Duration(math.MaxInt64)
 
-// Inputs is the circuit breaker of the inputs of one instance, as in dora's fault
-// tolerance. It is used in the turns of that instance and needs no lock. Times
-// are those since the beginning of the topology. The zero value has no inputs.
+// Inputs is the circuit breaker for the inputs of one instance, as in dora's fault
+// tolerance. It is used in the turns of that instance and needs no lock. Times are
+// relative to the start of the topology. The zero value has no inputs.
 type Inputs struct {
 	inputs []input
-	broken []int // what Expire returns
-	closed int   // how many are Closed
+	broken []int // the result of Expire
+	closed int   // number of inputs that are Closed
 }
 
 type input struct {
 	timeout  time.Duration
-	deadline time.Duration // never: none
+	deadline time.Duration // never: no deadline
 	atStart  bool
 	state    State
 }
 
-// Init sets the inputs, by index, all Waiting. A new instance begins with it, and
-// with Close of those that are closed.
+// Init sets the inputs, by index, to Waiting. Call it for each new instance, followed by
+// Close for each input that is closed already.
 func (s *Inputs) Init(settings ...Input) {
 	s.inputs, s.closed = s.inputs[:0], 0
 	for _, in := range settings {
@@ -61,7 +61,7 @@ func (s *Inputs) Init(settings ...Input) {
 	}
 }
 
-// Start hears that the instance begins.
+// Start records that the instance has started, which arms the inputs with ArmAtStart.
 func (s *Inputs) Start(now time.Duration) {
 	for i := range s.inputs {
 		if in := &s.inputs[i]; in.atStart && in.state == Waiting {
@@ -70,9 +70,9 @@ func (s *Inputs) Start(now time.Duration) {
 	}
 }
 
-// Received hears, when the handler of a message of input i has returned, that it
-// came. It reports whether that has closed the circuit again: then InputRecovered
-// is due, so a handler has the data first.
+// Received records that a message arrived on input i. Call it after the handler of the
+// message has returned. If it returns true, the input was Broken and the caller must call
+// InputRecovered. The handler of the message has run by then.
 func (s *Inputs) Received(i int, now time.Duration) (recovered bool) {
 	if uint(i) >= uint(len(s.inputs)) {
 		return false
@@ -87,16 +87,16 @@ func (s *Inputs) Received(i int, now time.Duration) (recovered bool) {
 	return recovered
 }
 
-// arm lets the timeout begin.
+// arm starts the timeout.
 func (in *input) arm(now time.Duration) {
 	if in.timeout > 0 {
 		in.deadline = now + min(in.timeout, never-now)
 	}
 }
 
-// Due returns the earliest deadline, if there is one. A message only moves it
-// on, so an alarm that was set before may come too early, and never too late;
-// except for the message that arms an input, or opens it again.
+// Due returns the earliest deadline, if there is one. A message moves its deadline back,
+// so an alarm that was set before may be early but never late. The exception is a message
+// that arms an input or recovers it: set a new alarm after it.
 func (s *Inputs) Due() (at time.Duration, ok bool) {
 	at = never
 	for i := range s.inputs {
@@ -105,10 +105,10 @@ func (s *Inputs) Due() (at time.Duration, ok bool) {
 	return at, at != never
 }
 
-// Expire breaks the inputs whose deadline has passed and returns them: for each,
-// InputClosed is due. Where waits says that a message is there and was not
-// handled yet, the sender is not silent, and the deadline is moved on. What it
-// returns is valid until the next call.
+// Expire breaks the inputs whose deadline has passed and returns them. The caller must
+// call InputClosed for each. If waits returns true for an input, a message is in its
+// queue and its sender is not silent: its deadline is moved back instead. The result is
+// valid until the next call.
 func (s *Inputs) Expire(now time.Duration, waits func(i int) bool) (broken []int) {
 	s.broken = s.broken[:0]
 	for i := range s.inputs {
@@ -127,9 +127,10 @@ func (s *Inputs) Expire(now time.Duration, waits func(i int) bool) (broken []int
 	return s.broken
 }
 
-// Close hears that nothing will come any more on input i. First: InputClosed is
-// due, since the input was not broken before, which said so already. All: now
-// each input is closed, none of them merely broken, and AllInputsClosed is due.
+// Close records that no more messages will arrive on input i. If first is true, the
+// caller must call InputClosed; it is false if the input was Broken, because InputClosed
+// was called then. If all is true, every input is Closed (not only Broken) and the caller
+// must call AllInputsClosed.
 func (s *Inputs) Close(i int) (first, all bool) {
 	if uint(i) >= uint(len(s.inputs)) || s.inputs[i].state == Closed {
 		return false, false

@@ -11,21 +11,21 @@ import (
 	"github.com/topogen/topogen/runtime/internal/story"
 )
 
-// instance is one with Inputs, and a tracker, in a story. Its lines are
+// instance is an Inputs and its trackers in a transcript. The commands are
 //
 //	input NAME [timeout=D] [arm=start]
-//	again                                    a new instance takes its place
+//	again                                    a new instance replaces this one
 //	TIME start
 //	TIME received NAME
 //	TIME expire [waits=NAME]
 //	TIME closed NAME
 //
-// Behind each is what would be told, and the next deadline.
+// The output of each command is the handlers that would be called, and the next deadline.
 type instance struct {
 	names    []string
 	settings []Input
 	inputs   Inputs
-	tracked  []Tracked[time.Duration] // its messages are their times
+	tracked  []Tracked[time.Duration] // the messages are times
 }
 
 func TestInputs(t *testing.T) {
@@ -38,7 +38,7 @@ func (s *instance) index(name string) int {
 			return i
 		}
 	}
-	return len(s.names) // there is none
+	return len(s.names) // not an input
 }
 
 func (s *instance) line(words []string) ([]string, error) {
@@ -49,14 +49,14 @@ func (s *instance) line(words []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var told []string
+	var calls []string
 	switch words[1] {
 	case "again":
 		s.reset()
 	case "start":
 		s.inputs.Start(now)
 	case "received":
-		told = s.received(s.index(words[2]), now)
+		calls = s.received(s.index(words[2]), now)
 	case "expire":
 		waits := ""
 		if len(words) > 2 {
@@ -64,10 +64,10 @@ func (s *instance) line(words []string) ([]string, error) {
 		}
 		for _, i := range s.inputs.Expire(now, func(i int) bool { return s.names[i] == waits }) {
 			s.tracked[i].Became(s.inputs.State(i))
-			told = append(told, "InputClosed "+s.names[i])
+			calls = append(calls, "InputClosed "+s.names[i])
 		}
 	case "closed":
-		told = s.closed(s.index(words[2]))
+		calls = s.closed(s.index(words[2]))
 	default:
 		return nil, errors.New(words[1])
 	}
@@ -75,14 +75,14 @@ func (s *instance) line(words []string) ([]string, error) {
 	for i, name := range s.names {
 		states += name + " " + s.tracked[i].State().String() + ", "
 		if s.tracked[i].State() != s.inputs.State(i) {
-			return nil, errors.New("the tracker of " + name + " is wrong")
+			return nil, errors.New("the tracker of " + name + " does not match")
 		}
 	}
 	due := "no deadline"
 	if at, ok := s.inputs.Due(); ok {
 		due = "deadline " + at.String()
 	}
-	return append(told, states+due), nil
+	return append(calls, states+due), nil
 }
 
 func (s *instance) input(words []string) error {
@@ -109,34 +109,34 @@ func (s *instance) reset() {
 }
 
 // received does what generated code does with a message.
-func (s *instance) received(i int, now time.Duration) (told []string) {
+func (s *instance) received(i int, now time.Duration) (calls []string) {
 	if i < len(s.names) {
 		s.tracked[i].Set(now)
-		told = []string{"Receive"}
+		calls = []string{"Receive"}
 	}
 	if s.inputs.Received(i, now) {
-		told = append(told, "InputRecovered "+s.names[i])
+		calls = append(calls, "InputRecovered "+s.names[i])
 	}
-	return told
+	return calls
 }
 
-// closed likewise, when an edge closes.
-func (s *instance) closed(i int) (told []string) {
+// closed does what generated code does when an edge closes.
+func (s *instance) closed(i int) (calls []string) {
 	first, all := s.inputs.Close(i)
 	if i < len(s.names) {
 		s.tracked[i].Became(Closed)
 	}
 	if first {
-		told = append(told, "InputClosed "+s.names[i])
+		calls = append(calls, "InputClosed "+s.names[i])
 	}
 	if all {
-		told = append(told, "AllInputsClosed")
+		calls = append(calls, "AllInputsClosed")
 	}
-	return told
+	return calls
 }
 
-// TestInputsAtRandom compares with a model that knows what each input has heard,
-// and when.
+// TestInputsAtRandom compares with a model that records when each input received
+// messages.
 func TestInputsAtRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		settings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Input {
@@ -146,9 +146,9 @@ func TestInputsAtRandom(t *testing.T) {
 			}
 		}), 1, 4).Draw(t, "inputs")
 		type heard struct {
-			last         time.Duration // when the timeout began; -1: not yet
-			came         bool
-			told, closed bool // InputClosed; closed for good
+			last             time.Duration // when the timeout began; -1: not yet
+			came             bool
+			reported, closed bool // InputClosed was called; the input is Closed
 		}
 		model := make([]heard, len(settings))
 		var s Inputs
@@ -169,8 +169,8 @@ func TestInputsAtRandom(t *testing.T) {
 			case 0:
 				now++
 			case 1:
-				if recovered := s.Received(i, now); recovered != (m.told && !m.closed) {
-					t.Fatalf("input %d recovered: %v", i, recovered)
+				if recovered := s.Received(i, now); recovered != (m.reported && !m.closed) {
+					t.Fatalf("input %d: recovered is %v", i, recovered)
 				}
 				if !m.closed {
 					*m = heard{last: now, came: true}
@@ -181,14 +181,14 @@ func TestInputsAtRandom(t *testing.T) {
 				broken := s.Expire(now, waits)
 				for i := range model {
 					m := &model[i]
-					late := settings[i].Timeout > 0 && m.last >= 0 && now-m.last >= settings[i].Timeout && !m.told && !m.closed
+					late := settings[i].Timeout > 0 && m.last >= 0 && now-m.last >= settings[i].Timeout && !m.reported && !m.closed
 					if late && waits(i) {
 						m.last, late = now, false
 					}
 					if late {
-						m.told = true
+						m.reported = true
 						if len(broken) == 0 || broken[0] != i {
-							t.Fatalf("input %d is not in %v", i, broken)
+							t.Fatalf("Expire must return input %d, got %v", i, broken)
 						}
 						broken = broken[1:]
 					}
@@ -198,10 +198,10 @@ func TestInputsAtRandom(t *testing.T) {
 				}
 			case 3:
 				first, all := s.Close(i)
-				if first != (!m.told && !m.closed) {
-					t.Fatalf("input %d closed first: %v", i, first)
+				if first != (!m.reported && !m.closed) {
+					t.Fatalf("input %d: first is %v", i, first)
 				}
-				m.told, m.closed = true, true
+				m.reported, m.closed = true, true
 				open := 0
 				for _, m := range model {
 					if !m.closed {
@@ -212,7 +212,7 @@ func TestInputsAtRandom(t *testing.T) {
 					allClosed++
 				}
 				if all && open > 0 || open == 0 && allClosed != 1 {
-					t.Fatalf("all closed: %d times, %d are open", allClosed, open)
+					t.Fatalf("all was returned %d times, with %d inputs open", allClosed, open)
 				}
 			}
 			for i, m := range model {
@@ -220,32 +220,32 @@ func TestInputsAtRandom(t *testing.T) {
 				switch {
 				case m.closed:
 					want = Closed
-				case m.told:
+				case m.reported:
 					want = Broken
 				case m.came:
 					want = Open
 				}
 				if s.State(i) != want {
-					t.Fatalf("input %d is %v, not %v", i, s.State(i), want)
+					t.Fatalf("input %d is %v, want %v", i, s.State(i), want)
 				}
 			}
 		}
 	})
 }
 
-// TestTrackedKeepsItsLast: also when the input is closed.
+// TestTrackedKeepsItsLast: the last message is kept after the input is closed.
 func TestTrackedKeepsItsLast(t *testing.T) {
 	var tr Tracked[string]
 	if _, ok := tr.Last(); ok || tr.Closed() || tr.State() != Waiting {
-		t.Error("nothing came yet")
+		t.Error("want no message and state Waiting before the first message")
 	}
 	tr.Became(Broken)
 	if !tr.Closed() {
-		t.Error("a broken input is closed")
+		t.Error("a broken input must count as closed")
 	}
 	tr.Set("a")
 	if tr.Closed() || tr.State() != Open {
-		t.Error("to the handler of a message its input is open")
+		t.Error("the input of the running handler must be open")
 	}
 	tr.Became(Closed)
 	tr.Set("b")

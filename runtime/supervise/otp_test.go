@@ -13,30 +13,30 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// stage is a pool for a group of the children a, b and c: it does what a
-// Supervisor says and tells it what came of it.
-type stage struct {
+// fakePool is a pool for a group of the children a, b and c. It executes the effects of a
+// Supervisor and reports the results to it.
+type fakePool struct {
 	s        *Supervisor
 	runs     map[string]bool
-	refusals map[string]int // how often each will not start
+	refusals map[string]int // how often the start of each child will fail
 	log      []string
 	ended    bool
 }
 
 var names = []string{"a", "b", "c"}
 
-// types are the restart types of OTP.
+// types maps the restart types of OTP to policies.
 var types = map[string]Policy{"permanent": Always, "transient": OnFailure, "temporary": Never}
 
-// TestOTP tells what supervisors of Erlang/OTP did, which
-// testdata/otp/record.escript has recorded: for each strategy and restart type
-// what a child ends by, and what a sibling's end does to it; and what happens when
-// children do not start, have ended before, or end too often.
+// TestOTP replays what supervisors of Erlang/OTP did, as recorded by
+// testdata/otp/record.escript. The recordings contain, for each strategy and restart
+// type, each way in which a child can end and the restart of a sibling, and also children
+// that fail to start, that have ended before, or that end too often.
 func TestOTP(t *testing.T) {
-	story.Tell(t, "testdata/otp/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(stage).line })
+	story.Tell(t, "testdata/otp/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(fakePool).line })
 }
 
-func (g *stage) line(words []string) ([]string, error) {
+func (g *fakePool) line(words []string) ([]string, error) {
 	g.log = nil
 	switch {
 	case words[0] == "group":
@@ -73,8 +73,8 @@ func (g *stage) line(words []string) ([]string, error) {
 	return append(g.log, "running: "+strings.Join(running, " ")), nil
 }
 
-func (g *stage) begin(words []string) error {
-	*g = stage{runs: make(map[string]bool), refusals: make(map[string]int)}
+func (g *fakePool) begin(words []string) error {
+	*g = fakePool{runs: make(map[string]bool), refusals: make(map[string]int)}
 	strategy, ok := strategies[words[0]]
 	intensity, err := strconv.Atoi(strings.TrimPrefix(words[1], "intensity="))
 	if !ok || err != nil {
@@ -89,12 +89,12 @@ func (g *stage) begin(words []string) error {
 	return nil
 }
 
-func (g *stage) step(e piper.ChildEvent) {
+func (g *fakePool) step(e piper.ChildEvent) {
 	for _, f := range g.s.Step(0, e) {
 		name := names[f.Child.Processor]
 		switch f.Kind {
 		case piper.EffectStop:
-			if g.runs[name] { // else it has come to its end before, and has only that to say
+			if g.runs[name] { // else it has ended before, and only confirms the stop
 				g.log = append(g.log, "stop "+name)
 			}
 			g.runs[name] = false

@@ -15,35 +15,34 @@ import (
 
 var errBoom = errors.New("boom")
 
-// part is what an observer knows of a child who sees the events and the effects,
-// and nothing else.
-type part struct {
+// childView is what an observer of events and effects knows about a child.
+type childView struct {
 	id         piper.Child
 	policy     Policy
 	position   int // in the group
 	up         bool
-	order      piper.ChildEffectKind // what it has been told to, where ordered
+	order      piper.ChildEffectKind // the order in progress, if ordered
 	ordered    bool
-	failed     bool // how it went down
-	over       bool // EffectDone or EffectGiveUp
-	done       bool // the former
-	ended      bool // it said so, and lives
-	draining   bool // it said so, and was told nothing since
+	failed     bool // whether it went down by a failure
+	over       bool // EffectDone or EffectGiveUp was given
+	done       bool // EffectDone was given
+	ended      bool // it reported its end, and is alive
+	draining   bool // it reported its end, and got no order since
 	inputsDone bool
 }
 
-// observer drives a Supervisor as any pool might, and holds it to its guarantees.
+// observer drives a Supervisor as any pool might, and checks its guarantees.
 type observer struct {
 	s        *Supervisor
 	strategy Strategy
 	grouped  bool
-	parts    []*part
+	parts    []*childView
 	now      time.Duration
 	ended    bool
 }
 
-// step tells of an event, and looks at what is answered.
-func (o *observer) step(t *rapid.T, kind piper.ChildEventKind, p *part) {
+// step passes an event to the Supervisor and checks the effects.
+func (o *observer) step(t *rapid.T, kind piper.ChildEventKind, p *childView) {
 	e := piper.ChildEvent{Kind: kind}
 	if p != nil {
 		e.Child = p.id
@@ -53,7 +52,7 @@ func (o *observer) step(t *rapid.T, kind piper.ChildEventKind, p *part) {
 	}
 	for _, f := range o.s.Step(o.now, e) {
 		if err := o.saw(f); err != nil {
-			t.Fatalf("%+v was answered by %+v: %v", e, f, err)
+			t.Fatalf("%+v: invalid effect %+v: %v", e, f, err)
 		}
 	}
 }
@@ -67,7 +66,7 @@ func (o *observer) saw(f piper.ChildEffect) error {
 		o.ended = true
 		return nil
 	}
-	i := slices.IndexFunc(o.parts, func(p *part) bool { return p.id == f.Child })
+	i := slices.IndexFunc(o.parts, func(p *childView) bool { return p.id == f.Child })
 	if i < 0 {
 		return errors.New("nobody")
 	}
@@ -76,11 +75,11 @@ func (o *observer) saw(f piper.ChildEffect) error {
 	case piper.EffectStart, piper.EffectWait:
 		switch {
 		case p.up || p.ordered:
-			return errors.New("it is not down")
+			return errors.New("the child is not down")
 		case p.inputsDone:
-			return errors.New("it is not to be started any more")
+			return errors.New("the child must not be started any more")
 		case p.policy == Never:
-			return errors.New("it is never to be started")
+			return errors.New("the child must never be started")
 		}
 		p.order, p.ordered, p.over, p.ended, p.draining = f.Kind, true, false, false, false
 		if f.Kind == piper.EffectStart {
@@ -89,26 +88,26 @@ func (o *observer) saw(f piper.ChildEffect) error {
 	case piper.EffectStop:
 		switch {
 		case p.ordered && p.order != piper.EffectStart, !p.ordered && !p.up:
-			return errors.New("it does not run")
+			return errors.New("the child does not run")
 		case !o.grouped || o.strategy == OneForOne:
-			return errors.New("nobody is to stop for another")
+			return errors.New("no child must stop for the restart of another")
 		case p.inputsDone:
-			return errors.New("it would not come back")
+			return errors.New("the child would not be started again")
 		}
 		for _, other := range o.parts {
 			if other.ordered && other.order == piper.EffectStop {
-				return fmt.Errorf("%v stops already", other.id)
+				return fmt.Errorf("%v is being stopped already", other.id)
 			}
 		}
 		p.order, p.ordered, p.over, p.ended, p.draining = f.Kind, true, false, false, false
 	case piper.EffectDone, piper.EffectGiveUp:
 		if p.up || p.ordered && p.order != piper.EffectWait || p.over {
-			return errors.New("it is not down")
+			return errors.New("the child is not down")
 		}
-		// One that was to be started and is not any more is forgiven its failure.
+		// A failure does not count if the child was to be started but must not be any more.
 		forgiven := p.failed && p.inputsDone
 		if gaveUp := f.Kind == piper.EffectGiveUp; !errors.Is(f.Err, ErrLimit) && p.failed != gaveUp && (gaveUp || !forgiven) {
-			return errors.New("that is not how it ended")
+			return errors.New("the effect does not match how the child ended")
 		}
 		p.over, p.done, p.ordered = true, f.Kind == piper.EffectDone, false
 		if p.draining && p.done {
@@ -118,9 +117,9 @@ func (o *observer) saw(f piper.ChildEffect) error {
 	return nil
 }
 
-// mayStart checks that those behind a child have stopped, that it is the first,
-// and that nothing else is under way.
-func (o *observer) mayStart(p *part) error {
+// mayStart checks that the children after p have stopped, that p is the first that is
+// down, and that no order is in progress.
+func (o *observer) mayStart(p *childView) error {
 	if !o.grouped || o.strategy == OneForOne {
 		return nil
 	}
@@ -128,7 +127,7 @@ func (o *observer) mayStart(p *part) error {
 		switch {
 		case other == p || other.inputsDone:
 		case other.ordered:
-			return fmt.Errorf("%v has an order", other.id)
+			return fmt.Errorf("%v has an order in progress", other.id)
 		case other.position > p.position && other.up:
 			return fmt.Errorf("%v runs", other.id)
 		}
@@ -136,8 +135,8 @@ func (o *observer) mayStart(p *part) error {
 	return nil
 }
 
-// happens lets something happen that may happen to p.
-func (o *observer) happens(t *rapid.T, p *part, what int) {
+// happens lets p report an event that is possible now.
+func (o *observer) happens(t *rapid.T, p *childView, what int) {
 	switch {
 	case p.ordered && p.order == piper.EffectWait && what < 4:
 		p.ordered = false
@@ -151,11 +150,11 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 	case (p.up || p.ordered && p.order != piper.EffectWait) && what < 7:
 		kind := [...]piper.ChildEventKind{piper.ChildFailed, piper.ChildEnded, piper.ChildHung, piper.ChildNotStarted}[what%4]
 		if p.ended && kind == piper.ChildEnded {
-			return // once is enough
+			return // only one event per order
 		}
 		p.failed = kind != piper.ChildEnded
 		if p.ordered && p.order == piper.EffectStop || o.stops(p) {
-			p.failed = false // it was to stop
+			p.failed = false // it was to be stopped
 		}
 		ends := kind == piper.ChildEnded && !(p.ordered && p.order == piper.EffectStop)
 		p.ordered, p.up, p.over, p.done, p.ended = false, false, false, false, false
@@ -164,7 +163,7 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 	case what == 7:
 		p.inputsDone = true
 		o.step(t, piper.ChildInputsDone, p)
-	case what == 8: // out of place
+	case what == 8: // an event that does not fit
 		if !p.ordered {
 			o.step(t, piper.ChildDue, p)
 			o.step(t, piper.ChildStarted, p)
@@ -178,15 +177,15 @@ func (o *observer) happens(t *rapid.T, p *part, what int) {
 	}
 }
 
-// stops reports whether p, which runs, is to stop because of another: the group
-// has begun to stop others, behind which p stands in line.
-func (o *observer) stops(p *part) bool {
+// stops reports whether p, which runs, will be stopped for another child: the group has
+// begun to stop children, and has not reached p yet.
+func (o *observer) stops(p *childView) bool {
 	return o.grouped && o.s.groups[0].stops(o.s.child(p.id))
 }
 
-// TestRandomEvents: whatever happens in whatever order, nobody is started twice, or
-// after the end, or before its turn; and when all that was ordered has come about
-// each child runs, or was let go.
+// TestRandomEvents: for random events in random order, no child is started twice, after
+// it is done, or before it is next. After all orders are executed, each child runs or is
+// done.
 func TestRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := &observer{strategy: Strategy(rapid.IntRange(0, 2).Draw(t, "strategy")), grouped: rapid.Bool().Draw(t, "grouped")}
@@ -200,7 +199,7 @@ func TestRandomEvents(t *testing.T) {
 				Window: time.Duration(rapid.IntRange(0, 3).Draw(t, "window")), Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter"),
 			}
 			for j := range p.Instances {
-				o.parts = append(o.parts, &part{id: piper.Child{Processor: i, Instance: j}, policy: p.Policy, position: len(o.parts), up: true})
+				o.parts = append(o.parts, &childView{id: piper.Child{Processor: i, Instance: j}, policy: p.Policy, position: len(o.parts), up: true})
 			}
 			g.Processors = append(g.Processors, i)
 			spec.Processors = append(spec.Processors, p)
@@ -222,7 +221,7 @@ func TestRandomEvents(t *testing.T) {
 	})
 }
 
-// settles does all that was ordered.
+// settles executes all orders.
 func (o *observer) settles(t *rapid.T) {
 	for busy := true; busy && !o.ended; {
 		busy = false
@@ -235,13 +234,13 @@ func (o *observer) settles(t *rapid.T) {
 	}
 	for _, p := range o.parts {
 		if !o.ended && !p.up && !p.over {
-			t.Fatalf("%v was forgotten", p.id)
+			t.Fatalf("%v is down and will not be started", p.id)
 		}
 	}
 }
 
-// TestRandomBudgets compares each decision about an instance by itself with one
-// that is made from the whole of its history.
+// TestRandomBudgets compares each decision about an instance that is in no group with one
+// that is computed from the whole history.
 func TestRandomBudgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Processor{
@@ -271,7 +270,7 @@ func TestRandomBudgets(t *testing.T) {
 			restarts = append(restarts, now)
 			if delay := delayOf(p, len(restarts)); delay > 0 {
 				if f := effects[0]; f.Kind != piper.EffectWait || f.Delay != delay {
-					t.Fatalf("%+v, not %v, after %v", f, delay, restarts)
+					t.Fatalf("got %+v, want delay %v, after %v", f, delay, restarts)
 				}
 				now += delay
 				effects = s.Step(now, piper.ChildEvent{Kind: piper.ChildDue})
@@ -284,8 +283,8 @@ func TestRandomBudgets(t *testing.T) {
 	})
 }
 
-// delayOf is the longest delay before the k-th restart, by numbers that do not
-// overflow.
+// delayOf returns the longest delay before the k-th restart, computed with numbers that
+// do not overflow.
 func delayOf(p Processor, k int) time.Duration {
 	d := new(big.Int).Lsh(big.NewInt(int64(p.Delay)), uint(min(k-1, 16)))
 	if p.MaxDelay > 0 && d.Cmp(big.NewInt(int64(p.MaxDelay))) > 0 {
@@ -297,7 +296,7 @@ func delayOf(p Processor, k int) time.Duration {
 	return time.Duration(d.Int64())
 }
 
-// TestBackoff: the examples of dora's document, and the ends of what there is.
+// TestBackoff: the examples of dora's documentation, and extreme values.
 func TestBackoff(t *testing.T) {
 	const longest = time.Duration(math.MaxInt64)
 	for _, c := range []struct {
@@ -327,12 +326,12 @@ func TestBackoff(t *testing.T) {
 	} {
 		p := Processor{Delay: c.delay, MaxDelay: c.maxDelay}
 		if got := p.backoff(c.k, nil); got != c.want {
-			t.Errorf("%v, at most %v, the %dth time: %v, not %v", c.delay, c.maxDelay, c.k, got, c.want)
+			t.Errorf("delay %v, at most %v, restart %d: got %v, want %v", c.delay, c.maxDelay, c.k, got, c.want)
 		}
 	}
 }
 
-// TestJitter: a delay is drawn from all between d*(1-jitter) and d.
+// TestJitter: a delay is drawn from d*(1-jitter) to d.
 func TestJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Processor{Delay: time.Duration(rapid.Int64().Draw(t, "delay")), Jitter: rapid.Float64().Draw(t, "jitter")}
@@ -341,7 +340,7 @@ func TestJitter(t *testing.T) {
 		got := p.backoff(1, func() float64 { return chance })
 		least := float64(d) * (1 - max(0, min(p.Jitter, 1)))
 		if got < 0 || got > d || float64(got) < least-1-float64(d)/(1<<50) {
-			t.Fatalf("%v of %v", got, d)
+			t.Fatalf("got %v for delay %v", got, d)
 		}
 	})
 	p := Processor{Delay: 1000, Jitter: 0.25}

@@ -9,24 +9,23 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// Supervisor decides what becomes of the instances of a topology that end. It is
-// not safe for concurrent use.
+// Supervisor decides what happens to the instances of a topology that end. It is not safe
+// for concurrent use.
 type Supervisor struct {
 	children [][]child // by processor and instance
 	groups   []group
 	random   *rand.Rand
-	ended    bool // the topology ends: nothing is answered any more
+	ended    bool // the topology ends: events have no effect any more
 
-	// Of the step that is being taken:
+	// Of the current step:
 	now     time.Duration
 	effects []piper.ChildEffect
 }
 
 var _ piper.Supervisor = (*Supervisor)(nil)
 
-// New returns a Supervisor of a topology whose instances are about to run for the
-// first time. What is not right in s is left out: groups do not get processors
-// that do not exist, or that another group has.
+// New returns a Supervisor of a topology whose instances are about to start for the first
+// time. Groups ignore processors that do not exist or that an earlier group has.
 func New(s Spec) *Supervisor {
 	seed := s.Seed
 	if seed == 0 {
@@ -85,8 +84,8 @@ func (s *Supervisor) Step(now time.Duration, e piper.ChildEvent) []piper.ChildEf
 	return s.effects
 }
 
-// child finds a child. One that the topology does not have is not supervised, and
-// nothing is remembered of it.
+// child returns the child with that id. For an id that the topology does not have, it
+// returns a new child that is not supervised and not stored.
 func (s *Supervisor) child(id piper.Child) *child {
 	if p := id.Processor; p >= 0 && p < len(s.children) {
 		if i := id.Instance; i >= 0 && i < len(s.children[p]) {
@@ -96,14 +95,15 @@ func (s *Supervisor) child(id piper.Child) *child {
 	return &child{Processor: &Processor{}, id: id}
 }
 
-// exited hears that a child has ended, by cause or, where that is nil, cleanly. Ended:
-// it has said so itself, and may still handle what comes.
+// exited handles the end of a child: a failure with cause, or a clean end if cause is
+// nil. ended is true if the child reported its end itself, so that it may still handle
+// messages.
 func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	switch {
-	case c.state == done && cause == nil: // it has said so
+	case c.state == done && cause == nil: // reported before
 	case c.state == stopping, c.state.alive() && c.group.stops(c):
-		c.draining = ended && c.state != stopping // else it has an order
-		s.stopped(c)                              // whatever it ended by: it was to end
+		c.draining = ended && c.state != stopping // a child that is stopping has an order
+		s.stopped(c)                              // the cause does not matter, because it was to be stopped
 	case c.state.alive():
 		c.cause = cause
 		c.draining = ended
@@ -113,8 +113,8 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	}
 }
 
-// stopped hears that a child is down that was to stop, to be started with the
-// others of its group.
+// stopped handles that a child is down that was to be stopped. It will be started with
+// the others of its group.
 func (s *Supervisor) stopped(c *child) {
 	c.state, c.cause = down, nil
 	if c.temporary() || c.inputsDone {
@@ -122,10 +122,9 @@ func (s *Supervisor) stopped(c *child) {
 	}
 }
 
-// decide takes the decision about a child that has ended, in the order of dora's
-// fault tolerance.
+// decide decides about a child that has ended, in the order of dora's fault tolerance.
 func (s *Supervisor) decide(c *child) {
-	// The policy.
+	// Policy.
 	switch {
 	case c.cause != nil && !c.supervised():
 		s.end(c.cause)
@@ -134,16 +133,16 @@ func (s *Supervisor) decide(c *child) {
 		s.retire(c)
 		return
 	}
-	// Whether there is anything left for it to do.
+	// Disabled.
 	if c.inputsDone {
 		s.retire(c)
 		return
 	}
-	// The window.
+	// Window.
 	if c.Window > 0 && s.now-c.since > c.Window && !bug.On(bug.WindowNeverEnds) {
 		c.count = 0
 	}
-	// The limit.
+	// Limit.
 	if c.MaxRestarts > 0 && c.count >= c.MaxRestarts {
 		s.giveUp(c, &limitError{c.Name, c.id.Instance, c.count, c.Window, c.cause})
 		return
@@ -152,7 +151,7 @@ func (s *Supervisor) decide(c *child) {
 		s.end(&intensityError{c.group.Name, c.group.Intensity, c.group.Period, c.cause})
 		return
 	}
-	// The delay.
+	// Delay.
 	if c.count == 0 {
 		c.since = s.now
 	}
@@ -165,7 +164,7 @@ func (s *Supervisor) decide(c *child) {
 	c.group.restart(c)
 }
 
-// proceed gives the orders that are due after something happened to c.
+// proceed gives the orders that follow from an event of c.
 func (s *Supervisor) proceed(c *child) {
 	switch {
 	case s.ended:
@@ -176,10 +175,10 @@ func (s *Supervisor) proceed(c *child) {
 	}
 }
 
-// start starts a child that is down, unless there is nothing left for it to do.
+// start starts a child that is down, unless its inputs are done.
 func (s *Supervisor) start(c *child) {
 	if c.inputsDone && !bug.On(bug.FlagSeenOnce) {
-		c.cause = nil // the policy had forgiven it
+		c.cause = nil // the policy had decided to restart it, so the failure does not count
 		s.retire(c)
 		return
 	}
@@ -187,14 +186,14 @@ func (s *Supervisor) start(c *child) {
 	s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStart, Child: c.id})
 }
 
-// recheck lets a child go at once that was to be started, and is not any more.
+// recheck retires a child that waits for its start, if it must not be started any more.
 func (s *Supervisor) recheck(c *child) {
 	if c.state == waiting || c.state == down {
 		s.start(c)
 	}
 }
 
-// retire says that a child that has ended is not started again.
+// retire reports that a child that has ended is not started again.
 func (s *Supervisor) retire(c *child) {
 	if c.cause != nil {
 		s.giveUp(c, c.cause)

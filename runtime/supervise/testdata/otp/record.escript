@@ -1,5 +1,5 @@
 #!/usr/bin/env escript
-%% Records what a supervisor of Erlang/OTP does, as the stories beside this file:
+%% Records what a supervisor of Erlang/OTP does, as the transcripts in this folder:
 %%
 %%     escript record.escript FOLDER
 %%

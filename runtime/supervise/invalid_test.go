@@ -9,15 +9,15 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// TestWhoIsNotThere: a child that the topology does not have is one that is not
-// supervised, and a group does not get it.
+// TestWhoIsNotThere: a child that the topology does not have is not supervised, and is in
+// no group.
 func TestWhoIsNotThere(t *testing.T) {
 	spec := Spec{
 		Processors: []Processor{{Name: "a", Instances: 1}, {Name: "b", Instances: -1}},
 		Groups:     []Group{{Name: "g", Processors: []int{-1, 7, 0}, Strategy: Strategy(9), Intensity: 1, Period: time.Second}},
 	}
 	for _, id := range []piper.Child{{Processor: -1}, {Processor: 2}, {Processor: 1}, {Instance: -1}, {Instance: 1}} {
-		for kind := range piper.ChildInputsDone + 2 { // and one that is none
+		for kind := range piper.ChildInputsDone + 2 { // including an unknown kind
 			effects := New(spec).Step(0, piper.ChildEvent{Kind: kind, Child: id, Err: errBoom})
 			switch kind {
 			case piper.ChildFailed, piper.ChildHung, piper.ChildNotStarted:
@@ -41,7 +41,7 @@ func TestWhoIsNotThere(t *testing.T) {
 	}
 	var in Inputs
 	if first, all := in.Close(0); first || all || in.State(0) != Closed || in.State(-1) != Closed {
-		t.Error("there are no inputs")
+		t.Error("want no inputs")
 	}
 }
 
@@ -54,11 +54,11 @@ func TestSeedIsDrawn(t *testing.T) {
 	a, b := delay(0), delay(0)
 	c, d := delay(5), delay(5)
 	if a == b || c != d {
-		t.Error("a seed of 0 is drawn, another one is used", a, b, c, d)
+		t.Error("a seed of 0 must be replaced by a random one, another seed must be used", a, b, c, d)
 	}
 }
 
-// TestDelayEndsBeforeTime: the end of a delay is a time that there is.
+// TestDelayEndsBeforeTime: the end of a delay does not overflow.
 func TestDelayEndsBeforeTime(t *testing.T) {
 	s := New(Spec{Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: never}}})
 	const now = time.Hour
@@ -67,7 +67,7 @@ func TestDelayEndsBeforeTime(t *testing.T) {
 	}
 }
 
-// TestErrorsWrapNoNil: what an error unwraps to can be looked at, also after a clean end.
+// TestErrorsWrapNoNil: errors unwrap to no nil errors, also after a clean end.
 func TestErrorsWrapNoNil(t *testing.T) {
 	for _, err := range []error{&limitError{}, &limitError{cause: errBoom}, &intensityError{}, &intensityError{cause: errBoom}} {
 		all := err.(interface{ Unwrap() []error }).Unwrap()

@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// cast is a Supervisor in a story. Its lines are
+// transcript is a Supervisor in a transcript. Its lines are
 //
 //	seed N
 //	processor NAME [instances=N] [restart=never|on-failure|always] [max_restarts=N] [delay=D] [max_delay=D] [window=D] [jitter=F]
@@ -20,7 +20,7 @@ import (
 //	TIME fails|hangs|ends|stopped|started|not-started|due|inputs-done CHILD [the error]
 //
 // where CHILD is NAME or NAME/INSTANCE.
-type cast struct {
+type transcript struct {
 	spec Spec
 	s    *Supervisor
 }
@@ -36,12 +36,12 @@ var eventWords = map[string]piper.ChildEventKind{
 	"inputs-done": piper.ChildInputsDone,
 }
 
-func newCast(*testing.T) func([]string) ([]string, error) {
-	c := &cast{spec: Spec{Seed: 1}}
+func newTranscript(*testing.T) func([]string) ([]string, error) {
+	c := &transcript{spec: Spec{Seed: 1}}
 	return c.line
 }
 
-func (c *cast) line(words []string) ([]string, error) {
+func (c *transcript) line(words []string) ([]string, error) {
 	switch words[0] {
 	case "seed":
 		n, err := strconv.ParseUint(words[1], 10, 64)
@@ -111,7 +111,7 @@ func parseProcessor(words []string) (Processor, error) {
 	return p, nil
 }
 
-func (c *cast) parseGroup(words []string) (Group, error) {
+func (c *transcript) parseGroup(words []string) (Group, error) {
 	g := Group{Name: words[0]}
 	var ok bool
 	if g.Strategy, ok = strategies[words[1]]; !ok {
@@ -137,7 +137,7 @@ func (c *cast) parseGroup(words []string) (Group, error) {
 	return g, nil
 }
 
-func (c *cast) event(words []string) (piper.ChildEvent, error) {
+func (c *transcript) event(words []string) (piper.ChildEvent, error) {
 	kind, ok := eventWords[words[0]]
 	if !ok {
 		return piper.ChildEvent{}, errors.New(words[0])
@@ -154,7 +154,7 @@ func (c *cast) event(words []string) (piper.ChildEvent, error) {
 	return e, err
 }
 
-func (c *cast) child(word string) (piper.Child, error) {
+func (c *transcript) child(word string) (piper.Child, error) {
 	name, instance, _ := strings.Cut(word, "/")
 	for i, p := range c.spec.Processors {
 		if p.Name == name {
@@ -166,10 +166,10 @@ func (c *cast) child(word string) (piper.Child, error) {
 			return piper.Child{Processor: i, Instance: n}, err
 		}
 	}
-	return piper.Child{}, fmt.Errorf("who is %s?", word)
+	return piper.Child{}, fmt.Errorf("unknown child %s", word)
 }
 
-func (c *cast) name(id piper.Child) string {
+func (c *transcript) name(id piper.Child) string {
 	p := c.spec.Processors[id.Processor]
 	if p.Instances == 1 {
 		return p.Name
@@ -177,7 +177,7 @@ func (c *cast) name(id piper.Child) string {
 	return fmt.Sprintf("%s/%d", p.Name, id.Instance)
 }
 
-func (c *cast) effect(f piper.ChildEffect) string {
+func (c *transcript) effect(f piper.ChildEffect) string {
 	switch f.Kind {
 	case piper.EffectWait:
 		return fmt.Sprintf("wait %v for %s", f.Delay, c.name(f.Child))
@@ -195,7 +195,7 @@ func (c *cast) effect(f piper.ChildEffect) string {
 	return fmt.Sprint(f)
 }
 
-// kind says which of the errors of this package err matches.
+// kind names the error of this package that err matches.
 func kind(err error) string {
 	switch {
 	case errors.Is(err, ErrLimit):
@@ -206,6 +206,6 @@ func kind(err error) string {
 	return ""
 }
 
-func TestRestart(t *testing.T) { story.Tell(t, "testdata/restart/*.txt", newCast) }
+func TestRestart(t *testing.T) { story.Tell(t, "testdata/restart/*.txt", newTranscript) }
 
-func TestGroups(t *testing.T) { story.Tell(t, "testdata/group/*.txt", newCast) }
+func TestGroups(t *testing.T) { story.Tell(t, "testdata/group/*.txt", newTranscript) }
