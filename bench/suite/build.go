@@ -199,8 +199,8 @@ func (r *buildRow) columns() []string {
 func build(e Effort) (Section, error) {
 	s := Section{
 		Title: "topogen build",
-		Note: "Wall time of the whole command, children included, beside `stringer` on a package of three constants. " +
-			"The topology has changed before each build, where it is not said that nothing has; Go's build cache is warm.",
+		Note: "Wall time of the whole command, including child processes, compared with `stringer` on a package of three constants. " +
+			"The topology changes before each build, except in the rows with nothing changed. Go's build cache is warm.",
 		Columns: []string{"", "times stringer", "ms", "most memory, MB"},
 	}
 	tools, err := MakeTools()

@@ -33,7 +33,7 @@ func (c Contest) measure(e Effort) (Section, error) {
 	if err != nil {
 		return Section{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	s := Section{Title: c.title, Note: c.note, Columns: []string{"", "topogen is", "at best", "allocations a " + c.unit, "ns a " + c.unit, "CPU ns a " + c.unit}}
+	s := Section{Title: c.title, Note: c.note, Columns: []string{"", "first row against this row", "fastest rounds", "allocations per " + c.unit, "ns per " + c.unit, "CPU ns per " + c.unit}}
 	ours := &results[0]
 	for i := range results {
 		r := &results[i]
@@ -54,7 +54,7 @@ func (c Contest) measure(e Effort) (Section, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Claims = append(s.Claims, Claim{c.Name + ": allocations a " + c.unit, "0", fmt.Sprintf("%.3f", max(allocs, 0)), allocs < 0.0005})
+		s.Claims = append(s.Claims, Claim{c.Name + ": allocations per " + c.unit, "0", fmt.Sprintf("%.3f", max(allocs, 0)), allocs < 0.0005})
 	}
 	return s, nil
 }

@@ -23,8 +23,8 @@ const (
 	protoactor = "protoactor-go"
 	watermill  = "watermill gochannel"
 
-	channelsHeld = "channels, each goroutine held on a thread"
-	channelsFree = "channels, as the scheduler likes"
+	channelsHeld = "channels, each goroutine locked to a thread"
+	channelsFree = "channels, scheduled freely"
 )
 
 // stageWork is what each stage of the pipeline with work does for a message.
@@ -53,7 +53,7 @@ func through(n int) int { return max(n/3, 1) }
 func pipelines() Contest {
 	return Contest{
 		Name: "pipeline", title: "Pipeline of three handlers", unit: "handler call",
-		note: "A source sends through three handlers that do nothing but pass the message on. Two workers, and as many threads for the others.",
+		note: "A source sends through three handlers that only pass the message on. topogen has two workers, and the others have two threads.",
 		Contenders: []measure.Contender{
 			{Name: ours, Run: func(n int) error { return pipeline.Run(through(n), 0) }},
 			sure(channels, func(n int) { peers.ChannelPipeline(through(n), 0) }),
@@ -83,7 +83,7 @@ func fanIns() Contest {
 func pingPongs() Contest {
 	return Contest{
 		Name: "ping-pong", title: "Ping-pong, one message in flight", unit: "hop",
-		note: "One message goes to and fro between two instances: nothing can be batched.",
+		note: "One message goes back and forth between two instances, so nothing can be batched.",
 		Contenders: []measure.Contender{
 			{Name: ours, Run: func(n int) error { return pingpong.Run(n) }},
 			sure(channels, func(n int) { peers.ChannelPingPong(n, 1, false) }),
@@ -98,7 +98,7 @@ func pingPongs() Contest {
 func besideIdle() Contest {
 	return Contest{
 		Name: "ping-pong-1000", title: "Ping-pong beside 1,000 idle instances", unit: "hop",
-		note: "The same, with a thousand instances on the same workers that have nothing to do.",
+		note: "The same, with a thousand idle instances on the same workers.",
 		Contenders: []measure.Contender{
 			{Name: ours, Run: func(n int) error { return neighbours.Run(n) }},
 			sure(channels, func(n int) { peers.ChannelPingPong(n, 1, false) }),
@@ -116,13 +116,13 @@ func stages() Contest {
 	const one, both = "topogen, one worker", "the work alone, on two goroutines"
 	return Contest{
 		Name: "stages", title: "Three stages of 200 ns of work", unit: "handler call",
-		note: "Each handler computes for 200 ns. The last line has the same work done on two goroutines that share nothing: the most that this machine has to give at the time.",
+		note: "Each handler computes for 200 ns. The last two rows do the same work without messages. They show what the computer could give at that time.",
 		Contenders: []measure.Contender{
 			{Name: "topogen, two workers", Run: run(2)},
 			{Name: one, Run: run(1)},
 			sure(channels, func(n int) { peers.ChannelPipeline(through(n), steps) }),
 			sure(both, func(n int) { peers.Parallel(n, steps) }),
-			sure("the work alone, on one", func(n int) {
+			sure("the work alone, on one goroutine", func(n int) {
 				for range n {
 					work.Do(steps)
 				}
@@ -151,7 +151,7 @@ func hops() (list []Contest) {
 		}
 		if of.balls == 1 {
 			c.limits = []goal{{"a hop between two workers, one in flight, against channels", 1.7, channelsFree}}
-			c.note = "Two instances that start on a worker each. This is the worst case of the pool, which else keeps together what talks much and works little."
+			c.note = "Two instances on two workers. This is the worst case of the pool, which otherwise puts instances on one worker if they exchange many messages and do little work."
 		}
 		list = append(list, c)
 	}
@@ -168,7 +168,7 @@ func sends() (list []Contest) {
 	} {
 		list = append(list, Contest{
 			Name: of.name, title: of.title, unit: "message",
-			note: "`SendMessage(ctx, m)` of an external processor: a lock, a look at the context and the fill, a publish.",
+			note: "`SendMessage(ctx, m)` of an external processor: it takes a lock, checks the context and the length of the queue, and publishes.",
 			Contenders: []measure.Contender{
 				{Name: ours, Run: func(n int) error { return door.Run(n, of.goroutines) }},
 				sure(channels, func(n int) { peers.ChannelSend(n, of.goroutines) }),
@@ -188,7 +188,7 @@ func asks() (list []Contest) {
 	} {
 		list = append(list, Contest{
 			Name: of.name, title: of.title, unit: "call",
-			note: "`AskQuestion(ctx, m)`, against a goroutine that answers on a channel of the caller's.",
+			note: "`AskQuestion(ctx, m)`, compared with a goroutine that replies on a channel of the caller.",
 			Contenders: []measure.Contender{
 				{Name: ours, Run: func(n int) error { return ask.Run(n, of.goroutines) }},
 				sure(channels, func(n int) { peers.ChannelAsk(n, of.goroutines) }),
@@ -197,7 +197,7 @@ func asks() (list []Contest) {
 	}
 	return append(list, Contest{
 		Name: "ask-busy", title: "Ask, while all workers are busy", unit: "call",
-		note: "One caller, while eight pairs of instances, or of goroutines, pass a ball to and fro without end.",
+		note: "One caller, while eight pairs of instances, or of goroutines, pass a message back and forth without a pause.",
 		Contenders: []measure.Contender{
 			{Name: ours, Run: func(n int) error { return busy.Run(n) }},
 			sure(channels, func(n int) { peers.ChannelAskBusy(n, busy.Pairs) }),
@@ -210,7 +210,7 @@ const (
 	xsyncMPMC  = "xsync MPMC"
 	xsyncSPSC  = "xsync SPSC"
 	aMutex     = "slice behind a mutex"
-	document   = "list of nodes (rast.md 2.2, mended)"
+	document   = "list of nodes, corrected"
 	lockFree   = "queue.LockFree"
 	edgePairs  = "queue.Edge for each pair, published every 64"
 	edgeBatch  = "queue.Edge, published every 64"
@@ -231,7 +231,7 @@ func queues() []Contest {
 	shared := func(sides int, name, who string) Contest {
 		return Contest{
 			Name: name, title: "One queue for many, " + who, unit: "message",
-			note: "`queue.LockFree`, the slice and the list of nodes grow as they need to; the others hold 1,024.",
+			note: "`queue.LockFree`, the slice and the list of nodes grow as needed. The other queues have room for 1,024 messages.",
 			Contenders: []measure.Contender{
 				crowd(sides, lockFree, peers.LockFreeLane), crowd(sides, aChannel, peers.ChannelLane), crowd(sides, aMutex, peers.MutexLane),
 				crowd(sides, xsyncMPMC, peers.XsyncMPMC), crowd(sides, "queue.Ring", peers.RingLane), crowd(sides, document, peers.DocumentLane),
@@ -247,7 +247,7 @@ func queues() []Contest {
 	}
 	one := Contest{
 		Name: "queue", title: "Queues, one producer and one consumer", unit: "message",
-		note: "Messages of 8 bytes between two goroutines, capacity 1,024. Who would have to wait looks again, and lets others run after 32 times.",
+		note: "Messages of 8 bytes between two goroutines, capacity 1,024. A goroutine that would have to wait tries again, and yields after 32 tries.",
 		Contenders: []measure.Contender{
 			across(edgeBatch, edge(publishAt)), across(aChannel, peers.ChannelLane), across(xsyncSPSC, peers.XsyncSPSC),
 			across(xsyncMPMC, peers.XsyncMPMC), across("queue.Ring", peers.RingLane), across(edgeSingle, edge(1)),
@@ -257,7 +257,7 @@ func queues() []Contest {
 	}
 	pairs := Contest{
 		Name: "queue-2x2", title: "Queues, two producers and two consumers", unit: "message",
-		note: "Each producer has messages for both consumers. In a topology each pair has an edge of its own; the others here are shared by all four.",
+		note: "Each producer has messages for both consumers. `queue.Edge` has a queue for each pair, as in a topology. All four goroutines share one queue of the other kinds.",
 		Contenders: []measure.Contender{
 			sure(edgePairs, func(n int) { peers.EdgesTwoByTwo(publishAt, n) }),
 			crowd(2, aChannel, peers.ChannelLane), crowd(2, xsyncMPMC, peers.XsyncMPMC),
@@ -267,7 +267,7 @@ func queues() []Contest {
 	}
 	single := Contest{
 		Name: "queue-alone", title: "Queues, on one goroutine", unit: "message",
-		note: "Bursts of 64, put and taken by the same goroutine: what a message costs that stays on its worker.",
+		note: "One goroutine puts and takes bursts of 64 messages. This is the cost of a message that stays on its worker.",
 		Contenders: []measure.Contender{
 			alone(edgeBatch, edge(publishAt)), alone(aChannel, peers.ChannelLane), alone(xsyncSPSC, peers.XsyncSPSC),
 			alone(xsyncMPMC, peers.XsyncMPMC), alone("queue.Ring", peers.RingLane), alone("queue.Latest", peers.LatestLane),

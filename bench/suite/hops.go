@@ -14,7 +14,7 @@ import (
 func hopLatency(e Effort) (Section, error) {
 	s := Section{
 		Title:   "How long a hop between two workers takes",
-		Note:    "From the send to the call of the handler, for one hop in some: two clock readings are in it. Each figure is the median over the rounds.",
+		Note:    "Time from the send to the handler call. Only some hops are timed, and each time includes two clock readings. Each figure is the median over the rounds.",
 		Columns: []string{"", "median µs", "99th percentile µs", "99.9th percentile µs"},
 	}
 	for _, of := range []struct{ balls, hops, every int }{{1, 60_000, 4}, {64, 600_000, 16}, {4096, 1_200_000, 32}} {

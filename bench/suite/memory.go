@@ -82,8 +82,8 @@ func idleMemory(Effort) (Section, error) {
 		return s, err
 	}
 	s.Rows = [][]string{
-		{"100,000 instances before their first message", fmt.Sprintf("%.0f", instance*crowd.Instances), fmt.Sprintf("%.0f an instance", instance)},
-		{"1,000 × 1,000 instances joined by one edge", fmt.Sprint(pairs), fmt.Sprintf("%.1f a pair", float64(pairs)/1e6)},
+		{"100,000 instances before their first message", fmt.Sprintf("%.0f", instance*crowd.Instances), fmt.Sprintf("%.0f per instance", instance)},
+		{"1,000 × 1,000 instances joined by one edge", fmt.Sprint(pairs), fmt.Sprintf("%.1f per pair", float64(pairs)/1e6)},
 	}
 	s.Claims = []Claim{
 		{"idle instance, of 100,000", "≤ 256 B", fmt.Sprintf("%.0f B", instance), instance <= instanceBytesMax},

@@ -31,11 +31,11 @@ func placed() Contest {
 	}
 	return Contest{
 		Name: "ping-pong-placed", title: "Ping-pong, from two workers", unit: "hop",
-		note: "Two instances begin on a worker each, with one message in flight. The first line has the pool reconsider placement every 10 ms: it brings them together. The second keeps them apart.",
+		note: "Two instances start on two workers, with one message in flight. In the first row the pool reconsiders the placement every 10 ms and moves both to one worker. In the second row they stay apart.",
 		long: longer,
 		Contenders: []measure.Contender{
-			{Name: "topogen, free to move", Run: between(pool.Rebalance(rebalanceOften))},
-			{Name: "topogen, held on two workers", Run: between(pool.Rebalance(0))},
+			{Name: "topogen, may move", Run: between(pool.Rebalance(rebalanceOften))},
+			{Name: "topogen, kept on two workers", Run: between(pool.Rebalance(0))},
 			sure(channelsFree, func(n int) { peers.ChannelPingPong(n, 1, false) }),
 			sure(channelsHeld, func(n int) { peers.ChannelPingPong(n, 1, true) }),
 		},
@@ -58,14 +58,14 @@ func rebalanced() []Contest {
 		peers.Parallel(n, steps*(chains.Chains-1+skew)/chains.Chains)
 	})
 	return []Contest{{
-		Name: "rebalance-idle", title: "Rebalancing where nothing needs to move", unit: "message",
-		note:       "A source feeds sixteen equal chains of worker and sink, by turns, on two workers. Placement is reconsidered 500 times as often as by default.",
+		Name: "rebalance-idle", title: "Rebalancing if nothing needs to move", unit: "message",
+		note:       "A source feeds sixteen equal chains of two processors in turn, on two workers. Placement is reconsidered 500 times as often as by default.",
 		long:       longer,
 		Contenders: contenders(1),
 		goals:      []goal{{"sixteen equal chains: rebalanced against not", 0.97, off}},
 	}, {
-		Name: "rebalance-skew", title: "Rebalancing where one has ten times as much to do", unit: "message",
-		note:       "The same chains, of which the first takes ten times as long for a message. As they are placed at the start, one worker has twice as much to do as the other, and all wait for it. Also without rebalancing an idle worker takes over an instance whose turns are long.",
+		Name: "rebalance-skew", title: "Rebalancing if one chain has ten times the work", unit: "message",
+		note:       "The same chains, but the first one takes ten times as long for a message. In the first placement one worker has twice as much work as the other, and all instances wait for it. Without rebalancing, too, an idle worker takes over an instance whose turns are long.",
 		long:       longer,
 		Contenders: append(contenders(skew), both),
 	}}
@@ -101,6 +101,6 @@ func sizesOfMessages() (list []Contest) {
 			},
 		})
 	}
-	list[0].note = "From a source to a sink, copied once into the queue and read there by the handler. A channel copies each in and out."
+	list[0].note = "From a source to a sink. topogen copies each message into the queue once, and the handler reads it there. A channel copies each message in and out."
 	return list
 }

@@ -38,8 +38,8 @@ func SleepersShare() (float64, error) {
 func asleep(e Effort) (Section, error) {
 	s := Section{
 		Title:   "Beside handlers that sleep",
-		Note:    "A hundred instances work on two workers; then the same with a hundred more whose handlers sleep 50 ms each time and are not said to be `blocking`. From the first nap on, for a second.",
-		Columns: []string{"", "throughput that the working instances keep"},
+		Note:    "A hundred instances work on two workers. Then a hundred more run beside them, whose handlers sleep for 50 ms in each call and are not declared `blocking`. The measurement lasts one second from the first sleep.",
+		Columns: []string{"", "throughput of the working instances, compared with before"},
 	}
 	var shares []float64
 	for range min(e.Rounds, 5) {
@@ -51,6 +51,6 @@ func asleep(e Effort) (Section, error) {
 	}
 	share := measure.Median(shares)
 	s.Rows = [][]string{{"beside 100 sleepers", percent(share)}}
-	s.Claims = []Claim{{"throughput kept beside 100 handlers that sleep 50 ms, on two workers", "≥ 90 %", percent(share), share >= throughputOf}}
+	s.Claims = []Claim{{"throughput beside 100 handlers that sleep 50 ms, on two workers", "≥ 90 %", percent(share), share >= throughputOf}}
 	return s, nil
 }

@@ -24,8 +24,8 @@ func capacities(s stall.Shape) int { return len(s.Edges) * stall.Capacity }
 
 func stalled(Effort) (Section, error) {
 	s := Section{
-		Title: "Heap behind a consumer that stalls",
-		Note: fmt.Sprintf("Messages of %d bytes, capacities of %d. The consumer handles 10,000 and then nothing; when nothing moves any more, what the heap has grown by since before the first message is counted, beside what the queues hold.",
+		Title: "Heap behind a stalled consumer",
+		Note: fmt.Sprintf("Messages of %d bytes, capacities of %d. The consumer handles 10,000 messages and then stops. When nothing moves any more, the growth of the heap since before the first message is measured and compared with the contents of the queues.",
 			stall.MessageSize, stall.Capacity),
 		Columns: []string{"", "heap ÷ (capacities × message size)", "messages held ÷ capacities"},
 	}
@@ -39,7 +39,7 @@ func stalled(Effort) (Section, error) {
 		what := "heap behind a stalled consumer: " + shape.Name
 		if shape.Beyond > 0 {
 			goal *= 1 + float64(shape.Beyond)/float64(capacities(shape))
-			what += " (and what one call may send beyond)"
+			what += " (plus the messages that one call may send beyond the capacity)"
 		}
 		s.Claims = append(s.Claims, Claim{what, fmt.Sprintf("≤ %.2f×", goal), fmt.Sprintf("%.2f×", times), times <= goal})
 	}

@@ -59,7 +59,7 @@ func ChannelLatency(times int) ([]float64, error) {
 func wakeup(e Effort) (Section, error) {
 	s := Section{
 		Title:   "Wake-up",
-		Note:    fmt.Sprintf("From a send to the call of the handler, where everything sleeps: %d sends a round, %v apart.", wakeups, wakeupPause),
+		Note:    fmt.Sprintf("Time from a send to the handler call while all workers sleep: %d sends per round, %v apart.", wakeups, wakeupPause),
 		Columns: []string{"", "median µs", "99th percentile µs"},
 	}
 	var p50, p99 [2][]float64
@@ -84,7 +84,7 @@ func wakeup(e Effort) (Section, error) {
 	return s, nil
 }
 
-// IdleShare is the share of one processor that a running topology without
+// IdleShare is the share of one CPU that a running topology without
 // messages takes.
 func IdleShare() (float64, error) {
 	send, stop, err := door.Open(nil)
@@ -106,8 +106,8 @@ const idleShareMax = 0.005
 func idleCPU(e Effort) (Section, error) {
 	s := Section{
 		Title:   "Idle",
-		Note:    "Processor time of a process whose topology waits for messages, over a second.",
-		Columns: []string{"", "share of one processor"},
+		Note:    "CPU time of a process whose topology waits for messages, over one second.",
+		Columns: []string{"", "share of one CPU"},
 	}
 	rounds := min(e.Rounds, 3) // the figure hardly varies and each takes more than a second
 	var with, without []float64

@@ -19,7 +19,7 @@ var peers = []string{
 // markdown writes the goals first and then what they come from.
 func markdown(sections []suite.Section, rounds int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s/%s, %d processors, %d rounds%s.\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), rounds, versions())
+	fmt.Fprintf(&b, "%s, %s/%s, %d CPUs, %d rounds%s.\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), rounds, versions())
 	b.WriteString("\n### Goals\n\n")
 	var goals [][]string
 	for _, s := range sections {
@@ -31,7 +31,7 @@ func markdown(sections []suite.Section, rounds int) string {
 			goals = append(goals, []string{c.What, c.Goal, c.Reached, holds})
 		}
 	}
-	table(&b, []string{"", "goal", "reached", "holds"}, goals)
+	table(&b, []string{"", "goal", "measured", "met"}, goals)
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n### %s\n\n", s.Title)
 		if s.Note != "" {
@@ -67,7 +67,7 @@ func versions() string {
 	return b.String()
 }
 
-// The markers stand on lines of their own.
+// The markers are on lines of their own.
 const (
 	begin = "<!-- tables: begin; made by bench/cmd/table -->\n"
 	end   = "<!-- tables: end -->\n"
