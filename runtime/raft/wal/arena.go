@@ -2,14 +2,14 @@ package wal
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// arena makes entries a few hundred at a time: one by one, most of the time to open
-// a log would go into allocations.
+// arena allocates entries in blocks of a few hundred. With one allocation per entry,
+// allocations would take most of the time of opening a log.
 type arena struct {
 	cells []cell
 	bytes []byte
 }
 
-// cell is an entry with what it points to.
+// cell is an entry with the fields that it points to.
 type cell struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType
@@ -17,8 +17,8 @@ type cell struct {
 }
 
 const (
-	arenaCells = 256      // an entry that lives keeps as many
-	arenaBytes = 64 << 10 // or as much data
+	arenaCells = 256      // one referenced entry keeps the whole block in memory
+	arenaBytes = 64 << 10 // the same for blocks of data
 )
 
 func (a *arena) entry(r entryRecord) *raftpb.Entry {

@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// largeSegments has the segments as large as outside of tests.
+// largeSegments sets the size of segments that the package uses outside of tests.
 func largeSegments(b *testing.B) {
 	etcdwal.SegmentSizeBytes = 16 << 20
 	b.Cleanup(func() { etcdwal.SegmentSizeBytes = segmentBytes })
@@ -51,7 +51,7 @@ func BenchmarkSave(b *testing.B) {
 // BenchmarkOpen opens a log with a million entries and a snapshot.
 func BenchmarkOpen(b *testing.B) {
 	if testing.Short() || os.Getenv("CI") == "" {
-		b.Skip("takes long: set CI")
+		b.Skip("slow: set CI to run it")
 	}
 	largeSegments(b)
 	const count = 1_000_000

@@ -10,11 +10,11 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// TestBugsAreCaught runs the tests of this package once without a deliberate
-// bug, which must succeed, and once with each, which must fail.
+// TestBugsAreCaught runs the tests of this package without a deliberate bug, which must
+// pass, and then with each bug, which must fail.
 func TestBugsAreCaught(t *testing.T) {
 	if os.Getenv(bug.Variable) != "" {
-		t.Skip("this is one of those runs")
+		t.Skip("this process was started by this test")
 	}
 	for _, b := range append([]bug.Bug{"none"}, bug.InWAL...) {
 		t.Run(string(b), func(t *testing.T) {

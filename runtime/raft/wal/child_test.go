@@ -19,7 +19,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Processes of their own: this test, started again to do one of these.
+// A child is another process of this test binary. It runs one of the functions in children
+// instead of the tests.
 const (
 	childVariable  = "TOPOGEN_WAL_TEST_CHILD"
 	childArguments = "TOPOGEN_WAL_TEST_ARGUMENTS"
@@ -60,11 +61,11 @@ func childOpens() {
 	fmt.Println("opened")
 }
 
-// childSegmentBytes are so many that a child is killed in the middle of a segment, too.
+// childSegmentBytes is large enough that a child is often killed in the middle of a segment.
 const childSegmentBytes = 64 << 10
 
-// childWrites saves entries and says which are saved, until it is killed. Now and
-// then it replaces some, and takes a snapshot.
+// childWrites saves entries until it is killed. After each save it prints the last index.
+// At random it also saves a snapshot.
 func childWrites() {
 	etcdwal.SegmentSizeBytes = childSegmentBytes
 	arguments := strings.Split(os.Getenv(childArguments), "\n")
@@ -93,13 +94,12 @@ func childWrites() {
 	}
 }
 
-// dataOf is what an entry holds: some long, some short.
+// dataOf returns the data of an entry. Some data is long, some is short.
 func dataOf(index uint64) string {
 	return fmt.Sprint(index, strings.Repeat("x", int(index*index%1500)))
 }
 
-// TestKilledProcess: a process that is killed at any moment loses nothing that was
-// saved, whatever the mode.
+// TestKilledProcess: in every mode a killed process loses no saved data.
 func TestKilledProcess(t *testing.T) {
 	etcdwal.SegmentSizeBytes = childSegmentBytes
 	t.Cleanup(func() { etcdwal.SegmentSizeBytes = segmentBytes })
@@ -117,7 +117,7 @@ func TestKilledProcess(t *testing.T) {
 					acknowledged = number(t, c.line(t))
 				}
 				must(t, c.cmd.Process.Signal(syscall.SIGKILL))
-				for { // what it still said
+				for { // the rest of its output
 					line, err := c.out.ReadString('\n')
 					if errors.Is(err, io.EOF) {
 						break
@@ -129,7 +129,7 @@ func TestKilledProcess(t *testing.T) {
 				l, s := open(t, dir, wal.Options{Sync: mode})
 				index := s.Snapshot.GetMetadata().GetIndex()
 				if index > 0 && string(s.Snapshot.GetData()) != dataOf(index) {
-					t.Errorf("round %d: the snapshot at %d is another", round, index)
+					t.Errorf("round %d: the snapshot at %d has wrong data", round, index)
 				}
 				for _, e := range s.Entries {
 					if index++; e.GetIndex() != index || string(e.GetData()) != dataOf(index) {
@@ -137,7 +137,7 @@ func TestKilledProcess(t *testing.T) {
 					}
 				}
 				if index < acknowledged {
-					t.Fatalf("round %d: %d were acknowledged, %d are there", round, acknowledged, index)
+					t.Fatalf("round %d: the log must have all %d acknowledged entries, got %d", round, acknowledged, index)
 				}
 				must(t, l.Close())
 			}

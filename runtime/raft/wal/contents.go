@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// contents is a shape with its entries.
+// contents is a summary with its entries.
 type contents struct {
 	summary
 	entries []*raftpb.Entry
@@ -41,19 +41,19 @@ func (c *contents) snapshot(at position, present bool) {
 	c.entries = c.entries[gone:]
 }
 
-// entryMax bounds the data of an entry: what is longer is taken for damage when it
-// is read.
-const entryMax = recordMax - 64 // the heads of entry and record
+// entryMax is the maximal size of the data of an entry, in bytes. The reader reports a
+// longer record as damage.
+const entryMax = recordMax - 64 // without the headers of entry and record
 
-// batch is what one call saves, checked against what is there.
+// batch is the checked state and entries of one call of Save.
 type batch struct {
 	state   hardState
 	entries []*raftpb.Entry
 }
 
-// before is the state as it is written before the entries. It calls none of these
-// committed: should they not survive a crash, those that stood in their place
-// before would be.
+// stateBefore is the state that is written before the entries. Its commit index does not
+// include them: if they do not survive a crash, the entries that they would have replaced
+// would count as committed.
 func (b batch) stateBefore() hardState {
 	state := b.state
 	if len(b.entries) > 0 {
@@ -62,7 +62,7 @@ func (b batch) stateBefore() hardState {
 	return state
 }
 
-// newBatch checks what is to be saved behind s. It changes nothing.
+// newBatch checks a state and entries that will be saved after s. It does not change s.
 func newBatch(s *summary, state *raftpb.HardState, entries []*raftpb.Entry) (batch, error) {
 	b := batch{state: s.state, entries: entries}
 	if !raft.IsEmptyHardState(state) {
@@ -72,15 +72,15 @@ func newBatch(s *summary, state *raftpb.HardState, entries []*raftpb.Entry) (bat
 		var err error
 		switch {
 		case e == nil:
-			err = fmt.Errorf("entry number %d is nil", i)
+			err = fmt.Errorf("entries[%d] must not be nil", i)
 		case e.GetIndex() == 0 || e.GetTerm() == 0:
-			err = fmt.Errorf("an entry has index %d and term %d", e.GetIndex(), e.GetTerm())
+			err = fmt.Errorf("the index and the term of an entry must not be 0, got %d and %d", e.GetIndex(), e.GetTerm())
 		case len(e.GetData()) > entryMax:
-			err = fmt.Errorf("entry %d has %d bytes, more than %d", e.GetIndex(), len(e.GetData()), entryMax)
+			err = fmt.Errorf("entry %d must have at most %d bytes, got %d", e.GetIndex(), entryMax, len(e.GetData()))
 		case i == 0:
 			err = s.check(e.GetIndex(), e.GetTerm())
 		case e.GetIndex() != entries[i-1].GetIndex()+1:
-			err = fmt.Errorf("entry %d follows entry %d", e.GetIndex(), entries[i-1].GetIndex())
+			err = fmt.Errorf("entry %d must follow entry %d, got entry %d", entries[i-1].GetIndex()+1, entries[i-1].GetIndex(), e.GetIndex())
 		}
 		if err != nil {
 			return batch{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -89,24 +89,24 @@ func newBatch(s *summary, state *raftpb.HardState, entries []*raftpb.Entry) (bat
 	return b, nil
 }
 
-// add takes a batch into the shape, which newBatch has checked it against.
+// add adds a batch that newBatch has checked against s.
 func (s *summary) add(b batch) {
 	s.state = b.state
 	for _, e := range b.entries {
-		_ = s.entry(e.GetIndex(), e.GetTerm()) // checked
+		_ = s.entry(e.GetIndex(), e.GetTerm()) // newBatch has checked it
 	}
 }
 
-// checkSnapshot checks a snapshot that is to be saved behind s. The one that is there
-// may be saved again, which changes nothing.
+// checkSnapshot checks a snapshot that will be saved after s, and returns its position. The
+// caller may save the newest snapshot again; this changes nothing.
 func checkSnapshot(s *summary, snapshot *raftpb.Snapshot) (position, error) {
 	at := position{snapshot.GetMetadata().GetIndex(), snapshot.GetMetadata().GetTerm()}
 	switch {
 	case at.index == 0 || at.term == 0:
-		return at, fmt.Errorf("%w: a snapshot has index %d and term %d", ErrInvalid, at.index, at.term)
+		return at, fmt.Errorf("%w: the index and the term of a snapshot must not be 0, got %d and %d", ErrInvalid, at.index, at.term)
 	case at.index <= s.base.index && at != s.base:
-		return at, fmt.Errorf("%w: a snapshot at %d is not newer than the one at %d", ErrInvalid, at.index, s.base.index)
-	case proto.Size(snapshot) > snapshotMax-snapshotHeadMax: // its file could not be read
+		return at, fmt.Errorf("%w: a snapshot must be newer than the snapshot at %d, got index %d", ErrInvalid, s.base.index, at.index)
+	case proto.Size(snapshot) > snapshotMax-snapshotHeadMax: // the reader would refuse the file
 		return at, fmt.Errorf("%w: %w: without a body it must have at most %d bytes, got %d", ErrInvalid, ErrTooLarge, snapshotMax-snapshotHeadMax, proto.Size(snapshot))
 	}
 	return at, nil

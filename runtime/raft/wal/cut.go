@@ -11,17 +11,17 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// Cut is what a crash left at the end of a log, and what opening the log removes.
+// Cut is the incomplete end of a log that a crash has left, and that Open removes.
 type Cut struct {
 	File    string
 	Offset  int64
-	Bytes   int64 // from there to the last byte that is not zero
+	Bytes   int64 // from Offset to the last byte that is not zero
 	Reason  string
-	Removed []string // segments behind File, of which nothing was synced, in the order of their removal
+	Removed []string // later segments, all unsynced, in the order of their removal
 }
 
-// flaw says what the flaw in segment i is: what a power failure leaves of records that
-// were not synced, which becomes the cut, or damage.
+// handleFlaw decides whether the flaw in segment i is damage, and then returns an error. A
+// power failure can also leave such a flaw in unsynced records. Then handleFlaw sets the cut.
 func (s *scanner) handleFlaw(i int, r *segmentReader, flaw *flawError) error {
 	damage := &DamageError{File: s.all[i].path, Offset: flaw.offset, Reason: flaw.reason}
 	switch {
@@ -48,23 +48,23 @@ func (s *scanner) handleFlaw(i int, r *segmentReader, flaw *flawError) error {
 	return nil
 }
 
-// torn reports whether the flaw is nothing but missing sectors.
+// torn reports whether missing sectors alone explain the flaw.
 func (s *scanner) torn(r *segmentReader, flaw *flawError, rest []byte) bool {
-	if flaw.crcDiff != 0 { // records are missing at the end of the segment before
+	if flaw.crcDiff != 0 { // records are missing at the end of the previous segment
 		return bits.OnesCount32(flaw.crcDiff) > 1
 	}
 	return tail{b: rest, offset: r.offset, crc: r.crc, position: r.count}.torn(false)
 }
 
-// synced says which mark, of those behind the flaw, proves that the flawed record was
-// synced.
+// syncedBy searches the bytes after the flaw for a mark that proves that the flawed record
+// was synced. It returns a text that names the mark, or "".
 func (s *scanner) syncedBy(i int, offset int64, rest []byte) (string, error) {
 	if bug.On(bug.MarksIgnored) {
 		return "", nil
 	}
 	for {
 		if at, m, ok := findProof(rest, s.marks.token, s.marks.next); ok {
-			return fmt.Sprintf("record %d, at offset %d of %s, says that it was synced", m.number, offset+int64(at), filepath.Base(s.all[i].path)), nil
+			return fmt.Sprintf("the mark of record %d, at offset %d of %s, proves that this record was synced", m.number, offset+int64(at), filepath.Base(s.all[i].path)), nil
 		}
 		if i++; i == len(s.all) {
 			return "", nil
@@ -77,7 +77,7 @@ func (s *scanner) syncedBy(i int, offset int64, rest []byte) (string, error) {
 		rest, err = r.rest()
 		r.close()
 		if err == nil && rest == nil {
-			err = &DamageError{File: s.all[i].path, Reason: fmt.Sprintf("it has %d bytes, more than %d", r.size, tornMax)}
+			err = &DamageError{File: s.all[i].path, Reason: fmt.Sprintf("the file must have at most %d bytes, got %d", tornMax, r.size)}
 		}
 		if err != nil {
 			return "", err
@@ -85,10 +85,10 @@ func (s *scanner) syncedBy(i int, offset int64, rest []byte) (string, error) {
 	}
 }
 
-// setCut has the log end at the flaw.
+// setCut ends the log at the flaw.
 func (s *scanner) setCut(i int, r *segmentReader, flaw *flawError, rest []byte) {
 	s.cut = &Cut{File: s.all[i].path, Offset: r.offset, Reason: flaw.reason}
-	if r.count < headRecords { // a segment without a head is dropped: the log ends with the segment before
+	if r.count < headRecords { // a segment without a head is removed: the log ends with the previous segment
 		s.cut.File, s.cut.Offset = s.all[s.end.segment].path, s.end.offset
 	} else {
 		s.end = logEnd{i, r.offset}
@@ -99,8 +99,9 @@ func (s *scanner) setCut(i int, r *segmentReader, flaw *flawError, rest []byte) 
 	}
 }
 
-// flawWithoutMarks judges a flaw in front of the first mark, as versions without marks
-// did: a whole record behind it proves damage, though it may belong to the same save.
+// flawWithoutMarks handles a flaw before the first mark, by the rule of versions without
+// marks: a complete record after the flaw proves damage, although both records may belong
+// to the same save.
 func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *flawError, damage error) error {
 	if i < len(s.all)-1 {
 		return damage
@@ -112,7 +113,7 @@ func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *flawError, dam
 		return err
 	case rest == nil:
 		return damage
-	case r.count < headRecords: // there before it is synced, in other modes than Always
+	case r.count < headRecords: // in the modes Interval and None a segment exists before it is synced
 		torn = s.unsynced && i > 0 && !tail{b: rest, position: headRecords}.hasRecord(0, false)
 	default:
 		torn = !flaw.short && (bug.On(bug.TornAnywhere) || tail{b: rest, offset: r.offset, crc: r.crc, position: r.count}.torn(true))
@@ -124,8 +125,8 @@ func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *flawError, dam
 	return nil
 }
 
-// rest returns what is in the file from the flaw on; nil where that is more than a
-// crash can leave.
+// rest returns the bytes of the file from the flaw on. It returns nil if there are more
+// bytes than a crash can leave.
 func (r *segmentReader) rest() ([]byte, error) {
 	if r.size-r.offset > tornMax {
 		return nil, nil
@@ -140,11 +141,11 @@ func trimZeros(b []byte) []byte {
 	return b
 }
 
-// cutOff removes what a crash left, durably and so that a crash at any moment leaves the
-// same end of the log: segments go first, the last one first; then the rest of the
-// segment that the log ends in becomes zeros. Its length stays.
+// cutOff removes the incomplete end of the log durably. It removes whole segments first,
+// the last one first. Then it writes zeros to the rest of the segment in which the log ends,
+// and keeps its length. After a crash in between, the next Open finds the same end of the log.
 func (l *fileLog) cutOff(c Cut) error {
-	l.options.Logger.Warn("the log ends in records that were not synced and are incomplete; they are cut off",
+	l.options.Logger.Warn("the log ends with incomplete records that were not synced; removing them",
 		"file", c.File, "offset", c.Offset, "bytes", c.Bytes, "segments removed", len(c.Removed), "reason", c.Reason)
 	for _, path := range c.Removed {
 		if err := errors.Join(os.Remove(path), syncDir(l.active.dir)); err != nil {
@@ -158,8 +159,9 @@ func (l *fileLog) cutOff(c Cut) error {
 	return errors.Join(zeroFrom(file, c.Offset), file.Sync(), file.Close())
 }
 
-// zeroFrom zeros a file from an offset to its end. It writes where there is something
-// else: the rest may have gigabytes. The file gets a length that the engine can read.
+// zeroFrom writes zeros to a file from an offset to its end. It writes only blocks that
+// contain other bytes, because the rest may have gigabytes. Then it extends the file to a
+// multiple of wordBytes, which the engine requires.
 func zeroFrom(file *os.File, offset int64) error {
 	info, err := file.Stat()
 	if err != nil {

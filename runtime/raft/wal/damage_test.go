@@ -15,14 +15,14 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// damaged is a log whose files are spoiled one way after another.
+// damaged is a log whose files a test damages in different ways.
 type damaged struct {
 	dir   string
-	files map[string][]byte // as they are when nothing is wrong
+	files map[string][]byte // the undamaged contents
 	want  wal.Stored
 }
 
-// newDamaged closes the log, and keeps what it consists of.
+// newDamaged closes the log and reads its files.
 func newDamaged(t *testing.T, l wal.Log, dir string) *damaged {
 	t.Helper()
 	must(t, l.Close())
@@ -43,14 +43,14 @@ func (d *damaged) keep(t *testing.T) {
 	}
 }
 
-// open opens the log with a file's content in place of what it is.
+// open opens the log with a damaged content of one file. Then it restores the file.
 func (d *damaged) open(t *testing.T, name string, content []byte) (wal.Stored, error) {
 	t.Helper()
 	must(t, os.WriteFile(name, content, 0o600))
 	l, s, err := wal.Open(d.dir, own, wal.Options{})
 	if err != nil {
 		if after, readErr := os.ReadFile(name); readErr != nil || string(after) != string(content) {
-			t.Fatalf("the damaged file, %d bytes of %s, was changed: %v; opened: %v", len(content), name, readErr, err)
+			t.Fatalf("Open must not change the damaged file %s of %d bytes: %v; Open returned: %v", name, len(content), readErr, err)
 		}
 	} else {
 		must(t, l.Close())
@@ -59,14 +59,14 @@ func (d *damaged) open(t *testing.T, name string, content []byte) (wal.Stored, e
 	return s, err
 }
 
-// last is the path of the last segment.
+// last returns the path of the last segment.
 func (d *damaged) last(t *testing.T) string {
 	t.Helper()
 	all := files(t, d.dir, "wal", "*.wal")
 	return all[len(all)-1]
 }
 
-// isPrefix reports whether some of the last entries are missing, at most.
+// isPrefix reports whether the two logs differ only by missing entries at the end.
 func isPrefix(part, whole wal.Stored) bool {
 	if len(part.Entries) > len(whole.Entries) {
 		return false
@@ -76,15 +76,15 @@ func isPrefix(part, whole wal.Stored) bool {
 	return diff(whole, part) == ""
 }
 
-// smallLog has each kind of record, in two segments, and a snapshot. It ends with
-// the entries last.
+// smallLog creates a log with records of each type in two segments, and a snapshot. It ends
+// with the given entries.
 func smallLog(t *testing.T, last ...*raftpb.Entry) *damaged {
 	t.Helper()
 	l, dir := openLog(t, last...)
 	return newDamaged(t, l, dir)
 }
 
-// openLog is a small log that is not closed.
+// openLog creates a small log and does not close it.
 func openLog(t *testing.T, last ...*raftpb.Entry) (wal.Log, string) {
 	t.Helper()
 	dir := inMemory(t)
@@ -99,7 +99,7 @@ func openLog(t *testing.T, last ...*raftpb.Entry) (wal.Log, string) {
 	return l, dir
 }
 
-// thorough is 1 where CI is set, else step.
+// thorough returns 1 if CI is set, and step otherwise.
 func thorough(step int) int {
 	if os.Getenv("CI") != "" {
 		return 1
@@ -107,10 +107,10 @@ func thorough(step int) int {
 	return step
 }
 
-// TestFlippedBits: a bit of a file that has flipped, whichever, is found: the error
-// names the file, and where. In the space behind the end it may do no harm.
+// TestFlippedBits: each flipped bit of a file is detected, and the error names the file and
+// the offset. In the space after the last record a flipped bit may be ignored.
 func TestFlippedBits(t *testing.T) {
-	zeros := make([]byte, 1500) // which fill a sector
+	zeros := make([]byte, 1500) // they fill at least one sector
 	for name, last := range map[string][]*raftpb.Entry{
 		"a state at the end": nil,
 		"an entry":           {entry(7, 2, "seven")},
@@ -119,7 +119,7 @@ func TestFlippedBits(t *testing.T) {
 		"zeros in data":      {{Index: new(uint64(7)), Term: new(uint64(2)), Data: append(append([]byte("from"), zeros...), "to"...)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			step := thorough(301) // so that all bits of bytes come in turn
+			step := thorough(301) // not divisible by 8, so that it varies the bit within a byte
 			if name != "zeros in data" {
 				step = max(step, 7)
 			}
@@ -130,7 +130,7 @@ func TestFlippedBits(t *testing.T) {
 			for file, content := range d.files {
 				end := len(strings.TrimRight(string(content), "\x00"))
 				for bit := rand.IntN(step); bit < len(content)*8; bit += step {
-					if bit/8 > end+600 && bit%1009 != 0 { // far behind the end
+					if bit/8 > end+600 && bit%1009 != 0 { // far after the last record
 						continue
 					}
 					b := append([]byte(nil), content...)
@@ -140,7 +140,7 @@ func TestFlippedBits(t *testing.T) {
 					switch {
 					case err == nil && bit/8 >= end && diff(d.want, s) == "":
 					case err == nil:
-						t.Errorf("bit %d of byte %d of %s, of which %d are used: it opens\n%s", bit%8, bit/8, filepath.Base(file), end, diff(d.want, s))
+						t.Errorf("bit %d of byte %d of %s, of which %d are used: Open must fail\n%s", bit%8, bit/8, filepath.Base(file), end, diff(d.want, s))
 					case !errors.As(err, &damage) || damage.File != file || damage.Offset > max(int64(bit/8), 16):
 						t.Errorf("bit %d of byte %d of %s, of which %d are used: %v", bit%8, bit/8, filepath.Base(file), end, err)
 					}
@@ -150,13 +150,13 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestTruncated: a segment that is shorter than it was made is refused; the error has its
-// length. Behind that length a file ends anywhere after a power failure: it is a prefix,
-// or refused.
+// TestTruncated: Open refuses a segment that is shorter than when it was created, and the
+// error contains its length. A segment can be longer than that, and after a power failure
+// it can end anywhere beyond that length: then the log is a prefix, or Open refuses it.
 func TestTruncated(t *testing.T) {
 	l, dir := openLog(t, entry(7, 2, strings.Repeat("seven", 1200)))
 	d := &damaged{dir: filepath.Join(inMemory(t), "log"), files: make(map[string][]byte)}
-	crashed := copied(t, dir) // closing it would begin a segment
+	crashed := copied(t, dir) // before Close, which would start a new segment
 	crashed.write(t, d.dir)
 	for name, content := range crashed {
 		d.files[filepath.Join(d.dir, name)] = content
@@ -171,7 +171,7 @@ func TestTruncated(t *testing.T) {
 			s, err := d.open(t, file, content[:n])
 			damage, is := errors.AsType[*wal.DamageError](err)
 			switch short := strings.HasSuffix(file, ".wal") && n < segmentBytes; {
-			case short && !(is && damage.File == file && strings.Contains(damage.Reason, fmt.Sprintf("the file has %d bytes, a segment has at least %d", n, segmentBytes))):
+			case short && !(is && damage.File == file && strings.Contains(damage.Reason, fmt.Sprintf("a segment must have at least %d bytes, got %d", segmentBytes, n))):
 				t.Fatalf("%d bytes of %s: %v", n, file, err)
 			case !is && (err != nil || file != d.last(t) || !isPrefix(s, d.want) || len(s.Entries) < len(d.want.Entries)-1):
 				t.Fatalf("%d bytes of %s: %v\n%s", n, file, err, diff(d.want, s))
@@ -180,7 +180,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// copied is a copy of the directory of a log that is open.
+// copied returns a copy of the files of an open log.
 func copied(t *testing.T, dir string) image {
 	t.Helper()
 	img := make(image)
@@ -192,8 +192,8 @@ func copied(t *testing.T, dir string) image {
 	return img
 }
 
-// TestTornWrites: of what was not synced, any sectors may be missing after a power
-// failure. They are cut off with all behind them, and what was synced stays.
+// TestTornWrites: after a power failure any sectors of unsynced records may be missing. Open
+// removes the first incomplete record and all records after it. Synced records stay.
 func TestTornWrites(t *testing.T) {
 	const segment = "wal/0000000000000000-0000000000000000.wal"
 	for _, count := range []int{1, 2, 3, 7} {
@@ -241,16 +241,16 @@ func TestTornWrites(t *testing.T) {
 					must(t, l.Close())
 				}
 			}
-			t.Logf("trials with so many entries: %v", entries)
+			t.Logf("number of trials by number of remaining entries: %v", entries)
 			if len(entries) < min(4, 1+count) || entries[1] == 0 || entries[1+count] == 0 {
-				t.Error("the trials are not as many as they should be")
+				t.Error("the trials must include logs with all, some and no unsynced entries")
 			}
 		})
 	}
 }
 
-// TestMissingSector: a sector of what was synced is missing: with whole records
-// behind it that is damage.
+// TestMissingSector: a missing sector of synced records is damage if complete records
+// follow.
 func TestMissingSector(t *testing.T) {
 	d := smallLog(t, entry(7, 2, strings.Repeat("seven", 300)))
 	for file, content := range d.files {
@@ -268,9 +268,9 @@ func TestMissingSector(t *testing.T) {
 	}
 }
 
-// TestNewSegmentNotSynced: in the modes that do not sync a segment before it has its
-// name, an empty one at the end is the trace of a crash, in whatever mode the log is opened
-// then; in mode always it is damage.
+// TestNewSegmentNotSynced: the modes Interval and None do not sync a segment before it gets
+// its name. If such a log ends with an empty segment, Open removes the segment, in every mode
+// of Open. In a log that was written in mode Always it is damage.
 func TestNewSegmentNotSynced(t *testing.T) {
 	for _, written := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		for _, opened := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
@@ -282,7 +282,7 @@ func TestNewSegmentNotSynced(t *testing.T) {
 			must(t, l.Close())
 			const last = "wal/0000000000000001-0000000000000003.wal"
 			if len(img[last]) != segmentBytes {
-				t.Fatalf("%v: there is no second segment: %d", written, len(img))
+				t.Fatalf("%v: the log must have a second segment, got %d files", written, len(img))
 			}
 			clear(img[last])
 			img.write(t, dir)

@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestADirectoryThatIsGone: nothing is called durable in files that have no name any
-// more, and that the next start would not find.
+// TestADirectoryThatIsGone: Save and Sync fail if the directory of the log was removed or moved,
+// because the next start would not find the files.
 func TestADirectoryThatIsGone(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
 		"removed": os.RemoveAll,

@@ -11,9 +11,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Disk is a simulated disk that holds one log. It loses what was not synced, and
-// fails and hangs when told to. The same seed and calls give the same results. It
-// starts no goroutines, so that a log in mode Interval syncs when Sync is called.
+// Disk is a simulated disk with one log. A crash loses unsynced data, and methods make
+// the disk fail or hang. The same seed and the same calls give the same results. It
+// starts no goroutines, so a log in mode Interval syncs only when Sync is called.
 type Disk struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -21,14 +21,14 @@ type Disk struct {
 	id       Identity
 	records  []diskRecord
 	durable  int      // how many of the records survive a crash
-	log      *diskLog // the one that is open
+	log      *diskLog // the open log; nil: closed
 	failSync bool
 	lies     bool
 	hung     bool
 	flipped  bool
 }
 
-// diskRecord is one of a state, an entry and a snapshot.
+// diskRecord is a state, an entry or a snapshot; the other fields are nil.
 type diskRecord struct {
 	state    *hardState
 	entry    *raftpb.Entry
@@ -37,8 +37,8 @@ type diskRecord struct {
 
 // The errors of a simulated disk.
 var (
-	errCrashed  = errors.New("wal: the simulated machine has crashed")
-	errFailSync = errors.New("wal: the simulated disk fails a sync")
+	errCrashed  = errors.New("wal: the simulated host has crashed")
+	errFailSync = errors.New("wal: a sync of the simulated disk failed")
 )
 
 // NewDisk returns an empty disk.
@@ -46,8 +46,8 @@ func NewDisk(seed uint64) *Disk {
 	return &Disk{rng: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// Open opens the disk's log, as the function [Open] does with one in files. It does
-// not look at Interval and Logger.
+// Open opens the log of the disk, as the function [Open] opens a log in files. It
+// ignores Interval and Logger.
 func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,7 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 	case d.made && !d.id.same(id):
 		return nil, Stored{}, &IdentityError{Dir: "the simulated disk", Got: d.id, Want: id}
 	case d.flipped:
-		return nil, Stored{}, &DamageError{File: "the simulated disk", Offset: d.rng.Int64N(int64(len(d.records))*64 + 64), Reason: "a bit has flipped"}
+		return nil, Stored{}, &DamageError{File: "the simulated disk", Offset: d.rng.Int64N(int64(len(d.records))*64 + 64), Reason: "a bit was flipped"}
 	}
 	stored, sum, err := d.read()
 	if err != nil {
@@ -106,8 +106,9 @@ func positionOf(s *raftpb.Snapshot) position {
 	return position{s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()}
 }
 
-// Crash is a power failure: what was not synced is lost, but for the first records
-// of it, as many as chance has it. Every call of the open log returns an error.
+// Crash simulates a power failure. The disk keeps all synced records and a random number
+// of the unsynced ones, the oldest first. Every later call of the open log returns an
+// error.
 func (d *Disk) Crash() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,12 +125,11 @@ func (d *Disk) Crash() {
 	}
 }
 
-// FailSync makes the next sync fail, once. What it was to sync is not durable.
+// FailSync makes the next sync fail, once. The unsynced data stays unsynced.
 func (d *Disk) FailSync() { d.set(func() { d.failSync = true }) }
 
-// Hang says that the disk hangs, or does no more. It is for the owner of the
-// simulation to look at [Disk.Hung] and not to call a log whose disk hangs: calls
-// do not wait.
+// Hang marks the disk as hanging, or as responding again. Calls of the log do not block
+// on a hanging disk. The simulation must check [Disk.Hung] before it calls the log.
 func (d *Disk) Hang(hung bool) { d.set(func() { d.hung = hung }) }
 
 // Hung reports whether the disk hangs.
@@ -138,10 +138,10 @@ func (d *Disk) Hung() (hung bool) {
 	return hung
 }
 
-// Flip flips a bit of what is on the disk: the log cannot be opened any more.
+// Flip flips a bit on the disk. The log cannot be opened any more.
 func (d *Disk) Flip() { d.set(func() { d.flipped = true }) }
 
-// Lie makes syncs return as ever, but nothing durable, as some disks do.
+// Lie makes syncs succeed without making data durable, as some disks do.
 func (d *Disk) Lie(lies bool) { d.set(func() { d.lies = lies }) }
 
 func (d *Disk) set(f func()) {
@@ -150,7 +150,7 @@ func (d *Disk) set(f func()) {
 	f()
 }
 
-// flush is a sync, under the lock.
+// flush does a sync. The caller holds the lock.
 func (d *Disk) flush() error {
 	if d.failSync {
 		d.failSync = false
@@ -162,7 +162,7 @@ func (d *Disk) flush() error {
 	return nil
 }
 
-// diskLog is the log of a Disk, whose lock guards it.
+// diskLog is the log of a Disk. The lock of the Disk guards it.
 type diskLog struct {
 	disk    *Disk
 	sync    Sync
@@ -216,7 +216,7 @@ func (l *diskLog) saveSnapshot(s *diskSnapshot) error {
 	})
 }
 
-// compact removes what is older than the older of the newest two snapshots.
+// compact removes the records that the older of the newest two snapshots replaces.
 func (d *Disk) compact() {
 	snapshots := 0
 	for i := len(d.records) - 1; i > 0; i-- {
@@ -230,8 +230,8 @@ func (d *Disk) compact() {
 	}
 }
 
-// compactTo drops from the records before the older snapshot at i those that it
-// holds, and what was replaced.
+// compactTo removes, from the records before the older snapshot at i, the entries that
+// the snapshot includes and the entries that were replaced.
 func (d *Disk) compactTo(older position, i int) {
 	var c contents
 	for _, r := range d.records[:i] {
@@ -239,7 +239,7 @@ func (d *Disk) compactTo(older position, i int) {
 		case r.state != nil:
 			c.state = *r.state
 		case r.entry != nil:
-			_ = c.entry(r.entry) // was checked when it was saved
+			_ = c.entry(r.entry) // Save has checked it
 		default:
 			c.snapshot(positionOf(r.snapshot.head), true)
 		}
@@ -272,7 +272,7 @@ func (l *diskLog) Close() error {
 	return err
 }
 
-// do calls f unless the log has failed, and keeps its error.
+// do calls f unless the log has failed, and stores its error.
 func (l *diskLog) do(f func(*Disk) error) error {
 	l.disk.mu.Lock()
 	defer l.disk.mu.Unlock()

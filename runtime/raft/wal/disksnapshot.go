@@ -12,19 +12,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// diskSnapshot is a snapshot on a simulated disk; it does not change.
+// diskSnapshot is a snapshot on a simulated disk. It is immutable.
 type diskSnapshot struct {
 	head *raftpb.Snapshot
 	body []byte
-	size int64 // of body; -1: it has none
+	size int64 // of body; -1: no body
 }
 
 func (s *diskSnapshot) open() *SnapshotReader {
 	return &SnapshotReader{Snapshot: proto.CloneOf(s.head), Size: s.size, body: io.NopCloser(bytes.NewReader(s.body))}
 }
 
-// diskWriter is the writer of a simulated disk. What it has written before Commit does not
-// survive a crash.
+// diskWriter is the SnapshotWriter of a simulated disk. Its data does not survive a crash
+// before Commit.
 type diskWriter struct {
 	log      *diskLog
 	mu       sync.Mutex
@@ -120,7 +120,8 @@ func (w *diskWriter) seal(head *raftpb.Snapshot) error {
 	return nil
 }
 
-// syncBody is the sync of the snapshot's own file: if it fails, the log is as before.
+// syncBody simulates the sync of the snapshot's own file. If it fails, the log stays
+// usable.
 func (l *diskLog) syncBody() (err error) {
 	failed := l.do(func(d *Disk) error {
 		if d.failSync {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Record is a record of a log, or the file of a snapshot, for people to read.
+// Record describes a record of a log, or the file of a snapshot.
 type Record struct {
 	File   string
 	Offset int64  // of its frame
@@ -16,33 +16,33 @@ type Record struct {
 	Type   string // identity, checksum, entry, state, snapshot; snapshot file, incomplete
 	Index  uint64 // of an entry or snapshot; the commit index of a state
 	Term   uint64 // of an entry, state or snapshot
-	Bytes  int    // of an entry's data or a snapshot file's
-	Detail string // what else there is: the identity, who was voted for, what is wrong with an incomplete record
+	Bytes  int    // of the data of an entry, or of the state in a snapshot file
+	Detail string // other fields: the identity, the vote and the mark of a state, why a record is incomplete
 }
 
-// Report says what a log holds.
+// Report summarizes the content of a log.
 type Report struct {
 	Identity  Identity
 	Segments  int
 	Snapshots int    // files
 	Records   uint64 // in the segments
-	Entries   uint64 // in the segments, also those that were replaced later
-	First     uint64 // index of the first entry behind the newest snapshot that is there; 0: none
+	Entries   uint64 // in the segments, including entries that were replaced later
+	First     uint64 // index of the first entry after the newest existing snapshot; 0: none
 	Last      uint64 // index of the last entry, or of the snapshot
 	Snapshot  uint64 // index of the newest snapshot
-	Term      uint64 // of the state that a node begins with
-	Commit    uint64 // likewise
-	Cut       *Cut   // what opening the log will cut off
+	Term      uint64 // of the state that a node starts with
+	Commit    uint64 // of the state that a node starts with
+	Cut       *Cut   // the incomplete end that Open will remove; nil: none
 }
 
 // Verify reads a whole log and checks it as [Open] does. It changes nothing and
-// locks nothing: where a node writes the log meanwhile, the end may seem
-// incomplete. It needs little memory, however large the log is.
+// locks nothing. If a node writes the log at the same time, the end may seem
+// incomplete. Verify needs little memory, even for a large log.
 func Verify(dir string) (Report, error) { return Dump(dir, func(Record) error { return nil }) }
 
-// Dump calls visit for each record of a log, in order, and for each file of a
-// snapshot. An error of visit ends it. All is checked as Verify does, so that what
-// is before the damage is told before the damage is.
+// Dump calls visit for each record of a log, in order, and for each snapshot file. It
+// stops at the first error of visit. Dump checks the log as Verify does. If the log is
+// damaged, visit receives all records before the damage, and Dump returns the error.
 func Dump(dir string, visit func(Record) error) (Report, error) {
 	d := dump{visit: visit, dir: dir, present: make(map[position]snapshotFile)}
 	err := d.run()
@@ -58,7 +58,7 @@ func Dump(dir string, visit func(Record) error) (Report, error) {
 type dump struct {
 	dir     string
 	visit   func(Record) error
-	stopped error // of visit
+	stopped error // the error of visit
 	report  Report
 	summary summary
 	present map[position]snapshotFile
@@ -151,15 +151,15 @@ func (d *dump) record(s scanned) error {
 		r.Index, r.Term = at.index, at.term
 		_, present := d.present[at]
 		if at.index > 0 && !present {
-			r.Detail = "its file is not there any more"
+			r.Detail = "its file was removed"
 		}
 		d.summary.snapshot(at, present)
 	}
 	return d.emit(r)
 }
 
-// vote names who was voted for, where it is the node itself: the log does not hold
-// the names of others.
+// vote describes a vote. It gives the name only if the node voted for itself, because
+// the log does not contain the names of other nodes.
 func (d *dump) vote(id uint64) string {
 	if own := d.report.Identity; id == own.Node && own.Name != "" {
 		return fmt.Sprintf("vote for %s, id %016x", own.node(), id)
@@ -167,12 +167,14 @@ func (d *dump) vote(id uint64) string {
 	return fmt.Sprintf("vote for id %016x", id)
 }
 
-// errMark says that a mark is not in the place that it was written for.
+// errMark is the error for a mark at a place that does not match its number or token.
 func errMark(m mark, next uint64) error {
-	return fmt.Errorf("the mark must be that of record %d of this log, got that of record %d of a log with token %x", next, m.number, m.token)
+	return fmt.Errorf("the mark must have number %d and the token of this log, got number %d and token %x", next, m.number, m.token)
 }
 
-func errMalformed(kind recordType) error { return fmt.Errorf("the %v is not one", kind) }
+func errMalformed(kind recordType) error {
+	return fmt.Errorf("the %v record is malformed", kind)
+}
 
 func entryDetail(e entryRecord) string {
 	if e.kind == 0 {
@@ -186,8 +188,8 @@ func (d *dump) incomplete(c Cut) error {
 	return d.emit(Record{File: c.File, Offset: c.Offset, Length: c.Bytes, Type: "incomplete", Detail: c.Reason})
 }
 
-// snapshotFile checks those that a node may begin with. One that the log does not
-// know of was being written when the node crashed.
+// snapshotFile checks a snapshot file that a node may start with. A damaged file that is
+// newer than all snapshots in the log is ignored: the node crashed while it wrote the file.
 func (d *dump) snapshotFile(f snapshotFile) error {
 	r := Record{File: f.path, Type: "snapshot file", Index: f.at.index, Term: f.at.term}
 	if info, err := os.Stat(f.path); err == nil {
@@ -198,7 +200,7 @@ func (d *dump) snapshotFile(f snapshotFile) error {
 	case err == nil:
 		r.Bytes = int(bytes)
 	case errors.Is(err, ErrDamaged) && f.at.index > d.summary.base.index:
-		r.Detail = "not complete, and not needed"
+		r.Detail = "incomplete and not needed"
 	default:
 		return err
 	}
@@ -219,10 +221,11 @@ func (d *dump) finish() error {
 	return nil
 }
 
-// missingSnapshot says that the log does not begin with a snapshot that is there.
+// missingSnapshot is the error for a log that begins after a snapshot whose file is
+// missing.
 func missingSnapshot(dir string, s *summary) error {
 	return &DamageError{
 		File:   snapshotPath(filepath.Join(dir, snapshotDir), s.base),
-		Reason: fmt.Sprintf("the file is missing, and the log begins behind index %d", s.base.index),
+		Reason: fmt.Sprintf("the file is missing, and the log begins after index %d", s.base.index),
 	}
 }

@@ -30,7 +30,7 @@ func TestVerify(t *testing.T) {
 		t.Error(err)
 	}
 
-	// What is cut off when it is opened.
+	// The report contains the records that Open will remove.
 	content := d.files[d.last(t)]
 	end := len(strings.TrimRight(string(content), "\x00"))
 	clear(content[end-512:])
@@ -42,7 +42,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAlone are what is left of a log, and not a folder without one.
+// TestSnapshotsAlone: a directory with snapshots but without segments is a damaged log.
 func TestSnapshotsAlone(t *testing.T) {
 	d := smallLog(t)
 	must(t, os.RemoveAll(filepath.Join(d.dir, "wal")))
@@ -50,16 +50,17 @@ func TestSnapshotsAlone(t *testing.T) {
 	_, _, openErr := wal.Open(d.dir, own, wal.Options{})
 	for _, err := range []error{verifyErr, openErr} {
 		damage, is := errors.AsType[*wal.DamageError](err)
-		if !is || damage.File != filepath.Join(d.dir, "wal") || !strings.Contains(damage.Reason, "the log is missing") {
+		if !is || damage.File != filepath.Join(d.dir, "wal") || !strings.Contains(damage.Reason, "the segments are missing") {
 			t.Error(err)
 		}
 	}
 	if !strings.Contains(openErr.Error(), `"topoctl log verify `+d.dir+`"`) {
-		t.Errorf("nothing says what to do: %v", openErr)
+		t.Errorf("the error must name the command that explains what to do, got: %v", openErr)
 	}
 }
 
-// TestFind: logs of a group, of groups, and no deeper; and what is none.
+// TestFind: Find returns the logs of one group and of several groups, searches no deeper, and
+// ignores directories without a log.
 func TestFind(t *testing.T) {
 	root := inMemory(t)
 	for _, name := range []string{"stock/n2", "stock/n1", "ledger", "a/b/c", "[x/n1"} {
@@ -103,8 +104,8 @@ func TestDumpEnds(t *testing.T) {
 	}
 }
 
-// FuzzSnapshot: whatever is in the file of a snapshot, it is read in bounded memory and
-// without a panic, and what is read of a body is what its checksums say.
+// FuzzSnapshot: any content of a snapshot file is read in bounded memory and without a
+// panic, and Open and Verify agree whether the file is valid.
 func FuzzSnapshot(f *testing.F) {
 	root, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
 	if err != nil {
@@ -135,13 +136,13 @@ func FuzzSnapshot(f *testing.F) {
 			err = errors.Join(checkBody(s), l.Close())
 		}
 		if (err == nil) != (verifyErr == nil) || err != nil && !errors.Is(err, wal.ErrDamaged) {
-			t.Fatalf("it opens: %v, and is right: %v", err, verifyErr)
+			t.Fatalf("Open and Verify must agree, got %v and %v", err, verifyErr)
 		}
 	})
 }
 
-// FuzzSegment: whatever stands in a file, it is read in bounded memory, and without
-// a panic; and what opens can be gone on with.
+// FuzzSegment: any content of a segment is read in bounded memory and without a panic. If the
+// log opens, entries can be saved to it.
 func FuzzSegment(f *testing.F) {
 	root, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
 	if err != nil {
@@ -179,7 +180,7 @@ func FuzzSegment(f *testing.F) {
 		_, verifyErr := wal.Verify(dir)
 		l, s, err := wal.Open(dir, own, wal.Options{})
 		if (err == nil) != (verifyErr == nil) && !errors.Is(err, wal.ErrIdentity) {
-			t.Fatalf("it opens: %v, and is right: %v", err, verifyErr)
+			t.Fatalf("Open and Verify must agree, got %v and %v", err, verifyErr)
 		}
 		if err != nil {
 			return
@@ -190,7 +191,7 @@ func FuzzSegment(f *testing.F) {
 		l, s, err = wal.Open(dir, own, wal.Options{})
 		must(t, err)
 		if n := len(s.Entries); n == 0 || s.Entries[n-1].GetIndex() != last+1 {
-			t.Fatal("what was saved is not there")
+			t.Fatal("the saved entry is missing")
 		}
 		must(t, l.Close())
 	})

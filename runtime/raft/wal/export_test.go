@@ -5,8 +5,9 @@ import (
 	"reflect"
 )
 
-// OpenWatched opens a log that calls before before each sync of a file of its own. In
-// mode Always the engine syncs most of them. An error of before is that of the sync.
+// OpenWatched opens a log that calls the function before ahead of each sync that the package
+// does. The engine's own syncs, most of them in mode Always, do not call it. If before returns
+// an error, the sync fails with it.
 func OpenWatched(dir string, id Identity, o Options, before func(*os.File) error) (Log, Stored, error) {
 	return open(dir, id, o, func(f *os.File) error {
 		if err := before(f); err != nil {
@@ -16,7 +17,7 @@ func OpenWatched(dir string, id Identity, o Options, before func(*os.File) error
 	})
 }
 
-// FillBody has the body of a snapshot be so large, without what would be in it.
+// FillBody sets the size of a body as if so many bytes were written.
 func FillBody(w SnapshotWriter, size int64) {
 	switch w := w.(type) {
 	case *fileSnapshot:
@@ -26,13 +27,13 @@ func FillBody(w SnapshotWriter, size int64) {
 	}
 }
 
-// BodyChunk is what a snapshot's body is read and written by.
+// BodyChunk is the size of the chunks of a body.
 const BodyChunk = bodyChunk
 
-// EngineSyncs reports whether the engine syncs a segment before the next one has its name.
+// EngineSyncs reports whether the engine syncs a segment before the next one gets its name.
 func EngineSyncs(l Log) bool {
 	return !reflect.ValueOf(l.(*fileLog).wal).Elem().FieldByName("unsafeNoSync").Bool()
 }
 
-// SyncInBackground does what a log in mode Interval does at each interval.
+// SyncInBackground does the sync that a log in mode Interval does at each interval.
 func SyncInBackground(l Log) { l.(*fileLog).syncInBackground() }

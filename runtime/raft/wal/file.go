@@ -18,7 +18,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// fileLog is a log in files, on the engine's.
+// fileLog is a log in files. It writes through etcd's log, called the engine.
 type fileLog struct {
 	dir         string
 	options     Options
@@ -29,12 +29,12 @@ type fileLog struct {
 	wal       *etcdwal.WAL
 	summary   summary
 	marks     markWriter
-	snapshots []position // those there are, the oldest first
+	snapshots []position // snapshots that have a file, the oldest first
 	entries   []*raftpb.Entry
-	active    activeSegment // in all modes but Always
+	active    activeSegment // used in all modes except Always
 	err       error         // final
 
-	committing sync.Mutex // held while a snapshot becomes the newest, and until the files it replaces are removed; before mu
+	committing sync.Mutex // held from before a snapshot becomes the newest until obsolete files are removed; locked before mu
 
 	stop    chan struct{} // closed by Close, in mode Interval
 	stopped chan struct{}
@@ -48,10 +48,10 @@ func newFileLog(dir string, o Options, lock *fileutil.LockedFile) *fileLog {
 	}
 }
 
-// start begins to sync as the mode says. All that there is has been synced.
+// start starts the syncs of the mode. The caller has synced all data in the log.
 func (l *fileLog) start() error {
 	l.active.opened = l.active.seq
-	if l.options.Sync == Always { // the engine does
+	if l.options.Sync == Always { // the engine syncs
 		return nil
 	}
 	if l.options.Sync == Interval {
@@ -75,12 +75,12 @@ func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 	})
 }
 
-// save begins with a mark, and so with the state. The rest of the state, which calls the
-// entries committed, comes last.
+// save writes a state with a mark first, then the entries, and the state whose commit
+// index includes the entries last.
 func (l *fileLog) save(b batch, sync bool) error {
 	before := b.stateBefore()
 	if before != l.summary.state || len(b.entries) > 0 {
-		if before == (hardState{}) { // which the engine does not write; see settled
+		if before == (hardState{}) { // the engine does not write an empty state; initialState would add the same term
 			before.term = b.entries[0].GetTerm()
 		}
 		if err := l.saveState(before); err != nil {
@@ -95,7 +95,7 @@ func (l *fileLog) save(b batch, sync bool) error {
 		return l.flushToSystem()
 	case len(b.entries) == 0 && !sync:
 		return nil
-	case len(b.entries) == 0: // with entries the engine syncs
+	case len(b.entries) == 0: // the engine syncs only if there are entries
 		if err := l.wal.Sync(); err != nil {
 			return err
 		}
@@ -107,7 +107,8 @@ func (l *fileLog) save(b batch, sync bool) error {
 	return nil
 }
 
-// saveEntries writes the entries, and the state behind them where it is another.
+// saveEntries writes the entries, and then the state if it differs from the state before
+// them.
 func (l *fileLog) saveEntries(b batch, before hardState) error {
 	n := len(b.entries)
 	if n == 0 {
@@ -115,7 +116,7 @@ func (l *fileLog) saveEntries(b batch, before hardState) error {
 	}
 	var behind *raftpb.HardState
 	if before != b.state && b.state != (hardState{}) {
-		behind = b.state.proto() // without a mark: nothing was synced since the one before
+		behind = b.state.proto() // without a mark: nothing was synced since the mark before the entries
 	}
 	if err := l.wal.Save(behind, l.withData(b.entries)); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (l *fileLog) saveEntries(b batch, before hardState) error {
 	return l.addBytes(bytesMax(b.entries))
 }
 
-// withData gives every entry its data field; see entryRecord.
+// withData returns the entries with a data field in each; see entryRecord.
 func (l *fileLog) withData(entries []*raftpb.Entry) []*raftpb.Entry {
 	clear(l.entries)
 	l.entries = append(l.entries[:0], entries...)
@@ -144,11 +145,12 @@ func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
 		if err := l.snapshotter.SaveSnap(s); err != nil {
 			return err
 		}
-		return syncDir(filepath.Join(l.dir, snapshotDir)) // which the engine does not
+		return syncDir(filepath.Join(l.dir, snapshotDir)) // the engine does not sync it
 	})
 }
 
-// saveSnapshot makes a snapshot the newest one; file gives it its durable file.
+// saveSnapshot makes a snapshot the newest one. The function file makes its file durable
+// under its final name.
 func (l *fileLog) saveSnapshot(s *raftpb.Snapshot, file func(position) error) error {
 	l.committing.Lock()
 	defer l.committing.Unlock()
@@ -171,7 +173,7 @@ func (l *fileLog) saveSnapshot(s *raftpb.Snapshot, file func(position) error) er
 			return err
 		}
 		state := l.summary.state.afterSnapshot(at)
-		if err := l.saveState(state); err != nil { // not before: without the snapshot what stands there would be committed
+		if err := l.saveState(state); err != nil { // not earlier: without the snapshot it would commit the entries that the snapshot replaces
 			return err
 		}
 		if err := l.flush(); err != nil {
@@ -224,7 +226,7 @@ func (l *fileLog) Close() error {
 	return err
 }
 
-// do calls f unless the log has failed, and keeps its error.
+// do calls f unless the log has failed, and stores its error.
 func (l *fileLog) do(f func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,7 +245,8 @@ func (l *fileLog) do(f func() error) error {
 	return err
 }
 
-// slow is what a healthy disk takes for no sync.
+// slow is the duration from which a call is logged. No call takes that long on a healthy
+// disk.
 const slow = time.Second
 
 func syncDir(dir string) error {

@@ -20,24 +20,24 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// sector is what a disk writes as a whole, at the least.
+// sector is the smallest unit that a disk writes atomically, in bytes.
 const sector = 512
 
-// diskFile is a file with all that the disk may hold of it after a power failure.
+// diskFile is a file with all contents that the disk may have after a power failure.
 type diskFile struct {
 	name     string // below the directory of the log
 	info     os.FileInfo
-	versions [][]byte // the first is durable; each sector is that of any of them
+	versions [][]byte // the first is durable; after a power failure each sector may come from any of them
 }
 
-func (f *diskFile) now() []byte { return f.versions[len(f.versions)-1] }
+func (f *diskFile) current() []byte { return f.versions[len(f.versions)-1] }
 
 func (f *diskFile) segment() bool { return strings.HasSuffix(f.name, ".wal") }
 
-// image is the directory of a log: the content of each file.
+// image is the content of each file in the directory of a log.
 type image map[string][]byte
 
-// write makes the directory.
+// write writes the files to a new directory.
 func (img image) write(t *testing.T, dir string) {
 	t.Helper()
 	must(t, os.RemoveAll(dir))
@@ -49,42 +49,42 @@ func (img image) write(t *testing.T, dir string) {
 	}
 }
 
-// proof is what one call has written to the segment that was the last one before it. If
-// a call saves something, it says in the log which calls before it were synced.
-type proof struct {
+// written describes the bytes that one call wrote to the segment that was the last one
+// before the call. These bytes include a mark, which says which earlier calls were synced.
+type written struct {
 	name       string
 	begin, end int
 	content    []byte // between them
-	model      int    // number of the model that was synced when the call began
+	model      int    // index in history.past of the model that was synced when the call began
 }
 
-// history writes a log by random calls, and knows of each moment what a power failure
-// would leave.
+// history writes a log by random calls. At each moment it can compute the files that a power
+// failure may leave.
 type history struct {
-	t      *testing.T
-	rng    *rand.Rand
-	dir    string
-	log    wal.Log
-	sync   wal.Sync
-	model  model
-	past   []model           // all that there was, the last is what there is
-	bodies map[uint64][]byte // of the snapshots that have one, by index
-	safe   int               // number of the model of past that is synced: a power failure leaves it, or a later one
-	term   uint64
-	calls  int
+	t        *testing.T
+	rng      *rand.Rand
+	dir      string
+	log      wal.Log
+	sync     wal.Sync
+	model    model
+	past     []model           // all contents of the log so far; the last is the current one
+	bodies   map[uint64][]byte // bodies of snapshots, by index
+	syncedAt int               // index in past of the synced model: a power failure leaves it or a later one
+	term     uint64
+	calls    int
 
-	proofs []proof // what each call has written
+	writes []written // of all calls
 
 	files   []*diskFile // segments and snapshots, in order of their names
-	removed []*diskFile // by the last call, in order
-	created int         // segments that the call has begun so far
-	temps   []*diskFile // that were synced before they had their names as segments
+	removed []*diskFile // files that the last call removed, in order
+	created int         // number of segments that the current call has started
+	temps   []*diskFile // files that were synced before they got the name of a segment
 
-	power func() // called wherever the power may fail
+	power func() // called at each moment at which the power may fail
 }
 
 func newHistory(t *testing.T, seed uint64, sync wal.Sync) *history {
-	cryptotest.SetGlobalRandom(t, seed) // the log draws its token there
+	cryptotest.SetGlobalRandom(t, seed) // the log generates its token with it
 	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(inMemory(t), "log"), sync: sync, power: func() {}, bodies: make(map[uint64][]byte)}
 	h.model = model{state: state(0, 0, 0)}
 	h.past = []model{h.model}
@@ -92,7 +92,7 @@ func newHistory(t *testing.T, seed uint64, sync wal.Sync) *history {
 	return h
 }
 
-// open opens the log, of which all is synced then.
+// open opens the log, which syncs all of it.
 func (h *history) open() {
 	h.t.Helper()
 	var s wal.Stored
@@ -103,14 +103,14 @@ func (h *history) open() {
 	if d := diff(h.model.stored(), s); d != "" {
 		h.t.Error(d)
 	}
-	h.look()
+	h.readFiles()
 	h.synced()
-	if h.sync == wal.Always && h.calls == 0 { // which the log would do in two steps, of which the test cannot know
+	if h.sync == wal.Always && h.calls == 0 { // the log syncs its first mark separately, which the test does not model
 		h.save(state(1, 1, 0), nil, true)
 	}
 }
 
-// reopen has another process go on, perhaps in another mode.
+// reopen closes the log and opens it again in a random mode.
 func (h *history) reopen() {
 	h.t.Helper()
 	h.close()
@@ -118,9 +118,10 @@ func (h *history) reopen() {
 	h.open()
 }
 
-// beforeSync is called by the log. If the power fails now, the file is not synced yet.
+// beforeSync is called by the log before it syncs a file. If the power fails now, the file
+// is not synced yet.
 func (h *history) beforeSync(file *os.File) error {
-	h.look()
+	h.readFiles()
 	h.power()
 	info, err := file.Stat()
 	must(h.t, err)
@@ -136,8 +137,8 @@ func (h *history) beforeSync(file *os.File) error {
 	return nil
 }
 
-// look reads the files.
-func (h *history) look() {
+// readFiles updates the current contents of the files.
+func (h *history) readFiles() {
 	h.t.Helper()
 	var found []*diskFile
 	for _, path := range append(files(h.t, h.dir, "wal", "*.wal"), files(h.t, h.dir, "snap", "*.snap")...) {
@@ -153,7 +154,7 @@ func (h *history) look() {
 			}
 			f.versions = [][]byte{h.named(f, b)}
 		}
-		if !bytes.Equal(f.now(), b) {
+		if !bytes.Equal(f.current(), b) {
 			f.versions = append(f.versions, b)
 		}
 		found = append(found, f)
@@ -168,8 +169,8 @@ func (h *history) look() {
 	h.files = found
 }
 
-// strict reports whether a segment is synced before the next one has its name, and the next
-// one, too.
+// strict reports whether the engine syncs a segment, and the head of the next segment, before
+// the next segment gets its name.
 func (h *history) strict() bool { return h.log == nil || wal.EngineSyncs(h.log) }
 
 func (h *history) file(name string) *diskFile {
@@ -181,25 +182,25 @@ func (h *history) file(name string) *diskFile {
 	return &diskFile{name: name}
 }
 
-// named is what is durable of a file when its name is.
+// named returns the durable content of a file at the time when its name becomes durable.
 func (h *history) named(f *diskFile, content []byte) []byte {
 	switch {
 	case !f.segment(), h.calls == 0:
 		return content
-	case h.strict(): // its length, and its head of three records
+	case h.strict(): // its length and the three records of its head are durable
 		b := make([]byte, segmentBytes)
 		copy(b, content[:offsets(content)[3]])
 		return b
 	}
 	for _, temp := range h.temps {
 		if os.SameFile(temp.info, f.info) {
-			return temp.now()
+			return temp.current()
 		}
 	}
 	return nil
 }
 
-// offsets returns where the records of a segment begin, and where the last one ends.
+// offsets returns the offsets of the records of a segment, and of the end of the last one.
 func offsets(content []byte) []int {
 	at := []int{0}
 	for end := 0; end+8 <= len(content) && content[end] != 0; at = append(at, end) {
@@ -209,18 +210,18 @@ func offsets(content []byte) []int {
 	return at
 }
 
-// synced notes that all was synced.
+// synced notes that all data was synced.
 func (h *history) synced() {
 	for _, f := range h.files {
 		f.versions = f.versions[len(f.versions)-1:]
 	}
-	h.safe = len(h.past) - 1
+	h.syncedAt = len(h.past) - 1
 }
 
-// mayLeave is what a power failure may leave.
-func (h *history) mayLeave() []model { return h.past[h.safe:] }
+// possible returns the models that a power failure may leave.
+func (h *history) possible() []model { return h.past[h.syncedAt:] }
 
-// lastSegment is the segment that is written to.
+// lastSegment returns the segment that the log writes to.
 func (h *history) lastSegment() *diskFile {
 	var last *diskFile
 	for _, f := range h.files {
@@ -231,30 +232,31 @@ func (h *history) lastSegment() *diskFile {
 	return last
 }
 
-// used is where the records of a segment end.
+// used returns the offset of the end of the last record of a segment.
 func used(content []byte) int {
 	at := offsets(content)
 	return at[len(at)-1]
 }
 
-func (h *history) did(now model) {
+// step adds a content that a power failure may leave.
+func (h *history) step(now model) {
 	h.model = now
 	h.past = append(h.past, now)
 }
 
-// call makes a call of the log. The power may fail before its sync is done, and after
-// it has returned.
+// call calls the log. The power may fail before the sync of the call, and after the call has
+// returned.
 func (h *history) call(syncs bool, f func() error) {
 	h.t.Helper()
 	h.calls++
 	h.removed, h.created = nil, 0
 	last := h.lastSegment()
-	p := proof{name: last.name, begin: used(last.now()), model: h.safe}
+	p := written{name: last.name, begin: used(last.current()), model: h.syncedAt}
 	must(h.t, f())
-	h.look()
-	if p.end = used(last.now()); p.end > p.begin {
-		p.content = last.now()[p.begin:p.end]
-		h.proofs = append(h.proofs, p)
+	h.readFiles()
+	if p.end = used(last.current()); p.end > p.begin {
+		p.content = last.current()[p.begin:p.end]
+		h.writes = append(h.writes, p)
 	}
 	h.power()
 	if syncs {
@@ -263,12 +265,12 @@ func (h *history) call(syncs bool, f func() error) {
 	}
 }
 
-// close closes the log, which then says that all of it was synced.
+// close closes the log, which writes a mark that all of it was synced.
 func (h *history) close() {
 	h.t.Helper()
 	h.call(true, h.log.Close)
-	if n := len(h.proofs); n > 0 && h.proofs[n-1].end == used(h.file(h.proofs[n-1].name).now()) {
-		h.proofs[n-1].model = h.safe
+	if n := len(h.writes); n > 0 && h.writes[n-1].end == used(h.file(h.writes[n-1].name).current()) {
+		h.writes[n-1].model = h.syncedAt
 	}
 }
 
@@ -278,22 +280,22 @@ func (h *history) save(s *raftpb.HardState, entries []*raftpb.Entry, sync bool) 
 	if s != nil {
 		after = s
 	}
-	before := after // what it calls committed is there already
+	before := after // its commit index does not include the new entries
 	if len(entries) > 0 {
 		before = state(after.GetTerm(), after.GetVote(), min(after.GetCommit(), entries[0].GetIndex()-1))
-		if proto.Equal(before, state(0, 0, 0)) { // which is not saved: the term of the entries has been seen
+		if proto.Equal(before, state(0, 0, 0)) { // the log does not save an empty state; it saves the term of the entries
 			before = state(entries[0].GetTerm(), 0, 0)
 		}
 	}
-	h.did(h.model.withState(before))
+	h.step(h.model.withState(before))
 	for _, e := range entries {
-		h.did(h.model.withEntry(e))
+		h.step(h.model.withEntry(e))
 	}
-	h.did(h.model.withState(after))
+	h.step(h.model.withState(after))
 	h.call(h.sync == wal.Always && (sync || len(entries) > 0), func() error { return h.log.Save(s, entries, sync) })
 }
 
-// act makes a random call.
+// act does a random call.
 func (h *history) act() {
 	h.t.Helper()
 	switch n := h.rng.IntN(30); {
@@ -313,7 +315,7 @@ func (h *history) act() {
 	}
 }
 
-// append saves entries, and now and then in place of others that are not committed.
+// append saves entries. Sometimes they replace entries that are not committed.
 func (h *history) append() {
 	committed := h.model.state.GetCommit()
 	first := h.model.last() + 1
@@ -332,8 +334,7 @@ func (h *history) append() {
 	h.save(s, entries, h.rng.IntN(4) > 0)
 }
 
-// data is what an entry holds: some are so long that they have sectors of their own,
-// and some are zeros.
+// data returns the data of an entry. Some data fills whole sectors, and some data is zeros.
 func (h *history) data() []byte {
 	n := h.rng.IntN(200)
 	if h.rng.IntN(5) == 0 {
@@ -355,12 +356,12 @@ func (h *history) snapshotOf(voters ...uint64) {
 	h.t.Helper()
 	index := h.model.base() + 1 + h.rng.Uint64N(h.model.last()-h.model.base()+1)
 	term := h.model.term(index)
-	if term == 0 || h.rng.IntN(4) == 0 { // of another node, which is ahead
+	if term == 0 || h.rng.IntN(4) == 0 { // from another node, which has more entries
 		index, term = h.model.last()+1+h.rng.Uint64N(3), h.term+1
 	}
 	s := snapshot(index, term, fmt.Sprint(index))
 	s.Metadata.ConfState.Voters = voters
-	h.did(h.model.withSnapshot(s))
+	h.step(h.model.withSnapshot(s))
 	if h.rng.IntN(2) == 0 {
 		h.call(true, func() error { return h.log.SaveSnapshot(s) })
 		return
@@ -377,14 +378,14 @@ func (h *history) snapshotOf(voters ...uint64) {
 	})
 }
 
-// checkBody compares the body of a snapshot that a log began with.
+// checkBody compares the body of the snapshot that was read by Open.
 func (h *history) checkBody(s wal.Stored) {
 	h.t.Helper()
 	index := s.Snapshot.GetMetadata().GetIndex()
 	want, ok := h.bodies[index]
 	if !ok {
 		if s.BodySize > 0 {
-			h.t.Errorf("the snapshot at %d has a body of %d bytes", index, s.BodySize)
+			h.t.Errorf("the snapshot at %d must not have a body, got %d bytes", index, s.BodySize)
 		}
 		return
 	}
@@ -393,29 +394,29 @@ func (h *history) checkBody(s wal.Stored) {
 	got, err := io.ReadAll(r)
 	must(h.t, err)
 	if !bytes.Equal(got, want) || s.BodySize != int64(len(want)) {
-		h.t.Errorf("the body of the snapshot at %d differs: %d bytes, want %d", index, len(got), len(want))
+		h.t.Errorf("the body of the snapshot at %d must be the saved %d bytes, got %d other bytes", index, len(want), len(got))
 	}
 	must(h.t, r.Close())
 }
 
-// powerFailure is what the files are after a power failure now. It reports whether
-// anything is missing of what was written.
+// powerFailure returns files that a power failure at this moment may leave. It also reports
+// whether any written data is missing in them.
 func (h *history) powerFailure() (image, bool) {
 	img := make(image)
 	whole := !slices.ContainsFunc(h.files, func(f *diskFile) bool { return len(f.versions) > 1 })
-	back := len(h.removed) // files are removed when what replaces them is synced
+	back := len(h.removed) // the log removes files only after the files that replace them are synced
 	if whole {
 		back = h.rng.IntN(back + 1)
 	}
 	for _, f := range h.removed[len(h.removed)-back:] {
-		img[f.name] = f.now()
+		img[f.name] = f.current()
 	}
 	if h.rng.IntN(4) == 0 {
-		img["snap/123.tmp"] = h.data() // which a snapshot was being written to
+		img["snap/123.tmp"] = h.data() // a snapshot that was being written
 	}
 	segments := slices.Clone(h.files)
 	segments = slices.DeleteFunc(segments, func(f *diskFile) bool { return !f.segment() })
-	if !whole { // the power may have failed before the call has begun a segment
+	if !whole { // the power may have failed before the call started a segment
 		segments = segments[:len(segments)-h.rng.IntN(min(h.created, len(segments)-1)+1)]
 	}
 	unit := []int{sector, 4096}[h.rng.IntN(2)]
@@ -425,20 +426,20 @@ func (h *history) powerFailure() (image, bool) {
 			whole = false
 			continue
 		}
-		if len(f.versions) == 1 || h.strict() && f != segments[len(segments)-1] { // a segment is synced before the next one is there
-			img[f.name] = f.now()
+		if len(f.versions) == 1 || h.strict() && f != segments[len(segments)-1] { // a segment is synced before the next one exists
+			img[f.name] = f.current()
 			continue
 		}
 		img[f.name] = h.missing(f, unit, share)
-		whole = whole && bytes.Equal(img[f.name], f.now())
+		whole = whole && bytes.Equal(img[f.name], f.current())
 	}
 	return img, !whole
 }
 
-// missing is the file without some of what was not synced: share of 100 units are of
-// another version, and its end may be missing where its length is not durable.
+// missing returns the file without some of its unsynced data. share percent of its units come
+// from random versions. If the length is not durable, the end of the file may be missing.
 func (h *history) missing(f *diskFile, unit, share int) []byte {
-	b := bytes.Clone(f.now())
+	b := bytes.Clone(f.current())
 	for at := 0; at < len(b); at += unit {
 		if h.rng.IntN(100) >= share {
 			continue

@@ -8,18 +8,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// nameMax bounds the names of an identity, which stand at the head of each segment.
+// nameMax is the maximal length of each name in an identity, in bytes. Each segment
+// begins with the identity.
 const nameMax = 1 << 10
 
 func (id Identity) check() error {
 	if len(id.Topology) > nameMax || len(id.Group) > nameMax || len(id.Name) > nameMax {
-		return fmt.Errorf("wal: a name of an identity has more than %d bytes", nameMax)
+		return fmt.Errorf("wal: each name of an identity must have at most %d bytes", nameMax)
 	}
 	return nil
 }
 
-// same reports whether the log of id is the one that other asks for: names are for
-// people, and old logs do not say which group theirs is, nor do all who ask.
+// same reports whether a log with identity id may be opened with the identity other. It
+// ignores the names of nodes. It compares the GroupID only if both have one: old logs
+// do not contain it, and not every caller knows it.
 func (id Identity) same(other Identity) bool {
 	id.Name = other.Name
 	if id.GroupID == 0 || other.GroupID == 0 {
@@ -28,8 +30,8 @@ func (id Identity) same(other Identity) bool {
 	return id == other
 }
 
-// node is the node's name, or its id as the engine writes it, where nobody gave one.
-// Names that would not be one word of a line are quoted.
+// node returns the name of the node, or its id in hexadecimal if the name is unknown. It
+// quotes names that are not one printable word.
 func (id Identity) node() string {
 	if id.Name == "" {
 		return fmt.Sprintf("node %x", id.Node)
@@ -41,7 +43,8 @@ func (id Identity) node() string {
 }
 
 // appendIdentity appends the message {string topology = 1; string group = 2; uint64
-// node = 3; string name = 4; uint64 group_id = 5}, the last two only where they are set.
+// node = 3; string name = 4; uint64 group_id = 5}. It omits the last two if they are not
+// set.
 func appendIdentity(b []byte, id Identity) []byte {
 	b = protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), id.Topology)
 	b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), id.Group)
@@ -77,7 +80,8 @@ func parseIdentity(b []byte) (id Identity, ok bool) {
 	return id, len(b) == 0
 }
 
-// parseNumber parses the field of a number, and returns what is behind it.
+// parseNumber parses a varint field with the field number want, and returns the bytes
+// after it.
 func parseNumber(b []byte, want protowire.Number) (v uint64, rest []byte, ok bool) {
 	number, kind, n := protowire.ConsumeTag(b)
 	if n < 0 || number != want || kind != protowire.VarintType {
@@ -90,7 +94,8 @@ func parseNumber(b []byte, want protowire.Number) (v uint64, rest []byte, ok boo
 	return v, b[n+m:], true
 }
 
-// parseText parses the text field of a number, and returns what is behind it.
+// parseText parses a string field with the field number want, and returns the bytes after
+// it.
 func parseText(b []byte, want protowire.Number) (text string, rest []byte, ok bool) {
 	number, kind, n := protowire.ConsumeTag(b)
 	if n < 0 || number != want || kind != protowire.BytesType {

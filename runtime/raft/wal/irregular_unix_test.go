@@ -14,8 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestNamedPipes: a named pipe in place of a file of the log is an error at once.
-// Opening it would block until another process opens its other end.
+// TestNamedPipes: Open and Verify report a named pipe in place of a file of the log at
+// once. To open the pipe would block until another process opens its other end.
 func TestNamedPipes(t *testing.T) {
 	for _, pattern := range []string{"wal/*.wal", "snap/*.snap"} {
 		t.Run(filepath.Dir(pattern), func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestNamedPipes(t *testing.T) {
 	}
 }
 
-// TestLockIsNoFile: the lock is opened for writing, which may block or have an
-// effect on anything but a file.
+// TestLockIsNoFile: Open refuses a lock file that is not a regular file. It opens the lock
+// for writing, which may block or have other effects on a special file.
 func TestLockIsNoFile(t *testing.T) {
 	d := smallLog(t)
 	lock := filepath.Join(d.dir, "lock")
@@ -48,7 +48,7 @@ func TestLockIsNoFile(t *testing.T) {
 	}
 }
 
-// TestPipeInPlaceOfTheLog: nor does the path of the log have to be a directory.
+// TestPipeInPlaceOfTheLog: the path of the log may be a named pipe, which must not block.
 func TestPipeInPlaceOfTheLog(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, syscall.Mkfifo(pipe, 0o600))
@@ -60,20 +60,21 @@ func TestPipeInPlaceOfTheLog(t *testing.T) {
 	}
 }
 
-// sparseBytes is what takes minutes to read, and no space on the disk.
+// sparseBytes is a size that takes minutes to read. A sparse file of this size takes no
+// space on the disk.
 const sparseBytes = 100 << 30
 
-// TestSparseFiles: a file that says it is far larger than it may be is not read to
-// its end. The error names the file, its size and the limit.
+// TestSparseFiles: a file far above the size limit is not read to its end. The error names
+// the file, its size and the limit.
 func TestSparseFiles(t *testing.T) {
 	for _, c := range []struct {
 		name, pattern string
-		size          int64 // of what is left of the file before it grows
+		size          int64 // truncate the file to this size before it is extended; -1: do not
 		want          string
 	}{
 		{"behind the records", "wal/*.wal", -1, fmt.Sprintf("the file has %d bytes", int64(sparseBytes))},
 		{"nothing else", "wal/*.wal", 0, fmt.Sprintf("the file has %d bytes", int64(sparseBytes))},
-		{"a snapshot", "snap/*.snap", -1, fmt.Sprintf("it has %d bytes", int64(sparseBytes))},
+		{"a snapshot", "snap/*.snap", -1, fmt.Sprintf("got %d", int64(sparseBytes))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := smallLog(t)
@@ -96,8 +97,8 @@ func TestSparseFiles(t *testing.T) {
 	}
 }
 
-// TestSparseSnapshot: a snapshot's file of a size that may be, and which is a hole
-// but for its head, is not read into memory.
+// TestSparseSnapshot: a snapshot file below the size limit that is sparse after its head is
+// not read into memory.
 func TestSparseSnapshot(t *testing.T) {
 	d := smallLog(t)
 	name := files(t, d.dir, "snap", "*.snap")[0]
@@ -107,7 +108,7 @@ func TestSparseSnapshot(t *testing.T) {
 	_, err := wal.Verify(d.dir)
 	after = allocated()
 	damage, is := errors.AsType[*wal.DamageError](err)
-	if !is || damage.File != name || !strings.Contains(damage.Reason, "its head is not one of a snapshot of 2147483647 bytes") {
+	if !is || damage.File != name || !strings.Contains(damage.Reason, "the head does not match a snapshot of 2147483647 bytes") {
 		t.Error(err)
 	}
 	if got := after - before; got > 64<<20 {

@@ -2,6 +2,7 @@ package wal
 
 import "io"
 
-// Lock makes a directory for a log, if need be, and takes it for the caller alone,
-// before there is a log in it. Close it before [Open] is called.
+// Lock locks the directory of a log, and creates the directory if it does not exist. It
+// protects the directory before it contains a log. Close the lock before [Open] is
+// called.
 func Lock(dir string) (io.Closer, error) { return lockDir(dir) }

@@ -10,64 +10,68 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Log keeps what one node of one group must not forget. Its methods may be called
+// Log stores the durable state of one node in one group. Its methods may be called
 // from any goroutine; they run one at a time.
 //
-// The order of a Ready is: SaveSnapshot where there is one, then Save. An error of
-// either, or of Sync, is final: what is on the disk is not known any more, so every
-// later call but Close returns an error that matches [ErrFailed].
+// For a Ready of raft, call SaveSnapshot first, if it has a snapshot, and then Save. An
+// error of these methods or of Sync is final: the content of the disk is unknown after it,
+// so every later call except Close returns an error that matches [ErrFailed].
 type Log interface {
-	// Save writes the state and the entries behind what is there. Entries follow one
-	// another; those of the same or a higher index than the first are gone. A nil or
-	// empty state changes nothing. Where sync is set, all is durable on return, as far
-	// as [Options.Sync] promises it. The log does not keep the entries and the state.
+	// Save appends the state and the entries. The indexes of the entries must be
+	// consecutive. The first entry replaces all stored entries from its index on. A nil or
+	// empty state leaves the stored state unchanged. If sync is set, all data is durable on
+	// return, as far as [Options.Sync] promises it. The log does not keep references to the
+	// entries and the state.
 	Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error
-	// SaveSnapshot makes a snapshot durable, whatever Options.Sync says, and takes its
-	// index as committed. Entries behind it stay where the log has its last entry, with
-	// its term; else the log begins anew with it. After that segments and snapshots
-	// that nobody needs are removed: the newest two snapshots stay, and the entries
-	// since the older one. A snapshot has less than 2 GiB; more is an error that matches
-	// [ErrTooLarge], and the log is as before. See CreateSnapshot for larger ones.
+	// SaveSnapshot makes a snapshot durable, in every mode of Options.Sync, and raises the
+	// commit index to at least its index. If the log has the last entry of the snapshot
+	// with the same term, the entries after it stay. Otherwise the log removes all entries.
+	// The log keeps the newest two snapshots and the entries since the older one. It removes
+	// segments and snapshots that it no longer needs. A snapshot has less than 2 GiB. For
+	// a larger one SaveSnapshot returns an error that matches [ErrTooLarge], and the log is
+	// unchanged; use CreateSnapshot.
 	SaveSnapshot(s *raftpb.Snapshot) error
-	// CreateSnapshot begins a snapshot with a body, which is written as a stream, in a
-	// little more than 256 KiB of memory, and has at most [SnapshotBodyMax] bytes. It
-	// becomes the newest when it is committed.
+	// CreateSnapshot starts a snapshot with a body of at most [SnapshotBodyMax] bytes. The
+	// caller writes the body as a stream, which takes a little more than 256 KiB of memory.
+	// Commit makes it the newest snapshot.
 	CreateSnapshot() (SnapshotWriter, error)
-	// OpenSnapshot opens the snapshot at an index, one of the newest two. The error
-	// matches [os.ErrNotExist] if the log does not have it any more. An error of the file
-	// is not one of the log.
+	// OpenSnapshot opens one of the newest two snapshots by its index. The error matches
+	// [os.ErrNotExist] if the log does not have the snapshot. After an error of the file the
+	// log can still be used.
 	OpenSnapshot(index uint64) (*SnapshotReader, error)
-	// Sync makes all that was saved durable, whatever Options.Sync says.
+	// Sync makes all saved data durable, in every mode of Options.Sync.
 	Sync() error
-	// Close syncs and lets go of the directory. It may be called again.
+	// Close syncs, closes the files and unlocks the directory. It may be called more than
+	// once.
 	Close() error
 }
 
-// Identity says whose log it is. It stands in the log: another's is not opened.
+// Identity names the node and the group that a log belongs to. The log contains it, and
+// Open refuses a log with a different identity.
 type Identity struct {
 	Topology string
 	Group    string
 	Node     uint64
-	Name     string // of the node, for people: logs are told apart by the others
-	GroupID  uint64 // tells the group from others of its name; 0 in logs from before there was one. Asked for, 0 is any
+	Name     string // of the node, for messages; Open does not compare it
+	GroupID  uint64 // distinguishes groups with the same name; 0 in old logs, and 0 passed to Open matches any group
 }
 
 func (id Identity) String() string {
 	return fmt.Sprintf("%s (group %q, topology %q)", id.node(), id.Group, id.Topology)
 }
 
-// Stored is what a log held when it was opened. Nothing of it is kept by the log.
+// Stored is the content of a log when it was opened. The log keeps no references to it.
 type Stored struct {
-	Snapshot *raftpb.Snapshot  // the newest, or its head; nil: none
-	BodySize int64             // bytes of its body, which is not read yet; -1: it has none, and its state is in its Data
+	Snapshot *raftpb.Snapshot  // the newest snapshot, or its head; nil: none
+	BodySize int64             // bytes of the body, which Open does not read; -1: no body, and the state is in Snapshot.Data
 	State    *raftpb.HardState // never nil; Snapshot's index <= Commit <= index of the last entry
-	Entries  []*raftpb.Entry   // those behind Snapshot, one after another
-	Fresh    bool              // the log was made just now
+	Entries  []*raftpb.Entry   // the entries after Snapshot, with consecutive indexes
+	Fresh    bool              // Open has created the log
 
 	open func() (*SnapshotReader, error)
 }
 
-// OpenBody opens the snapshot to read its body, which is checked while it is read.
+// OpenBody opens the snapshot. The reader checks the body while it reads.
 func (s Stored) OpenBody() (*SnapshotReader, error) {
 	if s.open == nil {
 		return nil, fmt.Errorf("wal: there is no snapshot: %w", os.ErrNotExist)
@@ -75,15 +79,15 @@ func (s Stored) OpenBody() (*SnapshotReader, error) {
 	return s.open()
 }
 
-// Sync says when what was saved reaches the disk.
+// Sync is the mode that determines when saved data reaches the disk.
 type Sync int
 
-// A kill of the process loses nothing that Save returned for, whatever the mode. A
-// power failure, or a crash of the system, loses:
+// The sync modes. In every mode, a kill of the process loses no data of a Save that has
+// returned. A power failure, or a crash of the operating system, may lose:
 const (
-	Always   Sync = iota // nothing that was saved with sync
-	Interval             // up to the last interval
-	None                 // all since the last snapshot, if the system has not written it by itself
+	Always   Sync = iota // no data that was saved with sync
+	Interval             // the data of the last interval
+	None                 // all data since the last snapshot that the operating system has not written yet
 )
 
 func (s Sync) String() string {
@@ -102,18 +106,19 @@ func (s Sync) String() string {
 type Options struct {
 	Sync     Sync
 	Interval time.Duration // between syncs in mode Interval; default 10 ms
-	Logger   *slog.Logger  // told of new logs, cut tails and slow syncs; default none
+	Logger   *slog.Logger  // logs new logs, removed incomplete records and slow calls; default none
 }
 
-// intervalDefault is what a person does not notice, and a disk has many of.
+// intervalDefault is short for the data that a power failure may lose, and long compared
+// with a sync.
 const intervalDefault = 10 * time.Millisecond
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Sync < Always || o.Sync > None {
-		return o, fmt.Errorf("wal: there is no %v", o.Sync)
+		return o, fmt.Errorf("wal: Options.Sync must be Always, Interval or None, got %v", o.Sync)
 	}
 	if o.Interval < 0 {
-		return o, fmt.Errorf("wal: the interval is %v", o.Interval)
+		return o, fmt.Errorf("wal: Options.Interval must not be negative, got %v", o.Interval)
 	}
 	if o.Interval == 0 {
 		o.Interval = intervalDefault
@@ -124,22 +129,22 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// What goes wrong; errors.Is finds these.
+// Errors of this package; compare them with errors.Is.
 var (
-	ErrFailed   = errors.New("wal: the log has failed")             // an earlier call has; open it again
-	ErrClosed   = errors.New("wal: the log is closed")              // by Close
-	ErrNoLog    = errors.New("there is no log in it")               // for Verify and Dump; Open would make one
-	ErrInUse    = errors.New("in use by another process")           // or by another log of this one
-	ErrIdentity = errors.New("the log of another")                  // its identity is not the one asked for
-	ErrDamaged  = errors.New("damaged")                             // every *DamageError
-	ErrInvalid  = errors.New("wal: what is to be saved is invalid") // a mistake of the caller; the log is as before
+	ErrFailed   = errors.New("wal: the log has failed")              // an earlier call has failed; open the log again
+	ErrClosed   = errors.New("wal: the log is closed")               // Close was called
+	ErrNoLog    = errors.New("the directory does not contain a log") // of Verify and Dump; Open would create a log
+	ErrInUse    = errors.New("in use by another process")            // or by another Log of this process
+	ErrIdentity = errors.New("the log has a different identity")     // every *IdentityError
+	ErrDamaged  = errors.New("damaged")                              // every *DamageError
+	ErrInvalid  = errors.New("wal: invalid argument")                // a mistake of the caller; the log is unchanged
 )
 
-// DamageError says that a file does not hold what was written to it. Nothing was
-// changed on the disk.
+// DamageError reports a file whose content differs from the data that was written to it. The
+// package has not changed the disk.
 type DamageError struct {
 	File   string
-	Offset int64 // of the first byte of the record, or of the part of the file, that is not right
+	Offset int64 // of the damaged record, or of the damaged part of the file
 	Reason string
 }
 
@@ -150,10 +155,10 @@ func (e *DamageError) Error() string {
 // Is makes every DamageError match [ErrDamaged].
 func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
 
-// IdentityError says that a log belongs to another.
+// IdentityError reports a log that belongs to a different node or group.
 type IdentityError struct {
 	Dir       string
-	Got, Want Identity // of the log; of who opens it
+	Got, Want Identity // Got is from the log, Want from the caller of Open
 }
 
 func (e *IdentityError) Error() string {

@@ -22,7 +22,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// segmentBytes is small, so that the tests have many segments.
+// segmentBytes is small, so that the logs in tests have many segments.
 const segmentBytes = 4 << 10
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 		do()
 		return
 	}
-	debug.SetGCPercent(1000)      // the engine makes a buffer of a megabyte for each log
-	debug.SetMemoryLimit(1 << 30) // but for what tests of limits make
+	debug.SetGCPercent(1000)      // the engine allocates a buffer of a megabyte for each log
+	debug.SetMemoryLimit(1 << 30) // an upper bound for the tests of size limits
 	os.Exit(m.Run())
 }
 
@@ -66,7 +66,7 @@ func open(t *testing.T, dir string, o wal.Options) (wal.Log, wal.Stored) {
 	return l, s
 }
 
-// reopened closes the log, and opens it again.
+// reopened closes the log and opens it again.
 func reopened(t *testing.T, l wal.Log, dir string) (wal.Log, wal.Stored) {
 	t.Helper()
 	must(t, l.Close())
@@ -80,14 +80,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// diff compares what is stored. An entry may have no type, which says that it is an
-// ordinary one.
+// diff returns the difference of two logs, or "". An entry without a type is equal to a normal
+// entry.
 func diff(want, got wal.Stored) string {
 	if same(want, got) {
 		return ""
 	}
 	want.Fresh, got.Fresh = false, false
-	return "it differs:" + cmp.Diff(want, got, protocmp.Transform(), cmpopts.IgnoreUnexported(wal.Stored{}))
+	return "difference (-want +got):" + cmp.Diff(want, got, protocmp.Transform(), cmpopts.IgnoreUnexported(wal.Stored{}))
 }
 
 func same(a, b wal.Stored) bool {
@@ -98,8 +98,8 @@ func sameEntry(a, b *raftpb.Entry) bool {
 	return a.GetIndex() == b.GetIndex() && a.GetTerm() == b.GetTerm() && a.GetType() == b.GetType() && bytes.Equal(a.GetData(), b.GetData())
 }
 
-// inMemory is a directory whose syncs take no time, where there is one: for tests
-// that open a log thousands of times.
+// inMemory returns a directory in memory, if the system has one, so that syncs take no time. It
+// is for tests that open a log thousands of times.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
@@ -112,26 +112,26 @@ func inMemory(t *testing.T) string {
 
 func TestFresh(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	var told bytes.Buffer
-	o := wal.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}
+	var logged bytes.Buffer
+	o := wal.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 	l, s := open(t, dir, o)
-	for _, want := range []string{`level=INFO msg="a new log begins"`, "folder=" + dir, `identity="n1 (group \"ledger\", topology \"bank\")"`} {
-		if !strings.Contains(told.String(), want) {
-			t.Errorf("%s is not told: %s", want, &told)
+	for _, want := range []string{`level=INFO msg="creating a new log"`, "folder=" + dir, `identity="n1 (group \"ledger\", topology \"bank\")"`} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("the output must contain %s, got: %s", want, &logged)
 		}
 	}
 	if !s.Fresh || s.Snapshot != nil || len(s.Entries) > 0 || s.State == nil {
 		t.Errorf("%+v", s)
 	}
-	told.Reset()
+	logged.Reset()
 	must(t, l.Close())
-	if l, s = open(t, dir, o); s.Fresh || told.Len() > 0 {
-		t.Errorf("fresh again: %s", &told)
+	if l, s = open(t, dir, o); s.Fresh || logged.Len() > 0 {
+		t.Errorf("an existing log must not be fresh, got: %s", &logged)
 	}
 	must(t, l.Close())
 	must(t, l.Close())
 	if err := l.Save(state(1, 1, 0), nil, true); !errors.Is(err, wal.ErrClosed) {
-		t.Errorf("a closed log saves: %v", err)
+		t.Errorf("a closed log must refuse to save, got: %v", err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Close())
-	const whose = ` is the log of n1 (group "ledger", topology "bank"), not of `
+	const refusal = ` is the log of n1 (group "ledger", topology "bank"), not of `
 	for want, other := range map[string]wal.Identity{
 		`n1 (group "ledger", topology "shop")`:          {Topology: "shop", Group: own.Group, Node: own.Node, Name: "n1"},
 		`n1 (group "", topology "bank")`:                {Topology: own.Topology, Group: "", Node: own.Node, Name: "n1"},
@@ -148,12 +148,12 @@ func TestIdentity(t *testing.T) {
 		`node 2f; TOPOGEN_NODE says which node this is`: {Topology: own.Topology, Group: own.Group, Node: 0x2f},
 	} {
 		_, _, err := wal.Open(dir, other, wal.Options{})
-		if !errors.Is(err, wal.ErrIdentity) || err.Error() != "wal: "+dir+whose+want {
-			t.Errorf("%v opens it: %v", other, err)
+		if !errors.Is(err, wal.ErrIdentity) || err.Error() != "wal: "+dir+refusal+want {
+			t.Errorf("%v must not open the log, got: %v", other, err)
 		}
 	}
 	nameless := own
-	nameless.Name = "" // as in logs that were made before there were names
+	nameless.Name = "" // as in logs of versions without names
 	l, _, err := wal.Open(dir, nameless, wal.Options{})
 	must(t, err)
 	must(t, l.Close())
@@ -166,10 +166,10 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Name: strings.Repeat("n", 2000)}, wal.Options{}); err == nil {
-		t.Error("a name of any length is taken")
+		t.Error("a long name must be refused")
 	}
 	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Group: strings.Repeat("g", 2000)}, wal.Options{}); err == nil {
-		t.Error("an identity of any length is taken")
+		t.Error("a long group must be refused")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestWrongDirectories(t *testing.T) {
 	}
 }
 
-// TestLeftovers: what a crash has left of files that were being made does no harm.
+// TestLeftovers: incomplete files that a crash has left do not prevent Open.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	making := filepath.Join(dir, "wal.tmp")
@@ -247,21 +247,21 @@ func TestInvalid(t *testing.T) {
 			{{Index: new(uint64(3)), Term: new(uint64(1)), Data: make([]byte, 64<<20)}},
 		} {
 			if err := l.Save(nil, entries, true); !errors.Is(err, wal.ErrInvalid) {
-				t.Errorf("%s saves %v: %v", name, entries, err)
+				t.Errorf("%s: Save must refuse %v, got: %v", name, entries, err)
 			}
 		}
 		for _, s := range []*raftpb.Snapshot{nil, {}, snapshot(1, 2, ""), snapshot(0, 1, "")} {
 			if err := l.SaveSnapshot(s); !errors.Is(err, wal.ErrInvalid) {
-				t.Errorf("%s saves %v: %v", name, s, err)
+				t.Errorf("%s: SaveSnapshot must refuse %v, got: %v", name, s, err)
 			}
 		}
-		must(t, l.SaveSnapshot(snapshot(1, 1, "s"))) // is there
+		must(t, l.SaveSnapshot(snapshot(1, 1, "s"))) // the log already has it
 		must(t, l.Save(nil, []*raftpb.Entry{entry(3, 1, "c")}, true))
 		must(t, l.Close())
 	}
 }
 
-// TestRelease: two snapshots stay, and what is needed since the older one.
+// TestRelease: the log keeps two snapshots and the segments since the older one.
 func TestRelease(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})
@@ -282,7 +282,7 @@ func TestRelease(t *testing.T) {
 	}
 	must(t, l.Close())
 
-	// Who removes the newest has the older one, and the entries since.
+	// Without the newest snapshot, the log has the older one and the entries since then.
 	must(t, os.Remove(snaps[1]))
 	l, s = open(t, dir, wal.Options{})
 	if s.Snapshot.GetMetadata().GetIndex() != (snapshots-1)*each || len(s.Entries) != each {
@@ -290,14 +290,14 @@ func TestRelease(t *testing.T) {
 	}
 	must(t, l.Close())
 
-	// Without both it is not the log any more.
+	// Without both snapshots the log is damaged.
 	must(t, os.Remove(snaps[0]))
 	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrDamaged) || !strings.Contains(err.Error(), ".snap") {
 		t.Error(err)
 	}
 }
 
-// TestMissingSegment: a segment that is gone is found by the others.
+// TestMissingSegment: Open detects a missing segment.
 func TestMissingSegment(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})
@@ -327,7 +327,7 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
-// TestReplacedBySnapshot: a snapshot that the log does not lead to replaces it.
+// TestReplacedBySnapshot: a snapshot whose last entry is not in the log replaces all entries.
 func TestReplacedBySnapshot(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})

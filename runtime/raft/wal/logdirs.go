@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	findMax   = 20   // logs: a person reads their names
-	findDepth = 2    // directories: of groups, with those of their nodes
-	findRead  = 1000 // entries of a directory: it may be anybody's
+	findMax   = 20   // logs; a person reads the list
+	findDepth = 2    // levels: directories of groups, which contain directories of nodes
+	findRead  = 1000 // directory entries; the directory may be unrelated and large
 )
 
-// Find returns the directories below one that hold logs: those of the nodes of a
-// group, or of several groups.
+// Find returns the directories below dir that contain logs: the nodes of one group, or of
+// several groups.
 func Find(dir string) []string { return find(nil, dir, findDepth) }
 
 func find(found []string, dir string, depth int) []string {

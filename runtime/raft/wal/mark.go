@@ -15,18 +15,19 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// Behind a missing sector the chain of checksums is broken, and so a record there
-// cannot be checked by it. Whether the missing sector was synced decides between
-// damage and the trace of a power failure. So a record of a state carries a mark: its
-// own number, how many records before it were known to be synced when it was written,
-// and a checksum of its own. The engine keeps fields of a state that it does not know.
+// mark is a field in the record of a state. It helps to decide whether a missing sector is
+// damage or the effect of a power failure: it is damage if the sector was synced. The chain
+// of checksums is broken after a missing sector, so it cannot verify the records there. A
+// mark has its own checksum. It contains the number of its record, and how many records
+// before it were known to be synced when it was written. The engine preserves fields of a
+// state that it does not know.
 //
 // Every save begins with a mark. Records are numbered from 0, without the heads of
 // segments.
 type mark struct {
-	number  uint64 // of the record that carries it
-	durable uint64 // records 0 to durable-1 were synced before this one was written
-	strict  bool   // each segment is complete and synced before the next one has its name
+	number  uint64 // of the record that contains the mark
+	durable uint64 // records 0 to durable-1 were synced before this record was written
+	strict  bool   // each segment is complete and synced before the next one gets its name
 	token   token
 }
 
@@ -34,8 +35,8 @@ func (m mark) String() string {
 	return fmt.Sprintf("record %d, %d synced", m.number, m.durable)
 }
 
-// token is drawn at random when a log gets its first mark, and is in all of them. The
-// data of an entry, which a client has made, cannot be taken for a mark.
+// token is a random value that all marks of a log contain. It is generated for the first
+// mark. A client cannot guess it, so data of an entry is never mistaken for a mark.
 type token [8]byte
 
 func newToken() (t token) {
@@ -44,16 +45,16 @@ func newToken() (t token) {
 }
 
 const (
-	markField  = 1000               // of a state; far from the fields that raft may add
-	markMin    = 8 + 1 + 1 + 4      // token, number, distance to durable, checksum
-	stateMax   = 3 * (1 + 10)       // three fields that are numbers
-	markMax    = 2 + 1 + 8 + 20 + 4 // tag and length, and numbers of any size
-	markedMax  = stateMax + markMax // the data of a record with a mark
+	markField  = 1000               // field number in a state; far from the numbers that raft may use
+	markMin    = 8 + 1 + 1 + 4      // token, number, lag, checksum
+	stateMax   = 3 * (1 + 10)       // three fields with a number each
+	markMax    = 2 + 1 + 8 + 20 + 4 // tag, length, token, two numbers of any size, checksum
+	markedMax  = stateMax + markMax // data of a record with a mark
 	lagMax     = math.MaxUint64 >> 1
 	tokenBytes = len(token{})
 )
 
-// appendState appends a state as the engine writes it.
+// appendState appends a state in the encoding of the engine.
 func appendState(b []byte, h hardState) []byte {
 	for i, v := range [3]uint64{h.term, h.vote, h.commit} {
 		b = protowire.AppendVarint(protowire.AppendTag(b, protowire.Number(i+1), protowire.VarintType), v)
@@ -61,7 +62,7 @@ func appendState(b []byte, h hardState) []byte {
 	return b
 }
 
-// proto is the state with the mark in it.
+// proto returns the state h with the mark.
 func (m mark) proto(h hardState) *raftpb.HardState {
 	durable := m.durable
 	if bug.On(bug.MarkTooNew) {
@@ -86,7 +87,7 @@ func (m mark) proto(h hardState) *raftpb.HardState {
 	return s
 }
 
-// parseMark parses the mark of a state, which begins at b[head].
+// parseMark parses the mark of the state b. The mark begins at b[head].
 func parseMark(b []byte, head int) (m mark, ok bool) {
 	number, kind, n := protowire.ConsumeTag(b[head:])
 	if n != 2 || number != markField || kind != protowire.BytesType {
@@ -112,9 +113,9 @@ func parseMark(b []byte, head int) (m mark, ok bool) {
 	return m, true
 }
 
-// proof returns the place of a mark of the log in b which says that a record of the
-// number was synced. It looks at all places where a record may begin: what is before
-// it may be missing.
+// findProof searches b for a mark of the log which proves that the record with the given
+// number was synced. It tries all offsets at which a record may begin, because the bytes
+// before a record may be missing.
 func findProof(b []byte, t token, number uint64) (at int, m mark, ok bool) {
 	for ; at+wordBytes <= len(b); at += wordBytes {
 		word := binary.LittleEndian.Uint64(b[at:])
@@ -136,21 +137,22 @@ func findProof(b []byte, t token, number uint64) (at int, m mark, ok bool) {
 	return 0, mark{}, false
 }
 
-// place follows the numbers of records while a log is read.
+// markReader follows the numbers of records while a log is read.
 type markReader struct {
 	next   uint64 // number of the next record
-	known  bool   // next is; false in a log whose beginning was removed, up to a mark
-	marked bool   // a mark was seen
-	strict bool   // as the last mark says
+	known  bool   // next is valid; false in a log whose beginning was removed, until the first mark
+	marked bool   // a mark was read
+	strict bool   // from the last mark
 	token  token
 }
 
-// pass takes a record that is right. In a segment it is the record at position, from 0.
+// accept counts a valid record, and reports whether its mark has the expected number and
+// token. position is the number of the record in its segment, from 0.
 func (p *markReader) accept(kind recordType, s stateRecord, position int, first bool) (fits bool) {
-	if position < 2 { // checksum and identity
+	if position < 2 { // checksum and identity are not numbered
 		return true
 	}
-	copied := kind == typeState && position == 2 && !first // the engine begins a segment with the last state
+	copied := kind == typeState && position == 2 && !first // the engine begins a segment with a copy of the last state
 	copied = copied && (!s.marked || !p.known || s.mark.number < p.next)
 	if s.marked {
 		if p.marked && s.mark.token != p.token || !copied && p.known && s.mark.number != p.next {

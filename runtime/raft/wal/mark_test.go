@@ -19,7 +19,7 @@ var someMarks = []mark{
 	{number: math.MaxUint64 >> 1, durable: 0, strict: true},
 }
 
-// TestMarks: a mark is read as it was written, and no other form of it is.
+// TestMarks: a mark is parsed as it was written, and every change of a bit is detected.
 func TestMarks(t *testing.T) {
 	state := hardState{term: 3, vote: 1 << 40, commit: 500}
 	for _, m := range someMarks {
@@ -44,12 +44,12 @@ func TestMarks(t *testing.T) {
 			}
 		}
 		if _, ok := parseState(append(b, 0)); ok {
-			t.Error("a byte behind it is read over")
+			t.Error("a byte after the mark must be refused")
 		}
 	}
 }
 
-// TestNumbers: records are numbered, in all of a log, as the marks say.
+// TestNumbers: a mark must have the number of its record, which counts all records of the log.
 func TestNumbers(t *testing.T) {
 	own := token{1}
 	state := func(number uint64, of token) stateRecord {
@@ -68,18 +68,18 @@ func TestNumbers(t *testing.T) {
 		"an entry":                       {markReader{next: 7, known: true}, typeEntry, plain, 5, false, true, 8},
 		"the head":                       {markReader{next: 7, known: true}, typeMetadata, plain, 1, false, true, 7},
 		"a state without a mark":         {markReader{next: 7, known: true}, typeState, plain, 5, false, true, 8},
-		"its copy":                       {markReader{next: 7, known: true}, typeState, plain, 2, false, true, 7},
-		"no copy, in the first segment":  {markReader{next: 0, known: true}, typeState, plain, 2, true, true, 1},
+		"a copy of that state":           {markReader{next: 7, known: true}, typeState, plain, 2, false, true, 7},
+		"a state in the first segment":   {markReader{next: 0, known: true}, typeState, plain, 2, true, true, 1},
 		"a mark":                         {markReader{next: 7, known: true}, typeState, state(7, own), 5, false, true, 8},
-		"its copy later":                 {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(5, own), 2, false, true, 7},
-		"a mark where the copy is gone":  {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(7, own), 2, false, true, 8},
+		"a copy of a mark":               {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(5, own), 2, false, true, 7},
+		"a mark in place of the copy":    {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(7, own), 2, false, true, 8},
 		"a copy where numbers begin":     {markReader{}, typeState, state(5, own), 2, false, true, 0},
 		"a mark where numbers begin":     {markReader{next: 3}, typeState, state(50, own), 4, false, true, 51},
 		"a mark of an earlier record":    {markReader{next: 7, known: true}, typeState, state(6, own), 5, false, false, 7},
 		"a mark of a later record":       {markReader{next: 7, known: true}, typeState, state(8, own), 5, false, false, 7},
 		"a copy of a later record":       {markReader{next: 7, known: true}, typeState, state(8, own), 2, false, false, 7},
 		"a mark of another log":          {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(7, token{2}), 5, false, false, 7},
-		"a copy of a mark of another":    {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(6, token{2}), 2, false, false, 7},
+		"a copy from another log":        {markReader{next: 7, known: true, marked: true, token: own}, typeState, state(6, token{2}), 2, false, false, 7},
 		"an entry in place of the copy":  {markReader{next: 7, known: true}, typeEntry, plain, 2, false, true, 8},
 		"a snapshot in place of a state": {markReader{next: 7, known: true}, typeSnapshot, plain, 2, true, true, 8},
 	} {
@@ -90,8 +90,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestFirstMark: the first mark of a log is synced before anything follows it, and so
-// is that of a process in a mode that does not sync each segment before the next.
+// TestFirstMark: the first mark of a log is synced before the next record is written. In the
+// modes Interval and None the first mark of each process is synced, too.
 func TestFirstMark(t *testing.T) {
 	for _, mode := range []Sync{Always, Interval, None} {
 		dir := filepath.Join(t.TempDir(), "log")
@@ -104,9 +104,9 @@ func TestFirstMark(t *testing.T) {
 				if err := l.saveState(hardState{term: 1, commit: uint64(i)}); err != nil {
 					t.Fatal(err)
 				}
-				alone := i == 0 && (process == 0 || mode != Always)
-				if synced := l.marks.durable == l.marks.count; synced != alone {
-					t.Errorf("%v: mark %d of process %d is synced: %v", mode, i, process, synced)
+				wantSynced := i == 0 && (process == 0 || mode != Always)
+				if synced := l.marks.durable == l.marks.count; synced != wantSynced {
+					t.Errorf("%v: mark %d of process %d synced: %v, want %v", mode, i, process, synced, wantSynced)
 				}
 			}
 			if err := l.Close(); err != nil {
@@ -116,9 +116,9 @@ func TestFirstMark(t *testing.T) {
 	}
 }
 
-// TestMarksInData: the data of an entry may hold marks, as a client makes them or as they
-// are in a log. After a power failure that leaves them, without the head of the entry,
-// they prove nothing.
+// TestMarksInData: the data of an entry may contain bytes of marks, forged by a client or copied
+// from a log. After a power failure, these bytes may remain without the head of the entry. They
+// must not prove that the entry was synced.
 func TestMarksInData(t *testing.T) {
 	const segmentName = "0000000000000000-0000000000000000.wal"
 	forged := appendMarks(t, token{}, token{1, 2, 3, 4, 5, 6, 7, 8})
@@ -149,7 +149,7 @@ func TestMarksInData(t *testing.T) {
 				save(i+1, nil)
 			}
 			before := save(9, nil)
-			var shifted []byte // at every offset in a word
+			var shifted []byte // so that a mark begins at every offset in a word
 			for i := range wordBytes {
 				shifted = append(append(shifted, data(before[:1<<10])...), make([]byte, i)...)
 			}
@@ -178,8 +178,8 @@ func TestMarksInData(t *testing.T) {
 	}
 }
 
-// appendMarks is frames of marks, with tokens that a client may think of, that say of any
-// number of records that they are synced.
+// appendMarks returns frames of marks with the given tokens, which say that very many records
+// are synced.
 func appendMarks(t *testing.T, tokens ...token) (b []byte) {
 	t.Helper()
 	for _, token := range tokens {
@@ -192,14 +192,14 @@ func appendMarks(t *testing.T, tokens ...token) (b []byte) {
 			t.Fatal(err)
 		}
 		if _, _, ok := findProof(frame, token, 0); !ok {
-			t.Error("a mark is not found")
+			t.Error("findProof must find the mark")
 		}
 		b = append(b, frame...)
 	}
 	return b
 }
 
-// removeBut removes all other files of a directory.
+// removeBut removes all files of a directory except name.
 func removeBut(t *testing.T, dir, name string) {
 	t.Helper()
 	all, err := os.ReadDir(dir)

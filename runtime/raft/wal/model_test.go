@@ -14,12 +14,12 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// model is what a log should hold, kept as plainly as can be. It is a value: what
-// it points to does not change.
+// model is the expected content of a log, in the simplest form. The values that it points to
+// do not change.
 type model struct {
 	snapshot *raftpb.Snapshot
 	state    *raftpb.HardState
-	entries  []*raftpb.Entry // behind the snapshot
+	entries  []*raftpb.Entry // after the snapshot
 }
 
 func (m model) base() uint64 { return m.snapshot.GetMetadata().GetIndex() }
@@ -63,7 +63,7 @@ func (m model) withSnapshot(s *raftpb.Snapshot) model {
 	return m
 }
 
-// stored is what a log that holds this begins with.
+// stored returns the result of Open for a log with this content.
 func (m model) stored() wal.Stored {
 	term, vote := m.state.GetTerm(), m.state.GetVote()
 	if last := m.term(m.last()); last > term {
@@ -78,7 +78,7 @@ type machine struct {
 	log   wal.Log
 	sync  wal.Sync
 	model model
-	past  []model // what a crash may leave, the last is what there is; of a simulated disk
+	past  []model // all contents that a crash may leave; the last is the current one
 	term  uint64
 }
 
@@ -94,15 +94,15 @@ func (m *machine) reopen(t *rapid.T) {
 	}
 	i := slices.IndexFunc(m.past, func(p model) bool { return same(p.stored(), s) })
 	if i < 0 {
-		t.Fatalf("none of the %d that it may be, the last of which\n%s", len(m.past), diff(m.past[len(m.past)-1].stored(), s))
+		t.Fatalf("Open must return one of %d possible contents; the last of them has this\n%s", len(m.past), diff(m.past[len(m.past)-1].stored(), s))
 	}
 	m.model = m.past[i]
-	m.model.state = s.State // settled
+	m.model.state = s.State // Open may have corrected it
 	m.past = []model{m.model}
 }
 
-// did notes a step that a crash may come before.
-func (m *machine) did(now model) {
+// step adds a content that a crash may leave.
+func (m *machine) step(now model) {
 	m.model = now
 	m.past = append(m.past, now)
 }
@@ -157,15 +157,15 @@ func (m *machine) save(t *rapid.T) {
 	if s != nil {
 		after = s
 	}
-	before := after // what it calls committed is there already
+	before := after // its commit index does not include the new entries
 	if len(entries) > 0 {
 		before = state(after.GetTerm(), after.GetVote(), min(after.GetCommit(), first-1))
 	}
-	m.did(m.model.withState(before))
+	m.step(m.model.withState(before))
 	for _, e := range entries {
-		m.did(m.model.withEntry(e))
+		m.step(m.model.withEntry(e))
 	}
-	m.did(m.model.withState(after))
+	m.step(m.model.withState(after))
 	if sync && m.sync == wal.Always {
 		m.synced()
 	}
@@ -188,7 +188,7 @@ func (m *machine) snapshot(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.did(m.model.withSnapshot(s))
+	m.step(m.model.withSnapshot(s))
 	m.synced()
 }
 
@@ -202,7 +202,7 @@ func commit(l wal.Log, s *raftpb.Snapshot) error {
 	return errors.Join(err, w.Commit(s))
 }
 
-// checkBody checks such a body.
+// checkBody checks that the body is the index of the snapshot.
 func checkBody(s wal.Stored) error {
 	if s.Snapshot == nil || s.BodySize < 0 {
 		return nil
@@ -213,12 +213,13 @@ func checkBody(s wal.Stored) error {
 	}
 	b, err := io.ReadAll(r)
 	if want := fmt.Sprint(s.Snapshot.GetMetadata().GetIndex()); string(b) != want {
-		err = fmt.Errorf("the body is %q, want %q: %w", b, want, err)
+		err = fmt.Errorf("the body must be %q, got %q: %w", want, b, err)
 	}
 	return errors.Join(err, r.Close())
 }
 
-// TestFilesAreTheModel saves, replaces, takes snapshots, closes and opens.
+// TestFilesAreTheModel compares a log in files with the model. It saves and replaces entries,
+// saves snapshots, closes and opens the log.
 func TestFilesAreTheModel(t *testing.T) {
 	root := inMemory(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -239,7 +240,8 @@ func TestFilesAreTheModel(t *testing.T) {
 	})
 }
 
-// TestDiskIsTheModel does the same, and crashes besides.
+// TestDiskIsTheModel compares a log on a simulated disk with the model. It does the same calls
+// as TestFilesAreTheModel, and also crashes the disk.
 func TestDiskIsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := wal.NewDisk(rapid.Uint64().Draw(t, "seed"))
@@ -250,7 +252,7 @@ func TestDiskIsTheModel(t *testing.T) {
 		actions["crash"] = func(t *rapid.T) {
 			disk.Crash()
 			if err := m.log.Save(state(9, 0, 0), nil, true); err == nil {
-				t.Fatal("a log goes on after a crash")
+				t.Fatal("Save after a crash must fail")
 			}
 			m.reopen(t)
 		}
@@ -258,7 +260,7 @@ func TestDiskIsTheModel(t *testing.T) {
 			disk.FailSync()
 			for range 2 {
 				if m.log.Sync() == nil || m.log.Save(nil, nil, true) == nil {
-					t.Fatal("a log goes on after a sync that failed")
+					t.Fatal("all calls after a failed sync must fail")
 				}
 			}
 			disk.Crash()

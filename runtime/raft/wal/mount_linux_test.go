@@ -13,7 +13,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// mount makes a file system in memory, where this process may.
+// mount mounts a file system in memory. It skips the test if the process is not allowed to.
 func mount(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,13 +23,13 @@ func mount(t *testing.T, options string) string {
 		flags = syscall.MS_RDONLY
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
-		t.Skipf("needs the right to mount: %v", err)
+		t.Skipf("needs permission to mount: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return dir
 }
 
-// TestFullDisk: an error that is final, and what was acknowledged is there.
+// TestFullDisk: the error of a full disk is final, and the acknowledged entries stay.
 func TestFullDisk(t *testing.T) {
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -48,13 +48,13 @@ func TestFullDisk(t *testing.T) {
 			}
 			for _, err := range []error{l.Save(state(2, 1, 1), nil, false), l.SaveSnapshot(snapshot(1, 1, "")), l.Sync(), l.Close()} {
 				if !errors.Is(err, wal.ErrFailed) {
-					t.Errorf("it goes on: %v", err)
+					t.Errorf("calls after the error must fail, got: %v", err)
 				}
 			}
 			must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=512k"))
 			l, s := open(t, dir, wal.Options{Sync: mode})
 			if uint64(len(s.Entries)) < acknowledged {
-				t.Errorf("%d were acknowledged, %d are there", acknowledged, len(s.Entries))
+				t.Errorf("the log must have all %d acknowledged entries, got %d", acknowledged, len(s.Entries))
 			}
 			must(t, l.Save(nil, []*raftpb.Entry{entry(uint64(len(s.Entries))+1, 1, "more")}, true))
 			must(t, l.Close())
@@ -62,15 +62,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDiskIsFullWhileItOpens: the engine cuts the last segment to the end of its records,
-// and has no room to make it long again. With room, the log opens.
+// TestDiskIsFullWhileItOpens: the engine truncates the last segment to the end of its records,
+// and the disk has no space to extend it again. Once the disk has space, the log opens.
 func TestDiskIsFullWhileItOpens(t *testing.T) {
 	dir := mount(t, "size=256k")
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, "one")}, true))
 	must(t, l.Close())
 	segment := files(t, dir, "wal", "*.wal")[0]
-	must(t, os.Truncate(segment, 200<<10)) // a hole, which takes no room
+	must(t, os.Truncate(segment, 200<<10)) // sparse, so that it takes no space
 	must(t, os.WriteFile(filepath.Join(dir, "other"), make([]byte, 150<<10), 0o600))
 	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)

@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 )
 
-// obsoleteFiles are files that a log does not need any more.
+// obsoleteFiles are the files that a log no longer needs.
 type obsoleteFiles struct {
 	snapshots, segments []string // the oldest first
 }
 
-// release gives up snapshots and segments that nobody needs. The files are removed
-// without the lock: to remove a large one takes long.
+// releaseObsolete drops the references to obsolete snapshots and segments, and returns their
+// files. The caller removes them after it has unlocked the log, because the removal of a
+// large file is slow.
 func (l *fileLog) releaseObsolete() (old obsoleteFiles, err error) {
 	if len(l.snapshots) < snapshotsKept {
 		return old, nil
@@ -29,14 +30,13 @@ func (l *fileLog) releaseObsolete() (old obsoleteFiles, err error) {
 	if err != nil {
 		return old, err
 	}
-	for i := 1; i < len(all) && all[i].index < index; i++ { // the first that stays holds the record of the snapshot at index
+	for i := 1; i < len(all) && all[i].index < index; i++ { // the first segment to keep contains the record of the snapshot at index
 		old.segments = append(old.segments, all[i-1].path)
 	}
 	return old, nil
 }
 
-// oldSnapshots lists the files of all snapshots but those that are kept, also those that a
-// crash has left.
+// oldSnapshots lists the files of obsolete snapshots, including files that a crash has left.
 func (l *fileLog) oldSnapshots() (old []string, err error) {
 	files, err := snapshotFiles(filepath.Join(l.dir, snapshotDir))
 	if err != nil {
@@ -51,16 +51,15 @@ func (l *fileLog) oldSnapshots() (old []string, err error) {
 	return old, nil
 }
 
-// removeObsolete removes files. Those that cannot be removed now are tried again with the
-// next snapshot.
+// removeObsolete removes files. After an error the next snapshot tries again.
 func (l *fileLog) removeObsolete(old obsoleteFiles) {
 	if err := l.remove(old); err != nil {
-		l.options.Logger.Warn("files that a log does not need any more cannot be removed", "log", l.dir, "error", err)
+		l.options.Logger.Warn("cannot remove obsolete files of the log", "log", l.dir, "error", err)
 	}
 }
 
-// remove removes the snapshots durably before any segment: the log would not lead to a
-// snapshot that comes back.
+// remove removes the snapshots durably before the segments. If an obsolete snapshot
+// reappeared after a crash, its entries would be missing.
 func (l *fileLog) remove(old obsoleteFiles) error {
 	if err := removeAll(old.snapshots); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// oldLog is a copy of a log that the version before marks wrote: 40 entries in three
-// segments, of which the last ends with a state, and snapshots at 9 and 29.
+// oldLog copies a log that a version without marks has written. It has 40 entries in three
+// segments, the last of which ends with a state, and snapshots at 9 and 29.
 func oldLog(t *testing.T) (dir string, want wal.Stored) {
 	t.Helper()
 	dir = filepath.Join(inMemory(t), "log")
@@ -28,8 +28,8 @@ func oldLog(t *testing.T) (dir string, want wal.Stored) {
 
 const lastOfOldLog = "wal/0000000000000002-0000000000000023.wal"
 
-// TestLogWithoutMarks: such a log opens as it is; what is saved then has marks, and the
-// rules for them.
+// TestLogWithoutMarks: a log without marks opens unchanged. New records have marks, and Open
+// applies the rules for marks to them.
 func TestLogWithoutMarks(t *testing.T) {
 	dir, want := oldLog(t)
 	r, err := wal.Verify(dir)
@@ -52,7 +52,7 @@ func TestLogWithoutMarks(t *testing.T) {
 	must(t, l.Close())
 	torn := filepath.Join(inMemory(t), "log")
 
-	// A sector of the last save is missing, with whole records behind it.
+	// A sector of the last save is missing, and complete records follow.
 	at := (used(synced[lastOfOldLog])/sector + 1) * sector
 	clear(saved[lastOfOldLog][at : at+sector])
 	saved.write(t, torn)
@@ -62,7 +62,7 @@ func TestLogWithoutMarks(t *testing.T) {
 	}
 	must(t, l.Close())
 
-	// A sector from before there were marks is missing.
+	// A sector of the records without marks is missing.
 	clear(saved[lastOfOldLog][sector : 2*sector])
 	saved.write(t, torn)
 	if _, _, err := wal.Open(torn, own, wal.Options{}); !errors.Is(err, wal.ErrDamaged) {
@@ -70,8 +70,9 @@ func TestLogWithoutMarks(t *testing.T) {
 	}
 }
 
-// TestTornLogWithoutMarks: without marks, a whole record behind a missing sector is
-// taken for proof of damage, as it was; with none it is cut off.
+// TestTornLogWithoutMarks: without marks, a complete record after a missing sector is proof of
+// damage, as in the version that wrote the log. If no complete record follows, Open removes the
+// rest.
 func TestTornLogWithoutMarks(t *testing.T) {
 	dir, want := oldLog(t)
 	file := filepath.Join(dir, lastOfOldLog)
@@ -97,8 +98,8 @@ func TestTornLogWithoutMarks(t *testing.T) {
 	}
 }
 
-// TestOldSegmentNotSynced: in the modes that do not sync each segment before the next,
-// an empty one at the end is dropped, as it was, whatever its length.
+// TestOldSegmentNotSynced: the modes that do not sync each segment before the next one remove
+// an empty segment of any length at the end, as the version that wrote the log did.
 func TestOldSegmentNotSynced(t *testing.T) {
 	for _, size := range []int{0, 100, segmentBytes} {
 		for _, mode := range []wal.Sync{wal.Always, wal.None} {

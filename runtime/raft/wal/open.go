@@ -15,26 +15,26 @@ import (
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
-// What stands in the directory of a log.
+// Names in the directory of a log.
 const (
 	lockName    = "lock"
 	segmentsDir = "wal"
-	makingDir   = segmentsDir + ".tmp" // by the engine, until it is complete
+	makingDir   = segmentsDir + ".tmp" // name of segmentsDir until the engine has completed it
 	snapshotDir = "snap"
 )
 
-// segmentBytes is how large a segment is made beforehand; there is always one more.
-// With the engine's 64 MB an idle group would take 128 MB, and the last segment is
-// read once more at each start. It holds more than what a disk syncs in a tenth of
-// a second, so that a new one is no cost.
+// segmentBytes is the size of a segment. The engine allocates it in advance, and always
+// has one segment more than it uses. With the engine's default of 64 MB an idle group
+// would take 128 MB, and each start reads the last segment twice. A disk needs more than
+// a tenth of a second to sync 16 MiB, so the cost of a new segment does not matter.
 const segmentBytes = 16 << 20
 
 func init() { etcdwal.SegmentSizeBytes = segmentBytes }
 
-// Open opens the log in a directory, which is made where it is missing, with the
-// one above it there. What Stored holds is durable, and was checked to the last
-// bit. A record that a crash has left incomplete at the end is cut off. Other
-// damage is a [DamageError].
+// Open opens the log in a directory. It creates the directory if it does not exist; the
+// parent directory must exist. The content of Stored is durable and was fully checked.
+// Open removes records at the end that a crash has left incomplete. Other damage is a
+// [DamageError].
 func Open(dir string, id Identity, o Options) (Log, Stored, error) {
 	l, stored, err := open(dir, id, o, fdatasync)
 	if err != nil { // a nil *fileLog is not a nil Log
@@ -71,17 +71,17 @@ func open(dir string, id Identity, o Options, fsync func(*os.File) error) (_ *fi
 	return l, stored, nil
 }
 
-// lockDir makes the directory, if need be, and takes it for this log alone.
+// lockDir locks the directory, and creates it if it does not exist.
 func lockDir(dir string) (*fileutil.LockedFile, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("wal: %s is a file; name the directory of a log", dir)
+		return nil, fmt.Errorf("wal: %s must be the directory of a log, got a file", dir)
 	} else if errors.Is(err, os.ErrNotExist) {
 		if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrPermission) {
 			return nil, fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(filepath.Clean(dir)), systemError(err))
 		} else if err != nil {
-			return nil, fmt.Errorf("wal: cannot make the directory of the log: %w", err)
+			return nil, fmt.Errorf("wal: cannot create the directory of the log: %w", err)
 		}
-		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // whoever may make it may not be allowed to read
+		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
 			return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
 		}
 	}
@@ -98,8 +98,8 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 	return lock, nil
 }
 
-// openError says which log it is about, where an error does not, and who knows what
-// to do about damage.
+// openError adds the directory to an error that does not name it. To an error about
+// damage it adds the command that explains what to do.
 func openError(dir string, err error) error {
 	path, isPath := errors.AsType[*os.PathError](err)
 	switch {
@@ -115,7 +115,7 @@ func openError(dir string, err error) error {
 	return fmt.Errorf("wal: cannot open the log in %s: %w", dir, err)
 }
 
-// cause is what the system says, without the calls and paths on the way.
+// systemError returns the error of the operating system, without the call and the path.
 func systemError(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -123,7 +123,7 @@ func systemError(err error) error {
 	return err
 }
 
-// open reads what is there, or makes it, and has the engine go on behind it.
+// open reads the log, or creates it, and opens the engine to write after its end.
 func (l *fileLog) open(id Identity) (Stored, error) {
 	if err := l.clean(); err != nil {
 		return Stored{}, err
@@ -153,8 +153,8 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 	return stored, l.openEngine(all[last.segment], last.offset)
 }
 
-// syncAll makes durable what was read, which ends at an offset in the last segment: the
-// process before this one may have been killed between a write and its sync.
+// syncAll syncs the records that were read, up to the offset end in the last segment. The
+// previous process may have been killed between a write and its sync.
 func (l *fileLog) syncAll(end int64) error {
 	if _, err := l.active.advance(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (l *fileLog) syncAll(end int64) error {
 	return l.active.sync()
 }
 
-// clean removes what a crash has left half made.
+// clean removes incomplete files that a crash has left.
 func (l *fileLog) clean() error {
 	if err := os.RemoveAll(filepath.Join(l.dir, makingDir)); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (l *fileLog) clean() error {
 	return nil
 }
 
-// create makes an empty log.
+// create creates an empty log.
 func (l *fileLog) create(id Identity) (Stored, error) {
 	snaps := filepath.Join(l.dir, snapshotDir)
 	files, err := snapshotFiles(snaps)
@@ -199,20 +199,20 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 	if len(files) > 0 {
 		return Stored{}, missingSegments(l.dir)
 	}
-	l.options.Logger.Info("a new log begins", "folder", l.dir, "identity", id.String())
+	l.options.Logger.Info("creating a new log", "folder", l.dir, "identity", id.String())
 	if err := os.MkdirAll(snaps, 0o700); err != nil {
 		return Stored{}, err
 	}
 	if l.wal, err = etcdwal.Create(zap.NewNop(), filepath.Join(l.dir, segmentsDir), appendIdentity(nil, id)); err != nil {
 		return Stored{}, err
 	}
-	l.marks = newMarkWriter(markReader{next: 1}, l.options.Sync == Always, false) // the record of the snapshot at 0
+	l.marks = newMarkWriter(markReader{next: 1}, l.options.Sync == Always, false) // the engine has written one record, of a snapshot at index 0
 	return Stored{State: l.summary.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll(0))
 }
 
-// missingSegments says that there are only snapshots.
+// missingSegments is the error for a log that has snapshots but no segments.
 func missingSegments(dir string) error {
-	return &DamageError{File: filepath.Join(dir, segmentsDir), Reason: "there are snapshots, but the log is missing"}
+	return &DamageError{File: filepath.Join(dir, segmentsDir), Reason: "there are snapshots, but the segments are missing"}
 }
 
 // read reads and checks all records.
@@ -238,14 +238,14 @@ func (l *fileLog) read(all []segment, id Identity) (Stored, logEnd, error) {
 	return stored, s.end, err
 }
 
-// reader takes the records of a log when it is opened.
+// reader collects the records of a log while the log is opened.
 type reader struct {
 	contents
 	log       *fileLog
 	id        Identity
 	present   map[position]snapshotFile
 	arena     arena
-	endMarked bool // the last record is a mark that says all others were synced, and nothing else
+	endMarked bool // the last record repeats the state, with a mark that all records before it are synced
 }
 
 func (c *reader) record(r scanned) error {
@@ -285,7 +285,7 @@ func (c *reader) record(r scanned) error {
 	return nil
 }
 
-// stored is what the log holds.
+// stored returns the content of the log.
 func (c *reader) stored() (Stored, error) {
 	if c.missing || c.unknown {
 		return Stored{}, missingSnapshot(c.log.dir, &c.summary)

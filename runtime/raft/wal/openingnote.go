@@ -14,25 +14,26 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 )
 
-// A segment has its full length before it has its name, and keeps it: a shorter one has
-// lost its end, and perhaps records. But the engine, when it opens a log, cuts the last
-// segment to the end of its records and then makes it long again. So before that the
-// length is noted in the file of the lock: a process that ends in between leaves a short
-// segment, which then is not damage.
+// A segment has its full length before it gets its name, and keeps this length. A shorter
+// segment has lost its end, and perhaps records. There is one exception: when the engine
+// opens a log, it truncates the last segment to the end of its records and then extends it
+// to the full length. If the process ends in between, the segment is short but not damaged.
+// So the lock file contains a note with the length until the engine has opened the log.
 
-// openingNote says that the engine opens a log.
+// openingNote is written to the lock file before the engine opens a log.
 type openingNote struct {
 	name string // of the last segment
-	end  int64  // of its records: what the engine cuts it to
-	size int64  // before that
+	end  int64  // of its records: the engine truncates the segment to this length
+	size int64  // of the segment before
 }
 
 const (
 	noteFormat = "opening %s with records up to %d of %d\n"
-	noteMax    = 128 // bytes; a name of a segment has 37
+	noteMax    = 128 // bytes; the name of a segment has 37
 )
 
-// readNote reads the note in the file of a lock; an incomplete note says nothing.
+// readNote reads the note in a lock file. It returns an empty note if the note is missing
+// or incomplete.
 func readNote(file io.ReaderAt) (n openingNote) {
 	b := make([]byte, noteMax)
 	k, err := file.ReadAt(b, 0)
@@ -45,7 +46,7 @@ func readNote(file io.ReaderAt) (n openingNote) {
 	return n
 }
 
-// noteOf reads the note of a log that is not opened.
+// noteOf reads the note of a log without locking the log.
 func noteOf(dir string) openingNote {
 	file, _, err := openFile(filepath.Join(dir, lockName))
 	if err != nil {
@@ -55,12 +56,14 @@ func noteOf(dir string) openingNote {
 	return readNote(file)
 }
 
-// allows reports whether the segment is as short as the engine makes it.
+// allows reports whether the note is about this segment, and the segment has exactly the
+// length to which the engine truncates it.
 func (n openingNote) allows(s segment, last bool, size int64) bool {
 	return last && filepath.Base(s.path) == n.name && size == n.end
 }
 
-// lengthen gives the last segment its length, where a process ended before the engine did.
+// lengthen extends the last segment to its full length if a process ended before the
+// engine could do that.
 func (l *fileLog) lengthen(all []segment) error {
 	n := readNote(l.lock)
 	last := all[len(all)-1]
@@ -72,14 +75,14 @@ func (l *fileLog) lengthen(all []segment) error {
 	if info.Size() >= segmentMin() || !n.allows(last, true, info.Size()) {
 		return nil
 	}
-	l.options.Logger.Info("the process before this one ended while it opened the log; a segment gets its length back", "file", last.path, "length", n.size)
+	l.options.Logger.Info("the previous process ended while it opened the log; extending the last segment to its full length", "file", last.path, "length", n.size)
 	if file, err = os.OpenFile(last.path, os.O_RDWR, 0); err != nil {
 		return err
 	}
 	return errors.Join(file.Truncate(n.size), file.Sync(), file.Close())
 }
 
-// openEngine has the engine go on behind the end of the log.
+// openEngine opens the engine, which writes after the end of the log.
 func (l *fileLog) openEngine(last segment, end int64) error {
 	info, err := os.Stat(last.path)
 	if err != nil {
@@ -91,7 +94,8 @@ func (l *fileLog) openEngine(last segment, end int64) error {
 		}
 	}
 	// The engine must read before it writes. It reads from the last segment whose
-	// index is not above the one it is given, and keeps the entries above it: none.
+	// index does not exceed the given one, and keeps the entries above that index. With
+	// the maximal index it reads one segment and keeps no entries.
 	from := &walpb.Snapshot{Index: new(uint64(math.MaxUint64)), Term: new(uint64(0))}
 	if l.wal, err = etcdwal.Open(zap.NewNop(), l.active.dir, from); err != nil {
 		return err
@@ -105,7 +109,7 @@ func (l *fileLog) openEngine(last segment, end int64) error {
 	return l.note(openingNote{})
 }
 
-// note makes a note durable; an empty one says that the log is open.
+// note writes a note durably. An empty note removes the previous one.
 func (l *fileLog) note(n openingNote) error {
 	if err := l.lock.Truncate(0); err != nil {
 		return err

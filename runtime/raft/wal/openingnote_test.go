@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// shortLog is a log whose last segment ends with its records, as the engine leaves it for
-// a moment when it opens a log.
+// shortLog creates a log whose last segment ends directly after its records. The engine
+// leaves a segment in this state for a moment while it opens a log.
 func shortLog(t *testing.T) (dir, file string, end, size int64) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "log")
@@ -42,22 +42,22 @@ func shortLog(t *testing.T) (dir, file string, end, size int64) {
 	return dir, all[0].path, s.end.offset, info.Size()
 }
 
-// TestProcessEndsWhileItOpens: the note in the file of the lock tells the segment that
-// the engine was making long again from one that has lost its end. Opened once, the log
-// has no note any more.
+// TestProcessEndsWhileItOpens: with the note in the lock file, Open distinguishes a segment
+// that the engine has truncated from a segment that has lost its end. After the log was
+// opened, the lock file contains no note.
 func TestProcessEndsWhileItOpens(t *testing.T) {
 	const right = "opening 0000000000000000-0000000000000000.wal with records up to END of SIZE\n"
 	for name, c := range map[string]struct {
 		note  string
 		opens bool
 	}{
-		"none":           {"", false},
-		"right":          {right, true},
-		"another end":    {strings.Replace(right, "END", "100", 1), false},
-		"another file":   {strings.Replace(right, "0.wal", "1.wal", 1), false},
-		"not complete":   {right[:50], false},
-		"a size of all":  {strings.Replace(right, "SIZE", "999999999999999", 1), false},
-		"something else": {strings.Repeat("x", 1<<10), false},
+		"none":             {"", false},
+		"right":            {right, true},
+		"a different end":  {strings.Replace(right, "END", "100", 1), false},
+		"a different file": {strings.Replace(right, "0.wal", "1.wal", 1), false},
+		"incomplete":       {right[:50], false},
+		"a huge size":      {strings.Replace(right, "SIZE", "999999999999999", 1), false},
+		"something else":   {strings.Repeat("x", 1<<10), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, file, end, size := shortLog(t)
@@ -68,11 +68,11 @@ func TestProcessEndsWhileItOpens(t *testing.T) {
 			_, verifyErr := Verify(dir)
 			l, s, err := Open(dir, Identity{}, Options{})
 			if (verifyErr == nil) != c.opens || (err == nil) != c.opens {
-				t.Fatalf("it opens: %v, and is right: %v", err, verifyErr)
+				t.Fatalf("Open and Verify must agree, got %v and %v", err, verifyErr)
 			}
 			if err != nil {
 				damage, is := errors.AsType[*DamageError](err)
-				if !is || damage.File != file || damage.Offset != end || !strings.Contains(damage.Reason, "the file has "+fmt.Sprint(end)+" bytes") {
+				if !is || damage.File != file || damage.Offset != end || !strings.Contains(damage.Reason, "got "+fmt.Sprint(end)+":") {
 					t.Error(err)
 				}
 				return

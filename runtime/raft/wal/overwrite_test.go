@@ -12,78 +12,78 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// What a leader of term 1 has and nobody else; then a later leader's entries, or
-// its snapshot, take their place, and these alone are committed.
+// Only the leader of term 1 has the entries uncommitted, which are therefore not committed. A
+// later leader replaces them by its own entries or its snapshot, and commits those.
 var (
-	lonely = []*raftpb.Entry{entry(1, 1, "one"), entry(2, 1, "two"), entry(3, 1, "lonely"), entry(4, 1, "lonely"), entry(5, 1, "lonely")}
-	later  = []*raftpb.Entry{entry(3, 2, "three"), entry(4, 2, strings.Repeat("four", 200)), entry(5, 2, "five")}
+	uncommitted = []*raftpb.Entry{entry(1, 1, "one"), entry(2, 1, "two"), entry(3, 1, "uncommitted"), entry(4, 1, "uncommitted"), entry(5, 1, "uncommitted")}
+	later       = []*raftpb.Entry{entry(3, 2, "three"), entry(4, 2, strings.Repeat("four", 200)), entry(5, 2, "five")}
 )
 
-// overwrite saves what takes the place of the lonely ones, in either way.
+// overwrite replaces the uncommitted entries in one of two ways.
 var overwrite = map[string]func(l wal.Log) error{
 	"entries":  func(l wal.Log) error { return l.Save(state(2, 2, 5), later, true) },
 	"snapshot": func(l wal.Log) error { return l.SaveSnapshot(snapshot(9, 2, "nine")) },
 }
 
-// checkLonely says whether entries of term 1 that nobody else has are committed.
-func checkLonely(s wal.Stored) error {
+// checkUncommitted returns an error if an uncommitted entry of term 1 is committed.
+func checkUncommitted(s wal.Stored) error {
 	for _, e := range s.Entries {
 		if e.GetIndex() > 2 && e.GetTerm() == 1 && s.State.GetCommit() >= e.GetIndex() {
-			return fmt.Errorf("entry %d of term 1 is committed: %v", e.GetIndex(), s.State)
+			return fmt.Errorf("entry %d of term 1 must not be committed, got the state %v", e.GetIndex(), s.State)
 		}
 	}
 	return nil
 }
 
-// TestNoCrashCommitsWhatIsOverwritten, on the simulated disk: whatever part of a
-// save survives.
+// TestNoCrashCommitsWhatIsOverwritten: on the simulated disk, no part of a save that survives a
+// crash commits the entries that the save replaces.
 func TestNoCrashCommitsWhatIsOverwritten(t *testing.T) {
 	for what, save := range overwrite {
 		for seed := range uint64(200) {
 			d := wal.NewDisk(seed)
 			l, _, err := d.Open(wal.Identity{}, wal.Options{})
 			must(t, err)
-			must(t, l.Save(state(1, 1, 2), lonely, true))
+			must(t, l.Save(state(1, 1, 2), uncommitted, true))
 			d.FailSync()
 			if save(l) == nil {
-				t.Fatalf("%s: the sync does not fail", what)
+				t.Fatalf("%s: the sync must fail", what)
 			}
 			d.Crash()
 			_, s, err := d.Open(wal.Identity{}, wal.Options{})
 			must(t, err)
-			if err := checkLonely(s); err != nil {
+			if err := checkUncommitted(s); err != nil {
 				t.Fatalf("%s, seed %d: %v", what, seed, err)
 			}
 		}
 	}
 }
 
-// TestNoTornWriteCommitsWhatIsOverwritten, in files: whichever records of the save are
-// there, and whatever sectors of it.
+// TestNoTornWriteCommitsWhatIsOverwritten: in files, no subset of the records or sectors of a
+// save commits the entries that the save replaces.
 func TestNoTornWriteCommitsWhatIsOverwritten(t *testing.T) {
 	const segment = "wal/0000000000000000-0000000000000000.wal"
 	for what, save := range overwrite {
 		dir, torn := inMemory(t), inMemory(t)
 		l, _ := open(t, dir, wal.Options{})
-		must(t, l.Save(state(1, 1, 2), lonely, true))
+		must(t, l.Save(state(1, 1, 2), uncommitted, true))
 		before := copied(t, dir)
 		must(t, save(l))
 		after := copied(t, dir)
 		must(t, l.Close())
 		check := func(b []byte) {
 			t.Helper()
-			img := maps.Clone(after) // with the file of the snapshot, which is synced first
+			img := maps.Clone(after) // the snapshot file is synced first, so it is always complete
 			img[segment] = b
 			img.write(t, torn)
 			l, s, err := wal.Open(torn, own, wal.Options{})
 			must(t, err)
-			if err := checkLonely(s); err != nil {
+			if err := checkUncommitted(s); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 			must(t, l.Close())
 		}
 		first, records := used(before[segment]), 0
-		for _, at := range offsets(after[segment]) { // a write that ended here
+		for _, at := range offsets(after[segment]) { // the write ended after this record
 			if at < first {
 				continue
 			}
@@ -91,7 +91,7 @@ func TestNoTornWriteCommitsWhatIsOverwritten(t *testing.T) {
 			check(append(bytes.Clone(after[segment][:at]), make([]byte, segmentBytes-at)...))
 		}
 		if records < 3 {
-			t.Errorf("%s: only %d records are saved", what, records)
+			t.Errorf("%s: the save must have at least 3 records, got %d", what, records)
 		}
 		from := first / sector
 		for missing := range 1 << (1 + used(after[segment])/sector - from) {

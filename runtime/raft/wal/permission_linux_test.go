@@ -11,12 +11,12 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestWithoutPermission: what the system says, and of what, once.
+// TestWithoutPermission: the error contains the path and the system's error once each.
 func TestWithoutPermission(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Chmod(filepath.Dir(dir), 0o755)) // anybody may look
+	must(t, os.Chmod(filepath.Dir(dir), 0o755)) // every user may list it
 	for name, c := range map[string]struct {
-		make func() error // what there is in dir/NAME
+		make func() error // creates dir/NAME
 		want string
 	}{
 		"missing": {func() error { return nil }, "wal: cannot write in " + dir + ": permission denied"},
@@ -43,7 +43,8 @@ func TestWithoutPermission(t *testing.T) {
 	must(t, os.Chmod(dir, 0o700))
 }
 
-// TestAFolderThatCannotBeRead: who may make the directory of a log in it can open the log.
+// TestAFolderThatCannotBeRead: a process that may create files in a directory but not read it
+// can open a log there.
 func TestAFolderThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
@@ -58,7 +59,7 @@ func TestAFolderThatCannotBeRead(t *testing.T) {
 func openAsNobody(dir string) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and ends with this goroutine
+		runtime.LockOSThread() // not unlocked, so that the thread ends with this goroutine
 		if os.Getuid() == 0 {
 			if err := syscall.Setfsuid(65534); err != nil {
 				done <- err

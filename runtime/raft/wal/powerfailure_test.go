@@ -18,13 +18,15 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// callsOfHistory is how many calls a history has: several segments and a snapshot or two.
+// callsOfHistory is the number of calls of a history. They write several segments and one or
+// two snapshots.
 const callsOfHistory = 40
 
-// histories returns the seeds of histories to try, with what to call them by.
+// histories calls each for a number of seeds in each mode. After a failure it prints the
+// command that repeats it.
 func histories(t *testing.T, each func(t *testing.T, seed uint64, mode wal.Sync)) {
 	n := uint64(8)
-	if thorough(2) == 1 && !race.Enabled { // the test is in one goroutine
+	if thorough(2) == 1 && !race.Enabled { // the race detector finds nothing here: the test has one goroutine
 		n = 30
 	}
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
@@ -33,17 +35,16 @@ func histories(t *testing.T, each func(t *testing.T, seed uint64, mode wal.Sync)
 			for seed := first; seed < end && !t.Failed(); seed++ {
 				each(t, seed, mode)
 				if t.Failed() {
-					t.Errorf("again: TOPOGEN_SEED=%d go test -run %s ./runtime/raft/wal", seed, t.Name())
+					t.Errorf("repeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/raft/wal", seed, t.Name())
 				}
 			}
 		})
 	}
 }
 
-// TestPowerFailures: whatever sectors or pages of what was not synced are missing after
-// a power failure, in whatever mode, the log opens, all that was synced is there, and
-// what is there was saved in this order. It is so, too, if the power fails once more while
-// the log is opened.
+// TestPowerFailures: after a power failure the log opens in every mode, no matter which sectors
+// or pages of unsynced data are missing. It has all synced records, and a prefix of the later
+// ones. This also holds if the power fails again while the log is opened.
 func TestPowerFailures(t *testing.T) {
 	dir := filepath.Join(inMemory(t), "log")
 	images, cuts := 0, 0
@@ -66,37 +67,37 @@ func TestPowerFailures(t *testing.T) {
 				t.Errorf("seed %d, call %d: %v", seed, h.calls, err)
 				return
 			}
-			if !slices.ContainsFunc(h.mayLeave(), func(p model) bool { return same(p.stored(), s) }) {
-				t.Errorf("seed %d, call %d: none of %d, the first of which\n%s", seed, h.calls, len(h.mayLeave()), diff(h.past[h.safe].stored(), s))
+			if !slices.ContainsFunc(h.possible(), func(p model) bool { return same(p.stored(), s) }) {
+				t.Errorf("seed %d, call %d: Open must return one of %d possible contents; the first of them has this\n%s", seed, h.calls, len(h.possible()), diff(h.past[h.syncedAt].stored(), s))
 			}
 			h.checkBody(s)
-			goOn(t, l, s, dir)
+			saveAndReopen(t, l, s, dir)
 		}
 		for range callsOfHistory {
 			h.act()
 		}
 		must(t, h.log.Close())
 	})
-	t.Logf("%d images, in %d of which something is cut off", images, cuts)
+	t.Logf("%d images, in %d of them Open removed records", images, cuts)
 }
 
-// TestPowerFailsEarly: what a log saves first, and what a process saves first, may be
-// missing as anything else.
+// TestPowerFailsEarly: a power failure may also remove the first records of a log, and the first
+// records that a process writes.
 func TestPowerFailsEarly(t *testing.T) {
 	dir := filepath.Join(inMemory(t), "log")
 	long := func(index uint64) []*raftpb.Entry {
 		return []*raftpb.Entry{entry(index, 1, ""), entry(index+1, 1, strings.Repeat("long", 2000))}
 	}
 	for name, c := range map[string]struct {
-		first wal.Sync // mode of the process before, if there is one
+		first wal.Sync // mode of the previous process; -1: there was none
 		save  func(*history)
 	}{
-		"entries":                          {-1, func(h *history) { h.save(state(1, 1, 0), long(1), false) }},
-		"entries without a state":          {-1, func(h *history) { h.save(nil, long(1), false) }},
-		"a snapshot":                       {-1, func(h *history) { h.snapshotOf(members(100)...) }},
-		"entries of a process":             {wal.Always, func(h *history) { h.save(state(1, 1, 0), long(1), false) }},
-		"entries behind a full segment":    {wal.Always, func(h *history) { h.save(nil, long(2), false) }},
-		"more of a process that is as lax": {wal.None, func(h *history) { h.save(nil, long(1), false); h.save(nil, long(3), false) }},
+		"entries":                       {-1, func(h *history) { h.save(state(1, 1, 0), long(1), false) }},
+		"entries without a state":       {-1, func(h *history) { h.save(nil, long(1), false) }},
+		"a snapshot":                    {-1, func(h *history) { h.snapshotOf(members(100)...) }},
+		"entries of a process":          {wal.Always, func(h *history) { h.save(state(1, 1, 0), long(1), false) }},
+		"entries after a full segment":  {wal.Always, func(h *history) { h.save(nil, long(2), false) }},
+		"a second process in mode none": {wal.None, func(h *history) { h.save(nil, long(1), false); h.save(nil, long(3), false) }},
 	} {
 		for _, mode := range []wal.Sync{wal.Interval, wal.None} {
 			t.Run(fmt.Sprint(name, ", ", mode), func(t *testing.T) {
@@ -106,8 +107,8 @@ func TestPowerFailsEarly(t *testing.T) {
 					h.sync = mode
 					if c.first >= 0 {
 						h.save(state(1, 1, 0), nil, true)
-						if name == "entries behind a full segment" { // it is full when the log is closed
-							full := segmentBytes - used(h.lastSegment().now()) - int(seed)*8
+						if name == "entries after a full segment" { // it is full when the log is closed
+							full := segmentBytes - used(h.lastSegment().current()) - int(seed)*8
 							h.save(nil, []*raftpb.Entry{entry(1, 1, strings.Repeat("x", full))}, true)
 						}
 						must(t, h.log.Sync())
@@ -118,7 +119,7 @@ func TestPowerFailsEarly(t *testing.T) {
 						*h = history{t: t, rng: h.rng, dir: h.dir, sync: mode, model: model{state: state(0, 0, 0)}, power: func() {}, bodies: make(map[uint64][]byte)}
 						h.past = []model{h.model}
 					}
-					h.look()
+					h.readFiles()
 					h.open()
 					h.power = func() {
 						for range 4 {
@@ -130,24 +131,24 @@ func TestPowerFailsEarly(t *testing.T) {
 							img.write(t, dir)
 							l, s, err := wal.Open(dir, own, wal.Options{})
 							must(t, err)
-							if !slices.ContainsFunc(h.mayLeave(), func(p model) bool { return same(p.stored(), s) }) {
-								t.Errorf("seed %d: none of %d, the first of which\n%s", seed, len(h.mayLeave()), diff(h.past[h.safe].stored(), s))
+							if !slices.ContainsFunc(h.possible(), func(p model) bool { return same(p.stored(), s) }) {
+								t.Errorf("seed %d: Open must return one of %d possible contents; the first of them has this\n%s", seed, len(h.possible()), diff(h.past[h.syncedAt].stored(), s))
 							}
-							goOn(t, l, s, dir)
+							saveAndReopen(t, l, s, dir)
 						}
 					}
 					c.save(h)
 					must(t, h.log.Close())
 				}
 				if images < 5 {
-					t.Errorf("only %d images", images)
+					t.Errorf("the test must try at least 5 images, got %d", images)
 				}
 			})
 		}
 	}
 }
 
-// members are so many that the record of a snapshot is in several sectors.
+// members returns n ids, for a snapshot whose record fills several sectors.
 func members(n uint64) (ids []uint64) {
 	for i := range n {
 		ids = append(ids, math.MaxUint64-i)
@@ -155,8 +156,9 @@ func members(n uint64) (ids []uint64) {
 	return ids
 }
 
-// interrupted has the power fail while the log cuts off what is incomplete: some of the
-// segments are removed; when all are, some of the sectors are zeros.
+// interrupted changes the image as a power failure may leave it while Open removes the
+// incomplete end: some of the segments are removed, or all of them, and then some of the
+// sectors are zeros.
 func (h *history) interrupted(img image, dir string, c *wal.Cut) {
 	gone := h.rng.IntN(len(c.Removed) + 1)
 	for _, path := range c.Removed[:gone] {
@@ -173,9 +175,9 @@ func (h *history) interrupted(img image, dir string, c *wal.Cut) {
 	}
 }
 
-// goOn saves more to a log that was opened, and opens it again: nothing of what was cut
-// off comes back.
-func goOn(t *testing.T, l wal.Log, s wal.Stored, dir string) {
+// saveAndReopen saves an entry to an open log and opens the log again, to check that removed
+// records do not come back.
+func saveAndReopen(t *testing.T, l wal.Log, s wal.Stored, dir string) {
 	t.Helper()
 	last := s.Snapshot.GetMetadata().GetIndex() + uint64(len(s.Entries))
 	term := s.State.GetTerm() + 1
@@ -189,9 +191,9 @@ func goOn(t *testing.T, l wal.Log, s wal.Stored, dir string) {
 	must(t, l.Close())
 }
 
-// TestDamageAfterSync: zeroed sectors and pages, flipped bits and shorter files are
-// refused, or the log is what a power failure may leave: everything is there that was
-// synced when the last save began that is still there as a whole.
+// TestDamageAfterSync damages a synced log with zeroed sectors and pages, flipped bits and
+// truncated files. Open must refuse the log, or return a content that a power failure may leave.
+// Such a content includes everything that was synced when the last undamaged save began.
 func TestDamageAfterSync(t *testing.T) {
 	dir := filepath.Join(inMemory(t), "log")
 	var opened, refused int
@@ -208,7 +210,7 @@ func TestDamageAfterSync(t *testing.T) {
 		for range 40 {
 			img := make(image)
 			for _, f := range h.files {
-				img[f.name] = bytes.Clone(f.now())
+				img[f.name] = bytes.Clone(f.current())
 			}
 			what := h.damage(img)
 			img.write(t, dir)
@@ -220,10 +222,10 @@ func TestDamageAfterSync(t *testing.T) {
 			must(t, err)
 			opened++
 			if what.short {
-				t.Errorf("%v: it opens", what)
+				t.Errorf("%v: Open must refuse the log", what)
 			}
-			if least := h.proven(img); !slices.ContainsFunc(h.past[least:], func(p model) bool { return same(p.stored(), s) }) {
-				t.Errorf("%v: none of %d, the first of which\n%s", what, len(h.past)-least, diff(h.past[least].stored(), s))
+			if least := h.lastProven(img); !slices.ContainsFunc(h.past[least:], func(p model) bool { return same(p.stored(), s) }) {
+				t.Errorf("%v: Open must return one of %d possible contents; the first of them has this\n%s", what, len(h.past)-least, diff(h.past[least].stored(), s))
 			}
 			must(t, l.Close())
 		}
@@ -232,10 +234,10 @@ func TestDamageAfterSync(t *testing.T) {
 	t.Logf("%d refused, %d opened", refused, opened)
 }
 
-// proven is the number of the last model that a call which is there as a whole says was
-// synced.
-func (h *history) proven(img image) (least int) {
-	for _, p := range h.proofs {
+// lastProven returns the index of the last model whose sync is proven by the mark of an undamaged
+// call.
+func (h *history) lastProven(img image) (least int) {
+	for _, p := range h.writes {
 		if b := img[p.name]; len(b) >= p.end && bytes.Equal(b[p.begin:p.end], p.content) {
 			least = max(least, p.model)
 		}
@@ -243,13 +245,13 @@ func (h *history) proven(img image) (least int) {
 	return least
 }
 
-// spoiled says how a segment was damaged.
-type spoiled struct {
+// damageDone describes the damage of a segment.
+type damageDone struct {
 	string
-	short bool // it has less than the length that a segment has from its beginning
+	short bool // the segment is shorter than when it was created
 }
 
-func (h *history) damage(img image) spoiled {
+func (h *history) damage(img image) damageDone {
 	var names []string
 	for _, f := range h.files {
 		if f.segment() {
@@ -266,11 +268,11 @@ func (h *history) damage(img image) spoiled {
 	case 0:
 		bit := h.rng.IntN(n * 8)
 		b[bit/8] ^= 1 << (bit % 8)
-		return spoiled{string: fmt.Sprintf("bit %d of byte %d of %s", bit%8, bit/8, name)}
+		return damageDone{string: fmt.Sprintf("bit %d of byte %d of %s", bit%8, bit/8, name)}
 	case 1:
 		size := h.rng.IntN(len(b))
 		img[name] = b[:size]
-		return spoiled{fmt.Sprintf("%s has %d of %d bytes", name, size, len(b)), size < segmentBytes}
+		return damageDone{fmt.Sprintf("%s has %d of %d bytes", name, size, len(b)), size < segmentBytes}
 	}
 	unit := []int{sector, 4096}[h.rng.IntN(2)]
 	var zeroed []int
@@ -279,5 +281,5 @@ func (h *history) damage(img image) spoiled {
 		clear(b[at:min(at+unit, len(b))])
 		zeroed = append(zeroed, at)
 	}
-	return spoiled{string: fmt.Sprintf("%s has zeros at %v, %d bytes each", name, zeroed, unit)}
+	return damageDone{string: fmt.Sprintf("%s has zeros at %v, %d bytes each", name, zeroed, unit)}
 }

@@ -10,18 +10,18 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A frame is a length word and a record, padded to a multiple of wordBytes: so no
-// word is in two sectors. Length, padding, record and what is in it are read as
-// strictly as they are written: with one form for each content, whatever the
-// checksum does not cover cannot change without being noticed.
+// A frame is a length word and a record, padded to a multiple of wordBytes, so that no
+// word crosses the boundary of a sector. The reader accepts exactly one encoding for each
+// length, padding, record and field. So it also detects changes in the bytes that no
+// checksum covers.
 const (
 	wordBytes   = 8
-	sectorBytes = 512      // what a disk writes as a whole, at the least
+	sectorBytes = 512      // the smallest unit that a disk writes atomically
 	recordMin   = 4        // type and checksum
-	recordMax   = 64 << 20 // frames of the transport are shorter
+	recordMax   = 64 << 20 // more than a frame of the transport
 )
 
-// recordType is the type of a record, as etcd numbers them.
+// recordType is the type of a record. The numbers are etcd's.
 type recordType byte
 
 const (
@@ -50,8 +50,8 @@ func (t recordType) String() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// frameLength returns how long the record and its padding behind a length word
-// are; ok is false for a word that nobody writes.
+// frameLength returns the lengths of the record and of the padding after a length word. It
+// returns ok = false for an invalid word.
 func frameLength(word uint64) (record, padding int64, ok bool) {
 	record = int64(word & (1<<56 - 1))
 	if record < recordMin || record > recordMax {
@@ -65,8 +65,7 @@ func frameLength(word uint64) (record, padding int64, ok bool) {
 	return record, padding, word>>56 == want
 }
 
-// record is a record's frame: what is in it is checked against the checksum by the
-// reader.
+// record is a parsed record. The reader compares its data with its checksum.
 type record struct {
 	kind recordType
 	crc  uint32
@@ -85,7 +84,7 @@ func parseRecord(b []byte) (record, error) {
 	return record{h.kind, h.crc, b[h.length:]}, nil
 }
 
-// header is what a record has before its data.
+// header is the part of a record before its data.
 type header struct {
 	kind   recordType
 	crc    uint32
@@ -94,12 +93,12 @@ type header struct {
 }
 
 var (
-	errHeader = fmt.Errorf("the head of the record is not one")
+	errHeader = fmt.Errorf("the header of the record is malformed")
 	errCut    = fmt.Errorf("the record is incomplete")
 )
 
-// parseHeader parses the header that a record begins with. It returns errCut where
-// b is the beginning of one.
+// parseHeader parses the header at the beginning of a record. It returns errCut if b ends
+// before the end of the header.
 func parseHeader(b []byte) (header, error) {
 	var h header
 	switch {
@@ -125,7 +124,7 @@ func parseHeader(b []byte) (header, error) {
 		return h, errHeader
 	}
 	h.crc, h.length = uint32(crc), 3+n
-	if h.kind == typeChecksum { // which has no data
+	if h.kind == typeChecksum { // has no data
 		return h, nil
 	}
 	b = b[h.length:]
@@ -159,8 +158,8 @@ func parseVarint(b []byte) (v uint64, n int, err error) {
 	return v, n, nil
 }
 
-// parseFields parses the fields of a message: those of want, which are numbers but
-// for the last, which may be bytes (asBytes), each once and in order.
+// parseFields parses a message of varint fields, numbered from first, each exactly once
+// and in order. If asBytes is set, a field of bytes follows, which it returns.
 func parseFields(b []byte, values []uint64, first int, asBytes bool) (data []byte, ok bool) {
 	last := first + len(values)
 	for i := range values {
@@ -186,8 +185,8 @@ func parseFields(b []byte, values []uint64, first int, asBytes bool) (data []byt
 	return b[1+n:], true
 }
 
-// entryRecord is an entry as it stands in the log. Its data field is always there:
-// an entry without one could be taken for a state.
+// entryRecord is the record of an entry. It always has a data field, because an entry
+// without one looks like a state.
 type entryRecord struct {
 	kind        raftpb.EntryType
 	index, term uint64
@@ -208,7 +207,7 @@ func parseEntry(b []byte) (e entryRecord, ok bool) {
 	return e, ok
 }
 
-// stateRecord is a state as it stands in the log.
+// stateRecord is the record of a state.
 type stateRecord struct {
 	hardState
 	mark   mark
@@ -229,15 +228,15 @@ func parseState(b []byte) (s stateRecord, ok bool) {
 		values[i], rest = v, rest[1+n:]
 	}
 	s.hardState = hardState{values[0], values[1], values[2]}
-	if len(rest) == 0 { // as versions before marks wrote it
+	if len(rest) == 0 { // written by a version without marks, or after the entries of a save
 		return s, true
 	}
 	s.mark, s.marked = parseMark(b, len(b)-len(rest))
 	return s, s.marked
 }
 
-// parseSnapshot parses what stands in the log for a snapshot: the first, with
-// nothing in it, and those with members.
+// parseSnapshot parses the record of a snapshot. Only the first one of a log, at index 0,
+// has no members.
 func parseSnapshot(b []byte) (at position, ok bool) {
 	var values [2]uint64
 	if _, ok = parseFields(b, values[:], 1, false); !ok {

@@ -8,17 +8,18 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 )
 
-// headRecords is how many records a segment has before those of saves: its checksum and
-// the identity. A copy of the last state follows.
+// headRecords is the number of records at the beginning of a segment that do not come from
+// a save: the checksum and the identity. A copy of the last state follows them.
 const headRecords = 2
 
-// segmentMin is how long a segment is at least. It has this length before it has its name.
+// segmentMin returns the minimal length of a segment. A segment has this length before it
+// gets its name.
 func segmentMin() int64 { return min(segmentBytes, etcdwal.SegmentSizeBytes) }
 
-// scanned is a record with its place.
+// scanned is a record with its position in the files.
 type scanned struct {
 	record
-	state  stateRecord // of a record of that type
+	state  stateRecord // set if the record is a state
 	file   string
 	offset int64
 	length int64
@@ -28,19 +29,19 @@ type scanned struct {
 type scanner struct {
 	all   []segment
 	note  openingNote
-	visit func(scanned) error // what it returns becomes a DamageError, if it is neither that nor an IdentityError
+	visit func(scanned) error // scanner turns its error into a DamageError unless it is an IdentityError or errStop
 
-	unsynced bool // the log is opened in a mode in which a new segment has its name before it is synced
+	unsynced bool // the mode of this Open is Interval or None: a new segment gets its name before it is synced
 
 	marks    markReader
-	cut      *Cut   // what a crash left at the end, behind the last record
-	end      logEnd // of the records so far
-	checksum uint32 // there
+	cut      *Cut   // the incomplete end that a crash has left; nil: none
+	end      logEnd // after the records that were read so far
+	checksum uint32 // at end
 }
 
-// logEnd is where a log ends.
+// logEnd is the position after the last record of a log.
 type logEnd struct {
-	segment int // which, of those there are
+	segment int // index in the list of segments
 	offset  int64
 }
 
@@ -71,14 +72,14 @@ func (s *scanner) run() error {
 func (s *scanner) segment(i int, r *segmentReader) error {
 	if r.size < segmentMin() && !s.note.allows(s.all[i], i == len(s.all)-1, r.size) {
 		return &flawError{offset: r.size, short: true, reason: fmt.Sprintf(
-			"the file has %d bytes, a segment has at least %d: its end is missing, and perhaps records with it", r.size, segmentMin())}
+			"a segment must have at least %d bytes, got %d: its end is missing, and perhaps records", segmentMin(), r.size)}
 	}
 	for {
 		at := r.offset
 		rec, length, err := r.next()
 		if errors.Is(err, io.EOF) {
 			if r.count < headRecords {
-				return flawed(r.offset, "the segment has no head")
+				return flawed(r.offset, "the head of the segment is missing")
 			}
 			return nil
 		}
@@ -95,7 +96,7 @@ func (s *scanner) segment(i int, r *segmentReader) error {
 	}
 }
 
-// record takes the record at a position in segment i.
+// record checks the mark of the record at a position in segment i, and visits the record.
 func (s *scanner) record(i, position int, r scanned) error {
 	if r.kind == typeState {
 		var ok bool
@@ -110,5 +111,5 @@ func (s *scanner) record(i, position int, r scanned) error {
 	return s.visit(r)
 }
 
-// errStop ends a scan.
+// errStop ends a scan early.
 var errStop = errors.New("no more")

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// seeds is how many the environment variable TOPOGEN_SEEDS asks for; first is the
-// one of TOPOGEN_SEED, which is run alone.
+// seeds returns the range of seeds to run. The environment variable TOPOGEN_SEEDS overrides
+// their number n; TOPOGEN_SEED selects a single seed.
 func seeds(n uint64) (first, end uint64) {
 	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
 		return s, s + 1

@@ -14,38 +14,38 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// The engine syncs whenever entries are saved, or, told so, never. In the modes
-// Interval and None it does not, and this log syncs the engine's files: by name,
-// through descriptors of its own.
+// The engine syncs after each save of entries, or never. In the modes Interval and None it
+// never syncs. Then this package opens the engine's files by name and syncs them.
 
-// activeSegment syncs the segments that are written to. Its fields but the last are
-// guarded by the log's lock.
+// activeSegment syncs the segment that the engine writes to. The lock of the log guards all
+// fields except busy.
 type activeSegment struct {
 	dir    string
-	file   *os.File // of the last segment; from its beginning, so that no error of the system's is missed
-	seq    uint64   // its number
+	file   *os.File // the last segment; open since the segment was started, so that a sync reports every write error
+	seq    uint64   // number of the segment
 	opened uint64   // the number of the last segment when the engine opened the log
-	bytes  int64    // not less than what the segment holds
+	bytes  int64    // an upper bound of the bytes in the segment
 	dirty  bool     // something was written since the last sync
 	fsync  func(*os.File) error
 
 	busy sync.Mutex // held while file is synced or closed
 }
 
-// written has what was saved leave the process: a kill of it then loses nothing.
+// flushToSystem passes the saved data to the operating system, so that a kill of the process
+// does not lose it.
 func (l *fileLog) flushToSystem() error {
 	l.active.dirty = true
-	return l.wal.Sync() // which does not sync
+	return l.wal.Sync() // in these modes it flushes buffers, but does not sync
 }
 
-// grown notes that the engine was given records of so many bytes at most, and goes on
-// to the next segment where it has begun one. It does that behind records: all that it
-// was given before is in the segments before.
+// addBytes counts the bytes of records that the engine has received; size is an upper bound.
+// If the engine has started a new segment, addBytes switches to it. The engine starts a
+// segment after the records of a call, so all earlier records are in earlier segments.
 func (l *fileLog) addBytes(size int64) error {
 	if l.active.bytes += size; l.options.Sync == Always || l.active.bytes < etcdwal.SegmentSizeBytes {
 		return nil
 	}
-	if _, err := os.Lstat(l.active.nextPath()); !errors.Is(err, os.ErrNotExist) { // it is not taken yet
+	if _, err := os.Lstat(l.active.nextPath()); !errors.Is(err, os.ErrNotExist) { // the engine has not started the next segment yet
 		return err
 	}
 	if _, err := l.active.advance(); err != nil {
@@ -55,7 +55,7 @@ func (l *fileLog) addBytes(size int64) error {
 	return l.active.prepare()
 }
 
-// bytesMax is how many bytes the entries and a state take, at most.
+// bytesMax returns an upper bound of the bytes that the entries and a state take.
 func bytesMax(entries []*raftpb.Entry) int64 {
 	n := frameMax(stateMax)
 	for _, e := range entries {
@@ -64,27 +64,27 @@ func bytesMax(entries []*raftpb.Entry) int64 {
 	return n
 }
 
-// recordOverhead is what a record takes besides its data and the length of that:
-// type, checksum, tag and padding.
+// recordOverhead is the maximal number of bytes of a record in addition to its data and the
+// length of the data: type, checksum, tag and padding.
 const recordOverhead = 2 + 6 + 1 + 7
 
-// frameMax is how many bytes a record with data of that size takes, at most.
+// frameMax returns the maximal size of a frame with data of the given size.
 func frameMax(data int) int64 {
 	return int64(wordBytes + recordOverhead + varintBytes(uint64(data)) + data)
 }
 
-// headMax is what the head of a segment takes, at most.
+// headMax is the maximal size of the head of a segment, in bytes.
 const headMax = 3*nameMax + 256
 
 func varintBytes(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-// nextPath is the name that the engine gives to the file of the next segment until it
-// begins.
+// nextPath returns the path that the next segment has until the engine starts it.
 func (a *activeSegment) nextPath() string {
 	return filepath.Join(a.dir, fmt.Sprintf("%d.tmp", (a.seq-a.opened)%2))
 }
 
-// follow goes on to the last segment, if there is a new one. Those before are synced.
+// advance switches to the last segment, if there is a new one, and syncs the segments before
+// it. It reports whether there was a new one.
 func (a *activeSegment) advance() (next bool, err error) {
 	all, err := segments(a.dir)
 	if err != nil {
@@ -108,9 +108,10 @@ func (a *activeSegment) advance() (next bool, err error) {
 	return next, nil
 }
 
-// prepare makes the length of the next segment durable, before it has its name. The
-// engine does not, in the modes that come here, and a power failure could leave the
-// segment shorter: that would be damage. The engine makes this file beforehand, or uses it if it is there.
+// prepare makes the length of the next segment durable before the segment gets its name.
+// Otherwise a power failure could leave a shorter segment, which counts as damage. In the
+// modes Interval and None the engine does not sync the length. It creates this file in
+// advance, or uses an existing one.
 func (a *activeSegment) prepare() error {
 	file, err := os.OpenFile(a.nextPath(), os.O_WRONLY|os.O_CREATE, fileutil.PrivateFileMode)
 	if err != nil {
@@ -134,7 +135,7 @@ func (a *activeSegment) close() error {
 	return a.file.Close()
 }
 
-// flush makes durable all that was saved.
+// flush makes all saved data durable.
 func (l *fileLog) flush() error {
 	if err := l.wal.Sync(); err != nil {
 		return err
@@ -155,9 +156,9 @@ func (l *fileLog) flush() error {
 	return nil
 }
 
-// checkDirectory reports whether the directory of the log was removed, moved or replaced. The
-// system goes on to write and sync files that have no name any more, and the next start
-// would not find them. A look costs about a microsecond, much less than a sync.
+// checkDirectory returns an error if the directory of the log was removed, moved or replaced.
+// The operating system still writes and syncs the open files then, but the next start would
+// not find them. The check takes about a microsecond, much less than a sync.
 func (l *fileLog) checkDirectory() error {
 	path := filepath.Join(l.dir, lockName)
 	own, err := l.lock.Stat()
@@ -170,7 +171,7 @@ func (l *fileLog) checkDirectory() error {
 	return nil
 }
 
-// syncAtIntervals syncs what was saved. Calls go on meanwhile.
+// syncAtIntervals syncs saved data at each interval. It does not block calls of the log.
 func (l *fileLog) syncAtIntervals() {
 	defer close(l.stopped)
 	ticker := time.NewTicker(l.options.Interval)
@@ -185,7 +186,8 @@ func (l *fileLog) syncAtIntervals() {
 	}
 }
 
-// syncInBackground syncs without keeping the log. Its error is that of the next call.
+// syncInBackground syncs without locking the log during the sync. After an
+// error all later calls of the log fail.
 func (l *fileLog) syncInBackground() {
 	var file *os.File
 	var saved uint64

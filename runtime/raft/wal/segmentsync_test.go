@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// watched is a log whose syncs are noted: what the file held when it was synced.
+// watched is a log that records each sync, with the content of the file at that time.
 type watched struct {
 	*fileLog
 	mu     sync.Mutex
@@ -22,7 +22,8 @@ type watched struct {
 	fail   error
 }
 
-// newWatched is a log with a state: what a process saves first is synced in any mode.
+// newWatched creates a log and saves a state, because the first save of a process is synced in
+// every mode.
 func newWatched(t *testing.T, o Options) *watched {
 	t.Helper()
 	l, _, err := Open(filepath.Join(t.TempDir(), "log"), Identity{}, o)
@@ -60,7 +61,7 @@ func (w *watched) count() int {
 	return len(w.synced)
 }
 
-// has reports whether a sync was of a file that held the text.
+// has reports whether a file that contained the text was synced.
 func (w *watched) has(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,8 +73,9 @@ func (w *watched) has(text string) bool {
 	return false
 }
 
-// TestInterval: in the bubble time passes only when all goroutines wait. Where the test
-// and the log wake at the same time, the test lets the log go first.
+// TestInterval: a log in mode Interval syncs once per interval, if there is data to sync. In the
+// synctest bubble, time passes only when all goroutines wait. If the test and the log wake at
+// the same time, the test waits for the log.
 func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, Options{Sync: Interval, Interval: time.Second})
@@ -98,13 +100,13 @@ func TestInterval(t *testing.T) {
 func TestIntervalFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, Options{Sync: Interval, Interval: time.Second})
-		w.fail = errors.New("the disk is gone")
+		w.fail = errors.New("the disk has failed")
 		w.save(t, 1, "first")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		w.fail = nil
 		for range 2 {
-			if err := w.Save(&raftpb.HardState{Term: new(uint64(2))}, nil, false); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "the disk is gone") {
+			if err := w.Save(&raftpb.HardState{Term: new(uint64(2))}, nil, false); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "the disk has failed") {
 				t.Error(err)
 			}
 		}
@@ -118,22 +120,22 @@ func TestNone(t *testing.T) {
 	w := newWatched(t, Options{Sync: None})
 	w.save(t, 1, "first")
 	if w.count() > 0 {
-		t.Error("it syncs")
+		t.Error("a save in mode None must not sync")
 	}
 	if err := w.Sync(); err != nil || !w.has("first") {
-		t.Error("it does not sync when it is told to", err)
+		t.Error("Sync must sync the data", err)
 	}
 	w.save(t, 2, "second")
 	s := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1))}}
 	if err := w.SaveSnapshot(s); err != nil || !w.has("second") {
-		t.Error("a snapshot is not durable", err)
+		t.Error("a snapshot must be durable", err)
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestSegmentsAreSynced: a segment is synced as soon as there is one after it.
+// TestSegmentsAreSynced: a segment is synced when the next one is started.
 func TestSegmentsAreSynced(t *testing.T) {
 	for _, mode := range []Sync{Interval, None} {
 		w := newWatched(t, Options{Sync: mode, Interval: time.Hour})
@@ -145,7 +147,7 @@ func TestSegmentsAreSynced(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i > 1 && len(all) > len(before) && (!w.has(before[len(before)-1].name()) || !w.has(fmt.Sprintf("entry %03d", i-1))) {
-				t.Errorf("%v: there is a segment %d, but the one before is not synced", mode, all[len(all)-1].seq)
+				t.Errorf("%v: when segment %d exists, the segment before it must be synced", mode, all[len(all)-1].seq)
 			}
 			before, w.synced = all, nil
 		}

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A snapshot with a body is a file of this form; numbers are little-endian:
+// A snapshot with a body is a file of this format; numbers are little-endian:
 //
 //	"topogen-snap", uint32 version
 //	chunks of the body: uint32 length, uint32 checksum, data
@@ -21,33 +21,33 @@ import (
 //	uint64 length of the body, uint32 length of the head, uint32 checksum of the body,
 //	uint32 checksum of the head, uint32 checksum of the 20 bytes before, "snap-end"
 //
-// All chunks but the last have bodyChunk bytes. A chunk's checksum is that of the body up
-// to its end, so that chunks cannot be exchanged. Checksums are CRC-32C. The head comes
-// last because the writer may not know it earlier.
+// All chunks but the last have bodyChunk bytes. The checksum of a chunk covers the body
+// from its beginning to the end of the chunk, so a reader detects exchanged chunks.
+// Checksums are CRC-32C. The head comes last because the writer may not know it earlier.
 const (
 	bodyMagic    = "topogen-snap"
 	bodyVersion  = 1
 	bodyHeader   = len(bodyMagic) + 4
-	bodyChunk    = 256 << 10 // few calls, and little memory
+	bodyChunk    = 256 << 10 // large enough for few system calls, and little memory
 	chunkHeader  = 4 + 4
 	bodyFooter   = 8 + 4 + 4 + 4 + 4 + len(bodyEnd)
 	bodyEnd      = "snap-end"
-	bodySyncStep = 16 << 20 // written without a sync; a sync of the log may have to wait for so much
+	bodySyncStep = 16 << 20 // bytes between syncs; a sync of the log may have to wait for these bytes
 )
 
 // Limits of a snapshot with a body; writer and reader share them.
 const (
-	SnapshotBodyMax = 64 << 30 // bytes; a state that is in memory is not larger
-	SnapshotHeadMax = 16 << 20 // bytes; members, and what else is small
+	SnapshotBodyMax = 64 << 30 // bytes; enough for any state that fits into memory
+	SnapshotHeadMax = 16 << 20 // bytes; for members and other small data
 )
 
-// ErrTooLarge is matched by errors of a snapshot that exceeds a limit; nothing of the log
-// has changed then.
+// ErrTooLarge matches the error for a snapshot that exceeds a limit. The log is unchanged
+// after such an error.
 var ErrTooLarge = errors.New("wal: the snapshot is too large")
 
 var errBody = fmt.Errorf("%w: its body must have at most %d bytes", ErrTooLarge, int64(SnapshotBodyMax))
 
-// marshalHead is the head of a snapshot, which is small.
+// marshalHead returns the encoded head of a snapshot, and checks its size.
 func marshalHead(s *raftpb.Snapshot) ([]byte, error) {
 	b, err := proto.Marshal(s)
 	switch {
@@ -59,12 +59,12 @@ func marshalHead(s *raftpb.Snapshot) ([]byte, error) {
 	return b, nil
 }
 
-// bodyWriter writes the file of a snapshot up to its head. It is in a file of its own.
+// bodyWriter writes the file of a snapshot. The file contains nothing else.
 type bodyWriter struct {
 	file     *os.File
-	chunk    []byte // of the next chunk: room for the header, and data
-	size     int64  // of the body, with what is in chunk
-	crc      uint32 // of the body, without that
+	chunk    []byte // the next chunk: room for its header, and the data so far
+	size     int64  // of the body, including the data in chunk
+	crc      uint32 // of the body, without the data in chunk
 	unsynced int
 	fsync    func(*os.File) error
 	err      error // final
@@ -124,7 +124,7 @@ func (w *bodyWriter) finish(head []byte) error {
 	return w.err
 }
 
-// footer is the head with the footer.
+// footer returns the head followed by the footer.
 func (w *bodyWriter) footer(head []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(append([]byte(nil), head...), uint64(w.size))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(head)))
@@ -134,15 +134,15 @@ func (w *bodyWriter) footer(head []byte) []byte {
 	return append(b, bodyEnd...)
 }
 
-// bodyReader reads a body and checks each chunk before it returns any of it.
+// bodyReader reads a body. It checks each chunk before it returns any byte of it.
 type bodyReader struct {
 	file    *os.File
 	offset  int64 // offset of the next chunk
-	left    int64 // of the body, behind chunk
+	left    int64 // bytes of the body that were not read yet
 	crc     uint32
-	bodyCRC uint32 // of the whole body
+	bodyCRC uint32 // expected, of the whole body
 	buf     []byte
-	unread  []byte // of the chunk that was read last
+	unread  []byte // rest of the chunk that was read last
 	err     error  // final
 }
 
@@ -162,10 +162,10 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a chunk. It returns io.EOF behind the last one.
+// next reads the next chunk. It returns io.EOF after the last one.
 func (r *bodyReader) next() error {
 	if r.left == 0 && r.crc != r.bodyCRC {
-		return r.damaged("the checksum of the body is %08x, that of what is there %08x", r.bodyCRC, r.crc)
+		return r.damaged("the checksum of the body must be %08x, got %08x", r.bodyCRC, r.crc)
 	}
 	if r.left == 0 {
 		return io.EOF
@@ -183,7 +183,7 @@ func (r *bodyReader) next() error {
 	}
 	crc := crc32.Update(r.crc, castagnoli, b[chunkHeader:])
 	if want := binary.LittleEndian.Uint32(b[4:]); crc != want {
-		return r.damaged("the checksum of a chunk is %08x, that of what is there %08x", want, crc)
+		return r.damaged("the checksum of a chunk must be %08x, got %08x", want, crc)
 	}
 	r.crc, r.unread = crc, b[chunkHeader:]
 	r.offset += int64(len(b))
@@ -197,13 +197,14 @@ func (r *bodyReader) damaged(format string, args ...any) error {
 
 func (r *bodyReader) Close() error { return r.file.Close() }
 
-// chunkedSize is how many bytes a body takes in the file.
+// chunkedSize returns how many bytes a body takes in the file, with the headers of its
+// chunks.
 func chunkedSize(body int64) int64 {
 	return body + chunkHeader*((body+bodyChunk-1)/bodyChunk)
 }
 
-// readHead reads the head and checks it, the footer and the length of the file. The body
-// is checked when it is read.
+// readHead reads the head. It checks the head, the footer and the length of the file. The
+// body is checked when it is read.
 func (f snapshotFile) readHead(file *os.File, size int64) (*SnapshotReader, error) {
 	damaged := func(offset int64, format string, args ...any) error {
 		return &DamageError{File: f.path, Offset: offset, Reason: fmt.Sprintf(format, args...)}
@@ -227,18 +228,18 @@ func (f snapshotFile) readHead(file *os.File, size int64) (*SnapshotReader, erro
 	head := int64(binary.LittleEndian.Uint32(footer[8:]))
 	switch {
 	case string(footer[24:]) != bodyEnd, crc32.Checksum(footer[:20], castagnoli) != binary.LittleEndian.Uint32(footer[20:]):
-		return nil, damaged(end, "its end is not that of a snapshot")
+		return nil, damaged(end, "the snapshot must end with a valid footer")
 	case body < 0 || body > SnapshotBodyMax || head > SnapshotHeadMax:
-		return nil, damaged(end, "it has a body of %d bytes and a head of %d, at most %d and %d may be", body, head, int64(SnapshotBodyMax), SnapshotHeadMax)
+		return nil, damaged(end, "the body must have at most %d bytes and the head at most %d, got %d and %d", int64(SnapshotBodyMax), SnapshotHeadMax, body, head)
 	case int64(bodyHeader)+chunkedSize(body)+head != end:
-		return nil, damaged(end, "a snapshot with a body of %d bytes and a head of %d does not have %d bytes", body, head, size)
+		return nil, damaged(end, "a snapshot with a body of %d bytes and a head of %d must have %d bytes, got %d", body, head, size-end+int64(bodyHeader)+chunkedSize(body)+head, size)
 	}
 	b := make([]byte, head)
 	if _, err := file.ReadAt(b, end-head); err != nil {
 		return nil, err
 	}
 	if want, got := binary.LittleEndian.Uint32(footer[16:]), crc32.Checksum(b, castagnoli); got != want {
-		return nil, damaged(end-head, "the checksum of the head is %08x, that of what is there %08x", want, got)
+		return nil, damaged(end-head, "the checksum of the head must be %08x, got %08x", want, got)
 	}
 	s := new(raftpb.Snapshot)
 	if err := proto.Unmarshal(b, s); err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// eachLog calls f with a log in files and with a simulated one; reopen closes and opens it.
+// eachLog calls f with a log in files and with a simulated log. reopen closes the log and
+// opens it again.
 func eachLog(t *testing.T, f func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored))) {
 	t.Run("files", func(t *testing.T) {
 		dir := filepath.Join(inMemory(t), "log")
@@ -54,7 +55,7 @@ func eachLog(t *testing.T, f func(t *testing.T, l wal.Log, reopen func() (wal.Lo
 	})
 }
 
-// create writes a body in pieces and commits it.
+// create writes a body in several writes and commits the snapshot.
 func create(t *testing.T, l wal.Log, head *raftpb.Snapshot, body []byte) {
 	t.Helper()
 	w, err := l.CreateSnapshot()
@@ -74,7 +75,7 @@ func randomBody(size int) []byte {
 	return b
 }
 
-// checkSnapshot reads a snapshot to its end.
+// checkSnapshot reads a snapshot to its end and compares it.
 func checkSnapshot(t *testing.T, r *wal.SnapshotReader, head *raftpb.Snapshot, body []byte) {
 	t.Helper()
 	if !proto.Equal(r.Snapshot, head) || r.Size != int64(len(body)) {
@@ -86,8 +87,8 @@ func checkSnapshot(t *testing.T, r *wal.SnapshotReader, head *raftpb.Snapshot, b
 	must(t, r.Close())
 }
 
-// TestSnapshotsWithBodies: what was written is there, also after a restart, and while
-// newer ones take its place.
+// TestSnapshotsWithBodies: a snapshot is read as it was written, also after a restart, and
+// also by a reader that was opened before newer snapshots replaced it.
 func TestSnapshotsWithBodies(t *testing.T) {
 	const chunk = wal.BodyChunk
 	for _, size := range []int{0, 1, 1000, chunk - 1, chunk, chunk + 1, 3*chunk + 7} {
@@ -125,7 +126,8 @@ func TestSnapshotsWithBodies(t *testing.T) {
 	}
 }
 
-// TestSnapshotsWithoutBodies: as SaveSnapshot and earlier versions save them.
+// TestSnapshotsWithoutBodies reads snapshots that SaveSnapshot has saved, as earlier
+// versions do.
 func TestSnapshotsWithoutBodies(t *testing.T) {
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		if _, err := (wal.Stored{}).OpenBody(); !errors.Is(err, os.ErrNotExist) {
@@ -150,8 +152,8 @@ func TestSnapshotsWithoutBodies(t *testing.T) {
 	})
 }
 
-// TestSnapshotLimits: they are the same for writer and reader, and an error that is told
-// before the limit is exceeded. The log is as before.
+// TestSnapshotLimits: writer and reader have the same limits. The writer returns an error
+// before a limit is exceeded, and the log is unchanged.
 func TestSnapshotLimits(t *testing.T) {
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		w, err := l.CreateSnapshot()
@@ -173,7 +175,7 @@ func TestSnapshotLimits(t *testing.T) {
 			t.Error(err)
 		}
 		large := snapshot(5, 1, "")
-		large.Data = make([]byte, 1<<31-1) // which takes no memory as long as nobody reads it
+		large.Data = make([]byte, 1<<31-1) // takes no memory until it is read or written
 		if err := l.SaveSnapshot(large); !errors.Is(err, wal.ErrTooLarge) || !errors.Is(err, wal.ErrInvalid) {
 			t.Error(err)
 		}
@@ -186,7 +188,7 @@ func TestSnapshotLimits(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestSnapshotsThatAreNotCommitted leave nothing, and do not concern the log.
+// TestSnapshotsThatAreNotCommitted: such snapshots leave no files and do not change the log.
 func TestSnapshotsThatAreNotCommitted(t *testing.T) {
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		begin := func() wal.SnapshotWriter {
@@ -207,7 +209,7 @@ func TestSnapshotsThatAreNotCommitted(t *testing.T) {
 		if err := none.Commit(nil); !errors.Is(err, wal.ErrInvalid) {
 			t.Error(err)
 		}
-		must(t, twice.Commit(snapshot(5, 1, ""))) // is there
+		must(t, twice.Commit(snapshot(5, 1, ""))) // the log already has it
 		for _, w := range []wal.SnapshotWriter{aborted, late, none, twice} {
 			for _, err := range []error{w.Commit(snapshot(9, 1, "")), second(w.Write([]byte("more"))), second(w.Body())} {
 				if err == nil || errors.Is(err, wal.ErrFailed) {
@@ -233,7 +235,7 @@ func TestSnapshotsThatAreNotCommitted(t *testing.T) {
 	})
 }
 
-// TestBodyBeforeCommit: a caller decodes the body before it commits, or does not.
+// TestBodyBeforeCommit: a caller can read the body before it commits.
 func TestBodyBeforeCommit(t *testing.T) {
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		body := randomBody(wal.BodyChunk + 10)
@@ -248,7 +250,7 @@ func TestBodyBeforeCommit(t *testing.T) {
 		}
 		must(t, r.Close())
 		if _, err := w.Write([]byte("more")); err == nil {
-			t.Error("the body goes on")
+			t.Error("Write after Body must fail")
 		}
 		must(t, w.Commit(snapshot(5, 1, "")))
 		_, s := reopen()
@@ -258,8 +260,8 @@ func TestBodyBeforeCommit(t *testing.T) {
 	})
 }
 
-// TestSealedSnapshots: a snapshot that is sealed is not in the log until it is committed,
-// with the same head.
+// TestSealedSnapshots: a sealed snapshot is not in the log until it is committed, and Commit
+// must have the head that Seal had.
 func TestSealedSnapshots(t *testing.T) {
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		head, body := snapshot(3, 1, ""), randomBody(1000)
@@ -273,10 +275,10 @@ func TestSealedSnapshots(t *testing.T) {
 		}
 		w := sealed()
 		if _, err := w.Write(body); err == nil {
-			t.Error("it takes more when it is sealed")
+			t.Error("Write after Seal must fail")
 		}
 		if err := w.Seal(snapshot(4, 1, "")); err == nil {
-			t.Error("it is sealed with another head, too")
+			t.Error("Seal with a different head must fail")
 		}
 		r, err := w.Body()
 		must(t, err)
@@ -286,16 +288,16 @@ func TestSealedSnapshots(t *testing.T) {
 			t.Errorf("the body has %d bytes, want %d", len(got), len(body))
 		}
 		if _, err := l.OpenSnapshot(3); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("before it is committed: %v", err)
+			t.Errorf("a snapshot that is not committed must not exist: %v", err)
 		}
 		if err := w.Commit(snapshot(4, 1, "")); err == nil {
-			t.Error("it is committed with another head")
+			t.Error("Commit with a different head must fail")
 		}
 		must(t, w.Abort())
 		w = sealed()
 		must(t, w.Commit(head))
 		if err := w.Seal(head); err == nil {
-			t.Error("it is sealed after it was committed")
+			t.Error("Seal after Commit must fail")
 		}
 		_, s := reopen()
 		r2, err := s.OpenBody()
@@ -304,8 +306,8 @@ func TestSealedSnapshots(t *testing.T) {
 	})
 }
 
-// TestSavesGoOnWhileASnapshotIsWritten: the log is not held while the body is written,
-// synced and read back. Here its sync takes as long as the saves do.
+// TestSavesGoOnWhileASnapshotIsWritten: the log is not locked while the body is written,
+// synced and read back. In this test the sync of the body ends after the saves.
 func TestSavesGoOnWhileASnapshotIsWritten(t *testing.T) {
 	syncing, saved := make(chan struct{}), make(chan struct{})
 	dir := filepath.Join(inMemory(t), "log")
@@ -336,7 +338,7 @@ func TestSavesGoOnWhileASnapshotIsWritten(t *testing.T) {
 	must(t, l.Close())
 }
 
-// TestSnapshotIsNotSynced: an error of the snapshot's own file is of the snapshot alone.
+// TestSnapshotIsNotSynced: after an error in the file of a snapshot the log still works.
 func TestSnapshotIsNotSynced(t *testing.T) {
 	gone := errors.New("the disk is gone")
 	dir := filepath.Join(inMemory(t), "log")
@@ -365,8 +367,8 @@ func TestSnapshotIsNotSynced(t *testing.T) {
 	}
 }
 
-// TestDamagedBody: each bit of the file that flips is found, and so is any other length,
-// before anything is returned that was not written.
+// TestDamagedBody: a flipped bit and a wrong length of the file are detected, before a
+// reader returns bytes that were not written.
 func TestDamagedBody(t *testing.T) {
 	dir := inMemory(t)
 	l, _ := open(t, dir, wal.Options{})
@@ -384,7 +386,7 @@ func TestDamagedBody(t *testing.T) {
 		must(t, err)
 		got, err := io.ReadAll(r)
 		if !bytes.HasPrefix(body, got) || err == nil && len(got) < len(body) {
-			t.Fatalf("%d bytes are read that are not the body's", len(got))
+			t.Fatalf("the reader returned %d bytes, which are not a prefix of the body", len(got))
 		}
 		must(t, r.Close())
 		must(t, l.Close())
@@ -416,12 +418,12 @@ func TestDamagedBody(t *testing.T) {
 	for n := 0; n < len(right); n += 1 + thorough(499)*97 {
 		check(fmt.Sprintf("%d of %d bytes", n, len(right)), right[:n])
 	}
-	check("it is longer", append(bytes.Clone(right), 0))
-	check("its chunks are exchanged", exchanged(right))
+	check("the file is longer", append(bytes.Clone(right), 0))
+	check("parts are exchanged", exchanged(right))
 }
 
-// exchanged has a chunk in place of another; this is no snapshot with two whole chunks, so
-// it is a sector.
+// exchanged returns a copy with two parts exchanged. The snapshot does not have two full
+// chunks, so the parts are smaller than a chunk.
 func exchanged(b []byte) []byte {
 	c := bytes.Clone(b)
 	copy(c[1024:2048], b[2048:3072])
@@ -429,8 +431,8 @@ func exchanged(b []byte) []byte {
 	return c
 }
 
-// TestLargeBody needs as much memory as a small one does. TOPOGEN_BODY is how many MiB it
-// has.
+// TestLargeBody: a large body needs no more memory than a small one. TOPOGEN_BODY sets its
+// size in MiB.
 func TestLargeBody(t *testing.T) {
 	size := int64(64 << 20)
 	if n, err := strconv.Atoi(os.Getenv("TOPOGEN_BODY")); err == nil {
@@ -462,14 +464,15 @@ func TestLargeBody(t *testing.T) {
 	must(t, l.Close())
 }
 
-// allocated is how many bytes the process has allocated until now.
+// allocated returns the bytes that the process has allocated since it started.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// TestCrashForgetsTheBody: of the simulated disk, a body that was not committed.
+// TestCrashForgetsTheBody: a crash of the simulated disk loses a body that was not
+// committed.
 func TestCrashForgetsTheBody(t *testing.T) {
 	d := wal.NewDisk(1)
 	l, _, err := d.Open(own, wal.Options{})
@@ -481,7 +484,7 @@ func TestCrashForgetsTheBody(t *testing.T) {
 	d.Crash()
 	for _, err := range []error{second(w.Write([]byte("more"))), w.Commit(snapshot(5, 1, ""))} {
 		if err == nil {
-			t.Error("a snapshot goes on after a crash")
+			t.Error("a snapshot writer must fail after a crash")
 		}
 	}
 	_, s, err := d.Open(own, wal.Options{})

@@ -17,8 +17,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// snapshotsKept is how many snapshots stay: where the newest is damaged, whoever
-// removes it by hand has the older one and all entries since.
+// snapshotsKept is the number of snapshots that a log keeps. If the newest one is damaged,
+// an operator can remove it: the log has the older one and all entries since then.
 const snapshotsKept = 2
 
 const snapshotSuffix = ".snap"
@@ -65,12 +65,12 @@ func snapshotFiles(dir string) ([]snapshotFile, error) {
 // have the same limit.
 const snapshotMax = math.MaxInt32
 
-// snapshotHeadMax is what precedes the data in a snapshot's file, at most: two tags
-// and two numbers.
+// snapshotHeadMax is the maximal number of bytes before the data in a snapshot file: two
+// tags and two numbers.
 const snapshotHeadMax = 2 * (1 + binary.MaxVarintLen64)
 
-// snapshotHead reports whether what the file begins with says that its data go to the
-// end of the file.
+// snapshotHead reports whether b, the beginning of a snapshot file, is a valid header for
+// data that ends at the end of the file.
 func snapshotHead(b []byte, size int64) bool {
 	if len(b) == 0 || b[0] != 1<<3 {
 		return false
@@ -87,16 +87,16 @@ func snapshotHead(b []byte, size int64) bool {
 	return err == nil && length == uint64(size)-uint64(1+n+1+m)
 }
 
-// SnapshotReader reads a snapshot: the head at once, and the body as a stream. It goes on
-// reading when a newer snapshot has replaced this one.
+// SnapshotReader reads a snapshot. The head is in Snapshot, and Read streams the body. It
+// can be used even after a newer snapshot has replaced this one.
 type SnapshotReader struct {
 	Snapshot *raftpb.Snapshot // the head, as it was saved
-	Size     int64            // bytes of the body; -1: SaveSnapshot has saved it, and its state is in Snapshot.Data
+	Size     int64            // bytes of the body; -1: SaveSnapshot saved the snapshot, and its state is in Snapshot.Data
 	body     io.ReadCloser
 }
 
-// Read reads the body. Nothing is returned of it that is not as it was written: that is a
-// [DamageError]. A snapshot without a body ends at once.
+// Read reads the body. It checks the bytes before it returns them; if they differ from the
+// written ones, it returns a [DamageError]. A snapshot without a body returns io.EOF.
 func (r *SnapshotReader) Read(p []byte) (int, error) {
 	if r.body == nil {
 		return 0, io.EOF
@@ -104,7 +104,7 @@ func (r *SnapshotReader) Read(p []byte) (int, error) {
 	return r.body.Read(p)
 }
 
-// Close lets go of the snapshot.
+// Close closes the snapshot file.
 func (r *SnapshotReader) Close() error {
 	if r.body == nil {
 		return nil
@@ -112,7 +112,7 @@ func (r *SnapshotReader) Close() error {
 	return r.body.Close()
 }
 
-// open opens the snapshot, of either form.
+// open opens a snapshot with or without a body.
 func (f snapshotFile) open() (*SnapshotReader, error) {
 	file, info, err := openFile(f.path)
 	if err != nil {
@@ -126,7 +126,7 @@ func (f snapshotFile) open() (*SnapshotReader, error) {
 		r, err = f.read(file, info.Size())
 	}
 	if err == nil && positionOf(r.Snapshot) != f.at {
-		err = &DamageError{File: f.path, Reason: fmt.Sprintf("it is the snapshot at index %d of term %d", positionOf(r.Snapshot).index, positionOf(r.Snapshot).term)}
+		err = &DamageError{File: f.path, Reason: fmt.Sprintf("the snapshot must be at index %d of term %d, got index %d of term %d", f.at.index, f.at.term, positionOf(r.Snapshot).index, positionOf(r.Snapshot).term)}
 	}
 	if err != nil || r.body == nil {
 		_ = file.Close() // nothing was written to it
@@ -134,21 +134,21 @@ func (f snapshotFile) open() (*SnapshotReader, error) {
 	return r, err
 }
 
-// read reads a snapshot without a body, {uint32 crc = 1; bytes data = 2}, as strictly as it
-// is written.
+// read reads a snapshot without a body, {uint32 crc = 1; bytes data = 2}. It accepts exactly
+// one encoding.
 func (f snapshotFile) read(file io.Reader, size int64) (*SnapshotReader, error) {
 	damaged := func(offset int, format string, args ...any) error {
 		return &DamageError{File: f.path, Offset: int64(offset), Reason: fmt.Sprintf(format, args...)}
 	}
 	if size > snapshotMax {
-		return nil, damaged(0, "it has %d bytes; a snapshot has at most %d", size, snapshotMax)
+		return nil, damaged(0, "the file must have at most %d bytes, got %d", snapshotMax, size)
 	}
 	b := make([]byte, min(size, snapshotHeadMax))
 	if _, err := io.ReadFull(file, b); err != nil {
 		return nil, err
 	}
-	if !snapshotHead(b, size) { // the rest may be a hole, and is not read for nothing
-		return nil, damaged(0, "its head is not one of a snapshot of %d bytes", size)
+	if !snapshotHead(b, size) { // the rest may be sparse and large, so it is not read
+		return nil, damaged(0, "the head does not match a snapshot of %d bytes", size)
 	}
 	b = slices.Grow(b, int(size)-len(b))[:size]
 	if _, err := io.ReadFull(file, b[min(size, snapshotHeadMax):]); err != nil {
@@ -157,11 +157,11 @@ func (f snapshotFile) read(file io.Reader, size int64) (*SnapshotReader, error) 
 	var crc [1]uint64
 	data, ok := parseFields(b, crc[:], 1, true)
 	if !ok || crc[0] > math.MaxUint32 {
-		return nil, damaged(0, "its head is not one of a snapshot of %d bytes", size)
+		return nil, damaged(0, "the head does not match a snapshot of %d bytes", size)
 	}
 	head := len(b) - len(data)
 	if got := crc32.Checksum(data, castagnoli); uint64(got) != crc[0] {
-		return nil, damaged(head, "the checksum is %08x, that of what is there %08x", crc[0], got)
+		return nil, damaged(head, "the checksum must be %08x, got %08x", crc[0], got)
 	}
 	s := new(raftpb.Snapshot)
 	if err := proto.Unmarshal(data, s); err != nil {
@@ -170,7 +170,7 @@ func (f snapshotFile) read(file io.Reader, size int64) (*SnapshotReader, error) 
 	return &SnapshotReader{Snapshot: s, Size: -1}, nil
 }
 
-// verify reads all of the snapshot, and returns how many bytes its state has.
+// verify reads the whole snapshot, and returns the size of its state in bytes.
 func (f snapshotFile) verify() (int64, error) {
 	r, err := f.open()
 	if err != nil {

@@ -14,40 +14,40 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// SnapshotWriter makes a snapshot with a body. Its methods may be called from any
-// goroutine, while other calls of the log go on. Every writer must end with Commit or
-// Abort; otherwise its file is removed only by the next Open.
+// SnapshotWriter writes a snapshot with a body. Its methods may be called from any
+// goroutine, also during other calls of the log. The caller must end every writer with
+// Commit or Abort; otherwise only the next Open removes its file.
 type SnapshotWriter interface {
-	// Write appends to the body. An error is final, for this writer: it matches
-	// [ErrTooLarge] where the body exceeds [SnapshotBodyMax].
+	// Write appends to the body. An error is final for this writer. It matches
+	// [ErrTooLarge] if the body exceeds [SnapshotBodyMax].
 	io.Writer
-	// Body returns a reader of all that was written, for a caller that decodes the body
-	// before it commits. Nothing can be written after that.
+	// Body returns a reader of the body, so that the caller can decode the body before it
+	// commits. Write fails after Body.
 	Body() (io.ReadCloser, error)
-	// Seal syncs the snapshot, with s as its head, and reads it back, which takes the time
-	// of a large file. A Commit of the same head has only the last step left, which is
-	// quick. Nothing can be written after that.
+	// Seal syncs the snapshot with s as its head and reads it back, which is slow for a
+	// large file. A later Commit of the same head has only the last step left, which is
+	// fast. Write fails after Seal.
 	Seal(s *raftpb.Snapshot) error
-	// Commit seals the snapshot, unless Seal has, and makes it the newest of the log, as
-	// SaveSnapshot does; s is its head. Only this last step holds the log. An error that
-	// matches [ErrFailed] or [ErrClosed] is one of the log. With any other error the log
-	// is as before: [ErrInvalid] says that s is not newer than the log's snapshot, and
-	// [ErrTooLarge] that the head or the body exceeds its limit.
+	// Commit seals the snapshot, if Seal was not called, and makes it the newest snapshot
+	// of the log, as SaveSnapshot does; s is its head. Only this last step locks the log.
+	// An error that matches [ErrFailed] or [ErrClosed] is an error of the log. After any
+	// other error the log is unchanged: [ErrInvalid] means that s is not newer than the
+	// log's snapshot, and [ErrTooLarge] that the head or the body exceeds its limit.
 	Commit(s *raftpb.Snapshot) error
-	// Abort removes all that was written. It may be called again, and after Commit, where it
-	// does nothing.
+	// Abort removes the written data. It may be called more than once. After Commit it does
+	// nothing.
 	Abort() error
 }
 
-// snapshotTemp is the pattern of the file's name until it is complete.
+// snapshotTemp is the pattern of the file's name until Commit renames it.
 const snapshotTemp = "*.tmp"
 
 var (
-	errEnded  = errors.New("wal: the snapshot was committed or aborted")
-	errSealed = errors.New("wal: the snapshot was sealed with another head")
+	errEnded  = errors.New("wal: the snapshot was already read, sealed, committed or aborted")
+	errSealed = errors.New("wal: the snapshot was sealed with a different head")
 )
 
-// fileSnapshot is the writer of a log in files.
+// fileSnapshot is the SnapshotWriter of a log in files.
 type fileSnapshot struct {
 	log      *fileLog
 	w        *bodyWriter
@@ -55,7 +55,7 @@ type fileSnapshot struct {
 	readable bool // Body was called: the body is complete
 	sealed   *raftpb.Snapshot
 	ended    bool
-	mu       sync.Mutex // makes a mistake of the caller an error
+	mu       sync.Mutex // so that concurrent calls, a mistake of the caller, return errors
 }
 
 func (l *fileLog) CreateSnapshot() (SnapshotWriter, error) {
@@ -130,7 +130,7 @@ func (s *fileSnapshot) Seal(head *raftpb.Snapshot) error {
 	return s.seal(head)
 }
 
-// seal completes the file, once.
+// seal completes the file if it is not complete yet.
 func (s *fileSnapshot) seal(head *raftpb.Snapshot) error {
 	switch {
 	case s.sealed == nil:
@@ -162,14 +162,14 @@ func (s *fileSnapshot) complete(head *raftpb.Snapshot) error {
 	dropCache(s.w.file)
 	r, err := snapshotFile{s.path, at}.open()
 	if err != nil {
-		return fmt.Errorf("wal: the snapshot is not as it was written: %w", err)
+		return fmt.Errorf("wal: the snapshot differs from the written one: %w", err)
 	}
 	n, err := io.Copy(io.Discard, r)
 	if err == nil && (n != s.w.size || !proto.Equal(r.Snapshot, head)) {
-		err = errors.New("it differs")
+		err = errors.New("the head or the size does not match")
 	}
 	if err = errors.Join(err, r.Close()); err != nil {
-		return fmt.Errorf("wal: the snapshot is not as it was written: %w", err)
+		return fmt.Errorf("wal: the snapshot differs from the written one: %w", err)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (s *fileSnapshot) Abort() error {
 	return s.end()
 }
 
-// end closes the file, and removes it if it has no other name.
+// end closes the file. It removes the file unless Commit has renamed it.
 func (s *fileSnapshot) end() error {
 	if s.ended {
 		return nil

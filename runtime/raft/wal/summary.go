@@ -6,19 +6,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A shape is what a sequence of records amounts to, without the data: which
-// entries there are, behind which snapshot. Who writes a log, who reads it and who
-// pretends to be a disk follow the same rules by having one.
+// summary is the result of a sequence of records without the data of the entries: the
+// newest snapshot, and the entries after it. Writer, reader and simulated disk all use a
+// summary, so they apply the same rules.
 type summary struct {
 	base    position
 	missing bool   // the snapshot at base has no file, or base is not a snapshot
-	unknown bool   // nothing was seen yet, and the log may begin anywhere
-	runs    []run  // terms of the entries behind base, in order
+	unknown bool   // no record was read yet, and the log may begin at any index
+	runs    []run  // terms of the entries after base, in order
 	last    uint64 // index of the last entry, or base.index
 	state   hardState
 }
 
-// position is an index with the term that its entry has.
+// position is the index and the term of an entry.
 type position struct{ index, term uint64 }
 
 // run is a sequence of entries of one term, up to the next run.
@@ -27,7 +27,7 @@ type run struct{ first, term uint64 }
 type hardState struct{ term, vote, commit uint64 }
 
 func (h hardState) proto() *raftpb.HardState {
-	s := &struct { // one allocation, since there is one for each save
+	s := &struct { // a single allocation, because each save needs one
 		proto raftpb.HardState
 		hardState
 	}{hardState: h}
@@ -35,7 +35,7 @@ func (h hardState) proto() *raftpb.HardState {
 	return &s.proto
 }
 
-// term returns the term of an entry, if it is there.
+// term returns the term of an entry, if the summary includes the entry.
 func (s *summary) term(index uint64) (uint64, bool) {
 	if index <= s.base.index || index > s.last {
 		return 0, false
@@ -48,22 +48,23 @@ func (s *summary) term(index uint64) (uint64, bool) {
 	return 0, false
 }
 
-// check says whether entry could be called.
+// check returns the error that entry would return, and changes nothing.
 func (s *summary) check(index, term uint64) error {
 	switch {
 	case index == 0 || term == 0:
-		return fmt.Errorf("an entry has index %d and term %d", index, term)
+		return fmt.Errorf("the index and the term of an entry must not be 0, got %d and %d", index, term)
 	case s.unknown, s.missing && s.base.term == 0 && index <= s.base.index:
 		return nil
 	case index <= s.base.index:
-		return fmt.Errorf("entry %d is not behind the snapshot at %d", index, s.base.index)
+		return fmt.Errorf("an entry must follow the snapshot at %d, got entry %d", s.base.index, index)
 	case index > s.last+1:
-		return fmt.Errorf("entry %d follows entry %d", index, s.last)
+		return fmt.Errorf("entry %d must follow entry %d, got entry %d", s.last+1, s.last, index)
 	}
 	return nil
 }
 
-// entry adds an entry, behind which there are none.
+// entry adds an entry, which becomes the last one: it replaces all entries from its index
+// on.
 func (s *summary) entry(index, term uint64) error {
 	if err := s.check(index, term); err != nil {
 		return err
@@ -84,13 +85,13 @@ func (s *summary) entry(index, term uint64) error {
 	return nil
 }
 
-// snapshot takes a snapshot as the new base. As raft does: where the log has the
-// entry that the snapshot ends with, those behind it stay; else all go. A snapshot
-// without a file (removed, since there is a newer one) changes nothing where the
-// entries tell the same.
+// snapshot makes a snapshot the new base. As in raft, if the log has the last entry of the
+// snapshot with the same term, the entries after it stay. Otherwise all entries are removed.
+// The file of a snapshot may be missing because a newer one has replaced it (present is
+// false); such a snapshot changes nothing if the log has its last entry.
 func (s *summary) snapshot(at position, present bool) {
 	switch known := s.base.term != 0 || s.base.index == 0; {
-	case at.index == 0, s.unknown && !present: // the log may begin far behind it
+	case at.index == 0, s.unknown && !present: // the log may begin long after it
 		return
 	case s.unknown:
 	case at.index < s.base.index, known && at.index == s.base.index:
@@ -98,7 +99,7 @@ func (s *summary) snapshot(at position, present bool) {
 			s.missing = false
 		}
 		return
-	case !known && at.index == s.base.index: // the entries begin right behind it
+	case !known && at.index == s.base.index: // the first entry directly follows the snapshot
 		if present {
 			s.base, s.missing = at, false
 		}
@@ -124,8 +125,8 @@ func (s *summary) snapshot(at position, present bool) {
 	s.base, s.missing, s.unknown = at, !present, false
 }
 
-// raised is the state that a snapshot implies: what it holds is committed, and its
-// term has been seen.
+// afterSnapshot returns the state after a snapshot is saved: its entries are committed, and
+// the term is at least the snapshot's.
 func (h hardState) afterSnapshot(at position) hardState {
 	if at.term > h.term {
 		h.term, h.vote = at.term, 0
@@ -134,10 +135,10 @@ func (h hardState) afterSnapshot(at position) hardState {
 	return h
 }
 
-// settled is the state to begin with. A crash may leave a state without what was to
-// be written behind it (a commit of entries that are not there: it is a hint, and
-// comes again), and one sync mode entries without their state (of a term that was
-// not noted: not to have voted in it is always right).
+// initialState returns the state that a node starts with. It corrects two effects of a
+// crash. If entries after a state are missing, the commit index may exceed the last entry:
+// it is lowered, because the leader sends it again. In one sync mode entries may remain
+// without their state: the node takes their term, in which it cannot have voted.
 func (s *summary) initialState() hardState {
 	h := s.state.afterSnapshot(s.base)
 	if term, ok := s.term(s.last); ok && term > h.term {

@@ -6,38 +6,42 @@ import (
 	"math/bits"
 )
 
-// A crash leaves torn writes. The space behind the end is zero, and a disk writes each
-// sector as a whole, or not, in any order. So of records that were not synced, any
-// sectors may be missing, which is to say zero; or the file ends among them. A sector
-// that is there is right. That tells a torn write from damage: if a record fails its
-// checksum, some sector of it must be zero, the others must fit together, and one
-// flipped bit outside of the missing sectors must not explain it. If the log has marks,
-// they say whether the record was synced; see mark. If it has none, there must be no
-// record behind it: records behind a synced one were written later.
+// A crash can leave torn writes. The space after the last record is zero, and a disk writes
+// each sector completely or not at all, in any order. So any sectors of unsynced records may
+// be missing, which means zero, or the file may end inside them. The other sectors are
+// correct. This distinguishes a torn write from damage. If the checksum of a record does not
+// match, the write is torn if these conditions hold:
+//
+//   - at least one sector of the record is zero
+//   - the other sectors contain valid parts of a record
+//   - one flipped bit outside of the missing sectors does not explain the mismatch
+//   - if the log has marks, no mark says that the record was synced; see mark
+//   - if the log has no marks, no record follows: a record after a synced one was written
+//     later
 
-// tornMax bounds what is looked at behind the last record or a flaw, which is in
-// memory then: more than a segment and the largest record.
+// tornMax is the maximal number of bytes that are read after the last record or a flaw. They
+// are kept in memory. It is more than a segment and the largest record.
 const tornMax = 256 << 20
 
-// oneBitMax bounds the data of records that a flipped bit is looked for in, besides missing
-// sectors, if marks say whether a record was synced. A random difference of a checksum is
-// that of some bit: for data of this size once in 500,000 times, for 1 MiB in 500. The log
-// would not open then.
+// oneBitMax is the maximal size of data, in bytes, in which a record with missing sectors is
+// searched for a flipped bit, if the log has marks. A random checksum mismatch looks like one
+// flipped bit once in 500,000 times for data of this size, and once in 500 times for 1 MiB.
+// Then a log with a torn write would not open.
 const oneBitMax = 1 << 10
 
-// tail is what follows the last right record.
+// tail is the part of a segment after the last valid record.
 type tail struct {
 	b        []byte // up to the end of the file
 	offset   int64  // of its first byte in the file
-	crc      uint32 // of all before
+	crc      uint32 // of all records before
 	position int    // of the next record in the segment
 }
 
-// torn reports whether the next record is flawed by nothing but missing sectors, with no
-// whole record behind it if it must be alone.
+// torn reports whether missing sectors alone explain the flaw of the next record. In a log
+// without marks (unmarked), no complete record may follow either.
 func (t tail) torn(unmarked bool) bool {
 	if len(t.b) < wordBytes {
-		return true // the file ends in a length
+		return true // the file ends inside a length word
 	}
 	word := binary.LittleEndian.Uint64(t.b)
 	if word == 0 {
@@ -48,8 +52,8 @@ func (t tail) torn(unmarked bool) bool {
 		return false
 	}
 	end := wordBytes + int(n)
-	present := t.firstMissing(min(end, len(t.b)))
-	h, err := parseHeader(t.b[wordBytes:present])
+	missingAt := t.firstMissing(min(end, len(t.b)))
+	h, err := parseHeader(t.b[wordBytes:missingAt])
 	headed := err == nil
 	switch {
 	case err != nil && err != errCut:
@@ -57,22 +61,22 @@ func (t tail) torn(unmarked bool) bool {
 	case headed && (h.length+h.data != int(n) || (h.kind == typeChecksum) != (t.position == 0) || (h.kind == typeMetadata) != (t.position == 1)):
 		return false
 	case end+int(padding) > len(t.b):
-		return true // the file ends in the record
-	case present == end:
-		return false // nothing is missing
+		return true // the file ends inside the record
+	case missingAt == end:
+		return false // no sector is missing
 	case headed && (unmarked || h.data <= oneBitMax) && t.oneBit(h, wordBytes+h.length, end):
 		return false
 	}
 	return !unmarked || !t.skip(end+int(padding)).hasRecord(h.crc, headed)
 }
 
-// tornHead is torn where the length is zero: its sector is missing.
+// tornHead is torn for a length word of zero: the sector of the length is missing.
 func (t tail) tornHead(unmarked bool) bool {
 	first := t.sector(0, len(t.b))
 	return allZero(t.b[:first]) && (!unmarked || !t.lengthFlipped() && !t.skip(first).hasRecord(0, false))
 }
 
-// lengthFlipped reports whether the length is zero because one bit of it is.
+// lengthFlipped reports whether one flipped bit made the length word zero.
 func (t tail) lengthFlipped() bool {
 	for n := wordBytes; n <= min(recordMax, len(t.b)-wordBytes); n *= 2 {
 		rec, err := parseRecord(t.b[wordBytes : wordBytes+n])
@@ -83,18 +87,18 @@ func (t tail) lengthFlipped() bool {
 	return false
 }
 
-// from is the tail without its first n bytes.
+// skip returns the tail without its first n bytes.
 func (t tail) skip(n int) tail {
 	return tail{b: t.b[n:], offset: t.offset + int64(n), position: headRecords}
 }
 
-// sector returns where the sector that holds b[at] ends, but not more than end.
+// sector returns the end of the sector that contains b[at], but at most end.
 func (t tail) sector(at, end int) int {
 	return min(end, at+sectorBytes-int((t.offset+int64(at))%sectorBytes))
 }
 
-// present returns where the first missing sector of the record that ends at end
-// begins, or end.
+// firstMissing returns the beginning of the first missing sector of the record that ends at
+// end, or end if no sector is missing.
 func (t tail) firstMissing(end int) int {
 	for at := wordBytes; at < end; at = t.sector(at, end) {
 		if t.missing(at) {
@@ -104,17 +108,17 @@ func (t tail) firstMissing(end int) int {
 	return end
 }
 
-// missing reports whether the sector that holds b[at] is missing: it begins behind the
-// length, and all of it is zero.
+// missing reports whether the sector that contains b[at] is missing: it begins after the
+// length word, and all of its bytes are zero.
 func (t tail) missing(at int) bool {
 	begin := at - int((t.offset+int64(at))%sectorBytes)
 	return begin >= wordBytes && allZero(t.b[begin:t.sector(at, len(t.b))])
 }
 
-// oneBit reports whether the checksum of a record whose data are b[begin:end] fits them,
-// or does if one bit of either is flipped that is not in a missing sector. The checksum
-// is linear: what flipping a bit does to it depends on how many bits follow, and on
-// nothing else.
+// oneBit reports whether the checksum of a record matches its data, b[begin:end], either as
+// they are or after one bit is flipped in the checksum or in the data outside of missing
+// sectors. The checksum is linear: the effect of a flipped bit on it depends only on the
+// number of bits that follow.
 func (t tail) oneBit(h header, begin, end int) bool {
 	syndrome := h.crc ^ crc32.Update(t.crc, castagnoli, t.b[begin:end])
 	if bits.OnesCount32(syndrome) <= 1 {
@@ -135,9 +139,9 @@ func (t tail) oneBit(h header, begin, end int) bool {
 	return false
 }
 
-// record reports whether there is a record in the tail. Its checksum is looked at
-// where that of the record before is present (seeded); where it is not, a record is
-// one that has all its sectors.
+// hasRecord reports whether the tail contains a complete record. If the checksum of the
+// previous record is known (seeded), the checksum of the record must match. Otherwise the
+// record must have all its sectors.
 func (t tail) hasRecord(seed uint32, seeded bool) bool {
 	for at := 0; at+wordBytes <= len(t.b); {
 		rec, end, ok := t.frame(at)
@@ -154,7 +158,7 @@ func (t tail) hasRecord(seed uint32, seeded bool) bool {
 	return false
 }
 
-// frame returns the record that begins at b[at], and where it ends.
+// frame returns the record that begins at b[at], and the offset of its end.
 func (t tail) frame(at int) (record, int, bool) {
 	word := binary.LittleEndian.Uint64(t.b[at:])
 	if word == 0 {
