@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
-// disk is what a keeper asks of the file system. Tests put one in its place that
-// fails, or loses power, at the n-th call.
+// disk is the part of the file system that a keeper uses. Tests replace it with a disk
+// that fails, or loses power, at the n-th operation.
 type disk interface {
 	Stat(name string) (fs.FileInfo, error)
 	Open(name string) (io.ReadCloser, error) // a regular file, else ErrNotRegular
@@ -52,13 +52,13 @@ func (osDisk) Open(name string) (io.ReadCloser, error) {
 func (osDisk) CreateTemp(folder, pattern string) (handle, error) {
 	f, err := os.CreateTemp(folder, pattern)
 	if err != nil {
-		return nil, err // likewise
+		return nil, err // not f, for the same reason
 	}
 	return f, nil
 }
 
-// Sync makes the names in a folder last. Some systems have no such thing, and
-// their names last by themselves.
+// Sync makes the names in a folder durable. On systems without such an operation, names
+// are durable without it.
 func (osDisk) Sync(folder string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -16,19 +16,19 @@ import (
 	"testing/fstest"
 )
 
-var errPower = errors.New("the power is gone")
+var errPower = errors.New("power failure")
 
-// memoryDisk is a disk in memory whose n-th operation fails: by itself, as on a
-// full disk, or as the last one, as when the power goes or the process is killed.
-// It knows what was synced, and so what may be there afterwards.
+// memoryDisk is a disk in memory whose n-th operation fails. The failure is a single one,
+// as on a full disk, or it is a power failure, after which all operations fail. The disk
+// records what was synced, to compute what may remain after a power failure.
 type memoryDisk struct {
 	mu     sync.Mutex
 	names  map[string]*inode // as processes see them
-	synced map[string]*inode // as they were when the folder was synced
+	synced map[string]*inode // as of the last sync of the folder
 	temps  int
-	ops    []string // what was done, one an operation
+	ops    []string // one entry per operation
 	failAt int      // counts from 1; 0: never
-	power  bool     // it goes with the failure
+	power  bool     // the failure is a power failure
 }
 
 type inode struct {
@@ -45,7 +45,7 @@ func newMemoryDisk(files map[string][]byte) *memoryDisk {
 	return d
 }
 
-// do counts an operation, and fails where it is its turn. The caller holds mu.
+// do counts an operation, and fails if it is the n-th. The caller holds mu.
 func (d *memoryDisk) do(op string) error {
 	if d.power && len(d.ops) >= d.failAt && d.failAt > 0 {
 		return errPower
@@ -60,9 +60,9 @@ func (d *memoryDisk) do(op string) error {
 	return nil
 }
 
-// afterwards lists what may be found at a path when the power is back: with the
-// names as they were or as they are, and with what was written but not synced, a
-// half of it, or nothing of it. A missing file is nil.
+// afterwards lists the possible contents of a path after a power failure: with the synced
+// or the current names, and with all, half or none of the data that was not synced. A
+// missing file is nil.
 func (d *memoryDisk) afterwards(path string) [][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *memoryDisk) Open(name string) (io.ReadCloser, error) {
 }
 
 func (d *memoryDisk) List(folder string) ([]fs.DirEntry, error) {
-	return nil, errors.ErrUnsupported // what is left is not removed then
+	return nil, errors.ErrUnsupported // then old temporary files are not removed
 }
 
 func (d *memoryDisk) CreateTemp(folder, pattern string) (handle, error) {
@@ -159,7 +159,7 @@ func (d *memoryDisk) count(op string) int {
 	return n
 }
 
-// content is what a file holds, nil where there is none.
+// content returns the content of a file, or nil if it does not exist.
 func (d *memoryDisk) content(name string) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -177,7 +177,7 @@ func (d *memoryDisk) files() []string {
 	return slices.Sorted(maps.Keys(d.names))
 }
 
-// fullDisk has no room for another file while it is full.
+// fullDisk is a disk on which no file can be created while full is true.
 type fullDisk struct {
 	*memoryDisk
 	is atomic.Bool

@@ -2,14 +2,14 @@ package errtop
 
 import "errors"
 
-// What Open and Read return, besides errors of the disk.
+// Errors of Open and Read, in addition to those of the disk.
 var (
-	// ErrSettings: a setting is out of its range. The error names it.
+	// ErrSettings: a setting is out of range. The error names the setting.
 	ErrSettings = errors.New("errtop: settings")
-	// ErrFormat: the file holds something else. The error says from which byte on.
+	// ErrFormat: the file is in another format. The error names the first invalid byte.
 	ErrFormat = errors.New("errtop: not a file of errors")
-	// ErrTooLarge: the file is larger than any that a keeper writes.
+	// ErrTooLarge: the file is larger than any file that a keeper writes.
 	ErrTooLarge = errors.New("errtop: the file is too large")
-	// ErrNotRegular: the path names a folder, a pipe or a device.
+	// ErrNotRegular: the path is a folder, a pipe or a device.
 	ErrNotRegular = errors.New("errtop: not a regular file")
 )

@@ -16,12 +16,12 @@ import (
 
 const (
 	tempSuffix = ".tmp"
-	tempMaxAge = time.Hour // no dump takes longer: who wrote the file was killed
-	brokenMax  = 9         // broken files that are put aside; the last place is used again
+	tempMaxAge = time.Hour // no dump takes longer: the process that wrote an older file was killed
+	brokenMax  = 9         // most broken files that are kept; after that the last name is reused
 )
 
-// Read reads the file of a keeper, which may be writing it at the same time. The
-// most frequent error comes first.
+// Read reads the file of a keeper, even while the keeper writes it. The most frequent
+// error comes first.
 func Read(path string) ([]Entry, error) {
 	entries, err := read(osDisk{}, path)
 	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named {
@@ -30,7 +30,7 @@ func Read(path string) ([]Entry, error) {
 	return entries, err
 }
 
-// read opens regular files alone: a pipe would be waited for.
+// read opens only regular files, because opening a pipe could block.
 func read(d disk, path string) ([]Entry, error) {
 	info, err := d.Stat(path)
 	switch {
@@ -49,12 +49,12 @@ func read(d disk, path string) ([]Entry, error) {
 	return decode(f)
 }
 
-// restore begins with what the file holds, if it can be written at all.
+// restore loads the records of the file, after checking that the file can be written.
 func (k *Keeper) restore(now time.Time) error {
 	path := k.settings.Path
 	probe, err := k.disk.CreateTemp(filepath.Dir(path), k.tempPattern())
 	if err != nil {
-		return fmt.Errorf("errtop: no file can be made in the folder of %s: %w", path, err)
+		return fmt.Errorf("errtop: cannot create a file in the folder of %s: %w", path, err)
 	}
 	if err := errors.Join(probe.Close(), k.disk.Remove(probe.Name())); err != nil {
 		return fmt.Errorf("errtop: %w", err)
@@ -76,9 +76,9 @@ func (k *Keeper) restore(now time.Time) error {
 	return nil
 }
 
-// restore adds entries of a file, those seen last in the end: so the newest is
-// there afterwards, however many there are. What was seen in the future, or at a
-// time that the file does not say, is taken to be seen now.
+// restore adds the entries of a file, in the order in which they were last seen, so that
+// the newest entry stays even if there are too many. A time in the future, or no time,
+// counts as now.
 func (r *ranking) restore(entries []Entry, now int64) {
 	type seen struct {
 		Entry
@@ -103,8 +103,7 @@ func (r *ranking) restore(entries []Entry, now int64) {
 	}
 }
 
-// renameBroken gives what cannot be read another name, so that it is not lost when
-// the file is written.
+// renameBroken renames a file that cannot be read, so that it is not overwritten.
 func (k *Keeper) renameBroken(cause error) error {
 	path := k.settings.Path
 	target := path + ".broken"
@@ -115,14 +114,14 @@ func (k *Keeper) renameBroken(cause error) error {
 		target = path + ".broken" + strconv.Itoa(i)
 	}
 	if err := k.disk.Rename(path, target); err != nil {
-		return fmt.Errorf("errtop: %s cannot be read (%w) and not be put aside: %w", path, cause, err)
+		return fmt.Errorf("errtop: cannot read %s (%w), and cannot rename it: %w", path, cause, err)
 	}
-	k.settings.log().Warn("errtop: the file cannot be read and has another name now", "path", path, "aside", target, "error", cause)
+	k.settings.log().Warn("errtop: the file cannot be read and was renamed", "path", path, "renamed_to", target, "error", cause)
 	return nil
 }
 
-// replace writes the file: under another name in the same folder, to the disk,
-// and then in place of the old one.
+// replace writes a temporary file in the same folder, syncs it, and renames it to the
+// path.
 func (k *Keeper) replace(b []byte) error {
 	path := k.settings.Path
 	f, err := k.disk.CreateTemp(filepath.Dir(path), k.tempPattern())
@@ -130,7 +129,7 @@ func (k *Keeper) replace(b []byte) error {
 		return fmt.Errorf("errtop: %w", err)
 	}
 	if info, err := k.disk.Stat(path); err == nil {
-		_ = f.Chmod(info.Mode().Perm()) // who may read it was said before; it is written even so
+		_ = f.Chmod(info.Mode().Perm()) // keep the permissions of the old file if possible
 	}
 	_, err = f.Write(b)
 	if err == nil {
@@ -155,8 +154,8 @@ func (k *Keeper) tempPattern() string {
 	return "." + filepath.Base(k.settings.Path) + ".*" + tempSuffix
 }
 
-// removeTemps removes what processes left that were killed while they wrote. What
-// cannot be removed does no harm.
+// removeTemps removes temporary files of processes that were killed while they wrote. If
+// it fails, these files stay, which is harmless.
 func (k *Keeper) removeTemps(now time.Time) {
 	folder := filepath.Dir(k.settings.Path)
 	prefix := "." + filepath.Base(k.settings.Path) + "."

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestPowerGoesAnywhere: wherever a dump is cut short, the file is the old one or
-// the new one, and when the dump is done it is the new one.
+// TestPowerGoesAnywhere: after a power failure during a dump, the file is the old one or
+// the new one. After the dump it is the new one.
 func TestPowerGoesAnywhere(t *testing.T) {
 	const path = "/state/errors.pb"
 	for failAt := 1; ; failAt++ {
@@ -43,8 +43,8 @@ func TestPowerGoesAnywhere(t *testing.T) {
 	}
 }
 
-// TestDiskFailsAnywhere: wherever a dump fails, the file is the old one or the new
-// one, nothing else is left, and the next dump writes it.
+// TestDiskFailsAnywhere: if a dump fails, the file is the old one or the new one, no
+// other file is left, and the next dump succeeds.
 func TestDiskFailsAnywhere(t *testing.T) {
 	const path = "/state/errors.pb"
 	for failAt := 1; ; failAt++ {
@@ -59,7 +59,7 @@ func TestDiskFailsAnywhere(t *testing.T) {
 			t.Errorf("after %v: %v", failed, err)
 		}
 		if err == nil && failed[failAt-1] != "chmod" {
-			t.Errorf("%v failed, and nobody heard of it", failed)
+			t.Errorf("%v failed, but Dump returned no error", failed)
 		}
 		fresh := encode(k.Top())
 		if b := disk.content(path); !bytes.Equal(b, old) && !bytes.Equal(b, fresh) {
@@ -69,13 +69,13 @@ func TestDiskFailsAnywhere(t *testing.T) {
 			t.Errorf("after %v there are %v", failed, names)
 		}
 		if err := k.Dump(); err != nil || !bytes.Equal(disk.content(path), fresh) {
-			t.Errorf("after %v the next dump does not write: %v", failed, err)
+			t.Errorf("after %v the next dump fails: %v", failed, err)
 		}
 	}
 }
 
-// keeperWithNews is a keeper, what its file holds, and something
-// that is not in it.
+// keeperWithNews returns a keeper with a record that is not in its file, and the content
+// of the file.
 func keeperWithNews(t *testing.T, path string) (old []byte, k *Keeper, d *memoryDisk) {
 	old = encode([]Entry{{"an old error", 7, time.Now().Add(-time.Second)}})
 	d = newMemoryDisk(map[string][]byte{path: old})
@@ -84,7 +84,7 @@ func keeperWithNews(t *testing.T, path string) (old []byte, k *Keeper, d *memory
 	return old, k, d
 }
 
-// withoutWriter is a keeper that writes when it is told to alone.
+// withoutWriter returns a keeper that only writes when Dump is called.
 func withoutWriter(t *testing.T, path string, d disk) *Keeper {
 	settings, err := Settings{Path: path, Logger: new(warnings).logger()}.checked()
 	if err != nil {
@@ -97,8 +97,8 @@ func withoutWriter(t *testing.T, path string, d disk) *Keeper {
 	return k
 }
 
-// TestDumps: at most one in a period, at once after a silence, and none for
-// nothing.
+// TestDumps: there is at most one dump per period, a dump at once after a pause, and no
+// dump without new records.
 func TestDumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newMemoryDisk(nil)
@@ -107,10 +107,10 @@ func TestDumps(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if n := disk.count("rename"); n != want {
-				t.Fatalf("after %v there are %d dumps, want %d", time.Now(), n, want)
+				t.Fatalf("at %v: got %d dumps, want %d", time.Now(), n, want)
 			}
 		}
-		time.Sleep(time.Minute) // virtual, here and below
+		time.Sleep(time.Minute) // virtual time, here and below
 		dumps(0)
 		k.Record(0, "", 0, fs.ErrExist, nil)
 		dumps(1)
@@ -129,7 +129,7 @@ func TestDumps(t *testing.T) {
 		dumps(4)
 		entries, err := decodeBytes(disk.content("/errors.pb"))
 		if got, want := figures(entries), "file already exists ×32, file already closed ×1"; err != nil || got != want {
-			t.Errorf("the file holds %s, %v, want %s", got, err, want)
+			t.Errorf("the file has %s, %v, want %s", got, err, want)
 		}
 		k.Record(0, "", 0, fs.ErrClosed, nil)
 		closeKeeper(t, k)
@@ -137,8 +137,8 @@ func TestDumps(t *testing.T) {
 	})
 }
 
-// TestFullDisk: it is said once, tried each period, and written when there is
-// room.
+// TestFullDisk: a failing dump is logged once, tried again each period, and succeeds when
+// there is room.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warned warnings
@@ -151,11 +151,11 @@ func TestFullDisk(t *testing.T) {
 		if n := disk.count("create"); n < 10 || n > 12 {
 			t.Errorf("%d tries in 10 s", n)
 		}
-		if list := warned.all(); len(list) != 1 || !strings.Contains(list[0], "cannot be written, which is tried again path=/errors.pb") {
+		if list := warned.all(); len(list) != 1 || !strings.Contains(list[0], "cannot write the errors, will try again path=/errors.pb") {
 			t.Errorf("warned: %q", list)
 		}
 		if err := k.Dump(); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("Dump says %v", err)
+			t.Errorf("Dump returned %v", err)
 		}
 		full.is.Store(false)
 		time.Sleep(time.Second)
@@ -165,7 +165,7 @@ func TestFullDisk(t *testing.T) {
 		full.is.Store(true)
 		k.Record(0, "", 0, fs.ErrExist, nil)
 		if err := k.Close(); !errors.Is(err, syscall.ENOSPC) || !errors.Is(k.Close(), syscall.ENOSPC) {
-			t.Errorf("Close says %v", err)
+			t.Errorf("Close returned %v", err)
 		}
 	})
 }
@@ -192,7 +192,7 @@ func TestKeepTime(t *testing.T) {
 		}
 		closeKeeper(t, k)
 		if entries, err := decodeBytes(disk.content("/errors.pb")); err != nil || len(entries) == 0 {
-			t.Errorf("the last errors before a silence are gone: %v, %v", entries, err)
+			t.Errorf("the last errors before a pause are lost: %v, %v", entries, err)
 		}
 	})
 }
@@ -207,13 +207,13 @@ func TestRestart(t *testing.T) {
 	}
 	entries, err := Read(path)
 	if got := figures(entries); err != nil || !strings.HasPrefix(got, "parser: no such line ×3, parser: start ") || len(entries) != 4 {
-		t.Errorf("the file holds %s, %v", got, err)
+		t.Errorf("the file has %s, %v", got, err)
 	}
 	alone(t, path)
 }
 
-// TestOnlyOwnersReadAtFirst: errors may hold what is secret. Who else may read is
-// for people to say, and stays.
+// TestOnlyOwnersReadAtFirst: a new file can only be read by its owner, because errors may
+// contain secrets. Permissions that the user has changed are kept.
 func TestOnlyOwnersReadAtFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "errors.pb")
 	k := withoutWriter(t, path, osDisk{})
@@ -232,8 +232,8 @@ func TestOnlyOwnersReadAtFirst(t *testing.T) {
 	}
 }
 
-// TestALinkStays: what it leads to is written, in the folder of that, before it is
-// there too.
+// TestALinkStays: a dump writes the target of a link, in the target's folder, even if the
+// target does not exist yet.
 func TestALinkStays(t *testing.T) {
 	dir := t.TempDir()
 	link, hop, target := filepath.Join(dir, "errors.pb"), filepath.Join(dir, "hop"), filepath.Join(dir, "state", "file.pb")
@@ -241,7 +241,7 @@ func TestALinkStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Symlink("hop", link), os.Symlink(target, hop)); err != nil {
-		t.Skip("this system has no symbolic links for us: ", err)
+		t.Skip("cannot create symbolic links: ", err)
 	}
 	for round := range uint64(2) {
 		k := mustOpen(t, Settings{Path: link}, osDisk{})
@@ -254,7 +254,7 @@ func TestALinkStays(t *testing.T) {
 		}
 		for _, path := range []string{link, hop} {
 			if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
-				t.Errorf("%s is no link any more: %v, %v", path, info.Mode(), err)
+				t.Errorf("%s is not a link any more: %v, %v", path, info.Mode(), err)
 			}
 		}
 	}
@@ -263,7 +263,7 @@ func TestALinkStays(t *testing.T) {
 	}
 	closeKeeper(t, mustOpen(t, Settings{Path: link, Logger: new(warnings).logger()}, osDisk{}))
 	if _, err := os.Stat(target + ".broken"); err != nil {
-		t.Errorf("a broken file is not put aside where it was: %v", err)
+		t.Errorf("a broken file was not renamed in its folder: %v", err)
 	}
 	alias := filepath.Join(dir, "alias")
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "state", "deep"), 0o700), os.Symlink(filepath.Join("state", "deep"), alias),
@@ -274,7 +274,7 @@ func TestALinkStays(t *testing.T) {
 	k.Record(0, "", 0, fs.ErrExist, nil)
 	closeKeeper(t, k)
 	if entries, err := Read(filepath.Join(dir, "state", "other.pb")); err != nil || len(entries) != 1 {
-		t.Errorf("by way of a link to the folder: %v, %v", entries, err)
+		t.Errorf("through a link to the folder: %v, %v", entries, err)
 	}
 	ring := filepath.Join(dir, "ring")
 	if err := os.Symlink(ring, ring); err != nil {
@@ -343,13 +343,13 @@ func TestPathsThatCannotBe(t *testing.T) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}
-	// What cannot be read and not be put aside must not be written over.
+	// A file that can neither be read nor renamed must not be overwritten.
 	disk := newMemoryDisk(map[string][]byte{"/errors.pb": []byte("text")})
 	disk.failAt = 4 // create, close, remove, rename
 	if _, err := open(Settings{Path: "/errors.pb"}, disk); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, ErrFormat) {
-		t.Errorf("a broken file that stays: %v", err)
+		t.Errorf("a broken file that cannot be renamed: %v", err)
 	}
-	// A folder that goes, and comes back.
+	// A folder that is removed and created again.
 	path := filepath.Join(dir, "state", "errors.pb")
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -371,13 +371,13 @@ func TestPathsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeRename kills a process that has written and not yet renamed.
+// TestKilledBeforeRename kills a process between writing and renaming.
 func TestKilledBeforeRename(t *testing.T) {
 	if path := os.Getenv("ERRTOP_TEST_KILL"); path != "" {
 		k := mustOpen(t, Settings{Path: path}, stuckDisk{})
 		k.Record(0, "", 0, errors.New("the last words"), nil)
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
-		t.Fatal("it was not killed")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the process is killed
+		t.Fatal("the process was not killed")
 	}
 	path := filepath.Join(t.TempDir(), "errors.pb")
 	k := mustOpen(t, Settings{Path: path}, osDisk{})
@@ -405,16 +405,16 @@ func TestKilledBeforeRename(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = child.Wait() // it was killed
+	_ = child.Wait() // the error is that it was killed
 
 	entries, err := Read(path)
 	if got := figures(entries); err != nil || got != "file already exists ×1" {
-		t.Errorf("the file holds %s, %v", got, err)
+		t.Errorf("the file has %s, %v", got, err)
 	}
-	// What it left is removed when it is old, and nothing else.
+	// Its temporary file is removed when it is old; other files are kept.
 	temps, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".errors.pb.*.tmp"))
 	if len(temps) != 1 {
-		t.Fatalf("it left %v", temps)
+		t.Fatalf("got temporary files %v", temps)
 	}
 	other := filepath.Join(filepath.Dir(path), ".errors.pb.mine")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
@@ -422,7 +422,7 @@ func TestKilledBeforeRename(t *testing.T) {
 	}
 	closeKeeper(t, mustOpen(t, Settings{Path: path}, osDisk{}))
 	if _, err := os.Stat(temps[0]); err != nil {
-		t.Errorf("what another may be writing is gone: %v", err)
+		t.Errorf("a recent temporary file was removed: %v", err)
 	}
 	ago := time.Now().Add(-tempMaxAge - time.Minute)
 	if err := errors.Join(os.Chtimes(temps[0], ago, ago), os.Chtimes(other, ago, ago)); err != nil {
@@ -435,7 +435,7 @@ func TestKilledBeforeRename(t *testing.T) {
 	alone(t, path)
 }
 
-// stuckDisk says when it is to rename, and does not.
+// stuckDisk blocks in Rename, after reporting it.
 type stuckDisk struct{ osDisk }
 
 func (stuckDisk) Rename(string, string) error {
@@ -443,10 +443,10 @@ func (stuckDisk) Rename(string, string) error {
 	select {}
 }
 
-// alone checks that there is nothing beside the file.
+// alone checks that the folder has no other files.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("beside the file there are %v, %v", entries, err)
+		t.Errorf("got %v, %v, want only the file", entries, err)
 	}
 }

@@ -13,24 +13,24 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Numbers of exceptiontop.proto.
+// Field numbers of exceptiontop.proto.
 const (
 	fieldCount    protowire.Number = 1
 	fieldLastTime protowire.Number = 2
-	fieldKey      protowire.Number = 1 // of an entry of a map
+	fieldKey      protowire.Number = 1 // of a map entry
 	fieldValue    protowire.Number = 2
 )
 
-// Limits of a file, which are those of a keeper that writes one. Whoever reads a
-// file takes no more memory than its records do.
+// Limits of a file, which follow from those of a keeper. A reader uses no more memory
+// than the records of the file.
 const (
 	recordsMax = topMax
 	fieldMax   = textMax + 32          // bytes of an entry: a text, a number, tags and lengths
-	fileMax    = topMax * 2 * fieldMax // bytes: each text stands in both maps
+	fileMax    = topMax * 2 * fieldMax // bytes: each text is in both maps
 	windowSize = 64 << 10              // bytes that are read at a time: several of the largest fields
 )
 
-// encode returns entries as the file holds them.
+// encode returns the content of a file with these entries.
 func encode(entries []Entry) []byte {
 	var b, entry []byte
 	for _, e := range entries {
@@ -48,9 +48,9 @@ func encode(entries []Entry) []byte {
 	return b
 }
 
-// decode reads what encode wrote, and what any other implementation of protobuf
-// may write for the same message: in any order, fields it does not know included,
-// all within the limits above. The entries are sorted as those of a keeper.
+// decode reads a file that encode wrote, or that another implementation of protobuf wrote
+// for the same message: in any order and with unknown fields, within the limits above.
+// The entries are sorted like those of a keeper.
 func decode(from io.Reader) ([]Entry, error) {
 	d := decoder{records: make(map[string]*record)}
 	window := bufio.NewReaderSize(from, windowSize)
@@ -66,10 +66,10 @@ func decode(from io.Reader) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if at += n; at > fileMax { // it grows, or does not tell its size
+		if at += n; at > fileMax { // the file grows, or does not report its size
 			return nil, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, fileMax)
 		}
-		_, _ = window.Discard(n) // which are there
+		_, _ = window.Discard(n) // these bytes are in the buffer
 	}
 	list := make([]Entry, 0, len(d.records))
 	for text, r := range d.records {
@@ -87,10 +87,10 @@ type decoder struct {
 	records map[string]*record
 }
 
-// record is what the two maps hold for a text.
+// record is the content of the two maps for one text.
 type record struct {
 	count uint64
-	last  int64 // microseconds since 1970; 0 where the file does not say
+	last  int64 // microseconds since 1970; 0 if the file has no time
 }
 
 // field reads one field of the message, which begins at byte at.
@@ -118,7 +118,7 @@ func (d *decoder) field(b []byte, at int) (n int, err error) {
 		r = new(record)
 		d.records[string(text)] = r
 	}
-	if f.number == fieldCount { // the last one of several counts
+	if f.number == fieldCount { // the last of several counts applies
 		r.count = value
 	} else {
 		r.last = int64(value)
@@ -126,7 +126,7 @@ func (d *decoder) field(b []byte, at int) (n int, err error) {
 	return f.length, nil
 }
 
-// mapEntry reads an entry of a map, which begins at byte at.
+// mapEntry reads a map entry, which begins at byte at.
 func mapEntry(b []byte, at int) (text []byte, value uint64, err error) {
 	for len(b) > 0 {
 		f, err := next(b, at)
@@ -150,14 +150,14 @@ func mapEntry(b []byte, at int) (text []byte, value uint64, err error) {
 	return text, value, nil
 }
 
-// field is where a field of a message lies, and what it is.
+// field describes one field of a message.
 type field struct {
 	number      protowire.Number
 	kind        protowire.Type
-	tag, length int // bytes of the tag, and of it all
+	tag, length int // bytes of the tag, and of the whole field
 }
 
-// next finds the field that b begins with, at byte at of the file.
+// next returns the field at the beginning of b, which is byte at of the file.
 func next(b []byte, at int) (field, error) {
 	number, kind, tag := protowire.ConsumeTag(b)
 	if tag < 0 {
@@ -173,8 +173,8 @@ func next(b []byte, at int) (field, error) {
 	return field{number, kind, tag, tag + n}, nil
 }
 
-// brokenFor is the error for what protowire says, without the name of the library,
-// behind which it puts one kind of space or another.
+// brokenFor returns the error for a code of protowire, without the name of the library:
+// the library follows its name by varying kinds of space.
 func brokenFor(at, code int) error {
 	err := protowire.ParseError(code)
 	if err == io.ErrUnexpectedEOF {
@@ -187,5 +187,5 @@ func broken(at int, reason string) error {
 	return fmt.Errorf("%w: byte %d: %s", ErrFormat, at, reason)
 }
 
-// A file fits into the memory of every machine that Go runs on.
+// A file fits into memory on every platform of Go.
 var _ [math.MaxInt32 - fileMax]struct{}

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// readByOthers reads a file by all of protobuf, which takes longer to compile
-// than all other tests to run; see protobuf_test.go. Without the build tag
-// protobuf it is nil.
+// readByOthers reads a file with the complete protobuf library, which takes longer to
+// compile than all other tests take to run; see protobuf_test.go. It is nil without the
+// build tag protobuf.
 var readByOthers func([]byte) ([]Entry, error)
 
 func decodeBytes(b []byte) ([]Entry, error) { return decode(bytes.NewReader(b)) }
@@ -27,20 +27,20 @@ func TestDecode(t *testing.T) {
 		{"nothing", "", ""},
 		{"whole", string(whole), `"ab" 3 5`},
 		{"maps in the other order", string(whole[8:]) + string(whole[:8]), `"ab" 3 5`},
-		{"count alone", string(whole[:8]), `"ab" 3 -`},
-		{"time alone", string(whole[8:]), `"ab" 0 5`},
+		{"only a count", string(whole[:8]), `"ab" 3 -`},
+		{"only a time", string(whole[8:]), `"ab" 0 5`},
 		{"the last of several counts", "\x0a\x03\x0a\x01a" + "\x0a\x05\x0a\x01a\x10\x09" + "\x0a\x05\x0a\x01a\x10\x07", `"a" 7 -`},
-		{"a field that we do not know", "\x1a\x02xy" + string(whole), `"ab" 3 5`},
-		{"a field that we know, of another type", "\x08\x01" + string(whole), `"ab" 3 5`},
+		{"an unknown field", "\x1a\x02xy" + string(whole), `"ab" 3 5`},
+		{"a known field with another type", "\x08\x01" + string(whole), `"ab" 3 5`},
 		{"an entry without key", "\x0a\x02\x10\x09", `"" 9 -`},
 		{"text", "panic: no such file", "byte 3: cannot parse reserved wire type"},
 		{"cut in an entry", string(whole[:14]), "byte 9: unexpected EOF"},
 		{"cut after a tag", string(whole[:9]), "byte 9: unexpected EOF"},
-		{"a length over all", "\x0a\xff\xff\xff\xff\x0f", "byte 1: unexpected EOF"},
+		{"a length beyond the file", "\x0a\xff\xff\xff\xff\x0f", "byte 1: unexpected EOF"},
 		{"a length that overflows", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "byte 1: variable length integer overflow"},
 		{"field 0", string(whole) + "\x02\x00", "byte 16: invalid field number"},
-		{"a field beyond all", string(whole) + "\x82\x80\x80\x80\x10\x00", "byte 16: invalid field number"},
-		{"an entry that is broken within", "\x0a\x04\x0a\x01a\x10", "byte 6: unexpected EOF"},
+		{"a field number that is too large", string(whole) + "\x82\x80\x80\x80\x10\x00", "byte 16: invalid field number"},
+		{"an entry that is truncated", "\x0a\x04\x0a\x01a\x10", "byte 6: unexpected EOF"},
 		{"the largest", string(encode([]Entry{{strings.Repeat("a", textMax), math.MaxUint64, time.UnixMicro(-1)}})), `"` + strings.Repeat("a", textMax) + `" 18446744073709551615 -1`},
 		{"a text too long", string(whole) + string(encode([]Entry{{strings.Repeat("a", textMax+1), 1, time.UnixMicro(5)}})), "byte 20: a text of more than 8192 bytes"},
 		{"a field too long", string(whole) + string(encode([]Entry{{strings.Repeat("a", fieldMax), 1, time.UnixMicro(5)}})), "byte 16: a field of more than 8224 bytes"},
@@ -69,7 +69,7 @@ func TestDecode(t *testing.T) {
 			}
 			if readByOthers != nil {
 				if _, other := readByOthers([]byte(c.file)); (other == nil) != (err == nil) && !strings.Contains(c.want, "more than") {
-					t.Errorf("others say %v", other)
+					t.Errorf("the protobuf library returned %v", other)
 				}
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNamedPipe: a named pipe is an error at once, also where it took the place of
-// the file after the keeper looked at it.
+// TestNamedPipe: a named pipe is an error and does not block, even if it replaces the
+// file after the keeper has checked it.
 func TestNamedPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "errors.pb")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -10,35 +10,34 @@ import (
 	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
-// exitCrash is the exit code of Settings.Crash, that of a panic.
+// exitCrash is the exit code of Settings.Crash, the same as after a panic.
 const exitCrash = 2
 
-// Keeper keeps the top of errors. Its zero value keeps them in memory, with the
-// default settings; Open makes one that has a file. All methods may be called by
-// several goroutines at the same time.
+// Keeper counts errors. Its zero value keeps them in memory, with the default settings;
+// Open makes one with a file. All methods are safe for concurrent use.
 type Keeper struct {
 	shards   [shardsMax]shard
 	settings Settings
-	disk     disk // nil: in memory
+	disk     disk // nil: no file
 	crashing sync.Mutex
 
-	mu  sync.Mutex // comes before that of a shard
+	mu  sync.Mutex // is locked before the lock of a shard
 	top *ranking
 
-	dirty    atomic.Bool   // there is what was not written
-	wake     chan struct{} // the writer is to look
+	dirty    atomic.Bool   // there are records that were not written
+	wake     chan struct{} // tells the writer to look
 	stop     chan struct{}
 	stopped  chan struct{}
-	writing  sync.Mutex // one dump at a time
+	writing  sync.Mutex // held during a dump
 	failing  bool       // the last dump failed
 	closing  sync.Once
-	closeErr error // of the dump on Close
+	closeErr error // error of the dump in Close
 }
 
-// Open makes a keeper that begins with what its file holds, and writes it. It
-// fails where a person has to act: a setting is wrong, the folder does not exist
-// or cannot be written to, what is at the path cannot be read and not be put
-// aside either. A disk that is full is none of these.
+// Open makes a keeper that starts with the records in its file, and writes the file. It
+// fails if the user must correct something: a setting is invalid, the folder does not
+// exist or cannot be written to, or the existing file can neither be read nor renamed. It
+// does not fail if the disk is full.
 func Open(s Settings) (*Keeper, error) { return open(s, osDisk{}) }
 
 func open(s Settings, d disk) (*Keeper, error) {
@@ -59,11 +58,11 @@ func open(s Settings, d disk) (*Keeper, error) {
 	return k, nil
 }
 
-// Record counts an error of an instance, or, where stack is not nil, its panic.
-// It is what a pool calls: worker is the number of the goroutine that runs the
-// instance, -1 for one of the instance's own; where names what failed, a processor
-// for example, for all instances alike; err is the handler's own error, without
-// words that differ by instance; stack is as debug.Stack returns it.
+// Record counts an error of an instance or, if stack is not nil, its panic. A pool calls
+// it. worker is the number of the worker that runs the instance, or -1 if a goroutine of
+// the instance calls Record. where names what failed, such as a processor, and must be
+// the same for all instances. err is the handler's own error, without words that differ
+// by instance. stack is the output of debug.Stack.
 func (k *Keeper) Record(worker int, where string, instance int, err error, stack []byte) {
 	if err == nil {
 		return
@@ -96,28 +95,27 @@ func (k *Keeper) record(worker, instance int, c *cause) {
 	}
 }
 
-// reasonOf is what err says; a method Error that panics is a reason as well.
+// reasonOf returns the text of err, or a replacement if its method Error panics.
 func reasonOf(err error) (reason string) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			reason = fmt.Sprintf("an error of type %T, whose method Error panics", err)
 		}
 	}()
-	_, err = chain.Sort(err) // a chain without end may have a text without end
+	_, err = chain.Sort(err) // an endless chain of errors may have an endless text
 	return err.Error()
 }
 
-// crash ends the process; the first to come prints.
+// crash ends the process. The first caller prints its error.
 func (k *Keeper) crash(c *cause) {
 	k.crashing.Lock()
 	fmt.Fprintf(os.Stderr, "errtop: the setting crash ends the process at its first error:\n%s\n", c.text())
 	os.Exit(exitCrash)
 }
 
-// Catch calls a function and records its error, or its panic, which it returns as
-// an error that has a stack and unwraps to what was panicked with, if that is an
-// error. Worker tells callers apart that call at the same time; where names what
-// is called.
+// Catch calls a function and records its error or panic. A panic is returned as an error
+// with a stack, which unwraps to the value of the panic if that is an error. worker
+// identifies callers that run concurrently; where names what is called.
 func (k *Keeper) Catch(worker int, where string, call func() error) (err error) {
 	if !k.settings.Crash {
 		returned := false
@@ -130,7 +128,7 @@ func (k *Keeper) Catch(worker int, where string, call func() error) (err error) 
 		err = call()
 		returned = true
 	} else {
-		err = call() // who debugs wants the panic as it is
+		err = call() // for debugging, the panic is not recovered
 	}
 	k.Record(worker, where, worker, err, nil)
 	return err
@@ -144,7 +142,7 @@ func (k *Keeper) Top() []Entry {
 	return k.top.entries()
 }
 
-// mergeAll adds what the shards hold to the ranking.
+// mergeAll adds the counts of all shards to the ranking.
 func (k *Keeper) mergeAll(now time.Time) {
 	for i := range k.shards {
 		k.merge(&k.shards[i])
@@ -152,7 +150,7 @@ func (k *Keeper) mergeAll(now time.Time) {
 	k.prune(now)
 }
 
-// prune removes what is old, which makes room, and then what is too many.
+// prune removes old records first, which makes room, and then excess records.
 func (k *Keeper) prune(now time.Time) {
 	k.ranking().removeOld(now.Add(-k.settings.withDefaults().Keep).UnixMicro())
 	k.ranking().trim()
@@ -164,7 +162,7 @@ func (k *Keeper) merge(s *shard) {
 	}
 }
 
-// ranking is called with mu held.
+// ranking returns the ranking. The caller holds mu.
 func (k *Keeper) ranking() *ranking {
 	if k.top == nil {
 		k.top = newRanking(k.settings.withDefaults().Top)
@@ -179,20 +177,20 @@ func (k *Keeper) Dump() error {
 	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
-	k.dirty.Store(false) // before the merge: what comes during it is written next
+	k.dirty.Store(false) // before the merge: records added during the merge are written by the next dump
 	err := k.replace(encode(k.Top()))
 	if err != nil {
 		k.dirty.Store(true)
 		k.wakeWriter()
 	}
 	if err != nil && !k.failing {
-		k.settings.log().Warn("errtop: the errors cannot be written, which is tried again", "path", k.settings.Path, "error", err)
+		k.settings.log().Warn("errtop: cannot write the errors, will try again", "path", k.settings.Path, "error", err)
 	}
 	k.failing = err != nil
 	return err
 }
 
-// write dumps what there is, and then rests for the period.
+// write writes the file when there are new records, and then pauses for the period.
 func (k *Keeper) write() {
 	defer close(k.stopped)
 	for {
@@ -201,7 +199,7 @@ func (k *Keeper) write() {
 		case <-k.stop:
 			return
 		}
-		_ = k.Dump() // which warns, and is tried again
+		_ = k.Dump() // logs a warning and is tried again
 		rest := time.NewTimer(k.settings.DumpEvery)
 		select {
 		case <-rest.C:
@@ -212,7 +210,7 @@ func (k *Keeper) write() {
 	}
 }
 
-// wakeWriter makes the writer look, which may have been told already.
+// wakeWriter wakes the writer, unless it has been woken already.
 func (k *Keeper) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
@@ -220,7 +218,7 @@ func (k *Keeper) wakeWriter() {
 	}
 }
 
-// Close writes what was not written yet. After it the keeper goes on in memory.
+// Close writes records that were not written yet. After it the keeper works in memory.
 // Closing again returns the same error.
 func (k *Keeper) Close() error {
 	k.closing.Do(func() {

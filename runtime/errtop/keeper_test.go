@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// recorder is the seam of a pool.
+// recorder is the interface by which a pool uses a Keeper.
 type recorder interface {
 	Record(worker int, where string, instance int, err error, stack []byte)
 }
@@ -37,7 +37,7 @@ func TestZeroKeeperIsReady(t *testing.T) {
 	k.Record(1<<20, "", 0, errors.New("no such line"), nil)
 	k.Record(0, "parser", 0, nil, nil)
 	if got, want := figures(k.Top()), "parser: no such line ×2, no such line ×1"; got != want {
-		t.Errorf("holds %s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 	if err := errors.Join(k.Dump(), k.Close(), k.Close()); err != nil {
 		t.Error(err)
@@ -49,7 +49,7 @@ func TestStacksAreOfWhereTheErrorWasMade(t *testing.T) {
 	for range 2 {
 		k.Record(0, "depot", 0, makeError(), nil)
 		k.Record(0, "depot", 0, fmt.Errorf("start: %w", makeError()), nil)
-		k.Record(0, "depot", 0, makeError(), nil) // another line
+		k.Record(0, "depot", 0, makeError(), nil) // on another line
 	}
 	top := k.Top()
 	if len(top) != 2 && len(top) != 3 {
@@ -114,7 +114,7 @@ func TestCatch(t *testing.T) {
 		line, stack, _ := strings.Cut(e.Text, "\n")
 		first = append(first, line)
 		if strings.HasPrefix(line, "error: ") == strings.Contains(stack, "TestCatch.") {
-			t.Errorf("this stack is not of who panicked:\n%s", e.Text)
+			t.Errorf("the stack does not begin at the panic:\n%s", e.Text)
 		}
 	}
 	slices.Sort(first)
@@ -128,11 +128,11 @@ func TestCatch(t *testing.T) {
 	}
 }
 
-// TestKeeperIsThatOfTheModel: whatever workers record, and whenever one reads or
-// the process starts anew, it holds what a map would.
+// TestKeeperIsThatOfTheModel: for any records, reads and restarts, a keeper has the same
+// content as a simple model.
 func TestKeeperIsThatOfTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// The deadline of a test is of another time.
+		// The deadline of the test is in real time.
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
 			settings := Settings{Path: "/errors.pb", Keep: 100 * time.Millisecond, DumpEvery: 3 * time.Millisecond}
 			disk := newMemoryDisk(nil)
@@ -153,7 +153,7 @@ func TestKeeperIsThatOfTheModel(t *testing.T) {
 					model[text] = Entry{text, model[text].Count + 1, time.Now()}
 				},
 				"wait": func(t *rapid.T) {
-					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(t, "ms")) * time.Millisecond) // virtual
+					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(t, "ms")) * time.Millisecond) // virtual time
 					remove()
 				},
 				"restart": func(t *rapid.T) {
@@ -177,7 +177,7 @@ func TestKeeperIsThatOfTheModel(t *testing.T) {
 					}
 					sortEntries(want)
 					if got := k.Top(); !slices.EqualFunc(got, want, equal) {
-						t.Fatalf("holds %v\nwant  %v", got, want)
+						t.Fatalf("got  %v\nwant %v", got, want)
 					}
 				},
 			})
@@ -204,7 +204,7 @@ func TestWorkersRecordWhileOthersRead(t *testing.T) {
 				}
 				for _, e := range k.Top() {
 					if e.Count < before[e.Text] {
-						t.Errorf("%q fell from %d to %d", e.Text, before[e.Text], e.Count)
+						t.Errorf("the count of %q fell from %d to %d", e.Text, before[e.Text], e.Count)
 					}
 					before[e.Text] = e.Count
 				}
@@ -220,7 +220,7 @@ func TestWorkersRecordWhileOthersRead(t *testing.T) {
 				text := fmt.Sprint("error ", i%texts)
 				k.Record(worker, "", 0, errors.New(text), nil)
 				if i%500 == 0 && !slices.ContainsFunc(k.Top(), func(e Entry) bool { return e.Text == text }) {
-					t.Errorf("%q was recorded and is not there", text)
+					t.Errorf("%q was recorded but is not in Top", text)
 				}
 			}
 		})
@@ -247,8 +247,8 @@ func TestWorkersRecordWhileOthersRead(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: whatever is recorded, a shard and the top hold no more
-// than they should.
+// TestMemoryIsBounded: a shard and the top stay within their limits, whatever is
+// recorded.
 func TestMemoryIsBounded(t *testing.T) {
 	k, err := Open(Settings{Top: 10})
 	if err != nil {
@@ -257,12 +257,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range 10 * causesMax {
 		k.Record(0, "", 0, fmt.Errorf("%d%s", i, strings.Repeat("x", 1<<16)), nil)
 		if n := len(k.shards[0].tallies); n > causesMax || n != len(k.shards[0].index) {
-			t.Fatalf("a shard holds %d", n)
+			t.Fatalf("a shard has %d causes", n)
 		}
 	}
 	top := k.Top()
 	if len(top) != 10 || !slices.ContainsFunc(top, func(e Entry) bool { return strings.HasPrefix(e.Text, fmt.Sprint(10*causesMax-1, "x")) }) {
-		t.Errorf("holds %d, and not the newest", len(top))
+		t.Errorf("got %d records, and not the newest", len(top))
 	}
 	for _, e := range top {
 		if len(e.Text) > textMax {
@@ -285,19 +285,18 @@ func TestNewErrorRisesInAFullTop(t *testing.T) {
 	for i := range 200 {
 		k.Record(0, "", 0, errors.New("new"), nil)
 		k.Record(0, "", 0, fmt.Errorf("once %d", i), nil)
-		k.Top() // merges: the new one comes by one at a time
+		k.Top() // merges, so that new records arrive one at a time
 	}
 	if first := k.Top()[0]; first.Text != "new" || first.Count != 200 {
-		t.Errorf("first is %v", first)
+		t.Errorf("the first record is %v", first)
 	}
 }
 
-// TestAMergeCountsBeforeAnythingGoes: whatever workers record between two looks at
-// the top, each record that stays has all that was counted of it, and old records
-// make room before any new one goes.
+// TestAMergeCountsBeforeAnythingGoes: whatever workers record between two merges, each
+// record that stays has its complete count, and old records are removed before new ones.
 func TestAMergeCountsBeforeAnythingGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// The deadline of a test is of another time.
+		// The deadline of the test is in real time.
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
 			top := rapid.IntRange(1, 40).Draw(t, "top")
 			k := mustOpen(t, Settings{Top: top, Keep: time.Second}, nil)
@@ -305,9 +304,9 @@ func TestAMergeCountsBeforeAnythingGoes(t *testing.T) {
 				k.Record(0, "", 0, fmt.Errorf("old %d", i), nil)
 			}
 			k.Top()
-			time.Sleep(time.Second) // virtual
+			time.Sleep(time.Second) // virtual time
 			counts := make(map[string]uint64)
-			texts := rapid.IntRange(1, causesMax).Draw(t, "texts") // no worker has too many to keep for a merge
+			texts := rapid.IntRange(1, causesMax).Draw(t, "texts") // no worker records so many that it must merge
 			for range rapid.IntRange(1, 200).Draw(t, "errors") {
 				text := fmt.Sprint("new ", rapid.IntRange(1, texts).Draw(t, "text"))
 				counts[text]++
@@ -315,18 +314,18 @@ func TestAMergeCountsBeforeAnythingGoes(t *testing.T) {
 			}
 			entries := k.Top()
 			if len(entries) != min(top, len(counts)) {
-				t.Fatalf("%d records of %d are there, of at most %d", len(entries), len(counts), top)
+				t.Fatalf("got %d of %d records, at most %d are kept", len(entries), len(counts), top)
 			}
 			for _, e := range entries {
 				if e.Count != counts[e.Text] {
-					t.Errorf("%s has %d of %d", e.Text, e.Count, counts[e.Text])
+					t.Errorf("%s has count %d, want %d", e.Text, e.Count, counts[e.Text])
 				}
 			}
 		})
 	})
 }
 
-// TestErrorsThatHaveNoEnd, or whose methods panic, are records as others are.
+// TestErrorsThatHaveNoEnd: endless errors, or errors whose methods panic, are recorded.
 func TestErrorsThatHaveNoEnd(t *testing.T) {
 	var k Keeper
 	for range 2 {
@@ -335,7 +334,7 @@ func TestErrorsThatHaveNoEnd(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if _, wrapped := Wrap(endless{}).(*traced); !wrapped || StackOf(endless{}) != nil {
-			t.Error("Wrap and StackOf do not agree that it has no stack")
+			t.Error("Wrap and StackOf disagree about whether it has a stack")
 		}
 	}
 	for _, e := range k.Top() {
@@ -345,7 +344,7 @@ func TestErrorsThatHaveNoEnd(t *testing.T) {
 	}
 }
 
-// endless wraps itself, and says so for ever.
+// endless is an error that wraps itself.
 type endless struct{}
 
 func (e endless) Error() string { return fmt.Sprint("in ", e.Unwrap()) }
@@ -354,19 +353,19 @@ func (endless) As(any) bool     { return false }
 
 func TestSettings(t *testing.T) {
 	for want, s := range map[string]Settings{
-		"top must be between 1 and 4096, not -1":   {Top: -1},
-		"top must be between 1 and 4096, not 4097": {Top: 4097},
-		"keep must not be negative, it is -1s":     {Keep: -time.Second},
-		"dump_every must be at least 1ms, not 1µs": {DumpEvery: time.Microsecond},
-		"dump_every must be at least 1ms, not -1s": {DumpEvery: -time.Second},
+		"top must be between 1 and 4096, got -1":   {Top: -1},
+		"top must be between 1 and 4096, got 4097": {Top: 4097},
+		"keep must not be negative, got -1s":       {Keep: -time.Second},
+		"dump_every must be at least 1ms, got 1µs": {DumpEvery: time.Microsecond},
+		"dump_every must be at least 1ms, got -1s": {DumpEvery: -time.Second},
 	} {
 		if _, err := Open(s); !errors.Is(err, ErrSettings) || !strings.HasSuffix(err.Error(), ": "+want) {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
 
-// TestDefaults of the settings: 1000 records, for ten minutes.
+// TestDefaults: by default 1000 records are kept, for ten minutes.
 func TestDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := mustOpen(t, Settings{}, nil)
@@ -377,16 +376,15 @@ func TestDefaults(t *testing.T) {
 			wait time.Duration
 			left int
 		}{{10*time.Minute - time.Microsecond, 1000}, {time.Microsecond, 0}} {
-			time.Sleep(c.wait) // virtual
+			time.Sleep(c.wait) // virtual time
 			if n := len(k.Top()); n != c.left {
-				t.Errorf("%d records are left, not %d", n, c.left)
+				t.Errorf("got %d records, want %d", n, c.left)
 			}
 		}
 	})
 }
 
-// TestCrash: with the setting, the first error ends the process; a panic does so
-// by itself.
+// TestCrash: with the setting Crash, the first error or panic ends the process.
 func TestCrash(t *testing.T) {
 	if how := os.Getenv("ERRTOP_TEST_CRASH"); how != "" {
 		k, err := Open(Settings{Path: os.Getenv("ERRTOP_TEST_FILE"), Crash: true})
@@ -399,7 +397,7 @@ func TestCrash(t *testing.T) {
 			}
 			return makeError()
 		})
-		t.Fatal("it goes on")
+		t.Fatal("the process was not ended")
 	}
 	for how, want := range map[string][]string{
 		"error": {"depot: the tank is empty\n", "errtop.makeError\n\t", "traced_test.go:"},
@@ -414,7 +412,7 @@ func TestCrash(t *testing.T) {
 		}
 		for _, part := range want {
 			if !strings.Contains(string(out), part) {
-				t.Errorf("%s: %q is not in\n%s", how, part, out)
+				t.Errorf("%s: %q is missing in\n%s", how, part, out)
 			}
 		}
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -432,7 +430,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// fataler is what tests and rapid's tests share.
+// fataler is the common interface of tests and rapid's tests.
 type fataler interface {
 	Helper()
 	Fatal(...any)
@@ -456,7 +454,7 @@ func closeKeeper(t fataler, k *Keeper) {
 
 func equal(a, b Entry) bool { return a.Text == b.Text && a.Count == b.Count && a.Last.Equal(b.Last) }
 
-// figures is "first line ×count, …".
+// figures returns "first line ×count, …".
 func figures(top []Entry) string {
 	var list []string
 	for _, e := range top {
@@ -466,7 +464,7 @@ func figures(top []Entry) string {
 	return strings.Join(list, ", ")
 }
 
-// warnings is a logger that keeps what it is told.
+// warnings is a logger that keeps its records.
 type warnings struct {
 	mu   sync.Mutex
 	list []string

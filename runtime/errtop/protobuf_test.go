@@ -21,8 +21,8 @@ import (
 
 func init() { readByOthers = decodeByOthers }
 
-// exceptionTop is the message of exceptiontop.proto, for an implementation of
-// protobuf that knows nothing of ours.
+// exceptionTop is the message of exceptiontop.proto for the protobuf library, which does
+// not use the code of this package.
 var exceptionTop = describe()
 
 func describe() protoreflect.MessageDescriptor {
@@ -61,7 +61,7 @@ func describe() protoreflect.MessageDescriptor {
 	return file.Messages().Get(0)
 }
 
-// decodeByOthers reads a file as any program with the .proto file does.
+// decodeByOthers reads a file with the protobuf library.
 func decodeByOthers(b []byte) ([]Entry, error) {
 	m := dynamicpb.NewMessage(exceptionTop)
 	if err := proto.Unmarshal(b, m); err != nil {
@@ -88,15 +88,15 @@ func decodeByOthers(b []byte) ([]Entry, error) {
 	return list, nil
 }
 
-// tryOthers reports whether they come to an end: dynamicpb panics where the key of
-// an entry comes again, as another type.
+// tryOthers calls decodeByOthers and recovers a panic: dynamicpb panics if the key of an
+// entry occurs again with another type.
 func tryOthers(b []byte) (list []Entry, ok bool, err error) {
 	defer func() { ok = recover() == nil }()
 	list, err = decodeByOthers(b)
 	return list, true, err
 }
 
-// TestTheProtoFile: what it says is what the test above describes.
+// TestTheProtoFile: exceptiontop.proto matches the description above.
 func TestTheProtoFile(t *testing.T) {
 	text, err := os.ReadFile("exceptiontop.proto")
 	if err != nil {
@@ -133,8 +133,8 @@ func TestOthersReadWhatWeWrite(t *testing.T) {
 	})
 }
 
-// FuzzDecode: never crashes, and agrees with another implementation on what is a
-// file and what it holds.
+// FuzzDecode: decode never panics, and agrees with the protobuf library on which files
+// are valid and on their content.
 func FuzzDecode(f *testing.F) {
 	f.Add(encode([]Entry{{"a", 1, time.UnixMicro(2)}, {"b\n\tc", math.MaxUint64, time.UnixMicro(-1)}}))
 	f.Add([]byte("\x0a\x06\x0a\x01a\x10\x01\x08"))
@@ -146,16 +146,16 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if err != nil && strings.Contains(err.Error(), "more than") {
-			return // others have no such limits
+			return // the library has no such limits
 		}
 		if (err == nil) != (other == nil) {
-			t.Fatalf("we say %v, others %v", err, other)
+			t.Fatalf("got %v, the protobuf library returned %v", err, other)
 		}
 		if err != nil {
 			return
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("we read %v, others %v", got, want)
+			t.Fatalf("got %v, the protobuf library read %v", got, want)
 		}
 		bytes := 0
 		for _, e := range got {
@@ -168,7 +168,7 @@ func FuzzDecode(f *testing.F) {
 		r.restore(got, 7)
 		r.trim()
 		if len(r.seen) != min(len(got), 3) {
-			t.Fatalf("%d records of %d are restored", len(r.seen), len(got))
+			t.Fatalf("%d of %d records were restored", len(r.seen), len(got))
 		}
 	})
 }

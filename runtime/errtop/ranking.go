@@ -9,32 +9,33 @@ import (
 	"github.com/topogen/topogen/runtime/rankedmap"
 )
 
-// newcomerPart is the part of the places, one in so many, for which it counts when
-// a record was seen and not how often: enough that an error which comes back
-// every now and then meets its own record, and little of the whole.
+// newcomerPart is the divisor for the places in which records are ranked by when they
+// were last seen, not by their count. An eighth is enough that an error which occurs
+// again from time to time still finds its record, and it is a small part of all places.
 const newcomerPart = 8
 
-// Entry is a record: an error, how often it occurred and when it did last.
+// Entry is a record: an error, the number of its occurrences and the time of the last.
 type Entry struct {
-	Text  string // what failed and why; in further lines the stack
+	Text  string // what failed and why; the stack follows in further lines
 	Count uint64
-	Last  time.Time // in microseconds; zero where the file does not say
+	Last  time.Time // in microseconds; zero if the file has no time
 }
 
-// ranking holds the records that stay. It knows no clock and no lock. When it was
-// added to decides who goes, not the time of it: clocks are set back.
+// ranking holds the records that stay. It has no clock and no lock. The order of
+// additions, not their time, decides which record is removed, because clocks may be set
+// back.
 type ranking struct {
 	size    int
 	adds    uint64
-	seen    map[string]uint64 // by text: the larger, the later it was added to
+	seen    map[string]uint64 // by text: number of the last addition
 	byCount rankedmap.Map[string, uint64]
 	byLast  rankedmap.Map[string, int64] // microseconds since 1970
 }
 
 func newRanking(size int) *ranking { return &ranking{size: size, seen: make(map[string]uint64)} }
 
-// add counts n more occurrences of text, the last at a time. There may be too many
-// records afterwards, until trim: what is merged at once is counted first.
+// add counts n more occurrences of text, the last at a time. The number of records may
+// exceed the size until trim is called, so that counts merged together are added first.
 func (r *ranking) add(text string, n uint64, last int64) {
 	r.adds++
 	r.seen[text] = r.adds
@@ -45,8 +46,9 @@ func (r *ranking) add(text string, n uint64, last int64) {
 	}
 }
 
-// trim removes what is too many: of the least frequent those that were not added
-// to for longest. At least one of them stays, so it is never the last one added.
+// trim removes the records that are too many: of the least frequent, the records that were not
+// added to for the longest time. At least one of the least frequent stays, so the last
+// addition is never removed.
 func (r *ranking) trim() {
 	over := len(r.seen) - r.size
 	if over <= 0 {
@@ -65,7 +67,7 @@ func (r *ranking) trim() {
 	}
 }
 
-// removeOld removes what was not seen after a time.
+// removeOld removes the records that were not seen after a time.
 func (r *ranking) removeOld(until int64) {
 	for {
 		text, last, ok := r.byLast.Lowest()
@@ -82,8 +84,8 @@ func (r *ranking) remove(text string) {
 	r.byLast.Erase(text)
 }
 
-// entries lists the records, the most frequent first; of equally frequent ones
-// the one that was seen last.
+// entries lists the records, the most frequent first. Of equally frequent records the
+// last seen comes first.
 func (r *ranking) entries() []Entry {
 	list := make([]Entry, 0, len(r.seen))
 	for text, count := range r.byCount.All() {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive is a ranking as its rule reads, in a plain list.
+// naive implements the rule of ranking with a plain list.
 type naive struct {
 	size, adds int
 	list       []naiveRecord
@@ -43,7 +43,7 @@ func (m *naive) trim() {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.text, a.text))
 	})
 	others := m.list[m.size-max(1, m.size/8):]
-	slices.SortFunc(others, func(a, b naiveRecord) int { return cmp.Compare(b.seen, a.seen) }) // and those the newest first
+	slices.SortFunc(others, func(a, b naiveRecord) int { return cmp.Compare(b.seen, a.seen) }) // the rest by when they were seen, the newest first
 	m.list = m.list[:m.size]
 }
 
@@ -72,14 +72,14 @@ func TestRankingIsThatOfTheModel(t *testing.T) {
 				for range rapid.IntRange(1, 2*size).Draw(t, "at once") {
 					text = texts.Draw(t, "text")
 					n := rapid.Uint64Range(1, 5).Draw(t, "n")
-					now += rapid.Int64Range(-2, 5).Draw(t, "passed") // clocks are set back
+					now += rapid.Int64Range(-2, 5).Draw(t, "passed") // clocks may be set back
 					r.add(text, n, now)
 					m.add(text, n, now)
 				}
 				r.trim()
 				m.trim()
 				if _, ok := r.seen[text]; !ok {
-					t.Fatalf("%s was just added and is gone", text)
+					t.Fatalf("%s was just added but is missing", text)
 				}
 			},
 			"remove old": func(t *rapid.T) {
@@ -96,7 +96,7 @@ func TestRankingIsThatOfTheModel(t *testing.T) {
 				r.restore(entries, now)
 				r.trim()
 				want := m.entries()
-				for i := range want { // what was seen in the future is seen now
+				for i := range want { // times in the future count as now
 					want[i].Last = time.UnixMicro(min(now, want[i].Last.UnixMicro()))
 				}
 				slices.SortFunc(want, func(a, b Entry) int {
@@ -107,12 +107,12 @@ func TestRankingIsThatOfTheModel(t *testing.T) {
 					m.add(e.Text, e.Count, e.Last.UnixMicro())
 				}
 				if len(m.list) != len(want) {
-					t.Fatalf("%d records of %d are there after a restart", len(m.list), len(want))
+					t.Fatalf("got %d of %d records after a restart", len(m.list), len(want))
 				}
 			},
 			"": func(t *rapid.T) {
 				if got, want := r.entries(), m.entries(); !slices.Equal(got, want) {
-					t.Fatalf("holds %v\nwant  %v", got, want)
+					t.Fatalf("got  %v\nwant %v", got, want)
 				}
 				if r.byCount.Len() != len(r.seen) || r.byLast.Len() != len(r.seen) || len(r.seen) > size {
 					t.Fatalf("%d records, %d by count, %d by time", len(r.seen), r.byCount.Len(), r.byLast.Len())
@@ -122,10 +122,10 @@ func TestRankingIsThatOfTheModel(t *testing.T) {
 	})
 }
 
-// TestNewcomerRises is R-F14: in a full top of frequent errors a new one, which
-// is at first the rarest of all, rises to the first place.
+// TestNewcomerRises: when the top is full of frequent errors, a new error, at first the
+// rarest, can still reach the first place.
 func TestNewcomerRises(t *testing.T) {
-	const size, noise = 80, 9 // errors that occur once, between two occurrences of the new one
+	const size, noise = 80, 9 // number of errors that occur once between two occurrences of the new one
 	r := newRanking(size)
 	for i := range size {
 		r.add(fmt.Sprint("old ", i), 1000, int64(i))
@@ -142,7 +142,7 @@ func TestNewcomerRises(t *testing.T) {
 	}
 	entries := r.entries()
 	if first := entries[0]; first.Text != "new" || first.Count != 2000 {
-		t.Errorf("first is %v", first)
+		t.Errorf("the first record is %v", first)
 	}
 	old := 0
 	for _, e := range entries {
@@ -150,8 +150,8 @@ func TestNewcomerRises(t *testing.T) {
 			old++
 		}
 	}
-	if old != size-size/newcomerPart-1 { // of the most frequent, the new one is one
-		t.Errorf("%d of the frequent errors are left of %d, for %d that occurred once", old, size, once)
+	if old != size-size/newcomerPart-1 { // the new error is among the most frequent
+		t.Errorf("%d of %d frequent errors are left after %d that occurred once", old, size, once)
 	}
 }
 
@@ -162,11 +162,11 @@ func TestRemoveOldOfNothing(t *testing.T) {
 	r.add("b", 1, 11)
 	r.removeOld(10)
 	if e := r.entries(); len(e) != 1 || e[0].Text != "b" {
-		t.Errorf("%v are left", e)
+		t.Errorf("got %v", e)
 	}
-	r.removeOld(math.MaxInt64) // R-F12
+	r.removeOld(math.MaxInt64)
 	if e := r.entries(); len(e) != 0 {
-		t.Errorf("%v are left", e)
+		t.Errorf("got %v", e)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestCountsEnd(t *testing.T) {
 	}
 }
 
-// TestRestoreKeepsTheNewest: also where the file holds more than there is room
-// for, and all others are more frequent.
+// TestRestoreKeepsTheNewest: the newest record is restored even if the file has too many
+// records and all others are more frequent.
 func TestRestoreKeepsTheNewest(t *testing.T) {
 	now := time.UnixMicro(1_000_000)
 	rapid.Check(t, func(t *rapid.T) {
@@ -193,7 +193,7 @@ func TestRestoreKeepsTheNewest(t *testing.T) {
 		r.restore(rapid.Permutation(entries).Draw(t, "entries"), now.UnixMicro())
 		r.trim()
 		if count, ok := r.byCount.Get("newest"); !ok || count != 1 || len(r.seen) != min(r.size, len(entries)) {
-			t.Errorf("%d records, the newest among them: %v", len(r.seen), ok)
+			t.Errorf("got %d records; the newest is restored: %v", len(r.seen), ok)
 		}
 	})
 }
@@ -203,17 +203,17 @@ func TestRestoreTakesWhatIsOdd(t *testing.T) {
 	r.restore([]Entry{
 		{"without a time", 2, time.Time{}},
 		{"without a count", 0, time.UnixMicro(5)},
-		{"of the future", 3, time.UnixMicro(math.MaxInt64)},
+		{"in the future", 3, time.UnixMicro(math.MaxInt64)},
 		{"before all", 4, time.UnixMicro(math.MinInt64)},
 	}, 7)
 	got := r.entries()
 	want := []Entry{
 		{"before all", 4, time.UnixMicro(math.MinInt64)},
-		{"of the future", 3, time.UnixMicro(7)},
+		{"in the future", 3, time.UnixMicro(7)},
 		{"without a time", 2, time.UnixMicro(7)},
 		{"without a count", 1, time.UnixMicro(5)},
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("holds %v\nwant  %v", got, want)
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }

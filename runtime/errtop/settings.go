@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// Settings of a keeper. Those that are zero have their default.
+// Settings of a keeper. Fields that are zero have their default.
 type Settings struct {
-	Path      string        // the file, or a link to it; "": what is recorded stays in memory
-	Top       int           // how many records are kept; 1000
-	Keep      time.Duration // after which a record that is not seen goes; 10 minutes
-	DumpEvery time.Duration // how often, at most, the file is written; 1 second
-	// Crash ends the process at the first error, which is printed with its stack
-	// and not recorded. For debugging: a panic within Catch is not recovered then.
+	Path      string        // the file, or a link to it; "": records stay in memory
+	Top       int           // most records that are kept; default 1000
+	Keep      time.Duration // a record that was not seen for this long is removed; default 10 minutes
+	DumpEvery time.Duration // shortest time between two dumps of the file; default 1 second
+	// Crash ends the process at the first error, which is printed with its stack and not
+	// recorded. It is for debugging: Catch does not recover a panic then.
 	Crash  bool
-	Logger *slog.Logger // where the keeper warns; slog.Default()
+	Logger *slog.Logger // for warnings of the keeper; default slog.Default()
 }
 
 const (
-	topDefault       = 1000             // rast.md 2.11: nobody examines more
+	topDefault       = 1000             // more than people read
 	topMax           = 4096             // records; keeps files below 70 MB
-	keepDefault      = 10 * time.Minute // as the original has it
+	keepDefault      = 10 * time.Minute // long enough for an error that occurs every few minutes to keep its count
 	dumpEveryDefault = time.Second      // a sync takes milliseconds and wears out disks
-	linksMax         = 40               // as Linux has it
-	dumpEveryMin     = time.Millisecond // the original's period; faster than disks sync
+	linksMax         = 40               // the limit of Linux
+	dumpEveryMin     = time.Millisecond // faster than disks sync
 )
 
-// checked returns the settings with their defaults.
+// checked returns the settings with defaults.
 func (s Settings) checked() (Settings, error) {
 	switch {
 	case s.Top < 0 || s.Top > topMax:
-		return s, fmt.Errorf("%w: top must be between 1 and %d, not %d", ErrSettings, topMax, s.Top)
+		return s, fmt.Errorf("%w: top must be between 1 and %d, got %d", ErrSettings, topMax, s.Top)
 	case s.Keep < 0:
-		return s, fmt.Errorf("%w: keep must not be negative, it is %v", ErrSettings, s.Keep)
+		return s, fmt.Errorf("%w: keep must not be negative, got %v", ErrSettings, s.Keep)
 	case s.DumpEvery != 0 && s.DumpEvery < dumpEveryMin:
-		return s, fmt.Errorf("%w: dump_every must be at least %v, not %v", ErrSettings, dumpEveryMin, s.DumpEvery)
+		return s, fmt.Errorf("%w: dump_every must be at least %v, got %v", ErrSettings, dumpEveryMin, s.DumpEvery)
 	}
 	if s.Path != "" {
-		path, err := filepath.Abs(s.Path) // the folder that the process is in may change
+		path, err := filepath.Abs(s.Path) // the working directory may change
 		if err != nil {
 			return s, fmt.Errorf("%w: path: %w", ErrSettings, err)
 		}
@@ -51,17 +51,16 @@ func (s Settings) checked() (Settings, error) {
 	return s.withDefaults(), nil
 }
 
-// followed is the path of the file that path, a symbolic link perhaps, leads to;
-// there need not be one yet. Links to folders on the way need no such thing: a
-// rename follows these itself.
+// followed resolves path if it is a symbolic link. The target need not exist. Links in
+// the folders of the path are not resolved, because a rename follows them.
 func followed(path string) (string, error) {
 	for range linksMax {
 		target, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // it is no link
+			return path, nil // not a link
 		}
 		if !filepath.IsAbs(target) {
-			folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // ".." of a link to a folder is that of the folder
+			folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // ".." after a linked folder refers to the target of the link
 			if err != nil {
 				return "", err
 			}

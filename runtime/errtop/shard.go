@@ -3,12 +3,12 @@ package errtop
 import "sync"
 
 const (
-	shardsMax = 64 // more than the processors of most machines; two workers may share one
-	causesMax = 32 // of one shard: rarely filled between two dumps, and little memory
+	shardsMax = 64 // more than the processors of most computers; two workers may share a shard
+	causesMax = 32 // per shard: rarely reached between two dumps, and little memory
 )
 
-// cause is what an occurrence is known by before its stack is made text: taking
-// it costs a worker no more than a look into a map.
+// cause identifies an occurrence before its stack is converted to text. Recording it
+// costs a worker little more than a map lookup.
 type cause struct {
 	where, reason string // cut to their limits
 	trace         string // of a panic
@@ -33,15 +33,15 @@ type tally struct {
 	last  int64
 }
 
-// shard is what the workers of one place have recorded since the last merge.
+// shard holds the records of the workers that share it, since the last merge.
 type shard struct {
 	mu      sync.Mutex
-	tallies []tally       // as they occurred first
-	index   map[cause]int // into tallies
-	_       [128]byte     // two lines: neighbours are fetched in pairs
+	tallies []tally       // in the order of the first occurrence
+	index   map[cause]int // index in tallies
+	_       [128]byte     // two cache lines, because neighbours are fetched in pairs
 }
 
-// add counts an occurrence; it returns false where the shard is full.
+// add counts an occurrence; it returns false if the shard is full.
 func (s *shard) add(c *cause, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

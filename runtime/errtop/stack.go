@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	stackMax   = 32 // frames; the innermost say most
-	recoverMax = 16 // frames between a recover and who panicked: a few of package runtime
+	stackMax   = 32 // frames; the innermost are the most useful
+	recoverMax = 16 // frames between a recover and the panicking function: a few of package runtime
 	panicFunc  = "runtime.gopanic"
-	// piperPrefix begins the functions that run instances. Below a handler they say only
-	// how a worker came by the instance, which is another way each time.
+	// piperPrefix is the prefix of functions that run instances. Below a handler they
+	// only show how a worker got the instance, which varies.
 	piperPrefix = "github.com/topogen/topogen/runtime/piper."
 )
 
-// Stack is a stack of program counters, as runtime.Callers takes it, the
-// innermost call first.
+// Stack is a stack of program counters as returned by runtime.Callers, with the innermost
+// call first.
 type Stack []uintptr
 
-// Frames goes through the functions of the stack, the innermost call first.
+// Frames iterates over the functions of the stack, the innermost call first.
 func (s Stack) Frames() iter.Seq[runtime.Frame] {
 	return func(yield func(runtime.Frame) bool) {
 		frames := runtime.CallersFrames(s)
@@ -35,7 +35,7 @@ func (s Stack) Frames() iter.Seq[runtime.Frame] {
 	}
 }
 
-// String has two lines for each call, its function and its place.
+// String has two lines for each call: its function and its position.
 func (s Stack) String() string {
 	var b strings.Builder
 	for f := range s.Frames() {
@@ -47,12 +47,12 @@ func (s Stack) String() string {
 // call is one call of a stack, as text.
 type call struct{ function, place string }
 
-// trace is the stack as a record shows it: lines that each begin a new one.
+// trace returns the stack as part of a record; each line begins with a line break.
 func (s Stack) trace() string {
 	var list []call
 	for f := range s.Frames() {
 		if f.Function == panicFunc {
-			f.Function = "panic" // as debug.Stack has it
+			f.Function = "panic" // the name in debug.Stack
 		}
 		list = append(list, call{f.Function, fmt.Sprintf("%s:%d", f.File, f.Line)})
 	}
@@ -67,8 +67,8 @@ func traceOf(list []call) string {
 	return b.String()
 }
 
-// fromPanic leaves off the calls between a recover and the panic that it recovered
-// from. Without a panic nothing is left off.
+// fromPanic removes the calls between a recover and its panic. Without a panic it removes
+// nothing.
 func fromPanic(pcs []uintptr) []uintptr {
 	name := func(pc uintptr) string {
 		if f := runtime.FuncForPC(pc - 1); f != nil {
@@ -81,7 +81,7 @@ func fromPanic(pcs []uintptr) []uintptr {
 			continue
 		}
 		rest := pcs[i+1:]
-		for len(rest) > 1 && strings.HasPrefix(name(rest[0]), "runtime.") { // who panics for a nil pointer
+		for len(rest) > 1 && strings.HasPrefix(name(rest[0]), "runtime.") { // functions that raise run-time panics, such as nil dereferences
 			rest = rest[1:]
 		}
 		return rest
@@ -89,9 +89,9 @@ func fromPanic(pcs []uintptr) []uintptr {
 	return pcs
 }
 
-// traceOfPanic reads what debug.Stack wrote in a deferred function, so that it
-// gives the same text as program counters do: no goroutines, arguments, offsets,
-// and nothing before the panic. Lines that are not of this form are kept.
+// traceOfPanic converts the output of debug.Stack in a deferred function to the text that
+// program counters give: without goroutines, arguments, offsets and the calls after the
+// panic. Lines of another form are kept.
 func traceOfPanic(stack []byte) string {
 	var list []call
 	for line := range bytes.Lines(stack) {
@@ -139,8 +139,8 @@ func withoutArguments(function string) string {
 	return function
 }
 
-// trimmed leaves off the outermost calls of the runtime and the pool, unless
-// there are no others.
+// trimmed removes the outermost calls of the runtime and the pool, unless there are no
+// other calls.
 func trimmed(list []call) []call {
 	for n := len(list); n > 0; n-- {
 		f := list[n-1].function

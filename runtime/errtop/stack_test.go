@@ -53,18 +53,18 @@ func asPool(call func()) (stack []byte, err error) {
 func handleBy(how string) { (&tank{litres: 7}).fill(how) }
 
 func TestPanicsHaveTheSameTextEitherWay(t *testing.T) {
-	below := regexp.MustCompile(`(?s)(errtop\.handleBy\n[^\n]*).*`) // there the two ways differ
+	below := regexp.MustCompile(`(?s)(errtop\.handleBy\n[^\n]*).*`) // from there on the two ways differ
 	for _, how := range []string{"value", "error", "nil pointer", "index", "again", "deep"} {
 		t.Run(how, func(t *testing.T) {
 			var pool, catch Keeper
 			stack, err := asPool(func() { handleBy(how) })
 			pool.Record(0, "", 0, err, stack)
 			if err := catch.Catch(0, "", func() error { handleBy(how); return nil }); err == nil || StackOf(err) == nil {
-				t.Errorf("Catch returns %v, without a stack", err)
+				t.Errorf("Catch returned %v, without a stack", err)
 			}
 			a, b := below.ReplaceAllString(onlyText(t, &pool), "$1"), below.ReplaceAllString(onlyText(t, &catch), "$1")
 			if a != b {
-				t.Errorf("by debug.Stack\n%s\nby program counters\n%s", a, b)
+				t.Errorf("from debug.Stack\n%s\nfrom program counters\n%s", a, b)
 			}
 			if lines := strings.Split(b, "\n"); !strings.Contains(lines[1], "errtop.(*tank).fill") {
 				t.Errorf("the stack does not begin where the panic was raised:\n%s", b)
@@ -79,7 +79,7 @@ func TestTextsHaveNothingThatVaries(t *testing.T) {
 	var k Keeper
 	for range 3 {
 		done := make(chan struct{})
-		go func() { // another goroutine each time
+		go func() { // a new goroutine each time
 			defer close(done)
 			tank := &tank{}
 			stack, err := asPool(func() { tank.fill("value") })
@@ -90,7 +90,7 @@ func TestTextsHaveNothingThatVaries(t *testing.T) {
 	}
 	top := k.Top()
 	if len(top) != 2 || top[0].Count != 3 || top[1].Count != 3 {
-		t.Errorf("three panics and three errors are %v", top)
+		t.Errorf("three panics and three errors became %v", top)
 	}
 	for _, e := range top {
 		if found := varying.FindString(e.Text); found != "" {
@@ -99,7 +99,8 @@ func TestTextsHaveNothingThatVaries(t *testing.T) {
 	}
 }
 
-// TestPoolFrames: what is below a handler says how a worker came by it.
+// TestPoolFrames: frames below a handler, which only show how a worker got the instance,
+// are removed.
 func TestPoolFrames(t *testing.T) {
 	const stack = `goroutine 34 [running]:
 runtime/debug.Stack()
@@ -140,7 +141,7 @@ func FuzzTraceOfPanic(f *testing.F) {
 	})
 }
 
-// onlyText is the text of the only record.
+// onlyText returns the text of the only record.
 func onlyText(t *testing.T, k *Keeper) string {
 	t.Helper()
 	top := k.Top()

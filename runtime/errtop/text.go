@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	textMax    = 8 << 10 // bytes: a reason and 32 calls of 190
-	reasonMax  = 2 << 10 // bytes; what is longer is data, not a reason
+	textMax    = 8 << 10 // bytes: a reason and 32 calls of 190 bytes
+	reasonMax  = 2 << 10 // bytes; a longer text is data, not a reason
 	whereMax   = 256     // bytes; a processor, a method and an edge
-	digitsMin  = 8       // hexadecimal digits of an address; what is shorter may be a code that matters
+	digitsMin  = 8       // hexadecimal digits of an address; a shorter number may be an error code
 	cutMark    = "…"
 	hexPrefix  = "0x"
 	goroutines = "goroutine "
 )
 
-// textOf is the text of a record, and so what occurrences are counted by.
+// textOf returns the text of a record, which identifies the record.
 func textOf(where, reason, trace string) string {
 	var b strings.Builder
 	if where != "" {
@@ -27,8 +27,8 @@ func textOf(where, reason, trace string) string {
 	return cut(b.String(), textMax)
 }
 
-// plain returns s as valid UTF-8, which protobuf asks for, with "…" in place of
-// addresses and the numbers of goroutines.
+// plain returns s as valid UTF-8, which protobuf requires, with "…" in place of addresses
+// and the numbers of goroutines.
 func plain(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if !strings.Contains(s, hexPrefix) && !strings.Contains(s, goroutines) {
@@ -51,7 +51,7 @@ func plain(s string) string {
 	return b.String()
 }
 
-// digits counts those that follow prefix at the beginning of s.
+// digits counts the digits that follow prefix at the beginning of s.
 func digits(s, prefix string, is func(byte) bool) int {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok {
@@ -68,7 +68,7 @@ func isDecimal(c byte) bool { return '0' <= c && c <= '9' }
 
 func isHex(c byte) bool { return isDecimal(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }
 
-// cut shortens s to most bytes, between runes, and marks that it did.
+// cut shortens s to most bytes, between runes, and appends cutMark.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -47,6 +47,6 @@ func TestPlainIsPlainAlready(t *testing.T) {
 func TestTextsAreBounded(t *testing.T) {
 	text := textOf(strings.Repeat("w", 1<<20), strings.Repeat("goroutine 1 é\xff", 1<<20), strings.Repeat("\nf\n\tp", 1<<20))
 	if len(text) > textMax || !utf8.ValidString(text) || !strings.HasSuffix(text, cutMark) {
-		t.Errorf("%d bytes, which end with %q", len(text), text[len(text)-10:])
+		t.Errorf("got %d bytes, which end with %q", len(text), text[len(text)-10:])
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
-// traced is an error with the stack of where it was made. Program counters cost
-// little to take; they become text when somebody asks.
+// traced is an error with the stack at which it was made. Program counters are cheap to
+// record; they are converted to text when they are printed.
 type traced struct {
-	reason string // of New
-	err    error  // of Wrap, else nil
+	reason string // set by New
+	err    error  // set by Wrap, else nil
 	depth  int
 	pcs    [stackMax]uintptr
 }
@@ -25,8 +25,8 @@ func New(reason string) error {
 	return t
 }
 
-// Wrap gives err the stack of the caller. An error that has a stack already, or
-// wraps one that has, is returned as it is, and so is nil.
+// Wrap adds the stack of the caller to err. It returns err unchanged if err is nil or
+// already has a stack.
 func Wrap(err error) error {
 	if err == nil || StackOf(err) != nil {
 		return err
@@ -36,8 +36,8 @@ func Wrap(err error) error {
 	return t
 }
 
-// StackOf returns the stack that err, or the first error that it wraps, got from
-// New, Wrap or Catch; nil where there is none. It must not be changed.
+// StackOf returns the stack of err, or of the first error that it wraps, that New, Wrap
+// or Catch made. It returns nil if there is none. Do not modify the result.
 func StackOf(err error) Stack {
 	if t, ok := chain.As[*traced](err); ok {
 		return Stack(t.pcs[:t.depth:t.depth])
@@ -54,7 +54,7 @@ func (t *traced) Error() string {
 
 func (t *traced) Unwrap() error { return t.err }
 
-// Format prints the stack for %+v, and else what Error returns.
+// Format prints the stack for %+v, and otherwise the result of Error.
 func (t *traced) Format(f fmt.State, verb rune) {
 	if verb != 'v' || !f.Flag('+') {
 		fmt.Fprintf(f, fmt.FormatString(f, verb), t.Error())
@@ -65,13 +65,13 @@ func (t *traced) Format(f fmt.State, verb rune) {
 	} else {
 		fmt.Fprintln(f, t.reason)
 	}
-	// The error is that of the state's writer, which has nobody to tell it to.
+	// Format cannot return the error of the writer.
 	_, _ = io.WriteString(f, strings.TrimSuffix(Stack(t.pcs[:t.depth]).String(), "\n"))
 }
 
-// panicError is the error for a panic with cause, nil where the goroutine was
-// ended instead. It is called by the deferred function that has recovered, and
-// its stack is that of who panicked.
+// panicError returns the error for a panic with cause, or for the end of the goroutine if
+// cause is nil. A deferred function that has recovered calls it. The stack is that at
+// which the panic was raised.
 func panicError(cause any) error {
 	t := &traced{}
 	if cause == nil {

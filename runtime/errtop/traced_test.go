@@ -28,7 +28,7 @@ func TestErrorsCarryTheirStack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.err.Error() != c.reason {
-				t.Errorf("says %q, want %q", c.err, c.reason)
+				t.Errorf("the text is %q, want %q", c.err, c.reason)
 			}
 			for f := range StackOf(c.err).Frames() {
 				if !strings.HasSuffix(f.Function, "."+c.function) || !strings.HasSuffix(f.File, "traced_test.go") || f.Line == 0 {
@@ -37,7 +37,7 @@ func TestErrorsCarryTheirStack(t *testing.T) {
 				break
 			}
 			if !strings.Contains(StackOf(c.err).String(), "TestErrorsCarryTheirStack") {
-				t.Errorf("the stack lacks its caller:\n%v", StackOf(c.err))
+				t.Errorf("the caller is missing in the stack:\n%v", StackOf(c.err))
 			}
 		})
 	}
@@ -45,18 +45,18 @@ func TestErrorsCarryTheirStack(t *testing.T) {
 
 func TestWrapChangesNothingElse(t *testing.T) {
 	if Wrap(nil) != nil || StackOf(nil) != nil || StackOf(fs.ErrExist) != nil {
-		t.Error("something was made of nothing")
+		t.Error("Wrap(nil) is not nil")
 	}
 	path := &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
 	err := Wrap(path)
 	if got, ok := errors.AsType[*fs.PathError](err); !ok || got != path || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v does not wrap what it was given", err)
+		t.Errorf("%v does not wrap its argument", err)
 	}
 	if Wrap(err) != err {
 		t.Error("an error with a stack was wrapped again")
 	}
 	if a, b := makeError(), makeError(); a == b || !errors.Is(a, a) || errors.Is(a, b) {
-		t.Error("two errors are one")
+		t.Error("two errors of New are equal")
 	}
 }
 
