@@ -213,7 +213,7 @@ func (f *frameReader) next() ([]byte, error) {
 	}
 	n := binary.LittleEndian.Uint32(h[:])
 	if n > backupMax {
-		return nil, damaged(fmt.Sprintf("is a frame of %d bytes, at most %d are expected", n, backupMax))
+		return nil, damaged(fmt.Sprintf("is a frame of %d bytes, and the limit is %d", n, backupMax))
 	}
 	if cap(f.buf) < int(n) {
 		f.buf = make([]byte, n)
@@ -224,7 +224,7 @@ func (f *frameReader) next() ([]byte, error) {
 	}
 	_, _ = f.crc.Write(data) // never fails
 	if f.crc.Sum32() != binary.LittleEndian.Uint32(h[4:]) {
-		return nil, damaged("the checksum is not that of the data")
+		return nil, damaged("the checksum does not match the data")
 	}
 	f.at += frameHeader + int64(n)
 	return data, nil
@@ -266,7 +266,7 @@ func OpenBackup(path string) (_ *Image, err error) {
 		return nil, err
 	}
 	if uint64(states) != i.bytes || entries != i.Last-i.Index {
-		return nil, fmt.Errorf("%w: it holds %d bytes of state and %d entries, and says that it has %d and %d", ErrImage, states, entries, i.bytes, i.Last-i.Index)
+		return nil, fmt.Errorf("%w: it holds %d bytes of state and %d entries, but its head says %d and %d", ErrImage, states, entries, i.bytes, i.Last-i.Index)
 	}
 	return i, nil
 }
@@ -339,7 +339,7 @@ func (i *Image) readEntries(file *os.File, visit func(*pb.Entry) error) error {
 		}
 	}
 	if _, err := f.r.ReadByte(); err != io.EOF {
-		return fmt.Errorf("%w: it goes on behind its end", ErrImage)
+		return fmt.Errorf("%w: data follows its end", ErrImage)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (s *bodySender) readNext() error {
 	return nil
 }
 
-var errReceiverLost = errors.New("the receiver has lost what it had")
+var errReceiverLost = errors.New("the receiver lost the parts that it had")
 
 // receipt takes an answer. errUnknown says that the body is to be sent from its beginning.
 func (s *bodySender) takeReceipt(r *receipt, tick int64) error {
@@ -66,7 +66,7 @@ func (s *bodySender) takeReceipt(r *receipt, tick int64) error {
 	case r.transfer != s.transfer || r.received > s.size:
 		return nil // of another, or nonsense
 	case r.state == receiptRefused:
-		return fmt.Errorf("the receiver refuses it: %q", r.reason)
+		return fmt.Errorf("the receiver refuses the snapshot: %q", r.reason)
 	case r.state == receiptUnknown && s.acknowledged > 0:
 		return errReceiverLost
 	case r.state == receiptUnknown:

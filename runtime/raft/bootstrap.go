@@ -199,7 +199,7 @@ func (f *bootstrap) checkOwnID(names []string) error {
 		if f.tick+1-f.idMismatchTick < identityTimeouts*f.election {
 			return nil
 		}
-		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, and this disk is that of another, %s: the disk was emptied or exchanged. %s",
+		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, but this disk has the id %s: the disk was emptied or exchanged. %s",
 			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), wrongDiskAdvice(f.name, f.configured[f.name]))
 	}
 	f.idMismatchTick = 0
@@ -243,7 +243,7 @@ func (f *bootstrap) blocker(names, all []string) string {
 	if len(missing) > 0 {
 		what := "before the group can be founded"
 		if f.joins {
-			what = "to learn about the group that this node is to join"
+			what = "to hear about the group that this node will join"
 		}
 		return "waiting for " + strings.Join(missing, ", ") + " " + what
 	}
@@ -253,10 +253,10 @@ func (f *bootstrap) blocker(names, all []string) string {
 		}
 	}
 	if len(names) == 0 && f.tick < soleMemberTimeouts*f.election {
-		return "waiting for others who know this node"
+		return "waiting for other nodes that know this one"
 	}
 	if f.founder(names) == "" {
-		return "the group cannot be founded: each of " + f.names(f.configured) + " is told to join a group that exists (TOPOGEN_RAFT_JOIN). Start one without that"
+		return "the group cannot be founded: each of " + f.names(f.configured) + " is set to join an existing group (TOPOGEN_RAFT_JOIN). Start one of them without that setting"
 	}
 	return ""
 }
@@ -264,7 +264,7 @@ func (f *bootstrap) blocker(names, all []string) string {
 // outside says what to do where a peer belongs to a group without this node.
 func (f *bootstrap) notMemberText(name string, a *peerAnswer) string {
 	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving }); i >= 0 {
-		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, and this disk is that of another: it was emptied or exchanged. %s",
+		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, but this disk has another id: it was emptied or exchanged. %s",
 			name, f.name, groupText(a.members[i].ID), wrongDiskAdvice(f.name, f.configured[f.name]))
 	}
 	return fmt.Sprintf("%s belongs to a group that exists, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",

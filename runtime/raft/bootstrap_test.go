@@ -190,7 +190,7 @@ func TestAllAreToldToJoin(t *testing.T) {
 		if acks(t, n1) {
 			t.Error("there is a group")
 		}
-		v.logs["n1"].hasLogged(t, "each of n1, n2 is told to join a group that exists (TOPOGEN_RAFT_JOIN)")
+		v.logs["n1"].hasLogged(t, "each of n1, n2 is set to join an existing group (TOPOGEN_RAFT_JOIN)")
 	})
 }
 
@@ -226,7 +226,7 @@ func TestTwoGroupsMeet(t *testing.T) {
 		if back.Status().Foreign == 0 || ids[0] == ids[1] {
 			t.Errorf("refused %d messages; the groups are %v", back.Status().Foreign, ids)
 		}
-		v.logs[other].hasLogged(t, "refused a message", "its_group="+ids[0], "group="+ids[1], "Stop the nodes of the group that is wrong")
+		v.logs[other].hasLogged(t, "refused a message", "its_group="+ids[0], "group="+ids[1], "Stop the nodes of the wrong group")
 		v.logs[name].hasLogged(t, "a peer refuses this node's messages", "its_group="+ids[1], "group="+ids[0])
 		if n := strings.Count(v.logs[other].String(), "refused a message"); n > 6 {
 			t.Errorf("logged %d times in five minutes", n)
@@ -356,7 +356,7 @@ func TestOldRecords(t *testing.T) {
 	if err := errors.Join(disk.SetRecord(old), disk.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "it is older than the log") {
+	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "the record is older than the log") {
 		t.Errorf("it opens with %v", err)
 	}
 	if disk, err = raft.OpenFolder(dir, wal.Options{}); err != nil {

@@ -137,7 +137,7 @@ func (n *Node) read(ctx context.Context, lease bool, f func()) error {
 	}
 	if n.await(ctx, c) != nil {
 		n.abandon(c, func(core *Core) bool { return core.AbandonRead(c) })
-		return fmt.Errorf("raft: the read got no answer: %w", ctx.Err())
+		return fmt.Errorf("raft: the read was not answered: %w", ctx.Err())
 	}
 	if _, err := c.result(); err != nil {
 		return err

@@ -53,13 +53,13 @@ type changePlan struct {
 // plan plans changes, or says what is wrong with them.
 func (m members) plan(changes []Change) (*changePlan, error) {
 	if len(changes) == 0 || len(changes) > membersMax {
-		return nil, fmt.Errorf("%w: %d changes at once, want 1 to %d", ErrMembers, len(changes), membersMax)
+		return nil, fmt.Errorf("%w: there must be 1 to %d changes at once, got %d", ErrMembers, membersMax, len(changes))
 	}
 	p := &changePlan{after: maps.Clone(m), added: map[uint64]bool{}}
 	seen := map[string]bool{}
 	for _, c := range changes {
 		if seen[c.Name] {
-			return nil, fmt.Errorf("%w: two changes of %q at once", ErrMembers, c.Name)
+			return nil, fmt.Errorf("%w: %q must have at most one change at once", ErrMembers, c.Name)
 		}
 		seen[c.Name] = true
 		if err := p.add(c); err != nil {
@@ -103,7 +103,7 @@ func (p *changePlan) add(c Change) error {
 	switch c.Kind {
 	case AddLearner, AddVoter:
 		if _, used := p.after[c.ID]; used || c.ID == 0 || c.ID > idMask {
-			return fmt.Errorf("%q has the id %s, which is not that of a new node", c.Name, groupText(c.ID))
+			return fmt.Errorf("%q must have the id of a new node, got %s", c.Name, groupText(c.ID))
 		}
 		o = Member{ID: c.ID, Name: c.Name, Address: c.Address, Learner: c.Kind == AddLearner}
 		if kind = pb.ConfChangeAddNode; o.Learner {
@@ -126,7 +126,7 @@ func (p *changePlan) add(c Change) error {
 		kind = pb.ConfChangeRemoveNode
 	case Readdress:
 		if c.Address == "" {
-			return fmt.Errorf("%q gets no address", c.Name)
+			return fmt.Errorf("%q needs an address", c.Name)
 		}
 		o.Address, o.Moved = c.Address, true
 	case Rename:
@@ -139,7 +139,7 @@ func (p *changePlan) add(c Change) error {
 		p.freeName(c.To)
 		o.Name, o.Was = c.To, o.Name
 	default:
-		return fmt.Errorf("there is no change %d", c.Kind)
+		return fmt.Errorf("%d is not a kind of change", c.Kind)
 	}
 	p.singles = append(p.singles, &pb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(o.ID)})
 	p.set(o)
@@ -155,7 +155,7 @@ func (p *changePlan) checkAddresses(changes []Change) error {
 		}
 		for _, o := range p.after.list() {
 			if o.Name != c.Name && o.Address == c.Address && !o.Leaving {
-				return fmt.Errorf("%s is the address of %q, and cannot be that of %q as well", c.Address, o.Name, c.Name)
+				return fmt.Errorf("%s is the address of %q, so %q needs another", c.Address, o.Name, c.Name)
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (c *Core) checkQuorumAfter(p *changePlan) error {
 	const force = "Force (--force in topoctl) makes the change without this check; then the group may not be able to go on"
 	switch {
 	case voters-len(silent) <= voters/2 || added:
-		return fmt.Errorf("%w: afterwards %d of %d voters would be needed, and nothing is heard of %s. Start what is down, or remove it first. %s",
+		return fmt.Errorf("%w: afterwards %d of %d voters would be needed, and no message comes from %s. Start the nodes that are down, or remove them first. %s",
 			ErrMembers, voters/2+1, voters, strings.Join(silent, ", "), force)
 	case len(behind) > 0:
 		return fmt.Errorf("%w: %s, and the group would wait for it. Try again later. %s", ErrMembers, strings.Join(behind, ", "), force)

@@ -112,10 +112,10 @@ func (c *Core) checkClock() {
 	switch {
 	case by != 0 && (!k.wrong || uptime-k.warnedAt >= clockWarnEvery):
 		k.wrong, k.warnedAt = true, uptime
-		c.log(slog.LevelWarn, fmt.Sprintf("raft: the clock of this node differs by %v from those of the other members, whose time entries get: set it", by.Round(time.Millisecond)))
+		c.log(slog.LevelWarn, fmt.Sprintf("raft: the clock of this node differs by %v from the clocks of the other members, which set the time of entries: correct the clock of this node", by.Round(time.Millisecond)))
 	case by == 0 && k.wrong:
 		k.wrong = false
-		c.log(slog.LevelInfo, "raft: the clock of this node agrees with those of the other members again")
+		c.log(slog.LevelInfo, "raft: the clock of this node agrees with the clocks of the other members again")
 	}
 }
 

@@ -53,7 +53,7 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	spare.crash("crash")
 	spare.restart = 0
 	w.pass(2 * electionTime)
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "nothing is heard of "+spare.name, "--force")
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "no message comes from "+spare.name, "--force")
 
 	var last *reply
 	for i := range uint64(1100) { // more than it may lack
@@ -63,10 +63,10 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	w.until("answer", func() bool { return last.done })
 	spare.start()
 	for r := (*reply)(nil); ; w.step() { // heard of, and not up to date
-		if r == nil || r.done && strings.Contains(r.Err.Error(), "nothing is heard") {
+		if r == nil || r.done && strings.Contains(r.Err.Error(), "no message comes from") {
 			r = leader.change(raft.Change{Kind: raft.Promote, Name: spare.name})
 		}
-		if r.done && !strings.Contains(fmt.Sprint(r.Err), "nothing is heard") {
+		if r.done && !strings.Contains(fmt.Sprint(r.Err), "no message comes from") {
 			refused(t, r.Err, spare.name+" lacks ", "--force")
 			break
 		}
@@ -123,7 +123,7 @@ func TestATransferToANodeThatIsDown(t *testing.T) {
 	down.restart = 0
 	w.pass(2 * electionTime)
 	leader.raft.Do(func(c *raft.Core) {
-		refused(t, c.TransferLeader(down.id), "nothing is heard of "+down.name, "start it first")
+		refused(t, c.TransferLeader(down.id), "no message comes from "+down.name, "start it first")
 	})
 	w.step()
 	w.appended(leader, 1)
@@ -138,7 +138,7 @@ func TestARemovalThatWouldBlock(t *testing.T) {
 	down.crash("crash")
 	down.restart = 0
 	w.pass(2 * electionTime)
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "afterwards 2 of 2 voters would be needed", "nothing is heard of "+down.name)
+	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "afterwards 2 of 2 voters would be needed", "no message comes from "+down.name)
 	w.appended(leader, 1)
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: down.name}); err != nil {
 		t.Error(err)
@@ -280,7 +280,7 @@ func TestAnotherName(t *testing.T) {
 		if err := w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: was + "x"}); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was + "x", To: was + "y"}), "has not been heard under its new name yet")
+		refused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was + "x", To: was + "y"}), "has not sent a message under its new name yet")
 		w.until("all know it", func() bool {
 			for _, n := range w.nodes[:3] {
 				if !strings.Contains(fmt.Sprint(n.core.Status().Members), was+"x") {
@@ -312,7 +312,7 @@ func TestTheNameOfAnother(t *testing.T) {
 	was := n.name
 	n.name = "n9"
 	n.start()
-	if w.failure == nil || !strings.Contains(w.failure.Error(), fmt.Sprintf("this is the disk of node %q of the group, not of %q; TOPOGEN_NODE", was, "n9")) {
+	if w.failure == nil || !strings.Contains(w.failure.Error(), fmt.Sprintf("this is the disk of node %q of the group, not of %q; set TOPOGEN_NODE", was, "n9")) {
 		t.Errorf("it starts with %v", w.failure)
 	}
 }

@@ -118,7 +118,7 @@ func (c *Config) FromEnvironment() error {
 		if s := os.Getenv(name); s != "" {
 			b, err := strconv.ParseBool(s)
 			if err != nil {
-				return fmt.Errorf("raft: %s=%q is neither true nor false", name, s)
+				return fmt.Errorf("raft: %s must be true or false, got %q", name, s)
 			}
 			*v = b
 		}
@@ -128,7 +128,7 @@ func (c *Config) FromEnvironment() error {
 		for pair := range strings.SplitSeq(s, ",") {
 			name, address, ok := strings.Cut(strings.TrimSpace(pair), "=")
 			if !ok || name == "" || address == "" || c.Peers[name] != "" {
-				return fmt.Errorf("raft: %s: %q is not name=host:port, or is there twice", VariablePeers, pair)
+				return fmt.Errorf("raft: %s must be a list of NAME=HOST:PORT with each name once, got %q", VariablePeers, pair)
 			}
 			c.Peers[name] = address
 		}
@@ -147,7 +147,7 @@ func (c *Config) check() error {
 	case c.Instances < 0, c.Instance < 0, c.Instance >= max(1, c.Instances):
 		return fmt.Errorf("raft: Config.Instance must be one of %d instances, counted from 0, got %d", max(1, c.Instances), c.Instance)
 	case len(c.Peers) == 0 && c.Join:
-		return errors.New("raft: to join a group, Peers must say where some of its members are")
+		return errors.New("raft: Config.Peers must list this node and some members of the group that it joins")
 	case len(c.Peers) == 0:
 		c.Node = cmp.Or(c.Node, alone)
 		c.Forward = true // there is no other to be asked: a proposal waits until the node leads
@@ -157,7 +157,7 @@ func (c *Config) check() error {
 		return errors.New("raft: Config.Sync must be wal.Always with Peers: a node that loses an acknowledged entry breaks the guarantees of its group")
 	}
 	if c.Heartbeat <= 0 || c.ElectionTimeout < 2*c.Heartbeat {
-		return fmt.Errorf("raft: an election timeout of %v is less than two heartbeats of %v", c.ElectionTimeout, c.Heartbeat)
+		return fmt.Errorf("raft: the election timeout must be at least two heartbeats of %v, got %v", c.Heartbeat, c.ElectionTimeout)
 	}
 	if c.Instances > 1 {
 		c.Group = fmt.Sprintf("%s/%d-of-%d", c.Group, c.Instance, c.Instances)
@@ -196,7 +196,7 @@ func (c *Config) resolveDir() {
 // completeNode says what a node among several lacks.
 func (c *Config) checkNode() error {
 	if c.Node == "" {
-		return fmt.Errorf("raft: which node is this: %s? Set %s, or Config.Node", c.names(), VariableNode)
+		return fmt.Errorf("raft: %s, or Config.Node, must say which of the nodes %s this is", VariableNode, c.names())
 	}
 	if _, listed := c.Peers[c.Node]; !listed {
 		return fmt.Errorf("raft: Config.Node, or %s, must be one of the nodes %s, got %q", VariableNode, c.names(), c.Node)
@@ -255,7 +255,7 @@ func (c *Config) checkTLS() error {
 		return nil // no TLS
 	case 0:
 	default:
-		return fmt.Errorf("raft: TLS is half set: there is no %s", strings.Join(missing, ", no "))
+		return fmt.Errorf("raft: TLS needs a certificate, its key and a CA; also set %s", strings.Join(missing, ", "))
 	}
 	c.TrustDomain = cmp.Or(c.TrustDomain, c.Topology)
 	if err := certs.CheckTrustDomain(c.TrustDomain); err != nil {

@@ -37,7 +37,7 @@ var (
 	// ErrRemoved: the node is no member of its group any more.
 	ErrRemoved = errors.New("raft: this node was removed from its group")
 	// ErrMembers: a change of the members is impossible; nothing was changed.
-	ErrMembers = errors.New("raft: the members cannot be changed so")
+	ErrMembers = errors.New("raft: cannot change the members")
 )
 
 // CoreConfig is what a Core starts from.
@@ -126,7 +126,7 @@ type Core struct {
 // takes proposals and reads, which wait; see Enter.
 func NewCore(c CoreConfig) (*Core, error) {
 	if c.Name == "" || c.ID == 0 {
-		return nil, errors.New("raft: a node needs a name and an id")
+		return nil, errors.New("raft: CoreConfig.Name and ID must be set")
 	}
 	c.setDefaults()
 	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]followerSnapshot{}, lastHeard: map[uint64]int64{}}

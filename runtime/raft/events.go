@@ -96,7 +96,7 @@ func (e *events[U, R]) sendPending() (more bool, err error) {
 	}
 	items, more, lost := e.waiting.Take(e.buffer, backlog.PerTurn)
 	if lost > 0 {
-		e.logger.Warn("raft: the processors that hear of applied updates are too slow: some were not told", slog.Int("updates", lost))
+		e.logger.Warn("raft: the processors that receive applied updates are too slow: some updates were not sent to them", slog.Int("updates", lost))
 	}
 	for i := range items {
 		if err := e.deliver(&items[i]); err != nil {
@@ -112,7 +112,7 @@ func (e *events[U, R]) deliver(item *backlog.Item[appliedEvent]) error {
 	a := &item.Event
 	update, value, err := e.decode(a)
 	if err != nil {
-		return fmt.Errorf("raft: entry %d was applied and cannot be told: %w", a.Index, err)
+		return fmt.Errorf("raft: entry %d was applied but cannot be decoded for the processors that receive it: %w", a.Index, err)
 	}
 	m := fsm.AppliedUpdate[U, R]{Entry: a.Entry, Term: a.term, Instance: e.instance, Since: item.Since, Update: update, Value: value}
 	if e.applied(m) != nil {

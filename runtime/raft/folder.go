@@ -15,7 +15,7 @@ import (
 // Whose log a folder can hold. Below the folder that the file names, the log of a node is
 // in one of the node's name, and that of an instance in one of its number.
 const (
-	logAlone      = "a machine on one disk"
+	logAlone      = "a state machine on one disk"
 	logOfNode     = "a node among several"
 	logOfInstance = "an instance among several"
 	logOfBoth     = "an instance of a node among several"
@@ -25,13 +25,13 @@ const (
 func (c *Config) logKind() (of, who string) {
 	switch nodes, instances := len(c.Peers) > 0, c.Instances > 1; {
 	case nodes && instances:
-		return logOfBoth, "several instances do"
+		return logOfBoth, "several instances"
 	case instances:
-		return logOfInstance, "several instances do"
+		return logOfInstance, "several instances"
 	case nodes:
-		return logOfNode, "several do"
+		return logOfNode, "several nodes"
 	}
-	return logAlone, "a machine on one disk does"
+	return logAlone, "a state machine on one disk"
 }
 
 // prepareFolder refuses to begin with an empty state where the file was changed
@@ -41,7 +41,7 @@ func (c *Config) logKind() (of, who string) {
 func prepareFolder(c *Config) error {
 	kind, who := c.logKind()
 	refuse := func(of, in, advice string) error {
-		return fmt.Errorf("raft: %s holds the log of %s%s, which %s not take over; name another path, or %s", c.baseDir, of, in, who, advice)
+		return fmt.Errorf("raft: %s holds the log of %s%s, and %s cannot use that log; name another path, or %s", c.baseDir, of, in, who, advice)
 	}
 	if kind != logAlone && holdsLog(c.baseDir) {
 		return refuse(logAlone, "", c.conversion(logAlone, ""))
@@ -102,7 +102,7 @@ func (c *Config) explainInstances(err error) error {
 	if !ok || c.Instances < 2 || name(identity.Got.Group) != name(identity.Want.Group) {
 		return err
 	}
-	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so that keys would choose other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.baseDir, was, c.Instances, was, err)
+	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so keys would go to other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.baseDir, was, c.Instances, was, err)
 }
 
 // holdsLog reports whether there is a log in a folder, which package wal will open. Where

@@ -20,10 +20,10 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 		alone := raft.Config{Dir: "./stock"}
 		node := raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}}
 		first, second := alone, node
-		want := "raft: ./stock holds the log of a machine on one disk, which several do not take over; name another path, or convert it: topoctl raft recover stock --node n1 --address " + node.Peers["n1"] + " --to NEWPATH --yes"
+		want := "raft: ./stock holds the log of a state machine on one disk, and several nodes cannot use that log; name another path, or convert it: topoctl raft recover stock --node n1 --address " + node.Peers["n1"] + " --to NEWPATH --yes"
 		if above == "several" {
 			first, second = node, alone
-			want = "raft: ./stock holds the log of a node among several, in n1, which a machine on one disk does not take over; name another path, or convert it: topoctl raft recover stock/n1 --to NEWPATH --yes"
+			want = "raft: ./stock holds the log of a node among several, in n1, and a state machine on one disk cannot use that log; name another path, or convert it: topoctl raft recover stock/n1 --to NEWPATH --yes"
 		}
 		for range 2 { // the second time there is a log of the kind
 			m := open(t, first)
@@ -51,10 +51,10 @@ func TestLogsOfInstances(t *testing.T) {
 		what, who, folder string
 		config            raft.Config
 	}{
-		{"a machine on one disk", "a machine on one disk does", "", raft.Config{}},
-		{"a node among several", "several do", "n1", raft.Config{Node: "n1", Peers: peers}},
-		{"an instance among several", "several instances do", "3", raft.Config{Instance: 3, Instances: 16}},
-		{"an instance of a node among several", "several instances do", "n1/3", raft.Config{Node: "n1", Peers: peers, Instance: 3, Instances: 16}},
+		{"a state machine on one disk", "a state machine on one disk", "", raft.Config{}},
+		{"a node among several", "several nodes", "n1", raft.Config{Node: "n1", Peers: peers}},
+		{"an instance among several", "several instances", "3", raft.Config{Instance: 3, Instances: 16}},
+		{"an instance of a node among several", "several instances", "n1/3", raft.Config{Node: "n1", Peers: peers, Instance: 3, Instances: 16}},
 	}
 	for _, first := range kinds {
 		c := first.config
@@ -86,14 +86,14 @@ func TestLogsOfInstances(t *testing.T) {
 			case first.folder == "n1" && second.folder == "":
 				advice = "convert it: topoctl raft recover stock/n1 --to NEWPATH --yes"
 			}
-			want := fmt.Sprintf("raft: ./stock holds the log of %s%s, which %s not take over; name another path, or %s", first.what, in, second.who, advice)
+			want := fmt.Sprintf("raft: ./stock holds the log of %s%s, and %s cannot use that log; name another path, or %s", first.what, in, second.who, advice)
 			if _, err := tryOpen(c); fmt.Sprint(err) != want {
 				t.Errorf("over %s:\n%v\nwant %s", first.what, err, want)
 			}
 		}
 		if c.Instances > 1 {
 			c.Instances = 8
-			const want = "raft: ./stock was written with instances: 16, and now there are 8, so that keys would choose other instances; set it to 16 again, or name another path and propose what the old log holds there: wal: "
+			const want = "raft: ./stock was written with instances: 16, and now there are 8, so keys would go to other instances; set it to 16 again, or name another path and propose what the old log holds there: wal: "
 			if _, err := tryOpen(c); !errors.Is(err, wal.ErrIdentity) || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("with another number of instances: %v", err)
 			}
@@ -118,9 +118,9 @@ func TestTLSOfAConfig(t *testing.T) {
 		want          string // after "raft: "; "": nothing is wrong
 	}{
 		{topology: "Bank"},
-		{topology: "Bank", cert: "c", want: "TLS is half set: there is no " + key + ", no " + ca},
-		{topology: "Bank", cert: "c", key: "k", want: "TLS is half set: there is no " + ca},
-		{topology: "Bank", key: "k", ca: "a", want: "TLS is half set: there is no " + cert},
+		{topology: "Bank", cert: "c", want: "TLS needs a certificate, its key and a CA; also set " + key + ", " + ca},
+		{topology: "Bank", cert: "c", key: "k", want: "TLS needs a certificate, its key and a CA; also set " + ca},
+		{topology: "Bank", key: "k", ca: "a", want: "TLS needs a certificate, its key and a CA; also set " + cert},
 		{topology: "bank", cert: "c", key: "k", ca: "a"},
 		{topology: "Bank", cert: "c", key: "k", ca: "a", domain: "example.org"},
 		{topology: "Bank", cert: "c", key: "k", ca: "a", want: `trust_domain, or TOPOGEN_RAFT_TRUST_DOMAIN, whose default is the name of the topology: "Bank" is no trust domain: want lower case letters, digits, '.', '-' and '_', as in example.org`},

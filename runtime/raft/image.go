@@ -54,7 +54,7 @@ func OpenImage(dir string) (*Image, error) {
 		return nil, err
 	}
 	if stored.Snapshot == nil {
-		return nil, fmt.Errorf("raft: %s is the log of a node that has joined a group and did not get its state: take the folder of another node, or a backup", dir)
+		return nil, fmt.Errorf("raft: %s is the log of a node that joined a group but has not received its state: take the folder of another node, or a backup", dir)
 	}
 	i, err := newImage(report.Identity, &stored)
 	if err != nil {
@@ -135,7 +135,7 @@ func (i *Image) Found(dir, node, address string) (err error) {
 		return err
 	}
 	if has || r.ID != 0 {
-		return fmt.Errorf("raft: %s is the folder of a node already; name another", c.Dir)
+		return fmt.Errorf("raft: %s is already the folder of a node; name another", c.Dir)
 	}
 	return i.foundIn(c.Dir, disk, node, address)
 }

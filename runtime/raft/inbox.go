@@ -128,7 +128,7 @@ func (m *peerMessage) parse(own uint64) error {
 	m.bytes += parsedEntry * len(m.GetEntries())
 	m.wall = takeClock(m.Message)
 	if m.GetType() == pb.MsgSnap {
-		return fmt.Errorf("%w: a snapshot that does not come in parts", ErrMessage)
+		return fmt.Errorf("%w: a snapshot must be sent in parts", ErrMessage)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (n *Node) take(box *inbox) {
 func (n *Node) takeMessage(m *peerMessage) {
 	if m.broken != nil {
 		n.rateLimits.log(n, "broken "+m.name, func() {
-			n.logger.Warn("raft: a peer has sent what is no message", slog.String("peer", m.name), slog.Any("error", m.broken))
+			n.logger.Warn("raft: a peer sent bytes that are not a message", slog.String("peer", m.name), slog.Any("error", m.broken))
 		})
 		return
 	}

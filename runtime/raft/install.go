@@ -126,7 +126,7 @@ func prepareState(machine StateMachine, r io.Reader) (install func(), err error)
 		return nil, err
 	}
 	if n, err := io.Copy(io.Discard, r); n > 0 || err != nil {
-		return nil, errors.Join(fmt.Errorf("raft: %d bytes follow behind the state", n), err)
+		return nil, errors.Join(fmt.Errorf("raft: %d bytes follow the state", n), err)
 	}
 	return install, nil
 }

@@ -46,7 +46,7 @@ func (n *Node) reachable() string {
 	c := n.core
 	own, isMember := c.members[c.id]
 	if !isMember || own.Leaving || own.Learner {
-		return "this node has no vote, and waits for those that have"
+		return "this node has no vote and waits for the voters"
 	}
 	voters, near := 0, 0
 	for id, m := range c.members {

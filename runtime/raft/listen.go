@@ -88,10 +88,10 @@ func listen(c *Config) (_ *shared, err error) {
 		}
 		listeners.byAddress[key.Address] = l
 	} else if l.key.Node != key.Node || l.key.Topology != key.Topology || l.key.TrustDomain != key.TrustDomain || l.key.Insecure != key.Insecure || l.files != files {
-		return nil, fmt.Errorf("raft: node %q already listens on %s, with another configuration", l.key.Node, key.Address)
+		return nil, fmt.Errorf("raft: node %q already listens on %s with a different configuration", l.key.Node, key.Address)
 	}
 	if l.groups[c.Group] {
-		return nil, fmt.Errorf("raft: node %q runs in group %q already: another group needs another name", c.Node, c.Group)
+		return nil, fmt.Errorf("raft: node %q already runs in group %q: each group needs its own name", c.Node, c.Group)
 	}
 	l.groups[c.Group] = true
 	return &shared{l, c.Group}, nil

@@ -89,7 +89,7 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	case m.closed:
 		return errNodeStopped
 	case m.node != nil || m.stepped != nil:
-		return errors.New("raft: the machine was started before")
+		return errors.New("raft: the state machine was already started")
 	}
 	m.host, m.events.host = host, host
 	if host != nil && host.Stepped() {

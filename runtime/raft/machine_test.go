@@ -227,7 +227,7 @@ func TestMembersChange(t *testing.T) {
 		if errors.Is(err, fsm.ErrNotLeader) {
 			continue
 		}
-		if fmt.Sprint(err) != "raft: n4 is a learner, which has no vote; promote it before" {
+		if fmt.Sprint(err) != "raft: n4 is a learner, which has no vote; promote it first" {
 			t.Errorf("a learner is to lead: %v", err)
 		}
 		break
@@ -257,13 +257,13 @@ func TestConfigsThatAreWrong(t *testing.T) {
 		want   string
 	}{
 		{raft.Config{}, "raft: Config.Dir is missing: the folder of the log"},
-		{raft.Config{Dir: "x", Peers: peers}, "raft: which node is this: n1, n2? Set TOPOGEN_NODE, or Config.Node"},
+		{raft.Config{Dir: "x", Peers: peers}, "raft: TOPOGEN_NODE, or Config.Node, must say which of the nodes n1, n2 this is"},
 		{raft.Config{Dir: "x", Peers: peers, Node: "n3"}, "raft: Config.Node, or TOPOGEN_NODE, must be one of the nodes n1, n2, got \"n3\""},
 		{raft.Config{Dir: "x", Peers: peers, Node: "n1", Sync: wal.None}, "raft: Config.Sync must be wal.Always with Peers: a node that loses an acknowledged entry breaks the guarantees of its group"},
-		{raft.Config{Dir: "x", Heartbeat: time.Second}, "raft: an election timeout of 1s is less than two heartbeats of 1s"},
+		{raft.Config{Dir: "x", Heartbeat: time.Second}, "raft: the election timeout must be at least two heartbeats of 1s, got 1s"},
 		{raft.Config{Dir: "x", Instance: 4, Instances: 4}, "raft: Config.Instance must be one of 4 instances, counted from 0, got 4"},
 		{raft.Config{Dir: "x", Instance: 1}, "raft: Config.Instance must be one of 1 instances, counted from 0, got 1"},
-		{raft.Config{Dir: "x", Join: true}, "raft: to join a group, Peers must say where some of its members are"},
+		{raft.Config{Dir: "x", Join: true}, "raft: Config.Peers must list this node and some members of the group that it joins"},
 	} {
 		if _, err := tryOpen(c.config); fmt.Sprint(err) != c.want {
 			t.Errorf("%+v:\n%v\nwant %s", c.config, err, c.want)
@@ -360,7 +360,7 @@ func TestGroupsShareATransport(t *testing.T) {
 	if err != nil || len(r.Groups) != 2 {
 		t.Errorf("an operator sees %+v, %v", r, err)
 	}
-	if _, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status", Group: "middle"}); err == nil || err.Error() != `no group "middle" here; there is: left, right` {
+	if _, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status", Group: "middle"}); err == nil || err.Error() != `no group "middle" here, only left, right` {
 		t.Errorf("another group: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func explainMissingRecord(err error, fresh bool, r *Record, address string) erro
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
 		return err
 	}
-	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If nobody has it: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
+	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
 }
 
 // removeUnused removes the log of a node that had begun to make it, and was not yet a
@@ -93,7 +93,7 @@ func removeUnused(d Disk, r Record) error {
 		return err
 	}
 	if stored.Snapshot.GetMetadata().GetIndex() > bootstrapIndex || len(stored.Entries) > 0 || stored.State.GetTerm() > BootstrapState().GetTerm() {
-		return errors.New("raft: the log holds entries, and the record beside it says that the node is not a member of a group: it is older than the log")
+		return errors.New("raft: the log holds entries, but the record beside it says that the node is not a member of a group: the record is older than the log")
 	}
 	return d.RemoveLog()
 }
@@ -126,17 +126,17 @@ func checkName(name string, r *Record, s *wal.Stored) error {
 	if !known && err == nil { // it was removed, and no log says any more how it was called; it ends when it hears of that
 		return nil
 	}
-	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; %s says which node this is", now, name, VariableNode))
+	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; set %s to the name of this node", now, name, VariableNode))
 }
 
 // checkPeers checks what a node is configured with.
 func checkPeers(peers map[string]string) error {
 	if len(peers) > membersMax {
-		return fmt.Errorf("raft: %d peers, at most %d", len(peers), membersMax)
+		return fmt.Errorf("raft: a node must have at most %d peers, got %d", membersMax, len(peers))
 	}
 	for name, address := range peers {
 		if name == "" || len(name) > nameBytesMax || len(address) > nameBytesMax {
-			return fmt.Errorf("raft: the peer %q at %q: a name has 1 to %d bytes, an address at most %d", name, address, nameBytesMax, nameBytesMax)
+			return fmt.Errorf("raft: the name of a peer must have 1 to %d bytes and its address at most %d, got %q and %q", nameBytesMax, nameBytesMax, name, address)
 		}
 	}
 	return nil
@@ -361,7 +361,7 @@ func (n *Node) admit(m *peerMessage) bool {
 	switch {
 	case known && !n.mayBeMember(&member, m.name):
 		n.rateLimits.log(n, "name "+m.name, func() {
-			n.logger.Warn("raft: a message is ignored: its sender says that it is another node", slog.String("sender", m.name), slog.String("says", member.Name))
+			n.logger.Warn("raft: a message is ignored: its sender claims to be another node", slog.String("sender", m.name), slog.String("says", member.Name))
 		})
 		return false
 	case !known && len(n.core.members) > 0:
@@ -406,7 +406,7 @@ func (n *Node) refuseOtherGroup(m *peerMessage) {
 
 func (n *Node) logOtherGroup(m *peerMessage, what string) {
 	n.rateLimits.log(n, "group "+m.name, func() {
-		n.logger.Error("raft: "+what+": two groups of this name were founded, or one was recovered from a log. Stop the nodes of the group that is wrong, and empty their folders",
+		n.logger.Error("raft: "+what+": there are two groups of this name, because both were founded or one was recovered from a log. Stop the nodes of the wrong group, and empty their folders",
 			slog.String("peer", m.name), slog.String("its_group", groupText(m.groupID)), slog.String("group", groupText(n.core.groupID)))
 	})
 }
@@ -428,7 +428,7 @@ func (n *Node) takeNotice(m *peerMessage) {
 	case m.notice.reason == notMember && m.groupID == c.groupID:
 		member, known := c.members[m.id]
 		if known && (member.Name == m.name || member.Was == m.name) && m.notice.index > max(c.applied, n.record.Since) && !c.removed {
-			n.logger.Warn("raft: this node was removed from its group, says "+m.name, slog.String("node", c.config.Name))
+			n.logger.Warn("raft: this node was removed from its group, according to "+m.name, slog.String("node", c.config.Name))
 			c.Removed()
 		}
 	}

@@ -25,7 +25,7 @@ var ErrConflict = errors.New("raft: the committed log of this node contradicts t
 const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
 
 // errStranger: what a node has sent is heard from members alone.
-var errNonMember = fmt.Errorf("%w: it is of a node that is not a member", ErrMessage)
+var errNonMember = fmt.Errorf("%w: its sender is not a member", ErrMessage)
 
 // forStrangers are the messages that are heard from nodes that are not members as far as
 // this node knows: it may have been away while they were added, and the leader may be
@@ -58,7 +58,7 @@ var entryTypes = map[pb.EntryType]bool{pb.EntryNormal: true, pb.EntryConfChangeV
 // peers: from is who has sent it according to the transport.
 func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 	if m.GetFrom() != from || m.GetTo() != c.id {
-		return fmt.Errorf("%w: from %x to %x, came from %x to %x", ErrMessage, m.GetFrom(), m.GetTo(), from, c.id)
+		return fmt.Errorf("%w: it says that it is from %x to %x, but it came from %x to %x", ErrMessage, m.GetFrom(), m.GetTo(), from, c.id)
 	}
 	switch m.GetType() {
 	case pb.MsgApp:
@@ -88,7 +88,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrMessage, err)
 		case len(rest) > 0:
-			return fmt.Errorf("%w: a snapshot that holds more than its head", ErrMessage)
+			return fmt.Errorf("%w: a snapshot whose message holds more than its head", ErrMessage)
 		case h.groupID != 0 && h.groupID != c.groupID:
 			return fmt.Errorf("%w: a snapshot of the group with identity %s, not %s", ErrMessage, groupText(h.groupID), groupText(c.groupID))
 		}
@@ -97,7 +97,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		}
 	case pb.MsgHeartbeat:
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
-			return fmt.Errorf("%w: it ends at %d, and a peer saw %d saved. %s", ErrLogLost, last, m.GetCommit(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+			return fmt.Errorf("%w: it ends at %d, but a peer saw that it was saved up to %d. %s", ErrLogLost, last, m.GetCommit(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {
@@ -106,7 +106,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 			}
 		}
 		if len(m.Entries) == 0 {
-			return fmt.Errorf("%w: a proposal of nothing", ErrMessage)
+			return fmt.Errorf("%w: a proposal without entries", ErrMessage)
 		}
 	case pb.MsgReadIndex:
 		if len(m.Entries) != 1 {

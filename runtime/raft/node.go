@@ -131,7 +131,7 @@ func newNode(c NodeConfig) (*Node, error) {
 		c.Logger = slog.Default()
 	}
 	if c.Tick <= 0 {
-		return nil, errors.Join(errors.New("raft: a node needs a tick"), c.Disk.Close())
+		return nil, errors.Join(errors.New("raft: NodeConfig.Tick must be above 0"), c.Disk.Close())
 	}
 	n := &Node{
 		config: c, logger: c.Logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
@@ -363,7 +363,7 @@ func (n *Node) finishSnapshot(t *snapshotWrite) {
 				}
 			} else if err != nil {
 				c.SnapshotFailed(at)
-				n.logger.Error("raft: there is no snapshot, and the log grows", slog.Any("error", err))
+				n.logger.Error("raft: a snapshot failed; the log grows until the next one succeeds", slog.Any("error", err))
 			}
 			if n.snapshotError = ""; err != nil {
 				n.snapshotError = err.Error()

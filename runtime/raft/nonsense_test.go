@@ -24,7 +24,7 @@ func TestNonsenseIsLoggedOnce(t *testing.T) {
 		n.receive("evil", payloads)
 		w.pass(tickTime)
 	}
-	if lines := bytes.Count(log.Bytes(), []byte("is no message")); lines != 1 {
+	if lines := bytes.Count(log.Bytes(), []byte("are not a message")); lines != 1 {
 		t.Errorf("10,000 messages that are nonsense make %d lines in the log, want 1", lines)
 	}
 }

@@ -39,7 +39,7 @@ func (m *Machine[S, U, R]) Backup(ctx context.Context, w io.Writer) error {
 func (n *Node) Backup(ctx context.Context, w io.Writer) error {
 	if err := n.read(ctx, false, func() {}); err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("raft: there is no backup without a majority of the members, and it has not answered: %w", err)
+			err = fmt.Errorf("raft: a backup needs a majority of the members, which has not answered: %w", err)
 		}
 		return err
 	}
@@ -47,7 +47,7 @@ func (n *Node) Backup(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	var i *Image
-	failed := errors.New("raft: there is no snapshot")
+	failed := errors.New("raft: the node has no snapshot")
 	if err := n.do(ctx, func(c *Core) {
 		stored := wal.Stored{Snapshot: c.memory.snapshot, BodySize: -1, State: &pb.HardState{Term: new(c.term)}}
 		if i, failed = newImage(n.record.identity(), &stored); failed != nil {

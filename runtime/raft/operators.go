@@ -133,7 +133,7 @@ func (o *operators) find(group string) (n *Node, name string, err error) {
 		return nil, group, errors.New("this process has no group yet: it is starting, or about to end")
 	}
 	if n == nil {
-		return nil, group, fmt.Errorf("no group %q here; there is: %s", group, strings.Join(groups, ", "))
+		return nil, group, fmt.Errorf("no group %q here, only %s", group, strings.Join(groups, ", "))
 	}
 	return n, group, nil
 }

@@ -191,6 +191,6 @@ func (n *Node) addReplyPeer(name string) {
 		return
 	}
 	n.rateLimits.log(n, "address "+name, func() {
-		n.logger.Warn("raft: a node speaks to this one, and its address is not known: it is not answered", slog.String("node", n.config.Core.Name), slog.String("peer", name))
+		n.logger.Warn("raft: a node sends messages to this one, but its address is not known: it gets no answer", slog.String("node", n.config.Core.Name), slog.String("peer", name))
 	})
 }

@@ -36,13 +36,13 @@ func parseEngine(b []byte, ofPart bool) (*pb.Message, error) {
 		case number == fieldEntries:
 			entries++
 		case number == fieldResponses:
-			return nil, fmt.Errorf("%w: it holds answers of the engine's own", ErrMessage)
+			return nil, fmt.Errorf("%w: it holds internal messages of the engine", ErrMessage)
 		case number == fieldSnapshot && !ofPart:
-			return nil, fmt.Errorf("%w: a snapshot that does not come in parts", ErrMessage)
+			return nil, fmt.Errorf("%w: a snapshot must be sent in parts", ErrMessage)
 		}
 	}
 	if entries > entriesMax {
-		return nil, fmt.Errorf("%w: %d entries, at most %d are expected", ErrMessage, entries, entriesMax)
+		return nil, fmt.Errorf("%w: it must have at most %d entries, got %d", ErrMessage, entriesMax, entries)
 	}
 	m := new(pb.Message)
 	if err := proto.Unmarshal(b, m); err != nil {

@@ -24,7 +24,7 @@ type pendingChange struct {
 
 // notHeard says that nothing was heard of a node for which the change waits.
 func noAnswerText(name string) string {
-	return name + " has not said who it is; is it running, with some members among its peers?"
+	return name + " has not answered with its id; is it running, with some members among its peers?"
 }
 
 // waiting says for whom a change waits; "": for no one.
@@ -81,7 +81,7 @@ func (n *Node) startChange(c *pendingChange) error {
 		return err
 	}
 	if n.config.Transport == nil {
-		return fmt.Errorf("%w: this node is alone on its disk, and reaches no others", ErrMembers)
+		return fmt.Errorf("%w: this node is a group of one disk without peers, and cannot reach other nodes", ErrMembers)
 	}
 	n.pendingChange = c
 	for _, o := range c.changes {
@@ -107,7 +107,7 @@ func (n *Node) mayRename(changes []Change) error {
 			speaks = n.config.Core.Name
 		}
 		if speaks != m.Name {
-			return fmt.Errorf("%w: %q was %q before, and has not been heard under its new name yet: start it as %q first", ErrMembers, m.Name, m.Was, m.Name)
+			return fmt.Errorf("%w: %q was renamed from %q and has not sent a message under its new name yet: start it as %q first", ErrMembers, m.Name, m.Was, m.Name)
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 	case known && m.id == member.ID:
 		o.ID = m.id
 	case known && (m.name == member.Name || m.name == member.Was):
-		return fmt.Errorf("%s is the node with id %s, and who answers has the id %s: its disk was emptied or exchanged. %s",
+		return fmt.Errorf("%s is the node with id %s, but the node that answers has the id %s: its disk was emptied or exchanged. %s",
 			o.Name, groupText(member.ID), groupText(m.id), wrongDiskAdvice(o.Name, member.Address))
 	case known || m.name != o.Name:
 	case m.groupID == 0:
@@ -178,7 +178,7 @@ func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 	case m.groupID == n.core.groupID:
 		return fmt.Errorf("%s was a member of this group before, and has its old log. Stop it, empty its folder, start it, and add it again", o.Name)
 	default:
-		return fmt.Errorf("%s belongs to another group, with identity %s. If that is wrong, stop it, empty its folder, start it, and add it again", o.Name, groupText(m.groupID))
+		return fmt.Errorf("%s belongs to another group, with identity %s. If this is a mistake, stop it, empty its folder, start it, and add it again", o.Name, groupText(m.groupID))
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 	if !c.begun.CompareAndSwap(changeWaiting, changeAbandoned) {
 		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
 	}
-	what := "it was not proposed yet"
+	what := "the change was not proposed yet"
 	if o := (&pendingChange{changes: changes}).missingMember(); o != "" {
 		what = noAnswerText(o)
 	}

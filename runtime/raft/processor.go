@@ -316,7 +316,7 @@ func (p *Processor) ReceiveInstallSnapshot(_ context.Context, m *InstallSnapshot
 
 func (p *Processor) deliver(m any) error {
 	if p.transport == nil {
-		return errors.New("raft: the nodes talk by a transport, and not by their controllers")
+		return errors.New("raft: the nodes of this group use a transport; their controllers must not carry messages")
 	}
 	if err := p.transport.deliver(m); !errors.Is(err, ErrMessage) {
 		return err

@@ -225,7 +225,7 @@ func TestAControllerAddsANodeThatDoesNotRun(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		a := ask[raft.Answer](leader, &raft.ChangeMembers{Changes: []raft.Change{{Kind: raft.AddLearner, Name: "n4", Address: "n4"}}})
-		if !errors.Is(a.Err, raft.ErrMembers) || !strings.Contains(a.Err.Error(), "n4 (n4) has not said who it is") {
+		if !errors.Is(a.Err, raft.ErrMembers) || !strings.Contains(a.Err.Error(), "n4 (n4) has not answered with its id") {
 			t.Errorf("the change ends with %v", a.Err)
 		}
 		if a := ask[raft.Answer](leader, &raft.ChangeMembers{Changes: []raft.Change{{Kind: raft.Remove, Name: "n3"}}}); a.Err != nil {

@@ -154,7 +154,7 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	}
 	if !c.heardWithin(to, 1) {
-		return &leaderError{"nothing is heard of " + c.members[to].Name + "; start it first"}
+		return &leaderError{"no message comes from " + c.members[to].Name + "; start it first"}
 	}
 	c.transferTerm = c.term
 	c.node.TransferLeader(to)
@@ -170,7 +170,7 @@ func (e *leaderError) Unwrap() error { return ErrMembers }
 // noVote says why a node cannot be the leader, where it has no vote.
 func (m members) noVoteError(name string) error {
 	if _, ok := m.named(name); ok {
-		return &leaderError{name + " is a learner, which has no vote; promote it before"}
+		return &leaderError{name + " is a learner, which has no vote; promote it first"}
 	}
 	var names []string
 	for _, o := range m.list() {

@@ -32,7 +32,7 @@ const (
 	recordBytesMax = 16 << 10           // three quoted names of at most 1 KiB, and some numbers
 )
 
-var errRecord = errors.New("it is not what a node writes")
+var errRecord = errors.New("its contents are not a record that a node writes")
 
 // appendRecord writes a record as lines for people, the last of which is a checksum.
 func appendRecord(b []byte, r Record) []byte {

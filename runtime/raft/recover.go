@@ -15,7 +15,7 @@ const KeptSuffix = ".old"
 const recoveringSuffix = ".recovering" // of the folder that FoundInPlace writes
 
 // ErrFolder is matched by errors that say why a folder cannot be recovered in place.
-var ErrFolder = errors.New("raft: the folder stays as it is")
+var ErrFolder = errors.New("raft: the folder was not changed")
 
 // CheckPlace says why FoundInPlace cannot work. It changes nothing.
 func (i *Image) CheckPlace(node, address string) error {
@@ -24,7 +24,7 @@ func (i *Image) CheckPlace(node, address string) error {
 	case i.dir == "":
 		return fmt.Errorf("%w: a backup is not the folder of a node", ErrFolder)
 	case address == "":
-		return fmt.Errorf("%w: a node in place of one of several needs an address", ErrFolder)
+		return fmt.Errorf("%w: to replace one of several nodes, name the address of the new node", ErrFolder)
 	case filepath.Base(dir) != node:
 		return fmt.Errorf("%w: the folder of node %q must have that name, got %q; name another path for the new log", ErrFolder, node, filepath.Base(dir))
 	}
@@ -86,7 +86,7 @@ func (i *Image) unchanged() error {
 	before := i.report
 	report.Cut, before.Cut = nil, nil
 	if report != before {
-		return fmt.Errorf("%w: the node has run while its folder was read; stop it, and begin again", ErrFolder)
+		return fmt.Errorf("%w: the node ran while its folder was read; stop it, and begin again", ErrFolder)
 	}
 	return nil
 }

@@ -39,12 +39,12 @@ func checkFirst(list []Member) error {
 	seen := map[any]bool{}
 	for _, m := range list {
 		if m.Name == "" || m.ID == 0 || seen[m.Name] || seen[m.ID] {
-			return fmt.Errorf("raft: the first member %q, id %x: name and id must be set, and no two the same", m.Name, m.ID)
+			return fmt.Errorf("raft: the first members must have distinct names and ids, got %q with id %x", m.Name, m.ID)
 		}
 		seen[m.Name], seen[m.ID] = true, true
 	}
 	if len(list) == 0 || len(list) > membersMax {
-		return fmt.Errorf("raft: %d first members, want 1 to %d", len(list), membersMax)
+		return fmt.Errorf("raft: a group must have 1 to %d first members, got %d", membersMax, len(list))
 	}
 	return nil
 }

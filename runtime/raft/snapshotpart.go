@@ -72,7 +72,7 @@ func readPart(b []byte) (p part, err error) {
 		return p, fmt.Errorf("%w: its checksum is wrong", errPart)
 	}
 	if p.message, err = parseEngine(text, true); err != nil || p.message.GetType() != pb.MsgSnap {
-		return p, fmt.Errorf("%w: it carries no message of a snapshot", errPart)
+		return p, fmt.Errorf("%w: it does not carry the message of a snapshot", errPart)
 	}
 	return p, nil
 }

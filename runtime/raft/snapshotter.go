@@ -298,7 +298,7 @@ func (c *snapshotter) startSending(e *job) {
 		err = errors.New("the message of the snapshot is too large")
 	}
 	if err == nil && d.name == "" {
-		err = errors.New("it is not known where the member is")
+		err = errors.New("the address of the member is not known")
 	}
 	if err == nil {
 		err = d.open()
@@ -380,7 +380,7 @@ func (c *snapshotter) fail(d *outgoingSnapshot, err error) {
 	n := c.failures[d.to]
 	c.failures[d.to] = min(n+1, retriesMax)
 	d.failed, d.retryTick = err, c.now.tick+int64(c.node.core.config.ElectionTicks)<<n
-	c.node.logger.Error("raft: a snapshot does not reach a member, which lacks all updates until it does",
+	c.node.logger.Error("raft: sending a snapshot to a member failed; the member gets no updates until it has the snapshot",
 		slog.String("peer", d.name), slog.Uint64("index", d.index()), slog.Uint64("bytes", d.size), slog.Any("error", err))
 }
 
@@ -467,7 +467,7 @@ func (c *snapshotter) decode(a *incomingSnapshot) {
 		if errors.Is(err, fsm.ErrIncompatible) { // another program is to be started, and to get it
 			c.node.fail(err)
 		}
-		c.node.logger.Error("raft: a snapshot of the leader is refused", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
+		c.node.logger.Error("raft: this node refuses the snapshot of the leader", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
 	}
 }
 

@@ -108,7 +108,7 @@ func (s *stepped) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Ap
 	case s.closed:
 		return a, errNodeStopped
 	case ctx.Err() != nil:
-		return a, fmt.Errorf("raft: nothing was proposed: %w", ctx.Err())
+		return a, fmt.Errorf("raft: the update was not proposed: %w", ctx.Err())
 	}
 	s.batch.Reset(s.now().UnixNano())
 	command(&s.batch)
@@ -123,7 +123,7 @@ func (s *stepped) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Ap
 
 func (s *stepped) read(ctx context.Context, _ bool, f func()) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("raft: the read got no answer: %w", err)
+		return fmt.Errorf("raft: the read was not answered: %w", err)
 	}
 	s.view(f)
 	return nil
@@ -170,7 +170,7 @@ func (s *stepped) Err() error {
 	return s.err
 }
 
-var errStepped = fmt.Errorf("%w: under a Stepper a machine is the only member of its group", ErrMembers)
+var errStepped = fmt.Errorf("%w: under a Stepper a state machine is the only member of its group", ErrMembers)
 
 func (s *stepped) ChangeMembers(context.Context, ...Change) error { return errStepped }
 
