@@ -29,8 +29,8 @@ func (u *Unit) Context() context.Context {
 // Attempt is how often the message in hand was given to a handler, 1 where there is
 // none.
 func (u *Unit) Attempt() int {
-	if w := u.watch(); w != nil && w.hand != nil {
-		return w.hand.tried()
+	if w := u.watch(); w != nil && w.current != nil {
+		return w.current.attemptCount()
 	}
 	return 1
 }
@@ -74,16 +74,16 @@ func (h *holds) Hold() (release func()) {
 // holder counts what a watched instance holds. Each instance that is made has its
 // own: what the one before held is gone with it.
 type holder struct {
-	proc *processor
-	mu   sync.Mutex
-	n    int
-	gone bool
+	proc   *processor
+	mu     sync.Mutex
+	n      int
+	closed bool
 }
 
 func (h *holder) Hold() (release func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone {
+	if h.closed {
 		return func() {}
 	}
 	h.n++
@@ -94,7 +94,7 @@ func (h *holder) Hold() (release func()) {
 
 func (h *holder) release() {
 	h.mu.Lock()
-	gone := h.gone
+	gone := h.closed
 	if !gone {
 		h.n--
 	}
@@ -107,7 +107,7 @@ func (h *holder) release() {
 // set makes the count that of an instance which runs in a process.
 func (h *holder) set(n int) {
 	h.mu.Lock()
-	if h.gone {
+	if h.closed {
 		n = 0
 	}
 	more := n - h.n
@@ -130,7 +130,7 @@ func (h *holder) count() int {
 // drop ends all holds. It returns how many there were.
 func (h *holder) drop() (n int) {
 	h.mu.Lock()
-	n, h.n, h.gone = h.n, 0, true
+	n, h.n, h.closed = h.n, 0, true
 	h.mu.Unlock()
 	for range n {
 		h.proc.release()

@@ -5,7 +5,7 @@ import "runtime/debug"
 // crashed turns a panic, or runtime.Goexit in a handler, into the error that
 // ends Run, or into what becomes of a watched instance. It reports whether the
 // worker is to go on, for which it needs another goroutine.
-func (r *runner) crashed(cause any) (goesOn bool) {
+func (r *runner) handleCrash(cause any) (goesOn bool) {
 	p := r.w.pool
 	err := p.crashError(r, cause, debug.Stack())
 	e, _ := err.(*HandlerError)
@@ -19,30 +19,30 @@ func (r *runner) crashed(cause any) (goesOn bool) {
 		return false
 	}
 	r.leaveOrFollow(u)
-	r.survive(u.watch(), e)
+	r.endBrokenTurn(u.watch(), e)
 	return true
 }
 
 // survive ends the turn that a handler of a watched instance has broken off.
-func (r *runner) survive(v *watch, e *HandlerError) {
+func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	u := v.unit
 	u.proc.pool.record(e)
 	served := u.out.served
-	if cancel := v.endServe.Swap(nil); cancel != nil {
+	if cancel := v.cancelServe.Swap(nil); cancel != nil {
 		(*cancel)()
 	}
 	u.out.served = false
-	v.settle(r.link, e, ThenStop)
+	v.resolveMessage(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.relist()
 	}
 	u.out.publish(r.w)
 	u.out.settle()
 	switch {
-	case served && v.toStop() != 0:
-		r.w.stopChild(v, v.toStop())
+	case served && v.unansweredStop() != 0:
+		r.w.stopChild(v, v.unansweredStop())
 	default:
-		v.end(v.failedHow(), e)
+		v.reportEnd(v.failureKind(), e)
 	}
 	r.calling = ""
 	if r.closing {
@@ -53,13 +53,13 @@ func (r *runner) survive(v *watch, e *HandlerError) {
 
 // isGone reports, when a call has not returned as it should, whether its goroutine
 // was abandoned meanwhile. If not, it is not any more.
-func (r *runner) isGone() bool {
+func (r *runner) isAbandoned() bool {
 	if !r.inCall || r.unit.watch() == nil {
 		return false
 	}
-	life := r.unit.watch().lives.Load()
-	if r.gone.Load() {
+	life := r.unit.watch().sharedLife.Load()
+	if r.abandoned.Load() {
 		return true // life may be another one's
 	}
-	return life != nil && !life.comeBack()
+	return life != nil && !life.tryReturn()
 }

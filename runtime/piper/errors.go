@@ -87,7 +87,7 @@ func (p *Pool) edgeName(i int) string {
 // wraps can be looked at afterwards, or is left off.
 func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
 	_, err = chain.Sort(err)
-	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.home.Load().index}
+	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.worker.Load().index}
 	if l != nil {
 		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
 	}
@@ -125,7 +125,7 @@ func (r *runner) method() string {
 }
 
 // pinged says what an error of Ping means: topo.Done, topo.Idle or a failure.
-func pinged(err error) error {
+func pingResult(err error) error {
 	if err == topo.Idle || err == topo.Done { // the handler may say so after each message
 		return err
 	}
@@ -138,7 +138,7 @@ func pinged(err error) error {
 
 // endedServing returns the failure of a Serve that has returned err, nil where it
 // has only come to its end.
-func (p *Pool) endedServing(err error) error {
+func (p *Pool) serveFailure(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -159,17 +159,17 @@ func (p *Pool) drainError() error {
 		}
 	}
 	for _, proc := range p.processors {
-		if n := proc.owed.Load(); n > 0 {
+		if n := proc.unpaidReplies.Load(); n > 0 {
 			fmt.Fprintf(&b, "\n\tprocessor %q: %d answers owed", proc.Name, n)
 		}
 		if n := proc.holds.Load(); n > 0 {
 			fmt.Fprintf(&b, "\n\tprocessor %q: %d pieces of work held (topo.Hold)", proc.Name, n)
 		}
 		for _, u := range proc.units {
-			if w := u.home.Load(); w.state.Load()&1 == 1 && w.index < 0 {
+			if w := u.worker.Load(); w.state.Load()&1 == 1 && w.index < 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
 			}
-			if w := u.watch(); w != nil && w.repeating.Load() > 0 {
+			if w := u.watch(); w != nil && w.retrying.Load() > 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
 			}
 		}

@@ -28,8 +28,8 @@ type eventBox struct {
 	list []pendingEvent
 
 	// The unit's.
-	alarmAt int64 // when its Alarm is due
-	later   bool  // some of list wait for messages to be handled first
+	alarmAt       int64 // when its Alarm is due
+	afterMessages bool  // some of list wait for messages to be handled first
 }
 
 // pendingEvent is an event that is to be told so many times: who is made anew all
@@ -52,7 +52,7 @@ func (u *Unit) post(e Event) {
 		b.list[at].times++
 	}
 	b.mu.Unlock()
-	u.tell(controlEvent)
+	u.signal(controlEvent)
 }
 
 // takeEvent takes out the first event that the unit can be told of now. That an
@@ -62,7 +62,7 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.list, func(e pendingEvent) bool {
-		return e.Kind != EventClosed || u.drainedFrom(e.Index) || bug.On(bug.ClosedTooEarly)
+		return e.Kind != EventClosed || u.isDrained(e.Index) || bug.On(bug.ClosedTooEarly)
 	})
 	if at < 0 {
 		return e, false, len(b.list) > 0
@@ -75,8 +75,8 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 }
 
 // drainedFrom reports whether no message of an edge waits.
-func (u *Unit) drainedFrom(edge int) bool {
-	if w := u.watch(); w != nil && w.repeating.Load() > 0 { // of whatever edge
+func (u *Unit) isDrained(edge int) bool {
+	if w := u.watch(); w != nil && w.retrying.Load() > 0 { // of whatever edge
 		return false
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
@@ -91,7 +91,7 @@ func (u *Unit) drainedFrom(edge int) bool {
 
 // Waits reports whether a message of the edge waits for the instance: its sender
 // is not silent, the instance is late.
-func (u *Unit) Waits(edge int) bool { return !u.drainedFrom(edge) }
+func (u *Unit) Waits(edge int) bool { return !u.isDrained(edge) }
 
 // closeOutputs tells who receives along the edges that closed picks that nothing
 // more will come.
@@ -110,7 +110,7 @@ func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 
 // tellClosed tells an instance that was made anew which edges are closed: the one
 // before was told, it was not.
-func (p *Pool) tellClosed(u *Unit) {
+func (p *Pool) postClosed(u *Unit) {
 	if u.proc.boxes == nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (p *Pool) tellClosed(u *Unit) {
 
 // tellRestarted tells who receives from a processor that one of its instances was
 // made anew: each instance once.
-func (p *Pool) tellRestarted(proc *processor) {
+func (p *Pool) postRestarted(proc *processor) {
 	told := make(map[int]bool)
 	for i := range p.edges {
 		e := &p.edges[i]
@@ -138,20 +138,20 @@ func (p *Pool) tellRestarted(proc *processor) {
 }
 
 // eventsLater looks again, when a link has no more messages, at what u can be told.
-func (u *Unit) eventsLater() {
-	if b := &u.proc.boxes[u.index]; b.later {
-		b.later = false
-		u.asked |= askEvents
+func (u *Unit) recheckEvents() {
+	if b := &u.proc.boxes[u.index]; b.afterMessages {
+		b.afterMessages = false
+		u.pendingCalls |= callEvents
 	}
 }
 
 // events tells u what became of its inputs.
-func (r *runner) events(u *Unit) {
+func (r *runner) callEvents(u *Unit) {
 	for n := 0; n < eventsPerTurn && !u.paused(); n++ {
 		e, ok, more := u.takeEvent()
 		if !ok {
-			u.asked &^= askEvents
-			u.proc.boxes[u.index].later = more
+			u.pendingCalls &^= callEvents
+			u.proc.boxes[u.index].afterMessages = more
 			return
 		}
 		r.call(u, methodOf[e.Kind], func() error { return u.cell.Event(e) })

@@ -32,7 +32,7 @@ func EndedBy(p *Pool) error { return p.err }
 // under a Stepper, were in a call that hung.
 func Making(p *Pool, processor int) (n int) {
 	for _, w := range p.processors[processor].watches {
-		if w.phase == watchMaking || w.hangs != nil {
+		if w.phase == watchStarting || w.hungCall != nil {
 			n++
 		}
 	}
@@ -52,7 +52,7 @@ func Pin(p *Pool, at []int) {
 	i := 0
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			u.home.Store(p.workers[at[i]])
+			u.worker.Store(p.workers[at[i]])
 			i++
 		}
 	}

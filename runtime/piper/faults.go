@@ -12,7 +12,7 @@ type faults struct {
 	restarts, healthCheckKills, inputTimeouts, circuitBreakerRecoveries atomic.Uint64
 	abandoned, deadLetters, dropped, gaveUp, holdsLost                  atomic.Uint64
 
-	said [sayKinds]repeated
+	logged [logKinds]repeated
 }
 
 // FaultFigures count what went wrong with a processor, or with all of them, and
@@ -68,7 +68,7 @@ func (p *Pool) faultFigures() (all FaultFigures) {
 // CountInputTimeout counts an input of the unit that was silent for too long.
 func (u *Unit) CountInputTimeout(edge int) {
 	u.proc.faults.inputTimeouts.Add(1)
-	u.sayInput(edge)
+	u.logSilentInput(edge)
 	u.proc.pool.observeFault(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
 }
 
@@ -109,7 +109,7 @@ func (p *Pool) notStarted(u *Unit, err error) {
 	if o, ok := p.options.observer.(StartObserver); ok {
 		p.observe(func() { o.NotStarted(u.proc.Name, u.Index(), err) })
 	}
-	p.sayOften(u, sayStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
+	p.logLimited(u, logStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
 }
 
 func (p *Pool) observeFault(call func(FaultObserver)) {

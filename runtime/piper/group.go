@@ -41,29 +41,29 @@ const (
 
 // group is a strongly connected component: its members finish together.
 type group struct {
-	pool    *Pool
-	index   int
-	cyclic  bool
-	units   []*Unit  // in file order
-	down    []*group // that its edges lead to
-	full    atomic.Int32
-	givenUp atomic.Int32 // instances that have failed for good, and send no more
-	onTimer bool         // nothing but timers comes in, or it is used from outside: open until Run's context ends
+	pool            *Pool
+	index           int
+	cyclic          bool
+	units           []*Unit  // in file order
+	down            []*group // that its edges lead to
+	full            atomic.Int32
+	failedInstances atomic.Int32 // instances that have failed for good, and send no more
+	onTimer         bool         // nothing but timers comes in, or it is used from outside: open until Run's context ends
 
 	// turns holds, while closing, who may still change the group's queues in its
 	// lower half (units in a turn or not yet told, and the finisher), and counts
 	// who began to in its upper half.
-	turns atomic.Uint64
+	activity atomic.Uint64
 
-	mu      sync.Mutex
-	phase   phase
-	open    int     // groups and external senders that may still send into it
-	sources int     // units whose Ping or Serve is not done
-	holds   int     // topo.Hold without release yet
-	next    int     // the unit whose Finish is next
-	silent  bool    // its outputs are closed
-	waiting []*Unit // for room within the group
-	busy    *Link   // where messages were seen last
+	mu            sync.Mutex
+	phase         phase
+	openInputs    int     // groups and external senders that may still send into it
+	sources       int     // units whose Ping or Serve is not done
+	holds         int     // topo.Hold without release yet
+	next          int     // the unit whose Finish is next
+	outputsClosed bool    // its outputs are closed
+	awaitingRoom  []*Unit // for room within the group
+	lastBusy      *Link   // where messages were seen last
 }
 
 // isFull reports whether a queue within a cycle is full, so that nothing is to
@@ -76,11 +76,11 @@ func (g *group) drained() {
 		return
 	}
 	g.mu.Lock()
-	waiting := g.waiting
-	g.waiting = nil
+	waiting := g.awaitingRoom
+	g.awaitingRoom = nil
 	g.mu.Unlock()
 	for _, u := range waiting {
-		u.tell(controlResume)
+		u.signal(controlResume)
 	}
 }
 
@@ -91,14 +91,14 @@ func (g *group) await(u *Unit) bool {
 	if g.full.Load() == 0 {
 		return false
 	}
-	g.waiting = append(g.waiting, u)
+	g.awaitingRoom = append(g.awaitingRoom, u)
 	return true
 }
 
 // inputClosed is told that one group or sender outside will send no more.
 func (g *group) inputClosed() {
 	g.mu.Lock()
-	g.open--
+	g.openInputs--
 	g.beginClosing()
 }
 
@@ -123,15 +123,15 @@ func (g *group) sourceBegins() bool {
 
 // beginClosing unlocks g.
 func (g *group) beginClosing() {
-	if g.phase != phaseOpen || g.open > 0 || g.sources > 0 || g.holds > 0 {
+	if g.phase != phaseOpen || g.openInputs > 0 || g.sources > 0 || g.holds > 0 {
 		g.mu.Unlock()
 		return
 	}
 	g.phase = phaseClosing
-	g.turns.Add(uint64(len(g.units)) + 1)
+	g.activity.Add(uint64(len(g.units)) + 1)
 	g.mu.Unlock()
 	for _, u := range g.units {
-		u.tell(controlClosing)
+		u.signal(controlClosing)
 	}
 	g.leave(nil)
 }
@@ -176,25 +176,25 @@ func (g *group) ticks() (due, goOn bool) {
 
 // enter begins what may change the group's queues: a turn of a closing group's
 // unit, or a tick.
-func (g *group) enter() { g.turns.Add(1<<32 + 1) }
+func (g *group) enter() { g.activity.Add(1<<32 + 1) }
 
 // leave ends it. When nobody may change the queues, and they are empty, they
 // stay so, since nothing comes from outside any more. A link within the group
 // that was sent along, nil for none, spares the look at all of them: whoever
 // takes its messages leaves later.
 func (g *group) leave(sent *Link) {
-	if turns := g.turns.Add(^uint64(0)); uint32(turns) != 0 || sent != nil && !sent.empty() {
+	if turns := g.activity.Add(^uint64(0)); uint32(turns) != 0 || sent != nil && !sent.empty() {
 		return
 	}
 	g.mu.Lock()
-	turns := g.turns.Load()
-	if uint32(turns) != 0 || g.phase == phaseOpen || g.phase == phaseFinished || !g.quiet() || g.turns.Load() != turns {
+	turns := g.activity.Load()
+	if uint32(turns) != 0 || g.phase == phaseOpen || g.phase == phaseFinished || !g.allEmpty() || g.activity.Load() != turns {
 		g.mu.Unlock()
 		return // whoever entered since looks again when it leaves
 	}
 	if g.phase == phaseClosing {
 		g.phase = phaseFinishing
-		g.turns.Add(1) // until the last Finish has returned
+		g.activity.Add(1) // until the last Finish has returned
 		g.mu.Unlock()
 		g.pool.closeTimers(g) // no tick can come any more
 		if g.pool.faulty {
@@ -217,8 +217,8 @@ func (g *group) leave(sent *Link) {
 // closeOutputs tells those that receive from the group that it sends no more, once.
 func (g *group) closeOutputs() {
 	g.mu.Lock()
-	closed := g.silent
-	g.silent = true
+	closed := g.outputsClosed
+	g.outputsClosed = true
 	g.mu.Unlock()
 	if closed {
 		return
@@ -230,17 +230,17 @@ func (g *group) closeOutputs() {
 
 // quiet reports whether all queues into the group's units are empty. It looks
 // first where it found messages the last time.
-func (g *group) quiet() bool {
+func (g *group) allEmpty() bool {
 	if bug.On(bug.CloseEarly) {
 		return true
 	}
-	if g.busy != nil && !g.busy.empty() {
+	if g.lastBusy != nil && !g.lastBusy.empty() {
 		return false
 	}
 	for _, u := range g.units {
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			if !l.empty() {
-				g.busy = l
+				g.lastBusy = l
 				return false
 			}
 		}
@@ -259,7 +259,7 @@ func (g *group) finishNext() {
 		u := g.units[g.next]
 		g.next++
 		g.mu.Unlock()
-		u.tell(controlFinish)
+		u.signal(controlFinish)
 		return
 	}
 	g.phase = phaseFlushing
@@ -269,7 +269,7 @@ func (g *group) finishNext() {
 
 // grows ends Run: a queue of a link within the group holds so many messages that
 // the cycle seems to send more than it handles.
-func (g *group) grows(l *Link, h *queue.Head, depth uint64) {
+func (g *group) failGrowing(l *Link, h *queue.Head, depth uint64) {
 	p := g.pool
 	lengths := make([]int, len(p.edges))
 	for _, u := range g.units {

@@ -17,7 +17,7 @@ const lateFraction = 4
 const shutdownAgain = 50 * time.Millisecond
 
 // timed lists the instances whose calls are timed.
-func (p *Pool) timed() (list []*watch) {
+func (p *Pool) timedWatches() (list []*watch) {
 	for _, proc := range p.processors {
 		for i := range proc.watches {
 			if proc.Watch.Timeout > 0 {
@@ -31,7 +31,7 @@ func (p *Pool) timed() (list []*watch) {
 // watchHealth looks after the calls of timed instances. It sleeps until the first
 // one could be overdue: a call that begins meanwhile is overdue later than that.
 func (p *Pool) watchHealth(list []*watch) {
-	defer p.runsNoMore()
+	defer p.goroutineEnded()
 	defer p.failOnPanic("health check")
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -46,13 +46,13 @@ func (p *Pool) watchHealth(list []*watch) {
 		next := now + int64(time.Hour)
 		for _, w := range list {
 			timeout := int64(w.unit.proc.Watch.Timeout)
-			life := w.lives.Load()
+			life := w.sharedLife.Load()
 			if late > timeout/lateFraction {
 				life.Alive() // this process did not run for a while, and neither did the call
 			}
 			state, at, overdue := life.overdue(now, timeout)
 			if overdue {
-				p.hung(w, life, state, ErrHung)
+				p.abandonCall(w, life, state, ErrHung)
 				at = now + timeout
 			}
 			next = min(next, at)
@@ -63,7 +63,7 @@ func (p *Pool) watchHealth(list []*watch) {
 }
 
 // hung ends an instance whose call is overdue, for that cause.
-func (p *Pool) hung(w *watch, life *Life, state uint64, cause error) {
+func (p *Pool) abandonCall(w *watch, life *Life, state uint64, cause error) {
 	u := w.unit
 	if w.killProcess() {
 		return
@@ -72,8 +72,8 @@ func (p *Pool) hung(w *watch, life *Life, state uint64, cause error) {
 		return // it has come back
 	}
 	u.proc.faults.healthCheckKills.Add(1)
-	if p.leftBehind(u) {
-		p.leaveBehind(w, cause)
+	if p.countAbandoned(u) {
+		p.replaceGoroutine(w, cause)
 	} else {
 		p.running.Done() // Run has ended, and does not wait for its goroutine
 	}
@@ -85,15 +85,15 @@ func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 	time.AfterFunc(after, func() {
 		// Read before the stop is looked at: a later instance has another process and
 		// another state.
-		in, life := w.process.Load(), w.lives.Load()
+		in, life := w.process.Load(), w.sharedLife.Load()
 		state := life.state.Load()
 		switch {
-		case p.ended.Load() || w.toStop() != number:
+		case p.ended.Load() || w.unansweredStop() != number:
 			return
 		case in != nil:
 			w.killNow(*in)
-		case state&whereMask == away:
-			p.hung(w, life, state, errShutdown)
+		case state&whereMask == inHandler:
+			p.abandonCall(w, life, state, errShutdown)
 		}
 		p.limitStop(w, number, shutdownAgain) // it was between two calls, and may hang in the next one
 	})
@@ -102,13 +102,13 @@ func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 // leaveBehind takes an instance from the goroutine that hangs in it. That will
 // touch neither the instance nor its worker any more, so whoever calls this owns
 // both.
-func (p *Pool) leaveBehind(w *watch, cause error) {
+func (p *Pool) replaceGoroutine(w *watch, cause error) {
 	u := w.unit
 	old := p.takeHung(u)
 	r := old.runner
-	r.gone.Store(true)
+	r.abandoned.Store(true)
 	solo := p.newSolo(u)
-	solo.struck = old.struck
+	solo.hung = old.hung
 	old.disarm()
 	solo.timers, old.timers = old.timers, nil
 	old.runq, u.queued = unitQueue{}, false
@@ -116,11 +116,11 @@ func (p *Pool) leaveBehind(w *watch, cause error) {
 	p.mu.Lock()
 	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == old })
 	p.mu.Unlock()
-	w.left = true
+	w.goroutineLeft = true
 	w.afterHang(r, cause)
-	old.vacant = true
-	u.home.Store(solo)
-	old.passOn()
+	old.exited = true
+	u.worker.Store(solo)
+	old.forwardNotes()
 	if r.closing {
 		u.proc.group.leave(nil)
 	}
@@ -132,17 +132,17 @@ func (p *Pool) leaveBehind(w *watch, cause error) {
 // takeHung returns the worker outside the pool whose goroutine hangs in u.
 func (p *Pool) takeHung(u *Unit) *Worker {
 	for {
-		w := u.home.Load()
+		w := u.worker.Load()
 		if w.index < 0 {
 			return w
 		}
-		if p.take(w, w.state.Load()) == nil {
+		if p.takeWorker(w, w.state.Load()) == nil {
 			runtime.Gosched() // the monitor has just done so
 			continue
 		}
 		p.running.Add(1)
 		go p.run(w)
-		u.proc.struck.Add(1) // as for one that the monitor finds
+		u.proc.hungInstances.Add(1) // as for one that the monitor finds
 	}
 }
 
@@ -152,10 +152,10 @@ func (w *watch) afterHang(r *runner, cause error) {
 	method := r.method()
 	e := u.proc.pool.handlerError(u, r.link, method, cause)
 	u.proc.pool.record(e)
-	if w.hand != nil {
-		w.hand.renew()
+	if w.current != nil {
+		w.current.detach()
 	}
-	w.settle(r.link, e, ThenStop)
+	w.resolveMessage(r.link, e, ThenStop)
 	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
 		r.link.relist()
 	}
@@ -168,14 +168,14 @@ func (w *watch) afterHang(r *runner, cause error) {
 	}
 	u.out.publish(nil) // what it has sent was accepted; its goroutine is in the user's code, and does not come back from there
 	u.out.served = false
-	if cancel := w.endServe.Swap(nil); cancel != nil {
+	if cancel := w.cancelServe.Swap(nil); cancel != nil {
 		(*cancel)()
 	}
 	u.out.settle()
 	if method == "Finish" { // as where it fails otherwise: nobody else will finish the group
 		u.proc.pool.finish(e)
 	}
-	w.end(ChildHung, e)
+	w.reportEnd(ChildHung, e)
 }
 
 // relist makes a link ready again whose messages were being handed over.

@@ -45,12 +45,12 @@ const heldEvery = 100 * time.Millisecond
 // instance.
 func (u *Unit) SetHolds(n int) {
 	u.watch().holder.set(n)
-	u.home.Load().askHeld(u)
+	u.worker.Load().scheduleHeld(u)
 }
 
 // held asks an instance in a process what it holds.
-func (r *runner) held(u *Unit) {
-	u.asked &^= askHeld
+func (r *runner) callHeld(u *Unit) {
+	u.pendingCalls &^= callHeld
 	p := u.process()
 	if p == nil {
 		return
@@ -61,14 +61,14 @@ func (r *runner) held(u *Unit) {
 		life.Leave()
 		return err
 	})
-	r.w.askHeld(u)
+	r.w.scheduleHeld(u)
 }
 
 // askHeld has an instance that holds work asked again.
-func (w *Worker) askHeld(u *Unit) {
+func (w *Worker) scheduleHeld(u *Unit) {
 	v := u.watch()
-	if v.holder.count() > 0 && v.heldAt == 0 && v.phase == watchRunning {
-		v.heldAt = w.pool.clock() + int64(heldEvery)
-		u.wakeAt(v.heldAt)
+	if v.holder.count() > 0 && v.heldCheckAt == 0 && v.phase == watchRunning {
+		v.heldCheckAt = w.pool.clock() + int64(heldEvery)
+		u.wakeAt(v.heldCheckAt)
 	}
 }

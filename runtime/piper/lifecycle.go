@@ -69,7 +69,7 @@ func (p *Pool) initAll(c *caller) error {
 			if w == nil || p.spec.Supervisor == nil || p.handlerCtx.Err() != nil {
 				return err
 			}
-			if w.end(ChildNotStarted, err); p.ended.Load() {
+			if w.reportEnd(ChildNotStarted, err); p.ended.Load() {
 				return err
 			}
 		}
@@ -85,19 +85,19 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 		p.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
 		return err
 	}
-	var starting making
+	var starting startAttempt
 	if timeout > 0 {
 		ctx = starting.begin(ctx)
 	}
 	var failed error // of Init, which may return after initOne
 	init := func() { p.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
-	if c.call(timeout, init, p.cameBack) {
+	if c.call(timeout, init, p.abandonedReturned) {
 		if timeout > 0 {
-			u.watch().endInit = starting.cancel
+			u.watch().cancelInit = starting.cancel
 		}
 		return failed
 	}
-	starting.giveUp()
+	starting.cancelInit()
 	e := p.handlerError(u, nil, "Init", errStartup)
 	if c.isLate() {
 		e.Err = errInitHangs
@@ -106,13 +106,13 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	if u.proc.faults != nil {
 		u.proc.faults.healthCheckKills.Add(1)
 	}
-	p.leftBehind(u)
+	p.countAbandoned(u)
 	return e
 }
 
 // leftBehind counts a goroutine that hangs in a method of u. It reports whether
 // Run goes on.
-func (p *Pool) leftBehind(u *Unit) bool {
+func (p *Pool) countAbandoned(u *Unit) bool {
 	if u.proc.faults != nil {
 		u.proc.faults.abandoned.Add(1)
 	}
@@ -124,7 +124,7 @@ func (p *Pool) leftBehind(u *Unit) bool {
 }
 
 // cameBack is told that a goroutine has returned that was left behind.
-func (p *Pool) cameBack() { p.abandonedNow.Add(-1) }
+func (p *Pool) abandonedReturned() { p.abandonedNow.Add(-1) }
 
 // guard calls a method outside a turn. Its error, its panic, and that it has ended
 // its goroutine become the error at err.
@@ -165,14 +165,14 @@ func (p *Pool) closeTimeout(u *Unit) time.Duration {
 // beside a restart. The channel is closed when Close has returned; it is nil where
 // there is nothing to wait for. A Close that hangs is left behind: Run does not wait
 // for it either.
-func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
+func (p *Pool) closeInBackground(u *Unit) <-chan struct{} {
 	closer := u.cell.Closer()
 	if closer == nil {
 		return nil
 	}
 	failed := func(err error) {
 		if err != nil {
-			p.sayOften(u, sayClose, slog.LevelWarn, "topogen: Close of an instance that has ended failed", err)
+			p.logLimited(u, logClose, slog.LevelWarn, "topogen: Close of an instance that has ended failed", err)
 		}
 	}
 	if p.stepper != nil {
@@ -182,7 +182,7 @@ func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
 		return nil
 	}
 	p.running.Add(1)
-	return p.closeAside(u, closer, p.closeTimeout(u), func(err error) {
+	return p.closeWithTimeout(u, closer, p.closeTimeout(u), func(err error) {
 		failed(err)
 		p.running.Done()
 	})
@@ -191,7 +191,7 @@ func (p *Pool) closeBeside(u *Unit) <-chan struct{} {
 // closeAside calls closer, the Close of u, in another goroutine. It calls done once:
 // with the error of Close, or with ErrCloseHangs after the timeout. The channel is
 // closed when Close has returned.
-func (p *Pool) closeAside(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
+func (p *Pool) closeWithTimeout(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
 	closed := make(chan struct{})
 	var over atomic.Bool // done is called, or will be
 	in := u.process()
@@ -208,7 +208,7 @@ func (p *Pool) closeAside(u *Unit, closer func() error, timeout time.Duration, d
 			if over.CompareAndSwap(false, true) {
 				done(err)
 			} else {
-				p.cameBack()
+				p.abandonedReturned()
 			}
 		}()
 		p.guard(&err, u, "Close", closer)
@@ -225,7 +225,7 @@ func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
 		p.abandonedNow.Add(1) // until Close has returned, which is soon
 		return e
 	}
-	p.leftBehind(u)
+	p.countAbandoned(u)
 	return e
 }
 
@@ -234,12 +234,12 @@ func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
 // closed side by side.
 func (p *Pool) closeAll(err error) error {
 	for _, w := range p.workers {
-		p.take(w, w.state.Load())
+		p.takeWorker(w, w.state.Load())
 	}
 	c := &closing{pool: p, deadline: time.Now().Add(max(p.options.drainTimeout, abandonAfter))}
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
-			if w := u.watch(); u.home.Load().state.Load()&1 == 1 || w != nil && w.hangs != nil {
+			if w := u.watch(); u.worker.Load().state.Load()&1 == 1 || w != nil && w.hungCall != nil {
 				if in := u.process(); in != nil {
 					in.Kill()
 				}
@@ -288,14 +288,14 @@ func (c *closing) close(u *Unit) {
 	left := time.Until(c.deadline)
 	if left <= 0 {
 		c.rest.Add(1)
-		p.closeAside(u, closer, abandonAfter, func(err error) {
+		p.closeWithTimeout(u, closer, abandonAfter, func(err error) {
 			c.failed(err)
 			c.rest.Done()
 		})
 		return
 	}
 	timeout := min(p.closeTimeout(u), left+abandonAfter)
-	if !c.caller.call(timeout, func() { p.guard(&err, u, "Close", closer) }, p.cameBack) {
+	if !c.caller.call(timeout, func() { p.guard(&err, u, "Close", closer) }, p.abandonedReturned) {
 		c.failed(p.closeHangs(u, u.process(), timeout))
 		return
 	}
@@ -317,7 +317,7 @@ func (c *closing) wait(err error) error {
 func (p *Pool) result() error {
 	err := p.err
 	if errors.Unwrap(err) == ErrDrainTimeout {
-		err = p.late.join(err, "errors of handlers that came back late")
+		err = p.lateErrors.join(err, "errors of handlers that came back late")
 	}
 	return p.failures.join(err, "instances that were given up")
 }

@@ -125,7 +125,7 @@ func (l *Link) Filled(h *queue.Head) {
 	} else {
 		o.full++
 	}
-	if w := o.unit.home.Load(); w != nil {
+	if w := o.unit.worker.Load(); w != nil {
 		w.hold.Or(holdFull)
 	}
 }
@@ -133,7 +133,7 @@ func (l *Link) Filled(h *queue.Head) {
 func (l *Link) Overfull(h *queue.Head) {
 	if l.inCycle {
 		if depth := h.Depth(); depth >= l.to.proc.pool.cycleLimit(h) {
-			l.to.proc.group.grows(l, h, depth)
+			l.to.proc.group.failGrowing(l, h, depth)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (l *Link) Overfull(h *queue.Head) {
 // publish makes visible what was put; w is the worker of the caller, nil where
 // it has none.
 func (l *Link) publish(w *Worker) {
-	local := w != nil && l.to.home.Load() == w // only this goroutine could move it away
+	local := w != nil && l.to.worker.Load() == w // only this goroutine could move it away
 	for _, h := range l.heads {
 		h.Publish(local)
 	}
@@ -182,7 +182,7 @@ func (l *Link) expose() {
 
 // setLocal tells the queues whether sender and receiver run on w both.
 func (l *Link) setLocal(w *Worker) {
-	local := l.out != nil && l.out.unit.home.Load() == w
+	local := l.out != nil && l.out.unit.worker.Load() == w
 	if local == l.local {
 		return
 	}
@@ -194,7 +194,7 @@ func (l *Link) setLocal(w *Worker) {
 
 // notify sees to it that the receiver looks at the link.
 func (l *Link) notify(w *Worker) {
-	home := l.to.home.Load()
+	home := l.to.worker.Load()
 	if home == w && w != nil {
 		w.makeReady(l)
 		return
@@ -204,7 +204,7 @@ func (l *Link) notify(w *Worker) {
 	}
 	if !l.posted.Load() && l.posted.CompareAndSwap(false, true) && home != nil {
 		if home.post(&l.readyNote) && w != nil {
-			w.woke = true
+			w.wokeAnother = true
 		}
 	}
 }
@@ -242,11 +242,11 @@ func (l *Link) reportRoom(w *Worker) {
 func (l *Link) room(w *Worker) {
 	if l.gate != nil {
 		l.gate.signal()
-	} else if home := l.out.unit.home.Load(); home == w {
+	} else if home := l.out.unit.worker.Load(); home == w {
 		w.roomIn(l)
 	} else if l.wantRoom.CompareAndSwap(false, true) {
 		if home.post(&l.roomNote) {
-			w.woke = true
+			w.wokeAnother = true
 		}
 	}
 }

@@ -8,28 +8,28 @@ import (
 
 // sayEvery is the least time between two log lines of one kind and processor. Lines
 // in between are counted, and the next line has the count.
-const sayEvery = time.Second
+const logInterval = time.Second
 
 // sayKind is a kind of failure that may come often.
-type sayKind uint8
+type logKind uint8
 
 const (
-	sayFailed  sayKind = iota // an instance
-	sayHandler                // a handler, and its instance goes on
-	sayStart                  // a restart
-	sayClose
-	sayGaveUp
-	sayInput   // is silent
-	sayProcess // was started
-	sayKinds
+	logFailed  logKind = iota // an instance
+	logHandler                // a handler, and its instance goes on
+	logStart                  // a restart
+	logClose
+	logGaveUp
+	logInput   // is silent
+	logProcess // was started
+	logKinds
 )
 
 // repeated is a line of the log that may come often.
 type repeated struct {
-	mu    sync.Mutex
-	again time.Duration // when it may be logged again
-	left  int           // times that it was not logged since
-	last  line          // of those
+	mu      sync.Mutex
+	nextAt  time.Duration // when it may be logged again
+	skipped int           // times that it was not logged since
+	last    line          // of those
 }
 
 // line is a line of the log about an instance.
@@ -41,16 +41,16 @@ type line struct {
 
 // due counts a line. It reports whether to log it, and how often it came since the
 // last one.
-func (r *repeated) due(now time.Duration, l line) (times int, ok bool) {
+func (r *repeated) admit(now time.Duration, l line) (times int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now < r.again {
-		r.left++
+	if now < r.nextAt {
+		r.skipped++
 		r.last = l
 		return 0, false
 	}
-	times = r.left + 1
-	r.again, r.left, r.last = now+sayEvery, 0, line{}
+	times = r.skipped + 1
+	r.nextAt, r.skipped, r.last = now+logInterval, 0, line{}
 	return times, true
 }
 
@@ -58,17 +58,17 @@ func (r *repeated) due(now time.Duration, l line) (times int, ok bool) {
 func (r *repeated) rest() (l line, times int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l, times = r.last, r.left
-	r.last, r.left = line{}, 0
+	l, times = r.last, r.skipped
+	r.last, r.skipped = line{}, 0
 	return l, times
 }
 
 // sayOften logs a failure of u, at most once a second for each kind and processor,
 // with how often it came since.
-func (p *Pool) sayOften(u *Unit, kind sayKind, level slog.Level, text string, err error) {
+func (p *Pool) logLimited(u *Unit, kind logKind, level slog.Level, text string, err error) {
 	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
-	if w := u.watch(); kind == sayHandler && w != nil {
-		attrs = append(attrs, slog.Int("attempt", w.attempted))
+	if w := u.watch(); kind == logHandler && w != nil {
+		attrs = append(attrs, slog.Int("attempt", w.lastAttempts))
 	}
 	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(e.Stack)))
@@ -76,48 +76,48 @@ func (p *Pool) sayOften(u *Unit, kind sayKind, level slog.Level, text string, er
 	times := 1
 	if f := u.proc.faults; f != nil {
 		var ok bool
-		if times, ok = f.said[kind].due(time.Duration(p.clock()), line{level, text, attrs}); !ok {
+		if times, ok = f.logged[kind].admit(time.Duration(p.clock()), line{level, text, attrs}); !ok {
 			return
 		}
 	}
-	p.sayTimes(line{level, text, attrs}, times)
+	p.logTimes(line{level, text, attrs}, times)
 }
 
 // sayInput logs that an input of u is silent.
-func (u *Unit) sayInput(edge int) {
-	u.sayLine(sayInput, line{slog.LevelWarn, "topogen: an input is silent",
+func (u *Unit) logSilentInput(edge int) {
+	u.logLimitedLine(logInput, line{slog.LevelWarn, "topogen: an input is silent",
 		[]slog.Attr{slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index())}})
 }
 
 // SayProcess logs that the instance runs in a process.
 func (u *Unit) SayProcess(pid int) {
-	u.sayLine(sayProcess, line{slog.LevelInfo, "topogen: an instance runs in a process",
+	u.logLimitedLine(logProcess, line{slog.LevelInfo, "topogen: an instance runs in a process",
 		[]slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Int("pid", pid)}})
 }
 
-func (u *Unit) sayLine(kind sayKind, l line) {
+func (u *Unit) logLimitedLine(kind logKind, l line) {
 	p := u.proc.pool
-	if times, ok := u.proc.faults.said[kind].due(time.Duration(p.clock()), l); ok {
-		p.sayTimes(l, times)
+	if times, ok := u.proc.faults.logged[kind].admit(time.Duration(p.clock()), l); ok {
+		p.logTimes(l, times)
 	}
 }
 
-func (p *Pool) sayTimes(l line, times int) {
+func (p *Pool) logTimes(l line, times int) {
 	if times > 1 {
 		l.attrs = append(l.attrs, slog.Int("times", times))
 	}
-	p.say(l.level, l.text, l.attrs...)
+	p.logLine(l.level, l.text, l.attrs...)
 }
 
 // sayRest logs, at the end, the failures that were not logged.
-func (p *Pool) sayRest() {
+func (p *Pool) logSkipped() {
 	for _, proc := range p.processors {
 		if proc.faults == nil {
 			continue
 		}
-		for i := range proc.faults.said {
-			if l, times := proc.faults.said[i].rest(); times > 0 {
-				p.sayTimes(l, times)
+		for i := range proc.faults.logged {
+			if l, times := proc.faults.logged[i].rest(); times > 0 {
+				p.logTimes(l, times)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ const (
 	monitorIdleMax = 20                   // periods without work, then the monitor sleeps
 	looksMin       = 3                    // further periods in one call before the pool warns of it
 	slowTurnsMin   = 3                    // long turns outside the pool before it does
-	struckMax      = 2                    // hung instances at once before all of their processor leave the pool
+	hungMax        = 2                    // hung instances at once before all of their processor leave the pool
 	soloTurnsMin   = 64                   // quick turns in a row before an instance comes back, twice as many each time
 	soloTurnMax    = time.Millisecond     // what a quick turn may take
 	returnsExpMax  = 16                   // doubling ends
@@ -37,7 +37,7 @@ type suspect struct {
 }
 
 // rouse is called by a worker that begins to work.
-func (m *monitor) rouse() {
+func (m *monitor) wakeUp() {
 	if m.asleep.Load() && m.asleep.CompareAndSwap(true, false) {
 		m.wake <- struct{}{}
 	}
@@ -104,11 +104,11 @@ func (m *monitor) look(seen []sighting) (working bool) {
 		seen[i].times++
 		if seen[i].times == 1 {
 			w.hold.Or(holdYield)
-		} else if u := m.pool.take(w, state); u != nil {
+		} else if u := m.pool.takeWorker(w, state); u != nil {
 			m.pool.running.Add(1)
 			go m.pool.run(w)
-			m.pool.struck(u.proc)
-			m.suspects = append(m.suspects, suspect{unit: u, solo: u.home.Load()})
+			m.pool.countHung(u.proc)
+			m.suspects = append(m.suspects, suspect{unit: u, solo: u.worker.Load()})
 		}
 	}
 	m.suspect()
@@ -143,7 +143,7 @@ func (p *Pool) warn(proc *processor) {
 // take takes w from the goroutine that hangs in a handler since state, and
 // leaves it the unit that it hangs in, as a worker of its own. It returns nil
 // where the handler has come back.
-func (p *Pool) take(w *Worker, state uint64) *Unit {
+func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	if state&1 == 0 || !w.state.CompareAndSwap(state, state+1) {
 		return nil
 	}
@@ -153,10 +153,10 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 		u.queued = false
 	}
 	solo := p.newSolo(u)
-	solo.struck, solo.runner = true, w.runner
+	solo.hung, solo.runner = true, w.runner
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
-	defer u.home.Store(solo)   // the handler's goroutine waits for it, even if the observer ends this one
+	defer u.worker.Store(solo) // the handler's goroutine waits for it, even if the observer ends this one
 	u.out.expose()             // what finished calls have sent need not wait for this one
 	p.moved(u, w, solo)
 	return u
@@ -166,7 +166,7 @@ func (p *Pool) take(w *Worker, state uint64) *Unit {
 func (p *Pool) newSolo(u *Unit) *Worker {
 	w := newWorker(p, -1)
 	w.single = u
-	u.long = true
+	u.longTurn = true
 	p.mu.Lock()
 	p.solos = append(p.solos, w)
 	p.mu.Unlock()
@@ -174,20 +174,20 @@ func (p *Pool) newSolo(u *Unit) *Worker {
 }
 
 // struck counts a handler that hangs.
-func (p *Pool) struck(proc *processor) {
-	if proc.struck.Add(1) == struckMax {
+func (p *Pool) countHung(proc *processor) {
+	if proc.hungInstances.Add(1) == hungMax {
 		for _, u := range proc.units {
-			u.tell(controlSolo)
+			u.signal(controlSolo)
 		}
 	}
 }
 
 // solo moves u to a goroutine of its own. The caller is its owner and does not
 // touch it afterwards.
-func (p *Pool) solo(w *Worker, u *Unit) {
+func (p *Pool) moveToSolo(w *Worker, u *Unit) {
 	solo := p.newSolo(u)
-	solo.struck = true
-	u.proc.struck.Add(1)
+	solo.hung = true
+	u.proc.hungInstances.Add(1)
 	p.running.Add(1)
 	w.handOver(u, solo)
 	go p.run(solo)
@@ -195,45 +195,45 @@ func (p *Pool) solo(w *Worker, u *Unit) {
 
 // reconsider counts the turns of an instance that left the pool because a
 // handler hung, and takes it back when they are quick again.
-func (w *Worker) reconsider(u *Unit, took time.Duration) {
+func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 	if took > soloTurnMax {
-		w.quick = 0
+		w.quickTurns = 0
 		if took > 2*monitorPeriod {
-			if w.slow++; w.slow == slowTurnsMin {
+			if w.slowTurns++; w.slowTurns == slowTurnsMin {
 				w.pool.warn(u.proc)
 			}
 		}
 		return
 	}
-	if w.quick++; w.quick < soloTurnsMin<<u.returns {
+	if w.quickTurns++; w.quickTurns < soloTurnsMin<<u.soloReturns {
 		return
 	}
-	u.returns = min(u.returns+1, returnsExpMax)
-	u.proc.struck.Add(-1)
+	u.soloReturns = min(u.soloReturns+1, returnsExpMax)
+	u.proc.hungInstances.Add(-1)
 	if u.queued { // it is the only one here
 		w.runq.pop()
 		u.queued = false
 	}
-	w.single, w.struck = nil, false
-	w.handOver(u, w.pool.workers[u.goal.Load()])
+	w.single, w.hung = nil, false
+	w.handOver(u, w.pool.workers[u.targetWorker.Load()])
 }
 
 // vacate ends the goroutine of a worker outside the pool whose instance has gone
 // back. Notes may come yet, from who saw before where the instance was at home:
 // whoever would wake the worker passes them on instead.
-func (w *Worker) vacate() {
+func (w *Worker) exit() {
 	p := w.pool
 	p.mu.Lock()
 	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == w })
 	p.mu.Unlock()
-	w.vacant = true
-	w.passOn()
+	w.exited = true
+	w.forwardNotes()
 	runtime.Goexit()
 }
 
 // passOn does for a vacant worker what its goroutine would: all notes go to where
 // their instances are at home now. The caller has ended the worker's sleep.
-func (w *Worker) passOn() {
+func (w *Worker) forwardNotes() {
 	for more := true; more; {
 		w.readNotes()
 		w.parked.Store(true)

@@ -29,16 +29,16 @@ func (p *Pool) moved(u *Unit, from, to *Worker) {
 }
 
 // observe calls a method of the observer.
-func (p *Pool) observe(call func()) { p.foreign("observer", call) }
+func (p *Pool) observe(call func()) { p.callUser("observer", call) }
 
 // say logs what became of an instance or an input.
-func (p *Pool) say(level slog.Level, text string, attrs ...slog.Attr) {
-	p.foreign("logger", func() { p.log().LogAttrs(context.Background(), level, text, attrs...) })
+func (p *Pool) logLine(level slog.Level, text string, attrs ...slog.Attr) {
+	p.callUser("logger", func() { p.log().LogAttrs(context.Background(), level, text, attrs...) })
 }
 
 // foreign calls what somebody else has made. Where it does not return Run ends, and
 // not the process, or a goroutine that the topology would wait for.
-func (p *Pool) foreign(who string, call func()) {
+func (p *Pool) callUser(who string, call func()) {
 	returned := false
 	defer func() {
 		if returned {
@@ -142,7 +142,7 @@ func (u *Unit) figures(now int64) InstanceFigures {
 		paused = max(0, paused+now)
 	}
 	f := InstanceFigures{
-		Worker: u.home.Load().index,
+		Worker: u.worker.Load().index,
 		Moves:  u.moves.Load(),
 		Busy:   time.Duration(min(u.busy.Load(), uint64(now))), // an estimate is no more than there was
 		Paused: time.Duration(paused),
@@ -199,7 +199,7 @@ func (p *Pool) EdgeDropped(edge int) uint64 { return p.edgeFigures(edge).Dropped
 
 // WorkerOf is the worker of an instance; -1 for a goroutine of its own.
 func (p *Pool) WorkerOf(processor, instance int) int {
-	return p.processors[processor].units[instance].home.Load().index
+	return p.processors[processor].units[instance].worker.Load().index
 }
 
 // BusyOf estimates the time that a processor's handlers have taken.

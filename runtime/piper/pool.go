@@ -65,14 +65,14 @@ type Pool struct {
 	stopServe  context.CancelFunc
 	abandon    context.CancelFunc
 
-	idle     atomic.Int32 // parked workers
-	started  atomic.Bool
-	stopping atomic.Bool   // no more from outside
-	ended    atomic.Bool   // workers are to return
-	done     chan struct{} // closed with ended
-	running  sync.WaitGroup
-	returns  atomic.Int64   // of those that run: what they did before is seen by who has loaded it
-	makers   sync.WaitGroup // goroutines that make instances: nobody needs these after the end
+	idle            atomic.Int32 // parked workers
+	started         atomic.Bool
+	stopping        atomic.Bool   // no more from outside
+	ended           atomic.Bool   // workers are to return
+	done            chan struct{} // closed with ended
+	running         sync.WaitGroup
+	endedGoroutines atomic.Int64   // of those that run: what they did before is seen by who has loaded it
+	starters        sync.WaitGroup // goroutines that make instances: nobody needs these after the end
 
 	supervision  sync.Mutex   // orders of watched instances, and the supervisor
 	closed       bool         // Run is about to return; guarded by supervision
@@ -82,12 +82,12 @@ type Pool struct {
 	faulty       bool           // some processor has faults to count
 	outside      func() error   // in the process of an isolated instance: passes on what Serve has sent
 
-	mu       sync.Mutex
-	err      error
-	failures errorList // of instances that were given up
-	late     errorList // of handlers that came back when Run had ended
-	unclosed int       // groups that have not finished
-	solos    []*Worker // outside the pool
+	mu               sync.Mutex
+	err              error
+	failures         errorList // of instances that were given up
+	lateErrors       errorList // of handlers that came back when Run had ended
+	unfinishedGroups int       // groups that have not finished
+	solos            []*Worker // outside the pool
 }
 
 // New makes a pool and the instances in spec. Nothing runs before Run.
@@ -164,13 +164,13 @@ func (p *Pool) build() {
 		if !joined[[2]*group{from, to}] {
 			joined[[2]*group{from, to}] = true
 			from.down = append(from.down, to)
-			to.open++
+			to.openInputs++
 		}
 	}
 	for i, g := range p.groups {
 		g.onTimer = g.onTimer && timed[i] || stays[i]
 		if g.onTimer {
-			g.open++ // closed by stop
+			g.openInputs++ // closed by stop
 		}
 	}
 }
@@ -181,15 +181,15 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	proc := p.processors[processor]
 	u.cell, u.proc, u.out = cell{instance}, proc, out
 	u.index = int32(len(proc.units))
-	u.note = note{kind: noteControl, unit: u}
-	u.long = true // perhaps: the first turn is timed
+	u.controlNote = note{kind: noteControl, unit: u}
+	u.longTurn = true // perhaps: the first turn is timed
 	out.unit = u
 	proc.units = append(proc.units, u)
 	if proc.Events {
 		proc.boxes = append(proc.boxes, eventBox{})
 	}
 	if proc.Watch != nil {
-		u.watchOver()
+		u.addWatch()
 	}
 	proc.group.units = append(proc.group.units, u)
 	if proc.Ping {
@@ -200,11 +200,11 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 		proc.group.sources++
 	}
 	if proc.Blocking || proc.Serve {
-		u.home.Store(p.newSolo(u))
+		u.worker.Store(p.newSolo(u))
 		return
 	}
-	u.goal.Store(int32(p.placeOf(u)))
-	u.home.Store(p.workers[u.goal.Load()])
+	u.targetWorker.Store(int32(p.initialWorker(u)))
+	u.worker.Store(p.workers[u.targetWorker.Load()])
 }
 
 // Run runs the topology until all has finished, ctx has ended and all is
@@ -247,7 +247,7 @@ func (p *Pool) openErrors() (r Recorder, err error) {
 func (p *Pool) runOnce(ctx context.Context) error {
 	p.prepare(ctx)
 	defer p.abandon()
-	defer p.sayRest()
+	defer p.logSkipped()
 	if err := p.initBefore(ctx); err != nil {
 		p.finish(err)
 		if p.err != err { // the supervisor has ended Run for it
@@ -279,10 +279,10 @@ func (p *Pool) runOnce(ctx context.Context) error {
 func (p *Pool) prepare(ctx context.Context) {
 	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
 	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
-	p.supervise()
+	p.prepareWatches()
 	for _, g := range p.groups {
 		if len(g.units) > 0 {
-			p.unclosed++
+			p.unfinishedGroups++
 		}
 	}
 }
@@ -291,12 +291,12 @@ func (p *Pool) prepare(ctx context.Context) {
 func (p *Pool) start() {
 	p.rebalancer = newRebalancer(p)
 	p.schedule()
-	if p.unclosed == 0 {
+	if p.unfinishedGroups == 0 {
 		p.finish(nil)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			if w := u.home.Load(); w.index < 0 {
+			if w := u.worker.Load(); w.index < 0 {
 				p.running.Add(1)
 				go p.run(w)
 			}
@@ -304,11 +304,11 @@ func (p *Pool) start() {
 	}
 	p.running.Add(len(p.workers) + 1)
 	for _, w := range p.workers {
-		w.measures = p.rebalancer != nil
+		w.measuring = p.rebalancer != nil
 		go p.run(w)
 	}
 	go p.monitor.run()
-	if list := p.timed(); len(list) > 0 {
+	if list := p.timedWatches(); len(list) > 0 {
 		p.running.Add(1)
 		go p.watchHealth(list)
 	}
@@ -325,11 +325,11 @@ func (p *Pool) start() {
 // schedule does, before any worker runs, what is due from the start.
 func (p *Pool) schedule() {
 	for _, t := range p.tickers {
-		t.to.home.Load().after(t.every, t)
+		t.to.worker.Load().after(t.every, t)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			u.home.Load().schedule(u)
+			u.worker.Load().schedule(u)
 		}
 	}
 	for _, g := range p.groups {
@@ -351,13 +351,13 @@ func (p *Pool) stop() {
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
 			if proc.Ping {
-				u.tell(controlStop)
+				u.signal(controlStop)
 			}
 			if !proc.Ping && u.watch() != nil {
-				u.tell(controlStop) // it may be down
+				u.signal(controlStop) // it may be down
 			}
 			if proc.Serve {
-				u.home.Load().rouse()
+				u.worker.Load().wakeUp()
 			}
 		}
 	}
@@ -392,7 +392,7 @@ func (p *Pool) finish(err error) {
 		if e, ok := err.(*HandlerError); ok {
 			// A handler whose context has ended may say just that.
 			if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
-				p.late.add(e)
+				p.lateErrors.add(e)
 			}
 		}
 		return
@@ -408,15 +408,15 @@ func (p *Pool) finish(err error) {
 	close(p.done)
 	for _, w := range slices.Concat(p.workers, p.solos) {
 		w.hold.Or(holdYield)
-		w.rouse()
+		w.wakeUp()
 	}
 }
 
 // groupFinished is told that all of a group is done.
 func (p *Pool) groupFinished() {
 	p.mu.Lock()
-	p.unclosed--
-	last := p.unclosed == 0
+	p.unfinishedGroups--
+	last := p.unfinishedGroups == 0
 	p.mu.Unlock()
 	if last {
 		p.finish(nil)
@@ -425,8 +425,8 @@ func (p *Pool) groupFinished() {
 
 // runsNoMore is called at the end of a goroutine that runs handlers, or takes
 // instances from one that does.
-func (p *Pool) runsNoMore() {
-	p.returns.Add(1)
+func (p *Pool) goroutineEnded() {
+	p.endedGoroutines.Add(1)
 	p.running.Done()
 }
 
@@ -435,9 +435,9 @@ func (p *Pool) wait() error {
 	gone, made := make(chan struct{}), make(chan struct{})
 	go func() {
 		p.running.Wait()
-		p.stopWakes()
+		p.stopWakeups()
 		close(gone)
-		p.makers.Wait()
+		p.starters.Wait()
 		close(made)
 	}()
 	if p.err == nil {
@@ -448,7 +448,7 @@ func (p *Pool) wait() error {
 	select {
 	case <-made:
 	case <-timer.C:
-		p.returns.Load() // one still runs, and nobody has seen the end of the others
+		p.endedGoroutines.Load() // one still runs, and nobody has seen the end of the others
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

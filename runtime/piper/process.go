@@ -94,7 +94,7 @@ func (u *Unit) Attach(p Process) {
 			pool.supervision.Lock()
 			w.orders = append(w.orders, order{ended: p})
 			pool.supervision.Unlock()
-			u.tell(controlOrder)
+			u.signal(controlOrder)
 		case <-pool.done:
 		}
 	}()
@@ -110,13 +110,13 @@ func (w *watch) processEnded(p Process) {
 		return // it has nothing left to do, and nothing was lost
 	}
 	if err := p.Ended(); err != nil {
-		w.end(w.failedHow(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
+		w.reportEnd(w.failureKind(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
 		return
 	}
 	u := w.unit
-	u.proc.pool.say(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
-	w.shut() // it can handle nothing more
-	w.end(ChildEnded, nil)
+	u.proc.pool.logLine(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
+	w.shutDown() // it can handle nothing more
+	w.reportEnd(ChildEnded, nil)
 }
 
 // endsProcess reports whether an error of a call is that the process has ended.

@@ -38,19 +38,19 @@ type Edge struct {
 
 type processor struct {
 	Processor
-	pool    *Pool
-	index   int
-	group   *group
-	units   []*Unit
-	struck  atomic.Int32 // instances that left the pool because a handler hung
-	first   int          // the rebalancer's number of its first instance
-	warned  atomic.Bool
-	owed    atomic.Int64 // Owe without Paid yet
-	holds   atomic.Int64 // topo.Hold without release yet
-	boxes   []eventBox   // of each instance, where Events
-	watches []*watch     // of each instance, where Watch is not nil
-	faults  *faults      // where one of the two is there
-	wakes   []wake       // of each instance, where Events or Watch
+	pool          *Pool
+	index         int
+	group         *group
+	units         []*Unit
+	hungInstances atomic.Int32 // instances that left the pool because a handler hung
+	first         int          // the rebalancer's number of its first instance
+	warned        atomic.Bool
+	unpaidReplies atomic.Int64 // Owe without Paid yet
+	holds         atomic.Int64 // topo.Hold without release yet
+	boxes         []eventBox   // of each instance, where Events
+	watches       []*watch     // of each instance, where Watch is not nil
+	faults        *faults      // where one of the two is there
+	wakeups       []wakeup     // of each instance, where Events or Watch
 
 	contextsOnce sync.Once
 	contexts     []context.Context // of each instance, where a handler has asked for it

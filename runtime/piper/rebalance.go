@@ -25,16 +25,16 @@ const rebalanceMin = 100 * time.Microsecond
 // Unlike the text's, a worker does not wait for its new instances: each comes to
 // it when its old worker lets go of it, so that nobody stands still.
 type rebalancer struct {
-	pool   *Pool
-	pages  *shard.Pages
-	units  []*Unit // by shard
-	asking atomic.Bool
-	ready  chan struct{} // all have promised
-	window time.Duration // what was measured in, as much forgotten as of the costs
-	last   time.Time
-	moves  []*Unit
-	plan   *placement // that led to them
-	to     []int
+	pool       *Pool
+	pages      *shard.Pages
+	units      []*Unit // by shard
+	collecting atomic.Bool
+	promised   chan struct{} // all have promised
+	window     time.Duration // what was measured in, as much forgotten as of the costs
+	last       time.Time
+	moves      []*Unit
+	plan       *placement // that led to them
+	to         []int
 }
 
 // newRebalancer makes the rebalancer of a pool whose instances are complete; nil
@@ -43,7 +43,7 @@ func newRebalancer(p *Pool) *rebalancer {
 	if p.options.rebalance == 0 || len(p.workers) < 2 {
 		return nil
 	}
-	r := &rebalancer{pool: p, ready: make(chan struct{}, 1)}
+	r := &rebalancer{pool: p, promised: make(chan struct{}, 1)}
 	for _, proc := range p.processors {
 		proc.first = len(r.units)
 		r.units = append(r.units, proc.units...)
@@ -81,31 +81,31 @@ func (r *rebalancer) reconsider() (err error) {
 	if r.pages == nil { // made late: most topologies are short, or idle
 		at := make([]int, len(r.units))
 		for i, u := range r.units {
-			at[i] = u.home.Load().index
+			at[i] = u.worker.Load().index
 		}
 		if r.pages, err = shard.NewPages(len(r.pool.workers), r.config(at)); err != nil {
 			return err
 		}
 	}
 	select {
-	case <-r.ready: // somebody was told twice the last time
+	case <-r.promised: // somebody was told twice the last time
 	default:
 	}
-	r.asking.Store(true)
-	r.tell()
+	r.collecting.Store(true)
+	r.notifyWorkers()
 	select {
 	case <-r.pool.done:
 		return nil
-	case <-r.ready:
+	case <-r.promised:
 	}
-	r.asking.Store(false)
+	r.collecting.Store(false)
 	r.moves = r.moves[:0]
 	if _, err := r.pages.Reshard(r.decide); err != nil {
 		return err
 	}
-	r.tell()
+	r.notifyWorkers()
 	for _, u := range r.moves {
-		u.tell(controlMove)
+		u.signal(controlMove)
 	}
 	r.log()
 	return nil
@@ -139,27 +139,27 @@ func (r *rebalancer) log() {
 }
 
 // tell sees to it that all workers look at the pages.
-func (r *rebalancer) tell() {
+func (r *rebalancer) notifyWorkers() {
 	for _, w := range r.pool.workers {
-		if w.told.CompareAndSwap(false, true) {
-			w.post(&w.pages)
+		if w.placementPosted.CompareAndSwap(false, true) {
+			w.post(&w.placementNote)
 		}
 	}
 }
 
 // readPages goes over to the configuration in force, and promises where that is
 // asked for.
-func (w *Worker) readPages() {
-	w.told.Store(false)
+func (w *Worker) readPlacement() {
+	w.placementPosted.Store(false)
 	r := w.pool.rebalancer
 	if epoch := r.pages.Epoch(); epoch != w.epoch {
-		w.epoch, w.measures = epoch, true
+		w.epoch, w.measuring = epoch, true
 	}
-	if r.asking.Load() {
-		w.measures = false
+	if r.collecting.Load() {
+		w.measuring = false
 		if r.pages.Promise(w.index, w.epoch) {
 			select {
-			case r.ready <- struct{}{}:
+			case r.promised <- struct{}{}:
 			default:
 			}
 		}
@@ -181,7 +181,7 @@ func (r *rebalancer) decide([][]int) ([][]int, error) {
 	r.plan, r.to = p, to
 	for i, w := range to {
 		if w != p.at[i] {
-			r.units[i].goal.Store(int32(w))
+			r.units[i].targetWorker.Store(int32(w))
 			r.moves = append(r.moves, r.units[i])
 		}
 	}
@@ -196,7 +196,7 @@ func (w *Worker) measured(u *Unit, took time.Duration, weight int32) {
 	}
 	cost := int64(took) * int64(weight)
 	u.busy.StoreRelease(u.busy.Load() + uint64(cost))
-	if !w.measures {
+	if !w.measuring {
 		return
 	}
 	u.cost += cost
@@ -222,7 +222,7 @@ func (r *rebalancer) measured() *placement {
 		at:      make([]int, len(r.units)),
 	}
 	for i, u := range r.units {
-		p.at[i] = u.home.Load().index
+		p.at[i] = u.worker.Load().index
 		p.cost[i] = u.cost
 		if !bug.On(bug.CostGrows) {
 			u.cost /= 2
@@ -247,7 +247,7 @@ func (r *rebalancer) config(at []int) [][]int {
 	config := make([][]int, len(r.pool.workers))
 	for i, w := range at {
 		if w < 0 {
-			w = r.pool.placeOf(r.units[i])
+			w = r.pool.initialWorker(r.units[i])
 		}
 		config[w] = append(config[w], i)
 	}

@@ -14,8 +14,8 @@ type refinement struct {
 	loads  []int64 // of each worker
 	// What hops between an active instance and its neighbours cost each side, if
 	// they all were hops: with those on each worker, and with all.
-	talk [][]int64
-	all  []int64
+	hopCost    [][]int64
+	hopCostAll []int64
 }
 
 // refine makes single moves as long as they help. It changes at.
@@ -32,7 +32,7 @@ func (p *placement) refine(at []int) []int {
 }
 
 func newRefinement(p *placement, at []int) *refinement {
-	r := &refinement{p: p, at: at, loads: p.loads(at), talk: make([][]int64, len(at)), all: make([]int64, len(at))}
+	r := &refinement{p: p, at: at, loads: p.loads(at), hopCost: make([][]int64, len(at)), hopCostAll: make([]int64, len(at))}
 	for i := range at {
 		if p.active(i) {
 			r.active = append(r.active, i)
@@ -43,11 +43,11 @@ func newRefinement(p *placement, at []int) *refinement {
 		r.active = r.active[:activeMax]
 	}
 	for _, i := range r.active {
-		r.talk[i] = make([]int64, p.workers)
+		r.hopCost[i] = make([]int64, p.workers)
 		for _, n := range p.passing[i] {
 			if w := at[n.other]; w >= 0 && n.other != i {
-				r.talk[i][w] += n.nanos()
-				r.all[i] += n.nanos()
+				r.hopCost[i][w] += n.nanos()
+				r.hopCostAll[i] += n.nanos()
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (r *refinement) best() (instance, worker int) {
 // move there. Each hop that begins or ends costs on both sides.
 func (r *refinement) after(i, w int) (from, to int64) {
 	at := r.at[i]
-	return r.loads[at] - r.p.cost[i] - r.all[i] + 2*r.talk[i][at], r.loads[w] + r.p.cost[i] + r.all[i] - 2*r.talk[i][w]
+	return r.loads[at] - r.p.cost[i] - r.hopCostAll[i] + 2*r.hopCost[i][at], r.loads[w] + r.p.cost[i] + r.hopCostAll[i] - 2*r.hopCost[i][w]
 }
 
 func (r *refinement) move(i, w int) {
@@ -96,7 +96,7 @@ func (r *refinement) move(i, w int) {
 	r.loads[at], r.loads[w] = r.after(i, w)
 	r.at[i] = w
 	for _, n := range r.p.passing[i] {
-		if talk := r.talk[n.other]; talk != nil && n.other != i {
+		if talk := r.hopCost[n.other]; talk != nil && n.other != i {
 			talk[at] -= n.nanos()
 			talk[w] += n.nanos()
 		}

@@ -8,25 +8,25 @@ import (
 
 // remaining are the instances that are not yet placed, by cost.
 type remaining struct {
-	p      *placement
-	total  int64
-	order  []int   // instances by cost, ascending
-	rank   []int   // of an instance in order
-	below  []int   // by rank: the next lower or equal rank that remains, shortened on the way; -1: none
-	gone   []bool  // by instance
-	passed []int64 // by instance: turns exchanged with those chosen
-	near   nearHeap
-	met    []int // with passed > 0
+	p       *placement
+	total   int64
+	order   []int   // instances by cost, ascending
+	rank    []int   // of an instance in order
+	below   []int   // by rank: the next lower or equal rank that remains, shortened on the way; -1: none
+	placed  []bool  // by instance
+	passed  []int64 // by instance: turns exchanged with those chosen
+	near    nearHeap
+	touched []int // with passed > 0
 }
 
 func newRemaining(p *placement) *remaining {
-	r := &remaining{p: p, rank: make([]int, len(p.at)), gone: make([]bool, len(p.at)), passed: make([]int64, len(p.at))}
+	r := &remaining{p: p, rank: make([]int, len(p.at)), placed: make([]bool, len(p.at)), passed: make([]int64, len(p.at))}
 	for i := range p.at {
 		if p.active(i) {
 			r.order = append(r.order, i)
 			r.total += p.cost[i]
 		} else {
-			r.gone[i] = true
+			r.placed[i] = true
 		}
 	}
 	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(p.cost[a], p.cost[b]) })
@@ -39,10 +39,10 @@ func newRemaining(p *placement) *remaining {
 
 // begin forgets who was chosen: the next worker's turn.
 func (r *remaining) begin() {
-	for _, i := range r.met {
+	for _, i := range r.touched {
 		r.passed[i] = 0
 	}
-	r.met, r.near = r.met[:0], r.near[:0]
+	r.touched, r.near = r.touched[:0], r.near[:0]
 }
 
 // atMost finds the highest rank that remains, from a rank downwards.
@@ -71,7 +71,7 @@ func (r *remaining) largest() (int, bool) {
 func (r *remaining) next(room int64) (int, bool) {
 	for len(r.near) > 0 {
 		n := heap.Pop(&r.near).(near)
-		if !r.gone[n.instance] && n.turns == r.passed[n.instance] && r.p.cost[n.instance] <= room {
+		if !r.placed[n.instance] && n.turns == r.passed[n.instance] && r.p.cost[n.instance] <= room {
 			return n.instance, true
 		} // else placed, or entered again with more, or too large, also for what room is left later
 	}
@@ -84,13 +84,13 @@ func (r *remaining) next(room int64) (int, bool) {
 
 // take says that i is placed beside those chosen.
 func (r *remaining) take(i int) {
-	r.gone[i] = true
+	r.placed[i] = true
 	rank := r.rank[i]
 	r.below[rank] = rank - 1
 	for _, n := range r.p.passing[i] {
-		if !r.gone[n.other] && n.turns > 0 {
+		if !r.placed[n.other] && n.turns > 0 {
 			if r.passed[n.other] == 0 {
-				r.met = append(r.met, n.other)
+				r.touched = append(r.touched, n.other)
 			}
 			r.passed[n.other] += n.turns
 			heap.Push(&r.near, near{n.other, r.passed[n.other]})

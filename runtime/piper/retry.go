@@ -24,7 +24,7 @@ func (w *watch) delay(l *Link) {
 		chance = p.stepper.random.Float64
 	}
 	watch, now := l.to.proc.Watch, p.clock()
-	d := backoff.Delay(watch.Delay, watch.MaxDelay, watch.Jitter, w.attempted, chance)
+	d := backoff.Delay(watch.Delay, watch.MaxDelay, watch.Jitter, w.lastAttempts, chance)
 	at := now + min(int64(d), math.MaxInt64-now)
 	l.listed = true // what comes does not make it ready
 	w.delayed = append(w.delayed, delayed{l, at})

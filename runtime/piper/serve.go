@@ -14,8 +14,8 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 		return u.holding(p.serveCtx)
 	}
 	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
-	w.endServe.Store(&cancel)
-	if w.toStop() != 0 { // it was to stop when there was nothing yet to cancel
+	w.cancelServe.Store(&cancel)
+	if w.unansweredStop() != 0 { // it was to stop when there was nothing yet to cancel
 		cancel()
 	}
 	if w.life != nil {
@@ -26,17 +26,17 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 
 // served is told that Serve has returned.
 func (w *watch) served(home *Worker, err error) {
-	(*w.endServe.Swap(nil))()
+	(*w.cancelServe.Swap(nil))()
 	switch {
-	case w.toStop() != 0:
-		home.stopChild(w, w.toStop())
+	case w.unansweredStop() != 0:
+		home.stopChild(w, w.unansweredStop())
 	case err != nil:
 		p := w.unit.proc.pool
 		e := p.handlerError(w.unit, nil, "Serve", err)
 		p.record(e)
-		w.end(w.failedHow(), e)
+		w.reportEnd(w.failureKind(), e)
 	default:
-		w.end(ChildEnded, nil)
+		w.reportEnd(ChildEnded, nil)
 	}
 }
 
@@ -50,7 +50,7 @@ func (p *Pool) served(o *Out) {
 		p.stepper.yield(u)
 		return
 	}
-	w := u.home.Load()
+	w := u.worker.Load()
 	o.publish(w)
 	o.settle()
 	if u.proc.watches != nil && !w.inbox.empty() {
@@ -58,9 +58,9 @@ func (p *Pool) served(o *Out) {
 	}
 	for p.serveState() == nil && !u.isToStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
-			w.gateUp(u)
+			w.awaitRoom(u)
 		}
-		if w.inbox.empty() && (u.paused() || u.waitsGate) {
+		if w.inbox.empty() && (u.paused() || u.awaitsRoom) {
 			w.parkServing()
 		}
 		w.readNotes()
@@ -79,7 +79,7 @@ func (p *Pool) serveState() error {
 // isToStop reports whether the supervisor wants the instance to end.
 func (u *Unit) isToStop() bool {
 	w := u.watch()
-	return w != nil && w.stop != 0
+	return w != nil && w.deferredStop != 0
 }
 
 // parkServing is park for a worker whose goroutine is in a send of Serve: it

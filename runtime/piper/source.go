@@ -15,7 +15,7 @@ func (w *watch) pingDone() {
 		}
 	case u.ping != pingNone:
 		u.ping = pingNone
-		w.end(ChildEnded, nil)
+		w.reportEnd(ChildEnded, nil)
 	}
 }
 
@@ -30,10 +30,10 @@ func (w *watch) beginSource() {
 		w.endSource()
 		return
 	}
-	if !w.source {
-		w.source = u.proc.group.sourceBegins()
+	if !w.isSource {
+		w.isSource = u.proc.group.sourceBegins()
 	}
-	if w.source {
+	if w.isSource {
 		u.serving = u.proc.Serve
 		if u.proc.Ping {
 			u.ping, u.idleExp = pingActive, 0
@@ -43,8 +43,8 @@ func (w *watch) beginSource() {
 
 // endSource is told that the instance will send no more of itself.
 func (w *watch) endSource() {
-	if w.source {
-		w.source = false
+	if w.isSource {
+		w.isSource = false
 		w.unit.proc.group.sourceDone()
 	}
 }
@@ -56,7 +56,7 @@ func (w *watch) dropTicks() {
 	g := u.proc.group
 	g.enter()
 	defer g.leave(nil)
-	w.dropping = true
+	w.droppingTicks = true
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 		if edge := &u.proc.pool.edges[l.edge]; edge.From < 0 && !l.empty() {
 			if n, _ := l.inlet.Drain(1); n > 0 {
@@ -64,5 +64,5 @@ func (w *watch) dropTicks() {
 			}
 		}
 	}
-	w.dropping = false
+	w.droppingTicks = false
 }

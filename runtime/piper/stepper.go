@@ -22,20 +22,20 @@ import (
 // A step waits for the one before it to end. So a handler must call none of the
 // Stepper's methods, nor Deliver and Ping, nor an external sender that would wait.
 type Stepper struct {
-	mu     sync.Mutex
-	pool   *Pool
-	worker *Worker
-	runner *runner
-	random *rand.Rand
-	now    atomic.Int64 // nanoseconds since the start
-	serves map[*Unit]*coroutine
-	served []*Unit // that are not done, in file order
-	err    error
-	over   bool
-	begun  atomic.Bool
-	inStep bool
-	steps  uint64
-	trace  func(step uint64, processor string, instance int)
+	mu         sync.Mutex
+	pool       *Pool
+	worker     *Worker
+	runner     *runner
+	random     *rand.Rand
+	now        atomic.Int64 // nanoseconds since the start
+	serves     map[*Unit]*coroutine
+	serveUnits []*Unit // that are not done, in file order
+	err        error
+	ended      bool
+	begun      atomic.Bool
+	inStep     bool
+	steps      uint64
+	trace      func(step uint64, processor string, instance int)
 }
 
 type coroutine struct {
@@ -64,12 +64,12 @@ func (p *Pool) Stepper(seed uint64) *Stepper {
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			if w := u.home.Load(); w.index < 0 {
+			if w := u.worker.Load(); w.index < 0 {
 				s.adoptNotes(w)
 			}
-			u.home.Store(s.worker)
+			u.worker.Store(s.worker)
 			if u.serving {
-				s.served = append(s.served, u)
+				s.serveUnits = append(s.serveUnits, u)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Stepper) Advance(d time.Duration) error {
 	for {
 		for s.turn() {
 		}
-		if s.over || len(s.worker.timers) == 0 || s.worker.timers[0].at > until {
+		if s.ended || len(s.worker.timers) == 0 || s.worker.timers[0].at > until {
 			break
 		}
 		s.jump()
@@ -138,7 +138,7 @@ func (s *Stepper) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begin()
-	if !s.over && !s.pool.stopping.Load() {
+	if !s.ended && !s.pool.stopping.Load() {
 		s.pool.stop()
 	}
 }
@@ -162,7 +162,7 @@ func (s *Stepper) begin() {
 		return
 	}
 	s.pool.schedule()
-	if s.pool.unclosed == 0 {
+	if s.pool.unfinishedGroups == 0 {
 		s.pool.finish(nil)
 	}
 	s.end()
@@ -170,15 +170,15 @@ func (s *Stepper) begin() {
 
 // end closes the instances where the topology has ended.
 func (s *Stepper) end() {
-	if s.over || !s.pool.ended.Load() {
+	if s.ended || !s.pool.ended.Load() {
 		return
 	}
-	s.over = true
+	s.ended = true
 	for _, c := range s.serves {
 		c.stop()
 	}
 	s.err = s.pool.closeAll(s.pool.result())
-	s.pool.sayRest()
+	s.pool.logSkipped()
 	s.pool.abandon()
 }
 
@@ -188,7 +188,7 @@ func (s *Stepper) step(always bool) bool {
 	if s.turn() {
 		return true
 	}
-	if s.over || len(s.worker.timers) == 0 || !always && !s.awaitsTime() {
+	if s.ended || len(s.worker.timers) == 0 || !always && !s.awaitsTime() {
 		return false
 	}
 	s.jump()
@@ -216,7 +216,7 @@ func (s *Stepper) jump() {
 // turn gives one instance a turn; false: none has anything to do.
 func (s *Stepper) turn() (did bool) {
 	s.begin()
-	if s.over || s.inStep {
+	if s.ended || s.inStep {
 		return false
 	}
 	s.inStep = true
@@ -242,7 +242,7 @@ func (s *Stepper) turn() (did bool) {
 		s.trace(s.steps, u.proc.Name, u.Index())
 	}
 	if n < ready {
-		s.guarded(u)
+		s.guardedTurn(u)
 	} else {
 		s.resume(u)
 	}
@@ -251,7 +251,7 @@ func (s *Stepper) turn() (did bool) {
 }
 
 // guarded is a turn whose panics end the topology, not the caller.
-func (s *Stepper) guarded(u *Unit) {
+func (s *Stepper) guardedTurn(u *Unit) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -259,7 +259,7 @@ func (s *Stepper) guarded(u *Unit) {
 			if cause == nil {
 				return // Goexit of the caller's own goroutine: t.FailNow in a handler
 			}
-			s.broken(s.runner, cause)
+			s.handleCrash(s.runner, cause)
 		}
 	}()
 	s.runner.turn(u)
@@ -268,7 +268,7 @@ func (s *Stepper) guarded(u *Unit) {
 
 // awaitsTime reports whether the instance waits for the time to pass.
 func (w *watch) awaitsTime() bool {
-	return w != nil && (w.dueAt != 0 || w.hangsTill != 0 || w.retryAt != 0)
+	return w != nil && (w.restartAt != 0 || w.hangDeadline != 0 || w.retryAt != 0)
 }
 
 // pick draws one of n.
@@ -293,7 +293,7 @@ func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
 // resumable returns the units whose Serve may go on.
 func (s *Stepper) resumable() []*Unit {
 	var units []*Unit
-	for _, u := range s.served {
+	for _, u := range s.serveUnits {
 		if u.serving && (s.pool.stopping.Load() || u.isToStop() || !u.paused() && !u.proc.group.isFull()) {
 			units = append(units, u)
 		}
@@ -312,7 +312,7 @@ func (s *Stepper) resume(u *Unit) {
 			returned := false
 			defer func() {
 				if cause := recover(); !returned {
-					s.broken(r, cause)
+					s.handleCrash(r, cause)
 				}
 			}()
 			r.serve(u)
@@ -366,7 +366,7 @@ func (s *Stepper) deliver(edge int) (bool, error) {
 	s.begin()
 	s.worker.readNotes()
 	for _, u := range s.pool.processors[s.pool.edges[edge].To].units {
-		if s.over || u.paused() {
+		if s.ended || u.paused() {
 			continue
 		}
 		for i, n := 0, u.ready.len(); i < n; i++ {
@@ -376,7 +376,7 @@ func (s *Stepper) deliver(edge int) (bool, error) {
 				u.ready.push(l)
 				continue
 			}
-			s.only(u, func() { s.runner.receive(u, l) })
+			s.runAlone(u, func() { s.runner.receive(u, l) })
 			return true, s.err
 		}
 	}
@@ -408,17 +408,17 @@ func (p *Pool) Ping(processor int) error {
 	s.begin()
 	s.worker.readNotes()
 	for _, u := range p.processors[processor].units {
-		if s.over || u.ping == pingNone || u.paused() {
+		if s.ended || u.ping == pingNone || u.paused() {
 			continue
 		}
 		u.ping = pingActive
-		s.only(u, func() { s.runner.ping(u) })
+		s.runAlone(u, func() { s.runner.ping(u) })
 	}
 	return s.err
 }
 
 // only does one thing in u in place of a whole turn.
-func (s *Stepper) only(u *Unit, what func()) {
+func (s *Stepper) runAlone(u *Unit, what func()) {
 	if u.queued {
 		s.worker.runq.drop(u)
 		u.queued = false
@@ -433,14 +433,14 @@ func (s *Stepper) only(u *Unit, what func()) {
 		defer func() {
 			if !returned {
 				if cause := recover(); cause != nil {
-					s.broken(s.runner, cause)
+					s.handleCrash(s.runner, cause)
 				}
 			}
 		}()
 		what()
 		returned = true
 	}()
-	if v := u.watch(); v == nil || v.hangs == nil {
+	if v := u.watch(); v == nil || v.hungCall == nil {
 		u.out.publish(s.worker)
 		u.out.settle()
 		s.worker.schedule(u)

@@ -11,28 +11,28 @@ type hang struct{}
 func (s *Stepper) Hang() { panic(hang{}) }
 
 // broken is told that a handler has not returned.
-func (s *Stepper) broken(r *runner, cause any) {
+func (s *Stepper) handleCrash(r *runner, cause any) {
 	v := (*watch)(nil)
 	if r.inCall {
 		v = r.unit.watch()
 	}
 	if _, ok := cause.(hang); !ok || v == nil || v.life == nil {
-		r.crashed(cause)
+		r.handleCrash(cause)
 		return
 	}
 	r.leave(r.unit)
 	v.suspend()
-	v.hangs = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
+	v.hungCall = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
 	r.closing, r.calling = false, ""
 	if d := v.unit.proc.Watch.Timeout; d > 0 {
-		s.hangTill(v, v.life.since.Load()+int64(d), ErrHung)
+		s.setHangDeadline(v, v.life.since.Load()+int64(d), ErrHung)
 	}
 }
 
 // hangTill makes a call that hangs overdue at a time, or sooner.
-func (s *Stepper) hangTill(v *watch, at int64, cause error) {
-	if v.hangsTill == 0 || at < v.hangsTill {
-		v.hangsTill, v.hangCause = at, cause
+func (s *Stepper) setHangDeadline(v *watch, at int64, cause error) {
+	if v.hangDeadline == 0 || at < v.hangDeadline {
+		v.hangDeadline, v.hangCause = at, cause
 		v.unit.wakeAt(at)
 	}
 }
@@ -51,8 +51,8 @@ func (s *Stepper) wakeAt(u *Unit, at int64) {
 
 // endHang abandons a handler that hangs.
 func (s *Stepper) endHang(v *watch) {
-	r := v.hangs
-	v.hangs, v.left = nil, true
+	r := v.hungCall
+	v.hungCall, v.goroutineLeft = nil, true
 	faults := v.unit.proc.faults
 	faults.healthCheckKills.Add(1)
 	faults.abandoned.Add(1)
@@ -65,18 +65,18 @@ func (s *Stepper) endHang(v *watch) {
 
 // heard returns the control bits that u hears. Of one that hangs nobody reads them
 // before it is abandoned.
-func (s *Stepper) heard(u *Unit, bits uint32) uint32 {
+func (s *Stepper) deferWhileHung(u *Unit, bits uint32) uint32 {
 	v := u.watch()
-	if v == nil || v.hangs == nil {
+	if v == nil || v.hungCall == nil {
 		return bits
 	}
 	if bits&controlTimer != 0 {
-		s.worker.woken(u)
+		s.worker.handleWakeup(u)
 	}
-	v.unheard |= bits &^ controlTimer
-	if v.hangs != nil {
+	v.deferredControl |= bits &^ controlTimer
+	if v.hungCall != nil {
 		return 0
 	}
-	bits, v.unheard = v.unheard, 0
+	bits, v.deferredControl = v.deferredControl, 0
 	return bits
 }

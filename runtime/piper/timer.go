@@ -115,7 +115,7 @@ func (w *Worker) arm() {
 	if w.timer == nil {
 		w.timer = time.AfterFunc(d, func() {
 			if w.firing.CompareAndSwap(false, true) {
-				w.post(&w.timed)
+				w.post(&w.timerNote)
 			}
 		})
 	} else {
@@ -136,15 +136,15 @@ func (w *Worker) fireTimers() {
 	now := w.pool.clock()
 	for len(w.timers) > 0 && w.timers[0].at <= now {
 		e := w.timers.pop()
-		switch here := e.unit.home.Load() == w; {
+		switch here := e.unit.worker.Load() == w; {
 		case e.kind == timerTick:
 			w.tick(e, now)
 		case e.kind == timerPing && here:
 			w.pingDue(e.unit)
 		case e.kind == timerPing:
-			e.unit.tell(controlPing)
+			e.unit.signal(controlPing)
 		default:
-			e.unit.tell(controlTimer)
+			e.unit.signal(controlTimer)
 		}
 	}
 	w.arm()

@@ -33,9 +33,9 @@ type runner struct {
 	epoch  uint64 // state of w while a handler runs
 	inCall bool   // between enter and leave
 
-	calling string      // the method, where it is not one that handles messages, Ping, Finish or Serve
-	closing bool        // the turn of a closing group's unit
-	gone    atomic.Bool // abandoned in a call: the worker and the unit are others'
+	calling   string      // the method, where it is not one that handles messages, Ping, Finish or Serve
+	closing   bool        // the turn of a closing group's unit
+	abandoned atomic.Bool // abandoned in a call: the worker and the unit are others'
 }
 
 // run is the life of a worker's goroutine.
@@ -45,17 +45,17 @@ func (p *Pool) run(w *Worker) {
 	returned := false
 	defer func() {
 		cause := recover()
-		if !returned && r.isGone() {
-			p.cameBack()
+		if !returned && r.isAbandoned() {
+			p.abandonedReturned()
 			return
 		}
-		if !returned && (cause != nil || !r.w.vacant) && r.crashed(cause) {
+		if !returned && (cause != nil || !r.w.exited) && r.handleCrash(cause) {
 			p.running.Add(1)
 			go p.run(r.w)
 		} else {
 			r.w.disarm()
 		}
-		p.runsNoMore()
+		p.goroutineEnded()
 	}()
 	r.loop()
 	returned = true
@@ -64,8 +64,8 @@ func (p *Pool) run(w *Worker) {
 func (r *runner) loop() {
 	for {
 		w := r.w
-		if w.spent > yieldNanos {
-			w.letOthersRun()
+		if w.sinceYield > yieldNanos {
+			w.yieldProcessor()
 		}
 		if !w.inbox.empty() {
 			w.readNotes()
@@ -92,8 +92,8 @@ func (r *runner) loop() {
 // letOthersRun gives way to goroutines that wait for a processor, which the scheduler
 // would take away only after 10 ms. While fewer workers are busy than there are
 // processors, there is one for these goroutines.
-func (w *Worker) letOthersRun() {
-	w.spent = 0
+func (w *Worker) yieldProcessor() {
+	w.sinceYield = 0
 	if p := w.pool; w.index < 0 || len(p.workers)-int(p.idle.Load()) >= min(p.threads, len(p.workers)) {
 		w.yields++
 		runtime.Gosched()
@@ -103,14 +103,14 @@ func (w *Worker) letOthersRun() {
 // turn lets u handle a batch of one link's messages, or call Ping or Finish.
 func (r *runner) turn(u *Unit) {
 	u.queued = false
-	if u.due != 0 && r.w.leavesDue(u) {
+	if u.deferredControl != 0 && r.w.moveDeferred(u) {
 		return
 	}
 	if u.paused() {
 		return // since it was queued, in its own turn; it is queued again when there is room
 	}
-	r.w.spent += uint64(u.turnNanos)
-	turns := r.w.weigh(u)
+	r.w.sinceYield += uint64(u.turnNanos)
+	turns := r.w.sampleWeight(u)
 	if turns > 0 || u.closing {
 		r.observedTurn(u, turns)
 		return
@@ -138,15 +138,15 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	var took time.Duration
 	if turns > 0 {
 		took = time.Duration(w.pool.clock() - began)
-		u.adapt(took, w)
-		if w.long.Load() != u.long {
-			w.long.Store(u.long)
+		u.adaptBudget(took, w)
+		if w.longTurn.Load() != u.longTurn {
+			w.longTurn.Store(u.longTurn)
 		}
 		w.measured(u, took, turns)
 	}
 	w.schedule(u)
-	if turns > 0 && w.struck {
-		w.reconsider(u, took)
+	if turns > 0 && w.hung {
+		w.countSoloTurn(u, took)
 	}
 	if closing {
 		r.closing = false
@@ -161,15 +161,15 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 	w := r.w
 	if w.hold.Load() != 0 {
-		w.letGoOn()
+		w.clearHold()
 	}
 	pings := u.ping == pingActive
 	handles := true
-	if u.asked != 0 {
-		pings = r.answer(u) && pings
+	if u.pendingCalls != 0 {
+		pings = r.runPendingCalls(u) && pings
 		handles = !u.paused() // it may have failed, or filled a queue
 		w = r.w               // and its worker may have been taken from it
-		r.publishAlone(u)
+		r.publishSolo(u)
 	}
 	switch {
 	case !handles:
@@ -177,13 +177,13 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
 		l := u.ready.pop()
-		if turns > 0 && w.measures && l.hops < math.MaxInt32/2 {
+		if turns > 0 && w.measuring && l.hops < math.MaxInt32/2 {
 			l.hops += turns
 		}
 		r.receive(u, l)
 	}
 	if pings && u.ping == pingActive && !u.paused() {
-		r.publishAlone(u)
+		r.publishSolo(u)
 		r.ping(u)
 	}
 	if !bug.On(bug.PublishAfterHandOver) {
@@ -196,14 +196,14 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 }
 
 // publishAlone publishes before the next call of a turn where that may take long.
-func (r *runner) publishAlone(u *Unit) {
+func (r *runner) publishSolo(u *Unit) {
 	if r.w.index < 0 {
 		u.out.publish(r.w)
 	}
 }
 
 // letGoOn ends what held the handlers of the turn before.
-func (w *Worker) letGoOn() {
+func (w *Worker) clearHold() {
 	if w.pool.ended.Load() {
 		return
 	}
@@ -217,7 +217,7 @@ func (w *Worker) letGoOn() {
 func (r *runner) receive(u *Unit, l *Link) {
 	if l.entering && u.proc.group.isFull() {
 		l.nextReady, u.gated = u.gated, l
-		r.w.gateUp(u)
+		r.w.awaitRoom(u)
 		return
 	}
 	l.listed = false
@@ -230,7 +230,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.setLocal(r.w) // the sender runs on another goroutine now
 		}
 		if err != nil {
-			r.erred(u, l, "Receive", err)
+			r.handleError(u, l, "Receive", err)
 			return
 		}
 		more, waited := l.rest()
@@ -239,7 +239,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 		}
 		if !more {
 			if u.proc.boxes != nil {
-				u.eventsLater()
+				u.recheckEvents()
 			}
 			return // what is published from now on is announced on its own
 		}
@@ -257,14 +257,14 @@ func (r *runner) receive(u *Unit, l *Link) {
 // ping calls Ping up to a batch of times.
 func (r *runner) ping(u *Unit) {
 	if u.proc.group.isFull() {
-		r.w.gateUp(u)
+		r.w.awaitRoom(u)
 		return
 	}
 	r.enter(u, nil)
 	n, err := u.cell.Ping(u.budgetOf(r.w.batch))
 	r.leaveOrFollow(u)
 	if err != nil {
-		err = pinged(err)
+		err = pingResult(err)
 	}
 	switch {
 	case err == nil || u.ping != pingActive:
@@ -278,7 +278,7 @@ func (r *runner) ping(u *Unit) {
 		u.ping = pingIdle
 		r.w.pingLater(u)
 	default:
-		if r.erred(u, nil, "Ping", err) {
+		if r.handleError(u, nil, "Ping", err) {
 			u.ping = pingIdle // so that one that always fails leaves the processor to others
 			r.w.pingLater(u)
 		}
@@ -287,24 +287,24 @@ func (r *runner) ping(u *Unit) {
 
 // answer calls what is asked for besides the handlers of messages. It reports
 // whether Ping may be called after that.
-func (r *runner) answer(u *Unit) (pings bool) {
-	if u.asked&askFinish != 0 && u.proc.boxes != nil {
-		u.asked |= askEvents // none is later than Finish
+func (r *runner) runPendingCalls(u *Unit) (pings bool) {
+	if u.pendingCalls&callFinish != 0 && u.proc.boxes != nil {
+		u.pendingCalls |= callEvents // none is later than Finish
 	}
-	if u.asked&askEvents != 0 {
-		r.events(u)
+	if u.pendingCalls&callEvents != 0 {
+		r.callEvents(u)
 	}
-	if u.asked&askAlarm != 0 && !u.paused() { // an event may have filled a queue: later, then
-		u.asked &^= askAlarm
+	if u.pendingCalls&callAlarm != 0 && !u.paused() { // an event may have filled a queue: later, then
+		u.pendingCalls &^= callAlarm
 		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
 	}
-	if u.asked&askWoken != 0 {
-		r.woken(u)
+	if u.pendingCalls&callWoken != 0 {
+		r.callWoken(u)
 	}
-	if u.asked&askHeld != 0 && !u.paused() {
-		r.held(u)
+	if u.pendingCalls&callHeld != 0 && !u.paused() {
+		r.callHeld(u)
 	}
-	if u.asked&askFinish == 0 || u.asked&askEvents != 0 || u.paused() {
+	if u.pendingCalls&callFinish == 0 || u.pendingCalls&callEvents != 0 || u.paused() {
 		return true
 	}
 	r.finish(u)
@@ -323,12 +323,12 @@ func (r *runner) call(u *Unit, method string, call func() error) {
 	r.leaveOrFollow(u)
 	r.calling = ""
 	if err != nil {
-		r.erred(u, nil, method, err)
+		r.handleError(u, nil, method, err)
 	}
 }
 
 func (r *runner) finish(u *Unit) {
-	u.asked &^= askFinish
+	u.pendingCalls &^= callFinish
 	if !u.HasFailed() {
 		r.enter(u, nil)
 		err := u.cell.Finish()
@@ -368,7 +368,7 @@ func (r *runner) leaveOrFollow(u *Unit) {
 }
 
 func (r *runner) follow(u *Unit) {
-	for taken := r.w; r.w == taken; r.w = u.home.Load() {
+	for taken := r.w; r.w == taken; r.w = u.worker.Load() {
 		runtime.Gosched() // who took the worker is about to say where u is at home now
 	}
 	r.w.runner = r
@@ -396,7 +396,7 @@ func (w *Worker) donate() {
 			w.runq.remove(before, u)
 			u.queued = false
 			w.handOver(u, to)
-			w.woke = true
+			w.wokeAnother = true
 			return
 		}
 	}
@@ -405,9 +405,9 @@ func (w *Worker) donate() {
 // handOver makes to the home of u. It is the owner's last touch of the unit.
 func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.moved(u, w, to)
-	u.home.Store(to)
+	u.worker.Store(to)
 	if !bug.On(bug.LostInstance) {
-		u.tell(controlAdopt)
+		u.signal(controlAdopt)
 	}
 }
 
@@ -422,7 +422,7 @@ func (r *runner) serve(u *Unit) {
 	u.out.publish(r.w)
 	u.out.settle()
 	u.serving = false
-	err = p.endedServing(err)
+	err = p.serveFailure(err)
 	if w := u.watch(); w != nil {
 		w.served(r.w, err)
 	} else if err != nil {

@@ -37,88 +37,88 @@ type Watch struct {
 type watchPhase uint8
 
 const (
-	watchRunning watchPhase = iota
-	watchDown               // it has ended, or was ended
-	watchMaking             // another one is being made
-	watchFailed             // it has failed for good
+	watchRunning  watchPhase = iota
+	watchDown                // it has ended, or was ended
+	watchStarting            // another one is being made
+	watchFailed              // it has failed for good
 )
 
 // watch is what the pool knows of a watched instance. It belongs to the worker
 // where the instance is at home, but for the orders and the atomics.
 type watch struct {
-	unit      *Unit
-	life      *Life                   // nil where nothing is timed
-	ctx       context.Context         // of its handlers, where it is timed
-	cancel    context.CancelCauseFunc // ends ctx
-	hand      held                    // what its handler was given last
-	repeating atomic.Int32            // messages that wait for another attempt
-	attempted int                     // attempts at the message that was settled last
-	repeats   bool                    // that message waits for another attempt
-	delayed   []delayed               // links whose message waits for its next attempt
-	heldAt    int64                   // when an instance in a process is asked what it holds; 0: not
-	retryAt   int64                   // when the first of them is due; 0: there is none
-	holder    *holder                 // of what the instance holds
-	cause     error                   // why it ended
-	phase     watchPhase
-	suspended bool   // out.full counts it
-	gaveUp    bool   // by the supervisor
-	dropping  bool   // its ticks
-	left      bool   // its goroutine was abandoned: it needs a new sender
-	source    bool   // its Ping or Serve counts in its group
-	stop      uint64 // number of the EffectStop to carry out when Serve returns or the instance is made; 0: none
-	failed    atomic.Bool
-	process   atomic.Pointer[Process] // that it runs in; nil: a goroutine
-	killed    atomic.Bool             // its process was, by the health check
-	lives     atomic.Pointer[Life]    // life, for the health check
-	dueAt     int64                   // when the supervisor wants to hear, 0: not
-	startBy   int64                   // when making it has taken too long, 0: never
-	hangsTill int64                   // under a Stepper: when a call that hangs is overdue
-	hangCause error                   // what it is abandoned for
-	hangs     *runner                 // whose call that is
-	unheard   uint32                  // control bits that came meanwhile
-	making    *making
-	endInit   context.CancelCauseFunc            // ends the context of the Init of this instance; nil: it is that of all handlers
-	closed    <-chan struct{}                    // closed when Close of the one before has returned
-	endServe  atomic.Pointer[context.CancelFunc] // of the Serve that runs
+	unit            *Unit
+	life            *Life                   // nil where nothing is timed
+	ctx             context.Context         // of its handlers, where it is timed
+	cancel          context.CancelCauseFunc // ends ctx
+	current         delivery                // what its handler was given last
+	retrying        atomic.Int32            // messages that wait for another attempt
+	lastAttempts    int                     // attempts at the message that was settled last
+	lastRetries     bool                    // that message waits for another attempt
+	delayed         []delayed               // links whose message waits for its next attempt
+	heldCheckAt     int64                   // when an instance in a process is asked what it holds; 0: not
+	retryAt         int64                   // when the first of them is due; 0: there is none
+	holder          *holder                 // of what the instance holds
+	cause           error                   // why it ended
+	phase           watchPhase
+	suspended       bool   // out.full counts it
+	gaveUp          bool   // by the supervisor
+	droppingTicks   bool   // its ticks
+	goroutineLeft   bool   // its goroutine was abandoned: it needs a new sender
+	isSource        bool   // its Ping or Serve counts in its group
+	deferredStop    uint64 // number of the EffectStop to carry out when Serve returns or the instance is made; 0: none
+	failed          atomic.Bool
+	process         atomic.Pointer[Process] // that it runs in; nil: a goroutine
+	killed          atomic.Bool             // its process was, by the health check
+	sharedLife      atomic.Pointer[Life]    // life, for the health check
+	restartAt       int64                   // when the supervisor wants to hear, 0: not
+	startDeadline   int64                   // when making it has taken too long, 0: never
+	hangDeadline    int64                   // under a Stepper: when a call that hangs is overdue
+	hangCause       error                   // what it is abandoned for
+	hungCall        *runner                 // whose call that is
+	deferredControl uint32                  // control bits that came meanwhile
+	starting        *startAttempt
+	cancelInit      context.CancelCauseFunc            // ends the context of the Init of this instance; nil: it is that of all handlers
+	closed          <-chan struct{}                    // closed when Close of the one before has returned
+	cancelServe     atomic.Pointer[context.CancelFunc] // of the Serve that runs
 
 	// Guarded by the pool's supervision.
 	orders     []order
 	inputsDone bool    // the supervisor was told: the instance is not to be started again
-	stops      uint64  // counts EffectStop
-	stopping   uint64  // number of the EffectStop that is not answered yet; 0: none
+	stopCount  uint64  // counts EffectStop
+	stopNumber uint64  // number of the EffectStop that is not answered yet; 0: none
 	spare      Process // a process that was started and is not attached yet
 }
 
 // order is what the supervisor wants of an instance, or the answer of its maker.
 type order struct {
 	ChildEffect
-	at     int64   // of EffectWait
-	stop   uint64  // of EffectStop: its number
-	silent bool    // it is gone, and sends no more
-	made   *making // not nil: the instance is there, or not
-	ended  Process // not nil: that has ended
+	at           int64         // of EffectWait
+	stop         uint64        // of EffectStop: its number
+	closeOutputs bool          // it is gone, and sends no more
+	started      *startAttempt // not nil: the instance is there, or not
+	ended        Process       // not nil: that has ended
 }
 
 // making is the making of an instance, which may take too long.
-type making struct {
-	cancel context.CancelCauseFunc // ends the context of Init; nil: there is no limit
-	began  atomic.Int64            // when the constructor was called, plus 1; 0: it waits for Close of the instance before
-	over   atomic.Bool             // it no longer counts in makers
-	late   bool                    // it took too long
-	holder *holder                 // of what its Init holds
-	adopt  func()
-	err    error
+type startAttempt struct {
+	cancel    context.CancelCauseFunc // ends the context of Init; nil: there is no limit
+	began     atomic.Int64            // when the constructor was called, plus 1; 0: it waits for Close of the instance before
+	uncounted atomic.Bool             // it no longer counts in makers
+	timedOut  bool                    // it took too long
+	holder    *holder                 // of what its Init holds
+	adopt     func()
+	err       error
 }
 
 // begin returns the context of an Init that may take too long. It lives on when
 // Init has returned, as what Init opens with it does.
-func (m *making) begin(ctx context.Context) context.Context {
+func (m *startAttempt) begin(ctx context.Context) context.Context {
 	ctx, m.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
 
 // giveUp tells an Init that hangs.
-func (m *making) giveUp() {
+func (m *startAttempt) cancelInit() {
 	if m.cancel != nil {
 		m.cancel(errStartup)
 	}
@@ -133,17 +133,17 @@ func (u *Unit) watch() *watch {
 }
 
 // watchOver begins to watch u.
-func (u *Unit) watchOver() {
-	w := &watch{unit: u, source: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
+func (u *Unit) addWatch() {
+	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
 	w.renewLife()
 }
 
 // supervise prepares what the watches of all instances have in common.
-func (p *Pool) supervise() {
+func (p *Pool) prepareWatches() {
 	for _, proc := range p.processors {
 		if proc.Events || proc.Watch != nil {
-			proc.wakes = make([]wake, len(proc.units))
+			proc.wakeups = make([]wakeup, len(proc.units))
 		}
 		if proc.Watch != nil {
 			proc.contexts = make([]context.Context, len(proc.units))
@@ -161,7 +161,7 @@ func (w *watch) renewLife() {
 		return
 	}
 	w.life = &Life{pool: u.proc.pool}
-	w.lives.Store(w.life)
+	w.sharedLife.Store(w.life)
 	w.renewContext()
 }
 
@@ -170,7 +170,7 @@ func (w *watch) renewHolder(h *holder) {
 	proc := w.unit.proc
 	w.holder = h
 	proc.contexts[w.unit.index] = nil
-	if !w.left {
+	if !w.goroutineLeft {
 		w.renewContext() // else with its life
 	}
 }
@@ -207,14 +207,14 @@ func (u *Unit) Enter() *Life {
 // discarded.
 func (u *Unit) HasFailed() bool {
 	w := u.watch()
-	return w != nil && (w.phase == watchFailed || w.dropping)
+	return w != nil && (w.phase == watchFailed || w.droppingTicks)
 }
 
 // IsFresh reports, in adopt, whether the instance needs a new sender, since an
 // abandoned goroutine has the one before. The new one has the new life of the
 // instance, and the same Out and links: a goroutine that was abandoned ends before
 // it touches those.
-func (u *Unit) IsFresh() bool { return u.watch().left && !bug.On(bug.AbandonedSender) }
+func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft && !bug.On(bug.AbandonedSender) }
 
 // Now is the time since the beginning, for the deadlines of inputs.
 func (u *Unit) Now() time.Duration { return time.Duration(u.proc.pool.clock()) }

@@ -25,42 +25,42 @@ type Worker struct {
 	hold     atomic.Uint32
 	state    count.Count // odd while a handler runs; counts its way up
 	parked   atomic.Bool
-	long     atomic.Bool   // the last turn that was timed was a long one
+	longTurn atomic.Bool   // the last turn that was timed was a long one
 	spinning atomic.Bool   // looks for a note before it parks
 	wake     chan struct{} // holds one token
 	_        [64]byte      // others write above, the owner below
 
-	batch    int  // messages that a turn may take from one queue
-	stepped  bool // by a Stepper
-	runq     unitQueue
-	timers   timerHeap
-	timer    *time.Timer
-	armedAt  int64 // when the Go timer fires, 0 for never
-	timed    note
-	firing   atomic.Bool // timed is in the inbox
-	woke     bool        // another worker, since it last gave way
-	runner   *runner     // whose goroutine it is
-	spent    uint64      // nanoseconds in turns since it last let others run, estimated
-	yields   uint64      // times that it let others run
-	turns    int32       // until one is timed
-	distance int32       // turns between the one that was timed and that one
-	measures bool        // the costs of instances and links, for the rebalancer
-	variance float64     // of the sum of the costs measured here
-	epoch    uint64      // of the rebalancer's pages
-	pages    note
-	told     atomic.Bool // pages is in the inbox
-	single   *Unit       // the only unit of a worker outside the pool
-	struck   bool        // single is here because a handler hung
-	quick    int         // turns in a row since
-	slow     int         // long turns since
-	vacant   bool        // single has gone back, and the goroutine has ended
+	batch           int  // messages that a turn may take from one queue
+	stepped         bool // by a Stepper
+	runq            unitQueue
+	timers          timerHeap
+	timer           *time.Timer
+	armedAt         int64 // when the Go timer fires, 0 for never
+	timerNote       note
+	firing          atomic.Bool // timed is in the inbox
+	wokeAnother     bool        // another worker, since it last gave way
+	runner          *runner     // whose goroutine it is
+	sinceYield      uint64      // nanoseconds in turns since it last let others run, estimated
+	yields          uint64      // times that it let others run
+	turnsToSample   int32       // until one is timed
+	sampleDistance  int32       // turns between the one that was timed and that one
+	measuring       bool        // the costs of instances and links, for the rebalancer
+	variance        float64     // of the sum of the costs measured here
+	epoch           uint64      // of the rebalancer's pages
+	placementNote   note
+	placementPosted atomic.Bool // pages is in the inbox
+	single          *Unit       // the only unit of a worker outside the pool
+	hung            bool        // single is here because a handler hung
+	quickTurns      int         // turns in a row since
+	slowTurns       int         // long turns since
+	exited          bool        // single has gone back, and the goroutine has ended
 }
 
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
-	w.timed = note{kind: noteTimer}
-	w.pages = note{kind: notePages}
-	w.turns, w.distance = 1, 1
+	w.timerNote = note{kind: noteTimer}
+	w.placementNote = note{kind: notePlacement}
+	w.turnsToSample, w.sampleDistance = 1, 1
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
@@ -73,17 +73,17 @@ func newWorker(p *Pool, index int) *Worker {
 // it did.
 func (w *Worker) post(n *note) (woken bool) {
 	w.inbox.push(n)
-	return w.parked.Load() && w.rouse() // one load where it does not sleep
+	return w.parked.Load() && w.wakeUp() // one load where it does not sleep
 }
 
 // rouse ends the worker's sleep. Where its goroutine has ended, the caller does
 // what that would have done.
-func (w *Worker) rouse() (woken bool) {
+func (w *Worker) wakeUp() (woken bool) {
 	if !w.parked.CompareAndSwap(true, false) {
 		return false
 	}
-	if w.vacant {
-		w.passOn()
+	if w.exited {
+		w.forwardNotes()
 	} else {
 		w.wake <- struct{}{}
 	}
@@ -108,7 +108,7 @@ func (w *Worker) spin() bool {
 // longTurns reports whether another worker is busy with long turns.
 func (p *Pool) longTurns(self *Worker) bool {
 	for _, w := range p.workers {
-		if w != self && w.long.Load() && !w.parked.Load() {
+		if w != self && w.longTurn.Load() && !w.parked.Load() {
 			return true
 		}
 	}
@@ -119,11 +119,11 @@ func (p *Pool) longTurns(self *Worker) bool {
 // posts does these in the opposite order, so no wake-up is lost.
 func (w *Worker) park() {
 	if w.index < 0 && w.single == nil && len(w.timers) == 0 {
-		w.vacate()
+		w.exit()
 	}
-	if w.woke {
+	if w.wokeAnother {
 		// A goroutine that was woken from here stands in line behind this one.
-		w.woke = false
+		w.wokeAnother = false
 		runtime.Gosched()
 		if !w.inbox.empty() {
 			return
@@ -136,7 +136,7 @@ func (w *Worker) park() {
 		w.pool.idle.Add(-1)
 		w.spinning.Store(false)
 		if woken {
-			w.pool.monitor.rouse()
+			w.pool.monitor.wakeUp()
 			return
 		}
 	}
@@ -149,7 +149,7 @@ func (w *Worker) park() {
 		w.pool.idle.Add(1)
 		<-w.wake
 		w.pool.idle.Add(-1)
-		w.pool.monitor.rouse()
+		w.pool.monitor.wakeUp()
 		return
 	}
 	<-w.wake
@@ -176,15 +176,15 @@ func (w *Worker) readAll() {
 		case noteTimer:
 			w.firing.Store(false)
 			w.fireTimers()
-		case notePages:
-			w.readPages()
+		case notePlacement:
+			w.readPlacement()
 		}
 		n = next
 	}
 }
 
 func (w *Worker) readReady(l *Link) {
-	if home := l.to.home.Load(); home != w {
+	if home := l.to.worker.Load(); home != w {
 		if !bug.On(bug.OldWorkerWoken) {
 			home.post(&l.readyNote) // it moved
 		}
@@ -195,7 +195,7 @@ func (w *Worker) readReady(l *Link) {
 }
 
 func (w *Worker) readRoom(l *Link) {
-	if home := l.out.unit.home.Load(); home != w {
+	if home := l.out.unit.worker.Load(); home != w {
 		home.post(&l.roomNote)
 		return
 	}
@@ -235,7 +235,7 @@ func (w *Worker) schedule(u *Unit) {
 		return
 	}
 	if u.ping == pingActive && u.proc.group.isFull() {
-		w.gateUp(u)
+		w.awaitRoom(u)
 		if !u.runnable() {
 			return // told of room later
 		}
@@ -245,13 +245,13 @@ func (w *Worker) schedule(u *Unit) {
 }
 
 func (w *Worker) readControl(u *Unit) {
-	if home := u.home.Load(); home != w {
-		home.post(&u.note)
+	if home := u.worker.Load(); home != w {
+		home.post(&u.controlNote)
 		return
 	}
 	bits := u.control.Swap(0)
 	if w.stepped {
-		bits = w.pool.stepper.heard(u, bits)
+		bits = w.pool.stepper.deferWhileHung(u, bits)
 	}
 	if bits&controlPing != 0 {
 		w.pingDue(u)
@@ -260,7 +260,7 @@ func (w *Worker) readControl(u *Unit) {
 		w.pingDone(u)
 	}
 	if bits&controlResume != 0 {
-		w.ungate(u)
+		w.releaseGated(u)
 	}
 	if bits&controlClosing != 0 {
 		u.closing = true
@@ -270,17 +270,17 @@ func (w *Worker) readControl(u *Unit) {
 		u.proc.group.leave(nil)
 	}
 	if bits&controlFinish != 0 {
-		u.asked |= askFinish
+		u.pendingCalls |= callFinish
 	}
 	if bits&(controlTimer|controlOrder|controlEvent|controlWake) != 0 {
 		w.readRareControl(u, bits)
 	}
 	if due := bits & (controlSolo | controlMove); due != 0 {
 		if u.queued {
-			u.due |= uint8(due) // it may stand anywhere in a long queue
+			u.deferredControl |= uint8(due) // it may stand anywhere in a long queue
 			return
 		}
-		if w.leaves(u, due) {
+		if w.moveOut(u, due) {
 			return
 		}
 	}
@@ -290,36 +290,36 @@ func (w *Worker) readControl(u *Unit) {
 // readRareControl does what control bits of supervision say, and of Wake.
 func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	if bits&controlWake != 0 {
-		u.asked |= askWoken
+		u.pendingCalls |= callWoken
 	}
 	if bits&controlEvent != 0 {
-		u.asked |= askEvents
+		u.pendingCalls |= callEvents
 	}
 	if bits&controlOrder != 0 {
-		w.obey(u) // first: what is there is not late, although the worker is
+		w.carryOutOrders(u) // first: what is there is not late, although the worker is
 	}
 	if bits&controlTimer != 0 {
-		w.woken(u)
+		w.handleWakeup(u)
 	}
 }
 
 // leavesDue does what was due while u stood in the run queue.
-func (w *Worker) leavesDue(u *Unit) bool {
-	due := u.due
-	u.due = 0
-	return w.leaves(u, uint32(due))
+func (w *Worker) moveDeferred(u *Unit) bool {
+	due := u.deferredControl
+	u.deferredControl = 0
+	return w.moveOut(u, uint32(due))
 }
 
 // leaves hands u over where control bits say so. It reports whether it did.
-func (w *Worker) leaves(u *Unit, due uint32) bool {
+func (w *Worker) moveOut(u *Unit, due uint32) bool {
 	if w.index < 0 {
 		return false
 	}
 	if due&controlSolo != 0 {
-		w.pool.solo(w, u)
+		w.pool.moveToSolo(w, u)
 		return true
 	}
-	to := w.pool.workers[u.goal.Load()]
+	to := w.pool.workers[u.targetWorker.Load()]
 	if to == w {
 		return false
 	}
@@ -328,11 +328,11 @@ func (w *Worker) leaves(u *Unit, due uint32) bool {
 }
 
 // ungate makes the links ready again that a full group held back.
-func (w *Worker) ungate(u *Unit) {
-	u.waitsGate = false
-	if u.wokens {
-		u.wokens = false
-		u.asked |= askWoken
+func (w *Worker) releaseGated(u *Unit) {
+	u.awaitsRoom = false
+	if u.wokenPending {
+		u.wokenPending = false
+		u.pendingCalls |= callWoken
 	}
 	for l := u.gated; l != nil; l = u.gated {
 		u.gated = l.nextReady
@@ -341,13 +341,13 @@ func (w *Worker) ungate(u *Unit) {
 }
 
 // gateUp keeps what enters u's group waiting until the group has room.
-func (w *Worker) gateUp(u *Unit) {
-	if u.waitsGate {
+func (w *Worker) awaitRoom(u *Unit) {
+	if u.awaitsRoom {
 		return
 	}
-	u.waitsGate = true
+	u.awaitsRoom = true
 	if !u.proc.group.await(u) {
-		w.ungate(u)
+		w.releaseGated(u)
 	}
 }
 

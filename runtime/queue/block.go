@@ -41,13 +41,13 @@ type place[T any] struct {
 const (
 	empty uint64 = iota
 	filled
-	givenUp
+	abandoned
 	done
 )
 
 // patience is how often a consumer looks at its place before it gives it up. The
 // producer needs some ten nanoseconds, unless it is held up.
-const patience = 64
+const takeLooksMax = 64
 
 // newBlock returns an empty block to come after prev, which may be nil.
 func newBlock[T any](spares *sync.Pool, prev *block[T]) *block[T] {
@@ -116,36 +116,36 @@ func (b *block[T]) discard(spares *sync.Pool) {
 // fill puts v into a claimed place unless its consumer has given it up.
 func (p *place[T]) fill(v T) bool {
 	p.value = v
-	stir()
+	maybeYield()
 	if p.state.CompareAndSwap(empty, filled) {
 		return true
 	}
-	p.leave()
+	p.release()
 	return false
 }
 
 // take takes the value out of a claimed place, or gives the place up.
 func (p *place[T]) take() (v T, ok bool) {
-	for range patience {
+	for range takeLooksMax {
 		if p.state.Load() == filled {
 			break
 		}
 	}
 	if p.state.Load() != filled {
-		if bug.On(bug.SentinelForgotten) || p.state.CompareAndSwap(empty, givenUp) {
+		if bug.On(bug.SentinelForgotten) || p.state.CompareAndSwap(empty, abandoned) {
 			return v, false
 		}
 	}
 	v = p.value
-	p.leave()
+	p.release()
 	return v, true
 }
 
 // leave is called by the second that comes to a place: nothing is held on to by
 // a place that is done.
-func (p *place[T]) leave() {
+func (p *place[T]) release() {
 	var zero T
 	p.value = zero
-	stir()
+	maybeYield()
 	p.state.StoreRelease(done)
 }

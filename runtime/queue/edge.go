@@ -102,7 +102,7 @@ func (l *list) grow(h *Head) int {
 	} else {
 		l.last.next = s
 	}
-	put := h.put()
+	put := h.putCount()
 	h.setPos(0) // first: who reads both sees no more than was put
 	h.base.StoreRelease(put)
 	l.last, *l.buf = s, s.slice()

@@ -23,20 +23,20 @@ type Listener interface {
 // one: those put, those published, those taken.
 type Head struct {
 	// The producer's. Expose reads pos and base, on any goroutine.
-	pos      uintptr     // in the current segment, of the next put
-	limit    uintptr     // a put at this place takes the slow path
-	stop     uintptr     // the limit behind the first put after a publish
-	base     count.Count // messages put before the current segment
-	seen     uint64      // the producer's copy of taken
-	listener Listener
-	list     *list   // of an Edge
-	end      uintptr // of the current segment
-	capacity uint64
-	full     bool
-	asked    bool // room was asked for since the queue became full
-	touched  bool
-	index    int32 // of the edge
-	next     *Head // in a list of the producer's full queues
+	pos       uintptr     // in the current segment, of the next put
+	limit     uintptr     // a put at this place takes the slow path
+	nextLimit uintptr     // the limit behind the first put after a publish
+	base      count.Count // messages put before the current segment
+	takenSeen uint64      // the producer's copy of taken
+	listener  Listener
+	list      *list   // of an Edge
+	end       uintptr // of the current segment
+	capacity  uint64
+	full      bool
+	awaiting  bool // room was asked for since the queue became full
+	touched   bool
+	index     int32 // of the edge
+	next      *Head // in a list of the producer's full queues
 
 	published count.Count
 
@@ -71,40 +71,40 @@ func (h *Head) Index() int { return int(h.index) }
 func (h *Head) Capacity() int { return int(h.capacity) }
 
 // put counts the messages put.
-func (h *Head) put() uint64 { return h.base.Own() + uint64(h.pos) }
+func (h *Head) putCount() uint64 { return h.base.Own() + uint64(h.pos) }
 
 // due does what is due at limit: tell of the first message since the last
 // publish, tell that the queue is full, go on to the next segment.
-func (h *Head) due() {
+func (h *Head) slowPut() {
 	if !h.touched {
 		if !h.listener.Touched(h) {
-			h.dueLate()
+			h.slowPutOutsideCall()
 			return
 		}
 		h.touched = true
-		if h.pos < h.stop {
-			h.limit = h.stop
+		if h.pos < h.nextLimit {
+			h.limit = h.nextLimit
 			return
 		}
 	}
-	h.dueMore()
+	h.checkFull()
 }
 
 // dueLate handles a put outside a call: each such put takes the slow path. It must
 // not tell that the queue is full, which only the producer may hear. The next put in
 // a call finds that out.
-func (h *Head) dueLate() {
+func (h *Head) slowPutOutsideCall() {
 	if h.pos == h.end {
-		h.end, h.stop = uintptr(h.list.grow(h)), 0
+		h.end, h.nextLimit = uintptr(h.list.grow(h)), 0
 	}
 	h.limit = h.pos + 1
 }
 
 // dueMore tells that the queue is full, and goes on to the next segment.
-func (h *Head) dueMore() {
+func (h *Head) checkFull() {
 	// The next put fills the queue.
-	put := h.put()
-	if !h.full && put-h.seen+1 >= h.capacity && h.Depth()+1 >= h.capacity {
+	put := h.putCount()
+	if !h.full && put-h.takenSeen+1 >= h.capacity && h.Depth()+1 >= h.capacity {
 		h.full = true
 		h.listener.Filled(h)
 	}
@@ -114,11 +114,11 @@ func (h *Head) dueMore() {
 			h.listener.Overfull(h)
 		}
 	}
-	h.stop = h.end
+	h.nextLimit = h.end
 	if !h.full { // look again at the message that may fill the queue
-		h.stop = uintptr(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.seen)))
+		h.nextLimit = uintptr(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.takenSeen)))
 	}
-	h.limit = h.stop
+	h.limit = h.nextLimit
 }
 
 // Publish makes what was put visible to the consumer; only the producer calls
@@ -126,19 +126,19 @@ func (h *Head) dueMore() {
 func (h *Head) Publish(local bool) {
 	h.touched = false
 	h.limit = h.pos
-	set(&h.published, h.put(), local)
+	set(&h.published, h.putCount(), local)
 }
 
 // Depth is the number of messages that were put and not yet taken, as the
 // producer sees it.
 func (h *Head) Depth() uint64 {
-	h.seen = h.taken.Load()
-	return h.put() - h.seen
+	h.takenSeen = h.taken.Load()
+	return h.putCount() - h.takenSeen
 }
 
 // Room reports whether one more message fits; only the producer calls it.
 func (h *Head) Room() bool {
-	return h.put()-h.seen < h.capacity || h.Depth() < h.capacity
+	return h.putCount()-h.takenSeen < h.capacity || h.Depth() < h.capacity
 }
 
 // Full reports whether the producer was told that the queue is full and has not
@@ -150,13 +150,13 @@ func (h *Head) Full() bool { return h.full }
 // wake-up is lost.
 func (h *Head) Await() bool {
 	h.waiting.Store(true)
-	h.asked = h.Depth() > h.capacity/2 || !h.waiting.CompareAndSwap(true, false)
-	return h.asked
+	h.awaiting = h.Depth() > h.capacity/2 || !h.waiting.CompareAndSwap(true, false)
+	return h.awaiting
 }
 
 // HasReported reports whether the consumer has reported the room that Await
 // asked for; only the producer calls it.
-func (h *Head) HasReported() bool { return h.asked && !h.waiting.Load() }
+func (h *Head) HasReported() bool { return h.awaiting && !h.waiting.Load() }
 
 // SetLocal tells the queue whether its producer runs on the goroutine of the
 // consumer, who calls it.
@@ -169,10 +169,10 @@ func (h *Head) SetLocal(local bool) {
 
 // Drained ends the full state; only the producer calls it.
 func (h *Head) Drained() {
-	h.full, h.asked = false, false
-	h.seen = h.taken.Load()
+	h.full, h.awaiting = false, false
+	h.takenSeen = h.taken.Load()
 	h.limit = h.pos
-	h.stop = h.limit
+	h.nextLimit = h.limit
 }
 
 // IsAwaited reports whether the producer waits for room.
@@ -191,21 +191,21 @@ const lenLooks = 8
 
 // Len is the number of visible messages not yet taken. Any goroutine may ask.
 func (h *Head) Len() int {
-	gone := h.taken.Load() + h.evicted.Load() // first, so that the difference is never negative
+	removed := h.taken.Load() + h.evicted.Load() // first, so that the difference is never negative
 	for looks := 1; ; looks++ {
 		published := h.published.Load()
 		again := h.taken.Load() + h.evicted.Load()
-		if again == gone || looks == lenLooks {
-			return max(0, int(published-gone)) // who is neither end may see the counts in another order
+		if again == removed || looks == lenLooks {
+			return max(0, int(published-removed)) // who is neither end may see the counts in another order
 		}
-		gone = again
+		removed = again
 	}
 }
 
 // HasMore reports whether a message is visible; only the consumer calls it.
 func (h *Head) HasMore() bool {
-	gone := h.get + h.evicted.Load() // first: what was evicted was published before
-	return h.published.Load() != gone
+	removed := h.get + h.evicted.Load() // first: what was evicted was published before
+	return h.published.Load() != removed
 }
 
 // Empty reports whether nothing is visible to the consumer.

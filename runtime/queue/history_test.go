@@ -145,7 +145,7 @@ func linearizable(t *testing.T, histories, capacity int, fresh func() many) {
 		}
 	}
 	t.Logf("%d histories, %d with calls of several goroutines at a time", histories, overlapping)
-	if stirs && overlapping < histories/2 {
+	if yields && overlapping < histories/2 {
 		t.Error("too few calls overlapped for this to show much")
 	}
 }

@@ -46,9 +46,9 @@ func (q *LockFree[T]) Push(v T) {
 			q.begin()
 			continue
 		}
-		stir()
+		maybeYield()
 		if p := b.claim(&b.pushed); p != nil {
-			stir()
+			maybeYield()
 			if p.fill(v) {
 				return
 			}
@@ -63,7 +63,7 @@ func (q *LockFree[T]) Push(v T) {
 // begin makes the first block. Head comes first: it moves only when tail is set.
 func (q *LockFree[T]) begin() {
 	q.head.CompareAndSwap(nil, newBlock[T](&q.spares, nil))
-	stir()
+	maybeYield()
 	q.tail.CompareAndSwap(nil, q.head.Load())
 }
 
@@ -74,13 +74,13 @@ func (q *LockFree[T]) extend(b *block[T], v T) bool {
 		next = newBlock(&q.spares, b)
 		next.pushed.Store(1)
 		next.places[0].fill(v)
-		stir()
+		maybeYield()
 		if mine = b.next.CompareAndSwap(nil, next); !mine {
 			next.discard(&q.spares)
 			next = b.next.Load()
 		}
 	}
-	stir()
+	maybeYield()
 	q.tail.CompareAndSwap(b, next)
 	return mine
 }
@@ -92,15 +92,15 @@ func (q *LockFree[T]) Pop() (v T, ok bool) {
 		if b == nil {
 			return v, false
 		}
-		stir()
+		maybeYield()
 		if at := b.popped.Load(); at < uint64(len(b.places)) {
-			stir()
+			maybeYield()
 			if at >= b.pushed.Load() {
 				return v, false
 			}
-			stir()
+			maybeYield()
 			if p := b.claim(&b.popped); p != nil {
-				stir()
+				maybeYield()
 				if v, ok = p.take(); ok {
 					return v, true
 				}
@@ -111,7 +111,7 @@ func (q *LockFree[T]) Pop() (v T, ok bool) {
 		if next == nil {
 			return v, false
 		}
-		stir()
+		maybeYield()
 		if q.head.CompareAndSwap(b, next) {
 			b.recycle(&q.spares)
 		}

@@ -10,7 +10,7 @@ package queue
 // says that the message before it is complete (see runtime/internal/count).
 func Put[T any](e *Edge[T], m T) {
 	if e.Head.pos == e.Head.limit {
-		e.Head.due()
+		e.Head.slowPut()
 	}
 	e.buf[e.Head.pos] = m
 	e.Head.pos++

@@ -8,7 +8,7 @@ import "sync/atomic"
 // any time.
 func Put[T any](e *Edge[T], m T) {
 	if e.Head.pos == e.Head.limit {
-		e.Head.due()
+		e.Head.slowPut()
 	}
 	e.buf[e.Head.pos] = m
 	atomic.StoreUintptr(&e.Head.pos, e.Head.pos+1)

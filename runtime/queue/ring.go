@@ -57,17 +57,17 @@ func (r *Ring[T]) TryPush(v T) bool {
 		s := &r.slots[pos%uint64(len(r.slots))]
 		lap := pos / uint64(len(r.slots)) * 2
 		if s.turn.Load() == lap {
-			stir()
+			maybeYield()
 			if r.tail.CompareAndSwap(pos, pos+1) {
 				s.value = v
-				stir()
+				maybeYield()
 				s.turn.Store(lap + 1)
 				return true
 			}
 			continue
 		}
 		head := r.head.Load() // before the look at tail, so that it is at most pos
-		stir()
+		maybeYield()
 		if r.tail.Load() != pos {
 			continue // another producer was faster
 		}
@@ -86,12 +86,12 @@ func (r *Ring[T]) TryPop() (v T, ok bool) {
 		s := &r.slots[pos%uint64(len(r.slots))]
 		lap := pos / uint64(len(r.slots)) * 2
 		if s.turn.Load() == lap+1 {
-			stir()
+			maybeYield()
 			if r.head.CompareAndSwap(pos, pos+1) {
 				v = s.value
 				var zero T
 				s.value = zero
-				stir()
+				maybeYield()
 				s.turn.Store(lap + 2)
 				return v, true
 			}
@@ -100,7 +100,7 @@ func (r *Ring[T]) TryPop() (v T, ok bool) {
 		if r.head.Load() != pos {
 			continue
 		}
-		stir()
+		maybeYield()
 		if r.tail.Load() > pos {
 			runtime.Gosched() // a producer is between taking and filling the slot
 			continue

@@ -198,7 +198,7 @@ func (s *blocks) pop(f *frame, places int8, without flaw) string {
 		if without == forgetsMark {
 			return "gives its place up and leaves no mark"
 		}
-		*state = int8(givenUp)
+		*state = int8(abandoned)
 		return "gives its place up"
 	case take:
 		state, value := s.at(b, f.y)

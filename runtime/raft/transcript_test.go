@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/story"
+	"github.com/topogen/topogen/runtime/internal/script"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -23,7 +23,7 @@ import (
 // TestTranscripts tells what nodes say to each other, save and apply: read
 // testdata/transcripts to see how a group works. Go test -update writes them.
 func TestTranscripts(t *testing.T) {
-	story.Tell(t, "testdata/transcripts/*.txt", func(t *testing.T) func([]string) ([]string, error) {
+	script.Run(t, "testdata/transcripts/*.txt", func(t *testing.T) func([]string) ([]string, error) {
 		return newTranscript(t).line
 	})
 }

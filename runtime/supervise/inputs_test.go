@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/topogen/topogen/runtime/internal/story"
+	"github.com/topogen/topogen/runtime/internal/script"
 )
 
 // instance is an Inputs and its trackers in a transcript. The commands are
@@ -29,7 +29,7 @@ type instance struct {
 }
 
 func TestInputs(t *testing.T) {
-	story.Tell(t, "testdata/inputs/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(instance).line })
+	script.Run(t, "testdata/inputs/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(instance).line })
 }
 
 func (s *instance) index(name string) int {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/story"
+	"github.com/topogen/topogen/runtime/internal/script"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -33,7 +33,7 @@ var types = map[string]Policy{"permanent": Always, "transient": OnFailure, "temp
 // type, each way in which a child can end and the restart of a sibling, and also children
 // that fail to start, that have ended before, or that end too often.
 func TestOTP(t *testing.T) {
-	story.Tell(t, "testdata/otp/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(fakePool).line })
+	script.Run(t, "testdata/otp/*.txt", func(*testing.T) func([]string) ([]string, error) { return new(fakePool).line })
 }
 
 func (g *fakePool) line(words []string) ([]string, error) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/story"
+	"github.com/topogen/topogen/runtime/internal/script"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -206,6 +206,6 @@ func kind(err error) string {
 	return ""
 }
 
-func TestRestart(t *testing.T) { story.Tell(t, "testdata/restart/*.txt", newTranscript) }
+func TestRestart(t *testing.T) { script.Run(t, "testdata/restart/*.txt", newTranscript) }
 
-func TestGroups(t *testing.T) { story.Tell(t, "testdata/group/*.txt", newTranscript) }
+func TestGroups(t *testing.T) { script.Run(t, "testdata/group/*.txt", newTranscript) }

@@ -34,6 +34,6 @@ func chains(s Spec) []int {
 }
 
 // placeOf is the worker on which a unit starts.
-func (p *Pool) placeOf(u *Unit) int {
+func (p *Pool) initialWorker(u *Unit) int {
 	return (p.chains[u.proc.index] + int(u.index)) % len(p.workers)
 }

@@ -18,34 +18,34 @@ const (
 // that there are in a period would make a bad sample; so is the first, which may
 // be one, and so are those of an instance with a goroutine of its own, whose
 // handlers are there to take long. A long turn among short ones is one in sixty.
-func (w *Worker) weigh(u *Unit) (turns int32) {
-	if !u.long {
-		if w.turns--; w.turns > 0 {
+func (w *Worker) sampleWeight(u *Unit) (turns int32) {
+	if !u.longTurn {
+		if w.turnsToSample--; w.turnsToSample > 0 {
 			return 0
 		}
 	}
-	return w.weighOne(u)
+	return w.nextSampleWeight(u)
 }
 
 // weighOne is weigh where the turn is to be timed.
-func (w *Worker) weighOne(u *Unit) (turns int32) {
+func (w *Worker) nextSampleWeight(u *Unit) (turns int32) {
 	switch {
 	case w.stepped:
 		return 0
-	case u.long:
+	case u.longTurn:
 		return 1
 	}
-	turns = w.distance
-	w.distance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
-	w.turns = w.distance
+	turns = w.sampleDistance
+	w.sampleDistance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
+	w.turnsToSample = w.sampleDistance
 	return turns
 }
 
 // adapt learns from the time that a turn took. Long turns are shortened to
 // where a donation comes soon enough, and short ones grow to the batch again.
-func (u *Unit) adapt(took time.Duration, w *Worker) {
+func (u *Unit) adaptBudget(took time.Duration, w *Worker) {
 	nanos := uint64(took)
-	u.long = nanos > longNanosMin || w.index < 0
+	u.longTurn = nanos > longNanosMin || w.index < 0
 	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
 	if w.index < 0 {
 		return // there it takes one message a turn

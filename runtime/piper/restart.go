@@ -19,34 +19,34 @@ var (
 
 // make makes another instance, on a goroutine of its own: a constructor may take
 // long.
-func (w *Worker) make(v *watch) {
+func (w *Worker) startInstance(v *watch) {
 	u := v.unit
 	p := w.pool
-	v.phase = watchMaking
-	m := &making{holder: &holder{proc: u.proc}}
-	v.making = m
+	v.phase = watchStarting
+	m := &startAttempt{holder: &holder{proc: u.proc}}
+	v.starting = m
 	if p.stepper != nil {
-		m.adopt, m.err = p.renew(hold.With(p.handlerCtx, m.holder), u)
-		v.orders = append(v.orders, order{made: m})
-		u.tell(controlOrder)
+		m.adopt, m.err = p.reconstruct(hold.With(p.handlerCtx, m.holder), u)
+		v.orders = append(v.orders, order{started: m})
+		u.signal(controlOrder)
 		return
 	}
 	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
 	if d := u.proc.Watch.Startup; d > 0 {
-		v.startBy = p.clock() + int64(d)
-		u.wakeAt(v.startBy)
+		v.startDeadline = p.clock() + int64(d)
+		u.wakeAt(v.startDeadline)
 		ctx = m.begin(ctx)
 	}
-	p.makers.Add(1)
+	p.starters.Add(1)
 	go func() {
 		m.err = errEnded // if the constructor ends this goroutine
 		defer func() {
 			p.supervision.Lock()
-			v.orders = append(v.orders, order{made: m})
+			v.orders = append(v.orders, order{started: m})
 			p.supervision.Unlock()
-			u.tell(controlOrder)
-			if m.over.CompareAndSwap(false, true) {
-				p.makers.Done()
+			u.signal(controlOrder)
+			if m.uncounted.CompareAndSwap(false, true) {
+				p.starters.Done()
 			}
 		}()
 		if isOpen(closed) {
@@ -61,7 +61,7 @@ func (w *Worker) make(v *watch) {
 			}
 		}
 		m.began.Store(p.clock() + 1)
-		m.adopt, m.err = p.renew(ctx, u)
+		m.adopt, m.err = p.reconstruct(ctx, u)
 	}()
 }
 
@@ -76,7 +76,7 @@ func isOpen(c <-chan struct{}) bool {
 }
 
 // renew makes another value for u.
-func (p *Pool) renew(ctx context.Context, u *Unit) (adopt func(), err error) {
+func (p *Pool) reconstruct(ctx context.Context, u *Unit) (adopt func(), err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
@@ -95,9 +95,9 @@ func (p *Pool) renew(ctx context.Context, u *Unit) (adopt func(), err error) {
 }
 
 // startTooLong gives up an instance that is being made.
-func (w *Worker) startTooLong(v *watch) {
-	m := v.making
-	if v.phase != watchMaking || m == nil {
+func (w *Worker) startTimedOut(v *watch) {
+	m := v.starting
+	if v.phase != watchStarting || m == nil {
 		return
 	}
 	began, now := m.began.Load()-1, w.pool.clock()
@@ -105,92 +105,92 @@ func (w *Worker) startTooLong(v *watch) {
 		began = now
 	}
 	if by := began + int64(v.unit.proc.Watch.Startup); now < by {
-		v.startBy = by // it has waited for Close of the one before
+		v.startDeadline = by // it has waited for Close of the one before
 		v.unit.wakeAt(by)
 		return
 	}
-	m.late, v.making, v.phase, v.stop = true, nil, watchDown, 0
+	m.timedOut, v.starting, v.phase, v.deferredStop = true, nil, watchDown, 0
 	v.dropHolds(m.holder)
-	m.giveUp()
+	m.cancelInit()
 	p := w.pool
 	v.unit.proc.faults.healthCheckKills.Add(1)
-	p.leftBehind(v.unit)
-	if m.over.CompareAndSwap(false, true) {
-		p.makers.Done()
+	p.countAbandoned(v.unit)
+	if m.uncounted.CompareAndSwap(false, true) {
+		p.starters.Done()
 	}
 	err := p.handlerError(v.unit, nil, "Init", errStartup)
 	v.cause = err
 	p.notStarted(v.unit, err)
-	p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
+	p.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
 }
 
 // made is told that an instance was made, or could not be.
-func (w *Worker) made(v *watch, m *making) {
+func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	p, u := w.pool, v.unit
-	if v.making != m || m.err != nil {
+	if v.starting != m || m.err != nil {
 		v.dropHolds(m.holder)
-		m.giveUp()
+		m.cancelInit()
 	}
-	if v.making != m {
-		if m.late {
-			p.cameBack()
+	if v.starting != m {
+		if m.timedOut {
+			p.abandonedReturned()
 		}
-		if v.making == nil {
+		if v.starting == nil {
 			p.supervision.Lock()
 			v.endSpare()
 			p.supervision.Unlock()
 		}
 		return
 	}
-	v.making, v.startBy = nil, 0
+	v.starting, v.startDeadline = nil, 0
 	if m.err != nil {
-		v.phase, v.cause, v.stop = watchDown, m.err, 0
+		v.phase, v.cause, v.deferredStop = watchDown, m.err, 0
 		p.notStarted(u, m.err)
-		p.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
+		p.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
-	if v.endInit != nil {
-		v.endInit(context.Canceled)
+	if v.cancelInit != nil {
+		v.cancelInit(context.Canceled)
 	}
-	v.endInit = m.cancel
+	v.cancelInit = m.cancel
 	v.renewHolder(m.holder)
-	if v.left {
+	if v.goroutineLeft {
 		v.renewLife()
 	}
 	m.adopt()
 	v.killed.Store(false)
 	v.failed.Store(false)
-	v.left, v.phase = false, watchRunning
-	w.askHeld(u)
+	v.goroutineLeft, v.phase = false, watchRunning
+	w.scheduleHeld(u)
 	u.started = true
 	u.proc.faults.restarts.Add(1)
-	p.tellRestarted(u.proc)
-	p.tellClosed(u)
+	p.postRestarted(u.proc)
+	p.postClosed(u)
 	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
-	if v.stop != 0 {
-		w.stopChild(v, v.stop)
+	if v.deferredStop != 0 {
+		w.stopChild(v, v.deferredStop)
 		return
 	}
 	v.beginSource()
 	v.resume()
-	p.tellSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
+	p.reportToSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
 	w.schedule(u)
 }
 
 // stopChild ends an instance that runs, as the supervisor wants.
 func (w *Worker) stopChild(v *watch, number uint64) {
 	switch {
-	case v.phase == watchMaking, v.unit.out.served: // is seen to when that is over
-		v.stop = number
+	case v.phase == watchStarting, v.unit.out.served: // is seen to when that is over
+		v.deferredStop = number
 		return
 	case v.phase == watchRunning:
-		v.shut()
+		v.shutDown()
 	}
 	closed, limit := v.closed, w.pool.closeTimeout(v.unit)
 	if d := v.unit.proc.Watch.Shutdown; d > 0 {
 		limit = d
 	}
-	w.pool.aside(func() {
+	w.pool.spawn(func() {
 		if isOpen(closed) {
 			timer := time.NewTimer(limit)
 			defer timer.Stop()
@@ -200,6 +200,6 @@ func (w *Worker) stopChild(v *watch, number uint64) {
 			case <-w.pool.done:
 			}
 		}
-		v.tellStopped(number)
+		v.reportStopped(number)
 	})
 }

@@ -14,11 +14,11 @@ type note struct {
 type noteKind uint8
 
 const (
-	noteReady   noteKind = iota // link has messages for its receiver
-	noteRoom                    // a full queue of link has room for its sender
-	noteControl                 // unit has control bits
-	noteTimer                   // the worker's timer has fired
-	notePages                   // the rebalancer asks for something
+	noteReady     noteKind = iota // link has messages for its receiver
+	noteRoom                      // a full queue of link has room for its sender
+	noteControl                   // unit has control bits
+	noteTimer                     // the worker's timer has fired
+	notePlacement                 // the rebalancer asks for something
 )
 
 // inbox is a stack that many push to and one takes whole.

@@ -9,7 +9,7 @@ import (
 
 // erred decides what an error of a handler does. It reports whether the instance
 // goes on.
-func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool) {
+func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn bool) {
 	p := r.w.pool
 	e := p.handlerError(u, l, method, err)
 	w := u.watch()
@@ -24,28 +24,28 @@ func (r *runner) erred(u *Unit, l *Link, method string, err error) (goesOn bool)
 	}
 	if w.refuses(err) {
 		then = ThenSkip
-		if w.hand != nil {
-			w.hand.untry()
+		if w.current != nil {
+			w.current.uncountAttempt()
 		}
 	}
-	goesOn = w.settle(l, e, then)
+	goesOn = w.resolveMessage(l, e, then)
 	switch {
 	case l == nil:
-	case goesOn && w.repeats && u.proc.Watch.Delay > 0 && !bug.On(bug.RetryAtOnce):
+	case goesOn && w.lastRetries && u.proc.Watch.Delay > 0 && !bug.On(bug.RetryAtOnce):
 		w.delay(l)
 	default:
 		l.relist()
 	}
 	if goesOn {
-		p.sayOften(u, sayHandler, slog.LevelWarn, "topogen: a handler has failed", e)
+		p.logLimited(u, logHandler, slog.LevelWarn, "topogen: a handler has failed", e)
 		return true
 	}
-	w.end(w.failedHow(), e)
+	w.reportEnd(w.failureKind(), e)
 	return false
 }
 
 // failedHow is whether the instance has failed of itself, or was killed.
-func (w *watch) failedHow() ChildEventKind {
+func (w *watch) failureKind() ChildEventKind {
 	if w.killed.Load() {
 		return ChildHung
 	}
@@ -56,11 +56,11 @@ func (w *watch) failedHow() ChildEventKind {
 // that was called for l. It reports whether the instance goes on. The hand is empty
 // for a tick, for which there is one attempt, and where the message was handled and
 // what was called for it after that has failed.
-func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
-	h := w.hand
-	w.hand, w.attempted, w.repeats = nil, 1, false
+func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool) {
+	h := w.current
+	w.current, w.lastAttempts, w.lastRetries = nil, 1, false
 	if h != nil {
-		w.attempted = h.tried()
+		w.lastAttempts = h.attemptCount()
 	}
 	switch proc := w.unit.proc; {
 	case h == nil:
@@ -68,25 +68,25 @@ func (w *watch) settle(l *Link, e *HandlerError, then Then) (goesOn bool) {
 			proc.faults.dropped.Add(1)
 		}
 	case then == ThenStop && bug.On(bug.HandLost):
-	case then != ThenSkip && h.tried() < proc.Watch.Attempts:
-		h.repeat()
-		w.repeating.Add(1)
-		w.repeats = true
+	case then != ThenSkip && h.attemptCount() < proc.Watch.Attempts:
+		h.keepForRetry()
+		w.retrying.Add(1)
+		w.lastRetries = true
 	default:
-		w.giveUpMessage(h, e)
+		w.rejectMessage(h, e)
 	}
 	return then != ThenStop
 }
 
 // giveUpMessage makes a dead letter of a message, or counts it as dropped.
-func (w *watch) giveUpMessage(h held, e *HandlerError) {
+func (w *watch) rejectMessage(h delivery, e *HandlerError) {
 	u := w.unit
 	p := u.proc.pool
-	edge := h.of()
+	edge := h.edgeIndex()
 	letter := topo.NewDeadLetter(topo.DeadLetter{
 		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
-		Edge: edge, Message: p.edges[edge].Message, Attempts: h.tried(), Err: e.Err,
-	}, h.message())
+		Edge: edge, Message: p.edges[edge].Message, Attempts: h.attemptCount(), Err: e.Err,
+	}, h.content())
 	h.drop(e.Err)
 	calling := u.out.calling
 	u.out.calling = true // by the pool itself
@@ -103,7 +103,7 @@ func (w *watch) giveUpMessage(h held, e *HandlerError) {
 
 // giveUpLast gives up a message that would have been handled again, had the instance
 // not failed for good.
-func (w *watch) giveUpLast(h held) {
-	w.giveUpMessage(h, &HandlerError{Err: w.cause})
-	w.fallSilent()
+func (w *watch) rejectRetried(h delivery) {
+	w.rejectMessage(h, &HandlerError{Err: w.cause})
+	w.scheduleCloseOutputs()
 }

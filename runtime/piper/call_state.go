@@ -24,8 +24,8 @@ type Life struct {
 
 // whereabouts of a goroutine
 const (
-	atHome    uint64 = iota // in the pool's code
-	away                    // in the user's
+	inPool    uint64 = iota // in the pool's code
+	inHandler               // in the user's
 	abandoned               // away, and not to come back
 	whereMask uint64 = 3
 )
@@ -34,31 +34,31 @@ const (
 func (l *Life) Enter() {
 	if l != nil {
 		l.since.Store(l.pool.clock())
-		l.state.Store(l.state.Load()&^whereMask + whereMask + 1 + away)
+		l.state.Store(l.state.Load()&^whereMask + whereMask + 1 + inHandler)
 	}
 }
 
 // Leave comes back from it. An abandoned goroutine ends here. Leave reports whether
 // there was something to come back from.
 func (l *Life) Leave() (wasAway bool) {
-	if l == nil || l.state.Load()&whereMask == atHome {
+	if l == nil || l.state.Load()&whereMask == inPool {
 		return false
 	}
-	if !l.comeBack() {
+	if !l.tryReturn() {
 		runtime.Goexit()
 	}
 	return true
 }
 
 // comeBack reports whether the goroutine was not abandoned, and will not be.
-func (l *Life) comeBack() bool {
+func (l *Life) tryReturn() bool {
 	s := l.state.Load()
-	return s&whereMask == atHome || s&whereMask == away && l.state.CompareAndSwap(s, s&^whereMask)
+	return s&whereMask == inPool || s&whereMask == inHandler && l.state.CompareAndSwap(s, s&^whereMask)
 }
 
 // Alive makes a Life the listener of topo.Alive.
 func (l *Life) Alive() {
-	if l.state.Load()&whereMask == away {
+	if l.state.Load()&whereMask == inHandler {
 		l.since.Store(l.pool.clock())
 	}
 }
@@ -67,7 +67,7 @@ func (l *Life) Alive() {
 // The state is that of this call, for abandon.
 func (l *Life) overdue(now, timeout int64) (state uint64, at int64, is bool) {
 	state = l.state.Load()
-	if state&whereMask != away {
+	if state&whereMask != inHandler {
 		return state, now + timeout, false
 	}
 	at = l.since.Load() + timeout

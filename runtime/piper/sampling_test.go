@@ -10,18 +10,18 @@ import (
 func TestSamplesAreFair(t *testing.T) {
 	for _, shorts := range []int{1, 2, 61, 64, 122} {
 		for _, longs := range []int{0, 1, 9} {
-			w := &Worker{turns: 1, distance: 1}
+			w := &Worker{turnsToSample: 1, sampleDistance: 1}
 			units := make([]Unit, shorts)
 			weights := make([]int, shorts)
-			long := &Unit{turnNanos: 1, long: true}
+			long := &Unit{turnNanos: 1, longTurn: true}
 			const rounds = 20_000
 			for range rounds {
 				for i := range units {
 					units[i].turnNanos = 1
-					weights[i] += int(w.weigh(&units[i]))
+					weights[i] += int(w.sampleWeight(&units[i]))
 				}
 				for range longs {
-					if n := w.weigh(long); n != 1 {
+					if n := w.sampleWeight(long); n != 1 {
 						t.Fatalf("a long turn stands for %d", n)
 					}
 				}
@@ -40,7 +40,7 @@ func TestSamplesAreFair(t *testing.T) {
 func TestABudgetOutsideThePoolIsNotLearnt(t *testing.T) {
 	u := &Unit{}
 	for range 64 {
-		u.adapt(time.Microsecond, &Worker{index: -1, batch: 1})
+		u.adaptBudget(time.Microsecond, &Worker{index: -1, batch: 1})
 	}
 	if n := u.budgetOf(256); n != 256 {
 		t.Errorf("it may take %d messages a turn", n)

@@ -18,7 +18,7 @@ func (w *Worker) giveUp(v *watch, err error) {
 	if err != nil {
 		v.cause = err
 	}
-	p.sayOften(u, sayGaveUp, slog.LevelError, "topogen: an instance has failed for good", withoutStack(v.cause))
+	p.logLimited(u, logGaveUp, slog.LevelError, "topogen: an instance has failed for good", withoutStack(v.cause))
 	p.observeFault(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
 	p.mu.Lock()
 	p.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
@@ -31,30 +31,30 @@ func (w *Worker) giveUp(v *watch, err error) {
 // fallSilent is told that something has ended of which an instance that is gone
 // might have sent yet. When it is the last, its outputs are closed, behind the turn
 // in which that was sent.
-func (v *watch) fallSilent() {
-	if v.phase != watchFailed || v.repeating.Load() > 0 {
+func (w *watch) scheduleCloseOutputs() {
+	if w.phase != watchFailed || w.retrying.Load() > 0 {
 		return
 	}
-	p := v.unit.proc.pool
+	p := w.unit.proc.pool
 	p.supervision.Lock()
-	v.orders = append(v.orders, order{silent: true})
+	w.orders = append(w.orders, order{closeOutputs: true})
 	p.supervision.Unlock()
-	v.unit.tell(controlOrder)
+	w.unit.signal(controlOrder)
 }
 
 // silenced closes the outputs of a processor of which nothing more will come. Where
 // all instances of a group were given up, who receives from them need not wait for
 // what still comes to them, and is discarded.
-func (v *watch) silenced() {
-	proc := v.unit.proc
-	if v.phase != watchFailed {
+func (w *watch) closeOutputs() {
+	proc := w.unit.proc
+	if w.phase != watchFailed {
 		return // made anew with its group
 	}
-	v.failed.Store(true)
+	w.failed.Store(true)
 	if !slices.ContainsFunc(proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
 		proc.pool.closeOutputs(func(e *edge) bool { return e.From == proc.index })
 	}
-	if v.gaveUp && int(proc.group.givenUp.Add(1)) == len(proc.group.units) {
+	if w.gaveUp && int(proc.group.failedInstances.Add(1)) == len(proc.group.units) {
 		proc.group.closeOutputs()
 	}
 }
@@ -66,15 +66,15 @@ func (w *Worker) retire(v *watch) {
 	if v.phase == watchFailed {
 		return
 	}
-	if v.phase == watchRunning || v.phase == watchMaking {
-		v.shut()
+	if v.phase == watchRunning || v.phase == watchStarting {
+		v.shutDown()
 	}
-	v.phase, v.making, v.startBy, v.dueAt = watchFailed, nil, 0, 0
+	v.phase, v.starting, v.startDeadline, v.restartAt = watchFailed, nil, 0, 0
 	if v.cause == nil {
 		v.cause = errEnds
 	}
 	v.retryDue(math.MaxInt64) // what waits for another attempt is discarded
-	v.fallSilent()
+	v.scheduleCloseOutputs()
 	v.resume()
 	v.endSource()
 	w.schedule(u)
@@ -94,7 +94,7 @@ func (p *Pool) sourcesDone() {
 	for _, proc := range p.processors {
 		for _, w := range proc.watches {
 			if !receives[proc.index] || bug.On(bug.DrainWithoutRestart) {
-				p.tellSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+				p.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (p *Pool) sourcesDone() {
 func (g *group) inputsDone() {
 	for _, u := range g.units {
 		if w := u.watch(); w != nil {
-			g.pool.tellSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+			g.pool.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 		}
 	}
 }

@@ -9,27 +9,27 @@ import (
 )
 
 // end is told that the instance has ended. Its owner calls it.
-func (w *watch) end(kind ChildEventKind, err error) {
+func (w *watch) reportEnd(kind ChildEventKind, err error) {
 	u := w.unit
 	p := u.proc.pool
 	if kind != ChildEnded {
 		w.cause = err
-		w.shut()
-		p.sayOften(u, sayFailed, slog.LevelWarn, "topogen: an instance has failed", err)
+		w.shutDown()
+		p.logLimited(u, logFailed, slog.LevelWarn, "topogen: an instance has failed", err)
 		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
-	p.tellSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
+	p.reportToSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
 }
 
 func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
 
 // shut ends the instance as the pool knows it: it has no turns, and its Close is
 // called, but where a goroutine that was abandoned is still in it.
-func (w *watch) shut() {
+func (w *watch) shutDown() {
 	u := w.unit
 	w.suspend()
 	w.phase = watchDown
-	w.dueAt, w.stop = 0, 0
+	w.restartAt, w.deferredStop = 0, 0
 	u.ping, u.serving = pingNone, false
 	if u.proc.pool.stopping.Load() {
 		w.endSource() // the next one will not be asked for messages
@@ -40,15 +40,15 @@ func (w *watch) shut() {
 		return
 	}
 	u.started = false
-	if w.left {
+	if w.goroutineLeft {
 		return
 	}
-	w.closed = u.proc.pool.closeBeside(u)
+	w.closed = u.proc.pool.closeInBackground(u)
 }
 
 // aside calls something that may take long, on a goroutine of its own. Under a
 // Stepper there is only one.
-func (p *Pool) aside(call func()) {
+func (p *Pool) spawn(call func()) {
 	if p.stepper != nil {
 		call()
 		return
@@ -61,55 +61,55 @@ func (p *Pool) aside(call func()) {
 }
 
 // tellSupervisor tells the supervisor of an event, and passes on what it wants.
-func (p *Pool) tellSupervisor(e ChildEvent) {
+func (p *Pool) reportToSupervisor(e ChildEvent) {
 	p.supervision.Lock()
 	defer p.supervision.Unlock()
-	p.tellLocked(e)
+	p.reportLocked(e)
 }
 
 // tellStopped answers the EffectStop with that number, unless the instance has
 // ended otherwise meanwhile, which was the answer.
-func (w *watch) tellStopped(number uint64) {
+func (w *watch) reportStopped(number uint64) {
 	p := w.unit.proc.pool
 	p.supervision.Lock()
 	defer p.supervision.Unlock()
-	if w.stopping == number {
-		p.tellLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
+	if w.stopNumber == number {
+		p.reportLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
 	}
 }
 
 // toStop is the number of the EffectStop that is not answered yet; 0: none.
-func (w *watch) toStop() (number uint64) {
+func (w *watch) unansweredStop() (number uint64) {
 	p := w.unit.proc.pool
 	p.supervision.Lock()
 	defer p.supervision.Unlock()
-	return w.stopping
+	return w.stopNumber
 }
 
-func (p *Pool) tellLocked(e ChildEvent) {
+func (p *Pool) reportLocked(e ChildEvent) {
 	switch e.Kind {
 	case ChildInputsDone:
 		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
 	case ChildStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
-		p.processors[e.Child.Processor].watches[e.Child.Instance].stopping = 0
+		p.processors[e.Child.Processor].watches[e.Child.Instance].stopNumber = 0
 	}
 	if p.spec.Supervisor == nil {
 		switch e.Kind {
 		case ChildFailed, ChildHung, ChildNotStarted:
-			p.carryOut(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
+			p.applyEffect(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
 		case ChildEnded:
-			p.carryOut(ChildEffect{Kind: EffectDone, Child: e.Child})
+			p.applyEffect(ChildEffect{Kind: EffectDone, Child: e.Child})
 		}
 		return
 	}
 	for _, f := range p.spec.Supervisor.Step(time.Duration(p.clock()), e) {
-		p.carryOut(f)
+		p.applyEffect(f)
 	}
 }
 
 // carryOut passes on an effect. The caller holds the lock, so that the effects of
 // two events do not mix.
-func (p *Pool) carryOut(f ChildEffect) {
+func (p *Pool) applyEffect(f ChildEffect) {
 	if f.Kind == EffectEnd {
 		p.finish(f.Err)
 		return
@@ -119,25 +119,25 @@ func (p *Pool) carryOut(f ChildEffect) {
 	now := p.clock()
 	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
 	if f.Kind == EffectStop {
-		w.stops++
-		o.stop, w.stopping = w.stops, w.stops
+		w.stopCount++
+		o.stop, w.stopNumber = w.stopCount, w.stopCount
 		if d := proc.Watch.Shutdown; d > 0 && p.stepper == nil {
-			p.limitStop(w, w.stops, d)
-		} else if d > 0 && w.hangs != nil {
-			p.stepper.hangTill(w, now+int64(d), errShutdown)
+			p.limitStop(w, w.stopCount, d)
+		} else if d > 0 && w.hungCall != nil {
+			p.stepper.setHangDeadline(w, now+int64(d), errShutdown)
 		}
 	}
 	w.orders = append(w.orders, o)
 	if f.Kind == EffectStop {
-		if cancel := w.endServe.Load(); cancel != nil {
+		if cancel := w.cancelServe.Load(); cancel != nil {
 			(*cancel)()
 		}
 	}
-	w.unit.tell(controlOrder)
+	w.unit.signal(controlOrder)
 }
 
 // obey does what the supervisor wants of u.
-func (w *Worker) obey(u *Unit) {
+func (w *Worker) carryOutOrders(u *Unit) {
 	v := u.watch()
 	w.pool.supervision.Lock()
 	orders := v.orders
@@ -145,12 +145,12 @@ func (w *Worker) obey(u *Unit) {
 	inputsDone := v.inputsDone
 	w.pool.supervision.Unlock()
 	for _, o := range orders {
-		if o.made != nil {
-			w.made(v, o.made)
+		if o.started != nil {
+			w.instanceStarted(v, o.started)
 			continue
 		}
-		if o.silent {
-			v.silenced()
+		if o.closeOutputs {
+			v.closeOutputs()
 			continue
 		}
 		if o.ended != nil {
@@ -160,20 +160,20 @@ func (w *Worker) obey(u *Unit) {
 		switch o.Kind {
 		case EffectWait:
 			if v.phase == watchRunning { // a clean end
-				v.shut()
+				v.shutDown()
 			}
-			v.dueAt = o.at
+			v.restartAt = o.at
 			u.wakeAt(o.at)
 		case EffectStart:
 			if v.phase == watchRunning {
-				v.shut()
+				v.shutDown()
 			}
 			switch {
-			case v.phase == watchMaking: // it reported its end and then failed, so it was told to start twice
+			case v.phase == watchStarting: // it reported its end and then failed, so it was told to start twice
 			case inputsDone && !bug.On(bug.StartAfterInputs): // since the order was given
-				w.pool.tellSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
+				w.pool.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
 			default:
-				w.make(v)
+				w.startInstance(v)
 			}
 		case EffectStop:
 			w.stopChild(v, o.stop)

@@ -7,10 +7,10 @@ import (
 	"runtime"
 )
 
-const stirs = true
+const yields = true
 
-// stir lets other goroutines run, once in so many calls.
-func stir() {
+// maybeYield lets other goroutines run, once in so many calls.
+func maybeYield() {
 	const oneIn = 8
 	if rand.IntN(oneIn) == 0 {
 		runtime.Gosched()

@@ -46,48 +46,48 @@ const (
 // Unit is the runtime's part of an instance. All but the atomics belong to the
 // goroutine of the worker where it is at home.
 type Unit struct {
-	_       [0]func() // no instance is compared: without it the compiler makes a function for that for each type
-	cell    cell
-	proc    *processor
-	out     *Out
-	home    atomic.Pointer[Worker]
-	inlinks atomic.Pointer[Link] // all links that lead here
-	next    *Unit                // in the run queue
-	ready   linkQueue            // links with messages
-	gated   *Link                // entering links held back by a full group
-	note    note                 // noteControl
-	control atomic.Uint32
-	goal    atomic.Int32  // a worker, for controlMove
-	moves   atomic.Uint32 // times that it changed workers
-	wokens  bool          // Woken waits for room within the group
-	busy    count.Count   // nanoseconds in turns, from samples
-	cost    int64         // the same since the rebalancer looked, half of it forgotten each time
+	_            [0]func() // no instance is compared: without it the compiler makes a function for that for each type
+	cell         cell
+	proc         *processor
+	out          *Out
+	worker       atomic.Pointer[Worker]
+	inlinks      atomic.Pointer[Link] // all links that lead here
+	next         *Unit                // in the run queue
+	ready        linkQueue            // links with messages
+	gated        *Link                // entering links held back by a full group
+	controlNote  note                 // noteControl
+	control      atomic.Uint32
+	targetWorker atomic.Int32  // a worker, for controlMove
+	moves        atomic.Uint32 // times that it changed workers
+	wokenPending bool          // Woken waits for room within the group
+	busy         count.Count   // nanoseconds in turns, from samples
+	cost         int64         // the same since the rebalancer looked, half of it forgotten each time
 
-	pingAt    int64 // when the idle Ping is due; 0: no timer runs
-	index     int32
-	budget    int32  // messages in a turn, where it is less than the batch; 0 before it was measured
-	turnNanos uint32 // a recent turn's duration, sampled
-	returns   uint8  // times that it left the pool and came back
-	idleExp   uint8  // the next idle wait is 1 ms << idleExp
-	ping      pingState
-	pingAtExp uint8 // idleExp when pingAt was set
-	long      bool  // the next turn is timed: the last one was long, may have been, or was outside the pool
-	queued    bool  // in the run queue
-	closing   bool  // the group's inputs from outside are closed
-	waitsGate bool  // on the group's list of those that wait for room
-	serving   bool  // Serve runs, or is to run
-	asked     uint8 // what to call besides the handlers of messages
-	due       uint8 // control bits that wait for its turn, where it is in the run queue
-	started   bool  // Init was called and Close was not
+	pingAt          int64 // when the idle Ping is due; 0: no timer runs
+	index           int32
+	budget          int32  // messages in a turn, where it is less than the batch; 0 before it was measured
+	turnNanos       uint32 // a recent turn's duration, sampled
+	soloReturns     uint8  // times that it left the pool and came back
+	idleExp         uint8  // the next idle wait is 1 ms << idleExp
+	ping            pingState
+	pingAtExp       uint8 // idleExp when pingAt was set
+	longTurn        bool  // the next turn is timed: the last one was long, may have been, or was outside the pool
+	queued          bool  // in the run queue
+	closing         bool  // the group's inputs from outside are closed
+	awaitsRoom      bool  // on the group's list of those that wait for room
+	serving         bool  // Serve runs, or is to run
+	pendingCalls    uint8 // what to call besides the handlers of messages
+	deferredControl uint8 // control bits that wait for its turn, where it is in the run queue
+	started         bool  // Init was called and Close was not
 }
 
 // bits of Unit.asked
 const (
-	askFinish uint8 = 1 << iota
-	askEvents       // there are some
-	askAlarm        // its time has come
-	askWoken        // Wake was called
-	askHeld         // an instance in a process may hold less than before
+	callFinish uint8 = 1 << iota
+	callEvents       // there are some
+	callAlarm        // its time has come
+	callWoken        // Wake was called
+	callHeld         // an instance in a process may hold less than before
 )
 
 // Index is the instance's index among those of its processor.
@@ -100,14 +100,14 @@ func (u *Unit) Topology() any { return u.proc.pool.spec.Topology }
 // Hold reports whether handlers are to pause before the next call: a queue that
 // the instance sends to is full, or the worker is wanted elsewhere. Generated
 // code asks before each call.
-func (u *Unit) Hold() bool { return u.home.Load().hold.Load() != 0 }
+func (u *Unit) Hold() bool { return u.worker.Load().hold.Load() != 0 }
 
 // paused reports whether a queue out of the group is full.
 func (u *Unit) paused() bool { return u.out.full != 0 }
 
 // runnable reports whether a turn would do something.
 func (u *Unit) runnable() bool {
-	return (u.ready.first != nil || u.asked != 0 || u.ping == pingActive && !u.waitsGate) && !u.paused()
+	return (u.ready.first != nil || u.pendingCalls != 0 || u.ping == pingActive && !u.awaitsRoom) && !u.paused()
 }
 
 // wakePing ends an idle Ping's wait: there is a message.
@@ -118,9 +118,9 @@ func (u *Unit) wakePing() {
 }
 
 // tell sets control bits and sees to it that the unit's worker looks at them.
-func (u *Unit) tell(bits uint32) {
+func (u *Unit) signal(bits uint32) {
 	if u.control.Or(bits) == 0 {
-		u.home.Load().post(&u.note)
+		u.worker.Load().post(&u.controlNote)
 	}
 }
 

@@ -2,9 +2,9 @@
 
 package queue
 
-const stirs = false
+const yields = false
 
-// stir stands between the steps of queues for many. With -race it lets other
+// maybeYield stands between the steps of queues for many. With -race it lets other
 // goroutines run there, now and then: on two processors calls of some
 // nanoseconds would seldom meet within. Without, it costs nothing.
-func stir() {}
+func maybeYield() {}

@@ -55,13 +55,13 @@ func TestALateSendFailsATest(t *testing.T) {
 			top.doors[0].Close()
 			err = top.result(t, result)
 		}
-		if !errors.Is(err, piper.ErrLateSend) || !strings.Contains(err.Error(), `processor "leaks"`) || !strings.Contains(err.Error(), "late_test.go") {
+		if !errors.Is(err, piper.ErrLateSend) || !strings.Contains(err.Error(), `processor "leaks"`) || !strings.Contains(err.Error(), "late_send_test.go") {
 			t.Errorf("stepped %v: Run returns %v", stepped, err)
 		}
 		if f := top.pool.Snapshot().Edges[1]; f.Late != 1000 || f.Sent != 1000 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
 			t.Errorf("stepped %v: %+v", stepped, f)
 		}
-		if n := log.count("after the call that the sender was for"); n != 1 || log.count("late_test.go") == 0 {
+		if n := log.count("after the call that the sender was for"); n != 1 || log.count("late_send_test.go") == 0 {
 			t.Errorf("logged %d times: %s", n, log.buf.String())
 		}
 	}

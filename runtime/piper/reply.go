@@ -14,13 +14,13 @@ import (
 // any time between Init and Close. Calls that come before that turn are one. It is
 // not lost while the unit may not send since a queue is full: Woken is called when
 // there is room. Under a Stepper only a turn may call it.
-func (u *Unit) Wake() { u.tell(controlWake) }
+func (u *Unit) Wake() { u.signal(controlWake) }
 
 // Owe, in a turn of the unit, keeps its group from finishing until Paid was called
 // as often, as a message in its queue would. Instances with a Watch do not owe:
 // one that fails would never pay.
 func (u *Unit) Owe() {
-	u.proc.owed.Add(1)
+	u.proc.unpaidReplies.Add(1)
 	if !bug.On(bug.OwedForgotten) {
 		u.proc.group.enter()
 	}
@@ -29,13 +29,13 @@ func (u *Unit) Owe() {
 // Paid, in a turn of the unit, takes back one Owe. What the turn sends after it
 // still belongs to the group. It panics where nothing is owed.
 func (u *Unit) Paid() {
-	if u.proc.owed.Add(-1) < 0 {
+	if u.proc.unpaidReplies.Add(-1) < 0 {
 		panic("pool: Paid without Owe")
 	}
 	if !bug.On(bug.OwedForgotten) {
 		// The turn itself leaves the group later, or the unit is yet to be told that
 		// this closes: somebody looks whether it is quiet.
-		u.proc.group.turns.Add(^uint64(0))
+		u.proc.group.activity.Add(^uint64(0))
 	}
 }
 
@@ -67,14 +67,14 @@ func (u *Unit) Time() time.Time {
 // woken calls Woken where the unit may send. As for Ping, that is when no queue
 // within its group is full either: else many answers at once would be more than a
 // cycle holds.
-func (r *runner) woken(u *Unit) {
+func (r *runner) callWoken(u *Unit) {
 	if u.paused() {
 		return // still asked for
 	}
-	u.asked &^= askWoken
+	u.pendingCalls &^= callWoken
 	if u.proc.group.isFull() {
-		u.wokens = !bug.On(bug.WakeLost)
-		r.w.gateUp(u)
+		u.wokenPending = !bug.On(bug.WakeLost)
+		r.w.awaitRoom(u)
 		return
 	}
 	r.call(u, "Woken", u.cell.Woken)

@@ -6,14 +6,14 @@ import (
 
 // wake is when a unit is to look what it waits for is due. There is one for all
 // of it, so that none is left behind by what is not waited for any more.
-type wake struct {
+type wakeup struct {
 	at    int64       // 0: never
 	timer *time.Timer // under a Stepper its worker has an entry instead
 }
 
 // wakeAt has woken called at a time, or sooner.
 func (u *Unit) wakeAt(at int64) {
-	k := &u.proc.wakes[u.index]
+	k := &u.proc.wakeups[u.index]
 	if k.at != 0 && k.at <= at {
 		return
 	}
@@ -23,17 +23,17 @@ func (u *Unit) wakeAt(at int64) {
 	case p.stepper != nil:
 		p.stepper.wakeAt(u, at)
 	case k.timer == nil:
-		k.timer = time.AfterFunc(d, func() { u.tell(controlTimer) })
+		k.timer = time.AfterFunc(d, func() { u.signal(controlTimer) })
 	default:
 		k.timer.Reset(d)
 	}
 }
 
 // stopWakes stops timers, which hold on to all of the topology.
-func (p *Pool) stopWakes() {
+func (p *Pool) stopWakeups() {
 	for _, proc := range p.processors {
-		for i := range proc.wakes {
-			if timer := proc.wakes[i].timer; timer != nil {
+		for i := range proc.wakeups {
+			if timer := proc.wakeups[i].timer; timer != nil {
 				timer.Stop()
 			}
 		}
@@ -52,9 +52,9 @@ func (u *Unit) SetAlarm(at time.Duration) {
 }
 
 // woken does what is due at a time that u waited for.
-func (w *Worker) woken(u *Unit) {
+func (w *Worker) handleWakeup(u *Unit) {
 	now := w.pool.clock()
-	k := &u.proc.wakes[u.index]
+	k := &u.proc.wakeups[u.index]
 	if k.at == 0 || k.at > now {
 		return
 	}
@@ -71,25 +71,25 @@ func (w *Worker) woken(u *Unit) {
 		return true
 	}
 	if u.proc.boxes != nil && due(&u.proc.boxes[u.index].alarmAt) {
-		u.asked |= askAlarm
+		u.pendingCalls |= callAlarm
 	}
 	v := u.watch()
 	if v == nil {
 		return
 	}
-	if due(&v.dueAt) {
-		w.pool.tellSupervisor(ChildEvent{Kind: ChildDue, Child: v.child()})
+	if due(&v.restartAt) {
+		w.pool.reportToSupervisor(ChildEvent{Kind: ChildDue, Child: v.child()})
 	}
-	if due(&v.heldAt) {
-		u.asked |= askHeld
+	if due(&v.heldCheckAt) {
+		u.pendingCalls |= callHeld
 	}
 	if due(&v.retryAt) {
 		v.retryDue(now)
 	}
-	if due(&v.startBy) {
-		w.startTooLong(v)
+	if due(&v.startDeadline) {
+		w.startTimedOut(v)
 	}
-	if due(&v.hangsTill) {
+	if due(&v.hangDeadline) {
 		w.pool.stepper.endHang(v)
 	}
 }
