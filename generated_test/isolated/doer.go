@@ -111,7 +111,7 @@ func (d *Doer) ReceiveOrder(ctx context.Context, o Order, out interface{ SendPar
 	case "exit-later":
 		later(func() { os.Exit(o.Size) })
 	case "kill-later":
-		later(func() { syscall.Kill(os.Getpid(), syscall.SIGTERM+syscall.Signal(o.Size)) })
+		later(func() { signalSelf(syscall.SIGTERM + syscall.Signal(o.Size)) })
 	case "crash-later":
 		later(func() { panic("elsewhere") })
 	case "hang":
@@ -137,11 +137,9 @@ func (d *Doer) ReceiveOrder(ctx context.Context, o Order, out interface{ SendPar
 	case "parcel":
 		out.SendParcel(Parcel{From: d.name, Process: os.Getpid(), Load: strings.Repeat("x", o.Size)})
 	case "rubbish":
-		syscall.Write(3, []byte("\x00\x00\x00\x02\x09ab and so on"))
+		writeTo(3, "\x00\x00\x00\x02\x09ab and so on")
 	case "close-files":
-		for fd := range 10 {
-			syscall.Close(fd)
-		}
+		closeFiles(10)
 	case "start":
 		c := exec.Command("sleep", "1000")
 		c.Stdout = os.Stdout
