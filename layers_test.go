@@ -4,7 +4,9 @@ package topogen_test
 
 import (
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +16,8 @@ import (
 
 const module = "github.com/topogen/topogen/"
 
-// layers are the parts of the repository, and which others each may import. The
-// test fails for a package that is in none.
+// layers maps each part of the repository to the parts that it may import. The
+// test fails for a package that belongs to no layer.
 var layers = map[string][]string{
 	"internal":        {},
 	"docs/reference":  {},
@@ -34,12 +36,13 @@ var layers = map[string][]string{
 var testsOnly = []string{"docs", "generated_test"}
 
 // tiers of the packages below runtime. A package imports its own tier and lower
-// ones; tier 0 imports, besides, the standard library and xxhash only.
+// tiers. Outside of this repository, tier 0 imports only the standard library and
+// xxhash.
 var tiers = map[string]int{
 	"internal": 0, "topo": 0, "queue": 0, "route": 0, "clock": 0, "graph": 0, "tree": 0, "shard": 0, "piper": 0, "pool": 0,
 	"rankedmap": 0, "hexid": 0, "freelist": 0,
 	"errtop": 1, "supervise": 1, "wire": 1, "fsm": 1,
-	"process": 2, "transport": 2, "raft": 2, "cluster": 2, "control": 2, "durable": 2, "observe": 2, "sim": 2,
+	"process": 2, "transport": 2, "raft": 2,
 }
 
 // outsideOfTier0 are the modules that tier 0 may use.
@@ -64,6 +67,11 @@ func TestImportsRunOneWay(t *testing.T) {
 }
 
 func TestRuntimeHasTiers(t *testing.T) {
+	for name := range tiers {
+		if _, err := os.Stat(filepath.Join("runtime", name)); err != nil {
+			t.Errorf("the table of tiers lists a package that does not exist: %v", err)
+		}
+	}
 	for pkg, imports := range list(t, "{{.ImportPath}} {{join .Imports \" \"}}", "./runtime/...") {
 		tier, ok := tierOf(pkg)
 		if !ok {
@@ -80,14 +88,14 @@ func TestRuntimeHasTiers(t *testing.T) {
 	}
 }
 
-// TestLocalTopologyLinksLittle lists what programs from local topologies link:
-// tier 0, whoever wants supervision its package, and whoever keeps a state in memory
-// that of machines. What talks to processes, and
-// protobuf's wire format, come with processes alone.
+// TestLocalTopologyLinksLittle checks which packages a program links. A topology in
+// one process links tier 0, a topology with restarts also package supervise, and a
+// topology with a state in memory also package fsm. Package process and the wire
+// format of protobuf are linked only with isolation: process.
 func TestLocalTopologyLinksLittle(t *testing.T) {
 	for program, more := range map[string][]string{
-		"examples/wordcount":            nil,
-		"examples/batch":                {module + "runtime/supervise"},
+		"examples/wordcount":             nil,
+		"examples/batch":                 {module + "runtime/supervise"},
 		"generated_test/machineexternal": {module + "runtime/fsm"},
 	} {
 		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
@@ -106,11 +114,11 @@ func TestLocalTopologyLinksLittle(t *testing.T) {
 	}
 }
 
-// engines are the modules that a log on disk and several hosts stand on.
+// engines are the modules that a log on disk and a group of nodes need.
 var engines = []string{"go.etcd.io/", "google.golang.org/grpc", "google.golang.org/protobuf", "go.uber.org/zap"}
 
-// TestCompilerLinksNoEngine: what generates code for machines knows of them by name
-// alone.
+// TestCompilerLinksNoEngine checks that the compiler, which generates code for state
+// machines, links neither etcd's engines nor package raft.
 func TestCompilerLinksNoEngine(t *testing.T) {
 	linked := list(t, "{{.ImportPath}}", "-deps", "./cmd/topogen")
 	for pkg := range linked {
@@ -119,11 +127,11 @@ func TestCompilerLinksNoEngine(t *testing.T) {
 		}
 	}
 	if linked[module+"gen/emit"] == nil {
-		t.Error("cmd/topogen links no emitter: something else was listed")
+		t.Error("cmd/topogen does not link gen/emit: go list printed another program")
 	}
 }
 
-// list is what go list prints: by the first word of a line, the others.
+// list runs go list and returns the words of each line by its first word.
 func list(t *testing.T, format string, args ...string) map[string][]string {
 	t.Helper()
 	rerun.WhenCodeChanges(t, "docs", "examples", "generated_test", "internal")

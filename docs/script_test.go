@@ -228,9 +228,15 @@ func (s *script) command(text string) (out string, code int) {
 	return s.told.Replace(output.String()), code
 }
 
+// inModule reports whether the script is in a folder with a go.mod.
+func (s *script) inModule() bool {
+	_, err := os.Stat(filepath.Join(s.dir, "go.mod"))
+	return err == nil
+}
+
 // goCode compiles a block that is no file as a package of its own: a package
 // clause and imports are added where they are missing. Files are compiled by
-// the commands of the page.
+// the commands of the page. Outside of a module a block is only formatted.
 func (s *script) goCode(b block) {
 	if formatted, err := format.Source([]byte(b.text)); err != nil {
 		s.errorf(b.line, "%v", err)
@@ -238,7 +244,7 @@ func (s *script) goCode(b block) {
 	} else if string(formatted) != b.text {
 		s.errorf(b.line, "gofmt makes this\n%s", formatted)
 	}
-	if b.settings["file"] != "" {
+	if b.settings["file"] != "" || !s.inModule() {
 		return
 	}
 	s.parts++
