@@ -106,10 +106,10 @@ func TestClocksInMessages(t *testing.T) {
 func TestAWrongClockIsTold(t *testing.T) {
 	const noon = int64(1_700_000_000_000_000_000)
 	wall, uptime := noon, time.Duration(0)
-	var told []string
+	var logged []string
 	c := &Core{id: 1, members: members{1: {}, 2: {}, 3: {}}}
 	c.config.Now, c.config.Uptime = func() int64 { return wall }, func() time.Duration { return uptime }
-	c.config.Log = func(_ LogLevel, text string) { told = append(told, text) }
+	c.config.Log = func(_ LogLevel, text string) { logged = append(logged, text) }
 	watch := func(want int, says string) {
 		t.Helper()
 		for range 3 {
@@ -117,8 +117,8 @@ func TestAWrongClockIsTold(t *testing.T) {
 			c.Clock(3, noon+int64(uptime))
 			c.checkClock()
 		}
-		if len(told) != want || want > 0 && !strings.Contains(told[want-1], says) {
-			t.Errorf("told %q, want %d and at last %q", told, want, says)
+		if len(logged) != want || want > 0 && !strings.Contains(logged[want-1], says) {
+			t.Errorf("logged %q, want %d and at last %q", logged, want, says)
 		}
 	}
 	watch(0, "")

@@ -16,7 +16,7 @@ func TestAClockThatIsWrong(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, skew := range []time.Duration{year, -year} {
 			w := newWorld(t, seed)
-			w.quiet, w.asking = true, true // no faults but what follows
+			w.noFaults, w.clientsActive = true, true // no faults but what follows
 			if len(w.nodes) < simPeers+2 {
 				continue // one node: there is no other clock
 			}
@@ -26,7 +26,7 @@ func TestAClockThatIsWrong(t *testing.T) {
 			}
 			entries := 0
 			var first uint64
-			w.timed = func(n *node, e fsm.Entry) {
+			w.onUpdate = func(n *node, e fsm.Entry) {
 				if first == 0 || e.Index < first || e.Index < w.newest {
 					return // it was proposed long ago
 				}

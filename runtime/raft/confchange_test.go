@@ -20,7 +20,7 @@ func (w *world) changedBy(leader *node, changes ...raft.Change) error {
 }
 
 // learning is a calm world whose leader has just added a learner.
-func learning(t *testing.T) (w *world, leader, learner *node) {
+func withLearner(t *testing.T) (w *world, leader, learner *node) {
 	t.Helper()
 	w = calmWorld(t, 81)
 	leader, learner = w.leader(), w.nodes[3]
@@ -32,7 +32,7 @@ func learning(t *testing.T) (w *world, leader, learner *node) {
 }
 
 // refused holds an error against what it is to say.
-func refused(t *testing.T, err error, parts ...string) {
+func checkRefused(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if !errors.Is(err, raft.ErrMembers) || !fsm.OutcomeKnown(err) {
 		t.Errorf("it ends with %v", err)
@@ -48,12 +48,12 @@ func refused(t *testing.T, err error, parts ...string) {
 // TestAPromotionThatWouldBlock is that of a learner that has stopped, or lacks much. The
 // group would wait for it.
 func TestAPromotionThatWouldBlock(t *testing.T) {
-	w, leader, spare := learning(t)
+	w, leader, spare := withLearner(t)
 	w.until("log at the learner", func() bool { return len(spare.core.Status().Members) == 4 })
 	spare.crash("crash")
 	spare.restart = 0
-	w.pass(2 * electionTime)
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "no message comes from "+spare.name, "--force")
+	w.advance(2 * electionTime)
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "no message comes from "+spare.name, "--force")
 
 	var last *reply
 	for i := range uint64(1100) { // more than it may lack
@@ -67,7 +67,7 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 			r = leader.change(raft.Change{Kind: raft.Promote, Name: spare.name})
 		}
 		if r.done && !strings.Contains(fmt.Sprint(r.Err), "no message comes from") {
-			refused(t, r.Err, spare.name+" lacks ", "--force")
+			checkRefused(t, r.Err, spare.name+" lacks ", "--force")
 			break
 		}
 	}
@@ -80,12 +80,12 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 // TestAPromotionWithoutTheState is that of a learner that runs, and does not have the
 // snapshot: the log behind that may be short.
 func TestAPromotionWithoutTheState(t *testing.T) {
-	w, leader, spare := learning(t)
+	w, leader, spare := withLearner(t)
 	waited := false
 	w.until("the promotion", func() bool {
 		err := w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name})
 		if err != nil {
-			refused(t, err, spare.name, "--force")
+			checkRefused(t, err, spare.name, "--force")
 			waited = waited || strings.Contains(err.Error(), "needs a snapshot")
 		} else if len(spare.core.Status().Members) < 4 {
 			t.Error("it has a vote, and no state")
@@ -100,17 +100,17 @@ func TestAPromotionWithoutTheState(t *testing.T) {
 // TestAPromotionOfAnEmptiedDisk is that of a learner that was heard of a moment ago, and
 // has lost its disk since. It is asked who it is.
 func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
-	w, leader, spare := learning(t)
+	w, leader, spare := withLearner(t)
 	w.until("log at the learner", func() bool {
 		return slices.ContainsFunc(leader.core.Status().Members, func(m raft.MemberStatus) bool {
 			return m.Name == spare.name && m.Match == leader.core.Status().Last
 		})
 	})
-	w.pass(electionTime / 2)
+	w.advance(electionTime / 2)
 	spare.crash("crash")
 	spare.disk = newMemoryDisk(7)
 	spare.start()
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "its disk was emptied or exchanged", "topoctl raft remove "+spare.name)
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "its disk was emptied or exchanged", "topoctl raft remove "+spare.name)
 	w.appended(leader, 1)
 }
 
@@ -121,9 +121,9 @@ func TestATransferToANodeThatIsDown(t *testing.T) {
 	down := w.others(leader)[0]
 	down.crash("crash")
 	down.restart = 0
-	w.pass(2 * electionTime)
+	w.advance(2 * electionTime)
 	leader.raft.Do(func(c *raft.Core) {
-		refused(t, c.TransferLeader(down.id), "no message comes from "+down.name, "start it first")
+		checkRefused(t, c.TransferLeader(down.id), "no message comes from "+down.name, "start it first")
 	})
 	w.step()
 	w.appended(leader, 1)
@@ -137,8 +137,8 @@ func TestARemovalThatWouldBlock(t *testing.T) {
 	down, runs := w.others(leader)[0], w.others(leader)[1]
 	down.crash("crash")
 	down.restart = 0
-	w.pass(2 * electionTime)
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "afterwards 2 of 2 voters would be needed", "no message comes from "+down.name)
+	w.advance(2 * electionTime)
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "afterwards 2 of 2 voters would be needed", "no message comes from "+down.name)
 	w.appended(leader, 1)
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: down.name}); err != nil {
 		t.Error(err)
@@ -179,17 +179,17 @@ func TestAForcedChange(t *testing.T) {
 	down, runs := w.others(leader)[0], w.others(leader)[1]
 	down.crash("crash")
 	down.restart = 0
-	w.pass(2 * electionTime)
+	w.advance(2 * electionTime)
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name, Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	r := leader.propose(1)
-	w.pass(20 * electionTime)
+	w.advance(20 * electionTime)
 	if r.done && r.Err == nil {
 		t.Error("the group goes on without a majority")
 	}
 	down.start()
-	w.appended(w.another(runs), 2)
+	w.appended(w.otherLeader(runs), 2)
 }
 
 // TestANodeThatDoesNotRun cannot be added: the change waits for it.
@@ -198,15 +198,15 @@ func TestANodeThatDoesNotRun(t *testing.T) {
 	leader := w.leader()
 	spare := w.nodes[3]
 	r := leader.change(raft.Change{Kind: raft.AddVoter, Name: spare.name})
-	w.pass(20 * electionTime)
+	w.advance(20 * electionTime)
 	if r.done {
 		t.Fatalf("it ends with %v", r.Err)
 	}
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddVoter, Name: w.nodes[4].name}), "another change")
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddVoter, Name: w.nodes[4].name}), "another change")
 	leader.raft.AbandonChange(r)
 	w.step()
 	r = leader.change(raft.Change{Kind: raft.AddVoter, Name: spare.name})
-	w.pass(electionTime)
+	w.advance(electionTime)
 	spare.join()
 	w.until("change", func() bool { return r.done })
 	if r.Err != nil {
@@ -223,15 +223,15 @@ func TestANodeWithALog(t *testing.T) {
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: gone.name}); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: gone.name}), "was a member of this group before", "empty its folder")
-	w.until("end of who was removed", func() bool { return gone.gone })
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: gone.name}), "was a member of this group before", "empty its folder")
+	w.until("end of who was removed", func() bool { return gone.removed })
 
 	w.ruling = 0 // the other group is on purpose
 	other := w.nodes[3]
 	other.member, other.peers = true, map[string]string{other.name: ""}
 	other.start()
 	w.until("a group of its own", func() bool { return other.raft.GroupID() != 0 })
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: other.name}), "belongs to another group", fmt.Sprintf("%016x", other.raft.GroupID()))
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: other.name}), "belongs to another group", fmt.Sprintf("%016x", other.raft.GroupID()))
 }
 
 // TestNamesAreUsedAgain more often than a group may have members.
@@ -240,14 +240,14 @@ func TestNamesAreUsedAgain(t *testing.T) {
 	leader := w.leader()
 	spare := w.nodes[3]
 	for i := range uint64(100) {
-		spare.disk, spare.gone = newMemoryDisk(i), false
+		spare.disk, spare.removed = newMemoryDisk(i), false
 		spare.join()
 		for _, kind := range []raft.ChangeKind{raft.AddVoter, raft.Remove} {
 			if err := w.changedBy(leader, raft.Change{Kind: kind, Name: spare.name}); err != nil {
 				t.Fatalf("round %d, change %d: %v", i, kind, err)
 			}
 		}
-		w.until("end of who was removed", func() bool { return spare.gone })
+		w.until("end of who was removed", func() bool { return spare.removed })
 	}
 	w.appended(leader, 1)
 	if members := leader.core.Status().Members; len(members) != 3 {
@@ -266,8 +266,8 @@ func TestTooManyMembers(t *testing.T) {
 	if err := w.changedBy(leader, list...); err != nil {
 		t.Fatal(err)
 	}
-	w.pass(10 * electionTime)
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: "one more", ID: 999}), "at most 64 members")
+	w.advance(10 * electionTime)
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: "one more", ID: 999}), "at most 64 members")
 }
 
 // TestAnotherName is given to a member, which keeps its place under the one that it had
@@ -276,11 +276,11 @@ func TestAnotherName(t *testing.T) {
 	w := calmWorld(t, 88)
 	for _, renamed := range []*node{w.others(w.leader())[0], w.leader()} {
 		leader, was := w.leader(), renamed.name
-		refused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: w.others(renamed)[0].name}), "is a member")
+		checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: w.others(renamed)[0].name}), "is a member")
 		if err := w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was, To: was + "x"}); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was + "x", To: was + "y"}), "has not sent a message under its new name yet")
+		checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was + "x", To: was + "y"}), "has not sent a message under its new name yet")
 		w.until("all know it", func() bool {
 			for _, n := range w.nodes[:3] {
 				if !strings.Contains(fmt.Sprint(n.core.Status().Members), was+"x") {
@@ -290,7 +290,7 @@ func TestAnotherName(t *testing.T) {
 			return true
 		})
 		w.appended(leader, 1)
-		w.pass(10 * electionTime)
+		w.advance(10 * electionTime)
 		if now := w.leader(); now != leader {
 			t.Errorf("%s leads in place of %s", now.name, leader.name)
 		}
@@ -325,7 +325,7 @@ func TestAddressesOfMembers(t *testing.T) {
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Readdress, Name: other.name, Address: "10.0.0.1:7"}); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, w.changedBy(leader, raft.Change{Kind: raft.Readdress, Name: leader.name, Address: "10.0.0.1:7"}), fmt.Sprintf("10.0.0.1:7 is the address of %q", other.name))
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Readdress, Name: leader.name, Address: "10.0.0.1:7"}), fmt.Sprintf("10.0.0.1:7 is the address of %q", other.name))
 	if err := w.changedBy(leader,
 		raft.Change{Kind: raft.Readdress, Name: leader.name, Address: "10.0.0.1:7"},
 		raft.Change{Kind: raft.Readdress, Name: other.name, Address: "10.0.0.2:7"},

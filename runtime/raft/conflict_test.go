@@ -23,7 +23,7 @@ func TestALeaderWithAnotherLog(t *testing.T) {
 			w.appended(from, 1+i)
 		}
 		w.until("all applied", func() bool { return n.core.Status().Commit == from.core.Status().Last })
-		w.pass(electionTime) // the commit index is saved
+		w.advance(electionTime) // the commit index is saved
 		term, _ = from.core.Leads()
 		return w, n, from, n.core.Status().Commit - 1, term
 	}
@@ -76,7 +76,7 @@ func TestTwoLogsOfOneGroup(t *testing.T) {
 	w.appended(leader, 1)
 	third := w.others(leader)[0]
 	w.until("all applied", func() bool { return third.core.Status().Commit == leader.core.Status().Last })
-	w.pass(electionTime)
+	w.advance(electionTime)
 	before, _ := leader.core.Leads()
 	at := third.core.Status().Commit
 	third.crash("crash")

@@ -17,15 +17,15 @@ import (
 )
 
 // told are three nodes in virtual time, and what each tells.
-type told struct {
+type observedGroup struct {
 	*testing.T
 	links map[string]transport.Transport
 	disks map[string]*memoryDisk
-	nodes map[string]*telling
+	nodes map[string]*observedNode
 }
 
-// telling is a machine whose turns take place when it wakes its host.
-type telling struct {
+// observedNode is a machine whose turns take place when it wakes its host.
+type observedNode struct {
 	*machine
 	mu      sync.Mutex
 	wakes   int
@@ -33,20 +33,20 @@ type telling struct {
 	leaders []fsm.Leadership
 }
 
-func (n *telling) Owe()          {}
-func (n *telling) Paid()         {}
-func (n *telling) Stepped() bool { return false }
-func (n *telling) Wake() {
+func (n *observedNode) Owe()          {}
+func (n *observedNode) Paid()         {}
+func (n *observedNode) Stepped() bool { return false }
+func (n *observedNode) Wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.wakes++
 }
 
-func (n *telling) Outcome(fsm.Outcome[appendTo, struct{}]) {}
-func (n *telling) Upcoming(fsm.Upcoming[appendTo])         {}
+func (n *observedNode) Outcome(fsm.Outcome[appendTo, struct{}]) {}
+func (n *observedNode) Upcoming(fsm.Upcoming[appendTo])         {}
 
 // turns takes turns until none is asked for.
-func (n *telling) turns() (err error) {
+func (n *observedNode) turns() (err error) {
 	for {
 		n.mu.Lock()
 		wakes := n.wakes
@@ -59,8 +59,8 @@ func (n *telling) turns() (err error) {
 	}
 }
 
-func startTold(t *testing.T) *told {
-	g := &told{T: t, links: map[string]transport.Transport{}, disks: map[string]*memoryDisk{}, nodes: map[string]*telling{}}
+func startObserved(t *testing.T) *observedGroup {
+	g := &observedGroup{T: t, links: map[string]transport.Transport{}, disks: map[string]*memoryDisk{}, nodes: map[string]*observedNode{}}
 	network := transport.NewMemory(transport.MemoryOptions{})
 	for _, name := range slices.Sorted(maps.Keys(instancePeers)) {
 		link, err := network.Join(name)
@@ -74,13 +74,13 @@ func startTold(t *testing.T) *told {
 	return g
 }
 
-func (g *told) start(node string) {
+func (g *observedGroup) start(node string) {
 	c := raft.Config{
 		Topology: "test", Group: "lists", Node: node, Peers: instancePeers, SnapshotEvery: 10,
 		Transport: g.links[node], Forward: true, Disk: g.disks[node], Logger: slog.New(slog.DiscardHandler),
 	}
 	var err error
-	n := new(telling)
+	n := new(observedNode)
 	if n.machine, err = raft.New(c, listsDefinition); err != nil {
 		g.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (g *told) start(node string) {
 }
 
 // settle waits for so many election timeouts, and takes all turns.
-func (g *told) settle(timeouts int) {
+func (g *observedGroup) settle(timeouts int) {
 	time.Sleep(time.Duration(timeouts) * time.Second) // of the default configuration
 	synctest.Wait()
 	for name, n := range g.nodes {
@@ -105,7 +105,7 @@ func (g *told) settle(timeouts int) {
 }
 
 // leader is who leads, as all tell it.
-func (g *told) leader() (l fsm.Leadership) {
+func (g *observedGroup) leader() (l fsm.Leadership) {
 	g.Helper()
 	for name, n := range g.nodes {
 		if len(n.leaders) == 0 {
@@ -124,7 +124,7 @@ func (g *told) leader() (l fsm.Leadership) {
 }
 
 // propose appends numbers at any node.
-func (g *told) propose(from, to int) {
+func (g *observedGroup) propose(from, to int) {
 	g.Helper()
 	for i := from; i < to; i++ {
 		for _, n := range g.nodes {
@@ -140,7 +140,7 @@ func (g *told) propose(from, to int) {
 // A node that gets a snapshot in place of updates says so.
 func TestNodesTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := startTold(t)
+		g := startObserved(t)
 		g.settle(5)
 		first := g.leader()
 		g.propose(0, 25)
@@ -174,7 +174,7 @@ func TestNodesTell(t *testing.T) {
 }
 
 // check checks that the numbers were told, and nothing is missing.
-func (n *telling) check(t *testing.T, name string, from, to int) {
+func (n *observedNode) check(t *testing.T, name string, from, to int) {
 	t.Helper()
 	if len(n.updates) != to-from {
 		t.Errorf("%s tells %d updates, want %d", name, len(n.updates), to-from)
@@ -188,7 +188,7 @@ func (n *telling) check(t *testing.T, name string, from, to int) {
 
 // checkLate checks what a node tells that was gone: the log behind its own snapshot, and
 // what came behind that of the leader.
-func (n *telling) checkLate(t *testing.T) {
+func (n *observedNode) checkLate(t *testing.T) {
 	t.Helper()
 	const step = 13 * 17
 	gaps, at, number := 0, uint64(0), 1-step
@@ -211,7 +211,7 @@ func (n *telling) checkLate(t *testing.T) {
 
 // TestTheRestIsTold: Finish tells all that waits, more than a turn does.
 func TestTheRestIsTold(t *testing.T) {
-	n := new(telling)
+	n := new(observedNode)
 	c := raft.Config{Topology: "test", Group: "lists", Dir: t.TempDir(), Sync: wal.None, Logger: slog.New(slog.DiscardHandler)}
 	var err error
 	if n.machine, err = raft.New(c, listsDefinition); err != nil {

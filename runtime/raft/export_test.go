@@ -37,19 +37,21 @@ func (n *Node) ApplierTurn() bool    { return n.applier.runOnce() }
 func (n *Node) Applied() uint64      { return n.applier.applied.Load() }
 
 // Woken reports whether the node's loop was woken since the last call.
-func (n *Node) Woken() bool { return taken(n.wake) }
+func (n *Node) Woken() bool { return drain(n.wake) }
 
 // ApplierWoken is the same for its applier.
-func (n *Node) ApplierWoken() bool { return taken(n.applier.wake) }
+func (n *Node) ApplierWoken() bool { return drain(n.applier.wake) }
 
 // SnapshotterTurn does what waits for the snapshotter.
 func (n *Node) SnapshotterTurn() bool { return n.snapshotter.runOnce() }
 
 // SnapshotterWoken is Woken for its snapshotter.
-func (n *Node) SnapshotterWoken() bool { return taken(n.snapshotter.wake) }
+func (n *Node) SnapshotterWoken() bool { return drain(n.snapshotter.wake) }
 
-// Refuses has the node take no snapshot of others, while err is not nil.
-func (n *Node) Refuses(err error) { n.snapshotter.machine = refusing{n.snapshotter.machine, err} }
+// RefuseSnapshots has the node take no snapshot of others, while err is not nil.
+func (n *Node) RefuseSnapshots(err error) {
+	n.snapshotter.machine = refusing{n.snapshotter.machine, err}
+}
 
 type refusing struct {
 	StateMachine
@@ -63,16 +65,16 @@ func (r refusing) Prepare(b io.Reader) (func(), error) {
 	return r.StateMachine.Prepare(b)
 }
 
-// Busy has the node's snapshotter told of ticks, as if it were writing a state.
-func (n *Node) Busy() { n.snapshotter.active.Store(true) }
+// MarkSnapshotterBusy has the node's snapshotter told of ticks, as if it were writing a state.
+func (n *Node) MarkSnapshotterBusy() { n.snapshotter.active.Store(true) }
 
-// Ships reports whether the node's snapshotter has yet to send a snapshot.
-func (n *Node) Ships() bool {
+// HasSnapshotToSend reports whether the node's snapshotter has yet to send a snapshot.
+func (n *Node) HasSnapshotToSend() bool {
 	return slices.ContainsFunc(n.snapshotter.jobs, func(e job) bool { return e.message != nil })
 }
 
-// Decodes has a function called before the node's snapshotter decodes a state.
-func (n *Node) Decodes(before func()) {
+// BeforeDecode has a function called before the node's snapshotter decodes a state.
+func (n *Node) BeforeDecode(before func()) {
 	n.snapshotter.machine = decoding{n.snapshotter.machine, before}
 }
 
@@ -86,10 +88,10 @@ func (d decoding) Prepare(b io.Reader) (func(), error) {
 	return d.StateMachine.Prepare(b)
 }
 
-// PartsOf has snapshots sent in parts of so many bytes.
-func (n *Node) PartsOf(bytes int) { n.snapshotter.partBytes = bytes }
+// SetPartBytes has snapshots sent in parts of so many bytes.
+func (n *Node) SetPartBytes(bytes int) { n.snapshotter.partBytes = bytes }
 
-func taken(c chan struct{}) bool {
+func drain(c chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -98,29 +100,29 @@ func taken(c chan struct{}) bool {
 	}
 }
 
-// Ask is a proposal that the inbox takes.
-type Ask struct {
+// InboxProposal is a proposal that the inbox takes.
+type InboxProposal struct {
 	Waiter
 	node   *Node
 	number uint64
 }
 
-func (a *Ask) proposed(number uint64) { a.number = number }
+func (a *InboxProposal) proposed(number uint64) { a.number = number }
 
-// Ask puts a proposal into the inbox, as Machine.Propose does.
-func (n *Node) Ask(kind Kind, data []byte, w Waiter) *Ask {
-	a := &Ask{Waiter: w, node: n}
+// PutProposal puts a proposal into the inbox, as Machine.Propose does.
+func (n *Node) PutProposal(kind Kind, data []byte, w Waiter) *InboxProposal {
+	a := &InboxProposal{Waiter: w, node: n}
 	if err := n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{kind, data, a}) }); err != nil {
 		a.Done(fsm.Applied{Err: err})
 	}
 	return a
 }
 
-// GiveUp has the node forget the proposal, as Machine.Propose does when its context ends.
-func (a *Ask) GiveUp() { a.node.Do(func(c *Core) { c.Abandon(a.number, a) }) }
+// Abandon has the node forget the proposal, as Machine.Propose does when its context ends.
+func (a *InboxProposal) Abandon() { a.node.Do(func(c *Core) { c.Abandon(a.number, a) }) }
 
-// AskToRead puts a read into the inbox.
-func (n *Node) AskToRead(w Waiter, lease bool) {
+// PutRead puts a read into the inbox.
+func (n *Node) PutRead(w Waiter, lease bool) {
 	if err := n.put(func(b *inbox) { b.reads = append(b.reads, pendingRead{w, lease}) }); err != nil {
 		w.Done(fsm.Applied{Err: err})
 	}
@@ -135,8 +137,8 @@ func (n *Node) TrySnapshot() { n.Do(func(*Core) { n.takeSnapshot() }) }
 // SnapshotError says why there is no snapshot; the caller runs the loop.
 func (n *Node) SnapshotError() string { return n.snapshotError }
 
-// Forget drops the messages that have come.
-func (n *Node) Forget() {
+// DropInbox drops the messages that have come.
+func (n *Node) DropInbox() {
 	n.inbox.mu.Lock()
 	defer n.inbox.mu.Unlock()
 	n.inbox.messages, n.inbox.bytes = nil, 0
@@ -241,8 +243,8 @@ const RecoveringSuffix = recoveringSuffix
 // LogTo has the node log to h.
 func (n *Node) LogTo(h slog.Handler) { n.logger = slog.New(h) }
 
-// Takers is how many wait for a snapshot of a machine.
-func Takers[S, U, R any](m *Machine[S, U, R]) (n int) {
+// SnapshotWaiters is how many wait for a snapshot of a machine.
+func SnapshotWaiters[S, U, R any](m *Machine[S, U, R]) (n int) {
 	node := m.current.Load()
 	_ = node.do(context.Background(), func(*Core) { n = len(node.snapshotWaiters) })
 	return n

@@ -17,7 +17,7 @@ func calmWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	for ; ; seed++ {
 		w := newWorldOf(t, seed, 0)
-		w.quiet = true
+		w.noFaults = true
 		if len(w.nodes) == simPeers+2 {
 			w.until("a leader", func() bool { return w.leader() != nil })
 			return w
@@ -38,8 +38,8 @@ func (w *world) until(what string, holds func() bool) {
 	}
 }
 
-// pass lets some time pass.
-func (w *world) pass(time int64) {
+// advance lets some time pass.
+func (w *world) advance(time int64) {
 	for end := w.now + time; w.now < end; {
 		w.step()
 	}
@@ -59,8 +59,8 @@ func (w *world) leader() (leader *node) {
 	return leader
 }
 
-// another waits until another node than one leads.
-func (w *world) another(than *node) (leader *node) {
+// otherLeader waits until another node than one leads.
+func (w *world) otherLeader(than *node) (leader *node) {
 	w.t.Helper()
 	w.until("another leader", func() bool {
 		leader = w.leader()
@@ -91,7 +91,7 @@ func (r *reply) Done(a fsm.Applied) { r.done, r.Applied = true, a }
 func (n *node) propose(number uint64) *reply {
 	r := new(reply)
 	data, _ := appendCodec.Append(nil, &appendTo{0, number, -1})
-	n.raft.Ask(raft.Update, data, r)
+	n.raft.PutProposal(raft.Update, data, r)
 	return r
 }
 
@@ -114,10 +114,10 @@ func TestCutOffForAHundredTimeouts(t *testing.T) {
 	w.net.Isolate(cut.number)
 	w.appended(leader, 1)
 	before, _ := leader.core.Leads()
-	w.pass(100 * electionTime)
+	w.advance(100 * electionTime)
 	w.net.Heal()
 	w.until("all applied", func() bool { return cut.machine.Applied() == leader.machine.Applied() })
-	w.pass(10 * electionTime)
+	w.advance(10 * electionTime)
 	if after, leads := leader.core.Leads(); !leads || after != before {
 		t.Errorf("the leader of term %d is now of term %d and leads: %t", before, after, leads)
 	}
@@ -130,7 +130,7 @@ func TestALeaderThatHearsNobody(t *testing.T) {
 	for _, o := range w.others(old) {
 		w.net.Cut(o.number, old.number, true)
 	}
-	w.appended(w.another(old), 1)
+	w.appended(w.otherLeader(old), 1)
 }
 
 // TestThePreferredLeads when it is back, and has what it lacks.
@@ -145,11 +145,11 @@ func TestThePreferredLeads(t *testing.T) {
 	}
 	w.until("the preferred leader", func() bool { return w.leader() == other })
 	w.net.Isolate(other.number)
-	w.appended(w.another(other), 1)
+	w.appended(w.otherLeader(other), 1)
 	w.net.Heal()
 	w.until("the preferred leader again", func() bool { return w.leader() == other })
 	term, _ := other.core.Leads()
-	w.pass(100 * electionTime)
+	w.advance(100 * electionTime)
 	if after, leads := other.core.Leads(); !leads || after != term {
 		t.Errorf("the preferred leader of term %d is in term %d later, and leads: %t", term, after, leads)
 	}
@@ -161,12 +161,12 @@ func TestAPausedLeaderReads(t *testing.T) {
 	w := calmWorld(t, 2)
 	old := w.leader()
 	w.appended(old, 1)
-	old.asleep = w.now + 30*electionTime
-	w.appended(w.another(old), 2)
+	old.pausedUntil = w.now + 30*electionTime
+	w.appended(w.otherLeader(old), 2)
 	read := new(reply)
-	old.raft.Forget()               // it has heard of nothing
-	old.raft.AskToRead(read, false) // asked after 2 was acknowledged
-	old.asleep = 0                  // it wakes
+	old.raft.DropInbox()          // it has heard of nothing
+	old.raft.PutRead(read, false) // asked after 2 was acknowledged
+	old.pausedUntil = 0           // it wakes
 	if _, leads := old.core.Leads(); !leads {
 		t.Fatal("it does not take itself for the leader any more: the test shows nothing")
 	}
@@ -179,24 +179,24 @@ func TestAPausedLeaderReads(t *testing.T) {
 }
 
 // leased is a calm world whose leader has a lease.
-func leased(t *testing.T, seed uint64) (w *world, leader *node) {
+func withLease(t *testing.T, seed uint64) (w *world, leader *node) {
 	t.Helper()
 	w = calmWorld(t, seed)
 	leader = w.leader()
 	w.appended(leader, 1)
 	read := new(reply)
-	leader.raft.AskToRead(read, true)
+	leader.raft.PutRead(read, true)
 	w.until("answer to the read", func() bool { return read.done })
 	return w, leader
 }
 
 // sees reports what a read at a node by its lease sees, when it is answered, with or
 // without the others.
-func (w *world) sees(n *node) (items int) {
+func (w *world) leaseRead(n *node) (items int) {
 	w.t.Helper()
 	read := new(reply)
-	n.raft.AskToRead(read, true)
-	w.pass(tickTime / 2)
+	n.raft.PutRead(read, true)
+	w.advance(tickTime / 2)
 	w.net.Heal()
 	if !read.done {
 		w.until("answer to the read", func() bool { return read.done })
@@ -207,34 +207,34 @@ func (w *world) sees(n *node) (items int) {
 
 // TestALeaseEnds while the leader is paused, and does not hear of another.
 func TestALeaseEnds(t *testing.T) {
-	w, old := leased(t, 9)
-	old.asleep = w.now + 30*electionTime
-	w.appended(w.another(old), 2)
+	w, old := withLease(t, 9)
+	old.pausedUntil = w.now + 30*electionTime
+	w.appended(w.otherLeader(old), 2)
 	w.net.Isolate(old.number)
-	old.raft.Forget()
-	old.asleep = 0
-	if n := w.sees(old); n != 2 {
+	old.raft.DropInbox()
+	old.pausedUntil = 0
+	if n := w.leaseRead(old); n != 2 {
 		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
 	}
 }
 
 // TestALeaseEndsWithATransfer: the next leader does not wait for it to end.
 func TestALeaseEndsWithATransfer(t *testing.T) {
-	w, old := leased(t, 10)
+	w, old := withLease(t, 10)
 	next := w.others(old)[0]
 	old.raft.Do(func(c *raft.Core) {
 		if err := c.TransferLeader(next.id); err != nil {
 			t.Error(err)
 		}
 	})
-	w.pass(2)
+	w.advance(2)
 	w.net.Cut(next.number, old.number, true)
 	for _, o := range w.others(old)[1:] {
 		w.net.Cut(o.number, old.number, true)
 	}
 	w.until("the next leader", func() bool { return w.leader() == next })
 	w.appended(next, 2)
-	if n := w.sees(old); n != 2 {
+	if n := w.leaseRead(old); n != 2 {
 		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
 	}
 }
@@ -242,25 +242,25 @@ func TestALeaseEndsWithATransfer(t *testing.T) {
 // TestALeaseAndARestart: a follower that has answered the leader, and was started anew
 // since, does not help another to lead before the lease has ended.
 func TestALeaseAndARestart(t *testing.T) {
-	w, old := leased(t, 11)
+	w, old := withLease(t, 11)
 	restarted, other := w.others(old)[0], w.others(old)[1]
 	w.net.Cut(old.number, other.number, true)
 	w.net.Cut(other.number, old.number, true)
-	w.pass(3 * electionTime) // it would like to lead
+	w.advance(3 * electionTime) // it would like to lead
 	read := new(reply)
-	old.raft.AskToRead(read, true)
+	old.raft.PutRead(read, true)
 	w.until("answer to the read", func() bool { return read.done })
 	w.net.Isolate(old.number)
 	restarted.crash("crash")
 	restarted.restart = 0
 	restarted.start()
 	other.raft.Do(func(c *raft.Core) { _ = c.Campaign() })
-	w.pass(electionTime / 4)
+	w.advance(electionTime / 4)
 	if w.leader() != old {
 		t.Error("another leads while the lease lasts")
 	}
-	w.appended(w.another(old), 2)
-	if n := w.sees(old); n != 2 {
+	w.appended(w.otherLeader(old), 2)
+	if n := w.leaseRead(old); n != 2 {
 		t.Errorf("a read sees %d updates after 2 were acknowledged", n)
 	}
 }
@@ -314,7 +314,7 @@ func TestAFailedSyncEndsTheNode(t *testing.T) {
 	if !errors.Is(r.Err, fsm.ErrUnknown) {
 		t.Errorf("its proposal ends with %v", r.Err)
 	}
-	w.appended(w.another(leader), 3)
+	w.appended(w.otherLeader(leader), 3)
 }
 
 // TestARemovedMemberEnds although it was cut off when it was removed: the others tell it.
@@ -338,14 +338,14 @@ func TestARemovedMemberEnds(t *testing.T) {
 			t.Errorf("change %d of who was removed: %v", kind, err)
 		}
 	}
-	w.pass(20 * electionTime)
+	w.advance(20 * electionTime)
 	term, _ := leader.core.Leads()
 	w.net.Heal()
-	w.until("end of who was removed", func() bool { return gone.gone })
+	w.until("end of who was removed", func() bool { return gone.removed })
 	if after, leads := leader.core.Leads(); !leads || after != term {
 		t.Errorf("the leader of term %d is now of term %d and leads: %t", term, after, leads)
 	}
-	gone.disk, gone.gone = newMemoryDisk(7), false
+	gone.disk, gone.removed = newMemoryDisk(7), false
 	gone.join()
 	if err := change(raft.Change{Kind: raft.AddVoter, Name: gone.name}); err != nil {
 		t.Fatal(err)
@@ -373,14 +373,14 @@ func TestNoticesThatSayNothing(t *testing.T) {
 		"of this node":                 func() { n.receive(n.name, [][]byte{raft.NotMember(leader.raft.GroupID(), 3, at+10)}) },
 	} {
 		send()
-		w.pass(20 * electionTime)
-		if n.gone {
+		w.advance(20 * electionTime)
+		if n.removed {
 			t.Fatalf("%s ends the node", what)
 		}
 	}
 	n.receive(leader.name, [][]byte{raft.NotMember(leader.raft.GroupID(), leader.id, at+10)})
-	w.pass(20 * electionTime)
-	if !n.gone {
+	w.advance(20 * electionTime)
+	if !n.removed {
 		t.Error("a right one does not end the node")
 	}
 }
@@ -420,7 +420,7 @@ func FuzzStep(f *testing.F) {
 	f.Add(int32(7), uint64(9), uint64(9), uint64(9), uint64(9), []byte{})
 	f.Fuzz(func(t *testing.T, kind int32, term, index, logTerm, commit uint64, data []byte) {
 		w := newWorldOf(t, 1, 0)
-		w.quiet = true
+		w.noFaults = true
 		n, peer := w.nodes[0], w.nodes[1].id
 		m := &pb.Message{
 			Type: pb.MessageType(kind).Enum(), From: new(peer), To: new(n.id), Term: new(term), Index: new(index),
@@ -441,9 +441,9 @@ func FuzzStep(f *testing.F) {
 // TestASnapshotThatFailsWhileAMemberWaits is tried again by time: the group may have
 // nothing to do until the new member has the state.
 func TestASnapshotThatFailsWhileAMemberWaits(t *testing.T) {
-	w, leader, spare := learning(t)
+	w, leader, spare := withLearner(t)
 	w.net.Isolate(spare.number)
-	w.pass(electionTime)
+	w.advance(electionTime)
 	leader.disk.FailSync()
 	w.net.Heal()
 	w.until("snapshot that fails", func() bool { return leader.raft.SnapshotError() != "" })

@@ -178,7 +178,7 @@ func TestEmptiedFolders(t *testing.T) {
 		{[]string{"wal/*", "snap/*", "member", "lock"}, ""},
 		{[]string{"member"}, `the file "member", which says whose log this is, is gone from`},
 	} {
-		n := quick(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
+		n := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
 		m := open(t, n)
 		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ func startCold(t *testing.T, dir string, d fsm.Definition[cold, heat, struct{}])
 }
 
 // heated has a machine apply so many updates.
-func heated(t *testing.T, m *raft.Machine[cold, heat, struct{}], n int) {
+func applyUpdates(t *testing.T, m *raft.Machine[cold, heat, struct{}], n int) {
 	t.Helper()
 	for range n {
 		if _, err := m.Propose(t.Context(), 1); err != nil {
@@ -87,7 +87,7 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 	dir := t.TempDir()
 	start := func() *raft.Machine[cold, heat, struct{}] { return startCold(t, dir, d) }
 	m := start()
-	heated(t, m, 10)
+	applyUpdates(t, m, 10)
 	applied := m.Status().Applied
 	holds = true
 	taken := make(chan uint64)
@@ -99,7 +99,7 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 		taken <- at
 	}()
 	<-writes
-	heated(t, m, 10)
+	applyUpdates(t, m, 10)
 	close(goOn)
 	if at := <-taken; at != applied {
 		t.Errorf("the snapshot is at %d, want %d", at, applied)
@@ -130,14 +130,14 @@ func TestABackupDuringASnapshot(t *testing.T) {
 	})
 	m := startCold(t, t.TempDir(), d)
 	holds.Store(true)
-	heated(t, m, 10)
+	applyUpdates(t, m, 10)
 	first := make(chan error, 1)
 	go func() {
 		_, err := m.Snapshot(t.Context())
 		first <- err
 	}()
 	<-writes
-	heated(t, m, 10)
+	applyUpdates(t, m, 10)
 	applied := m.Status().Applied
 	path := filepath.Join(t.TempDir(), "backup")
 	file, err := os.Create(path)
@@ -146,7 +146,7 @@ func TestABackupDuringASnapshot(t *testing.T) {
 	}
 	second := make(chan error, 1)
 	go func() { second <- m.Backup(t.Context(), file) }()
-	for raft.Takers(m) < 2 { // both wait
+	for raft.SnapshotWaiters(m) < 2 { // both wait
 		runtime.Gosched()
 	}
 	close(goOn)
@@ -171,7 +171,7 @@ func TestAFrozenStateEndsItsGoroutine(t *testing.T) {
 			runtime.Goexit()
 		}
 	}))
-	heated(t, m, 1)
+	applyUpdates(t, m, 1)
 	ends.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -30,7 +30,7 @@ func found(t *testing.T, from, to, node, address string) {
 }
 
 // quick are the times of a node in a test.
-func quick(c raft.Config) raft.Config {
+func fastConfig(c raft.Config) raft.Config {
 	c.Heartbeat, c.ElectionTimeout, c.Forward = 20*time.Millisecond, 200*time.Millisecond, true
 	return c
 }
@@ -63,7 +63,7 @@ func TestOneDiskToThreeAndBack(t *testing.T) {
 	var configs []raft.Config
 	var ms []*machine
 	for i, name := range []string{"n1", "n2", "n3"} {
-		configs = append(configs, quick(raft.Config{Node: name, Peers: peers, Dir: path("three")}))
+		configs = append(configs, fastConfig(raft.Config{Node: name, Peers: peers, Dir: path("three")}))
 		ms = append(ms, open(t, configs[i]))
 	}
 	if got := items(t, ms[0]); !slices.Equal(got, want) {
@@ -107,7 +107,7 @@ func TestAnInstanceIsMoved(t *testing.T) {
 	}
 	address := freeAddresses(t, 1)[0]
 	found(t, path("alone/3"), path("several"), "n1", address)
-	several := quick(raft.Config{Dir: path("several"), Instance: 3, Instances: 16, Node: "n1", Peers: map[string]string{"n1": address}})
+	several := fastConfig(raft.Config{Dir: path("several"), Instance: 3, Instances: 16, Node: "n1", Peers: map[string]string{"n1": address}})
 	m = open(t, several)
 	if got := items(t, m); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("among several nodes it reads %v", got)
@@ -162,7 +162,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 	}
 	to := t.TempDir()
 	found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
-	m := open(t, quick(raft.Config{Node: "m1", Peers: map[string]string{"m1": freeAddresses(t, 1)[0]}, Dir: to}))
+	m := open(t, fastConfig(raft.Config{Node: "m1", Peers: map[string]string{"m1": freeAddresses(t, 1)[0]}, Dir: to}))
 	if got := items(t, m); !slices.Equal(got, []uint64{1, 2, 3}) {
 		t.Errorf("it reads %v", got)
 	}
@@ -236,7 +236,7 @@ func TestFoundingIsInterrupted(t *testing.T) {
 // not while the node runs or after it has run in the meantime.
 func TestFoundingInPlace(t *testing.T) {
 	dir, address := t.TempDir(), freeAddresses(t, 1)[0]
-	c := quick(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
+	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
 	n1 := filepath.Join(dir, "n1")
 	run := func(use func(*machine)) {
 		t.Helper()
@@ -372,7 +372,7 @@ func TestABackup(t *testing.T) {
 		if err := errors.Join(i.Found(to, "n1", "127.0.0.1:1"), i.Close()); err != nil {
 			t.Fatal(err)
 		}
-		m := open(t, quick(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: to}))
+		m := open(t, fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: to}))
 		if got := items(t, m); !slices.Equal(got, want) {
 			t.Errorf("it reads %v, want %v", got, want)
 		}

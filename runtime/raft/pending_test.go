@@ -6,10 +6,10 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// heard is a Waiter that keeps what it is told.
-type heard []fsm.Applied
+// outcomes is a Waiter that keeps what it is told.
+type outcomes []fsm.Applied
 
-func (h *heard) Done(a fsm.Applied) { *h = append(*h, a) }
+func (h *outcomes) Done(a fsm.Applied) { *h = append(*h, a) }
 
 // TestASessionThatEnds while the node's proposals wait: the node opens another one,
 // proposes again what it has proposed once, and says that the outcome of the rest is
@@ -17,7 +17,7 @@ func (h *heard) Done(a fsm.Applied) { *h = append(*h, a) }
 func TestASessionThatEnds(t *testing.T) {
 	p := newPending(8, 1, 77)
 	var b fsm.Batch
-	var twice, once, unsent heard
+	var twice, once, unsent outcomes
 	p.add(Update, []byte("twice"), &twice)
 	p.batch(&b, 0)
 	p.markProposed(p.unsent, 1, 0)
@@ -58,7 +58,7 @@ func TestUpdatesThatTheLogMayNotHave(t *testing.T) {
 	p := newPending(8, 1, 77)
 	p.client, p.check = 5<<20, refuse
 	var b fsm.Batch
-	var newer, older heard
+	var newer, older outcomes
 	p.add(Update, []byte("newer"), &newer)
 	if upTo := p.batch(&b, 0); upTo != 0 || b.Len() != 0 || p.floor != 2 {
 		t.Errorf("%d commands up to %d, and the floor is %d", b.Len(), upTo, p.floor)

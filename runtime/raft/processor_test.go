@@ -14,53 +14,53 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// stage is a pool with one instance: a Processor, whose controller carries
-// messages to the other stages. It runs in one goroutine.
-type stage struct {
+// processorHost is a pool with one instance: a Processor, whose controller carries
+// messages to the other startProcessors. It runs in one goroutine.
+type processorHost struct {
 	t       *testing.T
 	p       *raft.Processor
 	wake    chan struct{}
-	others  map[string]*stage
+	others  map[string]*processorHost
 	answers chan any
 
 	mu    sync.Mutex
 	inbox []any
 }
 
-func (s *stage) Owe()          {}
-func (s *stage) Paid()         {}
-func (s *stage) Stepped() bool { return false }
-func (s *stage) Wake() {
+func (s *processorHost) Owe()          {}
+func (s *processorHost) Paid()         {}
+func (s *processorHost) Stepped() bool { return false }
+func (s *processorHost) Wake() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *stage) MasterInfo(m raft.MasterInfo)             { s.answers <- m }
-func (s *stage) NextEntry(m raft.NextEntry)               { s.answers <- m }
-func (s *stage) Answer(m raft.Answer)                     { s.answers <- m }
-func (s *stage) RequestVote(m raft.RequestVote)           { s.bring(m.To, &m) }
-func (s *stage) ResponseVote(m raft.ResponseVote)         { s.bring(m.To, &m) }
-func (s *stage) Masterbeat(m raft.Masterbeat)             { s.bring(m.To, &m) }
-func (s *stage) FollowerResponse(m raft.FollowerResponse) { s.bring(m.To, &m) }
-func (s *stage) InstallSnapshot(m raft.InstallSnapshot)   { s.bring(m.To, &m) }
+func (s *processorHost) MasterInfo(m raft.MasterInfo)             { s.answers <- m }
+func (s *processorHost) NextEntry(m raft.NextEntry)               { s.answers <- m }
+func (s *processorHost) Answer(m raft.Answer)                     { s.answers <- m }
+func (s *processorHost) RequestVote(m raft.RequestVote)           { s.deliver(m.To, &m) }
+func (s *processorHost) ResponseVote(m raft.ResponseVote)         { s.deliver(m.To, &m) }
+func (s *processorHost) Masterbeat(m raft.Masterbeat)             { s.deliver(m.To, &m) }
+func (s *processorHost) FollowerResponse(m raft.FollowerResponse) { s.deliver(m.To, &m) }
+func (s *processorHost) InstallSnapshot(m raft.InstallSnapshot)   { s.deliver(m.To, &m) }
 
-func (s *stage) bring(to string, m any) {
+func (s *processorHost) deliver(to string, m any) {
 	if o := s.others[to]; o != nil {
-		o.tell(m)
+		o.send(m)
 	}
 }
 
-// tell has the stage hand a message to its processor.
-func (s *stage) tell(m any) {
+// tell has the processorHost hand a message to its processor.
+func (s *processorHost) send(m any) {
 	s.mu.Lock()
 	s.inbox = append(s.inbox, m)
 	s.mu.Unlock()
 	s.Wake()
 }
 
-func (s *stage) run(ctx context.Context) {
+func (s *processorHost) run(ctx context.Context) {
 	for {
 		select {
 		case <-s.wake:
@@ -82,7 +82,7 @@ func (s *stage) run(ctx context.Context) {
 	}
 }
 
-func (s *stage) receive(ctx context.Context, m any) error {
+func (s *processorHost) receive(ctx context.Context, m any) error {
 	switch m := m.(type) {
 	case *raft.RequestVote:
 		return s.p.ReceiveRequestVote(ctx, m)
@@ -112,10 +112,10 @@ func (s *stage) receive(ctx context.Context, m any) error {
 	return fmt.Errorf("no message: %T", m)
 }
 
-// ask tells the stage something and waits for the answer.
-func ask[A any](s *stage, m any) A {
+// ask tells the processorHost something and waits for the answer.
+func ask[A any](s *processorHost, m any) A {
 	s.t.Helper()
-	s.tell(m)
+	s.send(m)
 	for {
 		select {
 		case v := <-s.answers:
@@ -129,16 +129,16 @@ func ask[A any](s *stage, m any) A {
 	}
 }
 
-// stages starts three Processors whose controllers carry their messages.
-func stages(t *testing.T) []*stage {
+// startProcessors starts three Processors whose controllers carry their messages.
+func startProcessors(t *testing.T) []*processorHost {
 	ctx, cancel := context.WithCancel(t.Context())
 	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
-	all := map[string]*stage{}
+	all := map[string]*processorHost{}
 	dir := t.TempDir()
-	var list []*stage
+	var list []*processorHost
 	var done sync.WaitGroup
 	for i := range 3 {
-		s := &stage{t: t, wake: make(chan struct{}, 1), others: all, answers: make(chan any, 100)}
+		s := &processorHost{t: t, wake: make(chan struct{}, 1), others: all, answers: make(chan any, 100)}
 		var err error
 		name := fmt.Sprintf("n%d", i+1)
 		s.p, err = raft.NewProcessor(raft.Config{
@@ -173,7 +173,7 @@ func stages(t *testing.T) []*stage {
 // TestTheCoreOfRast commits transactions at each node and takes them at each, over
 // the messages of rast.md 2.16 alone.
 func TestTheCoreOfRast(t *testing.T) {
-	list := stages(t)
+	list := startProcessors(t)
 	for i := range 30 {
 		a := ask[raft.Answer](list[i%3], &raft.MasterCommit{Proposer: 2, Request: uint64(i), Data: fmt.Append(nil, i)})
 		if a.Err != nil || a.Proposer != 2 || a.Request != uint64(i) {
@@ -189,9 +189,9 @@ func TestTheCoreOfRast(t *testing.T) {
 			if e.TransactionID != uint64(i+1) || string(e.Data) != fmt.Sprint(i) || e.Proposer != 1 {
 				t.Fatalf("node %d, entry %d: %+v", n+1, i+1, e)
 			}
-			s.tell(&raft.MarkApplied{TransactionID: e.TransactionID})
+			s.send(&raft.MarkApplied{TransactionID: e.TransactionID})
 		}
-		s.tell(&raft.MarkApplied{TransactionID: 30, State: []byte("thirty")})
+		s.send(&raft.MarkApplied{TransactionID: 30, State: []byte("thirty")})
 	}
 	masters := 0
 	for _, s := range list {
@@ -206,7 +206,7 @@ func TestTheCoreOfRast(t *testing.T) {
 	if masters != 1 {
 		t.Errorf("%d masters", masters)
 	}
-	list[0].tell(&raft.GetNextEntry{}) // answered when there is one
+	list[0].send(&raft.GetNextEntry{}) // answered when there is one
 	if a := ask[raft.Answer](list[1], &raft.MasterCommit{Data: []byte("last")}); a.Err != nil {
 		t.Error(a.Err)
 	}
@@ -218,7 +218,7 @@ func TestTheCoreOfRast(t *testing.T) {
 // TestAControllerAddsANodeThatDoesNotRun: it is told so, and other changes can be made.
 func TestAControllerAddsANodeThatDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		list := stages(t)
+		list := startProcessors(t)
 		leader := list[0]
 		for ask[raft.MasterInfo](leader, &raft.GetMasterInfo{}).IsMaster == false {
 			ask[raft.Answer](leader, &raft.TransferLeader{To: "n1"}) // or there is none yet

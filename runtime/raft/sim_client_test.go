@@ -179,37 +179,37 @@ func packed(list ...uint64) string {
 type client struct {
 	w        *world
 	number   int
-	asked    *asked
+	request  *clientRequest
 	next     int64  // when it asks again
 	session  uint64 // of its own; 0: it uses the node's
 	sequence uint64
 }
 
 // asked is what a client waits for. It is a raft.Waiter.
-type asked struct {
+type clientRequest struct {
 	c        *client
 	n        *node
 	raft     *raft.Node
 	in       input
 	began    int64
 	deadline int64
-	proposal *raft.Ask
+	proposal *raft.InboxProposal
 	session  uint64
 	opens    bool
 	done     bool
 	tries    int
 }
 
-func (c *client) busy() bool { return c.asked != nil }
+func (c *client) busy() bool { return c.request != nil }
 
 func (c *client) step() {
-	if a := c.asked; a != nil {
+	if a := c.request; a != nil {
 		if c.w.now >= a.deadline {
-			a.giveUp()
+			a.abandon()
 		}
 		return
 	}
-	if c.w.now < c.next || c.w.quiet && !c.w.asking {
+	if c.w.now < c.next || c.w.noFaults && !c.w.clientsActive {
 		return
 	}
 	rng := c.w.rng
@@ -217,13 +217,13 @@ func (c *client) step() {
 	if !n.up() {
 		return
 	}
-	a := &asked{c: c, n: n, raft: n.raft, began: c.w.now, deadline: c.w.now + 20 + rng.Int64N(8*electionTime)}
+	a := &clientRequest{c: c, n: n, raft: n.raft, began: c.w.now, deadline: c.w.now + 20 + rng.Int64N(8*electionTime)}
 	a.in = input{list: rng.IntN(3), length: -1}
-	c.asked = a
+	c.request = a
 	switch {
 	case rng.IntN(3) == 0:
 		a.in.read = true
-		a.raft.AskToRead(a, rng.IntN(2) == 0)
+		a.raft.PutRead(a, rng.IntN(2) == 0)
 	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // so many that others are forgotten
 		a.opens = true
 		nonce, client := rng.Uint64()|1, fmt.Sprint("client ", rng.IntN(2)) // others open sessions under the same name
@@ -243,7 +243,7 @@ func (c *client) step() {
 }
 
 // do asks the node's loop for something; its error is the answer.
-func (a *asked) do(call func(*raft.Core) error) {
+func (a *clientRequest) do(call func(*raft.Core) error) {
 	a.raft.Do(func(core *raft.Core) {
 		if err := call(core); err != nil {
 			a.Done(fsm.Applied{Err: err})
@@ -252,7 +252,7 @@ func (a *asked) do(call func(*raft.Core) error) {
 }
 
 // propose asks for the append, in the client's own session or the node's.
-func (a *asked) propose() {
+func (a *clientRequest) propose() {
 	a.tries++
 	data, _ := appendCodec.Append(nil, &appendTo{a.in.list, a.in.number, a.in.length})
 	if a.session != 0 {
@@ -260,19 +260,19 @@ func (a *asked) propose() {
 		a.do(func(core *raft.Core) error { return core.ProposeAs(a.session, sequence, sequence, data, a) })
 		return
 	}
-	a.proposal = a.raft.Ask(raft.Update, data, a)
+	a.proposal = a.raft.PutProposal(raft.Update, data, a)
 }
 
-// giveUp ends the client's patience. One with a session of its own asks another
+// abandon ends the client's patience. One with a session of its own asks another
 // node for the same.
-func (a *asked) giveUp() {
+func (a *clientRequest) abandon() {
 	c := a.c
 	if a.session != 0 && !a.in.read {
 		sequence := c.sequence
 		a.raft.Do(func(core *raft.Core) { core.AbandonAs(a.session, sequence, a) })
 		a.deadline = c.w.now + 50
 		n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
-		if l := c.w.leader(); c.w.quiet && l != nil {
+		if l := c.w.leader(); c.w.noFaults && l != nil {
 			n = l // in the end it finds it
 		}
 		if n.up() {
@@ -284,23 +284,23 @@ func (a *asked) giveUp() {
 		return
 	}
 	if a.proposal != nil {
-		a.proposal.GiveUp()
+		a.proposal.Abandon()
 	}
 	a.Done(fsm.Applied{Err: fsm.ErrUnknown})
 }
 
 // Done is told the answer.
-func (a *asked) Done(r fsm.Applied) {
+func (a *clientRequest) Done(r fsm.Applied) {
 	c := a.c
 	w := c.w
-	if a.done || c.asked != a {
+	if a.done || c.request != a {
 		return
 	}
 	if a.session != 0 && !a.in.read && r.Err != nil && r.Index == 0 && !errors.Is(r.Err, fsm.ErrSessionExpired) { // here it was not applied, or that is not known
 		a.deadline = w.now + 10 // it asks another
 		return
 	}
-	a.done, c.asked = true, nil
+	a.done, c.request = true, nil
 	c.next = w.now + w.rng.Int64N(40)
 	w.note("answer", c.number, a.in.number, fmt.Sprint(r.Err))
 	if a.opens {

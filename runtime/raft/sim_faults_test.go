@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// disturb does harm, now and then.
-func (w *world) disturb() {
+// injectFault does harm, now and then.
+func (w *world) injectFault() {
 	if w.rng.IntN(60) != 0 {
 		return
 	}
@@ -24,8 +24,8 @@ func (w *world) disturb() {
 			n.wipe()
 		}
 	case 21:
-		if n.gone { // it is emptied, and may be added again
-			n.gone, n.disk = false, newMemoryDisk(w.rng.Uint64())
+		if n.removed { // it is emptied, and may be added again
+			n.removed, n.disk = false, newMemoryDisk(w.rng.Uint64())
 		}
 	case 0, 1:
 		n.crash("crash")
@@ -37,7 +37,7 @@ func (w *world) disturb() {
 	case 3, 4:
 		if n.raft != nil {
 			w.count("pause")
-			n.asleep = w.now + w.rng.Int64N(4*electionTime)
+			n.pausedUntil = w.now + w.rng.Int64N(4*electionTime)
 		}
 	case 5:
 		w.count("one-way cut")
@@ -158,7 +158,7 @@ func (w *world) changeMembers() {
 		for _, o := range w.nodes {
 			switch _, known := named[o.name]; {
 			case w.rng.IntN(2) == 0:
-			case !known && !o.gone && (o.lost || !o.member):
+			case !known && !o.removed && (o.lost || !o.member):
 				kind := raft.AddLearner
 				if w.rng.IntN(3) == 0 {
 					kind = raft.AddVoter
@@ -305,14 +305,14 @@ func (c *changeWaiter) Done(a fsm.Applied) {
 	}
 }
 
-// calm ends all harm. Members that were removed, without having heard of it, are
+// endFaults ends all harm. Members that were removed, without having heard of it, are
 // switched off.
-func (w *world) calm() {
-	w.quiet = true
+func (w *world) endFaults() {
+	w.noFaults = true
 	w.net.Heal()
 	w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 5})
 	for _, n := range w.nodes {
-		n.asleep, n.busy, n.slowness = 0, 0, 0
+		n.pausedUntil, n.busy, n.slowness = 0, 0, 0
 		n.disk.Hang(false)
 		if n.repair != nil {
 			n.repair()

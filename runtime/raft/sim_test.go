@@ -26,22 +26,22 @@ const (
 
 // world is the whole of a simulation.
 type world struct {
-	t        *testing.T
-	rng      *rand.Rand
-	now      int64
-	net      *transport.Network[[]byte]
-	nodes    []*node
-	clients  []*client
-	history  history
-	quiet    bool                       // no more faults
-	asking   bool                       // clients go on all the same
-	timed    func(n *node, e fsm.Entry) // is told of updates that a node applies; nil: nobody is
-	sessions int                        // that a state machine remembers
-	trace    uint64
-	counts   map[string]int
-	failure  error
-	prefer   string                           // node that is to lead; "": any
-	tell     func(format string, args ...any) // what happens, in words; nil: nobody listens
+	t             *testing.T
+	rng           *rand.Rand
+	now           int64
+	net           *transport.Network[[]byte]
+	nodes         []*node
+	clients       []*client
+	history       history
+	noFaults      bool                       // no more faults
+	clientsActive bool                       // clients go on all the same
+	onUpdate      func(n *node, e fsm.Entry) // is told of updates that a node applies; nil: nobody is
+	sessions      int                        // that a state machine remembers
+	trace         uint64
+	counts        map[string]int
+	failure       error
+	prefer        string                           // node that is to lead; "": any
+	event         func(format string, args ...any) // what happens, in words; nil: nobody listens
 
 	leaders map[rule]uint64  // -> id
 	ruling  uint64           // the group that has had a leader
@@ -186,8 +186,8 @@ func (w *world) step() {
 	for _, c := range w.clients {
 		c.step()
 	}
-	if !w.quiet {
-		w.disturb()
+	if !w.noFaults {
+		w.injectFault()
 	} else if w.now%electionTime == 0 {
 		w.wipeStray()
 	}
@@ -199,7 +199,7 @@ func simulate(t *testing.T, seed uint64) (w *world, err error) {
 	for w.now < chaosTime && w.failure == nil {
 		w.step()
 	}
-	w.calm()
+	w.endFaults()
 	for w.now < chaosTime+quietTime && w.failure == nil {
 		w.step()
 		if w.now > chaosTime+quietTime/4 && w.settled() {
@@ -283,7 +283,7 @@ func (w *world) describe() (text string) {
 			continue
 		}
 		s := n.raft.StatusNow()
-		text += fmt.Sprintf("\n%s (id %d, group %x, lost %t, gone %t, joins %t, peers %v) %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, n.id, s.GroupID, n.lost, n.gone, n.joins, slices.Sorted(maps.Keys(n.peers)), s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
+		text += fmt.Sprintf("\n%s (id %d, group %x, lost %t, gone %t, joins %t, peers %v) %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, n.id, s.GroupID, n.lost, n.removed, n.joins, slices.Sorted(maps.Keys(n.peers)), s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
 		for _, m := range s.Members {
 			if m.Transfer != nil {
 				text += fmt.Sprintf("\n   to %s: %+v", m.Name, *m.Transfer)
@@ -292,7 +292,7 @@ func (w *world) describe() (text string) {
 	}
 	for _, c := range w.clients {
 		text += fmt.Sprintf("\nclient %d busy %t", c.number, c.busy())
-		if a := c.asked; a != nil {
+		if a := c.request; a != nil {
 			text += fmt.Sprintf(" with %+v at %s, session %x, opens %t, deadline %d, tries %d, done %t", a.in, a.n.name, a.session, a.opens, a.deadline, a.tries, a.done)
 		}
 	}

@@ -16,26 +16,26 @@ type simDisk struct {
 }
 
 func (d *simDisk) SetRecord(r raft.Record) error {
-	if err := d.n.pass(true); err != nil { // it is not there yet
+	if err := d.n.crashPoint(true); err != nil { // it is not there yet
 		return err
 	}
-	return errors.Join(d.memoryDisk.SetRecord(r), d.n.pass(false))
+	return errors.Join(d.memoryDisk.SetRecord(r), d.n.crashPoint(false))
 }
 
 func (d *simDisk) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
-	if err := d.n.pass(true); err != nil {
+	if err := d.n.crashPoint(true); err != nil {
 		return nil, wal.Stored{}, err
 	}
 	log, stored, err := d.memoryDisk.Open(id)
 	if err != nil && d.n.failing == nil {
 		d.n.w.fail("%s does not open its log: %v", d.n.name, err)
 	}
-	return &simLog{log, d.n}, stored, errors.Join(err, d.n.pass(false))
+	return &simLog{log, d.n}, stored, errors.Join(err, d.n.crashPoint(false))
 }
 
 func (d *simDisk) RemoveLog() error {
 	d.n.w.count("unused log removed")
-	return errors.Join(d.memoryDisk.RemoveLog(), d.n.pass(false))
+	return errors.Join(d.memoryDisk.RemoveLog(), d.n.crashPoint(false))
 }
 
 // simLog is the log of a node, in which it may crash before and after each call.
@@ -45,13 +45,13 @@ type simLog struct {
 }
 
 func (l *simLog) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
-	l.n.w.saysSave(l.n, state, entries, sync)
-	return errors.Join(l.n.pass(true), l.Log.Save(state, entries, sync), l.n.pass(false))
+	l.n.w.logSave(l.n, state, entries, sync)
+	return errors.Join(l.n.crashPoint(true), l.Log.Save(state, entries, sync), l.n.crashPoint(false))
 }
 
 func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
-	l.n.w.says("%s saves snapshot %d", l.n.name, s.GetMetadata().GetIndex())
-	return errors.Join(l.n.pass(true), l.Log.SaveSnapshot(s), l.n.pass(false))
+	l.n.w.logEvent("%s saves snapshot %d", l.n.name, s.GetMetadata().GetIndex())
+	return errors.Join(l.n.crashPoint(true), l.Log.SaveSnapshot(s), l.n.crashPoint(false))
 }
 
 func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
@@ -60,7 +60,7 @@ func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &simWriter{w, l.n}, l.n.pass(true)
+	return &simWriter{w, l.n}, l.n.crashPoint(true)
 }
 
 // simWriter is the body of a snapshot that a node writes.
@@ -70,17 +70,17 @@ type simWriter struct {
 }
 
 func (w *simWriter) Write(b []byte) (int, error) {
-	if err := w.n.pass(true); err != nil {
+	if err := w.n.crashPoint(true); err != nil {
 		return 0, err
 	}
 	return w.SnapshotWriter.Write(b)
 }
 
 func (w *simWriter) Seal(s *pb.Snapshot) error {
-	return errors.Join(w.n.pass(true), w.SnapshotWriter.Seal(s), w.n.pass(false))
+	return errors.Join(w.n.crashPoint(true), w.SnapshotWriter.Seal(s), w.n.crashPoint(false))
 }
 
 func (w *simWriter) Commit(s *pb.Snapshot) error {
-	w.n.w.says("%s saves snapshot %d", w.n.name, s.GetMetadata().GetIndex())
-	return errors.Join(w.n.pass(true), w.SnapshotWriter.Commit(s), w.n.pass(false))
+	w.n.w.logEvent("%s saves snapshot %d", w.n.name, s.GetMetadata().GetIndex())
+	return errors.Join(w.n.crashPoint(true), w.SnapshotWriter.Commit(s), w.n.crashPoint(false))
 }

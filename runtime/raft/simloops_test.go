@@ -72,11 +72,11 @@ func (n *node) run() {
 			n.stop(n.ended)
 			return
 		case !ran:
-			n.look()
+			n.checkLeaders()
 			return
 		}
 	}
-	n.look()
+	n.checkLeaders()
 }
 
 func (n *node) resumeLoop() bool {
@@ -115,16 +115,16 @@ func (n *node) resume(c *coroutine) {
 	n.running = nil
 }
 
-// pass is a moment in which the node may crash, or wait for its disk.
-func (n *node) pass(disk bool) error {
+// crashPoint is a moment in which the node may crash, or wait for its disk.
+func (n *node) crashPoint(disk bool) error {
 	w := n.w
-	if n.failing == nil && !w.quiet && w.rng.IntN(6000) == 0 {
+	if n.failing == nil && !w.noFaults && w.rng.IntN(6000) == 0 {
 		n.failing = errCrashed
 	}
 	if n.failing != nil || !disk || n.running == nil { // it is being made
 		return n.failing
 	}
-	if !w.quiet && w.rng.IntN(8) == 0 && !n.running.wait(w.now+1+w.rng.Int64N(4)) {
+	if !w.noFaults && w.rng.IntN(8) == 0 && !n.running.wait(w.now+1+w.rng.Int64N(4)) {
 		return errCrashed
 	}
 	for n.disk.Hung() {

@@ -25,9 +25,9 @@ type node struct {
 	disk    *memoryDisk
 	raft    *raft.Node
 	core    *raft.Core
-	machine *watched
+	machine *comparingMachine
 	member  bool   // of the group, or on the way in
-	gone    bool   // removed, and has ended
+	removed bool   // removed, and has ended
 	renamed string // its name from the next start on
 	lost    bool   // its disk was emptied, and it is not a member again yet
 	joins   bool
@@ -41,18 +41,18 @@ type node struct {
 	failing       error // all that the node asks of its machine fails: it crashes within a turn
 	ended         error // what its loop has ended with
 
-	nextTick int64
-	ticks    bool    // a tick is due
-	slowness int64   // of its clock
-	uptime   float64 // by that clock, in ms
-	asleep   int64   // until when it does nothing: it is paused
-	busy     int64   // until when its applier does nothing
-	restart  int64
-	starts   uint64
-	bodies   int    // of snapshots, that it has begun to write
-	skew     int64  // of its wall clock, in ns
-	wrong    uint64 // index from which on its updates do something else; 0: never
-	differs  uint64 // index of the first that did
+	nextTick    int64
+	ticks       bool    // a tick is due
+	slowness    int64   // of its clock
+	uptime      float64 // by that clock, in ms
+	pausedUntil int64   // until when it does nothing: it is paused
+	busy        int64   // until when its applier does nothing
+	restart     int64
+	starts      uint64
+	bodies      int    // of snapshots, that it has begun to write
+	skew        int64  // of its wall clock, in ns
+	wrong       uint64 // index from which on its updates do something else; 0: never
+	differs     uint64 // index of the first that did
 }
 
 var simID = wal.Identity{Topology: "simulation", Group: "lists"}
@@ -83,15 +83,15 @@ func (n *node) start() {
 		n.repair()
 		n.repair = nil
 	}
-	n.machine = &watched{fsm.NewReplicated(n.definition(), fsm.Options{Sessions: n.w.sessions}), n}
+	n.machine = &comparingMachine{fsm.NewReplicated(n.definition(), fsm.Options{Sessions: n.w.sessions}), n}
 	n.failing, n.ended = nil, nil
 	rng := n.w.rng
 	every, trailing, forward := uint64(5+rng.IntN(60)), uint64(1+rng.IntN(20)), rng.IntN(4) > 0
 	sums := uint64(16 + rng.IntN(60))
-	if n.w.tell != nil {
+	if n.w.event != nil {
 		every, trailing, forward, sums = 1<<20, 1, true, 1<<20
 	}
-	if n.w.asking {
+	if n.w.clientsActive {
 		trailing = 1 << 20 // nobody gets a state from another
 	}
 	var err error
@@ -120,10 +120,10 @@ func (n *node) start() {
 	n.core = n.raft.Core()
 	n.id = n.core.ID()
 	n.loop, n.applier, n.snapshotter = newCoroutine(n.runLoop), newCoroutine(n.runApplier), newCoroutine(n.runSnapshotter)
-	if n.w.tell == nil {
-		n.raft.PartsOf(1 + rng.IntN(60))
+	if n.w.event == nil {
+		n.raft.SetPartBytes(1 + rng.IntN(60))
 	}
-	n.nextTick, n.asleep, n.busy = n.w.now+rng.Int64N(tickTime), 0, 0
+	n.nextTick, n.pausedUntil, n.busy = n.w.now+rng.Int64N(tickTime), 0, 0
 	n.w.note("start", n.name)
 	n.raft.Begin()
 }
@@ -135,10 +135,10 @@ func simTime(ms int64) int64 { return 1_700_000_000_000_000_000 + ms*int64(time.
 // definition is what the node's state machine is made of.
 func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 	d := listsDefinition
-	if n.wrong != 0 || n.w.timed != nil {
+	if n.wrong != 0 || n.w.onUpdate != nil {
 		d.UpdateAt = func(a *appendTo, l *lists, e fsm.Entry) (struct{}, error) {
-			if n.w.timed != nil {
-				n.w.timed(n, e)
+			if n.w.onUpdate != nil {
+				n.w.onUpdate(n, e)
 			}
 			err := a.Update(l)
 			if err == nil && n.wrong != 0 && e.Index >= n.wrong {
@@ -154,7 +154,7 @@ func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 }
 
 // up reports whether the node runs and is awake.
-func (n *node) up() bool { return n.raft != nil && n.asleep <= n.w.now }
+func (n *node) up() bool { return n.raft != nil && n.pausedUntil <= n.w.now }
 
 // simTransport is the network as a node sees it.
 type simTransport struct {
@@ -168,8 +168,8 @@ func (t *simTransport) Send(to string, messages ...transport.Message) {
 			continue
 		}
 		for _, m := range messages {
-			if t.n.pass(false) == nil {
-				t.n.w.saysMessage(t.n.name, to, m.Payload)
+			if t.n.crashPoint(false) == nil {
+				t.n.w.logMessage(t.n.name, to, m.Payload)
 				t.n.w.net.Send(t.n.w.now, t.n.number, other.number, m.Payload)
 			}
 		}
@@ -210,17 +210,17 @@ func (n *node) end(err error) {
 
 // stop is what a node does that ends by itself.
 func (n *node) stop(err error) {
-	n.w.saysEnd(n, err)
+	n.w.logEnd(n, err)
 	n.w.note("stop", n.name, err.Error())
 	if errors.Is(err, raft.ErrRemoved) {
-		n.gone, n.member = true, false
+		n.removed, n.member = true, false
 	} else if errors.Is(err, raft.ErrLogLost) && n.lost {
 		n.w.count("lost log noticed")
-	} else if n.w.tell == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, raft.ErrConflict) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || n.wrong == 0 && errors.Is(err, fsm.ErrStateDiffers) || errors.Is(err, wal.ErrInvalid)) {
+	} else if n.w.event == nil && (errors.Is(err, raft.ErrEngine) || errors.Is(err, raft.ErrLogLost) || errors.Is(err, raft.ErrConflict) || errors.Is(err, fsm.ErrDamaged) || errors.Is(err, fsm.ErrDiverged) || n.wrong == 0 && errors.Is(err, fsm.ErrStateDiffers) || errors.Is(err, wal.ErrInvalid)) {
 		n.w.fail("%s: %w", n.name, err)
 	}
 	n.crash("node stopped")
-	if n.gone {
+	if n.removed {
 		n.restart = 0
 	}
 }
@@ -231,8 +231,8 @@ func renames(name string) (n int) {
 	return n
 }
 
-// look holds the node's view against the others': one leader a term.
-func (n *node) look() {
+// checkLeaders holds the node's view against the others': one leader a term.
+func (n *node) checkLeaders() {
 	if n.core == nil {
 		return
 	}
@@ -254,7 +254,7 @@ func (n *node) look() {
 	switch {
 	case ok && other != n.id:
 		w.fail("term %d has two leaders", term)
-	case !ok && w.ruling != 0 && w.ruling != at.group && w.tell == nil:
+	case !ok && w.ruling != 0 && w.ruling != at.group && w.event == nil:
 		w.fail("two groups have leaders: %s", w.describe())
 	case !ok:
 		w.leaders[at], w.ruling = n.id, at.group

@@ -11,7 +11,7 @@ import (
 
 // behind is a calm world, and a follower in it that needs a snapshot of many parts to come
 // up with its leader.
-func behind(t *testing.T, seed uint64) (w *world, leader, late *node) {
+func withLateFollower(t *testing.T, seed uint64) (w *world, leader, late *node) {
 	t.Helper()
 	w = calmWorld(t, seed)
 	leader = w.leader()
@@ -21,7 +21,7 @@ func behind(t *testing.T, seed uint64) (w *world, leader, late *node) {
 		w.appended(leader, 1+13*17*number)
 	}
 	for _, n := range w.nodes[:simPeers] {
-		n.raft.PartsOf(8)
+		n.raft.SetPartBytes(8)
 		if n != late {
 			n.raft.TrySnapshot()
 		}
@@ -73,7 +73,7 @@ func (w *world) caughtUp(n *node) {
 // overtaken.
 func TestSnapshotsOverABadNetwork(t *testing.T) {
 	for seed := range uint64(5) {
-		w, _, late := behind(t, 100*seed)
+		w, _, late := withLateFollower(t, 100*seed)
 		w.net.SetFaults(transport.Faults{Loss: 0.2, Duplicate: 0.2, DelayMin: 1, DelayMax: 2 * tickTime})
 		w.net.Heal()
 		w.caughtUp(late)
@@ -83,7 +83,7 @@ func TestSnapshotsOverABadNetwork(t *testing.T) {
 // TestAReceiverThatStartsAgain in the middle of a transfer gets the snapshot from its
 // beginning, and keeps nothing of the first attempt.
 func TestAReceiverThatStartsAgain(t *testing.T) {
-	w, leader, late := behind(t, 1000)
+	w, leader, late := withLateFollower(t, 1000)
 	w.net.Heal()
 	w.underWay(leader, late)
 	late.crash("crash")
@@ -97,14 +97,14 @@ func TestAReceiverThatStartsAgain(t *testing.T) {
 // TestASenderThatStartsAgain, or that does not lead any more, leaves the transfer to the
 // next leader.
 func TestASenderThatStartsAgain(t *testing.T) {
-	w, leader, late := behind(t, 2000)
+	w, leader, late := withLateFollower(t, 2000)
 	w.net.Heal()
 	w.underWay(leader, late)
 	leader.crash("crash")
-	w.another(leader)
+	w.otherLeader(leader)
 	w.caughtUp(late)
 
-	w, leader, late = behind(t, 3000)
+	w, leader, late = withLateFollower(t, 3000)
 	w.net.Heal()
 	w.underWay(leader, late)
 	other := w.others(leader)[1]
@@ -122,11 +122,11 @@ func TestASenderThatStartsAgain(t *testing.T) {
 
 // TestAStoppedTransferGoesOn where it was, when the connection is there again.
 func TestAStoppedTransferGoesOn(t *testing.T) {
-	w, leader, late := behind(t, 4000)
+	w, leader, late := withLateFollower(t, 4000)
 	w.net.Heal()
 	at := w.underWay(leader, late)
 	w.net.Isolate(late.number)
-	w.pass(electionTime / 2)
+	w.advance(electionTime / 2)
 	w.net.Heal()
 	w.step()
 	if again := leader.transferTo(late); again == nil || again.Came < at.Came || again.Index != at.Index {
@@ -140,9 +140,9 @@ var errNoRoom = errors.New("no room for that")
 // TestASnapshotThatCannotBeDecoded does not take the place of the one that is there: the
 // member goes on with its own, the leader says why, and tries again.
 func TestASnapshotThatCannotBeDecoded(t *testing.T) {
-	w, leader, late := behind(t, 5000)
+	w, leader, late := withLateFollower(t, 5000)
 	before, applied := late.core.SnapshotIndex(), late.machine.Applied()
-	late.raft.Refuses(errNoRoom)
+	late.raft.RefuseSnapshots(errNoRoom)
 	w.net.Heal()
 	var at *raft.Transfer
 	w.until("refusal", func() bool {
@@ -152,7 +152,7 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 	if !strings.Contains(at.Error, errNoRoom.Error()) {
 		t.Errorf("the leader says %q", at.Error)
 	}
-	w.pass(5 * electionTime)
+	w.advance(5 * electionTime)
 	if !late.up() || late.core.SnapshotIndex() != before || late.machine.Applied() != applied {
 		t.Errorf("with a snapshot that it cannot decode it is up: %t, has the snapshot at %d and applied %d; before %d and %d",
 			late.up(), late.core.SnapshotIndex(), late.machine.Applied(), before, applied)
@@ -168,8 +168,8 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 // TestEntriesStayForATransfer: a follower that has got a snapshot needs no other, although
 // the leader has taken many since.
 func TestEntriesStayForATransfer(t *testing.T) {
-	w, leader, late := behind(t, 6000)
-	leader.raft.PartsOf(1)
+	w, leader, late := withLateFollower(t, 6000)
+	leader.raft.SetPartBytes(1)
 	restored := w.counts["restore"]
 	w.net.Heal()
 	at := w.underWay(leader, late)
@@ -194,13 +194,13 @@ func TestEntriesStayForATransfer(t *testing.T) {
 // TestALeaderOfALaterTerm sends again what its member has decoded, and did not take: the
 // leader was none for a moment.
 func TestALeaderOfALaterTerm(t *testing.T) {
-	w, leader, late := behind(t, 7000)
+	w, leader, late := withLateFollower(t, 7000)
 	third := w.others(leader)[1]
 	third.crash("crash")
 	third.restart = 0
 	term, _ := leader.core.Leads()
 	decodes := 0
-	late.raft.Decodes(func() {
+	late.raft.BeforeDecode(func() {
 		for decodes++; decodes == 1 && late.running.wait(w.now+1); {
 			if again, leads := leader.core.Leads(); leads && again > term && leader.transferTo(late) != nil {
 				return
@@ -222,15 +222,15 @@ func TestALeaderOfALaterTerm(t *testing.T) {
 // TestASnapshotOfANewLeader is sent, although its snapshotter was busy and has not heard yet
 // that the node leads.
 func TestASnapshotOfANewLeader(t *testing.T) {
-	w, leader, late := behind(t, 8000)
+	w, leader, late := withLateFollower(t, 8000)
 	next := w.others(leader)[1]
 	w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 1})
 	w.net.Heal()
 	leader.crash("crash")
 	leader.restart = 0
-	next.raft.Busy() // it would be told of ticks
+	next.raft.MarkSnapshotterBusy() // it would be told of ticks
 	next.snapshotter.until = w.now + 1000*electionTime
-	w.until("snapshot to be sent", next.raft.Ships)
+	w.until("snapshot to be sent", next.raft.HasSnapshotToSend)
 	next.snapshotter.until = w.now
 	w.caughtUp(late)
 }
@@ -238,13 +238,13 @@ func TestASnapshotOfANewLeader(t *testing.T) {
 // TestASnapshotAfterALongPeace goes on after a moment without the network: that the snapshotter
 // which takes it had nothing to do for long does not count.
 func TestASnapshotAfterALongPeace(t *testing.T) {
-	w, _, late := behind(t, 9000)
-	w.pass(100 * electionTime)
+	w, _, late := withLateFollower(t, 9000)
+	w.advance(100 * electionTime)
 	before := late.bodies
 	w.net.Heal()
 	w.until("first part", func() bool { return late.bodies > before })
 	w.net.Isolate(late.number)
-	w.pass(2 * tickTime)
+	w.advance(2 * tickTime)
 	w.net.Heal()
 	w.caughtUp(late)
 	if n := late.bodies - before; n != 1 {

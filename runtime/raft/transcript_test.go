@@ -34,7 +34,7 @@ func TestTranscripts(t *testing.T) {
 //	nodes NAME...            likewise, and they have founded their group, of which nothing is told
 //	group NAME...            likewise, and the first one leads
 //	spare NAME...            nodes that are not members, not started
-//	forget-flag NAME         it is not told to join
+//	forget-flag NAME         it is not lines to join
 //	start|crash|wipe NAME    a crash loses what is not synced, wipe all that the disk holds
 //	stray NAME               a node of another group takes its place
 //	campaign NAME            it would like to lead
@@ -51,42 +51,42 @@ func TestTranscripts(t *testing.T) {
 //	isolate NAME, heal
 //	status
 type transcript struct {
-	t     *testing.T
-	w     *world
-	peers map[string]string // the first members
-	told  []string
-	quiet bool
+	t      *testing.T
+	w      *world
+	peers  map[string]string // the first members
+	lines  []string
+	silent bool
 }
 
 func newTranscript(t *testing.T) *transcript {
 	cryptotest.SetGlobalRandom(t, 1)
 	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(1, 1)), quiet: true, sessions: 10,
+		t: t, rng: rand.New(rand.NewPCG(1, 1)), noFaults: true, sessions: 10,
 		leaders: map[rule]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
 	}
 	w.net = transport.NewNetwork[[]byte](rand.New(rand.NewPCG(1, 2)), transport.Faults{DelayMin: 1, DelayMax: 1})
 	c := &transcript{t: t, w: w, peers: map[string]string{}}
-	w.tell = c.tell
+	w.event = c.print
 	t.Cleanup(w.end)
 	return c
 }
 
-func (c *transcript) tell(format string, args ...any) {
-	if !c.quiet {
-		c.told = append(c.told, fmt.Sprintf(format, args...))
+func (c *transcript) print(format string, args ...any) {
+	if !c.silent {
+		c.lines = append(c.lines, fmt.Sprintf(format, args...))
 	}
 }
 
-func (c *transcript) line(words []string) (told []string, err error) {
-	c.told, c.quiet = nil, false
+func (c *transcript) line(words []string) (lines []string, err error) {
+	c.lines, c.silent = nil, false
 	if words[0] == "quiet" {
-		c.quiet, words = true, words[1:]
+		c.silent, words = true, words[1:]
 	}
 	err = c.do(words[0], words[1:])
 	if err == nil {
 		err = c.w.failure
 	}
-	return c.told, err
+	return c.lines, err
 }
 
 func (c *transcript) do(verb string, words []string) error {
@@ -95,7 +95,7 @@ func (c *transcript) do(verb string, words []string) error {
 		c.nodes(words, verb == "fresh")
 		return nil
 	case "nodes":
-		c.quiet = true
+		c.silent = true
 		c.nodes(words, true)
 		c.settle()
 		return nil
@@ -141,11 +141,11 @@ func (c *transcript) do(verb string, words []string) error {
 
 // ask does what concerns a node that runs.
 func (c *transcript) ask(n *node, verb string, words []string) error {
-	answer := func(what string) raft.Waiter { return &teller{c, n.name + "'s " + what} }
+	answer := func(what string) raft.Waiter { return &outcomePrinter{c, n.name + "'s " + what} }
 	do := func(what string, call func(*raft.Core) error) {
 		n.raft.Do(func(core *raft.Core) {
 			if err := call(core); err != nil {
-				c.tell("%s's %s: %v", n.name, what, err)
+				c.print("%s's %s: %v", n.name, what, err)
 			}
 		})
 	}
@@ -176,9 +176,9 @@ func (c *transcript) ask(n *node, verb string, words []string) error {
 	case "propose":
 		v := number(words, 0, 0)
 		data, _ := appendCodec.Append(nil, &appendTo{0, uint64(v), -1})
-		n.raft.Ask(raft.Update, data, answer(fmt.Sprintf("proposal of %d", v)))
+		n.raft.PutProposal(raft.Update, data, answer(fmt.Sprintf("proposal of %d", v)))
 	case "read", "lease-read":
-		n.raft.AskToRead(answer(verb), verb == "lease-read")
+		n.raft.PutRead(answer(verb), verb == "lease-read")
 	case "change":
 		list, err := changes(words)
 		if err != nil {
@@ -208,20 +208,20 @@ func changes(words []string) (list []raft.Change, err error) {
 	return list, nil
 }
 
-// teller tells what is answered.
-type teller struct {
+// outcomePrinter tells what is answered.
+type outcomePrinter struct {
 	c    *transcript
 	what string
 }
 
-func (a *teller) Done(r fsm.Applied) {
+func (a *outcomePrinter) Done(r fsm.Applied) {
 	switch {
 	case r.Err != nil:
-		a.c.tell("%s: %v", a.what, r.Err)
+		a.c.print("%s: %v", a.what, r.Err)
 	case r.Index > 0:
-		a.c.tell("%s: done, entry %d", a.what, r.Index)
+		a.c.print("%s: done, entry %d", a.what, r.Index)
 	default:
-		a.c.tell("%s: done", a.what)
+		a.c.print("%s: done", a.what)
 	}
 }
 
@@ -277,7 +277,7 @@ func (n *node) identify() {
 
 // group makes a group that the first of the nodes leads.
 func (c *transcript) group(names []string) {
-	c.quiet = true
+	c.silent = true
 	c.nodes(names, true)
 	c.settle()
 	for _, n := range c.w.nodes {
@@ -324,7 +324,7 @@ func (c *transcript) settle() {
 func (c *transcript) status() {
 	for _, n := range c.w.nodes {
 		if n.raft == nil {
-			c.tell("%s is down", n.name)
+			c.print("%s is down", n.name)
 			continue
 		}
 		s := n.core.Status()
@@ -334,15 +334,15 @@ func (c *transcript) status() {
 		if s.Leader != "" {
 			leader = s.Leader + " leads"
 		}
-		c.tell("%s %s in term %d, %s; log %d..%d, committed %d, snapshot %d; holds %v", n.name, s.Role, s.Term, leader, s.First, s.Last, s.Commit, s.Snapshot, items)
+		c.print("%s %s in term %d, %s; log %d..%d, committed %d, snapshot %d; holds %v", n.name, s.Role, s.Term, leader, s.First, s.Last, s.Commit, s.Snapshot, items)
 	}
 }
 
 // What nodes do, in words.
 
-func (w *world) says(format string, args ...any) {
-	if w.tell != nil {
-		w.tell(format, args...)
+func (w *world) logEvent(format string, args ...any) {
+	if w.event != nil {
+		w.event(format, args...)
 	}
 }
 
@@ -355,13 +355,13 @@ func (w *world) nameOf(id uint64) string {
 	return fmt.Sprintf("%x", id)
 }
 
-func (w *world) saysMessage(from, to string, payload []byte) {
-	if w.tell == nil {
+func (w *world) logMessage(from, to string, payload []byte) {
+	if w.event == nil {
 		return
 	}
 	body, of, err := raft.Payload(payload)
 	if err == nil && !of {
-		w.tell("%s->%s %s", from, to, raft.Describe(payload))
+		w.event("%s->%s %s", from, to, raft.Describe(payload))
 		return
 	}
 	m := new(pb.Message)
@@ -390,11 +390,11 @@ func (w *world) saysMessage(from, to string, payload []byte) {
 			line += fmt.Sprintf(", try behind %d/%d", m.GetLogTerm(), m.GetRejectHint())
 		}
 	}
-	w.tell("%s", line)
+	w.event("%s", line)
 }
 
-func (w *world) saysSave(n *node, s *pb.HardState, e []*pb.Entry, sync bool) {
-	if w.tell == nil {
+func (w *world) logSave(n *node, s *pb.HardState, e []*pb.Entry, sync bool) {
+	if w.event == nil {
 		return
 	}
 	var parts []string
@@ -412,11 +412,11 @@ func (w *world) saysSave(n *node, s *pb.HardState, e []*pb.Entry, sync bool) {
 	if sync {
 		how = "saves and syncs"
 	}
-	w.tell("%s %s %s", n.name, how, strings.Join(parts, "; "))
+	w.event("%s %s %s", n.name, how, strings.Join(parts, "; "))
 }
 
-func (w *world) saysEnd(n *node, err error) {
+func (w *world) logEnd(n *node, err error) {
 	if !errors.Is(err, errCrashed) {
-		w.says("%s stops: %v", n.name, err)
+		w.logEvent("%s stops: %v", n.name, err)
 	}
 }

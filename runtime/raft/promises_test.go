@@ -14,9 +14,9 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// witness stands between a node and its log and transport, and holds what the node
+// promiseChecker stands between a node and its log and transport, and holds what the node
 // promises to others against what it has saved.
-type witness struct {
+type promiseChecker struct {
 	wal.Log
 	transport.Transport
 
@@ -28,9 +28,9 @@ type witness struct {
 	broken   []string
 }
 
-func (w *witness) Close() error { return w.Log.Close() }
+func (w *promiseChecker) Close() error { return w.Log.Close() }
 
-func (w *witness) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
+func (w *promiseChecker) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
 	err := w.Log.Save(state, entries, sync)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *witness) Save(state *pb.HardState, entries []*pb.Entry, sync bool) erro
 	return err
 }
 
-func (w *witness) SaveSnapshot(s *pb.Snapshot) error {
+func (w *promiseChecker) SaveSnapshot(s *pb.Snapshot) error {
 	err := w.Log.SaveSnapshot(s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *witness) SaveSnapshot(s *pb.Snapshot) error {
 	return err
 }
 
-func (w *witness) Send(to string, messages ...transport.Message) {
+func (w *promiseChecker) Send(to string, messages ...transport.Message) {
 	w.mu.Lock()
 	for _, o := range messages {
 		m := new(pb.Message)
@@ -88,7 +88,7 @@ func (w *witness) Send(to string, messages ...transport.Message) {
 func TestANodePromisesWhatItHasSaved(t *testing.T) {
 	network := transport.NewMemory(transport.MemoryOptions{})
 	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
-	var witnesses []*witness
+	var witnesses []*promiseChecker
 	var ms []*machine
 	for i, name := range []string{"n1", "n2", "n3"} {
 		link, err := network.Join(name)
@@ -96,7 +96,7 @@ func TestANodePromisesWhatItHasSaved(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = link.Close() })
-		w := &witness{Transport: link, promises: map[pb.MessageType]int{}}
+		w := &promiseChecker{Transport: link, promises: map[pb.MessageType]int{}}
 		disk := newMemoryDisk(uint64(i))
 		disk.wrap = func(log wal.Log) wal.Log { w.Log = log; return w }
 		witnesses = append(witnesses, w)

@@ -8,13 +8,13 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// watched is a state machine that holds what is applied against what others have.
-type watched struct {
+// comparingMachine is a state machine that holds what is applied against what others have.
+type comparingMachine struct {
 	*fsm.Replicated[lists, appendTo, struct{}]
 	n *node
 }
 
-func (m *watched) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error {
+func (m *comparingMachine) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error {
 	w := m.n.w
 	if m.n.failing != nil {
 		return m.n.failing
@@ -31,29 +31,29 @@ func (m *watched) Apply(index, term uint64, data []byte, result func(client, seq
 	}
 	w.newest = max(w.newest, index)
 	w.trace = w.trace*31 + index
-	w.says("%s applies %d", m.n.name, index)
+	w.logEvent("%s applies %d", m.n.name, index)
 	return m.Replicated.Apply(index, term, data, result)
 }
 
 // Notes and Description say nothing in a transcript, which is about something else.
-func (m *watched) Notes(node, every uint64) (n fsm.Notes) {
-	if m.n.w.tell == nil {
+func (m *comparingMachine) Notes(node, every uint64) (n fsm.Notes) {
+	if m.n.w.event == nil {
 		n = m.Replicated.Notes(node, every)
 	}
 	return n
 }
 
-func (m *watched) Description() (text string) {
-	if m.n.w.tell == nil {
+func (m *comparingMachine) Description() (text string) {
+	if m.n.w.event == nil {
 		text = m.Replicated.Description()
 	}
 	return text
 }
 
-func (m *watched) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
+func (m *comparingMachine) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
 	m.n.w.count("snapshot")
 	write, frozen, err = m.Replicated.Snapshot()
-	if err != nil || m.n.w.tell != nil || m.n.w.rng.IntN(2) == 0 {
+	if err != nil || m.n.w.event != nil || m.n.w.rng.IntN(2) == 0 {
 		return write, frozen, err
 	}
 	m.n.w.count("frozen state")
@@ -62,11 +62,11 @@ func (m *watched) Snapshot() (write func(io.Writer) error, frozen bool, err erro
 	return func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }, true, err
 }
 
-func (m *watched) Prepare(r io.Reader) (install func(), err error) {
+func (m *comparingMachine) Prepare(r io.Reader) (install func(), err error) {
 	state, err := m.Replicated.Prepare(r)
 	return func() {
 		m.n.w.count("restore")
-		m.n.w.says("%s takes the state of a snapshot", m.n.name)
+		m.n.w.logEvent("%s takes the state of a snapshot", m.n.name)
 		state()
 	}, err
 }

@@ -17,7 +17,7 @@ func TestAStateThatDiffers(t *testing.T) {
 	led := 0
 	for seed := range uint64(30) {
 		w := newWorld(t, seed)
-		w.quiet, w.asking = true, true // no faults but what follows
+		w.noFaults, w.clientsActive = true, true // no faults but what follows
 		for _, n := range w.nodes {
 			n.crash("restart")
 		}

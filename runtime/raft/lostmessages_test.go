@@ -11,7 +11,7 @@ import (
 )
 
 // forwarding is a calm world, and a follower in it that passes proposals on.
-func forwarding(t *testing.T, seed uint64) (w *world, follower, leader *node) {
+func withForwarding(t *testing.T, seed uint64) (w *world, follower, leader *node) {
 	t.Helper()
 	for ; ; seed++ {
 		w = calmWorld(t, seed)
@@ -37,12 +37,12 @@ func (w *world) lose(from, to *node) {
 // TestALostProposalOnABusyFollower is proposed again, although others are proposed
 // all the time.
 func TestALostProposalOnABusyFollower(t *testing.T) {
-	w, n, leader := forwarding(t, 20)
+	w, n, leader := withForwarding(t, 20)
 	lost := n.propose(3)
 	w.lose(n, leader)
 	for number := uint64(4); number < 34 && !lost.done; number++ {
 		n.propose(number)
-		w.pass(5 * tickTime)
+		w.advance(5 * tickTime)
 	}
 	if !lost.done || lost.Err != nil {
 		t.Errorf("after 15 election timeouts it is answered: %t, with %v", lost.done, lost.Err)
@@ -51,7 +51,7 @@ func TestALostProposalOnABusyFollower(t *testing.T) {
 
 // TestALostUpdateOfAClient is the same for the sessions of clients.
 func TestALostUpdateOfAClient(t *testing.T) {
-	w, n, leader := forwarding(t, 30)
+	w, n, leader := withForwarding(t, 30)
 	session := new(reply)
 	n.raft.Do(func(c *raft.Core) {
 		if err := c.OpenSession("client", 77, session); err != nil {
@@ -70,7 +70,7 @@ func TestALostUpdateOfAClient(t *testing.T) {
 		if i == 0 {
 			w.lose(n, leader)
 		}
-		w.pass(5 * tickTime)
+		w.advance(5 * tickTime)
 	}
 	if lost := &all[0]; !lost.done || lost.Err != nil {
 		t.Errorf("after 15 election timeouts it is answered: %t, with %v", lost.done, lost.Err)
@@ -79,9 +79,9 @@ func TestALostUpdateOfAClient(t *testing.T) {
 
 // TestALostReadIsAskedAgain.
 func TestALostReadIsAskedAgain(t *testing.T) {
-	w, n, leader := forwarding(t, 35)
+	w, n, leader := withForwarding(t, 35)
 	read := new(reply)
-	n.raft.AskToRead(read, false)
+	n.raft.PutRead(read, false)
 	w.lose(n, leader)
 	w.until("answer", func() bool { return read.done })
 	if read.Err != nil {
@@ -94,18 +94,18 @@ func TestALostReadIsAskedAgain(t *testing.T) {
 func TestAnAnswerWithinASnapshot(t *testing.T) {
 	tried := 0
 	for seed := uint64(200); tried < 3; seed++ {
-		w, n, leader := forwarding(t, seed)
+		w, n, leader := withForwarding(t, seed)
 		number := uint64(3)
 		r := n.propose(number)
-		w.pass(7) // it has come to the leader
+		w.advance(7) // it has come to the leader
 		w.net.Cut(leader.number, n.number, true)
 		for range 40 {
 			number++
 			leader.propose(number)
-			w.pass(1)
+			w.advance(1)
 		}
 		leader.raft.TrySnapshot()
-		w.pass(10)
+		w.advance(10)
 		w.net.Cut(leader.number, n.number, false)
 		restored := w.counts["restore"]
 		began := w.now
@@ -116,7 +116,7 @@ func TestAnAnswerWithinASnapshot(t *testing.T) {
 			continue // the entries were enough
 		}
 		tried++
-		w.pass(3 * tickTime)
+		w.advance(3 * tickTime)
 		if !r.done || r.Err != nil {
 			t.Errorf("seed %d: three ticks after the snapshot it is answered: %t, with %v", seed, r.done, r.Err)
 		}
@@ -143,7 +143,7 @@ func TestAChangeBehindAnother(t *testing.T) {
 	if !errors.Is(second.Err, raft.ErrMembers) || !fsm.OutcomeKnown(second.Err) {
 		t.Errorf("it ends with %v", second.Err)
 	}
-	w.pass(electionTime)
+	w.advance(electionTime)
 	third := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5", ID: 55})
 	w.until("answer", func() bool { return third.done })
 	if third.Err != nil {
@@ -174,7 +174,7 @@ func TestMostMembersAreReplaced(t *testing.T) {
 		return l != nil && l != leader && l != others[0]
 	})
 	w.appended(w.leader(), 2)
-	w.until("end of those who left", func() bool { return leader.gone })
+	w.until("end of those who left", func() bool { return leader.removed })
 }
 
 // TestTheLeaderOfTwoIsRemoved and what it tells the other of that is lost.
@@ -194,7 +194,7 @@ func TestTheLeaderOfTwoIsRemoved(t *testing.T) {
 	w.until("entry at the other", func() bool { return other.core.Status().Last > last })
 	w.net.Cut(leader.number, other.number, true)
 	w.until("answer", func() bool { return r.done })
-	w.pass(tickTime)
+	w.advance(tickTime)
 	w.net.Cut(leader.number, other.number, false)
 	w.until("another leader", func() bool { return w.leader() == other })
 	w.appended(other, 2)
@@ -217,7 +217,7 @@ func TestAPeerProposesMembers(t *testing.T) {
 // TestAClientInSessionsOfNodes asks for updates in sessions that others have opened,
 // with the highest number that there is. Those of nodes go on in another.
 func TestAClientInSessionsOfNodes(t *testing.T) {
-	w, n, leader := forwarding(t, 50)
+	w, n, leader := withForwarding(t, 50)
 	number := uint64(300)
 	for index := range w.newest + 1 {
 		leader.raft.Do(func(c *raft.Core) {
@@ -239,10 +239,10 @@ func TestAReadNobodyWaitsFor(t *testing.T) {
 	w := calmWorld(t, 60)
 	n := w.leader()
 	w.net.Isolate(n.number)
-	w.pass(10 * electionTime)
+	w.advance(10 * electionTime)
 	gone, begun, stays := new(reply), new(reply), new(reply)
 	for _, r := range []*reply{gone, begun, stays} {
-		n.raft.AskToRead(r, false)
+		n.raft.PutRead(r, false)
 	}
 	w.step()
 	n.raft.Do(func(c *raft.Core) { c.AbandonRead(gone) })

@@ -22,7 +22,7 @@ func TestNonsenseIsLoggedOnce(t *testing.T) {
 			_, _ = noise.Read(payloads[i]) // never fails
 		}
 		n.receive("evil", payloads)
-		w.pass(tickTime)
+		w.advance(tickTime)
 	}
 	if lines := bytes.Count(log.Bytes(), []byte("are not a message")); lines != 1 {
 		t.Errorf("10,000 messages that are nonsense make %d lines in the log, want 1", lines)

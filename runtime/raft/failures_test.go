@@ -229,14 +229,14 @@ func TestAMemberOfAnotherGroup(t *testing.T) {
 // TestMarkAppliedWhileASnapshotIsTaken has the controller let go of transactions
 // while the node writes them, and reads how many there are.
 func TestMarkAppliedWhileASnapshotIsTaken(t *testing.T) {
-	list := stages(t)
+	list := startProcessors(t)
 	s := list[0]
 	for i := range 100 {
 		if a := ask[raft.Answer](s, &raft.MasterCommit{Request: uint64(i), Data: fmt.Append(nil, i)}); a.Err != nil {
 			t.Fatal(a.Err)
 		}
-		s.tell(&raft.Read{})
-		s.tell(&raft.MarkApplied{TransactionID: uint64(i + 1), State: fmt.Append(nil, i)})
+		s.send(&raft.Read{})
+		s.send(&raft.MarkApplied{TransactionID: uint64(i + 1), State: fmt.Append(nil, i)})
 		for {
 			if a, ok := (<-s.answers).(raft.Answer); ok {
 				if a.Err != nil {
@@ -293,10 +293,10 @@ func TestGroupsOfOneTransportAgree(t *testing.T) {
 }
 
 // nobody is who a machine answers in a topology.
-type nobody struct{}
+type ignoreAnswers struct{}
 
-func (nobody) Outcome(fsm.Outcome[appendTo, struct{}]) {}
-func (nobody) Upcoming(fsm.Upcoming[appendTo])         {}
+func (ignoreAnswers) Outcome(fsm.Outcome[appendTo, struct{}]) {}
+func (ignoreAnswers) Upcoming(fsm.Upcoming[appendTo])         {}
 
 // TestAnErrorIsToldOnce: who was told by Answer why the machine has ended is not told
 // again by Close, and the log says it once.
@@ -310,7 +310,7 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		host := &stage{wake: make(chan struct{}, 1)}
+		host := &processorHost{wake: make(chan struct{}, 1)}
 		if err := m.Start(t.Context(), host); err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +323,7 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 		}
 		<-host.wake
 		if answers {
-			if err := m.Answer(nobody{}); !errors.Is(err, wal.ErrFailed) {
+			if err := m.Answer(ignoreAnswers{}); !errors.Is(err, wal.ErrFailed) {
 				t.Errorf("Answer: %v", err)
 			}
 		}
@@ -344,7 +344,7 @@ func TestAFailedNodeHasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := &stage{wake: make(chan struct{}, 1)}
+	host := &processorHost{wake: make(chan struct{}, 1)}
 	if err := m.Start(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
