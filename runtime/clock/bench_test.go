@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Results of what is measured, kept so that it is not optimized away.
+// Results are stored here so that the calls are not optimized away.
 var (
 	duration time.Duration
 	moment   time.Time
 	over     bool
 )
 
-// BenchmarkTimers prints how many times cheaper a timer is than time.Now called
-// in its place: medians of runs by turns, as the machine has its moods.
+// BenchmarkTimers prints how many times cheaper a timer is than time.Now. The figures are
+// medians of alternating runs, because the load of the computer varies.
 func BenchmarkTimers(b *testing.B) {
 	var timer PeriodicTimer
 	var pairs StartFinishTimer

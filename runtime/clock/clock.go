@@ -2,20 +2,20 @@ package clock
 
 import "time"
 
-// PeriodicClock tells the time of day, approximately (rast.md 2.9). The zero
-// value is ready to use. It is not safe for concurrent use.
+// PeriodicClock returns the approximate time of day. The zero value is ready to use. It
+// is not safe for concurrent use.
 type PeriodicClock struct {
-	time  time.Time     // of the last reading
-	timer PeriodicTimer // says when to read again
+	time  time.Time     // at the last reading
+	timer PeriodicTimer // decides when to read the clock
 }
 
-// Now returns what time.Now returned at the last reading of the clock, which is
-// one of at most 64 calls: where these keep their pace, less than a millisecond
-// ago. As that of time.Now the result holds a monotonic time, by which it never
-// runs backwards, and a wall time, which follows when the system's is set.
+// Now returns the result of time.Now at the last reading of the clock. At least one of 64
+// calls reads it. If calls keep their pace, the result is less than a millisecond old.
+// Like that of time.Now, the result contains a monotonic time, which never runs
+// backwards, and a wall time, which changes when the system's time is set.
 //
-// It does not extrapolate, as the text does: the last reading is nearer to the
-// time than what PeriodicTimer adds up to, and is not ahead of it either.
+// Now does not extrapolate from the last reading. The last reading is nearer to the real
+// time than the sum of a PeriodicTimer, and is never ahead of it.
 func (c *PeriodicClock) Now() time.Time {
 	if c.timer.left == 0 {
 		c.read()

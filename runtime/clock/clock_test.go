@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestNowShowsNoFuture and no past but the last reading's, and never runs
-// backwards.
+// TestNowShowsNoFuture: Now is never in the future, never older than the last reading,
+// and never runs backwards.
 func TestNowShowsNoFuture(t *testing.T) {
 	check(t, bursts(), func(bursts []burst) error {
 		var clock PeriodicClock
@@ -18,18 +18,18 @@ func TestNowShowsNoFuture(t *testing.T) {
 				real, now := time.Now(), clock.Now()
 				switch {
 				case now.After(real):
-					return fmt.Errorf("%v at %v", now, real)
+					return fmt.Errorf("got %v at %v", now, real)
 				case now.Before(before):
-					return fmt.Errorf("%v after %v", now, before)
+					return fmt.Errorf("got %v after %v", now, before)
 				case exact && !now.Equal(real):
-					return fmt.Errorf("%v at %v, after WindUp or at first", now, real)
+					return fmt.Errorf("got %v at %v, in the first call or after WindUp", now, real)
 				case now.Equal(real):
 					calls = 0
 				default:
 					calls++
 				}
 				if calls >= maxSteps {
-					return fmt.Errorf("%v behind for %d calls", real.Sub(now), calls)
+					return fmt.Errorf("%v late for %d calls", real.Sub(now), calls)
 				}
 				before, exact = now, false
 				time.Sleep(b.pause)
@@ -43,13 +43,13 @@ func TestNowShowsNoFuture(t *testing.T) {
 	})
 }
 
-// TestNowIsFresh where calls keep their pace.
+// TestNowIsFresh: Now is recent if calls keep their pace.
 func TestNowIsFresh(t *testing.T) {
 	check(t, pauses(), func(pause time.Duration) error {
 		var clock PeriodicClock
 		for i := range 500 {
 			if real, now := time.Now(), clock.Now(); real.Sub(now) >= period {
-				return fmt.Errorf("call %d: %v behind", i, real.Sub(now))
+				return fmt.Errorf("call %d: %v late", i, real.Sub(now))
 			}
 			time.Sleep(pause)
 		}
@@ -57,7 +57,7 @@ func TestNowIsFresh(t *testing.T) {
 	})
 }
 
-// TestNowIsMonotonic: the result compares by the monotonic clock.
+// TestNowIsMonotonic: the result contains a monotonic time.
 func TestNowIsMonotonic(t *testing.T) {
 	var clock PeriodicClock
 	for range 2 * maxSteps {

@@ -1,10 +1,10 @@
-// Package clock measures time without reading the clock each time: timers that
-// are called millions of times a second, where a reading costs more than what
-// is measured.
+// Package clock measures time without reading the clock in each call. It is for
+// timers that are called millions of times per second, where reading the clock costs
+// more than the work that is measured.
 //
-// [PeriodicTimer] tells the time since its last call, [StartFinishTimer] adds up
-// how long something takes, [WaitingTimer] says when a period is over, and
-// [PeriodicClock] tells the time of day.
+// [PeriodicTimer] returns the time since its last call, [StartFinishTimer] adds up the
+// durations of an operation, [WaitingTimer] reports when a period has passed, and
+// [PeriodicClock] returns the time of day.
 //
 //	var busy clock.StartFinishTimer
 //	for m := range messages {
@@ -16,41 +16,35 @@
 //		fmt.Println(busy.Sum() / time.Duration(n))
 //	}
 //
-// Zero values are ready to use, but for WaitingTimer, which has a period. All
-// calls take constant time and allocate nothing. Durations are nanoseconds of
-// the monotonic clock: setting the time of day does not change them.
+// Zero values are ready to use, except that of WaitingTimer, which needs a period. All
+// calls take constant time and do not allocate. Durations are nanoseconds of the
+// monotonic clock, so setting the time of day does not change them.
 //
 // # Guarantees
 //
-// A call either reads the clock, which winds the timer up, or it extrapolates.
-// From one reading to the next the number of calls at most doubles, it stays
-// within 64, and it is one where calls are a millisecond or more apart: then
-// every result is exact.
+// A call either reads the clock or extrapolates. The number of calls between two
+// readings at most doubles from one reading to the next, and is at most 64. If calls are
+// a millisecond or more apart, each call reads the clock and every result is exact.
 //
-// What PeriodicTimer has returned in sum is never ahead of real time, and at each
-// reading it has reached the reading before. A WaitingTimer is never early, and a
-// PeriodicClock never shows the future. How late they are is bounded in calls,
-// not in time: a timer that is called often and then hardly ever needs up to 64
-// calls to notice. Whoever knows of a pause, such as a worker that was parked,
-// says so with WindUp: the next call reads the clock.
+// The sum of all results of a PeriodicTimer is never larger than the real time. At each
+// reading the sum reaches the time of the reading before. A WaitingTimer is never early,
+// and a PeriodicClock never returns a time in the future. Their delay is limited in
+// calls, not in time: if a timer is called often and then rarely, up to 64 calls pass
+// before it reads the clock. If you know that there was a pause, for example because a
+// worker was parked, call WindUp, and the next call reads the clock.
 //
-// Where a wrong decision costs more than a reading, as with deadlines, read the
-// clock.
+// If a wrong decision costs more than a reading, as with deadlines, read the clock.
 //
 // # Limits
 //
-// No timer is safe for concurrent use. Each belongs to one place in the code,
-// because it takes the pace of the last calls for that of the next ones. A
-// duration that StartFinishTimer measures includes the cost of one reading, as
-// it does with time.Now.
+// Timers are not safe for concurrent use. Use each timer in one place in the code,
+// because it assumes that the next calls come as fast as the last ones. A duration
+// that StartFinishTimer measures includes the cost of one reading, as with time.Now.
 //
 // # Design
 //
-// The timers are modelled on rast.md 2.6 to 2.9 (docs/reference/rast.md). That
-// text extrapolates forwards and balances what was too much or too little
-// later, which makes the sum run ahead when calls become faster, and returns a
-// pause again and again. Here an interval is paid out while the next one passes:
-// only time that is over is ever returned, so nothing has to be taken back. The
-// text also returns at least 1 from each call; here a clock that stands still
-// gives 0, else the sum would not be the time.
+// A timer that extrapolates forwards runs ahead of the real time when calls become
+// faster, and must then correct its sum. The timers here return an interval during the
+// next interval. They only return time that has passed, so they never have to correct a
+// result. A clock that stands still gives 0, so the sum stays equal to the time.
 package clock

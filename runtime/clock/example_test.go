@@ -14,7 +14,7 @@ func ExamplePeriodicTimer() {
 	for range 1000 {
 		sum += timer.Passed()
 	}
-	timer.WindUp() // the next call returns all that is left
+	timer.WindUp() // the next call returns the rest of the time
 	sum += timer.Passed()
 	fmt.Println(0 < sum, sum <= time.Since(begun))
 	// Output: true true

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// follower calls a PeriodicTimer and knows what it should return.
+// follower calls a PeriodicTimer and computes what it should return.
 type follower struct {
 	timer           PeriodicTimer
-	begin, reading  time.Time     // the first call since Reset, the last that read the clock
-	sum             time.Duration // of what was returned since Reset
-	calls, interval int           // since the last reading, before it
+	begin, reading  time.Time     // the first call since Reset, the last call that read the clock
+	sum             time.Duration // of the results since Reset
+	calls, interval int           // since the last reading, and before it
 }
 
-// passed calls Passed and checks what holds for every calling pattern.
+// passed calls Passed and checks invariants that hold for every calling pattern.
 func (f *follower) passed() error {
 	now := time.Now()
 	first, reads, forced := !f.timer.begun, f.timer.left == 0, f.timer.steps == 0
@@ -27,23 +27,23 @@ func (f *follower) passed() error {
 	f.calls++
 	switch real := now.Sub(f.begin); {
 	case passed < 0:
-		return fmt.Errorf("%v has passed", passed)
+		return fmt.Errorf("Passed returned %v", passed)
 	case f.sum > real:
-		return fmt.Errorf("%v has passed, the sum is %v", real, f.sum)
+		return fmt.Errorf("%v has passed, but the sum is %v", real, f.sum)
 	case first && passed != 0:
-		return fmt.Errorf("%v has passed at the first call", passed)
+		return fmt.Errorf("the first call returned %v", passed)
 	case !reads && passed > period/2:
-		return fmt.Errorf("extrapolated to %v", passed)
+		return fmt.Errorf("the extrapolated result is %v", passed)
 	case !reads:
 		return nil
 	case forced && f.sum != real:
-		return fmt.Errorf("after WindUp: %v has passed, the sum is %v", real, f.sum)
+		return fmt.Errorf("after WindUp: %v has passed, but the sum is %v", real, f.sum)
 	case !forced && before != f.reading.Sub(f.begin):
-		return fmt.Errorf("the sum was %v at a reading, not %v as at the one before", before, f.reading.Sub(f.begin))
+		return fmt.Errorf("at a reading the sum was %v, want %v as at the reading before", before, f.reading.Sub(f.begin))
 	case real-f.sum > now.Sub(f.reading):
-		return fmt.Errorf("the sum is %v behind, the last interval was %v", real-f.sum, now.Sub(f.reading))
+		return fmt.Errorf("the sum lags by %v, the last interval was %v", real-f.sum, now.Sub(f.reading))
 	case f.calls > maxSteps || !forced && f.calls > 2*f.interval:
-		return fmt.Errorf("%d calls from one reading to the next, before that %d", f.calls, f.interval)
+		return fmt.Errorf("%d calls between readings, %d before that", f.calls, f.interval)
 	}
 	f.reading, f.interval, f.calls = now, f.calls, 0
 	return nil
@@ -71,7 +71,7 @@ func TestPassedFollowsTime(t *testing.T) {
 	})
 }
 
-// TestRareCallsAreExact: a millisecond apart, each result is the time.
+// TestRareCallsAreExact: if calls are a millisecond apart, each result is exact.
 func TestRareCallsAreExact(t *testing.T) {
 	check(t, pauses(), func(pause time.Duration) error {
 		var timer PeriodicTimer
@@ -80,15 +80,15 @@ func TestRareCallsAreExact(t *testing.T) {
 			d := period + pause*time.Duration(i%3)
 			time.Sleep(d)
 			if passed := timer.Passed(); passed != d {
-				return fmt.Errorf("call %d: %v, not %v", i, passed, d)
+				return fmt.Errorf("call %d: got %v, want %v", i, passed, d)
 			}
 		}
 		return nil
 	})
 }
 
-// TestRegularCallsAreExact once the interval has its full length: no rounding
-// loses time.
+// TestRegularCallsAreExact: when the interval has its full length, results are exact.
+// Rounding loses no time.
 func TestRegularCallsAreExact(t *testing.T) {
 	check(t, pauses(), func(pause time.Duration) error {
 		var timer PeriodicTimer
@@ -98,7 +98,7 @@ func TestRegularCallsAreExact(t *testing.T) {
 		}
 		for i := range 4 * maxSteps {
 			if passed := timer.Passed(); passed != pause {
-				return fmt.Errorf("call %d: %v, not %v", i, passed, pause)
+				return fmt.Errorf("call %d: got %v, want %v", i, passed, pause)
 			}
 			time.Sleep(pause)
 		}
@@ -106,7 +106,7 @@ func TestRegularCallsAreExact(t *testing.T) {
 	})
 }
 
-// TestPauseIsReturnedOnce and makes no other result larger.
+// TestPauseIsReturnedOnce: a pause is returned once and makes no other result larger.
 func TestPauseIsReturnedOnce(t *testing.T) {
 	const pause, often = time.Hour, 10 * time.Nanosecond
 	err := virtually(t, func() error {
@@ -134,7 +134,7 @@ func TestPauseIsReturnedOnce(t *testing.T) {
 	}
 }
 
-// TestClockThatRunsBackwards is taken for one that stands still.
+// TestClockThatRunsBackwards: a clock that runs backwards counts as standing still.
 func TestClockThatRunsBackwards(t *testing.T) {
 	var timer PeriodicTimer
 	var sum time.Duration
@@ -142,16 +142,16 @@ func TestClockThatRunsBackwards(t *testing.T) {
 		timer.WindUp()
 		passed := timer.windUp(reading)
 		if passed < 0 {
-			t.Errorf("%v passed at %v", passed, reading)
+			t.Errorf("got %v at reading %v", passed, reading)
 		}
 		sum += passed
 	}
 	if sum != 31 {
-		t.Errorf("%v passed from 100 to 131", sum)
+		t.Errorf("got %v from 100 to 131", sum)
 	}
 }
 
-// TestCallsAllocateNothing, those that read the clock neither.
+// TestCallsAllocateNothing includes the calls that read the clock.
 func TestCallsAllocateNothing(t *testing.T) {
 	var timer PeriodicTimer
 	var pairs StartFinishTimer

@@ -5,44 +5,43 @@ import (
 	"time"
 )
 
-// maxBlock is half of maxSteps, because up to two blocks less one pair lie
-// between two measurements.
+// maxBlock is half of maxSteps, because up to two blocks less one pair are between two
+// measurements.
 const maxBlock = maxSteps / 2
 
-// StartFinishTimer counts how often something is done and adds up how long it
-// takes (rast.md 2.7). The zero value is ready to use. It is not safe for
-// concurrent use.
+// StartFinishTimer counts how often an operation was done and adds up its durations. The
+// zero value is ready to use. It is not safe for concurrent use.
 //
-// It measures pairs of Start and Finish whole or not at all, so that nothing but
-// the duration itself enters the sum. Pairs form blocks of 1, 2, 4 … 32; of each
-// block one pair, chosen at random, is measured and stands for all. Blocks are as
-// long as pairs that come within a millisecond: those a millisecond or more
-// apart are measured each.
+// It measures a pair of Start and Finish completely or not at all, so that the sum only
+// contains durations. Pairs form blocks of 1, 2, 4 … 32. In each block one pair, chosen
+// at random, is measured and represents the block. A block contains the pairs that come
+// within about a millisecond; if pairs are a millisecond or more apart, each pair is
+// measured.
 type StartFinishTimer struct {
 	state   state
-	count   uint64        // pairs that are finished
-	next    uint64        // the pair to be measured next; pairs count from 0
-	covered uint64        // pairs that sum stands for: those before the end of the last block with a measured pair
-	sum     time.Duration // what they take
-	block   int64         // pairs in the block of next; 0 for the first one and after WindUp
+	count   uint64        // finished pairs
+	next    uint64        // the pair that is measured next; pairs count from 0
+	covered uint64        // pairs that sum represents: all up to the end of the last block with a measured pair
+	sum     time.Duration // estimated time of these pairs
+	block   int64         // pairs in the block of next; 0 for the first block and after WindUp
 	lastSum time.Duration // the last result of Sum
 
-	begun      time.Duration // reading at the Start that is being measured
+	begun      time.Duration // reading at the Start that is measured
 	duration   time.Duration // of the last measured pair
-	measured   time.Duration // reading at its Finish
-	measuredAt uint64        // count at its Finish
+	measured   time.Duration // reading at the Finish of that pair
+	measuredAt uint64        // count at the Finish of that pair
 }
 
-// state is where between Start and Finish a timer is.
+// state is the state of a timer between Start and Finish.
 type state uint8
 
 const (
-	idle      state = iota // there was no Start since the last Finish
-	running                // within a pair that is not measured
-	measuring              // within one that is
+	idle      state = iota // no Start since the last Finish
+	running                // in a pair that is not measured
+	measuring              // in a pair that is measured
 )
 
-// Start begins a pair. A second Start without a Finish begins it anew.
+// Start begins a pair. A second Start without a Finish begins the pair again.
 func (t *StartFinishTimer) Start() {
 	t.state = running
 	if t.count >= t.next {
@@ -50,8 +49,7 @@ func (t *StartFinishTimer) Start() {
 	}
 }
 
-// Finish ends a pair. Without a Start since the last Finish or Reset it does
-// nothing.
+// Finish ends a pair. It does nothing without a Start since the last Finish or Reset.
 func (t *StartFinishTimer) Finish() {
 	if t.state != running {
 		t.finish()
@@ -61,17 +59,16 @@ func (t *StartFinishTimer) Finish() {
 	t.count++
 }
 
-// Count is the number of pairs. It is exact.
+// Count is the exact number of pairs.
 func (t *StartFinishTimer) Count() uint64 { return t.count }
 
-// Sum is the time between Start and Finish of all pairs. It is exact where pairs
-// are a millisecond or more apart and where all take the same time. Otherwise it
-// is an estimate: without bias whenever a block ends, since each pair is measured
-// with chance one in n and then counts n times; so a rare long duration counts
-// for nothing or for up to 32 of its kind, and a sum over few pairs may exceed
-// the time that has passed. Pairs after the last block take as long, until one
-// of them is measured, as the last that was. Sum is never negative, and never
-// less than before except by Reset.
+// Sum is the total time between Start and Finish of all pairs. It is exact if pairs are a
+// millisecond or more apart, or if all pairs take the same time. Otherwise it is an
+// estimate. The estimate is unbiased at the end of each block, because each pair is
+// measured with probability 1/n and then counts n times. A rare long duration therefore
+// counts 0 to 32 times, and a sum over few pairs may exceed the time that has passed.
+// Pairs after the last block count like the last measured pair, until one of them is
+// measured. Sum is never negative, and only Reset makes it smaller.
 func (t *StartFinishTimer) Sum() time.Duration {
 	t.lastSum = max(t.lastSum, t.sum+t.uncovered())
 	return t.lastSum
@@ -80,10 +77,10 @@ func (t *StartFinishTimer) Sum() time.Duration {
 // WindUp ends the block: the next pair is measured. Call it after each pause.
 func (t *StartFinishTimer) WindUp() { t.next = 0 }
 
-// Reset makes the timer new. A pair that has begun does not count.
+// Reset makes the timer new. A pair that has begun is discarded.
 func (t *StartFinishTimer) Reset() { *t = StartFinishTimer{} }
 
-// start begins to measure.
+// start begins a measurement.
 func (t *StartFinishTimer) start() {
 	if t.count > t.next { // after WindUp
 		t.sum += t.uncovered()
@@ -93,18 +90,18 @@ func (t *StartFinishTimer) start() {
 	t.begun = now()
 }
 
-// finish ends the pair that is measured, lets it stand for its block, and plans
-// the next one. How long that is depends on the past alone and not on what its
-// pairs take, which keeps the sum without bias.
+// finish ends the measured pair, adds it for all pairs of its block, and chooses the next
+// pair to measure. The length of the next block depends only on earlier pairs, not on the
+// durations of its own pairs, which keeps the sum unbiased.
 func (t *StartFinishTimer) finish() {
 	if t.state == idle {
 		return
 	}
 	now := now()
-	woundUp := t.next != t.count // since Start
+	woundUp := t.next != t.count // WindUp was called since Start
 	t.state = idle
 	t.count++
-	t.duration = max(now-t.begun, 0) // a clock that runs backwards stands still
+	t.duration = max(now-t.begun, 0) // if the clock runs backwards, no time has passed
 	pairs := max(t.block, 1)
 	t.sum += t.duration * time.Duration(pairs)
 	t.covered += uint64(pairs)
@@ -117,8 +114,8 @@ func (t *StartFinishTimer) finish() {
 	}
 }
 
-// uncovered is what to add to sum for the pairs that are finished and not covered, or
-// negative, to take off for those that are covered and not finished.
+// uncovered is the correction of sum for pairs that are finished but not covered. It is
+// negative if pairs are covered but not finished.
 func (t *StartFinishTimer) uncovered() time.Duration {
 	return t.duration * time.Duration(t.count-t.covered)
 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// take is a pair that lasts d, and then a pause.
+// take makes a pair that lasts d, followed by a pause.
 func take(timer *StartFinishTimer, d, pause time.Duration) {
 	timer.Start()
 	time.Sleep(d)
@@ -19,8 +19,8 @@ func take(timer *StartFinishTimer, d, pause time.Duration) {
 	time.Sleep(pause)
 }
 
-// TestEqualDurations: n of them give n times the duration, at any time, whatever
-// lies between.
+// TestEqualDurations: n equal durations add up to n times the duration, at any time, with
+// any pauses between them.
 func TestEqualDurations(t *testing.T) {
 	type input struct {
 		d      time.Duration
@@ -35,7 +35,7 @@ func TestEqualDurations(t *testing.T) {
 				take(&timer, in.d, b.pause)
 				n++
 				if timer.Count() != uint64(n) || timer.Sum() != in.d*time.Duration(n) {
-					return fmt.Errorf("%d durations of %v: %d, %v", n, in.d, timer.Count(), timer.Sum())
+					return fmt.Errorf("%d durations of %v: count %d, sum %v", n, in.d, timer.Count(), timer.Sum())
 				}
 			}
 			switch b.then {
@@ -44,7 +44,7 @@ func TestEqualDurations(t *testing.T) {
 			case reset:
 				timer.Reset()
 				if n = 0; timer.Count() != 0 || timer.Sum() != 0 {
-					return fmt.Errorf("after Reset: %d, %v", timer.Count(), timer.Sum())
+					return fmt.Errorf("after Reset: count %d, sum %v", timer.Count(), timer.Sum())
 				}
 			}
 		}
@@ -52,8 +52,8 @@ func TestEqualDurations(t *testing.T) {
 	})
 }
 
-// TestSumNeverFalls whatever the durations, and its measurements are as frequent
-// as promised.
+// TestSumNeverFalls: the sum never falls, whatever the durations, and measurements are as
+// frequent as documented.
 func TestSumNeverFalls(t *testing.T) {
 	check(t, bursts(), func(bursts []burst) error {
 		var timer StartFinishTimer
@@ -63,7 +63,7 @@ func TestSumNeverFalls(t *testing.T) {
 			for range b.calls {
 				take(&timer, b.pause, b.pause/3)
 				if timer.Sum() < sum {
-					return fmt.Errorf("%v after %v", timer.Sum(), sum)
+					return fmt.Errorf("the sum is %v after %v", timer.Sum(), sum)
 				}
 				sum = timer.Sum()
 				if timer.measuredAt == timer.count {
@@ -80,7 +80,7 @@ func TestSumNeverFalls(t *testing.T) {
 	})
 }
 
-// TestRarePairsAreExact: a millisecond apart, each is measured.
+// TestRarePairsAreExact: if pairs are a millisecond apart, each is measured.
 func TestRarePairsAreExact(t *testing.T) {
 	check(t, rapid.SliceOf(pauses()), func(durations []time.Duration) error {
 		var timer StartFinishTimer
@@ -89,24 +89,24 @@ func TestRarePairsAreExact(t *testing.T) {
 			time.Sleep(period)
 			take(&timer, d, 0)
 			if sum += d; timer.Sum() != sum {
-				return fmt.Errorf("%v, not %v", timer.Sum(), sum)
+				return fmt.Errorf("got %v, want %v", timer.Sum(), sum)
 			}
 		}
 		return nil
 	})
 }
 
-// TestSumHasNoBias: over many runs the mean error is within what chance allows,
-// for durations in which a timer that measures every so many pairs would see
-// always the same, and for ones that depend on each other.
+// TestSumHasNoBias: over many runs the mean error is statistically zero. The durations
+// include patterns in which a timer that measures every n-th pair would always measure
+// the same kind, and durations that depend on each other.
 func TestSumHasNoBias(t *testing.T) {
-	const pairs = 63 + 32*20 // ends a block: 1, 2, 4, 8, 16, then of 32 each
+	const pairs = 63 + 32*20 // the end of a block: 1, 2, 4, 8, 16, then 32 pairs each
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, duration := range map[string]func(i int) time.Duration{
 		"rising with a block":  func(i int) time.Duration { return time.Duration(i % maxBlock) },
 		"falling with a block": func(i int) time.Duration { return time.Duration(maxBlock - i%maxBlock) },
 		"one of 64":            func(i int) time.Duration { return time.Duration(1 + 500*(i%64/63)) },
-		"every other one":      func(i int) time.Duration { return time.Duration(1 + 50*(i%2)) },
+		"every second one":     func(i int) time.Duration { return time.Duration(1 + 50*(i%2)) },
 		"first ones long":      func(i int) time.Duration { return time.Duration(1 + 1000/(i+1)) },
 		"bursts of long ones":  func(i int) time.Duration { return time.Duration(1 + 200*(i/100%2)) },
 		"random":               func(i int) time.Duration { return time.Duration(random.IntN(300)) },
@@ -139,15 +139,15 @@ func TestSumHasNoBias(t *testing.T) {
 			}
 			n := float64(runs)
 			mean := sum / n
-			deviation := math.Sqrt((squares/n - mean*mean) / n) // of the mean
+			deviation := math.Sqrt((squares/n - mean*mean) / n) // standard deviation of the mean
 			if math.Abs(mean) > 6*deviation {
-				t.Errorf("off by %.2f %%, where chance explains %.2f %%", 100*mean, 100*deviation)
+				t.Errorf("the error is %.2f %%, with a standard deviation of %.2f %%", 100*mean, 100*deviation)
 			}
 		})
 	}
 }
 
-// TestWindUpMeasuresTheNextPair also within one.
+// TestWindUpMeasuresTheNextPair includes a WindUp within a pair.
 func TestWindUpMeasuresTheNextPair(t *testing.T) {
 	const short, long = 10 * time.Nanosecond, time.Microsecond
 	check(t, rapid.IntRange(1, 500), func(pairs int) error {
@@ -167,21 +167,21 @@ func TestWindUpMeasuresTheNextPair(t *testing.T) {
 			}
 			take(&timer, long, 0)
 			if want := time.Duration(pairs)*short + long; timer.Sum() != want {
-				return fmt.Errorf("%v, not %v; WindUp within a pair: %v", timer.Sum(), want, within)
+				return fmt.Errorf("got %v, want %v; WindUp within a pair: %v", timer.Sum(), want, within)
 			}
 		}
 		return nil
 	})
 }
 
-// TestPairsThatAreNone count nothing.
+// TestPairsThatAreNone: incomplete pairs do not count.
 func TestPairsThatAreNone(t *testing.T) {
 	err := virtually(t, func() error {
 		var timer StartFinishTimer
 		for range 200 {
 			timer.Finish() // no Start
 			timer.Start()
-			time.Sleep(time.Second) // given up
+			time.Sleep(time.Second) // the pair is abandoned
 			take(&timer, 10, 10)
 			timer.Finish()
 		}
@@ -192,7 +192,7 @@ func TestPairsThatAreNone(t *testing.T) {
 		timer.Reset()
 		timer.Finish()
 		if timer.Count() != 0 || timer.Sum() != 0 {
-			return fmt.Errorf("begun before Reset: %d, %v", timer.Count(), timer.Sum())
+			return fmt.Errorf("a pair begun before Reset: count %d, sum %v", timer.Count(), timer.Sum())
 		}
 		return nil
 	})

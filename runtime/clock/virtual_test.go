@@ -9,16 +9,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// virtually runs f where time stands still but for time.Sleep, and returns what
-// f does: f must not end the test.
+// virtually runs f in virtual time, which only advances in time.Sleep, and returns the
+// error of f. f must not end the test.
 func virtually(t *testing.T, f func() error) (err error) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { err = f() })
 	return err
 }
 
-// check is rapid.Check of a property in virtual time: what draw draws before is
-// what holds looks at.
+// check is rapid.Check for a property in virtual time. draw runs before, in real time,
+// and its result is passed to holds.
 func check[T any](t *testing.T, draw *rapid.Generator[T], holds func(T) error) {
 	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -29,7 +29,7 @@ func check[T any](t *testing.T, draw *rapid.Generator[T], holds func(T) error) {
 	})
 }
 
-// pauses are times between calls: none at all, a few ns, up to an hour.
+// pauses generates times between calls: zero, a few ns, or up to an hour.
 func pauses() *rapid.Generator[time.Duration] {
 	within := func(low, high time.Duration) *rapid.Generator[time.Duration] {
 		return rapid.Map(rapid.Int64Range(int64(low), int64(high)), func(ns int64) time.Duration { return time.Duration(ns) })
@@ -40,7 +40,7 @@ func pauses() *rapid.Generator[time.Duration] {
 	)
 }
 
-// action is what happens between two bursts of calls.
+// action happens between two bursts of calls.
 type action int
 
 const (

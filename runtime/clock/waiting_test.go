@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWaitingIsNeverEarly, late by fewer than 64 calls, and says so until Reset.
+// TestWaitingIsNeverEarly: Check is never early, fewer than 64 calls late, and stays true
+// until Reset.
 func TestWaitingIsNeverEarly(t *testing.T) {
 	type input struct {
 		period time.Duration
@@ -29,9 +30,9 @@ func TestWaitingIsNeverEarly(t *testing.T) {
 				}
 				switch {
 				case due && !over:
-					return fmt.Errorf("over after %v of %v", time.Since(begun), in.period)
+					return fmt.Errorf("true after %v of %v", time.Since(begun), in.period)
 				case said && !due:
-					return fmt.Errorf("over, and then not")
+					return fmt.Errorf("true, and then false")
 				case over && !due && (late >= maxSteps || b.then == windUp):
 					return fmt.Errorf("%d calls late, after %v of %v", late, time.Since(begun), in.period)
 				}
@@ -54,13 +55,13 @@ func TestWaitingIsExactWhenCallsAreRare(t *testing.T) {
 		for round := range 3 {
 			for i := range n + 1 {
 				if timer.Check() {
-					return fmt.Errorf("round %d: over after %v of %v", round, time.Duration(i)*period, n*period)
+					return fmt.Errorf("round %d: true after %v of %v", round, time.Duration(i)*period, n*period)
 				}
 				time.Sleep(period)
 			}
 			for range 3 {
 				if !timer.Check() {
-					return fmt.Errorf("round %d: not over", round)
+					return fmt.Errorf("round %d: still false", round)
 				}
 			}
 			timer.Reset()

@@ -7,26 +7,26 @@ import (
 	"sync/atomic"
 )
 
-// Allocator hands out blocks of bytes and takes them back. It is safe for
-// concurrent use; a block may be freed by another goroutine than it was
-// allocated by. New makes one; it must not be copied.
+// Allocator allocates and frees blocks of bytes. It is safe for concurrent use, and a
+// block may be freed by another goroutine than the one by which it was allocated. Use
+// New. Do not copy an Allocator.
 type Allocator struct {
 	arena     int   // bytes
-	limit     int64 // bytes; 0 is none
+	limit     int64 // bytes; 0: no limit
 	dirty     bool
-	arenasMax int // of a heap
+	arenasMax int // per heap
 
-	held  atomic.Int64 // bytes asked of Go
+	held  atomic.Int64 // bytes from Go
 	index index
 	heaps []*heap
-	local sync.Pool // of *heap: to each processor of the Go scheduler one that it has to itself, mostly
+	local sync.Pool // of *heap: the heap that a processor of the Go scheduler mostly uses alone
 	next  atomic.Uint64
 	large large
 
 	refused, failed atomic.Uint64
 }
 
-// New returns an allocator without memory: the first block asks Go for it.
+// New returns an allocator without memory. It gets memory from Go for the first block.
 func New(options ...Option) *Allocator {
 	a := &Allocator{arena: arenaDefault, arenasMax: arenasMax}
 	for _, set := range options {
@@ -46,14 +46,14 @@ func New(options ...Option) *Allocator {
 	return a
 }
 
-// Allocate returns a block of n bytes, all zero unless the allocator is Dirty.
-// Its capacity is n too: append moves away from it instead of writing beyond. It
-// is the caller's until Free. A block that fits into an arena begins at a multiple
-// of 64 bytes; a larger one comes from Go, and goes back to it with Free.
+// Allocate returns a block of n bytes, all zero unless the allocator is Dirty. Its
+// capacity is n too, so append copies it instead of writing beyond it. The block belongs
+// to the caller until Free. A block that fits into an arena begins at a multiple of 64
+// bytes. A larger block comes directly from Go, and Free returns it to Go.
 //
-// For 0 bytes Allocate returns an empty slice that is not nil, needs no memory,
-// and may be freed or not. It returns nil where the Limit is reached, or the heap
-// has 65,535 arenas. It panics where n is negative, or more than Go can make.
+// For n = 0 Allocate returns an empty slice that is not nil, uses no memory, and need not
+// be freed. It returns nil if the Limit is reached or the heap has 65,535 arenas. It
+// panics if n is negative or larger than Go can allocate.
 func (a *Allocator) Allocate(n int) []byte {
 	switch {
 	case n < 0:
@@ -79,13 +79,13 @@ func (a *Allocator) Allocate(n int) []byte {
 	return b
 }
 
-// Free takes a block back. It takes what Allocate has returned, or a part from
-// its beginning that has kept the capacity, such as b[:0]. Everything else is
-// refused, with ErrFreed or ErrForeign, and changes nothing. Nobody may use the
-// block from then on: neither b nor any other slice of it.
+// Free frees a block. b must be a slice that Allocate returned, or a part of it with the
+// same beginning and capacity, such as b[:0]. For any other slice Free returns ErrFreed
+// or ErrForeign and changes nothing. Do not use the block after Free, neither through b
+// nor through another slice of it.
 //
-// A second Free of a block that was handed out again, as large as before, is
-// that of its new owner: nothing tells the two slices apart.
+// If a block was freed and allocated again with the same size, a second Free of the old
+// slice frees the new owner's block, because the two slices are equal.
 func (a *Allocator) Free(b []byte) error {
 	err := a.free(b)
 	if err != nil {
@@ -104,8 +104,8 @@ func (a *Allocator) free(b []byte) error {
 	return in.heap.release(in, b)
 }
 
-// enter returns a heap, locked: that of the processor, or its neighbour where
-// somebody is in it, which is then that of the processor.
+// enter returns a locked heap: the heap of the processor, or the next heap if that one is
+// locked. The next heap then becomes the heap of the processor.
 func (a *Allocator) enter() *heap {
 	if len(a.heaps) == 1 {
 		a.heaps[0].mu.Lock()
@@ -122,15 +122,14 @@ func (a *Allocator) enter() *heap {
 	return h
 }
 
-// leave is called when the lock of the heap is free again.
+// leave is called after the heap was unlocked.
 func (a *Allocator) leave(h *heap) {
 	if len(a.heaps) > 1 {
 		a.local.Put(h)
 	}
 }
 
-// allocateAnywhere returns a block from any heap that has room without growing,
-// or nil.
+// allocateAnywhere returns a block from any heap that has room without growing, or nil.
 func (a *Allocator) allocateAnywhere(n int) (b []byte, dirty bool) {
 	for _, h := range a.heaps {
 		h.mu.Lock()
@@ -143,7 +142,8 @@ func (a *Allocator) allocateAnywhere(n int) (b []byte, dirty bool) {
 	return b, dirty
 }
 
-// reserve reports whether so many bytes may be asked of Go, and counts them.
+// reserve counts bytes that will be requested from Go. It returns false if the limit
+// would be exceeded.
 func (a *Allocator) reserve(bytes int) bool {
 	for {
 		held := a.held.Load()

@@ -9,15 +9,15 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// TestClasses: a size is in a class whose bounds hold it, classes ascend, and
-// next and last agree with looking at all of them.
+// TestClasses: each size is in a class with matching bounds, classes ascend, and next and
+// last agree with a search of all classes.
 func TestClasses(t *testing.T) {
 	before, smallest := 0, uint32(1)
 	for grains := uint32(1); grains <= grainsMax; grains++ {
 		c := class(grains)
 		if c != before {
 			if c != before+1 {
-				t.Fatalf("%d grains are in class %d after %d", grains, c, before)
+				t.Fatalf("%d grains are in class %d, which follows %d", grains, c, before)
 			}
 			before, smallest = c, grains
 		}
@@ -26,11 +26,11 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	if last := class(grainsMax); last >= levels*steps {
-		t.Fatalf("class %d of %d", last, levels*steps)
+		t.Fatalf("the last class is %d of %d", last, levels*steps)
 	}
 	var l lists
 	if l.next(0) != -1 || l.last() != -1 {
-		t.Fatal("there is a class that is not empty")
+		t.Fatal("an empty list has a class with blocks")
 	}
 	for _, c := range []int{1, 15, 16, 100, levels*steps - 1} {
 		l.fill(c)
@@ -66,7 +66,7 @@ func TestFreeRefuses(t *testing.T) {
 		{"moved by append", append(b, 1)},
 		{"large, without its first byte", large[1:]},
 		{"large, with less capacity", large[: 1<<20 : 1<<20]},
-		{"large, without anything", large[len(large):]},
+		{"large, of length 0", large[len(large):]},
 	} {
 		if err := a.Free(bad.block); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v", bad.name, err)
@@ -76,13 +76,13 @@ func TestFreeRefuses(t *testing.T) {
 	free := func(b []byte, want error) {
 		t.Helper()
 		if err := a.Free(b); !errors.Is(err, want) {
-			t.Fatalf("Free: %v, want %v", err, want)
+			t.Fatalf("Free: got %v, want %v", err, want)
 		}
 		verify(t, a)
 	}
 	free(b[:0], nil)
 	free(b, ErrFreed)
-	free(first, nil) // b is part of a larger block
+	free(first, nil) // b is now part of a larger block
 	free(b, ErrFreed)
 	free(first, ErrFreed)
 	free(b[64:], ErrFreed)
@@ -90,7 +90,7 @@ func TestFreeRefuses(t *testing.T) {
 	free(b, ErrForeign) // its memory has another owner
 	free(block, nil)
 	free(last, nil)
-	free(last, ErrFreed) // of an empty arena
+	free(last, ErrFreed) // in an empty arena
 	free(large, nil)
 	free(large, ErrForeign)
 	if s := a.Stats(); s.Failed != 13+7 || s.InUse != 0 || s.Blocks != 0 {
@@ -105,7 +105,7 @@ func TestArenasGoBack(t *testing.T) {
 		blocks = append(blocks, b)
 	}
 	if len(blocks) != 16 || a.Allocate(1) != nil || a.Stats().Refused != 2 {
-		t.Fatalf("%d blocks, %+v", len(blocks), a.Stats())
+		t.Fatalf("got %d blocks, %+v", len(blocks), a.Stats())
 	}
 	for i, b := range blocks {
 		if err := a.Free(b); err != nil {
@@ -122,17 +122,18 @@ func TestArenasGoBack(t *testing.T) {
 	if err := a.Free(blocks[0]); !errors.Is(err, ErrForeign) && !errors.Is(err, ErrFreed) {
 		t.Fatal(err)
 	}
-	large := a.Allocate(16 * arenaMin) // needs what is kept
+	large := a.Allocate(16 * arenaMin) // needs the empty arenas
 	if s := a.Stats(); large == nil || s.Arenas != 0 || s.Held != 16*arenaMin {
 		t.Fatalf("%+v", s)
 	}
 	if a.Allocate(1) != nil || a.Allocate(arenaMin+1) != nil || a.Allocate(math.MaxInt) != nil {
-		t.Fatal("the limit is not held")
+		t.Fatal("the limit was exceeded")
 	}
 	verify(t, a)
 }
 
-// TestKeptArenaIsUsedAgain: a load of one block does not ask Go each time.
+// TestKeptArenaIsUsedAgain: repeated allocations of one block do not request memory from
+// Go each time.
 func TestKeptArenaIsUsedAgain(t *testing.T) {
 	a := New(Heaps(1), Dirty())
 	b := a.Allocate(100)
@@ -142,7 +143,7 @@ func TestKeptArenaIsUsedAgain(t *testing.T) {
 	}
 	allocations := testing.AllocsPerRun(100, func() {
 		b := a.Allocate(100)
-		if b[0] != 1 && !race.Enabled { // Dirty means it
+		if b[0] != 1 && !race.Enabled { // a Dirty allocator does not clear blocks
 			t.Error("another arena")
 		}
 		if err := a.Free(b); err != nil {
@@ -154,19 +155,19 @@ func TestKeptArenaIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestLimitIsOfAllHeaps: a heap that may not grow leaves it to the others.
+// TestLimitIsOfAllHeaps: if one heap cannot grow, other heaps provide the block.
 func TestLimitIsOfAllHeaps(t *testing.T) {
 	a := New(Heaps(2), ArenaSize(arenaMin), Limit(arenaMin))
 	if b, _ := a.heaps[0].allocate(64, true); b == nil {
-		t.Fatal("there is no arena")
+		t.Fatal("the first allocation failed")
 	}
 	for range arenaMin/64 - 1 {
 		if a.Allocate(64) == nil {
-			t.Fatal("the other heap has room")
+			t.Fatal("the other heap has room, but Allocate returned nil")
 		}
 	}
 	if a.Allocate(64) != nil || a.Stats().Free != 0 {
-		t.Error("there is more than the limit")
+		t.Error("more than the limit was allocated")
 	}
 	verify(t, a)
 }
@@ -178,7 +179,7 @@ func TestArenasHaveNumbers(t *testing.T) {
 		a.Allocate(arenaMin)
 	}
 	if a.Allocate(1) != nil || a.Allocate(arenaMin+1) == nil {
-		t.Error("there is a fourth arena, or no large block")
+		t.Error("a fourth arena was added, or a large block was refused")
 	}
 	verify(t, a)
 }
@@ -186,7 +187,7 @@ func TestArenasHaveNumbers(t *testing.T) {
 func TestOddSizes(t *testing.T) {
 	a := New()
 	if b := a.Allocate(0); b == nil || cap(b) != 0 || a.Free(b) != nil || a.Free(b) != nil || a.Free(nil) != nil {
-		t.Error("no bytes are no block")
+		t.Error("Allocate(0) must return an empty slice that is not nil")
 	}
 	for _, n := range []int{-1, math.MinInt, math.MaxInt} {
 		func() {
@@ -203,18 +204,18 @@ func TestOddSizes(t *testing.T) {
 	}
 	for set, want := range map[int]int{math.MinInt: arenaMin, 0: arenaMin, arenaMin + 1: 2 * arenaMin, math.MaxInt: arenaMax} {
 		if got := New(ArenaSize(set)).arena; got != want {
-			t.Errorf("ArenaSize(%d) is %d", set, got)
+			t.Errorf("ArenaSize(%d) gives %d", set, got)
 		}
 	}
 	if a := New(Limit(100_000)); a.arena != 1<<16 || a.Allocate(1) == nil {
 		t.Errorf("an arena has %d bytes", a.arena)
 	}
 	if a := New(Limit(100)); a.Allocate(1) != nil {
-		t.Error("a page is more than 100 bytes")
+		t.Error("Allocate must return nil, because a page is larger than the limit")
 	}
 }
 
-// TestANilOptionChangesNothing, as in the pool.
+// TestANilOptionChangesNothing: a nil option is ignored, as in the pool.
 func TestANilOptionChangesNothing(t *testing.T) {
 	if b := New(nil, Heaps(1), nil).Allocate(100); len(b) != 100 {
 		t.Errorf("a block of %d bytes", len(b))

@@ -3,33 +3,32 @@ package freelist
 import "unsafe"
 
 const (
-	grain      = 64 // bytes: blocks begin at, and are multiples of, a cache line, so that two never share one
+	grain      = 64 // bytes: blocks begin at, and are multiples of, a cache line, so that two never share a cache line
 	grainsBits = 16
-	grainsMax  = 1 << grainsBits // in an arena, so that 16 bits number its blocks
+	grainsMax  = 1 << grainsBits // per arena, so that 16 bits number its blocks
 )
 
-// arena is memory from Go, all of it divided into blocks. What is known about
-// these stands beside the memory: nobody who holds a block, or has freed it,
-// can write there.
+// arena is memory from Go that is divided into blocks. The data about the blocks is
+// stored outside of this memory, so that writes to blocks cannot damage it.
 type arena struct {
 	memory   []byte
 	base     uintptr
 	heap     *heap
 	number   uint16
-	returned bool // back to the collector
+	returned bool // to the collector
 
-	tags   []uint16 // by grain: where a block begins and where it ends, its number; stale elsewhere
+	tags   []uint16 // by grain: number of the block that begins or ends there; stale elsewhere
 	blocks []block
-	unused int // a block's number that is none, and leads to more of them by next; or -1
+	unused int // number of an unused entry of blocks, the head of a list linked by next; or -1
 }
 
-// block is a part of an arena, free or in use. No two neighbours are both free.
+// block is a part of an arena, free or in use. Two neighbours are never both free.
 type block struct {
 	next, prev ref    // in the list of free blocks of its class
 	size       uint32 // bytes in use; 0: the block is free
 	first      uint32 // grain in the arena, or nowhere
 	grains     uint32
-	dirty      bool // was in use since Go has zeroed it
+	dirty      bool // it was in use since Go cleared it
 }
 
 const nowhere = grainsMax
@@ -47,11 +46,11 @@ func newArena(h *heap, number uint16, bytes int) *arena {
 	return a
 }
 
-// address is where the array of b begins. It is compared, and never made a
-// pointer again. What an arena holds does not move: it is in Go's heap.
+// address returns the beginning of the array of b. It is only compared, and never
+// converted back to a pointer. Arenas do not move, because they are in Go's heap.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// add numbers a block.
+// add stores a block and returns its number.
 func (a *arena) add(b block) uint16 {
 	if a.unused < 0 {
 		a.blocks = append(a.blocks, b)
@@ -67,7 +66,7 @@ func (a *arena) add(b block) uint16 {
 	return uint16(id)
 }
 
-// drop gives the number of a block back.
+// drop releases the number of a block.
 func (a *arena) drop(id uint16) {
 	next := none
 	if a.unused >= 0 {
@@ -77,14 +76,14 @@ func (a *arena) drop(id uint16) {
 	a.unused = int(id)
 }
 
-// mark writes a block's number where it begins and ends.
+// mark writes a block's number at its beginning and end.
 func (a *arena) mark(id uint16) {
 	b := &a.blocks[id]
 	a.tags[b.first] = id
 	a.tags[b.first+b.grains-1] = id
 }
 
-// split cuts a block off after so many grains and returns what is behind it.
+// split cuts a block after some grains and returns the rest.
 func (a *arena) split(id uint16, grains uint32) (rest uint16) {
 	b := &a.blocks[id]
 	tail := block{first: b.first + grains, grains: b.grains - grains, dirty: b.dirty}
@@ -95,7 +94,7 @@ func (a *arena) split(id uint16, grains uint32) (rest uint16) {
 	return rest
 }
 
-// merge makes one free block of two neighbours, with the number of the first.
+// merge combines two free neighbours into one block, with the number of the first.
 func (a *arena) merge(front, back uint16) {
 	f, b := &a.blocks[front], &a.blocks[back]
 	f.grains += b.grains
@@ -104,7 +103,7 @@ func (a *arena) merge(front, back uint16) {
 	a.mark(front)
 }
 
-// before returns the neighbour in front of a block, after that behind it.
+// before and after return the neighbours of a block.
 func (a *arena) before(b *block) (id uint16, ok bool) {
 	if b.first == 0 {
 		return 0, false
@@ -120,7 +119,8 @@ func (a *arena) after(b *block) (id uint16, ok bool) {
 	return a.tags[end], true
 }
 
-// lookup returns the block in use that was handed out as b, or why there is none.
+// lookup returns the block in use that was allocated as b, or the reason why there is
+// none.
 func (a *arena) lookup(b []byte) (id uint16, err error) {
 	offset := address(b) - a.base
 	at := uint32(offset / grain)
@@ -135,8 +135,8 @@ func (a *arena) lookup(b []byte) (id uint16, err error) {
 	return 0, ErrForeign
 }
 
-// at returns the block that grain at is in. It goes through all before: tags
-// inside of a block are stale.
+// at returns the block that contains a grain. It goes through all blocks before it,
+// because tags inside of a block are stale.
 func (a *arena) at(at uint32) *block {
 	for i := uint32(0); ; {
 		b := &a.blocks[a.tags[i]]

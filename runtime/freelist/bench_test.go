@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// kept keeps a block from being optimized away.
+// kept prevents that a block is optimized away.
 var kept []byte
 
-// source is where blocks come from and go to.
+// source is a way to allocate and free blocks.
 type source struct {
 	name string
 	get  func(n int) []byte
 	put  func(b []byte)
 }
 
-// sources returns allocators, make, and a sync.Pool for each size class of
-// powers of two, as programs have them.
+// sources returns allocators, make, and a sync.Pool per power of two, as programs use
+// them.
 func sources() []source {
 	var pools [32]sync.Pool
 	level := func(n int) int { return bits.Len(uint(n - 1)) }
@@ -52,9 +52,9 @@ func allocator(name string, options ...Option) source {
 	}}
 }
 
-// BenchmarkBlocks prints how many times as long make and sync.Pool take, the
-// collector's work included: medians of runs by turns, as the machine has its
-// moods.
+// BenchmarkBlocks prints how many times longer make and sync.Pool take, including the
+// collector's work. The figures are medians of alternating runs, because the load of the
+// computer varies.
 func BenchmarkBlocks(b *testing.B) {
 	const calls = 4000
 	for _, load := range []struct {
@@ -86,7 +86,7 @@ func BenchmarkBlocks(b *testing.B) {
 				}
 			})
 		}},
-		{"handed over by 64", func(s source, size int, _ [][]byte) {
+		{"handed over 64 at a time", func(s source, size int, _ [][]byte) {
 			over := make(chan [][]byte, 8)
 			var taker sync.WaitGroup
 			taker.Go(func() {
@@ -135,7 +135,7 @@ func both(do func()) {
 	wait.Wait()
 }
 
-// report prints the medians, and all but the first as multiples of it.
+// report prints the medians; all but the first are multiples of the first.
 func report(b *testing.B, all []source, took [][]float64) {
 	b.ReportMetric(0, "ns/op")
 	for i, s := range all {
@@ -151,9 +151,9 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// BenchmarkCollector has a million blocks of some hundred bytes alive and replaces
-// them in random order: what a collection costs, what replacing a block takes, and
-// what the collector does meanwhile.
+// BenchmarkCollector replaces some of a million live blocks of some hundred bytes in
+// random order. It measures a collection, the replacement of a block, and the collector's
+// work in that time.
 func BenchmarkCollector(b *testing.B) {
 	const blocks, replaced = 1_000_000, 1_000_000
 	all := sources()[:3]
@@ -179,7 +179,7 @@ func BenchmarkCollector(b *testing.B) {
 				live[at] = s.get(size())
 			}
 			replacing[i] = append(replacing[i], float64(time.Since(begun).Nanoseconds())/replaced)
-			runtime.GC() // or its cost is not counted yet
+			runtime.GC() // so that its cost is counted
 			cpu[i] = append(cpu[i], 1e9*(collectorSeconds()-before)/replaced)
 			kept = live[0]
 		}
@@ -192,7 +192,7 @@ func BenchmarkCollector(b *testing.B) {
 	}
 }
 
-// collectorSeconds is the processor time that the collector has had.
+// collectorSeconds is the processor time that the collector has used.
 func collectorSeconds() float64 {
 	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(sample)

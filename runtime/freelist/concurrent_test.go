@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// TestHandOver has goroutines that allocate, and fill, what others check and
-// free; and some that do both and make mistakes.
+// TestHandOver: some goroutines allocate and fill blocks that others check and free. Some
+// goroutines do both and make wrong calls.
 func TestHandOver(t *testing.T) {
 	blocks := 40_000
 	if race.Enabled || os.Getenv("CI") == "" {
@@ -28,7 +28,7 @@ func TestHandOver(t *testing.T) {
 					n := 1 + logUniform(r, 1, 20_000)
 					b := a.Allocate(n)
 					if b == nil {
-						t.Error("the limit is reached")
+						t.Error("the limit was reached")
 						return
 					}
 					if b[0] != 0 || b[n-1] != 0 {
@@ -41,10 +41,10 @@ func TestHandOver(t *testing.T) {
 			takers.Go(func() {
 				for b := range between {
 					if n := len(b); b[0] != byte(n) || b[n-1] != byte(n) {
-						t.Error("somebody has written to a block")
+						t.Error("a block was overwritten")
 					}
 					if len(b) > 1 && !errors.Is(a.Free(b[1:]), ErrForeign) {
-						t.Error("a part was freed")
+						t.Error("a part of a block was freed")
 					}
 					if err := a.Free(b); err != nil {
 						t.Error(err)
@@ -63,7 +63,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestOneFreeWins where several goroutines free the same blocks.
+// TestOneFreeWins: several goroutines free the same blocks, and only one call succeeds.
 func TestOneFreeWins(t *testing.T) {
 	a := New(Heaps(2), ArenaSize(arenaMin))
 	blocks := make([][]byte, 1000)
@@ -74,7 +74,7 @@ func TestOneFreeWins(t *testing.T) {
 	for range 4 {
 		freers.Go(func() {
 			for _, b := range blocks {
-				_ = a.Free(b) // an error for three of them
+				_ = a.Free(b) // three of them fail
 			}
 		})
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// TestFragmentationDoesNotCreep runs a million operations of each kind of load.
-// What is held stays within a ratio of the most that was in use so far, and in
-// the second half it is no worse than in the first.
+// TestFragmentationDoesNotCreep runs a million operations of each load. The memory held
+// stays within a ratio of the largest use so far, and the ratio does not grow in the
+// second half.
 func TestFragmentationDoesNotCreep(t *testing.T) {
 	operations := 1_000_000
 	if race.Enabled || os.Getenv("CI") == "" {
@@ -21,7 +21,7 @@ func TestFragmentationDoesNotCreep(t *testing.T) {
 		name string
 		size func(r *rand.Rand, age float64) int // age: from 0 to 1
 		live int                                 // blocks
-		most float64                             // bytes held for each in use
+		most float64                             // bytes held per byte in use
 	}{
 		{"equal", func(*rand.Rand, float64) int { return 1000 }, 20_000, 1.1},
 		{"two sizes", func(r *rand.Rand, _ float64) int { return 192 + 5000*r.IntN(2) }, 8_000, 1.1},
@@ -53,9 +53,9 @@ func TestFragmentationDoesNotCreep(t *testing.T) {
 				peak = max(peak, s.InUse)
 				worst[half] = max(worst[half], float64(s.Held)/float64(peak))
 			}
-			t.Logf("held for each byte in use: %.3f, then %.3f", worst[0], worst[1])
+			t.Logf("held per byte in use: %.3f, then %.3f", worst[0], worst[1])
 			if worst[0] > load.most || worst[1] > 1.05*worst[0] {
-				t.Errorf("held for each byte in use: %.3f, then %.3f; at most %v, and no more then", worst[0], worst[1], load.most)
+				t.Errorf("held per byte in use: %.3f, then %.3f; want at most %v, and no growth", worst[0], worst[1], load.most)
 			}
 			for _, b := range live {
 				if err := a.Free(b); err != nil {
@@ -64,13 +64,13 @@ func TestFragmentationDoesNotCreep(t *testing.T) {
 			}
 			verify(t, a)
 			if s := a.Stats(); s.Arenas > 1 || s.Free != s.Held || s.Fragmentation() != 0 {
-				t.Errorf("all is freed, and there is %+v", s)
+				t.Errorf("after all was freed: %+v", s)
 			}
 		})
 	}
 }
 
-// logUniform returns sizes of which each power of two has as many.
+// logUniform returns sizes for which every power of two is equally likely.
 func logUniform(r *rand.Rand, from, to float64) int {
 	return int(from * math.Exp(r.Float64()*math.Log(to/from)))
 }

@@ -1,97 +1,94 @@
-// Package freelist hands out blocks of bytes from large pieces of memory, and
-// takes them back.
+// Package freelist allocates blocks of bytes from large pieces of memory, and frees
+// them.
+//
+// It is a stand-alone part: topogen itself does not use it.
 //
 //	frames := freelist.New(freelist.Limit(64 << 20))
-//	frame := frames.Allocate(1500) // nil where 64 MiB are held
+//	frame := frames.Allocate(1500) // nil if 64 MiB are in use
 //	…
 //	err := frames.Free(frame)
 //
-// # Where it is of use, and where it is not
+// # When to use it
 //
-// Go has a good allocator and a collector; most programs need no other one. What
-// this one has that they lack is a [Limit] that holds, memory that is free again
-// at once and not at the next collection, exact [Stats], and errors for what is
-// freed wrongly. It holds 1.05 to 1.5 times what was in use at most, where Go
-// with GOGC=100 lets garbage grow to what is alive.
+// Most programs only need Go's allocator and garbage collector. This allocator adds
+// a hard [Limit], memory that can be reused at once instead of after the next
+// collection, exact [Stats], and errors for wrong calls of Free. It holds 1.05 to 1.5
+// times the memory that was in use at most, whereas Go with GOGC=100 lets garbage grow to
+// the size of the live memory.
 //
-// BenchmarkBlocks and BenchmarkCollector say how fast it is; on two cores that
-// were not idle:
+// BenchmarkBlocks and BenchmarkCollector measure its speed. On two cores that were not
+// idle:
 //
 //   - Blocks of 1 to 64 KiB that are freed at once: 2 to 24 times as fast as make,
-//     the more so the larger the block. With a thousand of them alive 1.4 to 1.6
-//     times. Handed over to another goroutine by 64: twice at 1 KiB, and no faster
-//     from 16 KiB on.
+//     and faster for larger blocks. With a thousand live blocks, 1.4 to 1.6 times as
+//     fast. With blocks given to another goroutine 64 at a time, twice as fast at 1 KiB,
+//     and no faster from 16 KiB on.
 //   - Blocks of 64 bytes: make takes a quarter to two thirds of the time.
-//   - 300 MB of blocks that are replaced in random order: make is faster, three to
-//     four times for blocks of some hundred bytes and 1.3 to 2.5 for larger ones, as
-//     each Free waits for memory that is in no cache. A collection, on the other
-//     hand, takes a tenth to a third of the time, as it finds hundreds of arenas
-//     instead of a million blocks.
-//   - [sync.Pool], where sizes are few and nothing is cleared, is the fastest: a
-//     third to nine tenths of the time of freelist for small blocks, a tenth where
-//     clearing is most of the work. It bounds nothing and detects nothing.
+//   - 300 MB of blocks that are replaced in random order: make is three to four times as
+//     fast for blocks of some hundred bytes, and 1.3 to 2.5 times for larger ones, because
+//     each Free waits for memory that is in no cache. But a collection takes only a tenth
+//     to a third of the time, because it finds hundreds of arenas instead of a million
+//     blocks.
+//   - [sync.Pool] is the fastest if there are few sizes and blocks are not cleared. It
+//     takes a third to nine tenths of the time of freelist for small blocks, and a
+//     tenth if clearing is most of the work. It has no limit and detects no errors.
 //
-// The runtime itself does not use it yet. Its queues hold messages, which have
-// pointers, in memory that they use again; records of errtop are strings that go
-// to the collector a few at a time. It will win where blocks of bytes of some KiB
-// come and go: frames of a transport, pages of a durable queue.
+// The runtime does not use this package, because its queues hold messages, which contain
+// pointers, in memory that they reuse, and because records of errtop are strings of which
+// the collector frees a few at a time. The package is useful for blocks of some KiB that
+// are allocated and freed often, such as frames of a transport or pages of a durable queue.
 //
 // # Guarantees
 //
-// Live blocks do not overlap, are cleared unless the allocator is [Dirty], and
-// have no capacity beyond their length. Blocks of arenas begin at, and take up
-// multiples of, 64 bytes, so that two of them never share a cache line.
+// Live blocks do not overlap, are cleared unless the allocator is [Dirty], and have no
+// capacity beyond their length. Blocks in arenas begin at multiples of 64 bytes and occupy
+// multiples of 64 bytes, so two blocks never share a cache line.
 //
-// Allocate and Free take constant time, apart from clearing, from finding the
-// arena of an address, which is a binary search, and from asking Go for an arena
-// or giving one back, which copies the list of them. Neither allocates otherwise,
-// but for the table of an arena's blocks, which grows to the most it ever had. A
-// Free that is refused may look at all blocks of the arena to say why.
+// Allocate and Free take constant time, except for three things: clearing, finding the arena
+// of an address, which is a binary search, and getting an arena from Go or returning it,
+// which copies the list of arenas. They do not allocate, except for the table of an arena's
+// blocks, which grows to its maximum and stays. A Free that fails may examine all blocks
+// of the arena to find the reason.
 //
-// Free either takes a block back or returns an error and changes nothing. What is
-// known about blocks stands beside the arenas, not between the blocks: neither a
-// write beyond a block, which its capacity prevents, nor one to a block that was
-// freed reaches it. The latter spoils the contents of whoever has the memory by
-// then, as it does in C; with -race Free writes to the block, so that users who
-// do not know of each other are reported. An arena that has gone back to the
-// collector lives on while somebody holds a slice of it.
+// Free either frees a block, or returns an error and changes nothing. The data about blocks
+// is stored apart from the arenas, not between the blocks. A write beyond a block, which the
+// capacity prevents, or into a freed block cannot damage it. A write into a freed block
+// damages the data of the block's new owner, as in C; with -race, Free writes to the block,
+// so that the race detector reports such a write. An arena that was returned to the collector
+// stays in memory while a slice refers to it.
 //
-// Empty arenas go back, but for one in each heap and one for each four that are
-// not empty: a load that rises and falls by less asks Go for nothing.
+// Empty arenas are returned, except one in each heap and one for every four that are not
+// empty. A load that varies by less gets no new memory from Go.
 //
 // # Limits
 //
-// Blocks do not move, so a single one keeps its arena. After a peak that leaves a
-// few blocks all over the place, most of the memory of the peak stays, usable for
-// new blocks only. Blocks that are larger than an eighth of an arena leave gaps
-// of their size: what is held comes near twice what is in use.
+// Blocks do not move, so a single block keeps its whole arena. If a few scattered blocks
+// remain after a peak, most of the memory of the peak stays and can only be used for new
+// blocks. Blocks that are larger than an eighth of an arena leave gaps of their size, so
+// the memory held can be almost twice the memory in use.
 //
-// Blocks hold bytes. Pointers hidden in them are not seen by the collector.
+// Blocks hold bytes. The collector does not see pointers that are stored in them.
 //
-// A second Free of a block that was handed out again with the same size frees its
-// new owner's: the two slices are equal.
+// If a block was freed and allocated again with the same size, a second Free of the old
+// slice frees the new owner's block, because the two slices are equal.
 //
 // # Design
 //
-// The allocator is modelled on rast.md 2.1 and 3.1 (docs/reference/rast.md). That
-// text takes the first block of the N-th list, N being the logarithm of what
-// is asked for, rounded down. That list has blocks from 2^N to 2^(N+1)-1, so its
-// first may be too small, and the text's new external blocks, of 2^N, always are
-// unless 2^N was asked for. One level higher all blocks fit, but then a block that
-// was freed is not found by the next request of its size, and half of the memory
-// may lie idle. Here each power of two has sixteen lists, as in the allocator TLSF
-// (Masmano and others, 2004): any block of a higher list fits, and is at most a
-// sixteenth larger than need be where the next list has one. Four blocks of the
-// own list are looked at before, so that equal sizes find each other. Measured as
-// bytes held for each in use: 1.05 instead of 1.57 for equal sizes, and 1.09 for
-// uniform ones, against 1.24 with one list for each power of two and 1.50 if that
-// does not look at its own list.
+// Free blocks are in lists by size. With one list for each power of two, a block of the
+// list for the requested size may be too small. If only the next higher list is used, where
+// every block fits, a block that was freed is not found by the next request of its size, and
+// half of the memory may be unused. Here each power of two has sixteen lists, as in the
+// allocator TLSF (Masmano and others, 2004). Any block of a higher list fits, and a block of
+// the next list is at most a sixteenth too large. Before that, four blocks of the request's
+// own list are tried, so that requests of equal sizes find each other's blocks. Measured in
+// bytes held per byte in use, this gives 1.05 instead of 1.57 for equal sizes, and 1.09 for
+// uniform sizes, against 1.24 with one list for each power of two, and 1.50 if in addition
+// a request does not look at its own list.
 //
-// The text has an allocator for each thread. Here each processor of Go's scheduler
-// mostly has a heap to itself, through a sync.Pool, and goes to the next one where
-// somebody is in it. A block goes back to the heap that it came from, whoever
-// frees it, under that heap's lock. On two cores two goroutines got through up to
-// 1.7 times as much with two heaps as with one lock, and handing over to another
-// goroutine took as long with either. So there is no list of blocks to be taken
-// back later, which would cost an atomic operation for each block.
+// Each processor of Go's scheduler mostly has its own heap, through a sync.Pool, and uses
+// the next heap if its own is locked. A block is returned to its heap under the lock of that
+// heap, whichever goroutine frees it. On two cores, two goroutines did up to 1.7 times as
+// much with two heaps as with one lock, and giving blocks to another goroutine took the same
+// time with either. There is therefore no list of blocks to be returned later, which would
+// cost an atomic operation per block.
 package freelist

@@ -26,7 +26,7 @@ func ExampleStats() {
 	for i := range blocks {
 		blocks[i] = a.Allocate(10_000)
 	}
-	_ = a.Free(blocks[0]) // between it and what is left of the arena are two blocks in use
+	_ = a.Free(blocks[0]) // two blocks in use separate it from the rest of the arena
 	s := a.Stats()
 	fmt.Println(s.InUse, "bytes in use,", s.Rounding, "to round up,", s.Free, "free in", s.FreeBlocks, "blocks")
 	fmt.Printf("fragmentation %.2f\n", s.Fragmentation())

@@ -6,31 +6,30 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// An empty arena stays for the next blocks: one, and another for each so many
-// that are not empty. A load that rises and falls by less asks Go for nothing.
+// A heap keeps one empty arena for new blocks, and another for each arenasPerEmpty arenas
+// that are not empty. A load that varies by less requests no memory from Go.
 const arenasPerEmpty = 4
 
-// heap is a part of an allocator that one goroutine at a time is in: arenas and
-// their free blocks.
+// heap is a part of an allocator with its own lock: arenas and their free blocks.
 type heap struct {
 	mu        sync.Mutex
 	allocator *Allocator
-	index     int // in whole
+	index     int // in allocator.heaps
 	lists
-	arenas  []*arena // by number; nil where it is gone
-	numbers []uint16 // of those that are gone
+	arenas  []*arena // by number; nil if it was returned
+	numbers []uint16 // of arenas that were returned
 
 	empty      int // arenas without a block in use
-	free       int // grains
-	freeBlocks int // free blocks
+	free       int // free grains
+	freeBlocks int // number of free blocks
 	tally
 }
 
-// tally counts what a heap has done; its lock is held.
+// tally counts the operations of a heap. The heap is locked.
 type tally struct {
 	allocations, frees uint64
 	blocks             int
-	inUse              int // bytes asked for
+	inUse              int // bytes that were requested
 }
 
 func newHeap(allocator *Allocator, index int) *heap {
@@ -41,8 +40,8 @@ func newHeap(allocator *Allocator, index int) *heap {
 	return h
 }
 
-// allocate returns n bytes, more than 0 and no more than an arena; nil where the
-// heap has no room and may not or cannot grow. Bytes that are dirty are not zero.
+// allocate returns n bytes, from 1 to the size of an arena. It returns nil if the heap
+// has no room and may not or cannot grow. If dirty is true, the bytes are not zero.
 func (h *heap) allocate(n int, grow bool) (memory []byte, dirty bool) {
 	grains := uint32((n + grain - 1) / grain)
 	r := h.find(grains)
@@ -60,7 +59,7 @@ func (h *heap) allocate(n int, grow bool) (memory []byte, dirty bool) {
 	}
 	if b.grains > grains {
 		h.attach(a, a.split(id, grains))
-		b = &a.blocks[id] // split may have moved them
+		b = &a.blocks[id] // split may have moved the blocks
 	}
 	b.size = uint32(n)
 	dirty, b.dirty = b.dirty, true
@@ -71,7 +70,7 @@ func (h *heap) allocate(n int, grow bool) (memory []byte, dirty bool) {
 	return a.memory[from : from+n : from+n], dirty
 }
 
-// release takes back a block that was handed out as memory.
+// release frees a block that was allocated as memory.
 func (h *heap) release(a *arena, memory []byte) error {
 	if a.returned {
 		return ErrForeign
@@ -81,7 +80,7 @@ func (h *heap) release(a *arena, memory []byte) error {
 		return err
 	}
 	if race.Enabled {
-		clear(memory[:cap(memory)]) // whoever still uses it is in a race with this
+		clear(memory[:cap(memory)]) // so that the race detector reports a later use of the block
 	}
 	b := &a.blocks[id]
 	h.frees++
@@ -108,7 +107,7 @@ func (h *heap) release(a *arena, memory []byte) error {
 // count is the number of arenas.
 func (h *heap) count() int { return len(h.arenas) - len(h.numbers) }
 
-// grow adds an arena, and reports whether it may.
+// grow adds an arena, if it may, and reports whether it did.
 func (h *heap) grow() bool {
 	number := len(h.arenas)
 	if len(h.numbers) > 0 {
@@ -130,8 +129,8 @@ func (h *heap) grow() bool {
 	return true
 }
 
-// trim gives empty arenas to the collector until no more than so many are left.
-// These are in a class of their own: no other block is as large.
+// trim returns empty arenas to the collector until at most keep are left. Empty arenas
+// are in a class of their own, because no other block is as large.
 func (h *heap) trim(keep int) {
 	for c := class(uint32(h.allocator.arena / grain)); h.empty > keep; h.empty-- {
 		r := h.first[c]

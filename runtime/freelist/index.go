@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// index leads from an address to the arena there. It is read without a lock: a
-// change, which comes with an arena and goes with it, makes another list.
+// index maps an address to its arena. It is read without a lock: when an arena is added
+// or removed, the list is copied.
 type index struct {
 	mu     sync.Mutex
 	sorted atomic.Pointer[[]entry] // by base
@@ -19,7 +19,7 @@ type entry struct {
 	arena     *arena
 }
 
-// find returns the arena that holds the address, or nil.
+// find returns the arena that contains the address, or nil.
 func (x *index) find(at uintptr) *arena {
 	list := x.sorted.Load()
 	if list == nil {
@@ -49,7 +49,7 @@ func (x *index) remove(a *arena) {
 	x.change(func(list []entry, at int) []entry { return slices.Delete(list, at, at+1) }, a)
 }
 
-// change lets do change a copy of the list, where arena a is, or belongs.
+// change applies do to a copy of the list. at is the position of arena a in the list.
 func (x *index) change(do func(list []entry, at int) []entry, a *arena) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -2,17 +2,17 @@ package freelist
 
 import "sync"
 
-// large are the blocks that come from Go one by one.
+// large holds the blocks that come directly from Go.
 type large struct {
 	mu     sync.Mutex
 	blocks map[uintptr][]byte
 	tally
 }
 
-// allocateLarge returns a block from Go, or nil where the limit is reached.
+// allocateLarge returns a block from Go, or nil if the limit is reached.
 func (a *Allocator) allocateLarge(n int) []byte {
 	if !a.reserve(n) {
-		for _, h := range a.heaps { // what they keep for later
+		for _, h := range a.heaps { // return the empty arenas
 			h.mu.Lock()
 			h.trim(0)
 			h.mu.Unlock()
@@ -24,7 +24,7 @@ func (a *Allocator) allocateLarge(n int) []byte {
 	}
 	made := false
 	defer func() {
-		if !made { // n is more than Go can make
+		if !made { // n is larger than Go can allocate
 			a.unreserve(n)
 		}
 	}()
@@ -43,14 +43,14 @@ func (a *Allocator) allocateLarge(n int) []byte {
 	return b
 }
 
-// freeLarge forgets such a block.
+// freeLarge forgets a large block.
 func (a *Allocator) freeLarge(b []byte) error {
 	l := &a.large
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.blocks[address(b)])
 	switch {
-	case n == 0 && cap(b) == 0: // nil, or of Allocate(0)
+	case n == 0 && cap(b) == 0: // nil, or from Allocate(0)
 		return nil
 	case n != cap(b):
 		return ErrForeign

@@ -6,40 +6,40 @@ import (
 )
 
 const (
-	// Sixteen lists for each power of two: a block that is split is then less than
-	// 1/16 larger than need be, or in a class of its own size.
+	// With sixteen lists for each power of two, a block that is split is less than 1/16
+	// larger than necessary, or in a class of its own size.
 	stepBits   = 4
 	steps      = 1 << stepBits
-	levels     = grainsBits - stepBits + 2 // up to sixteen grains, then one for each power of two
+	levels     = grainsBits - stepBits + 2 // one for up to sixteen grains, then one for each power of two
 	levelsMask = uint32(math.MaxUint32)
 
-	// Blocks of the class of what is asked for may be too small. So many are looked
-	// at before one of a higher class, which always fits, is split: a program that
-	// uses one size then finds its own blocks again.
+	// Blocks in the class of the requested size may be too small. This many are tried
+	// before a block of a higher class, which always fits, is split. A program that uses
+	// one size then finds its own blocks again.
 	probes = 4
 )
 
-// ref is a block: the number of its arena and, in the lower half, its own.
+// ref identifies a block: the number of its arena and, in the lower half, its own number.
 type ref uint32
 
 const (
 	none      ref = math.MaxUint32
-	arenasMax     = 1<<16 - 1 // in one heap, so that no ref is none
+	arenasMax     = 1<<16 - 1 // per heap, so that no ref equals none
 )
 
 func refTo(a *arena, id uint16) ref { return ref(a.number)<<16 | ref(id) }
 
-// lists are the free blocks of a heap, in classes by size, and a bitmap of the
-// classes that have some.
+// lists holds the free blocks of a heap, in classes by size, and a bitmap of the classes
+// that are not empty.
 type lists struct {
 	levels uint32         // bit l: a bit of steps[l] is set
 	steps  [levels]uint16 // bit s of element l: class l*steps+s has blocks
 	first  [levels * steps]ref
 }
 
-// class is where a free block of so many grains is: one of
+// class returns the class of a free block by its number of grains:
 //
-//	level 0: 1, 2 … 15 grains, each size by itself
+//	level 0: 1, 2 … 15 grains, one class for each size
 //	level l: 2^(l+3) to 2^(l+4) grains, in sixteen equal steps
 func class(grains uint32) int {
 	if grains < steps {
@@ -49,7 +49,7 @@ func class(grains uint32) int {
 	return (top+1)*steps + int(grains>>top)&(steps-1)
 }
 
-// next returns the lowest class from c on that has blocks, or -1.
+// next returns the lowest class from c on that is not empty, or -1.
 func (l *lists) next(c int) int {
 	level, step := c/steps, c%steps
 	if level >= levels {
@@ -66,7 +66,7 @@ func (l *lists) next(c int) int {
 	return level*steps + bits.TrailingZeros16(l.steps[level])
 }
 
-// last returns the highest class that has blocks, or -1.
+// last returns the highest class that is not empty, or -1.
 func (l *lists) last() int {
 	if l.levels == 0 {
 		return -1
@@ -75,13 +75,13 @@ func (l *lists) last() int {
 	return level*steps + bits.Len16(l.steps[level]) - 1
 }
 
-// fill notes that class c has blocks.
+// fill marks class c as not empty.
 func (l *lists) fill(c int) {
 	l.levels |= 1 << (c / steps)
 	l.steps[c/steps] |= 1 << (c % steps)
 }
 
-// drain notes that class c has no blocks.
+// drain marks class c as empty.
 func (l *lists) drain(c int) {
 	l.steps[c/steps] &^= 1 << (c % steps)
 	if l.steps[c/steps] == 0 {
@@ -89,8 +89,8 @@ func (l *lists) drain(c int) {
 	}
 }
 
-// attach puts a free block at the head of its list: the one that was used last
-// is used first, as it may still be in a cache.
+// attach puts a free block at the head of its list. The block that was used last is used
+// first, because it may still be in a cache.
 func (h *heap) attach(a *arena, id uint16) {
 	b := &a.blocks[id]
 	c := class(b.grains)
@@ -106,7 +106,7 @@ func (h *heap) attach(a *arena, id uint16) {
 	h.freeBlocks++
 }
 
-// detach takes a free block out of its list.
+// detach removes a free block from its list.
 func (h *heap) detach(b *block) {
 	c := class(b.grains)
 	if b.next != none {
@@ -124,7 +124,7 @@ func (h *heap) detach(b *block) {
 	h.freeBlocks--
 }
 
-// find returns a free block of at least so many grains, or none.
+// find returns a free block of at least that many grains, or none.
 func (h *heap) find(grains uint32) ref {
 	c := class(grains)
 	r := h.first[c]

@@ -9,14 +9,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is an allocator and the blocks that were handed out, each filled with
-// its own contents.
+// model is an allocator and the blocks that it allocated, each filled with different
+// bytes.
 type model struct {
 	*Allocator
 	live  []*owned
 	freed [][]byte
 	fills byte
-	want  Stats // what is known from outside
+	want  Stats // computed from the calls
 }
 
 type owned struct {
@@ -30,12 +30,12 @@ func (m *model) allocate(t failer, n int) {
 	if b == nil {
 		m.want.Refused++
 		if int64(before.Held+max(n, m.arena)) <= m.limit || m.limit == 0 {
-			t.Fatalf("Allocate(%d) with %d of %d held is nil", n, before.Held, m.limit)
+			t.Fatalf("Allocate(%d) returned nil with %d of %d held", n, before.Held, m.limit)
 		}
 		return
 	}
 	if len(b) != n || cap(b) != n || 0 < n && n <= m.arena && address(b)%grain != 0 {
-		t.Fatalf("Allocate(%d): %d bytes, %d of capacity, at %#x", n, len(b), cap(b), address(b))
+		t.Fatalf("Allocate(%d): %d bytes, capacity %d, at %#x", n, len(b), cap(b), address(b))
 	}
 	if n == 0 {
 		return
@@ -52,7 +52,7 @@ func (m *model) allocate(t failer, n int) {
 	m.live = append(m.live, o)
 }
 
-// free frees a block, given as a part that has kept its capacity.
+// free frees a block through a part of it with the same capacity.
 func (m *model) free(t failer, at, keep int) {
 	o := m.live[at]
 	o.check(t)
@@ -64,15 +64,15 @@ func (m *model) free(t failer, at, keep int) {
 	m.freed = append(m.freed, o.block)
 }
 
-// misuse frees what is not to be freed.
+// misuse frees a slice that must not be freed.
 func (m *model) misuse(t failer, b []byte) {
 	m.want.Failed++
 	if err := m.Free(b); !errors.Is(err, ErrForeign) && !errors.Is(err, ErrFreed) {
-		t.Fatalf("Free of what is no block: %v", err)
+		t.Fatalf("Free of an invalid slice: %v", err)
 	}
 }
 
-// again frees a block once more, unless its memory is part of a live one.
+// again frees a block a second time, unless its memory is part of a live block.
 func (m *model) again(t failer, at int) {
 	b := m.freed[at]
 	for _, o := range m.live {
@@ -96,11 +96,11 @@ func (m *model) inside(t failer, at, from, to int) {
 
 func (o *owned) check(t failer) {
 	if bytes.Count(o.block, []byte{o.fill}) != len(o.block) {
-		t.Fatalf("somebody has written to a block of %d bytes", len(o.block))
+		t.Fatalf("a block of %d bytes was overwritten", len(o.block))
 	}
 }
 
-// check holds after each step.
+// check checks the invariants after each step.
 func (m *model) check(t failer) {
 	verify(t, m.Allocator)
 	m.want.InUse, m.want.Blocks = 0, len(m.live)
@@ -117,7 +117,7 @@ func (m *model) check(t failer) {
 	s := m.Stats()
 	got := Stats{InUse: s.InUse, Blocks: s.Blocks, Allocations: s.Allocations, Frees: s.Frees, Refused: s.Refused, Failed: s.Failed}
 	if got != m.want {
-		t.Fatalf("Stats: %+v, want %+v", got, m.want)
+		t.Fatalf("Stats: got %+v, want %+v", got, m.want)
 	}
 	if s.Held != s.InUse+s.Free+s.Rounding || s.Rounding < 0 || s.Rounding >= grain*max(s.Blocks, 1) || s.LargestFree > s.Free ||
 		s.Fragmentation() < 0 || s.Fragmentation() >= 1 {
@@ -128,7 +128,7 @@ func (m *model) check(t failer) {
 	}
 }
 
-// end frees everything: blocks merge to whole arenas.
+// end frees all blocks, which must merge to complete arenas.
 func (m *model) end(t failer) {
 	for len(m.live) > 0 {
 		m.free(t, len(m.live)/2, 0)
@@ -136,7 +136,7 @@ func (m *model) end(t failer) {
 	m.check(t)
 	s := m.Stats()
 	if s.Arenas != s.FreeBlocks || s.Arenas != s.EmptyArenas || s.Free != s.Held || s.InUse != 0 || s.Arenas > len(m.heaps) {
-		t.Fatalf("all is freed: %+v", s)
+		t.Fatalf("after all was freed: %+v", s)
 	}
 }
 
@@ -181,8 +181,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// FuzzOperations reads a string as operations: a byte says which, the next two
-// on what.
+// FuzzOperations interprets a string as operations: one byte for the operation, two bytes
+// for its argument.
 func FuzzOperations(f *testing.F) {
 	f.Add([]byte("a\x10\x00a\x20\x00f\x00\x00a\xff\x0fa\x00\x20fffaaagfff"))
 	f.Add([]byte("a\x40\x00a\x40\x00a\x40\x00f\x01\x00f\x00\x00f\x00\x00d\x00\x00d\x01\x00i\x00\x01"))
@@ -192,7 +192,7 @@ func FuzzOperations(f *testing.F) {
 			x := int(operations[1]) | int(operations[2])<<8
 			switch op := operations[0] % 8; {
 			case op < 4:
-				m.allocate(t, x>>(4*op)) // all magnitudes
+				m.allocate(t, x>>(4*op)) // sizes of all magnitudes
 			case op < 6 && len(m.live) > 0:
 				m.free(t, x%len(m.live), x)
 			case op == 6 && len(m.freed) > 0:

@@ -4,19 +4,19 @@ import "math/bits"
 
 const (
 	arenaMin     = 4 << 10           // bytes: a page
-	arenaDefault = 1 << 20           // bytes: asked of Go seldom, and little where it stays empty
+	arenaDefault = 1 << 20           // large enough that requests to Go are rare, small enough to stay empty
 	arenaMax     = grainsMax * grain // 4 MiB
 
-	heapsDefault = 16  // at most: each may keep an empty arena
-	heapsMost    = 256 // far beyond any machine that has use for more; catches a mistyped number
+	heapsDefault = 16  // most heaps by default: each may keep an empty arena
+	heapsMost    = 256 // far more than any computer can use; catches a mistyped number
 )
 
 // Option is a property of an allocator.
 type Option func(*Allocator)
 
-// ArenaSize is how many bytes are asked of Go at a time: 1 MiB unless it is set,
-// rounded up to a power of two from 4 KiB to 4 MiB. Larger blocks than that come
-// from Go one by one. Make it some hundred times as large as the usual block.
+// ArenaSize sets how many bytes are requested from Go at a time. The default is 1 MiB.
+// The size is rounded up to a power of two from 4 KiB to 4 MiB. Larger blocks come
+// directly from Go. A good size is some hundred times the usual block.
 func ArenaSize(bytes int) Option {
 	return func(a *Allocator) {
 		bytes = min(max(bytes, arenaMin), arenaMax)
@@ -24,25 +24,24 @@ func ArenaSize(bytes int) Option {
 	}
 }
 
-// Limit is how many bytes all arenas and larger blocks together may have; 0, as
-// it is unless set, is no limit. Allocate returns nil where it would need more.
-// Below the size of an arena, arenas are made as much smaller, but not smaller
-// than 4 KiB. What is known about blocks is not counted: some 3 % and 24 bytes a
-// block.
+// Limit sets how many bytes all arenas and larger blocks together may have; 0, the
+// default, means no limit. Allocate returns nil if it would need more. If the limit is
+// less than the size of an arena, arenas are smaller, but at least 4 KiB. The data about
+// blocks is not counted: some 3 %, and 24 bytes per block.
 func Limit(bytes int) Option {
 	return func(a *Allocator) { a.limit = int64(max(bytes, 0)) }
 }
 
-// Heaps is how many goroutines may be in the allocator at the same time, 1 to
-// 256. Each heap has arenas of its own; one heap needs the least memory. Unless it
-// is set, it is GOMAXPROCS, though no more than 16.
+// Heaps sets how many goroutines can use the allocator at the same time without waiting,
+// from 1 to 256. The default is GOMAXPROCS, but at most 16. Each heap has its own arenas,
+// so one heap needs the least memory.
 func Heaps(n int) Option {
 	return func(a *Allocator) { a.heaps = make([]*heap, min(max(n, 1), heapsMost)) }
 }
 
-// Dirty makes Allocate return blocks with what was written to them before. It
-// saves the clearing, which for blocks of some KiB is most of the work. Use it
-// where each block is filled before it is read, and nothing in it is secret.
+// Dirty makes Allocate return blocks without clearing them, which is most of the work for
+// blocks of some KiB. Use it if each block is written before it is read, and blocks
+// contain no secrets.
 func Dirty() Option {
 	return func(a *Allocator) { a.dirty = true }
 }

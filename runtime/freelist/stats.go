@@ -1,8 +1,8 @@
 package freelist
 
-// Stats is what an allocator holds and has done. Of the bytes that are held,
-// InUse were asked for, Free are in free blocks, and Rounding is what is left of
-// the last 64 bytes of each block.
+// Stats describes the memory and the calls of an allocator. Of the bytes held, InUse were
+// requested, Free are in free blocks, and Rounding is the rest of the last 64 bytes of
+// each block.
 type Stats struct {
 	Held     int // bytes from Go: arenas and large blocks
 	InUse    int // bytes
@@ -10,21 +10,21 @@ type Stats struct {
 	Rounding int // bytes
 
 	Arenas      int
-	EmptyArenas int // of them: kept for later
-	Blocks      int // in use, large ones too
-	LargeBlocks int // of them: from Go one by one
+	EmptyArenas int // of Arenas: kept for new blocks
+	Blocks      int // in use, including large ones
+	LargeBlocks int // of Blocks: directly from Go
 	FreeBlocks  int
 	LargestFree int // bytes of the largest free block
 
 	Allocations uint64 // calls that returned a block of at least one byte
-	Frees       uint64 // calls that took one back
+	Frees       uint64 // calls that freed a block
 	Refused     uint64 // calls of Allocate that returned nil
 	Failed      uint64 // calls of Free that returned an error
 }
 
-// Fragmentation is the part of the free memory that is not in its largest block:
-// 0 where that is all of it or nothing is free. An arena is one block at most, so
-// with several arenas it is not 0 even where all are empty.
+// Fragmentation is the share of the free memory that is not in its largest block. It is 0
+// if nothing is free. Because a block is at most one arena, it is not 0 with several
+// arenas, even if all of them are empty.
 func (s Stats) Fragmentation() float64 {
 	if s.Free == 0 {
 		return 0
@@ -32,8 +32,8 @@ func (s Stats) Fragmentation() float64 {
 	return 1 - float64(s.LargestFree)/float64(s.Free)
 }
 
-// Stats counts. It looks at one heap after another, so the numbers fit together
-// where nobody allocates or frees meanwhile.
+// Stats returns the figures. It reads one heap after another, so they are only consistent
+// if no other call runs at the same time.
 func (a *Allocator) Stats() Stats {
 	s := Stats{Refused: a.refused.Load(), Failed: a.failed.Load()}
 	for _, h := range a.heaps {

@@ -1,13 +1,12 @@
 package freelist
 
-// failer is what a test fails by: testing's and rapid's.
+// failer is the common interface of testing.T and rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// verify looks at all that an allocator knows about its blocks. Nobody may be in
-// it meanwhile.
+// verify checks all data about blocks. No other call may run at the same time.
 func verify(t failer, a *Allocator) {
 	t.Helper()
 	arenas, held := 0, a.large.inUse
@@ -17,14 +16,14 @@ func verify(t failer, a *Allocator) {
 	}
 	held += arenas * a.arena
 	if int(a.held.Load()) != held || a.limit > 0 && int64(held) > a.limit {
-		t.Fatalf("%d bytes are held, %d are counted, %d is the limit", held, a.held.Load(), a.limit)
+		t.Fatalf("%d bytes are held, %d are counted, the limit is %d", held, a.held.Load(), a.limit)
 	}
 	indexed := a.index.sorted.Load()
 	if indexed == nil && arenas == 0 {
 		return
 	}
 	if len(*indexed) != arenas {
-		t.Fatalf("%d arenas, %d in the index", arenas, len(*indexed))
+		t.Fatalf("%d arenas, but %d in the index", arenas, len(*indexed))
 	}
 	for i, e := range *indexed {
 		if e.arena.returned || e.base != address(e.arena.memory) || i > 0 && e.base < (*indexed)[i-1].end {
@@ -33,8 +32,8 @@ func verify(t failer, a *Allocator) {
 	}
 }
 
-// verifyHeap: blocks tile their arenas, no neighbours are both free, lists and
-// bitmaps hold all free blocks and no others, and the counts are right.
+// verifyHeap checks that blocks cover their arenas, that no two neighbours are free, that
+// lists and bitmaps contain exactly the free blocks, and that the counts are right.
 func verifyHeap(t failer, h *heap) {
 	t.Helper()
 	free := make(map[ref]uint32)

@@ -10,16 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// at returns a generator that stands at the n-th identifier, as after n calls of
-// Next.
+// at returns a generator after n calls of Next.
 func at(n uint64) *Generator {
 	var g Generator
 	g.n.Store(n)
 	return &g
 }
 
-// tokens is the algorithm of the text, mended: it begins with one group, and
-// joins a new one by '-'.
+// tokens computes identifiers group by group: it increments the first group below ffff,
+// or appends a group when all are ffff.
 type tokens []uint16
 
 func (g *tokens) next() string {
@@ -42,19 +41,19 @@ func (g *tokens) String() string {
 	return strings.Join(groups, "-")
 }
 
-// TestAsTheText over all identifiers of one, two and three groups, and some of
-// four.
+// TestAsTheText compares with tokens for all identifiers of one, two and three groups,
+// and for some of four.
 func TestAsTheText(t *testing.T) {
 	var g Generator
 	text := tokens{0}
 	before := g.Current()
 	if before != text.String() {
-		t.Fatalf("begins with %q, not %q", before, text.String())
+		t.Fatalf("the first identifier is %q, want %q", before, text.String())
 	}
 	for range 3<<16 + 100 {
 		id, want := g.Next(), text.next()
 		if id != want || id <= before || g.Current() != id {
-			t.Fatalf("%q after %q, not %q; current is %q", id, before, want, g.Current())
+			t.Fatalf("got %q after %q, want %q; current is %q", id, before, want, g.Current())
 		}
 		before = id
 	}
@@ -81,13 +80,14 @@ func TestBorders(t *testing.T) {
 				got = append(got, g.Next())
 			}
 			if !slices.Equal(got, ids) {
-				t.Errorf("%v, not %v", got, ids)
+				t.Errorf("got %v, want %v", got, ids)
 			}
 		})
 	}
 }
 
-// TestAscends from anywhere, most of all near borders, and keeps its form.
+// TestAscends: identifiers ascend and keep their form, starting anywhere, often near
+// changes of the length.
 func TestAscends(t *testing.T) {
 	form := regexp.MustCompile(`^(ffff-)*[0-9a-f]{4}$`)
 	borders := rapid.Custom(func(t *rapid.T) uint64 {
@@ -103,7 +103,7 @@ func TestAscends(t *testing.T) {
 			id := g.Next()
 			n++
 			if id <= before || g.Current() != id || !form.MatchString(id) || len(id) != int(4+5*(n>>16)) {
-				t.Fatalf("%q after %q", id, before)
+				t.Fatalf("got %q after %q", id, before)
 			}
 			before = id
 		}
@@ -113,8 +113,8 @@ func TestAscends(t *testing.T) {
 	})
 }
 
-// TestConcurrentCallers get identifiers of their own, ascending for each, and
-// together all that there are.
+// TestConcurrentCallers: concurrent callers get different identifiers, ascending for each
+// caller, and together get all identifiers.
 func TestConcurrentCallers(t *testing.T) {
 	const callers, each, begin = 4, 5000, 0x1_f000 // crosses into the third group
 	g := at(begin)
@@ -125,7 +125,7 @@ func TestConcurrentCallers(t *testing.T) {
 			for range each {
 				id := g.Next()
 				if g.Current() < id {
-					t.Errorf("current is behind %q", id)
+					t.Errorf("Current is less than %q", id)
 				}
 				made[c] = append(made[c], id)
 			}
@@ -134,13 +134,13 @@ func TestConcurrentCallers(t *testing.T) {
 	wait.Wait()
 	for _, ids := range made {
 		if !slices.IsSorted(ids) {
-			t.Error("one caller's do not ascend")
+			t.Error("the identifiers of one caller do not ascend")
 		}
 	}
 	all := slices.Sorted(slices.Values(slices.Concat(made...)))
 	for i, id := range all {
 		if want := identifier(begin + 1 + uint64(i)); id != want {
-			t.Fatalf("%q, not %q", id, want)
+			t.Fatalf("got %q, want %q", id, want)
 		}
 	}
 	if g.Current() != all[len(all)-1] {
@@ -148,11 +148,11 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// TestGrowth is what doc.go says.
+// TestGrowth checks the sizes in doc.go.
 func TestGrowth(t *testing.T) {
 	for n, length := range map[uint64]int{1_000_000: 79, 100_000_000: 7629} {
 		if got := len(identifier(n)); got != length {
-			t.Errorf("identifier %d has %d bytes, not %d", n, got, length)
+			t.Errorf("identifier %d has %d bytes, want %d", n, got, length)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package rankedmap holds a map that knows its lowest values.
+// Package rankedmap provides a map that is also ordered by its values.
 //
-// [Map] holds a value for each key, finds it by the key, and keeps the keys in
-// the order of their values, as in rast.md 2.10 (docs/reference/rast.md):
+// [Map] holds a value for each key, finds the value by the key, and keeps the keys in
+// the order of their values:
 //
 //	var load rankedmap.Map[string, time.Duration]
 //	load.Update("ann", 3*time.Second)
@@ -10,23 +10,23 @@
 //
 // # Guarantees
 //
-// Pairs ascend by value, those of equal values by key. Both compare as
-// [cmp.Compare] does: NaN is less than all numbers and equal to itself, so it is
-// a value, and a key, like another; -0 equals 0. Equal values are the same value:
-// an Update with one changes nothing.
+// Pairs ascend by value, and pairs with equal values ascend by key. Values and keys
+// compare as in [cmp.Compare]: NaN is less than all numbers and equal to itself, so it
+// can be a value and a key, and -0 equals 0. An Update with an equal value changes
+// nothing.
 //
-// Get and a step of a loop take constant time, everything else takes O(log n)
-// comparisons. Of the methods that change the map only Update with a new key
-// allocates. None fails, so none leaves anything half done.
+// Get, and a step of a loop, take constant time. All other methods take O(log n)
+// comparisons. Of the methods that change the map, only Update with a new key allocates.
+// No method fails, so no change is left incomplete.
 //
 // # Limits
 //
-// A Map is not safe for concurrent use. A loop over All may change the map it
-// runs over.
+// A Map is not safe for concurrent use. A loop over All may change the map that it
+// iterates over.
 //
 // # Design
 //
-// A Go map leads from a key to its node, and the nodes are an AVL tree by value
-// and key. A heap would be smaller and cannot be iterated in order; a skip list or
-// a treap needs random numbers for what the AVL tree guarantees.
+// A Go map leads from a key to its node, and the nodes form an AVL tree ordered by value
+// and key. A heap would be smaller but cannot be iterated in order. A skip list or a
+// treap needs random numbers to achieve what the AVL tree guarantees.
 package rankedmap

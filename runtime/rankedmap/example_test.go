@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/rankedmap"
 )
 
-// Work goes to the worker with the least of it.
+// Each task goes to the worker with the least work.
 func Example() {
 	var load rankedmap.Map[string, time.Duration]
 	load.Update("ann", 3*time.Second)
@@ -31,7 +31,7 @@ func Example() {
 	// ann 5s
 }
 
-// A loop may erase what it has seen enough of.
+// A loop may erase keys.
 func ExampleMap_All() {
 	var seen rankedmap.Map[string, int]
 	seen.Update("a", 3)

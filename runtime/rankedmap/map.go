@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// Map holds a value for each key and is ordered by value, then key. The zero
-// value is an empty map, ready to use; a Map that is in use must not be copied.
-// It is not safe for concurrent use.
+// Map holds a value for each key and is ordered by value, then key. The zero value is an
+// empty map, ready to use. Do not copy a Map after its first use. It is not safe for
+// concurrent use.
 type Map[K, V cmp.Ordered] struct {
-	nodes   map[K]*node[K, V] // of all keys but NaN
-	nan     *node[K, V]       // of the key NaN, which a Go map does not find again
+	nodes   map[K]*node[K, V] // of all keys except NaN
+	nan     *node[K, V]       // of the key NaN, which cannot be looked up in a Go map
 	root    *node[K, V]
-	changes uint64 // of the tree, so that a loop notices them
+	changes uint64 // counts changes of the tree, so that a loop detects them
 }
 
 // Len is the number of keys.
@@ -23,7 +23,7 @@ func (m *Map[K, V]) Len() int {
 	return len(m.nodes)
 }
 
-// Get returns the value of key, and whether it has one.
+// Get returns the value of key, and whether the map has the key.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	n := m.find(key)
 	if n == nil {
@@ -32,8 +32,7 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return n.value, true
 }
 
-// Update gives key the value, instead of the one it may have had. It does
-// nothing where that is equal.
+// Update sets the value of key. It does nothing if the value is equal to the current one.
 func (m *Map[K, V]) Update(key K, value V) {
 	n := m.find(key)
 	switch {
@@ -50,7 +49,7 @@ func (m *Map[K, V]) Update(key K, value V) {
 	m.changes++
 }
 
-// Erase takes key out, and reports whether it was there.
+// Erase removes key, and reports whether it was there.
 func (m *Map[K, V]) Erase(key K) bool {
 	n := m.find(key)
 	if n == nil {
@@ -66,8 +65,8 @@ func (m *Map[K, V]) Erase(key K) bool {
 	return true
 }
 
-// Lowest returns the pair with the least value, among these the one with the
-// least key; ok is false where the map is empty.
+// Lowest returns the pair with the least value and, among equal values, the least key. ok
+// is false if the map is empty.
 func (m *Map[K, V]) Lowest() (key K, value V, ok bool) {
 	if m.root == nil {
 		return key, value, false
@@ -76,10 +75,10 @@ func (m *Map[K, V]) Lowest() (key K, value V, ok bool) {
 	return n.key, n.value, true
 }
 
-// All ranges over all pairs, ascending by value, then key. The loop may change
-// the map: what comes next is always the lowest pair that, by then, is above the
-// last one. So a pair that is erased before its turn does not come, and a key
-// comes again when its value rises. A step after a change takes O(log n).
+// All iterates over all pairs, ascending by value, then key. The loop may change the map:
+// each step yields the lowest pair that is above the last one at that time. A pair that
+// is erased before the loop reaches it is skipped, and a key is yielded again if its
+// value rises. A step after a change takes O(log n).
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		stack := m.root.leftmost(nil)
@@ -107,7 +106,7 @@ func (m *Map[K, V]) find(key K) *node[K, V] {
 	return m.nodes[key]
 }
 
-// keep makes n the node of its key.
+// index stores n as the node of its key.
 func (m *Map[K, V]) index(n *node[K, V]) {
 	switch {
 	case isNaN(n.key):
@@ -119,5 +118,5 @@ func (m *Map[K, V]) index(n *node[K, V]) {
 	m.nodes[n.key] = n
 }
 
-// isNaN holds for the one kind of value that is not equal to itself.
+// isNaN reports whether x is NaN, the only value that is not equal to itself.
 func isNaN[T cmp.Ordered](x T) bool { return x != x }

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestModel compares a map with a sorted slice, for keys and values of several
-// types and few of each, so that they meet.
+// TestModel compares a map with a sorted slice, for keys and values of several types,
+// with few different values, so that equal ones are frequent.
 func TestModel(t *testing.T) {
 	floats := rapid.SampledFrom([]float64{math.NaN(), math.Inf(-1), -1, math.Copysign(0, -1), 0, 1, math.Inf(1)})
 	words := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 0, 3, -1)
@@ -23,7 +23,7 @@ func TestModel(t *testing.T) {
 
 func compareWithModel[K, V cmp.Ordered](t *testing.T, keys *rapid.Generator[K], values *rapid.Generator[V]) {
 	rapid.Check(t, func(t *rapid.T) {
-		var w twin[K, V]
+		var w checkedMap[K, V]
 		t.Repeat(map[string]func(*rapid.T){
 			"update": func(t *rapid.T) { w.update(keys.Draw(t, "key"), values.Draw(t, "value")) },
 			"again": func(t *rapid.T) {
@@ -49,12 +49,12 @@ func compareWithModel[K, V cmp.Ordered](t *testing.T, keys *rapid.Generator[K], 
 	})
 }
 
-// TestLoopMayChangeTheMap: each step gives the lowest pair above the last one,
-// whatever the loop has done.
+// TestLoopMayChangeTheMap: each step yields the lowest pair above the last one, whatever
+// the loop has changed.
 func TestLoopMayChangeTheMap(t *testing.T) {
 	keys, values := rapid.IntRange(0, 30), rapid.IntRange(0, 30)
 	rapid.Check(t, func(t *rapid.T) {
-		var w twin[int, int]
+		var w checkedMap[int, int]
 		for key, value := range rapid.MapOf(keys, values).Draw(t, "pairs") {
 			w.update(key, value)
 		}
@@ -66,7 +66,7 @@ func TestLoopMayChangeTheMap(t *testing.T) {
 		for key, value := range w.real.All() {
 			got := pair[int, int]{key, value}
 			if !more || got != want {
-				t.Fatalf("%v comes, not %v (%v)", got, want, more)
+				t.Fatalf("got %v, want %v (%v)", got, want, more)
 			}
 			if steps--; steps < 0 {
 				return
@@ -84,13 +84,14 @@ func TestLoopMayChangeTheMap(t *testing.T) {
 			want, more = w.model.after(got)
 		}
 		if more {
-			t.Fatalf("%v does not come", want)
+			t.Fatalf("%v is not yielded", want)
 		}
 		w.check(t)
 	})
 }
 
-// TestUnchangedValueChangesNothing: the text inserts the pair and erases it.
+// TestUnchangedValueChangesNothing: an Update with an equal value must not remove the
+// pair.
 func TestUnchangedValueChangesNothing(t *testing.T) {
 	var m Map[string, float64]
 	m.Update("a", math.NaN())
@@ -99,11 +100,11 @@ func TestUnchangedValueChangesNothing(t *testing.T) {
 	m.Update("a", math.NaN())
 	m.Update("b", math.Copysign(0, -1))
 	if value, _ := m.Get("b"); m.Len() != 2 || m.root != root || m.changes != changes || math.Signbit(value) {
-		t.Errorf("len %d, changes %d, not %d; b is %v", m.Len(), m.changes, changes, value)
+		t.Errorf("len %d, %d changes, want %d; b is %v", m.Len(), m.changes, changes, value)
 	}
 }
 
-// TestNaN is the least value, the least key, and one key.
+// TestNaN: NaN is the least value, the least key, and one key.
 func TestNaN(t *testing.T) {
 	nan := math.NaN()
 	var m Map[float64, float64]
@@ -116,11 +117,11 @@ func TestNaN(t *testing.T) {
 	}
 	m.Update(nan, 5)
 	if value, ok := m.Get(nan); value != 5 || !ok {
-		t.Errorf("NaN has %v, %v", value, ok)
+		t.Errorf("the value of NaN is %v, %v", value, ok)
 	}
-	for key, _, ok := m.Lowest(); ok; key, _, ok = m.Lowest() { // ends
+	for key, _, ok := m.Lowest(); ok; key, _, ok = m.Lowest() { // terminates
 		if !m.Erase(key) {
-			t.Fatalf("%v is not found", key)
+			t.Fatalf("%v was not erased", key)
 		}
 	}
 	if m.Erase(nan) || m.Len() != 0 {
@@ -133,19 +134,19 @@ func TestZeroValueIsEmpty(t *testing.T) {
 	_, _, lowest := m.Lowest()
 	_, got := m.Get(0)
 	if lowest || got || m.Erase(0) || m.Len() != 0 || len(maps.Collect(m.All())) != 0 {
-		t.Error("there is something in an empty map")
+		t.Error("an empty map has a lowest pair")
 	}
 }
 
-// TestDepth grows with the logarithm, also when values come in order.
+// TestDepth: the depth grows with the logarithm, even if values are added in order.
 func TestDepth(t *testing.T) {
-	const n, depth = 1 << 16, 17 // as deep as a full tree of as many nodes
+	const n, depth = 1 << 16, 17 // the depth of a full tree with as many nodes
 	var m Map[int, int]
 	for i := range n {
 		m.Update(i, i)
 	}
 	if m.root.height > depth {
-		t.Errorf("%d nodes are %d deep", n, m.root.height)
+		t.Errorf("%d nodes have depth %d", n, m.root.height)
 	}
 	for i := range n {
 		m.Update(i, -i)
@@ -170,7 +171,7 @@ func TestUpdateOfAKnownKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestLoopEndsWhereItBreaks, and a second one begins anew.
+// TestLoopEndsWhereItBreaks: a break ends a loop, and the next loop begins at the start.
 func TestLoopEndsWhereItBreaks(t *testing.T) {
 	var m Map[int, int]
 	for i := range 10 {
@@ -190,7 +191,7 @@ func TestLoopEndsWhereItBreaks(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdate moves one of 1000 keys to another place.
+// BenchmarkUpdate moves one of 1000 keys to another position.
 func BenchmarkUpdate(b *testing.B) {
 	const n = 1000
 	var m Map[int, int]
@@ -200,11 +201,11 @@ func BenchmarkUpdate(b *testing.B) {
 	next := 0
 	for b.Loop() {
 		next++
-		m.Update(next%n, next*7919%1009) // another one each time
+		m.Update(next%n, next*7919%1009) // a different position each time
 	}
 }
 
-// BenchmarkAll is one step of a loop over 1000 pairs.
+// BenchmarkAll measures one step of a loop over 1000 pairs.
 func BenchmarkAll(b *testing.B) {
 	const n = 1000
 	var m Map[int, int]

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pair and model are the map as a sorted slice.
+// pair and model implement the map as a sorted slice.
 type pair[K, V cmp.Ordered] struct {
 	key   K
 	value V
@@ -21,7 +21,7 @@ func compare[K, V cmp.Ordered](a, b pair[K, V]) int {
 
 func same[K, V cmp.Ordered](a, b pair[K, V]) bool { return compare(a, b) == 0 }
 
-// of is the place of key, or -1.
+// of returns the index of key, or -1.
 func (m model[K, V]) of(key K) int {
 	return slices.IndexFunc(m, func(p pair[K, V]) bool { return cmp.Compare(p.key, key) == 0 })
 }
@@ -51,27 +51,27 @@ func (m model[K, V]) after(last pair[K, V]) (pair[K, V], bool) {
 	return m[i], true
 }
 
-// twin is a map and its model, which do everything together.
-type twin[K, V cmp.Ordered] struct {
+// checkedMap is a map and its model; each operation is applied to both.
+type checkedMap[K, V cmp.Ordered] struct {
 	real  Map[K, V]
 	model model[K, V]
 }
 
-func (w *twin[K, V]) update(key K, value V) {
+func (w *checkedMap[K, V]) update(key K, value V) {
 	w.real.Update(key, value)
 	w.model.update(key, value)
 }
 
-func (w *twin[K, V]) erase(t *rapid.T, key K) {
+func (w *checkedMap[K, V]) erase(t *rapid.T, key K) {
 	if got, want := w.real.Erase(key), w.model.erase(key); got != want {
-		t.Fatalf("Erase(%v) is %v, not %v", key, got, want)
+		t.Fatalf("Erase(%v) returned %v, want %v", key, got, want)
 	}
 }
 
-// check compares all that the map shows with the model, and looks at the tree.
-func (w *twin[K, V]) check(t *rapid.T) {
+// check compares the content of the map with the model, and checks the tree.
+func (w *checkedMap[K, V]) check(t *rapid.T) {
 	if w.real.Len() != len(w.model) {
-		t.Fatalf("Len is %d, not %d", w.real.Len(), len(w.model))
+		t.Fatalf("Len is %d, want %d", w.real.Len(), len(w.model))
 	}
 	key, value, ok := w.real.Lowest()
 	if ok != (len(w.model) > 0) || ok && !same(pair[K, V]{key, value}, w.model[0]) {
@@ -79,7 +79,7 @@ func (w *twin[K, V]) check(t *rapid.T) {
 	}
 	for _, p := range w.model {
 		if value, ok := w.real.Get(p.key); !ok || !same(pair[K, V]{p.key, value}, p) {
-			t.Fatalf("Get(%v) is %v, %v, not %v", p.key, value, ok, p.value)
+			t.Fatalf("Get(%v) returned %v, %v, want %v", p.key, value, ok, p.value)
 		}
 	}
 	var all model[K, V]
@@ -87,12 +87,12 @@ func (w *twin[K, V]) check(t *rapid.T) {
 		all = append(all, pair[K, V]{key, value})
 	}
 	if !slices.EqualFunc(all, w.model, same) {
-		t.Fatalf("All: %v, not %v", all, w.model)
+		t.Fatalf("All: got %v, want %v", all, w.model)
 	}
 	checkTree(t, w.real.root)
 }
 
-// checkTree looks at the heights of tree n.
+// checkTree checks the heights of tree n.
 func checkTree[K, V cmp.Ordered](t *rapid.T, n *node[K, V]) {
 	if n == nil {
 		return

@@ -2,26 +2,26 @@ package rankedmap
 
 import "cmp"
 
-// node is a pair and, as a tree, all pairs below it: those that are less on its
-// left, those that are greater on its right, where the heights of the two differ
-// by one at most (Adelson-Velsky and Landis, "An algorithm for the organization of
-// information", 1962). The nil node is the empty tree.
+// node is a pair and also the root of a tree of pairs: lesser pairs are on its left,
+// greater ones on its right, and the heights of the two sides differ by at most one
+// (Adelson-Velsky and Landis, "An algorithm for the organization of information", 1962).
+// The nil node is the empty tree.
 type node[K, V cmp.Ordered] struct {
 	key         K
 	value       V
 	left, right *node[K, V]
-	height      int8 // 1 for a single node; 2^64 nodes have less than 93
+	height      int8 // 1 for a single node; less than 93 for 2^64 nodes
 }
 
 // compare orders pairs: by value, then key.
 func (n *node[K, V]) compare(key K, value V) int {
 	if c := cmp.Compare(n.value, value); c != 0 {
-		return c // cmp.Or would compare the keys too, each time
+		return c // cmp.Or would always compare the keys too
 	}
 	return cmp.Compare(n.key, key)
 }
 
-// with returns tree n with the single node added. It holds none that is equal.
+// with returns tree n with the single node added. The tree has no equal node.
 func (n *node[K, V]) with(added *node[K, V]) *node[K, V] {
 	if n == nil {
 		added.left, added.right, added.height = nil, nil, 1
@@ -63,8 +63,8 @@ func (n *node[K, V]) first() *node[K, V] {
 	return n
 }
 
-// leftmost adds the way down to the least node of tree n to path. The path then
-// holds, last first, each next node whose left side is done with.
+// leftmost appends the path to the least node of tree n to path. The path then holds, in
+// reverse order, the next nodes of a loop whose left sides are done.
 func (n *node[K, V]) leftmost(path []*node[K, V]) []*node[K, V] {
 	for ; n != nil; n = n.left {
 		path = append(path, n)
@@ -72,8 +72,8 @@ func (n *node[K, V]) leftmost(path []*node[K, V]) []*node[K, V] {
 	return path
 }
 
-// above adds the way down to the least node of tree n that is greater than the
-// pair, in the form that leftmost gives it.
+// above appends the path to the least node of tree n that is greater than the pair, in
+// the form of leftmost.
 func (n *node[K, V]) above(key K, value V, path []*node[K, V]) []*node[K, V] {
 	for n != nil {
 		if n.compare(key, value) > 0 {
@@ -86,7 +86,7 @@ func (n *node[K, V]) above(key K, value V, path []*node[K, V]) []*node[K, V] {
 	return path
 }
 
-// balanced restores the heights after a change by one on either side.
+// balanced restores the balance after the height of one side has changed by one.
 func (n *node[K, V]) balanced() *node[K, V] {
 	switch n.balance() {
 	case -2:
@@ -104,10 +104,10 @@ func (n *node[K, V]) balanced() *node[K, V] {
 	return n
 }
 
-// balance is how much higher the right side is.
+// balance is the difference between the heights of the right and the left side.
 func (n *node[K, V]) balance() int8 { return n.right.heightOf() - n.left.heightOf() }
 
-// heightOf is the height, 0 of the empty tree.
+// heightOf is the height of the tree, 0 for the empty tree.
 func (n *node[K, V]) heightOf() int8 {
 	if n == nil {
 		return 0
@@ -117,7 +117,7 @@ func (n *node[K, V]) heightOf() int8 {
 
 func (n *node[K, V]) updateHeight() { n.height = 1 + max(n.left.heightOf(), n.right.heightOf()) }
 
-// rotatedLeft makes the right child the root, whose height is to be measured.
+// rotatedLeft makes the right child the root. The caller updates the height of the root.
 func (n *node[K, V]) rotatedLeft() *node[K, V] {
 	root := n.right
 	n.right, root.left = root.left, n
@@ -125,7 +125,7 @@ func (n *node[K, V]) rotatedLeft() *node[K, V] {
 	return root
 }
 
-// rotatedRight makes the left child the root, whose height is to be measured.
+// rotatedRight makes the left child the root. The caller updates the height of the root.
 func (n *node[K, V]) rotatedRight() *node[K, V] {
 	root := n.left
 	n.left, root.right = root.right, n
