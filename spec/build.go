@@ -51,8 +51,8 @@ var processorKeys = setters[Processor]{
 	"update":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Update = v.text() }),
 	"result":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Result = v.text() }),
 	"revert":     ofMachine(func(_ *builder, m *Machine, v *Value) { m.Revert = v.boolean() }),
-	"key":        ofMachine(func(b *builder, m *Machine, v *Value) { b.routeByKey(&m.Route, v, "machine") }),
-	"route":      ofMachine(func(b *builder, m *Machine, v *Value) { b.route(&m.Route, v, "machine") }),
+	"key":        ofMachine(func(b *builder, m *Machine, v *Value) { b.routeByKey(&m.Route, v, "a processor") }),
+	"route":      ofMachine(func(b *builder, m *Machine, v *Value) { b.route(&m.Route, v, "a processor") }),
 	"controller": ofMachine(func(_ *builder, m *Machine, v *Value) { m.Controller = v.text() }),
 	"log":        ofMachine((*builder).log),
 	"raft":       ofMachine((*builder).raft),
@@ -69,8 +69,8 @@ var processorKeys = setters[Processor]{
 
 var edgeKeys = setters[Edge]{
 	"message":  func(b *builder, e *Edge, v *Value) { e.Message = v.text() },
-	"key":      func(b *builder, e *Edge, v *Value) { b.routeByKey(&e.Route, v, "edge") },
-	"route":    func(b *builder, e *Edge, v *Value) { b.route(&e.Route, v, "edge") },
+	"key":      func(b *builder, e *Edge, v *Value) { b.routeByKey(&e.Route, v, "an edge") },
+	"route":    func(b *builder, e *Edge, v *Value) { b.route(&e.Route, v, "an edge") },
 	"capacity": func(b *builder, e *Edge, v *Value) { e.Capacity = v.integer() },
 	"full":     func(b *builder, e *Edge, v *Value) { e.Full = Full(v.Text) },
 	"reply":    func(b *builder, e *Edge, v *Value) { e.Reply = v.text() },
@@ -221,29 +221,29 @@ func (b *builder) route(r *Route, v *Value, of string) {
 	case v.Kind == String:
 		r.Kind = RouteKind(v.Text)
 	case len(v.Fields) > 1:
-		b.found.addText(finding.KeyAndRoute, v.Fields[1].Key, "the "+of+" has two routes; one chooses the instance", "keep one of them")
+		b.found.addText(finding.KeyAndRoute, v.Fields[1].Key, of+" must have one route, got two", "remove one of them")
 	default:
 		set(b, routeKeys, r, v)
 	}
 }
 
 func (b *builder) keyAndRoute(v *Value, of string) {
-	b.found.add(finding.KeyAndRoute, v.At, v.Pointer, "the "+of+" has a key and a route; one chooses the instance", "keep one of them")
+	b.found.add(finding.KeyAndRoute, v.At, v.Pointer, of+" must have a key or a route, got both", "remove one of them")
 }
 
 // errorsPath reads the path of the errors' file. What it names shows when the
 // program runs, but for what can be no file of its own.
 func (b *builder) errorsPath(v *Value) Text {
-	const suggestion = `name a file, such as "errors.pb"`
+	const suggestion = `write a name such as "errors.pb"`
 	t := v.text()
 	file, name := filepath.ToSlash(b.found.file), path.Clean(t.Value)
 	switch {
 	case strings.ContainsFunc(t.Value, unicode.IsControl):
-		b.found.addText(finding.Form, t, quoted(t.Value)+" has control characters", suggestion)
+		b.found.addText(finding.Form, t, "path must not contain control characters, got "+quoted(t.Value), suggestion)
 	case strings.HasSuffix(t.Value, "/"), path.Base(name) == ".", path.Base(name) == "..":
-		b.found.addText(finding.Form, t, quoted(t.Value)+" is a folder", suggestion)
+		b.found.addText(finding.Form, t, "path must name a file, got the folder "+quoted(t.Value), suggestion)
 	case name == file, name == path.Base(file):
-		b.found.addText(finding.Form, t, quoted(t.Value)+" is this topology file, which the errors would overwrite", suggestion)
+		b.found.addText(finding.Form, t, "path must not be the topology file, got "+quoted(t.Value), suggestion)
 	}
 	return t
 }
@@ -253,16 +253,16 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.Text)
 	switch {
 	case err != nil:
-		b.found.add(finding.Form, v.At, v.Pointer, quoted(v.Text)+" is not a duration", durationHint(v.Text))
+		b.found.add(finding.Form, v.At, v.Pointer, v.key()+" must be a duration, got "+quoted(v.Text), durationHint(v.Text))
 	case d < 0 || d < least:
-		suggestion := "write a duration above 0, such as 500ms"
+		rule, suggestion := "above 0", "write a duration such as 500ms"
 		switch {
 		case least == 0:
-			suggestion = "write 0, or a duration such as 500ms"
+			rule, suggestion = "0 or more", "write 0, or a duration such as 500ms"
 		case least > 1:
-			suggestion = "write at least " + least.String()
+			rule, suggestion = "at least "+least.String(), "write a longer duration"
 		}
-		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" is too short", suggestion)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, v.key()+" must be "+rule+", got "+quoted(v.Text), suggestion)
 	}
 	return d
 }
@@ -280,6 +280,13 @@ func durationHint(text string) string {
 	}
 	return "write numbers with units, such as 500ms, 5s or 1m30s"
 }
+
+// key is the last element of the value's pointer.
+func (v *Value) key() string { return lastElement(v.Pointer) }
+
+// lastElement returns what follows the last slash of a JSON pointer: the key of the value
+// that the pointer leads to.
+func lastElement(pointer string) string { return pointer[strings.LastIndexByte(pointer, '/')+1:] }
 
 func (v *Value) text() Text { return Text{Value: v.Text, At: v.At, Pointer: v.Pointer} }
 

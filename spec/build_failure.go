@@ -119,16 +119,15 @@ var (
 	byteUnits = map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 )
 
-// amount bounds an amount of memory, and says what is wrong with one outside.
+// amount holds the limits of an amount of memory, in bytes and as a user writes them.
 type amount struct {
-	min, max           int64
-	tooSmall, tooLarge string
-	minText, maxText   string // as a user writes them; "": not told
+	min, max         int64
+	minText, maxText string
 }
 
 var (
-	processMemory = amount{memoryMin, memoryMax, "is too little for a process", "is more than any machine has", "16MiB", ""}
-	messageBytes  = amount{messageLimitMin, messageLimitMax, "is too little for messages", "is more than a message may have", "64KiB", "1GiB"}
+	processMemory = amount{memoryMin, memoryMax, "16MiB", "1048576GiB"}
+	messageBytes  = amount{messageLimitMin, messageLimitMax, "64KiB", "1GiB"}
 )
 
 // bytes reads an amount of memory: a number of bytes, or one with a unit.
@@ -138,7 +137,7 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 	}
 	if !bytesForm.MatchString(v.Text) {
 		suggestion := "write a whole number with KiB, MiB or GiB, such as 512MiB"
-		b.found.add(finding.Form, v.At, v.Pointer, quoted(v.Text)+" is not an amount of memory", suggestion)
+		b.found.add(finding.Form, v.At, v.Pointer, v.key()+" must be an amount of memory, got "+quoted(v.Text), suggestion)
 		return 0
 	}
 	digits := strings.TrimRight(v.Text, "KMGiB")
@@ -146,13 +145,9 @@ func (b *builder) bytes(v *Value, of amount) int64 {
 	unit := byteUnits[v.Text[len(digits):]]
 	switch {
 	case err != nil || n > of.max/unit:
-		suggestion := ""
-		if of.maxText != "" {
-			suggestion = "write at most " + of.maxText
-		}
-		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.tooLarge, suggestion)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, v.key()+" must be at most "+of.maxText+", got "+quoted(v.Text), "write a smaller amount")
 	case n*unit < of.min:
-		b.found.add(finding.OutOfRange, v.At, v.Pointer, quoted(v.Text)+" "+of.tooSmall, "write at least "+of.minText)
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, v.key()+" must be at least "+of.minText+", got "+quoted(v.Text), "write a larger amount")
 	}
 	return n * unit
 }

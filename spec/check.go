@@ -28,7 +28,7 @@ func (b *builder) checkTypes() {
 	}
 	for _, p := range b.topology.Processors {
 		if t := b.checkType(p.Type); t != nil && (t.Kind != NamedType || t.Predeclared()) {
-			b.found.addText(finding.Type, p.Type, quoted(p.Type.Value)+" can have no methods, and a processor needs some", "name a type that is declared in Go")
+			b.found.addText(finding.Type, p.Type, "the type of a processor must be able to have methods, got "+quoted(p.Type.Value), "name a type that is declared in Go")
 		}
 		if p.New.Pointer != "" && !b.found.exact[p.New.Pointer] {
 			b.checkNew(p.New)
@@ -54,7 +54,7 @@ func (b *builder) checkType(expr Text) *TypeExpr {
 		}
 	}
 	if strings.HasPrefix(expr.Value, "./") || strings.HasPrefix(expr.Value, "../") {
-		suggestion = "write it from the module's name on"
+		suggestion = "write the import path from the path of the module on"
 	}
 	b.found.add(finding.Type, at, expr.Pointer, err.Error(), suggestion)
 	return nil
@@ -63,23 +63,23 @@ func (b *builder) checkType(expr Text) *TypeExpr {
 func (b *builder) checkNew(name Text) {
 	switch {
 	case strings.ContainsAny(name.Value, "./"):
-		b.found.addText(finding.Name, name, "new is the name of a function alone: it is looked up in the package of the type", "leave the package out")
+		b.found.addText(finding.Name, name, "new must be the name of a function without a package, got "+quoted(name.Value), "remove the package: the function is in the package of the type")
 	case !isIdentifier(name.Value) || name.Value == "init" || len(name.Value) > nameMax:
-		b.found.addText(finding.Name, name, quoted(name.Value)+" cannot be the name of a function", "")
+		b.found.addText(finding.Name, name, "new must be the name of a function, got "+quoted(name.Value), "write a name such as NewFeed")
 	}
 }
 
 // notExternal lists the keys that an external processor cannot have, with reasons.
 var notExternal = map[string]string{
-	"type":      "it stands for code outside of the topology",
-	"new":       "nothing of it is constructed",
-	"with":      "nothing of it is constructed",
+	"type":      "its code is outside of the topology",
+	"new":       "the topology does not construct it",
+	"with":      "the topology does not construct it",
 	"instances": "any goroutine may send for it",
 	"blocking":  "it handles no messages",
-	"restart":   "nothing of it can fail",
-	"health":    "nothing of it can fail",
-	"isolation": "nothing of it runs here",
-	"memory":    "nothing of it runs here",
+	"restart":   "it cannot fail",
+	"health":    "it cannot fail",
+	"isolation": "it does not run in the pool",
+	"memory":    "it does not run in the pool",
 	"on_error":  "it handles no messages",
 }
 
@@ -91,9 +91,9 @@ func (b *builder) checkOptions(p *Processor, v *Value) {
 		reason, own := notExternal[name]
 		switch {
 		case own && p.External && p.Machine == nil:
-			b.found.addText(finding.ExternalHas, f.Key, fmt.Sprintf("the external processor %s has no %s: %s", quoted(p.Name.Value), name, reason), "leave it out")
+			b.found.addText(finding.ExternalHas, f.Key, fmt.Sprintf("the external processor %s must not have %s: %s", quoted(p.Name.Value), name, reason), "remove it")
 		case name == "with" && p.New.Pointer == "" && !b.found.broken[p.Pointer]:
-			b.found.addText(finding.NoEffect, f.Key, "with is given to the new function, and this processor has none", "name it: new: New"+p.Ident)
+			b.found.addText(finding.NoEffect, f.Key, "with must go with new, the function that receives it", fmt.Sprintf("write %q", "new: New"+p.Ident))
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (b *builder) checkEdges() {
 	for i := range b.topology.Edges {
 		e := &b.topology.Edges[i]
 		if e.To >= 0 && b.topology.Processors[e.To].External {
-			b.found.add(finding.IntoExternal, e.ToText.At, e.Pointer, fmt.Sprintf("%s is external and receives nothing", quoted(e.ToText.Value)), "use reply on an edge from it if it wants an answer")
+			b.found.add(finding.IntoExternal, e.ToText.At, e.Pointer, "an edge must not lead to an external processor, got "+quoted(e.ToText.Value), "to send it an answer, write reply on an edge from it")
 		}
 		if !e.Implied {
 			b.checkField(e.Route.Field)
@@ -32,7 +32,7 @@ func (b *builder) checkEdges() {
 		}
 		key := edgeKey{e.From, e.To, e.Message.Value, e.Every, e.Timer.Value}
 		if first, ok := seen[key]; ok {
-			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s is on line %d already", e.title(), first.At.Line), b.duplicateSuggestion(e))
+			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s must appear once, and line %d has it too", e.title(), first.At.Line), b.duplicateSuggestion(e))
 			continue
 		}
 		seen[key] = e
@@ -46,23 +46,23 @@ func (b *builder) checkEdges() {
 			continue
 		}
 		if back, ok := seen[edgeKey{from: e.To, to: e.From, message: e.Reply.Value}]; ok {
-			b.found.addText(finding.ReplyCollides, e.Reply, fmt.Sprintf("the reply %s travels from %s to %s, as the edge on line %d does",
-				quoted(e.Reply.Value), e.ToText.Value, e.FromText.Value, back.At.Line), "leave that edge out, or give the reply a name of its own")
+			b.found.addText(finding.ReplyCollides, e.Reply, fmt.Sprintf("the reply %s from %s to %s must not be the message of an edge, and line %d has such an edge",
+				quoted(e.Reply.Value), e.ToText.Value, e.FromText.Value, back.At.Line), "remove that edge, or give the reply its own name")
 		}
 	}
 }
 
 // duplicateSuggestion says what to do about an edge that stands twice.
 func (b *builder) duplicateSuggestion(e *Edge) string {
-	const leaveOut = "leave one of them out"
+	const removeOne = "remove one of them"
 	if e.Every > 0 || e.Implied || b.topology.Processors[e.From].Machine != nil {
-		return leaveOut
+		return removeOne
 	}
 	second, expr := e.Message.Value+"2", b.types[e.Message.Value]
 	if expr == "" {
 		expr = e.Message.Value
 	}
-	return fmt.Sprintf("%s, or give the type a second name: write %s: %s under messages, and %s at one of the edges", leaveOut, second, quoted(expr), second)
+	return fmt.Sprintf("%s, or give the type a second name: write %s: %s under messages, and %s on one of the edges", removeOne, second, quoted(expr), second)
 }
 
 // title is the edge as a person would write it.
@@ -85,19 +85,19 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	several := e.Route.Kind == RouteBroadcast && to.Instances > 1 || e.Route.Kind == RouteRange && e.Route.Count > 1
 	switch {
 	case e.Route.Kind == RouteNone && e.Route.Pointer == "" && to.Instances > 1 && e.Every == 0:
-		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("%s has %d instances, and the edge does not say which one a message goes to", quoted(to.Name.Value), to.Instances),
+		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("an edge to several instances must have a key or a route, and %s has %d instances", quoted(to.Name.Value), to.Instances),
 			b.keySuggestion(i, e)+", or in place of the key a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteNone && e.Route.Pointer != "":
-		b.found.add(finding.MissingKey, e.Route.At, e.Route.Pointer, "the route is empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
+		b.found.add(finding.MissingKey, e.Route.At, e.Route.Pointer, "route must not be empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
-		b.found.add(finding.RangeOutside, e.Route.At, e.Route.Pointer, fmt.Sprintf("the range is the instances %d to %d, and %s has 0 to %d",
-			e.Route.Offset, e.Route.Offset+e.Route.Count-1, quoted(to.Name.Value), to.Instances-1), "")
+		b.found.add(finding.RangeOutside, e.Route.At, e.Route.Pointer, fmt.Sprintf("range must be within the instances 0 to %d of %s, got %d to %d",
+			to.Instances-1, quoted(to.Name.Value), e.Route.Offset, e.Route.Offset+e.Route.Count-1), "write a smaller offset or count")
 	case e.Every > 0 && (e.Route.Kind == RouteLocal || e.Route.Kind == RouteID):
-		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, fmt.Sprintf("a timer has no instance and a tick no fields for the route %s", e.Route.Kind), "write a range, or leave the route out: each instance gets the tick")
+		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, fmt.Sprintf("the route of a timer must be a range or broadcast, got %s", e.Route.Kind), "write a range, or remove the route: then each instance gets the tick")
 	case external && e.Route.Kind == RouteLocal:
-		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "the external sender has no instance for the route local", "write a key")
+		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "an edge from an external processor must not have the route local: such a processor has no instances", "write a key")
 	case external && several && e.Reply.Value != "":
-		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "several instances would reply to one Ask", "choose one instance: write a key")
+		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "an edge with a reply to Ask must lead to one instance, got several", "choose one instance: write a key")
 	}
 }
 
@@ -115,12 +115,12 @@ func (b *builder) checkField(field Text) {
 		return
 	}
 	if len(field.Value) > typeMax {
-		b.found.addText(finding.Form, field, fmt.Sprintf("a field path has at most %d characters", typeMax), "")
+		b.found.addText(finding.Form, field, fmt.Sprintf("a field path must have at most %d characters, got more", typeMax), "shorten it")
 		return
 	}
 	for part := range strings.SplitSeq(field.Value, ".") {
 		if !token.IsIdentifier(part) || part == "_" {
-			b.found.addText(finding.Form, field, quoted(field.Value)+" is not a field path or a method", `write it as after a value in Go, without parentheses: "Header.Account"`)
+			b.found.addText(finding.Form, field, lastElement(field.Pointer)+" must be a field path or a method, got "+quoted(field.Value), `write it as in Go, without parentheses, such as "Header.Account"`)
 			return
 		}
 	}
@@ -132,9 +132,9 @@ func (b *builder) checkTimeout(i int, e *Edge) {
 	switch {
 	case option == nil:
 	case e.Reply.Value == "":
-		b.found.addText(finding.NoEffect, option.Key, "a timeout is for a reply, and the edge has none", `write "reply: Message", or leave the timeout out`)
+		b.found.addText(finding.NoEffect, option.Key, "timeout must go with a reply, and the edge has none", `write "reply: Message", or remove timeout`)
 	case !b.topology.Processors[e.From].External:
-		b.found.addText(finding.NoEffect, option.Key, fmt.Sprintf("a timeout is for Ask, and %s is not external: it receives the reply as a message", quoted(e.FromText.Value)), "leave the timeout out")
+		b.found.addText(finding.NoEffect, option.Key, fmt.Sprintf("timeout must be on an edge from an external processor, and %s is not external: it receives the reply as a message", quoted(e.FromText.Value)), "remove timeout")
 	}
 }
 

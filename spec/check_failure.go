@@ -61,9 +61,9 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 	switch {
 	case r.Policy == Never && b.found.broken["/groups"]: // it may be in one
 	case r.Policy == Never:
-		b.noEffect(options, "the policy is never", `write "policy: on-failure", or leave it out`, "max_restarts", "delay", "max_delay", "window", "jitter")
+		b.noEffect(options, "the policy is never", `write "policy: on-failure", or remove it`, "max_restarts", "delay", "max_delay", "window", "jitter")
 	case r.Delay == 0:
-		b.noEffect(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
+		b.noEffect(options, "there is no delay", "write a delay, or remove it", "max_delay", "jitter")
 	default:
 		b.checkDelays(options, r.Delay, r.MaxDelay)
 	}
@@ -73,13 +73,13 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 func (b *builder) checkDelays(options *Value, delay, longest time.Duration) {
 	if longest > 0 && longest < delay {
 		f := options.field("max_delay")
-		b.found.add(finding.MaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay is below delay, which is %v", delay), "write at least as much; the same makes all delays equal")
+		b.found.add(finding.MaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay must be at least delay, which is %v, got %v", delay, longest), "write a longer max_delay; with the value of delay all delays are equal")
 	}
 }
 
 func (b *builder) checkMemory(p *Processor, entry *Value) {
 	if p.Isolation != Process && !b.found.broken[p.Pointer+"/isolation"] {
-		b.noEffect(entry, "it is a limit for a process of the processor's own", `write "isolation: process", or leave it out`, "memory")
+		b.noEffect(entry, "it limits a process, and the isolation is not process", `write "isolation: process", or remove it`, "memory")
 	}
 }
 
@@ -94,9 +94,9 @@ func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
 	b.checkRetryDelay(o, options, receives || b.found.broken["/edges"])
 	switch {
 	case !receives && !b.found.broken["/edges"]:
-		b.noEffect(options, "the processor receives no message", "leave it out", "max_attempts", "dead_letter")
+		b.noEffect(options, "the processor receives no messages", "remove it", "max_attempts", "dead_letter")
 	case o.Then == Skip:
-		b.noEffect(options, "skip gives a message up at once", `write "then: retry", or leave it out`, "max_attempts")
+		b.noEffect(options, "skip gives up a message at once", `write "then: retry", or remove it`, "max_attempts")
 	case o.Then == Stop && p.Restart.Policy == Never && grouped:
 		b.noEffect(options, "there is no next instance for a second attempt", restart, "max_attempts")
 	case o.Then == Stop && p.Restart.Policy == Never:
@@ -111,15 +111,15 @@ var retryDelays = []string{"delay", "max_delay", "jitter"}
 func (b *builder) checkRetryDelay(o *OnError, options *Value, receives bool) {
 	switch {
 	case !receives:
-		b.noEffect(options, "the processor receives no message", "leave it out", retryDelays...)
+		b.noEffect(options, "the processor receives no messages", "remove it", retryDelays...)
 	case o.Then == Skip:
-		b.noEffect(options, "skip gives a message up at once", `write "then: retry", or leave it out`, retryDelays...)
+		b.noEffect(options, "skip gives up a message at once", `write "then: retry", or remove it`, retryDelays...)
 	case o.Then == Stop:
 		b.noEffect(options, "after an error the instance ends, and the next attempt waits for its restart", `write "then: retry", or the same key under restart`, retryDelays...)
 	case o.MaxAttempts == 1:
-		b.noEffect(options, "there is no second attempt", "write max_attempts of at least 2, or leave it out", retryDelays...)
+		b.noEffect(options, "there is no second attempt", "write max_attempts of at least 2, or remove it", retryDelays...)
 	case o.Delay == 0:
-		b.noEffect(options, "there is no delay", "write a delay, or leave it out", "max_delay", "jitter")
+		b.noEffect(options, "there is no delay", "write a delay, or remove it", "max_delay", "jitter")
 	default:
 		b.checkDelays(options, o.Delay, o.MaxDelay)
 	}
@@ -137,7 +137,7 @@ func (b *builder) checkAttempts() {
 		}
 		f := b.entries[i].field("restart").Value.field("max_restarts")
 		b.found.add(finding.UsedUp, f.Value.At, f.Value.Pointer,
-			fmt.Sprintf("a message that fails each time uses up max_restarts of %s, which is %d, before its %d attempts", quoted(p.Name.Value), limit, attempts),
+			fmt.Sprintf("max_restarts of %s should be at least the %d attempts at a message, got %d: a message that fails each time uses up all restarts", quoted(p.Name.Value), attempts, limit),
 			fmt.Sprintf(`write "then: retry", or max_restarts of at least %d`, attempts))
 	}
 }
@@ -153,11 +153,11 @@ func (b *builder) checkDeadLetters() {
 		}
 		switch target := &processors[to]; {
 		case target.External:
-			b.found.addText(finding.IntoExternal, name, quoted(name.Value)+" is external and receives nothing", "name a processor that handles them")
+			b.found.addText(finding.IntoExternal, name, "dead letters must not go to an external processor, got "+quoted(name.Value), "name a processor that handles them")
 		case target.Instances > 1 && !b.found.broken[target.Pointer+"/instances"]:
-			b.found.addText(finding.DeadLetter, name, fmt.Sprintf("%s has %d instances, and a dead letter has no key to choose one by", quoted(name.Value), target.Instances), "name a processor with one instance")
+			b.found.addText(finding.DeadLetter, name, fmt.Sprintf("dead letters must go to a processor with one instance, and %s has %d", quoted(name.Value), target.Instances), "name a processor with one instance")
 		case to == from:
-			b.found.addText(finding.DeadLetter, name, quoted(name.Value)+" would get what it could not handle itself", "name another processor")
+			b.found.addText(finding.DeadLetter, name, "a processor must not receive its own dead letters, got "+quoted(name.Value), "name another processor")
 		default:
 			b.checkDeadLetterCycle(from, visited)
 		}
@@ -184,17 +184,17 @@ func (b *builder) checkDeadLetterCycle(from int, visited []int) {
 	if len(way) < 2 { // one that names itself has its own finding
 		return
 	}
-	b.found.addText(finding.DeadLetter, processors[p].OnError.DeadLetter, "dead letters go round: "+b.ring(append(way, p)), "let one of these processors have no dead_letter")
+	b.found.addText(finding.DeadLetter, processors[p].OnError.DeadLetter, "dead letters must not form a cycle, got "+b.ring(append(way, p)), "remove dead_letter from one of these processors")
 }
 
 // checkMember reports a processor that cannot be in a group.
 func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 	if b.topology.Processors[processor].External {
-		b.found.addText(finding.Member, name, quoted(name.Value)+" is external: nothing of it can fail", "leave it out")
+		b.found.addText(finding.Member, name, "a group must not contain an external processor, got "+quoted(name.Value), "remove it")
 		return false
 	}
 	if b.isMachine(processor) {
-		b.found.addText(finding.Member, name, quoted(name.Value)+" is a machine, which is not made anew", "leave it out")
+		b.found.addText(finding.Member, name, fmt.Sprintf("a group must not contain a processor of kind %s, got %s: it is never restarted", b.topology.Processors[processor].Machine.Kind, quoted(name.Value)), "remove it")
 		return false
 	}
 	switch other, ok := b.groupOf[processor]; {
@@ -202,9 +202,9 @@ func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 		b.groupOf[processor] = g.Name
 		return true
 	case other.Pointer == g.Pointer:
-		b.found.addText(finding.Member, name, quoted(name.Value)+" is in this group already", "leave one of them out")
+		b.found.addText(finding.Member, name, "a processor must be in a group once, got "+quoted(name.Value)+" again", "remove one of them")
 	default:
-		b.found.addText(finding.Member, name, quoted(name.Value)+" is in the group "+quoted(other.Value)+" already", "leave it out of one of them")
+		b.found.addText(finding.Member, name, fmt.Sprintf("a processor must be in one group, and %s is in %s too", quoted(name.Value), quoted(other.Value)), "remove it from one of them")
 	}
 	return false
 }
@@ -214,16 +214,16 @@ func (b *builder) checkIntensity(g *Group, v *Value) {
 	intensity, period := v.field("intensity"), v.field("period")
 	switch {
 	case intensity != nil && period == nil:
-		b.found.add(finding.MissingKey, intensity.Key.At, g.Pointer, "the intensity has no period: it is a number of restarts in a time", `write "period: `+g.Period.String()+`"`)
+		b.found.add(finding.MissingKey, intensity.Key.At, g.Pointer, "intensity must go with period, the time in which restarts are counted", `write "period: `+g.Period.String()+`"`)
 	case intensity == nil && period != nil:
-		b.found.add(finding.MissingKey, period.Key.At, g.Pointer, "the period has no intensity: it is a time for a number of restarts", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
+		b.found.add(finding.MissingKey, period.Key.At, g.Pointer, "period must go with intensity, the number of restarts within it", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
 	}
 }
 
 // checkShutdown reports a limit for a stop that the strategy does not have.
 func (b *builder) checkShutdown(g *Group, v *Value) {
 	if g.Strategy == OneForOne && !b.found.broken[g.Pointer+"/strategy"] {
-		b.noEffect(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or leave it out`, "shutdown")
+		b.noEffect(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or remove it`, "shutdown")
 	}
 }
 
@@ -231,12 +231,12 @@ func (b *builder) checkShutdown(g *Group, v *Value) {
 // where a process of its own sends.
 func (b *builder) checkSupervisedEdge(i int, e *Edge) {
 	if arm := b.option(i, "arm"); arm != nil && b.option(i, "input_timeout") == nil {
-		b.found.addText(finding.NoEffect, arm.Key, "arm has no effect: the edge has no input_timeout", "write one, or leave arm out")
+		b.found.addText(finding.NoEffect, arm.Key, "arm has no effect: the edge has no input_timeout", "write input_timeout, or remove arm")
 	}
 	if e.Full != Fail || e.From < 0 || b.topology.Processors[e.From].Isolation != Process {
 		return
 	}
 	full := b.option(i, "full").Value
-	b.found.add(finding.IsolatedFails, full.At, full.Pointer, fmt.Sprintf("%s runs in a process of its own and does not see whether the queue is full", quoted(e.FromText.Value)),
+	b.found.add(finding.IsolatedFails, full.At, full.Pointer, fmt.Sprintf("full must not be fail, because %s runs in its own process and cannot see whether the queue is full", quoted(e.FromText.Value)),
 		"write block, drop-oldest or drop-newest")
 }

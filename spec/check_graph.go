@@ -17,7 +17,7 @@ func (b *builder) checkGraph() {
 	for i, unconnected := range b.topology.unconnected() {
 		if unconnected {
 			name := b.topology.Processors[i].Name
-			b.found.addText(finding.NoEdges, name, "no edge begins or ends at "+quoted(name.Value), "add an edge, or leave the processor out")
+			b.found.addText(finding.NoEdges, name, "no edge begins or ends at "+quoted(name.Value), "add an edge, or remove the processor")
 		}
 	}
 	b.checkGrowth()
@@ -86,8 +86,8 @@ func (b *builder) checkGrowth() {
 		reported[group[e.To]] = true
 		ring := b.ring(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
 		b.found.add(finding.GrowingRing, e.At, e.Pointer,
-			fmt.Sprintf("each lap of the ring %s makes %d messages of one and drops none", ring, copies),
-			"choose one instance, or let an edge of the ring drop: full: drop-oldest")
+			fmt.Sprintf("each round of the cycle %s turns one message into %d and drops none", ring, copies),
+			`route to one instance, or write "full: drop-oldest" on an edge of the cycle`)
 	}
 }
 

@@ -40,14 +40,14 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 		}
 		switch {
 		case m.Kind != "":
-			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), b.replacement(m, name))
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s is of kind %s and must not have %s", quoted(p.Name.Value), m.Kind, name), b.replacement(m, name))
 		case isMachineKey(name):
-			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s has no kind, and %s belongs to one", quoted(p.Name.Value), name), kindSuggestion(name))
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s must go with a kind, and %s has none", name, quoted(p.Name.Value)), kindSuggestion(name))
 		}
 	}
 	for _, name := range requiredKeys[m.Kind] {
 		if entry.field(name) == nil {
-			b.found.add(finding.MissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and has no %s", quoted(p.Name.Value), m.Kind, name), requiredHint[name])
+			b.found.add(finding.MissingKey, p.Name.At, p.Pointer, fmt.Sprintf("%s is of kind %s and must have the key %s", quoted(p.Name.Value), m.Kind, name), requiredHint[name])
 		}
 	}
 	if m.Kind == FSM {
@@ -69,9 +69,9 @@ func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	switch revert := entry.field("revert"); {
 	case !m.Revert || b.found.exact[revert.Value.Pointer]:
 	case m.Raft != nil:
-		b.found.addText(finding.KindHas, revert.Key, fmt.Sprintf("%s has raft and revert: updates that others do not know cannot wait on one node", quoted(p.Name.Value)), "leave one of them out")
+		b.found.addText(finding.KindHas, revert.Key, fmt.Sprintf("%s must not have both raft and revert: an update that is not committed cannot be applied on one node", quoted(p.Name.Value)), "remove one of them")
 	case entry.field("controller") == nil:
-		b.noEffect(entry, "there is no controller that could revert", "name the controller, or leave it out", "revert")
+		b.noEffect(entry, "there is no controller", "name the controller, or remove it", "revert")
 	}
 }
 
@@ -87,20 +87,20 @@ func (b *builder) checkInstances(p *Processor, entry *Value) {
 	name := quoted(p.Name.Value)
 	switch {
 	case p.Instances == 1:
-		b.noEffect(entry, "there is one instance", "add instances, or leave it out", "key", "route")
+		b.noEffect(entry, "there is one instance", "add instances, or remove it", "key", "route")
 	case m.Log != nil && p.Instances > machinesMax:
-		b.found.addText(finding.OutOfRange, instances.Key, fmt.Sprintf("%s has %d instances, and at most %d may have a log", name, p.Instances, machinesMax), "write fewer: each has a folder of 16 MiB or more")
+		b.found.addText(finding.OutOfRange, instances.Key, fmt.Sprintf("a processor with a log must have at most %d instances, and %s has %d", machinesMax, name, p.Instances), "write fewer: each has a folder of 16 MiB or more")
 	case r.Kind == RouteNone && r.Pointer != "":
-		b.found.add(finding.MissingKey, r.At, r.Pointer, "the route is empty", "write local, or {id: FIELD}")
+		b.found.add(finding.MissingKey, r.At, r.Pointer, "route must not be empty", "write local, or {id: FIELD}")
 	case r.Kind == RouteBroadcast || r.Kind == RouteRange:
-		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("an update is for one instance, and the route is %s", r.Kind), `write "key: FIELD", local or {id: FIELD}`)
+		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("an update must go to one instance, got the route %s", r.Kind), `write "key: FIELD", local or {id: FIELD}`)
 	case r.Kind == RouteNone && entry.field("controller") != nil:
-		b.found.addText(finding.NoRoute, instances.Key, fmt.Sprintf("%s has %d instances, and nothing says which one an update is for", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)
+		b.found.addText(finding.NoRoute, instances.Key, fmt.Sprintf("a processor of kind fsm with several instances must have a key or a route, and %s has %d instances", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)
 	case r.Kind == RouteLocal && entry.field("controller") == nil:
-		b.noEffect(entry, "there is no controller whose instance would count", `write "key: FIELD", or leave it out`, "route")
+		b.noEffect(entry, "local is the instance of the controller, and there is no controller", `write "key: FIELD", or remove it`, "route")
 	}
 	if p.Instances > 1 && m.Revert && !b.found.exact[revert.Value.Pointer] {
-		b.found.addText(finding.KindHas, revert.Key, name+" has several instances and revert: updates that are added together would be for several of them", "leave one of them out")
+		b.found.addText(finding.KindHas, revert.Key, name+" must not have both several instances and revert: updates that are added together may be for different instances", "remove one of them")
 	}
 }
 
@@ -111,10 +111,10 @@ func isMachineKey(name string) bool {
 
 var requiredHint = map[string]string{
 	"state":      "name the type of the state",
-	"update":     "name the type of what changes the state",
-	"controller": "name the processor that gets the committed entries",
+	"update":     "name the type of the updates",
+	"controller": "name the processor that receives the committed entries",
 	"peers":      missingHint["peers"],
-	"log":        "say where it is kept: {path: ./log}",
+	"log":        `write "log: {path: ./log}"`,
 }
 
 // replacement says what to write instead of a key that a machine does not have.
@@ -123,9 +123,9 @@ func (b *builder) replacement(m *Machine, name string) string {
 	case m.Kind == FSM && slices.Contains(machineKeys[Raft], name) && raftKeys[name] != nil:
 		return "write it under raft"
 	case slices.Contains(machineKeys[FSM], name):
-		return "write \"kind: fsm\", or leave it out"
+		return "write \"kind: fsm\", or remove it"
 	}
-	return "leave it out"
+	return "remove it"
 }
 
 // kindSuggestion says which kind has a key.
@@ -136,14 +136,14 @@ func kindSuggestion(name string) string {
 			kinds = append(kinds, fmt.Sprintf("\"kind: %s\"", kind))
 		}
 	}
-	return "write " + strings.Join(kinds, " or ") + ", or leave it out"
+	return "write " + strings.Join(kinds, " or ") + ", or remove it"
 }
 
 // logPath reads the path of a log's folder.
 func (b *builder) logPath(v *Value) Text {
 	t := v.text()
 	if strings.ContainsFunc(t.Value, unicode.IsControl) {
-		b.found.addText(finding.Form, t, quoted(t.Value)+" has control characters", `name a folder, such as "./log"`)
+		b.found.addText(finding.Form, t, "path must not contain control characters, got "+quoted(t.Value), `name a folder, such as "./log"`)
 	}
 	return t
 }
@@ -154,15 +154,15 @@ func (b *builder) checkLog(p *Processor, entry *Value) {
 	log := entry.field("log")
 	if m.Log == nil || b.found.exact[m.Log.Pointer] {
 		if raft := entry.field("raft"); raft != nil && m.Kind == FSM && log == nil {
-			b.found.add(finding.MissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and no log: what a node has promised it must not forget", requiredHint["log"])
+			b.found.add(finding.MissingKey, raft.Key.At, p.Pointer, quoted(p.Name.Value)+" has raft and must have the key log: a node must not lose its votes and entries in a restart", requiredHint["log"])
 		}
 		return
 	}
 	if m.Log.Sync != SyncInterval && !b.found.broken[m.Log.Pointer+"/sync"] {
-		b.noEffect(log.Value, fmt.Sprintf("sync is %s", m.Log.Sync), `write "sync: interval", or leave it out`, "interval")
+		b.noEffect(log.Value, fmt.Sprintf("sync is %s", m.Log.Sync), `write "sync: interval", or remove it`, "interval")
 	}
 	if sync := log.Value.field("sync"); m.Replicated() && m.Log.Sync != SyncAlways && sync != nil && !b.found.exact[sync.Value.Pointer] {
-		b.found.add(finding.UnsafeSync, sync.Value.At, sync.Value.Pointer, fmt.Sprintf("with sync: %s a node that falls down forgets what it has promised to others", m.Log.Sync), "write always, or leave it out")
+		b.found.add(finding.UnsafeSync, sync.Value.At, sync.Value.Pointer, fmt.Sprintf("sync must be always with raft, got %s: a node that crashes would lose entries that it has acknowledged", m.Log.Sync), "write always, or remove it")
 	}
 }
 
@@ -188,15 +188,15 @@ func (b *builder) checkReplication(p *Processor, entry *Value) {
 			f = options.field("heartbeat")
 		}
 		if f != nil && !b.found.exact[f.Value.Pointer] {
-			b.found.add(finding.Election, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout is %v, less than %d heartbeats of %v: one that is late would unseat a leader", r.ElectionTimeout, electionFactor, r.Heartbeat),
+			b.found.add(finding.Election, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout must be at least %d heartbeats of %v, got %v: one late heartbeat would start an election", electionFactor, r.Heartbeat, r.ElectionTimeout),
 				fmt.Sprintf("write an election_timeout of at least %v", least))
 		}
 	}
 	switch {
 	case r.ByController:
-		b.noEffect(options, "the controller carries the messages", `write "transport: grpc", or leave it out`, "insecure", "tls", "trust_domain")
+		b.noEffect(options, "the controller carries the messages", `write "transport: grpc", or remove it`, "insecure", "tls", "trust_domain")
 	case r.TLS != nil:
-		b.noEffect(options, "there is tls", "leave one of them out", "insecure")
+		b.noEffect(options, "tls is set", "remove one of them", "insecure")
 	}
 }
 
@@ -208,7 +208,7 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 	}
 	if len(f.Value.Fields) > peersMax {
 		over := f.Value.Fields[peersMax].Key
-		b.found.addText(finding.Peers, over, fmt.Sprintf("a group has at most %d nodes that vote; this one is beyond", peersMax), "leave it out: nodes that only follow are added while the group runs")
+		b.found.addText(finding.Peers, over, fmt.Sprintf("a group must have at most %d peers, got %d", peersMax, len(f.Value.Fields)), "remove it; learners are added while the group runs")
 	}
 	seen := map[string]Text{}
 	for _, peer := range r.Peers {
@@ -217,9 +217,9 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 		switch first, twice := seen[at.Value]; {
 		case r.ByController: // the controller knows what it means
 		case err != nil || host == "" || port == "":
-			b.found.addText(finding.Peers, at, quoted(at.Value)+" is not an address of a host and a port", `write such as "127.0.0.1:7101"`)
+			b.found.addText(finding.Peers, at, "the address of a peer must have the form host:port, got "+quoted(at.Value), `write an address such as "127.0.0.1:7101"`)
 		case twice:
-			b.found.addText(finding.Peers, at, fmt.Sprintf("%s has the address of %s", quoted(peer.Name.Value), quoted(first.Value)), "give each node an address of its own")
+			b.found.addText(finding.Peers, at, fmt.Sprintf("each peer must have its own address, but %s and %s share one", quoted(first.Value), quoted(peer.Name.Value)), "give each node its own address")
 		}
 		seen[at.Value] = peer.Name
 	}
@@ -231,13 +231,13 @@ func (b *builder) checkController(machine int, m *Machine) bool {
 	name := quoted(m.Controller.Value)
 	switch {
 	case m.ControllerTo == machine:
-		b.found.addText(finding.Controller, m.Controller, name+" cannot control itself", "name another processor")
+		b.found.addText(finding.Controller, m.Controller, "a processor must not control itself, got "+name, "name another processor")
 	case c.External:
-		b.found.addText(finding.Controller, m.Controller, name+" is external and receives no answers", "leave the controller out: (*Topology)."+b.topology.Processors[machine].Ident+" proposes from outside")
+		b.found.addText(finding.Controller, m.Controller, "a controller must receive answers, and "+name+" is external", "remove the controller: (*Topology)."+b.topology.Processors[machine].Ident+" proposes from outside")
 	case c.Machine != nil && c.Machine.Kind != "":
-		b.found.addText(finding.Controller, m.Controller, name+" is a machine itself", "name a processor of your own")
+		b.found.addText(finding.Controller, m.Controller, fmt.Sprintf("a controller must have a Go type, and %s is of kind %s", name, c.Machine.Kind), "name a processor with a Go type")
 	case c.Isolation == Process:
-		b.found.addText(finding.Controller, m.Controller, name+" runs in a process of its own, which answers of a machine do not cross to", `take "isolation: process" from it`)
+		b.found.addText(finding.Controller, m.Controller, "a controller must run in this process, and "+name+" runs in its own process", `remove "isolation: process" from it`)
 	default:
 		return true
 	}
@@ -255,11 +255,11 @@ func (b *builder) checkMachines() {
 			continue
 		}
 		if m.Log != nil {
-			b.checkShared(logs, p, m.Log.Path, "keeps its log in")
+			b.checkShared(logs, p, m.Log.Path, "each log must have its own folder")
 			b.checkFolders(logs, p)
 		}
 		if m.Raft != nil {
-			b.checkShared(groups, p, m.Raft.Group, "is the group")
+			b.checkShared(groups, p, m.Raft.Group, "each group must have its own name")
 		}
 	}
 	for i := range b.topology.Edges {
@@ -271,13 +271,13 @@ func (b *builder) checkMachines() {
 			b.checkEvent(i, e)
 		}
 		if b.isMachine(e.To) {
-			b.found.add(finding.MachineEdge, e.ToText.At, e.Pointer, fmt.Sprintf("%s is a machine: its controller alone sends to it, and the file does not declare that", quoted(e.ToText.Value)),
-				"leave this one out, and let the controller send")
+			b.found.add(finding.MachineEdge, e.ToText.At, e.Pointer, fmt.Sprintf("the file must not declare an edge to %s of kind %s: only its controller sends to it", quoted(e.ToText.Value), b.topology.Processors[e.To].Machine.Kind),
+				"remove the edge, and let the controller send")
 		}
 	}
 	for from, to := range b.topology.deadLetters() {
 		if name := b.topology.Processors[from].OnError.DeadLetter; b.isMachine(to) {
-			b.found.addText(finding.MachineEdge, name, quoted(name.Value)+" is a machine, which takes no dead letters", "name a processor of your own")
+			b.found.addText(finding.MachineEdge, name, fmt.Sprintf("dead letters must not go to a processor of kind %s, got %s", b.topology.Processors[to].Machine.Kind, quoted(name.Value)), "name a processor with a Go type")
 		}
 	}
 }
@@ -294,22 +294,22 @@ func (b *builder) checkEvent(i int, e *Edge) {
 	full := b.option(i, "full")
 	switch {
 	case p.Machine.Kind == Raft:
-		b.found.add(finding.MachineEdge, e.FromText.At, e.Pointer, name+" is a machine of kind raft: its edges lead from and to its controller, and the file does not declare them", "leave this one out")
+		b.found.add(finding.MachineEdge, e.FromText.At, e.Pointer, "the file must not declare an edge from "+name+" of kind raft: only its controller receives from it", "remove the edge")
 	case !ok:
 		at := e.Message
 		if at.Value == "" {
 			at = Text{At: e.FromText.At, Pointer: e.Pointer}
 		}
-		b.found.addText(finding.MachineEdge, at, fmt.Sprintf("%s is a machine: it tells %s and %s; what it answers to its controller the file does not declare", name, p.Ident+eventApplied, p.Ident+eventLeadership),
-			"write one of them, or leave the edge out")
+		b.found.addText(finding.MachineEdge, at, fmt.Sprintf("an edge from %s of kind fsm must carry %s or %s", name, p.Ident+eventApplied, p.Ident+eventLeadership),
+			"write one of them, or remove the edge: its controller receives answers without an edge")
 	case e.Reply.Value != "":
-		b.found.addText(finding.MachineEdge, e.Reply, name+" is a machine, and takes no reply to what it tells", "leave the reply out")
+		b.found.addText(finding.MachineEdge, e.Reply, "an edge from "+name+" of kind fsm must not have a reply", "remove the reply")
 	case to >= 0 && b.topology.Processors[to].Isolation == Process:
-		b.found.add(finding.MachineEdge, e.ToText.At, e.Pointer, quoted(e.ToText.Value)+" runs in a process of its own, and what a machine tells does not leave this one", `take "isolation: process" from it`)
+		b.found.add(finding.MachineEdge, e.ToText.At, e.Pointer, fmt.Sprintf("an edge from %s of kind fsm must stay in this process, and %s runs in its own process", name, quoted(e.ToText.Value)), `remove "isolation: process" from it`)
 	case event.Name == eventApplied && p.Machine.Revert:
-		b.found.addText(finding.MachineEdge, e.Message, fmt.Sprintf("%s has revert: an update that was applied may be undone, and nothing would tell", name), "leave revert out, or the edge")
+		b.found.addText(finding.MachineEdge, e.Message, fmt.Sprintf("an edge from %s must not carry %s, because it has revert: an applied update may be undone later", name, e.Message.Value), "remove revert or the edge")
 	case event.Name == eventLeadership && e.Full == Fail && full != nil:
-		b.found.add(finding.MachineEdge, full.Value.At, full.Value.Pointer, "the newest leader would be lost where the queue is full", `write "full: drop-oldest", or leave it out`)
+		b.found.add(finding.MachineEdge, full.Value.At, full.Value.Pointer, "full must not be fail for "+e.Message.Value+": the newest leader would be lost when the queue is full", `write "full: drop-oldest", or remove it`)
 	}
 }
 
@@ -322,7 +322,7 @@ func (b *builder) isMachine(processor int) bool {
 }
 
 // checkShared reports a folder, or a group, of two machines.
-func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, does string) {
+func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, rule string) {
 	if what.Value == "" || b.found.exact[what.Pointer] {
 		return
 	}
@@ -331,7 +331,7 @@ func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, doe
 		seen[path.Clean(what.Value)] = p.Name
 		return
 	}
-	b.found.addText(finding.Shared, what, fmt.Sprintf("%s %s %s, as %s does", quoted(p.Name.Value), does, quoted(what.Value), quoted(first.Value)), "give each machine its own")
+	b.found.addText(finding.Shared, what, fmt.Sprintf("%s, but %s and %s share %s", rule, quoted(first.Value), quoted(p.Name.Value), quoted(what.Value)), "give each processor its own")
 }
 
 // checkFolders reports a folder of another machine that would be that of an instance.
@@ -343,7 +343,7 @@ func (b *builder) checkFolders(seen map[string]Text, p *Processor) {
 	for i := range min(p.Instances, machinesMax) {
 		folder := path.Join(where.Value, strconv.Itoa(i))
 		if first, ok := seen[folder]; ok {
-			b.found.addText(finding.Shared, where, fmt.Sprintf("%s keeps the log of instance %d in %s, as %s does", quoted(p.Name.Value), i, quoted(folder), quoted(first.Value)), "give each machine its own")
+			b.found.addText(finding.Shared, where, fmt.Sprintf("each log must have its own folder, but %s and instance %d of %s share %s", quoted(first.Value), i, quoted(p.Name.Value), quoted(folder)), "give each processor its own")
 			return
 		}
 		seen[folder] = p.Name

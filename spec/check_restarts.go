@@ -23,19 +23,19 @@ func (b *builder) checkRestarts() {
 		case !r.Given || r.Policy == Never:
 		case r.MaxRestarts > 0:
 			if r.neverReached() {
-				b.found.add(finding.NotReached, r.At, r.Pointer, fmt.Sprintf("the delays of %d restarts are %.6g s or more, and with each window of %v counting begins anew: max_restarts is never reached",
+				b.found.add(finding.NotReached, r.At, r.Pointer, fmt.Sprintf("window should be longer than the delays of %d restarts, which take %.6g s or more, got %v: the limit is never reached",
 					r.MaxRestarts, r.least(), r.Window), "write a longer window, or a lower max_delay")
 			}
 			if r.Window == 0 {
 				f := b.entries[i].field("restart").Value.field("max_restarts")
 				b.found.add(finding.NoWindow, f.Value.At, f.Value.Pointer,
-					fmt.Sprintf("max_restarts of %s has no window: restarts are counted for the whole life of the topology", quoted(p.Name.Value)), `write a window, such as "window: 5m"`)
+					fmt.Sprintf("max_restarts of %s should have a window: without one all restarts since the start are counted", quoted(p.Name.Value)), `write a window, such as "window: 5m"`)
 			}
 		case grouped || constant:
 		case r.Delay == 0:
-			b.found.add(finding.Unlimited, r.At, r.Pointer, "restarts of "+quoted(p.Name.Value)+" have neither a limit nor a delay", "write max_restarts and window, or a delay and window")
+			b.found.add(finding.Unlimited, r.At, r.Pointer, "restarts of "+quoted(p.Name.Value)+" should have a limit or a delay, got neither", "write max_restarts and window, or delay and window")
 		case r.Window == 0:
-			b.found.add(finding.Unlimited, r.At, r.Pointer, "unlimited restarts without a window: the delay of "+quoted(p.Name.Value)+" grows and never begins anew", "write a window")
+			b.found.add(finding.Unlimited, r.At, r.Pointer, "unlimited restarts of "+quoted(p.Name.Value)+" should have a window: without one the delay grows and never falls", "write a window")
 		}
 	}
 }
@@ -71,17 +71,13 @@ func (b *builder) checkSiblings() {
 		if g.ShutdownGiven || len(names) == 0 {
 			continue
 		}
-		verb, suggestion := "has", "give it health with a timeout"
-		if len(names) > 1 {
-			verb, suggestion = "have", "give them health with a timeout"
-		}
 		if more := len(names) - hangingShown; more > 1 {
 			names = append(names[:hangingShown:hangingShown], fmt.Sprintf("%d others", more))
 		}
 		b.found.add(finding.Hangs, g.Name.At, g.Pointer,
-			fmt.Sprintf("%s of the group %s %s no health timeout: if such an instance hangs when a sibling fails, it is abandoned only after shutdown, which is %v",
-				enumerate(names, "and"), quoted(g.Name.Value), verb, g.Shutdown),
-			suggestion+", or say how long: shutdown: "+g.Shutdown.String())
+			fmt.Sprintf("%s of the group %s should have a health timeout: an instance that hangs when a sibling fails is abandoned only after shutdown, which is %v",
+				enumerate(names, "and"), quoted(g.Name.Value), g.Shutdown),
+			fmt.Sprintf("write health with a timeout, or %q", "shutdown: "+g.Shutdown.String()))
 	}
 }
 

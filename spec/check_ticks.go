@@ -98,5 +98,5 @@ func shorter(a, b time.Duration) time.Duration {
 const periodHint = "write three to five times the period"
 
 func early(e *Edge, period time.Duration, of string) string {
-	return fmt.Sprintf("the input_timeout of %v passes between two ticks%s, which come every %v", e.InputTimeout, of, period)
+	return fmt.Sprintf("input_timeout should be longer than the %v between two ticks%s, got %v", period, of, e.InputTimeout)
 }

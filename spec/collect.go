@@ -59,7 +59,7 @@ func (c *collector) all() []finding.Finding {
 	findings := finding.Sort(c.list)
 	if c.left > 0 {
 		findings = append(findings, finding.New(finding.Limit, c.file, finding.Range{}, "",
-			fmt.Sprintf("%d more findings are not shown", c.left), "repair these first"))
+			fmt.Sprintf("%d more findings are not shown", c.left), "fix these first"))
 	}
 	return findings
 }

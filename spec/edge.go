@@ -48,12 +48,12 @@ func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
 		if item.At.EndLine > item.At.Line || item.At.EndColumn-item.At.Column > len("{}") {
 			suggestion += `; keys that begin with "` + ignoredPrefix + `" are ignored`
 		}
-		b.found.add(finding.EdgeForm, item.At, item.Pointer, "this item holds no edge", suggestion)
+		b.found.add(finding.EdgeForm, item.At, item.Pointer, "an item of edges must hold an edge, got an empty mapping", suggestion)
 		return e, nil, false
 	default:
 		if len(item.Fields) > 1 {
 			second := item.Fields[1].Key
-			b.found.add(finding.EdgeForm, second.At, item.Pointer, "an item of edges holds one edge, and this is a second key", `begin it with "- " if it is an edge, indent it further if it is an option`)
+			b.found.add(finding.EdgeForm, second.At, item.Pointer, "an item of edges must have one key, got a second one", `begin it with "- " if it is an edge, indent it further if it is an option`)
 		}
 		f := item.Fields[0]
 		b.arrow(&e, f.Key, true)
@@ -82,7 +82,7 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.At = key.At
 	left, right, ok := strings.Cut(key.Value, "->")
 	if !ok {
-		b.found.add(finding.EdgeForm, key.At, e.Pointer, quoted(key.Value)+` is not an edge: it has no "->"`, edgeForm)
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, `an edge must have an arrow "->", got `+quoted(key.Value), edgeForm)
 		return
 	}
 	start, end := len(strings.TrimRight(left, arrowLetters)), len(key.Value)-len(strings.TrimLeft(right, arrowLetters))
@@ -98,7 +98,7 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	}
 	if i := strings.Index(right, "->"); i >= 0 {
 		second := len(left) + len("->") + i
-		b.found.add(finding.EdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge joins two processors, and here is a second arrow", "write an edge for each arrow")
+		b.found.add(finding.EdgeForm, key.within(second, second+len("->")), e.Pointer, "an edge must have one arrow, got a second one", "write an edge for each arrow")
 		return
 	}
 	timer := timerForm.FindStringSubmatchIndex(e.FromText.Value)
@@ -109,19 +109,19 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 		if timer[6] >= 0 {
 			e.Timer = e.FromText.part(timer[6], timer[7])
 		} else if timer[4] >= 0 {
-			b.found.add(finding.EdgeForm, e.FromText.within(timer[4], timer[5]), e.Pointer, "the timer has no name after as", `write a name, as in "every 1s as poll", or leave as out`)
+			b.found.add(finding.EdgeForm, e.FromText.within(timer[4], timer[5]), e.Pointer, `a timer must have a name after "as", got none`, `write a name, such as "every 1s as poll", or remove "as"`)
 		}
 	case carries:
 	case e.FromText.Value == "every":
-		b.found.add(finding.EdgeForm, e.FromText.At, e.Pointer, "the timer has no period", "write "+quoted("every 1s -> "+e.ToText.Value))
+		b.found.add(finding.EdgeForm, e.FromText.At, e.Pointer, "a timer must have a period, got none", "write "+quoted("every 1s -> "+e.ToText.Value))
 		return
 	case strings.Contains(e.ToText.Value, ": "): // which no plain text has
-		b.found.add(finding.EdgeForm, key.At, e.Pointer, "the quotes make a text of this edge", "leave them out: - "+unquoted(key.Value))
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, "an edge with a message must not be in quotes", "remove them: - "+unquoted(key.Value))
 		return
 	case b.colonWithoutSpace(e):
 		return
 	default:
-		b.found.add(finding.EdgeForm, key.At, e.Pointer, "the edge "+quoted(key.Value)+" carries no message", "write "+quoted(key.Value+": Message"))
+		b.found.add(finding.EdgeForm, key.At, e.Pointer, "an edge must carry a message, got "+quoted(key.Value), "write "+quoted(key.Value+": Message"))
 		return
 	}
 	if timer == nil {
@@ -135,9 +135,9 @@ func (b *builder) every(e *Edge, period Text) time.Duration {
 	d, err := time.ParseDuration(period.Value)
 	switch {
 	case err != nil:
-		b.found.addText(finding.Form, period, quoted(period.Value)+" is not a duration", durationHint(period.Value))
+		b.found.addText(finding.Form, period, "the period of a timer must be a duration, got "+quoted(period.Value), durationHint(period.Value))
 	case d < everyMin:
-		b.found.addText(finding.OutOfRange, period, quoted(period.Value)+" is too short for a timer", "write at least "+everyMin.String())
+		b.found.addText(finding.OutOfRange, period, "the period of a timer must be at least "+everyMin.String()+", got "+quoted(period.Value), "write a longer period")
 	default:
 		return d
 	}
@@ -151,14 +151,14 @@ func (b *builder) colonWithoutSpace(e *Edge) bool {
 		return false
 	}
 	i := strings.IndexByte(e.ToText.Value, ':')
-	b.found.add(finding.EdgeForm, e.ToText.within(i, i+1), e.Pointer, "YAML wants a space after this colon", "write "+quoted(m[1]+": "+m[2]))
+	b.found.add(finding.EdgeForm, e.ToText.within(i, i+1), e.Pointer, "a colon must have a space after it in YAML", "write "+quoted(m[1]+": "+m[2]))
 	return true
 }
 
 // resolve returns the index of the processor that an end of an edge names.
 func (b *builder) resolve(e *Edge, name Text, end string) int {
 	if name.Value == "" {
-		b.found.add(finding.EdgeForm, e.At, e.Pointer, "the edge does not say "+end+" which processor it goes", edgeForm)
+		b.found.add(finding.EdgeForm, e.At, e.Pointer, "an edge must name the processor that it leads "+end, edgeForm)
 		return noProcessor
 	}
 	candidates, declaration := b.names, ", or "+quoted(name.Value+": {external: true}")+" if its messages come from outside"
@@ -181,7 +181,7 @@ func (b *builder) reference(name Text, pointer string, candidates []string, sugg
 		return noProcessor
 	}
 	if strings.HasPrefix(name.Value, ignoredPrefix) {
-		suggestion = `keys that begin with "` + ignoredPrefix + `" are ignored, so no processor can have this name`
+		suggestion = `choose another name: keys that begin with "` + ignoredPrefix + `" are ignored`
 	} else if best := b.similar.to(name.Value, candidates); best != "" {
 		suggestion = didYouMean(best)
 	}

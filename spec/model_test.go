@@ -470,8 +470,8 @@ edges:
 		}
 	}
 	if diff := cmp.Diff([]string{
-		`/edges/4: the input_timeout of 2s passes between two ticks of the timers that make "last" send, which come every 2s`,
-		`/edges/6: the input_timeout of 1s passes between two ticks of the timers that make "relay" send, which come every 2s`,
+		`/edges/4: input_timeout should be longer than the 2s between two ticks of the timers that make "last" send, got 2s`,
+		`/edges/6: input_timeout should be longer than the 2s between two ticks of the timers that make "relay" send, got 1s`,
 	}, messages); diff != "" {
 		t.Error(diff)
 	}

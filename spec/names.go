@@ -85,9 +85,9 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 	case name.Pointer == "" || b.found.exact[name.Pointer]: // left out, or reported
 		return false
 	case name.Value == "":
-		b.found.addText(finding.Name, name, "the name of this "+what+" is empty", "")
+		b.found.addText(finding.Name, name, "a "+what+" name must not be empty", "write a name")
 	case len(name.Value) > nameMax:
-		b.found.addText(finding.Name, name, fmt.Sprintf("the name of this %s has more than %d characters", what, nameMax), "shorten it")
+		b.found.addText(finding.Name, name, fmt.Sprintf("a %s name must have at most %d characters, got more", what, nameMax), "shorten it")
 	case !form.MatchString(name.Value):
 		joined := "letters and digits joined by - or _"
 		repaired := strings.Trim(notInNames.ReplaceAllString(name.Value, "-"), "-")
@@ -106,7 +106,7 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 		if !isASCII(name.Value) {
 			joined = "ASCII " + joined // else "größe" would be told that ö is no letter
 		}
-		b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is not made of %s, beginning with a letter", what, quoted(name.Value), joined), suggestion)
+		b.found.addText(finding.Name, name, fmt.Sprintf("a %s name must be %s, beginning with a letter, got %s", what, joined, quoted(name.Value)), suggestion)
 	default:
 		return true
 	}
@@ -124,7 +124,7 @@ func (b *builder) checkReserved(what string, name Text) bool {
 	if !token.IsKeyword(word) && !isPredeclared(word) && word != "init" && word != "main" {
 		return true
 	}
-	b.found.addText(finding.Name, name, fmt.Sprintf("the %s name %s is a word of Go", what, quoted(word)), "choose another name")
+	b.found.addText(finding.Name, name, fmt.Sprintf("a %s name must not be a reserved word of Go, got %s", what, quoted(word)), "choose another name")
 	return false
 }
 
@@ -135,7 +135,7 @@ func (b *builder) checkMessage(name Text) bool {
 	if err != nil || t.Kind == NamedType && t.Import == "" && len(t.Args) == 0 && !t.Predeclared() {
 		return b.checkForm("message", name, messageNameForm) && b.checkReserved("message", name)
 	}
-	b.found.addText(finding.Name, name, quoted(name.Value)+" is a type, and an edge has the name of a message",
+	b.found.addText(finding.Name, name, "an edge must carry the name of a message, got the type "+quoted(name.Value),
 		fmt.Sprintf("write a name here, and under messages %s", quoted("Name: "+name.Value)))
 	return false
 }
@@ -146,11 +146,11 @@ func (b *builder) checkPackage(name Text) bool {
 	}
 	switch {
 	case token.IsKeyword(name.Value):
-		b.found.addText(finding.Name, name, fmt.Sprintf("the package name %s is a word of Go", quoted(name.Value)), "choose another name")
+		b.found.addText(finding.Name, name, "a package name must not be a keyword of Go, got "+quoted(name.Value), "choose another name")
 	case strings.HasSuffix(name.Value, "_test"):
-		b.found.addText(finding.Name, name, "a package whose name ends with _test holds tests only", "choose another name")
+		b.found.addText(finding.Name, name, "a package name must not end with _test, got "+quoted(name.Value), "choose another name")
 	case name.Value == "documentation":
-		b.found.addText(finding.Name, name, "the go command leaves out files of a package that is called documentation", "choose another name")
+		b.found.addText(finding.Name, name, "a package name must not be documentation: the go command ignores the files of such a package", "choose another name")
 	default:
 		return true
 	}
@@ -182,9 +182,9 @@ func (t *nameTable) add(b *builder, name Text) {
 		t.names[strings.ToLower(ident)] = name
 	case first.Value == name.Value: // used again
 	case Exported(first.Value) == ident:
-		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %ss %s and %s are both %s in Go", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
+		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("two %ss must not have the same Go name, but %s and %s are both %s", t.what, quoted(first.Value), quoted(name.Value), ident), "rename one of them")
 	default:
-		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the %ss %s and %s are %s and %s in Go, which differ only by case",
+		b.found.addText(finding.NamesCollide, name, fmt.Sprintf("the Go names of two %ss must not differ only by case, but %s and %s are %s and %s",
 			t.what, quoted(first.Value), quoted(name.Value), Exported(first.Value), ident), "rename one of them")
 	}
 }

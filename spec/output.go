@@ -33,42 +33,42 @@ func (b *builder) checkOutput(output Text) bool {
 func outputProblem(output string) (message, suggestion string) {
 	switch {
 	case strings.ContainsRune(output, '\\'):
-		return "the output has a backslash", "separate folders with /"
+		return "output must not contain a backslash, got " + quoted(output), "separate folders with /"
 	case path.IsAbs(output):
-		return "the output is an absolute path", "write it relative to the topology file"
+		return "output must be a relative path, got " + quoted(output), "write it relative to the topology file"
 	case slices.Contains(strings.Split(output, "/"), ".."):
-		return "the output leaves the folder of the topology file", `leave ".." out`
+		return "output must be in the folder of the topology file or below it, got " + quoted(output), `remove ".."`
 	}
 	elements := strings.Split(output, "/")
 	for _, element := range elements {
 		stem, _, _ := strings.Cut(strings.ToLower(element), ".")
 		switch {
 		case output == "":
-			return "the output is empty", "leave it out for " + defaultOutput
+			return "output must not be empty", "remove the key, and the file is " + defaultOutput
 		case element == "":
-			return "the output has a folder without a name", "write one / between two names"
+			return "output must not have a folder without a name, got " + quoted(output), "write one / between two names"
 		case len(element) > nameMax:
-			return fmt.Sprintf("the output has a name of more than %d characters", nameMax), "shorten it"
+			return fmt.Sprintf("a name in output must have at most %d characters, got more", nameMax), "shorten it"
 		case !outputElementForm.MatchString(element):
-			return fmt.Sprintf("the output has the name %s, which is not made of letters, digits, . _ and -, beginning with a letter or a digit", quoted(element)), ""
+			return "a name in output must be letters, digits, . _ and -, beginning with a letter or a digit, got " + quoted(element), ""
 		case slices.Contains(deviceNames, stem):
-			return fmt.Sprintf("the output has the name %s, which is a device on Windows", quoted(element)), "choose another name"
+			return "a name in output must not be a device on Windows, got " + quoted(element), "choose another name"
 		case element == "testdata" || element == "vendor":
-			return fmt.Sprintf("the go command does not look for packages in %q", element), "choose another folder"
+			return fmt.Sprintf("output must not be in a folder called %s: the go command ignores the packages in it", element), "choose another folder"
 		}
 	}
 	base := elements[len(elements)-1]
 	stem, isGo := strings.CutSuffix(base, ".go")
 	if !isGo || stem == "" {
-		return "the output " + quoted(base) + " is not a Go file", "let it end with .go"
+		return "output must be a Go file, got " + quoted(base), "write a name that ends with .go"
 	}
 	words := strings.Split(stem, "_")
 	last := words[len(words)-1]
 	switch {
 	case len(words) > 1 && last == "test":
-		return "a Go file whose name ends with _test.go holds tests only", "write " + quoted(strings.TrimSuffix(stem, "_test")+"_gen.go")
+		return "output must not end with _test.go: such a file holds only tests", "write " + quoted(strings.TrimSuffix(stem, "_test")+"_gen.go")
 	case !Compiled(base, ""):
-		return fmt.Sprintf("the go command compiles a file whose name ends with _%s.go only there", last), "write " + quoted(stem+"_gen.go")
+		return fmt.Sprintf("output must not end with _%[1]s.go: the go command compiles such a file only for %[1]s", last), "write " + quoted(stem+"_gen.go")
 	}
 	return "", ""
 }

@@ -29,7 +29,7 @@ func Parse(file string, src []byte) (*Topology, []finding.Finding) {
 
 func parse(file string, src []byte, found *collector) *Topology {
 	if len(src) > bytesMax {
-		found.add(finding.Limit, finding.Range{}, "", fmt.Sprintf("the file has more than %d bytes, which is the limit", bytesMax), "split the topology")
+		found.add(finding.Limit, finding.Range{}, "", fmt.Sprintf("a topology file must have at most %d bytes, got %d", bytesMax, len(src)), "split the topology")
 		return nil
 	}
 	s := newSource(src)
@@ -62,7 +62,7 @@ func unsupportedVersion(root *Value, found *collector) bool {
 	if f == nil || f.Value.Kind != Int || f.Value.integer() == formatVersion {
 		return false
 	}
-	found.add(finding.Version, f.Value.At, f.Value.Pointer, fmt.Sprintf("version %s is not one that this topogen reads", clip(f.Value.Text)), fmt.Sprintf("write %d, or use another topogen", formatVersion))
+	found.add(finding.Version, f.Value.At, f.Value.Pointer, fmt.Sprintf("version must be %d, got %s", formatVersion, clip(f.Value.Text)), fmt.Sprintf("write %d, or use a topogen that reads this version", formatVersion))
 	return true
 }
 
@@ -70,12 +70,12 @@ func unsupportedVersion(root *Value, found *collector) bool {
 func tooMany(root *Value, found *collector) (more bool) {
 	if f := root.field("processors"); f != nil && len(f.Value.Fields) > processorsMax {
 		over := f.Value.Fields[processorsMax].Key
-		found.addText(finding.Limit, over, fmt.Sprintf("a topology has at most %d processors; this one is beyond", processorsMax), "split the topology")
+		found.addText(finding.Limit, over, fmt.Sprintf("a topology must have at most %d processors, got %d", processorsMax, len(f.Value.Fields)), "split the topology")
 		more = true
 	}
 	if f := root.field("edges"); f != nil && len(f.Value.Items) > edgesMax {
 		over := f.Value.Items[edgesMax]
-		found.add(finding.Limit, over.At, over.Pointer, fmt.Sprintf("a topology has at most %d edges; this one is beyond", edgesMax), "split the topology")
+		found.add(finding.Limit, over.At, over.Pointer, fmt.Sprintf("a topology must have at most %d edges, got %d", edgesMax, len(f.Value.Items)), "split the topology")
 		more = true
 	}
 	return more

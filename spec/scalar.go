@@ -28,9 +28,9 @@ func scalar(n *yaml.Node) (kind Kind, problem, suggestion string) {
 	case "!!float":
 		return float(text)
 	case "!!timestamp":
-		return String, clip(text) + " is a date to YAML, and a topology has none", quoteHint(text)
+		return String, "a value must not be a date, got " + clip(text), quoteHint(text)
 	}
-	return String, fmt.Sprintf("the tag %s has no meaning in a topology", clip(n.Tag)), "leave it out"
+	return String, fmt.Sprintf("a value must not have the tag %s", clip(n.Tag)), "remove the tag"
 }
 
 // integer accepts a whole number in the forms that Go has too. It refuses the forms that
@@ -38,7 +38,7 @@ func scalar(n *yaml.Node) (kind Kind, problem, suggestion string) {
 func integer(text string) (kind Kind, problem, suggestion string) {
 	digits := strings.TrimLeft(text, "+-")
 	if len(digits) > 1 && digits[0] == '0' && (isDigit(digits[1]) || digits[1] == '_') {
-		return String, clip(text) + " is octal to some readers of YAML and decimal to others", "write it without the leading zero, or put it in quotes"
+		return String, "a number must not begin with 0, got " + clip(text) + ": some YAML readers take it as octal", "write it without the leading zero, or put it in quotes"
 	}
 	if strings.Contains(text, "_") {
 		return underscored(text)
@@ -48,7 +48,7 @@ func integer(text string) (kind Kind, problem, suggestion string) {
 		_, err = strconv.ParseUint(text, 0, 64)
 	}
 	if err != nil {
-		return String, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, or put it in quotes"
+		return String, fmt.Sprintf("an integer must be written in digits, got %s", clip(text)), "write only digits, or put it in quotes"
 	}
 	return Int, "", ""
 }
@@ -60,16 +60,16 @@ func float(text string) (kind Kind, problem, suggestion string) {
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case isSpecialFloat(text) || err == nil && (math.IsNaN(f) || math.IsInf(f, 0)):
-		return String, clip(text) + " is not a finite number", quoteHint(text)
+		return String, "a number must be finite, got " + clip(text), quoteHint(text)
 	case err != nil:
-		return String, fmt.Sprintf("the number %s is not written plainly", clip(text)), "write only digits, a point and an exponent, or put it in quotes"
+		return String, fmt.Sprintf("a number must be written in digits, got %s", clip(text)), "write only digits, a point and an exponent, or put it in quotes"
 	}
 	return Float, "", ""
 }
 
 // underscored refuses a number with underscores, which YAML 1.2 does not have.
 func underscored(text string) (kind Kind, problem, suggestion string) {
-	return String, clip(text) + " is a number to some readers of YAML and a text to others", "write it without underscores, or put it in quotes"
+	return String, "a number must not have underscores, got " + clip(text) + ": some YAML readers take it as a string", "write it without underscores, or put it in quotes"
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
@@ -80,7 +80,7 @@ func isSpecialFloat(text string) bool {
 }
 
 func quoteHint(text string) string {
-	return fmt.Sprintf("put it in quotes if a text is meant: %q", clip(text))
+	return fmt.Sprintf("put it in quotes if you mean a string: %q", clip(text))
 }
 
 // clip shortens a text from the file for use in a message.

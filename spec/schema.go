@@ -71,7 +71,7 @@ func (c *schemaChecker) check(s *jsonschema.Schema, at located) {
 	case v.Kind == List:
 		c.list(s, at)
 	case v.Kind == String && !fits(s, v.Text):
-		c.forms = append(c.forms, form{at: at})
+		c.forms = append(c.forms, form{at: at, rule: textRule(s, v.Text)})
 	case s.Minimum != nil:
 		c.number(s, at)
 	}
@@ -119,8 +119,8 @@ func (c *schemaChecker) mapping(s *jsonschema.Schema, at located) {
 		if p := property(s, name); p != nil {
 			c.check(p, inner)
 		}
-		if s.PropertyNames != nil && !fits(resolveRef(s.PropertyNames), name) {
-			c.forms = append(c.forms, form{at: inner, name: true})
+		if names := s.PropertyNames; names != nil && !fits(resolveRef(names), name) {
+			c.forms = append(c.forms, form{at: inner, rule: textRule(resolveRef(names), name), name: true})
 		}
 	}
 }
@@ -155,13 +155,24 @@ func fits(s *jsonschema.Schema, text string) bool {
 		(s.Pattern == nil || s.Pattern.MatchString(text))
 }
 
+// textRule says what a text must be that does not fit.
+func textRule(s *jsonschema.Schema, text string) string {
+	if s.Pattern != nil && !s.Pattern.MatchString(text) {
+		return "must match " + s.Pattern.String()
+	}
+	if s.MaxLength < 0 {
+		return fmt.Sprintf("must have at least %d characters", s.MinLength)
+	}
+	return fmt.Sprintf("must have %d to %d characters", max(s.MinLength, 0), s.MaxLength)
+}
+
 func (c *schemaChecker) number(s *jsonschema.Schema, at located) {
 	low, _ := s.Minimum.Float64()
 	high, _ := s.Maximum.Float64()
 	switch n := at.value.number(); {
 	case low <= n && n <= high:
 	case low == high:
-		c.forms = append(c.forms, form{at: at}) // a duration that may also be 0: the parser says more
+		c.forms = append(c.forms, form{at: at, rule: fmt.Sprintf("must be %.0f", low)}) // the builder knows that a duration is valid too
 	default:
 		c.found.add(finding.OutOfRange, at.value.At, at.value.Pointer,
 			fmt.Sprintf("%s must be from %.0f to %.0f, got %s", at.subject(), low, high, clip(at.value.Text)), "")
@@ -201,7 +212,8 @@ type forms []form
 
 type form struct {
 	at   located
-	name bool // the key is wrong: its entry may have said so
+	rule string // "must match ^[a-z]+$"
+	name bool   // the key is wrong, for which its entry may have a finding
 }
 
 func (f forms) report(found *collector) {
@@ -210,12 +222,10 @@ func (f forms) report(found *collector) {
 		if found.broken[v.Pointer] || form.name && found.exact[v.Pointer[:strings.LastIndexByte(v.Pointer, '/')]] {
 			continue
 		}
-		subject, at := form.at.subject(), form.at.shown()
+		message, at := form.at.subject()+" "+form.rule+", got "+Describe(v), form.at.shown()
 		if form.name {
-			at = form.at.key()
-		} else if v.Kind == String {
-			subject = quoted(v.Text)
+			message, at = "the name "+form.at.subject()+" "+form.rule, form.at.key()
 		}
-		found.add(finding.Form, at, v.Pointer, subject+" does not have the form that is wanted here", "")
+		found.add(finding.Form, at, v.Pointer, message, "")
 	}
 }

@@ -33,7 +33,7 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 			shown = enumerate(listedKeys(s, at.value, known), "and")
 		}
 		if in(s, "timer") && edgeKeys[name] != nil {
-			c.found.addText(finding.TimerHas, f.Key, "a timer has no "+name, "leave it out")
+			c.found.addText(finding.TimerHas, f.Key, "a timer must not have "+name, "remove it")
 			continue
 		}
 		suggestion := "the keys here are " + shown
@@ -64,7 +64,7 @@ func listedKeys(s *jsonschema.Schema, v *Value, known []string) []string {
 func (c *schemaChecker) missingKeys(s *jsonschema.Schema, at located, meant []string) {
 	for _, name := range s.Required {
 		if at.value.field(name) == nil && !slices.Contains(meant, name) {
-			c.found.add(finding.MissingKey, at.key(), at.value.Pointer, fmt.Sprintf("%s has no %s", at.subject(), name), missingHint[name])
+			c.found.add(finding.MissingKey, at.key(), at.value.Pointer, fmt.Sprintf("%s must have the key %s", at.subject(), name), missingHint[name])
 		}
 	}
 }
@@ -81,16 +81,16 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 	v := at.value
 	switch {
 	case v.Kind == Null:
-		c.found.add(finding.WrongType, v.At, v.Pointer, at.subject()+" has no value", nullHint(s))
+		c.found.add(finding.WrongType, v.At, v.Pointer, at.subject()+" must have a value, got nothing", nullHint(s))
 		return
 	case len(s.Enum) > 0: // the choices say more than the kind
 		c.notAllowed(s, at)
 		return
 	case in(s, "timer") && v.Kind == String:
-		c.found.add(finding.TimerHas, v.At, v.Pointer, "a timer sends topo.Tick and no other message", "leave the message out")
+		c.found.add(finding.TimerHas, v.At, v.Pointer, "a timer must not carry a message, got "+quoted(v.Text)+": it sends topo.Tick", "remove the message")
 		return
 	case (in(s, "duration") || in(s, "durationOrZero")) && v.Kind != List && v.Kind != Map:
-		c.found.add(finding.Form, v.At, v.Pointer, clip(v.Text)+" is not a duration", durationHint(v.Text))
+		c.found.add(finding.Form, v.At, v.Pointer, at.subject()+" must be a duration, got "+clip(v.Text), durationHint(v.Text))
 		return
 	}
 	var words []string
@@ -108,17 +108,17 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 func nullHint(s *jsonschema.Schema) string {
 	switch {
 	case in(s, "timer"):
-		return "leave the colon out"
+		return "remove the colon"
 	case in(s, "edge"):
 		return "name the message that the edge carries"
 	case in(s, "processor"):
-		return "write {} if there is nothing to say"
+		return "write {} if it has no options"
 	}
 	return ""
 }
 
 var typeWords = map[string]string{
-	"string": "a text", "integer": "a whole number", "number": "a number",
+	"string": "a string", "integer": "an integer", "number": "a number",
 	"boolean": "true or false", "object": "a mapping", "array": "a list",
 }
 
@@ -204,7 +204,7 @@ func Describe(v *Value) string {
 	case Bool, Int, Float:
 		return strings.TrimSuffix(clip(v.Text), ".") // "5." would end the sentence
 	case String:
-		return "the text " + quoted(v.Text)
+		return "the string " + quoted(v.Text)
 	case List:
 		return "a list"
 	}

@@ -19,22 +19,22 @@ import (
 // and a finding.
 func document(s source, found *collector) *yaml.Node {
 	if at := invalidUTF8(s.Bytes); at >= 0 {
-		found.add(finding.Syntax, s.span(at, at+1), "", "this is not UTF-8", "save the file as UTF-8")
+		found.add(finding.Syntax, s.span(at, at+1), "", "a topology file must be UTF-8, got an invalid byte", "save the file as UTF-8")
 		return nil
 	}
 	if at := tooDense(s.Bytes); at >= 0 {
-		found.add(finding.Limit, s.span(at, at+1), "", fmt.Sprintf("the file has more than %d keys and values", nodesMax), "split the topology")
+		found.add(finding.Limit, s.span(at, at+1), "", fmt.Sprintf("a topology file must have at most %d keys and values, got more", nodesMax), "split the topology")
 		return nil
 	}
 	if bytes.HasPrefix(s.Bytes, lines.ByteOrderMark) { // the library would pass over it
-		found.add(finding.Syntax, s.span(0, len(lines.ByteOrderMark)), "", "a second byte order mark is at the start of the file", "delete it")
+		found.add(finding.Syntax, s.span(0, len(lines.ByteOrderMark)), "", "a topology file must have at most one byte order mark, got two", "delete one of them")
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(s.Bytes))
 	var first, second yaml.Node
 	err := decode(decoder, &first)
 	if errors.Is(err, io.EOF) || err == nil && isEmpty(&first) {
-		found.add(finding.Empty, finding.Range{}, "", "the file holds no topology", `begin with "version: 1"`)
+		found.add(finding.Empty, finding.Range{}, "", "a topology file must not be empty", `begin with "version: 1"`)
 		return nil
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func document(s source, found *collector) *yaml.Node {
 	switch err := decode(decoder, &second); {
 	case err == nil:
 		at := s.Offset(second.Line, second.Column)
-		found.add(finding.Documents, s.span(at, s.LineEnd(at)), "", "a second document begins here; a topology is one", "move it to a file of its own")
+		found.add(finding.Documents, s.span(at, s.LineEnd(at)), "", "a topology file must hold one document, got a second one", "move it to its own file")
 		return nil
 	case !errors.Is(err, io.EOF):
 		syntaxFinding(s, found, err)
@@ -125,20 +125,20 @@ func syntaxFinding(s source, found *collector, err error) {
 		if i := aliasIn(s.Bytes, m[1]); i >= 0 {
 			at = s.span(i, i+1+len(m[1]))
 		}
-		found.add(finding.Alias, at, "", fmt.Sprintf("there is no anchor &%s before this alias", clip(m[1])), "")
+		found.add(finding.Alias, at, "", fmt.Sprintf("an alias must follow its anchor, got *%[1]s without &%[1]s before it", clip(m[1])), "")
 		return
 	}
 	if strings.HasPrefix(message, "exceeded max depth") {
-		found.add(finding.Limit, s.span(s.YAMLLines[line-1], s.YAMLLines[line-1]), "", fmt.Sprintf("this is nested more than %d deep", depthMax), "")
+		found.add(finding.Limit, s.span(s.YAMLLines[line-1], s.YAMLLines[line-1]), "", fmt.Sprintf("values must be nested at most %d deep, got more", depthMax), "")
 		return
 	}
 	if i := indentingTab(s, line); i >= 0 {
-		found.add(finding.Syntax, s.span(i, i+1), "", "YAML must be indented with spaces, got a tab", "replace the tab by spaces")
+		found.add(finding.Syntax, s.span(i, i+1), "", "YAML must be indented with spaces, got a tab", "replace the tab with spaces")
 		return
 	}
 	if message == "control characters are not allowed" {
 		if i := bytes.IndexFunc(s.Bytes, isControl); i >= 0 {
-			found.add(finding.Syntax, s.span(i, i+1), "", "YAML must not contain control characters", "delete it")
+			found.add(finding.Syntax, s.span(i, i+1), "", "YAML must not contain control characters", "delete this one")
 			return
 		}
 	}
@@ -146,7 +146,7 @@ func syntaxFinding(s source, found *collector, err error) {
 	if plain, ok := plainWords[message]; ok {
 		message, suggestion = plain[0], plain[1]
 	} else {
-		message = "this is not YAML: " + message
+		message = "the file is not valid YAML: " + message
 	}
 	start := s.YAMLLines[line-1]
 	found.add(finding.Syntax, s.span(start, start), "", message, suggestion)
@@ -156,13 +156,13 @@ func syntaxFinding(s source, found *collector, err error) {
 // that say what to look for. The line is where the collection begins, or, if that
 // is the first line, where reading stopped.
 var plainWords = map[string][2]string{
-	"mapping values are not allowed in this context": {"a second colon is on this line, or the line before it is not complete", "put a text with a colon in quotes"},
-	"did not find expected ',' or '}'":               {"here or below, a mapping in braces has no , or } where one should be", "is a bracket not closed, or a type such as Page[string] not in quotes?"},
-	"did not find expected ',' or ']'":               {"here or below, a list in brackets has no , or ] where one should be", "is a bracket not closed?"},
-	"did not find expected key":                      {"here or below, a mapping goes on with something that is not a key", "is the indentation right, and every quote closed?"},
-	"did not find expected '-' indicator":            {"here or below, a list goes on with something that is not an item", "is the indentation right?"},
-	"found unexpected end of stream":                 {"a quoted text has no end", "close the quote"},
-	"could not find expected ':'":                    {"a key on this line has no colon", ""},
+	"mapping values are not allowed in this context": {"this line has a second colon, or the line before it is incomplete", "put a string with a colon in quotes"},
+	"did not find expected ',' or '}'":               {"a mapping in braces must have , or } after each value, here or below", "close the bracket, or put a type such as Page[string] in quotes"},
+	"did not find expected ',' or ']'":               {"a list in brackets must have , or ] after each item, here or below", "close the bracket"},
+	"did not find expected key":                      {"a mapping must continue with a key, here or below", "check the indentation, and close every quote"},
+	"did not find expected '-' indicator":            {"a list must continue with an item, here or below", "check the indentation"},
+	"found unexpected end of stream":                 {"a string in quotes must have an end", "close the quote"},
+	"could not find expected ':'":                    {"a key must have a colon after it, on this line", "write the colon"},
 }
 
 func isControl(r rune) bool {

@@ -155,14 +155,14 @@ func (t TypeExpr) In(path string) TypeExpr {
 func ParseType(expr string) (*TypeExpr, error) {
 	p := &typeParser{text: expr}
 	if len(expr) > typeMax {
-		return nil, p.fail(0, len(expr), fmt.Sprintf("a type has at most %d bytes", typeMax))
+		return nil, p.fail(0, len(expr), fmt.Sprintf("a type must have at most %d bytes, got more", typeMax))
 	}
 	t, err := p.parse(0)
 	if err != nil {
 		return nil, err
 	}
 	if p.at < len(expr) {
-		return nil, p.fail(p.at, len(expr), fmt.Sprintf("%q follows the type", clip(expr[p.at:])))
+		return nil, p.fail(p.at, len(expr), fmt.Sprintf("a type must end here, got %q after it", clip(expr[p.at:])))
 	}
 	return t, nil
 }
@@ -186,7 +186,7 @@ func (p *typeParser) accept(prefix string) bool {
 
 func (p *typeParser) parse(depth int) (*TypeExpr, error) {
 	if depth > typeDepthMax {
-		return nil, p.fail(p.at, len(p.text), fmt.Sprintf("a type is nested at most %d deep", typeDepthMax))
+		return nil, p.fail(p.at, len(p.text), fmt.Sprintf("a type must be nested at most %d deep, got more", typeDepthMax))
 	}
 	switch {
 	case p.accept("*"):
@@ -201,7 +201,7 @@ func (p *typeParser) parse(depth int) (*TypeExpr, error) {
 			return nil, err
 		}
 		if !p.accept("]") {
-			return nil, p.fail(p.at, p.at+1, `the key of a map ends with "]"`)
+			return nil, p.fail(p.at, p.at+1, `the key of a map must end with "]"`)
 		}
 		return p.of(&TypeExpr{Kind: MapType, Key: key}, depth)
 	}
@@ -221,7 +221,7 @@ func (p *typeParser) array(depth int) (*TypeExpr, error) {
 	}
 	n, err := strconv.Atoi(p.text[start:p.at])
 	if err != nil || n > arrayMax || strconv.Itoa(n) != p.text[start:p.at] || !p.accept("]") {
-		return nil, p.fail(start-1, p.at, fmt.Sprintf("an array is written [N]T with a plain number N of at most %d", arrayMax))
+		return nil, p.fail(start-1, p.at, fmt.Sprintf("an array must have the form [N]T, where N is a number of at most %d", arrayMax))
 	}
 	return p.of(&TypeExpr{Kind: ArrayType, Len: int64(n)}, depth)
 }
@@ -245,17 +245,17 @@ func (p *typeParser) named(depth int) (*TypeExpr, error) {
 	if slash := strings.LastIndexByte(word, '/'); slash >= 0 || strings.Contains(word, ".") {
 		dot := strings.LastIndexByte(word, '.')
 		if dot < slash {
-			return nil, p.fail(start, p.at, fmt.Sprintf("%q has no type after the import path", clip(word)))
+			return nil, p.fail(start, p.at, fmt.Sprintf("a type must follow the import path, got only %q", clip(word)))
 		}
 		t.Import, t.Name = word[:dot], word[dot+1:]
 		if problem := importPathProblem(t.Import); problem != "" {
 			return nil, p.fail(start, start+dot, problem)
 		}
 		if !isIdentifier(t.Name) {
-			return nil, p.fail(start+dot+1, p.at, fmt.Sprintf("%q is not the name of a type", t.Name))
+			return nil, p.fail(start+dot+1, p.at, fmt.Sprintf("a type name must be a Go identifier, got %q", t.Name))
 		}
 		if !token.IsExported(t.Name) {
-			return nil, p.fail(start+dot+1, p.at, fmt.Sprintf("%s is not exported, so its package alone can use it", t.Name))
+			return nil, p.fail(start+dot+1, p.at, fmt.Sprintf("a type of another package must be exported, got %s", t.Name))
 		}
 	}
 	if problem := typeNameProblem(t.Name); problem != "" {
@@ -269,7 +269,7 @@ func (p *typeParser) args(t *TypeExpr, depth int) error {
 		return nil
 	}
 	if t.Predeclared() {
-		return p.fail(p.at, len(p.text), t.Name+" has no type arguments")
+		return p.fail(p.at, len(p.text), t.Name+" must not have type arguments")
 	}
 	p.at++
 	for {
@@ -282,7 +282,7 @@ func (p *typeParser) args(t *TypeExpr, depth int) error {
 		case p.accept("]"):
 			return nil
 		case !p.accept(","):
-			return p.fail(p.at, p.at+1, `type arguments are separated by "," and end with "]"`)
+			return p.fail(p.at, p.at+1, `type arguments must be separated by "," and end with "]"`)
 		}
 		p.accept(" ")
 	}
@@ -292,17 +292,17 @@ func (p *typeParser) args(t *TypeExpr, depth int) error {
 func (p *typeParser) missing() string {
 	rest := p.text[p.at:]
 	if rest == "" {
-		return "a type is missing at the end"
+		return "a type must follow here, got the end of the string"
 	}
-	return fmt.Sprintf("a type cannot begin with %q", clip(rest))
+	return fmt.Sprintf("a type must not begin with %q", clip(rest))
 }
 
 func typeNameProblem(name string) string {
 	switch {
 	case token.IsKeyword(name) && slices.Contains([]string{"chan", "func", "interface", "map", "struct"}, name):
-		return "a " + name + " type has no name here; declare one in Go and write that"
+		return "a type must have a name, got a " + name + " type; declare it in Go and write its name"
 	case !isIdentifier(name):
-		return fmt.Sprintf("%q is not the name of a type", clip(name))
+		return fmt.Sprintf("a type name must be a Go identifier, got %q", clip(name))
 	case isPredeclared(name) && !isType(name):
 		return name + " is not a type"
 	}
@@ -313,19 +313,19 @@ func typeNameProblem(name string) string {
 // sees it; "" if nothing is.
 func importPathProblem(path string) string {
 	if path == "C" || path == "unsafe" {
-		return fmt.Sprintf("types of the package %q cannot be messages or processors", path)
+		return fmt.Sprintf("a message or processor must not have a type of the package %q", path)
 	}
 	if !isASCII(path) {
-		return "an import path has no letters beyond ASCII"
+		return "an import path must be ASCII"
 	}
 	for element := range strings.SplitSeq(path, "/") {
 		switch {
 		case element == "":
-			return fmt.Sprintf("the import path %q has an empty element", clip(path))
+			return fmt.Sprintf("an import path must not have an empty element, got %q", clip(path))
 		case strings.Trim(element, ".") == "":
-			return "an import path is not relative"
+			return "an import path must not be relative"
 		case element[0] == '.' || element[len(element)-1] == '.' || element[0] == '-':
-			return fmt.Sprintf("the element %q of the import path is not one of Go's", clip(element))
+			return fmt.Sprintf("an element of an import path must not begin with . or - or end with ., got %q", clip(element))
 		}
 	}
 	return ""

@@ -76,11 +76,11 @@ func (w *walker) enter(n *yaml.Node, start int, pointer string, depth int) bool 
 	}
 	switch {
 	case depth > depthMax:
-		problem = fmt.Sprintf("this is nested more than %d deep", depthMax)
+		problem = fmt.Sprintf("values must be nested at most %d deep, got more", depthMax)
 	case w.nodes > nodesMax:
-		problem = fmt.Sprintf("the file has more than %d keys and values", nodesMax)
+		problem = fmt.Sprintf("a topology file must have at most %d keys and values, got more", nodesMax)
 	case w.repeated > aliasNodesMax:
-		problem = fmt.Sprintf("aliases repeat more than %d keys and values", aliasNodesMax)
+		problem = fmt.Sprintf("aliases must repeat at most %d keys and values, got more", aliasNodesMax)
 	default:
 		return true
 	}
@@ -115,7 +115,7 @@ func (w *walker) end(n *yaml.Node, last int) int {
 func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) (v *Value, end int) {
 	end = w.source.aliasEnd(n, start)
 	if w.open[n.Alias] {
-		w.found.add(finding.Alias, w.source.span(start, end), pointer, fmt.Sprintf("the alias *%s is inside of what it repeats", n.Value), "")
+		w.found.add(finding.Alias, w.source.span(start, end), pointer, fmt.Sprintf("an alias must not be inside its own anchor, got *%s", n.Value), "")
 		return &Value{At: w.source.span(start, end), Pointer: pointer}, end
 	}
 	w.inAlias++
@@ -144,7 +144,7 @@ func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fi
 		}
 		child := n.Content[i+1]
 		if line, ok := f.own[key.Value]; ok {
-			w.found.addText(finding.DuplicateKey, key, fmt.Sprintf("the key %q is on line %d already", clip(key.Value), line), "leave one of them out")
+			w.found.addText(finding.DuplicateKey, key, fmt.Sprintf("the key %q must appear once, and line %d has it too", clip(key.Value), line), "remove one of them")
 			f.end = max(f.end, w.skip(child))
 			continue
 		}
@@ -198,7 +198,7 @@ func (w *walker) mergeOne(f *fields, n *yaml.Node, pointer string, depth int) in
 	}
 	v, end := w.value(n, pointer, depth)
 	if target.Kind != yaml.MappingNode {
-		w.found.add(finding.Merge, v.At, pointer, "what is merged with << is not a mapping", "")
+		w.found.add(finding.Merge, v.At, pointer, "<< must merge a mapping, got "+Describe(v), "")
 		return end
 	}
 	for _, field := range v.Fields {
@@ -224,7 +224,7 @@ func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 		if start < len(w.source.Bytes) {
 			at = w.source.span(start, start+1)
 		}
-		w.found.add(finding.KeyNotText, at, pointer, "a key must be a text, got a mapping or a list", "")
+		w.found.add(finding.KeyNotText, at, pointer, "a key must be a string, got a mapping or a list", "")
 		return Text{}, false
 	}
 	key := Text{Value: scalar.Value, At: at, Pointer: pointer + "/" + escapePointer(scalar.Value)}
@@ -232,9 +232,9 @@ func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 	case tag == "!!str", tag == "!!merge":
 		return key, true
 	case scalar.Style&yaml.TaggedStyle != 0:
-		w.found.add(finding.KeyNotText, at, pointer, fmt.Sprintf("the key %q has the tag %s, and a key is a text here", clip(scalar.Value), clip(tag)), "leave the tag out")
+		w.found.add(finding.KeyNotText, at, pointer, fmt.Sprintf("a key must be a string, got %q with the tag %s", clip(scalar.Value), clip(tag)), "remove the tag")
 	default:
-		w.found.add(finding.KeyNotText, at, pointer, fmt.Sprintf("the key %s is not a text to YAML", clip(scalar.Value)), fmt.Sprintf("put it in quotes: %q", clip(scalar.Value)))
+		w.found.add(finding.KeyNotText, at, pointer, fmt.Sprintf("a key must be a string, but YAML reads %s as another type", clip(scalar.Value)), fmt.Sprintf("put it in quotes: %q", clip(scalar.Value)))
 	}
 	return Text{}, false
 }

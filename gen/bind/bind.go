@@ -209,7 +209,7 @@ func (r *Result) nameOf(s *source) (name string, ok bool) {
 		}
 	}
 	if t.Package.Value != "" && t.Package.Value != name {
-		r.reporter.at(finding.PackageNotLoaded, t.Package, fmt.Sprintf("write %q, or leave it out", "package: "+name), "package must be %s as in the folder of the topology, got %s", name, t.Package.Value)
+		r.reporter.at(finding.PackageNotLoaded, t.Package, fmt.Sprintf("write %q, or remove it", "package: "+name), "package must be %s as in the folder of the topology, got %s", name, t.Package.Value)
 		return name, false
 	}
 	return name, true

@@ -157,7 +157,7 @@ func TestPlaces(t *testing.T) {
 func TestAnotherPackage(t *testing.T) {
 	topology := strings.Replace(smallTopology, "name: small", "name: small\npackage: other", 1)
 	r := small(t, filepath.Join(newModule(t), "small"), "-- topology.yml --\n"+topology, Options{})
-	if len(r.Findings) != 1 || r.Findings[0].Suggestion != `write "package: small", or leave it out` {
+	if len(r.Findings) != 1 || r.Findings[0].Suggestion != `write "package: small", or remove it` {
 		t.Errorf("%+v", r.Findings)
 	}
 }

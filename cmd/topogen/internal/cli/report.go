@@ -123,7 +123,7 @@ func foremost(findings []finding.Finding) []finding.Finding {
 	slices.SortStableFunc(findings, func(a, b finding.Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) }) // "error" first
 	last := findings[printedMax]
 	findings = finding.Sort(findings[:printedMax])
-	more := finding.New(finding.Limit, findings[printedMax-1].File, finding.Range{}, "", fmt.Sprintf("%d more findings are not shown", left), "repair these first")
+	more := finding.New(finding.Limit, findings[printedMax-1].File, finding.Range{}, "", fmt.Sprintf("%d more findings are not shown", left), "fix these first")
 	more.Severity = last.Severity
 	return append(findings, more)
 }
