@@ -2,23 +2,25 @@ package fsm
 
 import "encoding/binary"
 
-// CommandsMax is how many commands an entry holds at most: the positions that a
-// client's number has room for.
+// CommandsMax is how many commands an entry holds at most. It is limited by the bits
+// for the position in a session's number.
 const CommandsMax = 1 << positionBits
 
-// positionBits of a client's number say where in its entry the session was opened.
+// positionBits is the number of low bits of a session's number that hold the position
+// of the opening command in its entry.
 const positionBits = 20
 
-// Batch builds the data of one entry of a log: a sequence of commands. Its zero
-// value is an empty batch of the time 0. It is reused by Reset, and allocates
-// nothing when it has grown to what it needs.
+// Batch builds the data of one entry of a log: a sequence of commands. Its zero value
+// is an empty batch with the time 0. Reset makes it ready for the next entry. It stops
+// allocating once its buffer has grown.
 //
-// Each command but those that open a session, and [Batch.Mark] and [Batch.Sum], has a client, which is the session's
-// number, a sequence, which is unique in that session and starts at 1, and a floor:
-// the lowest sequence whose result the client waits for.
+// All commands have a client, a sequence and a floor, except marks, sums and commands
+// that open a session. The client is the number of the session. The sequence is unique
+// in the session and starts at 1. The floor is the lowest sequence whose result the
+// client waits for.
 type Batch struct {
-	// Version is the version in which entries are written, for groups with members that
-	// know no newer one; 0: the newest. Reset heeds it.
+	// Version is the format version of the entry, for groups with members that do not
+	// know a newer one. 0 means the newest version. Reset writes it.
 	Version byte
 
 	data []byte
@@ -39,11 +41,11 @@ func (b *Batch) version() byte {
 	return b.Version
 }
 
-// Open opens a session of a client, whose name has 1 to 64 bytes. nonce is drawn at
-// random: where the command is repeated it stands for the same session. The result
-// has nonce in place of the client, and the sequence 0; the session's number is in
-// [Applied]. A client has at most 4 sessions: another one ends the one of them that
-// was used longest ago.
+// Open opens a session of a client, whose name has 1 to 64 bytes. nonce is a random
+// number: a repeated command with the same nonce returns the same session. The result
+// has the nonce instead of the client, and the sequence 0. The number of the session is
+// in [Applied]. A client has at most 4 sessions: opening another one ends its
+// least recently used one.
 func (b *Batch) Open(client string, nonce uint64) {
 	b.open(commandOpenClient, nonce)
 	if b.version() >= openersVersion {
@@ -51,8 +53,8 @@ func (b *Batch) Open(client string, nonce uint64) {
 	}
 }
 
-// OpenNode opens a session of a node, whose number is not 0. It does not end by age,
-// nor by those that clients open.
+// OpenNode opens a session of a node, whose number is not 0. The session does not
+// expire, and sessions that clients open do not end it.
 func (b *Batch) OpenNode(node, nonce uint64) {
 	b.open(commandOpenNode, nonce)
 	if b.version() >= openersVersion {
@@ -60,38 +62,38 @@ func (b *Batch) OpenNode(node, nonce uint64) {
 	}
 }
 
-// Describe says how a node, the proposer, reads and writes states and updates, as
-// [Replicated.Description] does. It has no session. Its result has nonce in place of
-// the client, and the sequence 0; an error that matches [ErrIncompatible] says that
-// the proposer does not know all that the log may hold.
+// Describe announces how a node, the proposer, reads and writes states and updates, see
+// [Replicated.Description]. It has no session. Its result has the nonce instead of the
+// client, and the sequence 0. An error that matches [ErrIncompatible] means that the
+// proposer cannot read everything that the log may hold.
 func (b *Batch) Describe(node uint64, description string, nonce uint64) {
 	if b.version() < openersVersion || description == "" {
 		return
 	}
 	b.command()
-	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as it is read
+	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as the reader does
 	b.data = binary.AppendUvarint(append(b.data, commandDescribe), nonce)
 	b.data = binary.AppendUvarint(b.data, node)
 	b.data = append(binary.AppendUvarint(b.data, uint64(len(description))), description...)
 }
 
-// Mark has each replica sum its state up, behind the entry.
+// Mark makes each replica compute the checksum of its state after the entry.
 func (b *Batch) Mark() {
 	if b.version() < openersVersion {
 		return
 	}
 	b.command()
-	b.last.client, b.last.sequence, b.last.floor = 0, 0, 0 // as it is read
+	b.last.client, b.last.sequence, b.last.floor = 0, 0, 0 // as the reader does
 	b.data = append(b.data, commandMark)
 }
 
-// Sum says the sum that a node has at the mark in an entry.
+// Sum announces the checksum of a node at the mark in entry at.
 func (b *Batch) Sum(node, at, sum uint64) {
 	if b.version() < openersVersion {
 		return
 	}
 	b.command()
-	b.last.client, b.last.sequence, b.last.floor = node, at, 0 // as it is read
+	b.last.client, b.last.sequence, b.last.floor = node, at, 0 // as the reader does
 	b.data = binary.AppendUvarint(append(b.data, commandSum), node)
 	b.data = binary.AppendUvarint(b.data, at)
 	b.data = binary.LittleEndian.AppendUint64(b.data, sum)
@@ -102,11 +104,11 @@ func (b *Batch) open(kind byte, nonce uint64) {
 		kind = commandOpen
 	}
 	b.command()
-	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as it is read
+	b.last.client, b.last.sequence, b.last.floor = nonce, 0, 0 // as the reader does
 	b.data = binary.AppendUvarint(append(b.data, kind), nonce)
 }
 
-// Update applies an update and commits it, and with it those added before it.
+// Update applies an update and commits it together with the updates added before it.
 func (b *Batch) Update(client, sequence, floor uint64, update []byte) {
 	b.ordered(commandUpdate, client, sequence, floor)
 	b.bytes(update)
@@ -118,12 +120,12 @@ func (b *Batch) Add(client, sequence, floor uint64, update []byte) {
 	b.bytes(update)
 }
 
-// Commit commits what was added.
+// Commit commits all updates that were added.
 func (b *Batch) Commit(client, sequence, floor uint64) {
 	b.ordered(commandCommit, client, sequence, floor)
 }
 
-// Revert undoes and drops what is not committed.
+// Revert undoes and drops all updates that are not committed.
 func (b *Batch) Revert(client, sequence, floor uint64) {
 	b.ordered(commandRevert, client, sequence, floor)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// bank is a state of plain numbers, and transfer an update of it, such as a
-// benchmark should measure.
+// bank is a state of plain numbers, and transfer is an update of it.
 type (
 	bank     struct{ cents []int64 }
 	transfer struct {
@@ -86,7 +85,7 @@ var bankDefinition = fsm.Definition[bank, transfer, struct{}]{
 	Errors: []fsm.Sentinel{{Name: "errNoMoney", Err: errNoMoney}},
 }
 
-// updates makes entries of n updates each, by clients in turn.
+// updates returns entries of n updates each, by clients in turn.
 type updates struct {
 	r       *fsm.Replicated[bank, transfer, struct{}]
 	batch   fsm.Batch
@@ -110,7 +109,7 @@ func newUpdates(clients, n int) *updates {
 
 func (u *updates) entry(cents int64) []byte {
 	u.batch.Reset(int64(u.index))
-	floor := max(u.seq, 100) - 99 // as the proposer stands when it makes the entry
+	floor := max(u.seq, 100) - 99 // the floor when the proposer makes the entry
 	for i := range u.n {
 		if i%len(u.clients) == 0 {
 			u.seq++
@@ -172,7 +171,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkMachine applies updates in memory, a thousand between two commits.
+// BenchmarkMachine applies updates in memory, with a commit after every thousand.
 func BenchmarkMachine(b *testing.B) {
 	m := fsm.NewMachine(bankDefinition)
 	some := make([]transfer, 1000)
@@ -189,7 +188,7 @@ func BenchmarkMachine(b *testing.B) {
 	}
 }
 
-// BenchmarkPropose proposes from outside to a processor in memory.
+// BenchmarkPropose makes proposals to a processor in memory, from outside the pool.
 func BenchmarkPropose(b *testing.B) {
 	p := fsm.NewProcessor(bankDefinition)
 	if err := p.Start(b.Context(), newHost()); err != nil {

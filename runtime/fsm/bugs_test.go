@@ -10,11 +10,11 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// TestBugsAreCaught runs the tests of this package once without a deliberate
-// bug, which must succeed, and once with each, which must fail.
+// TestBugsAreCaught runs the tests of this package once without a deliberate bug, which
+// must succeed, and once with each bug, which must fail.
 func TestBugsAreCaught(t *testing.T) {
 	if os.Getenv(bug.Variable) != "" {
-		t.Skip("this is one of those runs")
+		t.Skip("this process is such a run")
 	}
 	for _, b := range append([]bug.Bug{"none"}, bug.InFSM...) {
 		t.Run(string(b), func(t *testing.T) {

@@ -12,22 +12,23 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// ErrChanged: an Update returned an error and had changed the state. It is looked
-// for in tests and in builds with -race, and ends the machine there.
+// ErrChanged means that Update returned an error after it had changed the state. It is
+// detected only in tests and in builds with -race, and stops the state machine.
 var ErrChanged = errors.New("fsm: Update returned an error and had changed the state")
 
-// What the checks may cost. A test that applies some thousands of updates has each
-// failing one checked; one with a large state has some checked, and still ends.
+// Limits for the cost of the checks. In a test that applies some thousands of updates,
+// each failed update is checked. With a large state only some of them are, so that the
+// test ends in reasonable time.
 const (
-	checkedBytes      = 64 << 20 // of encoded states at once: 64 failing updates of a state of 1 MiB, less than a second
-	checkedBytesEach  = 64 << 10 // for each update that fails: of a state of 1 MiB then each 16th, about a millisecond each
-	checkedValues     = 1 << 20  // of fingerprints at once: 1,000 updates of a state of 1,000 values, some milliseconds
-	checkedValuesEach = 64       // for each update: of a state of 1,000 values then each 16th, less than a microsecond each
-	checkedValuesMax  = 8 << 20  // of one fingerprint: more takes longer than a tenth of a second
+	checkedBytes      = 64 << 20 // bytes of encoded states at the start: 64 failed updates of a state of 1 MiB, less than a second
+	checkedBytesEach  = 64 << 10 // bytes added for each failed update: with a state of 1 MiB each 16th is checked, about a millisecond each
+	checkedValues     = 1 << 20  // values at the start: 1,000 updates of a state of 1,000 values, some milliseconds
+	checkedValuesEach = 64       // values added for each update: with a state of 1,000 values each 16th is checked, less than a microsecond each
+	checkedValuesMax  = 8 << 20  // values of one fingerprint: more would take longer than a tenth of a second
 )
 
-// checked reports whether what updates promise is checked in this process: in tests
-// and in builds with -race, and not while benchmarks measure what a program does.
+// checked reports whether this process checks that a failed update left the state
+// unchanged: in tests and in builds with -race, but not in benchmarks.
 var checked = sync.OnceValue(func() bool {
 	if testing.Testing() {
 		bench := flag.Lookup("test.bench")
@@ -36,16 +37,16 @@ var checked = sync.OnceValue(func() bool {
 	return race.Enabled
 })
 
-// checks bounds what checking costs.
+// checks limits the cost of the checks. The unit is bytes or values.
 type checks struct {
-	budget int // what may be spent now
-	cost   int // of the last check
+	budget int // what the checks may cost now
+	cost   int // of the last check; below 0: never check again
 	print  func(state reflect.Value, most int) (sum uint64, values int, ok bool)
 }
 
 func newChecks(budget int) *checks { return &checks{budget: budget, print: fingerprint} }
 
-// allow reports whether another check may be made, and adds to what may be spent.
+// allow adds more to the budget and reports whether it covers another check.
 func (c *checks) allow(more int) bool {
 	c.budget += more
 	return c.budget >= c.cost
@@ -56,7 +57,7 @@ func (c *checks) spend(cost int) {
 	c.budget -= cost
 }
 
-// before is the fingerprint of a state before an update, where it may be checked.
+// before returns the fingerprint of a state before an update, if the budget allows it.
 func (c *checks) before(state reflect.Value) (sum uint64, checks bool) {
 	if c.cost < 0 || !c.allow(checkedValuesEach) {
 		return 0, false
@@ -64,28 +65,28 @@ func (c *checks) before(state reflect.Value) (sum uint64, checks bool) {
 	sum, values, ok := c.print(state, checkedValuesMax)
 	c.spend(values)
 	if !ok {
-		c.cost = -1 // it is too large for that, or leads to itself in too many ways
+		c.cost = -1 // the state is too large, or has too many paths through pointer cycles
 	}
 	return sum, ok
 }
 
-// after reports whether the state has that fingerprint still.
+// after reports whether the state still has this fingerprint.
 func (c *checks) after(state reflect.Value, before uint64) bool {
 	sum, values, ok := c.print(state, checkedValuesMax)
 	c.budget -= values
 	return !ok || sum == before
 }
 
-// unchanged checks that an update that has returned an error, failed, left the state
-// as it was: it compares the state with one that is made without the update. The
-// error is one that ends everything.
+// unchanged checks that an update that returned the error failed left the state as it
+// was. It compares the state with a state that is rebuilt without the update. The
+// returned error stops the replica.
 func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed error) error {
 	if !r.checks.allow(checkedBytesEach) {
 		return nil
 	}
 	is, err := r.definition.StateCodec.append(nil, r.machine.State())
 	if err != nil {
-		return nil // which is told to those who ask for a snapshot
+		return nil // a snapshot will report this error
 	}
 	m, left, n, err := r.rebuilt(at)
 	if err != nil {
@@ -105,11 +106,11 @@ func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed e
 	return nil
 }
 
-// changed says why the state differs from what m, a machine without the update that
-// failed, has: because of that update, or for another reason.
+// changed returns why the state differs from the state of m, which was rebuilt without
+// the failed update: because of this update, or for another reason.
 func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command, e Entry, failed error) error {
 	if again, err := r.definition.StateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
-		return fmt.Errorf("%w: the codec of the state %T writes one state in different bytes: it must depend on the value alone, so on no order of a map", ErrDiverged, *new(S))
+		return fmt.Errorf("%w: the codec of the state %T writes one state in different bytes: the bytes must depend only on the value, not on the order of a map", ErrDiverged, *new(S))
 	}
 	if _, err := r.executeOn(m, c, e); err != nil {
 		return err
@@ -117,10 +118,10 @@ func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command
 	if now, err := r.definition.StateCodec.append(nil, m.State()); err == nil && bytes.Equal(is, now) {
 		return changed[U](failed)
 	}
-	return fmt.Errorf("%w: entry %d, command %d: the state %T differs from what the same updates make of it again", ErrDiverged, e.Index, e.Position, *new(S))
+	return fmt.Errorf("%w: entry %d, command %d: the state %T differs from the result of applying the same updates again", ErrDiverged, e.Index, e.Position, *new(S))
 }
 
-// changed is the error of an update type that breaks its promise.
+// changed returns the error for an update type that changed the state and failed.
 func changed[U any](failed error) error {
-	return fmt.Errorf("%w: that of %T, with %q. Update must check all that it needs before it changes anything", ErrChanged, *new(U), text(failed))
+	return fmt.Errorf("%w: update %T, error %q. Update must check all conditions before it changes anything", ErrChanged, *new(U), text(failed))
 }

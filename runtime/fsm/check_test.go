@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// TestAnErrorCostsNothing: outside of tests an update that returns an error has the
-// state neither written nor read.
+// TestAnErrorCostsNothing: outside of tests, an update that returns an error causes no
+// encoding or decoding of the state.
 func TestAnErrorCostsNothing(t *testing.T) {
 	calls := 0
 	counting := fsm.Codec[tape]{
@@ -33,11 +33,11 @@ func TestAnErrorCostsNothing(t *testing.T) {
 	}
 	calls = 0
 	if applyNotes(t, r, note{how: panics}); calls == 0 {
-		t.Error("a panic is undone without reading the state")
+		t.Error("a panic was undone without reading the state")
 	}
 }
 
-// applyNotes applies updates in one entry of a session of their own.
+// applyNotes opens a session and applies updates in one entry.
 func applyNotes(t *testing.T, r *replicated, notes ...note) (errs []error) {
 	t.Helper()
 	errs, err := tryNotes(r, notes...)
@@ -63,12 +63,12 @@ func tryNotes(r *replicated, notes ...note) (errs []error, err error) {
 	return errs, err
 }
 
-// TestBrokenPromise: in tests an update that returns an error and has changed the
-// state ends the machine, with a log and in memory, and the error names the type.
+// TestBrokenPromise: in tests, an update that changes the state and returns an error
+// stops the state machine, with a log and in memory. The error names the type.
 func TestBrokenPromise(t *testing.T) {
 	want := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, fsm.ErrChanged) || !strings.Contains(err.Error(), `fsm_test.note, with "failed: 7"`) {
+		if !errors.Is(err, fsm.ErrChanged) || !strings.Contains(err.Error(), `fsm_test.note, error "failed: 7"`) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestBrokenPromise(t *testing.T) {
 
 	p, h := started(t)
 	_, err = p.Propose(t.Context(), broken)
-	want("proposed from outside", err)
+	want("proposed by a caller", err)
 	<-h.woken
 	want("the instance", p.Answer(h))
 
@@ -118,8 +118,8 @@ func (l *late) UpdateAt(t *tape, e fsm.Entry) error {
 	return nil
 }
 
-// TestBrokenPromiseOutsideOfTests goes on, with what the update has left, also where
-// a later one panics and is undone.
+// TestBrokenPromiseOutsideOfTests: outside of tests the state machine goes on with the
+// changed state, also when a later update panics and is undone.
 func TestBrokenPromiseOutsideOfTests(t *testing.T) {
 	r := newTape()
 	applyNotes(t, r, note{value: 1}, note{value: 7, how: fails}, note{value: 2}, note{how: panics}, note{value: 3})
@@ -130,8 +130,8 @@ func TestBrokenPromiseOutsideOfTests(t *testing.T) {
 	})
 }
 
-// TestCodecOfTheStateDiffers: a codec that writes one state in several ways is told
-// apart from an update that breaks its promise.
+// TestCodecOfTheStateDiffers: the error distinguishes a codec that writes one state in
+// several ways from an update that changes the state and fails.
 func TestCodecOfTheStateDiffers(t *testing.T) {
 	n := byte(0)
 	state := fsm.Codec[tape]{
@@ -145,7 +145,8 @@ func TestCodecOfTheStateDiffers(t *testing.T) {
 	}
 }
 
-// TestDivergenceOfAnotherUpdate is told apart from that, too.
+// TestDivergenceOfAnotherUpdate: the error also distinguishes the divergence of an
+// earlier update.
 func TestDivergenceOfAnotherUpdate(t *testing.T) {
 	calls := int64(0)
 	state := tapeCodec
@@ -161,7 +162,7 @@ func TestDivergenceOfAnotherUpdate(t *testing.T) {
 	}
 }
 
-// TestChecksAreBounded: of a large state not each update that fails is checked.
+// TestChecksAreBounded: with a large state, not every failed update is checked.
 func TestChecksAreBounded(t *testing.T) {
 	read := 0
 	codec := fsm.Codec[tape]{
@@ -178,26 +179,27 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 	applyNotes(t, r, notes...)
 	if read < 5 || read > 30 {
-		t.Errorf("the state was made again %d times", read)
+		t.Errorf("the state was rebuilt %d times", read)
 	}
 }
 
-// TestFingerprintsAreBounded: so are those of a large state in memory.
+// TestFingerprintsAreBounded: with a large state in memory, not every failed update is
+// checked.
 func TestFingerprintsAreBounded(t *testing.T) {
 	for _, c := range []struct{ values, updates, least, most int }{
 		{60, 100_000, 100_000, 100_000}, // a small state is checked each time
-		{1000, 1000, 1000, 1000},        // and so is a larger one in a short test
+		{1000, 1000, 1000, 1000},        // a larger state is checked each time in a short test
 		{1000, 1_000_000, 60_000, 70_000},
 		{1 << 20, 100_000, 5, 10},
-		{9 << 20, 1_000_000, 1, 1}, // too large for a look at it as a whole
+		{9 << 20, 1_000_000, 1, 1}, // too large for any fingerprint
 	} {
 		if n := fsm.Fingerprints(make([]bool, c.values), c.updates); n < c.least || n > c.most {
-			t.Errorf("of %d updates of %d values %d are checked, want %d to %d", c.updates, c.values, n, c.least, c.most)
+			t.Errorf("%d updates of a state with %d values: %d were checked, want %d to %d", c.updates, c.values, n, c.least, c.most)
 		}
 	}
 }
 
-// everything is a state that has a field of each kind.
+// everything is a state with a field of each kind.
 type everything struct {
 	b       bool
 	i       int8
@@ -220,7 +222,8 @@ type everything struct {
 	f0      func()
 }
 
-// TestFingerprint changes with all that a state holds, and with nothing else.
+// TestFingerprint: the fingerprint changes with every change of the state, and only
+// then.
 func TestFingerprint(t *testing.T) {
 	made := func() *everything {
 		shared := &everything{i: 3}
@@ -235,7 +238,7 @@ func TestFingerprint(t *testing.T) {
 	want, values, ok := fsm.Fingerprint(one)
 	for range 20 {
 		if got, _, _ := fsm.Fingerprint(one); got != want || !ok || values > 1000 {
-			t.Fatalf("%x and %x are of one state, %d values", got, want, values)
+			t.Fatalf("%x and %x are fingerprints of the same state, %d values", got, want, values)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -272,12 +275,12 @@ func TestFingerprint(t *testing.T) {
 		before, _, _ := fsm.Fingerprint(e)
 		c.change(e)
 		if after, _, _ := fsm.Fingerprint(e); (after == before) != c.same {
-			t.Errorf("%s: the same %t, want %t", name, after == before, c.same)
+			t.Errorf("%s: equal is %t, want %t", name, after == before, c.same)
 		}
 	}
 }
 
-// TestFingerprintIsBounded gives up on a state that has too much in it.
+// TestFingerprintIsBounded: fingerprint gives up on a state with too many values.
 func TestFingerprintIsBounded(t *testing.T) {
 	list := make([]int, 100_000)
 	if _, values, ok := fsm.Fingerprint(&list); ok || values > 1100 {
@@ -286,7 +289,7 @@ func TestFingerprintIsBounded(t *testing.T) {
 	type node struct{ a, b *node }
 	top := &node{}
 	for range 60 {
-		top = &node{top, top} // 2^60 ways through it
+		top = &node{top, top} // 2^60 paths through it
 	}
 	if _, values, ok := fsm.Fingerprint(&top); ok || values > 1100 {
 		t.Errorf("%d values, %t", values, ok)

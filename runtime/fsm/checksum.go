@@ -8,54 +8,57 @@ import (
 	"slices"
 )
 
-// ErrStateDiffers: the state is not what a checksum in the log says. The replica has
-// applied an update differently from the majority, or from the program before.
+// ErrStateDiffers means that the checksum of the state differs from the one in the log.
+// This replica applied an update differently from the majority, or the program has
+// changed.
 var ErrStateDiffers = errors.New("fsm: the state differs from its checksum in the log")
 
 const (
 	sumBytes    = 8
-	votersMax   = 256       // in a snapshot: a group has 64 members at most
-	summedMax   = 256 << 20 // bytes of a state that is summed by itself: no entry is applied for as long as writing it takes, about half a second
-	marksEvery  = 10_000    // entries: less than a second at full load, and seldom enough to cost nothing
-	marksClosed = 16        // entries: for a sum to be compared, it must be in the log before the next mark
+	votersMax   = 256       // in a snapshot: a group has at most 64 members
+	summedMax   = 256 << 20 // bytes: larger states have no automatic marks, because no entry can be applied while the state is encoded, here for about half a second
+	marksEvery  = 10_000    // entries: less than a second at full load, and rare enough to cost nothing
+	marksClosed = 16        // entries: a checksum can only be compared if it is in the log before the next mark
 )
 
 var sumTable = crc64.MakeTable(crc64.ECMA)
 
-// sums compare the states of replicas. A mark in the log is where each replica sums its
-// state up; then each voter says its sum in another entry. A sum that more than half of
-// the voters say is the right one, and a replica that has another one there fails. Where
-// no sum can have so many any more, all fail: none is known to be right.
+// checksums compares the states of the replicas. At a mark in the log each replica
+// computes the checksum of its state. Then each voter writes its checksum to the log. A
+// checksum that more than half of the voters have is the right one, and a replica with
+// another checksum stops. If no checksum can get a majority any more, all replicas
+// stop, because the right state is unknown.
 type checksums struct {
 	at     uint64 // index of the newest mark; 0: none
-	sum    uint64 // of this replica there
-	known  bool   // sum is
-	agreed uint64 // newest mark whose sum more than half of the voters have said
-	votes  []vote // for the newest mark, by who was first
+	sum    uint64 // of this replica at the mark
+	known  bool   // sum is valid
+	agreed uint64 // newest mark whose checksum a majority of the voters has confirmed
+	votes  []vote // for the newest mark, in the order of the log
 
 	marking bool   // the entry that is being applied has a mark
-	notes   uint64 // in entries since the newest mark, which must not lead to the next one by themselves
+	notes   uint64 // entries with notes since the newest mark; they must not cause the next mark
 	bytes   int    // of entries since the newest mark
-	size    int    // of the state there
+	size    int    // of the state at the mark
 	voters  []uint64
 	off     bool
 }
 
-// vote is the sum that a node has.
+// vote is the checksum of one node.
 type vote struct{ node, sum uint64 }
 
-// Notes are what a node is to say in the log, and what is not in there yet.
+// Notes are what a node should write to the log next.
 type Notes struct {
-	Mark    bool   // by [Batch.Mark], where the node leads
+	Mark    bool   // by [Batch.Mark], if the node is the leader
 	At, Sum uint64 // by [Batch.Sum]; 0: nothing
 
 	Describe bool     // by [Batch.Describe], before any update
-	Allowed  *Allowed // what updates may have; nil: all
+	Allowed  *Allowed // the check of updates; nil: none is needed
 }
 
-// Notes returns those of a node. Between two marks are at least every entries, without
-// those of notes, and as many bytes as the state has. 0 stands for 10,000 entries, and no
-// marks while the state has more than 256 MiB.
+// Notes returns the notes of a node. Between two marks there are at least every
+// entries, not counting entries with notes, and at least as many bytes as the state
+// has. If every is 0, it is 10,000 entries, and there are no marks while the state has
+// more than 256 MiB.
 func (r *Replicated[S, U, R]) Notes(node, every uint64) (n Notes) {
 	s := &r.checksums
 	_, member := slices.BinarySearch(r.announced.members, node)
@@ -80,7 +83,7 @@ func (s *checksums) voted(node uint64) bool {
 	return slices.ContainsFunc(s.votes, func(v vote) bool { return v.node == node })
 }
 
-// mark sums the state up, behind an entry.
+// mark computes the checksum of the state after an entry.
 func (r *Replicated[S, U, R]) mark() {
 	s := &r.checksums
 	s.marking = false
@@ -90,15 +93,15 @@ func (r *Replicated[S, U, R]) mark() {
 	}
 	b, err := r.machine.AppendSnapshot(make([]byte, 0, s.size+s.size/8))
 	if err != nil {
-		return // that is told to those who ask for a snapshot
+		return // a snapshot will report this error
 	}
 	s.sum, s.known, s.size = crc64.Checksum(b, sumTable), true, len(b)
-	if len(b) < largeBytes || r.replay.open == nil { // else the checkpoint stays on the disk
+	if len(b) < largeBytes || r.replay.open == nil { // otherwise the checkpoint remains on the disk
 		r.replay.advance(b, r.index, r.options.ReplayMax)
 	}
 }
 
-// vote takes the sum of a node at a mark. The error is one that ends this replica.
+// vote counts the checksum of a node at a mark. The returned error stops this replica.
 func (s *checksums) vote(node, at, sum uint64) error {
 	if at != s.at || s.agreed == at || !slices.Contains(s.voters, node) || s.voted(node) {
 		return nil
@@ -107,17 +110,17 @@ func (s *checksums) vote(node, at, sum uint64) error {
 	right, most, said := s.count()
 	switch half := len(s.voters) / 2; {
 	case most > half && s.known && right != s.sum:
-		return fmt.Errorf("%w: at entry %d most of the voters have %016x, and this replica has %016x. %s", ErrStateDiffers, s.at, right, s.sum, s.since())
+		return fmt.Errorf("%w: at entry %d the majority of the voters has %016x, this replica has %016x. %s", ErrStateDiffers, s.at, right, s.sum, s.since())
 	case most > half:
 		s.agreed, s.votes = s.at, s.votes[:0]
 	case s.known && most+len(s.voters)-said <= half:
-		return fmt.Errorf("%w: at entry %d the voters have different sums, none of which most of them have: %s. %s", ErrStateDiffers, s.at, s.list(), s.since())
+		return fmt.Errorf("%w: at entry %d the voters have different checksums, and no majority: %s. %s", ErrStateDiffers, s.at, s.list(), s.since())
 	}
 	return nil
 }
 
-// count returns the sum that most of the voters say, how many do, and how many have said
-// one.
+// count returns the most frequent checksum, its number of votes, and the number of all
+// votes.
 func (s *checksums) count() (sum uint64, most, said int) {
 	n := make(map[uint64]int)
 	for _, v := range s.votes {
@@ -132,12 +135,12 @@ func (s *checksums) count() (sum uint64, most, said int) {
 	return sum, most, said
 }
 
-// since says between which entries the state became another one.
+// since returns between which entries the state started to differ.
 func (s *checksums) since() string {
 	if s.agreed == 0 {
-		return "There is no earlier checksum, so an update up to there was applied differently"
+		return "There is no earlier checksum, so one of the updates up to this entry was applied differently"
 	}
-	return fmt.Sprintf("At entry %d all was equal, so an update between the two was applied differently", s.agreed)
+	return fmt.Sprintf("At entry %d the states were equal, so an update between the two was applied differently", s.agreed)
 }
 
 func (s *checksums) list() (text string) {
@@ -150,7 +153,7 @@ func (s *checksums) list() (text string) {
 	return text
 }
 
-// appendTo appends what a replica that begins with a snapshot has to know.
+// appendTo appends the part of a snapshot that a starting replica needs.
 func (s *checksums) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.at)
 	known := byte(0)
@@ -167,7 +170,7 @@ func (s *checksums) appendTo(b []byte) []byte {
 	return b
 }
 
-// sums reads them from a snapshot of a log up to an index.
+// checksums reads the checksums of a snapshot up to an index.
 func (r *reader) checksums(index uint64) (s checksums) {
 	s.at = r.uint()
 	s.known = r.byte() != 0
@@ -175,7 +178,7 @@ func (r *reader) checksums(index uint64) (s checksums) {
 	s.agreed = r.uint()
 	n := r.uint()
 	if s.at > index || s.agreed > s.at || n > votersMax {
-		r.fail("checksums at %d and %d of %d nodes, in a snapshot at %d", s.at, s.agreed, n, index)
+		r.fail("invalid checksums: at %d and %d, of %d nodes, in a snapshot at %d", s.at, s.agreed, n, index)
 	}
 	for ; n > 0 && r.err == nil; n-- {
 		s.votes = append(s.votes, vote{r.uint(), r.sum()})

@@ -12,7 +12,8 @@ import (
 // summing is a replica of a number that updates add to.
 type summing = fsm.Replicated[int64, int64, struct{}]
 
-// newCounter makes a replica whose updates add by more from an entry on; 0: never.
+// newCounter returns a replica. Its updates add a wrong number from an entry on; 0:
+// never.
 func newCounter(from uint64, by int64, options fsm.Options) *summing {
 	codec := fsm.Codec[int64]{
 		Append:  func(b []byte, v *int64) ([]byte, error) { return binary.AppendVarint(b, *v), nil },
@@ -31,7 +32,7 @@ func newCounter(from uint64, by int64, options fsm.Options) *summing {
 	return r
 }
 
-// group are replicas of one log, and their numbers from 1 on.
+// group holds the replicas of one log, with node numbers from 1 on.
 type group struct {
 	t     *testing.T
 	list  []*summing
@@ -47,7 +48,7 @@ func newGroup(t *testing.T, list ...*summing) *group {
 	return g
 }
 
-// entry gives an entry to all that have not ended.
+// entry applies an entry to all replicas that have not stopped.
 func (g *group) entry(fill func(*fsm.Batch)) {
 	g.batch.Reset(0)
 	fill(&g.batch)
@@ -61,14 +62,15 @@ func (g *group) entry(fill func(*fsm.Batch)) {
 	}
 }
 
-// updates gives n entries with an update.
+// updates applies n entries with an update each.
 func (g *group) updates(n int) {
 	for range n {
 		g.entry(func(b *fsm.Batch) { b.Update(1<<20, g.index, g.index, binary.AppendVarint(nil, 1)) })
 	}
 }
 
-// compare has the replicas compare their states: a mark, and what each says.
+// compare lets the replicas compare their states: a mark, then the checksum of each
+// replica.
 func (g *group) compare() {
 	g.entry(func(b *fsm.Batch) { b.Mark() })
 	for i := range g.list {
@@ -76,16 +78,16 @@ func (g *group) compare() {
 	}
 }
 
-// say has a replica say its sum, where it has one that is not in the log.
+// say writes the checksum of a replica to the log, unless it is there.
 func (g *group) say(i int) {
 	if n := g.list[i].Notes(uint64(i+1), 1<<30); n.At != 0 && g.ended[i] == nil {
 		g.entry(func(b *fsm.Batch) { b.Sum(uint64(i+1), n.At, n.Sum) })
 	}
 }
 
-// TestStatesAreCompared: a replica that applies an update differently fails at the next
-// checksum, whatever its number, and says between which entries that was; the others go
-// on.
+// TestStatesAreCompared: a replica that applies an update differently stops at the next
+// checksum, whatever its number, and reports between which entries it happened. The
+// others go on.
 func TestStatesAreCompared(t *testing.T) {
 	for wrong := range 3 {
 		list := []*summing{newCounter(0, 0, fsm.Options{}), newCounter(0, 0, fsm.Options{}), newCounter(0, 0, fsm.Options{})}
@@ -97,18 +99,18 @@ func TestStatesAreCompared(t *testing.T) {
 		g.compare() // at 35
 		for i, err := range g.ended {
 			if i != wrong && err != nil {
-				t.Errorf("replica %d ends with %v, and replica %d is wrong", i, err, wrong)
+				t.Errorf("replica %d stopped with %v, but replica %d is wrong", i, err, wrong)
 			}
 		}
 		err := g.ended[wrong]
 		if !errors.Is(err, fsm.ErrStateDiffers) || !strings.Contains(err.Error(), "at entry 35 ") || !strings.Contains(err.Error(), "At entry 12 ") {
-			t.Errorf("replica %d, which is wrong from entry 25 on, ends with %v", wrong, err)
+			t.Errorf("replica %d, which is wrong from entry 25 on, stopped with %v", wrong, err)
 		}
 	}
 }
 
-// TestNoStateIsRight: where all differ, all fail; where one of three says nothing, two
-// that differ go on, as it may be either that is wrong.
+// TestNoStateIsRight: if all replicas differ, all stop. If two of three differ and the
+// third is silent, they go on, because either of them may be wrong.
 func TestNoStateIsRight(t *testing.T) {
 	g := newGroup(t, newCounter(0, 0, fsm.Options{}), newCounter(5, 1, fsm.Options{}), newCounter(5, 2, fsm.Options{}))
 	g.updates(10)
@@ -116,18 +118,18 @@ func TestNoStateIsRight(t *testing.T) {
 	g.say(0)
 	g.say(1)
 	if err := errors.Join(g.ended...); err != nil {
-		t.Errorf("two have said a sum: %v", err)
+		t.Errorf("after the checksums of two replicas: %v", err)
 	}
 	g.say(2)
 	for i, err := range g.ended {
 		if !errors.Is(err, fsm.ErrStateDiffers) {
-			t.Errorf("replica %d ends with %v", i, err)
+			t.Errorf("replica %d stopped with %v", i, err)
 		}
 	}
 }
 
-// TestWhoVotes: the sums of nodes that have no vote, of one that has said another
-// before, and of an earlier mark do not count.
+// TestWhoVotes: the checksums of non-voters, a second checksum of the same node, and
+// checksums of an earlier mark do not count.
 func TestWhoVotes(t *testing.T) {
 	g := newGroup(t, newCounter(0, 0, fsm.Options{}), newCounter(0, 0, fsm.Options{}), newCounter(0, 0, fsm.Options{}))
 	g.updates(3)
@@ -144,15 +146,15 @@ func TestWhoVotes(t *testing.T) {
 	}
 	g.entry(func(b *fsm.Batch) { b.Sum(2, at, 77) })
 	if err := g.ended[0]; !errors.Is(err, fsm.ErrStateDiffers) {
-		t.Errorf("two of three have another sum: %v", err)
+		t.Errorf("two of three have another checksum: %v", err)
 	}
 }
 
-// TestSumsOfALog: a program whose updates do something else than those of the program
-// before does not get through the log; with a snapshot in between and without. One that
-// does not compare does.
+// TestSumsOfALog: a program whose updates have other effects than those of the program
+// before stops at a checksum in the log, with and without a snapshot in between. With
+// NoChecksums it goes on.
 func TestSumsOfALog(t *testing.T) {
-	for _, snapshot := range []uint64{0, 5, 12, 13} { // behind the entry of this index: 12 has the mark, 13 the sum
+	for _, snapshot := range []uint64{0, 5, 12, 13} { // after this entry: 12 has the mark, 13 the checksum
 		g := newGroup(t, newCounter(0, 0, fsm.Options{}))
 		_ = g.list[0].Members([]uint64{1}, nil)
 		var kept []byte
@@ -198,8 +200,8 @@ func TestSumsOfALog(t *testing.T) {
 	}
 }
 
-// TestMarksAreSeldom: from one mark to the next are as many entries as asked for, and as
-// many bytes as the state has.
+// TestMarksAreSeldom: between two marks there are at least the given number of entries,
+// and as many bytes as the state has.
 func TestMarksAreSeldom(t *testing.T) {
 	g := newGroup(t, newCounter(0, 0, fsm.Options{}))
 	r := g.list[0]
@@ -214,22 +216,22 @@ func TestMarksAreSeldom(t *testing.T) {
 		}
 	}
 	if r.Notes(4, 1).Mark {
-		t.Error("a node that has no vote is to set a mark")
+		t.Error("a node without a vote should set a mark")
 	}
 	g.compare()
 	if due(1) {
-		t.Error("a mark is due behind another")
+		t.Error("a mark is due right after another one")
 	}
 	for range 20 {
 		g.entry(func(b *fsm.Batch) { b.Sum(1, 1, 1) })
 	}
 	g.updates(15)
 	if due(1) {
-		t.Error("a mark is due 15 entries behind another, and what nodes have said")
+		t.Error("a mark is due 15 entries after another one, not counting notes")
 	}
 	g.updates(1)
 	if !due(1) {
-		t.Error("no mark is due 16 entries behind another")
+		t.Error("no mark is due 16 entries after another one")
 	}
 	large := newTape()
 	_ = large.Members([]uint64{1}, nil)
@@ -252,6 +254,6 @@ func TestMarksAreSeldom(t *testing.T) {
 		apply(3 + i)
 	}
 	if large.Notes(1, 16).Mark {
-		t.Error("a mark is due behind fewer bytes than the state has")
+		t.Error("a mark is due after fewer bytes than the state has")
 	}
 }

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	chunkBytes   = 1 << 20 // that a piece is to have: few calls of the codec, and little memory beside the state
-	chunkFirst   = 64      // entries of the first piece of a map or list, when it is not known how many bytes they take
-	chunkEntries = 1 << 16 // of a piece, at most
+	chunkBytes   = 1 << 20 // target size: few calls of the codec, and little memory beside the state
+	chunkFirst   = 64      // entries of the first chunk of a map or list, whose encoded size is not known yet
+	chunkEntries = 1 << 16 // entries of a chunk, at most
 )
 
-// pieces writes a value piece by piece: each consists of some entries of one of its Parts,
-// and the first of everything else. Equal values make equal pieces. A piece is valid until
-// emit returns.
+// chunks encodes a value in chunks. Each chunk consists of some entries of one of the
+// Parts. The first chunk holds everything else. Equal values make equal chunks. A chunk
+// is valid until emit returns.
 func (c Codec[T]) chunks(v *T, emit func([]byte) error) (err error) {
 	defer recovered(&err)
 	p := chunkWriter[T]{codec: c, emit: emit}
@@ -25,7 +25,7 @@ func (c Codec[T]) chunks(v *T, emit func([]byte) error) (err error) {
 		p.entries(whole, func(part *T) reflect.Value { return reflect.ValueOf(part).Elem() })
 		return p.err
 	}
-	rest := *v // without what is written in pieces
+	rest := *v // without the Parts
 	for _, name := range c.Parts {
 		fieldOf(&rest, name).SetZero()
 	}
@@ -36,7 +36,7 @@ func (c Codec[T]) chunks(v *T, emit func([]byte) error) (err error) {
 	return p.err
 }
 
-// fieldOf is a field of a struct, exported or not, that can be set.
+// fieldOf returns a field of a struct, exported or not, that can be set.
 func fieldOf[T any](v *T, name string) reflect.Value {
 	f := reflect.ValueOf(v).Elem().FieldByName(name)
 	if f.CanSet() {
@@ -45,7 +45,7 @@ func fieldOf[T any](v *T, name string) reflect.Value {
 	return reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 }
 
-// chunkWriter writes pieces of a value.
+// chunkWriter writes the chunks of a value.
 type chunkWriter[T any] struct {
 	codec Codec[T]
 	emit  func([]byte) error
@@ -53,7 +53,7 @@ type chunkWriter[T any] struct {
 	err   error
 }
 
-// piece writes a piece, and returns how many bytes it has.
+// write writes a chunk and returns its size in bytes.
 func (p *chunkWriter[T]) write(part *T) int {
 	if p.err != nil {
 		return 0
@@ -67,7 +67,7 @@ func (p *chunkWriter[T]) write(part *T) int {
 	return len(p.b)
 }
 
-// entries writes a map or a list in pieces; in is where it is in a value.
+// entries writes a map or a list in chunks. in returns the map or list of a value.
 func (p *chunkWriter[T]) entries(all reflect.Value, in func(*T) reflect.Value) {
 	var keys []reflect.Value
 	if all.Kind() == reflect.Map {
@@ -92,7 +92,7 @@ func (p *chunkWriter[T]) entries(all reflect.Value, in func(*T) reflect.Value) {
 	}
 }
 
-// compareKeys orders keys of a map, of one type.
+// compareKeys compares two keys of a map.
 func compareKeys(a, b reflect.Value) int {
 	switch {
 	case a.Kind() == reflect.String:
@@ -102,5 +102,5 @@ func compareKeys(a, b reflect.Value) int {
 	case a.CanUint():
 		return cmp.Compare(a.Uint(), b.Uint())
 	}
-	panic(fmt.Sprintf("keys of type %v have no order", a.Type())) // which is an error of the codec
+	panic(fmt.Sprintf("keys of type %v have no order", a.Type())) // chunks returns it as an error of the codec
 }

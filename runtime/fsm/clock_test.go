@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// steppedHost is a pool under a Stepper, whose clock is not the wall's.
+// steppedHost is a pool under a Stepper, with the Stepper's clock.
 type steppedHost struct {
 	*host
 	now time.Time
@@ -15,8 +15,8 @@ type steppedHost struct {
 
 func (h *steppedHost) Time() time.Time { return h.now }
 
-// TestTimeUnderAStepper: updates get the time of the topology's clock, so that a test has
-// the same in each run.
+// TestTimeUnderAStepper: updates get the time of the topology's clock, so a test sees
+// the same times in each run.
 func TestTimeUnderAStepper(t *testing.T) {
 	p, h := fsm.NewProcessor(stampedDefinition), &steppedHost{newHost(), time.Unix(1, 0)}
 	if err := p.Start(t.Context(), h); err != nil {
@@ -30,7 +30,7 @@ func TestTimeUnderAStepper(t *testing.T) {
 	}
 	err := p.Read(t.Context(), func(s *tape) {
 		if s.values[2] != 1e9 || s.values[5] != int64(time.Hour)+1e9 {
-			t.Errorf("it has %v", s.values)
+			t.Errorf("the state has %v", s.values)
 		}
 	})
 	if err != nil {

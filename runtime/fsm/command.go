@@ -1,18 +1,18 @@
 package fsm
 
-// entryVersion is the first byte of an entry's data. Then come the proposer's time
-// and the commands. Entries of older versions keep the meaning that they had:
+// entryVersion is the first byte of an entry's data. The proposer's time and the
+// commands follow. Entries of older versions keep their meaning:
 //
 //	1  an update that returns an error is undone
 //	2  an update that returns an error has changed nothing
-//	3  sessions belong to clients and nodes, and end by age; types have a description, and states checksums
+//	3  sessions belong to clients and nodes, and expire; types have a description, and states checksums
 const entryVersion = 3
 
-// openersVersion is the version from which on sessions have openers.
+// openersVersion is the first version in which sessions have openers.
 const openersVersion = 3
 
-// The kinds of commands. All but those that open a session have a sequence and a
-// floor; the two with an update end with its length and its bytes.
+// The kinds of commands. All of them have a sequence and a floor, except commands that
+// open a session. The two with an update end with its length and its bytes.
 const (
 	commandOpen = iota + 1 // in entries of version 1 and 2
 	commandUpdate
@@ -30,31 +30,31 @@ func opensSession(kind byte) bool {
 	return kind == commandOpen || kind == commandOpenClient || kind == commandOpenNode
 }
 
-// commandFollows, beside the kind, stands for the client and the floor of the
-// command before, and the sequence after that one's: so are most.
+// commandFollows is a bit of the kind. It means that the command has the client and the
+// floor of the command before it, and the next sequence, as most commands do.
 const commandFollows = 0x80
 
 type command struct {
 	kind     byte
-	client   uint64 // of one that opens a session: the nonce; of a sum: the node
-	name     []byte // of the client that opens one; or a description, or a sum
-	node     uint64 // that opens one, or whose description it is
+	client   uint64 // the session; for opening a session: the nonce; for a sum: the node
+	name     []byte // of the client that opens a session; or a description, or a checksum
+	node     uint64 // that opens a session, or that the description belongs to
 	sequence uint64
 	floor    uint64
 	update   []byte
 }
 
-// entry reads what an entry begins with.
+// entry reads the beginning of an entry.
 func (r *reader) entry() (version byte, now int64) {
 	version = r.byte()
 	if r.err == nil && (version == 0 || version > entryVersion) {
-		r.fail("version %d of an entry; this program knows 1 to %d", version, entryVersion)
+		r.fail("an entry must have version 1 to %[2]d, got %[1]d", version, entryVersion)
 	}
 	return version, r.int()
 }
 
-// next reads a command, where c is the one before; false at the end, and where r.err
-// says why.
+// next reads a command into c, which must hold the command before it. It returns false
+// at the end and after an error, which is then in r.err.
 func (r *reader) next(c *command) bool {
 	if len(r.b) == 0 {
 		return false
@@ -97,11 +97,11 @@ func (r *reader) open(c *command) {
 	switch c.kind {
 	case commandOpenClient:
 		if c.name = r.bytes(); len(c.name) == 0 || len(c.name) > clientNameMax {
-			r.fail("the name of a client has %d bytes", len(c.name))
+			r.fail("the name of a client must have 1 to 64 bytes, got %d", len(c.name))
 		}
 	case commandOpenNode:
 		if c.node = r.uint(); c.node == 0 {
-			r.fail("a session of node 0")
+			r.fail("the number of a node must not be 0")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// hostile is a log of one entry for fuzzing, and what came of it.
+// hostile is a log of one entry for fuzzing, and its effect.
 func hostile() (entry, snapshot []byte) {
 	r := newTape()
 	var b fsm.Batch
@@ -37,14 +37,15 @@ func hostile() (entry, snapshot []byte) {
 	return entry, snapshot
 }
 
-// newTape makes one that takes all updates, also those that break their promise.
+// newTape returns a replica that accepts all updates, even if they change the state and
+// fail.
 func newTape() (r *replicated) {
 	fsm.Unchecked(func() { r = fsm.NewReplicated(noteDefinition, fsm.Options{}) })
 	return r
 }
 
-// FuzzApply applies anything. It is refused for good or makes a state that a
-// snapshot holds.
+// FuzzApply applies arbitrary data. It is refused, or makes a state that a snapshot can
+// hold.
 func FuzzApply(f *testing.F) {
 	entry, _ := hostile()
 	f.Add(entry)
@@ -55,7 +56,7 @@ func FuzzApply(f *testing.F) {
 		bounded(t, len(entry), func() { err = r.Apply(1, 1, entry, func(uint64, uint64, fsm.Applied) {}) })
 		if err != nil {
 			if !errors.Is(err, fsm.ErrDamaged) {
-				t.Fatalf("%v is no damage", err)
+				t.Fatalf("%v does not match ErrDamaged", err)
 			}
 			if again := r.Apply(2, 1, nil, nil); again != err {
 				t.Fatalf("after %v: %v", err, again)
@@ -70,8 +71,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzRestore restores anything. It is refused, and nothing has changed, or what it
-// makes writes a snapshot that restores to the same.
+// FuzzRestore restores arbitrary data. Either it is refused and nothing has changed, or
+// the restored replica writes a snapshot that restores to the same.
 func FuzzRestore(f *testing.F) {
 	_, snapshot := hostile()
 	f.Add(snapshot)
@@ -106,8 +107,9 @@ func restoredIs(t *testing.T, b, want []byte) {
 	}
 }
 
-// bounded fails where f allocates more than a multiple of the length of its input.
-// What opens a session has three bytes and takes two hundred.
+// bounded fails if f allocates more than a multiple of the length of its input. The
+// factor is high because a command that opens a session has three bytes and takes two
+// hundred.
 func bounded(t *testing.T, length int, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -115,11 +117,12 @@ func bounded(t *testing.T, length int, f func()) {
 	f()
 	runtime.ReadMemStats(&after)
 	if n, most := after.TotalAlloc-before.TotalAlloc, uint64(400*length+1<<20); n > most {
-		t.Fatalf("%d bytes made it allocate %d", length, n)
+		t.Fatalf("%d bytes of input caused %d bytes of allocations", length, n)
 	}
 }
 
-// TestCutSnapshots are refused at any length, but for the state's own sake.
+// TestCutSnapshots: a truncated snapshot is refused at every length. The codec of the
+// state must check the state itself.
 func TestCutSnapshots(t *testing.T) {
 	_, snapshot := hostile()
 	r := newTape()
@@ -138,7 +141,7 @@ func TestCutSnapshots(t *testing.T) {
 	}
 }
 
-// TestDamage refuses each with its reason.
+// TestDamage: each kind of damage is refused with its reason.
 func TestDamage(t *testing.T) {
 	good := newTape()
 	if err := good.Apply(5, 1, nil, nil); err != nil {
@@ -160,9 +163,9 @@ func TestDamage(t *testing.T) {
 		{"a node 0", 6, []byte{3, 0, 7, 7, 0}, fsm.ErrDamaged},
 		{"long length", 6, append([]byte{1, 0, 2, 1, 1, 0}, 0xff, 0xff, 0xff, 0xff, 0x0f), fsm.ErrDamaged},
 		{"number without end", 6, append([]byte{1, 0}, bytes.Repeat([]byte{0xff}, 20)...), fsm.ErrDamaged},
-		{"index beyond all", 1 << 50, nil, fsm.ErrDamaged},
+		{"index too large", 1 << 50, nil, fsm.ErrDamaged},
 		{"applied before", 5, nil, fsm.ErrApplied},
-		{"applied long before", 1, nil, fsm.ErrApplied},
+		{"applied before", 1, nil, fsm.ErrApplied},
 	} {
 		r := newTape()
 		b, _ := good.AppendSnapshot(nil)
@@ -173,18 +176,18 @@ func TestDamage(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 		if _, err := r.AppendSnapshot(nil); (err == nil) != (c.want == fsm.ErrApplied) {
-			t.Errorf("%s: a snapshot of what is left: %v", c.name, err)
+			t.Errorf("%s: a snapshot after the damage: %v", c.name, err)
 		}
 		if err := r.Restore(b); err != nil {
-			t.Errorf("%s: another's snapshot: %v", c.name, err)
+			t.Errorf("%s: a snapshot of another replica: %v", c.name, err)
 		}
 		if err := r.Apply(6, 1, nil, nil); err != nil {
-			t.Errorf("%s: another's snapshot does not help: %v", c.name, err)
+			t.Errorf("%s: after a snapshot of another replica: %v", c.name, err)
 		}
 	}
 }
 
-// TestDamagedSessions refuses what no log can have led to.
+// TestDamagedSessions: a snapshot with sessions that no log can produce is refused.
 func TestDamagedSessions(t *testing.T) {
 	const client, index = 3<<20 | 1, 7
 	type numbers = []uint64
@@ -193,8 +196,8 @@ func TestDamagedSessions(t *testing.T) {
 		sessions numbers
 		ok       bool
 	}{
-		{"as it should be", numbers{2, client, 5, 2 /**/, 0, 4, 1, 0 /**/, 9, 7, 1, 0 /**/, client + 1, 1, 0}, true},
-		{"more than are allowed", numbers{10_001}, false},
+		{"valid", numbers{2, client, 5, 2 /**/, 0, 4, 1, 0 /**/, 9, 7, 1, 0 /**/, client + 1, 1, 0}, true},
+		{"too many sessions", numbers{10_001}, false},
 		{"a client twice", numbers{2, client, 5, 0, client, 6, 0}, false},
 		{"a client of a later entry", numbers{1, 8 << 20, 5, 0}, false},
 		{"client 0", numbers{1, 0, 5, 0}, false},
@@ -202,7 +205,7 @@ func TestDamagedSessions(t *testing.T) {
 		{"a sequence twice", numbers{1, client, 5, 2, 3, 4, 1, 0, 3, 4, 1, 0}, false},
 		{"sequences that descend", numbers{1, client, 5, 2, 3, 4, 1, 0, 2, 4, 1, 0}, false},
 		{"a sequence outside of the window", numbers{1, client, 5, 1, 4096, 4, 1, 0}, false},
-		{"a sequence beyond all numbers", numbers{1, client, 1<<64 - 2, 1, 4, 4, 1, 0}, false},
+		{"a sequence that overflows", numbers{1, client, 1<<64 - 2, 1, 4, 4, 1, 0}, false},
 		{"a result of entry 0", numbers{1, client, 5, 1, 3, 0, 1, 0}, false},
 		{"a result of a later entry", numbers{1, client, 5, 1, 3, 8, 1, 0}, false},
 		{"an unknown failure", numbers{1, client, 5, 1, 3, 4, 1, 9, 0}, false},
@@ -211,17 +214,17 @@ func TestDamagedSessions(t *testing.T) {
 		for _, v := range append(numbers{10_000, 4096, 1 << 20, 1 << 20, index, 0}, c.sessions...) {
 			b = binary.AppendUvarint(b, v)
 		}
-		b = append(b, 1, 0, 0, 0, 0) // a machine without updates, and an empty tape
+		b = append(b, 1, 0, 0, 0, 0) // a Machine without updates, and an empty tape
 		if err := newTape().Restore(b); (err == nil) != c.ok || err != nil && !errors.Is(err, fsm.ErrDamaged) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
 
-// noSums stand in a snapshot of a log without announcements and marks.
+// noSums is the part of a snapshot for announcements and marks, if the log has none.
 var noSums = make([]byte, 13)
 
-// TestDamagedOpeners refuses what no log can have led to.
+// TestDamagedOpeners: a snapshot with openers that no log can produce is refused.
 func TestDamagedOpeners(t *testing.T) {
 	const client, index, clock = 3<<20 | 1, 7, 1000
 	named := func(number uint64, name string, nonce, age uint64) []byte {
@@ -244,20 +247,20 @@ func TestDamagedOpeners(t *testing.T) {
 		sessions [][]byte
 		ok       bool
 	}{
-		{"as it should be", [][]byte{named(client, "ann", 1, 1000), named(client+1, "ann", 2, 5), node(client+2, 4, 900)}, true},
+		{"valid", [][]byte{named(client, "ann", 1, 1000), named(client+1, "ann", 2, 5), node(client+2, 4, 900)}, true},
 		{"older than the clock", [][]byte{named(client, "ann", 1, 1001)}, false},
-		{"in another order", [][]byte{named(client, "ann", 1, 5), named(client+1, "bob", 1, 6)}, false},
-		{"nodes in another order", [][]byte{node(client, 4, 5), node(client+1, 5, 6)}, false},
+		{"in the wrong order", [][]byte{named(client, "ann", 1, 5), named(client+1, "bob", 1, 6)}, false},
+		{"nodes in the wrong order", [][]byte{node(client, 4, 5), node(client+1, 5, 6)}, false},
 		{"a number twice", [][]byte{named(client, "ann", 1, 5), node(client, 5, 6)}, false},
 		{"no name", [][]byte{named(client, "", 1, 5)}, false},
 		{"a long name", [][]byte{named(client, strings.Repeat("x", 65), 1, 5)}, false},
 		{"node 0", [][]byte{node(client, 0, 5)}, false},
-		{"as many of a client as there may be", many(4, func(i uint64) []byte { return named(client+i, "ann", i, 5) }), true},
-		{"more of a client", many(5, func(i uint64) []byte { return named(client+i, "ann", i, 5) }), false},
-		{"more of a node", many(3, func(i uint64) []byte { return node(client+i, 4, 5) }), false},
-		{"as many of nodes as there may be", many(256, func(i uint64) []byte { return node(client+i, i+1, 5) }), true},
-		{"more of nodes", many(257, func(i uint64) []byte { return node(client+i, i+1, 5) }), false},
-		{"more of clients", many(10_001, func(i uint64) []byte { return named(client+i, fmt.Sprint(i), 1, 5) }), false},
+		{"the maximum of a client", many(4, func(i uint64) []byte { return named(client+i, "ann", i, 5) }), true},
+		{"too many of a client", many(5, func(i uint64) []byte { return named(client+i, "ann", i, 5) }), false},
+		{"too many of a node", many(3, func(i uint64) []byte { return node(client+i, 4, 5) }), false},
+		{"the maximum of nodes", many(256, func(i uint64) []byte { return node(client+i, i+1, 5) }), true},
+		{"too many of nodes", many(257, func(i uint64) []byte { return node(client+i, i+1, 5) }), false},
+		{"too many of clients", many(10_001, func(i uint64) []byte { return named(client+i, fmt.Sprint(i), 1, 5) }), false},
 		{"an unknown opener", [][]byte{append(binary.AppendUvarint(nil, client), 3, 1, 1, 1, 1, 0)}, false},
 	} {
 		b := []byte{3}
@@ -276,7 +279,7 @@ func TestDamagedOpeners(t *testing.T) {
 	}
 }
 
-// TestTooManyCommands for the positions of an entry.
+// TestTooManyCommands: an entry with more commands than positions is refused.
 func TestTooManyCommands(t *testing.T) {
 	var b fsm.Batch
 	for range fsm.CommandsMax {
@@ -291,13 +294,13 @@ func TestTooManyCommands(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("one more in a batch")
+			t.Error("the batch accepted another command")
 		}
 	}()
 	b.Commit(1, 1, 1)
 }
 
-// TestOtherLimits: a snapshot made under others is refused.
+// TestOtherLimits: a snapshot with other limits is refused.
 func TestOtherLimits(t *testing.T) {
 	_, snapshot := hostile()
 	for _, o := range []fsm.Options{{Sessions: 3}, {Window: 3}, {Results: 5000}, {Upcoming: 3}, {SessionTTL: time.Minute}} {
@@ -306,11 +309,12 @@ func TestOtherLimits(t *testing.T) {
 		}
 	}
 	if err := fsm.NewReplicated(noteDefinition, fsm.Options{ReplayMax: 3}).Restore(snapshot); err != nil {
-		t.Errorf("how much is replayed is a replica's own: %v", err)
+		t.Errorf("ReplayMax may differ between replicas: %v", err)
 	}
 }
 
-// TestCodecsThatFail, or panic, end what they were called for.
+// TestCodecsThatFail: a codec that fails or panics stops only the operation that called
+// it.
 func TestCodecsThatFail(t *testing.T) {
 	broken := false
 	state := fsm.Codec[tape]{
@@ -334,7 +338,7 @@ func TestCodecsThatFail(t *testing.T) {
 	if err := r.Apply(1, 1, b.Bytes(), nil); err != nil {
 		t.Fatal(err)
 	}
-	// A state that cannot be encoded goes on, from the checkpoint that is there.
+	// A replica whose state cannot be encoded goes on from its existing checkpoint.
 	broken = true
 	for i := range uint64(20) {
 		b = fsm.Batch{}
@@ -359,7 +363,7 @@ func TestCodecsThatFail(t *testing.T) {
 	}
 }
 
-// TestDivergence: an update that looks at more than the state is found where it is
+// TestDivergence: an update that depends on more than the state is detected when it is
 // applied again.
 func TestDivergence(t *testing.T) {
 	calls := 0
@@ -387,7 +391,7 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// moody is well the first time only; 0 always panics.
+// moody succeeds only the first time; moody(0) always panics.
 type moody byte
 
 func (m *moody) Update(calls **int) error {
@@ -399,7 +403,7 @@ func (m *moody) Update(calls **int) error {
 	return nil
 }
 
-// TestManyThatFail do not replay the whole entry each.
+// TestManyThatFail: many failing updates do not replay the whole entry each.
 func TestManyThatFail(t *testing.T) {
 	var applied int
 	state := fsm.Codec[int]{

@@ -6,67 +6,68 @@ import (
 	"reflect"
 )
 
-// Definition says what a machine is made of: a state S, an update type U that changes
-// it, and what an update returns, R. For updates that return an error alone R is
-// struct{}, see [NoResult].
+// Definition describes a state machine: its state S, the update type U that changes the
+// state, and R, the type of an update's result. R is struct{} for updates that return
+// only an error, see [NoResult].
 //
 //	fsm.Definition[Accounts, Transfer, int64]{
 //		Update: (*Transfer).Update, // func (t *Transfer) Update(a *Accounts) (int64, error)
 //	}
 type Definition[S, U, R any] struct {
-	// Update changes the state. It is called once on each replica, with the same result
-	// on each: it depends on the update and the state alone, so on no clock, no
-	// randomness and no order of a map. An error means that the state is unchanged: all
-	// conditions are checked before anything is changed. The update is valid until the
-	// call returns; what it refers to may be kept in the state. What the result refers to
-	// may be part of the state where there is a log, which writes it at once. In memory
-	// the result goes to the caller as it is, so later updates must not change it.
+	// Update changes the state. It is called once on each replica and must have the
+	// same result there. So it must depend only on the update and the state: not on a
+	// clock, on random numbers or on the order of a map. An error means that the state
+	// is unchanged, so Update must check all conditions before it changes anything. The
+	// update is valid until the call returns, but the state may keep what the update
+	// points to. With a log, the result may point into the state, because it is encoded
+	// at once. In memory the result goes to the caller as it is, so later updates must
+	// not change it.
 	Update func(u *U, s *S) (R, error)
 
-	// UpdateAt, where it is not nil, is called in place of Update.
+	// UpdateAt, if not nil, is called instead of Update.
 	UpdateAt func(u *U, s *S, e Entry) (R, error)
 
-	// Revert undoes what Update did, in a machine whose controller adds updates that are
-	// not committed yet ([Updates], [Commit], [Revert]); nil where there is none. It is
-	// called on the update that Update was called on, so Update may leave in it what
-	// Revert needs; with a log only what the update's codec keeps.
+	// Revert undoes what Update did. It is needed if a controller adds updates before
+	// it commits them ([Updates], [Commit], [Revert]), and may be nil otherwise. Revert
+	// gets the same update that Update got, so Update may store in it what Revert
+	// needs. With a log, only what the update's codec writes is kept.
 	Revert func(u *U, s *S) error
 
-	// Codecs, for machines with a log. No result is written where R is struct{}.
+	// Codecs, needed with a log. If R is struct{}, no result is written.
 	StateCodec  Codec[S]
 	UpdateCodec Codec[U]
 	ResultCodec Codec[R]
 
-	// Description says how the codecs write, see [Compatible]; "" where nothing is known
-	// of it. It is kept in the log, which a program with other types does not open.
+	// Description says how the codecs write, see [Compatible]. "" means that this is
+	// unknown. The description is kept in the log. A program with incompatible types
+	// does not open the log.
 	Description string
 
-	// Errors are those of Update that keep their identity: [errors.Is] finds them in the
-	// error of a proposal on each node, also in that of a repeated one, after a restart
-	// and in a snapshot.
+	// Errors are the errors of Update that keep their identity: [errors.Is] finds them
+	// in the error of a proposal on each node, also in a repeated answer, after a
+	// restart, and when the answer comes from a snapshot.
 	Errors []Sentinel
 }
 
-// Sentinel is an error that is remembered by its name. A name stands for the same
-// error as long as the log lives.
+// Sentinel is an error that is remembered by its name. The meaning of a name must not
+// change as long as the log exists.
 type Sentinel struct {
 	Name string
-	Err  error // nil: it is left out
+	Err  error // nil: the entry is ignored
 }
 
-// NoResult is an update's method that returns an error alone, as [Definition] takes
-// it.
+// NoResult adapts an update's method that returns only an error for [Definition].
 func NoResult[S, U any](update func(*U, *S) error) func(*U, *S) (struct{}, error) {
 	return func(u *U, s *S) (struct{}, error) { return struct{}{}, update(u, s) }
 }
 
 const (
-	sentinelsMax      = 1000 // errors of one definition: each is compared with the error of an update that fails
-	sentinelNameMax   = 128  // bytes of its name, which sessions and snapshots hold
-	sentinelsPerError = 8    // names that are remembered of one error
+	sentinelsMax      = 1000 // errors of one definition: each one is compared with the error of a failed update
+	sentinelNameMax   = 128  // bytes of its name, which is part of sessions and snapshots
+	sentinelsPerError = 8    // names that are remembered for one error
 )
 
-// check says what a definition lacks.
+// check returns an error if the definition has no update function.
 func (d *Definition[S, U, R]) check() error {
 	if d.Update == nil && d.UpdateAt == nil {
 		return errors.New("fsm: the definition must have Update or UpdateAt")
@@ -74,7 +75,7 @@ func (d *Definition[S, U, R]) check() error {
 	return nil
 }
 
-// checkErrors says what is wrong with the errors of a definition.
+// checkErrors returns an error if a sentinel error is invalid.
 func (d *Definition[S, U, R]) checkErrors() error {
 	if len(d.Errors) > sentinelsMax {
 		return fmt.Errorf("fsm: the definition must have at most %d errors, got %d", sentinelsMax, len(d.Errors))
@@ -97,7 +98,7 @@ func (d *Definition[S, U, R]) checkErrors() error {
 	return nil
 }
 
-// CheckLogged says what a definition lacks for a machine with a log.
+// CheckLogged returns an error if the definition cannot be used with a log.
 func (d *Definition[S, U, R]) CheckLogged() error {
 	if err := d.check(); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (d *Definition[S, U, R]) CheckLogged() error {
 		{"result", d.ResultCodec.complete() || !d.hasResult()},
 	} {
 		if !c.complete {
-			return fmt.Errorf("fsm: the definition of a machine with a log must have a codec of the %s", c.what)
+			return fmt.Errorf("fsm: a definition with a log must have a codec for the %s", c.what)
 		}
 	}
 	if len(d.Description) > descriptionMax {
@@ -124,10 +125,10 @@ func (d *Definition[S, U, R]) CheckLogged() error {
 	return err
 }
 
-// hasResult reports whether there is something in a result.
+// hasResult reports whether updates return a value.
 func (d *Definition[S, U, R]) hasResult() bool { return reflect.TypeFor[R]().Size() > 0 }
 
-// must panics where a definition cannot be one.
+// must panics if err is not nil.
 func must(err error) {
 	if err != nil {
 		panic(err.Error())

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// ErrIncompatible: a log holds what this program cannot read, or reads as something
-// else, since a type or a limit has changed.
+// ErrIncompatible means that this program cannot read a log, or would misread it,
+// because a type or a limit has changed.
 var ErrIncompatible = errors.New("fsm: the log was written with other types")
 
 const (
-	descriptionMax = 1 << 20 // bytes: some ten thousand fields
+	descriptionMax = 1 << 20 // bytes: about ten thousand fields
 	fieldsMax      = 1 << 16 // of all messages of a description
 )
 
-// description says how the state, the updates and their results are written, and the
-// limits that entries are applied under. Its text has a line for each of
+// description says how the state, the updates and their results are encoded, and under
+// which limits entries are applied. Its text has lines of these forms:
 //
 //	state .Accounts
 //	message Accounts
 //	1 Cents map string int64
 //	limit Window 4096
 type description struct {
-	roots    map[string]string // of state, update and result: the element
+	roots    map[string]string // the element of state, update and result
 	messages map[string]message
 	limits   map[string]string
 }
@@ -35,8 +35,7 @@ type message map[int]field
 
 type field struct{ name, form string }
 
-// parseDescription reads the text of a description, in place of which anything may
-// have come.
+// parseDescription parses a description. The text may come from a damaged log.
 func parseDescription(text string) (*description, error) {
 	d := &description{roots: make(map[string]string), messages: make(map[string]message), limits: make(map[string]string)}
 	var current message
@@ -68,11 +67,10 @@ func parseDescription(text string) (*description, error) {
 	return d, nil
 }
 
-// Compatible says why a program whose definition has the description now cannot open a
-// log with the description then: a field has another kind or is gone, or a limit
-// differs. Fields may be added, and named otherwise; integers may become wider. The
-// error matches [ErrIncompatible]. An empty description says nothing, and is
-// compatible with all.
+// Compatible returns an error if a program with the description now cannot open a log
+// with the description then: a field has another kind or no longer exists, or a limit
+// differs. A field may be added or renamed, and an integer may become wider. The error
+// matches [ErrIncompatible]. An empty description is compatible with all others.
 func Compatible(then, now string) error {
 	if then == now || then == "" || now == "" {
 		return nil
@@ -100,8 +98,8 @@ func Compatible(then, now string) error {
 	return nil
 }
 
-// Described is the description in the data of an entry; "" where there is none. A node
-// says it in the first command of its first entry.
+// Described returns the description in the data of an entry, or "". A node writes its
+// description in the first command of its first entry.
 func Described(data []byte) string {
 	in := reader{b: data}
 	var c command
@@ -125,13 +123,13 @@ func (c *comparison) root(kind string) error {
 	switch {
 	case then != "" && now != "":
 		return c.forms("the "+kind, then, now)
-	case then != "" && len(c.now.roots) > 0: // else it says nothing of types
-		return fmt.Errorf("%w: the %s was %s, and there is none now", ErrIncompatible, kind, c.words(then))
+	case then != "" && len(c.now.roots) > 0: // otherwise it does not describe types
+		return fmt.Errorf("%w: the %s was %s, and it no longer exists", ErrIncompatible, kind, c.words(then))
 	}
 	return nil
 }
 
-// forms compares how something is written.
+// forms compares two elements.
 func (c *comparison) forms(where, then, now string) error {
 	a, b := strings.Fields(then), strings.Fields(now)
 	same := len(a) == len(b)
@@ -143,7 +141,7 @@ func (c *comparison) forms(where, then, now string) error {
 		same = a[i] == b[i] || a[i] == "int32" && b[i] == "int64" || a[i] == "uint32" && b[i] == "uint64"
 	}
 	if !same {
-		return fmt.Errorf("%w: %s was %s, and is %s now: give the new type a field of its own, and keep this one", ErrIncompatible, where, c.words(then), c.words(now))
+		return fmt.Errorf("%w: %s was %s, and is %s now: keep this field, and add another one for the new type", ErrIncompatible, where, c.words(then), c.words(now))
 	}
 	for i := range a {
 		if strings.HasPrefix(a[i], ".") {
@@ -155,7 +153,7 @@ func (c *comparison) forms(where, then, now string) error {
 	return nil
 }
 
-// messages compares the fields of two messages that are in one place.
+// messages compares the fields of two messages that are used in the same place.
 func (c *comparison) messages(then, now string) error {
 	pair := [2]string{then, now}
 	if c.seen[pair] {
@@ -176,13 +174,13 @@ func (c *comparison) messages(then, now string) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("%w: %s was %s, and there is none now: keep the field, since the log may hold it; or start the newer program, which knows it", ErrIncompatible, where, c.words(x.form))
+			return fmt.Errorf("%w: %s was %s, and it no longer exists: keep the field, because the log may contain it; or start the newer program, which has it", ErrIncompatible, where, c.words(x.form))
 		}
 	}
 	return nil
 }
 
-// words is a form as an error shows it.
+// words formats an element for an error.
 func (c *comparison) words(form string) string {
 	words := strings.Fields(form)
 	for i := range words {

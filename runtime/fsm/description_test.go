@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// bankTypes is a description, in which the tests change something.
+// bankTypes is a description that the tests modify.
 const bankTypes = `state .Accounts
 update .Transfer
 result .Int64
@@ -27,27 +27,27 @@ message Int64
 limit Window 4096
 `
 
-// TestCompatible compares two descriptions, both ways.
+// TestCompatible compares two descriptions in both directions.
 func TestCompatible(t *testing.T) {
 	change := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(bankTypes) }
 	for _, c := range []struct {
 		name, now string
-		up, down  string // what is wrong with now after then, and with then after now
+		up, down  string // the error for now after then, and for then after now; "": none
 	}{
 		{"the same", bankTypes, "", ""},
 		{"nothing", "", "", ""},
 		{"limits alone", "limit Window 4096\n", "", ""},
-		{"a field more", change("2 Cents int32\n", "2 Cents int32\n3 Note string\n"), "", "field 3 of Transfer, Note, was string, and there is none now: keep the field, since the log may hold it"},
+		{"an added field", change("2 Cents int32\n", "2 Cents int32\n3 Note string\n"), "", "field 3 of Transfer, Note, was string, and it no longer exists: keep the field, because the log may contain it"},
 		{"another name", change("1 To string", "1 Payee string"), "", ""},
 		{"another name of a type", change("Transfer", "Order"), "", ""},
 		{"wider", change("2 Cents int32", "2 Cents int64"), "", "field 2 of Transfer, Cents, was int64, and is int32 now"},
-		{"another kind", change("1 To string", "1 To bytes"), "field 1 of Transfer, To, was string, and is bytes now: give the new type a field of its own, and keep this one", "was bytes, and is string now"},
-		{"another number", change("1 To string", "4 To string"), "field 1 of Transfer, To, was string, and there is none now", "field 4 of Transfer, To, was string, and there is none now"},
+		{"another kind", change("1 To string", "1 To bytes"), "field 1 of Transfer, To, was string, and is bytes now: keep this field, and add another one for the new type", "was bytes, and is string now"},
+		{"another number", change("1 To string", "4 To string"), "field 1 of Transfer, To, was string, and it no longer exists", "field 4 of Transfer, To, was string, and it no longer exists"},
 		{"another value of a map", change("map string int64", "map string string"), "was map[string]int64, and is map[string]string now", "was map[string]string, and is map[string]int64 now"},
 		{"a list", change("2 Last optional .Transfer", "2 Last list .Transfer"), "was optional Transfer, and is list Transfer now", "was list Transfer, and is optional Transfer now"},
 		{"a field instead of a message", change("3 Many list .Transfer", "3 Many list string"), "was list Transfer, and is list string now", "was list string, and is list Transfer now"},
-		{"another message in one place", change("3 Many list .Transfer\n", "3 Many list .Int64\n"), "field 1 of Transfer, To, was string, and is int64 now", "field 1 of Int64, value, was int64, and is string now"},
-		{"no result", change("result .Int64\n", ""), "the result was Int64, and there is none now", ""},
+		{"another message in the same place", change("3 Many list .Transfer\n", "3 Many list .Int64\n"), "field 1 of Transfer, To, was string, and is int64 now", "field 1 of Int64, value, was int64, and is string now"},
+		{"no result", change("result .Int64\n", ""), "the result was Int64, and it no longer exists", ""},
 		{"another result", change("result .Int64\n", "result .Transfer\n"), "field 1 of Int64, value, was int64, and is string now", "field 1 of Transfer, To, was string, and is int64 now"},
 		{"another limit", change("4096", "4097"), "the log was written with Options.Window 4096, and here it is 4097", "the log was written with Options.Window 4097, and here it is 4096"},
 	} {
@@ -60,7 +60,7 @@ func TestCompatible(t *testing.T) {
 	}
 }
 
-// TestDescriptionsInRings end.
+// TestDescriptionsInRings: comparing recursive types terminates.
 func TestDescriptionsInRings(t *testing.T) {
 	ring := "state .Node\nmessage Node\n1 Next optional .Node\n2 Value int64\n"
 	if err := fsm.Compatible(ring, ring+"3 More string\n"); err != nil {
@@ -71,7 +71,7 @@ func TestDescriptionsInRings(t *testing.T) {
 	}
 }
 
-// TestDamagedDescriptions are refused.
+// TestDamagedDescriptions: invalid descriptions are refused.
 func TestDamagedDescriptions(t *testing.T) {
 	for _, text := range []string{"x", "1 To string\n", "message A\n1\n", "message A\nx To string\n", strings.Repeat("state .A\n", 1<<17)} {
 		if err := fsm.Compatible(bankTypes, text); !errors.Is(err, fsm.ErrDamaged) {
@@ -83,20 +83,20 @@ func TestDamagedDescriptions(t *testing.T) {
 	}
 }
 
-// described is a replica of a program whose types have a description.
+// described returns a replica of a program whose types have a description.
 func described(text string, o fsm.Options) *replicated {
 	d := noteDefinition
 	d.Description = text
 	return fsm.NewReplicated(d, o)
 }
 
-// announce applies what a node of a program says when it starts.
+// announce applies the entry that a node writes when it starts.
 func announce(r *replicated, by *replicated) error {
 	var b fsm.Batch
 	b.Describe(1, by.Description(), 7)
 	b.OpenNode(1, r.Applied()+1)
 	if fsm.Described(b.Bytes()) != by.Description() {
-		panic("it is not found in the entry")
+		panic("the entry has no description")
 	}
 	var refused error
 	err := r.Apply(r.Applied()+1, 1, b.Bytes(), func(client, _ uint64, a fsm.Applied) {
@@ -110,8 +110,8 @@ func announce(r *replicated, by *replicated) error {
 	return err
 }
 
-// TestTypesAreRecorded: a log has the description of the newest program, and one that
-// does not know all of it, or knows it otherwise, does not open it.
+// TestTypesAreRecorded: a log has the description of the newest program. A program that
+// lacks a part of it, or declares a part differently, does not open the log.
 func TestTypesAreRecorded(t *testing.T) {
 	const one = "state .A\nmessage A\n1 X int64\n"
 	const two = one + "2 Y string\n"
@@ -138,7 +138,7 @@ func TestTypesAreRecorded(t *testing.T) {
 	refused := func(err error, says string) {
 		t.Helper()
 		if !errors.Is(err, fsm.ErrIncompatible) || !strings.HasPrefix(err.Error(), "refused: ") || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want that it is refused: %s", err, says)
+			t.Errorf("%v, want an error with %s", err, says)
 		}
 	}
 	refused(announce(r, program(other)), "field 1 of A, X, was int64, and is string now")
@@ -157,15 +157,15 @@ func TestTypesAreRecorded(t *testing.T) {
 			t.Errorf("a snapshot, opened with %q: %v", text, err)
 		}
 		if p.Applied() != 0 || p.Recorded() != "" {
-			t.Error("it has changed nevertheless")
+			t.Error("the refused snapshot has changed the replica")
 		}
 	}
 	if err := described(two, fsm.Options{SessionTTL: time.Minute}).Restore(snapshot); err == nil {
-		t.Error("a snapshot is opened under another limit")
+		t.Error("a snapshot with another limit was accepted")
 	}
 
-	// The same by entries: a program that the log contradicts ends, and so does one that
-	// lacks something.
+	// The same with entries: a program that the log contradicts stops, and also a
+	// program that lacks a field of the log.
 	for text, at := range map[string]int{other: 1, one: 2} {
 		p := program(text)
 		var err error
@@ -177,7 +177,7 @@ func TestTypesAreRecorded(t *testing.T) {
 			}
 		}
 		if !errors.Is(err, fsm.ErrIncompatible) || said != at {
-			t.Errorf("a program with %q ends at entry %d: %v", text, said, err)
+			t.Errorf("a program with %q stopped at entry %d: %v", text, said, err)
 		}
 	}
 	if err := announce(described(one, fsm.Options{SessionTTL: time.Minute}), program(one)); err == nil || !strings.Contains(err.Error(), "Options.SessionTTL 3600000000000, and here it is 60000000000") {
@@ -185,12 +185,13 @@ func TestTypesAreRecorded(t *testing.T) {
 	}
 }
 
-// TestDescribedEntries are found, and no others.
+// TestDescribedEntries: Described finds the description in an entry, and nothing in
+// others.
 func TestDescribedEntries(t *testing.T) {
 	var b fsm.Batch
 	b.Describe(1, "", 1)
 	if b.Len() != 0 {
-		t.Error("an empty description is written")
+		t.Error("an empty description was written")
 	}
 	b.OpenNode(1, 1)
 	old := fsm.Batch{Version: 2}

@@ -14,8 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// stamped is a note that puts down when and where it happens, and leaves in itself
-// what its revert needs.
+// stamped is a note that records the time and position of its entry, and stores in
+// itself what its revert needs.
 type stamped struct{ note }
 
 func (n *stamped) UpdateAt(t *tape, e fsm.Entry) (int64, error) {
@@ -51,8 +51,8 @@ var int64Codec = fsm.Codec[int64]{
 	Consume: func(b []byte, v *int64) error { *v, _ = binary.Varint(b); return nil },
 }
 
-// TestTimeOfEntries goes with the proposers' clocks and never back, is the same
-// when an update is applied again, and in a snapshot.
+// TestTimeOfEntries: the log's time follows the proposers' clocks and never goes back.
+// It is the same when an update is applied again, and in a snapshot.
 func TestTimeOfEntries(t *testing.T) {
 	newOne := func() *fsm.Replicated[tape, stamped, int64] {
 		return fsm.NewReplicated(stampedDefinition, fsm.Options{})
@@ -101,7 +101,7 @@ func TestTimeOfEntries(t *testing.T) {
 	want()
 }
 
-// TestTimeInMemory is the clock's, and never goes back.
+// TestTimeInMemory: in memory the time is that of the clock, and never goes back.
 func TestTimeInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := fsm.NewMachine(stampedDefinition)
@@ -119,8 +119,8 @@ func TestTimeInMemory(t *testing.T) {
 	})
 }
 
-// TestRevertFails: that the newest can be undone and the next cannot is no revert,
-// whatever its error says.
+// TestRevertFails: if the newest update can be undone and the next one cannot, nothing
+// is reverted, whatever the error.
 func TestRevertFails(t *testing.T) {
 	for _, how := range []how{failsRevert, panicsRevert, rejectsRevert} {
 		r := newTape()
@@ -137,7 +137,7 @@ func TestRevertFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err == nil || !slices.Equal(r.Upcoming(), notes) {
-			t.Errorf("%d: %v, and %v are upcoming", how, err, r.Upcoming())
+			t.Errorf("%d: error %v, upcoming %v", how, err, r.Upcoming())
 		}
 		r.View(func(s *tape) {
 			if !slices.Equal(s.values, []int64{1, 2, 3}) {
@@ -147,7 +147,7 @@ func TestRevertFails(t *testing.T) {
 	}
 }
 
-// TestFewResults: no limit forgets the client that is being answered.
+// TestFewResults: the session whose command is being answered is never evicted.
 func TestFewResults(t *testing.T) {
 	r := fsm.NewReplicated(noteDefinition, fsm.Options{Results: 1, Window: 4})
 	var b fsm.Batch
@@ -164,8 +164,8 @@ func TestFewResults(t *testing.T) {
 	}
 }
 
-// TestFirstAnswerIsTheError itself, and a later one what is remembered of it, also
-// after a restart.
+// TestFirstAnswerIsTheError: the first answer is the error itself, and a repeated
+// answer holds the remembered text, also after a restart.
 func TestFirstAnswerIsTheError(t *testing.T) {
 	r := fsm.NewReplicated(noteDefinition, fsm.Options{})
 	var b fsm.Batch
@@ -198,12 +198,12 @@ func TestFirstAnswerIsTheError(t *testing.T) {
 	}
 	for i := range again {
 		if again[i].Error() != first[i].Error() || errors.Is(again[i], fsm.ErrPanicked) != (i == 2) {
-			t.Errorf("again %v, and first %v", again[i], first[i])
+			t.Errorf("repeated answer %v, first answer %v", again[i], first[i])
 		}
 	}
 }
 
-// TestLongErrors are remembered in part.
+// TestLongErrors: only a part of a long error text is remembered.
 func TestLongErrors(t *testing.T) {
 	r := fsm.NewReplicated(fsm.Definition[string, verbose, struct{}]{
 		Update: fsm.NoResult((*verbose).Update), StateCodec: stringCodec, UpdateCodec: verboseCodec,
@@ -215,7 +215,7 @@ func TestLongErrors(t *testing.T) {
 	for index := range uint64(2) {
 		if err := r.Apply(index+1, 1, b.Bytes(), func(_, sequence uint64, a fsm.Applied) {
 			if a.Err != nil && index == 1 && len(a.Err.Error()) > 1000 {
-				t.Errorf("%d bytes are remembered", len(a.Err.Error()))
+				t.Errorf("%d bytes were remembered", len(a.Err.Error()))
 			}
 		}); err != nil {
 			t.Fatal(err)
@@ -226,8 +226,8 @@ func TestLongErrors(t *testing.T) {
 	}
 }
 
-// verbose is an update that is rejected with itself as the error; an empty one with
-// an error that panics.
+// verbose is an update that returns itself as the error. An empty one returns an error
+// that panics.
 type verbose string
 
 func (v *verbose) Update(*string) error { return v }
@@ -249,7 +249,8 @@ var (
 	}
 )
 
-// TestApplyAllocatesNothing where the codec does not, once what it uses has grown.
+// TestApplyAllocatesNothing: Apply does not allocate once its buffers have grown, if
+// the codec does not.
 func TestApplyAllocatesNothing(t *testing.T) {
 	u := newUpdates(3, 1000)
 	for range 200 {
@@ -261,7 +262,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 	}
 	i := 0
 	allocs := testing.AllocsPerRun(len(entries)-1, func() { u.apply(t, entries[i]); i++ })
-	if allocs > 1 { // an entry; that many entries are remembered grows now and then
+	if allocs > 1 { // an entry; replay.entries grows now and then
 		t.Errorf("%v allocations for an entry of 1000 updates", allocs)
 	}
 }

@@ -34,15 +34,15 @@ func TestOutcomeKnown(t *testing.T) {
 
 func TestNotLeader(t *testing.T) {
 	err := error(&fsm.NotLeader{Leader: "n2"})
-	if want := `fsm: not the leader, which is "n2"`; err.Error() != want || !errors.Is(err, fsm.ErrNotLeader) {
+	if want := `fsm: not the leader: "n2" leads`; err.Error() != want || !errors.Is(err, fsm.ErrNotLeader) {
 		t.Errorf("%q, want %q", err, want)
 	}
-	if !strings.Contains((&fsm.NotLeader{}).Error(), "none is known") {
+	if !strings.Contains((&fsm.NotLeader{}).Error(), "the leader is not known") {
 		t.Errorf("%v", &fsm.NotLeader{})
 	}
 }
 
-// TestPanicErrorSeesThrough to what the update panicked with.
+// TestPanicErrorSeesThrough: errors.Is finds the error that the update panicked with.
 func TestPanicErrorSeesThrough(t *testing.T) {
 	err := error(&fsm.PanicError{Value: fmt.Errorf("at %d: %w", 3, io.EOF)})
 	if !errors.Is(err, fsm.ErrPanicked) || !errors.Is(err, io.EOF) || err.Error() != "fsm: update panicked: at 3: EOF" {

@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// mark is an update that its proposer still holds, and that Update changes.
+// mark is an update that Update changes while the proposer still holds it.
 type mark struct{ of []int64 }
 
 func (m *mark) Clone() mark { return mark{slices.Clone(m.of)} }
@@ -22,14 +22,15 @@ func (m *mark) Update(s *tape) (int, error) {
 	return len(m.of), nil
 }
 
-// marked is an answer to nobody.
+// marked is an Answers that ignores the answers.
 type marked struct{}
 
 func (marked) Outcome(fsm.Outcome[mark, int]) {}
 func (marked) Upcoming(fsm.Upcoming[mark])    {}
 
-// TestTold: updates that were applied are told once, in order, as they were proposed, by
-// so many a turn, and the rest at the end; and at first that the machine leads.
+// TestTold: each applied update causes one event, in the order of the proposals, a
+// limited number per turn, and the rest at the end. The first event is that the state
+// machine leads.
 func TestTold(t *testing.T) {
 	p, h := fsm.NewProcessor(fsm.Definition[tape, mark, int]{Update: (*mark).Update}), newHost()
 	var told []fsm.AppliedUpdate[mark, int]
@@ -49,7 +50,7 @@ func TestTold(t *testing.T) {
 	turn := func() {
 		t.Helper()
 		if len(h.woken) == 0 {
-			t.Fatal("nothing is to be told")
+			t.Fatal("no turn was requested")
 		}
 		<-h.woken
 		if err := p.Answer(marked{}); err != nil {
@@ -58,7 +59,7 @@ func TestTold(t *testing.T) {
 	}
 	turn()
 	if want := []fsm.Leadership{{Instance: 3, Term: 1, Leader: "alone", ID: 1, Here: true}}; !slices.Equal(leaders, want) {
-		t.Errorf("who leads: %+v", leaders)
+		t.Errorf("leadership events: %+v", leaders)
 	}
 	propose := func(of ...int64) {
 		t.Helper()
@@ -86,12 +87,12 @@ func TestTold(t *testing.T) {
 	}
 	turn()
 	if len(told) != 2+256 || told[2].Index != 4 || told[2].Since != 3 {
-		t.Errorf("%d are told, and behind what found no room %+v", len(told), told[2])
+		t.Errorf("%d events; the first one after a full queue is %+v", len(told), told[2])
 	}
 	if len(h.woken) == 0 {
-		t.Error("the rest is forgotten")
+		t.Error("the remaining events were forgotten")
 	}
 	if err := p.Finish(); err != nil || len(told) != 2+1000 || len(leaders) != 1 {
-		t.Errorf("%d are told, %v", len(told), err)
+		t.Errorf("%d events, error %v", len(told), err)
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// shelf is a state: how many of each thing there are.
+// shelf is a state: the number of each thing.
 type shelf map[string]int
 
-// take is an update of it.
+// take is an update that takes things from the shelf.
 type take struct {
 	thing string
 	n     int
 }
 
-var errNotEnough = errors.New("not enough of it")
+var errNotEnough = errors.New("not enough left")
 
 // Update returns how many are left.
 func (t *take) Update(s *shelf) (int, error) {
@@ -33,8 +33,8 @@ func (t *take) Revert(s *shelf) error {
 	return nil
 }
 
-// Two updates are applied, the second is undone since only the first was
-// committed.
+// Two updates are applied. Only the first one is committed, so Revert undoes the second
+// one.
 func ExampleMachine() {
 	m := fsm.NewMachine(fsm.Definition[shelf, take, int]{Update: (*take).Update, Revert: (*take).Revert})
 	*m.State() = shelf{"apples": 5}
@@ -50,8 +50,9 @@ func ExampleMachine() {
 	// map[apples:4] 0 upcoming
 }
 
-// An entry opens a session, the next one holds an update twice, as it does when the
-// first answer was lost.
+// The first entry opens a session. The second entry contains the same update twice, as
+// if a client had repeated it because the first answer was lost. The update is applied
+// once.
 func ExampleReplicated() {
 	r := fsm.NewReplicated(bankDefinition, fsm.Options{})
 	var b fsm.Batch

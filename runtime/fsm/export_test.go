@@ -2,8 +2,8 @@ package fsm
 
 import "reflect"
 
-// Unchecked calls f, in which machines are made as they are outside of tests:
-// without checks.
+// Unchecked calls f. State machines that f makes do not check failed updates, as
+// outside of tests.
 func Unchecked(f func()) {
 	before := checked
 	defer func() { checked = before }()
@@ -11,13 +11,13 @@ func Unchecked(f func()) {
 	f()
 }
 
-// Fingerprint is the fingerprint of what v points to.
+// Fingerprint returns the fingerprint of the value that v points to.
 func Fingerprint(v any) (sum uint64, values int, ok bool) {
 	return fingerprint(reflect.ValueOf(v).Elem(), 1000)
 }
 
-// Fingerprints is of how many updates the state's fingerprint would be taken, where
-// it has so many values each time.
+// Fingerprints returns for how many updates the fingerprint of the state would be
+// computed, if each fingerprint covers all values of state.
 func Fingerprints(state []bool, updates int) (n int) {
 	c := newChecks(checkedValues)
 	v := reflect.ValueOf(&state).Elem()

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// failure is what is remembered of a command's error: its text, which of this
-// package's errors it was, and which of the definition's it matched.
+// failure is the remembered error of a command: its text, the error of this package
+// that it was, and the errors of the definition that it matched.
 type failure struct {
 	kind    byte
 	text    string
 	names   []string // of the definition's errors
-	matched []error  // those of them that the definition still has
+	matched []error  // those of the errors that the definition still has
 }
 
 // The kinds of failures.
 const (
-	failureOwn     = iota + 1 // the update's own
+	failureOwn     = iota + 1 // an error of the update itself
 	failurePanic              // ErrPanicked
 	failureTooMany            // ErrTooMany
 	failureResult             // ErrResult
 	failureKinds
 )
 
-// kindErrors are this package's errors by kind.
+// kindErrors are the errors of this package by kind.
 var kindErrors = [failureKinds]error{failurePanic: ErrPanicked, failureTooMany: ErrTooMany, failureResult: ErrResult}
 
 func (f *failure) Error() string { return f.text }
@@ -38,7 +38,7 @@ func (f *failure) Unwrap() []error { return f.matched }
 type sentinels struct {
 	list     []Sentinel
 	byName   map[string]error
-	outcomes []*outcome // of each by itself, which most updates return
+	outcomes []*outcome // for each error without wrapping, which most updates return
 }
 
 func newSentinels(list []Sentinel) *sentinels {
@@ -55,7 +55,7 @@ func newSentinels(list []Sentinel) *sentinels {
 	return s
 }
 
-// remember is what is remembered of an error.
+// outcome returns what a session remembers of an error.
 func (s *sentinels) outcome(err error) *outcome {
 	for i := range s.outcomes {
 		if same(err, s.list[i].Err) {
@@ -65,7 +65,7 @@ func (s *sentinels) outcome(err error) *outcome {
 	return &outcome{failure: s.failure(err)}
 }
 
-// same reports whether two errors are one; those that cannot be compared are not.
+// same reports whether two errors are equal. Errors that cannot be compared are not.
 func same(a, b error) (is bool) {
 	defer func() { _ = recover() }()
 	return a == b
@@ -88,7 +88,7 @@ func (s *sentinels) failure(err error) *failure {
 	return f
 }
 
-// resolve finds the errors that go by the failure's names.
+// resolve sets the definition's errors that have the failure's names.
 func (s *sentinels) resolve(f *failure) {
 	for _, name := range f.names {
 		if err := s.byName[name]; err != nil {
@@ -97,7 +97,7 @@ func (s *sentinels) resolve(f *failure) {
 	}
 }
 
-// matches is errors.Is, where a method Is of an error may panic.
+// matches is errors.Is, and survives a panic in a method Is of an error.
 func matches(err, target error) (is bool) {
 	defer func() {
 		if recover() != nil {
@@ -107,11 +107,12 @@ func matches(err, target error) (is bool) {
 	return errors.Is(err, target)
 }
 
-// text is what err says, not too much of it, and not a panic.
+// text returns the text of err, cut to a limit. It survives a panic in the method
+// Error.
 func text(err error) (s string) {
 	defer func() {
 		if recover() != nil {
-			s = "an error that panics when asked for its text"
+			s = "an error whose method Error panics"
 		}
 	}()
 	s = err.Error()

@@ -7,11 +7,12 @@ import (
 	"reflect"
 )
 
-// fingerprint is a number that two states have in common when they hold the same: in
-// fields, exported or not, in lists and maps, and behind pointers. What no codec
-// writes does not count: fields with the tag `topo:"-"`, locks, and what a type of
-// another package hides behind a pointer, such as a logger's. values is how many
-// values it has looked at; ok is false where that would be more than most.
+// fingerprint returns a hash of a state. States with equal contents have equal hashes.
+// It covers fields, exported or not, lists, maps, and values behind pointers. It leaves
+// out values that no codec writes: fields with the tag `topo:"-"`, locks, and the
+// unexported fields of a type of another package behind a pointer, such as a logger.
+// values is the number of values that were hashed. ok is false if that would be more
+// than most.
 func fingerprint(v reflect.Value, most int) (sum uint64, values int, ok bool) {
 	p := printer{path: make(map[pointer]int), pkg: packageOf(v.Type()), most: most}
 	sum = p.part(v)
@@ -22,8 +23,8 @@ var seed = maphash.MakeSeed()
 
 type printer struct {
 	hash   *maphash.Hash
-	path   map[pointer]int // the pointers that lead to where it is, and how many were before each
-	pkg    string          // the package of the state
+	path   map[pointer]int // the pointers that lead to the current value, and how many came before each
+	pkg    string          // the package of the state's type
 	values int
 	most   int
 }
@@ -33,7 +34,7 @@ type pointer struct {
 	typ  reflect.Type
 }
 
-// packageOf is the package of a type, or of what it is a list of.
+// packageOf returns the package of a type, or of its element type.
 func packageOf(t reflect.Type) string {
 	for t.Name() == "" {
 		switch t.Kind() {
@@ -46,7 +47,7 @@ func packageOf(t reflect.Type) string {
 	return t.PkgPath()
 }
 
-// part is the fingerprint of values by themselves.
+// part returns the hash of some values, independent of the values before them.
 func (p *printer) part(values ...reflect.Value) uint64 {
 	outer := p.hash
 	defer func() { p.hash = outer }()
@@ -94,7 +95,7 @@ func (p *printer) value(v reflect.Value) {
 	}
 }
 
-// compound looks at what is made of other values.
+// compound hashes a value that contains other values.
 func (p *printer) compound(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -106,7 +107,7 @@ func (p *printer) compound(v reflect.Value) {
 		p.value(v.Elem())
 	case reflect.Struct:
 		t := v.Type()
-		if t.PkgPath() == "sync" || t.PkgPath() == "sync/atomic" { // others may use it right now
+		if t.PkgPath() == "sync" || t.PkgPath() == "sync/atomic" { // other goroutines may be using it
 			return
 		}
 		for i := range t.NumField() {
@@ -117,7 +118,7 @@ func (p *printer) compound(v reflect.Value) {
 	case reflect.Slice, reflect.Array:
 		p.list(v)
 	case reflect.Map:
-		var sum uint64 // of the pairs, which come in any order
+		var sum uint64 // a sum of the pairs' hashes, because their order is random
 		for pairs := v.MapRange(); pairs.Next() && p.values <= p.most; {
 			sum += p.part(pairs.Key(), pairs.Value())
 		}
@@ -132,7 +133,7 @@ func (p *printer) pointer(v reflect.Value) {
 		return
 	}
 	at := pointer{v.Pointer(), v.Type()}
-	if n, ok := p.path[at]; ok { // it leads to what holds it
+	if n, ok := p.path[at]; ok { // a cycle
 		p.number(uint64(n))
 		return
 	}
@@ -141,7 +142,7 @@ func (p *printer) pointer(v reflect.Value) {
 	delete(p.path, at)
 }
 
-// hides reports whether a type of another package shows nothing of what it holds.
+// hides reports whether a type of another package has only unexported fields.
 func (p *printer) hides(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct || t.PkgPath() == "" || t.PkgPath() == p.pkg {
 		return false
@@ -166,7 +167,7 @@ func (p *printer) list(v reflect.Value) {
 	}
 }
 
-// bytes counts bytes that are looked at together.
+// bytes counts bytes that are hashed at once.
 func (p *printer) bytes(n int) {
 	p.number(uint64(n))
 	p.values += n / 64

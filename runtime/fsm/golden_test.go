@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// golden is a log as a version of this package has written it, and what came of it.
+// golden is a log that an older version of this package wrote, with its effects.
 type golden struct {
 	Options fsm.Options
 	Entries []struct {
@@ -28,8 +28,8 @@ type golden struct {
 	}
 }
 
-// TestOldLogs applies logs of version 1 from their beginning, and from each of their
-// snapshots: results, states and sessions are those of that version.
+// TestOldLogs applies logs of version 1 from the beginning and from each of their
+// snapshots. Results, states and sessions must equal those of that version.
 func TestOldLogs(t *testing.T) {
 	text, err := os.ReadFile("testdata/v1.json")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestOldLogs(t *testing.T) {
 	}
 }
 
-// replay applies what follows a snapshot; -1: all.
+// replay applies the entries after a snapshot; -1: all entries.
 func (g *golden) replay(t *testing.T, snapshot int) {
 	r := fsm.NewReplicated(noteDefinition, g.Options)
 	begin := 0
@@ -62,7 +62,7 @@ func (g *golden) replay(t *testing.T, snapshot int) {
 		var got []outcome
 		if err := r.Apply(e.Index, e.Term, e.Data, func(client, sequence uint64, a fsm.Applied) {
 			o := outcomeOf(client, sequence, a)
-			o.Rejected, o.NoResult, o.Data = false, false, "" // which that version did not have
+			o.Rejected, o.NoResult, o.Data = false, false, "" // fields that version 1 did not have
 			got = append(got, o)
 		}); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func (g *golden) replay(t *testing.T, snapshot int) {
 	}
 }
 
-// restarted is a replica with a snapshot of this version.
+// restarted returns a replica that starts from a snapshot of this version.
 func (g *golden) restarted(t *testing.T, r *replicated) *replicated {
 	t.Helper()
 	b, err := r.AppendSnapshot(nil)
@@ -97,7 +97,7 @@ func (g *golden) restarted(t *testing.T, r *replicated) *replicated {
 	return r
 }
 
-// check compares the state with that of a snapshot.
+// check compares the state with the state at a snapshot.
 func (g *golden) check(t *testing.T, r *replicated, snapshot int) {
 	t.Helper()
 	want := &g.Snapshots[snapshot]

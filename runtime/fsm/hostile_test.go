@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// hollow is an error whose methods panic, as those of many a nil pointer do.
+// hollow is an error whose methods panic, like those of many nil pointers.
 type hollow struct{ cause error }
 
 func (h *hollow) Error() string { return h.cause.Error() }
@@ -16,7 +16,7 @@ func (h *hollow) Unwrap() error { return h.cause }
 
 type hollowState struct{ n int }
 
-// hollowUpdate fails half way with a nil pointer that is an error nevertheless.
+// hollowUpdate changes the state and then fails with a nil pointer as the error.
 type hollowUpdate struct{ panics bool }
 
 func (u *hollowUpdate) Update(s *hollowState) error {
@@ -33,8 +33,8 @@ var hollowCodec = fsm.Codec[hollowState]{
 	Consume: func(b []byte, s *hollowState) error { s.n = int(b[0]); return nil },
 }
 
-// TestErrorsThatPanic end their proposal, and not the node: every replica would end
-// at the same entry, at each start again.
+// TestErrorsThatPanic: an error whose methods panic fails its proposal, not the node.
+// Otherwise every replica would stop at the same entry, at each start again.
 func TestErrorsThatPanic(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		t.Run(fmt.Sprint(panics), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestErrorsThatPanic(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !errors.Is(got.Err, fsm.ErrPanicked) || errors.Is(got.Err, fsm.ErrUnknown) || got.Err.Error() == "" {
-				t.Errorf("it ends with %v", got.Err)
+				t.Errorf("the error is %v", got.Err)
 			}
 			r.View(func(s *hollowState) {
 				if s.n != 0 {
@@ -68,13 +68,13 @@ func TestErrorsThatPanic(t *testing.T) {
 	}
 }
 
-// pretender is an update that fails with an error of this package's, of which a
-// client would think that it says something about its session.
+// pretender is an update that fails with an error of this package. A client could take
+// it for an error of its session.
 type pretender struct{}
 
 func (*pretender) Update(*hollowState) error { return fsm.ErrSessionExpired }
 
-// TestErrorsThatPretend are the update's own.
+// TestErrorsThatPretend: such an error is treated as an error of the update.
 func TestErrorsThatPretend(t *testing.T) {
 	r := fsm.NewReplicated(fsm.Definition[hollowState, pretender, struct{}]{
 		Update: fsm.NoResult((*pretender).Update), StateCodec: hollowCodec,
@@ -91,6 +91,6 @@ func TestErrorsThatPretend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Err == nil || !fsm.OutcomeKnown(got.Err) || got.Err.Error() != fsm.ErrSessionExpired.Error() {
-		t.Errorf("it ends with %v", got.Err)
+		t.Errorf("the error is %v", got.Err)
 	}
 }

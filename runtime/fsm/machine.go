@@ -10,33 +10,33 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// Machine is a state, and the updates that are not both applied and committed:
-// the write-ahead log of rast.md 2.15, in memory. [NewMachine] makes one, which
-// holds a zero state. One goroutine at a time may use it.
+// Machine is a state and the updates that are not yet both applied and committed: a
+// write-ahead log in memory. [NewMachine] makes one with a zero state. It must be used
+// by one goroutine at a time.
 //
-// Updates are numbered from 0 in the order in which they were added. Three borders
-// and the end divide them, and always
+// Updates are numbered from 0 in the order in which they were added. These borders
+// divide them, and always
 //
 //	cleaned <= min(applied, committed) <= end
 //
-// Those before cleaned are forgotten; the next to apply is that at applied; those
-// before committed cannot be reverted.
+// Updates before cleaned are forgotten. The update at applied is the next one to apply.
+// Updates before committed cannot be reverted.
 type Machine[S, U, R any] struct {
 	definition *Definition[S, U, R]
 	state      S
-	log        []U    // the updates from cleaned to end
+	log        []U    // the updates from cleaned up to end
 	cleaned    uint64 // the number of log[0]
 	applied    uint64
 	committed  uint64
-	logged     bool  // entries of a log say where and when updates happen
-	direct     bool  // Update is called, and nothing is checked
-	now        int64 // without a log: the time of the last update that asked for it
+	logged     bool  // the entries of a log say where and when updates happen
+	direct     bool  // Update is called without any checks
+	now        int64 // without a log: the last time that UpdateAt got
 	clock      func() time.Time
-	checks     *checks // nil: what updates promise is not checked here
+	checks     *checks // nil: updates that fail are not checked
 }
 
-// NewMachine returns a machine with a zero state. It panics where the definition has
-// no Update.
+// NewMachine returns a Machine with a zero state. It panics if the definition has no
+// Update.
 func NewMachine[S, U, R any](d Definition[S, U, R]) *Machine[S, U, R] {
 	must(d.check())
 	m := newMachine(&d, false)
@@ -46,30 +46,28 @@ func NewMachine[S, U, R any](d Definition[S, U, R]) *Machine[S, U, R] {
 	return m
 }
 
-// newMachine makes one that checks nothing.
+// newMachine returns a Machine without checks.
 func newMachine[S, U, R any](d *Definition[S, U, R], logged bool) *Machine[S, U, R] {
 	return &Machine[S, U, R]{definition: d, logged: logged, direct: d.UpdateAt == nil, clock: time.Now}
 }
 
-// State returns the state, which is the machine's: whoever changes it changes what
-// updates find.
+// State returns the state itself, not a copy.
 func (m *Machine[S, U, R]) State() *S { return &m.state }
 
-// Borders returns the three borders, and the number that the next update will
-// have.
+// Borders returns the three borders and the number of the next update to be added.
 func (m *Machine[S, U, R]) Borders() (cleaned, applied, committed, end uint64) {
 	return m.cleaned, m.applied, m.committed, m.end()
 }
 
 func (m *Machine[S, U, R]) end() uint64 { return m.cleaned + uint64(len(m.log)) }
 
-// Add adds updates, which are the machine's from then on.
+// Add adds updates. The caller must not use them afterwards.
 func (m *Machine[S, U, R]) Add(updates ...U) { m.log = append(m.log, updates...) }
 
-// Apply applies up to budget updates, forgets what is no longer needed, and
-// returns how many it has applied. An update that fails or panics stays the next
-// one and its error is returned; the call may be repeated. Nobody gets what the
-// updates return.
+// Apply applies up to budget updates, forgets updates that are no longer needed, and
+// returns how many updates it applied. An update that fails or panics remains the next
+// one, and its error is returned. The call may be repeated. The values that updates
+// return are discarded.
 func (m *Machine[S, U, R]) Apply(budget int) (n int, err error) {
 	for n < budget && m.applied < m.end() && err == nil {
 		if _, err = m.step(Entry{Index: m.applied + 1}); err == nil {
@@ -80,7 +78,7 @@ func (m *Machine[S, U, R]) Apply(budget int) (n int, err error) {
 	return n, err
 }
 
-// step applies the next update, of which there is one.
+// step applies the next update, which must exist.
 func (m *Machine[S, U, R]) step(e Entry) (R, error) {
 	v, err := m.update(&m.log[m.applied-m.cleaned], e)
 	if err == nil {
@@ -89,18 +87,18 @@ func (m *Machine[S, U, R]) step(e Entry) (R, error) {
 	return v, err
 }
 
-// Commit commits all updates that were added, applied yet or not.
+// Commit commits all updates that were added, applied or not.
 func (m *Machine[S, U, R]) Commit() { m.committed = m.end() }
 
-// Upcoming returns copies of the updates that are not committed, oldest first; see
-// the message of that name.
+// Upcoming returns copies of the updates that are not committed, oldest first, see the
+// message [Upcoming].
 func (m *Machine[S, U, R]) Upcoming() []U {
 	return clones(m.log[m.committed-m.cleaned:])
 }
 
-// Revert drops the updates that are not committed, newest first, and undoes those
-// that were applied. One that fails or panics in being undone is still there, those
-// behind it are gone, and its error is returned; the call may be repeated.
+// Revert drops the updates that are not committed, newest first, and undoes the applied
+// ones. If undoing an update fails or panics, this update and all older ones remain,
+// and the error is returned. The call may be repeated.
 func (m *Machine[S, U, R]) Revert() error {
 	border := m.committed
 	if bug.On(bug.RevertUndoesCommitted) {
@@ -123,16 +121,15 @@ func (m *Machine[S, U, R]) truncate(end uint64) {
 	m.log = slices.Delete(m.log, int(end-m.cleaned), len(m.log))
 }
 
-// Cleanup forgets the updates that are both applied and committed. Apply does it
-// too.
+// Cleanup forgets the updates that are both applied and committed. Apply calls it.
 func (m *Machine[S, U, R]) Cleanup() {
 	border := min(m.applied, m.committed)
 	m.log = slices.Delete(m.log, 0, int(border-m.cleaned))
 	m.cleaned = border
 }
 
-// propose applies an update and commits it, and with it those that stand before it,
-// all of which are applied. Where it fails there is no trace of it.
+// propose applies an update and commits it together with the updates before it, which
+// must all be applied. If it fails, the update leaves no trace.
 func (m *Machine[S, U, R]) propose(u *U, e Entry) (R, error) {
 	v, err := m.update(u, e)
 	if err == nil {
@@ -167,7 +164,7 @@ func (m *Machine[S, U, R]) update(u *U, e Entry) (v R, err error) {
 	return v, err
 }
 
-// call calls UpdateAt, where there is one, or Update.
+// call calls UpdateAt if it is set, and Update otherwise.
 func (m *Machine[S, U, R]) call(u *U, e Entry) (R, error) {
 	if m.definition.UpdateAt == nil {
 		return m.definition.Update(u, &m.state)
@@ -193,9 +190,9 @@ func (m *Machine[S, U, R]) undo(u *U) (err error) {
 	return m.definition.Revert(u, &m.state)
 }
 
-var errNoRevert = errors.New("fsm: the definition has no Revert, and an update is to be undone")
+var errNoRevert = errors.New("fsm: the definition must have Revert to undo an update")
 
-// clones copies updates, each by its method Clone where it has one.
+// clones copies updates, by their method Clone if they have one.
 func clones[U any](updates []U) []U {
 	updates = slices.Clone(updates)
 	for i := range updates {

@@ -12,8 +12,8 @@ import (
 
 type machine = fsm.Machine[tape, note, answer]
 
-// TestMachineIsAList compares a machine with a list of all updates that it ever
-// had, through commits, reverts, failures, panics and restarts.
+// TestMachineIsAList compares a Machine with a list of all updates that it ever had,
+// through commits, reverts, failures, panics and restarts.
 func TestMachineIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &listed{m: fsm.NewMachine(noteDefinition), trouble: new(trouble)}
@@ -30,11 +30,11 @@ func TestMachineIsAList(t *testing.T) {
 	})
 }
 
-// listed is a machine beside a list.
+// listed is a Machine and its model, a list.
 type listed struct {
 	m                  *machine
 	trouble            *trouble
-	updates            []note // from the first one on
+	updates            []note // all updates since the start
 	applied, committed int
 	next               int64
 }
@@ -70,8 +70,8 @@ func (x *listed) commit(*rapid.T) {
 	x.committed = len(x.updates)
 }
 
-// revert undoes what is applied, newest first. In trouble the first to be undone
-// panics, and what stood behind it unapplied is gone.
+// revert undoes the updates that are not committed, newest first. In trouble the first
+// one to undo panics, and the updates after it that were not applied are gone.
 func (x *listed) revert(t *rapid.T) {
 	x.trouble.left = rapid.IntRange(0, 1).Draw(t, "trouble")
 	fails := x.trouble.left > 0 && x.applied > x.committed
@@ -93,7 +93,7 @@ func (x *listed) cleanup(t *rapid.T) {
 	x.isClean(t)
 }
 
-// restart goes on with another machine, which knows what a snapshot holds.
+// restart continues with another Machine, restored from a snapshot.
 func (x *listed) restart(t *rapid.T) {
 	b, err := x.m.AppendSnapshot([]byte("before"))
 	if err != nil {
@@ -133,8 +133,8 @@ func (x *listed) check(t *rapid.T) {
 	}
 }
 
-// TestUpcomingAreCopies: whoever asked may change them, also what they point to if
-// the update has a method Clone.
+// TestUpcomingAreCopies: the caller may change the returned updates, and also what they
+// point to if the update has a method Clone.
 func TestUpcomingAreCopies(t *testing.T) {
 	m := fsm.NewMachine(fsm.Definition[map[string]int, words, struct{}]{Update: fsm.NoResult((*words).Update)})
 	m.Add(words{"a", "b"}, words{"c"})
@@ -150,7 +150,8 @@ type words []string
 func (w *words) Update(*map[string]int) error { return nil }
 func (w *words) Clone() words                 { return slices.Clone(*w) }
 
-// TestRevertKeepsWhatIsCommitted: rast.md would undo it (R-F17).
+// TestRevertKeepsWhatIsCommitted: Revert undoes no committed update, also if it is
+// applied and not cleaned up.
 func TestRevertKeepsWhatIsCommitted(t *testing.T) {
 	m := fsm.NewMachine(noteDefinition)
 	m.Add(note{value: 1}, note{value: 2})

@@ -1,60 +1,60 @@
 package fsm
 
-// Entry says where an update stands in the log, for [Definition].UpdateAt.
+// Entry is the position of an update in the log, for [Definition].UpdateAt.
 type Entry struct {
-	Index    uint64 // of the log's entry; in memory the update's own number
+	Index    uint64 // of the log's entry; in memory the number of the update
 	Position int    // of the update in the entry, from 0
-	Time     int64  // the proposer's wall clock in Unix nanoseconds, or the median of the members' where that is far from it; never less than that of the update before
+	Time     int64  // Unix nanoseconds, by the proposer's wall clock or, if that is far off, the median of the members' clocks; never less than for the update before
 }
 
-// Proposal asks a machine to apply and commit an update, and for its [Outcome].
+// Proposal asks a state machine to apply and commit an update, and to answer with an
+// [Outcome].
 type Proposal[U any] struct {
-	Proposer int // instance of the controller, to which the outcome goes
+	Proposer int // instance of the controller that gets the outcome
 	Update   U
 }
 
 // Outcome answers a [Proposal].
 type Outcome[U, R any] struct {
 	Proposer int
-	Update   U // as it was proposed
-	Value    R // what Update has returned; zero where Err is not nil
+	Update   U // as proposed
+	Value    R // the value that Update returned; zero if Err is not nil
 	Applied
 }
 
-// Result is what became of an update, and what it has returned.
+// Result is the result of an update and the value that it returned.
 type Result[R any] struct {
-	Value R // zero where Err is not nil
+	Value R // zero if Err is not nil
 	Applied
 }
 
-// Applied is what became of a command.
+// Applied is the result of a command.
 type Applied struct {
 	Index  uint64 // of the log's entry; in memory the update's number, 0 where it failed
 	Term   uint64 // of the log's entry; 0 in memory
-	Client uint64 // of a session that was opened: the client's number
-	Data   string // with a log: what Update has returned, as its codec has written it
-	Err    error  // nil: applied; else nothing has changed
+	Client uint64 // the number of the session that the command opened
+	Data   string // with a log: the value that Update returned, encoded
+	Err    error  // nil: applied; otherwise nothing has changed
 }
 
-// Updates adds updates to a machine, which applies them and commits them when
-// [Commit] comes: FSMUpdatesMessage of rast.md 2.15.
+// Updates adds updates to a state machine, which applies them and commits them when
+// [Commit] comes.
 type Updates[U any] struct{ Updates []U }
 
-// Commit commits all updates that a machine has got, applied yet or not:
-// FSMCommitMessage.
+// Commit commits all updates that a state machine has received, applied or not.
 type Commit struct{}
 
-// GetUpcoming asks a machine for the updates that are not committed:
-// GetFSMUpcomingUpdateMessage. The answer is an [Upcoming].
-type GetUpcoming struct{ Proposer int } // instance of the controller, to which the answer goes
+// GetUpcoming asks a state machine for the updates that are not committed. The answer
+// is an [Upcoming].
+type GetUpcoming struct{ Proposer int } // instance of the controller that gets the answer
 
-// Revert drops all updates that are not committed, and undoes those that were
-// applied, newest first: FSMUpcomingRevertMessage.
+// Revert drops all updates that are not committed, and undoes the applied ones, newest
+// first.
 type Revert struct{}
 
-// Upcoming answers [GetUpcoming], oldest first. The updates are copies, made by
-// the update's method Clone where it has one; else what they point to is shared
-// with the machine and only to be read.
+// Upcoming answers [GetUpcoming]: the updates that are not committed, oldest first.
+// They are copies, made by the update's method Clone if it has one. Otherwise what they
+// point to is shared with the state machine and must not be changed.
 type Upcoming[U any] struct {
 	Proposer int
 	Updates  []U

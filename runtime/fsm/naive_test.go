@@ -11,17 +11,17 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// naive is a Replicated by the book: everything is a list that is looked through
-// from its beginning, and what fails never begins.
+// naive is a simple model of a Replicated: everything is in lists that are searched
+// from the beginning, and a command that fails is never started.
 type naive struct {
 	options  fsm.Options
 	values   []int64
 	upcoming []note
-	sessions []*naiveSession // used longest ago first
+	sessions []*naiveSession // least recently used first
 	clock    time.Duration
 	entry    fsm.Entry
 	term     uint64
-	checked  bool // no update breaks its promise: one that returns an error has changed nothing
+	checked  bool // an update that returns an error has changed nothing
 }
 
 type naiveSession struct {
@@ -32,13 +32,13 @@ type naiveSession struct {
 	results       map[uint64]outcome
 }
 
-// opener is who opens a session: a client, or a node.
+// opener is the client or node that opens a session.
 type opener struct {
 	client string
 	node   uint64
 }
 
-// outcome is what a command ends with, as it can be compared.
+// outcome is the outcome of a command, in a comparable form.
 type outcome struct {
 	Client, Sequence uint64
 	Index, Term      uint64
@@ -47,7 +47,7 @@ type outcome struct {
 	Panicked         bool
 	Known            bool
 	Rejected         bool   `json:"-"` // the error is errRejected, or wraps it
-	NoResult         bool   `json:"-"` // it is ErrResult
+	NoResult         bool   `json:"-"` // the error is ErrResult
 	Data             string `json:"-"`
 }
 
@@ -63,7 +63,7 @@ func outcomeOf(client, sequence uint64, a fsm.Applied) outcome {
 // order is a command as it is proposed.
 type order struct {
 	kind                    kind
-	client, sequence, floor uint64 // client is the nonce of one that opens a session
+	client, sequence, floor uint64 // client is the nonce if the command opens a session
 	note                    note
 	opener                  opener
 }
@@ -78,7 +78,7 @@ const (
 	revert
 )
 
-// begin begins an entry, so long after the one before.
+// begin begins an entry, some time after the one before.
 func (x *naive) begin(after time.Duration) {
 	x.clock += min(after, max(x.options.SessionTTL/8, 1))
 	x.sessions = slices.DeleteFunc(x.sessions, func(s *naiveSession) bool {
@@ -111,7 +111,7 @@ func (x *naive) run(o *order) outcome {
 		return known
 	}
 	if s.opener.node == 0 && x.results() >= x.options.Results && len(s.results) > x.options.Results/x.options.Sessions {
-		s.results[o.sequence] = out.with(fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", fsm.ErrTooMany))
+		s.results[o.sequence] = out.with(fmt.Errorf("%w: the session keeps more results than its share: raise its floor", fsm.ErrTooMany))
 		return s.results[o.sequence]
 	}
 	answer, err := x.do(o)
@@ -147,7 +147,7 @@ func (x *naive) open(o *order, out outcome) outcome {
 	case len(own) == most, len(own) > 0 && o.opener.node == 0 && clients == x.options.Sessions:
 		x.sessions = slices.DeleteFunc(x.sessions, func(s *naiveSession) bool { return s == own[0] })
 	case o.opener.node == 0 && clients == x.options.Sessions:
-		return out.with(fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", fsm.ErrTooMany, clients, x.options.SessionTTL))
+		return out.with(fmt.Errorf("%w: there are %d sessions of clients, all used within %v", fsm.ErrTooMany, clients, x.options.SessionTTL))
 	}
 	out.Opened = x.entry.Index<<20 | uint64(x.entry.Position)
 	x.sessions = append(x.sessions, &naiveSession{
@@ -160,7 +160,7 @@ func (o outcome) with(err error) outcome {
 	return outcomeOf(o.Client, o.Sequence, fsm.Applied{Index: o.Index, Term: o.Term, Err: err})
 }
 
-// session finds a session and makes it the newest.
+// session finds a session and makes it the most recently used one.
 func (x *naive) session(number uint64) *naiveSession {
 	for i, s := range x.sessions {
 		if s.number == number {
@@ -194,7 +194,7 @@ func (x *naive) do(o *order) (a answer, err error) {
 			x.values = append(x.values, spoiled)
 			return "", failed
 		case tooMuch:
-			return "", fmt.Errorf("%w: a fsm_test.answer of 65537 bytes, at most 65536", fsm.ErrResult)
+			return "", fmt.Errorf("%w: a fsm_test.answer must have at most 65536 bytes, got 65537", fsm.ErrResult)
 		case unwritable:
 			return "", fmt.Errorf("%w: a fsm_test.answer cannot be written: %w", fsm.ErrResult, errFailed)
 		case panics:

@@ -7,73 +7,72 @@ import (
 	"time"
 )
 
-// updatesPerTurn bounds what a turn applies of [Updates], so that the other
-// instances of a worker need not wait long.
+// updatesPerTurn limits how many updates of [Updates] a turn applies, so that the other
+// instances of the worker do not wait long.
 const updatesPerTurn = 1024
 
-// Host is what a processor asks of the pool that it runs in.
+// Host is the pool that a processor runs in.
 type Host interface {
-	Owe()          // in a turn: the topology does not finish before as many calls of Paid
+	Owe()          // in a turn: the topology does not finish before Paid was called as often
 	Paid()         // in a turn
-	Wake()         // from any goroutine: Answer is called in a turn, soon
+	Wake()         // from any goroutine: Answer will soon be called in a turn
 	Stepped() bool // the whole topology runs in one goroutine
 }
 
-// Steps is what a [Host] has besides that may run under a Stepper.
+// Steps is implemented by a [Host] that may run under a Stepper.
 type Steps interface {
 	Clock
-	Begin() // from any goroutine: under a Stepper all processors are started, if they were not
+	Begin() // from any goroutine: under a Stepper, starts all processors that are not started
 }
 
-// Clock is that of the topology: under a Stepper the Stepper's.
+// Clock is the clock of the topology. Under a Stepper it is the Stepper's clock.
 type Clock interface{ Time() time.Time }
 
-// Answers is how a processor sends along its edges to its controller.
+// Answers sends along the edges of a processor to its controller.
 type Answers[U, R any] interface {
 	Outcome(Outcome[U, R])
 	Upcoming(Upcoming[U])
 }
 
-// Processor is a [Machine] as a processor of a topology: what `kind: fsm` is
-// without a log. [NewProcessor] makes one. Generated code calls Start, the Receive
-// methods, Answer and Close, in turns of its instance. Propose, ProposeResult, Read
-// and Status are for any goroutine, and not from within an update or the function of
-// a Read.
+// Processor runs a [Machine] as a processor of a topology: it is `kind: fsm` without a
+// log. [NewProcessor] makes one. Generated code calls Start, the Receive methods,
+// Answer and Close in turns of the instance. Propose, ProposeResult, Read and Status
+// may be called from any goroutine, but not in an update or in the function of a Read.
 type Processor[S, U, R any] struct {
-	mu         sync.Mutex        // held by whoever is in the machine: a turn, or somebody from outside
-	machine    *Machine[S, U, R] // nil: a zero Processor, which is none
-	nextHost   Host              // the one that is to come
+	mu         sync.Mutex        // held while machine is used, by a turn or by a caller
+	machine    *Machine[S, U, R] // nil: the Processor was not made by NewProcessor
+	nextHost   Host              // set by Join, before Start
 	host       Host              // nil before Start
 	closed     bool
 	answers    []answer[U, R] // not sent yet
-	finishHeld bool           // Owe was called, and Paid was not
-	woken      bool           // Wake was called, and Answer was not
+	finishHeld bool           // Owe was called, and Paid not yet
+	woken      bool           // Wake was called, and Answer not yet
 	events     events[U, R]
-	failed     error // a panic in somebody else's goroutine, for which the instance has to fail
+	failed     error // an error or a panic in a caller's goroutine: the next turn fails the instance
 }
 
 type answer[U, R any] struct {
 	outcome  Outcome[U, R]
-	upcoming *Upcoming[U] // nil: it is an outcome
+	upcoming *Upcoming[U] // nil: the answer is an outcome
 }
 
-// NewProcessor returns a processor with a zero state. It panics where the definition
-// has no Update.
+// NewProcessor returns a processor with a zero state. It panics if the definition has
+// no Update.
 func NewProcessor[S, U, R any](d Definition[S, U, R]) *Processor[S, U, R] {
 	return &Processor[S, U, R]{machine: NewMachine(d)}
 }
 
-var errNoDefinition = errors.New("fsm: the processor must be made by NewProcessor, got a zero one")
+var errNoDefinition = errors.New("fsm: the processor must be made by NewProcessor, got a zero Processor")
 
-// Join says which pool the processor is to run in: under a Stepper it can be used before
-// the first step.
+// Join sets the pool that the processor will run in. Under a Stepper this allows
+// proposals before the first step.
 func (p *Processor[S, U, R]) Join(host Host) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.nextHost = host
 }
 
-// Start makes the processor ready, with the pool that it runs in.
+// Start makes the processor ready and sets the pool that it runs in.
 func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +89,7 @@ func (p *Processor[S, U, R]) Start(_ context.Context, host Host) error {
 	return nil
 }
 
-// begin has the topology begin, where it runs under a Stepper and has not.
+// begin starts the topology if it runs under a Stepper and has not started.
 func (p *Processor[S, U, R]) begin() {
 	p.mu.Lock()
 	host, begun := p.nextHost, p.host != nil || p.closed
@@ -100,7 +99,7 @@ func (p *Processor[S, U, R]) begin() {
 	}
 }
 
-// Close ends it. What it holds can still be read.
+// Close stops the processor. Its state can still be read.
 func (p *Processor[S, U, R]) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,9 +107,9 @@ func (p *Processor[S, U, R]) Close() error {
 	return nil
 }
 
-// ReceiveProposal applies an update behind all that came before it, and commits
-// these and it. The outcome is sent by Answer. An error is that of an earlier
-// update, or a panic; the message may be given again.
+// ReceiveProposal applies an update after all updates that came before it, and commits
+// them together. Answer sends the outcome. An error is the error of an earlier update,
+// or a panic. The message may be handled again.
 func (p *Processor[S, U, R]) ReceiveProposal(_ context.Context, m *Proposal[U]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,9 +122,10 @@ func (p *Processor[S, U, R]) ReceiveProposal(_ context.Context, m *Proposal[U]) 
 	return nil
 }
 
-// ReceiveUpdates adds updates. Answer applies them; but so many that they would
-// become ever more are applied here, and an error is then that of an earlier update:
-// the message may be given again.
+// ReceiveUpdates adds updates. Answer applies them. If too many are queued,
+// ReceiveUpdates applies the surplus itself, so that the queue does not grow without
+// limit. An error is then the error of an earlier update. The message may be handled
+// again.
 func (p *Processor[S, U, R]) ReceiveUpdates(_ context.Context, m *Updates[U]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *Processor[S, U, R]) ReceiveUpdates(_ context.Context, m *Updates[U]) er
 	return nil
 }
 
-// ReceiveCommit commits all updates that have come.
+// ReceiveCommit commits all updates that were received.
 func (p *Processor[S, U, R]) ReceiveCommit(context.Context, *Commit) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,16 +156,16 @@ func (p *Processor[S, U, R]) ReceiveGetUpcoming(_ context.Context, m *GetUpcomin
 	return nil
 }
 
-// ReceiveRevert drops and undoes what is not committed. After an error the message
-// may be given again.
+// ReceiveRevert drops and undoes the updates that are not committed. After an error the
+// message may be handled again.
 func (p *Processor[S, U, R]) ReceiveRevert(context.Context, *Revert) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.machine.Revert()
 }
 
-// Answer sends what is to be sent, and applies updates: as many as a turn should,
-// and asks for another where some are left.
+// Answer sends the queued answers and events, and applies updates. It does as much as
+// fits into a turn, and requests another turn if updates or events are left.
 func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +207,7 @@ func (p *Processor[S, U, R]) answer(a answer[U, R]) {
 	p.turn()
 }
 
-// turn asks for a turn, before which the topology does not finish.
+// turn requests a turn and keeps the topology from finishing before it.
 func (p *Processor[S, U, R]) turn() {
 	if !p.finishHeld {
 		p.finishHeld = true

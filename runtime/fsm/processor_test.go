@@ -14,10 +14,10 @@ import (
 
 type processor = fsm.Processor[tape, note, answer]
 
-// host is a pool of one instance, whose turns the test takes.
+// host is a pool of one instance. The test decides when it has a turn.
 type host struct {
 	owed  int
-	woken chan struct{} // holds one where Answer is to be called
+	woken chan struct{} // holds an element if Answer must be called
 	sent  []any
 }
 
@@ -36,7 +36,7 @@ func (h *host) Wake() {
 func (h *host) Outcome(o fsm.Outcome[note, answer]) { h.sent = append(h.sent, o) }
 func (h *host) Upcoming(u fsm.Upcoming[note])       { h.sent = append(h.sent, u) }
 
-// turns calls Answer as long as it is asked for, and returns how often.
+// turns calls Answer as long as turns are requested, and returns how often.
 func (h *host) turns(t *testing.T, p *processor) (n int) {
 	t.Helper()
 	for len(h.woken) > 0 {
@@ -47,7 +47,7 @@ func (h *host) turns(t *testing.T, p *processor) (n int) {
 		}
 	}
 	if h.owed != 0 {
-		t.Errorf("it owes %d and is not woken", h.owed)
+		t.Errorf("%d calls of Owe are open, and no turn is requested", h.owed)
 	}
 	return n
 }
@@ -69,7 +69,7 @@ func tapeOf(t *testing.T, p *processor) (values []int64) {
 	return values
 }
 
-// TestMessages sends each message once, and a proposal behind updates that were not
+// TestMessages sends each message once, and a proposal after updates that are not
 // applied yet.
 func TestMessages(t *testing.T) {
 	p, h := started(t)
@@ -88,7 +88,7 @@ func TestMessages(t *testing.T) {
 	must(p.ReceiveCommit(ctx, &fsm.Commit{}))
 	must(p.ReceiveUpdates(ctx, &fsm.Updates[note]{Updates: []note{{value: 8}}}))
 	if n := h.turns(t, p); n != 1 {
-		t.Errorf("%d turns, want one for all", n)
+		t.Errorf("%d turns, want 1", n)
 	}
 	must(p.ReceiveRevert(ctx, &fsm.Revert{}))
 	h.turns(t, p)
@@ -109,8 +109,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestManyUpdatesTakeTurns: a turn applies some, and the topology does not finish
-// before all are.
+// TestManyUpdatesTakeTurns: a turn applies a limited number of updates, and the
+// topology does not finish before all are applied.
 func TestManyUpdatesTakeTurns(t *testing.T) {
 	p, h := started(t)
 	const n = 10_000
@@ -122,7 +122,7 @@ func TestManyUpdatesTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := p.Status(); s.Applied == 0 || s.Applied == n || h.owed != 1 {
-		t.Errorf("after a turn %d of %d are applied, and %d owed", s.Applied, n, h.owed)
+		t.Errorf("after a turn %d of %d updates are applied, with %d calls of Owe open", s.Applied, n, h.owed)
 	}
 	h.turns(t, p)
 	if s := p.Status(); s.Applied != n {
@@ -130,8 +130,8 @@ func TestManyUpdatesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestUpdatesDoNotPileUp: messages that come faster than turns are not given to
-// apply them wait for that.
+// TestUpdatesDoNotPileUp: if messages arrive faster than turns, handling a message
+// applies the surplus of queued updates.
 func TestUpdatesDoNotPileUp(t *testing.T) {
 	p, h := started(t)
 	for range 100 {
@@ -139,7 +139,7 @@ func TestUpdatesDoNotPileUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := p.Status(); s.End-s.Applied > 3000 {
-			t.Fatalf("%d updates wait", s.End-s.Applied)
+			t.Fatalf("%d updates are queued", s.End-s.Applied)
 		}
 	}
 	h.turns(t, p)
@@ -148,8 +148,8 @@ func TestUpdatesDoNotPileUp(t *testing.T) {
 	}
 }
 
-// TestUpdateIsTriedAgain: an update that fails ends the turn with its error, stays
-// where it is, and the next message has it tried again.
+// TestUpdateIsTriedAgain: an update that fails ends the turn with its error and remains
+// the next one. The next message applies it again.
 func TestUpdateIsTriedAgain(t *testing.T) {
 	p, h := started(t)
 	if err := p.Read(t.Context(), func(s *tape) { s.trouble = &trouble{left: 2} }); err != nil {
@@ -164,7 +164,7 @@ func TestUpdateIsTriedAgain(t *testing.T) {
 	}
 	proposal := fsm.Proposal[note]{Update: note{value: 2}}
 	if err := p.ReceiveProposal(t.Context(), &proposal); !errors.Is(err, errFailed) {
-		t.Fatalf("a proposal behind it: %v", err)
+		t.Fatalf("a proposal after it: %v", err)
 	}
 	if err := p.ReceiveProposal(t.Context(), &proposal); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestUpdateIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestOutside proposes and reads before, in and after the run.
+// TestOutside makes proposals and reads before, during and after the run.
 func TestOutside(t *testing.T) {
 	ctx := t.Context()
 	p := fsm.NewProcessor(noteDefinition)
@@ -201,7 +201,7 @@ func TestOutside(t *testing.T) {
 		t.Errorf("the context has ended: %v", err)
 	}
 	if len(h.woken) > 0 || h.owed > 0 {
-		t.Error("that needs no turn")
+		t.Error("a turn was requested, but a proposal of a caller does not need one")
 	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -214,8 +214,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestPanicFromOutside fails the instance, not the goroutine that proposes: the
-// state may be half changed.
+// TestPanicFromOutside: a panic in a caller's proposal fails the instance, not the
+// caller's goroutine, because the state may be half changed.
 func TestPanicFromOutside(t *testing.T) {
 	p, h := started(t)
 	var panicked *fsm.PanicError
@@ -229,13 +229,13 @@ func TestPanicFromOutside(t *testing.T) {
 	if err := p.Answer(h); !errors.Is(err, fsm.ErrPanicked) {
 		t.Errorf("answer: %v", err)
 	}
-	// Who lets the instance go on nevertheless has said so in the file.
+	// A topology file may let a failed instance continue.
 	if _, err := p.Propose(t.Context(), note{value: 2}); err != nil {
 		t.Errorf("propose after the failure: %v", err)
 	}
 }
 
-// TestFromManyGoroutines proposes and reads beside the turns. Run with -race.
+// TestFromManyGoroutines makes proposals and reads while turns run. Run it with -race.
 func TestFromManyGoroutines(t *testing.T) {
 	p, h := started(t)
 	var outside sync.WaitGroup

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Status says how a processor stands.
+// Status is the state of a processor.
 type Status struct {
 	Running                          bool
-	Cleaned, Applied, Committed, End uint64 // the machine's borders
+	Cleaned, Applied, Committed, End uint64 // the borders, see Machine
 }
 
-// Status returns how the processor stands.
+// Status returns the current status of the processor.
 func (p *Processor[S, U, R]) Status() Status {
 	p.begin()
 	p.mu.Lock()
@@ -25,23 +25,24 @@ func (p *Processor[S, U, R]) Status() Status {
 	return s
 }
 
-// Propose applies an update behind all that came before it, and commits these and
-// it. It returns what the update's method Update has returned. The error says why it
-// was not applied: that of the update, or one of this package; or the context's, where
-// it had ended before. The outcome is always known.
+// Propose applies an update after all updates that came before it, and commits them
+// together. It returns the value that the update's method Update returned. An error
+// means that the update was not applied. It is an error of the update or of this
+// package, or the context's error if the context had ended before. The outcome is
+// always known.
 func (p *Processor[S, U, R]) Propose(ctx context.Context, update U) (R, error) {
 	v, _, err := p.proposeFromCaller(ctx, &update)
 	return v, err
 }
 
-// ProposeResult is Propose, and says as well which number the update has. The error
+// ProposeResult is like Propose, and also returns the number of the update. The error
 // is also in the result.
 func (p *Processor[S, U, R]) ProposeResult(ctx context.Context, update U) (Result[R], error) {
 	v, index, err := p.proposeFromCaller(ctx, &update)
 	return Result[R]{Value: v, Applied: Applied{Index: index, Err: err}}, err
 }
 
-// outside is a proposal in the goroutine of another than a turn.
+// proposeFromCaller makes a proposal in a goroutine outside the pool.
 func (p *Processor[S, U, R]) proposeFromCaller(ctx context.Context, update *U) (v R, index uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return v, 0, err
@@ -61,9 +62,9 @@ func (p *Processor[S, U, R]) proposeFromCaller(ctx context.Context, update *U) (
 	return v, index, failed
 }
 
-// Read calls f with the state, behind all that was committed before. f keeps no
-// pointer into the state and changes nothing in it. Before Start and after Close it
-// can be read too.
+// Read calls f with the state, after all updates that were committed before. f must not
+// change the state or keep a pointer into it. Read also works before Start and after
+// Close.
 func (p *Processor[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (p *Processor[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	return nil
 }
 
-// running says why nothing can be proposed, if so.
+// running returns an error if nothing can be proposed.
 func (p *Processor[S, U, R]) running() error {
 	switch {
 	case p.closed || p.failed != nil:
@@ -88,9 +89,9 @@ func (p *Processor[S, U, R]) running() error {
 	return nil
 }
 
-// propose applies all that waits, and then one update, which it commits with them: v
-// is its value and index its number, or failed its error. err is an error of another
-// update, or a panic, for which the instance fails.
+// propose applies all queued updates and then one more, and commits them together. v is
+// the value of the update and index its number, or failed is its error. err is an error
+// of another update, or a panic, and fails the instance.
 func (p *Processor[S, U, R]) propose(update *U) (v R, index uint64, failed, err error) {
 	if _, err := p.machine.Apply(math.MaxInt); err != nil {
 		return v, 0, nil, err

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// reader reads entries and snapshots, in place of which anything may have come.
-// After an error it reads zeros from an empty input.
+// reader reads entries and snapshots, which may be damaged. After an error it reads
+// zeros from an empty input.
 type reader struct {
 	b   []byte
 	err error
@@ -41,7 +41,7 @@ func (r *reader) uint() uint64 {
 func (r *reader) long() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.fail("no number")
+		r.fail("a damaged number")
 		return 0
 	}
 	r.b = r.b[n:]
@@ -53,10 +53,10 @@ func (r *reader) int() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// bytes reads a length and what it is the length of, which is part of the input.
+// bytes reads a length and that many bytes. The result shares memory with the input.
 func (r *reader) bytes() []byte { return r.take(r.uint()) }
 
-// sized is bytes with a length of four bytes.
+// sized is like bytes, with a length of four bytes.
 func (r *reader) sized() []byte {
 	if len(r.b) < 4 {
 		r.fail("ends too early")
@@ -69,7 +69,7 @@ func (r *reader) sized() []byte {
 
 func (r *reader) take(n uint64) []byte {
 	if n > uint64(len(r.b)) {
-		r.fail("%d bytes of %d", len(r.b), n)
+		r.fail("ends too early: %d bytes are left of %d", len(r.b), n)
 		return nil
 	}
 	v := r.b[:n:n]
@@ -77,11 +77,11 @@ func (r *reader) take(n uint64) []byte {
 	return v
 }
 
-// text reads a text of so many bytes at most.
-func (r *reader) text(what string, most int) string {
+// text reads a string of at most limit bytes. what names it in an error.
+func (r *reader) text(what string, limit int) string {
 	b := r.bytes()
-	if len(b) > most {
-		r.fail("%s of %d bytes, at most %d", what, len(b), most)
+	if len(b) > limit {
+		r.fail("%s must have at most %[3]d bytes, got %[2]d", what, len(b), limit)
 	}
 	return string(b)
 }

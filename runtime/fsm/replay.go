@@ -5,64 +5,65 @@ import (
 	"io"
 )
 
-// replay is what the state can be made anew from: a checkpoint, and the commands
+// replay holds what is needed to rebuild the state: a checkpoint, and the commands
 // since.
 type replay struct {
-	checkpoint []byte                        // a machine's snapshot; nil: the zero machine
-	open       func() (io.ReadCloser, error) // opens a snapshot that is the checkpoint; nil: checkpoint is
-	entries    []logged                      // what came after it
-	commands   []byte                        // of the entries, one after another
-	skipped    []uint64                      // positions of the commands among them that are not done again, ascending
+	checkpoint []byte                        // a snapshot of the Machine; nil: the zero Machine
+	open       func() (io.ReadCloser, error) // opens the snapshot that is the checkpoint; nil: use checkpoint
+	entries    []logged                      // the entries since the checkpoint
+	commands   []byte                        // of all entries, concatenated
+	skipped    []uint64                      // positions of the commands that are not executed again, ascending
 	failed     []uint64                      // positions of the updates that returned an error and were not undone, ascending
 
 	size                 int    // bytes of the checkpoint
-	since                uint64 // index of the last entry that the checkpoint holds, or some of which it holds
-	entriesMax, bytesMax int    // where the checkpoint should move on
+	since                uint64 // index of the last entry that the checkpoint holds completely or in part
+	entriesMax, bytesMax int    // limits after which a new checkpoint is made
 }
 
-// logged is an entry, or what of it is not in the checkpoint.
+// logged is an entry, or the part of an entry that is not in the checkpoint.
 type logged struct {
-	first      Entry // where its commands begin
-	begin, end int   // in the commands of all
+	first      Entry // the position of its first command
+	begin, end int   // range in replay.commands
 }
 
-// redoneMax is how many commands may be gone through again for an update that fails,
-// before the checkpoint moves on: many that fail would go through them again and
-// again.
+// redoneMax is how many commands one failed update may execute again before a new
+// checkpoint is made. Otherwise many failing updates would execute the same commands
+// again and again.
 const redoneMax = 64
 
-// add keeps a copy of the commands that begin at first.
+// add stores a copy of the commands that begin at first.
 func (p *replay) add(first Entry, commands []byte) {
 	begin := len(p.commands)
 	p.commands = append(p.commands, commands...)
 	p.entries = append(p.entries, logged{first, begin, len(p.commands)})
 }
 
-// skip keeps the command at a position from being done again.
+// skip excludes the command at a position when the commands are executed again.
 func (p *replay) skip(at uint64) { p.skipped = append(p.skipped, at) }
 
-// fail says that the update at a position returns an error when it is done again, too.
+// fail records that the update at a position returned an error. It must return an error
+// again.
 func (p *replay) fail(at uint64) { p.failed = append(p.failed, at) }
 
 func (p *replay) long() bool { return len(p.entries) >= p.entriesMax || len(p.commands) > p.bytesMax }
 
-// limit says how much may come until the next checkpoint: by bytes twice the state,
-// so that making checkpoints costs a fraction of what applying the entries does.
+// limit sets how much may follow a checkpoint. The limit in bytes is twice the state,
+// so that making checkpoints costs a fraction of applying the entries.
 func (p *replay) limit(state, entriesMax int) {
 	p.entriesMax, p.bytesMax = entriesMax, max(replayBytesMin, 2*state)
 }
 
-// moveOn goes on from a new checkpoint, which holds all that came. What then is left
-// of the last entry is added again.
+// advance starts from a new checkpoint, which includes all commands so far. The caller
+// adds the rest of the last entry again.
 func (p *replay) advance(checkpoint []byte, since uint64, entriesMax int) {
 	p.checkpoint, p.open, p.since, p.size = checkpoint, nil, since, len(checkpoint)
 	p.entries, p.commands, p.skipped, p.failed = p.entries[:0], p.commands[:0], p.skipped[:0], p.failed[:0]
 	p.limit(len(checkpoint), entriesMax)
 }
 
-// checkpoint moves the checkpoint on to where the machine stands, which is before
-// what is left of the last entry. A state that cannot be encoded does not end
-// everything: that is told to those who ask for a snapshot.
+// checkpoint makes a checkpoint of the current Machine, which is just before the rest
+// of the last entry. If the state cannot be encoded, the replica goes on with larger
+// limits, and the next snapshot reports the error.
 func (r *Replicated[S, U, R]) checkpoint(left logged) {
 	size := len(r.replay.checkpoint)
 	b, err := r.machine.AppendSnapshot(make([]byte, 0, size+size/8))
@@ -78,8 +79,8 @@ func (r *Replicated[S, U, R]) checkpoint(left logged) {
 	}
 }
 
-// restore replaces the machine by one without the command at a position, which has
-// failed and is the last that was looked at.
+// restore replaces the Machine by one without the command at a position, which has
+// failed and is the last command executed.
 func (r *Replicated[S, U, R]) restore(to uint64) error {
 	m, left, n, err := r.rebuilt(to)
 	if err != nil {
@@ -92,9 +93,9 @@ func (r *Replicated[S, U, R]) restore(to uint64) error {
 	return nil
 }
 
-// rebuilt makes the machine that there was before the command at a position, from
-// the checkpoint and the commands since. It returns what is left of the last entry,
-// and how many commands it went through.
+// rebuilt returns the Machine as it was before the command at a position, made from the
+// checkpoint and the commands since. It returns the rest of the last entry, and the
+// number of commands that it read.
 func (r *Replicated[S, U, R]) rebuilt(to uint64) (m *Machine[S, U, R], left logged, n int, err error) {
 	m = newMachine(r.definition, true)
 	if r.replay.open != nil {
@@ -103,15 +104,15 @@ func (r *Replicated[S, U, R]) rebuilt(to uint64) (m *Machine[S, U, R], left logg
 		}
 	} else if b := r.replay.checkpoint; b != nil {
 		if err := m.Restore(b); err != nil {
-			return nil, left, 0, fmt.Errorf("%w: own checkpoint: %w", ErrDiverged, err)
+			return nil, left, 0, fmt.Errorf("%w: the replica's own checkpoint cannot be read: %w", ErrDiverged, err)
 		}
 	}
 	left, n, err = r.replayTo(m, to)
 	return m, left, n, err
 }
 
-// replayTo does the commands since the checkpoint again, up to a position, but for
-// those that were undone, or had been done before.
+// replayTo executes the commands since the checkpoint again, up to a position. It skips
+// commands that were undone or repeated.
 func (r *Replicated[S, U, R]) replayTo(m *Machine[S, U, R], to uint64) (left logged, n int, err error) {
 	skipped, fails := r.replay.skipped, r.replay.failed
 	next := func(list *[]uint64, at uint64) bool {
@@ -146,11 +147,11 @@ func (r *Replicated[S, U, R]) replayTo(m *Machine[S, U, R], to uint64) (left log
 	return left, n, nil
 }
 
-// diverged says that an update came to another end when it was done again; failed is
-// its error then.
+// diverged returns the error for an update that had another outcome when it was applied
+// again. failed is its error now.
 func diverged(e Entry, failed error) error {
 	if failed == nil {
-		return fmt.Errorf("%w: entry %d, command %d: it returned an error and returns none now", ErrDiverged, e.Index, e.Position)
+		return fmt.Errorf("%w: entry %d, command %d: the update returned an error the first time, and no error now", ErrDiverged, e.Index, e.Position)
 	}
 	return fmt.Errorf("%w: entry %d, command %d: %w", ErrDiverged, e.Index, e.Position, failed)
 }

@@ -6,53 +6,53 @@ import (
 	"fmt"
 )
 
-// Replicated is a state to which the entries of a log are applied, with the
-// sessions of those who propose them: the same entries make the same of it on every
-// replica. One goroutine at a time may use it.
+// Replicated is a state machine that applies the entries of a log, with the sessions of
+// the proposers. Equal entries have equal effects on every replica. It must be used by
+// one goroutine at a time.
 //
-// It keeps a checkpoint, which is the encoded state, and the entries since, so that
-// after an update that panics the state can be made again without it.
+// It keeps a checkpoint, which is the encoded state, and the entries since then. After
+// an update that panics, the state is rebuilt from them without this update.
 type Replicated[S, U, R any] struct {
 	definition *Definition[S, U, R]
 	options    Options
 	sentinels  *sentinels
-	writes     bool // there is something in a result
+	writes     bool // updates return a value
 
 	machine   *Machine[S, U, R]
 	sessions  sessions
 	checksums checksums
 	index     uint64 // of the last entry
-	now       int64  // its time
+	now       int64  // the time of the last entry
 	replay    replay
 	version   byte // of the entry that is being applied
 	checks    *checks
 	listener  Listener
-	err       error // nothing can be applied any more
+	err       error // not nil: nothing more can be applied
 
 	description string // of this program
 	recorded    string // in the log
 	announced   announced
 
-	errSessions error // there is no room for another session
-	errResults  error // there is no room for another result of a session
+	errSessions error // returned when there are too many sessions
+	errResults  error // returned when a session keeps too many results
 
-	command command // that is being looked at
+	command command // being executed
 	update  U       // that is being applied
 	result  R       // of that
-	written []byte  // what the result is written as
+	written []byte  // the encoded result
 	arena   resultArena
 }
 
-// NewReplicated returns one with a zero state, before any entry. It panics where the
-// definition lacks something or has an error that cannot be one.
+// NewReplicated returns a Replicated with a zero state, before any entry. It panics if
+// [Definition.CheckLogged] returns an error.
 func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S, U, R] {
 	must(d.CheckLogged())
 	r := &Replicated[S, U, R]{
 		definition: &d, options: o.withDefaults(), sentinels: newSentinels(d.Errors), writes: d.hasResult(),
 		machine: newMachine(&d, true),
 	}
-	r.errSessions = fmt.Errorf("%w: there are %d sessions of clients, and each was used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
-	r.errResults = fmt.Errorf("%w: the session keeps more results than its share: its floor must rise", ErrTooMany)
+	r.errSessions = fmt.Errorf("%w: there are %d sessions of clients, all used within %v", ErrTooMany, r.options.Sessions, r.options.SessionTTL)
+	r.errResults = fmt.Errorf("%w: the session keeps more results than its share: raise its floor", ErrTooMany)
 	r.description = d.Description + r.options.describe()
 	r.checksums.off = r.options.NoChecksums
 	r.replay.limit(0, r.options.ReplayMax)
@@ -62,13 +62,13 @@ func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S,
 	return r
 }
 
-// Apply applies the commands of an entry, which lies behind the last. Nothing of data
-// is kept. Where result is not nil, it is called for each command in order, as soon
-// as the command was applied, or was found to be one that had been: then with what
-// came of it at that time.
+// Apply applies the commands of an entry, which must have a higher index than the last
+// one. It keeps no reference to data. If result is not nil, it is called for each
+// command in order, right after the command was applied. For a repeated command it gets
+// the first result.
 //
-// After an error other than [ErrApplied] nothing can be applied any more but a
-// snapshot: data is no [Batch] of this version, or Update is not deterministic.
+// After an error other than [ErrApplied] the Replicated only accepts a snapshot. Either
+// data is not a [Batch] of a known version, or Update is not deterministic.
 func (r *Replicated[S, U, R]) Apply(index, term uint64, data []byte, result func(client, sequence uint64, a Applied)) error {
 	if r.err != nil {
 		return r.err
@@ -89,7 +89,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	}
 	r.index = index
 	if len(data) == 0 {
-		return nil // of the log's own
+		return nil // an entry of the log itself
 	}
 	in := reader{b: data}
 	version, now := in.entry()
@@ -114,7 +114,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 			result(c.client, c.sequence, a)
 		}
 	}
-	c.update, c.name = nil, nil // they refer to data
+	c.update, c.name = nil, nil // they point into data
 	switch {
 	case in.err != nil:
 	case r.checksums.marking:
@@ -125,8 +125,8 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	return in.err
 }
 
-// run applies a command, unless its session says that it was before, or cannot say
-// that it was not. The error is one that ends everything.
+// run applies a command, unless its session has the result already or was forgotten.
+// The returned error stops the replica.
 func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	at := position(e.Index, e.Position)
 	if opensSession(c.kind) {
@@ -157,8 +157,8 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	return nil
 }
 
-// first applies a command of a session that was not applied before, whose result
-// belongs at i.
+// executeNew applies a command that its session does not know yet. i is the place of
+// its result in the session.
 func (r *Replicated[S, U, R]) executeNew(s *session, i int, c *command, e Entry, a *Applied) error {
 	known := result{sequence: c.sequence, index: a.Index, term: a.Term}
 	var failed, err error
@@ -171,7 +171,7 @@ func (r *Replicated[S, U, R]) executeNew(s *session, i int, c *command, e Entry,
 	if failed != nil {
 		known.outcome = r.sentinels.outcome(failed)
 		if a.Err = failed; !OutcomeKnown(failed) {
-			a.Err = known.failure // which only says so
+			a.Err = known.failure // keep only the text: the outcome is known
 		}
 	} else {
 		if known.outcome != nil {
@@ -189,7 +189,7 @@ func (r *Replicated[S, U, R]) executeNew(s *session, i int, c *command, e Entry,
 	return nil
 }
 
-// note takes what a node says without a session.
+// executeNote executes a command of a node that has no session.
 func (r *Replicated[S, U, R]) executeNote(c *command, a *Applied) error {
 	if r.version < openersVersion {
 		return fmt.Errorf("%w: command of kind %d in an entry of version %d", ErrDamaged, c.kind, r.version)
@@ -205,12 +205,12 @@ func (r *Replicated[S, U, R]) executeNote(c *command, a *Applied) error {
 	return r.checksums.vote(c.client, c.sequence, binary.LittleEndian.Uint64(c.name))
 }
 
-// Description says how this program reads and writes states and updates, and under
-// which limits: that of the definition and a line for each limit. A node says it when
-// it starts, by [Batch.Describe].
+// Description says how this program encodes states and updates, and under which limits:
+// the description of the definition, and a line for each limit. A node writes it to the
+// log when it starts, see [Batch.Describe].
 func (r *Replicated[S, U, R]) Description() string { return r.description }
 
-// Recorded is the description in the log; "" where there is none.
+// Recorded returns the description in the log, or "".
 func (r *Replicated[S, U, R]) Recorded() string { return r.recorded }
 
 // open opens a session.
@@ -236,8 +236,8 @@ func (r *Replicated[S, U, R]) open(c *command, e Entry, a *Applied) error {
 	return nil
 }
 
-// do does what a command says, and returns what an update has returned; nil: nothing.
-// Where it fails, nothing has changed. The second error is one that ends everything.
+// execute executes a command and returns the value of an update, or nil. If failed is
+// not nil, the command changed nothing. The error err stops the replica.
 func (r *Replicated[S, U, R]) execute(c *command, e Entry) (value *outcome, failed, err error) {
 	at := position(e.Index, e.Position)
 	switch c.kind {
@@ -272,14 +272,14 @@ func (r *Replicated[S, U, R]) execute(c *command, e Entry) (value *outcome, fail
 	return nil, failed, nil
 }
 
-// undoes reports whether a command that failed may have changed the state: then it is
-// undone.
+// undoes reports whether a failed command must be undone, because it may have changed
+// the state.
 func (r *Replicated[S, U, R]) undoes(c *command, failed error) bool {
 	return c.kind == commandRevert || r.version == 1 || errors.Is(failed, ErrPanicked) || errors.Is(failed, ErrResult)
 }
 
-// redo does what a command says to a machine: r's own, or one that is made anew. What
-// an update returns is in r.result. The second error is one that ends everything.
+// executeOn executes a command on m: the replica's own Machine, or a rebuilt one. The
+// value of an update is then in r.result. The error err stops the replica.
 func (r *Replicated[S, U, R]) executeOn(m *Machine[S, U, R], c *command, e Entry) (failed, err error) {
 	switch c.kind {
 	case commandUpdate:
@@ -306,14 +306,14 @@ func (r *Replicated[S, U, R]) executeOn(m *Machine[S, U, R], c *command, e Entry
 	return nil, nil
 }
 
-// write writes r.result. The second error is one that ends everything.
+// write encodes r.result. The error err stops the replica.
 func (r *Replicated[S, U, R]) write() (value *outcome, failed, err error) {
 	var zero R
 	b, failed := r.definition.ResultCodec.append(r.written[:0], &r.result)
 	if failed == nil && r.checks != nil {
 		_, err = r.definition.ResultCodec.Encode(nil, &r.result, new(R))
 	}
-	r.result = zero // what it refers to may be large
+	r.result = zero // releases what it points to, which may be large
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -321,7 +321,7 @@ func (r *Replicated[S, U, R]) write() (value *outcome, failed, err error) {
 		return nil, fmt.Errorf("%w: a %T cannot be written: %w", ErrResult, zero, failed), nil
 	case len(b) > resultBytesMax:
 		r.written = nil
-		return nil, fmt.Errorf("%w: a %T of %d bytes, at most %d", ErrResult, zero, len(b), resultBytesMax), nil
+		return nil, fmt.Errorf("%w: a %T must have at most %[4]d bytes, got %[3]d", ErrResult, zero, len(b), resultBytesMax), nil
 	}
 	r.written = b
 	return r.arena.keep(b), nil, nil
@@ -337,18 +337,18 @@ func (r *Replicated[S, U, R]) consume(b []byte) error {
 	return nil
 }
 
-// View calls f with the state, which f does not change, and keeps no pointer into.
+// View calls f with the state. f must not change it or keep a pointer into it.
 func (r *Replicated[S, U, R]) View(f func(*S)) { f(r.machine.State()) }
 
 // Applied returns the index of the last entry; 0 before the first.
 func (r *Replicated[S, U, R]) Applied() uint64 { return r.index }
 
-// Upcoming returns copies of the updates that were added and are not committed,
-// oldest first; see the message of that name.
+// Upcoming returns copies of the updates that were added and are not committed, oldest
+// first, see the message [Upcoming].
 func (r *Replicated[S, U, R]) Upcoming() []U { return r.machine.Upcoming() }
 
-// Sessions returns how many clients are remembered.
+// Sessions returns the number of sessions.
 func (r *Replicated[S, U, R]) Sessions() int { return len(r.sessions.byNumber) }
 
-// position is that of a command in the log.
+// position returns the position of a command in the log.
 func position(index uint64, in int) uint64 { return index<<positionBits | uint64(in) }

@@ -15,9 +15,9 @@ import (
 
 type replicated = fsm.Replicated[tape, note, answer]
 
-// TestReplicasAreEqual gives random entries to a naive model and to three
-// replicas: one that only applies, one that makes snapshots now and then, and one
-// that is made anew from an older snapshot and the entries since.
+// TestReplicasAreEqual gives random entries to a naive model and to three replicas. The
+// first one only applies them. The second one sometimes makes snapshots. The third one
+// is restored from an older snapshot and the entries since.
 func TestReplicasAreEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newReplicas(t)
@@ -35,18 +35,18 @@ func TestReplicasAreEqual(t *testing.T) {
 	})
 }
 
-// replicas are of one log.
+// replicas are replicas of one log.
 type replicas struct {
 	options                       fsm.Options
 	model                         naive
 	plain, snapshooter, restarted *replicated
-	log                           []logEntry // at index, but for those that are left out
+	log                           []logEntry // by index; some indices have no entry
 	index                         uint64
 	now                           time.Duration
 	kept                          []byte // a snapshot
-	keptAt                        int    // how long the log was
+	keptAt                        int    // length of the log at the snapshot
 	clients                       []uint64
-	orders                        []order // that were given
+	orders                        []order // all commands so far
 	next                          map[uint64]uint64
 	value                         int64
 	batch                         fsm.Batch
@@ -82,7 +82,7 @@ func (x *replicas) new() (r *replicated) {
 	return r
 }
 
-// entry makes an entry and gives it to all.
+// entry makes an entry and applies it to all replicas.
 func (x *replicas) entry(t *rapid.T, commands int) {
 	x.index += rapid.Uint64Range(1, 3).Draw(t, "further")
 	after := time.Duration(rapid.SampledFrom([]int{0, 0, 1, 20, 90, 5000}).Draw(t, "after"))
@@ -122,8 +122,7 @@ func (x *replicas) entry(t *rapid.T, commands int) {
 	}
 }
 
-// sum lets the replicas compare their states: they begin with another mark, or say the
-// sum at the last one.
+// sum adds a note to the entry: another mark, or the checksum at the last mark.
 func (x *replicas) sum(t *rapid.T) {
 	if n := x.plain.Notes(1, 1<<30); n.At != 0 && rapid.Bool().Draw(t, "sum") {
 		x.batch.Sum(1, n.At, n.Sum)
@@ -133,7 +132,7 @@ func (x *replicas) sum(t *rapid.T) {
 }
 
 func (x *replicas) apply(t *rapid.T, r *replicated, e logEntry) (results []outcome) {
-	x.lent = append(x.lent[:0], e.data...) // which nobody may keep
+	x.lent = append(x.lent[:0], e.data...) // overwritten later: a replica must not keep a reference
 	err := r.Apply(e.index, e.term, x.lent, func(client, sequence uint64, a fsm.Applied) {
 		results = append(results, outcomeOf(client, sequence, a))
 	})
@@ -143,8 +142,8 @@ func (x *replicas) apply(t *rapid.T, r *replicated, e logEntry) (results []outco
 	return results
 }
 
-// order is a command: one that opens a session, one that was given before, or
-// another, whose sequence follows the client's last or lies near it.
+// order draws a command: it opens a session, repeats an earlier command, or is new,
+// with a sequence that follows the client's last or is near it.
 func (x *replicas) order(t *rapid.T) order {
 	switch c := rapid.IntRange(0, 9).Draw(t, "order"); {
 	case c <= 1:
@@ -163,7 +162,7 @@ func (x *replicas) order(t *rapid.T) order {
 	x.value++
 	hows := []how{well, well, well, rejects, rejectsWrapped, panics, failsRevert, panicsRevert, rejectsRevert, tooMuch, unwritable}
 	if !x.model.checked {
-		hows = append(hows, fails) // which breaks the promise of an update, and on each replica alike
+		hows = append(hows, fails) // it changes the state and fails, in the same way on each replica
 	}
 	o := order{
 		kind:     rapid.SampledFrom([]kind{update, update, update, add, add, add, commit, revert}).Draw(t, "kind"),
@@ -199,11 +198,11 @@ func (o *order) append(b *fsm.Batch) {
 
 func (x *replicas) snapshot(t *rapid.T) { snapshotOf(t, x.snapshooter) }
 
-// keep keeps a snapshot to start again from.
+// keep stores a snapshot for a later restart.
 func (x *replicas) keep(t *rapid.T) { x.kept, x.keptAt = snapshotOf(t, x.restarted), len(x.log) }
 
-// restart gives the log to a replica from a snapshot, also the entries that the
-// snapshot holds.
+// restart applies the log to a replica that starts from a snapshot, including entries
+// that the snapshot contains.
 func (x *replicas) restart(t *rapid.T) {
 	x.restarted = x.new()
 	if x.kept != nil {
@@ -221,7 +220,7 @@ func (x *replicas) restart(t *rapid.T) {
 	}
 }
 
-// install gives a replica that has got further, or nowhere, another's snapshot.
+// install restores another replica's snapshot, on a newer or on an empty replica.
 func (x *replicas) install(t *rapid.T) {
 	if rapid.Bool().Draw(t, "new") {
 		x.snapshooter = x.new()
@@ -256,7 +255,7 @@ func (x *replicas) check(t *rapid.T) {
 	x.appliedOnce(t)
 }
 
-// appliedOnce does not trust the model: no value stands twice on the tape.
+// appliedOnce checks, independently of the model, that no value is on the tape twice.
 func (x *replicas) appliedOnce(t *rapid.T) {
 	x.restarted.View(func(s *tape) {
 		seen := make(map[int64]bool)

@@ -3,13 +3,13 @@ package fsm
 import "strings"
 
 const (
-	arenaBytes     = 4 << 10 // of results that stand together: the last that is remembered keeps the others, in as many places as there are sessions at most
-	arenaResultMax = 1 << 10 // a result from this on stands alone
-	arenaOutcomes  = 64      // in one allocation, for the same reason not more
+	arenaBytes     = 4 << 10 // bytes of an allocation for many results: the newest one keeps the others in memory, at most once per session
+	arenaResultMax = 1 << 10 // a result of at least this size has its own allocation
+	arenaOutcomes  = 64      // outcomes in one allocation, limited for the same reason
 )
 
-// values are where the bytes of results stand: many in one allocation, and none is
-// written again.
+// resultArena stores the bytes of results, many in one allocation. Stored bytes are
+// never overwritten.
 type resultArena struct {
 	b     strings.Builder
 	spare []outcome

@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// counter is a state that an update adds to; it returns the sum, or an error.
+// counter is a state that an update adds to. The update returns the sum, or an error.
 type (
 	counter int64
 	plus    byte
@@ -27,9 +27,9 @@ var (
 // The updates that fail.
 const (
 	odd        plus = 100 + iota
-	oddWrapped      // with more around it
-	oddLarge        // two errors in one
-	unknown         // an error that has no name
+	oddWrapped      // wrapped
+	oddLarge        // an error that joins two errors
+	unknown         // an error without a name
 	longText
 	hidesIt // an error whose method Is panics
 )
@@ -58,7 +58,7 @@ type hiding struct{}
 func (hiding) Error() string { return "hiding" }
 func (hiding) Is(target error) bool {
 	if target == errOdd {
-		panic("it does not say")
+		panic("no text")
 	}
 	return false
 }
@@ -95,7 +95,7 @@ func newCounting(t *testing.T, d fsm.Definition[counter, plus, int64]) *counting
 	return c
 }
 
-// apply gives a command of the session, again where it was given before.
+// apply applies a command of the session, also repeatedly.
 func (c *counting) apply(sequence uint64, p plus) (a fsm.Applied) {
 	c.t.Helper()
 	var b fsm.Batch
@@ -106,7 +106,7 @@ func (c *counting) apply(sequence uint64, p plus) (a fsm.Applied) {
 	return a
 }
 
-// restart goes on with another replica, which knows what a snapshot holds.
+// restart continues with another replica, restored from a snapshot.
 func (c *counting) restart(d fsm.Definition[counter, plus, int64]) {
 	c.t.Helper()
 	b, err := c.r.AppendSnapshot(nil)
@@ -122,8 +122,8 @@ func (c *counting) restart(d fsm.Definition[counter, plus, int64]) {
 	}
 }
 
-// TestResultsAreRemembered: a repeated request has the value of the first, also after
-// a snapshot, and changes nothing.
+// TestResultsAreRemembered: a repeated request gets the value of the first one, also
+// after a snapshot, and changes nothing.
 func TestResultsAreRemembered(t *testing.T) {
 	c := newCounting(t, counterDefinition())
 	var first []fsm.Applied
@@ -133,7 +133,7 @@ func TestResultsAreRemembered(t *testing.T) {
 	for range 2 {
 		for i, want := range first {
 			if got := c.apply(uint64(i)+1, 99); got != want {
-				t.Fatalf("again %+v, first %+v", got, want)
+				t.Fatalf("repeated answer %+v, first answer %+v", got, want)
 			}
 			if v, _ := binary.Varint([]byte(want.Data)); v != int64(i+1)*99 {
 				t.Fatalf("update %d returned %d", i, v)
@@ -148,8 +148,8 @@ func TestResultsAreRemembered(t *testing.T) {
 	})
 }
 
-// TestErrorsKeepTheirIdentity in a first answer, a repeated one, and one behind a
-// snapshot, as far as the definition has them.
+// TestErrorsKeepTheirIdentity: an error of the definition keeps its identity in the
+// first answer, in a repeated one, and after a snapshot.
 func TestErrorsKeepTheirIdentity(t *testing.T) {
 	known := []fsm.Sentinel{{Name: "errOdd", Err: errOdd}, {Name: "errLarge", Err: errLarge}, {Name: "later", Err: nil}}
 	c := newCounting(t, counterDefinition(known...))
@@ -171,7 +171,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 			for _, e := range []error{errOdd, errLarge, errGone} {
 				is := want.update != hidesIt && errors.Is(err, e)
 				if wanted := fmt.Sprint(want.is); is != strings.Contains(wanted, e.Error()) {
-					t.Errorf("%s: %v is %v: %t", when, err, e, is)
+					t.Errorf("%s: errors.Is(%v, %v) is %t", when, err, e, is)
 				}
 			}
 			if err == nil || !fsm.OutcomeKnown(err) || when != "first" && len(err.Error()) > 256 {
@@ -184,7 +184,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 	c.restart(counterDefinition(known...))
 	check("behind a snapshot")
 
-	// A version that does not have the error keeps its name for one that has.
+	// A version without the error keeps its name for a later version that has it.
 	c.restart(counterDefinition())
 	if err := c.apply(1, odd).Err; errors.Is(err, errOdd) || err.Error() != "odd" {
 		t.Errorf("without the error: %v", err)
@@ -193,7 +193,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 	check("with it again")
 }
 
-// TestDefinitionsAreChecked when a machine is made.
+// TestDefinitionsAreChecked: invalid definitions are refused.
 func TestDefinitionsAreChecked(t *testing.T) {
 	sentinel := func(name string, err error) fsm.Definition[counter, plus, int64] {
 		return counterDefinition(fsm.Sentinel{Name: name, Err: err})
@@ -206,8 +206,8 @@ func TestDefinitionsAreChecked(t *testing.T) {
 	stateless.StateCodec.Append = nil
 	for want, d := range map[string]fsm.Definition[counter, plus, int64]{
 		"must have Update or UpdateAt":                       without,
-		"must have a codec of the result":                    unread,
-		"must have a codec of the state":                     stateless,
+		"must have a codec for the result":                   unread,
+		"must have a codec for the state":                    stateless,
 		"must have 1 to 128 bytes, got 0":                    sentinel("", errOdd),
 		"must have 1 to 128 bytes, got 129":                  sentinel(strings.Repeat("x", 129), errOdd),
 		"must not match an error of package fsm that leaves": sentinel("x", fmt.Errorf("%w: x", fsm.ErrUnknown)),
@@ -228,7 +228,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		}()
 	}
 	if err := new(fsm.Processor[counter, plus, int64]).Start(t.Context(), newHost()); err == nil {
-		t.Error("a zero Processor starts")
+		t.Error("a zero Processor has started")
 	}
 }
 
@@ -236,7 +236,8 @@ type list []int
 
 func (list) Error() string { return "a list" }
 
-// TestUpdatesWithResultsAllocateLittle: results stand together.
+// TestUpdatesWithResultsAllocateLittle: the results of several updates share an
+// allocation.
 func TestUpdatesWithResultsAllocateLittle(t *testing.T) {
 	c := newCounting(t, counterDefinition())
 	fsm.Unchecked(func() { c = newCounting(t, counterDefinition()) })

@@ -2,33 +2,34 @@ package fsm
 
 import "slices"
 
-// session is what is remembered of a client between two of its requests.
+// session holds the results of a client's or a node's commands until the client no
+// longer waits for them.
 type session struct {
 	number       uint64
-	used         int64    // when, by the clock of all sessions
-	floor        uint64   // what lies below it, the client does not wait for; at least 1
-	results      []result // from head on: of sequences in [floor, floor+window), ascending
+	used         int64    // the time of the last use, see sessions.clock
+	floor        uint64   // the client does not wait for lower sequences; at least 1
+	results      []result // from head on; of sequences in [floor, floor+window), ascending
 	head         int
 	size         int      // of the results, see result.size
-	older, newer *session // in its list, by when they were used last
-	opener                // which commands do not look at, but for its node
+	older, newer *session // neighbors in the list, ordered by last use
+	opener                // not used after opening, except for node
 }
 
-// opener is who has opened a session. A request to open that is repeated has the same
-// nonce.
+// opener is the client or node that opened a session. A repeated request to open it has
+// the same nonce.
 type opener struct {
-	node   uint64 // 0: none
-	client string // "": a node, or opened by an entry of version 1 or 2
+	node   uint64 // 0: a client
+	client string // "": a node, or unknown because an entry of version 1 or 2 opened the session
 	nonce  uint64
 }
 
-// result is what a command ended with.
+// result is the remembered result of a command.
 type result struct {
 	sequence, index, term uint64
-	*outcome              // nil: it was applied, and has returned nothing
+	*outcome              // nil: it was applied and returned no value
 }
 
-// outcome is what an update has returned, or why it was not applied.
+// outcome is the value that an update returned, or the reason why it was not applied.
 type outcome struct {
 	value   string
 	failure *failure // nil: it was applied
@@ -44,7 +45,7 @@ func (r *result) applied() Applied {
 	return a
 }
 
-// size is what a result counts: 1, and more where it holds more than some bytes.
+// size is how much a result counts against the limits: 1, and more for a long value.
 func (r *result) size() int {
 	if r.outcome == nil {
 		return 1
@@ -52,10 +53,10 @@ func (r *result) size() int {
 	return 1 + len(r.value)/resultBytes
 }
 
-// kept are the results that are remembered.
+// kept returns the results that are still remembered.
 func (s *session) kept() []result { return s.results[s.head:] }
 
-// raise forgets what lies below floor, which is higher than before.
+// raise raises the floor and forgets the results below it.
 func (s *session) raise(floor uint64) {
 	s.floor = floor
 	for s.head < len(s.results) && s.results[s.head].sequence < floor {
@@ -68,8 +69,8 @@ func (s *session) raise(floor uint64) {
 	}
 }
 
-// find returns the result of a sequence, if there is one, and else where it will
-// belong among those kept. Sequences mostly come in order.
+// find returns the index of a sequence's result in kept, or the index where it belongs.
+// Sequences mostly come in order.
 func (s *session) find(sequence uint64) (i int, ok bool) {
 	kept := s.kept()
 	if len(kept) == 0 || kept[len(kept)-1].sequence < sequence {
@@ -86,7 +87,7 @@ func (s *session) find(sequence uint64) (i int, ok bool) {
 	})
 }
 
-// keep remembers a result, at the place that find has told.
+// keep stores a result at the index that find returned.
 func (s *session) keep(i int, r *result) {
 	if len(s.results) == cap(s.results) && s.head > len(s.results)/2 {
 		s.results = slices.Delete(s.results, 0, s.head)

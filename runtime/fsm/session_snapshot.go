@@ -14,7 +14,7 @@ const (
 	openerKinds
 )
 
-// appendTo appends the sessions, in the order in which they will be forgotten.
+// appendTo appends the sessions, least recently used first.
 func (t *sessions) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(t.clock))
 	if bug.On(bug.SessionsNotInSnapshot) {
@@ -72,7 +72,8 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// remembered reads sessions from a snapshot of a version, of a log up to an index.
+// sessionReader reads the sessions of a snapshot. index is the last entry that the
+// snapshot contains.
 type sessionReader struct {
 	*reader
 	version byte
@@ -92,7 +93,7 @@ func (r *sessionReader) sessions() sessions {
 	}
 	n := r.uint()
 	if n > most {
-		r.fail("%d sessions, of %d", n, most)
+		r.fail("%d sessions, at most %d", n, most)
 	}
 	for ; n > 0 && r.err == nil; n-- {
 		r.session()
@@ -110,40 +111,40 @@ func (r *sessionReader) session() {
 	}
 	floor, results := r.uint(), r.uint()
 	if number>>positionBits == 0 || number>>positionBits > r.index || r.t.byNumber[number] != nil || floor == 0 {
-		r.fail("session %d with floor %d", number, floor)
+		r.fail("an invalid session: number %d, floor %d", number, floor)
 		return
 	}
 	s := r.t.add(number, o)
 	s.floor, s.used = floor, used
 	if used < 0 || s.older != nil && used < s.older.used || !r.fits() {
-		r.fail("session %d, which was used at %d", number, used)
+		r.fail("session %d is out of order: used at %d", number, used)
 	}
 	for ; results > 0 && r.err == nil; results-- {
 		r.result(s)
 	}
 }
 
-// opener reads who has opened a session.
+// opener reads the opener of a session.
 func (r *sessionReader) opener() (o opener) {
 	switch kind := r.byte(); kind {
 	case openerUnknown:
 	case openerClient:
 		if o.client = r.text("the name of a client", clientNameMax); o.client == "" {
-			r.fail("a client without a name")
+			r.fail("the name of a client must not be empty")
 		}
 	case openerNode:
 		if o.node = r.uint(); o.node == 0 {
-			r.fail("a session of node 0")
+			r.fail("the number of a node must not be 0")
 		}
 	default:
-		r.fail("opener of kind %d", kind)
+		r.fail("unknown opener of kind %d", kind)
 	}
 	o.nonce = r.uint()
 	return o
 }
 
-// fits reports whether there are not more sessions than there may be; the newest is
-// the last one of the table.
+// fits reports whether the limits for sessions are kept. The newest session of a list
+// was read last.
 func (r *sessionReader) fits() bool {
 	t := &r.t
 	for _, s := range []*session{t.clientList.newest, t.nodeList.newest} {
@@ -168,16 +169,16 @@ func (r *sessionReader) result(s *session) {
 	ascends := len(kept) == 0 || kept[len(kept)-1].sequence < v.sequence
 	tooMany := r.version < openersVersion && r.t.results >= r.options.Results
 	if above >= uint64(r.options.Window) || v.sequence < s.floor || !ascends || v.index == 0 || v.index > r.index || tooMany {
-		r.fail("result of sequence %d", v.sequence)
+		r.fail("an invalid result of sequence %d", v.sequence)
 		return
 	}
 	r.t.keep(s, len(kept), &v)
 }
 
-// failure reads a failure behind its kind.
+// failure reads the rest of a failure after its kind.
 func (r *sessionReader) failure(kind byte) *failure {
 	if kind >= failureKinds {
-		r.fail("failure of kind %d", kind)
+		r.fail("unknown failure of kind %d", kind)
 	}
 	f := &failure{kind: kind, text: r.text("an error", failureTextMax)}
 	if r.version == 1 {
@@ -185,7 +186,7 @@ func (r *sessionReader) failure(kind byte) *failure {
 	}
 	n := r.uint()
 	if n > sentinelsPerError {
-		r.fail("%d names of an error, at most %d", n, sentinelsPerError)
+		r.fail("an error with %d names, at most %d", n, sentinelsPerError)
 	}
 	for ; n > 0 && r.err == nil; n-- {
 		f.names = append(f.names, r.text("the name of an error", sentinelNameMax))

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// sessions are those of all clients and nodes. Every replica sees the same commands
-// in the same order, so all forget the same.
+// sessions holds the sessions of all clients and nodes. Every replica executes the same
+// commands in the same order, so all replicas forget the same sessions.
 type sessions struct {
 	byNumber map[uint64]*session
 	clients  map[string][]*session
 	nodes    map[uint64][]*session
-	last     *session // that was found last
+	last     *session // result of the last find
 
 	clientList, nodeList list
-	clock                int64 // the log's time, but for long gaps
-	results              int   // that all of them keep
-	size                 int   // of these
+	clock                int64 // the log's time, with long gaps shortened
+	results              int   // kept by all sessions
+	size                 int   // of these results
 }
 
-// list holds sessions by when they were used last.
+// list holds sessions, ordered by last use.
 type list struct {
 	oldest, newest *session
 	n              int
@@ -59,8 +59,8 @@ func (t *sessions) listOf(s *session) *list {
 	return &t.clientList
 }
 
-// find returns the session of a number, nil where there is none, and makes it the
-// newest.
+// find returns the session with a number, or nil, and makes it the most recently used
+// one.
 func (t *sessions) find(number uint64) *session {
 	s := t.last
 	if s == nil || s.number != number {
@@ -82,7 +82,7 @@ func (t *sessions) use(s *session) {
 	}
 }
 
-// add makes a session.
+// add adds a session.
 func (t *sessions) add(number uint64, o opener) *session {
 	s := &session{number: number, opener: o, used: t.clock, floor: 1}
 	if t.byNumber == nil {
@@ -99,9 +99,9 @@ func (t *sessions) add(number uint64, o opener) *session {
 	return s
 }
 
-// tick moves the clock on by what the log's time has, and forgets the sessions of
-// clients that were not used for ttl. A longer gap counts as a part of that: a clock
-// that jumps ends no session.
+// tick advances the clock by the change of the log's time, and forgets clients'
+// sessions that were not used for ttl. A long gap advances the clock by only a part of
+// ttl, so a clock that jumps ends no session.
 func (t *sessions) tick(by, ttl int64) {
 	t.clock += min(by, max(ttl/sessionGaps, 1))
 	for t.clientList.oldest != nil && t.clock-t.clientList.oldest.used > ttl {
@@ -109,9 +109,9 @@ func (t *sessions) tick(by, ttl int64) {
 	}
 }
 
-// open is the session that a command opens: another one, or where the command is
-// repeated that of the first. nil: there is no room. No session of another client is
-// forgotten for it; where there is no room, one of the client itself is.
+// open opens a session, or returns the existing one if the command is a repetition. It
+// returns nil if there are too many sessions. It never ends the session of another
+// client. If the table is full, it ends another session of the same client.
 func (t *sessions) open(number uint64, o opener, max int) *session {
 	own, most := t.clients[o.client], sessionsPerClient
 	if o.node != 0 {
@@ -135,16 +135,16 @@ func (t *sessions) open(number uint64, o opener, max int) *session {
 	return t.add(number, o)
 }
 
-// leastUsed is the session that was used longest ago; of those that were used at the
-// same time, the one that was opened first.
+// leastUsed returns the session that was used longest ago. Of sessions with the same
+// time it returns the oldest one.
 func leastUsed(list []*session) *session {
 	return slices.MinFunc(list, func(a, b *session) int {
 		return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.number, b.number))
 	})
 }
 
-// openUnbounded makes a session as an entry of version 1 or 2 does: those of others are
-// forgotten for it.
+// openUnbounded opens a session for an entry of version 1 or 2, which ended sessions of
+// other clients if there were too many.
 func (t *sessions) openUnbounded(number uint64, max int) *session {
 	s := t.add(number, opener{})
 	for t.clientList.n > max {
@@ -153,7 +153,7 @@ func (t *sessions) openUnbounded(number uint64, max int) *session {
 	return s
 }
 
-// raise forgets results of a session that its client does not wait for.
+// raise raises the floor of a session and forgets the results below it.
 func (t *sessions) raise(s *session, floor uint64) {
 	if floor <= s.floor {
 		return
@@ -164,13 +164,13 @@ func (t *sessions) raise(s *session, floor uint64) {
 	t.size -= size - s.size
 }
 
-// crowded reports whether there is no room for another result of a session: it keeps
-// very many, or all together keep more than max and it more than its share.
+// resultsFull reports whether a session may not keep another result: it keeps too many,
+// or all sessions together keep too many and this one more than its share.
 func (t *sessions) resultsFull(s *session, o *Options) bool {
 	return s.size >= sessionSizeMax || t.size >= o.Results && s.node == 0 && s.size > o.Results/o.Sessions
 }
 
-// keep remembers a result.
+// keep stores a result in a session.
 func (t *sessions) keep(s *session, i int, r *result) {
 	s.keep(i, r)
 	size := r.size()
@@ -179,8 +179,8 @@ func (t *sessions) keep(s *session, i int, r *result) {
 	t.results++
 }
 
-// keepUnbounded is keep for an entry of version 1 or 2: where there are more than max, the
-// sessions of others are forgotten.
+// keepUnbounded stores a result for an entry of version 1 or 2, which ended sessions of
+// other clients if there were too many results.
 func (t *sessions) keepUnbounded(s *session, i int, r *result, max int) {
 	t.keep(s, i, r)
 	for t.results > max && t.clientList.oldest != s {
@@ -204,7 +204,7 @@ func (t *sessions) forget(s *session) {
 	}
 }
 
-// without takes a session out of those of its client or node.
+// removeSession removes a session from the list of its client or node.
 func removeSession[K comparable](byKey map[K][]*session, key K, s *session) {
 	list := byKey[key]
 	for i := range list {

@@ -12,8 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// desk is a replica whose sessions a test opens and uses. Its log begins at the time
-// 0.
+// desk is a replica for tests of sessions. Its log begins at the time 0.
 type desk struct {
 	t     *testing.T
 	r     *replicated
@@ -25,7 +24,8 @@ func newDesk(t *testing.T, o fsm.Options) *desk {
 	return &desk{t: t, r: fsm.NewReplicated(noteDefinition, o)}
 }
 
-// entry applies what fill puts into an entry, so long after the one before.
+// entry applies an entry with the commands that fill adds, some time after the entry
+// before.
 func (d *desk) entry(after time.Duration, fill func(b *fsm.Batch)) (list []fsm.Applied) {
 	d.t.Helper()
 	d.now += after
@@ -47,13 +47,13 @@ func (d *desk) openNode(node, nonce uint64) uint64 {
 	return d.entry(0, func(b *fsm.Batch) { b.OpenNode(node, nonce) })[0].Client
 }
 
-// use uses a session after some time, and returns its error.
+// use uses a session after some time, and returns the error of its command.
 func (d *desk) use(after time.Duration, session, sequence uint64) error {
 	d.t.Helper()
 	return d.entry(after, func(b *fsm.Batch) { b.Commit(session, sequence, sequence) })[0].Err
 }
 
-// TestOneClientEvictsNoOther: a client that opens sessions in a loop ends its own.
+// TestOneClientEvictsNoOther: a client that opens sessions in a loop ends only its own.
 func TestOneClientEvictsNoOther(t *testing.T) {
 	d := newDesk(t, fsm.Options{})
 	ann := d.open("ann", 1).Client
@@ -80,7 +80,8 @@ func TestOneClientEvictsNoOther(t *testing.T) {
 	}
 }
 
-// TestOpeningIsRepeated: a nonce stands for one session, also behind a snapshot.
+// TestOpeningIsRepeated: repeated opening with the same nonce returns the same session,
+// also after a snapshot.
 func TestOpeningIsRepeated(t *testing.T) {
 	d := newDesk(t, fsm.Options{})
 	ann, node := d.open("ann", 7).Client, d.openNode(3, 7)
@@ -104,8 +105,8 @@ func TestOpeningIsRepeated(t *testing.T) {
 	}
 }
 
-// TestTheTableIsFull: where all sessions are young, another one is refused, and no
-// session is touched; those that are not used for the TTL end.
+// TestTheTableIsFull: while all sessions are in use, opening another one is refused and
+// ends no session. Sessions that are not used for the TTL end.
 func TestTheTableIsFull(t *testing.T) {
 	const ttl = time.Minute
 	d := newDesk(t, fsm.Options{Sessions: 100, SessionTTL: ttl})
@@ -115,7 +116,7 @@ func TestTheTableIsFull(t *testing.T) {
 	}
 	for range 50 {
 		a := d.open("late", 1)
-		if !errors.Is(a.Err, fsm.ErrTooMany) || a.Client != 0 || !strings.Contains(a.Err.Error(), "100 sessions of clients, and each was used within 1m0s") {
+		if !errors.Is(a.Err, fsm.ErrTooMany) || a.Client != 0 || !strings.Contains(a.Err.Error(), "100 sessions of clients, all used within 1m0s") {
 			t.Fatalf("opened %d, %v", a.Client, a.Err)
 		}
 	}
@@ -127,10 +128,10 @@ func TestTheTableIsFull(t *testing.T) {
 		t.Errorf("a client that starts again: %+v", own)
 	}
 	if err := d.use(0, sessions[5], 1); !errors.Is(err, fsm.ErrSessionExpired) {
-		t.Errorf("its session before, where there is no room for two: %v", err)
+		t.Errorf("its earlier session, while the table is full: %v", err)
 	}
 	sessions[5] = own.Client
-	// Half of them are used on, for longer than the TTL in steps that count.
+	// Half of the sessions remain in use, for longer than the TTL, in steps that count.
 	for step := range uint64(11) {
 		for i := range 50 {
 			if err := d.use(0, sessions[i], step+1); err != nil {
@@ -146,11 +147,11 @@ func TestTheTableIsFull(t *testing.T) {
 		t.Errorf("a session that was not used: %v", err)
 	}
 	if a := d.open("late", 2); a.Err != nil {
-		t.Errorf("there is room again: %v", a.Err)
+		t.Errorf("opening a session, although the table is not full any more: %v", a.Err)
 	}
 }
 
-// TestAClockThatJumps ends no session.
+// TestAClockThatJumps: a jump of the clock ends no session.
 func TestAClockThatJumps(t *testing.T) {
 	d := newDesk(t, fsm.Options{SessionTTL: time.Hour})
 	ann := d.open("ann", 1).Client
@@ -162,8 +163,9 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
-// TestNodesKeepTheirSessions, whatever clients open and however long they are idle;
-// and nodes that start again and again do not fill the table.
+// TestNodesKeepTheirSessions: sessions of nodes remain, whatever clients open and
+// however long the nodes are idle. Nodes that restart again and again do not fill the
+// table.
 func TestNodesKeepTheirSessions(t *testing.T) {
 	d := newDesk(t, fsm.Options{Sessions: 100, SessionTTL: time.Minute})
 	n1, n2 := d.openNode(1, 1), d.openNode(2, 1)
@@ -195,8 +197,9 @@ func TestNodesKeepTheirSessions(t *testing.T) {
 	}
 }
 
-// TestSharesOfResults: a client that lets its results stay is refused, and the others
-// are not; what was refused is remembered, so that it is not applied later.
+// TestSharesOfResults: a client that never raises its floor is refused when it keeps
+// too many results, and others are not. A refused command is remembered, so that it is
+// not applied later.
 func TestSharesOfResults(t *testing.T) {
 	d := newDesk(t, fsm.Options{Sessions: 10, Results: 100, Window: 80})
 	a, b, c := d.open("a", 1).Client, d.open("b", 1).Client, d.open("c", 1).Client
@@ -221,19 +224,19 @@ func TestSharesOfResults(t *testing.T) {
 	}
 	for i := range uint64(50) {
 		if err := d.use(0, c, i+1); err != nil {
-			t.Errorf("one that lets go of its results: %v", err)
+			t.Errorf("a client that raises its floor: %v", err)
 		}
 	}
 	d.entry(0, func(batch *fsm.Batch) { batch.Commit(a, 81, 81) })
 	if err := d.entry(0, func(batch *fsm.Batch) { batch.Commit(b, n, 1) })[0].Err; !errors.Is(err, fsm.ErrTooMany) {
-		t.Errorf("the refused one again, where there is room: %v", err)
+		t.Errorf("the refused command again, now below the limit: %v", err)
 	}
 	if err := d.entry(0, func(batch *fsm.Batch) { batch.Commit(b, 81, 30) })[0].Err; err != nil {
-		t.Errorf("another, where there is room: %v", err)
+		t.Errorf("another command, now below the limit: %v", err)
 	}
 }
 
-// TestLargeResultsCountForMore.
+// TestLargeResultsCountForMore: large results use up the limits faster.
 func TestLargeResultsCountForMore(t *testing.T) {
 	d := fsm.Definition[int, int, string]{
 		Update: func(n, _ *int) (string, error) { return strings.Repeat("x", *n), nil },
@@ -263,11 +266,12 @@ func TestLargeResultsCountForMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept > 65<<20 || refused < 900 || refused == 2000 {
-		t.Errorf("%d bytes are kept, %d refused", kept, refused)
+		t.Errorf("%d bytes were kept, %d commands refused", kept, refused)
 	}
 }
 
-// TestOlderVersionsAreWritten for groups whose members know no newer one.
+// TestOlderVersionsAreWritten: entries can be written in an older version, for groups
+// whose members know no newer one.
 func TestOlderVersionsAreWritten(t *testing.T) {
 	for version := byte(1); version <= 3; version++ {
 		b := fsm.Batch{Version: version}
@@ -281,7 +285,7 @@ func TestOlderVersionsAreWritten(t *testing.T) {
 		b.Update(1<<20, 1, 1, []byte{0, 2, 0, 0, 0})
 		entry := bytes.Clone(b.Bytes())
 		if entry[0] != version {
-			t.Errorf("version %d is written", entry[0])
+			t.Errorf("version %d was written", entry[0])
 		}
 		r := newTape()
 		var list []fsm.Applied

@@ -9,18 +9,18 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// The first byte of a snapshot: of a Replicated, and of the machine in it. Older
-// versions are read too:
+// The first byte of a snapshot of a Replicated, and of the Machine in it. Older
+// versions can be read:
 //
-//	1  results are failures, or nothing; failures have no names
-//	2  sessions have no openers, and do not age; types have no description, and states no checksums
+//	1  results are failures or empty; failures have no names
+//	2  sessions have no openers and do not expire; types have no description, and states no checksums
 const (
 	snapshotVersion = 3
 	machineVersion  = 1
 )
 
-// AppendSnapshot appends the machine to b: the borders, the updates, and last the
-// state. The definition must have the codecs of both.
+// AppendSnapshot appends a snapshot of the Machine to b: the borders, the updates, and
+// the state. The definition must have the codecs of updates and states.
 func (m *Machine[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	b, err := m.appendHead(b)
 	if err != nil {
@@ -32,7 +32,7 @@ func (m *Machine[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// appendHead appends what is before the state.
+// appendHead appends everything before the state.
 func (m *Machine[S, U, R]) appendHead(b []byte) ([]byte, error) {
 	b = append(b, machineVersion)
 	b = binary.AppendUvarint(b, m.cleaned)
@@ -55,20 +55,21 @@ func (m *Machine[S, U, R]) appendHead(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// Restore replaces the machine by a snapshot. After an error, which matches
+// Restore replaces the Machine by a snapshot. If it returns an error, which matches
 // [ErrDamaged], nothing has changed.
 func (m *Machine[S, U, R]) Restore(b []byte) error {
 	return m.restore(b, func(b []byte, s *S) error { return m.definition.StateCodec.consume(b, s) })
 }
 
-// restore is Restore, where state reads the state from what is behind the rest.
+// restore implements Restore. The function state decodes the state, which is the last
+// part.
 func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error {
 	in := reader{b: b}
 	in.version(machineVersion, machineVersion)
 	x := Machine[S, U, R]{cleaned: in.uint(), definition: m.definition, logged: m.logged, direct: m.direct, checks: m.checks}
 	applied, committed, n := in.uint(), in.uint(), in.uint()
 	if max(applied, committed) > n || n > math.MaxUint64-x.cleaned {
-		in.fail("borders %d and %d of %d updates", applied, committed, n)
+		in.fail("invalid borders: %d and %d of %d updates", applied, committed, n)
 	}
 	x.applied, x.committed = x.cleaned+applied, x.cleaned+committed
 	for ; n > 0 && in.err == nil; n-- {
@@ -90,8 +91,8 @@ func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error
 	return nil
 }
 
-// AppendSnapshot appends all that is to be known after the last entry: the
-// sessions, the updates that are not committed, and the state.
+// AppendSnapshot appends a snapshot to b: everything that is needed to continue after
+// the last entry, with the sessions, the updates that are not committed, and the state.
 func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	b, start, err := r.appendHead(b)
 	if err != nil {
@@ -104,7 +105,7 @@ func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// appendHead appends what is before the machine, which begins at start.
+// appendHead appends everything before the Machine, which starts at start.
 func (r *Replicated[S, U, R]) appendHead(b []byte) (_ []byte, start int, err error) {
 	if r.err != nil {
 		return nil, 0, r.err
@@ -121,8 +122,8 @@ func (r *Replicated[S, U, R]) appendHead(b []byte) (_ []byte, start int, err err
 	return b, len(b), nil
 }
 
-// Restore replaces everything by a snapshot, of which nothing is kept. After an
-// error, which matches [ErrDamaged] or [ErrIncompatible], nothing has changed.
+// Restore replaces everything by a snapshot and keeps no reference to it. If it returns
+// an error, which matches [ErrDamaged] or [ErrIncompatible], nothing has changed.
 func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	p, err := r.prepare(b, r.definition.StateCodec.consume)
 	if err != nil {
@@ -133,7 +134,7 @@ func (r *Replicated[S, U, R]) Restore(b []byte) error {
 	return nil
 }
 
-// prepared is what a snapshot says.
+// prepared is a decoded snapshot.
 type prepared[S, U, R any] struct {
 	machine   *Machine[S, U, R]
 	sessions  sessions
@@ -142,10 +143,10 @@ type prepared[S, U, R any] struct {
 	recorded  string
 	announced announced
 	checksums checksums
-	start     int // where the machine begins in the snapshot
+	start     int // where the Machine starts in the snapshot
 }
 
-// install replaces everything. The checkpoint is to be set.
+// install replaces the contents of r. The caller must set the checkpoint.
 func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
 	r.machine, r.sessions, r.now, r.recorded, r.err = p.machine, p.sessions, p.now, p.recorded, nil
 	if r.index = p.index; bug.On(bug.AppliedAfterRestart) {
@@ -161,15 +162,16 @@ func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
 	}
 }
 
-// prepare reads a snapshot. It changes nothing, and reads nothing of r that changes. state
-// reads the state from what is behind the rest.
+// prepare decodes a snapshot. It changes nothing, and reads only fields of r that never
+// change, so it may run while entries are applied. The function state decodes the
+// state, which is the last part.
 func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*prepared[S, U, R], error) {
 	in := reader{b: b}
 	version := in.version(1, snapshotVersion)
 	in.limits(version, r.options)
 	index, now := in.uint(), in.int()
 	if index > indexMax {
-		in.fail("index %d", index)
+		in.fail("index %d is too large", index)
 	}
 	var recorded string
 	var announced announced
@@ -193,7 +195,7 @@ func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*
 		return nil, err
 	}
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
-		return nil, fmt.Errorf("%w: %d updates, applied %d, committed %d", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
+		return nil, fmt.Errorf("%w: invalid counts: %d updates, %d applied, %d committed", ErrDamaged, len(m.log), m.applied-m.cleaned, m.committed-m.cleaned)
 	}
 	for i := range announced.list {
 		if announced.list[i].text == r.description {
@@ -203,7 +205,7 @@ func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*
 	return &prepared[S, U, R]{m, known, index, now, recorded, announced, checksums, start}, nil
 }
 
-// meaning compares the limits that a snapshot was made under with those here.
+// limits compares the limits of the snapshot with the options of this program.
 func (r *reader) limits(version byte, o Options) {
 	limits := o.replicated()
 	list := limits[:]
@@ -212,16 +214,16 @@ func (r *reader) limits(version byte, o Options) {
 	}
 	for _, limit := range list {
 		if v := r.uint(); v != limit.value {
-			r.fail("the snapshot was made with Options.%s %d, and here it is %d", limit.name, v, limit.value)
+			r.fail("the snapshot was made with Options.%s %d, and this program has %d", limit.name, v, limit.value)
 		}
 	}
 }
 
-// version reads the version of a snapshot, of those that this program knows.
+// version reads the version of a snapshot and checks that this program knows it.
 func (r *reader) version(oldest, newest byte) byte {
 	v := r.byte()
 	if r.err == nil && (v < oldest || v > newest) {
-		r.fail("version %d of a snapshot; this program knows %d to %d", v, oldest, newest)
+		r.fail("a snapshot must have version %[2]d to %[3]d, got %[1]d", v, oldest, newest)
 	}
 	return v
 }

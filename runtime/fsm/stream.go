@@ -11,28 +11,30 @@ import (
 	"sort"
 )
 
-// A snapshot of a state that is written in pieces has this form:
+// A snapshot of a state that is encoded in chunks has this form:
 //
 //	byte 0x81
 //	frames: uvarint length, data
 //	a frame of length 0
 //
-// The first frame is a snapshot as AppendSnapshot writes it, without the state. Each other
-// one is a piece of the state.
-const streamed = 0x81 // not a version of a snapshot
+// The first frame is a snapshot as AppendSnapshot writes it, without the state. Each of
+// the others is a chunk of the state.
+const streamed = 0x81 // differs from all snapshot versions
 
-const frameMax = math.MaxInt32 // bytes; what protobuf's libraries have as their limit
+const frameMax = math.MaxInt32 // bytes; the limit of protobuf's libraries
 
-// Freezer is a state that can be copied faster than it is encoded, or that shares with its
-// copies what does not change. Its snapshots are encoded while updates go on.
+// Freezer is implemented by a state that can be copied faster than it is encoded, for
+// example because copies share parts that never change. Its snapshots are encoded while
+// updates go on.
 type Freezer[S any] interface {
-	// Freeze returns a state that equals the one it is called on, and that no later update
-	// changes. It is called between two updates, which wait for it.
+	// Freeze returns a state that equals this one and that later updates do not change.
+	// It is called between two updates, which wait for it.
 	Freeze() *S
 }
 
-// Snapshot returns what writes a snapshot: all that is to be known after the last entry.
-// Where frozen is false, no entry may be applied while it is written.
+// Snapshot returns a function that writes a snapshot: everything that is needed to
+// continue after the last entry. If frozen is false, no entry may be applied until the
+// snapshot is written.
 func (r *Replicated[S, U, R]) Snapshot() (write func(io.Writer) error, frozen bool, err error) {
 	b, _, err := r.appendHead(nil)
 	if err == nil {
@@ -51,7 +53,7 @@ func (r *Replicated[S, U, R]) Snapshot() (write func(io.Writer) error, frozen bo
 	return func(w io.Writer) error { return r.writeSnapshot(w, b, state) }, frozen, nil
 }
 
-// freeze is Freeze, with a panic made an error.
+// freeze calls Freeze and returns a panic as an error.
 func freeze[S any](f Freezer[S]) (s *S, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -63,7 +65,7 @@ func freeze[S any](f Freezer[S]) (s *S, err error) {
 	return f.Freeze(), nil
 }
 
-// writeSnapshot writes a snapshot. It reads nothing of r that changes.
+// writeSnapshot writes a snapshot. It reads only fields of r that never change.
 func (r *Replicated[S, U, R]) writeSnapshot(w io.Writer, head []byte, state *S) error {
 	codec := r.definition.StateCodec
 	if len(codec.Parts) == 0 {
@@ -77,7 +79,7 @@ func (r *Replicated[S, U, R]) writeSnapshot(w io.Writer, head []byte, state *S) 
 	out := bufio.NewWriter(w)
 	frame := func(b []byte) error {
 		if len(b) > frameMax {
-			return fmt.Errorf("%w: an entry of the state with %d bytes, at most %d", ErrTooLarge, len(b), frameMax)
+			return fmt.Errorf("%w: an entry of the state must have at most %[3]d bytes, got %[2]d", ErrTooLarge, len(b), frameMax)
 		}
 		if _, err := out.Write(binary.AppendUvarint(nil, uint64(len(b)))); err != nil {
 			return err
@@ -100,10 +102,10 @@ func (r *Replicated[S, U, R]) writeSnapshot(w io.Writer, head []byte, state *S) 
 	return out.Flush()
 }
 
-// Prepare reads all of a snapshot, and returns what makes everything as it says. The
-// error of a snapshot that cannot be read matches [ErrDamaged], others are those of in.
-// Until install is called nothing has changed: other methods may be called while Prepare
-// runs. After install comes a call of [Replicated.Checkpoint].
+// Prepare decodes a snapshot, and returns a function that installs it. An error matches
+// [ErrDamaged] if the snapshot cannot be decoded; otherwise it is an error of in.
+// Nothing changes until install is called, so other methods may be called while Prepare
+// runs. After install the caller must call [Replicated.Checkpoint].
 func (r *Replicated[S, U, R]) Prepare(in io.Reader) (install func(), err error) {
 	p, err := r.decode(in)
 	if err != nil {
@@ -112,7 +114,7 @@ func (r *Replicated[S, U, R]) Prepare(in io.Reader) (install func(), err error) 
 	return func() { p.install(r) }, nil
 }
 
-// decode reads a snapshot of either form.
+// decode decodes a snapshot of either form.
 func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error) {
 	in := bufio.NewReader(from)
 	first, err := in.Peek(1)
@@ -126,7 +128,7 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 		}
 		return r.prepare(b, r.definition.StateCodec.consume)
 	}
-	_, _ = in.Discard(1) // it is there
+	_, _ = in.Discard(1) // Peek has read it
 	f := frameReader{in: in}
 	head, err := f.next()
 	if err != nil {
@@ -134,7 +136,7 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 	}
 	return r.prepare(bytes.Clone(head), func(rest []byte, s *S) error {
 		if len(rest) > 0 {
-			return fmt.Errorf("%d bytes in place of the pieces", len(rest))
+			return fmt.Errorf("%d bytes follow where the chunks should begin", len(rest))
 		}
 		for {
 			b, err := f.next()
@@ -149,13 +151,13 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 			}
 		}
 		if _, err := in.ReadByte(); err != io.EOF {
-			return errors.Join(errors.New("it goes on behind its end"), err)
+			return errors.Join(errors.New("there is data after its end"), err)
 		}
 		return nil
 	})
 }
 
-// frameReader reads frames. What next returns is valid until the next call.
+// frameReader reads frames. The result of next is valid until the next call.
 type frameReader struct {
 	in  *bufio.Reader
 	buf bytes.Buffer
@@ -164,7 +166,7 @@ type frameReader struct {
 func (f *frameReader) next() ([]byte, error) {
 	n, err := binary.ReadUvarint(f.in)
 	if err == nil && n > frameMax {
-		err = fmt.Errorf("a piece of %d bytes, at most %d", n, frameMax)
+		err = fmt.Errorf("a chunk must have at most %[2]d bytes, got %[1]d", n, frameMax)
 	}
 	if err == nil {
 		if f.buf.Reset(); f.buf.Cap() > 4*chunkBytes {
@@ -178,29 +180,29 @@ func (f *frameReader) next() ([]byte, error) {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return nil, fmt.Errorf("%w: the pieces of a state: %w", ErrDamaged, err)
+	return nil, fmt.Errorf("%w: the chunks of a state: %w", ErrDamaged, err)
 }
 
-// noCheckpoint is opened between install and Checkpoint.
-func noCheckpoint() (io.ReadCloser, error) { return nil, errors.New("there is none") }
+// noCheckpoint is the checkpoint between install and Checkpoint.
+func noCheckpoint() (io.ReadCloser, error) { return nil, errors.New("there is no snapshot") }
 
-// Checkpoint says that a snapshot, which holds all entries up to an index, can be opened
-// again and again: an update that panics is undone by means of it. It has size bytes.
-// Until then copies of the entries since an earlier one are kept.
+// Checkpoint names a snapshot that includes all entries up to an index, has size bytes,
+// and can be opened repeatedly. It is used to undo an update that panics. Until
+// Checkpoint is called, copies of the entries since an earlier checkpoint are kept.
 func (r *Replicated[S, U, R]) Checkpoint(index uint64, size int64, open func() (io.ReadCloser, error)) {
 	if index < r.replay.since {
-		return // a later one is there
+		return // there is a newer checkpoint
 	}
 	r.replay.advanceTo(index, open)
 	r.replay.size = int(size)
 	if size < largeBytes {
-		r.replay.limit(int(size), 2*r.options.ReplayMax) // the next snapshot comes before
+		r.replay.limit(int(size), 2*r.options.ReplayMax) // the next snapshot comes before that
 	} else {
 		r.replay.entriesMax, r.replay.bytesMax = math.MaxInt, replayBytesMax
 	}
 }
 
-// moveTo goes on from a snapshot that holds all entries up to an index.
+// advanceTo makes the snapshot up to an index the checkpoint.
 func (p *replay) advanceTo(index uint64, open func() (io.ReadCloser, error)) {
 	n := sort.Search(len(p.entries), func(i int) bool { return p.entries[i].first.Index > index })
 	begin := len(p.commands)
@@ -220,7 +222,7 @@ func (p *replay) advanceTo(index uint64, open func() (io.ReadCloser, error)) {
 	p.checkpoint, p.open, p.since = nil, open, index
 }
 
-// reopened makes the machine of the checkpoint that is a snapshot.
+// reopened decodes the Machine from the snapshot that is the checkpoint.
 func (r *Replicated[S, U, R]) reopened() (*Machine[S, U, R], error) {
 	in, err := r.replay.open()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// rack is a state that is written in pieces.
+// rack is a state that is encoded in chunks.
 type rack struct {
 	Title string
 	Count map[string]int64
@@ -26,7 +26,7 @@ type rack struct {
 	frozen bool // Freeze has been called
 }
 
-// place changes it, and may panic in the middle.
+// place is an update that may panic in the middle.
 type place struct {
 	key    string
 	panics bool
@@ -50,7 +50,7 @@ func (s *rack) equal(o *rack) bool {
 	return s.Title == o.Title && maps.Equal(s.Count, o.Count) && slices.Equal(s.Names, o.Names) && maps.Equal(s.byID, o.byID)
 }
 
-// largest is the longest that the codec has written at once.
+// largest is the size of the longest chunk that the codec has written.
 func rackCodec(largest *int) fsm.Codec[rack] {
 	text := func(b []byte, field protowire.Number, s string) []byte {
 		return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
@@ -169,8 +169,8 @@ func contents(r *racks) (c rack) {
 	return c
 }
 
-// TestStatesInPieces: a large state is written and read in pieces of about 1 MiB, and
-// equal states in equal ones.
+// TestStatesInPieces: a large state is written and read in chunks of about 1 MiB, and
+// equal states have equal chunks.
 func TestStatesInPieces(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 100, 60_000} {
 		largest := 0
@@ -186,10 +186,10 @@ func TestStatesInPieces(t *testing.T) {
 		other.View(func(s *rack) { slices.Reverse(s.Names) })
 		b := written(t, one)
 		if n > 1000 && (len(b) < 5<<20 || largest > 2<<20) {
-			t.Errorf("%d bytes were written in pieces of up to %d", len(b), largest)
+			t.Errorf("%d bytes were written in chunks of up to %d", len(b), largest)
 		}
 		if !bytes.Equal(b, written(t, other)) {
-			t.Errorf("%d entries: equal states are written in other bytes", n)
+			t.Errorf("%d entries: equal states were written in different bytes", n)
 		}
 		back := newRacks(new(int))
 		install, err := back.Prepare(iotest.HalfReader(bytes.NewReader(b)))
@@ -197,12 +197,12 @@ func TestStatesInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c := contents(back); len(c.Count) != 0 {
-			t.Errorf("the state changes before it is installed")
+			t.Errorf("the state changed before the snapshot was installed")
 		}
 		install()
 		a, c := contents(one), contents(back)
 		if !c.equal(&a) {
-			t.Errorf("%d entries: another state is read than was written", n)
+			t.Errorf("%d entries: the state that was read differs from the written state", n)
 		}
 		whole, err := one.AppendSnapshot(nil)
 		if err != nil {
@@ -212,7 +212,7 @@ func TestStatesInPieces(t *testing.T) {
 			t.Error(err)
 		}
 		if c := contents(back); !c.equal(&a) {
-			t.Errorf("%d entries: another state is restored", n)
+			t.Errorf("%d entries: the restored state differs", n)
 		}
 	}
 }
@@ -227,7 +227,7 @@ func fill(s *rack, key string, i int) {
 	s.byID[int32(i-50)] = key
 }
 
-// TestDamagedPieces are refused, and change nothing.
+// TestDamagedPieces: damaged chunks are refused and change nothing.
 func TestDamagedPieces(t *testing.T) {
 	r := newRacks(new(int))
 	put(t, r, 1, place{key: "a"}, place{key: "b"})
@@ -246,7 +246,7 @@ func TestDamagedPieces(t *testing.T) {
 	check("no end", good[:len(good)-1])
 	check("a long frame", append(bytes.Clone(good[:len(good)-1]), 0xff, 0xff, 0xff, 0xff, 0x7f))
 	check("a frame of damage", append(bytes.Clone(good[:len(good)-1]), 1, 0xff, 0))
-	for i := range good { // any byte may be another: an error, or another state
+	for i := range good { // a changed byte leads to an error, or to another state
 		b := bytes.Clone(good)
 		b[i] ^= 0x5a
 		_, _ = r.Prepare(bytes.NewReader(b))
@@ -259,8 +259,8 @@ func TestDamagedPieces(t *testing.T) {
 	}
 }
 
-// TestASnapshotIsTheCheckpoint: an update that panics is undone by means of a snapshot
-// that can be opened again, and of the entries since.
+// TestASnapshotIsTheCheckpoint: an update that panics is undone with a snapshot that
+// can be opened again, and the entries since then.
 func TestASnapshotIsTheCheckpoint(t *testing.T) {
 	r := newRacks(new(int))
 	want := newRacks(new(int))
@@ -296,16 +296,16 @@ func TestASnapshotIsTheCheckpoint(t *testing.T) {
 	at := index
 	apply(true) // before the snapshot is the checkpoint
 	if opened > 0 {
-		t.Error("it is read too early")
+		t.Error("the snapshot was read before an update panicked")
 	}
 	apply(false)
 	r.Checkpoint(at, int64(len(b)), open)
-	r.Checkpoint(at-1, int64(len(b)), func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }) // too late
+	r.Checkpoint(at-1, int64(len(b)), func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }) // ignored: there is a newer checkpoint
 	apply(false)
 	apply(true)
 	apply(true)
 	if opened != 2 {
-		t.Errorf("it was read %d times, want 2", opened)
+		t.Errorf("the snapshot was read %d times, want 2", opened)
 	}
 	install, err := r.Prepare(bytes.NewReader(written(t, r)))
 	if err != nil {
@@ -321,7 +321,7 @@ func TestASnapshotIsTheCheckpoint(t *testing.T) {
 	data, _ := placeCodec.Append(nil, &place{"k", true})
 	batch.Update(1<<20, (index+1)<<8, (index+1)<<8, data)
 	if err := r.Apply(index+1, 1, batch.Bytes(), nil); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("where the snapshot cannot be read: %v", err)
+		t.Errorf("if the snapshot cannot be read: %v", err)
 	}
 }
 
@@ -365,7 +365,7 @@ func TestFreeze(t *testing.T) {
 	install()
 	r.View(func(s *frozenRack) {
 		if len(s.Count) != 1 || s.Count["before"] != 1 {
-			t.Errorf("it holds %v", s.Count)
+			t.Errorf("the snapshot holds %v", s.Count)
 		}
 	})
 	for what, f := range map[string]func(*frozenRack) *frozenRack{

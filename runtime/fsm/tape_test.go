@@ -11,20 +11,20 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// tape is a state that shows which updates were applied to it, in which order.
+// tape is a state that shows which updates were applied to it, and in which order.
 type tape struct {
 	values  []int64
-	trouble *trouble `topo:"-"` // of a machine in memory, where a failure may pass
+	trouble *trouble `topo:"-"` // of a state machine in memory, where a failure may be temporary
 }
 
-// trouble makes updates and reverts fail that otherwise would not.
+// trouble makes some updates and reverts fail that would otherwise succeed.
 type trouble struct{ left int }
 
 // note is an update that puts a value on the tape.
 type note struct {
 	value int64
 	how   how
-	at    fsm.Entry // set by stamped.UpdateAt; what Update leaves in the update is in the snapshot
+	at    fsm.Entry // set by stamped.UpdateAt; the snapshot contains what Update stores in the update
 }
 
 // how an update ends.
@@ -34,17 +34,17 @@ const (
 	well how = iota
 	rejects
 	rejectsWrapped
-	fails        // after half of its change, which no update may do
+	fails        // after half of its change, which is forbidden
 	panics       // after half of its change
-	failsRevert  // well, but to undo it fails, after half of its change
+	failsRevert  // succeeds, but undoing it fails after half of the change
 	panicsRevert // the same, with a panic
 	rejectsRevert
-	tooMuch    // well, but its result cannot be remembered
-	unwritable // well, but its result cannot be written
+	tooMuch    // succeeds, but its result is too large to be remembered
+	unwritable // succeeds, but its result cannot be encoded
 	hows
 )
 
-// answer is the result of an update: how many values were on the tape before.
+// answer is the result of an update: the number of values on the tape before it.
 type answer string
 
 var (
@@ -52,7 +52,7 @@ var (
 	errFailed   = errors.New("failed")
 )
 
-// spoiled is what an update leaves that fails after half of its change.
+// spoiled is the value that an update leaves if it fails after half of its change.
 const spoiled = -1
 
 func (n *note) Update(t *tape) (answer, error) {
@@ -121,7 +121,7 @@ var tapeCodec = fsm.Codec[tape]{
 		for len(b) > 0 {
 			v, n := binary.Varint(b)
 			if n <= 0 {
-				return errors.New("no number")
+				return errors.New("a damaged number")
 			}
 			t.values, b = append(t.values, v), b[n:]
 		}
@@ -138,7 +138,7 @@ var noteCodec = fsm.Codec[note]{
 	},
 	Consume: func(b []byte, n *note) error {
 		if len(b) == 0 || b[0] >= byte(hows) || *n != (note{}) {
-			return errors.New("no note")
+			return errors.New("a damaged note")
 		}
 		n.how, b = how(b[0]), b[1:]
 		var numbers [4]int64
@@ -152,7 +152,7 @@ var noteCodec = fsm.Codec[note]{
 				numbers[i], size = binary.Varint(b)
 			}
 			if size <= 0 {
-				return errors.New("no number")
+				return errors.New("a damaged number")
 			}
 			b = b[size:]
 		}
@@ -181,7 +181,7 @@ var noteDefinition = fsm.Definition[tape, note, answer]{
 	Errors: []fsm.Sentinel{{Name: "errRejected", Err: errRejected}},
 }
 
-// with is the definition of notes with other codecs.
+// with returns the definition of notes with other codecs.
 func with(state fsm.Codec[tape], update fsm.Codec[note]) fsm.Definition[tape, note, answer] {
 	d := noteDefinition
 	d.StateCodec, d.UpdateCodec = state, update

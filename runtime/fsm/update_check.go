@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Allowed is what a program with a newer description may write into a log: what the
-// log's own description has. It does not change.
+// Allowed restricts the updates of a program that is newer than the log's description:
+// an update may use only what this description has. It is immutable.
 type Allowed struct {
-	Behind []uint64 // the nodes whose programs do not know all of the newer description
+	Behind []uint64 // the nodes whose programs do not know the newer description
 
 	log, own *description
 }
 
-// newAllowed is nil where all may be written.
+// newAllowed returns nil if updates need no check.
 func newAllowed(log, own string, t *announced) *Allowed {
 	if log == "" || Compatible(own, log) == nil {
 		return nil
@@ -25,13 +25,13 @@ func newAllowed(log, own string, t *announced) *Allowed {
 	}
 	b, err := parseDescription(own)
 	if err != nil || a.roots["update"] == "" || b.roots["update"] == "" {
-		return nil // it does not say what an update has
+		return nil // the fields of an update are unknown
 	}
 	return &Allowed{Behind: t.behind(own), log: a, own: b}
 }
 
-// Check says which field of an update, as its codec writes it, the log does not have yet.
-// The error matches [ErrNotYet].
+// Check returns an error if an encoded update uses a field that the log's description
+// does not have. The error names the field and matches [ErrNotYet].
 func (a *Allowed) Check(update []byte) error {
 	if a == nil {
 		return nil
@@ -47,11 +47,11 @@ const (
 	formBytes   = 2
 	formFixed32 = 5
 
-	nilElement = 1<<29 - 1 // the field that stands for nil in a list of pointers, see docs/reference/wire.md
+	nilElement = 1<<29 - 1 // the field that encodes nil in a list of pointers, see docs/reference/wire.md
 )
 
-// walk goes through what a codec has written. It stops at what it does not know to be
-// in the log's description; of what is damaged it says nothing.
+// walk reads an encoded update. It stops at the first value that the log's description
+// does not allow. It does not report damaged input.
 type walk struct {
 	a   *Allowed
 	err error
@@ -81,7 +81,8 @@ func fields(b []byte, f func(number int, form byte, value uint64, bytes []byte))
 	}
 }
 
-// message goes through a message that the log and the program call so.
+// message reads a message, which has the type log in the log's description and the type
+// own in the program's.
 func (w *walk) message(b []byte, log, own string) {
 	fields(b, func(number int, form byte, value uint64, bytes []byte) {
 		if w.err != nil || number == nilElement {
@@ -91,7 +92,7 @@ func (w *walk) message(b []byte, log, own string) {
 		y := w.a.own.messages[own][number]
 		where := fmt.Sprintf("field %d of %s, %s,", number, own, y.name)
 		if !ok {
-			w.err = fmt.Errorf("%w: they do not know %s: it must be zero until all do", ErrNotYet, where)
+			w.err = fmt.Errorf("%w: some nodes do not know %s: it must be zero until all nodes run the newer program", ErrNotYet, where)
 			return
 		}
 		then, now := strings.Fields(x.form), strings.Fields(y.form)
@@ -110,10 +111,10 @@ func (w *walk) message(b []byte, log, own string) {
 	})
 }
 
-// form goes through a root.
+// form reads the root of an update.
 func (w *walk) form(b []byte, where, log, own string) { w.element(formBytes, 0, b, where, log, own) }
 
-// element goes through an element, or a list of numbers in one piece.
+// element reads one element, or a packed list of numbers.
 func (w *walk) element(form byte, value uint64, bytes []byte, where, log, own string) {
 	switch {
 	case w.err != nil:
@@ -129,11 +130,11 @@ func (w *walk) element(form byte, value uint64, bytes []byte, where, log, own st
 	}
 }
 
-// number checks that a number that the program has room for has room in the others', too.
+// number checks that a number fits the narrower type of the log's description.
 func (w *walk) number(v uint64, where, log string) {
 	signed := int64(v>>1) ^ -int64(v&1)
 	switch {
 	case log == "int32" && (signed > math.MaxInt32 || signed < math.MinInt32), log == "uint32" && v > math.MaxUint32:
-		w.err = fmt.Errorf("%w: they have %s as %s, and it must fit until all run the newer program", ErrNotYet, where, log)
+		w.err = fmt.Errorf("%w: some nodes have %s as %s: the value must fit this type until all nodes run the newer program", ErrNotYet, where, log)
 	}
 }

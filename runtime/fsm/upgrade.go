@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// ErrNotYet: an update has a field that not all members know: some still run an older
-// program. Known: not applied; later it may be proposed again.
-var ErrNotYet = errors.New("fsm: not all nodes run the newer program yet")
+// ErrNotYet means that an update uses a field that some members do not know, because
+// they run an older program. The update was not applied. It may be proposed again
+// later.
+var ErrNotYet = errors.New("fsm: some nodes still run an older program")
 
-// announced are the descriptions that the members of a group have said. The log's own
-// becomes a newer one as soon as all members know that; until then no update may have
-// what the log's own does not.
+// announced holds the descriptions that the members of a group have announced. The
+// log's description changes to a newer one when all members know it. Until then no
+// update may use fields that the log's description lacks.
 type announced struct {
 	list    []announcement // by node
-	members []uint64       // ascending; none: they are not known
+	members []uint64       // ascending; empty: unknown
 	allowed *Allowed
 }
 
@@ -52,7 +53,7 @@ func (t *announced) set(node uint64, text string) {
 	t.list[i].text = text
 }
 
-// lack are the members that do not know all of a description.
+// behind returns the members that do not know a description completely.
 func (t *announced) behind(text string) (nodes []uint64) {
 	for _, node := range t.members {
 		if said := t.text(node); said == "" || Compatible(text, said) != nil {
@@ -62,7 +63,7 @@ func (t *announced) behind(text string) (nodes []uint64) {
 	return nodes
 }
 
-// newest is what the log's description becomes: one that all members know.
+// newest returns the log's next description, which all members know.
 func (t *announced) newest(recorded string) string {
 	for _, a := range t.list {
 		if a.text != recorded && Compatible(recorded, a.text) == nil && Compatible(a.text, recorded) != nil && len(t.behind(a.text)) == 0 {
@@ -72,9 +73,9 @@ func (t *announced) newest(recorded string) string {
 	return recorded
 }
 
-// Members says who the members are from the next entry on, and which of them have a
-// vote. Each replica is told the same at the same place in the log. The error is one
-// that ends this replica.
+// Members sets the members from the next entry on. It must be called with the same
+// members at the same place of the log on each replica. The returned error stops this
+// replica.
 func (r *Replicated[S, U, R]) Members(voters, learners []uint64) error {
 	r.checksums.voters = append(r.checksums.voters[:0], voters...)
 	t := &r.announced
@@ -87,8 +88,9 @@ func (r *Replicated[S, U, R]) Members(voters, learners []uint64) error {
 	return r.upgrade()
 }
 
-// describe takes what a node says of its program. That of the first node is the log's,
-// and later one that all members know. The error is one that ends this replica.
+// describe handles the description that a node announces. The first one becomes the
+// log's description. A newer one replaces it when all members know it. The returned
+// error stops this replica.
 func (r *Replicated[S, U, R]) describe(node uint64, description string, a *Applied) error {
 	t := &r.announced
 	if err := Compatible(r.recorded, description); err != nil {
@@ -99,7 +101,7 @@ func (r *Replicated[S, U, R]) describe(node uint64, description string, a *Appli
 		return nil
 	}
 	if description == r.description {
-		description = r.description // one text, which Notes compares behind each entry
+		description = r.description // share the string: Notes compares it after each entry
 	}
 	if _, member := slices.BinarySearch(t.members, node); member {
 		t.set(node, description)
@@ -110,19 +112,19 @@ func (r *Replicated[S, U, R]) describe(node uint64, description string, a *Appli
 	return r.upgrade()
 }
 
-// upgrade moves the log's description on, where all members know a newer one. The error
-// says that this program does not.
+// upgrade replaces the log's description if all members know a newer one. It returns an
+// error if this program does not know the new one.
 func (r *Replicated[S, U, R]) upgrade() error {
 	t := &r.announced
 	r.recorded = t.newest(r.recorded)
 	t.allowed = newAllowed(r.recorded, r.description, t)
 	if err := Compatible(r.recorded, r.description); err != nil {
-		return fmt.Errorf("%w. The others run another program: start this node with that, too", err)
+		return fmt.Errorf("%w. The other nodes run another program: start this node with the same program", err)
 	}
 	return nil
 }
 
-// appendTo appends what a replica that begins with a snapshot has to know.
+// appendTo appends the part of a snapshot that a starting replica needs.
 func (t *announced) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.list)))
 	for _, a := range t.list {
@@ -131,16 +133,16 @@ func (t *announced) appendTo(b []byte) []byte {
 	return b
 }
 
-// announced reads them from a snapshot.
+// announced reads the descriptions of a snapshot.
 func (r *reader) announced() (t announced) {
 	n := r.uint()
 	if n > votersMax {
-		r.fail("descriptions of %d nodes", n)
+		r.fail("descriptions of %d nodes, too many", n)
 	}
 	for ; n > 0 && r.err == nil; n-- {
 		node := r.uint()
 		if k := len(t.list); k > 0 && t.list[k-1].node >= node {
-			r.fail("the description of node %x after that of node %x", node, t.list[k-1].node)
+			r.fail("the descriptions are out of order: node %x after node %x", node, t.list[k-1].node)
 		}
 		t.list = append(t.list, announcement{node, r.text("a description", descriptionMax+limitsMax)})
 	}

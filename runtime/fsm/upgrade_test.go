@@ -15,7 +15,7 @@ const (
 	newerTypes = olderTypes + "2 Y string\n"
 )
 
-// said applies what a node says at its start.
+// said applies the announcement of a node that starts.
 func said(r *replicated, node uint64, description string) (refused, err error) {
 	var b fsm.Batch
 	b.Describe(node, description, 7)
@@ -23,9 +23,9 @@ func said(r *replicated, node uint64, description string) (refused, err error) {
 	return refused, err
 }
 
-// TestUpgrade: what an update may have becomes more when the last member says that it
-// runs the newer program, or leaves; whatever the order, and behind a snapshot. A node
-// that goes back before is no problem, and one that goes back later ends.
+// TestUpgrade: updates may use the newer fields when the last member announces the
+// newer program or leaves, in any order and also after a snapshot. A node may return to
+// the older program before that. After that it stops.
 func TestUpgrade(t *testing.T) {
 	older, newer := described(olderTypes, fsm.Options{}).Description(), described(newerTypes, fsm.Options{}).Description()
 	with := []byte{1 << 3, 2, 2<<3 | 2, 1, 'x'}
@@ -60,7 +60,7 @@ func TestUpgrade(t *testing.T) {
 				t.Errorf("an update with the newer field: %v", err)
 			}
 			if !is && fmt.Sprint(a.Behind) != fmt.Sprint(behind) {
-				t.Errorf("behind are %v, want %v", a.Behind, behind)
+				t.Errorf("nodes behind: %v, want %v", a.Behind, behind)
 			}
 			if err := old.Notes(1, 1<<30).Allowed.Check(with[:2]); err != nil {
 				t.Errorf("an older program: %v", err)
@@ -83,17 +83,17 @@ func TestUpgrade(t *testing.T) {
 		}
 		allowed(false, 3)
 		if err := old.Notes(3, 1<<30); err.Describe {
-			t.Error("node 3 is to say again what it has said")
+			t.Error("node 3 should announce its program again, although the log has it")
 		}
 		if n := r.Notes(3, 1<<30); !n.Describe {
-			t.Error("node 3 has another program now, and does not say it")
+			t.Error("node 3 has another program, and should announce it")
 		}
-		if err := both(3, newer); !errors.Is(err, fsm.ErrIncompatible) || !strings.Contains(err.Error(), "field 2 of U, Y, was string") || !strings.Contains(err.Error(), "start this node with that, too") {
-			t.Errorf("a node that runs the older program when all others have the newer one: %v", err)
+		if err := both(3, newer); !errors.Is(err, fsm.ErrIncompatible) || !strings.Contains(err.Error(), "field 2 of U, Y, was string") || !strings.Contains(err.Error(), "start this node with the same program") {
+			t.Errorf("a node with the older program when all others have the newer one: %v", err)
 		}
 		allowed(true)
 		if refused, err := said(r, 3, older); !errors.Is(refused, fsm.ErrIncompatible) || err != nil {
-			t.Errorf("a node goes back: %v, %v", refused, err)
+			t.Errorf("a node returns to the older program: %v, %v", refused, err)
 		}
 	}
 }
@@ -111,18 +111,18 @@ func TestUpgradeWithoutAMember(t *testing.T) {
 		}
 	}
 	if r.Notes(1, 1<<30).Allowed == nil {
-		t.Error("all is allowed while member 1 has the older program")
+		t.Error("all fields are allowed while member 1 has the older program")
 	}
 	if err := r.Members([]uint64{2}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if r.Notes(1, 1<<30).Allowed != nil {
-		t.Error("not all is allowed without member 1")
+		t.Error("some fields are not allowed, although member 1 was removed")
 	}
 }
 
-// TestAllowed: what an update has is looked for at each depth, and a number that has room
-// in the newer program alone is not allowed either.
+// TestAllowed: fields of an update are checked at each depth. A number that fits only
+// the type of the newer program is refused, too.
 func TestAllowed(t *testing.T) {
 	const then = "update .U\nmessage U\n1 A .V\n2 List list .V\n3 Map map string .V\n4 N int32\n5 Ns list int32\n6 P optional .V\n7 F float64\n8 U uint32\n9 Mixed map int32 bool\nmessage V\n1 X string\n"
 	now := strings.NewReplacer("int32", "int64", "uint32", "uint64").Replace(then) + "2 Y string\nmessage W\n1 Z bool\n"
@@ -134,35 +134,35 @@ func TestAllowed(t *testing.T) {
 	_ = r.Members([]uint64{1}, nil)
 	a := r.Notes(1, 1<<30).Allowed
 	if a == nil {
-		t.Fatal("all is allowed")
+		t.Fatal("all fields are allowed")
 	}
 	bytes := func(number byte, b ...byte) []byte { return append([]byte{number<<3 | 2, byte(len(b))}, b...) }
 	varint := func(number byte, v uint64) []byte { return binary.AppendUvarint([]byte{number << 3}, v) }
 	x, y := bytes(1, 'x'), bytes(2, 'y')
-	wide, most := uint64(1<<32), uint64(1<<32-1) // of a number with a sign: 2 to the 31st, and what is left of it
+	wide, most := uint64(1<<32), uint64(1<<32-1) // zigzag for 2^31, which does not fit int32, and for -2^31, which does
 	for _, c := range []struct {
 		name string
 		b    []byte
-		says string // "": it is allowed
+		says string // "": the update is allowed
 	}{
-		{"nothing", nil, ""},
-		{"a field that is known", bytes(1, x...), ""},
-		{"one that is not, in a message", bytes(1, y...), "field 2 of V, Y,"},
-		{"behind one that is", bytes(1, append(bytes(1, 'x'), y...)...), "field 2 of V, Y,"},
-		{"in a list", append(bytes(2, x...), bytes(2, y...)...), "field 2 of V, Y,"},
-		{"in a map", bytes(3, append(bytes(1, 'k'), bytes(2, y...)...)...), "field 2 of V, Y,"},
-		{"in what a pointer leads to", bytes(6, y...), "field 2 of V, Y,"},
-		{"a map as it was", bytes(3, append(bytes(1, 'k'), bytes(2, x...)...)...), ""},
+		{"an empty update", nil, ""},
+		{"a known field", bytes(1, x...), ""},
+		{"an unknown field in a message", bytes(1, y...), "field 2 of V, Y,"},
+		{"an unknown field after a known one", bytes(1, append(bytes(1, 'x'), y...)...), "field 2 of V, Y,"},
+		{"an unknown field in a list", append(bytes(2, x...), bytes(2, y...)...), "field 2 of V, Y,"},
+		{"an unknown field in a map", bytes(3, append(bytes(1, 'k'), bytes(2, y...)...)...), "field 2 of V, Y,"},
+		{"an unknown field behind a pointer", bytes(6, y...), "field 2 of V, Y,"},
+		{"a map without unknown fields", bytes(3, append(bytes(1, 'k'), bytes(2, x...)...)...), ""},
 		{"a message of the newer program", bytes(10, 8, 1), "field 10 of U, New,"},
 		{"a number that fits", varint(4, most), ""},
 		{"a number that does not", varint(4, wide), "field 4 of U, N, as int32"},
-		{"one below zero", varint(4, wide+1), "field 4 of U, N, as int32"},
+		{"a negative number that does not fit", varint(4, wide+1), "field 4 of U, N, as int32"},
 		{"a list of numbers that fit", bytes(5, 1, 2, 3), ""},
-		{"a list with one that does not", bytes(5, append([]byte{1}, binary.AppendUvarint(nil, wide)...)...), "field 5 of U, Ns, as int32"},
-		{"one that is not in one piece", varint(5, wide), "field 5 of U, Ns, as int32"},
-		{"without a sign", varint(8, 1<<32), "field 8 of U, U, as uint32"},
-		{"without a sign, and it fits", varint(8, 1<<32-1), ""},
-		{"a key", bytes(9, append(varint(1, wide), 16, 1)...), "field 9 of U, Mixed, as int32"},
+		{"a list with a number that does not fit", bytes(5, append([]byte{1}, binary.AppendUvarint(nil, wide)...)...), "field 5 of U, Ns, as int32"},
+		{"a list that is not packed", varint(5, wide), "field 5 of U, Ns, as int32"},
+		{"an unsigned number that does not fit", varint(8, 1<<32), "field 8 of U, U, as uint32"},
+		{"an unsigned number that fits", varint(8, 1<<32-1), ""},
+		{"a key of a map", bytes(9, append(varint(1, wide), 16, 1)...), "field 9 of U, Mixed, as int32"},
 		{"a float", append([]byte{7<<3 | 1}, make([]byte, 8)...), ""},
 		{"nil in a list", bytes(2, 0xfa, 0xff, 0xff, 0xff, 0x0f, 0), ""},
 	} {
@@ -173,7 +173,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// FuzzAllowed: whatever the bytes are, looking at them ends.
+// FuzzAllowed: the check of an update terminates for all inputs.
 func FuzzAllowed(f *testing.F) {
 	r := described(newerTypes, fsm.Options{})
 	if _, err := said(r, 1, described(olderTypes, fsm.Options{}).Description()); err != nil {

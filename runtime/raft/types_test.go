@@ -56,11 +56,11 @@ func TestTypesOfALog(t *testing.T) {
 		use("at the beginning")
 		use("again")
 		refused("another type", "field 1 of Move, Push, was int64, and is string now", "Push int64", "Push string")
-		refused("another number", "field 1 of Move, Push, was int64, and there is none now", "1 Push", "2 Push")
-		refused("no result", "the result was Int64, and there is none now", "result .Int64\n", "")
+		refused("another number", "field 1 of Move, Push, was int64, and it no longer exists", "1 Push", "2 Push")
+		refused("no result", "the result was Int64, and it no longer exists", "result .Int64\n", "")
 		use("after what was refused")
 		use("a field more", "1 Push int64", "1 Push int64\n2 Note string")
-		refused("the program before", "field 2 of Move, Note, was string, and there is none now")
+		refused("the program before", "field 2 of Move, Note, was string, and it no longer exists")
 		use("the newer program", "1 Push int64", "1 Push int64\n2 Note string")
 	}
 }
