@@ -38,7 +38,7 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 		i, l = e.to.local+"Index", e.to.local+"Link"
 	}
 	s := d.v("s")
-	get := d.at(s, e.link)
+	get := d.linkAt(s, e.link)
 	miss := e.Route == plan.ID
 	if e.link.many() || miss {
 		choice, instance := d.choose(e, d.message, i, miss)
@@ -114,11 +114,11 @@ func (e *edge) span() (from, count int) {
 
 // pass writes that the sender s gives message to an instance of e's receiver.
 func (p *part) pass(s Ident, e *edge, instance, message code) []code {
-	get := p.at(s, e.link)
+	get := p.linkAt(s, e.link)
 	if e.link.many() {
 		get.Call(instance)
 	}
-	return append(p.made(s, e.link), p.putOver(e, p.v("l"), get, message)...)
+	return append(p.makeLink(s, e.link), p.putOver(e, p.v("l"), get, message)...)
 }
 
 // putOver is put for the link that get finds. It is called l where it needs a name.

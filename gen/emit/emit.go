@@ -47,8 +47,8 @@ func Emit(p *plan.Plan, o Options) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.seal = sealOf(ports)
-	ports[0] = append(ports[0], m.sealing()...)
+	m.buildConstant = buildConstantOf(ports)
+	ports[0] = append(ports[0], m.declareBuildConstant()...)
 	files := []File{{Name: p.PortsFile, Parts: ports}}
 	if !o.Wiring {
 		return files, nil

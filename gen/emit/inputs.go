@@ -113,7 +113,7 @@ func (p *part) letterPorts(q *processor) {
 //		return err
 //	}
 func (p *part) inputMethods(q *processor) {
-	if !q.hears() {
+	if !q.observesInputs() {
 		return
 	}
 	x, i, err, at, ok, now := p.v("x"), p.v("i"), p.v("err"), p.v("at"), p.v("ok"), p.v("now")
@@ -138,7 +138,7 @@ func (p *part) inputMethods(q *processor) {
 			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "unit", "SetAlarm").Call(id(at))))
 		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
 		turn := append([]code{sel(x, "unit", "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.became(q, id(q.inputType()).Call(id(i)), "Broken")...)
-		turn = append(turn, p.told(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
+		turn = append(turn, p.notify(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
 		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
 		}
@@ -151,7 +151,7 @@ func (p *part) inputMethods(q *processor) {
 	}
 	if q.tracked() {
 		body = nil
-		recovered := append([]code{sel(x, "unit", "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.told(q, q.here(q.InputRecovered), id(i))...)
+		recovered := append([]code{sel(x, "unit", "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.notify(q, q.here(q.InputRecovered), id(i))...)
 		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), sel(x, "unit", "Now").Call())).Block(recovered...))
 		if q.TimesInputs() {
 			body = append(body, sel(x, "wait").Call())
@@ -189,7 +189,7 @@ func (p *part) event(q *processor) {
 	closed := []code{
 		define(i, id(q.inputType()).Call(jen.Qual("slices", "Index").Call(id(q.inputEdges).Index(jen.Op(":")), id("EdgeIndex").Call(sel(e, "Index"))))),
 	}
-	tellFirst, tellAll := p.told(q, q.closedHere(), id(i)), p.told(q, q.here(q.AllInputsClosed))
+	tellFirst, tellAll := p.notify(q, q.closedHere(), id(i)), p.notify(q, q.here(q.AllInputsClosed))
 	names := []Ident{"_", "_"}
 	if tellFirst != nil {
 		names[0] = first
@@ -206,7 +206,7 @@ func (p *part) event(q *processor) {
 	if tellFirst != nil {
 		tell := jen.If(id(first)).Block(tellFirst...)
 		if state := q.stateHere(); state != nil {
-			tell.Else().Block(p.told(q, state, id(i))...)
+			tell.Else().Block(p.notify(q, state, id(i))...)
 		}
 		closed = append(closed, tell)
 	}
@@ -219,7 +219,7 @@ func (p *part) event(q *processor) {
 	}
 	cases := []code{jen.Case(piper("EventClosed")).Block(closed...)}
 	if q.ProcessorRestarted != nil {
-		cases = append(cases, jen.Case(piper("EventRestarted")).Block(p.told(q, q.here(q.ProcessorRestarted), id("ProcessorIndex").Call(sel(e, "Index")))...))
+		cases = append(cases, jen.Case(piper("EventRestarted")).Block(p.notify(q, q.here(q.ProcessorRestarted), id("ProcessorIndex").Call(sel(e, "Index")))...))
 	}
 	p.doc("Event tells of an input that is closed for good, or whose sender was made anew.")
 	p.method(x, q.instance, "Event", []code{param(e, piper("Event"))}, []code{jen.Params(param(err, jen.Error()))},

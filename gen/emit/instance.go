@@ -42,7 +42,7 @@ func (p *part) instance(q *processor) {
 	if q.Watch != nil && !q.Isolated() {
 		fields = append(fields, param("construct", q.constructorType()))
 	}
-	if q.hears() {
+	if q.observesInputs() {
 		fields = append(fields, param("inputs", supervise("Inputs")))
 	}
 	if q.tracksHere() {
@@ -197,12 +197,12 @@ func (p *part) lifecycle(q *processor) {
 		p.machine(q)
 	}
 	x, n, err, budget, ctx := p.v("x"), p.v("n"), p.v("err"), p.v("budget"), p.v("ctx")
-	if !q.Isolated() && (q.Init != nil || q.hears()) {
+	if !q.Isolated() && (q.Init != nil || q.observesInputs()) {
 		p.initMethod(q)
 	}
 	if q.Ping != nil {
 		failed := jen.Return(id(n), id(err))
-		turn := p.outside(q, q.here(q.Ping), func(call *jen.Statement) code {
+		turn := p.userCallHere(q, q.here(q.Ping), func(call *jen.Statement) code {
 			if q.CallsTimed() {
 				return define(err, call)
 			}
@@ -219,10 +219,10 @@ func (p *part) lifecycle(q *processor) {
 	if q.Serve != nil && !q.Isolated() {
 		serve := *q.Serve
 		serve.Context = false // it has one of its own
-		p.compact(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, p.called(q, &serve, id(ctx)))
+		p.compact(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, p.returnUserCall(q, &serve, id(ctx)))
 	}
 	if q.Finish != nil {
-		p.compact(x, q.instance, "Finish", nil, []code{jen.Error()}, p.called(q, q.here(q.Finish)))
+		p.compact(x, q.instance, "Finish", nil, []code{jen.Error()}, p.returnUserCall(q, q.here(q.Finish)))
 	}
 	if q.Close != nil && !q.Isolated() {
 		p.closer(q)
@@ -247,7 +247,7 @@ func (p *part) initMethod(q *processor) {
 		call = jen.Nil()
 	}
 	var body []code
-	if q.hears() {
+	if q.observesInputs() {
 		body = append(body, sel(x, "listen").Call())
 	}
 	p.compact(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, append(body, jen.Return(call)))
@@ -291,8 +291,8 @@ func (p *part) ticker(q *processor, e *edge) {
 		define(x, sel(t, "to")),
 	}
 	switch {
-	case q.careful():
-		body = append(body, p.carefulTick(q, e, h)...)
+	case q.perMessage():
+		body = append(body, p.perMessageTick(q, e, h)...)
 	case h.Error:
 		body = append(body, jen.Return(jen.Lit(1), h.call(id(tick))))
 	default:
@@ -302,7 +302,7 @@ func (p *part) ticker(q *processor, e *edge) {
 }
 
 // carefulTick writes how a careful instance is handed a tick.
-func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
+func (p *part) perMessageTick(q *processor, e *edge, h *handler) (body []code) {
 	x, tick, err := p.v("x"), p.v("tick"), p.v("err")
 	if q.Watch != nil {
 		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(jen.Return(jen.Lit(1), jen.Nil())))
@@ -315,9 +315,9 @@ func (p *part) carefulTick(q *processor, e *edge, h *handler) (body []code) {
 		argument = ref(tick)
 	}
 	if !h.Error {
-		body = append(body, p.outside(q, &h.Method, nil, argument)...)
+		body = append(body, p.userCallHere(q, &h.Method, nil, argument)...)
 	} else {
-		body = append(body, p.outside(q, &h.Method, func(call *jen.Statement) code { return set(id(err), call) }, argument)...)
+		body = append(body, p.userCallHere(q, &h.Method, func(call *jen.Statement) code { return set(id(err), call) }, argument)...)
 		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Lit(1), id(err))))
 	}
 	return append(body, p.received(q, e, x, jen.Lit(1)))

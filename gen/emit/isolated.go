@@ -12,7 +12,7 @@ import (
 func process(name Ident) *jen.Statement { return jen.Qual(processPath, string(name)) }
 
 // border is what the output has for processors in processes.
-type border struct {
+type boundary struct {
 	schema       *wire.Schema
 	isolated     bool                  // some processor is; else machines keep what the codecs write
 	codecs       map[string]wire.Codec // by plan.Edge.Crossing, and by name of replies
@@ -22,11 +22,11 @@ type border struct {
 }
 
 // addBorder prepares for processors in processes, where there are some.
-func (m *model) addBorder(s *wire.Schema) {
+func (m *model) addBoundary(s *wire.Schema) {
 	if s == nil {
 		return
 	}
-	b := &border{schema: s, codecs: make(map[string]wire.Codec), isolated: slices.ContainsFunc(m.processors, func(q *processor) bool { return q.Isolated() })}
+	b := &boundary{schema: s, codecs: make(map[string]wire.Codec), isolated: slices.ContainsFunc(m.processors, func(q *processor) bool { return q.Isolated() })}
 	if b.isolated {
 		b.link, b.make = m.scope.top("outsideLink"), m.scope.top("newProcess")
 	}
@@ -40,7 +40,7 @@ func (m *model) addBorder(s *wire.Schema) {
 		b.codecs[root.Name] = codecs[i]
 	}
 	b.declarations = declarations
-	m.border = b
+	m.boundary = b
 	for _, q := range m.processors {
 		if q.Isolated() {
 			q.remote = m.scope.top(q.local + "Remote")
@@ -104,13 +104,13 @@ func (q *processor) receiveHere(e *edge) *receive {
 //		return nil
 //	}
 func (p *part) crossings() {
-	if p.border == nil {
+	if p.boundary == nil {
 		return
 	}
-	for _, d := range p.border.declarations {
+	for _, d := range p.boundary.declarations {
 		p.add(d)
 	}
-	if !p.border.isolated {
+	if !p.boundary.isolated {
 		return
 	}
 	info := p.v("info")
@@ -122,13 +122,13 @@ func (p *part) crossings() {
 	}
 	p.doc("Where this program was started for an instance of an isolated processor, it becomes that instance before main, and does not return.")
 	p.add(jen.Func().Id("init").Params().Block(
-		process("TakeOver").Call(jen.Lit(p.plan.ImportPath), jen.Lit(p.planHash()), id(p.border.make))))
-	p.add(jen.Func().Add(id(p.border.make)).Params(param(info, process("Info"))).Add(process("Handler")).Block(
+		process("TakeOver").Call(jen.Lit(p.plan.ImportPath), jen.Lit(p.planHash()), id(p.boundary.make))))
+	p.add(jen.Func().Add(id(p.boundary.make)).Params(param(info, process("Info"))).Add(process("Handler")).Block(
 		jen.Switch(id("ProcessorIndex").Call(sel(info, "ProcessorIndex"))).Block(cases...),
 		jen.Return(jen.Nil()),
 	))
-	p.doc("%s is a link that leads out of a process.", p.border.link)
-	p.add(jen.Type().Add(id(p.border.link)).Interface(jen.Id("flush").Params(p.sendParam()).Error()))
+	p.doc("%s is a link that leads out of a process.", p.boundary.link)
+	p.add(jen.Type().Add(id(p.boundary.link)).Interface(jen.Id("flush").Params(p.sendParam()).Error()))
 }
 
 // encode encodes what pointer leads to into the memory of buffer. An error calls it
@@ -153,7 +153,7 @@ func (p *part) encoder(codec wire.Codec, pointer code) code {
 func (e *edge) fits() Ident { return "fits" + mustIdent(e.Ident) }
 
 // border lists the edges to processes from the external processor q.
-func (q *processor) border() (list []*edge) {
+func (q *processor) crossingEdges() (list []*edge) {
 	for _, l := range q.links {
 		for _, e := range l.edges {
 			if q.External && e.to.Isolated() {
@@ -173,10 +173,10 @@ func (q *processor) border() (list []*edge) {
 //	}
 func (p *part) fitting(q *processor) {
 	x, m := p.v("x"), p.v("m")
-	for _, e := range q.border() {
+	for _, e := range q.crossingEdges() {
 		p.doc("%s reports why a message cannot cross to the process of %s, if so.", e.fits(), e.to.Name)
 		p.add(jen.Func().Params(id(x).Add(ptr(q.joiner))).Add(id(e.fits())).Params(param(m, typeCode(e.Type))).Error().Block(
-			jen.Return(process("Check").Call(sel(x, "topology", "pool", "MessageLimit").Call(), p.encoder(p.border.codecs[e.Crossing()], ref(m))))))
+			jen.Return(process("Check").Call(sel(x, "topology", "pool", "MessageLimit").Call(), p.encoder(p.boundary.codecs[e.Crossing()], ref(m))))))
 	}
 }
 
@@ -232,7 +232,7 @@ func (p *part) remoteInstance(q *processor) {
 		jen.Return(jen.Op("&").Add(id(q.remote)).Values(id(r), id(x)), jen.Nil()),
 	)
 	body := []code{}
-	if q.hears() {
+	if q.observesInputs() {
 		body = append(body, sel(x, "listen").Call())
 	}
 	body = append(body,
@@ -242,7 +242,7 @@ func (p *part) remoteInstance(q *processor) {
 	p.method(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, body...)
 	p.closer(q)
 	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "unit", "Attach").Call(sel(r, "remote"))}
-	if q.hears() {
+	if q.observesInputs() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
 	p.doc("Renew starts another process in the place of a process that has failed or hangs.")
@@ -296,7 +296,7 @@ func (p *part) remoteMethods(q *processor) {
 	for _, receive := range q.receives {
 		e := receive.edge
 		remote := q.receiveHere(e)
-		codec := p.border.codecs[e.Crossing()]
+		codec := p.boundary.codecs[e.Crossing()]
 		encode := []code{
 			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "remote", "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
 		}
@@ -307,7 +307,7 @@ func (p *part) remoteMethods(q *processor) {
 			results = []code{param(reply, typeCode(e.ReplyType)), param(err, jen.Error())}
 			answer = []code{
 				jen.If(id(err).Op("==").Nil()).Block(jen.List(id(b), id(err)).Op("=").Add(call)),
-				jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(mustIdent(p.border.codecs[e.Reply].Consume)).Call(id(b), ref(reply)))),
+				jen.If(id(err).Op("==").Nil()).Block(set(id(err), id(mustIdent(p.boundary.codecs[e.Reply].Consume)).Call(id(b), ref(reply)))),
 				jen.Return(id(reply), id(err)),
 			}
 		}
@@ -318,7 +318,7 @@ func (p *part) remoteMethods(q *processor) {
 			jen.List(jen.Id("_"), id(err)).Op(":=").Add(sel(r, "remote", "Call")).Call(process(name), edge, payload, sel(r, "x", "deliver")),
 			jen.Return(id(err)))
 	}
-	in, whom := p.v("in"), p.v("p")
+	in, restarted := p.v("in"), p.v("p")
 	if q.Ping != nil {
 		simple("Ping", nil, jen.Lit(0), jen.Nil())
 	}
@@ -337,7 +337,7 @@ func (p *part) remoteMethods(q *processor) {
 		simple("InputRecovered", []code{param(in, id(q.inputType()))}, jen.Int().Call(id(in)), jen.Nil())
 	}
 	if q.ProcessorRestarted != nil {
-		simple("ProcessorRestarted", []code{param(whom, id("ProcessorIndex"))}, jen.Int().Call(id(whom)), jen.Nil())
+		simple("ProcessorRestarted", []code{param(restarted, id("ProcessorIndex"))}, jen.Int().Call(id(restarted)), jen.Nil())
 	}
 	if q.AllInputsClosed != nil {
 		simple("AllInputsClosed", nil, jen.Lit(0), jen.Nil())
@@ -366,7 +366,7 @@ func (p *part) deliver(q *processor) {
 			if e.ask != nil || e.DeadLetter {
 				continue
 			}
-			codec := p.border.codecs[e.Crossing()]
+			codec := p.boundary.codecs[e.Crossing()]
 			puts := p.pass(x+".out", e, id(i), id(m))
 			cases = append(cases, jen.Case(id(e.constant)).Block(
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),

@@ -46,7 +46,7 @@ func (p *part) handlerOf(q *processor) {
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
 	)
 	if q.sender != "" {
-		fields = append(fields, param("out", id(q.sender)), param("links", jen.Index().Add(id(p.border.link))))
+		fields = append(fields, param("out", id(q.sender)), param("links", jen.Index().Add(id(p.boundary.link))))
 		start = append(start, sel(c, "outside", "Init").Call(ref(c, "out", "out"), sel(c, "info", "Instance"), id(q.outside).Values(id(c))))
 	}
 	if slices.ContainsFunc(q.receives, func(r *receive) bool { return r.edge.Reply != "" }) {
@@ -119,7 +119,7 @@ func (p *part) handlerCall(q *processor) {
 	var edges, kinds []code
 	for _, r := range q.receives {
 		e := r.edge
-		codec := p.border.codecs[e.Crossing()]
+		codec := p.boundary.codecs[e.Crossing()]
 		body := []code{
 			jen.Var().Add(id(m)).Add(typeCode(e.Type)),
 			jen.If(set(id(err), id(mustIdent(codec.Consume)).Call(id(payload), ref(m))), id(err).Op("!=").Nil()).Block(
@@ -136,7 +136,7 @@ func (p *part) handlerCall(q *processor) {
 		if !r.Reply {
 			body = append(body, statement(&r.Method, call))
 		} else {
-			answer := p.border.codecs[e.Reply]
+			answer := p.boundary.codecs[e.Reply]
 			give := []code{jen.If(
 				jen.List(sel(c, "b"), id(err)).Op("=").Add(p.encode(answer, "the answer "+e.Reply, sel(c, "b"), sel(c, "info", "MessageLimit"), ref(reply))),
 				id(err).Op("==").Nil(),
@@ -287,9 +287,9 @@ func (p *part) outsideLinks(q *processor) {
 func (p *part) outsideLink(q *processor, l *link) {
 	v, err, o, batch := p.v("l"), p.v("err"), p.v("o"), p.v("batch")
 	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
-	p.add(jen.Type().Add(id(l.outside)).Struct(append(l.inletFields(), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte")))...))
+	p.add(jen.Type().Add(id(l.outside)).Struct(append(l.receiverFields(), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte")))...))
 	take := func(e *edge, m code) []code {
-		codec := p.border.codecs[e.Crossing()]
+		codec := p.boundary.codecs[e.Crossing()]
 		if codec.Append == "" { // replies and dead letters are sent by the parent
 			return nil
 		}

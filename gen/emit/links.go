@@ -83,11 +83,11 @@ func (p *part) linkTo(l *link, out Ident) []code {
 	switch {
 	case !l.single():
 		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, l.name)))
-	case l.to.careful():
+	case l.to.perMessage():
 		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, e.field)))
 	}
 	var before []code
-	drain := id(l.inlet).Call(ref(v, "Queue"), id(x))
+	drain := id(l.receiverType).Call(ref(v, "Queue"), id(x))
 	if !l.shared {
 		before, drain = p.drain(&handler{part: p, receive: l.to.receive(e), of: l.to, linking: true})
 	}
@@ -124,7 +124,7 @@ func (p *part) join(l *link, to, out, end code) []code {
 	} else {
 		call.Call(args...)
 	}
-	return []code{define(v, jen.Op("&").Add(id(l.inlet)).Values(key("to", to))), call, end}
+	return []code{define(v, jen.Op("&").Add(id(l.receiverType)).Values(key("to", to))), call, end}
 }
 
 // joiner writes the type that makes the links from an external processor.

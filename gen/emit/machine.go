@@ -178,7 +178,7 @@ func (p *part) definition(m *plan.Machine) code {
 		if m.Result != "" {
 			f = append(f, key("ResultCodec", p.codec(m.Result, m.ResultType)))
 		}
-		f = append(f, key("Description", jen.Id("`"+p.border.describe(m)+"`")))
+		f = append(f, key("Description", jen.Id("`"+p.boundary.describe(m)+"`")))
 		var errors []code
 		for _, name := range m.Errors {
 			errors = append(errors, jen.Values(key("Name", jen.Lit(name)), key("Err", qualified(m.UpdateType.Import, name))))
@@ -189,7 +189,7 @@ func (p *part) definition(m *plan.Machine) code {
 }
 
 // describe says how a machine's values are written.
-func (b *border) describe(m *plan.Machine) string {
+func (b *boundary) describe(m *plan.Machine) string {
 	parts := []wire.Part{{Kind: "state", Root: m.State}, {Kind: "update", Root: m.Update}}
 	if m.Result != "" {
 		parts = append(parts, wire.Part{Kind: "result", Root: m.Result})
@@ -214,7 +214,7 @@ func (p *part) update(m *plan.Machine) (name Ident, update code) {
 
 // codec is how values of a type are written and read; more are further fields of it.
 func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
-	codec := p.border.codecs[name]
+	codec := p.boundary.codecs[name]
 	appends := id(mustIdent(codec.Append))
 	if codec.Bounded {
 		b, m := p.v("b"), p.v("m")
@@ -227,7 +227,7 @@ func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
 // stateCodec is the codec of the state, which may be too large to be written at once.
 func (p *part) stateCodec(m *plan.Machine) code {
 	var names []code
-	for _, name := range p.border.schema.Parts(m.State) {
+	for _, name := range p.boundary.schema.Parts(m.State) {
 		names = append(names, jen.Lit(name))
 	}
 	if len(names) == 0 {

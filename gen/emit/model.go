@@ -11,37 +11,37 @@ import (
 // model is a plan with its names checked, and with names for what only the
 // output has.
 type model struct {
-	plan       *plan.Plan
-	scope      *scope
-	processors []*processor
-	edges      []*edge
-	links      []*link
-	tables     [2]Ident // of the processors' and the edges' names
-	border     *border  // nil: no processor is isolated
-	seal       Ident    // says which ports the wiring was made with; set when these are made
+	plan          *plan.Plan
+	scope         *scope
+	processors    []*processor
+	edges         []*edge
+	links         []*link
+	tables        [2]Ident  // of the processors' and the edges' names
+	boundary      *boundary // nil: no processor is isolated
+	buildConstant Ident     // says which ports the wiring was made with; set when these are made
 }
 
 type processor struct {
 	*plan.Processor
-	index      int
-	ident      Ident
-	local      Ident
-	constant   Ident // ProcessorParser
-	sender     Ident // ParserSender; not exported where there are only replies; "" for none
-	recorder   Ident // ParserRecorder
-	instance   Ident // parserInstance
-	field      Ident // of Topology
-	linker     Ident // of an external one: the interface that makes its links, and
-	joiner     Ident // the type that does
-	sends      []*send
-	links      []*link // that lead from it, by receiver
-	inlets     []*link // that lead to it
-	timers     []*edge
-	inputs     []*input
-	inputEdges Ident      // the table of their edges, and
-	inputNames Ident      // that of their names
-	receives   []*receive // by edge, like Incoming
-	adapters   []*adapter
+	index         int
+	ident         Ident
+	local         Ident
+	constant      Ident // ProcessorParser
+	sender        Ident // ParserSender; not exported where there are only replies; "" for none
+	recorder      Ident // ParserRecorder
+	instance      Ident // parserInstance
+	field         Ident // of Topology
+	linker        Ident // of an external one: the interface that makes its links, and
+	joiner        Ident // the type that does
+	sends         []*send
+	links         []*link // that lead from it, by receiver
+	incomingLinks []*link // that lead to it
+	timers        []*edge
+	inputs        []*input
+	inputEdges    Ident      // the table of their edges, and
+	inputNames    Ident      // that of their names
+	receives      []*receive // by edge, like Incoming
+	adapters      []*adapter
 
 	// Of an isolated one.
 	remote  Ident // what stands for an instance here
@@ -72,15 +72,15 @@ func (e *edge) requests() bool { return e.from != nil && e.from.External && e.Re
 // another one, and no more, their links are of the same type.
 type link struct {
 	*plan.Link
-	edges    []*edge
-	from, to *processor
-	name     Ident // its type: feedToParser; "" where it is a piper.LinkOf
-	inlet    Ident // what hands its messages over: parserFromFeed; shared: orderAtTotals; "" where the link does
-	shared   bool  // it is other links' too
-	first    bool  // of those that share them
-	field    Ident // in the sender
-	getter   Ident // method of the sender: toParser
-	outside  Ident // its type in the process of an isolated sender
+	edges        []*edge
+	from, to     *processor
+	name         Ident // its type: feedToParser; "" where it is a piper.LinkOf
+	receiverType Ident // what hands its messages over: parserFromFeed; shared: orderAtTotals; "" where the link does
+	shared       bool  // it is other links' too
+	first        bool  // of those that share them
+	field        Ident // in the sender
+	getter       Ident // method of the sender: toParser
+	outside      Ident // its type in the process of an isolated sender
 }
 
 // many reports whether the receiver has several instances.
@@ -92,13 +92,13 @@ func (l *link) single() bool { return !l.Sequenced && !l.from.External }
 // send is a method of a sender.
 type send struct {
 	*plan.Send
-	name  Ident
-	ask   Ident // the Ask method beside it
-	field Ident // in the recorder
-	edges []*edge
-	whole bool    // along all edges that carry the message
-	same  *send   // the whole one where it does the same, this being the only edge
-	alike []*send // all that send the message
+	name        Ident
+	ask         Ident // the Ask method beside it
+	field       Ident // in the recorder
+	edges       []*edge
+	whole       bool    // along all edges that carry the message
+	same        *send   // the whole one where it does the same, this being the only edge
+	sameMessage []*send // all that send the message
 }
 
 // receive is how the messages of one edge are handed over; its Name is "" where
@@ -138,7 +138,7 @@ func newModel(p *plan.Plan, o Options) (m *model, err error) {
 	}
 	m.nameLinks()
 	m.nameFields()
-	m.addBorder(o.Schema)
+	m.addBoundary(o.Schema)
 	return m, nil
 }
 
@@ -202,37 +202,37 @@ func (m *model) addLink(i int) {
 		e.handle = fields.take("handle" + e.field.upper())
 	}
 	l.from.links = append(l.from.links, l)
-	l.to.inlets = append(l.to.inlets, l)
+	l.to.incomingLinks = append(l.to.incomingLinks, l)
 	m.links = append(m.links, l)
 }
 
 // likeness is what links have in common that hand their messages over in the same way.
-type likeness struct {
+type shareKey struct {
 	to                     *processor
 	message, full, handler string
 }
 
 // likeness tells which links share their inlet with l; ok is false where none does.
-func (l *link) likeness() (key likeness, ok bool) {
+func (l *link) shareKey() (key shareKey, ok bool) {
 	e := l.edges[0]
 	if !l.single() || l.to.Inputs != nil || e.Reply != "" || e.ask != nil {
 		return key, false
 	}
-	return likeness{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
+	return shareKey{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
 }
 
 // nameLinks names the types of links and their inlets: after the pair, or after the
 // message where several pairs share one.
 func (m *model) nameLinks() {
-	alike := make(map[likeness][]*link)
+	sharing := make(map[shareKey][]*link)
 	for _, l := range m.links {
-		if key, ok := l.likeness(); ok {
-			alike[key] = append(alike[key], l)
+		if key, ok := l.shareKey(); ok {
+			sharing[key] = append(sharing[key], l)
 		}
 	}
 	for _, l := range m.links {
-		key, _ := l.likeness()
-		all := alike[key]
+		key, _ := l.shareKey()
+		all := sharing[key]
 		l.shared = len(all) > 1
 		l.first = !l.shared || l == all[0]
 		if !l.single() {
@@ -240,11 +240,11 @@ func (m *model) nameLinks() {
 		}
 		switch {
 		case !l.first:
-			l.inlet = all[0].inlet
+			l.receiverType = all[0].receiverType
 		case l.shared:
-			l.inlet = m.scope.top(Ident(l.edges[0].Message).lower("Message") + "At" + l.to.ident)
-		case !l.single() || l.to.careful():
-			l.inlet = m.scope.top(l.to.local + "From" + l.from.ident)
+			l.receiverType = m.scope.top(Ident(l.edges[0].Message).lower("Message") + "At" + l.to.ident)
+		case !l.single() || l.to.perMessage():
+			l.receiverType = m.scope.top(l.to.local + "From" + l.from.ident)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (m *model) addMethods(q *processor) {
 		q.sends = append(q.sends, s)
 	}
 	for _, s := range q.sends {
-		s.alike = byMessage[s.Message]
+		s.sameMessage = byMessage[s.Message]
 	}
 	for i, e := range q.Incoming {
 		r := &receive{edge: m.edges[e]}

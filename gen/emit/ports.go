@@ -137,7 +137,7 @@ func (p *part) linksType(q *processor) {
 	for _, l := range q.links {
 		methods = append(methods, id(l.getter).Params(p.joinParams(l)...).Add(ptr(l.name)))
 	}
-	for _, e := range q.border() {
+	for _, e := range q.crossingEdges() {
 		methods = append(methods, id(e.fits()).Params(param(p.v("m"), typeCode(e.Type))).Error())
 	}
 	p.doc("%s makes the links from %s, each when the first message is sent.", q.linker, q.Name)
@@ -175,7 +175,7 @@ func (p *part) link(l *link) {
 
 // inletFields are the fields of a type that hands over the messages of a link: the link,
 // and its queues.
-func (l *link) inletFields() []code {
+func (l *link) receiverFields() []code {
 	if !l.single() {
 		return []code{id(l.name)}
 	}

@@ -58,14 +58,14 @@ func (p *part) sender(q *processor) {
 
 // made writes that the sender s makes the link to a single instance before the first
 // message, and at is that link; or the call that finds, or makes, one of many.
-func (p *part) made(s Ident, l *link) []code {
+func (p *part) makeLink(s Ident, l *link) []code {
 	if l.many() {
 		return nil
 	}
 	return []code{jen.If(sel(s, l.field).Op("==").Nil()).Block(sel(s, "out", "Link").Call(index(l.to.constant), jen.Lit(0)))}
 }
 
-func (p *part) at(s Ident, l *link) *jen.Statement {
+func (p *part) linkAt(s Ident, l *link) *jen.Statement {
 	if l.many() {
 		return sel(s, l.getter)
 	}
@@ -138,7 +138,7 @@ func (p *part) send(q *processor, sent *send) {
 		body = append(body, jen.Return(jen.Nil()))
 	}
 	p.file.Add(p.head(s, q.sender, sent.name, params, results).Block(body...))
-	for _, longer := range sent.alike {
+	for _, longer := range sent.sameMessage {
 		if longer.same == sent {
 			call := sel(s, sent.name).Call(id(m))
 			if sent.Error {
@@ -174,7 +174,7 @@ func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 		links = links[1:]
 	}
 	for _, l := range links {
-		body = append(body, p.made(s, l)...)
+		body = append(body, p.makeLink(s, l)...)
 	}
 	return append(body, puts...)
 }
@@ -182,7 +182,7 @@ func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 // recorded are the fields of the recorder that keep what is sent.
 func (s *send) recorded() string {
 	var fields []string
-	for _, other := range s.alike {
+	for _, other := range s.sameMessage {
 		if !other.Proposes && (other.whole || s.whole || other == s) {
 			fields = append(fields, string(other.field))
 		}

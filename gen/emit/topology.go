@@ -40,9 +40,9 @@ func (m *model) wiring() []job {
 		p.inputMethods(q)
 		p.watched(q)
 		p.linker(q)
-		for _, l := range q.inlets {
+		for _, l := range q.incomingLinks {
 			if l.first {
-				p.inlet(q, l)
+				p.receiverSide(q, l)
 			}
 		}
 		for _, e := range q.timers {
@@ -52,7 +52,7 @@ func (m *model) wiring() []job {
 }
 
 // askedWidth is the length up to which a text is behind an assertion; a longer one is above it.
-const askedWidth = 60
+const remarkWidth = 60
 
 // guards writes what turns a runtime, a handler or a message type that this file
 // does not fit any more into a compile error beside the command that helps.
@@ -62,23 +62,23 @@ func (p *part) guards() {
 	p.doc("If this does not compile, this file does not fit the runtime in go.mod. Run:")
 	p.commandLine()
 	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated6")))
-	p.sealed()
+	p.useBuildConstant()
 	var lines []code
 	for _, q := range p.processors {
 		if q.External {
 			continue
 		}
 		none := func() code { return jen.Parens(pointer(typeCode(q.Type))).Call(jen.Nil()) }
-		assertion, asked := id("_").Add(id(mustIdent(q.Port()))).Op("=").Add(none()), p.asked(q)
-		if len(asked) == 1 && len(asked[0]) <= askedWidth {
-			assertion = remark(assertion, "%s", asked[0])
+		assertion, neededFor := id("_").Add(id(mustIdent(q.Port()))).Op("=").Add(none()), p.neededFor(q)
+		if len(neededFor) == 1 && len(neededFor[0]) <= remarkWidth {
+			assertion = remark(assertion, "%s", neededFor[0])
 		} else {
-			for _, asked := range asked {
-				lines = append(lines, comment("%s", asked)...)
+			for _, edges := range neededFor {
+				lines = append(lines, comment("%s", edges)...)
 			}
 		}
 		lines = append(lines, assertion)
-		if methods := p.life(q); len(methods) > 0 {
+		if methods := p.lifecycleMethods(q); len(methods) > 0 {
 			lines = append(lines, id("_").Interface(methods...).Op("=").Add(none()))
 		}
 	}
@@ -93,7 +93,7 @@ func (p *part) guards() {
 
 // life lists the methods by which an instance begins, acts and ends, where its
 // interface does not have them: a machine's are the runtime's.
-func (p *part) life(q *processor) (methods []code) {
+func (p *part) lifecycleMethods(q *processor) (methods []code) {
 	if q.Machine != nil {
 		return nil
 	}
@@ -116,8 +116,8 @@ func (p *part) commandLine() {
 }
 
 // asked says, in the user's words, which edges ask for which methods.
-func (p *part) asked(q *processor) []string {
-	var asked []string
+func (p *part) neededFor(q *processor) []string {
+	var neededFor []string
 	numbers := make(map[Ident]int)
 	for _, r := range q.receives {
 		if r.name == "" { // it need not have it
@@ -131,13 +131,13 @@ func (p *part) asked(q *processor) []string {
 			words = "the reply to " + p.edgeText(r.edge.ask)
 		}
 		if i, known := numbers[r.name]; known {
-			asked[i] += "; " + words
+			neededFor[i] += "; " + words
 			continue
 		}
-		numbers[r.name] = len(asked)
-		asked = append(asked, string(r.name)+" for "+words)
+		numbers[r.name] = len(neededFor)
+		neededFor = append(neededFor, string(r.name)+" for "+words)
 	}
-	return asked
+	return neededFor
 }
 
 // constructors writes the struct Processors.
@@ -254,8 +254,8 @@ func (p *part) spec() code {
 		f.when(q.External, "External", jen.True())
 		f.when(q.Ping != nil, "Ping", jen.True())
 		f.when(q.Serve != nil, "Serve", jen.True())
-		f.when(q.Finish != nil || q.hears(), "Finish", jen.True())
-		f.when(q.hears(), "Events", jen.True())
+		f.when(q.Finish != nil || q.observesInputs(), "Finish", jen.True())
+		f.when(q.observesInputs(), "Events", jen.True())
 		if q.Watch != nil {
 			f = append(f, key("Watch", p.watchOf(q)))
 		}

@@ -14,18 +14,18 @@ import (
 //		parserToAudit
 //		to *auditInstance
 //	}
-func (p *part) inlet(q *processor, l *link) {
+func (p *part) receiverSide(q *processor, l *link) {
 	switch {
-	case l.inlet == "": // what makes the link says how
+	case l.receiverType == "": // what makes the link says how
 		return
-	case q.careful():
-		p.carefulInlet(q, l)
+	case q.perMessage():
+		p.perMessageReceiver(q, l)
 		return
 	case l.shared:
 		p.sharedDrain(q, l)
 		return
 	}
-	fields := append(l.inletFields(), param("to", ptr(q.instance)))
+	fields := append(l.receiverFields(), param("to", ptr(q.instance)))
 	var handlers []*handler
 	for _, e := range l.edges {
 		h := &handler{part: p, receive: q.receive(e), of: q}
@@ -34,8 +34,8 @@ func (p *part) inlet(q *processor, l *link) {
 			fields = append(fields, remark(param(e.held, e.elementType()), "while its handler runs"))
 		}
 	}
-	p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
-	p.add(jen.Type().Add(id(l.inlet)).Struct(fields...))
+	p.doc("%s hands an instance of %s what one of %s sends.", l.receiverType, q.Name, l.from.Name)
+	p.add(jen.Type().Add(id(l.receiverType)).Struct(fields...))
 	if l.Sequenced {
 		p.merge(l, handlers)
 	} else {
@@ -98,17 +98,17 @@ func (p *part) drainBody(h *handler) (body []code) {
 // drainMethod writes Drain for a link from an external sender that has one queue.
 func (p *part) drainMethod(l *link, h *handler) {
 	v, x := p.v("l"), p.v("x")
-	p.method(v, l.inlet, "Drain", p.drainParams(), p.drainResults(), append([]code{define(x, sel(v, "to"))}, p.drainBody(h)...)...)
+	p.method(v, l.receiverType, "Drain", p.drainParams(), p.drainResults(), append([]code{define(x, sel(v, "to"))}, p.drainBody(h)...)...)
 }
 
 // sharedDrain writes the function that makes drain for several links.
 func (p *part) sharedDrain(q *processor, l *link) {
 	h := &handler{part: p, receive: q.receive(l.edges[0]), of: q, sharing: true}
 	before, drain := p.drain(h)
-	p.doc("%s hands the messages in q to x, for each processor that sends a %s.", l.inlet, l.edges[0].Message)
+	p.doc("%s hands the messages in q to x, for each processor that sends a %s.", l.receiverType, l.edges[0].Message)
 	p.file.Comment("//")
 	p.file.Comment("//go:noinline")
-	p.add(jen.Func().Add(id(l.inlet)).Params(param(p.v("q"), pointer(h.edge.queueType())), param(p.v("x"), ptr(q.instance))).Add(piper("Drain")).Block(
+	p.add(jen.Func().Add(id(l.receiverType)).Params(param(p.v("q"), pointer(h.edge.queueType())), param(p.v("x"), ptr(q.instance))).Add(piper("Drain")).Block(
 		append(before, jen.Return(drain))...))
 }
 
@@ -181,7 +181,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
 	p.firstOf(l)
 	p.doc("Drain hands over messages in the order in which they were sent.")
-	p.method(v, l.inlet, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
+	p.method(v, l.receiverType, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
 		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(handlers...))).Block(
 			define(o, sel(v, "first").Call()),

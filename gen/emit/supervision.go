@@ -121,7 +121,7 @@ func (p *part) renew(q *processor) {
 	if q.exchangesSender() {
 		adopt = append(adopt, jen.If(sel(x, "unit", "IsFresh").Call()).Block(p.freshSender(q)))
 	}
-	if q.hears() {
+	if q.observesInputs() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
 	p.doc("Renew makes another instance in the place of an instance that has failed or hangs.")
@@ -202,13 +202,13 @@ func (p *part) timedSend(q *processor) []code {
 
 // called writes the body of an instance's method that calls one of the user's and
 // returns its error.
-func (p *part) called(q *processor, m *plan.Method, first ...code) []code {
+func (p *part) returnUserCall(q *processor, m *plan.Method, first ...code) []code {
 	switch {
 	case !m.Error:
-		return append(p.outside(q, m, nil, first...), jen.Return(jen.Nil()))
+		return append(p.userCallHere(q, m, nil, first...), jen.Return(jen.Nil()))
 	case !q.CallsTimed():
-		return p.outside(q, m, func(call *jen.Statement) code { return jen.Return(call) }, first...)
+		return p.userCallHere(q, m, func(call *jen.Statement) code { return jen.Return(call) }, first...)
 	}
 	err := p.v("err")
-	return append(p.outside(q, m, into(err), first...), jen.Return(id(err)))
+	return append(p.userCallHere(q, m, into(err), first...), jen.Return(id(err)))
 }

@@ -17,25 +17,25 @@ import (
 
 // sealBytes is how much of the hash is in the name: enough against accidents, and the
 // name stays readable.
-const sealBytes = 8
+const hashBytes = 8
 
 // sealOf is the name of the constant for ports.
-func sealOf(parts [][]byte) Ident {
+func buildConstantOf(parts [][]byte) Ident {
 	h := sha256.New()
 	for _, part := range parts {
 		h.Write(part)
 	}
-	return mustIdent(fmt.Sprintf("runTopogenBuild%x", h.Sum(nil)[:sealBytes]))
+	return mustIdent(fmt.Sprintf("runTopogenBuild%x", h.Sum(nil)[:hashBytes]))
 }
 
 // sealing is the declaration of the constant, for the end of a part.
-func (m *model) sealing() []byte {
-	return fmt.Appendf(nil, "\n\n// The wiring mentions %[1]s, and so fits this state of the file alone.\nconst %[1]s = 0\n", m.seal)
+func (m *model) declareBuildConstant() []byte {
+	return fmt.Appendf(nil, "\n\n// The wiring mentions %[1]s, and so fits this state of the file alone.\nconst %[1]s = 0\n", m.buildConstant)
 }
 
 // sealed has the wiring compile beside the ports that it was made with.
-func (p *part) sealed() {
+func (p *part) useBuildConstant() {
 	p.doc("If this does not compile, %s was written for another state of %s than this file. Run:", p.plan.PortsFile, p.plan.Source)
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(id(p.seal)))
+	p.add(jen.Const().Id("_").Op("=").Add(id(p.buildConstant)))
 }

@@ -9,7 +9,7 @@ import (
 // careful reports whether messages are handed to the processor one by one, each
 // out of its queue before its handler runs: what becomes of it is for the file to
 // say, or when it came is of interest.
-func (q *processor) careful() bool { return q.Watch != nil || q.tracked() }
+func (q *processor) perMessage() bool { return q.Watch != nil || q.tracked() }
 
 // tracked reports whether each message's coming is noted.
 func (q *processor) tracked() bool {
@@ -17,7 +17,7 @@ func (q *processor) tracked() bool {
 }
 
 // hears reports whether the processor is told what becomes of its inputs.
-func (q *processor) hears() bool {
+func (q *processor) observesInputs() bool {
 	return q.tracked() || q.InputClosed != nil || q.ProcessorRestarted != nil || q.AllInputsClosed != nil
 }
 
@@ -29,25 +29,25 @@ func (q *processor) hears() bool {
 //		to         *plannerInstance
 //		pointsHand piper.Hand[Points]
 //	}
-func (p *part) carefulInlet(q *processor, l *link) {
-	fields := append(l.inletFields(), param("to", ptr(q.instance)))
+func (p *part) perMessageReceiver(q *processor, l *link) {
+	fields := append(l.receiverFields(), param("to", ptr(q.instance)))
 	for _, e := range l.edges {
 		fields = append(fields, param(e.hand, piper("Hand").Types(e.elementType())))
 	}
 	if l.shared {
-		p.doc("%s hands an instance of %s the %s of one sender.", l.inlet, q.Name, l.edges[0].Message)
+		p.doc("%s hands an instance of %s the %s of one sender.", l.receiverType, q.Name, l.edges[0].Message)
 	} else {
-		p.doc("%s hands an instance of %s what one of %s sends.", l.inlet, q.Name, l.from.Name)
+		p.doc("%s hands an instance of %s what one of %s sends.", l.receiverType, q.Name, l.from.Name)
 	}
-	p.add(jen.Type().Add(id(l.inlet)).Struct(fields...))
+	p.add(jen.Type().Add(id(l.receiverType)).Struct(fields...))
 	if l.Sequenced {
 		p.firstOf(l)
-		p.carefulMerge(l)
+		p.perMessageMerge(l)
 	} else {
-		p.carefulDrain(l, l.edges[0])
+		p.perMessageDrain(l, l.edges[0])
 	}
 	for _, e := range l.edges {
-		p.carefulHandle(q, l, e)
+		p.perMessageHandle(q, l, e)
 	}
 }
 
@@ -82,15 +82,15 @@ func (p *part) see(l *link) []code {
 func (p *part) firstOf(l *link) {
 	v, o, ok := p.v("l"), p.v("o"), p.v("ok")
 	p.doc("first finds the oldest message, on whatever edge it travels.")
-	p.method(v, l.inlet, "first", nil, []code{piper("Order")}, append(p.see(l), jen.Return(id(o)))...)
+	p.method(v, l.receiverType, "first", nil, []code{piper("Order")}, append(p.see(l), jen.Return(id(o)))...)
 	p.doc("Next is the edge of the message that is handed over next, if there is one.")
-	p.short(v, l.inlet, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
+	p.short(v, l.receiverType, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 }
 
 // carefulDrainMethod writes Drain around what one message takes.
-func (p *part) carefulDrainMethod(l *link, turn ...code) {
+func (p *part) perMessageDrainMethod(l *link, turn ...code) {
 	v, x, n, err, budget := p.v("l"), p.v("x"), p.v("n"), p.v("err"), p.v("budget")
-	p.method(v, l.inlet, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
+	p.method(v, l.receiverType, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
 		jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Add(id(err)).Op("==").Nil().Op("&&").Op("!").Add(sel(x, "unit", "Hold")).Call()).Block(
 			append(turn, id(n).Op("++"))...,
@@ -117,7 +117,7 @@ func (p *part) carefulDrainMethod(l *link, turn ...code) {
 //		}
 //		return n, err
 //	}
-func (p *part) carefulDrain(l *link, e *edge) {
+func (p *part) perMessageDrain(l *link, e *edge) {
 	v, m, ok, batch := p.v("l"), p.v("m"), p.v("ok"), p.v("batch")
 	var take []code
 	if e.latest() {
@@ -135,7 +135,7 @@ func (p *part) carefulDrain(l *link, e *edge) {
 		}
 	}
 	p.doc("Drain hands over one message at a time: a failure concerns that message alone.")
-	p.carefulDrainMethod(l,
+	p.perMessageDrainMethod(l,
 		jen.If(jen.Op("!").Add(sel(v, e.hand, "Again")).Call()).Block(take...),
 		set(id(p.v("err")), sel(v, e.handle).Call()),
 	)
@@ -169,7 +169,7 @@ func (p *part) intoHand(e *edge, m code) code {
 //		}
 //		return n, err
 //	}
-func (p *part) carefulMerge(l *link) {
+func (p *part) perMessageMerge(l *link) {
 	v, o, m, ok, batch, err := p.v("l"), p.v("o"), p.v("m"), p.v("ok"), p.v("batch"), p.v("err")
 	var again, cases []code
 	for _, e := range l.edges {
@@ -189,7 +189,7 @@ func (p *part) carefulMerge(l *link) {
 	}
 	cases = append(cases, jen.Default().Block(jen.Return(id(p.v("n")), jen.Nil())))
 	p.doc("Drain hands over one message at a time, in the order in which they were sent.")
-	p.carefulDrainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
+	p.perMessageDrainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
 		define(o, sel(v, "first").Call()),
 		sel(v, "link", "Handling").Call(sel(o, "Edge")),
 		jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
@@ -217,7 +217,7 @@ func (q *processor) keeps() bool {
 //		l.pointsHand.Done()
 //		return x.received(PlannerInputPoints)
 //	}
-func (p *part) carefulHandle(q *processor, l *link, e *edge) {
+func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 	h := &handler{part: p, receive: q.receiveHere(e), of: q}
 	v, x, m, err, reply := p.v("l"), p.v("x"), p.v("m"), p.v("err"), p.v("reply")
 	hand := sel(v, e.hand)
@@ -230,7 +230,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 			body = nil
 		}
 		p.doc("%s forgets the message in hand.", e.handle)
-		p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, v+".to"))...)
+		p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, v+".to"))...)
 		return
 	}
 	held := hand.Clone().Dot("Message").Call()
@@ -261,7 +261,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	if e.CloneAgain && h.Message == plan.ByPointer {
 		argument = jen.Op("&").Add(id(m))
 	}
-	body = append(body, p.outside(q, &h.Method, func(call *jen.Statement) code {
+	body = append(body, p.userCallHere(q, &h.Method, func(call *jen.Statement) code {
 		switch {
 		case h.Reply && h.Error:
 			return jen.List(id(reply), id(err)).Op(":=").Add(call)
@@ -280,7 +280,7 @@ func (p *part) carefulHandle(q *processor, l *link, e *edge) {
 	}
 	body = append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, x))
 	p.doc("%s hands over the message in hand.", e.handle)
-	p.method(v, l.inlet, e.handle, nil, []code{jen.Error()}, body...)
+	p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, body...)
 }
 
 // received ends a handler's method: the input has something, which may mean that
@@ -295,7 +295,7 @@ func (p *part) received(q *processor, e *edge, x Ident, results ...code) code {
 // outside writes a call of a method of q as a statement: the call itself where statement is
 // nil. Where calls are timed, all that the call needs is read before its time begins: it may
 // be another instance's afterwards.
-func (p *part) outside(q *processor, method *plan.Method, statement func(*jen.Statement) code, message ...code) []code {
+func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*jen.Statement) code, message ...code) []code {
 	if statement == nil {
 		statement = func(call *jen.Statement) code { return call }
 	}
@@ -320,11 +320,11 @@ func (p *part) outside(q *processor, method *plan.Method, statement func(*jen.St
 
 // told writes a call of a method that hears of an input, with what it returns in
 // err.
-func (p *part) told(q *processor, method *plan.Method, argument ...code) []code {
+func (p *part) notify(q *processor, method *plan.Method, argument ...code) []code {
 	if method == nil {
 		return nil
 	}
-	return p.outside(q, method, func(call *jen.Statement) code {
+	return p.userCallHere(q, method, func(call *jen.Statement) code {
 		err := id(p.v("err"))
 		switch {
 		case method.Error && q.goesOn():
