@@ -10,14 +10,14 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// code is a piece of Go. One that stands in several places is never changed:
-// jennifer's statements are mutable, this interface is not.
+// code is a piece of Go. Jennifer's statements are mutable; a piece that is used in
+// several places has this type so that it is never changed.
 type code = jen.Code
 
 func id(name Ident) *jen.Statement { return jen.Id(string(name)) }
 
-// sel is a selector expression: x.f.g. It is one token to jennifer, whose time
-// goes by their number.
+// sel is a selector expression: x.f.g. It is a single token, because the running
+// time of jennifer depends on the number of tokens.
 func sel(x Ident, fields ...Ident) *jen.Statement { return jen.Id(joined(x, fields)) }
 
 // joined joins identifiers by dots.
@@ -39,19 +39,19 @@ func dot(x *jen.Statement, fields ...Ident) *jen.Statement {
 
 func ref(x Ident, fields ...Ident) *jen.Statement { return jen.Op("&" + joined(x, fields)) }
 
-// row is pieces one after the other. It is made in one go, where a chain of Add
-// grows with each.
+// row joins pieces without a separator. It allocates once; a chain of Add would
+// allocate for each piece.
 func row(pieces ...code) *jen.Statement {
 	s := jen.Statement(pieces)
 	return &s
 }
 
-// joinedBy is pieces with an operator between them.
+// joinedBy joins pieces with an operator.
 func joinedBy(operator string, pieces []code) code {
 	return jen.Custom(jen.Options{Separator: operator}, pieces...)
 }
 
-// Pieces that are all over the place. Nothing is ever appended to them.
+// Pieces that are used often. Nothing is ever appended to them.
 var (
 	star   = jen.Id("*")
 	equals = jen.Id("=")
@@ -61,7 +61,7 @@ func define(x Ident, value code) code { return row(jen.Id(string(x)+" :="), valu
 
 func set(x, value code) code { return row(x, equals, value) }
 
-// pool is a name that users know, piper one that generated code alone uses.
+// pool is a name from the API for users, piper one from the API for generated code.
 func pool(name Ident) *jen.Statement  { return jen.Qual(poolPath, string(name)) }
 func piper(name Ident) *jen.Statement { return jen.Qual(piperPath, string(name)) }
 func queue(name Ident) *jen.Statement { return jen.Qual(queuePath, string(name)) }
@@ -76,13 +76,13 @@ func ptr(t Ident) *jen.Statement { return jen.Id("*" + string(t)) }
 // index is EdgeIndex or ProcessorIndex as an int.
 func index(constant Ident) *jen.Statement { return jen.Id("int(" + string(constant) + ")") }
 
-// oneLine is a function's body on the line of its head.
+// oneLine is a function body on the line of its signature.
 func oneLine(body code) *jen.Statement { return jen.Op("{").Add(body).Op("}") }
 
 // typeCode is t as Go.
 func typeCode(t plan.TypeRef) *jen.Statement { return wire.TypeCode(t) }
 
-// qualified is a name of a package that the scope has checked.
+// qualified is a name from a package that the scope has checked.
 func qualified(path, name string) *jen.Statement {
 	if path == "" {
 		return jen.Id(name)
@@ -114,12 +114,12 @@ func duration(d time.Duration) code {
 // commentWidth is where a comment's line ends, in characters.
 const commentWidth = 100
 
-// comment is text from any source as line comments.
+// comment turns text from any source into line comments.
 func comment(format string, args ...any) []code {
 	return wrapped("//", "//", fmt.Sprintf(format, args...))
 }
 
-// wrapped is text as line comments of which the first begins with first, and others with next.
+// wrapped turns text into line comments. The first line begins with first, the others with next.
 func wrapped(first, next, s string) []code {
 	var lines []code
 	line := append(make([]byte, 0, commentWidth), first...)
@@ -138,7 +138,7 @@ func remark(s *jen.Statement, format string, args ...any) *jen.Statement {
 	return s.Comment("// " + text(fmt.Sprintf(format, args...)))
 }
 
-// part is a Go file in the making.
+// part is a Go file that is being written.
 type part struct {
 	*model
 	file *jen.File
@@ -164,13 +164,13 @@ func (p *part) add(declaration ...code) {
 	p.file.Line()
 }
 
-// method writes a method of *typ, or a function where typ is "".
+// method writes a method of *typ, or a function if typ is "".
 func (p *part) method(receiver, typ, name Ident, params, results []code, body ...code) {
 	p.add(p.head(receiver, typ, name, params, results).Block(body...))
 }
 
-// short writes a method of one statement on one line, and brief does so without
-// an empty line before the next declaration.
+// short writes a method of one statement on one line. brief does the same without
+// an empty line after it.
 func (p *part) short(receiver, typ, name Ident, params, results []code, body code) {
 	p.brief(receiver, typ, name, params, results, body)
 	p.file.Line()
@@ -197,7 +197,7 @@ func (p *part) head(receiver, typ, name Ident, params, results []code) *jen.Stat
 	return f.Add(signature(name, params, results))
 }
 
-// signature is a function's name with what it takes and returns.
+// signature is a function's name, parameters and results.
 func signature(name Ident, params, results []code) *jen.Statement {
 	f := id(name).Params(params...)
 	switch len(results) {
@@ -210,13 +210,13 @@ func signature(name Ident, params, results []code) *jen.Statement {
 	return f
 }
 
-// v is a variable, under a name that hides nothing.
+// v returns the name of a variable, changed if it would shadow a name in use.
 func (m *model) v(name Ident) Ident { return m.scope.local(name) }
 
-// fields are those of a composite literal.
+// fields are the fields of a composite literal.
 type fields []code
 
-// when adds a field where on is true.
+// when adds a field if on is true.
 func (f *fields) when(on bool, name string, value code) {
 	if on {
 		*f = append(*f, key(name, value))
@@ -225,7 +225,7 @@ func (f *fields) when(on bool, name string, value code) {
 
 func key(name string, value code) code { return row(jen.Id(name+":"), value) }
 
-// into defines err with what a call returns.
+// into returns a function that assigns the result of a call to a new variable err.
 func into(err Ident) func(*jen.Statement) code {
 	return func(call *jen.Statement) code { return define(err, call) }
 }

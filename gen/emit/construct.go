@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// standard is the constructor for where Processors has none: the new function of
-// the file, or the zero value.
+// standard is the constructor that is used if Processors has none: it calls the
+// function under new in the file, or returns a zero value.
 func (p *part) standard(q *processor) code {
 	c, in, made, err := q.New, p.v("in"), p.v("p"), p.v("err")
 	instance := topo("Instance")
@@ -64,9 +64,9 @@ func (p *part) standard(q *processor) code {
 	return function(define(made, call), jen.Return(jen.Op("&").Add(id(made)), jen.Nil()))
 }
 
-// tracking is construct as a function that also gives the instance the tracker of
-// its inputs. The pool calls it where a panic becomes an error that names the
-// instance, so that a panic of the method Inputs does too.
+// tracking wraps construct in a function that also passes the tracker of the inputs
+// to the instance. The pool turns a panic of this function into an error that names
+// the instance, so a panic of the method Inputs is reported in the same way.
 func (p *part) tracking(q *processor, construct, tracker code) code {
 	in, made, err := p.v("in"), p.v("p"), p.v("err")
 	return jen.Func().Params(id(in).Add(topo("Instance"))).Params(pointer(typeCode(q.Type)), jen.Error()).Block(
@@ -76,7 +76,7 @@ func (p *part) tracking(q *processor, construct, tracker code) code {
 	)
 }
 
-// literal is a value of the file as Go.
+// literal turns a value from the file into Go.
 func literal(l *plan.Literal) code {
 	switch l.Kind {
 	case plan.NilLit:
@@ -107,8 +107,8 @@ func literal(l *plan.Literal) code {
 	return typeCode(l.Type).Values(elements...)
 }
 
-// basic is a number, string or bool. It is read and written anew: what is not a
-// literal cannot come through.
+// basic is a number, string or bool. The text is parsed and written again, so that
+// only literals can enter the output.
 func basic(l *plan.Literal) code {
 	if l.Type.Import == "time" && l.Type.Name == "Duration" {
 		if n, err := strconv.ParseInt(l.Text, 10, 64); err == nil {

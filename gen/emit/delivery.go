@@ -5,16 +5,16 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// delivery writes how a message gets into its queues, from a processor of the
-// pool.
+// delivery writes the code that puts a message from a processor of the pool into its
+// queues.
 type delivery struct {
 	*part
 	sent    *send
 	message code
 }
 
-// statements: first all that may refuse the message where the method has an
-// error to return, then, when nothing can go wrong any more, the puts.
+// statements returns the whole code. If the method returns an error, all checks that
+// may refuse the message come first, so that it enters all queues or none.
 func (d *delivery) statements() []code {
 	var before, after []code
 	for i, e := range d.sent.edges {
@@ -61,13 +61,13 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 		puts = d.putOver(e, l, get, message)
 	}
 	if miss && !d.sent.Error {
-		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts it"))}
+		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts the message"))}
 	}
 	return before, puts
 }
 
-// copyFor is the message itself for the last receiver, else a copy where it
-// needs one.
+// copyFor is the message itself for the last receiver. For other receivers it is a
+// clone if the message needs one.
 func (d *delivery) copyFor(last bool) code {
 	if d.sent.Clone && !last {
 		return jen.Add(d.message).Dot("Clone").Call()
@@ -75,7 +75,7 @@ func (d *delivery) copyFor(last bool) code {
 	return d.message
 }
 
-// check returns ErrFull where the queue in l has no room.
+// check returns ErrFull if the queue in l is full.
 func (d *delivery) check(e *edge, l *jen.Statement) code {
 	return jen.If(jen.Op("!").Add(dot(e.queueIn(l), "Head", "Room").Call())).Block(jen.Return(topo("ErrFull")))
 }
@@ -112,7 +112,7 @@ func (e *edge) span() (from, count int) {
 	return 0, e.to.Instances
 }
 
-// pass writes that the sender s gives message to an instance of e's receiver.
+// pass writes the code by which the sender s sends message to an instance of e's receiver.
 func (p *part) pass(s Ident, e *edge, instance, message code) []code {
 	get := p.linkAt(s, e.link)
 	if e.link.many() {
@@ -121,7 +121,8 @@ func (p *part) pass(s Ident, e *edge, instance, message code) []code {
 	return append(p.makeLink(s, e.link), p.putOver(e, p.v("l"), get, message)...)
 }
 
-// putOver is put for the link that get finds. It is called l where it needs a name.
+// putOver is put for the link that the expression get returns. The variable l holds the
+// link if it is used more than once.
 func (p *part) putOver(e *edge, l Ident, get *jen.Statement, element code) []code {
 	if !e.link.Sequenced {
 		return p.put(e, get, element)
@@ -129,9 +130,9 @@ func (p *part) putOver(e *edge, l Ident, get *jen.Statement, element code) []cod
 	return append([]code{define(l, get)}, p.put(e, id(l), element)...)
 }
 
-// put writes how an element enters the queue of e, and what follows where that is full and
-// refuses it. The link l is evaluated once, unless messages are numbered or refused is given:
-// then it is a variable.
+// put writes the code that puts an element into the queue of e. The statements refused run if
+// the queue is full and refuses the element. The expression l is evaluated once, unless
+// messages are numbered or refused is given: then l must be a variable.
 func (p *part) put(e *edge, l *jen.Statement, element code, refused ...code) []code {
 	number := code(jen.Lit(0))
 	if e.link.Sequenced {
@@ -147,14 +148,14 @@ func (p *part) put(e *edge, l *jen.Statement, element code, refused ...code) []c
 		element = e.numbered(number, element)
 	}
 	put := queue("Put").Call(e.queueRef(l), element)
-	if e.offers() { // what is refused gets no number
+	if e.offers() { // a refused element gets no number
 		head := func(method Ident) *jen.Statement { return dot(e.queueIn(l), "Head", method).Call() }
 		put = jen.If(head("Room")).Block(put).Else().Block(append([]code{head("Refuse")}, refused...)...)
 	}
 	return []code{put}
 }
 
-// numbered is the element as a link of several queues has it.
+// numbered is the element with its number, for a link of several queues.
 func (e *edge) numbered(number, element code) code {
 	return queue("Numbered").Types(e.elementType()).Values(jen.Id("N").Op(":").Add(number), jen.Id("M").Op(":").Add(element))
 }

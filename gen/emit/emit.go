@@ -9,35 +9,36 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// processorsPerPart is how many processors share a part: enough work to be worth
-// a goroutine, and small enough to spread over the machine.
+// processorsPerPart is the number of processors in a part: enough work to be worth
+// a goroutine, and few enough to keep all CPUs busy.
 const processorsPerPart = 32
 
 // Options say what to emit.
 type Options struct {
-	// Wiring asks for the second file, for which every processor binds.
+	// Wiring requests the second file. Every processor must bind for it.
 	Wiring bool
 	// Imports must be what the function Imports returns for the topology.
 	Imports []string
-	// Declared reports whether the user's files declare a name at package level,
-	// so that imports and unexported names can keep clear of it. nil: none.
+	// Declared reports whether the user's files declare a name at package level.
+	// Imports and unexported names avoid such names. nil means that there are none.
 	Declared func(name string) bool
-	// Imported reports whether one of these files gives the name to what it imports,
-	// so that unexported names can keep clear of it. nil: none does.
+	// Imported reports whether one of these files imports a package under the name.
+	// Unexported names avoid such names. nil means that there are none.
 	Imported func(name string) bool
-	// Schema says how messages are written that cross to processes; nil: none does.
+	// Schema is the encoding of messages to and from processes; nil: there are none.
 	Schema *wire.Schema
 }
 
-// File is a file in parts. Each part is a Go file by itself with the imports that
-// it needs; their declarations in this order make the whole.
+// File is a file in parts. Each part is a complete Go file with the imports that it
+// needs. The file has the declarations of all parts in this order.
 type File struct {
 	Name  string // base name
 	Parts [][]byte
 }
 
-// Emit makes the ports and, where asked for, the wiring. Parts are not formatted.
-// An error means that a name in the plan is none, which earlier stages exclude.
+// Emit generates the ports and, if Options.Wiring is set, the wiring. Parts are not
+// formatted. An error means that a name in the plan is invalid, which earlier stages
+// exclude.
 func Emit(p *plan.Plan, o Options) ([]File, error) {
 	m, err := newModel(p, o)
 	if err != nil {
@@ -60,7 +61,7 @@ func Emit(p *plan.Plan, o Options) ([]File, error) {
 	return append(files, File{Name: p.Output, Parts: wiring}), nil
 }
 
-// parts does the jobs side by side.
+// parts runs the jobs in parallel.
 func (m *model) parts(jobs []job) ([][]byte, error) {
 	parts, errs := make([][]byte, len(jobs)), make([]error, len(jobs))
 	Parallel(len(jobs), func(i int) { parts[i], errs[i] = jobs[i].source(m) })
@@ -97,7 +98,7 @@ func (m *model) each(jobs []job, write func(*part, *processor)) []job {
 	return jobs
 }
 
-// Parallel calls do for 0 … n-1 on all processors of the machine.
+// Parallel calls do for 0 … n-1 on all CPUs.
 func Parallel(n int, do func(int)) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))

@@ -8,8 +8,8 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// externalSender writes the sender of an external processor: what many
-// goroutines outside the pool may use.
+// externalSender writes the sender of an external processor. Many goroutines outside
+// the pool may use it.
 //
 //	type ApiSender struct {
 //		door       *piper.External
@@ -35,7 +35,7 @@ func (p *part) externalSender(q *processor) {
 			fields = append(fields, id(sent.callsField()).Add(piper("Calls").Types(typeCode(sent.Type), typeCode(sent.edges[0].ReplyType))))
 		}
 	}
-	p.doc("%s is the door through which messages of %s come in. Any number of goroutines may use it, from when the topology was made.", q.sender, q.Name)
+	p.doc("%s sends the messages of %s. Any number of goroutines may use it at any time after New.", q.sender, q.Name)
 	p.add(jen.Type().Add(id(q.sender)).Struct(fields...))
 	for _, sent := range q.sends {
 		p.externalSend(q, sent)
@@ -43,15 +43,15 @@ func (p *part) externalSender(q *processor) {
 			p.ask(q, sent)
 		}
 	}
-	p.doc("Close says that no more will come. It may be called more than once.")
+	p.doc("Close says that no more messages will come. It may be called more than once.")
 	p.short(s, q.sender, "Close", nil, nil, sel(s, "door", "Close").Call())
 	for _, l := range q.links {
 		p.externalGetter(q, l)
 	}
 }
 
-// asks reports whether s has the code for an Ask method, and not only a call of
-// the one that has.
+// asks reports whether s has an Ask method with code of its own, not one that only
+// calls another Ask method.
 func (s *send) asks() bool { return s.ask != "" && s.same == nil }
 
 // externalGetter writes:
@@ -74,7 +74,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 		made.Call()
 	}
 	results := []code{ptr(l.name), jen.Error()}
-	p.doc("%s is a link to %s, made by whoever asks for it first.", l.getter, l.to.Name)
+	p.doc("%s returns a link to %s. The first call makes the link.", l.getter, l.to.Name)
 	p.method(s, q.sender, l.getter, params, results,
 		jen.Return(field.Dot("Get").Call(jen.Func().Params().Params(results...).Block(
 			define(n, made),
@@ -83,7 +83,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 	)
 }
 
-// externalSend writes one method that sends from outside; it returns when the
+// externalSend writes one method that sends from outside. The method returns when the
 // message is in all its queues, or in none.
 //
 //	func (s *ApiSender) SendQuery(ctx context.Context, m Query) error {
@@ -109,7 +109,7 @@ func (p *part) externalSend(q *processor, sent *send) {
 	params := []code{ctx, param(m, typeCode(sent.Type))}
 	results := []code{jen.Error()}
 	if sent.same != nil {
-		p.doc("%s is %s: no other edge carries the message.", sent.name, sent.same.name)
+		p.doc("%s does the same as %s: no other edge carries the message.", sent.name, sent.same.name)
 		p.short(s, q.sender, sent.name, params, results, jen.Return(sel(s, sent.same.name).Call(id(p.v("ctx")), id(m))))
 		return
 	}
@@ -122,7 +122,7 @@ func (p *part) externalSend(q *processor, sent *send) {
 	e, r := sent.edges[0], p.v("r")
 	request := piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(id(m))
 	enter := sel(s, sent.core()).Call(id(p.v("ctx")), request)
-	if e.offers() { // the refused message was counted, and nobody asked
+	if e.offers() { // the refused message was counted, and no caller waits for a reply
 		err := p.v("err")
 		p.method(s, q.sender, sent.name, params, results,
 			jen.If(define(err, enter), id(err).Op("!=").Add(topo("ErrFull"))).Block(jen.Return(id(err))),
@@ -152,7 +152,7 @@ func (p *part) externalDoc(sent *send) {
 		doc += " It waits while a queue is full."
 	}
 	if fails {
-		doc += " Where a queue is full it returns topo.ErrFull."
+		doc += " If a queue is full, it returns topo.ErrFull."
 	}
 	p.doc("%s", doc)
 }
@@ -172,14 +172,14 @@ func (p *part) ask(q *processor, sent *send) {
 	params := []code{param(ctx, jen.Qual("context", "Context")), param(m, typeCode(sent.Type))}
 	results := []code{param(reply, typeCode(e.ReplyType)), param(err, jen.Error())}
 	if sent.same != nil {
-		p.doc("%s is %s: no other edge carries the message.", sent.ask, sent.same.ask)
+		p.doc("%s does the same as %s: no other edge carries the message.", sent.ask, sent.same.ask)
 		p.short(s, q.sender, sent.ask, params, results, jen.Return(sel(s, sent.same.ask).Call(id(ctx), id(m))))
 		return
 	}
 	doc := string(sent.ask) + " sends a message to " + e.destination() + " and waits for the reply"
 	var body []code
 	if e.Timeout > 0 {
-		doc += ", " + e.Timeout.String() + " at most"
+		doc += " for at most " + e.Timeout.String()
 		cancel := p.v("cancel")
 		body = append(body,
 			jen.List(id(ctx), id(cancel)).Op(":=").Qual("context", "WithTimeout").Call(id(ctx), duration(e.Timeout)),
@@ -195,14 +195,15 @@ func (p *part) ask(q *processor, sent *send) {
 	)...)
 }
 
-// entry writes how a message from outside gets into its queues.
+// entry writes the code that puts a message from outside into its queues.
 type entry struct {
 	delivery
-	request code // what enters the queue in place of the message; nil: the message
+	request code // enters the queue instead of the message; nil: the message does
 }
 
-// statements: see whether the message can be encoded where it must be, find the
-// links, lock them all where all have room, put, unlock.
+// statements returns the whole code. It checks that the message can be encoded if
+// that is necessary, finds the links, locks them when all queues have room, puts the
+// message and unlocks the links.
 func (d *entry) statements() []code {
 	edges := slices.Clone(d.sent.edges)
 	slices.SortFunc(edges, func(a, b *edge) int { return cmp.Compare(a.to.index, b.to.index) })
@@ -248,7 +249,7 @@ func (d *entry) statements() []code {
 	return append(body, jen.Return(jen.Nil()))
 }
 
-// edge writes the search for the links of one edge, and the puts.
+// edge writes the code that finds the links of one edge, and the puts.
 func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	i, l, err, s := d.v("i"), d.v("l"), d.v("err"), d.v("s")
 	if !single {
@@ -284,7 +285,7 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	return find, d.enter(e, id(l), d.element(e, last))
 }
 
-// several is edge for one that leads to several instances.
+// several is edge for an edge to several instances.
 func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find, puts []code) {
 	from, count := e.span()
 	i, l, targets := d.v("i"), d.v("l"), d.v("targets")
@@ -311,7 +312,7 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 		append([]code{define(l, end)}, d.enter(e, id(l), d.element(e, true))...)...)
 }
 
-// target describes the queue of e in link l to the runtime.
+// target is the runtime's description of the queue of e in link l.
 func (d *entry) target(e *edge, l Ident) code {
 	return piper("Target").Values(
 		jen.Id("Gate").Op(":").Add(ref(l, "gate")),
@@ -320,7 +321,7 @@ func (d *entry) target(e *edge, l Ident) code {
 	)
 }
 
-// element is what enters the queue.
+// element is the element that enters the queue.
 func (d *entry) element(e *edge, last bool) code {
 	switch {
 	case d.request != nil:
@@ -331,7 +332,7 @@ func (d *entry) element(e *edge, last bool) code {
 	return d.copyFor(last)
 }
 
-// enter puts an element. Whoever asks hears that it was refused.
+// enter puts an element. If the queue refuses a request, the caller gets ErrFull.
 func (d *entry) enter(e *edge, l *jen.Statement, element code) []code {
 	if d.request == nil || !e.offers() {
 		return d.put(e, l, element)

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Ident is a Go identifier. The ones that this package chooses are constants;
-// one from outside is made by ParseIdent alone.
+// Ident is a Go identifier. The identifiers that this package chooses are constants;
+// only ParseIdent makes one from outside text.
 type Ident string
 
 // ParseIdent checks a name from outside.
@@ -22,7 +22,7 @@ func ParseIdent(name string) (Ident, error) {
 	return Ident(name), nil
 }
 
-// badName is what a panic carries that Emit makes an error of: earlier stages exclude it.
+// badName is the value of a panic that Emit turns into an error. Earlier stages exclude it.
 type badName string
 
 func (b badName) Error() string { return "emit: " + string(b) }
@@ -51,8 +51,8 @@ func mustIdents(names []string) {
 	}
 }
 
-// lower is i with its first letter in lower case. A word of Go's own gets a
-// suffix, since it could not be a variable.
+// lower is i with its first letter in lower case. A keyword or predeclared name gets
+// a suffix, because it could not name a variable.
 func (i Ident) lower(suffix Ident) Ident {
 	first, size := utf8.DecodeRuneInString(string(i))
 	name := Ident(string(unicode.ToLower(first)) + string(i[size:]))
@@ -68,10 +68,10 @@ func (i Ident) upper() Ident {
 	return Ident(string(unicode.ToUpper(first)) + string(i[size:]))
 }
 
-// free reports whether i is no word of Go's own.
+// free reports whether i is neither a keyword nor predeclared.
 func (i Ident) free() bool { return !token.IsKeyword(string(i)) && !i.predeclared() }
 
-// predeclared reports whether Go declares i, or gives it a meaning at package level.
+// predeclared reports whether Go predeclares i, or gives it a meaning at package level.
 func (i Ident) predeclared() bool {
 	return types.Universe.Lookup(string(i)) != nil || i == "init" || i == "main" || i == "_"
 }
@@ -88,8 +88,8 @@ func importPath(path string) (string, error) {
 	return path, nil
 }
 
-// text is a string from outside as a comment may hold it: on one line, and
-// without anything that a terminal or a compiler could take for a command.
+// text makes a string from outside safe for a comment: one line, without characters
+// that a terminal or a compiler could interpret.
 func text(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return s
@@ -105,7 +105,7 @@ func text(s string) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// names hands out each name once.
+// names gives each name to one user only.
 type names map[Ident]bool
 
 // take returns name, or name with the first number that makes it free.

@@ -5,7 +5,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// input is an edge to a processor that hears what becomes of it.
+// input is an edge to a processor that observes the state of its inputs.
 type input struct {
 	*plan.Input
 	edge     *edge
@@ -13,14 +13,14 @@ type input struct {
 	constant Ident // PricingInputOrder
 }
 
-// input is the one of an edge.
+// input returns the input of an edge.
 func (q *processor) input(e *edge) *input {
 	for _, in := range q.inputs {
 		if in.edge == e {
 			return in
 		}
 	}
-	panic(badName("edge " + e.Ident + " is no input"))
+	panic(badName("edge " + e.Ident + " is not an input"))
 }
 
 // Types of the ports: PricingInput, PricingInputs.
@@ -52,12 +52,12 @@ func (p *part) inputPorts(q *processor) {
 		anyClosed = append(anyClosed, is)
 		closed = append(closed, jen.If(is).Block(set(id(list), jen.Append(id(list), id(i.constant)))))
 	}
-	p.doc("%s is an input of %s, in the order of the edges.", q.inputType(), q.Name)
-	p.indexType(q.inputType(), q.inputNames, constants, "String is the edge in the words of the file.")
+	p.doc("%s numbers the inputs of %s in the order of the edges.", q.inputType(), q.Name)
+	p.indexType(q.inputType(), q.inputNames, constants, "String returns the edge as the file writes it.")
 	p.doc("%s keeps the state and the last message of each input of %s. An instance with a method Inputs(*%s) gets it before Init, "+
 		"for use in its handlers.", q.trackerType(), q.Name, q.trackerType())
 	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
-	p.doc("AnyClosed reports whether nothing comes along some input at present: it is silent for longer than its timeout, or closed for good.")
+	p.doc("AnyClosed reports whether an input is closed, or has been silent for longer than its timeout.")
 	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(joinedBy("||", anyClosed)))
 	which, state := p.v("i"), p.v("s")
 	var states, became []code
@@ -72,12 +72,12 @@ func (p *part) inputPorts(q *processor) {
 		p.doc("became sets the state of an input.")
 		p.method(in, q.trackerType(), "became", []code{param(which, id(q.inputType())), param(state, supervise("State"))}, nil, jen.Switch(id(which)).Block(became...))
 	}
-	p.doc("Closed lists the inputs along which nothing comes at present.")
+	p.doc("Closed lists the inputs that are closed, or have been silent for longer than their timeout.")
 	p.method(in, q.trackerType(), "Closed", nil, []code{jen.Op("[]" + string(q.inputType()))}, append(closed, jen.Return(id(list)))...)
 }
 
 // letterPorts writes, for each edge to q whose messages may become dead letters,
-// the function that gives such a message its type again.
+// the function that returns such a message with its type.
 //
 //	func DeadLetterCameraDetectorFrame(d topo.DeadLetter) (m Frame, ok bool) {
 //		return topo.Letter[Frame](d, int(EdgeCameraDetectorFrame))
@@ -89,13 +89,13 @@ func (p *part) letterPorts(q *processor) {
 		}
 		edge, d, m, ok := p.edges[e], p.v("d"), p.v("m"), p.v("ok")
 		name := "DeadLetter" + mustIdent(edge.Ident)
-		p.doc("%s is the message of a dead letter that came along %s; false: it came along another edge.", name, p.edgeText(edge))
+		p.doc("%s returns the message of a dead letter of edge %s, and false for dead letters of other edges.", name, p.edgeText(edge))
 		p.add(jen.Func().Add(id(name)).Params(param(d, topo("DeadLetter"))).Params(param(m, typeCode(edge.Type)), param(ok, jen.Bool())).
 			Add(oneLine(jen.Return(topo("Letter").Types(typeCode(edge.Type)).Call(id(d), index(edge.constant))))))
 	}
 }
 
-// inputMethods writes the methods by which an instance hears of its inputs.
+// inputMethods writes the methods by which an instance observes its inputs.
 //
 //	func (x *plannerInstance) listen() {
 //		x.inputs.Init(supervise.Input{Timeout: 300 * time.Millisecond}, supervise.Input{Timeout: 500 * time.Millisecond, ArmAtStart: true}, supervise.Input{})
@@ -126,14 +126,14 @@ func (p *part) inputMethods(q *processor) {
 		settings = append(settings, supervise("Input").Values(f...))
 	}
 	p.add(jen.Var().Add(id(q.inputEdges)).Op("=").Index(jen.Op("...")).Add(id("EdgeIndex")).Values(edges...))
-	p.doc("listen begins to look after the inputs of a new instance.")
+	p.doc("listen starts to watch the inputs of a new instance.")
 	body := []code{sel(x, "inputs", "Init").Call(settings...), sel(x, "inputs", "Start").Call(sel(x, "unit", "Now").Call())}
 	if q.TimesInputs() {
 		body = append(body, sel(x, "wait").Call())
 	}
 	p.method(x, q.instance, "listen", nil, nil, body...)
 	if q.TimesInputs() {
-		p.doc("wait waits for the first input that may have been silent for too long.")
+		p.doc("wait sets the alarm to the next time at which an input may time out.")
 		p.method(x, q.instance, "wait", nil, nil,
 			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "unit", "SetAlarm").Call(id(at))))
 		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
@@ -142,7 +142,7 @@ func (p *part) inputMethods(q *processor) {
 		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
 		}
-		p.doc("Alarm tells of inputs that are silent for too long.")
+		p.doc("Alarm reports the inputs that have been silent for too long.")
 		p.method(x, q.instance, "Alarm", []code{param(now, jen.Qual("time", "Duration"))}, []code{jen.Params(param(err, jen.Error()))},
 			jen.For(jen.List(jen.Id("_"), id(i)).Op(":=").Range().Add(sel(x, "inputs", "Expire")).Call(id(now), waits)).Block(turn...),
 			sel(x, "wait").Call(),
@@ -156,13 +156,13 @@ func (p *part) inputMethods(q *processor) {
 		if q.TimesInputs() {
 			body = append(body, sel(x, "wait").Call())
 		}
-		p.doc("received notes that a message of an input was handled: data first, then the news that it is open again.")
+		p.doc("received notes that a message of an input was handled. If the input had timed out, it reports the recovery.")
 		p.method(x, q.instance, "received", []code{param(i, id(q.inputType()))}, []code{jen.Params(param(err, jen.Error()))}, append(body, jen.Return(id(err)))...)
 	}
 	p.event(q)
 }
 
-// became tells the tracker in this process of the state of an input.
+// became writes the code that sets the state of an input in the tracker of this process.
 func (p *part) became(q *processor, which code, state Ident) []code {
 	if !q.tracksHere() {
 		return nil
@@ -170,7 +170,7 @@ func (p *part) became(q *processor, which code, state Ident) []code {
 	return []code{sel(p.v("x"), "in", "became").Call(which, supervise(state))}
 }
 
-// event writes the method that tells of what became of an input elsewhere.
+// event writes the method that reports a closed input or a restarted sender.
 //
 //	func (x *plannerInstance) Event(e piper.Event) (err error) {
 //		switch e.Kind {
@@ -221,7 +221,7 @@ func (p *part) event(q *processor) {
 	if q.ProcessorRestarted != nil {
 		cases = append(cases, jen.Case(piper("EventRestarted")).Block(p.notify(q, q.here(q.ProcessorRestarted), id("ProcessorIndex").Call(sel(e, "Index")))...))
 	}
-	p.doc("Event tells of an input that is closed for good, or whose sender was made anew.")
+	p.doc("Event reports an input that has closed, or a sender that was restarted.")
 	p.method(x, q.instance, "Event", []code{param(e, piper("Event"))}, []code{jen.Params(param(err, jen.Error()))},
 		jen.Switch(sel(e, "Kind")).Block(cases...),
 		jen.Return(id(err)),

@@ -7,15 +7,15 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// wiringHead writes the comment that explains what the file declares for each processor.
+// wiringHead writes the comment that explains the declarations of each processor.
 func (p *part) wiringHead() {
 	i := slices.IndexFunc(p.processors, func(q *processor) bool { return q.instance != "" && len(q.links) > 0 })
 	if i < 0 {
 		return
 	}
 	q := p.processors[i]
-	p.doc("Each processor has what %s has below. %s is an instance of it: the runtime fills unit and p, and calls its methods. Link makes the link "+
-		"to instance i of another processor, before the first message is sent there, and says how its messages are handed over.", q.Name, q.instance)
+	p.doc("Each processor has declarations like those of %s below. %s is one instance: the runtime sets unit and p, and calls the methods. Link makes "+
+		"the link to instance i of another processor before the first message to it, and says how its messages reach their handlers.", q.Name, q.instance)
 	p.file.Line()
 }
 
@@ -51,8 +51,8 @@ func (p *part) instance(q *processor) {
 	p.add(jen.Type().Add(id(q.instance)).Struct(fields...))
 }
 
-// constructOwn writes the method that makes an instance, where there is more to do than to
-// call the function of Processors.
+// constructOwn writes the method that makes an instance, if a call of the function in
+// Processors is not enough.
 //
 //	func (x *plannerInstance) Construct(in topo.Instance, how any) (err error) {
 //		construct, _ := how.(func(topo.Instance) (*Planner, error))
@@ -70,7 +70,7 @@ func (p *part) constructOwn(q *processor) {
 	}
 	x, in, how, construct, err := p.v("x"), p.v("in"), p.v("how"), p.v("construct"), p.v("err")
 	params, results := []code{param(in, topo("Instance")), param(how, jen.Any())}, []code{jen.Params(param(err, jen.Error()))}
-	p.doc("Construct makes the instance; how is the function of Processors, or the one of %s.", p.plan.Source)
+	p.doc("Construct makes the instance with the constructor how, from Processors or from %s.", p.plan.Source)
 	if q.Isolated() {
 		body := append([]code{jen.If(id(how).Op("!=").Nil()).Block(jen.Return(piper("Isolated").Call(jen.Lit(q.Name))))}, p.newSender(q)...)
 		p.method(x, q.instance, "Construct", []code{param("_", topo("Instance")), param(how, jen.Any())}, []code{jen.Error()}, append(body, jen.Return(jen.Nil()))...)
@@ -90,7 +90,7 @@ func (p *part) constructOwn(q *processor) {
 		jen.Return(id(err)))...)
 }
 
-// adopted writes the method that the pool calls when it has taken the instance over.
+// adopted writes the method that the pool calls when the instance belongs to it.
 //
 //	func (x *auditInstance) Adopted() {
 //		tick := &everyAudit1s{to: x}
@@ -113,7 +113,7 @@ func (p *part) adopted(q *processor) {
 	}
 }
 
-// startTimer writes how instance x gets its timer.
+// startTimer writes the code that starts a timer of instance x.
 func (p *part) startTimer(e *edge) []code {
 	t, x := p.v("tick"), p.v("x")
 	start := []code{
@@ -130,7 +130,7 @@ func (p *part) startTimer(e *edge) []code {
 	return start
 }
 
-// adapter writes the type that passes a sender as an interface without errors.
+// adapter writes the type that adapts a sender to an interface without errors.
 //
 //	type adaptedOut struct {
 //		*AdaptedSender
@@ -139,7 +139,7 @@ func (p *part) startTimer(e *edge) []code {
 //	func (o adaptedOut) SendItem(m Item) { _ = o.AdaptedSender.SendItem(m) }
 func (p *part) adapter(q *processor, a *adapter) {
 	o, m := p.v("o"), p.v("m")
-	p.doc("%s passes a sender of %s where the errors of its methods are not wanted. They only say that the topology is stopping.", a.name, q.Name)
+	p.doc("%s adapts the sender of %s to an interface without errors. The errors only say that the topology is stopping.", a.name, q.Name)
 	p.add(jen.Type().Add(id(a.name)).Struct(ptr(q.sender)))
 	for _, s := range q.sends {
 		if !slices.Contains(a.methods, s.Name) {
@@ -150,7 +150,7 @@ func (p *part) adapter(q *processor, a *adapter) {
 	}
 }
 
-// outArgument is how a method of q gets sender; nil: it does not.
+// outArgument is the argument by which a method of q gets sender; nil: it takes none.
 func (q *processor) outArgument(method *plan.Method, sender code) code {
 	switch method.Out {
 	case plan.NoOut:
@@ -161,8 +161,8 @@ func (q *processor) outArgument(method *plan.Method, sender code) code {
 	return sender
 }
 
-// arguments are those of a call of a method: the context where it takes that, the message,
-// and out where that is not nil.
+// arguments are the arguments of a call of a method: the context if the method takes one,
+// the message, and out unless it is nil.
 func arguments(method *plan.Method, context, out code, message ...code) (args []code) {
 	if method.Context {
 		args = append(args, context)
@@ -181,7 +181,7 @@ func (p *part) senderOf(q *processor) code {
 	return ref(p.v("x"), "out")
 }
 
-// lifecycle writes those methods of an instance that the processor's type has.
+// lifecycle writes the lifecycle methods of an instance, as far as the processor's type has them.
 //
 //	func (x *feedInstance) Ping(budget int) (n int, err error) {
 //		for n < budget && !x.unit.Hold() {
@@ -218,7 +218,7 @@ func (p *part) lifecycle(q *processor) {
 	}
 	if q.Serve != nil && !q.Isolated() {
 		serve := *q.Serve
-		serve.Context = false // it has one of its own
+		serve.Context = false // the argument ctx below is its context
 		p.compact(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, p.returnUserCall(q, &serve, id(ctx)))
 	}
 	if q.Finish != nil {
@@ -229,7 +229,7 @@ func (p *part) lifecycle(q *processor) {
 	}
 }
 
-// closer writes the method that returns Close of the value that the instance has.
+// closer writes the method that returns the method Close of the current value.
 func (p *part) closer(q *processor) {
 	x := p.v("x")
 	value := sel(x, "p", "Close")
@@ -253,8 +253,8 @@ func (p *part) initMethod(q *processor) {
 	p.compact(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, append(body, jen.Return(call)))
 }
 
-// initCall is the call of a value's Init, nil where it has none, and the name of the context that
-// it takes: "_" where it takes none.
+// initCall is the call of a value's Init, or nil if the value has no Init. ctx is the name of the
+// context that Init takes, or "_" if it takes none.
 func (p *part) initCall(q *processor, value Ident) (ctx Ident, call *jen.Statement) {
 	switch {
 	case q.Init == nil:
@@ -283,7 +283,7 @@ func (p *part) initCall(q *processor, value Ident) (ctx Ident, call *jen.Stateme
 func (p *part) ticker(q *processor, e *edge) {
 	t, tick, ok, n, err, x := p.v("t"), p.v("tick"), p.v("ok"), p.v("n"), p.v("err"), p.v("x")
 	h := &handler{part: p, receive: q.receiveHere(e), of: q}
-	p.doc("%s hands %s a tick every %v.", e.ticker, q.Name, e.Every)
+	p.doc("%s sends %s a tick every %v.", e.ticker, q.Name, e.Every)
 	p.add(jen.Type().Add(id(e.ticker)).Struct(param("timer", piper("Ticker")), param("to", ptr(q.instance))))
 	body := []code{
 		jen.List(id(tick), id(ok)).Op(":=").Add(sel(t, "timer", "Take")).Call(),
@@ -301,7 +301,7 @@ func (p *part) ticker(q *processor, e *edge) {
 	p.method(t, e.ticker, "Drain", []code{param("_", jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())}, body...)
 }
 
-// carefulTick writes how a careful instance is handed a tick.
+// perMessageTick writes the code that handles a tick in a per-message processor.
 func (p *part) perMessageTick(q *processor, e *edge, h *handler) (body []code) {
 	x, tick, err := p.v("x"), p.v("tick"), p.v("err")
 	if q.Watch != nil {

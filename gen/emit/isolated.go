@@ -11,17 +11,17 @@ import (
 
 func process(name Ident) *jen.Statement { return jen.Qual(processPath, string(name)) }
 
-// border is what the output has for processors in processes.
+// boundary holds the parts of the output for processors in processes of their own.
 type boundary struct {
 	schema       *wire.Schema
-	isolated     bool                  // some processor is; else machines keep what the codecs write
+	isolated     bool                  // some processor is isolated; else only logs of state machines use the codecs
 	codecs       map[string]wire.Codec // by plan.Edge.Crossing, and by name of replies
 	declarations []jen.Code
-	link         Ident // what a link that leads out of a process is
+	link         Ident // the interface of a link out of a process
 	make         Ident // the function that makes the instance of a process
 }
 
-// addBorder prepares for processors in processes, where there are some.
+// addBoundary adds the boundary to the model if s is not nil.
 func (m *model) addBoundary(s *wire.Schema) {
 	if s == nil {
 		return
@@ -33,7 +33,7 @@ func (m *model) addBoundary(s *wire.Schema) {
 	codecs, declarations := wire.Emit(s, wire.Names{
 		Top:   func(name string) string { return string(m.scope.top(mustIdent(name))) },
 		Local: func(name string) string { return string(m.scope.local(mustIdent(name))) },
-		// Only messages have a limit: the state of a machine may be larger.
+		// Only messages have a limit: the state of a state machine may be larger.
 		Bounded: b.isolated,
 	})
 	for i, root := range s.Roots {
@@ -53,8 +53,8 @@ func (m *model) addBoundary(s *wire.Schema) {
 	}
 }
 
-// here is the method by which the instance in this process is told, for one of the
-// user's: that of the proxy where the processor is isolated.
+// here is the method that the instance in this process calls for the user's method m: m
+// itself, or the method of the proxy if the processor is isolated.
 func (q *processor) here(m *plan.Method) *plan.Method {
 	if m == nil || !q.Isolated() {
 		return m
@@ -62,8 +62,8 @@ func (q *processor) here(m *plan.Method) *plan.Method {
 	return &plan.Method{Name: m.Name, Error: true}
 }
 
-// closedHere is the method that tells of a closed input: a tracker in a process
-// has to know, too.
+// closedHere is the method that reports a closed input. A tracker in another process
+// needs it even if the user has no such method.
 func (q *processor) closedHere() *plan.Method {
 	if q.Isolated() && q.Track != nil && q.InputClosed == nil {
 		return &plan.Method{Name: "InputClosed", Error: true}
@@ -71,8 +71,8 @@ func (q *processor) closedHere() *plan.Method {
 	return q.here(q.InputClosed)
 }
 
-// stateHere is the method that tells the tracker in a process what its user has
-// heard before.
+// stateHere is the method that sets the state of an input in the tracker of another
+// process without a second call of the user's InputClosed.
 func (q *processor) stateHere() *plan.Method {
 	if !q.Isolated() || q.Track == nil || q.InputClosed == nil {
 		return nil
@@ -83,8 +83,8 @@ func (q *processor) stateHere() *plan.Method {
 // tracksHere reports whether the tracker of the inputs is in this process.
 func (q *processor) tracksHere() bool { return q.Track != nil && !q.Isolated() }
 
-// receiveHere is how the instance in this process, which may be a proxy, takes the messages of
-// an edge.
+// receiveHere is the handler of an edge in this process. For an isolated processor it is a
+// method of the proxy.
 func (q *processor) receiveHere(e *edge) *receive {
 	r := q.receive(e)
 	if !q.Isolated() {
@@ -94,7 +94,7 @@ func (q *processor) receiveHere(e *edge) *receive {
 	return &receive{edge: e, name: name, Method: plan.Method{Name: string(name), Message: plan.ByPointer, Reply: r.Reply, Error: true}}
 }
 
-// crossings writes the codecs, and what all isolated processors share.
+// crossings writes the codecs, and the declarations that all isolated processors share.
 //
 //	func newProcess(info process.Info) process.Handler {
 //		switch ProcessorIndex(info.ProcessorIndex) {
@@ -120,24 +120,24 @@ func (p *part) crossings() {
 			cases = append(cases, jen.Case(id(q.constant)).Block(jen.Return(jen.Op("&").Add(id(q.process)).Values(key("info", id(info))))))
 		}
 	}
-	p.doc("Where this program was started for an instance of an isolated processor, it becomes that instance before main, and does not return.")
+	p.doc("If this program was started as the process of an isolated instance, TakeOver runs that instance before main and does not return.")
 	p.add(jen.Func().Id("init").Params().Block(
 		process("TakeOver").Call(jen.Lit(p.plan.ImportPath), jen.Lit(p.planHash()), id(p.boundary.make))))
 	p.add(jen.Func().Add(id(p.boundary.make)).Params(param(info, process("Info"))).Add(process("Handler")).Block(
 		jen.Switch(id("ProcessorIndex").Call(sel(info, "ProcessorIndex"))).Block(cases...),
 		jen.Return(jen.Nil()),
 	))
-	p.doc("%s is a link that leads out of a process.", p.boundary.link)
+	p.doc("%s is a link out of an isolated process.", p.boundary.link)
 	p.add(jen.Type().Add(id(p.boundary.link)).Interface(jen.Id("flush").Params(p.sendParam()).Error()))
 }
 
-// encode encodes what pointer leads to into the memory of buffer. An error calls it
-// what: "" where others say which message it is.
+// encode encodes the value at pointer into the memory of buffer. Errors call the value
+// what; "" if the caller of the generated code names the message.
 func (p *part) encode(codec wire.Codec, what string, buffer, limit, pointer code) *jen.Statement {
 	return process("Encode").Call(jen.Lit(what), buffer, limit, p.encoder(codec, pointer))
 }
 
-// encoder is the codec of a message, as a function.
+// encoder is a function literal that encodes a message.
 func (p *part) encoder(codec wire.Codec, pointer code) code {
 	b, limit := p.v("b"), p.v("limit")
 	args, name := []code{id(b), pointer}, id("_")
@@ -148,11 +148,11 @@ func (p *part) encoder(codec wire.Codec, pointer code) code {
 		jen.Return(id(mustIdent(codec.Append)).Call(args...)))
 }
 
-// fits is the method by which an external sender learns whether a message can cross
-// to the process of e's receiver. The ports, which know nothing of codecs, call it.
+// fits is the method by which an external sender checks that a message can be sent to the
+// process of e's receiver. The ports call it through an interface, because they have no codecs.
 func (e *edge) fits() Ident { return "fits" + mustIdent(e.Ident) }
 
-// border lists the edges to processes from the external processor q.
+// crossingEdges lists the edges to isolated processors from the external processor q.
 func (q *processor) crossingEdges() (list []*edge) {
 	for _, l := range q.links {
 		for _, e := range l.edges {
@@ -164,7 +164,7 @@ func (q *processor) crossingEdges() (list []*edge) {
 	return list
 }
 
-// fitting writes the methods of q's joiner that say whether messages can cross.
+// fitting writes the methods of q's joiner that check whether a message can be sent to a process.
 //
 //	func (x *apiJoiner) fitsApiSkippingOrder(m Order) error {
 //		return process.Check(x.topology.pool.MessageLimit(), func(b []byte, _ int) ([]byte, error) {
@@ -174,18 +174,18 @@ func (q *processor) crossingEdges() (list []*edge) {
 func (p *part) fitting(q *processor) {
 	x, m := p.v("x"), p.v("m")
 	for _, e := range q.crossingEdges() {
-		p.doc("%s reports why a message cannot cross to the process of %s, if so.", e.fits(), e.to.Name)
+		p.doc("%s returns an error if a message cannot be sent to the process of %s.", e.fits(), e.to.Name)
 		p.add(jen.Func().Params(id(x).Add(ptr(q.joiner))).Add(id(e.fits())).Params(param(m, typeCode(e.Type))).Error().Block(
 			jen.Return(process("Check").Call(sel(x, "topology", "pool", "MessageLimit").Call(), p.encoder(p.boundary.codecs[e.Crossing()], ref(m))))))
 	}
 }
 
-// sendParam is the function that takes a message out of a process.
+// sendParam is the parameter for the function that sends a message out of a process.
 func (p *part) sendParam() code {
 	return param(p.v("send"), jen.Func().Params(jen.Id("edge, instance").Int(), jen.Id("payload").Op("[]byte")).Error())
 }
 
-// isolated writes both ends of an isolated processor.
+// isolated writes both sides of an isolated processor: the proxy and the process.
 func (p *part) isolated(q *processor) {
 	p.remoteInstance(q)
 	p.remoteMethods(q)
@@ -194,7 +194,7 @@ func (p *part) isolated(q *processor) {
 	p.outsideLinks(q)
 }
 
-// remoteInstance writes how the process of an instance is started and ended.
+// remoteInstance writes the proxy's methods that start and end the process.
 //
 //	type skippingRemote struct {
 //		remote *process.Remote
@@ -221,7 +221,7 @@ func (p *part) remoteInstance(q *processor) {
 	settings.when(q.Watch.Memory > 0, "Memory", jen.Lit(int(q.Watch.Memory)))
 	settings.when(q.Watch.Startup > 0, "StartupTimeout", duration(q.Watch.Startup))
 	settings.when(q.Watch.Timeout > 0, "OnAlive", sel(x, "unit", "Alive"))
-	p.doc("%s is an instance of %s in a process of its own, as this process sees it.", q.remote, q.Name)
+	p.doc("%s is the proxy of an instance of %s that runs in its own process.", q.remote, q.Name)
 	p.add(jen.Type().Add(id(q.remote)).Struct(param("remote", pointer(process("Remote"))), param("x", ptr(q.instance))))
 	p.doc("start starts the process.")
 	p.method(x, q.instance, "start", []code{param(ctx, jen.Qual("context", "Context"))}, []code{ptr(q.remote), jen.Error()},
@@ -245,7 +245,7 @@ func (p *part) remoteInstance(q *processor) {
 	if q.observesInputs() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
-	p.doc("Renew starts another process in the place of a process that has failed or hangs.")
+	p.doc("Renew replaces a process that has failed or hangs.")
 	p.method(x, q.instance, "Renew", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Func().Params(), jen.Error()},
 		jen.List(id(r), id(err)).Op(":=").Add(sel(x, "start")).Call(id(ctx)),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
@@ -265,19 +265,19 @@ func (p *part) remoteInstance(q *processor) {
 		define(life, sel(x, "unit", "Enter").Call()),
 		jen.Defer().Add(sel(life, "Leave")).Call(),
 		jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), jen.Func().Params().Error().Block(
-			sel(life, "Leave").Call(), // waiting for room is not hanging
+			sel(life, "Leave").Call(), // time spent waiting for room does not count as hanging
 			jen.Defer().Add(sel(life, "Enter")).Call(),
 			jen.Return(sel(x, "out", "out", "Sent").Call()),
 		))))
 }
 
-// planHash is that of the plan, as text.
+// planHash is the hash of the plan, as text.
 func (p *part) planHash() string {
 	hash := plan.Hash(p.plan)
 	return hex.EncodeToString(hash[:])
 }
 
-// remoteMethods writes the calls that travel to the process.
+// remoteMethods writes the proxy's methods that call the process.
 //
 //	func (r *skippingRemote) ReceiveApiSkippingOrder(m *Order) (reply Outcome, err error) {
 //		b, err := process.Encode("", r.remote.Buffer(), r.x.unit.MessageLimit(), func(b []byte, _ int) ([]byte, error) {
@@ -301,7 +301,7 @@ func (p *part) remoteMethods(q *processor) {
 			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "remote", "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
 		}
 		call := sel(r, "remote", "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
-		p.doc("%s has the process handle a message.", remote.name)
+		p.doc("%s sends a message to the process and waits until it is handled.", remote.name)
 		results, answer := []code{jen.Error()}, []code{jen.If(id(err).Op("==").Nil()).Block(jen.List(jen.Id("_"), id(err)).Op("=").Add(call)), jen.Return(id(err))}
 		if remote.Reply {
 			results = []code{param(reply, typeCode(e.ReplyType)), param(err, jen.Error())}
@@ -344,7 +344,7 @@ func (p *part) remoteMethods(q *processor) {
 	}
 }
 
-// deliver writes what takes the messages that the process has sent.
+// deliver writes the method that receives the messages from the process.
 //
 //	func (x *skippingInstance) deliver(edge, instance int, payload []byte, put bool) error {
 //		switch EdgeIndex(edge) {
@@ -379,7 +379,7 @@ func (p *part) deliver(q *processor) {
 	}
 	edge := p.v("edge")
 	params := []code{id(edge).Op(",").Add(param(i, jen.Int())), param(p.v("payload"), jen.Op("[]byte")), param(p.v("put"), jen.Bool())}
-	p.doc("deliver takes a message that the process has sent, and checks it; where put is true it sends it on.")
+	p.doc("deliver checks a message that the process has sent. If put is true, it also sends the message on.")
 	var body []code
 	if len(cases) > 0 {
 		body = append(body, jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...))

@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// handlerOf writes the instance in its process.
+// handlerOf writes the instance as its own process runs it.
 //
 //	type skippingProcess struct {
 //		info    process.Info
@@ -56,7 +56,7 @@ func (p *part) handlerOf(q *processor) {
 	if call == nil {
 		call = jen.Nil()
 	}
-	p.doc("%s is an instance of %s in its process.", q.process, q.Name)
+	p.doc("%s is an instance of %s in its own process.", q.process, q.Name)
 	p.add(jen.Type().Add(id(q.process)).Struct(fields...))
 	p.method(c, q.process, "Start", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, append(start, jen.Return(call))...)
 	p.handlerCall(q)
@@ -70,7 +70,7 @@ func (p *part) handlerOf(q *processor) {
 		return
 	}
 	l := p.v("l")
-	p.doc("flush passes on what the instance has sent.")
+	p.doc("flush passes on the messages that the instance has sent.")
 	p.method(c, q.process, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
 		jen.For(jen.List(jen.Id("_"), id(l)).Op(":=").Range().Add(sel(c, "links"))).Block(
 			jen.If(define(a, sel(l, "flush").Call(id(p.v("send")))), id(err).Op("==").Nil()).Block(set(id(err), id(a)))),
@@ -78,13 +78,13 @@ func (p *part) handlerOf(q *processor) {
 	)
 }
 
-// userCall calls a method of the user's in the process.
+// userCall is a call of a method of the user's type in the process.
 func (p *part) userCall(q *processor, method *plan.Method, message ...code) *jen.Statement {
 	c := p.v("c")
 	return sel(c, "p", mustIdent(method.Name)).Call(arguments(method, id(p.v("ctx")), q.outArgument(method, ref(c, "out")), message...)...)
 }
 
-// handlerCall writes how the process handles a call.
+// handlerCall writes the method by which the process handles a call.
 //
 //	func (c *skippingProcess) Call(ctx context.Context, kind process.Kind, edge int, payload []byte, a *process.AnswerBuilder) (err error) {
 //		if c.outside.Begin(&c.out.out) {
@@ -206,7 +206,7 @@ func (p *part) handlerCall(q *processor) {
 		[]code{jen.Params(param(err, jen.Error()))}, append(body, jen.Return(id(err)))...)
 }
 
-// handlerServe writes how the process runs Serve.
+// handlerServe writes the method by which the process runs Serve.
 //
 //	func (c *sourceProcess) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
 //		defer c.outside.Serve(&c.out.out, func() error {
@@ -228,7 +228,7 @@ func (p *part) handlerServe(q *processor) {
 	)
 }
 
-// outsideLinks writes the links from the process of q.
+// outsideLinks writes the links out of the process of q.
 //
 //	func (c skippingOutside) Link(_, _ int) {
 //		l := &skippingToCollectorOutside{instance: 0, limit: c.c.info.MessageLimit}
@@ -241,7 +241,7 @@ func (p *part) outsideLinks(q *processor) {
 		return
 	}
 	c, v := p.v("c"), p.v("l")
-	p.doc("%s makes the links that lead out of the process.", q.outside)
+	p.doc("%s makes the links out of the process.", q.outside)
 	p.add(jen.Type().Add(id(q.outside)).Struct(param("c", ptr(q.process))))
 	out := c + ".c.out"
 	p.linkMethod(q, jen.Func().Params(id(c).Add(id(q.outside))), out, nil, func(l *link) []code {
@@ -268,7 +268,7 @@ func (p *part) outsideLinks(q *processor) {
 	}
 }
 
-// outsideLink writes a link from the process of q.
+// outsideLink writes a link out of the process of q.
 //
 //	func (l *skippingToCollectorOutside) flush(send func(edge, instance int, payload []byte) error) (err error) {
 //		l.link.Flush()
@@ -286,7 +286,7 @@ func (p *part) outsideLinks(q *processor) {
 //	}
 func (p *part) outsideLink(q *processor, l *link) {
 	v, err, o, batch := p.v("l"), p.v("err"), p.v("o"), p.v("batch")
-	p.doc("%s leads from the process to an instance of %s.", l.outside, l.to.Name)
+	p.doc("%s is a link from the process to an instance of %s.", l.outside, l.to.Name)
 	p.add(jen.Type().Add(id(l.outside)).Struct(append(l.receiverFields(), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte")))...))
 	take := func(e *edge, m code) []code {
 		codec := p.boundary.codecs[e.Crossing()]
@@ -329,7 +329,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		}, take(e, ref(batch).Index(jen.Lit(0)))...)
 		loop = append(loop, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))
 	}
-	p.doc("flush passes on what was sent along the link, in order.")
+	p.doc("flush passes on the messages of the link, in order.")
 	p.method(v, l.outside, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
 		sel(v, "link", "Flush").Call(),
 		jen.For().Block(loop...),

@@ -32,7 +32,7 @@ func (p *part) linker(q *processor) {
 	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, topology, func(l *link) []code { return p.linkTo(l, out) })
 }
 
-// linkMethod writes the method Link, which begins with first, around what makes each link.
+// linkMethod writes the method Link. It begins with first; make writes the code for each link.
 func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first code, make func(*link) []code) {
 	processor, i := p.v("processor"), p.v("i")
 	var cases [][]code
@@ -71,7 +71,7 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first 
 	p.add(method.Block(append(body, jen.Switch(id("ProcessorIndex").Call(id(processor))).Block(all...))...))
 }
 
-// linkTo writes how one link is made.
+// linkTo writes the code that makes one link.
 func (p *part) linkTo(l *link, out Ident) []code {
 	v, x, from := p.v("l"), p.v("x"), p.v("from")
 	to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
@@ -97,7 +97,7 @@ func (p *part) linkTo(l *link, out Ident) []code {
 	)
 }
 
-// instanceOf is the index of the instance that l leads to.
+// instanceOf is the index of the instance at the end of l.
 func (p *part) instanceOf(l *link) code {
 	if l.many() {
 		return id(p.v("i"))
@@ -105,8 +105,7 @@ func (p *part) instanceOf(l *link) code {
 	return jen.Lit(0)
 }
 
-// join writes how a link is made whose messages a type of its own hands over, and then
-// end.
+// join writes the code that makes a link with a receiver type of its own, followed by end.
 //
 //	l := &auditFromParser{to: &t.audit[0]}
 //	l.link.Join(

@@ -12,7 +12,7 @@ import (
 func fsm(name Ident) *jen.Statement  { return jen.Qual(plan.FSM, string(name)) }
 func raft(name Ident) *jen.Statement { return jen.Qual(plan.Raft, string(name)) }
 
-// aliases names the types of a machine and of its messages.
+// aliases writes aliases for the types of a state machine and of its messages.
 //
 //	type (
 //		LedgerProposal    = fsm.Proposal[Transfer]
@@ -23,9 +23,9 @@ func (p *part) aliases(q *processor) {
 	m := q.Machine
 	switch {
 	case m.State != "":
-		p.doc("%s keeps the state %s, which %s changes.", q.ident, m.State, m.Update)
+		p.doc("%s is a state machine: %s is its state, %s its update.", q.ident, m.State, m.Update)
 	default:
-		p.doc("%s agrees with its peers on what is committed.", q.ident)
+		p.doc("%s is a member of a raft group, which agrees on a log.", q.ident)
 	}
 	var messages, events []code
 	for _, a := range p.plan.Aliases {
@@ -37,7 +37,7 @@ func (p *part) aliases(q *processor) {
 		case q.Ident:
 			p.add(jen.Type().Add(alias))
 		case q.Ident + "Session":
-			p.doc("%s asks for updates of %s that are applied once, also where it asks again.", a.Name, q.Name)
+			p.doc("%s proposes updates to %s. An update that is proposed again is applied only once.", a.Name, q.Name)
 			p.add(jen.Type().Add(alias))
 		default:
 			if slices.Contains(m.Events, strings.TrimPrefix(a.Name, q.Ident)) {
@@ -48,16 +48,16 @@ func (p *part) aliases(q *processor) {
 		}
 	}
 	if len(events) > 0 {
-		p.doc("What %s tells.", q.Name)
+		p.doc("Events that %s sends.", q.Name)
 		p.add(jen.Type().Defs(events...))
 	}
 	if len(messages) > 0 {
-		p.doc("What %s is asked by %s, and answers.", q.Name, p.processors[m.Controller].Name)
+		p.doc("Messages between %s and its controller, %s.", q.Name, p.processors[m.Controller].Name)
 		p.add(jen.Type().Defs(messages...))
 	}
 }
 
-// propose writes the method that makes a proposal of an update.
+// propose writes the method that proposes an update.
 //
 //	func (s *BankSender) ProposeToLedger(m Transfer) {
 //		s.SendLedgerProposalToLedger(LedgerProposal{Update: m})
@@ -71,11 +71,11 @@ func (p *part) propose(q *processor, sent *send) {
 	if sent.Error {
 		call, results = jen.Return(call), []code{jen.Error()}
 	}
-	p.doc("%s asks %s to apply and commit an update. What became of it comes back to this instance as a %sOutcome.", sent.name, machine.Name, machine.Ident)
+	p.doc("%s proposes an update to %s. The outcome comes back to this instance as a %sOutcome.", sent.name, machine.Name, machine.Ident)
 	p.short(s, q.sender, sent.name, []code{param(m, typeCode(sent.Type))}, results, call)
 }
 
-// machine writes how an instance joins the runtime's machine and the pool.
+// machine writes the methods that connect the runtime's state machine with the pool.
 //
 //	func (x *ledgerInstance) Init(ctx context.Context) error { return x.p.Start(ctx, &x.unit) }
 //
@@ -86,7 +86,7 @@ func (p *part) machine(q *processor) {
 	x, ctx, m := p.v("x"), p.v("ctx"), p.v("m")
 	p.short(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
 		jen.Return(sel(x, "p", "Start").Call(id(ctx), ref(x, "unit"))))
-	p.doc("Woken sends what %s has to answer.", q.Name)
+	p.doc("Woken sends the answers of %s.", q.Name)
 	p.short(x, q.instance, "Woken", nil, []code{jen.Error()}, jen.Return(sel(x, "p", "Answer").Call(id(x))))
 	for _, a := range q.Machine.Answers {
 		name := mustIdent(a.Name)
@@ -98,7 +98,7 @@ func (p *part) machine(q *processor) {
 	}
 }
 
-// events writes how a machine sends what it tells other processors.
+// events writes the calls by which a state machine sends events to other processors.
 //
 //	x.p.TellApplied(x.unit.Index(), func(m LedgerApplied) error {
 //		x.out.SendLedgerApplied(m)
@@ -119,7 +119,7 @@ func (p *part) events(q *processor) (calls []code) {
 	return calls
 }
 
-// machineConstructor writes the function that makes a machine.
+// machineConstructor writes the function that makes a state machine.
 //
 //	func NewLedger(i int, opts ...func(*raft.Config)) (*Ledger, error) {
 //		c := raft.Config{
@@ -140,7 +140,7 @@ func (p *part) machineConstructor(q *processor) {
 		params, which = append([]code{param(p.v("i"), jen.Int())}, params...), "an instance of "
 	}
 	if !m.Kept() {
-		p.doc("%s makes %s, with a zero state.", name, q.Name)
+		p.doc("%s makes %s with a zero state.", name, q.Name)
 		p.add(jen.Func().Add(id(name)).Params().Add(ptr(q.ident)).Block(jen.Return(fsm("NewProcessor").Call(p.definition(m)))))
 		return
 	}
@@ -148,7 +148,7 @@ func (p *part) machineConstructor(q *processor) {
 	if m.State != "" {
 		make = raft("New").Call(id(c), p.definition(m))
 	}
-	p.doc("%s makes %s%s as %s describes it. The environment overrides the file, see raft.Config, and opts override both: they say which node this is.", name, which, q.Name, p.plan.Source)
+	p.doc("%s makes %s%s as %s describes it. The environment overrides the file (see raft.Config), and opts override both, for example to set the node.", name, which, q.Name, p.plan.Source)
 	p.add(jen.Func().Add(id(name)).Params(params...).Params(ptr(q.ident), jen.Error()).Block(
 		define(c, raft("Config").Add(lines(p.raftConfig(q)))),
 		jen.If(define(err, sel(c, "FromEnvironment").Call()), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
@@ -157,7 +157,7 @@ func (p *part) machineConstructor(q *processor) {
 	))
 }
 
-// definition says what a machine is made of.
+// definition writes the definition of a state machine.
 //
 //	return raft.New(c, fsm.Definition[Accounts, Transfer, int64]{
 //		Update:      (*Transfer).Update,
@@ -188,7 +188,7 @@ func (p *part) definition(m *plan.Machine) code {
 	return fsm("Definition").Types(typeCode(m.StateType), typeCode(m.UpdateType), typeCode(m.ResultType)).Add(lines(f))
 }
 
-// describe says how a machine's values are written.
+// describe describes the encoding of a state machine's values.
 func (b *boundary) describe(m *plan.Machine) string {
 	parts := []wire.Part{{Kind: "state", Root: m.State}, {Kind: "update", Root: m.Update}}
 	if m.Result != "" {
@@ -197,7 +197,7 @@ func (b *boundary) describe(m *plan.Machine) string {
 	return b.schema.Describe(parts...)
 }
 
-// update is the method that changes the state, by its name and as a definition takes it.
+// update is the method that changes the state: its name, and the function for the definition.
 func (p *part) update(m *plan.Machine) (name Ident, update code) {
 	u, s, e := p.v("u"), p.v("s"), p.v("e")
 	params, args := []code{param(u, pointer(typeCode(m.UpdateType))), param(s, pointer(typeCode(m.StateType)))}, []code{id(s)}
@@ -212,7 +212,7 @@ func (p *part) update(m *plan.Machine) (name Ident, update code) {
 		jen.Return(jen.Struct().Values(), sel(u, name).Call(args...)))
 }
 
-// codec is how values of a type are written and read; more are further fields of it.
+// codec is the codec of a type; more are additional fields.
 func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
 	codec := p.boundary.codecs[name]
 	appends := id(mustIdent(codec.Append))
@@ -224,7 +224,8 @@ func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
 	return fsm("Codec").Types(typeCode(t)).Values(append([]code{key("Append", appends), key("Consume", id(mustIdent(codec.Consume)))}, more...)...)
 }
 
-// stateCodec is the codec of the state, which may be too large to be written at once.
+// stateCodec is the codec of the state. It lists parts, because a state may be too large to be
+// written at once.
 func (p *part) stateCodec(m *plan.Machine) code {
 	var names []code
 	for _, name := range p.boundary.schema.Parts(m.State) {
@@ -236,7 +237,7 @@ func (p *part) stateCodec(m *plan.Machine) code {
 	return p.codec(m.State, m.StateType, key("Parts", jen.Index().String().Values(names...)))
 }
 
-// raftConfig is what the file says of a machine with a log.
+// raftConfig is the configuration from the file for a state machine with a log.
 func (p *part) raftConfig(q *processor) fields {
 	m, group := q.Machine, q.Name
 	if m.Raft != nil {
@@ -271,8 +272,8 @@ func (p *part) raftConfig(q *processor) fields {
 	return f
 }
 
-// machineInstances writes the type of all instances of a machine, by which callers from outside
-// reach the one that they need.
+// machineInstances writes the type by which callers from outside choose an instance of a state
+// machine.
 //
 //	type LedgerInstances struct {
 //		t *Topology
@@ -284,34 +285,34 @@ func (p *part) raftConfig(q *processor) fields {
 func (p *part) machineInstances(q *processor) {
 	m, name := q.Machine, mustIdent(q.InstancesType())
 	x, i, n := p.v("x"), p.v("i"), jen.Lit(q.Instances)
-	p.doc("%s are the %d instances of %s, each with a state of its own.", name, q.Instances, q.Name)
+	p.doc("%s holds the %d instances of %s. Each has a state of its own.", name, q.Instances, q.Name)
 	p.add(jen.Type().Add(id(name)).Struct(param(p.v("t"), ptr("Topology"))))
 	machine := pointer(typeCode(q.Type))
-	p.doc("Len is the number of instances.")
+	p.doc("Len returns the number of instances.")
 	p.ofValue(x, name, "Len", nil, []code{jen.Int()}, jen.Return(n))
-	p.doc("At is the instance with a number, from 0 on.")
+	p.doc("At returns one instance; the first is At(0).")
 	p.ofValue(x, name, "At", []code{param(i, jen.Int())}, []code{machine}, jen.Return(sel(x, "t", q.field).Index(id(i)).Dot("p")))
 	if m.Keyed == nil {
 		return
 	}
 	e, key := &edge{Edge: m.Keyed, to: q}, p.v("key")
 	if e.Route == plan.Key {
-		p.doc("For is the instance of the updates whose %s is key.", e.accessText())
+		p.doc("For returns the instance for updates whose %s is key.", e.accessText())
 		p.ofValue(x, name, "For", []code{param(key, keyType(m.KeyType))}, []code{machine},
 			jen.Return(sel(x, "At").Call(jen.Qual(routePath, e.hashName()).Call(id(key), n))))
 	}
 	p.proposals(q, e, name)
 }
 
-// ofValue writes a method of one statement with a value for its receiver.
+// ofValue writes a method of one statement with a value receiver.
 func (p *part) ofValue(receiver, typ, name Ident, params, results []code, body code) {
 	p.add(jen.Func().Params(param(receiver, id(typ))).Add(id(name)).Params(params...).Add(results...).Add(oneLine(body)))
 }
 
-// proposals writes the methods that propose to the instance that an update chooses.
+// proposals writes the methods that propose an update to the instance that its key chooses.
 //
 //	func (x LedgerInstances) Propose(ctx context.Context, u Transfer) (r int64, err error) {
-//		i := route.String("", 16) // where Owner.Name ends in nil
+//		i := route.String("", 16) // if a pointer in Owner.Name is nil
 //		if u.Owner != nil {
 //			i = route.String(u.Owner.Name, 16)
 //		}
@@ -329,7 +330,7 @@ func (p *part) proposals(q *processor, e *edge, name Ident) {
 		doc    string
 	}{
 		{"Propose", typeCode(q.Machine.ResultType), "Propose proposes an update to the instance that its %s chooses."},
-		{"ProposeResult", fsm("Result").Types(typeCode(q.Machine.ResultType)), "ProposeResult is Propose, and says as well where the update is: in the log of the instance that its %s chooses."},
+		{"ProposeResult", fsm("Result").Types(typeCode(q.Machine.ResultType)), "ProposeResult is like Propose and also returns the position of the update in the log of the instance that its %s chooses."},
 	} {
 		p.doc(method.doc, e.accessText())
 		p.add(jen.Func().Params(param(x, id(name))).Add(id(method.name)).Params(param(ctx, jen.Qual("context", "Context")), param(u, typeCode(q.Machine.UpdateType))).

@@ -8,17 +8,17 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// model is a plan with its names checked, and with names for what only the
-// output has.
+// model is a plan with checked names, and with names for the declarations that only
+// the output has.
 type model struct {
 	plan          *plan.Plan
 	scope         *scope
 	processors    []*processor
 	edges         []*edge
 	links         []*link
-	tables        [2]Ident  // of the processors' and the edges' names
+	tables        [2]Ident  // the tables of processor names and edge names
 	boundary      *boundary // nil: no processor is isolated
-	buildConstant Ident     // says which ports the wiring was made with; set when these are made
+	buildConstant Ident     // ties the wiring to its ports; set when the ports are made
 }
 
 type processor struct {
@@ -27,57 +27,57 @@ type processor struct {
 	ident         Ident
 	local         Ident
 	constant      Ident // ProcessorParser
-	sender        Ident // ParserSender; not exported where there are only replies; "" for none
+	sender        Ident // ParserSender; not exported if it only sends replies; "" for none
 	recorder      Ident // ParserRecorder
 	instance      Ident // parserInstance
 	field         Ident // of Topology
-	linker        Ident // of an external one: the interface that makes its links, and
-	joiner        Ident // the type that does
+	linker        Ident // of an external processor: the interface that makes its links
+	joiner        Ident // of an external processor: the type that implements linker
 	sends         []*send
-	links         []*link // that lead from it, by receiver
-	incomingLinks []*link // that lead to it
+	links         []*link // outgoing links, by receiver
+	incomingLinks []*link // incoming links
 	timers        []*edge
 	inputs        []*input
-	inputEdges    Ident      // the table of their edges, and
-	inputNames    Ident      // that of their names
+	inputEdges    Ident      // the table of the inputs' edges
+	inputNames    Ident      // the table of the inputs' names
 	receives      []*receive // by edge, like Incoming
 	adapters      []*adapter
 
-	// Of an isolated one.
-	remote  Ident // what stands for an instance here
-	process Ident // the instance in its process, and
-	outside Ident // what makes its links
+	// Only for isolated processors.
+	remote  Ident // type of the proxy of an instance
+	process Ident // type of the instance in its process
+	outside Ident // type that makes the links in that process
 }
 
-// edge is an edge as its link and its constant have it.
+// edge is an edge with the names of its fields and constants.
 type edge struct {
 	*plan.Edge
 	index    int
 	constant Ident // EdgeFeedParserRaw
-	field    Ident // its queue's, in the link
-	held     Ident // in the inlet: a message on loan that no queue holds
-	hand     Ident // in the inlet: the message that is being handled, and
-	handle   Ident // what calls its handler
+	field    Ident // the queue, in the link
+	held     Ident // in the receiver type: a message that left the queue while its handler has a pointer to it
+	hand     Ident // in the receiver type: the current message
+	handle   Ident // the method that calls the handler of the current message
 	from, to *processor
 	link     *link // nil for a timer
-	ask      *edge // of which this carries the replies
-	reply    *edge // that carries the replies to this
+	ask      *edge // if this edge carries replies: the edge of the requests
+	reply    *edge // the edge that carries the replies to this edge
 	ticker   Ident // type of a timer's link
 }
 
-// requests reports whether the queue holds requests, which can be answered.
+// requests reports whether the queue holds requests, to which a handler can reply.
 func (e *edge) requests() bool { return e.from != nil && e.from.External && e.Reply != "" }
 
-// link joins a pair of processors. Where several processors send one message to
-// another one, and no more, their links are of the same type.
+// link joins a pair of processors. If several processors send only one and the same
+// message to a processor, their links have the same type.
 type link struct {
 	*plan.Link
 	edges        []*edge
 	from, to     *processor
-	name         Ident // its type: feedToParser; "" where it is a piper.LinkOf
-	receiverType Ident // what hands its messages over: parserFromFeed; shared: orderAtTotals; "" where the link does
-	shared       bool  // it is other links' too
-	first        bool  // of those that share them
+	name         Ident // its type: feedToParser; "" if it is a piper.LinkOf
+	receiverType Ident // delivers its messages: parserFromFeed; if shared: orderAtTotals; "" if the link does
+	shared       bool  // other links use the same receiver type
+	first        bool  // the first of the links that share a receiver type
 	field        Ident // in the sender
 	getter       Ident // method of the sender: toParser
 	outside      Ident // its type in the process of an isolated sender
@@ -86,31 +86,29 @@ type link struct {
 // many reports whether the receiver has several instances.
 func (l *link) many() bool { return l.to.Instances > 1 }
 
-// single reports whether the link has one queue, which is all that its sender holds.
+// single reports whether the link has one queue. Then the sender holds only that queue.
 func (l *link) single() bool { return !l.Sequenced && !l.from.External }
 
 // send is a method of a sender.
 type send struct {
 	*plan.Send
 	name        Ident
-	ask         Ident // the Ask method beside it
+	ask         Ident // the Ask method with the same edge
 	field       Ident // in the recorder
 	edges       []*edge
-	whole       bool    // along all edges that carry the message
-	same        *send   // the whole one where it does the same, this being the only edge
-	sameMessage []*send // all that send the message
+	whole       bool    // it sends along all edges that carry the message
+	same        *send   // a whole send that does the same, because there is only one edge; else nil
+	sameMessage []*send // all sends of the message
 }
 
-// receive is how the messages of one edge are handed over; its Name is "" where
-// the type has no method yet.
+// receive is the handler of one edge. Its Name is "" if the type has no such method yet.
 type receive struct {
 	plan.Method
 	edge *edge
 	name Ident
 }
 
-// adapter is a type that passes a sender as an interface whose methods return no
-// errors.
+// adapter is a type that adapts a sender to an interface whose methods return no errors.
 type adapter struct {
 	name    Ident
 	methods []string
@@ -150,7 +148,7 @@ func (m *model) addProcessor(i int) {
 	switch {
 	case p.HasSender():
 		q.sender, q.recorder = mustIdent(p.Sender()), mustIdent(p.Recorder())
-	case replies, len(p.Sends) > 0: // a machine's
+	case replies, len(p.Sends) > 0: // of a state machine
 		q.sender = m.scope.top(local + "Sender")
 	}
 	switch {
@@ -184,7 +182,7 @@ func (m *model) addLink(i int) {
 	p := &m.plan.Links[i]
 	mustIdent(p.Ident)
 	l := &link{Link: p, from: m.processors[p.From], to: m.processors[p.To]}
-	// What the embedded parts and the outer struct declare is not free.
+	// Names that the embedded parts and the outer struct declare are taken.
 	fields := names{"link": true, "gate": true, "to": true, "first": p.Sequenced, "instance": true, "limit": true, "buffer": true, "flush": true}
 	for _, index := range p.Edges {
 		e := m.edges[index]
@@ -206,13 +204,13 @@ func (m *model) addLink(i int) {
 	m.links = append(m.links, l)
 }
 
-// likeness is what links have in common that hand their messages over in the same way.
+// shareKey is equal for links that can share a receiver type.
 type shareKey struct {
 	to                     *processor
 	message, full, handler string
 }
 
-// likeness tells which links share their inlet with l; ok is false where none does.
+// shareKey returns the key of l; ok is false if l cannot share its receiver type.
 func (l *link) shareKey() (key shareKey, ok bool) {
 	e := l.edges[0]
 	if !l.single() || l.to.Inputs != nil || e.Reply != "" || e.ask != nil {
@@ -221,8 +219,8 @@ func (l *link) shareKey() (key shareKey, ok bool) {
 	return shareKey{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
 }
 
-// nameLinks names the types of links and their inlets: after the pair, or after the
-// message where several pairs share one.
+// nameLinks names the types of links and their receiver types: after the pair, or after
+// the message if several pairs share a type.
 func (m *model) nameLinks() {
 	sharing := make(map[shareKey][]*link)
 	for _, l := range m.links {
@@ -249,18 +247,18 @@ func (m *model) nameLinks() {
 	}
 }
 
-// receive is how q takes the messages of an edge.
+// receive returns the handler of an edge.
 func (q *processor) receive(e *edge) *receive {
 	return q.receives[slices.IndexFunc(q.receives, func(r *receive) bool { return r.edge == e })]
 }
 
 func (m *model) addMethods(q *processor) {
-	recorded := names{"Sender": true, "sender": true} // what a recorder has besides
+	recorded := names{"Sender": true, "sender": true} // other members of a recorder
 	byMessage := make(map[string][]*send)
 	for i := range q.Sends {
 		p := &q.Sends[i]
 		s := &send{Send: p, name: mustIdent(p.Name), field: Ident(strings.TrimPrefix(p.Name, "Send"))}
-		if !s.Proposes { // another one sends it, and is recorded
+		if !s.Proposes { // the send of the proposal message is recorded instead
 			s.field = recorded.take(s.field)
 		}
 		if p.Ask != "" {
@@ -294,7 +292,7 @@ func (m *model) addMethods(q *processor) {
 	slices.SortStableFunc(q.links, func(a, b *link) int { return cmp.Compare(a.to.index, b.to.index) })
 }
 
-// addInputs names the inputs of a processor that hears of them.
+// addInputs names the inputs of a processor that observes them.
 func (m *model) addInputs(q *processor) {
 	for i := range q.Inputs {
 		in := &q.Inputs[i]
@@ -306,8 +304,8 @@ func (m *model) addInputs(q *processor) {
 	}
 }
 
-// addAdapter sees to the adapter that a method needs, if any. Methods that leave
-// out the same errors share one.
+// addAdapter adds the adapter that a method needs, if any. Methods that omit the same
+// errors share an adapter.
 func (m *model) addAdapter(q *processor, method *plan.Method) {
 	mustIdents(method.OutMethods)
 	mustIdents(method.OutNames)
@@ -325,11 +323,10 @@ func (q *processor) adapter(method *plan.Method) *adapter {
 	return nil
 }
 
-// nameFields chooses names for the members of Topology and of the senders, none
-// of which may meet.
+// nameFields chooses distinct names for the members of Topology and of the senders.
 func (m *model) nameFields() {
-	// Fields are in lower case, methods for users are not; a field and a method
-	// of ours may not have the same name either.
+	// Methods for users are exported, so they cannot collide with fields. Our own
+	// unexported methods can.
 	topology := names{"pool": true, "graph": true}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
@@ -349,9 +346,9 @@ func (m *model) nameFields() {
 }
 
 // callsField is the field of an external sender that holds the calls of an Ask
-// method; core is the method that sends for both.
+// method. core is the method that sends for both Send and Ask.
 func (s *send) callsField() Ident { return "calls" + s.field }
 func (s *send) core() Ident       { return "send" + s.field }
 
-// edgeText is the edge in the words of the file.
+// edgeText is the edge as the file writes it.
 func (m *model) edgeText(e *edge) string { return text(m.plan.EdgeText(e.index)) }

@@ -6,22 +6,22 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// careful reports whether messages are handed to the processor one by one, each
-// out of its queue before its handler runs: what becomes of it is for the file to
-// say, or when it came is of interest.
+// perMessage reports whether the processor gets its messages one by one, each of them
+// removed from the queue before its handler runs. This is necessary if the file says
+// what happens after a failure, or if the time of a message matters.
 func (q *processor) perMessage() bool { return q.Watch != nil || q.tracked() }
 
-// tracked reports whether each message's coming is noted.
+// tracked reports whether the arrival of each message is noted.
 func (q *processor) tracked() bool {
 	return q.TimesInputs() || q.Track != nil || q.InputRecovered != nil
 }
 
-// hears reports whether the processor is told what becomes of its inputs.
+// observesInputs reports whether the processor observes the state of its inputs.
 func (q *processor) observesInputs() bool {
 	return q.tracked() || q.InputClosed != nil || q.ProcessorRestarted != nil || q.AllInputsClosed != nil
 }
 
-// carefulInlet writes the receiver's side of a link of a careful processor.
+// perMessageReceiver writes the receiver's side of a link to a per-message processor.
 //
 //	type plannerFromLidar struct {
 //		link       piper.Link
@@ -35,9 +35,9 @@ func (p *part) perMessageReceiver(q *processor, l *link) {
 		fields = append(fields, param(e.hand, piper("Hand").Types(e.elementType())))
 	}
 	if l.shared {
-		p.doc("%s hands an instance of %s the %s of one sender.", l.receiverType, q.Name, l.edges[0].Message)
+		p.doc("%s delivers each %s of one sender to an instance of %s.", l.receiverType, l.edges[0].Message, q.Name)
 	} else {
-		p.doc("%s hands an instance of %s what one of %s sends.", l.receiverType, q.Name, l.from.Name)
+		p.doc("%s delivers the messages of an instance of %s to one of %s.", l.receiverType, l.from.Name, q.Name)
 	}
 	p.add(jen.Type().Add(id(l.receiverType)).Struct(fields...))
 	if l.Sequenced {
@@ -51,7 +51,7 @@ func (p *part) perMessageReceiver(q *processor, l *link) {
 	}
 }
 
-// see writes what finds the oldest message of the queues of l.
+// see writes the code that finds the oldest message of the queues of l.
 func (p *part) see(l *link) []code {
 	v, o, batch, number, ok := p.v("l"), p.v("o"), p.v("batch"), p.v("number"), p.v("ok")
 	find := []code{define(o, sel(v, "link", "Order").Call())}
@@ -81,13 +81,13 @@ func (p *part) see(l *link) []code {
 //	}
 func (p *part) firstOf(l *link) {
 	v, o, ok := p.v("l"), p.v("o"), p.v("ok")
-	p.doc("first finds the oldest message, on whatever edge it travels.")
+	p.doc("first finds the oldest message of all edges.")
 	p.method(v, l.receiverType, "first", nil, []code{piper("Order")}, append(p.see(l), jen.Return(id(o)))...)
-	p.doc("Next is the edge of the message that is handed over next, if there is one.")
+	p.doc("Next returns the edge of the next message, if there is one.")
 	p.short(v, l.receiverType, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 }
 
-// carefulDrainMethod writes Drain around what one message takes.
+// perMessageDrainMethod writes Drain around the code for one message.
 func (p *part) perMessageDrainMethod(l *link, turn ...code) {
 	v, x, n, err, budget := p.v("l"), p.v("x"), p.v("n"), p.v("err"), p.v("budget")
 	p.method(v, l.receiverType, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
@@ -99,7 +99,7 @@ func (p *part) perMessageDrainMethod(l *link, turn ...code) {
 	)
 }
 
-// carefulDrain writes Drain for a link of one queue.
+// perMessageDrain writes Drain for a link of one queue.
 //
 //	func (l *plannerFromLidar) Drain(budget int) (n int, err error) {
 //		x := l.to
@@ -134,7 +134,7 @@ func (p *part) perMessageDrain(l *link, e *edge) {
 			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
 		}
 	}
-	p.doc("Drain hands over one message at a time: a failure concerns that message alone.")
+	p.doc("Drain handles one message at a time, so that a failure concerns only that message.")
 	p.perMessageDrainMethod(l,
 		jen.If(jen.Op("!").Add(sel(v, e.hand, "Again")).Call()).Block(take...),
 		set(id(p.v("err")), sel(v, e.handle).Call()),
@@ -146,7 +146,7 @@ func (p *part) intoHand(e *edge, m code) code {
 	return sel(v, e.hand, "Take").Call(ref(v, "link"), sel(v, e.field, "Head", "Index").Call(), m)
 }
 
-// carefulMerge writes Drain for a link of several queues.
+// perMessageMerge writes Drain for a link of several queues.
 //
 //	func (l *plannerFromDetector) Drain(budget int) (n int, err error) {
 //		x := l.to
@@ -188,7 +188,7 @@ func (p *part) perMessageMerge(l *link) {
 		))
 	}
 	cases = append(cases, jen.Default().Block(jen.Return(id(p.v("n")), jen.Nil())))
-	p.doc("Drain hands over one message at a time, in the order in which they were sent.")
+	p.doc("Drain handles one message at a time, in the order in which they were sent.")
 	p.perMessageDrainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
 		define(o, sel(v, "first").Call()),
 		sel(v, "link", "Handling").Call(sel(o, "Edge")),
@@ -196,14 +196,14 @@ func (p *part) perMessageMerge(l *link) {
 	))...))
 }
 
-// keeps reports whether a message is of use after a handler that has failed, or
-// hangs, had it: that one is given a copy.
+// keeps reports whether a message may be needed after its handler has failed or hangs.
+// Then the handler gets a copy.
 func (q *processor) keeps() bool {
 	w := q.Watch
 	return w != nil && !w.Isolated && (w.Attempts > 1 || w.DeadLetter >= 0 || w.Abandons())
 }
 
-// carefulHandle writes the method that calls the handler of the message in hand.
+// perMessageHandle writes the method that calls the handler of the current message.
 //
 //	func (l *plannerFromLidar) handlePoints() error {
 //		x := l.to
@@ -225,11 +225,11 @@ func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 	if q.Watch != nil {
 		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
 	}
-	if h.name == "" { // nobody handles it
+	if h.name == "" { // there is no handler
 		if q.Watch == nil {
 			body = nil
 		}
-		p.doc("%s forgets the message in hand.", e.handle)
+		p.doc("%s discards the current message, which has no handler.", e.handle)
 		p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, v+".to"))...)
 		return
 	}
@@ -279,12 +279,12 @@ func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 		body = append(body, h.reply(hand.Clone().Dot("Message").Call()))
 	}
 	body = append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, x))
-	p.doc("%s hands over the message in hand.", e.handle)
+	p.doc("%s calls the handler of the current message.", e.handle)
 	p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, body...)
 }
 
-// received ends a handler's method: the input has something, which may mean that
-// it is open again.
+// received writes the end of such a method: it notes that the input had a message, so
+// that a silent input recovers.
 func (p *part) received(q *processor, e *edge, x Ident, results ...code) code {
 	if !q.tracked() {
 		return jen.Return(append(results, jen.Nil())...)
@@ -292,9 +292,9 @@ func (p *part) received(q *processor, e *edge, x Ident, results ...code) code {
 	return jen.Return(append(results, sel(x, "received").Call(id(q.input(e).constant)))...)
 }
 
-// outside writes a call of a method of q as a statement: the call itself where statement is
-// nil. Where calls are timed, all that the call needs is read before its time begins: it may
-// be another instance's afterwards.
+// userCallHere writes a call of a method of the user's type as a statement: the call itself
+// if statement is nil. If calls are timed, all arguments are read before the time begins,
+// because afterwards they may belong to another instance.
 func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*jen.Statement) code, message ...code) []code {
 	if statement == nil {
 		statement = func(call *jen.Statement) code { return call }
@@ -318,8 +318,7 @@ func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*j
 	return append(before, define(life, sel(x, "unit", "Enter").Call()), statement(sel(value, name).Call(args...)), sel(life, "Leave").Call())
 }
 
-// told writes a call of a method that hears of an input, with what it returns in
-// err.
+// notify writes a call of a method that observes inputs, and assigns its error to err.
 func (p *part) notify(q *processor, method *plan.Method, argument ...code) []code {
 	if method == nil {
 		return nil
@@ -336,6 +335,6 @@ func (p *part) notify(q *processor, method *plan.Method, argument ...code) []cod
 	}, argument...)
 }
 
-// goesOn reports whether an instance goes on after an error: it is told then what
-// else there is to be told.
+// goesOn reports whether an instance continues after an error. Then the remaining
+// notifications are still made.
 func (q *processor) goesOn() bool { return q.Watch != nil && q.Watch.Then != string(spec.Stop) }

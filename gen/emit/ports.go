@@ -6,7 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// ports are the parts of the file that handlers need: it compiles without them.
+// ports are the parts of the file that handlers use. The file compiles without the handlers.
 func (m *model) ports() []job {
 	jobs := []job{func(p *part) {
 		p.portsHead()
@@ -41,7 +41,7 @@ func (m *model) ports() []job {
 	})
 }
 
-// portsHead writes the comment that explains what the file declares for each processor.
+// portsHead writes the comment that explains the declarations for each processor.
 func (p *part) portsHead() {
 	i := slices.IndexFunc(p.processors, func(q *processor) bool { return q.recorder != "" && !q.External })
 	if i < 0 {
@@ -51,13 +51,13 @@ func (p *part) portsHead() {
 		return
 	}
 	q := p.processors[i]
-	p.doc("For a processor such as %s this file declares, as far as its edges need it:", q.Name)
+	p.doc("For each processor, such as %s, this file declares what its edges need:", q.Name)
 	if q.recorder != "" {
-		p.item("%s sends the messages of %s. Use it during the call that it was passed to, on the goroutine of that call. A method that names a receiver "+
-			"sends to that one alone. A method without an error does not wait: an instance is not called while a queue that it sends to is full.", q.sender, q.Name)
-		p.item("%s makes a %s for the test of a handler: pass its Sender to the handler, and its fields hold what the handler sends, in order.", q.Record(), q.recorder)
+		p.item("%s sends the messages of %s. Use it only during the call that receives it, on the goroutine of that call. A method that names a receiver "+
+			"sends to that receiver alone. A method without an error result never waits: the runtime calls an instance only while its outgoing queues have room.", q.sender, q.Name)
+		p.item("%s makes a %s for tests of handlers: pass its Sender to the handler, and its fields hold the messages that the handler sends, in order.", q.Record(), q.recorder)
 	}
-	p.item("%s has the methods that the type of %s must have. A message that a handler takes by pointer is valid until the handler returns.", q.Port(), q.Name)
+	p.item("%s lists the methods that the type of %s must have. A message that a handler takes by pointer is valid only until the handler returns.", q.Port(), q.Name)
 	p.file.Line()
 }
 
@@ -70,10 +70,10 @@ func (p *part) indices() {
 	for i, e := range p.edges {
 		edges[i] = constant{e.constant, p.plan.EdgeText(e.index)}
 	}
-	p.doc("ProcessorIndex is the index of a processor, in the order of the file.")
-	p.indexType("ProcessorIndex", p.tables[0], processors, "String is the processor's name in the file.")
-	p.doc("EdgeIndex is the index of an edge, in the order of the file; edges that the file implies follow.")
-	p.indexType("EdgeIndex", p.tables[1], edges, "String is the edge in the words of the file.")
+	p.doc("ProcessorIndex numbers the processors in the order of the file.")
+	p.indexType("ProcessorIndex", p.tables[0], processors, "String returns the processor's name in the file.")
+	p.doc("EdgeIndex numbers the edges in the order of the file, then the edges that the file implies.")
+	p.indexType("EdgeIndex", p.tables[1], edges, "String returns the edge as the file writes it.")
 }
 
 type constant struct {
@@ -122,12 +122,12 @@ func (p *part) indexType(typ, table Ident, list []constant, stringDoc string) {
 	)...))
 }
 
-// lines is the body of a composite literal, one element on a line.
+// lines is the body of a composite literal with one element on each line.
 func lines(elements []code) code {
 	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)
 }
 
-// linksType writes what an external sender knows of the topology.
+// linksType writes the interface through which an external sender makes its links.
 //
 //	type apiLinks interface {
 //		toParser(i int) *apiToParser
@@ -140,7 +140,7 @@ func (p *part) linksType(q *processor) {
 	for _, e := range q.crossingEdges() {
 		methods = append(methods, id(e.fits()).Params(param(p.v("m"), typeCode(e.Type))).Error())
 	}
-	p.doc("%s makes the links from %s, each when the first message is sent.", q.linker, q.Name)
+	p.doc("%s makes the links from %s, each before its first message.", q.linker, q.Name)
 	p.add(jen.Type().Add(id(q.linker)).Interface(methods...))
 }
 
@@ -152,8 +152,7 @@ func (p *part) joinParams(l *link) []code {
 	return nil
 }
 
-// link writes the queues between an instance of one processor and one of another, where
-// there are several or the sender is external.
+// link writes the type of a link that has several queues or an external sender.
 //
 //	type parserToAudit struct {
 //		link piper.Link
@@ -162,7 +161,7 @@ func (p *part) joinParams(l *link) []code {
 //		stat queue.Latest[Stat]
 //	}
 func (p *part) link(l *link) {
-	p.doc("%s joins an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
+	p.doc("%s is a link from an instance of %s to one of %s.", l.name, l.from.Name, l.to.Name)
 	fields := []code{param("link", piper("Link"))}
 	if l.from.External {
 		fields = append(fields, param("gate", piper("Gate")))
@@ -173,8 +172,7 @@ func (p *part) link(l *link) {
 	p.add(jen.Type().Add(id(l.name)).Struct(fields...))
 }
 
-// inletFields are the fields of a type that hands over the messages of a link: the link,
-// and its queues.
+// receiverFields are the fields of a receiver type that hold the link and its queues.
 func (l *link) receiverFields() []code {
 	if !l.single() {
 		return []code{id(l.name)}
@@ -183,7 +181,7 @@ func (l *link) receiverFields() []code {
 	return []code{param("link", piper("Link")), param(e.field, e.queueType())}
 }
 
-// sentBy is the type that a sender has a pointer to: the link, or its only queue.
+// sentBy is the type to which a sender holds a pointer: the link, or its only queue.
 func (l *link) sentBy() code {
 	if l.single() {
 		return l.edges[0].queueType()
@@ -191,7 +189,7 @@ func (l *link) sentBy() code {
 	return id(l.name)
 }
 
-// queueIn is the queue of e in what a sender has for its link.
+// queueIn is the queue of e in l, the value that a sender holds for the link.
 func (e *edge) queueIn(l *jen.Statement) *jen.Statement {
 	if e.link.single() {
 		return l.Clone()
@@ -207,13 +205,13 @@ func (e *edge) queueRef(l *jen.Statement) *jen.Statement {
 	return jen.Op("&").Add(e.queueIn(l))
 }
 
-// peek is a look at n messages of a queue, which is a field of x.
+// peek is a call that returns up to n messages of a queue, which is a field of x.
 func peek(x, field Ident, n code) *jen.Statement { return queue("Peek").Call(ref(x, field), n) }
 
 // queueType is the type of the edge's queue.
 func (e *edge) queueType() code {
 	if e.latest() {
-		return queue("Latest").Types(e.elementType()) // it numbers by itself
+		return queue("Latest").Types(e.elementType()) // its elements have numbers already
 	}
 	if e.link.Sequenced {
 		return queue("Edge").Types(queue("Numbered").Types(e.elementType()))
@@ -221,7 +219,7 @@ func (e *edge) queueType() code {
 	return queue("Edge").Types(e.elementType())
 }
 
-// elementType is what the queue holds, numbers apart.
+// elementType is the type of the queue's elements, without their numbers.
 func (e *edge) elementType() code {
 	if e.requests() {
 		return piper("Request").Types(typeCode(e.Type), typeCode(e.ReplyType))
@@ -229,12 +227,12 @@ func (e *edge) elementType() code {
 	return typeCode(e.Type)
 }
 
-// What the edge does when its queue is full.
+// The policy of the edge when its queue is full.
 func (e *edge) latest() bool { return e.Full == "drop-oldest" }
 func (e *edge) offers() bool { return e.Full == "drop-newest" }
 func (e *edge) fails() bool  { return e.Full == "fail" }
 
-// policy is the pool's name for it.
+// policy is the pool's name for that policy.
 func (e *edge) policy() Ident {
 	switch {
 	case e.fails():

@@ -7,8 +7,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// inlet writes the receiver's side of a link: how its messages get to their
-// handlers.
+// receiverSide writes the type that delivers the messages of a link to their handlers.
 //
 //	type auditFromParser struct {
 //		parserToAudit
@@ -16,7 +15,7 @@ import (
 //	}
 func (p *part) receiverSide(q *processor, l *link) {
 	switch {
-	case l.receiverType == "": // what makes the link says how
+	case l.receiverType == "": // the code that makes the link delivers its messages
 		return
 	case q.perMessage():
 		p.perMessageReceiver(q, l)
@@ -31,10 +30,10 @@ func (p *part) receiverSide(q *processor, l *link) {
 		h := &handler{part: p, receive: q.receive(e), of: q}
 		handlers = append(handlers, h)
 		if h.holds() {
-			fields = append(fields, remark(param(e.held, e.elementType()), "while its handler runs"))
+			fields = append(fields, remark(param(e.held, e.elementType()), "the message while its handler runs"))
 		}
 	}
-	p.doc("%s hands an instance of %s what one of %s sends.", l.receiverType, q.Name, l.from.Name)
+	p.doc("%s delivers the messages of an instance of %s to one of %s.", l.receiverType, l.from.Name, q.Name)
 	p.add(jen.Type().Add(id(l.receiverType)).Struct(fields...))
 	if l.Sequenced {
 		p.merge(l, handlers)
@@ -43,9 +42,9 @@ func (p *part) receiverSide(q *processor, l *link) {
 	}
 }
 
-// drain is the function that hands over the messages of a link of one queue to
-// instance x, and the statements before it. It hands over the messages that Peek returns;
-// the runtime calls it again while the queue has more.
+// drain is the function that delivers the messages of a link of one queue to instance x,
+// and the statements before it. The function delivers the messages that Peek returns; the
+// runtime calls it again while the queue has more.
 //
 //	…
 //		for batch := queue.Peek(&l.Queue, budget); n < len(batch); n++ {
@@ -61,7 +60,7 @@ func (p *part) receiverSide(q *processor, l *link) {
 //	…
 func (p *part) drain(h *handler) (before []code, drain *jen.Statement) {
 	if h.holds() {
-		before = []code{remark(jen.Var().Add(param(h.edge.held, h.edge.elementType())), "while its handler runs")}
+		before = []code{remark(jen.Var().Add(param(h.edge.held, h.edge.elementType())), "the message while its handler runs")}
 	}
 	return before, jen.Func().Params(p.drainParams()...).Params(p.drainResults()...).Block(p.drainBody(h)...)
 }
@@ -95,30 +94,30 @@ func (p *part) drainBody(h *handler) (body []code) {
 	return append(body, p.drained(h))
 }
 
-// drainMethod writes Drain for a link from an external sender that has one queue.
+// drainMethod writes Drain for a link with one queue from an external sender.
 func (p *part) drainMethod(l *link, h *handler) {
 	v, x := p.v("l"), p.v("x")
 	p.method(v, l.receiverType, "Drain", p.drainParams(), p.drainResults(), append([]code{define(x, sel(v, "to"))}, p.drainBody(h)...)...)
 }
 
-// sharedDrain writes the function that makes drain for several links.
+// sharedDrain writes the function that returns the drain function of several links.
 func (p *part) sharedDrain(q *processor, l *link) {
 	h := &handler{part: p, receive: q.receive(l.edges[0]), of: q, sharing: true}
 	before, drain := p.drain(h)
-	p.doc("%s hands the messages in q to x, for each processor that sends a %s.", l.receiverType, l.edges[0].Message)
+	p.doc("%s delivers the messages in q to x. The links of all processors that send a %s use it.", l.receiverType, l.edges[0].Message)
 	p.file.Comment("//")
 	p.file.Comment("//go:noinline")
 	p.add(jen.Func().Add(id(l.receiverType)).Params(param(p.v("q"), pointer(h.edge.queueType())), param(p.v("x"), ptr(q.instance))).Add(piper("Drain")).Block(
 		append(before, jen.Return(drain))...))
 }
 
-// releaseOne writes that the message is out of its queue before its handler runs.
+// releaseOne writes the code that removes the message from its queue before its handler runs.
 func (h *handler) releaseOne() code {
-	return remark(h.queue().Dot("Head").Dot("Release").Call(jen.Lit(1)), "it is not in the queue any more")
+	return remark(h.queue().Dot("Head").Dot("Release").Call(jen.Lit(1)), "the handler's message is no longer in the queue")
 }
 
-// merge writes Drain for a link of several queues: their messages are handed
-// over in the order in which they were sent.
+// merge writes Drain for a link of several queues. It delivers their messages in the
+// order in which they were sent.
 //
 //	func (l *auditFromParser) first() piper.Order {
 //		o := l.link.Order()
@@ -180,7 +179,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 	}
 	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
 	p.firstOf(l)
-	p.doc("Drain hands over messages in the order in which they were sent.")
+	p.doc("Drain delivers messages in the order in which they were sent.")
 	p.method(v, l.receiverType, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
 		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(handlers...))).Block(
@@ -198,12 +197,12 @@ type handler struct {
 	*receive
 	of *processor
 
-	// Where the handler is called by a closure, and not by a method of the link: in what makes
-	// the link, or in a function for several links, in which q is the queue.
+	// Set if a closure calls the handler, not a method of the link: linking in the code that
+	// makes the link, sharing in a function for several links, where q is the queue.
 	linking, sharing bool
 }
 
-// inClosure reports whether from is the instance that sends.
+// inClosure reports whether the variable from is the sending instance.
 func (h *handler) inClosure() bool { return h.linking || h.sharing }
 
 // queue is the queue of the messages.
@@ -225,7 +224,7 @@ func (h *handler) queueRef() *jen.Statement {
 	return jen.Op("&").Add(h.queue())
 }
 
-// sender is the index of the instance that sends.
+// sender is the index of the sending instance.
 func (h *handler) sender() code {
 	if h.inClosure() {
 		return sel(h.v("from"), "unit", "Index").Call()
@@ -233,7 +232,7 @@ func (h *handler) sender() code {
 	return sel(h.v("l"), "link", "From").Call()
 }
 
-// heldIn is where a message stands that a handler has a pointer to.
+// heldIn is the variable that holds a message while its handler has a pointer to it.
 func (h *handler) heldIn() *jen.Statement {
 	if h.inClosure() {
 		return id(h.edge.held)
@@ -241,8 +240,7 @@ func (h *handler) heldIn() *jen.Statement {
 	return sel(h.v("l"), h.edge.held)
 }
 
-// goesOn is the condition under which the next message is handed over to one of
-// handlers.
+// goesOn is the condition for delivering the next message to one of handlers.
 func (p *part) goesOn(handlers ...*handler) code {
 	goesOn := jen.Op("!").Add(sel(p.v("x"), "unit", "Hold")).Call()
 	if canFail(handlers) {
@@ -251,8 +249,8 @@ func (p *part) goesOn(handlers ...*handler) code {
 	return goesOn
 }
 
-// stops is the opposite, for a loop whose condition it is not part of: that is
-// some instructions a message less.
+// stops is the opposite of goesOn, for a separate if statement in the loop. This takes
+// fewer instructions for each message than a longer loop condition.
 func (h *handler) stops() code {
 	holds := sel(h.v("x"), "unit", "Hold").Call()
 	if h.Error {
@@ -261,7 +259,7 @@ func (h *handler) stops() code {
 	return holds
 }
 
-// drained returns what Drain does.
+// drained is the return statement of Drain.
 func (p *part) drained(handlers ...*handler) code {
 	if canFail(handlers) {
 		return jen.Return(id(p.v("n")), id(p.v("err")))
@@ -274,16 +272,16 @@ func canFail(handlers []*handler) bool {
 	return slices.ContainsFunc(handlers, func(h *handler) bool { return h.Error })
 }
 
-// exact reports whether a message is out of its queue before its handler runs,
-// so that what counts against the capacity is exact.
+// exact reports whether a message leaves its queue before its handler runs, so that
+// only waiting messages count against the capacity.
 func (e *edge) exact() bool { return e.offers() || e.fails() }
 
-// holds reports whether the message must stand somewhere while its handler has
-// a pointer to it: it is in no queue any more.
+// holds reports whether a variable must hold the message while its handler has a
+// pointer to it, because the message is no longer in a queue.
 func (h *handler) holds() bool { return h.edge.latest() && h.Message == plan.ByPointer }
 
-// take writes how a message comes out of a queue that drops the oldest, and taken
-// what it then is called.
+// take writes the code that takes a message from a queue that drops the oldest. taken
+// is the variable with that message.
 func (h *handler) take(m Ident, from code) []code {
 	ok := h.v("ok")
 	if h.holds() {
@@ -302,8 +300,7 @@ func (h *handler) taken(m Ident) *jen.Statement {
 	return id(m)
 }
 
-// batch writes the handing over of a batch, up to the number until where that is
-// not nil.
+// batch writes the delivery of a batch, up to the number until unless that is nil.
 func (h *handler) batch(batch, until code) []code {
 	k, n := h.v("k"), h.v("n")
 	at := func() *jen.Statement { return jen.Add(batch).Index(id(k)) }
@@ -332,7 +329,7 @@ func (h *handler) batch(batch, until code) []code {
 
 // handle writes the call for one element of the queue.
 func (h *handler) handle(element *jen.Statement) []code {
-	if h.name == "" { // nobody handles it
+	if h.name == "" { // there is no handler
 		return nil
 	}
 	message := element.Clone()
@@ -355,7 +352,7 @@ func (h *handler) call(message code) code {
 	return sel(x, "p", h.name).Call(arguments(&h.Method, sel(x, "unit", "Context").Call(), h.of.outArgument(&h.Method, h.senderOf(h.of)), message)...)
 }
 
-// answer writes what is done with the call's results.
+// answer writes the call and the code that uses its results.
 func (h *handler) answer(call code, element *jen.Statement) []code {
 	err, reply := h.v("err"), h.v("reply")
 	if h.edge.Reply == "" {
@@ -374,7 +371,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 	}
 }
 
-// reply sends the reply to an element of the queue.
+// reply writes the code that sends the reply to an element of the queue.
 func (h *handler) reply(element *jen.Statement) code {
 	args := []code{id(h.v("reply"))}
 	if h.edge.requests() {

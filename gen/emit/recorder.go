@@ -8,11 +8,11 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// recorder writes what stands in for a topology in the test of one handler.
+// recorder writes the type that replaces the topology in the test of one handler.
 //
 //	type AuditRecorder struct {
 //		sender      AuditSender
-//		Note        []Note // all of them
+//		Note        []Note // to any receiver
 //		NoteToAudit []Note // to audit
 //	}
 //
@@ -27,7 +27,7 @@ func (p *part) recorder(q *processor) {
 		}
 		field := id(sent.field).Index().Add(typeCode(sent.Type))
 		if sent.whole {
-			field = remark(field, "all of them")
+			field = remark(field, "to any receiver")
 		} else {
 			field = remark(field, "to %s", sent.edges[0].to.Name)
 		}
@@ -43,7 +43,7 @@ func (p *part) recorder(q *processor) {
 	p.short(r, q.recorder, "Sender", nil, []code{ptr(q.sender)}, keep.Op(";").Add(sender))
 }
 
-// port writes the interface with the methods that the processor's edges ask for.
+// port writes the interface with the methods that the processor's edges need.
 //
 //	type ParserProcessor interface {
 //		ReceiveRaw(m *Raw, out *ParserSender) error
@@ -69,12 +69,12 @@ func (p *part) port(q *processor) {
 		methods = append(methods, p.portMethod(q, r))
 	}
 	if slices.ContainsFunc(q.receives, func(r *receive) bool { return r.name != "" && !r.writable() }) {
-		p.doc("%s lacks methods with an interface that its package keeps to itself: they cannot be named here.", name)
+		p.doc("%s lacks the methods whose parameter types are not exported: this package cannot name those types.", name)
 	}
 	p.add(jen.Type().Add(id(name)).Interface(methods...))
 }
 
-// source is the method by which a processor without inputs acts.
+// source is the method that the runtime calls on a processor without inputs.
 func (q *processor) source(bound bool) *receive {
 	if !q.Source() {
 		return nil
@@ -84,7 +84,7 @@ func (q *processor) source(bound bool) *receive {
 		return &receive{Method: *q.Ping, name: "Ping"}
 	case q.Serve != nil:
 		return &receive{Method: *q.Serve, name: "Serve"}
-	case bound: // it never acts, which is a warning
+	case bound: // the processor never runs; a finding warns about it
 		return nil
 	}
 	m := plan.Method{Error: true}
@@ -94,12 +94,12 @@ func (q *processor) source(bound bool) *receive {
 	return &receive{Method: m, name: "Ping"}
 }
 
-// canonical is the form that a handler is suggested to have.
+// canonical is the signature that findings suggest for a handler.
 func (p *part) canonical(q *processor, e *edge) *receive {
 	handlers := p.plan.Handlers(e.index)
-	r := &receive{edge: e, name: Ident(handlers[len(handlers)-1])} // made of names that the model has checked
+	r := &receive{edge: e, name: Ident(handlers[len(handlers)-1])} // consists of names that the model has checked
 	if e.ask != nil {
-		r.name = Ident(handlers[0]) // a reply is told apart from other messages of its type
+		r.name = Ident(handlers[0]) // the name with the sender tells a reply from other messages of its type
 	}
 	r.Reply, r.Error = e.Reply != "", true
 	switch {
@@ -117,8 +117,8 @@ func (p *part) canonical(q *processor, e *edge) *receive {
 	return r
 }
 
-// writable reports whether the method's signature can be written here: not where
-// another package keeps the interface for the sender to itself.
+// writable reports whether the method's signature can be written in this package. It
+// cannot if another package does not export its interface for the sender.
 func (r *receive) writable() bool {
 	return r.Out == plan.NoOut || r.Out == plan.SenderOut || r.OutType != nil || len(r.OutNames) > 0
 }
@@ -156,7 +156,7 @@ func (p *part) portMethod(q *processor, r *receive) code {
 	return signature(r.name, params, results)
 }
 
-// outInterface writes an interface for the sender in place.
+// outInterface writes the interface for the sender as a type literal.
 func (q *processor) outInterface(m *plan.Method) code {
 	var methods []code
 	for _, s := range q.sends {

@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// routeOf is how the edge chooses among instances: where there is one, only an id
-// can miss it.
+// routeOf is how the edge chooses among instances. With one instance, only an id needs
+// a check.
 func (e *edge) routeOf() plan.RouteKind {
 	if e.to.Instances == 1 && e.Route != plan.ID {
 		return plan.Single
@@ -33,13 +33,13 @@ func (p *part) instances(e *edge) code {
 	return jen.Len(sel(p.v("s"), e.link.field))
 }
 
-// hash is the call that turns the key or id of message into one of n instances.
+// hash is the call that maps the key or id of message to one of n instances.
 func (e *edge) hash(message, n code) code {
 	return jen.Qual(routePath, e.hashName()).Call(e.access(message, len(e.Access)), n)
 }
 
-// keys are the functions that turn keys into instances, with the key of a message that ends in
-// nil before it.
+// keys are the functions that map keys to instances, each with the key that is used if a pointer
+// on the path to the key is nil.
 var keys = [...]struct {
 	hash string
 	zero code
@@ -70,7 +70,7 @@ func (e *edge) access(message code, n int) code {
 	return c
 }
 
-// zeroKey is the key of a message that ends in nil before its key.
+// zeroKey is the key that is used if a pointer on the path to the key is nil.
 func (e *edge) zeroKey() code {
 	if e.Route == plan.ID {
 		return jen.Lit(0)
@@ -78,9 +78,9 @@ func (e *edge) zeroKey() code {
 	return keys[e.KeyKind].zero
 }
 
-// choose gives the expression for the instance of an edge with key, id, local or
-// a range of one, and the statements that come first, if any. Where there are,
-// or where named is set, the expression is the variable i.
+// choose returns the expression for the instance of an edge with key, id, local or a
+// range of one, and the statements that must come before it, if any. If there are
+// statements, or if named is set, the expression is the variable i.
 func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code, instance code) {
 	switch e.routeOf() {
 	case plan.Local:
@@ -100,7 +100,7 @@ func (e *edge) byAccess(message code, i Ident, named bool, n code) (before []cod
 		}
 		zero := jen.Qual(routePath, e.hashName()).Call(e.zeroKey(), n)
 		return []code{
-			remark(id(i).Op(":=").Add(zero), "where %s ends in nil", e.accessText()),
+			remark(id(i).Op(":=").Add(zero), "if a pointer in %s is nil", e.accessText()),
 			jen.If(joinedBy("&&", tests)).Block(set(id(i), e.hash(message, n))),
 		}, id(i)
 	}
@@ -112,16 +112,16 @@ func (e *edge) byAccess(message code, i Ident, named bool, n code) (before []cod
 
 func (e *edge) accessText() string { return strings.Join(e.Access, ".") }
 
-// destination is, in words, where a message goes.
+// destination names the receiver of a message, for comments.
 func (e *edge) destination() string {
 	to := e.to.Name
 	switch e.routeOf() {
 	case plan.Key:
 		return "the instance of " + to + " that its " + e.accessText() + " chooses"
 	case plan.ID:
-		return "the instance of " + to + " that its " + e.accessText() + " numbers"
+		return "the instance of " + to + " with the number in its " + e.accessText()
 	case plan.Local:
-		return "the instance of " + to + " that belongs to the sender's"
+		return "the local instance of " + to
 	case plan.Range:
 		if e.Count > 1 {
 			return "some instances of " + to

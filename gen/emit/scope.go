@@ -27,10 +27,11 @@ const (
 	topoPath      = runtimePath + "topo"
 )
 
-// imported are the packages that output imports by itself, whatever the topology says.
+// imported are the packages that the output may import for any topology.
 var imported = []string{"context", "slices", "strconv", "time", errtopPath, graphPath, piperPath, poolPath, queuePath, routePath, supervisePath, topoPath}
 
-// Imports lists the packages that the generated files import whatever Go types t names.
+// Imports lists the packages that the generated files may import, without the packages
+// of the Go types that t names.
 func Imports(t *spec.Topology) []string {
 	list := slices.Clone(imported)
 	for _, p := range t.Processors {
@@ -47,24 +48,24 @@ func Imports(t *spec.Topology) []string {
 	return list
 }
 
-// variables are the names of parameters and variables in the output. No import
-// is called like one of them.
+// variables are the names of parameters and variables in the output. No import gets
+// one of these names.
 var variables = []Ident{
 	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "how", "i", "in", "info", "inputs",
 	"instance", "instances", "j", "k", "key", "kind", "l", "life", "limit", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
 	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "x",
 }
 
-// scope knows what names mean in the generated package, so that none is hidden
-// where it is needed.
+// scope knows the names in the generated package, so that no declaration shadows a
+// name that is needed.
 type scope struct {
 	mentioned names             // identifiers of the package that the output mentions
-	level     names             // of package level: declared, imported or to be kept free
-	declared  func(string) bool // by the user's files
-	imported  func(string) bool // by one of them, under a name
+	level     names             // at package level: declared, imported or reserved
+	declared  func(string) bool // the user's files declare the name
+	imported  func(string) bool // one of the user's files imports a package under the name
 	aliases   map[string]Ident  // by import path
-	renamed   map[string]bool   // whose alias is not the package's name
-	order     []string          // of the import paths
+	renamed   map[string]bool   // import paths whose alias is not the package's name
+	order     []string          // import paths in the order of registration
 }
 
 func newScope(p *plan.Plan, o Options) *scope {
@@ -116,8 +117,8 @@ func (s *scope) mention(p *plan.Plan) (paths []string) {
 	return paths
 }
 
-// register gives a package the name under which the output imports it. Of others than ours
-// only the path is known.
+// register chooses the name under which the output imports a package. For packages that are
+// not ours, only the path is known.
 func (s *scope) register(importPath string, ours bool) {
 	if s.aliases[importPath] != "" {
 		return
@@ -130,7 +131,7 @@ func (s *scope) register(importPath string, ours bool) {
 	s.order = append(s.order, importPath)
 }
 
-// packageName guesses what the package at a path is called.
+// packageName guesses the name of the package at a path.
 func packageName(importPath string) Ident {
 	name := path.Base(importPath)
 	if isVersion(name) && path.Dir(importPath) != "." {
@@ -163,14 +164,14 @@ func (s *scope) taken(i Ident) bool {
 	return i.predeclared() || s.level[i] || s.mentioned[i] || s.declared(string(i))
 }
 
-// top returns a free name of package level for something of ours.
+// top returns a free name at package level for a generated declaration.
 func (s *scope) top(name Ident) Ident {
 	free := name.firstFree(func(i Ident) bool { return s.taken(i) || s.imported(string(i)) })
 	s.level[free] = true
 	return free
 }
 
-// local is the name of a variable: it hides nothing that the output mentions.
+// local is the name of a variable. It does not shadow a name that the output mentions.
 func (s *scope) local(name Ident) Ident {
 	for s.mentioned[name] {
 		name += "_"
@@ -178,7 +179,7 @@ func (s *scope) local(name Ident) Ident {
 	return name
 }
 
-// file returns an empty file that knows all imports.
+// file returns an empty file with the aliases of all imports.
 func (s *scope) file(p *plan.Plan) *jen.File {
 	f := jen.NewFilePathName(p.ImportPath, p.Package)
 	f.NoFormat = true

@@ -22,9 +22,9 @@ func (p *part) sender(q *processor) {
 	}
 	fields := []code{param("out", out)}
 	switch {
-	case q.recorder != "": // the head of the file says it
+	case q.recorder != "": // the comment at the top of the file explains it
 	case q.Machine != nil && len(q.Machine.Events) > 0:
-		p.doc("%s sends what %s answers and tells.", q.sender, q.Name)
+		p.doc("%s sends the answers and events of %s.", q.sender, q.Name)
 	case q.Machine != nil:
 		p.doc("%s sends the answers of %s.", q.sender, q.Name)
 	default:
@@ -56,8 +56,9 @@ func (p *part) sender(q *processor) {
 	}
 }
 
-// made writes that the sender s makes the link to a single instance before the first
-// message, and at is that link; or the call that finds, or makes, one of many.
+// makeLink writes the code that makes the link to a single instance before the first
+// message. It writes nothing for a link to one of many instances, because its getter
+// makes the link. linkAt is the field with the link, or the getter of one of many.
 func (p *part) makeLink(s Ident, l *link) []code {
 	if l.many() {
 		return nil
@@ -72,8 +73,8 @@ func (p *part) linkAt(s Ident, l *link) *jen.Statement {
 	return sel(s, l.field)
 }
 
-// getter writes the method that finds one of many links and makes it when there is
-// none.
+// getter writes the method that returns one of many links. It makes the link at the
+// first call.
 //
 //	func (s *FeedSender) toParser(i int) *queue.Edge[Raw] {
 //		if s.parser == nil || s.parser[i] == nil {
@@ -87,7 +88,7 @@ func (p *part) getter(q *processor, l *link) {
 	if l.single() {
 		what = "the queue"
 	}
-	p.doc("%s is %s to an instance of %s, made when it is first asked for.", l.getter, what, l.to.Name)
+	p.doc("%s returns %s to an instance of %s. The first call makes it.", l.getter, what, l.to.Name)
 	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{pointer(l.sentBy())},
 		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
 			sel(s, "out", "Link").Call(index(l.to.constant), id(i)),
@@ -116,7 +117,7 @@ func (p *part) send(q *processor, sent *send) {
 	case sent.Proposes:
 		p.propose(q, sent)
 		return
-	case sent.same != nil: // written beside the shorter one
+	case sent.same != nil: // written together with the shorter method
 		return
 	}
 	p.sendDoc(q, sent)
@@ -150,9 +151,8 @@ func (p *part) send(q *processor, sent *send) {
 	p.file.Line()
 }
 
-// begin writes that the links of a method that sends are made, before what puts the message
-// into them. The sender of a recorder never has one, and keeps the message when it asks for
-// the first.
+// begin writes the code that makes the links of a send method, followed by puts. The sender of a
+// recorder never has links: it records the message when the method asks for the first link.
 func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 	s, m := p.v("s"), p.v("m")
 	var links []*link
@@ -179,7 +179,7 @@ func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 	return append(body, puts...)
 }
 
-// recorded are the fields of the recorder that keep what is sent.
+// recorded are the names of the recorder's fields that get the message.
 func (s *send) recorded() string {
 	var fields []string
 	for _, other := range s.sameMessage {
@@ -197,9 +197,9 @@ func (p *part) sendDoc(q *processor, sent *send) {
 		where := e.destination()
 		switch {
 		case e.offers():
-			where += " (dropped where that queue is full)"
+			where += " (dropped if that queue is full)"
 		case e.latest():
-			where += " (where that queue is full, its oldest message is dropped)"
+			where += " (if that queue is full, its oldest message is dropped)"
 		}
 		fails = fails || e.fails()
 		to = append(to, where)
@@ -207,13 +207,13 @@ func (p *part) sendDoc(q *processor, sent *send) {
 	doc := string(sent.name) + " sends a message to " + list(to) + "."
 	switch {
 	case fails && len(sent.edges) > 1:
-		doc += " Where a queue is full it sends nothing and returns topo.ErrFull."
+		doc += " If a queue is full, it sends nothing and returns topo.ErrFull."
 	case fails:
-		doc += " Where the queue is full it returns topo.ErrFull."
+		doc += " If the queue is full, it returns topo.ErrFull."
 	}
 	doc += sent.keyDoc()
 	if sent.Proposer {
-		doc += " It fills in Proposer, so that the answer comes to this instance."
+		doc += " It sets Proposer, so that the answer comes to this instance."
 	}
 	if sent.Error && q.Source() && q.Serve != nil {
 		doc += " It waits while a queue is full and returns topo.ErrStopping when the topology stops."
@@ -221,7 +221,7 @@ func (p *part) sendDoc(q *processor, sent *send) {
 	p.doc("%s", doc)
 }
 
-// keyDoc says what to do when the key does not compile any more.
+// keyDoc says what to do when the type of the key changes.
 func (s *send) keyDoc() string {
 	var keys []string
 	for _, e := range s.edges {
@@ -244,14 +244,14 @@ func list(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// replier writes the method that carries a reply to the instance that asked.
+// replier writes the method that sends a reply to the instance that sent the request.
 func (p *part) replier(q *processor, e *edge) {
 	s, m, i := p.v("s"), p.v("m"), p.v("i")
 	params := []code{param(m, typeCode(e.Type))}
 	if e.link.many() {
 		params = append([]code{param(i, jen.Int())}, params...)
 	}
-	p.doc("%s answers %s.", e.replier(), e.to.Name)
+	p.doc("%s sends a reply to %s.", e.replier(), e.to.Name)
 	p.method(s, q.sender, e.replier(), params, nil, p.pass(s, e, id(i), id(m))...)
 }
 

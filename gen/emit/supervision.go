@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// watchOf describes to the pool how a processor is watched.
+// watchOf writes the pool's settings for the failures of a processor.
 func (p *part) watchOf(q *processor) code {
 	w := q.Watch
 	then := map[string]Ident{"skip": "ThenSkip", "retry": "ThenRetry"}[w.Then]
@@ -22,10 +22,10 @@ func (p *part) watchOf(q *processor) code {
 	return jen.Op("&").Add(piper("Watch")).Values(f...)
 }
 
-// fraction is a number from 0 to 1 as Go.
+// fraction turns a number from 0 to 1 into Go.
 func fraction(f float64) code { return jen.Op(strconv.FormatFloat(f, 'g', -1, 64)) }
 
-// supervisor makes what decides about instances that end.
+// supervisor writes the supervisor, which decides about restarts.
 //
 //	Supervisor: supervise.New(supervise.Spec{
 //		Processors: []supervise.Processor{
@@ -70,7 +70,7 @@ func (p *part) supervisor() code {
 	return supervise("New").Call(supervise("Spec").Add(lines(f)))
 }
 
-// watched writes the methods by which the pool makes an instance anew.
+// watched writes the methods by which the pool replaces an instance and sends dead letters.
 func (p *part) watched(q *processor) {
 	if q.Watch == nil {
 		return
@@ -83,7 +83,7 @@ func (p *part) watched(q *processor) {
 	p.letters(q)
 }
 
-// renew writes how an instance in this process is made anew.
+// renew writes the method that replaces an instance in this process.
 //
 //	func (x *plannerInstance) Renew(_ context.Context) (func(), error) {
 //		inputs := new(PlannerInputs)
@@ -124,7 +124,7 @@ func (p *part) renew(q *processor) {
 	if q.observesInputs() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
-	p.doc("Renew makes another instance in the place of an instance that has failed or hangs.")
+	p.doc("Renew replaces an instance that has failed or hangs.")
 	p.method(x, q.instance, "Renew", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Func().Params(), jen.Error()},
 		append(body, jen.Return(jen.Func().Params().Block(adopt...), jen.Nil()))...)
 }
@@ -149,11 +149,11 @@ func (p *part) letters(q *processor) {
 	p.method(x, q.instance, "DeadLetter", []code{param(d, topo("DeadLetter"))}, []code{jen.Bool()}, append(statements, jen.Return(jen.True()))...)
 }
 
-// exchangesSender reports whether a new instance of the processor gets a new
-// sender, since an abandoned handler may have kept the one before.
+// exchangesSender reports whether a new instance of the processor gets a new sender,
+// because an abandoned handler may still use the old sender.
 func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "" }
 
-// newSender gives a watched instance a sender.
+// newSender writes the code that gives a watched instance a sender.
 func (p *part) newSender(q *processor) []code {
 	out := sel(p.v("x"), "out")
 	if q.sender == "" {
@@ -166,8 +166,8 @@ func (p *part) newSender(q *processor) []code {
 	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
 }
 
-// freshSender gives a new instance a sender with its own life, and with the links
-// of the one before.
+// freshSender writes the code that gives a new instance a sender with its own
+// piper.Life, and with the links of the old sender.
 func (p *part) freshSender(q *processor) code {
 	out := sel(p.v("x"), "out")
 	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("life", sel(p.v("x"), "unit", "Life").Call())}
@@ -177,7 +177,7 @@ func (p *part) freshSender(q *processor) code {
 	return set(out, jen.Op("&").Add(id(q.sender)).Add(lines(fields)))
 }
 
-// outOf is the pool's part of the sender of x.
+// outOf is the piper.Out in the sender of x.
 func (p *part) outOf(q *processor, x Ident) code {
 	switch {
 	case q.exchangesSender():
@@ -190,8 +190,8 @@ func (p *part) outOf(q *processor, x Ident) code {
 	return ref(x, "out")
 }
 
-// timedSend begins a method that sends, where calls are timed: a goroutine that
-// was abandoned ends here, and what is sent is progress.
+// timedSend writes the beginning of a send method if calls are timed. An abandoned
+// goroutine ends here, and a send counts as progress.
 func (p *part) timedSend(q *processor) []code {
 	if !q.Timed() {
 		return nil
@@ -200,8 +200,8 @@ func (p *part) timedSend(q *processor) []code {
 	return []code{jen.If(sel(s, "life", "Leave").Call()).Block(jen.Defer().Add(sel(s, "life", "Enter").Call()))}
 }
 
-// called writes the body of an instance's method that calls one of the user's and
-// returns its error.
+// returnUserCall writes the body of an instance's method that calls a method of the
+// user's type and returns its error.
 func (p *part) returnUserCall(q *processor, m *plan.Method, first ...code) []code {
 	switch {
 	case !m.Error:

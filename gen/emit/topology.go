@@ -5,10 +5,10 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// command is what brings generated files up to date.
+// command updates the generated files.
 const command = "go tool topogen build"
 
-// wiring are the parts of the file that joins the processors.
+// wiring are the parts of the file that connects the processors.
 func (m *model) wiring() []job {
 	jobs := []job{func(p *part) {
 		p.guards()
@@ -51,15 +51,16 @@ func (m *model) wiring() []job {
 	})
 }
 
-// askedWidth is the length up to which a text is behind an assertion; a longer one is above it.
+// remarkWidth is the length up to which a comment is at the end of an assertion's line. A longer
+// comment is above the line.
 const remarkWidth = 60
 
-// guards writes what turns a runtime, a handler or a message type that this file
-// does not fit any more into a compile error beside the command that helps.
+// guards writes assertions that fail to compile if the runtime, a handler or a message
+// type no longer matches this file. The command that helps is in a comment next to them.
 //
 //	_ FeedProcessor = (*Feed)(nil)
 func (p *part) guards() {
-	p.doc("If this does not compile, this file does not fit the runtime in go.mod. Run:")
+	p.doc("If this does not compile, the runtime in go.mod does not match this file. Run:")
 	p.commandLine()
 	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated6")))
 	p.useBuildConstant()
@@ -85,14 +86,14 @@ func (p *part) guards() {
 	if len(lines) == 0 {
 		return
 	}
-	p.doc("If a line does not compile, the type lacks a method that %s asks for, or the method has another form than before. "+
-		"Repair the method, or change %s, and run:", p.plan.Source, p.plan.Source)
+	p.doc("If a line does not compile, the type lacks a method that %s needs, or the signature of the method has changed. "+
+		"Fix the method or %s, then run:", p.plan.Source, p.plan.Source)
 	p.commandLine()
 	p.add(jen.Var().Defs(lines...))
 }
 
-// life lists the methods by which an instance begins, acts and ends, where its
-// interface does not have them: a machine's are the runtime's.
+// lifecycleMethods lists the lifecycle methods of the user's type that its interface
+// does not have. State machines have none: the runtime implements them.
 func (p *part) lifecycleMethods(q *processor) (methods []code) {
 	if q.Machine != nil {
 		return nil
@@ -109,23 +110,23 @@ func (p *part) lifecycleMethods(q *processor) (methods []code) {
 	return methods
 }
 
-// commandLine ends a comment with the command, set apart as code.
+// commandLine ends a comment with the command, indented as code.
 func (p *part) commandLine() {
 	p.file.Comment("//")
 	p.file.Comment("//\t" + command)
 }
 
-// asked says, in the user's words, which edges ask for which methods.
+// neededFor lists the methods and the edges that need each, for comments.
 func (p *part) neededFor(q *processor) []string {
 	var neededFor []string
 	numbers := make(map[Ident]int)
 	for _, r := range q.receives {
-		if r.name == "" { // it need not have it
+		if r.name == "" { // the method is optional
 			continue
 		}
 		words := p.edgeText(r.edge)
 		if r.edge.DeadLetter {
-			words = "what " + r.edge.from.Name + " cannot handle"
+			words = "dead letters of " + r.edge.from.Name
 		}
 		if r.edge.ask != nil {
 			words = "the reply to " + p.edgeText(r.edge.ask)
@@ -154,11 +155,11 @@ func (p *part) constructors() {
 			continue
 		}
 		if q.Isolated() {
-			fields = append(fields, comment("%s must be nil: %s is made in a process of its own, out of reach of this one.", q.ident, q.Name)...)
+			fields = append(fields, comment("%s must be nil: %s runs in its own process, which makes the instances.", q.ident, q.Name)...)
 		}
 		fields = append(fields, param(q.ident, q.constructorType()))
 	}
-	p.doc("Processors says how instances are made. Where a field is nil, they are made by the function that %s names under new, or else are zero values.", p.plan.Source)
+	p.doc("Processors holds the constructors of instances. For a nil field, New uses the function under new in %s, or a zero value.", p.plan.Source)
 	p.add(jen.Type().Id("Processors").Struct(fields...))
 }
 
@@ -193,7 +194,7 @@ func (p *part) topology() {
 		}
 		fields = append(fields, field)
 	}
-	p.doc("Topology is %s: its instances and what joins them. New makes one.", p.plan.Name)
+	p.doc("Topology holds the instances and links of %s. New makes one.", p.plan.Name)
 	p.add(jen.Type().Id("Topology").Struct(fields...))
 }
 
@@ -237,14 +238,14 @@ func (p *part) construct() {
 		set(sel(t, "graph"), piper("GraphOf").Types(id("ProcessorIndex"), id("EdgeIndex")).Call(sel(t, "pool"))),
 		jen.Return(id(t), jen.Nil()),
 	)
-	p.doc("New makes the instances and joins them. Nothing runs before Run.")
+	p.doc("New makes the instances and connects them. Nothing runs before Run.")
 	p.add(jen.Func().Id("New").Params(
 		param(processors, jen.Id("Processors")),
 		id(opts).Op("...").Add(pool("Option")),
 	).Params(ptr("Topology"), jen.Error()).Block(body...))
 }
 
-// spec writes what the runtime has to know.
+// spec writes the description of the topology for the runtime.
 func (p *part) spec() code {
 	var processors, edges []code
 	for _, q := range p.processors {
@@ -299,7 +300,7 @@ func (p *part) spec() code {
 	return piper("Spec").Add(lines(f))
 }
 
-// errors is the function that opens the keeper of errors when the topology runs.
+// errors is the function that opens the error store when the topology starts to run.
 func (p *part) errors(e *plan.Errors) code {
 	settings := fields{
 		key("Path", jen.Lit(e.Path)),
@@ -312,7 +313,7 @@ func (p *part) errors(e *plan.Errors) code {
 		jen.Return(jen.Qual(errtopPath, "Open").Call(jen.Qual(errtopPath, "Settings").Add(lines(settings)))))
 }
 
-// capacity is how many messages the edge's queue holds; a timer's holds one tick.
+// capacity is the number of messages that the edge's queue holds. A timer's queue holds one tick.
 func (e *edge) capacity() int {
 	if e.from == nil {
 		return 1
@@ -329,7 +330,7 @@ func (p *part) methods() {
 	p.doc("Run returns when all processors have finished, when ctx has ended and the queues are drained, or when a handler has failed. Call it once.")
 	ctx, seed, i := p.v("ctx"), p.v("seed"), p.v("i")
 	method("Run", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, sel(t, "pool", "Run").Call(id(ctx)))
-	p.doc("Stepper runs the topology in the caller's goroutine, in place of Run: the same seed gives the same steps.")
+	p.doc("Stepper replaces Run in tests: it runs the topology on the caller's goroutine, with the same steps for the same seed.")
 	method("Stepper", []code{param(seed, jen.Uint64())}, []code{pointer(pool("Stepper"))}, sel(t, "pool", "Stepper").Call(id(seed)))
 	p.doc("Snapshot returns the current figures.")
 	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
@@ -338,20 +339,20 @@ func (p *part) methods() {
 	var plain []*processor
 	for _, q := range p.processors {
 		if q.External {
-			p.doc("%s is the sender of %s.", q.ident, q.Name)
+			p.doc("%s returns the sender of %s.", q.ident, q.Name)
 			method(q.ident, nil, []code{ptr(q.sender)}, ref(t, q.field))
 			continue
 		}
 		if q.Isolated() {
-			continue // it is in no memory of this process
+			continue // the instance is not in the memory of this process
 		}
 		if q.Machine != nil {
 			if name := q.InstancesType(); name != "" {
-				p.doc("%s are the instances of the machine %s.", q.ident, q.Name)
+				p.doc("%s returns the instances of the state machine %s.", q.ident, q.Name)
 				method(q.ident, nil, []code{id(mustIdent(name))}, id(mustIdent(name)).Values(id(t)))
 				continue
 			}
-			p.doc("%s is the machine %s.", q.ident, q.Name)
+			p.doc("%s returns the state machine %s.", q.ident, q.Name)
 			method(q.ident, nil, []code{pointer(typeCode(q.Type))}, sel(t, q.field).Index(jen.Lit(0)).Dot("p"))
 			continue
 		}
@@ -359,7 +360,7 @@ func (p *part) methods() {
 	}
 	for n, q := range plain {
 		if n == 0 {
-			p.doc("%s and the methods below return instance i of a processor, to be looked at before and after Run.", q.ident)
+			p.doc("%s and the methods below return instance i of a processor. Use it only before and after Run.", q.ident)
 		}
 		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.Type))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
 	}

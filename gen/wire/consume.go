@@ -26,7 +26,7 @@ func (e *emitter) consumeMessage(index int) {
 	default:
 		body = append(body, e.consumeFields(m)...)
 	}
-	e.function("reads the fields of a message from b into a zero one.", e.of[index].Consume, e.params(m, true), []jen.Code{jen.Error()}, body...)
+	e.function("decodes the fields of a message from b into a zero value.", e.of[index].Consume, e.params(m, true), []jen.Code{jen.Error()}, body...)
 }
 
 func (e *emitter) consumeFields(m *Message) (body []jen.Code) {

@@ -8,19 +8,18 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// Names says what things are called in the package that codecs are for.
+// Names chooses names in the package that the codecs are for.
 type Names struct {
-	// Top returns a free name of package level.
+	// Top returns a free name at package level.
 	Top func(name string) string
-	// Local returns the name of a variable that hides nothing which Schema.Mentions
-	// lists.
+	// Local returns the name of a variable that shadows no name in Schema.Mentions.
 	Local func(name string) string
-	// Bounded gives functions a limit on what they append, where a message can be
-	// written in far more bytes than it takes in memory.
+	// Bounded gives functions a limit on the bytes that they append, if the encoding of
+	// a message can be far larger than the message in memory.
 	Bounded bool
 }
 
-// Codec is what a root's functions are called:
+// Codec has the names of a root's functions:
 //
 //	func appendOrder(b []byte, m *Order) ([]byte, error)
 //	func consumeOrder(b []byte, m *Order) error
@@ -33,9 +32,9 @@ type Codec struct {
 	Bounded         bool
 }
 
-// Emit makes the functions of a schema. Codecs stand in the order of its Roots;
-// the codec of a root that cannot be encoded is empty. Each declaration stands by
-// itself; imports are resolved by the file that they are added to.
+// Emit generates the functions of a schema. Codecs are in the order of its Roots. The
+// codec of a root that cannot be encoded is empty. The file that gets a declaration
+// resolves its imports.
 func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages)), grows: make([]bool, len(s.Messages))}
 	if names.Bounded {
@@ -74,20 +73,19 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 	return codecs, e.declarations
 }
 
-// emitter writes the functions of a schema. Its names are of variables.
+// emitter writes the functions of a schema. Its string fields are names of variables.
 type emitter struct {
 	schema       *Schema
 	names        Names
 	of           []Codec // by message
-	grows        []bool  // by message: appending it has a limit
+	grows        []bool  // by message: whether its append function has a limit
 	declarations []jen.Code
 	current      *Message
 
 	b, m, r, err, k, v, p, i, at, entry, depth, room, limit, order string
 }
 
-// code is pieces of Go one after the other: text as it stands, and what imports
-// something.
+// code joins pieces of Go: strings are used unchanged, and a jen.Code may import packages.
 func code(pieces ...any) *jen.Statement {
 	s := &jen.Statement{}
 	for _, p := range pieces {
@@ -101,7 +99,7 @@ func code(pieces ...any) *jen.Statement {
 	return s
 }
 
-// rt is a name of runtime/wire.
+// rt is a name from runtime/wire.
 func rt(name string) *jen.Statement { return jen.Qual(runtimePath, name) }
 
 // function adds a declaration.
@@ -116,7 +114,7 @@ func (e *emitter) function(comment, name string, params, results []jen.Code, bod
 	e.declarations = append(e.declarations, f.Block(body...))
 }
 
-// params are those of a message's functions, but for the limit.
+// params are the parameters of a message's functions, without the limit.
 func (e *emitter) params(m *Message, inner bool) []jen.Code {
 	list := []jen.Code{jen.Id(e.b + " []byte"), code(e.m+" *", TypeCode(m.Type))}
 	if inner && m.Recursive {
@@ -132,7 +130,7 @@ func (e *emitter) results() []jen.Code {
 	return []jen.Code{jen.Id("_ []byte"), jen.Id(e.err + " error")}
 }
 
-// appendParams are those of a message's function that appends.
+// appendParams are the parameters of a message's append function.
 func (e *emitter) appendParams(index int, inner bool) []jen.Code {
 	list := e.params(&e.schema.Messages[index], inner)
 	if e.grows[index] {
@@ -141,16 +139,16 @@ func (e *emitter) appendParams(index int, inner bool) []jen.Code {
 	return list
 }
 
-// tooLarge leaves the function where what was appended is beyond the limit.
+// tooLarge returns from the function if b is longer than the limit.
 func (e *emitter) tooLarge(failure jen.Code) jen.Code {
 	return code("if len("+e.b+") > "+e.limit+" { return "+e.b+",", failure, "}")
 }
 
-// whole writes the functions that begin with a message which can hold itself, or
-// what is large.
+// whole writes the entry functions for a message that can contain itself, or that can
+// be large in memory. They start the count of the depth or of the room.
 func (e *emitter) whole(index int, c Codec) {
 	m := &e.schema.Messages[index]
-	e.current = &Message{} // a call of m is one from outside
+	e.current = &Message{} // calls are from outside of all messages
 	appends, consumes := e.callAppend(index, e.b, e.m), e.call(index, e.of[index].Consume, e.b, e.m)
 	write, read := []jen.Code{code("return ", appends)}, []jen.Code{code("return ", consumes)}
 	if m.Charged {
@@ -162,11 +160,10 @@ func (e *emitter) whole(index int, c Codec) {
 		read = []jen.Code{code(e.room+" :=", rt("RoomFor"), "(len("+e.b+"))"), code("return ", consumes)}
 	}
 	e.function("appends a message to b.", c.Append, e.appendParams(index, false), []jen.Code{jen.Id("[]byte"), jen.Id("error")}, write...)
-	e.function("reads a message, into a zero one.", c.Consume, e.params(m, false), []jen.Code{jen.Id("error")}, read...)
+	e.function("decodes a message into a zero value.", c.Consume, e.params(m, false), []jen.Code{jen.Id("error")}, read...)
 }
 
-// callAppend is a call of the function that appends a message, from within the
-// current one.
+// callAppend is a call of a message's append function from the current function.
 func (e *emitter) callAppend(index int, b, m string) *jen.Statement {
 	c := e.open(index, e.of[index].Append, b, m)
 	if e.grows[index] {
@@ -175,7 +172,7 @@ func (e *emitter) callAppend(index int, b, m string) *jen.Statement {
 	return c.Op(")")
 }
 
-// call is a call of a message's function from within the current one.
+// call is a call of a message's function from the current function.
 func (e *emitter) call(index int, function string, args ...any) *jen.Statement {
 	return e.open(index, function, args...).Op(")")
 }
@@ -205,8 +202,7 @@ func (e *emitter) open(index int, function string, args ...any) *jen.Statement {
 	return c
 }
 
-// access is a field of the message: m.Lines, or *m where the message is its only
-// field.
+// access is a field of the message: m.Lines, or *m if the message is its only field.
 func (e *emitter) access(f *Field) string {
 	if f.Name == "" {
 		return "(*" + e.m + ")"
@@ -214,7 +210,7 @@ func (e *emitter) access(f *Field) string {
 	return e.m + "." + f.Name
 }
 
-// tag is how a field begins: its number and how its value is written.
+// tag is the first number of an encoded field: the field number and the form of the value.
 func tag(number, form int) uint64 { return uint64(number)<<3 | uint64(form) }
 
 // Forms of values in the wire format.
@@ -225,7 +221,7 @@ const (
 	fixed32Form = 5
 )
 
-// form is how an element is written.
+// form is the wire form of an element.
 func (el *Elem) form() int {
 	switch el.Kind {
 	case Bool, Int, Uint:
@@ -239,7 +235,7 @@ func (el *Elem) form() int {
 	return bytesForm
 }
 
-// bytesOf is a tag as arguments of append.
+// bytesOf turns a tag into arguments of append.
 func bytesOf(tag uint64) (text string, count int) {
 	for ; tag >= 0x80; tag >>= 7 {
 		text += fmt.Sprintf("%#02x, ", byte(tag)|0x80)
@@ -248,7 +244,7 @@ func bytesOf(tag uint64) (text string, count int) {
 	return text + fmt.Sprintf("%#02x", byte(tag)), count + 1
 }
 
-// helper is the runtime's function for an element: Int, Float32s.
+// helper is the name of the runtime's function for an element: Int, Float32s.
 func (el *Elem) helper(list bool) string {
 	name := map[Kind]string{Bool: "Bool", Int: "Int", Uint: "Uint", String: "String", Bytes: "Bytes", Complex: "Complex", Time: "Time", Duration: "Duration"}[el.Kind]
 	if el.Kind == Float {
@@ -260,7 +256,7 @@ func (el *Elem) helper(list bool) string {
 	return name
 }
 
-// TypeCode is a type as Go.
+// TypeCode turns a type into Go.
 func TypeCode(t plan.TypeRef) *jen.Statement {
 	switch t.Kind {
 	case plan.Pointer:
@@ -302,7 +298,7 @@ func TypeCode(t plan.TypeRef) *jen.Statement {
 	return c
 }
 
-// fieldNames lists the fields of a message behind their numbers, for errors.
+// fieldNames lists the numbers and names of a message's fields, for errors.
 func fieldNames(m *Message) string {
 	var list []string
 	for i := range m.Fields {

@@ -11,11 +11,11 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// ProtoOptions are what the file says beside the schema.
+// ProtoOptions are the contents of the .proto that the schema does not have.
 type ProtoOptions struct {
-	Topology string    // its name, of which the package is made
-	Refused  []Problem // of the messages that cannot be encoded
-	Loose    string    // the file of numbers, where it does not keep all; "": it does
+	Topology string    // name of the topology, which gives the package name
+	Refused  []Problem // problems of the messages that cannot be encoded
+	Loose    string    // the file of field numbers if it lacks some; "" if it has all
 }
 
 // Proto is the .proto that describes the messages of a schema to other programs.
@@ -33,7 +33,7 @@ func Proto(s *Schema, o ProtoOptions) []byte {
 	var b bytes.Buffer
 	b.WriteString("// The messages of a topology, as topogen proto prints them.\n")
 	if o.Loose != "" {
-		fmt.Fprintf(&b, "// Numbers that %s does not keep, because nothing of them crosses a border, may change.\n", line(o.Loose))
+		fmt.Fprintf(&b, "// Field numbers that are not in %s may change: no process or log uses them.\n", line(o.Loose))
 	}
 	fmt.Fprintf(&b, "\nsyntax = \"proto3\";\n\npackage %s;\n", p.pkg)
 	if p.duration || p.timestamp {
@@ -47,7 +47,7 @@ func Proto(s *Schema, o ProtoOptions) []byte {
 	}
 	b.Write(p.body.Bytes())
 	if len(o.Refused) > 0 {
-		b.WriteString("\n// These cannot be encoded:\n")
+		b.WriteString("\n// These messages cannot be encoded:\n")
 	}
 	for _, problem := range o.Refused {
 		fmt.Fprintf(&b, "// %s\n", line(problem.String()))
@@ -55,14 +55,14 @@ func Proto(s *Schema, o ProtoOptions) []byte {
 	return b.Bytes()
 }
 
-// protoFile is a .proto in the making.
+// protoFile is a .proto that is being written.
 type protoFile struct {
 	schema              *Schema
 	pkg                 string
 	body                bytes.Buffer
-	messages            []string // their names, by index
+	messages            []string // names of the messages, by index
 	names               names
-	complex             string // name of the message; "": none needs it
+	complex             string // name of the message for complex numbers; "" if not needed
 	duration, timestamp bool
 }
 
@@ -76,7 +76,7 @@ func (p *protoFile) message(index int) {
 	}
 	switch {
 	case m.Form == Pointer && len(roots) > 0:
-		fmt.Fprintf(&p.body, "\n// The topology's message %s is of type %s; where it is nil it has field %d alone.\n", line(strings.Join(roots, ", ")), p.messages[m.Of], nilNumber)
+		fmt.Fprintf(&p.body, "\n// The topology's message %s has type %s. If it is nil, only field %d is present.\n", line(strings.Join(roots, ", ")), p.messages[m.Of], nilNumber)
 		return
 	case m.Form == Foreign && len(roots) > 0:
 		fmt.Fprintf(&p.body, "\n// The topology's message %s is %s, which has a .proto of its own.\n", line(strings.Join(roots, ", ")), line(m.Type.String()))
@@ -84,13 +84,13 @@ func (p *protoFile) message(index int) {
 	case m.Form == Pointer || m.Form == Foreign:
 		return
 	}
-	var more bytes.Buffer // messages of pairs
+	var more bytes.Buffer // messages for the pairs of maps
 	p.body.WriteString("\n")
 	if len(roots) > 0 {
 		fmt.Fprintf(&p.body, "// The topology's message %s.\n", line(strings.Join(roots, ", ")))
 	}
 	if text := m.Type.String(); m.Form == Struct && m.Type.Kind == plan.Named && text != p.messages[index] {
-		fmt.Fprintf(&p.body, "// In Go %s.\n", line(text))
+		fmt.Fprintf(&p.body, "// Go type: %s.\n", line(text))
 	}
 	fmt.Fprintf(&p.body, "message %s {\n", p.messages[index])
 	taken := make(map[string]bool)
@@ -113,7 +113,7 @@ func (p *protoFile) message(index int) {
 // nilNumber is the field of wire.Nil.
 const nilNumber = 1<<29 - 1
 
-// field is the type of a field and what there is to say about it.
+// field returns the type of a field and a remark about it.
 func (p *protoFile) field(message string, f *Field, more *bytes.Buffer) (kind, remark string) {
 	kind, remark = p.elem(&f.Elem)
 	switch f.Label {
@@ -124,7 +124,7 @@ func (p *protoFile) field(message string, f *Field, more *bytes.Buffer) (kind, r
 	case Repeated, Array:
 		kind = "repeated " + kind
 		if f.Elem.Kind == Nested && p.schema.Messages[f.Elem.Message].Form == Pointer {
-			remark = fmt.Sprintf("what is nil has field %d alone", nilNumber)
+			remark = fmt.Sprintf("in a nil element only field %d is present", nilNumber)
 		}
 	case Map:
 		key, about := p.elem(f.Key)
@@ -159,7 +159,7 @@ func (p *protoFile) elem(e *Elem) (kind, remark string) {
 	case Bytes, ByteArray:
 		return "bytes", ""
 	case Binary:
-		return "bytes", "as " + e.Type + " has it"
+		return "bytes", "as encoded by " + e.Type
 	case Complex:
 		if p.complex == "" {
 			p.complex = p.names.free("Complex")
@@ -186,8 +186,8 @@ func (p *protoFile) elem(e *Elem) (kind, remark string) {
 	return name, ""
 }
 
-// fieldOf is a field's name as protobuf writes it. No two of a message are the
-// same in JSON.
+// fieldOf is a field's name as protobuf writes it. The JSON names of a message's fields
+// are distinct.
 func fieldOf(name string, taken map[string]bool) string {
 	field := snake(ascii(name))
 	free := field
@@ -198,7 +198,7 @@ func fieldOf(name string, taken map[string]bool) string {
 	return free
 }
 
-// snake is a name with its words in lower case: HTTPServer is http_server.
+// snake turns a name into lower case with underscores: HTTPServer is http_server.
 func snake(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -216,7 +216,7 @@ func snake(name string) string {
 
 func upper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// ascii is a name of Go as one of protobuf, which has no other letters.
+// ascii turns a Go name into a protobuf name, which may only have ASCII letters.
 func ascii(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -230,7 +230,7 @@ func ascii(name string) string {
 	return b.String()
 }
 
-// line is text that stays within a comment.
+// line is text on one line, so that it stays within a comment.
 func line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

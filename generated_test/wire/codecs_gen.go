@@ -13,7 +13,7 @@ func appendNodeWhole(b []byte, m *Node) ([]byte, error) {
 	return appendNode(b, m, wire.DepthMax)
 }
 
-// consumeNodeWhole reads a message, into a zero one.
+// consumeNodeWhole decodes a message into a zero value.
 func consumeNodeWhole(b []byte, m *Node) error {
 	return consumeNode(b, m, wire.DepthMax)
 }
@@ -25,7 +25,7 @@ func appendSparseWhole(b []byte, m *Sparse) ([]byte, error) {
 	return b, wire.Paid("Sparse", room, len(b)-at, err)
 }
 
-// consumeSparseWhole reads a message, into a zero one.
+// consumeSparseWhole decodes a message into a zero value.
 func consumeSparseWhole(b []byte, m *Sparse) error {
 	room := wire.RoomFor(len(b))
 	return consumeSparse(b, m, wire.DepthMax, &room)
@@ -79,7 +79,7 @@ func appendOrder(b []byte, m *Order) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeOrder reads the fields of a message from b into a zero one.
+// consumeOrder decodes the fields of a message from b into a zero value.
 func consumeOrder(b []byte, m *Order) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -137,7 +137,7 @@ func appendLine(b []byte, m *Line) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeLine reads the fields of a message from b into a zero one.
+// consumeLine decodes the fields of a message from b into a zero value.
 func consumeLine(b []byte, m *Line) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -312,7 +312,7 @@ func appendScalars(b []byte, m *Scalars) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeScalars reads the fields of a message from b into a zero one.
+// consumeScalars decodes the fields of a message from b into a zero value.
 func consumeScalars(b []byte, m *Scalars) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -551,7 +551,7 @@ func appendLists(b []byte, m *Lists) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeLists reads the fields of a message from b into a zero one.
+// consumeLists decodes the fields of a message from b into a zero value.
 func consumeLists(b []byte, m *Lists) error {
 	var i22 int
 	var i23 int
@@ -663,7 +663,7 @@ func appendLinePointer(b []byte, m **Line) (_ []byte, err error) {
 	return appendLine(b, *m)
 }
 
-// consumeLinePointer reads the fields of a message from b into a zero one.
+// consumeLinePointer decodes the fields of a message from b into a zero value.
 func consumeLinePointer(b []byte, m **Line) error {
 	if wire.IsNil(b) {
 		return nil
@@ -680,7 +680,7 @@ func appendInt(b []byte, m **int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeInt reads the fields of a message from b into a zero one.
+// consumeInt decodes the fields of a message from b into a zero value.
 func consumeInt(b []byte, m **int) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -703,7 +703,7 @@ func appendMatrixItem(b []byte, m *[]float64) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeMatrixItem reads the fields of a message from b into a zero one.
+// consumeMatrixItem decodes the fields of a message from b into a zero value.
 func consumeMatrixItem(b []byte, m *[]float64) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -733,7 +733,7 @@ func appendListsMapsItem(b []byte, m *map[string]int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeListsMapsItem reads the fields of a message from b into a zero one.
+// consumeListsMapsItem decodes the fields of a message from b into a zero value.
 func consumeListsMapsItem(b []byte, m *map[string]int) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -769,7 +769,7 @@ func appendPair(b []byte, m *Pair) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumePair reads the fields of a message from b into a zero one.
+// consumePair decodes the fields of a message from b into a zero value.
 func consumePair(b []byte, m *Pair) error {
 	var i1 int
 	r := wire.Read(b)
@@ -795,7 +795,7 @@ func appendListsEmptyItem(b []byte, m *struct{}) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeListsEmptyItem reads the fields of a message from b into a zero one.
+// consumeListsEmptyItem decodes the fields of a message from b into a zero value.
 func consumeListsEmptyItem(b []byte, m *struct{}) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -816,7 +816,7 @@ func appendListsBoardItem(b []byte, m *[2]int8) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeListsBoardItem reads the fields of a message from b into a zero one.
+// consumeListsBoardItem decodes the fields of a message from b into a zero value.
 func consumeListsBoardItem(b []byte, m *[2]int8) error {
 	var i1 int
 	r := wire.Read(b)
@@ -1002,7 +1002,7 @@ func appendMaps(b []byte, m *Maps) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeMaps reads the fields of a message from b into a zero one.
+// consumeMaps decodes the fields of a message from b into a zero value.
 func consumeMaps(b []byte, m *Maps) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1203,7 +1203,7 @@ func appendMapsListsItem(b []byte, m *[]int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeMapsListsItem reads the fields of a message from b into a zero one.
+// consumeMapsListsItem decodes the fields of a message from b into a zero value.
 func consumeMapsListsItem(b []byte, m *[]int) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1233,7 +1233,7 @@ func appendMapsNestedItem(b []byte, m *map[string]float64) (_ []byte, err error)
 	return b, nil
 }
 
-// consumeMapsNestedItem reads the fields of a message from b into a zero one.
+// consumeMapsNestedItem decodes the fields of a message from b into a zero value.
 func consumeMapsNestedItem(b []byte, m *map[string]float64) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1273,7 +1273,7 @@ func appendPoint(b []byte, m *Point) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumePoint reads the fields of a message from b into a zero one.
+// consumePoint decodes the fields of a message from b into a zero value.
 func consumePoint(b []byte, m *Point) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1312,7 +1312,7 @@ func appendTree(b []byte, m *Tree, depth int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeTree reads the fields of a message from b into a zero one.
+// consumeTree decodes the fields of a message from b into a zero value.
 func consumeTree(b []byte, m *Tree, depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -1427,7 +1427,7 @@ func appendPointers(b []byte, m *Pointers) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumePointers reads the fields of a message from b into a zero one.
+// consumePointers decodes the fields of a message from b into a zero value.
 func consumePointers(b []byte, m *Pointers) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1481,7 +1481,7 @@ func appendChain(b []byte, m *Chain, depth int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeChain reads the fields of a message from b into a zero one.
+// consumeChain decodes the fields of a message from b into a zero value.
 func consumeChain(b []byte, m *Chain, depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -1559,7 +1559,7 @@ func appendNested(b []byte, m *Nested) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeNested reads the fields of a message from b into a zero one.
+// consumeNested decodes the fields of a message from b into a zero value.
 func consumeNested(b []byte, m *Nested) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1594,7 +1594,7 @@ func appendEmbedded(b []byte, m *Embedded) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeEmbedded reads the fields of a message from b into a zero one.
+// consumeEmbedded decodes the fields of a message from b into a zero value.
 func consumeEmbedded(b []byte, m *Embedded) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1628,7 +1628,7 @@ func appendNestedInner(b []byte, m *struct {
 	return b, nil
 }
 
-// consumeNestedInner reads the fields of a message from b into a zero one.
+// consumeNestedInner decodes the fields of a message from b into a zero value.
 func consumeNestedInner(b []byte, m *struct {
 	A int
 	B []struct{ C string }
@@ -1656,7 +1656,7 @@ func appendNestedInnerBItem(b []byte, m *struct{ C string }) (_ []byte, err erro
 	return b, nil
 }
 
-// consumeNestedInnerBItem reads the fields of a message from b into a zero one.
+// consumeNestedInnerBItem decodes the fields of a message from b into a zero value.
 func consumeNestedInnerBItem(b []byte, m *struct{ C string }) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1694,7 +1694,7 @@ func appendPageLine(b []byte, m *other.Page[Line], depth int) (_ []byte, err err
 	return b, nil
 }
 
-// consumePageLine reads the fields of a message from b into a zero one.
+// consumePageLine decodes the fields of a message from b into a zero value.
 func consumePageLine(b []byte, m *other.Page[Line], depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -1733,7 +1733,7 @@ func appendPageString(b []byte, m *other.Page[string], depth int) (_ []byte, err
 	return b, nil
 }
 
-// consumePageString reads the fields of a message from b into a zero one.
+// consumePageString decodes the fields of a message from b into a zero value.
 func consumePageString(b []byte, m *other.Page[string], depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -1761,7 +1761,7 @@ func appendInner(b []byte, m *inner) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeInner reads the fields of a message from b into a zero one.
+// consumeInner decodes the fields of a message from b into a zero value.
 func consumeInner(b []byte, m *inner) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -1818,7 +1818,7 @@ func appendNode(b []byte, m *Node, depth int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeNode reads the fields of a message from b into a zero one.
+// consumeNode decodes the fields of a message from b into a zero value.
 func consumeNode(b []byte, m *Node, depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -1865,7 +1865,7 @@ func appendNodePointer(b []byte, m **Node, depth int) (_ []byte, err error) {
 	return appendNode(b, *m, depth-1)
 }
 
-// consumeNodePointer reads the fields of a message from b into a zero one.
+// consumeNodePointer decodes the fields of a message from b into a zero value.
 func consumeNodePointer(b []byte, m **Node, depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -1922,7 +1922,7 @@ func appendNumbered(b []byte, m *Numbered) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeNumbered reads the fields of a message from b into a zero one.
+// consumeNumbered decodes the fields of a message from b into a zero value.
 func consumeNumbered(b []byte, m *Numbered) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -2082,7 +2082,7 @@ func appendSparse(b []byte, m *Sparse, depth int, room *wire.Room) (_ []byte, er
 	return b, nil
 }
 
-// consumeSparse reads the fields of a message from b into a zero one.
+// consumeSparse decodes the fields of a message from b into a zero value.
 func consumeSparse(b []byte, m *Sparse, depth int, room *wire.Room) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -2159,7 +2159,7 @@ func appendBig(b []byte, m *Big) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeBig reads the fields of a message from b into a zero one.
+// consumeBig decodes the fields of a message from b into a zero value.
 func consumeBig(b []byte, m *Big) error {
 	var i1 int
 	r := wire.Read(b)
@@ -2189,7 +2189,7 @@ func appendWidePointer(b []byte, m **Wide, room *wire.Room) (_ []byte, err error
 	return appendWide(b, *m)
 }
 
-// consumeWidePointer reads the fields of a message from b into a zero one.
+// consumeWidePointer decodes the fields of a message from b into a zero value.
 func consumeWidePointer(b []byte, m **Wide, room *wire.Room) error {
 	if wire.IsNil(b) {
 		return nil
@@ -2237,7 +2237,7 @@ func appendWide(b []byte, m *Wide) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeWide reads the fields of a message from b into a zero one.
+// consumeWide decodes the fields of a message from b into a zero value.
 func consumeWide(b []byte, m *Wide) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -2294,7 +2294,7 @@ func appendHalf(b []byte, m *Half) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeHalf reads the fields of a message from b into a zero one.
+// consumeHalf decodes the fields of a message from b into a zero value.
 func consumeHalf(b []byte, m *Half) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -2351,7 +2351,7 @@ func appendEight(b []byte, m *Eight) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeEight reads the fields of a message from b into a zero one.
+// consumeEight decodes the fields of a message from b into a zero value.
 func consumeEight(b []byte, m *Eight) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -2388,7 +2388,7 @@ func appendSparseWordsItem(b []byte, m *[40]string) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeSparseWordsItem reads the fields of a message from b into a zero one.
+// consumeSparseWordsItem decodes the fields of a message from b into a zero value.
 func consumeSparseWordsItem(b []byte, m *[40]string) error {
 	var i1 int
 	r := wire.Read(b)
@@ -2412,7 +2412,7 @@ func appendSparseKeysKey(b []byte, m *[20]int) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeSparseKeysKey reads the fields of a message from b into a zero one.
+// consumeSparseKeysKey decodes the fields of a message from b into a zero value.
 func consumeSparseKeysKey(b []byte, m *[20]int) error {
 	var i1 int
 	r := wire.Read(b)
@@ -2442,7 +2442,7 @@ func appendSparseArray(b []byte, m *[200]int64) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeSparseArray reads the fields of a message from b into a zero one.
+// consumeSparseArray decodes the fields of a message from b into a zero value.
 func consumeSparseArray(b []byte, m *[200]int64) error {
 	var i1 int
 	r := wire.Read(b)
@@ -2477,7 +2477,7 @@ func appendSparseInnerItem(b []byte, m *struct{ Items []Wide }, room *wire.Room)
 	return b, nil
 }
 
-// consumeSparseInnerItem reads the fields of a message from b into a zero one.
+// consumeSparseInnerItem decodes the fields of a message from b into a zero value.
 func consumeSparseInnerItem(b []byte, m *struct{ Items []Wide }, room *wire.Room) error {
 	var i1 int
 	r := wire.Read(b)
@@ -2501,7 +2501,7 @@ func appendName(b []byte, m *Name) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeName reads the fields of a message from b into a zero one.
+// consumeName decodes the fields of a message from b into a zero value.
 func consumeName(b []byte, m *Name) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -2523,7 +2523,7 @@ func appendPageLinePointer(b []byte, m **other.Page[*Line]) (_ []byte, err error
 	return appendPageLine2(b, *m, wire.DepthMax)
 }
 
-// consumePageLinePointer reads the fields of a message from b into a zero one.
+// consumePageLinePointer decodes the fields of a message from b into a zero value.
 func consumePageLinePointer(b []byte, m **other.Page[*Line]) error {
 	if wire.IsNil(b) {
 		return nil
@@ -2555,7 +2555,7 @@ func appendPageLine2(b []byte, m *other.Page[*Line], depth int) (_ []byte, err e
 	return b, nil
 }
 
-// consumePageLine2 reads the fields of a message from b into a zero one.
+// consumePageLine2 decodes the fields of a message from b into a zero value.
 func consumePageLine2(b []byte, m *other.Page[*Line], depth int) error {
 	if depth == 0 {
 		return wire.ErrDeep
@@ -2594,7 +2594,7 @@ func appendPlain(b []byte, m *map[string][]Order) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumePlain reads the fields of a message from b into a zero one.
+// consumePlain decodes the fields of a message from b into a zero value.
 func consumePlain(b []byte, m *map[string][]Order) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -2634,7 +2634,7 @@ func appendPlainItem(b []byte, m *[]Order) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumePlainItem reads the fields of a message from b into a zero one.
+// consumePlainItem decodes the fields of a message from b into a zero value.
 func consumePlainItem(b []byte, m *[]Order) error {
 	r := wire.Read(b)
 	for r.Next() {

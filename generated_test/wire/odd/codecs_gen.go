@@ -12,7 +12,7 @@ func appendB2Whole(b_ []byte, m_ *b) ([]byte, error) {
 	return appendB2(b_, m_, wire.DepthMax)
 }
 
-// consumeB2Whole reads a message, into a zero one.
+// consumeB2Whole decodes a message into a zero value.
 func consumeB2Whole(b_ []byte, m_ *b) error {
 	return consumeB2(b_, m_, wire.DepthMax)
 }
@@ -22,7 +22,7 @@ func appendDepthWhole(b_ []byte, m_ *depth) ([]byte, error) {
 	return appendDepth(b_, m_, wire.DepthMax)
 }
 
-// consumeDepthWhole reads a message, into a zero one.
+// consumeDepthWhole decodes a message into a zero value.
 func consumeDepthWhole(b_ []byte, m_ *depth) error {
 	return consumeDepth(b_, m_, wire.DepthMax)
 }
@@ -66,7 +66,7 @@ func appendB2(b_ []byte, m_ *b, depth_ int) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeB2 reads the fields of a message from b into a zero one.
+// consumeB2 decodes the fields of a message from b into a zero value.
 func consumeB2(b_ []byte, m_ *b, depth_ int) error {
 	if depth_ == 0 {
 		return wire.ErrDeep
@@ -123,7 +123,7 @@ func appendM(b_ []byte, m_ *m, depth_ int) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeM reads the fields of a message from b into a zero one.
+// consumeM decodes the fields of a message from b into a zero value.
 func consumeM(b_ []byte, m_ *m, depth_ int) error {
 	if depth_ == 0 {
 		return wire.ErrDeep
@@ -164,7 +164,7 @@ func appendVPointer(b_ []byte, m_ **v, depth_ int) (_ []byte, err_ error) {
 	return appendV(b_, *m_, depth_-1)
 }
 
-// consumeVPointer reads the fields of a message from b into a zero one.
+// consumeVPointer decodes the fields of a message from b into a zero value.
 func consumeVPointer(b_ []byte, m_ **v, depth_ int) error {
 	if depth_ == 0 {
 		return wire.ErrDeep
@@ -207,7 +207,7 @@ func appendV(b_ []byte, m_ *v, depth_ int) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeV reads the fields of a message from b into a zero one.
+// consumeV decodes the fields of a message from b into a zero value.
 func consumeV(b_ []byte, m_ *v, depth_ int) error {
 	if depth_ == 0 {
 		return wire.ErrDeep
@@ -237,7 +237,7 @@ func appendVErr(b_ []byte, m_ *struct{ Err err }) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeVErr reads the fields of a message from b into a zero one.
+// consumeVErr decodes the fields of a message from b into a zero value.
 func consumeVErr(b_ []byte, m_ *struct{ Err err }) error {
 	r_ := wire.Read(b_)
 	for r_.Next() {
@@ -260,7 +260,7 @@ func appendPart(b_ []byte, m_ *hidden.Part) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumePart reads the fields of a message from b into a zero one.
+// consumePart decodes the fields of a message from b into a zero value.
 func consumePart(b_ []byte, m_ *hidden.Part) error {
 	r_ := wire.Read(b_)
 	for r_.Next() {
@@ -287,7 +287,7 @@ func appendR(b_ []byte, m_ *r) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeR reads the fields of a message from b into a zero one.
+// consumeR decodes the fields of a message from b into a zero value.
 func consumeR(b_ []byte, m_ *r) error {
 	var i_1 int
 	r_ := wire.Read(b_)
@@ -315,7 +315,7 @@ func appendP(b_ []byte, m_ *p) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeP reads the fields of a message from b into a zero one.
+// consumeP decodes the fields of a message from b into a zero value.
 func consumeP(b_ []byte, m_ *p) error {
 	r_ := wire.Read(b_)
 	for r_.Next() {
@@ -342,7 +342,7 @@ func appendI(b_ []byte, m_ *i) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeI reads the fields of a message from b into a zero one.
+// consumeI decodes the fields of a message from b into a zero value.
 func consumeI(b_ []byte, m_ *i) error {
 	r_ := wire.Read(b_)
 	for r_.Next() {
@@ -369,7 +369,7 @@ func appendEntry(b_ []byte, m_ *entry) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeEntry reads the fields of a message from b into a zero one.
+// consumeEntry decodes the fields of a message from b into a zero value.
 func consumeEntry(b_ []byte, m_ *entry) error {
 	r_ := wire.Read(b_)
 	for r_.Next() {
@@ -399,7 +399,7 @@ func appendDepth(b_ []byte, m_ *depth, depth_ int) (_ []byte, err_ error) {
 	return b_, nil
 }
 
-// consumeDepth reads the fields of a message from b into a zero one.
+// consumeDepth decodes the fields of a message from b into a zero value.
 func consumeDepth(b_ []byte, m_ *depth, depth_ int) error {
 	if depth_ == 0 {
 		return wire.ErrDeep
