@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// TestPeersThatCannotBe are refused before anything is written.
+// TestPeersThatCannotBe: invalid peers are refused before anything is written.
 func TestPeersThatCannotBe(t *testing.T) {
 	free := freeAddresses(t, 2)
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestPeersThatCannotBe(t *testing.T) {
 			t.Errorf("%v: %v\nwant %s", c.peers, err, c.want)
 		}
 		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
-			t.Errorf("%v: it leaves %v, %v", c.peers, files, err)
+			t.Errorf("%v: the folder must stay empty, got %v, %v", c.peers, files, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestOneClockIsWrong: the time is that of the others.
+// TestOneClockIsWrong: if one clock is wrong, the time comes from the others.
 func TestOneClockIsWrong(t *testing.T) {
 	const year = int64(365 * 24 * time.Hour)
 	const noon = int64(1_700_000_000_000_000_000)
@@ -28,10 +28,10 @@ func TestOneClockIsWrong(t *testing.T) {
 		{"own is ahead", noon + year, []int64{noon, noon}, noon},
 		{"own is behind", noon - year, []int64{noon, noon}, noon},
 		{"another is ahead", noon, []int64{noon + year, noon}, noon},
-		{"of two the other is ahead", noon, []int64{noon + year}, noon},
-		{"of two own is ahead", noon + year, []int64{noon}, noon},
+		{"two nodes, the other is ahead", noon, []int64{noon + year}, noon},
+		{"two nodes, own is ahead", noon + year, []int64{noon}, noon},
 		{"two of five are ahead", noon + year, []int64{noon, noon + 2*year, noon, noon}, noon},
-		{"a peer tells no clock", noon, []int64{0, 0}, noon},
+		{"peers without a clock", noon, []int64{0, 0}, noon},
 	} {
 		var c clocks
 		const uptime = 3 * time.Hour
@@ -40,30 +40,30 @@ func TestOneClockIsWrong(t *testing.T) {
 		}
 		got, wrong := c.now(test.own, uptime, group)
 		if got != test.want || (wrong != 0) != (test.own != test.want) {
-			t.Errorf("%s: %v, wrong by %v, want %v", test.what, time.Unix(0, got), wrong, time.Unix(0, test.want))
+			t.Errorf("%s: time %v, own clock wrong by %v, want time %v", test.what, time.Unix(0, got), wrong, time.Unix(0, test.want))
 		}
 	}
 }
 
-// TestClocksGoOn with the node's uptime, and are forgotten.
+// TestClocksGoOn: a clock that was received advances with the uptime of the node, and expires.
 func TestClocksGoOn(t *testing.T) {
 	const noon = int64(1_700_000_000_000_000_000)
 	group := members{1: {}, 2: {}}
 	var c clocks
 	c.set(1, noon, time.Second)
 	c.set(2, noon, time.Second)
-	c.set(99, noon, time.Second) // no member
+	c.set(99, noon, time.Second) // not a member
 	ahead := noon + int64(time.Hour)
 	if got, _ := c.now(ahead, 21*time.Second, group); got != noon+int64(20*time.Second) {
-		t.Errorf("after 20 s it is %v", time.Duration(got-noon))
+		t.Errorf("after 20 s the time must have advanced by 20 s, got %v", time.Duration(got-noon))
 	}
 	if got, _ := c.now(ahead, time.Second+clockAgeMax+1, group); got != ahead || len(c.byMember) > 0 {
-		t.Errorf("what was heard long ago still counts: %v", time.Duration(got-noon))
+		t.Errorf("an old clock must not count, got %v", time.Duration(got-noon))
 	}
 }
 
-// TestClocksInMessages are read, and left out of what the engine gets; anything else in
-// their place is no clock.
+// TestClocksInMessages: the clock of a message is parsed and removed before the engine gets the
+// message. An invalid clock is ignored.
 func TestClocksInMessages(t *testing.T) {
 	m := &pb.Message{Type: pb.MsgHeartbeat.Enum(), Term: new(uint64(7))}
 	plain, err := proto.Marshal(m)
@@ -84,7 +84,7 @@ func TestClocksInMessages(t *testing.T) {
 		{"two", append(appendClock(nil, 4), appendClock(nil, 5)...), 5},
 		{"another field", field(clockField+1, protowire.VarintType, 5), 0},
 		{"bytes", field(clockField, protowire.BytesType, 1, 5), 0},
-		{"behind another field", append(field(clockField+1, protowire.BytesType, 1, 5), appendClock(nil, 5)...), 5},
+		{"after another field", append(field(clockField+1, protowire.BytesType, 1, 5), appendClock(nil, 5)...), 5},
 	} {
 		got := new(pb.Message)
 		if err := proto.Unmarshal(append(bytes.Clone(plain), c.tail...), got); err != nil {
@@ -98,11 +98,12 @@ func TestClocksInMessages(t *testing.T) {
 	c.set(1, math.MaxInt64, 0)
 	c.set(2, -1, 0)
 	if len(c.byMember) != 0 {
-		t.Errorf("nonsense is heard: %v", c.byMember)
+		t.Errorf("invalid times must be ignored, got %v", c.byMember)
 	}
 }
 
-// TestAWrongClockIsTold once, and again after some time, and when it is right again.
+// TestAWrongClockIsTold: a node logs that its clock is wrong once, again after some time, and
+// when the clock is right again.
 func TestAWrongClockIsTold(t *testing.T) {
 	const noon = int64(1_700_000_000_000_000_000)
 	wall, uptime := noon, time.Duration(0)

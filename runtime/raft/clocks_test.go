@@ -7,22 +7,22 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// TestAClockThatIsWrong: one of the nodes has a clock that is a year ahead or behind. It
-// leads part of the time, and passes updates on otherwise; all the time entries get the
-// time of the others, and the node says that its clock is wrong.
+// TestAClockThatIsWrong: one of the nodes has a clock that is a year ahead or behind. The node
+// leads part of the time, and forwards updates otherwise. At all times entries get the time of
+// the other nodes.
 func TestAClockThatIsWrong(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	runs, leads := 0, 0
 	for seed := range uint64(12) {
 		for _, skew := range []time.Duration{year, -year} {
 			w := newWorld(t, seed)
-			w.noFaults, w.clientsActive = true, true // no faults but what follows
+			w.noFaults, w.clientsActive = true, true // the only fault is the wrong clock
 			if len(w.nodes) < simPeers+2 {
-				continue // one node: there is no other clock
+				continue // a group of one node has no other clock
 			}
 			wrong := w.nodes[w.rng.IntN(simPeers)]
 			if w.run(func() bool { return w.newest > 20 }); w.newest <= 20 {
-				continue // the nodes do not agree on who the first members are
+				continue // the group was not founded: the nodes have different first members
 			}
 			entries := 0
 			var first uint64
@@ -32,15 +32,15 @@ func TestAClockThatIsWrong(t *testing.T) {
 				}
 				entries++
 				if by := time.Duration(e.Time - simTime(w.now)); by.Abs() > 2*time.Second {
-					w.fail("entry %d has a time that is %v off, and the clock of %s is by %v", e.Index, by, wrong.name, skew)
+					w.fail("entry %d must have the right time, got a difference of %v; the clock of %s differs by %v", e.Index, by, wrong.name, skew)
 				}
 			}
 			for _, n := range w.nodes {
-				n.crash("restart") // whose definitions tell of times then
+				n.crash("restart") // so that the state machines call onUpdate
 			}
 			w.run(func() bool { return w.led() })
 			if !w.led() {
-				continue // a group without one of the nodes: two clocks say nothing
+				continue // a node is missing: two clocks do not show which one is wrong
 			}
 			wrong.skew = int64(skew)
 			runs++
@@ -63,16 +63,16 @@ func TestAClockThatIsWrong(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, w.failure)
 			}
 			if entries < 20 {
-				t.Errorf("seed %d: %d entries were looked at", seed, entries)
+				t.Errorf("seed %d: the test must check at least 20 entries, got %d", seed, entries)
 			}
 		}
 	}
 	if runs < 12 || leads == 0 {
-		t.Errorf("%d runs; a node with a wrong clock led in %d ms of them", runs, leads)
+		t.Errorf("the test must have 12 runs, and the node with the wrong clock must lead in some of them; got %d runs, and it led for %d ms", runs, leads)
 	}
 }
 
-// led reports whether there is a leader, and the nodes that run have heard of it.
+// led reports whether all members run and know the leader.
 func (w *world) led() bool {
 	for _, n := range w.nodes {
 		if n.member && (n.raft == nil || n.core.Status().Leader == "") {

@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// TestALeaderWithAnotherLog tells a follower of entries that contradict those that it
-// knows to be committed. The follower stops, whatever kind of message tells it.
+// TestALeaderWithAnotherLog: a follower stops when a message of the leader contradicts an entry
+// that the follower knows to be committed, in every type of message.
 func TestALeaderWithAnotherLog(t *testing.T) {
 	const seed = 70
 	prepared := func() (w *world, n *node, from *node, at uint64, term uint64) {
@@ -36,7 +36,7 @@ func TestALeaderWithAnotherLog(t *testing.T) {
 			m.Entries = []*pb.Entry{{Index: new(at), Term: new(term + 1)}}
 		},
 		"a snapshot": func(m *pb.Message, at, term uint64) {
-			w := calmWorld(t, seed+1) // another's, with members that can be read
+			w := calmWorld(t, seed+1) // a snapshot of another group, with valid members
 			m.Type, m.Snapshot = pb.MsgSnap.Enum(), w.leader().snapshot()
 			m.Snapshot.Metadata.Index, m.Snapshot.Metadata.Term = new(at), new(term+1)
 		},
@@ -47,13 +47,13 @@ func TestALeaderWithAnotherLog(t *testing.T) {
 			message(m, at, term)
 			err := n.core.Step(from.id, m)
 			if !errors.Is(err, raft.ErrConflict) || !errors.Is(n.core.Err(), raft.ErrConflict) {
-				t.Fatalf("it ends with %v, %v", err, n.core.Err())
+				t.Fatalf("the node must stop with ErrConflict, got %v, %v", err, n.core.Err())
 			}
 			for _, part := range []string{
 				fmt.Sprintf("entry %d is of term %d here, and of term %d at %s", at, term, term+1, from.name), "topoctl raft",
 			} {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error lacks %q: %v", part, err)
+					t.Errorf("the error must contain %q, got: %v", part, err)
 				}
 			}
 		})
@@ -62,14 +62,14 @@ func TestALeaderWithAnotherLog(t *testing.T) {
 			m := &pb.Message{From: new(from.id), To: new(n.id), Term: new(term - 1)}
 			message(m, at, term-2)
 			if err := n.core.Step(from.id, m); err != nil || n.core.Err() != nil {
-				t.Errorf("it ends with %v, %v", err, n.core.Err())
+				t.Errorf("the node must ignore the message, got %v, %v", err, n.core.Err())
 			}
 		})
 	}
 }
 
-// TestTwoLogsOfOneGroup gives two of three nodes another history than the third: who
-// hears of the other first stops, and nobody applies the one after the other.
+// TestTwoLogsOfOneGroup gives two of three nodes a different history than the third. The first
+// node that receives entries of the other history stops, and no node applies entries of both.
 func TestTwoLogsOfOneGroup(t *testing.T) {
 	w := calmWorld(t, 80)
 	leader := w.leader()
@@ -84,7 +84,7 @@ func TestTwoLogsOfOneGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// what comes next is another entry here than with the others
+	// The next entries of the third node differ from the entries of the others.
 	state := stored.State
 	state.Term, state.Commit = new(before+1), new(at+2)
 	if err := errors.Join(log.Save(state, []*pb.Entry{
@@ -104,11 +104,12 @@ func TestTwoLogsOfOneGroup(t *testing.T) {
 		}
 	}
 	if !errors.Is(w.failure, raft.ErrConflict) {
-		t.Errorf("it ends with %v", w.failure)
+		t.Errorf("the simulation must end with ErrConflict, got %v", w.failure)
 	}
 }
 
-// TestALeaderThatLacksEntries of its own term stops when a follower says that it has them.
+// TestALeaderThatLacksEntries: a leader that has lost entries of its own term stops when a
+// follower acknowledges them.
 func TestALeaderThatLacksEntries(t *testing.T) {
 	w := calmWorld(t, 71)
 	l := w.leader()
@@ -122,10 +123,10 @@ func TestALeaderThatLacksEntries(t *testing.T) {
 		})
 	}
 	if err := errors.Join(answer(last, term), answer(last+1, term-1)); err != nil {
-		t.Fatalf("an answer that says nothing of it: %v", err)
+		t.Fatalf("an answer without such entries must be accepted, got: %v", err)
 	}
 	err := answer(last+1, term)
 	if !errors.Is(err, raft.ErrLogLost) || !errors.Is(l.core.Err(), raft.ErrLogLost) || !strings.Contains(err.Error(), "Remove the member (topoctl raft remove "+l.name) {
-		t.Errorf("it ends with %v, %v", err, l.core.Err())
+		t.Errorf("the leader must stop with ErrLogLost, got %v, %v", err, l.core.Err())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// TestALeaderCopiesWhatIsProposed: proposeBatch relies on it.
+// TestALeaderCopiesWhatIsProposed: the engine copies proposed data. proposeBatch relies on it.
 func TestALeaderCopiesWhatIsProposed(t *testing.T) {
 	storage := raft.NewMemoryStorage()
 	if err := storage.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{
@@ -22,7 +22,7 @@ func TestALeaderCopiesWhatIsProposed(t *testing.T) {
 	if err := n.Campaign(); err != nil {
 		t.Fatal(err)
 	}
-	for n.HasReady() { // it votes for itself, and saves that
+	for n.HasReady() { // the node saves its vote for itself
 		r := n.Ready()
 		if err := storage.Append(r.Entries); err != nil {
 			t.Fatal(err)
@@ -36,6 +36,6 @@ func TestALeaderCopiesWhatIsProposed(t *testing.T) {
 	clear(data)
 	entries := n.Ready().Entries
 	if last := entries[len(entries)-1]; string(last.GetData()) != "proposed" {
-		t.Errorf("the entry holds %q after what was proposed has changed", last.GetData())
+		t.Errorf("the entry must keep the proposed data after the caller has cleared it, got %q", last.GetData())
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// told are three nodes in virtual time, and what each tells.
+// observedGroup is three nodes in virtual time. It collects the messages that each sends.
 type observedGroup struct {
 	*testing.T
 	links map[string]transport.Transport
@@ -24,7 +24,8 @@ type observedGroup struct {
 	nodes map[string]*observedNode
 }
 
-// observedNode is a machine whose turns take place when it wakes its host.
+// observedNode is a state machine and its host. turns runs the turns that the state machine
+// has asked for.
 type observedNode struct {
 	*machine
 	mu      sync.Mutex
@@ -45,7 +46,7 @@ func (n *observedNode) Wake() {
 func (n *observedNode) Outcome(fsm.Outcome[appendTo, struct{}]) {}
 func (n *observedNode) Upcoming(fsm.Upcoming[appendTo])         {}
 
-// turns takes turns until none is asked for.
+// turns runs turns until the state machine asks for no more.
 func (n *observedNode) turns() (err error) {
 	for {
 		n.mu.Lock()
@@ -93,7 +94,7 @@ func (g *observedGroup) start(node string) {
 	g.nodes[node] = n
 }
 
-// settle waits for so many election timeouts, and takes all turns.
+// settle waits for a number of election timeouts, and then runs all turns.
 func (g *observedGroup) settle(timeouts int) {
 	time.Sleep(time.Duration(timeouts) * time.Second) // of the default configuration
 	synctest.Wait()
@@ -104,26 +105,26 @@ func (g *observedGroup) settle(timeouts int) {
 	}
 }
 
-// leader is who leads, as all tell it.
+// leader returns the leader. All nodes must have sent the same one.
 func (g *observedGroup) leader() (l fsm.Leadership) {
 	g.Helper()
 	for name, n := range g.nodes {
 		if len(n.leaders) == 0 {
-			g.Fatalf("%s tells nothing of a leader", name)
+			g.Fatalf("%s must send a leadership", name)
 		}
 		last := n.leaders[len(n.leaders)-1]
 		if s := n.Status(); last.Here != (last.Leader == name) || last.Instance != 2 || last.Term != s.Term || last.Leader != s.Leader {
-			g.Errorf("%s tells %+v, and is %+v", name, last, s)
+			g.Errorf("the leadership of %s must match its status %+v, got %+v", name, s, last)
 		}
 		if last.Here = false; l.Term > 0 && l != last {
-			g.Errorf("%s tells %+v, another %+v", name, last, l)
+			g.Errorf("all nodes must send the same leadership; %s sent %+v, another node %+v", name, last, l)
 		}
 		l = last
 	}
 	return l
 }
 
-// propose appends numbers at any node.
+// propose proposes to append numbers, at any node.
 func (g *observedGroup) propose(from, to int) {
 	g.Helper()
 	for i := from; i < to; i++ {
@@ -131,13 +132,13 @@ func (g *observedGroup) propose(from, to int) {
 			if _, err := n.Propose(g.Context(), appendTo{0, uint64(13*17*i + 1), -1}); err != nil {
 				g.Fatal(err)
 			}
-			break // of a map: any
+			break // any node: the order of a map is random
 		}
 	}
 }
 
-// TestNodesTell: who leads, and what was applied: the same on all nodes, each update once.
-// A node that gets a snapshot in place of updates says so.
+// TestNodesTell: all nodes send the same leaders and the same applied updates, each update once.
+// If a node gets a snapshot in place of updates, the next update says which ones are missing.
 func TestNodesTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := startObserved(t)
@@ -155,7 +156,7 @@ func TestNodesTell(t *testing.T) {
 		g.settle(10)
 		second := g.leader()
 		if second.Leader == first.Leader || second.Term <= first.Term || second.ID == first.ID {
-			t.Errorf("after %+v comes %+v", first, second)
+			t.Errorf("after %+v a different node must lead in a later term, got %+v", first, second)
 		}
 		g.propose(25, 100)
 		g.start(first.Leader)
@@ -173,43 +174,43 @@ func TestNodesTell(t *testing.T) {
 	})
 }
 
-// check checks that the numbers were told, and nothing is missing.
+// check checks that the node sent the updates with these numbers, and none is missing.
 func (n *observedNode) check(t *testing.T, name string, from, to int) {
 	t.Helper()
 	if len(n.updates) != to-from {
-		t.Errorf("%s tells %d updates, want %d", name, len(n.updates), to-from)
+		t.Errorf("%s sent %d updates, want %d", name, len(n.updates), to-from)
 	}
 	for i, m := range n.updates {
 		if m.Update.number != uint64(13*17*(from+i)+1) || m.Since != 0 || m.Instance != 2 || i > 0 && m.Index <= n.updates[i-1].Index || m.Term == 0 || m.Time == 0 {
-			t.Errorf("%s tells %+v as update %d", name, m, i)
+			t.Errorf("%s sent a wrong update %d: %+v", name, i, m)
 		}
 	}
 }
 
-// checkLate checks what a node tells that was gone: the log behind its own snapshot, and
-// what came behind that of the leader.
+// checkLate checks the updates of a node that was down for some time. It sends the updates after
+// its own snapshot, and then those after the snapshot of the leader.
 func (n *observedNode) checkLate(t *testing.T) {
 	t.Helper()
 	const step = 13 * 17
 	gaps, at, number := 0, uint64(0), 1-step
 	for _, m := range n.updates {
 		missing := int(m.Update.number) - number - step
-		switch said := m.Since > 0 && m.Since >= at; {
+		switch gap := m.Since > 0 && m.Since >= at; {
 		case m.Index <= at || m.Index <= m.Since || missing < 0:
-			t.Errorf("after %d at %d it tells %+v", number, at, m)
-		case said != (missing > 0):
-			t.Errorf("%d updates are missing between %d at %d and %+v", missing/step, number, at, m)
-		case said:
+			t.Errorf("after update %d at entry %d it must send a later one, got %+v", number, at, m)
+		case gap != (missing > 0):
+			t.Errorf("%d updates are missing between update %d at entry %d and %+v: Since must say so", missing/step, number, at, m)
+		case gap:
 			gaps++
 		}
 		at, number = m.Index, int(m.Update.number)
 	}
 	if gaps == 0 || gaps > 2 || number != 109*step+1 {
-		t.Errorf("there are %d gaps, and at last %d", gaps, number)
+		t.Errorf("there must be 1 or 2 gaps and %d as the last update, got %d gaps and %d", 109*step+1, gaps, number)
 	}
 }
 
-// TestTheRestIsTold: Finish tells all that waits, more than a turn does.
+// TestTheRestIsTold: Finish sends all waiting updates, which are more than one turn sends.
 func TestTheRestIsTold(t *testing.T) {
 	n := new(observedNode)
 	c := raft.Config{Topology: "test", Group: "lists", Dir: t.TempDir(), Sync: wal.None, Logger: slog.New(slog.DiscardHandler)}
@@ -233,10 +234,10 @@ func TestTheRestIsTold(t *testing.T) {
 		}
 	}
 	if err := n.Finish(); err != nil || len(n.updates) != 1000 || len(n.leaders) != 0 {
-		t.Errorf("it tells %d, %v", len(n.updates), err)
+		t.Errorf("Finish must send 1000 updates, got %d, %v", len(n.updates), err)
 	}
 	if full, behind := n.updates[399], n.updates[999]; behind.Since != full.Index {
-		t.Errorf("what found no room is %+v, and then comes %+v", full, behind)
+		t.Errorf("the last update must name the one that was not delivered, %+v, got %+v", full, behind)
 	}
 	if err := n.Close(); err != nil {
 		t.Error(err)

@@ -15,9 +15,9 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// The simulation runs the loops of a node itself, in place of goroutines.
+// The simulation runs the loops of a node itself, instead of in goroutines.
 
-// Complete is what New and Start check of c.
+// Complete does the checks of New and Start.
 func (c Config) Complete() error {
 	if err := c.check(); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (c Config) Complete() error {
 	return c.checkHost()
 }
 
-// NewNode is StartNode without goroutines; Begin has to be called.
+// NewNode is StartNode without goroutines. The caller must call Begin.
 func NewNode(c NodeConfig) (*Node, error) { return newNode(c) }
 
 func (n *Node) Begin()               { n.begin() }
@@ -39,16 +39,16 @@ func (n *Node) Applied() uint64      { return n.applier.applied.Load() }
 // Woken reports whether the node's loop was woken since the last call.
 func (n *Node) Woken() bool { return drain(n.wake) }
 
-// ApplierWoken is the same for its applier.
+// ApplierWoken reports whether the applier was woken since the last call.
 func (n *Node) ApplierWoken() bool { return drain(n.applier.wake) }
 
-// SnapshotterTurn does what waits for the snapshotter.
+// SnapshotterTurn does the waiting jobs of the snapshotter.
 func (n *Node) SnapshotterTurn() bool { return n.snapshotter.runOnce() }
 
-// SnapshotterWoken is Woken for its snapshotter.
+// SnapshotterWoken reports whether the snapshotter was woken since the last call.
 func (n *Node) SnapshotterWoken() bool { return drain(n.snapshotter.wake) }
 
-// RefuseSnapshots has the node take no snapshot of others, while err is not nil.
+// RefuseSnapshots makes the node refuse snapshots from other nodes with err. nil accepts them.
 func (n *Node) RefuseSnapshots(err error) {
 	n.snapshotter.machine = refusing{n.snapshotter.machine, err}
 }
@@ -65,15 +65,15 @@ func (r refusing) Prepare(b io.Reader) (func(), error) {
 	return r.StateMachine.Prepare(b)
 }
 
-// MarkSnapshotterBusy has the node's snapshotter told of ticks, as if it were writing a state.
+// MarkSnapshotterBusy makes the node pass ticks to its snapshotter, as if it were writing a state.
 func (n *Node) MarkSnapshotterBusy() { n.snapshotter.active.Store(true) }
 
-// HasSnapshotToSend reports whether the node's snapshotter has yet to send a snapshot.
+// HasSnapshotToSend reports whether a job to send a snapshot waits for the snapshotter.
 func (n *Node) HasSnapshotToSend() bool {
 	return slices.ContainsFunc(n.snapshotter.jobs, func(e job) bool { return e.message != nil })
 }
 
-// BeforeDecode has a function called before the node's snapshotter decodes a state.
+// BeforeDecode sets a function that is called before the snapshotter decodes a state.
 func (n *Node) BeforeDecode(before func()) {
 	n.snapshotter.machine = decoding{n.snapshotter.machine, before}
 }
@@ -88,7 +88,7 @@ func (d decoding) Prepare(b io.Reader) (func(), error) {
 	return d.StateMachine.Prepare(b)
 }
 
-// SetPartBytes has snapshots sent in parts of so many bytes.
+// SetPartBytes sets the size of the parts in which snapshots are sent.
 func (n *Node) SetPartBytes(bytes int) { n.snapshotter.partBytes = bytes }
 
 func drain(c chan struct{}) bool {
@@ -100,7 +100,7 @@ func drain(c chan struct{}) bool {
 	}
 }
 
-// InboxProposal is a proposal that the inbox takes.
+// InboxProposal is a proposal in the inbox of a node.
 type InboxProposal struct {
 	Waiter
 	node   *Node
@@ -118,7 +118,7 @@ func (n *Node) PutProposal(kind Kind, data []byte, w Waiter) *InboxProposal {
 	return a
 }
 
-// Abandon has the node forget the proposal, as Machine.Propose does when its context ends.
+// Abandon abandons the proposal, as Machine.Propose does when its context ends.
 func (a *InboxProposal) Abandon() { a.node.Do(func(c *Core) { c.Abandon(a.number, a) }) }
 
 // PutRead puts a read into the inbox.
@@ -128,30 +128,30 @@ func (n *Node) PutRead(w Waiter, lease bool) {
 	}
 }
 
-// Do has a function called by the node's loop.
+// Do makes the node's loop call a function.
 func (n *Node) Do(call func(*Core)) { _ = n.put(func(b *inbox) { b.calls = append(b.calls, call) }) }
 
-// TrySnapshot has the applier take a snapshot.
+// TrySnapshot makes the applier take a snapshot.
 func (n *Node) TrySnapshot() { n.Do(func(*Core) { n.takeSnapshot() }) }
 
-// SnapshotError says why there is no snapshot; the caller runs the loop.
+// SnapshotError returns the error of the last snapshot. The caller must be in the node's loop.
 func (n *Node) SnapshotError() string { return n.snapshotError }
 
-// DropInbox drops the messages that have come.
+// DropInbox drops the received messages.
 func (n *Node) DropInbox() {
 	n.inbox.mu.Lock()
 	defer n.inbox.mu.Unlock()
 	n.inbox.messages, n.inbox.bytes = nil, 0
 }
 
-// Payload is what stands in an envelope, and whether it is a message of the engine's.
+// Payload returns the content of an envelope, and whether it is a message of the engine.
 func Payload(b []byte) (payload []byte, ofEngine bool, err error) {
 	e, payload, err := openEnvelope(b)
 	return payload, e.kind == kindRaft, err
 }
 
-// Describe says for people what nodes say of themselves and of others, and how they send
-// snapshots.
+// Describe describes a message that is not of the engine, for the transcripts: introductions,
+// notices, and the parts and receipts of snapshots.
 func Describe(b []byte) string {
 	e, payload, _ := openEnvelope(b)
 	switch e.kind {
@@ -198,30 +198,30 @@ func Describe(b []byte) string {
 	return text
 }
 
-// Change asks for changes of the members, as ChangeMembers does.
+// Change starts changes of the members, as ChangeMembers does.
 func (n *Node) Change(changes []Change, w Waiter) {
 	n.Do(func(*Core) { n.changeMembers(changes, 0, func() bool { return true }, w) })
 }
 
-// AbandonChange forgets who waits for a change.
+// AbandonChange removes the waiter of a change.
 func (n *Node) AbandonChange(w Waiter) { n.Do(func(*Core) { n.abandonChange(w) }) }
 
-// NotMember is the notice that a node is not a member, in an envelope.
+// NotMember returns the notice that a node is not a member, in an envelope.
 func NotMember(groupID, id, index uint64) []byte {
 	return notice{notMember, index}.append(envelope{kindNotice, groupID, id}.append(nil))
 }
 
-// StatusNow is what Status returns, without the node's loop.
+// StatusNow returns the status without the node's loop.
 func (n *Node) StatusNow() Status { return *n.currentStatus() }
 
-// Phase is "founding", "joining" or "".
+// Phase returns "founding", "joining" or "".
 func (n *Node) Phase() string { return n.bootstrapPhase() }
 
-// GroupID is the identity of the node's group; 0: it has none yet.
+// GroupID returns the identity of the node's group, or 0 if it does not have a group yet.
 func (n *Node) GroupID() uint64 { return n.core.groupID }
 
-// ChangesAhead reports whether the members are being changed, or may be by what the log
-// holds.
+// ChangesAhead reports whether a change of the members is in progress, or is in the log and not
+// applied yet.
 func (c *Core) ChangesAhead() bool {
 	for _, e := range c.memory.entries {
 		if e.GetIndex() > c.applied && e.GetType() != pb.EntryNormal {
@@ -231,19 +231,19 @@ func (c *Core) ChangesAhead() bool {
 	return len(c.conf.GetVotersOutgoing()) > 0
 }
 
-// Snapshot is a copy of the newest.
+// Snapshot returns a copy of the newest snapshot.
 func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot) }
 
-// Prefer says who is to lead.
+// Prefer sets the preferred leader.
 func (n *Node) Prefer(name string) { n.config.Prefer = name }
 
-// RecoveringSuffix is that of a folder which FoundInPlace has not yet put in its place.
+// RecoveringSuffix is the suffix of a folder that FoundInPlace has not renamed yet.
 const RecoveringSuffix = recoveringSuffix
 
-// LogTo has the node log to h.
+// LogTo makes the node log to h.
 func (n *Node) LogTo(h slog.Handler) { n.logger = slog.New(h) }
 
-// SnapshotWaiters is how many wait for a snapshot of a machine.
+// SnapshotWaiters returns the number of callers that wait for a snapshot.
 func SnapshotWaiters[S, U, R any](m *Machine[S, U, R]) (n int) {
 	node := m.current.Load()
 	_ = node.do(context.Background(), func(*Core) { n = len(node.snapshotWaiters) })

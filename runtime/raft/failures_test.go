@@ -22,7 +22,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// stallingLog is a log whose disk can be made to hang.
+// stallingLog is a log whose calls can be made to hang.
 type stallingLog struct {
 	wal.Log
 	hangs atomic.Pointer[chan struct{}]
@@ -44,8 +44,8 @@ func (l *stallingLog) SaveSnapshot(s *pb.Snapshot) error {
 	return l.Log.SaveSnapshot(s)
 }
 
-// stalling opens a machine alone, whose disk hangs until the function that hang
-// returns is called.
+// stalling opens a state machine on one node. hang makes its disk hang until the returned function
+// free is called.
 func stalling(t *testing.T) (m *machine, hang func() (free func())) {
 	t.Helper()
 	l := new(stallingLog)
@@ -61,7 +61,8 @@ func stalling(t *testing.T) (m *machine, hang func() (free func())) {
 	}
 }
 
-// TestASnapshotNobodyWaitsFor is taken while who asked for it has gone.
+// TestASnapshotNobodyWaitsFor: the context of a caller of Snapshot may end while the snapshot is
+// taken.
 func TestASnapshotNobodyWaitsFor(t *testing.T) {
 	m, hang := stalling(t)
 	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -80,7 +81,7 @@ func TestASnapshotNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// TestReadsWithoutAMajority and with little patience leave nothing behind.
+// TestReadsWithoutAMajority: reads that are canceled without a majority are removed from the node.
 func TestReadsWithoutAMajority(t *testing.T) {
 	ms, _ := group(t)
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -97,19 +98,20 @@ func TestReadsWithoutAMajority(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	var err error
-	for range 20_000 { // more than are let in at once
+	for range 20_000 { // more than the limit of concurrent reads
 		if err = ms[0].Read(impatient, func(*lists) {}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}
-	for errors.Is(err, fsm.ErrTooMany) { // until those that were given up have been
+	for errors.Is(err, fsm.ErrTooMany) { // until the node has removed the canceled reads
 		err = ms[0].Read(impatient, func(*lists) {})
 	}
 }
 
 var errNoCode = errors.New("no code for that")
 
-// TestAStateThatCannotBeWritten ends nobody: it can be applied to and read.
+// TestAStateThatCannotBeWritten: if the codec cannot encode the state, the node still applies updates
+// and reads, and takes a snapshot once the codec succeeds again.
 func TestAStateThatCannotBeWritten(t *testing.T) {
 	d := listsDefinition
 	var fails atomic.Bool
@@ -148,18 +150,19 @@ func TestAStateThatCannotBeWritten(t *testing.T) {
 	fails.Store(false)
 	propose(30)
 	if m.Status().Snapshot <= at {
-		t.Error("there is no snapshot when one is possible again")
+		t.Error("the node must take a snapshot after the codec succeeds again")
 	}
 }
 
-// TestTwoGroupsOfOneName in one process would take each other's messages.
+// TestTwoGroupsOfOneName: a process refuses to start a second group with the same name and node,
+// because the groups would receive each other's messages.
 func TestTwoGroupsOfOneName(t *testing.T) {
 	ms, configs := group(t)
 	c := configs[0]
 	c.Dir = t.TempDir()
 	if m, err := tryOpen(c); err == nil {
 		_ = m.Close()
-		t.Error("the second is started")
+		t.Error("the second group must not start")
 	}
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 		t.Error(err)
@@ -173,7 +176,7 @@ func TestTwoGroupsOfOneName(t *testing.T) {
 	}
 }
 
-// TestAMemberOfAnotherGroup is removed from one group, and stays in another on the
+// TestAMemberOfAnotherGroup: a node that is removed from one group stays in another group on the
 // same transport.
 func TestAMemberOfAnotherGroup(t *testing.T) {
 	addresses := freeAddresses(t, 3)
@@ -210,7 +213,7 @@ func TestAMemberOfAnotherGroup(t *testing.T) {
 			break
 		}
 	}
-	for _, name := range []string{"n1", "n2"} { // both have heard of it
+	for _, name := range []string{"n1", "n2"} { // wait until both nodes know the change
 		if err := left[name].Read(t.Context(), func(*lists) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -222,12 +225,12 @@ func TestAMemberOfAnotherGroup(t *testing.T) {
 	}
 	var got []uint64
 	if err := right["n3"].Read(ctx, func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 2 {
-		t.Errorf("in the other group it reads %v, %v", got, err)
+		t.Errorf("in the other group the node must read 2 items, got %v, %v", got, err)
 	}
 }
 
-// TestMarkAppliedWhileASnapshotIsTaken has the controller let go of transactions
-// while the node writes them, and reads how many there are.
+// TestMarkAppliedWhileASnapshotIsTaken: the controller marks transactions as applied while the node
+// writes them and reads their number.
 func TestMarkAppliedWhileASnapshotIsTaken(t *testing.T) {
 	list := startProcessors(t)
 	s := list[0]
@@ -248,7 +251,8 @@ func TestMarkAppliedWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// TestAMachineThatWasAboutToJoin does not begin a group of its own.
+// TestAMachineThatWasAboutToJoin: a node that has voted in a group without being in its members yet
+// does not found a new group.
 func TestAMachineThatWasAboutToJoin(t *testing.T) {
 	disk := newMemoryDisk(1)
 	id := wal.Identity{Topology: "test", Group: "lists", Node: raft.MemberID("n1")}
@@ -271,12 +275,12 @@ func TestAMachineThatWasAboutToJoin(t *testing.T) {
 		t.Errorf("an update: %v", err)
 	}
 	if s := m.Status(); s.Role != "joining" || s.Term != 7 {
-		t.Errorf("it forgets the vote that it gave, and begins a group: it is %s in term %d", s.Role, s.Term)
+		t.Errorf("the node must be joining in term 7, got %s in term %d", s.Role, s.Term)
 	}
 }
 
-// TestGroupsOfOneTransportAgree: a group that is to have TLS does not run without it
-// because another has made the transport.
+// TestGroupsOfOneTransportAgree: a group with TLS does not start on a transport that another group
+// has created without TLS.
 func TestGroupsOfOneTransportAgree(t *testing.T) {
 	_, configs := group(t)
 	c := configs[0]
@@ -288,18 +292,18 @@ func TestGroupsOfOneTransportAgree(t *testing.T) {
 	}
 	if m.Start(t.Context(), nil) == nil {
 		_ = m.Close()
-		t.Error("it runs without TLS")
+		t.Error("the group must not start without TLS")
 	}
 }
 
-// nobody is who a machine answers in a topology.
+// ignoreAnswers receives the messages of a state machine in a topology and drops them.
 type ignoreAnswers struct{}
 
 func (ignoreAnswers) Outcome(fsm.Outcome[appendTo, struct{}]) {}
 func (ignoreAnswers) Upcoming(fsm.Upcoming[appendTo])         {}
 
-// TestAnErrorIsToldOnce: who was told by Answer why the machine has ended is not told
-// again by Close, and the log says it once.
+// TestAnErrorIsToldOnce: if Answer has returned the error that stopped the state machine, Close does
+// not return it again, and it is logged once.
 func TestAnErrorIsToldOnce(t *testing.T) {
 	for _, answers := range []bool{false, true} {
 		disk := newMemoryDisk(1)
@@ -319,7 +323,7 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 		}
 		disk.FailSync()
 		if _, err := m.Propose(t.Context(), appendTo{0, 2, -1}); err == nil {
-			t.Fatal("the disk has not failed")
+			t.Fatal("the update must fail with the disk")
 		}
 		<-host.wake
 		if answers {
@@ -328,16 +332,16 @@ func TestAnErrorIsToldOnce(t *testing.T) {
 			}
 		}
 		if err := m.Close(); (err == nil) != answers {
-			t.Errorf("Close: %v, when Answer has told it: %t", err, answers)
+			t.Errorf("Close: %v; Answer has returned the error: %t", err, answers)
 		}
 		if n := strings.Count(logged.String(), wal.ErrFailed.Error()); n != 1 {
-			t.Errorf("logged %d times:\n%s", n, &logged)
+			t.Errorf("the error must be logged once, got %d times:\n%s", n, &logged)
 		}
 	}
 }
 
-// TestAFailedNodeHasStopped: an update and a read that a failed node refuses are told
-// that it has stopped, which is not an answer of the state machine.
+// TestAFailedNodeHasStopped: a failed node refuses updates and reads with ErrStopped, which is not
+// an error of the state machine.
 func TestAFailedNodeHasStopped(t *testing.T) {
 	disk := newMemoryDisk(1)
 	m, err := raft.New(raft.Config{Topology: "test", Group: "lists", Disk: disk, Logger: slog.New(slog.DiscardHandler)}, listsDefinition)
@@ -353,7 +357,7 @@ func TestAFailedNodeHasStopped(t *testing.T) {
 	}
 	disk.FailSync()
 	if _, err := m.Propose(t.Context(), appendTo{0, 2, -1}); !errors.Is(err, fsm.ErrStopped) || !errors.Is(err, wal.ErrFailed) || fsm.OutcomeKnown(err) {
-		t.Errorf("the update whose sync has failed: %v", err)
+		t.Errorf("the update whose sync failed: %v", err)
 	}
 	<-host.wake
 	if _, err := m.Propose(t.Context(), appendTo{0, 3, -1}); !errors.Is(err, fsm.ErrStopped) || !errors.Is(err, wal.ErrFailed) || !fsm.OutcomeKnown(err) {

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestALogOfOtherKindIsNotPassedOver: a machine does not begin anew beside the log
-// that it had before `raft` was added to the file or taken out of it.
+// TestALogOfOtherKindIsNotPassedOver: after `raft` was added to the topology file or removed from
+// it, a state machine does not start with an empty log next to its existing one.
 func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 	for _, above := range []string{"one", "several"} {
 		t.Chdir(t.TempDir())
@@ -25,7 +25,7 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 			first, second = node, alone
 			want = "raft: ./stock holds the log of a node among several, in n1, and a state machine on one disk cannot use that log; name another path, or convert it: topoctl raft recover stock/n1 --to NEWPATH --yes"
 		}
-		for range 2 { // the second time there is a log of the kind
+		for range 2 { // the second time the log exists
 			m := open(t, first)
 			items(t, m)
 			if err := m.Close(); err != nil {
@@ -42,8 +42,8 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 	}
 }
 
-// TestLogsOfInstances: a machine that is divided into instances, or into another number of
-// them, does not begin anew beside the logs that it had.
+// TestLogsOfInstances: after the number of instances was changed, a state machine does not start
+// with empty logs next to its existing ones.
 func TestLogsOfInstances(t *testing.T) {
 	t.Chdir(t.TempDir())
 	peers := map[string]string{"n1": freeAddresses(t, 1)[0]}
@@ -59,9 +59,9 @@ func TestLogsOfInstances(t *testing.T) {
 	for _, first := range kinds {
 		c := first.config
 		c.Dir = "./stock"
-		for range 2 { // the second time there is a log
+		for range 2 { // the second time the log exists
 			m := open(t, c)
-			items(t, m) // a node with an address listens for some time before it founds a group
+			items(t, m) // waits: a node with an address listens for some time before it founds a group
 			if err := m.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestLogsOfInstances(t *testing.T) {
 	}
 }
 
-// TestTLSOfAConfig completes what nodes show each other, or says what is wrong.
+// TestTLSOfAConfig: the settings for TLS are completed, or an error names the missing one.
 func TestTLSOfAConfig(t *testing.T) {
 	const (
 		cert = "TOPOGEN_RAFT_TLS_CERT (Config.TLSCert)"
@@ -139,8 +139,8 @@ func TestTLSOfAConfig(t *testing.T) {
 	}
 }
 
-// TestInstancesBeforeTheGroup: the number of instances can be set right while there is no
-// group yet: nothing was promised, and no key was used.
+// TestInstancesBeforeTheGroup: the number of instances can be changed as long as no group was
+// founded, because no keys were used.
 func TestInstancesBeforeTheGroup(t *testing.T) {
 	free := freeAddresses(t, 2)
 	c := raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": free[0], "n2": free[1]}, Instances: 8}
@@ -165,9 +165,8 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 	}
 }
 
-// TestEmptiedFolders: where somebody removes files and leaves the folders that they are
-// in, the node does not go on with an empty log as the member that it was; without the
-// file that says who it was, it is a new one.
+// TestEmptiedFolders: if files of a log are removed but their folders are not, the node does not
+// continue as the same member with an empty log. If the record is removed, too, it is a new node.
 func TestEmptiedFolders(t *testing.T) {
 	for _, c := range []struct {
 		gone []string

@@ -29,7 +29,8 @@ type heat int64
 
 func (h *heat) Update(c *cold) error { c.total += int64(*h); return nil }
 
-// coldDefinition is that of a cold state. frozen is called when one that is frozen is written.
+// coldDefinition returns the definition of a cold state. It calls frozen when a frozen state is
+// encoded.
 func coldDefinition(frozen func()) fsm.Definition[cold, heat, struct{}] {
 	return fsm.Definition[cold, heat, struct{}]{
 		Update: fsm.NoResult((*heat).Update),
@@ -49,7 +50,7 @@ func coldDefinition(frozen func()) fsm.Definition[cold, heat, struct{}] {
 	}
 }
 
-// startCold starts a machine on the disk in a folder.
+// startCold starts a state machine with its log in a folder.
 func startCold(t *testing.T, dir string, d fsm.Definition[cold, heat, struct{}]) *raft.Machine[cold, heat, struct{}] {
 	t.Helper()
 	m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "cold", Logger: slog.New(slog.DiscardHandler)}, d)
@@ -63,7 +64,7 @@ func startCold(t *testing.T, dir string, d fsm.Definition[cold, heat, struct{}])
 	return m
 }
 
-// heated has a machine apply so many updates.
+// applyUpdates proposes n updates.
 func applyUpdates(t *testing.T, m *raft.Machine[cold, heat, struct{}], n int) {
 	t.Helper()
 	for range n {
@@ -73,8 +74,8 @@ func applyUpdates(t *testing.T, m *raft.Machine[cold, heat, struct{}], n int) {
 	}
 }
 
-// TestAFrozenStateIsWrittenAside: while it is written, updates are applied, and the
-// snapshot holds none of them.
+// TestAFrozenStateIsWrittenAside: updates are applied while a frozen state is written, and the
+// snapshot does not include them.
 func TestAFrozenStateIsWrittenAside(t *testing.T) {
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	holds := false
@@ -102,7 +103,7 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 	applyUpdates(t, m, 10)
 	close(goOn)
 	if at := <-taken; at != applied {
-		t.Errorf("the snapshot is at %d, want %d", at, applied)
+		t.Errorf("the snapshot must be at entry %d, got %d", applied, at)
 	}
 	holds = false
 	if err := m.Close(); err != nil {
@@ -118,7 +119,8 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 	}
 }
 
-// TestABackupDuringASnapshot holds what was acknowledged since that was begun.
+// TestABackupDuringASnapshot: a backup includes the updates that were acknowledged before it, even
+// if a snapshot without them is being written.
 func TestABackupDuringASnapshot(t *testing.T) {
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	var holds atomic.Bool
@@ -158,12 +160,12 @@ func TestABackupDuringASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := i.Close(); err != nil || i.Last < applied {
-		t.Errorf("the backup ends at %d, and %d was acknowledged before: %v", i.Last, applied, err)
+		t.Errorf("the backup must include the acknowledged entry %d, but ends at %d: %v", applied, i.Last, err)
 	}
 }
 
-// TestAFrozenStateEndsItsGoroutine: the machine ends with an error that says so, and who
-// waits for the snapshot is told.
+// TestAFrozenStateEndsItsGoroutine: if the codec ends its goroutine, the state machine stops with an
+// error that says so, and callers that wait for the snapshot get an error.
 func TestAFrozenStateEndsItsGoroutine(t *testing.T) {
 	var ends atomic.Bool
 	m := startCold(t, t.TempDir(), coldDefinition(func() {

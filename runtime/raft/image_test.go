@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// found founds a group from the image of a folder.
+// found founds a group from the log in a folder.
 func found(t *testing.T, from, to, node, address string) {
 	t.Helper()
 	i, err := raft.OpenImage(from)
@@ -29,14 +29,14 @@ func found(t *testing.T, from, to, node, address string) {
 	}
 }
 
-// quick are the times of a node in a test.
+// fastConfig sets the short timeouts of tests.
 func fastConfig(c raft.Config) raft.Config {
 	c.Heartbeat, c.ElectionTimeout, c.Forward = 20*time.Millisecond, 200*time.Millisecond, true
 	return c
 }
 
-// TestOneDiskToThreeAndBack: the log of a machine on one disk becomes that of the first of
-// three nodes, and that of one of them becomes one on one disk again.
+// TestOneDiskToThreeAndBack: the log of a state machine on one disk becomes the log of the first of
+// three nodes, and the log of one of the nodes becomes a log on one disk again.
 func TestOneDiskToThreeAndBack(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -92,7 +92,7 @@ func TestOneDiskToThreeAndBack(t *testing.T) {
 	add(back)
 }
 
-// TestAnInstanceIsMoved: the log of one of several instances goes to the folder of its
+// TestAnInstanceIsMoved: the log of one of several instances is written to the folder with its
 // number, where the instance opens it.
 func TestAnInstanceIsMoved(t *testing.T) {
 	dir := t.TempDir()
@@ -122,13 +122,13 @@ func TestAnInstanceIsMoved(t *testing.T) {
 	}
 }
 
-// TestOneOfThreeIsLeft: the log of the only node that is left becomes a group of its own,
-// with all of its entries, also those of which nobody knows whether they were committed.
-// A change of members among them changes nothing.
+// TestOneOfThreeIsLeft: the log of the only remaining node becomes a new group with all of its
+// entries, including entries that may not have been committed. A change of members among them
+// has no effect.
 func TestOneOfThreeIsLeft(t *testing.T) {
 	ms, configs := group(t)
 	leader, followers := roles(t, ms)
-	if _, err := leader.Propose(t.Context(), appendTo{0, 2, -1}); err != nil { // its session is open
+	if _, err := leader.Propose(t.Context(), appendTo{0, 2, -1}); err != nil { // the node has opened its session
 		t.Fatal(err)
 	}
 	for _, m := range followers {
@@ -142,7 +142,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 		_, err := leader.Propose(t.Context(), appendTo{0, 3, -1})
 		proposed <- err
 	}()
-	for leader.Status().Last == last { // it stands in the log of this node alone
+	for leader.Status().Last == last { // until the update is in the log of this node, and only there
 		runtime.Gosched()
 	}
 	last = leader.Status().Last
@@ -150,7 +150,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 	go func() {
 		changed <- leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: gone, Force: true})
 	}()
-	for leader.Status().Last == last && len(changed) == 0 { // unless it does not lead any more
+	for leader.Status().Last == last && len(changed) == 0 { // or until it has lost the leadership
 		runtime.Gosched()
 	}
 	dir, name := configs[0].Dir, leader.Status().Node
@@ -158,7 +158,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-proposed; err == nil {
-		t.Error("an update is acknowledged without a majority")
+		t.Error("an update must not be acknowledged without a majority")
 	}
 	to := t.TempDir()
 	found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
@@ -171,15 +171,15 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 	}
 }
 
-// TestFoundingOverALog is refused.
+// TestFoundingOverALog: Found refuses a folder with a log.
 func TestFoundingOverALog(t *testing.T) {
 	dir := t.TempDir()
 	m := open(t, raft.Config{Dir: filepath.Join(dir, "log")})
-	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil { // behind it the node writes nothing
+	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil { // after its answer the node writes nothing more
 		t.Fatal(err)
 	}
 	if _, err := raft.OpenImage(filepath.Join(dir, "log")); !errors.Is(err, wal.ErrInUse) {
-		t.Errorf("the log of a node that runs: %v", err)
+		t.Errorf("the log of a running node must be in use, got: %v", err)
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
@@ -190,17 +190,18 @@ func TestFoundingOverALog(t *testing.T) {
 	}
 	for _, c := range []struct{ to, address string }{{"log", ""}, {"log", "127.0.0.1:1"}} {
 		if err := i.Found(filepath.Join(dir, c.to), "n1", c.address); err == nil {
-			t.Errorf("%+v: the log is replaced", c)
+			t.Errorf("%+v: the log must not be replaced", c)
 		}
 	}
 	if err := i.Found(filepath.Join(dir, "n"), "", ""); err == nil {
-		t.Error("a node without a name")
+		t.Error("a node without a name must be refused")
 	}
 	m = open(t, raft.Config{Dir: filepath.Join(dir, "log")})
 	items(t, m)
 }
 
-// TestFoundingIsInterrupted: no node, and no other founding, begins with a part of an image.
+// TestFoundingIsInterrupted: nodes and later calls of Found refuse a folder that an interrupted Found
+// has left.
 func TestFoundingIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
@@ -210,10 +211,10 @@ func TestFoundingIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	found(t, from, to, "alone", "")
-	items(t, open(t, raft.Config{Dir: to})) // it is complete
+	items(t, open(t, raft.Config{Dir: to})) // a complete folder opens
 	broken := filepath.Join(dir, "broken")
 	found(t, from, broken, "alone", "")
-	if err := os.WriteFile(filepath.Join(broken, "unfinished"), nil, 0o600); err != nil { // as before the last step
+	if err := os.WriteFile(filepath.Join(broken, "unfinished"), nil, 0o600); err != nil { // as before the last step of Found
 		t.Fatal(err)
 	}
 	want := "was interrupted while it wrote " + broken + ": remove this folder, and begin again"
@@ -228,12 +229,12 @@ func TestFoundingIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := i.Found(broken, "alone", ""); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("again: %v", err)
+		t.Errorf("Found again: %v", err)
 	}
 }
 
-// TestFoundingInPlace replaces the folder of a node, which keeps its old one beside it, and
-// not while the node runs or after it has run in the meantime.
+// TestFoundingInPlace: FoundInPlace replaces the folder of a node and keeps the old one next to it.
+// It refuses to do so while the node runs, or if the node has run since the image was opened.
 func TestFoundingInPlace(t *testing.T) {
 	dir, address := t.TempDir(), freeAddresses(t, 1)[0]
 	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
@@ -241,7 +242,7 @@ func TestFoundingInPlace(t *testing.T) {
 	run := func(use func(*machine)) {
 		t.Helper()
 		m := open(t, c)
-		items(t, m) // it leads
+		items(t, m) // waits until the node leads
 		use(m)
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
@@ -279,7 +280,7 @@ func TestFoundingInPlace(t *testing.T) {
 	}
 	run(func(m *machine) {
 		if got := items(t, m); !slices.Equal(got, []uint64{1}) || m.Status().GroupID != before {
-			t.Errorf("after attempts that were refused it reads %v", got)
+			t.Errorf("refused attempts must not change the log, got %v", got)
 		}
 	})
 	kept, err := image().FoundInPlace("n1", address)
@@ -296,7 +297,7 @@ func TestFoundingInPlace(t *testing.T) {
 		t.Errorf("where an old folder is kept: %v", err)
 	}
 	next := n1 + raft.RecoveringSuffix
-	if err := os.Rename(n1, next); err != nil { // as if it had been interrupted between two renames
+	if err := os.Rename(n1, next); err != nil { // as after an interruption between two renames
 		t.Fatal(err)
 	}
 	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "rename that to "+n1) {
@@ -318,7 +319,7 @@ func TestFoundingInPlace(t *testing.T) {
 	}
 }
 
-// backup writes a backup of a machine.
+// backup writes a backup of a state machine.
 func backup(t *testing.T, m *machine) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "backup")
@@ -332,7 +333,7 @@ func backup(t *testing.T, m *machine) (path string) {
 	return path
 }
 
-// TestABackup of a running group, and of a folder, is all that is needed to begin again.
+// TestABackup: a backup of a running group, or of a folder, is enough to found a new group.
 func TestABackup(t *testing.T) {
 	ms, configs := group(t)
 	_, followers := roles(t, ms)
@@ -342,7 +343,7 @@ func TestABackup(t *testing.T) {
 		}
 	}
 	want := []uint64{1, 2, 3, 4, 5}
-	paths := []string{backup(t, followers[0])} // of any node, all that was acknowledged
+	paths := []string{backup(t, followers[0])} // a backup of any node includes all acknowledged updates
 	for _, m := range ms {
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
@@ -379,7 +380,7 @@ func TestABackup(t *testing.T) {
 	}
 }
 
-// TestADamagedBackup is refused, whatever bit of it has flipped and wherever it is cut.
+// TestADamagedBackup: a backup with a flipped bit, or truncated at any byte, is refused.
 func TestADamagedBackup(t *testing.T) {
 	m := open(t, raft.Config{Dir: t.TempDir()})
 	for i := range uint64(3) {
@@ -408,14 +409,14 @@ func TestADamagedBackup(t *testing.T) {
 		refused(fmt.Sprintf("byte %d flipped", i), flipped)
 		refused(fmt.Sprintf("cut at %d", i), b[:i])
 	}
-	refused("something behind it", append(bytes.Clone(b), 0))
+	refused("extra bytes at the end", append(bytes.Clone(b), 0))
 	if _, err := raft.OpenBackup(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("one that is not there: %v", err)
+		t.Errorf("a missing backup: %v", err)
 	}
 }
 
-// TestImagesOfOldLogs: logs from before groups had an identity can be backed up and
-// recovered, too.
+// TestImagesOfOldLogs: logs of versions in which groups had no identity can be backed up and
+// recovered.
 func TestImagesOfOldLogs(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, filepath.Join("testdata", "old-logs.tar.bz2"), dir)

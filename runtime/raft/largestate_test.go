@@ -21,7 +21,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// pile is a state of any size. An update adds blobs to it, which are made of their
+// pile is a state of any size. An update adds blobs to it, whose content is generated from their
 // numbers.
 type pile struct{ blobs map[uint64][]byte }
 
@@ -103,7 +103,8 @@ func openPileWith(t *testing.T, c raft.Config, codec fsm.Codec[pile]) *pileMachi
 	return m
 }
 
-// stateMiB is the size of the states here: more where TOPOGEN_STATE says so.
+// stateMiB returns the size of the states in this file. The environment variable TOPOGEN_STATE
+// overrides the default.
 func stateMiB(t *testing.T, otherwise uint64) uint64 {
 	t.Helper()
 	if v := os.Getenv("TOPOGEN_STATE"); v != "" {
@@ -116,8 +117,8 @@ func stateMiB(t *testing.T, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// TestLargeStates builds a state on one node, has it taken as a snapshot, starts the node
-// again from that, and adds another node, which gets it over gRPC.
+// TestLargeStates builds a state on one node, takes a snapshot, restarts the node from it, and adds
+// another node, which receives the snapshot over gRPC.
 func TestLargeStates(t *testing.T) {
 	size, dir := stateMiB(t, 20), t.TempDir()
 	addresses := freeAddresses(t, 2)
@@ -144,7 +145,7 @@ func TestLargeStates(t *testing.T) {
 	}
 	first = openPile(t, c)
 	if got, n := sum(first); got != want || n != blobs || first.Status().Snapshot < at {
-		t.Fatalf("after a restart it has %d blobs, sum %08x, and the snapshot at %d; want %d, %08x and %d", n, got, first.Status().Snapshot, blobs, want, at)
+		t.Fatalf("after a restart the node has %d blobs, sum %08x, and the snapshot at %d; want %d, %08x and %d", n, got, first.Status().Snapshot, blobs, want, at)
 	}
 	c.Node, c.Join, c.Peers = "n2", true, map[string]string{"n1": addresses[0], "n2": addresses[1]}
 	second := openPile(t, c)
@@ -155,12 +156,12 @@ func TestLargeStates(t *testing.T) {
 		t.Errorf("the new node has %d blobs, sum %08x; want %d, %08x", n, got, blobs, want)
 	}
 	if s := second.Status(); s.Snapshot < at {
-		t.Errorf("the new node got the log from its beginning: its snapshot is at %d, want at least %d", s.Snapshot, at)
+		t.Errorf("the new node must receive a snapshot at %d or later, got %d", at, s.Snapshot)
 	}
 }
 
-// TestAPoisonedSnapshot cannot be decoded by a new node: it neither ends the node nor
-// stands in its log, and the leader says why the node lacks it.
+// TestAPoisonedSnapshot: a snapshot that a new node cannot decode does not stop the node and is not
+// saved in its log. The leader reports the error in its status.
 func TestAPoisonedSnapshot(t *testing.T) {
 	addresses, dir := freeAddresses(t, 2), t.TempDir()
 	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond}
@@ -171,7 +172,7 @@ func TestAPoisonedSnapshot(t *testing.T) {
 	if _, err := first.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Close(); err != nil { // then the entries before the snapshot are gone
+	if err := first.Close(); err != nil { // after a restart the log does not have the entries before the snapshot
 		t.Fatal(err)
 	}
 	first = openPile(t, c)
@@ -188,13 +189,13 @@ func TestAPoisonedSnapshot(t *testing.T) {
 	second := openPileWith(t, c, poisoned)
 	add := raft.Change{Kind: raft.AddLearner, Name: "n2", Address: addresses[1]}
 	err := first.ChangeMembers(t.Context(), add)
-	for errors.Is(err, fsm.ErrNotLeader) { // the node has started again and not led yet
+	for errors.Is(err, fsm.ErrNotLeader) { // the restarted node does not lead yet
 		err = first.ChangeMembers(t.Context(), add)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tried.Load() < 2 { // it is sent again
+	for tried.Load() < 2 { // the leader sends it again
 		runtime.Gosched()
 	}
 	said := ""
@@ -206,7 +207,7 @@ func TestAPoisonedSnapshot(t *testing.T) {
 		}
 	}
 	if !strings.Contains(said, errPile.Error()) {
-		t.Errorf("the leader says %q", said)
+		t.Errorf("the status of the leader must contain %q, got %q", errPile, said)
 	}
 	if s := second.Status(); s.Role == "stopped" || s.Snapshot != 0 {
 		t.Errorf("the new node is %s, with the snapshot at %d", s.Role, s.Snapshot)

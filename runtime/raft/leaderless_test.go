@@ -14,14 +14,14 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// TestWithoutALeader: a node says that there is none, and how many it hears of: after
-// ten seconds and each further minute, and not when there is one.
+// TestWithoutALeader: a node without a leader logs this with the number of reachable members,
+// after ten seconds and then every minute.
 func TestWithoutALeader(t *testing.T) {
 	peers := map[string]string{"n1": "a", "n2": "b", "n3": "c", "n4": "d", "n5": "e"}
 	for _, c := range []struct {
 		what  string
-		nodes []string // that run
-		want  []string // of n1, in three minutes
+		nodes []string // that are started
+		want  []string // logged by n1 in three minutes
 	}{
 		{"alone", []string{"n1"}, []string{
 			"no leader for 10s: 1 of 5 members reachable", "no leader for 1m10s: 1 of 5 members reachable", "no leader for 2m10s: 1 of 5 members reachable",
@@ -65,13 +65,13 @@ func TestWithoutALeader(t *testing.T) {
 	}
 }
 
-// started are machines that talk in memory.
+// started is a list of state machines that are connected in memory.
 type started struct {
 	machines []*machine
 	links    []transport.Transport
 }
 
-// startIn starts nodes on simulated disks and a network in memory.
+// startIn starts nodes with simulated disks and a network in memory.
 func startIn(t *testing.T, network *transport.Memory, peers map[string]string, disks map[string]*memoryDisk, names []string, logger func(name string) *slog.Logger) (s started) {
 	t.Helper()
 	for _, name := range names {

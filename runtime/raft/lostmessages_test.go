@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// forwarding is a calm world, and a follower in it that passes proposals on.
+// withForwarding returns a calm world with a follower that forwards proposals.
 func withForwarding(t *testing.T, seed uint64) (w *world, follower, leader *node) {
 	t.Helper()
 	for ; ; seed++ {
@@ -27,15 +27,15 @@ func withForwarding(t *testing.T, seed uint64) (w *world, follower, leader *node
 	}
 }
 
-// lose loses what a node sends to another in the next moment.
+// lose loses the messages that a node sends to another in the next millisecond.
 func (w *world) lose(from, to *node) {
 	w.net.Cut(from.number, to.number, true)
 	w.step()
 	w.net.Cut(from.number, to.number, false)
 }
 
-// TestALostProposalOnABusyFollower is proposed again, although others are proposed
-// all the time.
+// TestALostProposalOnABusyFollower: a lost proposal is proposed again, even while the follower
+// receives new proposals all the time.
 func TestALostProposalOnABusyFollower(t *testing.T) {
 	w, n, leader := withForwarding(t, 20)
 	lost := n.propose(3)
@@ -45,11 +45,11 @@ func TestALostProposalOnABusyFollower(t *testing.T) {
 		w.advance(5 * tickTime)
 	}
 	if !lost.done || lost.Err != nil {
-		t.Errorf("after 15 election timeouts it is answered: %t, with %v", lost.done, lost.Err)
+		t.Errorf("the update must be answered within 15 election timeouts, got %t, %v", lost.done, lost.Err)
 	}
 }
 
-// TestALostUpdateOfAClient is the same for the sessions of clients.
+// TestALostUpdateOfAClient: a lost update in the session of a client is proposed again.
 func TestALostUpdateOfAClient(t *testing.T) {
 	w, n, leader := withForwarding(t, 30)
 	session := new(reply)
@@ -73,11 +73,11 @@ func TestALostUpdateOfAClient(t *testing.T) {
 		w.advance(5 * tickTime)
 	}
 	if lost := &all[0]; !lost.done || lost.Err != nil {
-		t.Errorf("after 15 election timeouts it is answered: %t, with %v", lost.done, lost.Err)
+		t.Errorf("the update must be answered within 15 election timeouts, got %t, %v", lost.done, lost.Err)
 	}
 }
 
-// TestALostReadIsAskedAgain.
+// TestALostReadIsAskedAgain: a follower asks the leader again if the question of a read was lost.
 func TestALostReadIsAskedAgain(t *testing.T) {
 	w, n, leader := withForwarding(t, 35)
 	read := new(reply)
@@ -89,15 +89,15 @@ func TestALostReadIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWithinASnapshot: a follower whose update was applied in what it gets as a
-// snapshot asks for the answer at once.
+// TestAnAnswerWithinASnapshot: if a follower receives its update as part of a snapshot, it asks for
+// the answer of the update at once.
 func TestAnAnswerWithinASnapshot(t *testing.T) {
 	tried := 0
 	for seed := uint64(200); tried < 3; seed++ {
 		w, n, leader := withForwarding(t, seed)
 		number := uint64(3)
 		r := n.propose(number)
-		w.advance(7) // it has come to the leader
+		w.advance(7) // the leader has received it
 		w.net.Cut(leader.number, n.number, true)
 		for range 40 {
 			number++
@@ -113,25 +113,25 @@ func TestAnAnswerWithinASnapshot(t *testing.T) {
 			w.step()
 		}
 		if r.done || w.counts["restore"] == restored || w.leader() != leader {
-			continue // the entries were enough
+			continue // the follower did not need the snapshot
 		}
 		tried++
 		w.advance(3 * tickTime)
 		if !r.done || r.Err != nil {
-			t.Errorf("seed %d: three ticks after the snapshot it is answered: %t, with %v", seed, r.done, r.Err)
+			t.Errorf("seed %d: the update must be answered three ticks after the snapshot, got %t, %v", seed, r.done, r.Err)
 		}
 	}
 }
 
-// change asks a leader for changes, and does not wait.
+// change starts changes at a leader, and does not wait.
 func (n *node) change(changes ...raft.Change) *reply {
 	r := new(reply)
 	n.changeMembers(changes, r)
 	return r
 }
 
-// TestAChangeBehindAnother which nobody waits for any more is refused, and does not
-// wait for ever.
+// TestAChangeBehindAnother: a change during an abandoned change is refused; it does not wait
+// forever.
 func TestAChangeBehindAnother(t *testing.T) {
 	w := calmWorld(t, 40)
 	leader := w.leader()
@@ -141,18 +141,18 @@ func TestAChangeBehindAnother(t *testing.T) {
 	second := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5", ID: 55})
 	w.until("answer", func() bool { return second.done })
 	if !errors.Is(second.Err, raft.ErrMembers) || !fsm.OutcomeKnown(second.Err) {
-		t.Errorf("it ends with %v", second.Err)
+		t.Errorf("the second change must be refused, got %v", second.Err)
 	}
 	w.advance(electionTime)
 	third := leader.change(raft.Change{Kind: raft.AddLearner, Name: "n5", ID: 55})
 	w.until("answer", func() bool { return third.done })
 	if third.Err != nil {
-		t.Errorf("later it ends with %v", third.Err)
+		t.Errorf("a later change must succeed, got %v", third.Err)
 	}
 }
 
-// TestMostMembersAreReplaced at once, the leader among them: those who leave are
-// needed until all know.
+// TestMostMembersAreReplaced: one change can replace most members, including the leader. The leaving
+// members are needed until all nodes have the change.
 func TestMostMembersAreReplaced(t *testing.T) {
 	w := calmWorld(t, 41)
 	leader := w.leader()
@@ -174,10 +174,11 @@ func TestMostMembersAreReplaced(t *testing.T) {
 		return l != nil && l != leader && l != others[0]
 	})
 	w.appended(w.leader(), 2)
-	w.until("end of those who left", func() bool { return leader.removed })
+	w.until("stop of the old leader", func() bool { return leader.removed })
 }
 
-// TestTheLeaderOfTwoIsRemoved and what it tells the other of that is lost.
+// TestTheLeaderOfTwoIsRemoved: the leader of two nodes is removed, and its messages about this to
+// the other node are lost. The other node must still become the leader.
 func TestTheLeaderOfTwoIsRemoved(t *testing.T) {
 	w := calmWorld(t, 42)
 	leader := w.leader()
@@ -200,7 +201,8 @@ func TestTheLeaderOfTwoIsRemoved(t *testing.T) {
 	w.appended(other, 2)
 }
 
-// TestAPeerProposesMembers which no node does: members are changed by the leader.
+// TestAPeerProposesMembers: a leader refuses a change of the members that a peer proposes. Only the
+// leader itself proposes such changes.
 func TestAPeerProposesMembers(t *testing.T) {
 	w := calmWorld(t, 43)
 	leader := w.leader()
@@ -210,12 +212,12 @@ func TestAPeerProposesMembers(t *testing.T) {
 		Entries: []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Data: []byte("garbage")}},
 	})
 	if !errors.Is(err, raft.ErrMessage) {
-		t.Errorf("it is taken: %v", err)
+		t.Errorf("the proposal must be refused, got %v", err)
 	}
 }
 
-// TestAClientInSessionsOfNodes asks for updates in sessions that others have opened,
-// with the highest number that there is. Those of nodes go on in another.
+// TestAClientInSessionsOfNodes: a client proposes updates in the sessions of others, with the highest
+// possible sequence number. The nodes then continue in new sessions.
 func TestAClientInSessionsOfNodes(t *testing.T) {
 	w, n, leader := withForwarding(t, 50)
 	number := uint64(300)
@@ -234,7 +236,7 @@ func TestAClientInSessionsOfNodes(t *testing.T) {
 	}
 }
 
-// TestAReadNobodyWaitsFor is forgotten.
+// TestAReadNobodyWaitsFor: an abandoned read is not answered, and other reads are.
 func TestAReadNobodyWaitsFor(t *testing.T) {
 	w := calmWorld(t, 60)
 	n := w.leader()
@@ -251,6 +253,6 @@ func TestAReadNobodyWaitsFor(t *testing.T) {
 	n.raft.Do(func(c *raft.Core) { c.AbandonRead(begun) })
 	w.until("answer", func() bool { return stays.done })
 	if stays.Err != nil || gone.done || begun.done {
-		t.Errorf("%v; those that were given up are answered: %t, %t", stays.Err, gone.done, begun.done)
+		t.Errorf("only the third read must be answered, got %v; the abandoned reads are answered: %t, %t", stays.Err, gone.done, begun.done)
 	}
 }

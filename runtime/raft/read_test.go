@@ -14,9 +14,9 @@ type waiter struct{}
 
 func (*waiter) Done(fsm.Applied) {}
 
-// TestReadAfterARestartAlone: the commit index need not be on the disk when an update
-// is answered. A node alone that was killed then finds entries behind it, all of which
-// a read has to wait for, even one that comes before anything else.
+// TestReadAfterARestartAlone: a read on a group of one node waits until all entries in its log
+// are applied. The commit index may not be on the disk when an update is answered. If the node
+// is killed then, its log has entries after the stored commit index, which were acknowledged.
 func TestReadAfterARestartAlone(t *testing.T) {
 	const entries = 3
 	snapshot, groupID, err := raft.Bootstrap([]raft.Member{{ID: 7, Name: "n1"}}, nil, nil)
@@ -38,7 +38,7 @@ func TestReadAfterARestartAlone(t *testing.T) {
 	}
 	var applied uint64
 	read, reads := new(waiter), 0
-	for range 10 { // it may be asked at any time of its election
+	for range 10 { // the read may come at any time of the election
 		if err := core.Read(read); err != nil {
 			t.Fatal(err)
 		}
@@ -50,26 +50,26 @@ func TestReadAfterARestartAlone(t *testing.T) {
 			applied = o.Index
 		}
 		if reads += len(e.Reads); len(e.Reads) > 0 && applied < last {
-			t.Fatalf("it may read when %d of %d is applied", applied, last)
+			t.Fatalf("a read must wait until entry %d is applied, and was allowed at %d", last, applied)
 		}
 		if err := core.Advance(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if reads == 0 {
-		t.Error("it may never read")
+		t.Error("the read must be allowed in the end")
 	}
 }
 
-// TestAnAnswerToAnEarlierStart does not answer a read of this one, though both are the
-// first of their start.
+// TestAnAnswerToAnEarlierStart: the answer to a read from before a restart does not answer a read
+// after the restart, although both are the first read of the process.
 func TestAnAnswerToAnEarlierStart(t *testing.T) {
 	snapshot, groupID, err := raft.Bootstrap([]raft.Member{{ID: 7, Name: "n1"}, {ID: 8, Name: "n2"}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	leader := uint64(8)
-	// ask starts n1, has it read, and returns the key of its question.
+	// ask starts n1 and a read on it, and returns the key of the question that n1 sends.
 	ask := func(nonce uint64) (core *raft.Core, key []byte) {
 		core, err := raft.NewCore(raft.CoreConfig{Name: "n1", ID: 7, GroupID: groupID, Nonce: nonce, Stored: wal.Stored{Snapshot: snapshot, State: raft.BootstrapState()}})
 		if err != nil {
@@ -112,9 +112,9 @@ func TestAnAnswerToAnEarlierStart(t *testing.T) {
 	_, earlier := ask(1)
 	core, key := ask(2)
 	if n := answer(core, earlier); n != 0 {
-		t.Error("it reads by the answer to a question that it has forgotten")
+		t.Error("the answer to a question from before the restart must not allow a read")
 	}
 	if n := answer(core, key); n != 1 {
-		t.Errorf("%d reads when its own question is answered, want 1", n)
+		t.Errorf("the answer to the own question allows %d reads, want 1", n)
 	}
 }
