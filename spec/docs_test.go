@@ -15,35 +15,62 @@ import (
 // The page of findings is the catalogue: its table, and what topogen says about an
 // example, are made from its sections. The page of the format is made from the schema.
 
+// hundreds are the groups of findings, each with a page of its own.
+var hundreds = []struct{ prefix, title, about string }{
+	{"TG1", "syntax and schema", "These findings report a file that is not a valid topology file: YAML, keys and values."},
+	{"TG2", "topology", "These findings report a topology that cannot work, such as an edge to an unknown processor."},
+	{"TG3", "Go code", "These findings report Go code that does not match the topology, such as a missing handler."},
+	{"TG4", "warnings", "These findings are warnings. They fail the build only with `--strict`."},
+	{"TG5", "files", "These findings report files that topogen cannot read or write."},
+}
+
 func TestReferenceOfFindings(t *testing.T) {
-	var out strings.Builder
-	out.WriteString(`# Findings
+	var index strings.Builder
+	index.WriteString(`# Findings
 
-What topogen build and topogen check report, by code. A code keeps its meaning for ever; ` + "`topogen explain CODE`" + ` prints its entry.
-TG1xx are about syntax and the schema, TG2xx about what the topology means, TG3xx about Go, TG5xx about files. TG4xx are warnings: they change
-nothing unless ` + "`--strict`" + ` is given. Where an example of TG1xx, TG2xx or TG40x is a whole file, it is tested: the first has the finding, the second is clean.
+These are the findings of ` + "`topogen build` and `topogen check`" + `. A code never changes its meaning. ` + "`topogen explain CODE`" + ` prints the section of a code.
 
-| code | | what |
-|---|---|---|
+Each section gives the reason, an example that causes the finding and an example that does not. If an example of TG1xx, TG2xx or TG40x is a
+complete file, a test checks it.
+
+| page | findings about |
+|---|---|
 `)
-	for _, code := range finding.Codes() {
-		e, _ := finding.Explain(code)
-		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s |\n", code, strings.ToLower(code), e.Severity, e.Title)
+	for _, h := range hundreds {
+		fmt.Fprintf(&index, "| [%sxx](findings/%sxx.md) | %s |\n", h.prefix, strings.ToLower(h.prefix), h.title)
+	}
+	index.WriteString("\n| code | severity | finding |\n|---|---|---|\n")
+	pages := make(map[string]*strings.Builder)
+	for _, h := range hundreds {
+		pages[h.prefix] = new(strings.Builder)
+		fmt.Fprintf(pages[h.prefix], "# Findings %sxx: %s\n\n%s [All findings](../findings.md) lists every code.\n", h.prefix, h.title, h.about)
 	}
 	for _, code := range finding.Codes() {
 		e, _ := finding.Explain(code)
-		fmt.Fprintf(&out, "\n<a id=\"%s\"></a>\n\n## %s: %s\n\n%s\n", strings.ToLower(code), code, e.Title, e.Reason)
-		for _, example := range []struct{ title, text string }{{"Wrong", e.Wrong}, {"Right", e.Right}} {
-			if example.text == "" {
-				continue
-			}
-			fmt.Fprintf(&out, "\n%s:\n\n```%s\n%s\n```\n", example.title, language(example.text), strings.TrimRight(example.text, "\n"))
-			if example.title == "Wrong" {
-				writeReport(&out, code, example.text)
-			}
+		anchor, prefix := strings.ToLower(code), code[:len("TG1")]
+		if pages[prefix] == nil {
+			t.Fatalf("%s has no page", code)
+		}
+		fmt.Fprintf(&index, "| <a id=\"%s\"></a>[%s](findings/%sxx.md#%s) | %s | %s |\n", anchor, code, strings.ToLower(prefix), anchor, e.Severity, e.Title)
+		writeSection(pages[prefix], e)
+	}
+	golden.Compare(t, "../docs/reference/findings.md", []byte(index.String()))
+	for _, h := range hundreds {
+		golden.Compare(t, "../docs/reference/findings/"+strings.ToLower(h.prefix)+"xx.md", []byte(pages[h.prefix].String()))
+	}
+}
+
+func writeSection(out *strings.Builder, e finding.Explanation) {
+	fmt.Fprintf(out, "\n<a id=\"%s\"></a>\n\n## %s: %s\n\n%s\n", strings.ToLower(e.Code), e.Code, e.Title, e.Reason)
+	for _, example := range []struct{ title, text string }{{"Wrong", e.Wrong}, {"Right", e.Right}} {
+		if example.text == "" {
+			continue
+		}
+		fmt.Fprintf(out, "\n%s:\n\n```%s\n%s\n```\n", example.title, language(example.text), strings.TrimRight(example.text, "\n"))
+		if example.title == "Wrong" {
+			writeReport(out, e.Code, example.text)
 		}
 	}
-	golden.Compare(t, "../docs/reference/findings.md", []byte(out.String()))
 }
 
 func language(example string) string {
@@ -55,7 +82,7 @@ func language(example string) string {
 	return "yaml"
 }
 
-// writeReport writes what topogen says about an example, if this package says it.
+// writeReport writes the finding of an example, if this package reports it.
 func writeReport(out *strings.Builder, code, example string) {
 	_, findings := Parse("topology.yml", []byte(example))
 	findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Code != code })

@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/docs/reference"
 )
 
-// Explanation is what the catalogue says about a code.
+// Explanation is the section of a code in the catalogue.
 type Explanation struct {
 	Code     string
 	Title    string // a few words, in lower case
@@ -42,37 +42,44 @@ func (e Explanation) String() string {
 	return out.String()
 }
 
-// catalogue has every finding that topogen makes: a section of the reference for each.
-var catalogue = sync.OnceValue(func() map[string]Explanation { return sections(reference.Findings) })
+// catalogue holds the section of each code.
+var catalogue = sync.OnceValue(func() map[string]Explanation { return sections(reference.Findings()...) })
 
-// sections panics where it would lose an entry: the page is written from what it reads.
-func sections(page string) map[string]Explanation {
-	page = strings.ReplaceAll(page, "\r\n", "\n") // what git makes of a checkout on Windows
+// sections reads the sections of the pages. It panics if a section has no title or a code has
+// two sections, because a test writes the pages again from the result and would lose one.
+func sections(pages ...string) map[string]Explanation {
 	all := map[string]Explanation{}
-	for _, section := range strings.Split(page, "\n## ")[1:] {
-		section, _, _ = strings.Cut(section, "\n<a id=") // of the next one
-		heading, text, _ := strings.Cut(section, "\n")
-		code, title, _ := strings.Cut(heading, ": ")
-		if _, twice := all[code]; twice || title == "" {
-			panic("finding: the page has no title for " + code + ", or has it twice")
-		}
-		severity := Error
-		if strings.HasPrefix(code, "TG4") {
-			severity = Warning
-		}
-		reason, _, _ := strings.Cut(text, "\nWrong:\n")
-		all[code] = Explanation{
-			Code: code, Title: title, Severity: severity, Reason: strings.TrimSpace(reason),
-			Wrong: example(text, "Wrong"), Right: example(text, "Right"),
+	for _, page := range pages {
+		page = strings.ReplaceAll(page, "\r\n", "\n") // git checks out with \r\n on Windows
+		for _, section := range strings.Split(page, "\n## ")[1:] {
+			section, _, _ = strings.Cut(section, "\n<a id=") // the anchor of the next section
+			heading, text, _ := strings.Cut(section, "\n")
+			code, title, _ := strings.Cut(heading, ": ")
+			if _, twice := all[code]; twice || title == "" {
+				panic("finding: " + code + " must have one section with a title")
+			}
+			all[code] = explanation(code, title, text)
 		}
 	}
 	return all
 }
 
-// example returns the block of code under a title; "" for none.
+func explanation(code, title, text string) Explanation {
+	severity := Error
+	if strings.HasPrefix(code, "TG4") {
+		severity = Warning
+	}
+	reason, _, _ := strings.Cut(text, "\nWrong:\n")
+	return Explanation{
+		Code: code, Title: title, Severity: severity, Reason: strings.TrimSpace(reason),
+		Wrong: example(text, "Wrong"), Right: example(text, "Right"),
+	}
+}
+
+// example returns the code block under a title, or "" if there is none.
 func example(text, title string) string {
 	_, block, _ := strings.Cut(text, "\n"+title+":\n\n```")
-	_, block, _ = strings.Cut(block, "\n") // behind the language
+	_, block, _ = strings.Cut(block, "\n") // skips the language
 	block, _, _ = strings.Cut(block, "```")
 	return block
 }
