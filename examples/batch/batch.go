@@ -11,18 +11,18 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Batch sends the payments of one file that waits in a folder. There is a new
-// Batch for each file, so nothing is left over from one to the next.
+// Batch sends the payments of one file in a folder. Each file is handled by a new Batch,
+// so no state is left over from the file before.
 type Batch struct {
 	folder  string
-	onEmpty func() // is called where no file waits; may be nil
+	onEmpty func() // is called if there is no file; may be nil
 }
 
-// Serve handles the first file that waits. That it returns nil is the end of the
-// batch, and not of the work: the file says restart: always. An error is a failure,
-// after which there is a new instance, too.
+// Serve handles the first file. When it returns nil the batch has ended, but not the
+// work, because the topology says restart: always. After an error there is also a new
+// instance.
 func (b *Batch) Serve(_ context.Context, out *BatchSender) error {
-	files, err := filepath.Glob(filepath.Join(b.folder, "*.csv")) // in order
+	files, err := filepath.Glob(filepath.Join(b.folder, "*.csv")) // in alphabetical order
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (b *Batch) Serve(_ context.Context, out *BatchSender) error {
 	}
 	payments, err := read(files[0])
 	if err != nil {
-		// Out of the way: else the next instance would fail of it as well.
+		// Rename the file, or the next instance would fail too.
 		if err := os.Rename(files[0], files[0]+".bad"); err != nil {
 			return err
 		}
@@ -42,18 +42,18 @@ func (b *Batch) Serve(_ context.Context, out *BatchSender) error {
 	}
 	for _, p := range payments {
 		if err := out.SendPayment(p); err != nil {
-			return err // topo.ErrStopping: the file waits for the next program
+			return err // topo.ErrStopping: the file stays for the next run of the program
 		}
 	}
-	// Between here and there the process may die: then the file is handled twice.
+	// If the process dies before the rename, the file is handled twice.
 	if err := os.Rename(files[0], files[0]+".done"); err != nil {
 		return err
 	}
 	return out.SendBooked(Booked{filepath.Base(files[0])})
 }
 
-// read reads all of a file before anything is sent, so that one with a fault sends
-// nothing.
+// read reads the whole file before anything is sent, so that no payment of an invalid
+// file is sent.
 func read(path string) ([]Payment, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func read(path string) ([]Payment, error) {
 	return payments, nil
 }
 
-// batches makes instances that handle the files of a folder.
+// batches returns a constructor of instances that handle the files of a folder.
 func batches(folder string, onEmpty func()) func(topo.Instance) (*Batch, error) {
 	return func(topo.Instance) (*Batch, error) { return &Batch{folder, onEmpty}, nil }
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// One processor by itself: a recorder takes the place of the topology.
+// TestAFileIsOneBatch tests one processor without a topology: a recorder collects its
+// messages.
 func TestAFileIsOneBatch(t *testing.T) {
 	folder := filled(t)
 	r := RecordBatch()
@@ -46,8 +47,8 @@ func TestAFileWithAFaultSendsNothing(t *testing.T) {
 	}
 }
 
-// The whole in virtual time: a second from batch to batch, whether one has ended
-// or failed, and no longer the more there are.
+// TestASecondBetweenBatches runs the topology in virtual time. A second passes between
+// two batches, whether the first ended or failed, and the delay does not grow.
 func TestASecondBetweenBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := filled(t)
@@ -73,7 +74,7 @@ func TestASecondBetweenBatches(t *testing.T) {
 		}
 		ledger := topology.Ledger(0)
 		if ledger.cents["ann"] != 550 || ledger.cents["bob"] != 120 || len(ledger.files) != 2 || ledger.restarts != 3 {
-			t.Errorf("the ledger is %+v", ledger)
+			t.Errorf("the ledger has %+v", ledger)
 		}
 		if n := topology.Snapshot().Faults.Restarts; n != 3 {
 			t.Errorf("%d restarts were counted", n)
@@ -81,8 +82,8 @@ func TestASecondBetweenBatches(t *testing.T) {
 	})
 }
 
-// An interrupt between two batches ends the topology at once, and no batch begins
-// afterwards.
+// TestAnInterruptBetweenBatches: an interrupt between two batches ends the topology at
+// once, and no batch begins afterwards.
 func TestAnInterruptBetweenBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := filled(t)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the example as its README says and looks at what it prints.
+# Runs the example as in its README and checks its output.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-go build -o /dev/null ./examples/batch # so that the bound holds for the run alone
+go build -o /dev/null ./examples/batch # so that the time limit applies only to the run
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 go build -o "$folder/topogen" ./cmd/topogen
@@ -13,7 +13,7 @@ prints() { # each argument is a pattern of a line
 	done
 }
 
-# By itself, to the end.
+# Without arguments, until it ends.
 output=$(timeout 60 "$folder/topogen" run examples/batch/topology.yml 2>&1)
 prints '^1-monday\.csv is booked$' '^3-wednesday\.csv is booked$' '^ann +550$' '^2 files, 3 restarts$' \
 	'^topogen: an instance has failed: processor "batch", instance 0: Serve: 2-tuesday\.csv: line 2: ' \

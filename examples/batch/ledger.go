@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// Ledger adds payments up. It lives as long as the topology, whatever becomes of
-// batches.
+// Ledger adds up payments. It keeps running when a Batch ends or fails.
 type Ledger struct {
 	out      io.Writer
 	cents    map[string]int
@@ -17,19 +16,19 @@ type Ledger struct {
 	restarts int
 }
 
-// NewLedger returns one that prints to stdout.
+// NewLedger returns a Ledger that prints to stdout.
 func NewLedger() *Ledger { return &Ledger{out: os.Stdout, cents: make(map[string]int)} }
 
 func (l *Ledger) ReceivePayment(p *Payment) { l.cents[p.Account] += p.Cents }
 
-// ReceiveBooked comes behind the payments of the file: what one instance sends
-// arrives in that order.
+// ReceiveBooked is called after the payments of the file, because messages of one
+// instance arrive in order.
 func (l *Ledger) ReceiveBooked(b Booked) {
 	l.files = append(l.files, b.File)
 	fmt.Fprintln(l.out, b.File, "is booked")
 }
 
-// ProcessorRestarted tells of each new Batch.
+// ProcessorRestarted is called for each new Batch.
 func (l *Ledger) ProcessorRestarted(p ProcessorIndex) { l.restarts++ }
 
 func (l *Ledger) Finish() {

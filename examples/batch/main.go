@@ -22,8 +22,8 @@ func main() {
 	}
 }
 
-// run books the files of the folder that args name until ctx ends. Without one it
-// books some of its own, and ends when no file is left.
+// run books the files of the folder in args until ctx ends. Without arguments it books
+// three generated files and ends when no file is left.
 func run(ctx context.Context, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	return topology.Run(ctx)
 }
 
-// fill writes some files, one with a fault.
+// fill writes some files, one of them invalid.
 func fill(folder string) error {
 	for name, text := range map[string]string{
 		"1-monday.csv":    "ann,250\nbob,120\n",

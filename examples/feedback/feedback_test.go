@@ -7,7 +7,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// One processor by itself: a recorder takes the place of the topology.
+// TestSurfersFollowLinksUntilBored tests one processor without a topology: a recorder
+// collects its messages.
 func TestSurfersFollowLinksUntilBored(t *testing.T) {
 	const page, surfers = 7, 1000
 	var pages Pages
@@ -19,7 +20,7 @@ func TestSurfersFollowLinksUntilBored(t *testing.T) {
 	}
 	for _, s := range r.Surfer {
 		if !slices.Contains(linksOf(page), s.Page) {
-			t.Errorf("a surfer went to page %d, which is none of %v", s.Page, linksOf(page))
+			t.Errorf("a surfer went to page %d, want one of %v", s.Page, linksOf(page))
 		}
 	}
 	if left := surfers - len(r.Surfer); left < 100 || left > 200 {
@@ -31,8 +32,8 @@ func TestSurfersFollowLinksUntilBored(t *testing.T) {
 	}
 }
 
-// The whole in one goroutine: in whatever order surfers move, they make the same
-// visits.
+// TestEveryOrderGivesTheSameVisits runs the topology in one goroutine: the visits do not
+// depend on the order in which surfers move.
 func TestEveryOrderGivesTheSameVisits(t *testing.T) {
 	const surfers = 1000
 	want := direct(surfers)
@@ -47,7 +48,7 @@ func TestEveryOrderGivesTheSameVisits(t *testing.T) {
 	}
 }
 
-// The whole on real workers.
+// TestRun runs the topology on real workers.
 func TestRun(t *testing.T) {
 	const surfers = 10_000
 	topology := newTopology(t, surfers)

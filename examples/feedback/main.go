@@ -1,4 +1,4 @@
-// Command feedback ranks the pages of a made-up web by how often surfers come by who
+// Command feedback ranks the pages of an invented web by the visits of surfers, who
 // follow links at random until they are bored. See README.md.
 package main
 
@@ -13,7 +13,7 @@ import (
 //go:generate go run ../../cmd/topogen build
 
 func main() {
-	// An interrupt sends no more surfers off; those under way go on.
+	// After an interrupt no more surfers start; those on their way continue.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -41,8 +41,8 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("%d surfers made %d visits and were bored\n", surfers, visits)
 	if ranking.visits != direct(surfers) {
-		return errors.New("a direct computation finds other visits")
+		return errors.New("a direct computation gives other visits")
 	}
-	fmt.Println("a direct computation finds the same")
+	fmt.Println("a direct computation gives the same result")
 	return nil
 }

@@ -1,7 +1,7 @@
 package main
 
-// Pages owns some of the pages. `key: Page` brings all surfers who reach a page to
-// the same instance, so nothing needs a lock.
+// Pages owns some of the pages. `key: Page` sends all surfers of a page to the same
+// instance, so no locks are needed.
 type Pages struct {
 	pages map[int]*page // by number
 }
@@ -11,13 +11,13 @@ type page struct {
 	visits int
 }
 
-// ReceiveSurfer counts the visit and sends the surfer on. Of one message comes at
-// most one: a cycle whose messages multiply would end Run with an error.
+// ReceiveSurfer counts the visit and sends the surfer on. One message causes at most one
+// other message: a cycle whose messages multiply would end Run with an error.
 func (p *Pages) ReceiveSurfer(m Surfer, out *PagesSender) {
 	page := p.page(m.Page)
 	page.visits++
 	if m.follow(page.links) {
-		out.SendSurfer(m) // the sender knows which instance owns the page
+		out.SendSurfer(m) // the generated sender chooses the instance that owns the page
 	}
 }
 
@@ -33,8 +33,8 @@ func (p *Pages) page(number int) *page {
 	return known
 }
 
-// Finish is called when the source is done and no surfer is under way any more,
-// between whichever instances. Nothing here has to find that out.
+// Finish is called when the source is done and no surfer is on its way between any
+// instances. The handlers do not have to detect that.
 func (p *Pages) Finish(out *PagesSender) {
 	for number, page := range p.pages {
 		out.SendVisits(Visits{number, page.visits})

@@ -8,10 +8,10 @@ import (
 // Ranking collects the visits of all pages.
 type Ranking struct{ visits [pageCount]int }
 
-// ReceiveVisits keeps those of one page.
+// ReceiveVisits stores the visits of one page.
 func (r *Ranking) ReceiveVisits(m Visits) { r.visits[m.Page] = m.Times }
 
-// best are the n pages with the most visits, the most first.
+// best returns the n pages with the most visits, the most visited first.
 func (r *Ranking) best(n int) []Visits {
 	pages := make([]Visits, pageCount)
 	for page, times := range r.visits {

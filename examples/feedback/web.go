@@ -4,12 +4,12 @@ import "math/rand/v2"
 
 const (
 	pageCount = 2000
-	linksMax  = 8  // of one page
-	bored     = 15 // of 100 surfers leave the web at each page
+	linksMax  = 8  // per page
+	bored     = 15 // percentage of surfers that leave the web at each page
 )
 
-// linksOf are the pages that a page links to. The web is made up, yet the same each
-// time; pages with small numbers are more popular.
+// linksOf returns the links of a page. The web is random but the same in each run; pages
+// with small numbers are more popular.
 func linksOf(page int) []int {
 	random := rand.New(rand.NewPCG(uint64(page), 1))
 	links := make([]int, 1+random.IntN(linksMax))
@@ -20,7 +20,8 @@ func linksOf(page int) []int {
 	return links
 }
 
-// follow takes the surfer along one of the links of its page; false: it is bored.
+// follow moves the surfer along one of the links of its page. It returns false if the
+// surfer is bored.
 func (s *Surfer) follow(links []int) bool {
 	luck := s.Luck.Uint64()
 	if luck%100 < bored {

@@ -1,21 +1,21 @@
 package main
 
-// Accounts keeps the accounts whose keys are routed to it, in memory and in a
-// journal. Other instances keep other accounts; one goroutine is in each of them at
-// any time, so there is nothing to lock.
+// Accounts keeps the accounts whose keys are routed to it, in memory and in a journal.
+// Other instances keep other accounts. Only one goroutine runs an instance at any time,
+// so no locks are needed.
 type Accounts struct {
 	balances map[string]int64
 	journal  journal
 }
 
-// journal is where deposits are written before they are answered.
+// journal stores deposits before they are answered.
 type journal interface {
 	Append(Deposit) error
 	Close() error
 }
 
-// OpenAccounts returns the accounts that the journal file at path holds, which it
-// makes if there is none.
+// OpenAccounts returns the accounts in the journal file at path. It creates the file if
+// it does not exist.
 func OpenAccounts(path string, sync bool) (*Accounts, error) {
 	balances := make(map[string]int64)
 	file, err := openFile(path, sync, func(d Deposit) { balances[d.Account] += d.Amount })
@@ -25,9 +25,9 @@ func OpenAccounts(path string, sync bool) (*Accounts, error) {
 	return &Accounts{balances, file}, nil
 }
 
-// ReceiveDeposit writes, then books, then answers. It may wait for the disk, since
-// the topology says `blocking: true`. Its error would end the whole topology: with
-// a journal that cannot be written nothing should go on.
+// ReceiveDeposit writes the deposit, then books it, then replies. It may wait for the
+// disk, because the topology says `blocking: true`. If it returns an error, the whole
+// topology ends: without a journal nothing should continue.
 func (a *Accounts) ReceiveDeposit(m Deposit, out *AccountsSender) (Balance, error) {
 	if err := a.journal.Append(m); err != nil {
 		return Balance{}, err
@@ -37,11 +37,10 @@ func (a *Accounts) ReceiveDeposit(m Deposit, out *AccountsSender) (Balance, erro
 	return a.balance(m.Account), nil
 }
 
-// ReceiveLookup answers from memory. That an account is unknown is an answer, not
-// an error.
+// ReceiveLookup replies from memory. An unknown account is a reply, not an error.
 func (a *Accounts) ReceiveLookup(m Lookup) Balance { return a.balance(m.Account) }
 
-// Close is called when everything has ended.
+// Close is called when the topology has ended.
 func (a *Accounts) Close() error { return a.journal.Close() }
 
 func (a *Accounts) balance(account string) Balance {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the example as its README says and looks at what it prints.
+# Runs the example as in its README and checks its output.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-go build -o /dev/null ./examples/gateway # so that the bound holds for the run alone
+go build -o /dev/null ./examples/gateway # so that the time limit applies only to the run
 
 output=$(timeout 60 go run ./examples/gateway -load 2s)
 for pattern in '^serving on http://127\.0\.0\.1:[0-9]+$' '^[0-9]+ requests in .*: [0-9]+ requests/s$' \

@@ -21,14 +21,15 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// One handler by itself: a recorder takes the place of the topology.
+// TestDepositIsWrittenThenBooked tests one handler without a topology: a recorder
+// collects its messages.
 func TestDepositIsWrittenThenBooked(t *testing.T) {
 	disk := &memory{}
 	accounts := Accounts{balances: map[string]int64{"ann": 1}, journal: disk}
 	r := RecordAccounts()
 	balance, err := accounts.ReceiveDeposit(Deposit{"ann", 4}, r.Sender())
 	if want := (Balance{"ann", 5, true}); err != nil || balance != want {
-		t.Errorf("answered %v, %v, want %v", balance, err, want)
+		t.Errorf("replied %v, %v, want %v", balance, err, want)
 	}
 	if want := []Deposit{{"ann", 4}}; !slices.Equal(disk.deposits, want) {
 		t.Errorf("wrote %v, want %v", disk.deposits, want)
@@ -46,11 +47,12 @@ func TestDepositThatCannotBeWrittenIsNotBooked(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if len(r.Booked) > 0 || accounts.ReceiveLookup(Lookup{"ann"}).Known {
-		t.Error("it was booked")
+		t.Error("the deposit was booked")
 	}
 }
 
-// The whole in one goroutine. An Ask steps the topology until it has its reply.
+// TestRequests runs the topology in one goroutine. An Ask steps it until there is a
+// reply.
 func TestRequests(t *testing.T) {
 	topology := newTopology(t, &memory{})
 	stepper := topology.Stepper(1)
@@ -65,9 +67,9 @@ func TestRequests(t *testing.T) {
 		{"POST", "/accounts/bob?amount=1", 200, `{"account":"bob","amount":1}`},
 		{"POST", "/accounts/ann?amount=2", 200, `{"account":"ann","amount":7}`},
 		{"GET", "/accounts/ann", 200, `{"account":"ann","amount":7}`},
-		{"POST", "/accounts/ann", 400, "want a name"},
-		{"POST", "/accounts/ann?amount=-5", 400, "want a name"},
-		{"POST", "/accounts/" + strings.Repeat("a", 65) + "?amount=5", 400, "want a name"},
+		{"POST", "/accounts/ann", 400, "the name must"},
+		{"POST", "/accounts/ann?amount=-5", 400, "the name must"},
+		{"POST", "/accounts/" + strings.Repeat("a", 65) + "?amount=5", 400, "the name must"},
 		{"DELETE", "/accounts/ann", 405, ""},
 	} {
 		w := request(t.Context(), handler, c.method, c.path)
@@ -87,8 +89,9 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A disk that hangs: what waits is answered after two seconds, what finds its queue
-// full at once. In a bubble of synctest the two seconds take no time.
+// TestTimeoutIs504AndFullIs503 uses a disk that hangs. Waiting requests are answered
+// after two seconds. A request whose queue is full is answered at once. In a bubble of
+// synctest the two seconds take no time.
 func TestTimeoutIs504AndFullIs503(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memory{hang: make(chan struct{})}
@@ -116,11 +119,11 @@ func TestTimeoutIs504AndFullIs503(t *testing.T) {
 		close(late)
 		for status := range late {
 			if status != 504 {
-				t.Errorf("what waited got %d, want 504", status)
+				t.Errorf("a waiting request got %d, want 504", status)
 			}
 		}
 
-		close(disk.hang) // an answer that is late is still worked for: it was accepted
+		close(disk.hang) // the deposit was accepted, so it is booked although its answer was too late
 		topology.Api().Close()
 		if err := <-ran; err != nil {
 			t.Fatal(err)
@@ -131,8 +134,8 @@ func TestTimeoutIs504AndFullIs503(t *testing.T) {
 	})
 }
 
-// The whole on real workers and a real listener: an interrupt in the middle of a
-// load loses nothing that was accepted.
+// TestInterruptLosesNothing uses real workers and a real listener: an interrupt during a
+// load loses no accepted request.
 func TestInterruptLosesNothing(t *testing.T) {
 	topology := newTopology(t, &memory{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -152,7 +155,7 @@ func TestInterruptLosesNothing(t *testing.T) {
 				url := fmt.Sprintf("http://%v/accounts/%d?amount=%d", listener.Addr(), n%20, i+1)
 				response, err := client.Post(url, "", nil)
 				if err != nil {
-					return // the server takes no more
+					return // the server accepts no more requests
 				}
 				response.Body.Close()
 				if response.StatusCode != http.StatusOK {
@@ -172,7 +175,7 @@ func TestInterruptLosesNothing(t *testing.T) {
 	clients.Wait()
 	want := Ledger{Deposits: int(answered.Load()), Sum: sum.Load()}
 	if got := *topology.Ledger(0); got != want || want.Deposits < 400 {
-		t.Errorf("the ledger has %+v, answered was %+v", got, want)
+		t.Errorf("the ledger has %+v, but %+v was answered", got, want)
 	}
 }
 
@@ -206,7 +209,7 @@ func TestJournalIsReplayed(t *testing.T) {
 
 	appendText(t, path, "not a deposit\n")
 	if _, err := OpenAccounts(path, false); err == nil || !strings.Contains(err.Error(), "byte") {
-		t.Errorf("got %v, want where the journal is wrong", err)
+		t.Errorf("got %v, want the position of the error", err)
 	}
 }
 
@@ -227,7 +230,7 @@ type memory struct {
 	mu       sync.Mutex
 	deposits []Deposit
 	err      error
-	hang     chan struct{} // if not nil, writing waits until it is closed
+	hang     chan struct{} // if not nil, Append waits until it is closed
 }
 
 func (m *memory) Append(d Deposit) error {

@@ -8,15 +8,16 @@ import (
 	"os"
 )
 
-// fileJournal is a journal of one line for each deposit: the account, quoted, and
-// the amount.
+// fileJournal is a journal with one line for each deposit: the quoted account and the
+// amount.
 type fileJournal struct {
 	file *os.File
-	sync bool // wait until the disk has it, each time
+	sync bool // wait for the disk after each deposit
 }
 
-// openFile opens or makes a journal and gives replay each deposit in it. A last line
-// without an end was never answered: the program died while it wrote. It is cut off.
+// openFile opens or creates a journal and calls replay for each deposit in it. An
+// incomplete last line is removed: the program died while it wrote, so the deposit was
+// never answered.
 func openFile(path string, sync bool, replay func(Deposit)) (_ *fileJournal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -27,7 +28,7 @@ func openFile(path string, sync bool, replay func(Deposit)) (_ *fileJournal, err
 			file.Close()
 		}
 	}()
-	whole := int64(0) // bytes of whole lines
+	whole := int64(0) // bytes of complete lines
 	for lines := bufio.NewReader(file); ; {
 		line, err := lines.ReadString('\n')
 		if errors.Is(err, io.EOF) {
@@ -51,7 +52,7 @@ func openFile(path string, sync bool, replay func(Deposit)) (_ *fileJournal, err
 	return &fileJournal{file, sync}, nil
 }
 
-// Append writes a deposit behind the others.
+// Append writes a deposit at the end.
 func (j *fileJournal) Append(d Deposit) error {
 	if _, err := fmt.Fprintf(j.file, "%q %d\n", d.Account, d.Amount); err != nil {
 		return err

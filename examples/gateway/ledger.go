@@ -1,12 +1,12 @@
 package main
 
-// Ledger sees all that was booked, whichever instance did it.
+// Ledger receives all bookings, of all instances.
 type Ledger struct {
 	Deposits int
 	Sum      int64
 }
 
-// ReceiveBooked adds it up.
+// ReceiveBooked adds up the amounts.
 func (l *Ledger) ReceiveBooked(m Booked) {
 	l.Deposits++
 	l.Sum += m.Amount

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// loadReport is what the clients of a load have seen.
+// loadReport is the result of the built-in clients.
 type loadReport struct {
 	took      time.Duration
-	latencies []time.Duration // of all requests that got an answer
-	statuses  map[int]int     // how many answers of each status
-	deposits  int             // that were answered with 200
+	latencies []time.Duration // of all requests that were answered
+	statuses  map[int]int     // number of answers with each status
+	deposits  int             // answered with 200
 }
 
-// runLoad lets clients send requests to url one after the other, for d or until ctx
-// ends: a deposit to one of a thousand accounts, then a lookup of it. What has begun
-// then is finished.
+// runLoad starts clients that send requests to url, one after the other, for d or until
+// ctx ends: a deposit into one of a thousand accounts, then a lookup of it. Requests in
+// progress are completed at the end.
 func runLoad(ctx context.Context, url string, clients int, d time.Duration) (loadReport, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()
@@ -53,7 +53,7 @@ func runLoad(ctx context.Context, url string, clients int, d time.Duration) (loa
 	return total, nil
 }
 
-// run is one client.
+// run runs one client.
 func (r *loadReport) run(ctx context.Context, client *http.Client, url string) error {
 	r.statuses = make(map[int]int)
 	for ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (r *loadReport) do(client *http.Client, method, url string) (status int, er
 		return 0, err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil { // so that the connection is used again
+	if _, err := io.Copy(io.Discard, response.Body); err != nil { // so that the connection can be reused
 		return 0, err
 	}
 	r.latencies = append(r.latencies, time.Since(start))

@@ -1,6 +1,5 @@
 // Command gateway is a small HTTP service in front of a topology: each request is a
-// message to the instance that keeps its account, and waits for the reply. See
-// README.md.
+// message to the instance that keeps its account, and waits for the reply. See README.md.
 package main
 
 import (
@@ -21,17 +20,17 @@ import (
 
 //go:generate go run ../../cmd/topogen build
 
-// shutdownTimeout is how long requests that were accepted may take to be read and
-// answered. It is more than the timeouts of the edges, and more than the five seconds
-// that net/http gives a connection to send its first request.
+// shutdownTimeout limits the time in which accepted requests are read and answered. It is
+// more than the timeouts of the edges, and more than the five seconds that net/http gives
+// a connection to send its first request.
 const shutdownTimeout = 10 * time.Second
 
 type options struct {
 	addr    string
-	folder  string        // of the journals; "": a temporary one
-	sync    bool          // the journals
-	load    time.Duration // of the built-in client; 0: serve until interrupted
-	clients int           // of the load
+	folder  string        // of the journals; "": a temporary folder
+	sync    bool          // sync the journals
+	load    time.Duration // how long the built-in clients run; 0: serve until interrupted
+	clients int           // number of built-in clients
 }
 
 func main() {
@@ -62,7 +61,7 @@ func run(ctx context.Context, o options) error {
 	}
 	topology, err := New(Processors{
 		Accounts: func(i topo.Instance) (*Accounts, error) {
-			// Which instance keeps an account depends on how many there are.
+			// The instance of an account depends on the number of instances.
 			name := fmt.Sprintf("accounts-%d-of-%d.journal", i.Index+1, i.Number)
 			return OpenAccounts(filepath.Join(o.folder, name), o.sync)
 		},
@@ -78,21 +77,21 @@ func run(ctx context.Context, o options) error {
 	fmt.Println("serving on", url)
 
 	var report loadReport
-	meanwhile := untilInterrupted
+	work := untilInterrupted
 	if o.load > 0 {
-		meanwhile = func(ctx context.Context) (err error) {
+		work = func(ctx context.Context) (err error) {
 			report, err = runLoad(ctx, url, o.clients, o.load)
 			return err
 		}
 	}
-	if err := serve(ctx, listener, topology, meanwhile); err != nil {
+	if err := serve(ctx, listener, topology, work); err != nil {
 		return err
 	}
 	booked := topology.Ledger(0).Deposits
 	if o.load > 0 {
 		fmt.Print(report)
 		if booked < report.deposits {
-			return fmt.Errorf("%d deposits were answered, and only %d booked", report.deposits, booked)
+			return fmt.Errorf("%d deposits were answered, but only %d booked", report.deposits, booked)
 		}
 	}
 	fmt.Printf("drained: %d deposits booked\n", booked)
@@ -104,24 +103,24 @@ func untilInterrupted(ctx context.Context) error {
 	return nil
 }
 
-// serve answers requests while meanwhile runs, then stops in the order in which
-// requests travel, so that none that was accepted is lost: first the server takes no
-// more and waits for those under way, then the topology hears that no more will come
-// and runs until it is empty.
-func serve(ctx context.Context, listener net.Listener, topology *Topology, meanwhile func(context.Context) error) error {
+// serve answers requests until work returns. Then it stops the parts in the order in
+// which requests travel, so that no accepted request is lost. First the server stops
+// accepting requests and waits for those in progress. Then the external sender is closed,
+// and the topology runs until it is empty.
+func serve(ctx context.Context, listener net.Listener, topology *Topology, work func(context.Context) error) error {
 	server := &http.Server{Handler: newHandler(topology.Api()), ReadHeaderTimeout: 5 * time.Second}
-	meanwhileCtx, cancel := context.WithCancel(ctx)
+	workCtx, cancel := context.WithCancel(ctx)
 	ran, served := make(chan error, 1), make(chan error, 1)
 	go func() {
-		defer cancel() // a topology that fails ends the program
-		// Not ctx: an interrupt is not to reach the topology before the last request.
+		defer cancel() // if the topology fails, the program ends
+		// Not ctx: an interrupt must not stop the topology before the last request.
 		ran <- topology.Run(context.WithoutCancel(ctx))
 	}()
 	go func() {
 		defer cancel()
 		served <- server.Serve(listener)
 	}()
-	err := meanwhile(meanwhileCtx)
+	err := work(workCtx)
 
 	timeout, cancelTimeout := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancelTimeout()

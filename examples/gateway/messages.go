@@ -1,20 +1,20 @@
 package main
 
-// Deposit puts an amount into an account.
+// Deposit adds an amount to an account.
 type Deposit struct {
 	Account string
 	Amount  int64
 }
 
-// Lookup asks what is in an account.
+// Lookup requests the balance of an account.
 type Lookup struct{ Account string }
 
-// Balance answers both.
+// Balance is the reply to both.
 type Balance struct {
 	Account string `json:"account"`
 	Amount  int64  `json:"amount"`
-	Known   bool   `json:"-"` // whether anything was ever put in
+	Known   bool   `json:"-"` // whether there was ever a deposit
 }
 
-// Booked says that an amount is safe in a journal.
+// Booked says that a deposit is in a journal.
 type Booked struct{ Amount int64 }

@@ -2,7 +2,8 @@ package main
 
 import "github.com/topogen/topogen/runtime/topo"
 
-// Camera has a driver that panics: its instance ends, and restart makes another.
+// Camera has a driver that panics. The panic ends its instance, and restart makes a new
+// one.
 type Camera struct{ sensor }
 
 func NewCamera(c SensorConfig) *Camera { return &Camera{newSensor(c)} }

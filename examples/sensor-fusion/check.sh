@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the example as its README says, until the first failures are overcome, and looks
-# at what it prints.
+# Runs the example as in its README until the first sensors have recovered, and checks its
+# output.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$(mktemp -d)
@@ -18,7 +18,7 @@ for _ in $(seq 600); do
 	if grep -q 'gps is back' "$folder/out"; then break; fi
 	sleep 0.1
 done
-kill -INT $! # one interrupt: timeout(1) would pass on two, and the second ends the program at once
+kill -INT $! # one interrupt: timeout(1) would send two, and the second ends the program at once
 wait $!
 output=$(<"$folder/out")
 time='^ +[0-9.]+ s  [a-z]+ +'

@@ -7,61 +7,62 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// FusionConfig is what `with:` in topology.yml gives: how far each may be off.
+// FusionConfig is the `with:` section in topology.yml: the standard deviations of the
+// filter.
 type FusionConfig struct {
-	Camera, Lidar, Gps float64 // a measurement, in m
-	Drift              float64 // an old one, in m for each second of its age
-	Jolt               float64 // the estimate, in m from one tick to the next
+	Camera, Lidar, Gps float64 // of a measurement, in m
+	Drift              float64 // added for each second of a measurement's age, in m
+	Jolt               float64 // of the estimate, in m per tick
 }
 
-// Fusion estimates where the robot is: accelerations carry the estimate on, and
-// measurements pull it back, each the more the more exact and the newer it is. That
-// is an alpha-beta filter with a weighted mean.
+// Fusion estimates where the robot is. Accelerations move the estimate, and measurements
+// correct it. The more exact and the newer a measurement is, the more it counts. This is
+// an alpha-beta filter with a weighted mean.
 type Fusion struct {
 	config FusionConfig
-	in     *FusionInputs // what came last from each sensor, and whether more comes
+	in     *FusionInputs // the last message of each sensor, and whether it still sends
 	state  State
-	placed bool      // a measurement has said where the robot is
-	fused  time.Time // when measurements were last looked at
+	placed bool      // a measurement has set the position
+	fused  time.Time // time of the last correction
 }
 
-// NewFusion returns one that does not know where the robot is.
+// NewFusion returns a Fusion that has no position yet.
 func NewFusion(c FusionConfig) *Fusion { return &Fusion{config: c} }
 
 // Inputs is called first, with the tracker of this instance.
 func (f *Fusion) Inputs(in *FusionInputs) { f.in = in }
 
-// The tracker keeps what these are called with, until the next tick.
+// The tracker keeps the messages of these inputs until the next tick.
 
 func (f *Fusion) ReceiveFrame(Frame)   {}
 func (f *Fusion) ReceivePoints(Points) {}
 func (f *Fusion) ReceiveFix(Fix)       {}
 
-// readingMax is how long one acceleration is taken to last.
+// readingMax is the longest time for which one acceleration is used.
 const readingMax = 100 * time.Millisecond
 
-// ReceiveReading carries the estimate on.
+// ReceiveReading moves the estimate.
 func (f *Fusion) ReceiveReading(r Reading) {
-	if passed := f.advance(r.At); passed < readingMax { // else much has happened between
+	if passed := f.advance(r.At); passed < readingMax { // after a longer time the acceleration says little
 		f.state.Velocity = f.state.Velocity.plus(r.Acceleration.over(passed))
 	}
 }
 
-// fusePeriod is that of the ticks in topology.yml.
+// fusePeriod is the period of the ticks in topology.yml.
 const fusePeriod = 50 * time.Millisecond
 
-// ReceiveTick pulls the estimate to where the sensors saw the robot.
+// ReceiveTick corrects the estimate by the measurements.
 func (f *Fusion) ReceiveTick(t topo.Tick, out *FusionSender) {
-	f.advance(t.Time) // in an emergency nothing else does: straight on
+	f.advance(t.Time) // without the inertial sensor only ticks move the estimate, straight on
 	seen, weight := f.seen(t.Time)
 	if weight == 0 {
 		return
 	}
 	if off := seen.minus(f.state.Position); f.placed {
 		alpha := f.gain(weight)
-		beta := alpha * alpha / (2 - alpha) // as T. R. Benedict and G. W. Bordner have it (1962)
+		beta := alpha * alpha / (2 - alpha) // formula of T. R. Benedict and G. W. Bordner (1962)
 		f.state.Position = f.state.Position.plus(off.times(alpha))
-		passed := max(t.Time.Sub(f.fused), fusePeriod) // a late tick has the next one close behind
+		passed := max(t.Time.Sub(f.fused), fusePeriod) // a late tick is followed closely by the next
 		f.state.Velocity = f.state.Velocity.plus(off.times(beta / passed.Seconds()))
 	} else {
 		f.state.Position = seen
@@ -70,7 +71,7 @@ func (f *Fusion) ReceiveTick(t topo.Tick, out *FusionSender) {
 	out.SendState(f.state)
 }
 
-// advance moves the estimate on and returns how much time has passed.
+// advance moves the estimate to a time and returns how much time has passed.
 func (f *Fusion) advance(to time.Time) time.Duration {
 	passed := to.Sub(f.state.At)
 	if passed <= 0 {
@@ -83,8 +84,8 @@ func (f *Fusion) advance(to time.Time) time.Duration {
 	return passed
 }
 
-// seen is the mean of where the sensors saw the robot last. Nobody is left out: a
-// silent one's last word grows old, and counts the less.
+// seen is the weighted mean of the sensors' last measurements. It includes sensors that
+// are silent: their measurements grow old and count less.
 func (f *Fusion) seen(now time.Time) (place Vector, weight float64) {
 	add := func(m Measurement, has bool, deviation float64) {
 		if !has {
@@ -107,17 +108,17 @@ func (f *Fusion) seen(now time.Time) (place Vector, weight float64) {
 	return place, weight
 }
 
-// gain is how much of the way the estimate goes to what is seen: much where that is
-// more exact than the estimate.
+// gain is the share of the difference by which the estimate is corrected. It is large if
+// the measurements are more exact than the estimate.
 func (f *Fusion) gain(weight float64) float64 {
 	return weight / (weight + 1/square(f.config.Jolt))
 }
 
 func square(x float64) float64 { return x * x }
 
-// InputClosed says at once who has fallen silent: whoever drives must not wait for the
-// next tick. One that is closed for good, as all are when the program ends, has until
-// then.
+// InputClosed sends the state at once if a sensor is silent, because the driver must not
+// wait for the next tick. If an input is closed, as all are at the end of the program,
+// the next tick sends it.
 func (f *Fusion) InputClosed(in FusionInput, out *FusionSender) {
 	since, state := f.last(in)
 	if f.state.Silent[in].IsZero() {
@@ -128,13 +129,13 @@ func (f *Fusion) InputClosed(in FusionInput, out *FusionSender) {
 	}
 }
 
-// InputRecovered follows the message that came again.
+// InputRecovered is called after the message that ended the silence.
 func (f *Fusion) InputRecovered(in FusionInput, out *FusionSender) {
 	f.state.Silent[in] = time.Time{}
 	out.SendState(f.state)
 }
 
-// ProcessorRestarted tells of a new instance of a sensor.
+// ProcessorRestarted is called when a sensor has a new instance.
 func (f *Fusion) ProcessorRestarted(p ProcessorIndex) {
 	for in, name := range sensors {
 		if name == p.String() {
@@ -143,7 +144,7 @@ func (f *Fusion) ProcessorRestarted(p ProcessorIndex) {
 	}
 }
 
-// last is when a sensor's last message was made, and the state of its input.
+// last returns the time of a sensor's last message, and the state of its input.
 func (f *Fusion) last(in FusionInput) (at time.Time, state supervise.State) {
 	switch in {
 	case FusionInputFrame:
@@ -159,5 +160,5 @@ func (f *Fusion) last(in FusionInput) (at time.Time, state supervise.State) {
 		m, _ := f.in.Fix.Last()
 		return m.At, f.in.Fix.State()
 	}
-	return f.state.At, supervise.Closed // the ticks
+	return f.state.At, supervise.Closed // the input of the ticks
 }

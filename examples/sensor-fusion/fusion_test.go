@@ -9,12 +9,13 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// begin is a point in time of the tests.
+// begin is the time at which the tests begin.
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func after(d time.Duration) time.Time { return begin.Add(d) }
 
-// newTestFusion is one without a topology: a test sets what its tracker holds.
+// newTestFusion returns a Fusion without a topology: a test sets the content of its
+// tracker.
 func newTestFusion() *Fusion {
 	f := NewFusion(FusionConfig{Camera: 0.3, Lidar: 0.1, Gps: 1.5, Drift: 1, Jolt: 0.1})
 	f.Inputs(new(FusionInputs))
@@ -24,7 +25,7 @@ func newTestFusion() *Fusion {
 func near(t *testing.T, what string, got, want Vector) {
 	t.Helper()
 	if got.minus(want).length() > 1e-9 {
-		t.Errorf("%s is %v, want %v", what, got, want)
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
@@ -39,7 +40,7 @@ func TestTheMoreExactCountsMore(t *testing.T) {
 	}
 }
 
-// What is old is carried on to now, and counts less.
+// TestTheOlderCountsLess: an old measurement is moved to the present, and counts less.
 func TestTheOlderCountsLess(t *testing.T) {
 	f := newTestFusion()
 	f.state.Velocity = Vector{1, 0}
@@ -59,13 +60,13 @@ func TestAccelerationsCarryOn(t *testing.T) {
 		f.ReceiveReading(Reading{after(time.Duration(i+1) * 10 * time.Millisecond), Vector{2, 0}})
 	}
 	near(t, "the velocity", f.state.Velocity, Vector{2, 0})
-	near(t, "the place", f.state.Position, Vector{3.99, 4}) // of steps of 10 ms, each with the velocity before it
+	near(t, "the place", f.state.Position, Vector{3.99, 4}) // steps of 10 ms, each with the velocity before it
 	if len(r.State) != 1 || r.State[0].Position != (Vector{3, 4}) {
 		t.Errorf("sent %v", r.State)
 	}
 }
 
-// A tick pulls the estimate a part of the way to where it was seen.
+// TestMeasurementsPull: a tick moves the estimate a part of the way to the measurement.
 func TestMeasurementsPull(t *testing.T) {
 	f := newTestFusion()
 	r := RecordFusion()
@@ -73,8 +74,8 @@ func TestMeasurementsPull(t *testing.T) {
 	f.ReceiveTick(topo.Tick{Time: begin}, r.Sender())
 	f.in.Points.Set(Points{after(fusePeriod), Vector{1, 0}})
 	f.ReceiveTick(topo.Tick{Time: after(fusePeriod)}, r.Sender())
-	// The lidar is as exact as the estimate: half of the way, and a sixth of the
-	// way in a period onto the velocity.
+	// The lidar is as exact as the estimate: the position is corrected by half of the
+	// difference, and the velocity by a sixth of it per period.
 	near(t, "the place", r.State[1].Position, Vector{0.5, 0})
 	near(t, "the velocity", r.State[1].Velocity, Vector{1.0 / 6 / fusePeriod.Seconds(), 0})
 }
@@ -89,7 +90,7 @@ func TestNothingIsSentBeforeSomethingIsSeen(t *testing.T) {
 	}
 }
 
-// What is sent when inputs fall silent, recover, and close for good.
+// TestSilence checks what is sent when inputs break, recover and close.
 func TestSilence(t *testing.T) {
 	f := newTestFusion()
 	r := RecordFusion()
@@ -99,33 +100,33 @@ func TestSilence(t *testing.T) {
 	f.in.Fix.Became(supervise.Broken)
 	f.InputClosed(FusionInputFix, r.Sender())
 	if m := last(); m.Mode() != Degraded || !m.Silent[FusionInputFix].Equal(begin) {
-		t.Errorf("without gps it is %+v", m)
+		t.Errorf("without gps: %+v", m)
 	}
 	f.in.Reading.Set(Reading{At: after(time.Second)})
 	f.in.Reading.Became(supervise.Broken)
 	f.InputClosed(FusionInputReading, r.Sender())
 	if m := last(); m.Mode() != Emergency || !m.Silent[FusionInputReading].Equal(after(time.Second)) {
-		t.Errorf("without imu it is %+v", m)
+		t.Errorf("without imu: %+v", m)
 	}
 	f.in.Reading.Set(Reading{At: after(2 * time.Second)})
 	f.InputRecovered(FusionInputReading, r.Sender())
 	if m := last(); m.Mode() != Degraded {
-		t.Errorf("with imu again it is %+v", m)
+		t.Errorf("after imu recovered: %+v", m)
 	}
 	f.ProcessorRestarted(ProcessorGps)
 	f.in.Fix.Set(Fix{after(3 * time.Second), Vector{}})
 	f.InputRecovered(FusionInputFix, r.Sender())
 	if m := last(); m.Mode() != Healthy || m.Restarts[FusionInputFix] != 1 {
-		t.Errorf("with all again it is %+v", m)
+		t.Errorf("after all recovered: %+v", m)
 	}
 	f.in.Frame.Set(Frame{after(3 * time.Second), Vector{}})
 	f.in.Frame.Became(supervise.Closed)
 	f.InputClosed(FusionInputFrame, r.Sender())
 	if len(r.State) != 4 {
-		t.Errorf("at the end it sent %+v", last())
+		t.Errorf("at the end: sent %+v", last())
 	}
 	f.ReceiveTick(topo.Tick{Time: after(4 * time.Second)}, r.Sender())
 	if m := last(); m.Mode() != Degraded || !m.Silent[FusionInputFrame].Equal(after(3*time.Second)) {
-		t.Errorf("without a camera for good it is %+v", m)
+		t.Errorf("after the camera closed: %+v", m)
 	}
 }

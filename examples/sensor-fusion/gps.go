@@ -7,12 +7,12 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Gps crashes in a way that nothing in its process survives. That is why it has one of
-// its own. Nothing here knows.
+// Gps crashes in a way that its process does not survive. topology.yml therefore gives it
+// a separate process; the code is the same as without.
 type Gps struct{ sensor }
 
 func NewGps(c SensorConfig) *Gps {
-	fmt.Println("looking for satellites") // goes to the log of the parent
+	fmt.Println("looking for satellites") // is logged by the parent
 	return &Gps{newSensor(c)}
 }
 

@@ -6,16 +6,16 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// ImuConfig is what `with:` in topology.yml gives.
+// ImuConfig is the `with:` section in topology.yml.
 type ImuConfig struct {
 	Seed        uint64
 	Noise       float64 // the standard deviation, in m/s²
-	SilentAfter int     `yaml:"silent_after"` // so many readings; 0: never
+	SilentAfter int     `yaml:"silent_after"` // number of readings; 0: never
 	SilentFor   int     `yaml:"silent_for"`
 }
 
-// Imu feels accelerations. It neither fails nor hangs; now and then it has nothing to
-// say, which its input_timeout notices.
+// Imu measures accelerations. It does not fail or hang, but sometimes it sends nothing.
+// The input_timeout of its edge detects that.
 type Imu struct {
 	config ImuConfig
 	random *rand.Rand

@@ -2,7 +2,7 @@ package main
 
 import "github.com/topogen/topogen/runtime/topo"
 
-// Lidar has a driver that hangs: health notices, and leaves the call behind.
+// Lidar has a driver that hangs. The health check detects that and abandons the call.
 type Lidar struct {
 	sensor
 	hang func()

@@ -1,5 +1,5 @@
-// Command sensor-fusion estimates where a robot is from sensors that crash, hang and
-// fall silent. See README.md.
+// Command sensor-fusion estimates where a robot is from sensors that crash, hang or stop
+// sending. See README.md.
 package main
 
 import (
@@ -44,7 +44,7 @@ func run(ctx context.Context) error {
 	return err
 }
 
-// firstLine shortens errors in the log: those of panics come with a stack.
+// firstLine shortens errors in the log, because panics have a stack.
 func firstLine(_ []string, a slog.Attr) slog.Attr {
 	text, _, _ := strings.Cut(a.Value.String(), "\n")
 	if a.Key == "error" {
@@ -53,7 +53,7 @@ func firstLine(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// summarize prints what became of it all.
+// summarize prints the restarts, the silent inputs and the errors of the estimate.
 func summarize(out io.Writer, t *Topology) {
 	snapshot := t.Snapshot()
 	for _, p := range []ProcessorIndex{ProcessorCamera, ProcessorLidar, ProcessorImu, ProcessorGps} {

@@ -2,34 +2,34 @@ package main
 
 import "time"
 
-// Measurement says where a sensor saw the robot.
+// Measurement is a position of the robot as measured by a sensor.
 type Measurement struct {
-	At       time.Time // when, which may be before it was sent
+	At       time.Time // time of the measurement, which may be before it was sent
 	Position Vector
 }
 
 type (
-	Frame  Measurement // of the camera
-	Points Measurement // of the lidar
-	Fix    Measurement // of the gps
+	Frame  Measurement // from the camera
+	Points Measurement // from the lidar
+	Fix    Measurement // from the gps
 )
 
-// Reading is what the inertial sensor feels.
+// Reading is an acceleration measured by the inertial sensor.
 type Reading struct {
 	At           time.Time
 	Acceleration Vector
 }
 
-// State is what the fusion makes of it all.
+// State is the result of the fusion.
 type State struct {
 	At       time.Time
 	Position Vector
 	Velocity Vector
-	Silent   [len(sensors)]time.Time // since when nothing comes; zero: something does
+	Silent   [len(sensors)]time.Time // when the sensor became silent; zero: it is not silent
 	Restarts [len(sensors)]int
 }
 
-// sensors are the names of the inputs of fusion that fall silent.
+// sensors are the names of the inputs of fusion that can become silent.
 var sensors = [...]string{
 	FusionInputFrame:   "camera",
 	FusionInputPoints:  "lidar",
@@ -37,19 +37,19 @@ var sensors = [...]string{
 	FusionInputFix:     "gps",
 }
 
-// Mode is how well the robot knows where it is.
+// Mode says how well the robot's position is known.
 type Mode int
 
 const (
 	Healthy   Mode = iota
-	Degraded       // a sensor is silent; the others make up for it
-	Emergency      // the inertial sensor is: nobody should drive on
+	Degraded       // a sensor is silent; the others compensate
+	Emergency      // the inertial sensor is silent: the robot should stop
 	modeCount
 )
 
 func (m Mode) String() string { return [...]string{"healthy", "degraded", "emergency"}[m] }
 
-// Mode follows from who is silent.
+// Mode depends on which sensors are silent.
 func (s *State) Mode() Mode {
 	switch {
 	case !s.Silent[FusionInputReading].IsZero():

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Vector is a place in m, or a velocity or an acceleration, in the plane.
+// Vector is a position in m, a velocity or an acceleration in the plane.
 type Vector struct{ X, Y float64 }
 
 func (v Vector) plus(w Vector) Vector        { return Vector{v.X + w.X, v.Y + w.Y} }
@@ -19,9 +19,9 @@ const (
 	width, height = 10.0, 5.0 // m
 )
 
-// path is where the robot truly is: on a figure of eight, at a place that depends on
-// the time alone. So each sensor knows it, in whatever process, and the error of an
-// estimate can be told.
+// path returns the true position of the robot: on a figure of eight, depending only on
+// the time. Each sensor can therefore compute it, even in another process, and the error
+// of an estimate is known.
 func path(t time.Time) Vector {
 	a := angle(t)
 	return Vector{width * math.Sin(a), height * math.Sin(2*a)}

@@ -7,17 +7,18 @@ import (
 	"sync"
 )
 
-// Screen prints lines and, on a terminal, one more below them that is rewritten.
+// Screen prints lines and, on a terminal, one status line below them that is rewritten.
 type Screen struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
-	line     string // that stands there to be rewritten
+	line     string // the current status line
 }
 
 var stdout = &Screen{out: os.Stdout, terminal: isTerminal(os.Stdout)}
 
-// log is where to log to: on the same terminal not into that line.
+// log returns the writer for log records. On a terminal they must not break the status
+// line.
 func (s *Screen) log() io.Writer {
 	if s.terminal && isTerminal(os.Stderr) {
 		return s
@@ -31,14 +32,14 @@ func isTerminal(f *os.File) bool {
 }
 
 const (
-	erase = "\r\x1b[K"           // takes away the line that the cursor is in
-	cut   = "\x1b[?7l%s\x1b[?7h" // keeps a line in one line, however narrow the terminal
+	erase = "\r\x1b[K"           // erases the line of the cursor
+	cut   = "\x1b[?7l%s\x1b[?7h" // keeps the text in one line, however narrow the terminal is
 )
 
-// Print prints a line that stays.
+// Print prints a permanent line.
 func (s *Screen) Print(line string) { s.Write([]byte(line + "\n")) }
 
-// Rewrite puts a line in the place of the one before. "" takes it away.
+// Rewrite replaces the status line. "" removes it.
 func (s *Screen) Rewrite(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *Screen) Rewrite(line string) {
 	}
 }
 
-// Write prints lines that stay.
+// Write prints permanent lines.
 func (s *Screen) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

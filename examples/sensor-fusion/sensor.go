@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// SensorConfig is what `with:` in topology.yml gives to one that sees where the robot
-// is.
+// SensorConfig is the `with:` section in topology.yml for a sensor that measures
+// positions.
 type SensorConfig struct {
 	Seed       uint64
 	Noise      float64 // the standard deviation, in m
-	FailsAfter int     `yaml:"fails_after"` // so many measurements; 0: never
+	FailsAfter int     `yaml:"fails_after"` // number of measurements; 0: never
 }
 
-// sensor measures with noise, the same with each seed, until it fails.
+// sensor measures with noise, which is the same for each seed, until it fails.
 type sensor struct {
 	config SensorConfig
 	random *rand.Rand
@@ -26,14 +26,14 @@ func newSensor(c SensorConfig) sensor {
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// fails is asked once for each measurement.
+// fails is called once for each measurement.
 func (s *sensor) fails() bool {
 	s.count++
 	return s.config.FailsAfter > 0 && s.count > s.config.FailsAfter
 }
 
-// measure is for the time of a tick, and not for now: a tick that has waited for a
-// sensor to come back gives an old measurement, which says so.
+// measure uses the time of the tick, not the current time: a tick that waited for a
+// restart of the sensor yields an old measurement, and its time says so.
 func (s *sensor) measure(at time.Time) Measurement {
 	return Measurement{at, path(at).plus(noise(s.random, s.config.Noise))}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Status shows how the robot is: a line when that changes, and on a terminal one that
-// is rewritten with each State. It also holds the estimates against the truth.
+// Status prints a line for each change and, on a terminal, a status line for each State.
+// It also computes the errors of the estimates.
 type Status struct {
 	screen *Screen
 	start  time.Time
@@ -15,7 +15,7 @@ type Status struct {
 	errors [modeCount]mean
 }
 
-// NewStatus returns one that prints to stdout.
+// NewStatus returns a Status that prints to stdout.
 func NewStatus() *Status { return &Status{screen: stdout} }
 
 func (s *Status) ReceiveState(m State) {
@@ -41,12 +41,12 @@ func (s *Status) ReceiveState(m State) {
 	s.screen.Rewrite(s.line(&m, off))
 }
 
-// tell prints what has changed.
+// printChange prints a change.
 func (s *Status) printChange(m *State, what string) {
 	s.screen.Print(fmt.Sprintf("%5.1f s  %-9s  %s", m.At.Sub(s.start).Seconds(), m.Mode(), what))
 }
 
-// line is the status line.
+// line returns the status line.
 func (s *Status) line(m *State, off float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%5.1f s  %-9s  at (%5.1f, %5.1f) m, off by %.2f m", m.At.Sub(s.start).Seconds(), m.Mode(), m.Position.X, m.Position.Y, off)
@@ -58,7 +58,7 @@ func (s *Status) line(m *State, off float64) string {
 	return b.String()
 }
 
-// mean of what was added.
+// mean is the mean of the added values.
 type mean struct {
 	sum   float64
 	count int

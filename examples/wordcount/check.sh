@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the example as its README says and looks at what it prints.
+# Runs the example as in its README and checks its output.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-go build -o /dev/null ./cmd/topogen ./examples/wordcount # so that the bound holds for the run alone
+go build -o /dev/null ./cmd/topogen ./examples/wordcount # so that the time limit applies only to the run
 
 prints() { # each argument is a pattern of a line
 	for pattern; do

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// countsKept is how many of its words a counter reports.
+// countsKept is the number of words that a counter reports.
 const countsKept = 100
 
-// Counter counts the words that are routed to it. No other counter sees them, so
-// there is nothing to lock and nothing to add up afterwards.
+// Counter counts the words that are routed to it. No other counter gets these words, so
+// no locks are needed and no counts must be added up at the end.
 type Counter struct {
 	times map[string]*int
 	words int
@@ -26,13 +26,14 @@ func (c *Counter) ReceiveWord(m Word) {
 	if c.times == nil {
 		c.times = make(map[string]*int)
 	}
-	// The text is a part of its chunk. Kept as it is, it would keep the chunk too.
+	// The text is a part of its chunk: without a copy it would keep the chunk in memory.
 	n := 1
 	c.times[strings.Clone(m.Text)] = &n
 }
 
-// Finish is called when all splitters have finished and no word is under way. Each
-// word has one counter, so the most frequent of all are among those of each.
+// Finish is called when all splitters have finished and all words were received. Each
+// word has one counter, so the most frequent words of all are among the most frequent of
+// each counter.
 func (c *Counter) Finish(out *CounterSender) {
 	counts := make([]Count, 0, len(c.times))
 	for word, n := range c.times {
@@ -45,7 +46,8 @@ func (c *Counter) Finish(out *CounterSender) {
 	out.SendTotal(Total{c.words, len(counts)})
 }
 
-// byFrequency orders the most frequent first, equals by the alphabet.
+// byFrequency orders the most frequent words first, and equally frequent words by
+// alphabet.
 func byFrequency(a, b Count) int {
 	return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Word, b.Word))
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// chunkSize bounds a chunk, and so what a line or a word without end costs.
+// chunkSize limits a chunk, even if a line or a word is longer.
 const chunkSize = 32 << 10
 
 // Feed reads files and folders and sends their text in chunks.
@@ -23,11 +23,11 @@ type Feed struct {
 	Bytes         int64
 }
 
-// Serve reads all that was asked for. It has a goroutine of its own and may wait
-// for the disk; where the splitters are behind, SendChunk waits for them.
+// Serve reads all paths. It has its own goroutine and may wait for the disk. If the
+// splitters are slow, SendChunk waits for them.
 func (f *Feed) Serve(_ context.Context, out *FeedSender) error {
 	for _, path := range f.paths {
-		// A path that was asked for may be a symbolic link; WalkDir would stop at it.
+		// A path may be a symbolic link, which WalkDir would not follow.
 		path, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (f *Feed) readFile(path string, out *FeedSender) error {
 		return err
 	}
 	defer file.Close()
-	kept := 0 // bytes at the beginning of the buffer that the last chunk left over
+	kept := 0 // bytes at the beginning of the buffer that were not sent yet
 	for first := true; ; first = false {
 		n, err := io.ReadFull(file, f.buffer[kept:])
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
@@ -74,7 +74,7 @@ func (f *Feed) readFile(path string, out *FeedSender) error {
 			end = lastBreak(text)
 		}
 		if err := f.send(text[:end], out); err != nil {
-			return err // topo.ErrStopping: nobody wants more
+			return err // topo.ErrStopping: the topology stops
 		}
 		if last {
 			return nil
@@ -95,14 +95,13 @@ func (f *Feed) send(text []byte, out *FeedSender) error {
 	return nil
 }
 
-// isBinary takes a file for binary that has a zero byte near its beginning, as
-// git does.
+// isBinary reports whether a file has a zero byte near its beginning, as in git.
 func isBinary(start []byte) bool {
 	return bytes.IndexByte(start[:min(len(start), 8000)], 0) >= 0
 }
 
-// lastBreak is where a full buffer is cut: behind the last sign that is part of no
-// word or, where all of it is one word, between two letters of that.
+// lastBreak returns where a full buffer is cut: after the last character that is not part
+// of a word. If the whole buffer is one word, it is cut between two letters.
 func lastBreak(text []byte) int {
 	ends := func(r rune) bool { return r < utf8.RuneSelf && !unicode.IsLetter(r) }
 	if i := bytes.LastIndexFunc(text, ends); i >= 0 {

@@ -1,6 +1,6 @@
-// Command wordcount prints the most frequent words of files and folders: of those
-// named on the command line, else of the Go module around the working directory.
-// See README.md.
+// Command wordcount prints the most frequent words of files and folders: those on the
+// command line or, without arguments, the Go module around the working directory. See
+// README.md.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 //go:generate go run ../../cmd/topogen build
 
 func main() {
-	// An interrupt ends the reading; what was read by then is counted and printed.
+	// An interrupt ends the reading. The words that were read are counted and printed.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
@@ -37,7 +37,7 @@ func run(ctx context.Context, paths []string) error {
 		}
 		paths = []string{folder}
 	}
-	for _, path := range paths { // before anything is read and counted
+	for _, path := range paths { // before any file is read
 		if _, err := os.Stat(path); err != nil {
 			return err
 		}
@@ -61,8 +61,8 @@ func run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// moduleFolder is the root of the Go module around the working directory or, where
-// there is none, around the sources of this program.
+// moduleFolder returns the root of the Go module around the working directory or, if
+// there is no module, around the sources of this program.
 func moduleFolder() (string, error) {
 	working, err := os.Getwd()
 	if err != nil {
@@ -82,5 +82,5 @@ func moduleFolder() (string, error) {
 			folder = filepath.Dir(folder)
 		}
 	}
-	return "", errors.New("no Go module here; name files or folders")
+	return "", errors.New("no Go module found; name files or folders")
 }

@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// Splitter cuts chunks into words. It keeps nothing between two messages.
+// Splitter cuts chunks into words. It has no state.
 type Splitter struct{}
 
-// ReceiveChunk sends every word to the counter that counts it: `key: Text` chooses
-// the same one for the same word.
+// ReceiveChunk sends every word to the counter of that word, which is chosen by `key:
+// Text`.
 func (Splitter) ReceiveChunk(m Chunk, out *SplitterSender) {
 	notLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	for word := range strings.FieldsFuncSeq(strings.ToLower(m.Text), notLetter) {

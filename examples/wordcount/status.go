@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// showStatus keeps a line on stderr while the topology runs, if that is a terminal.
-// It returns a function that takes the line away.
+// showStatus shows a status line on stderr while the topology runs, if stderr is a
+// terminal. It returns a function that removes the line.
 func showStatus(topology *Topology, start time.Time) (hide func()) {
 	if info, err := os.Stderr.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return func() {}
@@ -20,7 +20,7 @@ func showStatus(topology *Topology, start time.Time) (hide func()) {
 		for {
 			select {
 			case <-ticker.C:
-				// A snapshot may be taken at any time and slows nothing down.
+				// A snapshot may be taken at any time and does not slow the topology down.
 				edges := topology.Snapshot().Edges
 				fmt.Fprintf(os.Stderr, "\r\x1b[K%v  %d chunks  %d words",
 					time.Since(start).Round(100*time.Millisecond),

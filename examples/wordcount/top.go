@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Top prints the most frequent words when the counters have reported.
+// Top prints the most frequent words after the counters have reported.
 type Top struct {
 	rows   int
 	out    io.Writer
@@ -15,23 +15,23 @@ type Top struct {
 	total  Total
 }
 
-// TopConfig is what `with:` in topology.yml gives; topogen checks it when it builds.
+// TopConfig is the `with:` section in topology.yml, which topogen checks at build time.
 type TopConfig struct {
-	Rows int // at most this many words are printed
+	Rows int // most words that are printed
 }
 
-// NewTop refuses what the counters could not answer.
+// NewTop rejects more rows than the counters report.
 func NewTop(c TopConfig) (*Top, error) {
 	if c.Rows < 1 || c.Rows > countsKept {
-		return nil, fmt.Errorf("rows must be between 1 and %d, not %d", countsKept, c.Rows)
+		return nil, fmt.Errorf("rows must be between 1 and %d, got %d", countsKept, c.Rows)
 	}
 	return &Top{rows: c.Rows, out: os.Stdout}, nil
 }
 
-// ReceiveCount keeps a count.
+// ReceiveCount stores a count.
 func (t *Top) ReceiveCount(m Count) { t.counts = append(t.counts, m) }
 
-// ReceiveTotal adds up what the counters have seen.
+// ReceiveTotal adds up the totals of the counters.
 func (t *Top) ReceiveTotal(m Total) {
 	t.total.Words += m.Words
 	t.total.Different += m.Different

@@ -16,7 +16,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// One handler by itself: a recorder takes the place of the topology.
+// TestSplitterSendsWordsInSmallLetters tests one handler without a topology: a recorder
+// collects its messages.
 func TestSplitterSendsWordsInSmallLetters(t *testing.T) {
 	r := RecordSplitter()
 	Splitter{}.ReceiveChunk(Chunk{Text: "Über 2 go-routines,\n\tgo!"}, r.Sender())
@@ -59,7 +60,8 @@ func TestFeedLosesNothingWhereItCuts(t *testing.T) {
 	}
 }
 
-// The whole in one goroutine: a seed gives the same order of steps each time.
+// TestEveryOrderGivesTheSameTable runs the topology in one goroutine. A seed always gives
+// the same order of steps.
 func TestEveryOrderGivesTheSameTable(t *testing.T) {
 	folder, want := corpus(t, 200)
 	for seed := range uint64(10) {
@@ -74,7 +76,7 @@ func TestEveryOrderGivesTheSameTable(t *testing.T) {
 	}
 }
 
-// The whole on real workers.
+// TestRun runs the topology on real workers.
 func TestRun(t *testing.T) {
 	folder, want := corpus(t, 50_000)
 	var table bytes.Buffer
@@ -86,7 +88,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", &table, want)
 	}
 	if files := topology.Feed(0).Files; files != 3 {
-		t.Errorf("%d files, want 3: neither the binary nor what is in .git", files)
+		t.Errorf("got %d files, want 3: the binary file and .git must be skipped", files)
 	}
 }
 
@@ -122,7 +124,7 @@ func newTopology(t testing.TB, path string, table *bytes.Buffer) *Topology {
 	return topology
 }
 
-// corpus makes a folder of text and of what is not to be counted, and computes the
+// corpus creates a folder with text and with files that must be skipped, and computes the
 // table directly.
 func corpus(t *testing.T, words int) (folder, table string) {
 	folder = t.TempDir()
@@ -149,7 +151,7 @@ func corpus(t *testing.T, words int) (folder, table string) {
 	return folder, top.out.(*bytes.Buffer).String()
 }
 
-// randomText has some words often and many seldom, as real text has.
+// randomText contains few frequent and many rare words, like real text.
 func randomText(random *rand.Rand, words int) string {
 	zipf := rand.NewZipf(random, 1.1, 3, 20_000)
 	var b strings.Builder

@@ -15,9 +15,9 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestTheWhole runs it step by step in virtual time, gps in its process included: to
-// the Stepper a call of that is a step like others. Twelve seconds take some
-// milliseconds, and each seed is another order of what happens at the same time.
+// TestTheWhole runs the topology step by step in virtual time, including the process of
+// gps: for the Stepper a call in it is a step like any other. Twelve seconds take some
+// milliseconds. Each seed gives a different order of simultaneous events.
 func TestTheWhole(t *testing.T) {
 	for seed := range uint64(3) {
 		var out bytes.Buffer
@@ -25,7 +25,7 @@ func TestTheWhole(t *testing.T) {
 		topology, err := New(Processors{
 			Lidar: func(topo.Instance) (*Lidar, error) {
 				l := NewLidar(SensorConfig{Seed: 2, Noise: 0.1, FailsAfter: 75})
-				l.hang = func() { stepper.Hang() } // for good, as far as the topology can tell
+				l.hang = func() { stepper.Hang() } // for the topology the call never returns
 				return l, nil
 			},
 			Status: func(topo.Instance) (*Status, error) { return &Status{screen: &Screen{out: &out}}, nil },
@@ -54,7 +54,7 @@ func TestTheWhole(t *testing.T) {
 			}
 		}
 		faults := *topology.Snapshot().Faults
-		faults.Dropped = 0 // what the camera and the lidar had in hand
+		faults.Dropped = 0 // messages that the camera and the lidar were handling
 		if want := (pool.FaultFigures{Restarts: 5, HealthCheckKills: 1, Abandoned: 1, InputTimeouts: 6, CircuitBreakerRecoveries: 6}); faults != want {
 			t.Errorf("seed %d: %+v", seed, faults)
 		}
@@ -66,8 +66,8 @@ func TestTheWhole(t *testing.T) {
 	}
 }
 
-// TestKilledFromOutside runs it for real and kills the process of gps: the rest goes
-// on, and gps comes back.
+// TestKilledFromOutside runs the topology in real time and kills the process of gps: the
+// rest continues, and gps is restarted.
 func TestKilledFromOutside(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -83,7 +83,7 @@ func TestKilledFromOutside(t *testing.T) {
 	}
 	go func() {
 		pid := <-watch.process
-		// Before the first fix its silence would be that of a slow start.
+		// Before the first fix, gps would only count as a slow start.
 		for topology.Snapshot().Edges[EdgeGpsFusionFix].Received == 0 {
 			time.Sleep(time.Millisecond)
 		}
@@ -93,14 +93,14 @@ func TestKilledFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !watch.recovered {
-		t.Error("gps did not come back")
+		t.Error("gps did not recover")
 	}
 	faults := *topology.Snapshot().Processors[ProcessorGps].Faults
 	if want := (pool.FaultFigures{Restarts: 1}); faults != want {
 		t.Errorf("gps: %+v", faults)
 	}
 	if n := topology.Status(0).errors[Degraded].count; n == 0 {
-		t.Error("there was no time without gps")
+		t.Error("gps was never missing")
 	}
 }
 
@@ -114,7 +114,7 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// gpsWatch finds the process of gps in the log, and ends the run when its input has
+// gpsWatch reads the process ID of gps from the log, and ends the run when its input has
 // recovered.
 type gpsWatch struct {
 	slog.Handler
@@ -125,13 +125,13 @@ type gpsWatch struct {
 
 func (w *gpsWatch) Enabled(context.Context, slog.Level) bool { return true }
 
-// WithAttrs is called for each process, with its processor and its number.
+// WithAttrs is called for each process, with its processor and its process ID.
 func (w *gpsWatch) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
 		if a.Key == "pid" {
 			select {
 			case w.process <- int(a.Value.Int64()):
-			default: // one for each stream
+			default: // called once for each stream
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (*gpsWatch) Restarted(string, int)           {}
 func (*gpsWatch) GaveUp(string, int, error)       {}
 func (*gpsWatch) InputBroken(string, int, string) {}
 
-// quiet keeps failures that are expected out of what a test prints.
+// quiet discards the log of expected failures.
 var quiet = pool.Logger(slog.New(slog.DiscardHandler))
 
 func TestScreen(t *testing.T) {
