@@ -16,51 +16,51 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// applier keeps the state machine of a node: it applies what was committed, answers who
-// waits for that, and takes snapshots. It runs beside the node's loop, so that no code
-// of the user, however slow, keeps the node from its peers.
+// applier applies committed entries to the state machine of a node, answers the callers
+// that wait for them, and takes snapshots. It has its own goroutine, so that user code,
+// however slow, does not delay the node's messages to its peers.
 type applier struct {
 	node    *Node
 	machine StateMachine
-	noting  noting    // the machine; nil: it notes nothing
-	notes   fsm.Notes // of the node, as the core knows them
+	noting  noting    // the state machine, or nil if it makes no notes
+	notes   fsm.Notes // notes of the node that the core knows
 	wake    chan struct{}
-	ended   chan struct{} // closed when no task runs any more
+	ended   chan struct{} // closed when the goroutine has ended
 
 	mu           sync.Mutex
 	tasks        []task
 	spare        []task
-	err          error // no task begins any more
+	err          error // set when no more tasks may begin
 	indexWaiters []indexWaiter
 
 	busy     atomic.Bool  // there are tasks
-	bytes    atomic.Int64 // of entries that wait
+	bytes    atomic.Int64 // bytes of entries that wait
 	applied  atomic.Uint64
-	position logPosition // what the state machine holds
+	position logPosition // place in the log of the state machine's state
 	results  []Result
 }
 
-// installed is a state that has come with a snapshot.
+// preparedState is a decoded state of a snapshot.
 type preparedState struct {
-	install func() // nil: it is in the data of the snapshot
+	install func() // nil: the state is in the data of the snapshot
 	size    int64
 }
 
-// task is one of an entry, a snapshot of the leader's, a read that may begin, and the
-// order to take a snapshot.
+// task is one of five kinds: apply an entry, install a snapshot of the leader, answer a
+// read, take a snapshot, or call checkpoint.
 type task struct {
 	Committed
 	install     *pb.Snapshot
-	state       func() // of install, which makes the state machine so; nil: its data hold the state
-	groupID     uint64 // of install
+	state       func() // installs the state of the snapshot; nil: the state is in its data
+	groupID     uint64 // of the group of the snapshot in install
 	read        Waiter
-	snapshotLog wal.Log // that the snapshot goes to
-	log         wal.Log // that install is in
-	size        int64   // of the state in it, in bytes
+	snapshotLog wal.Log // the log for a new snapshot
+	log         wal.Log // the log that holds the snapshot in install
+	size        int64   // bytes of the state in install
 	checkpoint  func()
 }
 
-// place is a place in the log, and who the members are there.
+// logPosition is a place in the log, with the members of the group at that place.
 type logPosition struct {
 	groupID     uint64
 	index, term uint64
@@ -80,7 +80,7 @@ func newApplier(n *Node, machine StateMachine) *applier {
 	return k
 }
 
-// restore begins with the snapshot of a group that the log held when it was opened.
+// restore loads the snapshot that the log held when it was opened.
 func (n *Node) restore(s *wal.Stored, groupID uint64) error {
 	body, err := openStored(s)
 	if err != nil {
@@ -97,7 +97,7 @@ func (n *Node) restore(s *wal.Stored, groupID uint64) error {
 	return nil
 }
 
-// install goes on from a snapshot of a group.
+// install installs a snapshot of a group.
 func (k *applier) install(s *pb.Snapshot, state func(), groupID uint64) error {
 	at, machine, err := positionOf(s, groupID)
 	if err != nil {
@@ -117,7 +117,7 @@ func (k *applier) install(s *pb.Snapshot, state func(), groupID uint64) error {
 	return nil
 }
 
-// put queues what the core says is committed, and the reads behind it.
+// put queues committed entries, and the reads that follow them.
 func (k *applier) put(e *Effects, state preparedState) {
 	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
 		return
@@ -140,7 +140,7 @@ func (k *applier) put(e *Effects, state preparedState) {
 	k.wakeUp()
 }
 
-// take queues the order for a snapshot.
+// requestSnapshot queues a task that takes a snapshot.
 func (k *applier) requestSnapshot(log wal.Log) {
 	k.mu.Lock()
 	k.tasks = append(k.tasks, task{snapshotLog: log})
@@ -155,11 +155,12 @@ func (k *applier) wakeUp() {
 	}
 }
 
-// errGoexit ends a node whose applier's or snapshotter's goroutine was ended by the user's code.
+// errGoexit ends a node if user code ended the goroutine of the applier or the
+// snapshotter.
 var errGoexit = errors.New("a method of the state or of an update, such as Update or Freeze, ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
-// run is the applier's goroutine. Where the user's code has ended it, the node ends, and
-// another goroutine tells those who wait.
+// run is the applier's goroutine. If the user's code ends the goroutine, the node stops,
+// and another goroutine answers the callers that wait.
 func (k *applier) run() {
 	ended := false
 	defer func() {
@@ -183,7 +184,7 @@ func (k *applier) run() {
 	ended = true
 }
 
-// close has no other task begin: reads that wait end with err.
+// close prevents that further tasks begin. Reads that wait end with err.
 func (k *applier) close(err error) {
 	k.mu.Lock()
 	if k.err == nil {
@@ -199,7 +200,7 @@ func (k *applier) closed() error {
 	return k.err
 }
 
-// turn does the tasks that wait. It reports whether there were any.
+// runOnce does the tasks that wait. It reports whether there were any.
 func (k *applier) runOnce() bool {
 	k.mu.Lock()
 	list := k.tasks
@@ -207,7 +208,7 @@ func (k *applier) runOnce() bool {
 	k.mu.Unlock()
 	done := 0
 	defer func() {
-		if done < len(list) { // run is ending, and another goroutine goes on behind the task that has ended it
+		if done < len(list) { // run is ending, and another goroutine continues after the task that ended it
 			k.mu.Lock()
 			k.tasks = slices.Concat(list[done+1:], k.tasks)
 			k.spare = nil
@@ -235,7 +236,7 @@ func (k *applier) runOnce() bool {
 	return len(list) > 0
 }
 
-// wait is somebody who waits until the log is applied up to an index.
+// indexWaiter is a caller that waits until the log is applied up to an index.
 type indexWaiter struct {
 	index uint64
 	done  chan struct{}
@@ -269,7 +270,8 @@ func (n *Node) wait(ctx context.Context, index uint64) error {
 	return fmt.Errorf("raft: entry %d is not applied here yet: %w", index, ctx.Err())
 }
 
-// reached notes up to where the log is applied, and tells those who wait for it.
+// setApplied sets the index up to which the log is applied, and wakes the callers that
+// wait for it.
 func (k *applier) setApplied(index uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -283,7 +285,7 @@ func (k *applier) setApplied(index uint64) {
 	})
 }
 
-// do does a task.
+// do runs a task.
 func (k *applier) do(t *task) error {
 	switch {
 	case t.read != nil:
@@ -306,7 +308,7 @@ func (k *applier) do(t *task) error {
 	return nil
 }
 
-// apply applies an entry, and answers who waits for it.
+// apply applies an entry, and answers the callers that wait for it.
 func (k *applier) apply(o *Committed) error {
 	if len(o.Data) > 0 {
 		k.results = k.results[:0]
@@ -335,8 +337,8 @@ func (k *applier) apply(o *Committed) error {
 	return nil
 }
 
-// change has the state machine apply an entry. Others may read it again even if Update
-// ends the goroutine.
+// applyEntry passes an entry to the state machine. The deferred unlock lets others read
+// the state even if Update ends the goroutine.
 func (k *applier) applyEntry(o *Committed) error {
 	k.node.state.Lock()
 	defer k.node.state.Unlock()
@@ -347,8 +349,9 @@ func (k *applier) result(client, sequence uint64, a fsm.Applied) {
 	k.results = append(k.results, Result{client, sequence, a})
 }
 
-// snapshot has a snapshot written of what is applied. A state that is frozen is written by
-// the snapshotter, while entries are applied here. While another is, the state may be read.
+// snapshot writes a snapshot of the state. The snapshotter writes a frozen state, while
+// the applier goes on. The applier writes a state that is not frozen; in that time the
+// state can be read.
 func (k *applier) snapshot(log wal.Log) {
 	write, frozen, err := k.freeze()
 	t := &snapshotWrite{log: log, write: write, err: err, head: &pb.Snapshot{
@@ -365,14 +368,14 @@ func (k *applier) snapshot(log wal.Log) {
 	k.node.finishSnapshot(t)
 }
 
-// freeze has the state machine say what a snapshot is written of.
+// freeze gets the function that writes the state from the state machine.
 func (k *applier) freeze() (write func(io.Writer) error, frozen bool, err error) {
 	k.node.state.Lock()
 	defer k.node.state.Unlock()
 	return k.machine.Snapshot()
 }
 
-// taking is a snapshot that is being written.
+// snapshotWrite is a snapshot that is being written.
 type snapshotWrite struct {
 	log   wal.Log
 	head  *pb.Snapshot
@@ -382,7 +385,7 @@ type snapshotWrite struct {
 	err   error
 }
 
-// do writes it.
+// run writes the snapshot.
 func (t *snapshotWrite) run() {
 	if t.err == nil {
 		t.body, t.err = t.log.CreateSnapshot()
@@ -393,13 +396,13 @@ func (t *snapshotWrite) run() {
 	if t.err == nil {
 		t.err = t.body.Seal(t.head)
 	}
-	t.write = nil // a state that was frozen may go
+	t.write = nil // lets a frozen state be freed
 	if t.err != nil {
 		t.err = fmt.Errorf("raft: a snapshot at %d: %w", t.index(), t.err)
 	}
 }
 
-// Write writes some of the body.
+// Write writes a piece of the body.
 func (t *snapshotWrite) Write(b []byte) (int, error) {
 	n, err := t.body.Write(b)
 	t.size += int64(n)
@@ -408,14 +411,14 @@ func (t *snapshotWrite) Write(b []byte) (int, error) {
 
 func (t *snapshotWrite) index() uint64 { return t.head.GetMetadata().GetIndex() }
 
-// abort forgets it, unless it was committed.
+// abort removes the snapshot, unless it was committed.
 func (t *snapshotWrite) abort() {
 	if t.body != nil {
 		_ = t.body.Abort() // the next start removes the file
 	}
 }
 
-// taken tells the state machine of a snapshot that the log has.
+// snapshotSaved queues a task that tells the state machine about a saved snapshot.
 func (k *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
 	k.mu.Lock()
 	k.tasks = append(k.tasks, task{checkpoint: func() { k.checkpoint(log, index, size) }})
@@ -423,7 +426,7 @@ func (k *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
 	k.wakeUp()
 }
 
-// checkpoint tells the state machine where it finds a snapshot again.
+// checkpoint tells the state machine where it can read a snapshot again.
 func (k *applier) checkpoint(log wal.Log, index uint64, size int64) {
 	k.machine.Checkpoint(index, size, func() (io.ReadCloser, error) {
 		body, _, err := openBody(log, index)

@@ -18,22 +18,23 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// A backup is a file of frames, behind a line that says what it is. A frame is
+// A backup is a file that begins with a title line. Frames follow. A frame is
 //
-//	uint32 length, uint32 checksum of all data of frames up to its end, data
+//	uint32 length, uint32 checksum, data
 //
-// with little-endian numbers and CRC-32C. First comes the head, then chunks of the state
-// up to an empty frame, then the entries up to an empty frame, which ends the file.
+// with little-endian numbers. The checksum is the CRC-32C of the data of all frames up to
+// this one. The first frame is the head. Then come chunks of the state and an empty
+// frame, and then the entries and an empty frame, which ends the file.
 const (
 	backupTitle = "topogen raft backup 1\n"
-	backupChunk = 256 << 10 // of the state: few calls, and little memory
-	backupMax   = 64 << 20  // bytes of a frame: the largest is an entry, and no log takes a larger one
+	backupChunk = 256 << 10 // of the state; a compromise between the number of calls and memory
+	backupMax   = 64 << 20  // bytes of a frame: the largest frame is an entry, and no log takes a larger entry
 	frameHeader = 4 + 4
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// fields of the head of a backup in protobuf's wire format.
+// Fields of the head of a backup in protobuf's wire format.
 const (
 	fieldTopology = 1 + iota
 	fieldGroup
@@ -71,7 +72,7 @@ func (i *Image) fields() (texts []field[string], numbers []field[uint64]) {
 	}
 }
 
-// readHead reads what appendHead has written: each field, in order.
+// readHead reads the output of appendHead: each field, in order.
 func (i *Image) readHead(b []byte) error {
 	texts, numbers := i.fields()
 	consume := func(number protowire.Number, kind protowire.Type) bool {
@@ -162,7 +163,7 @@ func (i *Image) WriteTo(w io.Writer) (n int64, err error) {
 	return c.n, err
 }
 
-// counter counts what is written.
+// counter counts the bytes that are written.
 type counter struct {
 	w io.Writer
 	n int64
@@ -197,7 +198,7 @@ func (i *Image) putState(f *frames) error {
 	}
 }
 
-// frameReader reads frames, and checks each.
+// frameReader reads frames and checks their checksums.
 type frameReader struct {
 	r   *bufio.Reader
 	crc hash.Hash32
@@ -230,7 +231,7 @@ func (f *frameReader) next() ([]byte, error) {
 	return data, nil
 }
 
-// OpenBackup reads and checks all of a backup. The file stays open until Close.
+// OpenBackup reads and checks a whole backup. The file stays open until Close.
 func OpenBackup(path string) (_ *Image, err error) {
 	file, _, err := regular.Open(path)
 	if err != nil {
@@ -271,7 +272,7 @@ func OpenBackup(path string) (_ *Image, err error) {
 	return i, nil
 }
 
-// open begins to read a backup, behind its head.
+// open reads the title and the head of a backup.
 func (i *Image) open(file *os.File) (*frameReader, error) {
 	f := &frameReader{r: bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), backupChunk), crc: crc32.New(castagnoli), at: int64(len(backupTitle))}
 	title := make([]byte, len(backupTitle))

@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	partTries  = 10 // times that a part is sent again before the transfer ends
-	retriesMax = 6  // doublings of the wait, in election timeouts, before a snapshot that failed is sent again
+	partTries  = 10 // how often a part is sent again before the transfer ends
+	retriesMax = 6  // limit of doublings of the wait, in election timeouts, before a failed snapshot is sent again
 )
 
-// shipment is a body on its way to a peer. It has no clock: it is told the ticks of the
-// node.
+// bodySender sends the body of a snapshot in parts. It has no clock: its methods receive
+// the ticks of the node.
 type bodySender struct {
 	transfer       uint64
 	size           uint64
-	bytes          int           // of a part
-	body           io.ReadCloser // up to where it was read
-	read           uint64        // bytes of it
-	acknowledged   uint64        // bytes that the receiver has
-	unacknowledged []part        // what was read and did not come, or was not acknowledged
-	next           int           // of waits: the first that is to be sent
-	allRead        bool          // all was read
+	bytes          int           // size of a part
+	body           io.ReadCloser // at the offset read
+	read           uint64        // bytes read from body
+	acknowledged   uint64        // bytes that the receiver has acknowledged
+	unacknowledged []part        // parts that were read and are not acknowledged
+	next           int           // index in unacknowledged of the next part to send
+	allRead        bool          // the whole body was read
 	complete       bool
 	progressTick   int64 // tick of the last progress
-	tries          int   // since then
+	tries          int   // repetitions since the last progress
 }
 
-// parts calls send for the parts that may go now.
+// sendParts calls send for each part that may be sent now.
 func (s *bodySender) sendParts(send func(*part)) error {
 	for !s.complete {
 		if s.next == len(s.unacknowledged) {
@@ -46,7 +46,7 @@ func (s *bodySender) sendParts(send func(*part)) error {
 	return nil
 }
 
-// more reads the next part.
+// readNext reads the next part.
 func (s *bodySender) readNext() error {
 	data := make([]byte, min(uint64(s.bytes), s.size-s.read))
 	if _, err := io.ReadFull(s.body, data); err != nil {
@@ -60,31 +60,32 @@ func (s *bodySender) readNext() error {
 
 var errReceiverLost = errors.New("the receiver lost the parts that it had")
 
-// receipt takes an answer. errUnknown says that the body is to be sent from its beginning.
+// takeReceipt handles a receipt. After errReceiverLost the body must be sent from its
+// beginning.
 func (s *bodySender) takeReceipt(r *receipt, tick int64) error {
 	switch {
 	case r.transfer != s.transfer || r.received > s.size:
-		return nil // of another, or nonsense
+		return nil // of another transfer, or invalid
 	case r.state == receiptRefused:
 		return fmt.Errorf("the receiver refuses the snapshot: %q", r.reason)
 	case r.state == receiptUnknown && s.acknowledged > 0:
 		return errReceiverLost
 	case r.state == receiptUnknown:
-		return nil // the first part is lost, or comes late
+		return nil // the first part is lost or late
 	}
 	switch behind := r.received < s.acknowledged && r.state == receiptOpen; {
-	case behind && s.tries > 0: // it was started again, and has begun again with a part that came late
+	case behind && s.tries > 0: // the receiver has restarted, and has begun again with a late part
 		return errReceiverLost
 	case behind, r.received == s.acknowledged && r.received < s.size && r.state == receiptOpen:
-		return nil // an earlier one again, or behind a gap
+		return nil // a repeated receipt, or a receipt for a part behind a gap
 	}
 	s.progressTick, s.tries = tick, 0
 	s.complete = s.complete || r.state == receiptComplete
 	return s.advance(r.received)
 }
 
-// advance forgets the parts that have come, but for the last one of the body: it asks
-// again where the answer is lost that the receiver has all.
+// advance removes the parts that are acknowledged, except the last one. The last part is
+// kept, so that it can be sent again if the final receipt is lost.
 func (s *bodySender) advance(came uint64) error {
 	s.acknowledged = max(s.acknowledged, came)
 	n := 0
@@ -103,13 +104,13 @@ func (s *bodySender) advance(came uint64) error {
 	if s.complete || to <= s.read {
 		return nil
 	}
-	_, err := io.CopyN(io.Discard, s.body, int64(to-s.read)) // the receiver has it from before
+	_, err := io.CopyN(io.Discard, s.body, int64(to-s.read)) // the receiver already has these bytes
 	s.read = to
 	return err
 }
 
-// late has the parts sent again for which there was no receipt, when the timeout has
-// passed. An error says that it was in vain too often.
+// resendOverdue repeats the unacknowledged parts after a timeout. It returns an error
+// after too many repetitions.
 func (s *bodySender) resendOverdue(tick, timeout int64) error {
 	if s.complete || tick-s.progressTick < timeout {
 		return nil

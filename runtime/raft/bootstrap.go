@@ -7,45 +7,45 @@ import (
 	"strings"
 )
 
-// founding is what a node does until it is a member of a group
-// (docs/decisions/0025-groups-have-an-identity.md): it asks its peers who they are,
-// until it may found a group with them or belongs to one. It is a function of ticks and
-// of what the peers say: it sends nothing and saves nothing.
+// bootstrap is the behavior of a node until it is a member of a group
+// (docs/decisions/0025-groups-have-an-identity.md). The node asks its peers for their ids
+// and groups, until it belongs to a group or may found one with them. bootstrap only
+// depends on ticks and on the answers of the peers. It sends and saves nothing itself.
 type bootstrap struct {
 	name       string
 	id         uint64
-	joins      bool              // it never founds a group
-	configured map[string]string // what it is configured with: names and addresses, its own among them
+	joins      bool              // the node never founds a group
+	configured map[string]string // the configured peers, including this node: names and addresses
 
-	number         uint64 // of its questions: who answers another was asked before this start
+	number         uint64 // number of this start's questions; an answer with another number is for an earlier start
 	election       int64  // ticks of an election timeout
 	tick           int64
 	nextAsk        int64                  // tick of the next questions
-	peers          map[string]*peerAnswer // that it is configured with
-	others         map[string]*peerAnswer // that speak as if this one were a member of their group
-	idMismatchTick int64                  // tick since which peers say that this node's name has another id; 0: they do not
+	peers          map[string]*peerAnswer // the configured peers
+	others         map[string]*peerAnswer // other nodes that send messages as if this one were a member of their group
+	idMismatchTick int64                  // tick since which peers say that this node's name has another id; 0: they do not say so
 }
 
-// acquaintance is what a peer has said last.
+// peerAnswer is the last answer of a peer.
 type peerAnswer struct {
 	introduction
 	id      uint64
 	groupID uint64
-	number  uint64 // of its own questions; 0: it has not asked
+	number  uint64 // of the peer's own questions; 0: it has not asked
 	heardAt int64  // tick
 	askedAt int64
 }
 
-// verdict is what a node is to do.
+// decision is the next step of a node.
 type decision struct {
 	action  action
 	groupID uint64
-	index   uint64   // of joins: where the group's members have this node
-	first   []Member // of founds; of joins where they are known: the group's first members
-	salt    []byte   // of joins, with first: what the founder drew; of founds nil, as it is yet to be drawn
-	members []Member // of joins: all
-	err     error    // of ends
-	why     string   // of waits, for people
+	index   uint64   // of actionJoin: index at which the group's members include this node
+	first   []Member // of actionFound, and of actionJoin if known: the first members of the group
+	salt    []byte   // of actionJoin, with first: random bytes of the founder; nil for actionFound, because they are not drawn yet
+	members []Member // of actionJoin: all members
+	err     error    // of actionFail
+	why     string   // of actionWait: the reason, for logs
 }
 
 type action byte
@@ -70,8 +70,8 @@ func newBootstrap(c *CoreConfig) *bootstrap {
 	return f
 }
 
-// knock notes that a node speaks as if this one were a member, and reports whether to
-// ask it.
+// noteSender records that a node sends messages as if this one were a member, and reports
+// whether to ask that node.
 func (f *bootstrap) noteSender(name string) (ask bool) {
 	a := f.peer(name)
 	if a == nil {
@@ -86,20 +86,21 @@ func (f *bootstrap) noteSender(name string) (ask bool) {
 	return ask
 }
 
-// due are the peers to be asked now.
+// peersToAsk returns the peers that must be asked now.
 func (f *bootstrap) peersToAsk() []string {
 	if f.tick < f.nextAsk {
 		return nil
 	}
 	f.nextAsk = f.tick + max(1, f.election/4)
-	maps.DeleteFunc(f.others, func(_ string, a *peerAnswer) bool { return f.tick-a.askedAt > 10*f.election }) // it does not speak any more
+	maps.DeleteFunc(f.others, func(_ string, a *peerAnswer) bool { return f.tick-a.askedAt > 10*f.election }) // the node has stopped sending
 	for _, a := range f.peers {
 		a.askedAt = f.tick
 	}
 	return slices.Sorted(maps.Keys(f.peers))
 }
 
-// hear takes what a peer says, and reports whether to ask it something with the answer.
+// takeAnswer records the introduction of a peer. It reports whether the reply to the peer
+// should also contain a question.
 func (f *bootstrap) takeAnswer(name string, id, groupID uint64, i introduction) (ask bool) {
 	a := f.peer(name)
 	if a == nil {
@@ -112,7 +113,7 @@ func (f *bootstrap) takeAnswer(name string, id, groupID uint64, i introduction) 
 		a.introduction, a.id, a.groupID, a.heardAt = i, id, groupID, f.tick
 		return false
 	}
-	if ask = a.askedAt < f.tick; ask { // it has only begun, perhaps
+	if ask = a.askedAt < f.tick; ask { // the peer may have just started
 		a.askedAt = f.tick
 	}
 	return ask
@@ -125,10 +126,10 @@ func (f *bootstrap) peer(name string) *peerAnswer {
 	return f.others[name]
 }
 
-// recent reports whether what a peer has said is not too old.
+// recent reports whether the last answer of a peer is recent enough.
 func (f *bootstrap) recent(a *peerAnswer) bool { return f.tick-a.heardAt <= f.election }
 
-// decide says what to do.
+// decide returns the next step.
 func (f *bootstrap) decide() decision {
 	names := slices.Sorted(maps.Keys(f.peers))
 	all := slices.Concat(names, slices.Sorted(maps.Keys(f.others)))
@@ -154,7 +155,7 @@ func (f *bootstrap) decide() decision {
 	return v
 }
 
-// joining is what to do where the group of a peer has this node's id.
+// joinDecision returns the decision to join, if the group of a peer has this node's id.
 func (f *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
 	has := func(list []Member) bool {
 		return slices.ContainsFunc(list, func(m Member) bool { return m.ID == f.id && !m.Leaving })
@@ -169,12 +170,12 @@ func (f *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
 	return v, true
 }
 
-// lost says that the group of a peer knows this node's name under another id, when
-// peers have said so for some time: one alone may be about to hear of a change. Of the
-// peers in one group the one with the longest log is believed: others may not have heard
-// yet that the node with that id was removed.
+// checkOwnID returns an error if the group of a peer knows this node's name under another
+// id. It waits until peers have said so for some time, because a single peer may not have
+// received a change yet. Of the peers in one group it believes the one with the longest
+// log, because the others may not know yet that the node with the other id was removed.
 func (f *bootstrap) checkOwnID(names []string) error {
-	newest := map[uint64]string{} // peers, by group
+	newest := map[uint64]string{} // by group: the peer with the longest log
 	for _, name := range names {
 		a := f.peer(name)
 		if a.groupID == 0 || !f.recent(a) {
@@ -206,16 +207,17 @@ func (f *bootstrap) checkOwnID(names []string) error {
 	return nil
 }
 
-// aloneTimeouts is how many election timeouts a node that is to be the only first member
-// listens before it founds the group: it may have been one of several, and have lost its
-// disk.
+// soleMemberTimeouts is how many election timeouts a node that has no peers listens
+// before it founds the group. The node may have been one of several members, and may have
+// lost its disk.
 const soleMemberTimeouts = 2
 
-// lostTimeouts is how many election timeouts peers must say that this node was
-// another: as long as a change that is being made takes to reach them.
+// identityTimeouts is how many election timeouts peers must say that this node has
+// another id before it stops. A change of the members that is in progress needs that long
+// to reach all peers.
 const identityTimeouts = 3
 
-// lostAdvice says what to do about a member whose log is lost.
+// lostLogAdvice says what to do about a member whose log is lost.
 func lostLogAdvice(name, address string) string {
 	if address == "" {
 		address = "ADDRESS"
@@ -223,13 +225,13 @@ func lostLogAdvice(name, address string) string {
 	return fmt.Sprintf("Remove the member (topoctl raft remove %s), empty the folder of this node, start it, and add it (topoctl raft add %s %s)", name, name, address)
 }
 
-// exchangedAdvice says what to do about a member whose folder holds the log of nobody.
-// The folder may be another than the one that the node had.
+// wrongDiskAdvice says what to do about a member whose folder does not hold its log. The
+// folder may be the wrong one.
 func wrongDiskAdvice(name, address string) string {
 	return "If the log is in another folder, start the node with that one (log.path, TOPOGEN_RAFT_DIR). If it is gone: " + lostLogAdvice(name, address)
 }
 
-// hindrance says for people why the group cannot be founded yet; "": it can.
+// blocker says why the group cannot be founded yet, or returns "".
 func (f *bootstrap) blocker(names, all []string) string {
 	var missing []string
 	for _, name := range all {
@@ -261,7 +263,7 @@ func (f *bootstrap) blocker(names, all []string) string {
 	return ""
 }
 
-// outside says what to do where a peer belongs to a group without this node.
+// notMemberText says what to do if a peer belongs to a group without this node.
 func (f *bootstrap) notMemberText(name string, a *peerAnswer) string {
 	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving }); i >= 0 {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, but this disk has another id: it was emptied or exchanged. %s",
@@ -271,7 +273,7 @@ func (f *bootstrap) notMemberText(name string, a *peerAnswer) string {
 		name, groupText(a.groupID), f.name, f.configured[f.name], f.configured[name])
 }
 
-// founder is the name of the node that founds the group; "": none does.
+// founder returns the name of the node that founds the group, or "" if no node may.
 func (f *bootstrap) founder(names []string) string {
 	least := ""
 	if !f.joins {
@@ -285,7 +287,7 @@ func (f *bootstrap) founder(names []string) string {
 	return least
 }
 
-// at is a peer with its address, for people.
+// nameAndAddress returns a peer with its address, for messages.
 func (f *bootstrap) nameAndAddress(name string) string {
 	if f.configured[name] == "" {
 		return name
@@ -293,7 +295,7 @@ func (f *bootstrap) nameAndAddress(name string) string {
 	return name + " (" + f.configured[name] + ")"
 }
 
-// list names members, for people.
+// names lists the names of members, for messages.
 func (f *bootstrap) names(m map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }

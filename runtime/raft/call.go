@@ -9,27 +9,27 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// call is a proposal or a read that a goroutine waits for. Calls are used again,
-// so that one costs no allocation.
+// call is a proposal or a read that a goroutine waits for. Calls are reused, so that a
+// call costs no allocation.
 type call struct {
-	calls  *sync.Pool    // that it goes back to; nil: none
-	slots  *slots        // where it has one; nil: nowhere
+	calls  *sync.Pool    // pool that the call returns to; nil: none
+	slots  *slots        // where the call holds a slot; nil: it holds none
 	answer chan struct{} // room for one
 	a      fsm.Applied
 	data   []byte
 	phase  atomic.Uint32
 
-	number uint64 // of the proposal; the node's loop sets and reads it
+	number uint64 // number of the proposal; only the node's loop uses it
 }
 
 const (
 	callWaiting uint32 = iota
 	callAnswered
-	callAbandoned // who asked has gone
+	callAbandoned // the caller has stopped waiting
 )
 
-// newCall returns one that is not used. They are kept by the node, whose goroutines may
-// all be in one bubble of testing/synctest.
+// newCall returns an unused call. Each node has its own pool, because all its goroutines
+// may be in one bubble of testing/synctest.
 func (n *Node) newCall() *call {
 	if c, ok := n.callPool.Get().(*call); ok {
 		return c
@@ -39,7 +39,7 @@ func (n *Node) newCall() *call {
 
 func (c *call) proposed(number uint64) { c.number = number }
 
-// Done is called by the node's loop, or by its applier.
+// Done is called by the node's loop or by the applier.
 func (c *call) Done(a fsm.Applied) {
 	c.a = a
 	if c.slots != nil {
@@ -50,7 +50,7 @@ func (c *call) Done(a fsm.Applied) {
 	}
 }
 
-// release gives back a call that nobody else knows any more.
+// release returns a call to its pool. No other goroutine may refer to the call any more.
 func (c *call) release() {
 	c.slots, c.a = nil, fsm.Applied{}
 	c.phase.Store(callWaiting)
@@ -59,7 +59,7 @@ func (c *call) release() {
 	}
 }
 
-// propose waits for a slot and then for the answer. data belongs to the call.
+// propose waits for a slot and then for the answer. The call owns its data.
 func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error) {
 	if err := n.acquire(ctx); err != nil {
 		c.release()
@@ -81,12 +81,12 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 	return c.result()
 }
 
-// await waits for the answer to a call. It returns an error where ctx has ended before:
-// then the call is to be left.
+// await waits for the answer to a call. If ctx ends first, await returns an error, and
+// the caller must call abandon.
 func (n *Node) await(ctx context.Context, c *call) (left error) {
 	over := ctx.Done()
 	if over == nil {
-		<-c.answer // which costs less than to wait for either
+		<-c.answer // cheaper than a select
 		return nil
 	}
 	select {
@@ -100,19 +100,20 @@ func (n *Node) await(ctx context.Context, c *call) (left error) {
 	return nil
 }
 
-// leave gives a call that nobody waits for to the node, whose loop may be waiting for its
-// disk. abandon reports whether the core has forgotten the call; else it is answered.
-func (n *Node) abandon(c *call, abandon func(*Core) (found bool)) {
+// abandon tells the core that no caller waits for c any more. It does not wait for the
+// node's loop, which may be waiting for its disk. remove removes the call from the core
+// and reports whether the call was there; if not, the call has been answered.
+func (n *Node) abandon(c *call, remove func(*Core) (found bool)) {
 	_ = n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) {
-			if abandon(core) {
+			if remove(core) {
 				c.slots.give()
 			}
 		})
 	})
 }
 
-// end takes the answer out of a call, which it releases.
+// result returns the answer of a call, and releases the call.
 func (c *call) result() (fsm.Applied, error) {
 	a := c.a
 	c.release()
@@ -122,8 +123,8 @@ func (c *call) result() (fsm.Applied, error) {
 // acquire takes a slot for a proposal.
 func (n *Node) acquire(ctx context.Context) error { return n.proposalSlots.take(ctx, n) }
 
-// read waits until the state machine holds all that was committed before, and
-// calls f while nothing changes it.
+// read waits until the state machine holds all updates that were committed before, and
+// calls f. The state machine does not change while f runs.
 func (n *Node) read(ctx context.Context, lease bool, f func()) error {
 	if err := n.readSlots.take(ctx, n); err != nil {
 		return err

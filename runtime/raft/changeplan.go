@@ -9,48 +9,49 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// ChangeKind is what happens to a member.
+// ChangeKind is the kind of a change.
 type ChangeKind uint8
 
 const (
-	AddLearner ChangeKind = iota // a new member gets the log, and has no vote yet
-	AddVoter                     // a new member has a vote at once: better AddLearner, and Promote when it has the log
-	Promote                      // a learner gets a vote
-	Remove                       // a member leaves: its name may be used again, its disk may not
-	Readdress                    // a member is reached at another address
-	Rename                       // a member gets another name: start it again under that
+	AddLearner ChangeKind = iota // adds a member that gets the log and has no vote yet
+	AddVoter                     // adds a member that has a vote at once; better use AddLearner, and Promote after it has the log
+	Promote                      // gives a learner a vote
+	Remove                       // removes a member; its name may be used again, but not its disk
+	Readdress                    // changes the address of a member
+	Rename                       // changes the name of a member; it must then be started under the new name
 )
 
-// Change is one change of the members. Several that are made together come about
-// together, by joint consensus.
+// Change is one change of the members. Several changes in one call take effect together,
+// by joint consensus.
 type Change struct {
 	Kind    ChangeKind
 	Name    string
-	Address string // of a new member, and the other one of Readdress
-	To      string // of Rename: the other name
-	ID      uint64 // of who is added or promoted: 0 where the leader is to ask the node for it
-	Force   bool   // even where the group may not be able to go on afterwards
+	Address string // of a new member, or the new address of Readdress
+	To      string // of Rename: the new name
+	ID      uint64 // id of an added or promoted node; 0: the leader asks the node for its id
+	Force   bool   // make the change even if the group may not be able to continue afterwards
 }
 
-// adds reports whether the change makes a node a member.
+// adds reports whether the change adds a member.
 func (c Change) adds() bool { return c.Kind == AddLearner || c.Kind == AddVoter }
 
-// asks reports whether the node has not said yet who it is.
+// needsID reports whether the leader must ask the node for its id.
 func (c Change) needsID() bool { return c.ID == 0 && (c.adds() || c.Kind == Promote && !c.Force) }
 
-// promoteBehindMax is how many entries a learner may lack that gets a vote: a group that
-// needs it waits so long. Under load it always lacks those on the way.
+// promoteBehindMax is how many entries a learner may lack when it gets a vote. If the
+// group needs its vote, it waits until the learner has them. Under load a learner always
+// lacks the entries that are in flight.
 const promoteBehindMax = 1024
 
-// plan is what changes come to.
+// changePlan is the result of a list of changes.
 type changePlan struct {
-	singles []*pb.ConfChangeSingle // for the engine
-	list    []Member               // the members that are changed
-	after   members                // all, then
-	added   map[uint64]bool        // who gets a vote that has none
+	singles []*pb.ConfChangeSingle // changes for the engine
+	list    []Member               // the changed members
+	after   members                // all members after the changes
+	added   map[uint64]bool        // members that get a vote
 }
 
-// plan plans changes, or says what is wrong with them.
+// plan returns the result of changes, or an error if a change is invalid.
 func (m members) plan(changes []Change) (*changePlan, error) {
 	if len(changes) == 0 || len(changes) > membersMax {
 		return nil, fmt.Errorf("%w: there must be 1 to %d changes at once, got %d", ErrMembers, membersMax, len(changes))
@@ -87,7 +88,7 @@ func (m members) plan(changes []Change) (*changePlan, error) {
 	return p, nil
 }
 
-// change takes a change into the plan.
+// add adds a change to the plan.
 func (p *changePlan) add(c Change) error {
 	if err := checkText(c.Name, c.Address); err != nil {
 		return err
@@ -146,8 +147,8 @@ func (p *changePlan) add(c Change) error {
 	return nil
 }
 
-// addresses refuses to give a member the address of another: what is sent to one would
-// reach the other, which ignores it.
+// checkAddresses refuses to give a member the address of another one. Messages to one
+// member would reach the other, which ignores them.
 func (p *changePlan) checkAddresses(changes []Change) error {
 	for _, c := range changes {
 		if c.Address == "" {
@@ -174,7 +175,7 @@ func (p *changePlan) set(o Member) {
 	p.list = append(p.list, o)
 }
 
-// free takes a name from a member that had it before, and is still known by it.
+// freeName removes a name from members that had it before a renaming.
 func (p *changePlan) freeName(name string) {
 	for _, o := range p.after.list() {
 		if o.Was == name {
@@ -184,8 +185,9 @@ func (p *changePlan) freeName(name string) {
 	}
 }
 
-// bearable says why the group may not be able to go on after changes: a majority must be
-// heard of, and a member that gets a vote must have the log.
+// checkQuorumAfter returns an error if the group may not be able to continue after the
+// changes: a majority must have sent messages lately, and a member that gets a vote must
+// have the log.
 func (c *Core) checkQuorumAfter(p *changePlan) error {
 	progress := c.node.Status().Progress
 	voters := 0
@@ -197,12 +199,12 @@ func (c *Core) checkQuorumAfter(p *changePlan) error {
 		voters++
 		_, known := c.members[o.ID]
 		switch {
-		case !known: // a new one, which has just said who it is
+		case !known: // a new node, which has just sent its id
 		case !c.heardWithin(o.ID, 1):
 			silent = append(silent, o.Name)
 		case p.added[o.ID] && progress[o.ID].Match+promoteBehindMax < c.node.BasicStatus().GetCommit():
 			behind = append(behind, fmt.Sprintf("%s lacks %d entries", o.Name, c.node.BasicStatus().GetCommit()-progress[o.ID].Match))
-		case p.added[o.ID] && progress[o.ID].Match < c.memory.first: // a state of whatever size, which it may refuse
+		case p.added[o.ID] && progress[o.ID].Match < c.memory.first: // a state of unknown size, which the member may refuse
 			behind = append(behind, o.Name+" needs a snapshot, which it has not taken yet")
 		}
 	}
@@ -218,7 +220,8 @@ func (c *Core) checkQuorumAfter(p *changePlan) error {
 	return nil
 }
 
-// hears reports whether a member was heard of within so many election timeouts.
+// heardWithin reports whether a message of a member came within a number of election
+// timeouts.
 func (c *Core) heardWithin(id uint64, timeouts int) bool {
 	at, ok := c.lastHeard[id]
 	return id == c.id || ok && c.tick-at <= int64(timeouts*c.config.ElectionTicks)

@@ -7,28 +7,28 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// foreign are updates in sessions that are not the node's own: their clients
-// number them, and may propose them again at another node.
+// clientUpdates are updates in sessions of clients. The clients number them, and may
+// propose them again at another node.
 type clientUpdates struct {
 	list   map[sessionKey]*clientUpdate
-	unsent []sessionKey // to be proposed
+	unsent []sessionKey // updates that must be proposed
 
 	sentTick  int64
-	lastCheck int64 // tick of the last look for late ones
+	lastCheck int64 // tick of the last search for overdue updates
 }
 
-// sessionKey names an update; with sequence 0 it opens a session, client is a number
-// at random, and the data is the name of who opens it.
+// sessionKey identifies an update. With sequence 0 it opens a session: then client is a
+// random number, and the data is the name of the client.
 type sessionKey struct{ client, sequence uint64 }
 
-// foreignUpdate is one that was proposed here and not answered. Several may wait
-// for it: a client that asks again, while its first question is on its way.
+// clientUpdate is an update that was proposed here and is not answered. Several waiters
+// may wait for it, because a client may ask again before it gets the first answer.
 type clientUpdate struct {
 	floor   uint64
 	data    []byte
 	waiters []Waiter
 	sent    bool
-	tick    int64 // when it was proposed last
+	tick    int64 // tick of the last proposal
 }
 
 func (f *clientUpdates) add(client, sequence, floor uint64, data []byte, w Waiter) {
@@ -57,8 +57,8 @@ func (f *clientUpdates) answer(client, sequence uint64, a fsm.Applied) {
 	}
 }
 
-// abandon forgets w. It reports whether w was there, and whether the update may have
-// been proposed.
+// abandon removes the waiter w. It reports whether w was there, and whether the update
+// may have been proposed.
 func (f *clientUpdates) abandon(client, sequence uint64, w Waiter) (found, sent bool) {
 	key := sessionKey{client, sequence}
 	u := f.list[key]
@@ -75,8 +75,8 @@ func (f *clientUpdates) abandon(client, sequence uint64, w Waiter) (found, sent 
 	return true, u.sent
 }
 
-// batch fills b with what is to be proposed, and returns how many keys it took. An update
-// that check refuses ends; nil: none is refused.
+// batch fills b with updates that must be proposed, and returns how many keys it used. It
+// ends an update that check refuses. check may be nil.
 func (f *clientUpdates) batch(b *fsm.Batch, now int64, check func(update []byte) error) (n int) {
 	b.Reset(now)
 	for ; n < len(f.unsent) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
@@ -93,7 +93,7 @@ func (f *clientUpdates) batch(b *fsm.Batch, now int64, check func(update []byte)
 	return n
 }
 
-// proposed is told that what batch took is on its way.
+// markProposed records that the first n updates of the last batch were proposed.
 func (f *clientUpdates) markProposed(n int, tick int64) {
 	f.sentTick = tick
 	for _, key := range f.unsent[:n] {
@@ -104,9 +104,9 @@ func (f *clientUpdates) markProposed(n int, tick int64) {
 	f.unsent = f.unsent[n:]
 }
 
-// late has what was proposed too long ago proposed once more.
+// reproposeOverdue marks updates to be proposed again if they were proposed too long ago.
 func (f *clientUpdates) reproposeOverdue(tick, timeout int64) {
-	if f.lastCheck == tick || len(f.unsent) > 0 { // the engine takes none at the moment
+	if f.lastCheck == tick || len(f.unsent) > 0 { // otherwise the engine accepts no proposals at the moment
 		return
 	}
 	f.lastCheck = tick
@@ -116,19 +116,20 @@ func (f *clientUpdates) reproposeOverdue(tick, timeout int64) {
 			u.tick = tick
 		}
 	}
-	sortKeys(f.unsent) // a run is to be the same again
+	sortKeys(f.unsent) // in a fixed order, so that simulations are reproducible
 }
 
-// again has all that is not answered proposed once more.
+// repropose marks all unanswered updates to be proposed again.
 func (f *clientUpdates) repropose() {
 	f.unsent = f.unsent[:0]
 	for key := range f.list {
 		f.unsent = append(f.unsent, key)
 	}
-	sortKeys(f.unsent) // a run is to be the same again
+	sortKeys(f.unsent) // in a fixed order, so that simulations are reproducible
 }
 
-// fail ends those that were not proposed, and those that were; nil: they stay.
+// fail ends the updates that were not proposed with the error unsent, and the others with
+// the error sent. Updates whose error is nil are kept.
 func (f *clientUpdates) fail(unsent, sent error) {
 	if len(f.list) == 0 {
 		return

@@ -11,33 +11,34 @@ import (
 )
 
 const (
-	clockTolerance = 500 * time.Millisecond // by which a clock may differ from the others': more than NTP leaves, and a slow message costs
-	clockAgeMax    = time.Minute            // for which a member's clock is remembered: it may be set since
-	clockWarnEvery = 10 * time.Minute       // from one warning of a clock that stays wrong to the next
+	clockTolerance = 500 * time.Millisecond // allowed difference between a clock and those of the others: more than NTP leaves and a slow message adds
+	clockAgeMax    = time.Minute            // how long the clock of a member is remembered, because it may be set later
+	clockWarnEvery = 10 * time.Minute       // time between two warnings about a clock that stays wrong
 	clockMax       = 1 << 62                // Unix nanoseconds: the year 2116
-	clockField     = 1000                   // number of the wall clock beside the fields of the engine's messages, which skip what they do not know
+	clockField     = 1000                   // field number of the wall clock in the engine's messages, which skip unknown fields
 )
 
-// clocks are the wall clocks of the members, as their messages have told. The time of
-// entries never goes back, so that a clock which is far ahead would hold it until the
-// others have come up: a node takes the median for the time where its own clock is far
-// from it. So the clocks of a majority have to be right.
+// clocks are the wall clocks of the members, as received in their messages. The time of
+// entries never goes back. So a clock that is far ahead would stop the time of entries
+// until the other clocks reach it. Therefore a node uses the median of the clocks if its
+// own clock is far from the median. This requires that the clocks of a majority are
+// right.
 type clocks struct {
 	byMember map[uint64]clock
-	wrong    bool          // the node's own
-	warnedAt time.Duration // uptime when that was logged
+	wrong    bool          // whether this node's clock is wrong
+	warnedAt time.Duration // uptime of the last warning
 }
 
-// clock is that of a member.
+// clock is the clock of a member.
 type clock struct {
-	offset int64         // in Unix nanoseconds, of this node's uptime
-	at     time.Duration // uptime when it was heard
+	offset int64         // Unix nanoseconds minus this node's uptime
+	at     time.Duration // uptime when the message came
 }
 
-// hear notes the wall clock of a member.
+// set records the wall clock of a member.
 func (c *clocks) set(id uint64, wall int64, uptime time.Duration) {
 	if wall <= 0 || wall > clockMax {
-		return // it does not say, or nonsense
+		return // missing or invalid
 	}
 	if c.byMember == nil {
 		c.byMember = map[uint64]clock{}
@@ -45,8 +46,8 @@ func (c *clocks) set(id uint64, wall int64, uptime time.Duration) {
 	c.byMember[id] = clock{wall - int64(uptime), uptime}
 }
 
-// now returns the time, where the node's own wall clock shows wall, and by how much that
-// is wrong, as far as the others know.
+// now returns the time for an entry, if this node's wall clock shows wall, and by how
+// much this clock is wrong according to the other members.
 func (c *clocks) now(wall int64, uptime time.Duration, members members) (now int64, wrong time.Duration) {
 	if len(c.byMember) == 0 {
 		return wall, 0
@@ -60,14 +61,14 @@ func (c *clocks) now(wall int64, uptime time.Duration, members members) (now int
 		ahead = append(ahead, o.offset)
 	}
 	slices.Sort(ahead)
-	median := ahead[(len(ahead)-1)/2] + int64(uptime) // of two the one that is behind
+	median := ahead[(len(ahead)-1)/2] + int64(uptime) // of two clocks, the slower one
 	if wrong = time.Duration(wall - median); wrong.Abs() > clockTolerance {
 		return median, wrong
 	}
 	return wall, 0
 }
 
-// appendClock appends the sender's wall clock to a message of the engine's.
+// appendClock appends the sender's wall clock to a message of the engine.
 func appendClock(b []byte, wall int64) []byte {
 	if wall <= 0 {
 		return b
@@ -75,7 +76,8 @@ func appendClock(b []byte, wall int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, clockField, protowire.VarintType), uint64(wall))
 }
 
-// takeClock takes the sender's wall clock out of a message; 0: it does not say.
+// takeClock removes the sender's wall clock from a message and returns it, or 0 if it is
+// missing.
 func takeClock(m *pb.Message) (wall int64) {
 	known := m.ProtoReflect()
 	for b := []byte(known.GetUnknown()); len(b) > 0; {
@@ -94,17 +96,18 @@ func takeClock(m *pb.Message) (wall int64) {
 	return wall
 }
 
-// Clock notes the wall clock of a member, which a message of it has told.
+// Clock records the wall clock of a member, as received in one of its messages.
 func (c *Core) Clock(from uint64, wall int64) { c.clocks.set(from, wall, c.config.Uptime()) }
 
-// now is the time that an entry gets: this node's, unless most of the members have
-// another.
+// now returns the time for an entry: the clock of this node, unless it differs from the
+// clocks of most members.
 func (c *Core) now() int64 {
 	now, _ := c.clocks.now(c.config.Now(), c.config.Uptime(), c.members)
 	return now
 }
 
-// watchClock warns where this node's clock is wrong, and says when it is right again.
+// checkClock logs a warning if this node's clock is wrong, and a message when it is right
+// again.
 func (c *Core) checkClock() {
 	k := &c.clocks
 	uptime := c.config.Uptime()

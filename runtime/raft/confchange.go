@@ -16,8 +16,8 @@ import (
 
 const nonceBytes = 8
 
-// ChangeMembers asks for changes of the members; w is told when they are made.
-// Only a leader takes them, and one after the other.
+// ChangeMembers proposes changes of the members. w receives the result. Only a leader
+// accepts changes, one call at a time.
 func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
 	defer c.recoverPanic(&err)
 	if err := c.mayChange(); err != nil {
@@ -42,7 +42,7 @@ func (c *Core) ChangeMembers(changes []Change, w Waiter) (err error) {
 	return nil
 }
 
-// mayChange says why the members cannot be changed now.
+// mayChange returns the reason why the members cannot be changed now.
 func (c *Core) mayChange() error {
 	status := c.node.BasicStatus()
 	switch {
@@ -58,12 +58,12 @@ func (c *Core) mayChange() error {
 
 var errOtherChange = fmt.Errorf("%w: another change is being made", ErrMembers)
 
-// asked is a change that the engine was asked for, in a term.
+// proposedChange is a change that was passed to the engine, and the term of that.
 type proposedChange struct{ nonce, term uint64 }
 
-// refused looks for what was asked for among the entries that the engine has made
-// since. It puts another in the place of a change that it does not take, because it
-// has not applied one before, or what it found when it became the leader.
+// checkProposedChange looks for the proposed change among the new entries of the engine.
+// The engine replaces a change that it does not accept with an empty entry, because an
+// earlier change is not applied yet. That change may be from an earlier leader.
 func (c *Core) checkProposedChange(entries []*pb.Entry) {
 	a := c.proposedChange
 	c.proposedChange = proposedChange{}
@@ -71,7 +71,7 @@ func (c *Core) checkProposedChange(entries []*pb.Entry) {
 		return
 	}
 	if term, leads := c.Leads(); !leads || term != a.term {
-		return // it may be on its way, nobody knows
+		return // the change may have been sent, so its outcome is unknown
 	}
 	for _, e := range entries {
 		var change pb.ConfChangeV2
@@ -86,31 +86,31 @@ func (c *Core) checkProposedChange(entries []*pb.Entry) {
 	}
 }
 
-// seeRemoved looks whether the node itself was removed. In joint consensus a node that
-// leaves still has a vote.
+// checkRemoved checks whether this node was removed. During joint consensus a leaving
+// node still has a vote.
 func (c *Core) checkRemoved() {
 	if len(c.members) > 0 && c.Stranger(c.id) {
 		c.Removed()
 	}
 }
 
-// Removed tells the node that it was removed. It stays for some time, as the others may
-// need its vote to hear of that.
+// Removed tells the node that it was removed. The node keeps running for some time,
+// because other members that have not received the removal may need its vote.
 func (c *Core) Removed() {
 	if !c.removed {
 		c.removed, c.removedTick = true, c.tick
 	}
 }
 
-// needsRemoved are the messages of nodes that count this one as a member still. They need
-// its vote as long as they have not heard that the change is committed.
+// needRemovedNode are the messages of nodes that still count this one as a member. They
+// need its vote until they know that its removal is committed.
 var needRemovedNode = map[pb.MessageType]bool{
 	pb.MsgPreVote: true, pb.MsgVote: true, pb.MsgApp: true, pb.MsgHeartbeat: true, pb.MsgSnap: true,
 }
 
-// isNeeded reports whether a node that was removed leads members of which less than a
-// majority have heard of that, as far as it knows. Without a majority it does not lead for
-// longer than an election timeout.
+// isNeeded reports whether this node was removed and leads members of which, as far as it
+// knows, no majority has the removal. Without a majority it leads for at most one
+// election timeout.
 func (c *Core) isNeeded() bool {
 	if _, leads := c.Leads(); !leads {
 		return false
@@ -125,7 +125,7 @@ func (c *Core) isNeeded() bool {
 	return have <= len(voters)/2
 }
 
-// changedBy are the members that an entry of the log changes.
+// changedBy returns the members that an entry of the log changes.
 func changedBy(e *pb.Entry) []Member {
 	var change pb.ConfChangeV2
 	if e.GetType() != pb.EntryConfChangeV2 || proto.Unmarshal(e.Data, &change) != nil || len(change.Context) < nonceBytes {
@@ -135,7 +135,7 @@ func changedBy(e *pb.Entry) []Member {
 	return list
 }
 
-// change takes a committed entry that changes the members.
+// applyChange applies a committed entry that changes the members.
 func (c *Core) applyChange(entry *pb.Entry) {
 	var change pb.ConfChangeV2
 	if err := proto.Unmarshal(entry.Data, &change); err != nil {
@@ -166,17 +166,18 @@ func (c *Core) applyChange(entry *pb.Entry) {
 	}
 }
 
-// leaveJoint proposes the end of joint consensus where the engine has not. The engine does
-// so only behind an entry that it applies, and not while another is asked to lead: a
-// group with nothing to do would wait for ever, and refuse all changes.
+// leaveJoint proposes the end of joint consensus if the engine has not. The engine does
+// so only after an entry that it applies, and not during a transfer of the leadership.
+// Without leaveJoint, a group without new entries would wait forever and refuse all
+// changes.
 func (c *Core) leaveJoint() {
 	if _, leads := c.Leads(); !leads || len(c.conf.GetVotersOutgoing()) == 0 || c.applied != c.memory.last() {
 		return
 	}
-	_ = c.node.ProposeConfChange(&pb.ConfChangeV2{}) // what it refuses is tried again at the next tick
+	_ = c.node.ProposeConfChange(&pb.ConfChangeV2{}) // if the engine refuses, the next tick tries again
 }
 
-// AbandonChange forgets who waits for a change.
+// AbandonChange removes the waiter of a change.
 func (c *Core) AbandonChange(w Waiter) {
 	for nonce, other := range c.changes {
 		if other == w {

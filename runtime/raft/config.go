@@ -21,73 +21,74 @@ import (
 )
 
 const (
-	defaultHeartbeat = 100 * time.Millisecond // far above a round trip and a sync within a data centre
-	defaultElection  = time.Second            // ten heartbeats: some may be lost
-	alone            = "alone"                // name of the only node, where the file names none
+	defaultHeartbeat = 100 * time.Millisecond // much longer than a round trip and a sync within a data centre
+	defaultElection  = time.Second            // ten heartbeats, so that some may be lost
+	alone            = "alone"                // name of the only node if the file names none
 )
 
-// Config says where a machine is kept. Generated code fills it from the topology
+// Config says where a state machine is kept. Generated code fills it from the topology
 // file; FromEnvironment and the program may change it before [New]. Start checks the
-// fields that depend on the host: Node, Dir and the files of TLS. A Stepper does not
-// need them.
+// fields that depend on the host: Node, Dir and the TLS files. A Stepper does not need
+// them.
 type Config struct {
-	Topology string // name in the file
-	Group    string // name of the group of nodes that keep the machine; default: the processor's name
+	Topology string // name in the topology file
+	Group    string // name of the group of nodes that keep the state machine; default: the name of the processor
 
-	// With several instances, each with a state of its own: the number of this one, from 0
-	// on, and how many there are. Its group is then Group/3-of-16, and its log is in a
-	// folder 3. So a log is not opened with another number of instances, which would send
-	// keys to other instances.
+	// If a processor has several instances, each instance has its own state. Instance is
+	// the number of this one, counted from 0, and Instances is how many there are. The
+	// group of an instance has a name such as Group/3-of-16, and its log is in the folder
+	// 3. The count in the name prevents that a log is opened with another number of
+	// instances, which would send keys to other instances.
 	Instance, Instances int
 
 	Node  string            // name of this node in Peers; not needed without Peers
-	Peers map[string]string // the first members, name to host:port; empty: one disk alone
-	Join  bool              // this node is added to a group that exists; Peers are itself and some of the members
+	Peers map[string]string // the first members, name to host:port; empty for a state machine on one disk
+	Join  bool              // this node is added to an existing group; Peers are this node and some of the members
 
-	Dir           string        // folder of the log; with Peers the log is in Dir/NODE; with Instances in a folder below that, named by the number
+	Dir           string        // folder of the log; with Peers the log is in Dir/NODE, and with Instances in a folder below, named by the number
 	Sync          wal.Sync      // when the log is synced; with Peers it must be wal.Always
-	SyncInterval  time.Duration // from one sync to the next, with wal.Interval
-	SnapshotEvery uint64        // entries from one snapshot to the next; 0: 100,000
+	SyncInterval  time.Duration // time between two syncs, with wal.Interval
+	SnapshotEvery uint64        // entries between two snapshots; 0: 100,000
 
-	// The least number of entries from one checksum of the state to the next, 16 or more.
-	// The value of the leader counts. Between two checksums are also updates of as many
-	// bytes as the state has. A node whose state differs from that of most of the others
-	// ends. No entry is applied while a checksum is computed, which takes as long as
-	// encoding the state. 0: 10,000 entries, and no checksums while the state has more
-	// than 256 MiB.
+	// ChecksumEvery is the smallest number of entries between two checksums of the state,
+	// 16 or more. The leader's value is used. Between two checksums there are also at
+	// least as many bytes of updates as the state has. A node stops if its state differs
+	// from the state of most other members. While a checksum is computed, which takes as
+	// long as encoding the state, no entry is applied. 0: 10,000 entries, and no
+	// checksums while the state is larger than 256 MiB.
 	ChecksumEvery uint64
 	NoChecksums   bool // this node does not compare its state
 
-	ElectionTimeout time.Duration // a follower that hears from no leader for one to two of these stands for election; 0: 1s
-	Heartbeat       time.Duration // from one heartbeat of the leader to the next; 0: 100 ms
-	Prefer          string        // node that leads if it can; "": any node, and with Instances another one for each
-	Forward         bool          // a follower passes proposals on to the leader; without it the answer is fsm.NotLeader
+	ElectionTimeout time.Duration // a follower without a message from a leader starts an election after one to two of these; 0: 1s
+	Heartbeat       time.Duration // time between two heartbeats of the leader; 0: 100 ms
+	Prefer          string        // node that leads if it can; "": any node, and with Instances a different one for each
+	Forward         bool          // a follower forwards proposals to the leader; otherwise it answers fsm.NotLeader
 
-	SessionTTL time.Duration // how long a client's session is kept without use, by the log's time; 0: 1h. The same on all members, and never changed
+	SessionTTL time.Duration // how long an unused session of a client is kept, by the time in the log; 0: 1h. It must be the same on all members and must not change
 
-	// How nodes know each other: files of a certificate, its key and the authority's
-	// certificate, see package transport/grpc. Without them a node listens on
-	// loopback addresses only, unless Insecure is set.
+	// Files of the certificate of this node, its key, and the certificate of the
+	// authority, see package transport/grpc. Without them a node listens on loopback
+	// addresses only, unless Insecure is set.
 	TLSCert, TLSKey, TLSCA string
 	TrustDomain            string // the domain in the certificates; default with TLS: Topology
-	Insecure               bool   // without TLS, nodes may use any address
+	Insecure               bool   // nodes may use any address without TLS
 
-	Transport transport.Transport // in place of gRPC; the caller closes it
-	Carried   bool                // for NewProcessor: the controller carries messages to other nodes
-	Disk      Disk                // in place of the folder; for tests
+	Transport transport.Transport // used instead of gRPC; the caller closes it
+	Carried   bool                // for NewProcessor: the controller carries the messages to other nodes
+	Disk      Disk                // used instead of the folder; for tests
 	Logger    *slog.Logger        // nil: slog.Default()
 
-	baseDir  string   // Dir, as the caller has set it
-	subdirs  []string // the folders below it, of which the last one holds the log
-	sessions int      // kept at once; 0: the default of package fsm
+	baseDir  string   // Dir, as the caller set it
+	subdirs  []string // the folders below baseDir; the last one holds the log
+	sessions int      // limit of sessions; 0: the default of package fsm
 
-	onLeader func(fsm.Leadership) // NodeConfig.Led
+	onLeader func(fsm.Leadership) // see NodeConfig.Led
 }
 
 // Environment variables that FromEnvironment reads.
 const (
 	VariableNode     = "TOPOGEN_NODE"
-	VariableDir      = "TOPOGEN_RAFT_DIR"      // in place of log.path; with the group's name below it
+	VariableDir      = "TOPOGEN_RAFT_DIR"      // replaces log.path; the log is in a folder below, named after the group
 	VariablePeers    = "TOPOGEN_RAFT_PEERS"    // n1=host:port,n2=host:port
 	VariableJoin     = "TOPOGEN_RAFT_JOIN"     // true or false
 	VariableCert     = "TOPOGEN_RAFT_TLS_CERT" // files
@@ -98,8 +99,8 @@ const (
 	VariableNoSums   = "TOPOGEN_RAFT_NO_CHECKSUMS" // true or false
 )
 
-// FromEnvironment changes c where an environment variable says so. A malformed
-// one is an error.
+// FromEnvironment overrides fields of c with environment variables. A malformed variable
+// is an error.
 func (c *Config) FromEnvironment() error {
 	text := func(name string, v *string) {
 		if s := os.Getenv(name); s != "" {
@@ -136,7 +137,7 @@ func (c *Config) FromEnvironment() error {
 	return nil
 }
 
-// check fills in defaults, and says what is wrong with c on whatever host.
+// check sets the defaults and checks the fields that do not depend on the host.
 func (c *Config) check() error {
 	c.ElectionTimeout = cmp.Or(c.ElectionTimeout, defaultElection)
 	c.Heartbeat = cmp.Or(c.Heartbeat, defaultHeartbeat)
@@ -150,7 +151,7 @@ func (c *Config) check() error {
 		return errors.New("raft: Config.Peers must list this node and some members of the group that it joins")
 	case len(c.Peers) == 0:
 		c.Node = cmp.Or(c.Node, alone)
-		c.Forward = true // there is no other to be asked: a proposal waits until the node leads
+		c.Forward = true // there is no other node that could answer: a proposal waits until this node leads
 	case c.Prefer != "" && c.Peers[c.Prefer] == "" && !c.Join:
 		return fmt.Errorf("raft: Config.Prefer must be one of the nodes %s, got %q", c.names(), c.Prefer)
 	case c.Sync != wal.Always:
@@ -165,7 +166,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// complete says what c lacks to be started on this host. It was checked.
+// checkHost checks the fields that depend on the host. check must have been called.
 func (c *Config) checkHost() error {
 	if c.Dir == "" && c.Disk == nil {
 		return errors.New("raft: Config.Dir is missing: the folder of the log")
@@ -179,7 +180,7 @@ func (c *Config) checkHost() error {
 	return nil
 }
 
-// place names the folder of the log, below the one that the caller has named.
+// resolveDir sets Dir to the folder of the log, below the folder that the caller named.
 func (c *Config) resolveDir() {
 	c.baseDir, c.subdirs = c.Dir, nil
 	if len(c.Peers) > 0 {
@@ -193,7 +194,7 @@ func (c *Config) resolveDir() {
 	}
 }
 
-// completeNode says what a node among several lacks.
+// checkNode checks the fields of a node among several.
 func (c *Config) checkNode() error {
 	if c.Node == "" {
 		return fmt.Errorf("raft: %s, or Config.Node, must say which of the nodes %s this is", VariableNode, c.names())
@@ -210,8 +211,8 @@ func (c *Config) checkNode() error {
 	return c.checkTLS()
 }
 
-// checkNodes says what is wrong with the names and the addresses of the peers. The name
-// of this node is that of its folder, too.
+// checkNodes checks the names and the addresses of the peers. The name of this node is
+// also the name of its folder.
 func (c *Config) checkNodes() error {
 	at := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Peers)) {
@@ -227,7 +228,7 @@ func (c *Config) checkNodes() error {
 		if err != nil {
 			return fmt.Errorf("raft: the address of %s (Config.Peers, %s) must be HOST:PORT, got %q: %w", name, VariablePeers, address, err)
 		}
-		if other, taken := at[address]; taken && port != 0 { // 0 is any
+		if other, taken := at[address]; taken && port != 0 { // port 0 is any free port
 			return fmt.Errorf("raft: %s and %s have the same address (Config.Peers, %s), %s; give each its own", other, name, VariablePeers, address)
 		}
 		at[address] = name
@@ -235,10 +236,10 @@ func (c *Config) checkNodes() error {
 	return nil
 }
 
-// names are those of the peers.
+// names lists the names of the peers.
 func (c *Config) names() string { return strings.Join(slices.Sorted(maps.Keys(c.Peers)), ", ") }
 
-// checkTLS completes what nodes show each other, and says what is wrong with it.
+// checkTLS checks the TLS files, and sets the default of TrustDomain.
 func (c *Config) checkTLS() error {
 	var missing []string
 	for _, f := range []struct{ file, name string }{
@@ -252,7 +253,7 @@ func (c *Config) checkTLS() error {
 	}
 	switch len(missing) {
 	case 3:
-		return nil // no TLS
+		return nil // without TLS
 	case 0:
 	default:
 		return fmt.Errorf("raft: TLS needs a certificate, its key and a CA; also set %s", strings.Join(missing, ", "))

@@ -7,12 +7,12 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// carriedMax bounds what waits for the controller to carry it; what is beyond is
-// lost, as on any network.
+// controllerQueueMax limits the messages that wait for the controller. Further messages
+// are lost, as in any network.
 const controllerQueueMax = 4096
 
-// carried is a transport whose messages the controller of a Processor carries
-// (rast.md 2.16: RAFTCoreMP talks to its TController alone).
+// controllerTransport is a transport whose messages are carried by the controller of a
+// Processor, instead of a connection between nodes.
 type controllerTransport struct {
 	node string
 	wake func()
@@ -22,7 +22,7 @@ type controllerTransport struct {
 	queue   []any
 }
 
-// Send hands messages to the controller, at its next turn.
+// Send queues messages for the next turn of the controller.
 func (c *controllerTransport) Send(to string, messages ...transport.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *controllerTransport) Send(to string, messages ...transport.Message) {
 	c.wake()
 }
 
-// take returns what waits for the controller.
+// drain removes and returns the queued messages.
 func (c *controllerTransport) drain() (list []any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *controllerTransport) drain() (list []any) {
 	return list
 }
 
-// bring hands a message of a peer to the node.
+// deliver passes a message of a peer to the node.
 func (c *controllerTransport) deliver(v any) error {
 	from, b, err := untyped(v)
 	if err != nil {
@@ -72,8 +72,9 @@ func (c *controllerTransport) SetPeer(name, address string) {}
 func (c *controllerTransport) RemovePeer(name string)       {}
 func (c *controllerTransport) Close() error                 { return nil }
 
-// PeerAddress is the name itself: the controller finds the way.
+// PeerAddress returns the name itself, because the controller knows how to reach each
+// node.
 func (c *controllerTransport) PeerAddress(name string) (address string, ok bool) { return name, true }
 
-// Stats knows nothing: edges count what the controller carries.
+// Stats returns no statistics: the edges count the messages that the controller carries.
 func (c *controllerTransport) Stats() transport.Stats { return transport.Stats{} }

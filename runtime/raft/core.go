@@ -15,73 +15,73 @@ import (
 )
 
 const (
-	messageBytesMax     = 256 << 10              // of entries in one message, where one entry alone does not take more: as much as in one entry
-	inflightMax         = 256                    // messages on the way to a follower: the engine's own advice
-	inflightBytesMax    = 32 << 20               // and their updates, before one more message: 1 Gbit/s for a quarter of a second; see windowBytesMax
-	uncommittedBytesMax = 256 << 20              // of entries that no majority has: a leader without followers must not fill its memory
-	unappliedBytesMax   = 256 << 20              // of entries that wait for the state machine: no more is taken until it comes up
-	batchDelayMax       = 100 * time.Microsecond // less than a sync takes
-	trailingBytesMax    = 64 << 20               // of entries kept behind a snapshot
-	snapshotBytes       = 256 << 20              // of entries, after which a snapshot is taken before its time
-	heldBytesMax        = 192 << 20              // of entries kept for followers that a snapshot is on its way to: less than snapshotBytes, or one would follow another
+	messageBytesMax     = 256 << 10              // of the entries in one message, unless a single entry is larger; the same limit as for a batch in one entry
+	inflightMax         = 256                    // messages in flight to a follower, as the engine's documentation advises
+	inflightBytesMax    = 32 << 20               // updates in flight before one more message is sent: 1 Gbit/s for a quarter of a second; see windowBytesMax
+	uncommittedBytesMax = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
+	unappliedBytesMax   = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
+	batchDelayMax       = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
+	trailingBytesMax    = 64 << 20               // entries kept after a snapshot covers them
+	snapshotBytes       = 256 << 20              // entries after which a snapshot is taken before SnapshotEvery
+	heldBytesMax        = 192 << 20              // entries kept for followers that receive a snapshot; less than snapshotBytes, or one snapshot would follow another at once
 	retryTimeouts       = 2                      // election timeouts without an answer, after which a command is proposed again
-	retryTicksMax       = 1 << 8                 // the wait doubles up to here
-	removedTimeouts     = 4                      // election timeouts that one who was removed stays, as the others may need its vote to hear of that
+	retryTicksMax       = 1 << 8                 // limit of the wait, which doubles with each repetition
+	removedTimeouts     = 4                      // election timeouts for which a removed node keeps running: members that have not received the removal may need its vote
 )
 
 // Errors of a node.
 var (
-	// ErrEngine: the consensus engine has found its own state impossible. The node
-	// stops; the outcome of what it was asked for is not known.
+	// ErrEngine: the consensus engine found its own state impossible. The node stops. The
+	// outcome of the requests that wait is unknown.
 	ErrEngine = errors.New("raft: the engine has failed")
-	// ErrRemoved: the node is no member of its group any more.
+	// ErrRemoved: the node is not a member of its group any more.
 	ErrRemoved = errors.New("raft: this node was removed from its group")
-	// ErrMembers: a change of the members is impossible; nothing was changed.
+	// ErrMembers: a change of the members was refused; nothing was changed.
 	ErrMembers = errors.New("raft: cannot change the members")
 )
 
-// CoreConfig is what a Core starts from.
+// CoreConfig configures a Core.
 type CoreConfig struct {
-	Name           string            // of this node
-	ID             uint64            // of this node's disk
+	Name           string            // name of this node
+	ID             uint64            // id of this node's disk
 	GroupID        uint64            // identity of the group; 0: the node is not a member of one yet
-	Peers          map[string]string // first members of a new group, this node among them: name to address. Later where this node reaches them
-	Join           bool              // never found a group: wait to be added to one that Peers belong to
-	ElectionTicks  int               // without word from a leader before an election; default 10
-	HeartbeatTicks int               // from one word of the leader to the next; default 1
-	Forward        bool              // a follower passes proposals on; else it answers with the leader
-	PendingMax     int               // commands that wait for an answer, rounded up to a power of two; default 4096
-	SnapshotEvery  uint64            // entries; default 100,000
-	Trailing       uint64            // entries kept behind a snapshot, so that a follower a little late gets them and not all of the state; default 10,000
-	Nonce          uint64            // at random, not 0; tells this start of the node from all others
-	Types          string            // what the node's program knows of states and updates, see fsm.Batch.Describe
-	Now            func() int64      // Unix nanoseconds, for the time of entries; default 0
+	Peers          map[string]string // first members of a new group, including this node: name to address; later the addresses at which this node reaches them
+	Join           bool              // the node never founds a group; it waits until the group of its Peers adds it
+	ElectionTicks  int               // ticks without a message from a leader before an election; default 10
+	HeartbeatTicks int               // ticks between two heartbeats of the leader; default 1
+	Forward        bool              // a follower forwards proposals to the leader; otherwise it answers with the leader's name
+	PendingMax     int               // commands that may wait for an answer, rounded up to a power of two; default 4096
+	SnapshotEvery  uint64            // entries between snapshots; default 100,000
+	Trailing       uint64            // entries kept after a snapshot covers them, so that a slow follower gets entries instead of the whole state; default 10,000
+	Nonce          uint64            // random, not 0; distinguishes this start of the node from all others
+	Types          string            // types of states and updates that the node's program knows, see fsm.Batch.Describe
+	Now            func() int64      // Unix nanoseconds, used as the time of entries; default 0
 
-	// Uptime is a clock that is never set, and goes on while the process is stopped.
-	// LeaseTime is for how long, by it, ReadLease relies on a majority's answer: half of
-	// the shortest time that ElectionTicks may take at any member. 0: not at all.
+	// Uptime is a monotonic clock that also advances while the process is suspended.
+	// LeaseTime is how long, by Uptime, ReadLease relies on a majority's answer: half of
+	// the shortest time that ElectionTicks may take on any member. 0 disables leases.
 	Uptime    func() time.Duration
 	LeaseTime time.Duration
 
 	Log    func(level LogLevel, text string)
-	Stored wal.Stored // what the log holds; the zero value: there is no log yet
+	Stored wal.Stored // content of the log; zero if there is no log yet
 }
 
-// Core is a node of a group as a function of what happens to it: ticks, messages,
-// proposals and reads go in, and Effects come out. It has no goroutine, clock,
-// disk or network. The caller drives it so:
+// Core is a node of a group as a state machine without I/O: ticks, messages, proposals
+// and reads go in, and Effects come out. It has no goroutine, clock, disk or network. The
+// caller drives it as follows:
 //
 //	for core.HasEffects() {
 //		e := core.Effects()
-//		send(e.Early)                                      // of snapshots also the states, which they are the heads of; then ReportSnapshot
-//		save(e.Snapshot); save(e.State, e.Entries, e.Sync) // durable before what follows
+//		send(e.Early)                                      // with a snapshot also its body; then call ReportSnapshot
+//		save(e.Snapshot); save(e.State, e.Entries, e.Sync) // durable before the next steps
 //		send(e.Late)
 //		queue(e.Snapshot, e.Apply, e.Reads)                 // for the state machine, in this order
 //		core.Advance()
 //	}
 //
-// Nothing else of it may be called between Effects and Advance. Results alone may be
-// called by another goroutine, at any time: that of the state machine.
+// Between Effects and Advance the caller must not call any other method. Only Results may
+// be called at any time, by the goroutine of the state machine.
 type Core struct {
 	id      uint64
 	groupID uint64
@@ -91,39 +91,39 @@ type Core struct {
 	members members
 	conf    *pb.ConfState
 
-	proposalsMu    sync.Mutex // guards pending and foreign, which Results uses, too, and notes
+	proposalsMu    sync.Mutex // guards pending, clientUpdates and notes, which the goroutine of the state machine uses through Results and Note
 	pending        pending
 	notes          notes
 	clocks         clocks
-	toLeader       []Message // notes of a follower that passes no updates on
+	toLeader       []Message // notes that a follower sends to the leader although it does not forward updates
 	clientUpdates  clientUpdates
 	reads          reads
-	changes        map[uint64]Waiter // changes of members, by their nonce
-	lastHeard      map[uint64]int64  // members, and the tick of the last message
-	proposedChange proposedChange    // the newest, until it stands in the log
+	changes        map[uint64]Waiter // waiters of membership changes, by nonce
+	lastHeard      map[uint64]int64  // by member: the tick of its last message
+	proposedChange proposedChange    // the newest change, until the engine has put it into the log
 	changeNumber   uint64
 	batch          fsm.Batch
-	forwardLimited bool // commands wait for answers to those that were passed on
+	forwardLimited bool // commands wait because too many bytes were forwarded and not answered
 
-	leaseEnd           time.Duration // until when, by Uptime, nobody else leads
-	transferTerm       uint64        // term in which this node was asked to give way
+	leaseEnd           time.Duration // Uptime until which no other node can lead
+	transferTerm       uint64        // term in which this node was asked to transfer the leadership
 	tick               int64
-	term               uint64 // as seen at the last Effects
+	term               uint64 // as of the last Effects
 	leader             uint64
-	applied            uint64                      // index up to which the driver was given what is committed
-	snapshots          map[uint64]followerSnapshot // those that are on their way, by follower
-	snapshotRetryIndex uint64                      // a snapshot has failed: the next is due from here on,
-	snapshotRetryTick  int64                       // or from then on if a member waits for it
+	applied            uint64                      // index up to which the driver received the committed entries
+	snapshots          map[uint64]followerSnapshot // snapshots that are being sent, by follower
+	snapshotRetryIndex uint64                      // after a failed snapshot, the index from which the next one may be taken
+	snapshotRetryTick  int64                       // or the tick from which it may be taken if a member waits for it
 	effects            Effects
 	ready              raft.Ready
 	inEffects          bool
 	removed            bool
-	removedTick        int64 // when it saw that
-	err                error // final
+	removedTick        int64 // tick at which the node found that it was removed
+	err                error // why the node ended; final
 }
 
-// NewCore makes the node that a log holds. One without a log, or with an empty one,
-// takes proposals and reads, which wait; see Enter.
+// NewCore makes a node from the content of its log. A node without a log, or with an
+// empty one, takes proposals and reads and keeps them until Enter is called.
 func NewCore(c CoreConfig) (*Core, error) {
 	if c.Name == "" || c.ID == 0 {
 		return nil, errors.New("raft: CoreConfig.Name and ID must be set")
@@ -135,8 +135,8 @@ func NewCore(c CoreConfig) (*Core, error) {
 	return n, n.Enter(c.GroupID, c.Stored)
 }
 
-// Enter makes a node that is not a member of a group, and has promised nothing, the one
-// that a log of a group holds.
+// Enter makes the node a member of a group and loads the content of the group's log. The
+// node must not have been a member, and must not have promised anything.
 func (c *Core) Enter(groupID uint64, s wal.Stored) error {
 	c.groupID, c.config.Stored = groupID, wal.Stored{}
 	c.members = members{}
@@ -194,7 +194,7 @@ func (c *CoreConfig) setDefaults() {
 	}
 }
 
-// start makes the engine, from memory.
+// start makes the engine, from c.memory.
 func (c *Core) start() (err error) {
 	defer c.recoverPanic(&err)
 	c.node, err = raft.NewRawNode(&raft.Config{
@@ -218,7 +218,7 @@ func (c *Core) start() (err error) {
 	return err
 }
 
-// caught turns a panic of the engine into the error that ends the node.
+// recoverPanic turns a panic of the engine into the error that ends the node.
 func (c *Core) recoverPanic(err *error) {
 	if cause := recover(); cause != nil {
 		c.err = fmt.Errorf("%w: %v", ErrEngine, cause)
@@ -226,19 +226,20 @@ func (c *Core) recoverPanic(err *error) {
 	}
 }
 
-// ID is the node's.
+// ID returns the id of the node.
 func (c *Core) ID() uint64 { return c.id }
 
-// Stranger reports whether a node is not a member as far as this one knows.
+// Stranger reports whether, as far as this node knows, the node with an id is not a
+// member.
 func (c *Core) Stranger(id uint64) bool {
 	_, ok := c.members[id]
 	return !ok
 }
 
-// Err is what has ended the node; nil while it lives.
+// Err returns the error that ended the node, or nil while the node runs.
 func (c *Core) Err() error { return c.err }
 
-// Tick tells that the time between two ticks has passed.
+// Tick must be called once per tick of the node.
 func (c *Core) Tick() (err error) {
 	if c.err != nil {
 		return c.err
@@ -268,9 +269,9 @@ func (c *Core) Campaign() (err error) {
 	return c.node.Campaign()
 }
 
-// Step takes a message of a peer, from its id as the transport knows it. An error
-// that matches ErrMessage is the peer's fault: the message is ignored. Others end
-// the node.
+// Step takes a message of a peer. from is the id of the peer according to the transport.
+// After an error that matches ErrMessage the message is ignored, because the peer is at
+// fault. Other errors end the node.
 func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 	if c.err != nil {
 		return c.err
@@ -294,6 +295,6 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 	if c.removed && c.Stranger(c.id) && needRemovedNode[m.GetType()] {
 		c.removedTick = c.tick
 	}
-	_ = c.node.Step(m) // what it refuses is late or lost its meaning, and asked again
+	_ = c.node.Step(m) // the engine refuses messages that are late or outdated; their senders repeat them if needed
 	return nil
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Disk is where a node keeps what it must not forget: whose the disk is, and the log.
-// A record without a GroupID says that the node has promised nothing to any other, so
-// that a log beside it may be removed.
+// Disk stores what a node must not forget: the record of the node, and the log. A record
+// without a GroupID means that the node has not promised anything to other nodes, so that
+// a log beside it may be removed.
 type Disk interface {
-	// Record is what the disk says. It is the zero Record where nothing was written yet.
+	// Record returns the record. It is the zero Record if none was written yet.
 	Record() (Record, error)
-	// SetRecord is durable on return.
+	// SetRecord writes the record, durably.
 	SetRecord(Record) error
 	// HasLog reports whether there is a log.
 	HasLog() (bool, error)
-	// Open opens the log, which is made where there is none.
+	// Open opens the log, and creates it if there is none.
 	Open(wal.Identity) (wal.Log, wal.Stored, error)
-	// RemoveLog removes the log, which is not open.
+	// RemoveLog removes the log, which must not be open.
 	RemoveLog() error
-	// Close lets go of the disk. The log is closed before.
+	// Close releases the disk. The log must have been closed.
 	Close() error
 }
 
-// in the folder of the log
+// Files in the folder of the log.
 const (
 	recordFile     = "member"
-	unfinishedFile = "unfinished" // while a group is founded there from an Image
+	unfinishedFile = "unfinished" // exists while a group is founded in the folder from an Image
 )
 
 // checkFinished refuses a folder that holds only a part of an Image.
@@ -47,7 +47,7 @@ func checkFinished(dir string) error {
 	return nil
 }
 
-// setUnfinished says durably whether a group is being founded in a folder, which is there.
+// setUnfinished creates or removes, durably, the file that marks a folder as unfinished.
 func setUnfinished(dir string, is bool) error {
 	path := filepath.Join(dir, unfinishedFile)
 	if !is {
@@ -60,10 +60,10 @@ func setUnfinished(dir string, is bool) error {
 type folder struct {
 	dir     string
 	options wal.Options
-	lock    io.Closer // while no log is open
+	lock    io.Closer // held while no log is open
 }
 
-// OpenFolder takes the folder of a log, which is made if the one above it is there.
+// OpenFolder locks the folder of a log. It creates the folder if its parent exists.
 func OpenFolder(dir string, o wal.Options) (Disk, error) {
 	lock, err := wal.Lock(dir)
 	if err != nil {
@@ -96,8 +96,8 @@ func (f *folder) Record() (r Record, err error) {
 	return r, fmt.Errorf("raft: cannot read %s, which says whose log is beside it: %w. Put back the file that was there. If that file is lost, the log cannot be used: remove the member (topoctl raft remove), empty the folder, start the node, and add it (topoctl raft add)", path, err)
 }
 
-// SetRecord writes beside the file and renames, so that after a crash there is the old
-// record or the new one.
+// SetRecord writes a new file and renames it, so that after a crash there is either the
+// old record or the new one.
 func (f *folder) SetRecord(r Record) error {
 	path := filepath.Join(f.dir, recordFile)
 	file, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -117,7 +117,7 @@ func (f *folder) SetRecord(r Record) error {
 func (f *folder) HasLog() (bool, error) { return holdsLog(f.dir), nil }
 
 func (f *folder) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
-	if err := f.Close(); err != nil { // the log has a lock of its own
+	if err := f.Close(); err != nil { // the log has its own lock
 		return nil, wal.Stored{}, err
 	}
 	return wal.Open(f.dir, id, f.options)
@@ -140,7 +140,7 @@ func (f *folder) Close() error {
 	return lock.Close()
 }
 
-// syncFolder makes durable which files are in a folder.
+// syncFolder makes the names of the files in a folder durable.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

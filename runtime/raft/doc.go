@@ -1,5 +1,5 @@
-// Package raft keeps a state machine on one disk, or on several nodes, with etcd's
-// implementation of the RAFT consensus (rast.md 2.15 and 2.16; Ongaro's thesis).
+// Package raft keeps a state machine on one disk, or on several nodes with the Raft
+// consensus algorithm. It uses etcd's implementation of Raft.
 //
 //	m, err := raft.New(raft.Config{
 //		Topology: "bank", Group: "ledger", Node: "n1",
@@ -11,37 +11,39 @@
 //	balance, err := m.Propose(ctx, Transfer{From: "ann", To: "bob", Cents: 100})
 //	err = m.Read(ctx, func(a *Accounts) { balance = a.Cents["bob"] })
 //
-// [Core] is a node without I/O: it takes ticks, messages, proposals and reads, and
-// returns [Effects]. It has no goroutine, no clock and no disk. [Node] drives a Core with
-// a log ([github.com/topogen/topogen/runtime/raft/wal]) and a transport. The state machine
-// runs in another goroutine, so a slow Update, Read or snapshot does not keep the node
-// from its peers. [Machine] is the typed layer that generated code and users call.
+// Generated code and users call [Machine], the typed layer. [Core] is a node without I/O:
+// it takes ticks, messages, proposals and reads, and returns [Effects]. It has no
+// goroutine, clock or disk. [Node] drives a Core with a log
+// ([github.com/topogen/topogen/runtime/raft/wal]) and a transport. The state machine runs
+// in another goroutine, so that a slow Update, Read or snapshot does not delay the
+// messages between nodes.
 //
 // # Guarantees
 //
-// An update that was acknowledged survives every crash of fewer than half of the
-// members, and is applied once on each, in one order. A read sees all updates that were
-// acknowledged before it began, on any member. A node repeats a proposal until it is
-// answered, and a session keeps the update from being applied twice. With Sync other
-// than wal.Always, which only a group of one member may have, a crash of the host loses
-// updates that were not synced yet.
+// An acknowledged update survives a crash of fewer than half of the members. All members
+// apply the same updates in the same order, and each update once. A read on any member
+// sees all updates that were acknowledged before the read began. A node repeats a
+// proposal until it gets an answer; its session prevents that the update is applied
+// twice. A group of one member may set Sync to a value other than wal.Always. Then a
+// crash of the host loses the updates that were not synced yet.
 //
-// These guarantees rest on one order: entries and votes are durable before a message
-// promises them, and an entry is committed before it is applied. A failed write ends the
-// node; nothing is written again to a file whose sync has failed.
+// These guarantees depend on the order of the steps: entries and votes are durable before
+// a message promises them, and an entry is committed before it is applied. A failed write
+// ends the node. After a failed sync, nothing more is written to that file.
 //
 // # Limits
 //
 // A group of several members begins when all first members run and have the same Peers.
-// Members with a valid certificate are trusted: a member that was taken over can end the
-// others.
+// Members with a valid certificate are trusted: an attacker who controls a member can
+// stop the other members.
 //
-// A member belongs to its disk. With an empty disk it does not start: remove it, empty
-// its folder, and add it again. If a disk has come back in an older state, from a copy,
-// that is noticed only if a leader remembers what the member has acknowledged.
+// A member belongs to its disk. It does not start with an empty disk: remove the member,
+// empty its folder, and add it again. If a disk was restored to an older state, for
+// example from a copy, this is detected only if a leader remembers what the member
+// acknowledged.
 //
-// The state is kept in memory. While a snapshot of it is encoded, no update is applied on
-// that node, unless the state has a method Freeze (see fsm.Freezer); members take their
-// snapshots at different times. The state in a snapshot has at most 64 GiB. It is written
-// to the disk and sent to other members in parts.
+// The state is kept in memory. While a snapshot of the state is encoded, that node
+// applies no update, unless the state has a method Freeze (see fsm.Freezer). The members
+// take their snapshots at different times. The state in a snapshot has at most 64 GiB. It
+// is written to the disk and sent to other members in parts.
 package raft

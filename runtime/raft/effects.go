@@ -10,33 +10,33 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// Effects is what the driver does, in the order of the fields.
+// Effects are the steps of the driver, in the order of the fields.
 type Effects struct {
-	Early    []Message     // to be sent at once: they promise nothing
-	Snapshot *pb.Snapshot  // to be saved, nil for none; its head: the state, which has come before, is installed before Apply
-	State    *pb.HardState // to be saved with the entries, nil for none
-	Entries  []*pb.Entry   // to be saved
+	Early    []Message     // to send at once, because they promise nothing
+	Snapshot *pb.Snapshot  // head of a snapshot to save, or nil; its state, which was received before, is installed before Apply
+	State    *pb.HardState // to save together with the entries, or nil
+	Entries  []*pb.Entry   // to save
 	Sync     bool          // State and Entries must be durable before Late is sent
-	Late     []Message     // to be sent then
+	Late     []Message     // to send after that
 	Apply    []Committed   // for the state machine, in order
-	Reads    []Waiter      // may read when all that is applied
-	Members  []Member      // all of them, where they have changed
+	Reads    []Waiter      // reads that may run after all these entries are applied
+	Members  []Member      // all members, if they have changed
 }
 
 // Committed is a committed entry.
 type Committed struct {
 	Index, Term uint64
-	Data        []byte      // for the state machine; empty: nothing
-	Membership  *membership // from this entry on, where it has changed
+	Data        []byte      // for the state machine; may be empty
+	Membership  *membership // the members from this entry on, if they have changed
 }
 
-// membership is who belongs to the group, as snapshots tell it.
+// membership is the members of a group, in the form that snapshots use.
 type membership struct {
 	members []Member
 	conf    *pb.ConfState
 }
 
-// HasEffects reports whether there is something to do.
+// HasEffects reports whether there is work for the driver.
 func (c *Core) HasEffects() bool {
 	if c.err != nil {
 		return false
@@ -46,7 +46,7 @@ func (c *Core) HasEffects() bool {
 	return c.err == nil && (c.node.HasReady() || c.readable() || len(c.toLeader) > 0)
 }
 
-// readable reports whether reads wait for nothing but the driver.
+// readable reports whether a read can run now.
 func (c *Core) readable() bool {
 	for i := range c.reads.rounds {
 		if o := &c.reads.rounds[i]; o.index != 0 && o.index <= c.applied {
@@ -56,7 +56,7 @@ func (c *Core) readable() bool {
 	return false
 }
 
-// Effects is what is to be done now. The driver calls Advance when it is.
+// Effects returns the steps to do now. The driver calls Advance after it has done them.
 func (c *Core) Effects() Effects {
 	e := &c.effects
 	*e = Effects{Early: e.Early[:0], Late: e.Late[:0], Apply: e.Apply[:0], Reads: e.Reads[:0]}
@@ -67,8 +67,8 @@ func (c *Core) Effects() Effects {
 	c.inEffects = true
 	rd := c.node.Ready()
 	c.ready = rd
-	// Where there is one voter alone, the engine answers reads at once, even before it
-	// has committed what its log holds from before a crash.
+	// If a group has only one voter, the engine answers reads at once, even before it has
+	// committed the entries that its log holds from before a crash.
 	behind := c.leader == c.id && c.reads.committedTerm != c.term
 	for _, m := range rd.Messages {
 		if behind && m.GetType() == pb.MsgReadIndexResp {
@@ -95,7 +95,7 @@ func (c *Core) Effects() Effects {
 	committed := rd.CommittedEntries
 	for _, entry := range committed {
 		if entry.GetType() != pb.EntryNormal && e.State != nil {
-			e.Sync = true // who votes must not be forgotten: another disk may be lost that knows it
+			e.Sync = true // a vote must be durable before a change of the members is, because the disk of another node that knows the vote may be lost
 		}
 		c.commit(entry)
 	}
@@ -113,7 +113,7 @@ func (c *Core) Effects() Effects {
 	return *e
 }
 
-// commit takes a committed entry: what changes the members is the Core's.
+// commit takes a committed entry. The Core itself applies the changes of the members.
 func (c *Core) commit(entry *pb.Entry) {
 	c.applied, c.reads.committedTerm = entry.GetIndex(), entry.GetTerm()
 	o := Committed{Index: entry.GetIndex(), Term: entry.GetTerm()}
@@ -126,9 +126,9 @@ func (c *Core) commit(entry *pb.Entry) {
 	c.effects.Apply = append(c.effects.Apply, o)
 }
 
-// install takes a leader's snapshot.
+// install takes a snapshot of the leader.
 func (c *Core) install(s *pb.Snapshot) {
-	h, _, err := readSnapshot(s.GetData()) // checked when it came
+	h, _, err := readSnapshot(s.GetData()) // checked when it was received
 	if err != nil {
 		c.err = err
 		return
@@ -141,11 +141,11 @@ func (c *Core) install(s *pb.Snapshot) {
 	c.checkRemoved()
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
-	c.pending.repropose() // results of what was proposed may lie within: the session has them
+	c.pending.repropose() // the snapshot may cover proposals of this node; their sessions have the results
 	c.clientUpdates.repropose()
 }
 
-// Advance tells that the Effects were carried out.
+// Advance tells the Core that the Effects were carried out.
 func (c *Core) Advance() (err error) {
 	if c.err != nil || !c.inEffects {
 		return c.err
@@ -165,8 +165,8 @@ func (c *Core) Advance() (err error) {
 	return c.err
 }
 
-// stopped is what callers are told who ask a node that has ended: not its error alone,
-// which they could take for the answer of an update.
+// stopped returns the error for callers of a node that has ended. It wraps the node's own
+// error, which callers could otherwise take for the result of an update.
 func stopped(why error) error {
 	if why == nil || errors.Is(why, fsm.ErrStopped) {
 		return why
@@ -174,7 +174,7 @@ func stopped(why error) error {
 	return fmt.Errorf("%w: %w", fsm.ErrStopped, why)
 }
 
-// Fail ends all that wait, when the node stops.
+// Fail ends all requests that wait, when the node stops.
 func (c *Core) Fail(err error) {
 	if c.err == nil {
 		c.err = err

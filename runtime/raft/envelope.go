@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// Each message of a node begins with an envelope, which is checked before anything behind
+// Each message of a node begins with an envelope, which is checked before anything after
 // it is parsed:
 //
 //	byte    version of the envelope
-//	byte    kind of what follows
+//	byte    kind of the content
 //	uint64  identity of the sender's group; 0: it has none yet
 //	uint64  id of the sender
 //
@@ -19,11 +19,11 @@ const (
 	envelopeBytes   = 2 + 8 + 8
 )
 
-// kind is what follows an envelope.
+// kind is the kind of an envelope's content.
 type kind byte
 
 const (
-	kindRaft         kind = 1 + iota // a message of the engine's, in protobuf's format
+	kindRaft         kind = 1 + iota // a message of the engine, in protobuf's format
 	kindIntroduction                 // see introduction
 	kindNotice                       // see notice
 	kindPart                         // see part
@@ -31,7 +31,7 @@ const (
 	kinds
 )
 
-// envelope says who has sent what follows.
+// envelope identifies the sender and the content of a message.
 type envelope struct {
 	kind    kind
 	groupID uint64
@@ -46,7 +46,7 @@ func (e envelope) append(b []byte) []byte {
 
 var errEnvelope = errors.New("raft: not a message between nodes")
 
-// openEnvelope returns the envelope and the rest.
+// openEnvelope returns the envelope and the content.
 func openEnvelope(b []byte) (e envelope, payload []byte, err error) {
 	if len(b) < envelopeBytes || b[0] != envelopeVersion {
 		return e, nil, errEnvelope

@@ -9,24 +9,25 @@ import (
 	"github.com/topogen/topogen/runtime/internal/backlog"
 )
 
-// events are what a machine tells processors of its topology. The node's goroutines put
-// it here and never wait; turns of the instance send it.
+// events are sent to processors of the topology: applied updates and changes of the
+// leader. The node's goroutines put events here and never wait. Turns of the instance
+// send them.
 type events[U, R any] struct {
 	instance   int
-	applied    func(fsm.AppliedUpdate[U, R]) error // nil: no processor hears of it
-	leadership func(fsm.Leadership)                // nil: no processor hears of it
+	applied    func(fsm.AppliedUpdate[U, R]) error // nil: no processor receives applied updates
+	leadership func(fsm.Leadership)                // nil: no processor receives changes of the leader
 	decode     func(*appliedEvent) (U, R, error)
 	host       fsm.Host
 	logger     *slog.Logger
 
 	waiting     backlog.List[appliedEvent]
-	buffer      []backlog.Item[appliedEvent] // a turn's, used again
+	buffer      []backlog.Item[appliedEvent] // reused by each turn
 	leader      backlog.Latest[fsm.Leadership]
-	leaderKnown bool // a leader was known; the loop's
+	leaderKnown bool // a leader was known before; only the node's loop uses it
 }
 
-// appliedEvent is an update as the log has it: bytes, so that its receiver has one of its
-// own, and waiting updates have a size.
+// appliedEvent is an update as it is in the log. It is kept encoded, so that each
+// receiver gets its own copy, and so that the size of waiting updates is known.
 type appliedEvent struct {
 	fsm.Entry
 	term   uint64
@@ -34,20 +35,22 @@ type appliedEvent struct {
 	value  string
 }
 
-// TellApplied has send called, in turns of the instance, for each update that is applied.
-// Generated code calls it before Start. send returns an error where a queue is full.
+// TellApplied sets the function that a turn of the instance calls for each applied
+// update. Generated code calls TellApplied before Start. send returns an error if a queue
+// is full.
 func (m *Machine[S, U, R]) TellApplied(instance int, send func(fsm.AppliedUpdate[U, R]) error) {
 	m.events.instance, m.events.applied, m.events.decode = instance, send, m.decode
 	m.machine.Listen(&m.events)
 }
 
-// TellLeadership has send called, in turns of the instance, when the leader changes.
-// Generated code calls it before Start.
+// TellLeadership sets the function that a turn of the instance calls when the leader
+// changes. Generated code calls TellLeadership before Start.
 func (m *Machine[S, U, R]) TellLeadership(instance int, send func(fsm.Leadership)) {
 	m.events.instance, m.events.leadership = instance, send
 }
 
-// Finish tells the rest. Generated code calls it when nothing comes any more.
+// Finish sends the remaining events. Generated code calls it when no further events can
+// come.
 func (m *Machine[S, U, R]) Finish() error {
 	for {
 		if more, err := m.events.sendPending(); !more || err != nil {
@@ -56,7 +59,7 @@ func (m *Machine[S, U, R]) Finish() error {
 	}
 }
 
-// decode makes an update and its result of what the log has.
+// decode decodes an update and its result.
 func (m *Machine[S, U, R]) decode(a *appliedEvent) (u U, r R, err error) {
 	if err = m.definition.UpdateCodec.Decode(a.update, &u); err == nil && m.results {
 		err = m.definition.ResultCodec.Decode([]byte(a.value), &r)
@@ -64,21 +67,21 @@ func (m *Machine[S, U, R]) decode(a *appliedEvent) (u U, r R, err error) {
 	return u, r, err
 }
 
-// Applied takes an update that was applied. The node's applier calls it.
+// Applied queues an applied update. The applier calls it.
 func (e *events[U, R]) Applied(at fsm.Entry, term uint64, update []byte, value string) {
 	if e.waiting.Put(at.Index, len(update)+len(value), appliedEvent{at, term, bytes.Clone(update), value}) {
 		e.host.Wake()
 	}
 }
 
-// Restored is called where a snapshot took the place of updates.
+// Restored is called when a snapshot has replaced updates.
 func (e *events[U, R]) Restored(index uint64) { e.waiting.Begin(index) }
 
-// leads takes who leads. The node's loop calls it.
+// setLeader queues a change of the leader. The node's loop calls it.
 func (e *events[U, R]) setLeader(l fsm.Leadership) {
 	l.Instance = e.instance
 	if !e.leaderKnown && l.Leader == "" {
-		return // at first no leader is known, which nobody has to hear
+		return // at the start no leader is known, which is not an event
 	}
 	e.leaderKnown = true
 	if e.leader.Put(l) {
@@ -86,7 +89,8 @@ func (e *events[U, R]) setLeader(l fsm.Leadership) {
 	}
 }
 
-// send tells what waits: as much as a turn should. It reports whether there is more.
+// sendPending sends events, at most as many as one turn should. It reports whether there
+// are more.
 func (e *events[U, R]) sendPending() (more bool, err error) {
 	if l, ok := e.leader.Take(); ok {
 		e.leadership(l)

@@ -12,8 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Whose log a folder can hold. Below the folder that the file names, the log of a node is
-// in one of the node's name, and that of an instance in one of its number.
+// The kinds of logs that a folder can hold. Below the folder that the topology file
+// names, the log of a node is in a folder with the node's name, and the log of an
+// instance in a folder with its number.
 const (
 	logAlone      = "a state machine on one disk"
 	logOfNode     = "a node among several"
@@ -21,7 +22,8 @@ const (
 	logOfBoth     = "an instance of a node among several"
 )
 
-// kind is whose log c is of, and who does not take over another's.
+// logKind returns the kind of log that c needs, and a description of its users for
+// errors.
 func (c *Config) logKind() (of, who string) {
 	switch nodes, instances := len(c.Peers) > 0, c.Instances > 1; {
 	case nodes && instances:
@@ -34,10 +36,10 @@ func (c *Config) logKind() (of, who string) {
 	return logAlone, "a state machine on one disk"
 }
 
-// prepareFolder refuses to begin with an empty state where the file was changed
-// between a log alone, those of several nodes, and those of several instances: the other
-// log would stay beside it, and nothing would say so. It makes the folders that the one of
-// the log is in.
+// prepareFolder creates the parents of the folder of the log. It refuses to start with an
+// empty state if the folder holds a log of another kind: the topology file was changed
+// between one disk, several nodes and several instances, and the old log would be ignored
+// silently.
 func prepareFolder(c *Config) error {
 	kind, who := c.logKind()
 	refuse := func(of, in, advice string) error {
@@ -68,7 +70,7 @@ func prepareFolder(c *Config) error {
 	return nil
 }
 
-// conversion says how the log in a folder becomes one that c takes.
+// conversion says how the log in a folder can be converted to the kind that c needs.
 func (c *Config) conversion(of, folder string) string {
 	path := filepath.Join(c.baseDir, folder)
 	switch kind, _ := c.logKind(); {
@@ -80,7 +82,8 @@ func (c *Config) conversion(of, folder string) string {
 	return "move it away"
 }
 
-// kindOf is whose log a folder holds, by its name below the one that the file names.
+// logKindOf returns the kind of the log in a folder, from the folder's name below
+// baseDir.
 func (c *Config) logKindOf(folder string) string {
 	if strings.ContainsRune(folder, filepath.Separator) {
 		return logOfBoth
@@ -91,7 +94,8 @@ func (c *Config) logKindOf(folder string) string {
 	return logOfNode
 }
 
-// otherNumber says what to do where the log was written with another number of instances.
+// explainInstances adds advice to err if the log was written with another number of
+// instances.
 func (c *Config) explainInstances(err error) error {
 	var identity *wal.IdentityError
 	if !errors.As(err, &identity) || identity.Got.Topology != identity.Want.Topology {
@@ -105,21 +109,21 @@ func (c *Config) explainInstances(err error) error {
 	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so keys would go to other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.baseDir, was, c.Instances, was, err)
 }
 
-// holdsLog reports whether there is a log in a folder, which package wal will open. Where
-// segments are made their folder has the name only when the first is there: without one
-// it was emptied.
+// holdsLog reports whether there is a log in a folder, which package wal can open. The
+// folder of the segments gets its final name only after the first segment is in it. If it
+// has no segments, it was emptied.
 func holdsLog(dir string) bool {
 	path := filepath.Join(dir, "wal")
 	if segments, err := os.ReadDir(path); err == nil {
 		return slices.ContainsFunc(segments, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".wal" })
 	}
 	info, err := os.Stat(path)
-	return err == nil && info.IsDir() // package wal says why it cannot be read
+	return err == nil && info.IsDir() // package wal reports why it cannot be read
 }
 
-// logsBelow are the folders in dir, and in those, that hold a log.
+// logsBelow returns the folders that hold a log, one or two levels below dir.
 func logsBelow(dir string) (list []string) {
-	entries, _ := os.ReadDir(dir) // what cannot be read, package wal cannot open
+	entries, _ := os.ReadDir(dir) // if it cannot be read, package wal reports the error
 	for _, e := range entries {
 		if holdsLog(filepath.Join(dir, e.Name())) {
 			list = append(list, e.Name())
@@ -135,9 +139,9 @@ func logsBelow(dir string) (list []string) {
 	return list
 }
 
-// makeFolder makes the folder that the logs of several nodes stand in, in one that
-// is there. It is durable on return: a node whose log is gone after a power failure
-// would have forgotten what it has promised.
+// makeFolder creates a folder for the logs of several nodes, in an existing folder. It is
+// durable on return: if a power failure removed the log of a node, the node would have
+// forgotten its promises.
 func makeFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrExist) {
 		return nil

@@ -8,15 +8,15 @@ import (
 
 var errSnapshot = errors.New("raft: a snapshot is damaged")
 
-// head comes before the state machine's bytes in the data of a snapshot, behind its own
-// length.
+// head is the first part of the data of a snapshot, before the bytes of the state
+// machine. Its length is written before it.
 type head struct {
 	members []Member
-	groupID uint64 // 0: it is from before groups had an identity
-	salt    []byte // of a group's first snapshot: what its founder drew at random
+	groupID uint64 // 0: the snapshot is older than the identities of groups
+	salt    []byte // of the first snapshot of a group: random bytes from its founder
 }
 
-// fields of a head in protobuf's wire format, behind those of the members.
+// Fields of a head in protobuf's wire format, after the fields of the members.
 const (
 	fieldGroupID = 2
 	fieldSalt    = 3
@@ -35,7 +35,7 @@ func appendHead(b []byte, h head) []byte {
 	return protowire.AppendBytes(b, list)
 }
 
-// readSnapshot finds the parts of a snapshot's data.
+// readSnapshot splits the data of a snapshot.
 func readSnapshot(b []byte) (h head, machine []byte, err error) {
 	text, n := protowire.ConsumeBytes(b)
 	if n < 0 {

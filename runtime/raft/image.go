@@ -11,23 +11,23 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Image is the state of a group at one entry, and the entries behind it: what the folder
-// of a node holds, or a backup. A group can be founded from it.
+// Image is the state of a group at one entry, and the entries after it: the content of a
+// node's folder, or of a backup. A new group can be founded from it.
 type Image struct {
 	Topology string
 	Group    string
-	GroupID  uint64   // identity of the group that it was taken from
-	Node     string   // that it was taken from
-	Members  []Member // at Index, as that node knew them
-	Index    uint64   // of the last entry that the state holds
-	Term     uint64   // of that
-	Last     uint64   // index of the last entry behind it, or Index
-	LastTerm uint64   // its term, or a later term that the node has seen
+	GroupID  uint64   // identity of the original group
+	Node     string   // name of the original node
+	Members  []Member // members at Index, as the original node knew them
+	Index    uint64   // of the last entry in the state
+	Term     uint64   // term of that entry
+	Last     uint64   // index of the last entry, or Index if there are none after it
+	LastTerm uint64   // term of the last entry, or a later term that the node has seen
 
-	dir     string     // that it was opened from; "": it is a backup
-	report  wal.Report // of the log there
-	bytes   uint64     // of the state
-	body    bool       // it was a stream in the log
+	dir     string     // folder that the image was opened from; "": it is a backup
+	report  wal.Report // of the log in dir
+	bytes   uint64     // size of the state
+	body    bool       // the state is a stream in the log
 	state   func() (io.ReadCloser, error)
 	entries func(visit func(*pb.Entry) error) error
 	close   func() error
@@ -36,8 +36,9 @@ type Image struct {
 // ErrImage is matched by the errors of files that are not a complete backup.
 var ErrImage = errors.New("raft: not a backup")
 
-// OpenImage reads the folder of a node that does not run. An incomplete end, which a
-// crash leaves, is cut off, as the node does when it starts; else nothing is changed.
+// OpenImage reads the folder of a node that does not run. It cuts off an incomplete end
+// of the log, which a crash leaves, as the node does when it starts. It changes nothing
+// else.
 func OpenImage(dir string) (*Image, error) {
 	if err := checkFinished(dir); err != nil {
 		return nil, err
@@ -61,13 +62,13 @@ func OpenImage(dir string) (*Image, error) {
 		return nil, err
 	}
 	i.dir = dir
-	if i.report, err = wal.Verify(dir); err != nil { // without what was cut off
+	if i.report, err = wal.Verify(dir); err != nil { // again, because the report must not include the part that was cut off
 		return nil, err
 	}
 	return i, nil
 }
 
-// newImage is an image of what a log holds.
+// newImage returns an image of the content of a log.
 func newImage(id wal.Identity, s *wal.Stored) (*Image, error) {
 	h, machine, err := readSnapshot(s.Snapshot.GetData())
 	if err != nil {
@@ -99,15 +100,17 @@ func newImage(id wal.Identity, s *wal.Stored) (*Image, error) {
 	return i, nil
 }
 
-// Close lets go of the file that the image is in, if any.
+// Close closes the file of the image, if there is one.
 func (i *Image) Close() error { return i.close() }
 
-// Found founds a group of one member, on the disk in a folder, which must not hold a
-// log. It has another identity than the group of the image, and its node another id. All
-// entries count as committed, and changes of members among them change nothing. With an
-// address others can be added to the group, and the log is below dir, in a folder with the
-// node's name; without it the node is a machine on one disk, and dir is the folder of its
-// log. The log of one of several instances is below that, in a folder of its number.
+// Found founds a group of one member from the image. The folder dir must not hold a log.
+// The new group gets its own identity, and its node gets its own id. All entries count as
+// committed, and the entries that changed the members of the old group have no effect.
+//
+// With an address, other nodes can be added to the group, and the log is in a folder
+// below dir with the name of the node. Without an address, the group is a state machine
+// on one disk, and dir is the folder of its log. If the image is of one of several
+// instances, the log is in a folder below that, named by the number of the instance.
 func (i *Image) Found(dir, node, address string) (err error) {
 	if err := checkText(node, address); err != nil {
 		return fmt.Errorf("raft: %w", err)
@@ -140,7 +143,8 @@ func (i *Image) Found(dir, node, address string) (err error) {
 	return i.foundIn(c.Dir, disk, node, address)
 }
 
-// foundIn is found for the disk in a folder. A node refuses the folder until all is there.
+// foundIn is found for the disk in a folder. Nodes refuse the folder until it is
+// complete.
 func (i *Image) foundIn(dir string, disk Disk, node, address string) error {
 	if err := setUnfinished(dir, true); err != nil {
 		return err
@@ -151,7 +155,7 @@ func (i *Image) foundIn(dir string, disk Disk, node, address string) error {
 	return setUnfinished(dir, false)
 }
 
-// found writes the log of the first member of a new group, and then that it is one.
+// found writes the log of the first member of a new group, and then its record.
 func (i *Image) found(disk Disk, node, address string) (err error) {
 	first := []Member{{ID: newID(), Name: node, Address: address}}
 	r := Record{Topology: i.Topology, Group: i.Group, Name: node, ID: first[0].ID, GroupID: hashGroup(first, newSalt()), Since: i.Index}
@@ -171,7 +175,7 @@ func (i *Image) found(disk Disk, node, address string) (err error) {
 
 const (
 	imageBatch = 1 << 20   // bytes of entries that are written at once
-	imageWhole = 512 << 20 // bytes of a state that is written as one piece; larger ones are streams
+	imageWhole = 512 << 20 // limit of a state that is written as one piece; larger ones are streams
 )
 
 // writeState writes the snapshot.
@@ -199,7 +203,7 @@ func (i *Image) writeState(log wal.Log, s *pb.Snapshot) error {
 	return errors.Join(w.Commit(s), w.Abort())
 }
 
-// write writes the state behind the head in s, and the entries.
+// write writes the state with the head in s, and then the entries.
 func (i *Image) write(log wal.Log, s *pb.Snapshot) error {
 	if err := i.writeState(log, s); err != nil {
 		return err

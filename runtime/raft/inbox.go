@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	inboxMessagesMax = 8192      // from peers, not yet looked at; more are dropped, and sent again
-	inboxBytesMax    = 256 << 20 // and their bytes; one snapshot above it is taken nevertheless
-	readsMax         = 1 << 14   // under way; others wait until there is room, as they do with proposals
+	inboxMessagesMax = 8192      // from peers, not handled yet; further ones are dropped, and the peers repeat them
+	inboxBytesMax    = 256 << 20 // bytes of these messages; one message may exceed it
+	readsMax         = 1 << 14   // reads in progress; further reads wait until there is room, as proposals do
 )
 
-// inbox is what waits for the node's goroutine.
+// inbox holds the input for the node's loop.
 type inbox struct {
 	mu        sync.Mutex
 	messages  []peerMessage
@@ -26,28 +26,29 @@ type inbox struct {
 	reads     []pendingRead
 	calls     []func(*Core)
 	closed    bool
-	err       error // why
+	err       error // why the inbox is closed
 }
 
-// incoming is what a node has sent: one of a message of the engine's, an introduction
-// and a notice. Where it is the engine's and of another group, nothing of it is parsed.
+// peerMessage is a message of another node. Exactly one of the message of the engine,
+// introduction, notice, part and receipt is set. A message of the engine from another
+// group is not parsed.
 type peerMessage struct {
 	envelope
-	name string // of the node, as the transport knows it
+	name string // of the node, according to the transport
 	*pb.Message
 	unparsed     []byte
-	wall         int64 // the sender's clock; 0: it does not say
+	wall         int64 // the sender's clock; 0: unknown
 	introduction *introduction
 	notice       notice
-	part         *part // of a snapshot, whose message is Message
+	part         *part // of a snapshot; Message is the message in the part
 	receipt      *receipt
-	broken       error // why nothing of it could be read
-	bytes        int   // of memory, about
+	broken       error // why the message could not be parsed
+	bytes        int   // approximate size in memory
 }
 
 type pendingRead struct {
 	w     Waiter
-	lease bool // it may rely on clocks
+	lease bool // the read may rely on clocks
 }
 
 type proposal struct {
@@ -56,20 +57,20 @@ type proposal struct {
 	w    proposalWaiter
 }
 
-// numbered is a Waiter that is told the number of its proposal, for Abandon.
+// proposalWaiter is a Waiter that receives the number of its proposal, for Abandon.
 type proposalWaiter interface {
 	Waiter
 	proposed(number uint64)
 }
 
-// receive takes what a node has sent. It runs on goroutines of the transport.
+// receive takes messages of a node. It runs on goroutines of the transport.
 func (n *Node) receive(from string, payloads [][]byte) {
 	own := n.groupID.Load()
 	told := false
 	for _, b := range payloads {
 		m, err := openPeerMessage(from, own, b)
 		if err != nil {
-			if told { // one tells of all that came together
+			if told { // report one broken message of a batch only
 				continue
 			}
 			m, told = peerMessage{name: from, broken: err}, true
@@ -84,8 +85,8 @@ func (n *Node) receive(from string, payloads [][]byte) {
 	n.wakeUp()
 }
 
-// openIncoming parses what came in an envelope. What is the engine's is not looked at where it
-// is of another group than own.
+// openPeerMessage parses a message. It does not parse a message of the engine from a
+// group other than own.
 func openPeerMessage(from string, own uint64, b []byte) (m peerMessage, err error) {
 	m.name, m.bytes = from, len(b)
 	var payload []byte
@@ -108,7 +109,7 @@ func openPeerMessage(from string, own uint64, b []byte) (m peerMessage, err erro
 	return m, err
 }
 
-// parse parses a message of the engine's, where it is of the node's own group.
+// parse parses a message of the engine, if it is from the node's own group.
 func (m *peerMessage) parse(own uint64) error {
 	if m.unparsed == nil || m.groupID != own || own == 0 {
 		return nil
@@ -140,7 +141,7 @@ func (n *Node) wakeUp() {
 	}
 }
 
-// put adds to the inbox, unless the node has ended.
+// put calls add with the inbox, unless the node has ended.
 func (n *Node) put(add func(*inbox)) error {
 	n.inbox.mu.Lock()
 	if n.inbox.closed {
@@ -169,8 +170,8 @@ func (n *Node) putProposal(p proposal) error {
 	return nil
 }
 
-// swap empties the inbox into box, and gives it box's slices. Proposals stay where they
-// are not wanted.
+// swap moves the content of the inbox to box, and reuses the slices of box. Without
+// proposals, the proposals stay in the inbox.
 func (b *inbox) swap(box *inbox, proposals bool) {
 	clear(box.messages)
 	clear(box.proposals)
@@ -195,7 +196,7 @@ func (b *inbox) proposes() bool {
 	return len(b.proposals) > 0
 }
 
-// take hands the core what has come.
+// take passes the content of an inbox to the core.
 func (n *Node) take(box *inbox) {
 	for i := range box.messages {
 		n.takeMessage(&box.messages[i])
@@ -225,7 +226,7 @@ func (n *Node) take(box *inbox) {
 	}
 }
 
-// takeMessage takes what a node has sent. An error ends the node.
+// takeMessage handles a message of a node.
 func (n *Node) takeMessage(m *peerMessage) {
 	if m.broken != nil {
 		n.rateLimits.log(n, "broken "+m.name, func() {
@@ -234,10 +235,10 @@ func (n *Node) takeMessage(m *peerMessage) {
 		return
 	}
 	n.addReplyPeer(m.name)
-	err := m.parse(n.core.groupID) // the node may have become a member since it came
+	err := m.parse(n.core.groupID) // the node may have become a member after the message came
 	switch {
 	case err != nil:
-		return // what peers say does not end the node
+		return // an invalid message of a peer does not end the node
 	case m.introduction != nil:
 		err = n.takeIntroduction(m)
 	case m.kind == kindNotice:
@@ -258,7 +259,8 @@ func (n *Node) takeMessage(m *peerMessage) {
 	}
 }
 
-// do calls a function with the core, on the node's goroutine, and waits for it.
+// do calls a function with the core, on the goroutine of the node's loop, and waits for
+// it.
 func (n *Node) do(ctx context.Context, call func(*Core)) error {
 	called := make(chan struct{})
 	if err := n.put(func(b *inbox) {

@@ -10,10 +10,10 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// incomingSnapshot is a body that comes from a peer.
+// incomingSnapshot is a snapshot whose body is being received from a peer.
 type incomingSnapshot struct {
 	from         uint64
-	name         string // of that node
+	name         string // name of the sender
 	transfer     uint64
 	message      *pb.Message
 	size         uint64
@@ -21,16 +21,16 @@ type incomingSnapshot struct {
 	state        receiptState
 	refusal      string
 	progressTick int64             // tick of the last part
-	decoding     bool              // or it waits for the node's loop
-	early        map[uint64][]byte // parts that have come before others, by offset
+	decoding     bool              // the snapshot is being decoded, or waits for the node's loop
+	early        map[uint64][]byte // parts that came before earlier parts, by offset
 
 	log     wal.Log
-	body    wal.SnapshotWriter // nil: it ended
-	head    *pb.Snapshot       // that the body was sealed with: the engine may write another form of it into its message
-	install func()             // of the state machine; nil: it was not decoded yet, or is installed
+	body    wal.SnapshotWriter // nil after the transfer has ended
+	head    *pb.Snapshot       // head with which the body was sealed; the engine may encode it differently in its message
+	install func()             // installs the state; nil before it was decoded and after it was installed
 }
 
-// create makes room for the body.
+// create creates the file for the body.
 func (a *incomingSnapshot) create() {
 	body, err := a.log.CreateSnapshot()
 	if err != nil {
@@ -40,13 +40,13 @@ func (a *incomingSnapshot) create() {
 	a.body, a.early = body, map[uint64][]byte{}
 }
 
-// refuse ends the arrival.
+// refuse ends the transfer with an error for the sender.
 func (a *incomingSnapshot) refuse(err error) {
 	a.state, a.refusal = receiptRefused, err.Error()
 	a.end()
 }
 
-// end forgets the body, where it was not committed.
+// end removes the body, unless it was committed.
 func (a *incomingSnapshot) end() {
 	if a.body != nil {
 		_ = a.body.Abort() // the next start removes the file
@@ -55,8 +55,8 @@ func (a *incomingSnapshot) end() {
 	a.install, a.early = nil, nil
 }
 
-// write takes a part: what follows on what has come is written, and what comes too early
-// is kept. It reports whether all has come.
+// write handles a part. It writes the part if all earlier parts are there, and keeps it
+// in memory otherwise. It reports whether the body is complete.
 func (a *incomingSnapshot) write(p *part) (all bool) {
 	if a.body == nil || a.decoding || p.offset < a.received {
 		return false
@@ -80,8 +80,8 @@ func (a *incomingSnapshot) write(p *part) (all bool) {
 	return a.received == a.size
 }
 
-// decode reads the whole body, and makes it durable. Until then nothing of the node has
-// changed, so a snapshot that cannot be read does not take the place of another.
+// decode decodes the whole body, and makes it durable. Nothing else of the node has
+// changed until then, so a snapshot that cannot be decoded does not replace another one.
 func (a *incomingSnapshot) decode(machine StateMachine) error {
 	body, err := a.body.Body()
 	if err != nil {

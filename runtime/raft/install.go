@@ -14,15 +14,15 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// The node's loop deals with the heads of snapshots; their bodies are the snapshotter's.
+// The node's loop handles the heads of snapshots. The snapshotter handles their bodies.
 
-// ship has the snapshotter send a snapshot.
+// sendSnapshot passes a snapshot to the snapshotter, which sends it.
 func (n *Node) sendSnapshot(m Message) {
 	n.snapshotter.put(job{id: m.To, name: n.nameOf(m.To), log: n.log, message: m.Message, tick: n.ticks})
 }
 
-// takePart hands the snapshotter a part of a snapshot, where the engine would take the
-// message that it belongs to.
+// receivePart passes a part of a snapshot to the snapshotter, if the engine would accept
+// the message of the snapshot.
 func (n *Node) receivePart(m *peerMessage) {
 	if n.log == nil || !n.admit(m) {
 		return
@@ -33,7 +33,7 @@ func (n *Node) receivePart(m *peerMessage) {
 		return
 	}
 	if m.GetSnapshot().GetMetadata().GetIndex() <= b.GetCommit() {
-		err := c.Step(m.id, m.Message) // the engine answers that it has all of it
+		err := c.Step(m.id, m.Message) // the engine answers that it already has these entries
 		if err == nil {
 			n.snapshotter.sendReceipt(m.name, &receipt{transfer: m.part.transfer, received: m.part.size, state: receiptComplete})
 		}
@@ -47,10 +47,10 @@ func (n *Node) receivePart(m *peerMessage) {
 	n.snapshotter.put(job{id: m.id, name: m.name, log: n.log, part: m.part})
 }
 
-// arrived hands the engine the message of a snapshot that has arrived. Its effects are
-// carried out in the same turn.
+// stepSnapshot passes the message of a complete snapshot to the engine. Its effects are
+// carried out in the same iteration of the loop.
 func (n *Node) stepSnapshot(a *incomingSnapshot) {
-	n.finishIncoming() // there is none
+	n.finishIncoming() // normally there is none
 	if n.core.err != nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (n *Node) stepSnapshot(a *incomingSnapshot) {
 	}
 }
 
-// install makes a leader's snapshot, which has arrived, the newest of the log.
+// install commits a received snapshot of the leader as the newest one of the log.
 func (n *Node) install(s *pb.Snapshot) (state preparedState, err error) {
 	a := n.incomingSnapshot
 	if at := s.GetMetadata(); a == nil || a.index() != at.GetIndex() || a.head.GetMetadata().GetTerm() != at.GetTerm() || !bytes.Equal(a.head.GetData(), s.GetData()) {
@@ -74,8 +74,8 @@ func (n *Node) install(s *pb.Snapshot) (state preparedState, err error) {
 	return state, nil
 }
 
-// landArrival tells the snapshotter that an arrival was taken, or that the engine does not
-// need it. The engine has passed over one whose message is of an earlier term.
+// finishIncoming tells the snapshotter that the engine has taken a snapshot, or does not
+// need it. The engine skips a snapshot whose message is of an earlier term.
 func (n *Node) finishIncoming() {
 	if a := n.incomingSnapshot; a != nil {
 		n.incomingSnapshot = nil
@@ -83,7 +83,7 @@ func (n *Node) finishIncoming() {
 	}
 }
 
-// ignore logs that a message was refused, if so.
+// logIgnored logs that a message was refused, if err says so.
 func (n *Node) logIgnored(m *peerMessage, err error) {
 	if errors.Is(err, ErrMessage) && !errors.Is(err, errNonMember) {
 		n.rateLimits.log(n, "message "+m.name, func() {
@@ -92,16 +92,16 @@ func (n *Node) logIgnored(m *peerMessage, err error) {
 	}
 }
 
-// sending is a snapshot on its way to a follower. Until it is there, and the entries
-// behind it, they are kept.
+// followerSnapshot is a snapshot that is being sent to a follower. The snapshot, and the
+// entries after it, are kept until the follower has them.
 type followerSnapshot struct {
 	index uint64
-	until int64 // tick when they have come; 0: the snapshot itself has not
+	until int64 // tick at which the follower should have the entries; 0: the snapshot is still being sent
 }
 
-const heldTimeouts = 2 // election timeouts in which a follower that has a snapshot gets the entries behind it
+const heldTimeouts = 2 // election timeouts in which a follower that has a snapshot gets the entries after it
 
-// ReportSnapshot tells the engine what became of a snapshot that it has sent.
+// ReportSnapshot tells the engine the result of a snapshot that it has sent.
 func (c *Core) ReportSnapshot(to uint64, ok bool) {
 	if c.err != nil {
 		return
@@ -120,7 +120,7 @@ func (c *Core) ReportSnapshot(to uint64, ok bool) {
 	c.node.ReportSnapshot(to, raft.SnapshotFinish)
 }
 
-// prepareState reads all of a state.
+// prepareState decodes a state, and checks that no data follow it.
 func prepareState(machine StateMachine, r io.Reader) (install func(), err error) {
 	if install, err = machine.Prepare(r); err != nil {
 		return nil, err

@@ -6,25 +6,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// introduction is what a node says of itself, in questions and in answers. The envelope says its id and its group.
+// introduction describes a node, in questions and in answers. The envelope holds the
+// node's id and group.
 type introduction struct {
-	question   uint64   // a number that the answer repeats; 0: it asks nothing
-	answerTo   uint64   // the number of the question; 0: it answers none
-	joins      bool     // it does not found a group
-	configured []Member // that it was configured with, without ids
+	question   uint64   // number that the answer repeats; 0: this is not a question
+	answerTo   uint64   // number of the question; 0: this is not an answer
+	joins      bool     // the node does not found a group
+	configured []Member // the configured first members, without ids
 
-	// Of a member:
-	knowsLeader  bool     // it knows a leader
-	index        uint64   // up to which it knows who the members are
-	members      []Member // there
-	salt         []byte   // while its newest snapshot is the group's first:
-	firstMembers []Member // what that says
+	// Only for members:
+	knowsLeader  bool     // the node knows a leader
+	index        uint64   // up to which the node knows the members
+	members      []Member // members at index
+	salt         []byte   // while the newest snapshot is the first one of the group: its salt
+	firstMembers []Member // and its members
 }
 
-// introductionBytesMax bounds one: three lists of members, each of a name and an address.
+// introductionBytesMax limits an introduction: three lists of members with names and
+// addresses.
 const introductionBytesMax = 3 * 2 * membersMax * (2*nameBytesMax + 32)
 
-// fields of an introduction in protobuf's wire format.
+// Fields of an introduction in protobuf's wire format.
 const (
 	fieldAsks = 1 + iota
 	fieldAnswers
@@ -33,7 +35,7 @@ const (
 	fieldLed
 	fieldIndex
 	fieldMembers
-	fieldFounded // the head of the group's first snapshot
+	fieldFounded // head of the first snapshot of the group
 )
 
 func (i *introduction) append(b []byte) []byte {
@@ -92,7 +94,7 @@ func readIntroduction(b []byte) (i introduction, err error) {
 	return i, nil
 }
 
-// number takes a field, and reports whether there is such a one.
+// setNumber sets a field, and reports whether the field exists.
 func (i *introduction) setNumber(field protowire.Number, v uint64) bool {
 	switch field {
 	case fieldAsks:
@@ -111,7 +113,7 @@ func (i *introduction) setNumber(field protowire.Number, v uint64) bool {
 	return true
 }
 
-// text takes a field, and reports whether there is such a one and it is right.
+// setBytes sets a field, and reports whether the field exists and is valid.
 func (i *introduction) setBytes(field protowire.Number, v []byte) bool {
 	var err error
 	switch field {
@@ -131,20 +133,20 @@ func (i *introduction) setBytes(field protowire.Number, v []byte) bool {
 	return err == nil
 }
 
-// notice tells a node why what it sends is not heard.
+// notice tells a node why its messages are ignored.
 type notice struct {
 	reason notReason
-	index  uint64 // of notMember: up to which the sender knows who the members are
+	index  uint64 // of notMember: index up to which the sender knows the members
 }
 
 type notReason uint64
 
 const (
-	notMember notReason = 1 + iota // of the group: it was removed, or is not added yet
-	notGroup                       // another group than the sender's
+	notMember notReason = 1 + iota // the receiver was removed from the group, or is not added yet
+	notGroup                       // the receiver belongs to another group
 )
 
-// fields of a notice.
+// Fields of a notice.
 const (
 	fieldReason = 1 + iota
 	fieldUpTo

@@ -7,21 +7,22 @@ import (
 )
 
 const (
-	leaderlessFirst = 10 * time.Second // without a leader, after which that is logged: several elections
-	leaderlessNext  = time.Minute      // and again: rarely enough to leave room for the reason
-	silentTimeouts  = 2                // election timeouts without a message: who has no leader asks for votes at least so often
+	leaderlessFirst = 10 * time.Second // time without a leader before a warning: long enough for several elections
+	leaderlessNext  = time.Minute      // time between two warnings: long enough to see other messages that give the reason
+	silentTimeouts  = 2                // election timeouts without a message: a node without a leader asks for votes at least as often
 )
 
-// leaderless sees how long a node has had no leader. Time is counted in ticks.
+// leaderless measures, in ticks, how long a node has had no leader.
 type leaderless struct {
-	ticks   int64 // since there was one
-	logNext int64 // ticks at which that is logged
+	ticks   int64 // since there was a leader
+	logNext int64 // ticks of the next warning
 }
 
-// watch counts a tick, and logs that there is no leader, now and then.
+// watchLeader counts a tick, and logs a warning if the node has had no leader for some
+// time.
 func (n *Node) watchLeader() {
 	l := &n.leaderless
-	if n.bootstrap != nil { // it has more to say
+	if n.bootstrap != nil { // bootstrap logs better messages
 		l.ticks = 0
 		return
 	}
@@ -40,8 +41,8 @@ func (n *Node) watchLeader() {
 	n.logger.Warn(fmt.Sprintf("raft: no leader for %v: %s", since, n.reachable()), slog.String("node", n.config.Core.Name))
 }
 
-// reachable says how many members are heard of, those with a vote: others are silent
-// until there is a leader.
+// reachable says how many voters have sent messages lately. Other members send nothing
+// without a leader.
 func (n *Node) reachable() string {
 	c := n.core
 	own, isMember := c.members[c.id]

@@ -7,15 +7,15 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// A leader that a majority has answered knows that no other leads until a follower may
-// vote for one: for an election timeout, by the follower's clock, after it has heard of
-// the leader. For half of that time, by its own clock, a leader answers reads without
-// asking again. So no clock may run twice as fast as another. What else lets a follower
-// vote is kept from doing so: a node does not vote in its first election timeout, and a
-// leader that has asked another to take its place has no lease any more.
+// After a majority has answered the leader, no other node can lead until a follower may
+// vote again: for one election timeout, by the follower's clock, after the leader's
+// message. For half of that time, by its own clock, the leader answers reads without
+// asking the majority. So no clock may run twice as fast as another. Two other cases are
+// excluded: a node does not vote in its first election timeout, and a leader that has
+// asked another member to lead has no lease any more.
 
-// ReadLease is Read for those who rely on clocks: where the node leads and has a lease,
-// w is told without a question to the majority.
+// ReadLease is Read for callers that rely on clocks: a leader with a lease answers the
+// read without a request to the majority.
 func (c *Core) ReadLease(w Waiter) error {
 	if c.err != nil {
 		return c.err
@@ -27,7 +27,8 @@ func (c *Core) ReadLease(w Waiter) error {
 	return c.Read(w)
 }
 
-// leased returns the index up to which all may be committed, if the node has a lease.
+// leaseIndex returns the index up to which entries may be committed, if the node has a
+// lease.
 func (c *Core) leaseIndex() (index uint64, ok bool) {
 	s := c.node.BasicStatus()
 	ok = s.RaftState == raft.StateLeader && s.GetTerm() == c.term && c.leader == c.id &&
@@ -35,8 +36,8 @@ func (c *Core) leaseIndex() (index uint64, ok bool) {
 	return s.GetCommit(), ok
 }
 
-// mayVote reports whether the node takes part in elections yet. Before, it may have
-// promised a leader, of whom it has forgotten, not to.
+// mayVote reports whether the node may take part in the election of m. In its first
+// election timeout it may not: before its restart it may have promised a leader not to.
 func (c *Core) mayVote(m *pb.Message) bool {
 	if t := m.GetType(); t != pb.MsgVote && t != pb.MsgPreVote {
 		return true
@@ -44,6 +45,6 @@ func (c *Core) mayVote(m *pb.Message) bool {
 	return c.tick >= int64(c.config.ElectionTicks) || bytes.Equal(m.Context, campaignTransfer)
 }
 
-// campaignTransfer is what the engine puts into the messages of an election that the
-// leader has asked for.
+// campaignTransfer is the context of the messages of an election that the leader has
+// started by transferring its leadership.
 var campaignTransfer = []byte("CampaignTransfer")

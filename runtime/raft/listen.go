@@ -9,16 +9,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// wireVersion is that of what nodes send each other. It changes when a node of one
-// release could misunderstand one of another.
+// wireVersion is the version of the messages between nodes. It must change when nodes of
+// two releases could misunderstand each other.
 const wireVersion = "topogen-raft-2"
 
-// assembledMessages is how many of the largest messages may be under way to a node at the
-// same time: one of each peer in a group of usual size. More are dropped, and sent again.
+// assembledMessages is how many of the largest messages a node may receive at the same
+// time: one of each peer in a group of usual size. Further messages are dropped, and the
+// peers repeat them.
 const assembledMessages = 16
 
-// listeners are the transports of this process, by the address where they listen:
-// all groups of a node share one.
+// listeners are the transports of this process, by the address that they listen on. All
+// groups of a node share one transport.
 var listeners = struct {
 	sync.Mutex
 	byAddress map[string]*listener
@@ -26,22 +27,22 @@ var listeners = struct {
 
 type listener struct {
 	*grpc.Transport
-	key       grpc.Config // what all who share it must agree in
-	files     grpc.TLS    // likewise
+	key       grpc.Config // must be the same for all groups that share the listener
+	files     grpc.TLS    // must be the same, too
 	operators *operators
 
 	mu     sync.Mutex
-	groups map[string]bool            // that share it
-	wanted map[string]map[string]bool // peers, by the groups that they are members of
+	groups map[string]bool            // groups that share the listener
+	wanted map[string]map[string]bool // peers, with the groups that they are members of
 }
 
-// shared is the part of a listener that a group has.
+// shared is a group's view of a listener.
 type shared struct {
 	*listener
 	group string
 }
 
-// SetPeer notes that the group needs a peer.
+// SetPeer records that the group needs a peer.
 func (s *shared) SetPeer(name, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *shared) SetPeer(name, address string) {
 	s.Transport.SetPeer(name, address)
 }
 
-// RemovePeer lets go of a peer, where no other group needs it.
+// RemovePeer removes a peer, unless another group needs it.
 func (s *shared) RemovePeer(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +64,8 @@ func (s *shared) RemovePeer(name string) {
 	}
 }
 
-// listen joins or makes the transport of a node. Its leave is to be called when it
-// is not needed any more.
+// listen returns the transport of a node, which it creates if needed. The caller must
+// call leave when the group does not need the transport any more.
 func listen(c *Config) (_ *shared, err error) {
 	key := grpc.Config{
 		Node: c.Node, Topology: c.Topology, Version: wireVersion, TrustDomain: c.TrustDomain,

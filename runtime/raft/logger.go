@@ -5,11 +5,11 @@ import (
 	"log/slog"
 )
 
-// LogLevel is slog's.
+// LogLevel is a level of package slog.
 type LogLevel = slog.Level
 
-// logger passes on what the engine says. Its panics are what the engine calls
-// where its state is impossible; Core.caught turns them into ErrEngine.
+// logger passes on the messages of the engine. The engine calls Panic if its state is
+// impossible; Core.recoverPanic turns the panic into ErrEngine.
 type logger struct {
 	log func(level LogLevel, text string)
 }

@@ -18,22 +18,21 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Machine is a state that is kept on disk or on several machines: what
-// `kind: fsm` is with `log` or `raft`. Propose, Read and all that has a context
-// may be called by any goroutine, the Receive methods and Answer by generated
-// code.
+// Machine is a state machine that is kept on disk or on several nodes: the implementation
+// of `kind: fsm` with `log` or `raft`. Any goroutine may call Propose, Read and the other
+// methods that have a context. The Receive methods and Answer are for generated code.
 type Machine[S, U, R any] struct {
 	config     Config
 	definition fsm.Definition[S, U, R]
 	machine    *fsm.Replicated[S, U, R]
-	results    bool // there is something in a result
+	results    bool // the type of a result has data
 
 	scratches sync.Pool            // of *scratch[U, R]
-	current   atomic.Pointer[Node] // node, from Start to Close: callers need no lock for it
+	current   atomic.Pointer[Node] // node, from Start to Close, so that callers need no lock
 
 	mu      sync.Mutex
 	node    *Node    // nil before Start, and under a Stepper
-	stepped *stepped // nil before Start, and unless under a Stepper
+	stepped *stepped // nil before Start, and without a Stepper
 	leave   func() error
 	closed  bool
 
@@ -41,7 +40,7 @@ type Machine[S, U, R any] struct {
 	events events[U, R]
 }
 
-// engine is what a machine is driven by: a Node, or what stands for one under a Stepper.
+// engine drives a state machine: a Node, or a stepped under a Stepper.
 type engine interface {
 	newCall() *call
 	propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error)
@@ -57,9 +56,9 @@ type engine interface {
 	Err() error
 }
 
-// New makes a machine; Start starts it, and says what of the configuration is missing on
-// this host: which node it is, the folder, certificates. The definition must have codecs:
-// they write the state, the updates and their results, for the log and for others.
+// New makes a state machine, and Start starts it. Start also checks the fields that
+// depend on the host, such as the name of the node, the folder and certificates. The
+// definition must have codecs for the state, the updates and their results.
 func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -74,14 +73,14 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 	return m, nil
 }
 
-// Join says which pool the machine is a processor of, before it is started: under a
-// Stepper the machine can be used before the first step.
+// Join sets the pool that runs the state machine as a processor. It is called before
+// Start, because under a Stepper the state machine can be used before the first step.
 func (m *Machine[S, U, R]) Join(host fsm.Host) { m.host = host }
 
-// Start opens the log, restores the state from it, and begins to talk to the
-// other members. host is the pool that the machine is a processor of; nil: none.
-// It does not wait for a leader. Under a Stepper it needs no more than New: all is in
-// memory.
+// Start opens the log, restores the state, and begins to exchange messages with the other
+// members. host is the pool that runs the state machine as a processor, or nil. Start
+// does not wait for a leader. Under a Stepper everything is in memory, and fields that
+// depend on the host are not needed.
 func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +120,7 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	return nil
 }
 
-// typesOf is what a state machine knows of states and updates; "": it does not say.
+// typesOf returns the state machine's description of its types, or "".
 func typesOf(machine StateMachine) string {
 	if m, ok := machine.(interface{ Description() string }); ok {
 		return m.Description()
@@ -129,9 +128,10 @@ func typesOf(machine StateMachine) string {
 	return ""
 }
 
-// knows says what a program does not know of what entries hold: before it applies
-// them, since a field that it does not know would be gone from the next snapshot. In a
-// group a member may have said more than all know, which the state machine finds out.
+// checkTypes returns an error if the program does not know a type or field that the
+// entries of the log use. It is called before the entries are applied, because an unknown
+// field would be missing from the next snapshot. In a group, a member may have described
+// types that not all members know. The state machine detects this.
 func checkTypes(types string, stored wal.Stored) error {
 	conf := stored.Snapshot.GetMetadata().GetConfState()
 	recorded := ""
@@ -149,15 +149,15 @@ func checkTypes(types string, stored wal.Stored) error {
 	return nil
 }
 
-// nonce is a number at random, but 0.
+// nonce returns a random number that is not 0.
 func nonce() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// Close stops the machine. What waits for it ends with an error. It returns the
-// error that had ended the machine before, if any, unless Answer has.
+// Close stops the state machine. Requests that wait end with an error. Close returns the
+// error that had ended the state machine before, unless Answer has returned it.
 func (m *Machine[S, U, R]) Close() error {
 	m.mu.Lock()
 	node, leave := m.node, m.leave
@@ -175,7 +175,7 @@ func (m *Machine[S, U, R]) Close() error {
 	return errors.Join(err, leave())
 }
 
-// running is the node, or why there is none.
+// running returns the node, or the reason why it does not run.
 func (m *Machine[S, U, R]) running() (*Node, error) {
 	if n := m.current.Load(); n != nil {
 		return n, nil
@@ -191,7 +191,7 @@ func (m *Machine[S, U, R]) running() (*Node, error) {
 	return m.node, nil
 }
 
-// engine is what drives the machine, or why nothing does.
+// engine returns the engine of the state machine, or the reason why there is none.
 func (m *Machine[S, U, R]) engine() (engine, error) {
 	if n := m.current.Load(); n != nil {
 		return n, nil
@@ -210,21 +210,20 @@ func (m *Machine[S, U, R]) engine() (engine, error) {
 	}
 	n, err := m.running()
 	if err != nil {
-		return nil, err // and no *Node in the interface
+		return nil, err // not a nil *Node in the interface
 	}
 	return n, nil
 }
 
-// Propose applies an update, and returns what its method Update has returned. It
-// waits for a leader, a majority and room, as long as ctx lives. An error is the
-// update's own, or one of package fsm: fsm.OutcomeKnown says whether it tells what
-// became of the update.
+// Propose applies an update, and returns the result of its method Update. It waits for a
+// leader, a majority and room until ctx ends. The error is that of the update itself, or
+// one of package fsm. fsm.OutcomeKnown reports whether an error determines the outcome.
 func (m *Machine[S, U, R]) Propose(ctx context.Context, u U) (R, error) {
 	r, err := m.ProposeResult(ctx, u)
 	return r.Value, err
 }
 
-// ProposeResult is Propose, and says as well where in the log the update is. The
+// ProposeResult is like Propose, and also returns the update's place in the log. The
 // error is also in the result.
 func (m *Machine[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R], error) {
 	e, err := m.engine()
@@ -241,7 +240,7 @@ func (m *Machine[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R
 	return m.result(a)
 }
 
-// scratch is room for values that codecs are given pointers to.
+// scratch holds values that are passed to codecs by pointer.
 type scratch[U, R any] struct {
 	update, read U
 	result       R
@@ -260,8 +259,8 @@ func (m *Machine[S, U, R]) putScratch(s *scratch[U, R]) {
 	m.scratches.Put(s)
 }
 
-// encode appends an update to b, and checks that it can be read: in the log, one that
-// cannot would end every node.
+// encode appends an encoded update to b, and checks that it can be decoded. An update in
+// the log that cannot be decoded would end every node.
 func (m *Machine[S, U, R]) encode(b []byte, u U) ([]byte, error) {
 	s := m.scratch()
 	defer m.putScratch(s)
@@ -274,7 +273,7 @@ func (m *Machine[S, U, R]) encode(b []byte, u U) ([]byte, error) {
 	return b, err
 }
 
-// result reads what an update has returned.
+// result decodes the result of an update.
 func (m *Machine[S, U, R]) result(a fsm.Applied) (fsm.Result[R], error) {
 	r := fsm.Result[R]{Applied: a}
 	if a.Err != nil || !m.results {
@@ -291,13 +290,12 @@ func (m *Machine[S, U, R]) result(a fsm.Applied) (fsm.Result[R], error) {
 	return r, nil
 }
 
-// updateBytesMax bounds an update: the others wait behind it at each hop.
+// updateBytesMax limits an update, because other messages wait behind it in each queue.
 const updateBytesMax = 16 << 20
 
-// Read calls f with the state, as it is after all updates that were acknowledged
-// before Read was called, on whatever node. f runs on this node while no update
-// does, not even the node's own next ones: it is to be quick, must not change the
-// state, nor keep what it points to, nor call the machine.
+// Read calls f with the state after all updates that were acknowledged before the call of
+// Read, on any node. No update is applied on this node while f runs. f must be quick. It
+// must not change the state, keep pointers into it, or call methods of the Machine.
 func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	e, err := m.engine()
 	if err != nil {
@@ -306,11 +304,10 @@ func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	return e.read(ctx, false, func() { m.machine.View(f) })
 }
 
-// LeaseRead is Read without a question to the majority, where this node leads and a
-// majority has answered it within half an election timeout; else it is Read. It relies
-// on the members' clocks: none may run twice as fast as another, or stand still while
-// its machine is suspended. Where one does, a read may miss what another leader has
-// acknowledged meanwhile.
+// LeaseRead is like Read. If this node leads, and a majority has answered it within half
+// an election timeout, it does not ask the majority. It relies on the members' clocks: no
+// clock may run twice as fast as another, or stop while its host is suspended. Otherwise
+// a read may miss updates that another leader has acknowledged.
 func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
 	e, err := m.engine()
 	if err != nil {
@@ -319,8 +316,8 @@ func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
 	return e.read(ctx, true, func() { m.machine.View(f) })
 }
 
-// Wait waits until this node has applied the log up to an index, such as that of an
-// update which another node has applied: Stale then sees it.
+// Wait waits until this node has applied the log up to an index, for example the index of
+// an update that was proposed on another node. Then Stale sees that update.
 func (m *Machine[S, U, R]) Wait(ctx context.Context, index uint64) error {
 	e, err := m.engine()
 	if err != nil {
@@ -329,8 +326,8 @@ func (m *Machine[S, U, R]) Wait(ctx context.Context, index uint64) error {
 	return e.wait(ctx, index)
 }
 
-// Stale calls f with the state as this node has it: it may lack what others have
-// acknowledged. It does not wait for anybody.
+// Stale calls f with the state of this node, without waiting. The state may lack updates
+// that other nodes have acknowledged.
 func (m *Machine[S, U, R]) Stale(f func(*S)) error {
 	e, err := m.engine()
 	if err != nil {
@@ -340,14 +337,15 @@ func (m *Machine[S, U, R]) Stale(f func(*S)) error {
 	return nil
 }
 
-// view calls f while the state machine does not change.
+// view calls f. The state machine does not change while f runs.
 func (n *Node) view(f func()) {
 	n.state.RLock()
 	defer n.state.RUnlock()
 	f()
 }
 
-// Leader is the leader that this node knows of: a hint, as it may have changed.
+// Leader returns the leader that this node knows. This is a hint, because the leader may
+// have changed.
 func (m *Machine[S, U, R]) Leader() (name string, ok bool) {
 	e, err := m.engine()
 	if err != nil {
@@ -357,11 +355,12 @@ func (m *Machine[S, U, R]) Leader() (name string, ok bool) {
 	return name, name != ""
 }
 
-// leader is the leader that the node knows of.
+// leader returns the name of the leader that the node knows.
 func (n *Node) leader() string { return n.status.Load().Leader }
 
-// Status is what the node knows. It waits a heartbeat for the node at most; one
-// whose disk hangs is shown as it was.
+// Status returns the status of the node. It waits at most one heartbeat for the node's
+// loop. If the loop does not answer, for example because the disk hangs, it returns an
+// older status.
 func (m *Machine[S, U, R]) Status() Status {
 	e, err := m.engine()
 	if err != nil {
@@ -370,7 +369,7 @@ func (m *Machine[S, U, R]) Status() Status {
 	return e.Status()
 }
 
-// Status is what the node knows.
+// Status returns the status of the node.
 func (n *Node) Status() Status {
 	ctx, cancel := context.WithTimeout(context.Background(), max(n.config.Tick, time.Millisecond))
 	defer cancel()
@@ -383,8 +382,8 @@ func (n *Node) Status() Status {
 	return *<-told
 }
 
-// ChangeMembers changes who belongs to the group, all at once, and returns when
-// that is done. Only the leader takes it.
+// ChangeMembers changes the members of the group, all changes together, and returns when
+// that is done. Only the leader accepts changes.
 func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change) error {
 	e, err := m.engine()
 	if err != nil {
@@ -393,8 +392,8 @@ func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change)
 	return e.ChangeMembers(ctx, changes...)
 }
 
-// TransferLeader makes another member the leader, and returns when it is, or ctx
-// ends. A node that does not lead may ask for itself alone.
+// TransferLeader makes another member the leader, and returns when it leads, or when ctx
+// ends. A node that does not lead can only name itself.
 func (m *Machine[S, U, R]) TransferLeader(ctx context.Context, to string) error {
 	e, err := m.engine()
 	if err != nil {
@@ -436,7 +435,7 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 	}
 }
 
-// Snapshot takes a snapshot now, and returns the index up to which it holds the log.
+// Snapshot takes a snapshot now, and returns the index of the last entry that it covers.
 func (m *Machine[S, U, R]) Snapshot(ctx context.Context) (index uint64, err error) {
 	e, err := m.engine()
 	if err != nil {
@@ -451,7 +450,7 @@ func (n *Node) Snapshot(ctx context.Context) (index uint64, err error) {
 		index uint64
 		err   error
 	}
-	answer := make(chan taken, 1) // nobody may wait any more
+	answer := make(chan taken, 1) // the caller may have stopped waiting
 	if err := n.do(ctx, func(c *Core) {
 		applied := n.applier.applied.Load()
 		if applied == c.SnapshotIndex() {

@@ -16,50 +16,50 @@ import (
 )
 
 const (
-	membersMax   = 64        // of a group at one time, and in what comes from disks and peers; groups have three to nine voters
-	nameBytesMax = 256       // of a member's name or address: a DNS name has at most 255
-	idMask       = 1<<63 - 1 // ids stay clear of those that the engine keeps for itself, at the upper end
+	membersMax   = 64        // of a group at one time, and in data from disks and peers; usual groups have three to nine voters
+	nameBytesMax = 256       // of a member's name or address: a DNS name has at most 255 bytes
+	idMask       = 1<<63 - 1 // ids must be smaller than the special ids of the engine
 )
 
-// Member is a node of a group. Its ID belongs to its disk and is never used again;
-// name and address are attributes, which can change and be used again.
+// Member is a node of a group. Its ID belongs to its disk and is never used again. Name
+// and Address can change and can be used again.
 type Member struct {
 	ID      uint64
 	Name    string
-	Address string // host:port, for transports that dial
-	Learner bool   // gets the log, and has no vote
-	Moved   bool   // Address was set by a change: it goes before that of a node's own peers
-	Was     string // its name before a change, under which it runs until it is started again
+	Address string // host:port, for transports that connect to it
+	Learner bool   // the member gets the log and has no vote
+	Moved   bool   // Address was set by a change, and takes precedence over the configured peers of a node
+	Was     string // previous name, which the node uses until it restarts after a renaming
 
-	// Leaving is set while the group leaves joint consensus: the member was removed,
-	// and its vote still counts among the old members.
+	// Leaving is set while the group leaves joint consensus: the member was removed, but
+	// its vote still counts among the old members.
 	Leaving bool
 }
 
-// MemberID is the id that a member with a name had before ids were drawn at random. It
-// is still that of members in logs from then.
+// MemberID returns the id that a member with a name had before ids were random. Old logs
+// still contain such ids.
 func MemberID(name string) uint64 { return maskID(xxhash.Sum64String(name)) }
 
-func maskID(n uint64) uint64 { return max(n&idMask, 1) } // the engine's word for no node is 0
+func maskID(n uint64) uint64 { return max(n&idMask, 1) } // the engine uses 0 for "no node"
 
-// newID draws an id.
+// newID returns a random id.
 func newID() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return maskID(binary.BigEndian.Uint64(b[:]))
 }
 
-// members are those of a group, by id.
+// members are the members of a group, by id.
 type members map[uint64]Member
 
-// list is m by name.
+// list returns the members in the order of their names.
 func (m members) list() []Member {
 	return slices.SortedFunc(maps.Values(m), func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 }
 
-// apply puts in what a change of members says, and forgets those who have left.
+// apply applies a change of members, and removes the members that have left.
 func (m members) apply(changed []Member, conf *pb.ConfState) {
 	for _, c := range changed {
 		m[c.ID] = c
@@ -69,7 +69,7 @@ func (m members) apply(changed []Member, conf *pb.ConfState) {
 	})
 }
 
-// named is the member with a name.
+// named returns the member with a name.
 func (m members) named(name string) (Member, bool) {
 	for _, o := range m {
 		if o.Name == name && !o.Leaving {
@@ -79,7 +79,7 @@ func (m members) named(name string) (Member, bool) {
 	return Member{}, false
 }
 
-// fields of a Member in protobuf's wire format; the first is that of a list.
+// Fields of a Member in protobuf's wire format; fieldMember is the field of a list.
 const (
 	fieldMember  = 1
 	fieldName    = 1
@@ -91,11 +91,11 @@ const (
 
 const (
 	flagLearner = 1 << iota
-	flagLeaving // in logs from before ids were numbers: it was removed at some time
+	flagLeaving // in logs from before ids were numbers: the member was removed at some time
 	flagMoved
 )
 
-// appendMembers writes a list of members.
+// appendMembers appends an encoded list of members.
 func appendMembers(b []byte, list []Member) []byte {
 	for _, m := range list {
 		b = protowire.AppendTag(b, fieldMember, protowire.BytesType)
@@ -128,12 +128,12 @@ func appendMember(b []byte, m Member) []byte {
 
 var errMembers = errors.New("raft: a list of members is damaged")
 
-// readMembers reads what appendMembers wrote.
+// readMembers reads the output of appendMembers.
 func readMembers(b []byte) ([]Member, error) {
 	var list []Member
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 || number != fieldMember || kind != protowire.BytesType || len(list) == 2*membersMax { // with those who leave
+		if n < 0 || number != fieldMember || kind != protowire.BytesType || len(list) == 2*membersMax { // including members that are leaving
 			return nil, errMembers
 		}
 		b = b[n:]
@@ -192,11 +192,11 @@ func readMember(b []byte) (m Member, err error) {
 	return m, nil
 }
 
-// saltBytes is the length of what a founder adds at random to the hash of a group.
+// saltBytes is the length of the random bytes that a founder adds to the hash of a group.
 const saltBytes = 16
 
-// hashGroup is the identity of a group: a hash of its first members' ids and names, and
-// of what its founder drew at random.
+// hashGroup returns the identity of a group: a hash of the ids and names of its first
+// members and of the founder's random bytes.
 func hashGroup(first []Member, salt []byte) uint64 {
 	h := sha256.New()
 	_, _ = h.Write(salt)
@@ -207,5 +207,5 @@ func hashGroup(first []Member, salt []byte) uint64 {
 	return maskID(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// groupText is how people read the identity of a group, or the id of a node.
+// groupText formats the identity of a group, or the id of a node.
 func groupText(id uint64) string { return fmt.Sprintf("%016x", id) }

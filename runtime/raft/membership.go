@@ -14,8 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// identify finds out whose the disk is. A log without a record was made when ids were
-// hashes of names, and groups had no identity but their names.
+// identify reads the record of the disk. A log without a record was written when ids were
+// hashes of names, and groups had no identity except their names.
 func (n *Node) identify() error {
 	c := &n.config
 	r, err := c.Disk.Record()
@@ -34,7 +34,8 @@ func (n *Node) identify() error {
 		}
 	}
 	if r.Topology == c.Topology && r.Group != c.GroupName && r.GroupID == 0 {
-		// It has promised nothing: other instances were configured before there was a group.
+		// The node has not promised anything: the number of instances was changed before
+		// there was a group.
 		if has {
 			if err := removeUnused(c.Disk, r); err != nil {
 				return err
@@ -72,8 +73,8 @@ func (n *Node) identify() error {
 	return nil
 }
 
-// recordGone says what to do where the log is that of a node with this name, and the
-// record that belongs to it is not beside it.
+// explainMissingRecord adds advice to err if the log belongs to a node with this name,
+// and the record of that node is missing beside it.
 func explainMissingRecord(err error, fresh bool, r *Record, address string) error {
 	var identity *wal.IdentityError
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
@@ -82,8 +83,8 @@ func explainMissingRecord(err error, fresh bool, r *Record, address string) erro
 	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
 }
 
-// removeUnused removes the log of a node that had begun to make it, and was not yet a
-// member: such a log holds the beginning of a group and nothing else.
+// removeUnused removes the log of a node that had begun to create it and was not a member
+// yet. Such a log only holds the first snapshot of a group.
 func removeUnused(d Disk, r Record) error {
 	log, stored, err := d.Open(r.identity())
 	if err != nil {
@@ -98,8 +99,8 @@ func removeUnused(d Disk, r Record) error {
 	return d.RemoveLog()
 }
 
-// checkName refuses another name than the node had before, unless the group has renamed
-// or removed it since.
+// checkName refuses a name that differs from the node's previous name, unless the group
+// has renamed or removed the node since.
 func checkName(name string, r *Record, s *wal.Stored) error {
 	if name == r.Name {
 		return nil
@@ -123,13 +124,13 @@ func checkName(name string, r *Record, s *wal.Stored) error {
 		}
 		now = m.Name
 	}
-	if !known && err == nil { // it was removed, and no log says any more how it was called; it ends when it hears of that
+	if !known && err == nil { // the node was removed, and the log does not hold its name any more; it stops when it gets the notice that it was removed
 		return nil
 	}
 	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; set %s to the name of this node", now, name, VariableNode))
 }
 
-// checkPeers checks what a node is configured with.
+// checkPeers checks the configured peers.
 func checkPeers(peers map[string]string) error {
 	if len(peers) > membersMax {
 		return fmt.Errorf("raft: a node must have at most %d peers, got %d", membersMax, len(peers))
@@ -142,8 +143,8 @@ func checkPeers(peers map[string]string) error {
 	return nil
 }
 
-// enter makes the node a member of a group, on its disk before anything else. first is
-// the group's first snapshot, where this is a first member.
+// enterGroup makes the node a member of a group. It writes the disk first. first is the
+// first snapshot of the group, if the node is a first member.
 func (n *Node) enterGroup(groupID, since uint64, first *pb.Snapshot) error {
 	r := n.record
 	r.GroupID, r.Since = groupID, since
@@ -158,7 +159,7 @@ func (n *Node) enterGroup(groupID, since uint64, first *pb.Snapshot) error {
 			return err
 		}
 	}
-	if err := n.config.Disk.SetRecord(r); err != nil { // from here on it is a member
+	if err := n.config.Disk.SetRecord(r); err != nil { // from here on the node is a member
 		return err
 	}
 	n.record = r
@@ -174,7 +175,7 @@ func (n *Node) enterGroup(groupID, since uint64, first *pb.Snapshot) error {
 	return nil
 }
 
-// settle begins what a member does.
+// startMember begins the work of a member.
 func (n *Node) startMember() {
 	c := n.core
 	if len(c.members) > 0 {
@@ -182,12 +183,13 @@ func (n *Node) startMember() {
 		n.updatePeers(c.members.list())
 	}
 	if len(c.members) == 1 && !c.Stranger(c.id) {
-		_ = c.Campaign() // there are no others to wait for
+		_ = c.Campaign() // there are no other members to wait for
 		n.wakeUp()
 	}
 }
 
-// phase is what a node does before it has the log of a group; "": it has.
+// bootstrapPhase returns "joining" or "founding" while the node has no log of a group, or
+// "".
 func (n *Node) bootstrapPhase() string {
 	switch {
 	case n.bootstrap == nil:
@@ -198,7 +200,7 @@ func (n *Node) bootstrapPhase() string {
 	return "founding"
 }
 
-// resolve does what is to be done about the group that this node is to be a member of.
+// bootstrapStep makes the next decision about the group of this node, and carries it out.
 func (n *Node) bootstrapStep() error {
 	f := n.bootstrap
 	if f == nil || n.core.groupID != 0 || n.core.err != nil {
@@ -209,7 +211,7 @@ func (n *Node) bootstrapStep() error {
 		if err := n.bootstrapGroup(v.first, newSalt(), bootstrapIndex); err != nil {
 			return err
 		}
-		for _, m := range v.first { // who waits for that hears of it at once
+		for _, m := range v.first { // tell the nodes that wait for the group at once
 			if a := f.peers[m.Name]; a != nil && a.number != 0 {
 				n.sendIntroduction(m.Name, a.number, 0)
 			}
@@ -228,7 +230,7 @@ func (n *Node) bootstrapStep() error {
 	return nil
 }
 
-// found makes the node a first member of a group.
+// bootstrapGroup makes the node a first member of a group.
 func (n *Node) bootstrapGroup(first []Member, salt []byte, since uint64) error {
 	s, groupID, err := Bootstrap(first, salt, n.initialState)
 	if err != nil {
@@ -239,17 +241,17 @@ func (n *Node) bootstrapGroup(first []Member, salt []byte, since uint64) error {
 }
 
 const (
-	bootstrapLogFirst = 3 * time.Second // after which what the group waits for is logged: nodes that are started together have found each other
-	bootstrapLogNext  = time.Minute     // and again
+	bootstrapLogFirst = 3 * time.Second // time before the log says why there is no group: nodes that are started together have found each other by then
+	bootstrapLogNext  = time.Minute     // time between two such messages
 )
 
-// watchFounding asks the peers and says what is missing, now and then.
+// bootstrapTick asks the peers, and sometimes logs why there is no group yet.
 func (n *Node) bootstrapTick() error {
 	f := n.bootstrap
 	if f == nil {
 		return nil
 	}
-	if len(n.core.members) > 0 { // the leader's snapshot has come
+	if len(n.core.members) > 0 { // the snapshot of the leader has been received
 		n.startMember()
 		return nil
 	}
@@ -272,7 +274,8 @@ func (n *Node) bootstrapTick() error {
 	return nil
 }
 
-// introduce says to a node who this one is, and asks it.
+// sendIntroduction sends a node the introduction of this one, as an answer, a question or
+// both.
 func (n *Node) sendIntroduction(to string, answers, asks uint64) {
 	c := n.core
 	i := introduction{question: asks, answerTo: answers, joins: n.config.Core.Join}
@@ -291,7 +294,7 @@ func (n *Node) sendIntroduction(to string, answers, asks uint64) {
 	n.sendControl(to, kindIntroduction, i.append)
 }
 
-// introduced takes what a node says of itself.
+// takeIntroduction handles the introduction of a node.
 func (n *Node) takeIntroduction(m *peerMessage) error {
 	i, ask := m.introduction, uint64(0)
 	f := n.bootstrap
@@ -324,8 +327,8 @@ func (n *Node) takeIntroduction(m *peerMessage) error {
 	return nil
 }
 
-// joined takes what a member says to a node that has joined, and does not have the log
-// yet.
+// takeMemberAnswer handles the introduction of a member while this node has joined but
+// does not have the log yet.
 func (n *Node) takeMemberAnswer(m *peerMessage) error {
 	i := m.introduction
 	for _, o := range i.members {
@@ -340,7 +343,7 @@ func (n *Node) takeMemberAnswer(m *peerMessage) error {
 	return nil
 }
 
-// post sends what is not the engine's.
+// sendControl sends a message that is not of the engine.
 func (n *Node) sendControl(to string, k kind, payload func([]byte) []byte) {
 	if t := n.config.Transport; t != nil {
 		b := payload(envelope{k, n.core.groupID, n.core.id}.append(nil))
@@ -348,14 +351,14 @@ func (n *Node) sendControl(to string, k kind, payload func([]byte) []byte) {
 	}
 }
 
-// step hands the core a message of the group.
+// step passes a message of the group to the core.
 func (n *Node) step(m *peerMessage) {
 	if n.admit(m) {
 		n.logIgnored(m, n.core.Step(m.id, m.Message))
 	}
 }
 
-// admit reports whether a message of the group is of the node that it says.
+// admit reports whether a message of the group was sent by the node that it names.
 func (n *Node) admit(m *peerMessage) bool {
 	member, known := n.core.members[m.id]
 	switch {
@@ -369,7 +372,7 @@ func (n *Node) admit(m *peerMessage) bool {
 	}
 	n.notePeerName(m.id, m.name)
 	if m.name == member.Name && n.transportPeers[member.Was] {
-		n.updatePeers(n.core.members.list()) // without the name that it had
+		n.updatePeers(n.core.members.list()) // updatePeers removes the old name
 	}
 	if known {
 		n.core.Clock(m.id, m.wall)
@@ -377,8 +380,9 @@ func (n *Node) admit(m *peerMessage) bool {
 	return true
 }
 
-// mayBe reports whether a node with some name may be a member. It may have been renamed
-// while this node was away; then nothing is heard of it under the name that is known here.
+// mayBeMember reports whether a node with some name may be the member o. The member may
+// have been renamed while this node was down. Then no message comes under the name that
+// is known here.
 func (n *Node) mayBeMember(o *Member, name string) bool {
 	if o.Name == name || o.Was == name {
 		return true
@@ -391,7 +395,7 @@ func (n *Node) mayBeMember(o *Member, name string) bool {
 	return n.peerNames[o.ID] == name || !n.core.heardWithin(o.ID, 1)
 }
 
-// foreign refuses what comes from another group.
+// refuseOtherGroup handles a message of another group.
 func (n *Node) refuseOtherGroup(m *peerMessage) {
 	if f := n.bootstrap; n.core.groupID == 0 {
 		if f.noteSender(m.name) {
@@ -411,15 +415,16 @@ func (n *Node) logOtherGroup(m *peerMessage, what string) {
 	})
 }
 
-// notify says to a node why what it sends is not heard, now and then.
+// sendNotice tells a node why its messages are ignored, at most once per election
+// timeout.
 func (n *Node) sendNotice(m *peerMessage, reason notReason) {
 	n.rateLimits.send(n, fmt.Sprint(reason, m.name), func() {
 		n.sendControl(m.name, kindNotice, notice{reason, n.core.applied}.append)
 	})
 }
 
-// noticed takes a notice. One of a member that knows more of the log than this node
-// says that the node was removed.
+// takeNotice handles a notice. A notice from a member that knows more of the log than
+// this node means that this node was removed.
 func (n *Node) takeNotice(m *peerMessage) {
 	switch c := n.core; {
 	case c.groupID == 0:
@@ -434,20 +439,20 @@ func (n *Node) takeNotice(m *peerMessage) {
 	}
 }
 
-// notices keeps what peers cause from filling the log and the network. Time is counted
-// in ticks.
+// rateLimits limits the log lines and messages that peers can cause. Time is counted in
+// ticks.
 type rateLimits struct {
 	lastLogged, lastSent map[string]int64
 }
 
-const rateLimitsMax = 256 // different ones that are remembered; then all are forgotten
+const rateLimitsMax = 256 // different keys that are remembered; then all of them are forgotten
 
-// log calls f, at most once a minute for a key.
+// log calls f at most once a minute for each key.
 func (o *rateLimits) log(n *Node, key string, f func()) {
 	atMostEvery(&o.lastLogged, key, n.ticks, int64(time.Minute/n.config.Tick), f)
 }
 
-// tell calls f, at most once an election timeout for a key.
+// send calls f at most once per election timeout for each key.
 func (o *rateLimits) send(n *Node, key string, f func()) {
 	atMostEvery(&o.lastSent, key, n.ticks, int64(n.core.config.ElectionTicks), f)
 }
@@ -463,12 +468,12 @@ func atMostEvery(m *map[string]int64, key string, now, every int64, f func()) {
 	f()
 }
 
-// newSalt draws what tells a group from others of the same members.
+// newSalt returns random bytes that distinguish groups with the same members.
 func newSalt() []byte {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails
 	return salt
 }
 
-// address is where this node reaches another that is about to be a member.
+// address returns where this node reaches a node that will become a member.
 func (n *Node) address(name, said string) string { return cmp.Or(n.config.Core.Peers[name], said) }

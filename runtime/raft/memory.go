@@ -7,20 +7,20 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// memory is the part of the log that the engine reads: what is saved, from the
-// compaction on. It implements the engine's Storage. Entries never change, so
-// what was handed out stays as it is.
+// memory is the part of the log that the engine reads: the saved entries since the last
+// compaction. It implements the engine's Storage. Entries never change, so slices that
+// were returned stay valid.
 type memory struct {
 	state    *pb.HardState
 	snapshot *pb.Snapshot  // never nil
 	conf     *pb.ConfState // the members when the engine starts
 	first    uint64        // index of the entry before entries[0]
-	term     uint64        // and its term
+	term     uint64        // term of that entry
 	entries  []*pb.Entry
 	bytes    uint64 // of the data in entries
 
-	membersIndex   uint64 // index of the last change of members
-	snapshotWanted bool   // somebody needs a snapshot that is not older
+	membersIndex   uint64 // index of the last change of the members
+	snapshotWanted bool   // a follower needs a newer snapshot
 }
 
 func newMemory(snapshot *pb.Snapshot, state *pb.HardState, entries []*pb.Entry) *memory {
@@ -30,7 +30,7 @@ func newMemory(snapshot *pb.Snapshot, state *pb.HardState, entries []*pb.Entry) 
 	return m
 }
 
-// restore begins anew behind a snapshot.
+// restore replaces the content with a snapshot.
 func (m *memory) restore(s *pb.Snapshot) {
 	if s == nil {
 		s = new(pb.Snapshot)
@@ -42,11 +42,10 @@ func (m *memory) restore(s *pb.Snapshot) {
 	}
 }
 
-// append puts entries behind what is there; from their first index on they
-// replace it.
+// append adds entries. From the index of the first one on, they replace existing entries.
 func (m *memory) append(entries []*pb.Entry) {
 	for len(entries) > 0 && entries[0].GetIndex() <= m.first {
-		entries = entries[1:] // compacted already
+		entries = entries[1:] // already compacted
 	}
 	if len(entries) == 0 {
 		return
@@ -58,7 +57,7 @@ func (m *memory) append(entries []*pb.Entry) {
 	}
 }
 
-// truncate removes what stands from an index on.
+// truncate removes the entries from an index on.
 func (m *memory) truncate(from uint64) {
 	keep := from - m.first - 1
 	if keep >= uint64(len(m.entries)) {
@@ -67,10 +66,10 @@ func (m *memory) truncate(from uint64) {
 	for _, e := range m.entries[keep:] {
 		m.bytes -= uint64(len(e.Data))
 	}
-	m.entries = m.entries[:keep:keep] // a later append must not change what was handed out
+	m.entries = m.entries[:keep:keep] // a later append must not change slices that were returned
 }
 
-// compact forgets entries up to an index.
+// compact removes the entries up to an index.
 func (m *memory) compact(to uint64) {
 	if to <= m.first || to > m.last() {
 		return
@@ -91,8 +90,8 @@ func (m *memory) InitialState() (*pb.HardState, *pb.ConfState, error) {
 	return m.state, m.conf, nil
 }
 
-// Entries are those from lo on, before hi, as many as take no more than bytesMax,
-// but one at least.
+// Entries returns the entries from lo on, before hi, up to a total of bytesMax, but at
+// least one.
 func (m *memory) Entries(lo, hi, bytesMax uint64) ([]*pb.Entry, error) {
 	if lo <= m.first {
 		return nil, raft.ErrCompacted
@@ -111,7 +110,7 @@ func (m *memory) Entries(lo, hi, bytesMax uint64) ([]*pb.Entry, error) {
 	return list[:len(list):len(list)], nil
 }
 
-// entryOverhead is what index, term and tags of an entry take in a message, at most.
+// entryOverhead is the most that index, term and tags of an entry take in a message.
 const entryOverhead = 34
 
 func (m *memory) Term(i uint64) (uint64, error) {
@@ -129,8 +128,8 @@ func (m *memory) Term(i uint64) (uint64, error) {
 func (m *memory) LastIndex() (uint64, error)  { return m.last(), nil }
 func (m *memory) FirstIndex() (uint64, error) { return m.first + 1, nil }
 
-// Snapshot is for a follower that needs one. Who joined after it was taken does
-// not take it, since it is no member by it.
+// Snapshot returns the newest snapshot, for a follower. A member that joined after the
+// snapshot was taken needs a newer one, because it is not a member according to this one.
 func (m *memory) Snapshot() (*pb.Snapshot, error) {
 	if m.snapshot.GetMetadata().GetIndex() < m.membersIndex {
 		m.snapshotWanted = true

@@ -8,41 +8,42 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// ErrMessage: a peer has sent what no node of this group sends.
+// ErrMessage: a message of a peer is not valid in this group.
 var ErrMessage = errors.New("raft: not a message of a peer")
 
-// ErrLogLost: a peer knows that this node has saved entries that its log does not
-// hold. The disk was exchanged or emptied. The node must not take part any more,
-// since it may have promised what it forgot: remove it and add another.
+// ErrLogLost: a peer knows that this node has saved entries that are not in its log. The
+// disk was exchanged or emptied. The node must not take part any more, because it may
+// have forgotten its promises: remove it and add another one.
 var ErrLogLost = errors.New("raft: the log of this node is lost, or shorter than what it has promised")
 
-// ErrConflict: a leader's log contradicts what this node knows to be committed. One of
-// them has lost its log, or is of another group. The node must not go on: its state is
-// not the others'.
+// ErrConflict: the leader's log contradicts entries that this node knows to be committed.
+// One of the two nodes has lost its log, or belongs to another group. The node must stop,
+// because its state differs from that of the other members.
 var ErrConflict = errors.New("raft: the committed log of this node contradicts the leader's")
 
-// entryBytesMax bounds an entry: a batch, and the largest update behind it.
+// entryBytesMax limits an entry: a batch, and the largest update after it.
 const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
 
-// errStranger: what a node has sent is heard from members alone.
+// errNonMember: only members may send this kind of message.
 var errNonMember = fmt.Errorf("%w: its sender is not a member", ErrMessage)
 
-// forStrangers are the messages that are heard from nodes that are not members as far as
-// this node knows: it may have been away while they were added, and the leader may be
-// one of them, or need its vote.
+// acceptedFromNonMembers are the messages that are accepted from nodes that this node
+// does not know as members. They may have been added while this node was down, and one of
+// them may be the leader or may need its vote.
 var acceptedFromNonMembers = map[pb.MessageType]bool{
 	pb.MsgApp: true, pb.MsgSnap: true, pb.MsgHeartbeat: true, pb.MsgTimeoutNow: true, pb.MsgVote: true, pb.MsgPreVote: true,
 }
 
-// Message is one to a peer.
+// Message is a message to a peer.
 type Message struct {
 	To uint64
 	*pb.Message
 }
 
-// promises reports whether a message says that something was written. Such a one
-// is sent when it was. What a leader tells of its own log promises nothing until
-// a majority has it, so it may travel while the leader's disk writes.
+// promises reports whether a message confirms that something was written. Such a message
+// must be sent after the write. A leader's message about its own log promises nothing
+// until a majority has the entries, so it may be sent while the leader's disk still
+// writes.
 func promises(m *pb.Message) bool {
 	switch m.GetType() {
 	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgProp, pb.MsgReadIndex:
@@ -51,11 +52,11 @@ func promises(m *pb.Message) bool {
 	return true
 }
 
-// entryTypes are those that nodes make.
+// entryTypes are the types of entries that nodes create.
 var entryTypes = map[pb.EntryType]bool{pb.EntryNormal: true, pb.EntryConfChangeV2: true}
 
-// checkMessage looks at a message before the engine does, which trusts its
-// peers: from is who has sent it according to the transport.
+// checkMessage validates a message before the engine handles it, because the engine
+// trusts its peers. from is the sender according to the transport.
 func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 	if m.GetFrom() != from || m.GetTo() != c.id {
 		return fmt.Errorf("%w: it says that it is from %x to %x, but it came from %x to %x", ErrMessage, m.GetFrom(), m.GetTo(), from, c.id)
@@ -101,7 +102,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {
-			if e.GetType() != pb.EntryNormal || len(e.Data) > entryBytesMax { // who leads changes the members
+			if e.GetType() != pb.EntryNormal || len(e.Data) > entryBytesMax { // only the leader proposes changes of the members
 				return fmt.Errorf("%w: a proposal of type %v, %d bytes", ErrMessage, e.GetType(), len(e.Data))
 			}
 		}
@@ -119,7 +120,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 	case pb.MsgAppResp:
 		b := c.node.BasicStatus()
 		leads := b.RaftState == raft.StateLeader && m.GetTerm() == b.GetTerm()
-		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // this one has written all of its term, and lacks some
+		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // the leader has written all entries of its term, so its log lacks some
 			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
@@ -130,15 +131,15 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 	return nil
 }
 
-// conflict compares the term of an entry, as a leader has it, with the one that this
-// node knows to be committed. The leader of a term has all that was committed before;
-// one of an earlier term may have written something else.
+// checkCommitted compares the term of an entry of a leader with the term of the same
+// entry if it is committed here. The leader of the current term has all committed
+// entries. A leader of an earlier term may have written other entries.
 func (c *Core) checkCommitted(m *pb.Message, index, term uint64) error {
-	if m.GetTerm() < c.node.BasicStatus().GetTerm() || index > c.memory.state.GetCommit() { // as saved: memory has all up to there
+	if m.GetTerm() < c.node.BasicStatus().GetTerm() || index > c.memory.state.GetCommit() { // as saved: memory has all entries up to there
 		return nil
 	}
 	own, err := c.memory.Term(index)
-	if err != nil || own == term { // it is compacted, or equal
+	if err != nil || own == term { // compacted, or equal
 		return nil
 	}
 	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two has lost its log, or is of another group. Compare their logs (topoctl log dump). To go on with the leader's: %s",

@@ -17,47 +17,48 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// StateMachine is what a node applies committed entries to; *fsm.Replicated is
-// one. It is called by one goroutine at a time.
+// StateMachine is what a node applies committed entries to; *fsm.Replicated is one. Only
+// one goroutine at a time calls it.
 type StateMachine interface {
-	// Apply takes the data of an entry, and calls result for each command in it. An
-	// error says that the entry is damaged, and ends the node.
+	// Apply applies the data of an entry, and calls result for each command in it. An
+	// error means that the entry is damaged, and ends the node.
 	Apply(index, term uint64, data []byte, result func(client, sequence uint64, a fsm.Applied)) error
-	// Snapshot returns what writes all that Prepare needs. Where frozen is true, Apply may
-	// be called while write runs, by another goroutine.
+	// Snapshot returns a function that writes all data that Prepare needs. If frozen is
+	// true, another goroutine may call Apply while write runs.
 	Snapshot() (write func(w io.Writer) error, frozen bool, err error)
-	// Prepare reads what a write of Snapshot has written, and returns what makes the state
-	// so. It changes nothing, and may be called while other methods are.
+	// Prepare reads the data that write has written, and returns a function that installs
+	// that state. Prepare changes nothing, and may run at the same time as other methods.
 	Prepare(r io.Reader) (install func(), err error)
-	// Checkpoint says where a snapshot that was written or installed can be read again, up
-	// to which index it holds the log, and how many bytes it has.
+	// Checkpoint receives a snapshot that was written or installed: the index of its last
+	// entry, its size in bytes, and a function that opens it for reading.
 	Checkpoint(index uint64, size int64, open func() (io.ReadCloser, error))
 }
 
-// NodeConfig is what a Node is made of. Disk, Machine and Transport are the
-// node's from then on; it closes Disk.
+// NodeConfig configures a Node. The node owns Disk, Machine and Transport from then on,
+// and closes Disk.
 type NodeConfig struct {
-	Core      CoreConfig // what the disk says is the node's: ID, GroupID, Stored
+	Core      CoreConfig // the node sets ID, GroupID and Stored from the disk
 	Topology  string
 	GroupName string
 	Disk      Disk
 	Machine   StateMachine
-	Transport transport.Transport // nil: there are no others
-	Group     uint64              // of the messages in the transport
-	Prefer    string              // member that is to lead, while it can; "": any, or as Spread says
-	Spread    int                 // above 0: the group is one of several that are led by different members, counted from 1
+	Transport transport.Transport // nil: the node has no peers
+	Group     uint64              // number of the group's messages in the transport
+	Prefer    string              // member that leads if it can; "": any member, or as Spread says
+	Spread    int                 // above 0: this group is one of several, counted from 1, that different members lead
 	Tick      time.Duration
 	Logger    *slog.Logger
 
-	ChecksumEvery uint64 // see Config
+	ChecksumEvery uint64 // see Config.ChecksumEvery
 
-	// Led is called by the node's loop when the leader, its term or who leads here has
-	// changed. It must not wait. nil: nothing is told.
+	// The node's loop calls Led when the leader, its term, or whether this node leads has
+	// changed. Led must not wait. It may be nil.
 	Led func(fsm.Leadership)
 }
 
-// Node drives a Core. Its loop deals with peers, proposals and the log; beside it a
-// applier deals with the state machine.
+// Node drives a Core. Its loop handles peers, proposals and the log. Two other goroutines
+// do the work that may be slow: the applier applies entries to the state machine, and the
+// snapshotter reads, writes and sends snapshots.
 type Node struct {
 	config      NodeConfig
 	core        *Core
@@ -66,17 +67,17 @@ type Node struct {
 	logger      *slog.Logger
 
 	record  Record
-	groupID atomic.Uint64 // of record
-	log     wal.Log       // nil: the node is not a member yet, see founding
+	groupID atomic.Uint64 // GroupID of record
+	log     wal.Log       // nil while the node is not a member of a group, see bootstrap
 
-	// state is held for writing while the state machine changes.
+	// state is locked for writing while the state machine changes.
 	state   sync.RWMutex
-	applied func() // called when it has; nil: nobody wants to know
+	applied func() // called after the state machine changed; may be nil
 
 	inbox         inbox
-	drained       inbox // what was taken out of inbox
+	drained       inbox // content that the loop took out of inbox
 	wake          chan struct{}
-	proposalSlots *slots    // one for each proposal under way
+	proposalSlots *slots    // one for each proposal that waits for an answer
 	callPool      sync.Pool // see newCall
 	readSlots     *slots    // one for each read that a goroutine waits for
 	status        atomic.Pointer[Status]
@@ -84,35 +85,35 @@ type Node struct {
 	stop        chan struct{}
 	stopped     sync.Once
 	done        chan struct{}
-	errReturned atomic.Bool // Err has said why the node has ended
-	err         error       // why the node has ended; set before done is closed
+	errReturned atomic.Bool // Err has returned the error of the node
+	err         error       // why the node ended; set before done is closed
 
 	ticks               int64
-	bootstrap           *bootstrap // nil: the node has the log of a group
-	initialState        []byte     // of the state machine at its beginning, for a group's first snapshot
+	bootstrap           *bootstrap // nil after the node has the log of a group
+	initialState        []byte     // initial state of the state machine, for the first snapshot of a group
 	pendingChange       *pendingChange
-	waitingPeers        map[string]uint64 // nodes of no group that have asked who this one is, and the numbers of their questions
+	waitingPeers        map[string]uint64 // nodes without a group that asked for an introduction, and the numbers of their questions
 	rateLimits          rateLimits
 	otherGroupMessages  uint64 // messages of other groups that were refused
 	leaderless          leaderless
 	leaderPreference    leaderPreference
-	concurrentProposals bool              // there is more than one who proposes
-	behind              atomic.Bool       // too much waits to be applied
-	incomingSnapshot    *incomingSnapshot // whose message the core takes
+	concurrentProposals bool              // more than one proposal waits: several callers propose
+	behind              atomic.Bool       // too many bytes wait to be applied
+	incomingSnapshot    *incomingSnapshot // the snapshot whose message the core is processing
 	snapshotRunning     bool              // a snapshot is being taken
-	snapshotWaiters     []snapshotWaiter  // who wait for one
-	snapshotError       string            // why the last one was not taken
-	peerNames           map[uint64]string // names under which nodes have sent something
-	transportPeers      map[string]bool   // whom the transport was told of
-	heldCommits         []Message         // see hold
+	snapshotWaiters     []snapshotWaiter  // callers that wait for a snapshot
+	snapshotError       string            // why the last snapshot failed
+	peerNames           map[uint64]string // names under which nodes have sent messages, by id
+	transportPeers      map[string]bool   // peers that the transport knows
+	heldCommits         []Message         // see holdCommits
 	outgoing            map[uint64][]transport.Message
-	order               []uint64 // its keys, in the order of the first message
+	order               []uint64 // keys of outgoing, in the order of the first message
 }
 
-// errNodeStopped ends what waits for a node that was told to stop.
+// errNodeStopped ends the requests that wait when Close is called.
 var errNodeStopped = fmt.Errorf("raft: the node was closed: %w", fsm.ErrStopped)
 
-// StartNode starts a node. stored is what the log held when it was opened.
+// StartNode starts a node.
 func StartNode(c NodeConfig) (*Node, error) {
 	n, err := newNode(c)
 	if err != nil {
@@ -125,7 +126,7 @@ func StartNode(c NodeConfig) (*Node, error) {
 	return n, nil
 }
 
-// newNode makes a node that does nothing yet.
+// newNode makes a node without starting its goroutines.
 func newNode(c NodeConfig) (*Node, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -149,7 +150,7 @@ func newNode(c NodeConfig) (*Node, error) {
 	return n, nil
 }
 
-// begin lets others reach the node.
+// begin registers the node with the transport.
 func (n *Node) begin() {
 	if t := n.config.Transport; t != nil {
 		t.Handle(n.config.Group, n.receive)
@@ -167,7 +168,7 @@ func (n *Node) begin() {
 	}
 }
 
-// prepare makes the core and the state machine what the disk says.
+// prepare loads the core and the state machine from the disk.
 func (n *Node) prepare() (err error) {
 	c := &n.config.Core
 	c.Log = func(level LogLevel, text string) {
@@ -199,7 +200,7 @@ func (n *Node) prepare() (err error) {
 		}
 	}
 	n.core, err = NewCore(*c)
-	c.Stored = wal.Stored{} // the core holds what it needs of it
+	c.Stored = wal.Stored{} // the core has taken over the entries
 	if err != nil || len(n.core.members) > 0 {
 		return err
 	}
@@ -213,7 +214,7 @@ func (n *Node) prepare() (err error) {
 	}
 	n.initialState = initial.Bytes()
 	n.bootstrap = newBootstrap(&n.core.config)
-	if n.config.Transport == nil { // there is nobody to be asked
+	if n.config.Transport == nil { // the node has no peers that it could ask
 		n.bootstrap.tick = soleMemberTimeouts * n.bootstrap.election
 		return n.bootstrapStep()
 	}
@@ -248,17 +249,17 @@ func (n *Node) run() {
 	}
 }
 
-// untilTick is how long it is to the next tick. All groups of one node tick at the same
-// time, so that a processor wakes up once for them and their heartbeats share frames;
-// nodes differ, so that they do not all stand for election at once.
+// untilTick returns the time until the next tick. All groups of one node tick at the same
+// time, so that one wake-up serves all groups and their heartbeats share frames.
+// Different nodes tick at different times, so that they do not start elections at once.
 func (n *Node) untilTick() time.Duration {
 	tick := uint64(n.config.Tick)
 	phase := MemberID(n.config.Core.Name) % tick
 	return time.Duration(tick - (uint64(time.Now().UnixNano())+phase)%tick)
 }
 
-// gather waits a moment while the applier answers: those who were just answered ask
-// again, and all go under one sync.
+// waitForBatch waits a moment while the applier sends answers. The callers that receive
+// them propose again, and one sync covers all these proposals.
 func (n *Node) waitForBatch() {
 	runtime.Gosched()
 	if !n.applier.busy.Load() {
@@ -270,8 +271,8 @@ func (n *Node) waitForBatch() {
 	runtime.Gosched()
 }
 
-// turn is a round of the node's loop: it takes what has come, and carries out what
-// follows from it. An error ends the node.
+// runOnce is one iteration of the node's loop: it handles the content of the inbox and
+// carries out the effects. An error ends the node.
 func (n *Node) runOnce(tick bool) error {
 	n.inbox.swap(&n.drained, !n.isBehind())
 	n.take(&n.drained)
@@ -296,20 +297,21 @@ func (n *Node) runOnce(tick bool) error {
 	return nil
 }
 
-// isBehind reports whether so much waits to be applied that no more is taken.
+// isBehind reports whether too many bytes wait to be applied. Then the node takes no
+// proposals.
 func (n *Node) isBehind() bool {
 	behind := n.applier.bytes.Load() > unappliedBytesMax
 	n.behind.Store(behind)
 	return behind
 }
 
-// work carries out all effects, in the order that all safety rests on.
+// runEffects carries out all effects. The guarantees of the package depend on this order.
 func (n *Node) runEffects() error {
 	for n.log != nil && n.core.HasEffects() {
 		e := n.core.Effects()
 		n.send(n.holdCommits(e.Early))
 		if e.Sync {
-			n.sendHeld() // it would wait for the disk
+			n.sendHeld() // otherwise they would wait for the disk
 		}
 		var state preparedState
 		if e.Snapshot != nil {
@@ -339,7 +341,7 @@ func (n *Node) runEffects() error {
 	return n.core.Err()
 }
 
-// takeSnapshot has the applier take a snapshot, unless it is about to.
+// takeSnapshot asks the applier for a snapshot, unless one is being taken.
 func (n *Node) takeSnapshot() {
 	if !n.snapshotRunning {
 		n.snapshotRunning = true
@@ -347,14 +349,15 @@ func (n *Node) takeSnapshot() {
 	}
 }
 
-// snapshotTaken is told by the applier, or the snapshotter, of a snapshot. A state that cannot
-// be written is no reason to end: it can be used, and all others would end, too.
+// finishSnapshot commits a snapshot. The applier or the snapshotter calls it. If a state
+// cannot be written, the node keeps running: its state is intact, and all other members
+// would fail in the same way.
 func (n *Node) finishSnapshot(t *snapshotWrite) {
 	closed := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(c *Core) {
 			n.snapshotRunning = false
 			at, err := t.index(), t.err
-			if err == nil && at > c.SnapshotIndex() { // else the leader's is newer
+			if err == nil && at > c.SnapshotIndex() { // otherwise a newer snapshot of the leader was installed
 				if err = t.body.Commit(t.head); err != nil {
 					c.err = err // the log may be half written
 				} else {
@@ -380,14 +383,14 @@ func (n *Node) finishSnapshot(t *snapshotWrite) {
 	}
 }
 
-// taker is somebody who waits for a snapshot.
+// snapshotWaiter is a caller that waits for a snapshot.
 type snapshotWaiter struct {
-	index uint64 // up to which the log was applied when it asked: the snapshot holds so much
+	index uint64 // index up to which the log was applied when the caller asked; the snapshot must cover it
 	tell  func(index uint64, err error)
 }
 
-// tellTakers tells what became of a snapshot at an index. Who has asked since it was begun
-// waits for another.
+// answerSnapshotWaiters passes on the result of a snapshot at an index. Callers that
+// asked after that snapshot was begun wait for another one.
 func (n *Node) answerSnapshotWaiters(at uint64, err error) {
 	takers := n.snapshotWaiters
 	n.snapshotWaiters = nil
@@ -403,7 +406,7 @@ func (n *Node) answerSnapshotWaiters(at uint64, err error) {
 	}
 }
 
-// fail ends the node with an error, from another goroutine.
+// fail ends the node with an error. Any goroutine may call it.
 func (n *Node) fail(err error) {
 	_ = n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(c *Core) {
@@ -414,7 +417,7 @@ func (n *Node) fail(err error) {
 	})
 }
 
-// stateChanged is called by the applier, when the state machine has changed.
+// stateChanged is called by the applier after the state machine changed.
 func (n *Node) stateChanged() {
 	n.state.RLock()
 	applied := n.applied
@@ -427,7 +430,7 @@ func (n *Node) stateChanged() {
 	}
 }
 
-// end ends all that wait for the node.
+// shutDown ends everything that waits for the node.
 func (n *Node) shutDown(err error) {
 	if n.config.Transport != nil {
 		n.config.Transport.Handle(n.config.Group, nil)
@@ -442,7 +445,7 @@ func (n *Node) shutDown(err error) {
 	rest := inbox{proposals: n.inbox.proposals, reads: n.inbox.reads, calls: n.inbox.calls}
 	n.inbox.proposals, n.inbox.reads, n.inbox.calls, n.inbox.messages = nil, nil, nil, nil
 	n.inbox.mu.Unlock()
-	n.take(&rest) // the core refuses all of it
+	n.take(&rest) // the core refuses all of them
 	if n.pendingChange != nil {
 		n.failPendingChange(stopped(err))
 	}
@@ -452,7 +455,7 @@ func (n *Node) shutDown(err error) {
 	n.publishStatus()
 }
 
-// closeDisk lets go of the disk, when nothing is written any more.
+// closeDisk closes the log and the disk. Nothing may be written any more.
 func (n *Node) closeDisk() (err error) {
 	if n.log != nil {
 		err = n.log.Close()
@@ -460,8 +463,8 @@ func (n *Node) closeDisk() (err error) {
 	return errors.Join(err, n.config.Disk.Close())
 }
 
-// Close stops the node: what waits for it ends with an error, its log is closed.
-// It returns the error that the node had ended with before, if any, unless Err has.
+// Close stops the node and closes its log. Requests that wait end with an error. Close
+// returns the error with which the node had ended before, unless Err has returned it.
 func (n *Node) Close() error {
 	n.stopped.Do(func() { close(n.stop) })
 	<-n.done
@@ -473,18 +476,18 @@ func (n *Node) Close() error {
 	return n.err
 }
 
-// onApply has a function called when the state machine has changed. It must not
-// wait for anything.
+// onApply sets a function that is called after the state machine changed. It must not
+// wait.
 func (n *Node) onApply(f func()) {
 	n.state.Lock()
 	defer n.state.Unlock()
 	n.applied = f
 }
 
-// Done is closed when the node has ended; Err says why.
+// Done returns a channel that is closed when the node has ended. Err returns the reason.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
-// Err is why the node has ended, once Done is closed.
+// Err returns why the node ended, once Done is closed.
 func (n *Node) Err() error {
 	select {
 	case <-n.done:

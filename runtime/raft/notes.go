@@ -10,22 +10,23 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// noting is a state machine that has its node say something in the log, such as the
-// checksum of its state; *fsm.Replicated is one.
+// noting is a state machine that makes notes in the log, such as the checksum of its
+// state; *fsm.Replicated is one.
 type noting interface {
 	Members(voters, learners []uint64) error
 	Notes(node, every uint64) fsm.Notes
 }
 
-// notes are what the node is to say in the log. They are proposed until the state
-// machine has seen them there, by followers that pass no updates on, too.
+// notes are the notes that the node must write to the log. They are proposed until the
+// state machine has applied them, even by followers that do not forward updates.
 type notes struct {
 	fsm.Notes
-	term uint64 // in which they were proposed last; 0: not yet
+	term uint64 // of the last proposal; 0: not proposed yet
 	tick int64
 }
 
-// members has the state machine know who belongs to the group from here on.
+// setMembers passes the members of the group at the current position to the state
+// machine.
 func (k *applier) setMembers() error {
 	if k.noting == nil {
 		return nil
@@ -33,8 +34,8 @@ func (k *applier) setMembers() error {
 	return k.noting.Members(k.position.conf.GetVoters(), k.position.conf.GetLearners())
 }
 
-// note takes what the node is to say now. It reports whether that is something else than
-// before.
+// updateNotes passes the notes of the state machine to the core. It reports whether they
+// have changed.
 func (k *applier) updateNotes() bool {
 	if k.noting == nil || k.node.core == nil {
 		return false
@@ -48,8 +49,7 @@ func (k *applier) updateNotes() bool {
 	return true
 }
 
-// Note takes what the node is to say in the log, in place of what that was before. Any
-// goroutine may call it.
+// Note replaces the notes that the node must write to the log. Any goroutine may call it.
 func (c *Core) Note(n fsm.Notes) {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
@@ -60,8 +60,9 @@ func (c *Core) Note(n fsm.Notes) {
 	}
 }
 
-// allowed says why the log may not have an update yet: nodes that the error names run a
-// program that does not know it; c.proposals is locked.
+// checkAllowed returns an error if the log may not have an update yet, because the
+// programs of some nodes do not know it. The error names these nodes. The caller holds
+// c.proposalsMu.
 func (c *Core) checkAllowed(update []byte) error {
 	err := c.notes.Allowed.Check(update)
 	if err == nil {
@@ -73,15 +74,15 @@ func (c *Core) checkAllowed(update []byte) error {
 			names = append(names, c.members[id].Name)
 		}
 	}
-	if len(names) == 0 { // this one alone: what it has said of itself is not applied yet
+	if len(names) == 0 { // only this node: its own description is not applied yet
 		return err
 	}
 	slices.Sort(names)
 	return fmt.Errorf("%w. Start the newer program on %s", err, strings.Join(names, ", "))
 }
 
-// proposeNotes proposes what the node is to say, where that was not or may be lost;
-// c.proposals is locked.
+// proposeNotes proposes the notes that were not proposed yet or may be lost. The caller
+// holds c.proposalsMu.
 func (c *Core) proposeNotes() {
 	n := &c.notes
 	leads := c.leader == c.id
@@ -105,7 +106,7 @@ func (c *Core) proposeNotes() {
 	data := slices.Clone(c.batch.Bytes())
 	n.term, n.tick = c.term, c.tick
 	if leads || c.config.Forward {
-		_ = c.node.Propose(data) // or again later
+		_ = c.node.Propose(data) // if refused, it is proposed again later
 		return
 	}
 	c.toLeader = append(c.toLeader, Message{c.leader, &pb.Message{

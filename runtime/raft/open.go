@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// openNode opens what a configuration says and starts a node on it. leave ends
-// what it shares with others.
+// openNode opens the disk and the transport of a configuration, and starts a node on
+// them. leave releases the transport, which other groups of the process may share.
 func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, err error) {
 	disk := c.Disk
 	if disk == nil {

@@ -21,12 +21,12 @@ import (
 
 const (
 	backupMethod  = "Backup"
-	backupMessage = 1 << 20        // bytes of a backup in one message: a quarter of what gRPC takes
-	backupTimeMax = 24 * time.Hour // of one: a large state takes long over a slow line
+	backupMessage = 1 << 20        // bytes of a backup in one message: a quarter of gRPC's limit
+	backupTimeMax = 24 * time.Hour // limit of a backup: a large state takes long over a slow connection
 )
 
-// Backup writes a backup of the state, as it is after all updates that were acknowledged
-// before, to w. It needs a majority, as a Read does. OpenBackup reads it.
+// Backup writes a backup of the state to w, with all updates that were acknowledged
+// before the call. Like Read, it needs a majority. OpenBackup reads the backup.
 func (m *Machine[S, U, R]) Backup(ctx context.Context, w io.Writer) error {
 	n, err := m.running()
 	if err != nil {
@@ -53,7 +53,7 @@ func (n *Node) Backup(ctx context.Context, w io.Writer) error {
 		if i, failed = newImage(n.record.identity(), &stored); failed != nil {
 			return
 		}
-		body, size, err := openBody(n.log, c.SnapshotIndex()) // it stays, when a newer one takes its place
+		body, size, err := openBody(n.log, c.SnapshotIndex()) // the opened body stays readable when a newer snapshot replaces it
 		if failed = err; err == nil {
 			i.bytes, i.body = uint64(size), true
 			i.state = func() (io.ReadCloser, error) { return body, nil }
@@ -68,7 +68,7 @@ func (n *Node) Backup(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// backup is the method of the operators' service.
+// backup is the streaming method of the operators' service.
 func (o *operators) backup(_ any, stream gogrpc.ServerStream) error {
 	request := new(wrapperspb.StringValue)
 	if err := stream.RecvMsg(request); err != nil {
@@ -93,7 +93,7 @@ func (o *operators) backup(_ any, stream gogrpc.ServerStream) error {
 	return nil
 }
 
-// messages sends what is written.
+// messages is a writer that sends messages.
 type messages struct{ stream gogrpc.ServerStream }
 
 func (m messages) Write(b []byte) (sent int, err error) {
@@ -108,7 +108,8 @@ func (m messages) Write(b []byte) (sent int, err error) {
 }
 
 // OperateBackup writes a backup of a group to w, from the node that listens on an
-// address; "" is its only group. files are those of an operator's certificate; nil: none.
+// address. The group "" is the only group of the node. files are an operator's
+// certificate, or nil.
 func OperateBackup(ctx context.Context, address string, files *grpc.TLS, group string, w io.Writer) error {
 	conn, err := grpc.Dial(address, files)
 	if err != nil {

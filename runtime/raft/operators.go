@@ -22,27 +22,27 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// The operators' service has one method, whose request and answer are JSON in a
+// The operators' service has one method. Request and answer are JSON in a
 // google.protobuf.StringValue, so that any gRPC client can call it.
 const (
 	operateService = "topogen.raft.Operators"
 	operateMethod  = "/" + operateService + "/Operate"
-	operateTimeMax = 10 * time.Minute       // of one command: a snapshot of a large state takes its time
-	operateAnswer  = 500 * time.Millisecond // before the caller's timeout ends, so that the reason reaches it
+	operateTimeMax = 10 * time.Minute       // limit of a command: a snapshot of a large state takes time
+	operateAnswer  = 500 * time.Millisecond // a command ends this long before the caller's deadline, so that the caller receives the reason
 )
 
-// Command is what an operator asks of a node.
+// Command is a request of an operator to a node.
 type Command struct {
 	Do      string   // "status", "snapshot", "transfer" or "change"
-	Group   string   `json:",omitempty"` // "": the only one
+	Group   string   `json:",omitempty"` // "": the only group
 	To      string   `json:",omitempty"` // of "transfer": the new leader
 	Changes []Change `json:",omitempty"` // of "change"
 }
 
-// Report answers a Command.
+// Report is the answer to a Command.
 type Report struct {
 	Groups   []GroupStatus `json:",omitempty"` // of "status"
-	Snapshot uint64        `json:",omitempty"` // of "snapshot": the index up to which it holds the log
+	Snapshot uint64        `json:",omitempty"` // of "snapshot": index of the last entry that it covers
 }
 
 // GroupStatus is the status of a node in a group.
@@ -51,7 +51,7 @@ type GroupStatus struct {
 	Status
 }
 
-// operators serves the nodes that share a listener.
+// operators serves the commands for the nodes that share a listener.
 type operators struct {
 	mu    sync.Mutex
 	nodes map[string]*Node // by group
@@ -68,8 +68,8 @@ func (o *operators) register(r gogrpc.ServiceRegistrar) {
 	}, o)
 }
 
-// handle is called by the server, and calls what it puts in between: that refuses
-// whoever is no operator.
+// handle is called by the gRPC server. The interceptor between refuses callers that are
+// not operators.
 func (o *operators) handle(_ any, ctx context.Context, decode func(any) error, between gogrpc.UnaryServerInterceptor) (any, error) {
 	request := new(wrapperspb.StringValue)
 	if err := decode(request); err != nil {
@@ -82,7 +82,7 @@ func (o *operators) handle(_ any, ctx context.Context, decode func(any) error, b
 	return between(ctx, request, &gogrpc.UnaryServerInfo{Server: o, FullMethod: operateMethod}, answer)
 }
 
-// answer does what a command in JSON says.
+// answer runs a command in JSON.
 func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	c, err := parseCommand(request)
 	if err != nil {
@@ -101,8 +101,8 @@ func (o *operators) answer(ctx context.Context, request string) (any, error) {
 	return wrapperspb.String(string(b)), nil
 }
 
-// withTimeout ends a command before its caller stops waiting, and after timeout at the
-// latest.
+// withTimeout ends a command shortly before its caller's deadline, and after timeout at
+// the latest.
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if at, ok := ctx.Deadline(); ok {
 		left := time.Until(at)
@@ -121,7 +121,7 @@ func parseCommand(text string) (c Command, err error) {
 	return c, nil
 }
 
-// find is the node of a group; "" is the only one.
+// find returns the node of a group. "" means the only group.
 func (o *operators) find(group string) (n *Node, name string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,7 +138,7 @@ func (o *operators) find(group string) (n *Node, name string, err error) {
 	return n, group, nil
 }
 
-// operate does what a command says.
+// operate runs a command.
 func (o *operators) operate(ctx context.Context, c Command) (r Report, err error) {
 	if c.Do == "status" && c.Group == "" {
 		o.mu.Lock()
@@ -170,14 +170,14 @@ func (o *operators) operate(ctx context.Context, c Command) (r Report, err error
 	return r, err
 }
 
-// compareGroups orders groups by name, and those of instances by number.
+// compareGroups orders groups by name, and the groups of instances by number.
 func compareGroups(a, b string) int {
 	of, i, _ := instanceOf(a)
 	other, j, _ := instanceOf(b)
 	return cmp.Or(cmp.Compare(of, other), cmp.Compare(i, j), cmp.Compare(a, b))
 }
 
-// instanceOf is the name and the numbers in ledger/3-of-16.
+// instanceOf returns the name and the numbers in ledger/3-of-16.
 func instanceOf(group string) (of string, number, all int) {
 	of, rest, ok := strings.Cut(group, "/")
 	if !ok {
@@ -189,7 +189,7 @@ func instanceOf(group string) (of string, number, all int) {
 	return of, number, all
 }
 
-// serve lets operators reach a node, until the function that it returns is called.
+// serve makes a node available to operators, until the returned function is called.
 func (o *operators) serve(group string, n *Node) (end func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,8 +201,8 @@ func (o *operators) serve(group string, n *Node) (end func()) {
 	}
 }
 
-// Operate sends a command to the node that listens on an address. files are those
-// of an operator's certificate; nil: none.
+// Operate sends a command to the node that listens on an address. files are an operator's
+// certificate, or nil.
 func Operate(ctx context.Context, address string, files *grpc.TLS, c Command) (r Report, err error) {
 	conn, err := grpc.Dial(address, files)
 	if err != nil {
@@ -223,7 +223,7 @@ func Operate(ctx context.Context, address string, files *grpc.TLS, c Command) (r
 	return r, nil
 }
 
-// operateError is the node's own error, or one of the way to it.
+// operateError returns the node's own error, or an error of the connection.
 func operateError(address string, err error) error {
 	if s, ok := status.FromError(err); ok && s.Code() == codes.FailedPrecondition {
 		return errors.New(s.Message())
@@ -231,7 +231,8 @@ func operateError(address string, err error) error {
 	return fmt.Errorf("raft: %s: %w", address, err)
 }
 
-// checkAddresses checks what only operators say: other transports have other addresses.
+// checkAddresses checks addresses of operators. Other transports have other forms of
+// addresses.
 func checkAddresses(changes []Change) error {
 	for _, c := range changes {
 		if _, port, err := net.SplitHostPort(c.Address); c.Address != "" && (err != nil || port == "") {

@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// hold keeps back what tells a follower of a commit and nothing else: who is
-// answered by that commit may ask for the next at once, and what brings a follower
-// the next tells it of the commit, too. It returns the others.
+// holdCommits keeps back messages that only tell a follower of a commit, and returns the
+// others. A caller whose proposal was just committed may propose again at once, and the
+// message that carries the next entry also tells the follower of the commit.
 func (n *Node) holdCommits(list []Message) []Message {
 	others := list[:0]
 	for _, m := range list {
@@ -30,8 +30,8 @@ func (n *Node) holdCommits(list []Message) []Message {
 	return others
 }
 
-// release sends what is held, unless there are proposals that may stand in for it.
-// Those who were just answered get to run before.
+// releaseHeld sends the messages that were kept back, unless new proposals make them
+// unnecessary. It first yields to the callers that were just answered.
 func (n *Node) releaseHeld() {
 	if len(n.heldCommits) == 0 {
 		return
@@ -48,7 +48,7 @@ func (n *Node) sendHeld() {
 	n.heldCommits = n.heldCommits[:0]
 }
 
-// send hands messages to the transport, all for one peer at once.
+// send passes messages to the transport, all messages for one peer at once.
 func (n *Node) send(list []Message) {
 	if len(list) == 0 || n.config.Transport == nil {
 		return
@@ -83,38 +83,39 @@ func (n *Node) send(list []Message) {
 	n.order = n.order[:0]
 }
 
-// nameOf is the name under which a node is reached. One that has just joined, or was away
-// for long, does not know all members, or not under their names, and answers those who
-// speak to it. "": it is not known.
+// nameOf returns the name under which a node is reached, or "" if it is unknown. A node
+// that has just joined, or was down for a long time, may not know all members or their
+// current names. It answers to the name under which a message came.
 func (n *Node) nameOf(id uint64) string {
 	if name := n.peerNames[id]; name != "" {
 		return name
 	}
 	m := n.core.members[id]
-	return cmp.Or(m.Was, m.Name) // it may not have been started again since it has another name
+	return cmp.Or(m.Was, m.Name) // the node may still run under its old name
 }
 
-// tryName sends to a member that has another name than it had, and speaks under that as
-// far as this node knows, under its new name too: it may have been started again.
+// sendToNewName also sends a message to the new name of a renamed member, if this node
+// only has its old name: the member may have been restarted.
 func (n *Node) sendToNewName(o Member, m transport.Message) {
 	if n.nameOf(o.ID) != o.Name {
-		m.Payload = slices.Clone(m.Payload) // the transport owns the other
+		m.Payload = slices.Clone(m.Payload) // the transport owns the original
 		n.config.Transport.Send(o.Name, m)
 	}
 }
 
-// meet remembers under which name a node speaks.
+// notePeerName records under which name a node sends messages.
 func (n *Node) notePeerName(id uint64, name string) {
 	if n.peerNames[id] == name {
 		return
 	}
-	if n.peerNames == nil || len(n.peerNames) >= 4*membersMax { // those that are not members, too
+	if n.peerNames == nil || len(n.peerNames) >= 4*membersMax { // the map also holds nodes that are not members
 		n.peerNames = map[uint64]string{}
 	}
 	n.peerNames[id] = name
 }
 
-// learnPeers tells the transport where the members are, and forgets who is none.
+// updatePeers passes the addresses of the members to the transport, and removes other
+// peers.
 func (n *Node) updatePeers(list []Member) {
 	wanted := map[string]bool{}
 	for _, m := range list {
@@ -127,7 +128,7 @@ func (n *Node) updatePeers(list []Member) {
 				wanted[m.Was] = true
 				n.setPeer(m.Was, n.core.address(m))
 			}
-			if number := n.waitingPeers[m.Name]; number != 0 { // it waits to hear that it is a member
+			if number := n.waitingPeers[m.Name]; number != 0 { // the node waits for the message that it is a member
 				delete(n.waitingPeers, m.Name)
 				n.sendIntroduction(m.Name, number, 0)
 			}
@@ -146,10 +147,11 @@ func (n *Node) updatePeers(list []Member) {
 	}
 }
 
-// classOf is what a message may overtake. A heartbeat or a vote is useless behind
-// an append of many bytes, and neither relies on what was sent before it: a
-// heartbeat commits no more than the follower is known to have. A snapshot is
-// behind all others, since nothing is appended at a follower that waits for one.
+// classOf returns the class of a message, which decides what the message may overtake. A
+// heartbeat or a vote is useless behind an append of many bytes. Neither relies on
+// messages sent before it: a heartbeat commits no more than the follower is known to
+// have. A snapshot goes behind all others, because nothing is appended at a follower that
+// waits for one.
 func classOf(t pb.MessageType) transport.Class {
 	switch t {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp:
@@ -160,14 +162,14 @@ func classOf(t pb.MessageType) transport.Class {
 	return transport.Ordered
 }
 
-// seeName says what to do where the group has given this node another name.
+// checkOwnName logs a warning if the group has renamed this node.
 func (n *Node) checkOwnName(name string) {
 	if own := n.config.Core.Name; name != own {
 		n.logger.Warn("raft: the group has renamed this node: start it under its new name, with the folder of its log renamed", slog.String("node", own), slog.String("new_name", name))
 	}
 }
 
-// setPeer tells the transport where a node is.
+// setPeer sets the address of a node in the transport.
 func (n *Node) setPeer(name, address string) {
 	if n.config.Transport == nil || address == "" || name == n.config.Core.Name {
 		return
@@ -179,8 +181,8 @@ func (n *Node) setPeer(name, address string) {
 	n.config.Transport.SetPeer(name, address)
 }
 
-// reach lets a node be answered that is not a member as far as this one knows, at the
-// address that the transport has heard from it.
+// addReplyPeer makes it possible to answer a node that is not a known member, at the
+// address that the transport has received from it.
 func (n *Node) addReplyPeer(name string) {
 	if n.transportPeers[name] {
 		return

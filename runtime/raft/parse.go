@@ -8,22 +8,24 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A few bytes of a hostile message can become a hundred times as many when they are
-// parsed: each empty entry takes two bytes of it. So its fields are counted first.
+// A few bytes of a hostile message can take a hundred times as much memory after parsing,
+// because an empty entry takes two bytes of the message. So the entries are counted
+// first.
 const (
-	entriesMax   = messageBytesMax / 4    // in one message: the engine counts four bytes or more for each
-	parsedEntry  = 160                    // bytes that an entry takes when it is parsed, beside its data
+	entriesMax   = messageBytesMax / 4    // in one message: the engine counts at least four bytes for each
+	parsedEntry  = 160                    // bytes that a parsed entry takes in addition to its data
 	peerBytesMax = entryBytesMax + 64<<10 // of a message between nodes: an entry, or a part of a snapshot, with its frame
 )
 
-// fields of the engine's message, in protobuf's wire format.
+// Fields of the engine's message in protobuf's wire format.
 const (
 	fieldEntries   = 7
 	fieldSnapshot  = 9
-	fieldResponses = 14 // the engine's own, which no node sends
+	fieldResponses = 14 // internal to the engine; no node sends it
 )
 
-// parseEngine parses a message of the engine's. Only that of a part has a snapshot in it.
+// parseEngine parses a message of the engine. Only the message in a part may have a
+// snapshot.
 func parseEngine(b []byte, ofPart bool) (*pb.Message, error) {
 	entries := 0
 	for rest := b; len(rest) > 0; {

@@ -8,22 +8,21 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The messages of rast.md 2.16 between nodes, with what they lack there: terms of
-// entries, who speaks, and the index and term before the first entry. They are
-// the engine's, under the names of the document; Masterbeat and FollowerResponse
-// also carry what leaders and followers say to each other besides. GroupID is the
-// identity of the sender's group, 0 where it has none yet; FromID and ToID are the ids
-// of the nodes, ToID 0 where the sender does not know it.
+// The messages between nodes when the controllers carry them. They have the content of
+// the engine's messages: Masterbeat and FollowerResponse also carry the other messages of
+// leaders and followers. GroupID is the identity of the sender's group, or 0 if the
+// sender has none yet. FromID and ToID are the ids of the nodes. ToID is 0 if the sender
+// does not know it.
 
 // RequestVote asks for a vote.
 type RequestVote struct {
 	GroupID, FromID, ToID uint64
-	From, To              string // nodes
-	Term                  uint64 // that the candidate stands for
-	LastIndex             uint64 // of the candidate's log: who has a later one refuses
+	From, To              string // names of nodes
+	Term                  uint64 // of the election
+	LastIndex             uint64 // of the candidate's log; nodes with a later log refuse
 	LastTerm              uint64
-	Pre                   bool   // it asks whether it would win, before it disturbs anybody
-	Context               []byte // the engine's: a leader has asked for the election
+	Pre                   bool   // the candidate asks whether it would win, before it disturbs the group
+	Context               []byte // of the engine: whether a leader has started the election
 }
 
 // ResponseVote answers a RequestVote.
@@ -35,84 +34,85 @@ type ResponseVote struct {
 	Pre                   bool
 }
 
-// BeatKind says what a Masterbeat is for.
+// BeatKind is the kind of a Masterbeat.
 type BeatKind uint8
 
 const (
-	BeatAppend     BeatKind = iota // entries follow the one at PrevIndex
-	BeatAlive                      // no entries, to show that there is a leader
-	BeatElect                      // the receiver is to be the next leader
+	BeatAppend     BeatKind = iota // appends the entries after PrevIndex
+	BeatAlive                      // is a heartbeat, without entries
+	BeatElect                      // makes the receiver the next leader
 	BeatReadAnswer                 // PrevIndex answers a ResponseRead
 )
 
-// Masterbeat is what a leader says to a follower.
+// Masterbeat is a message of a leader to a follower.
 type Masterbeat struct {
 	GroupID, FromID, ToID uint64
 	From, To              string
 	Kind                  BeatKind
 	Term                  uint64
-	PrevIndex, PrevTerm   uint64      // of the entry before the first one here
-	MinAccepted           uint64      // what a majority has, as far as the follower is known to have it
-	Entries               []RaftEntry // min_accepted_transaction_id's log part
+	PrevIndex, PrevTerm   uint64      // of the entry before the first one in Entries
+	MinAccepted           uint64      // index up to which entries are committed, limited to the entries that the follower is known to have
+	Entries               []RaftEntry // the appended part of the log
 	Context               []byte      // of reads
 }
 
 // RaftEntry is an entry of the log.
 type RaftEntry struct {
 	Index, Term uint64
-	Kind        int32 // the engine's: 0 for data, others change the members
+	Kind        int32 // type of the engine: 0 for data, others change the members
 	Data        []byte
 }
 
-// ResponseKind says what a FollowerResponse is.
+// ResponseKind is the kind of a FollowerResponse.
 type ResponseKind uint8
 
 const (
 	ResponseAppend       ResponseKind = iota // answers BeatAppend and InstallSnapshot
 	ResponseAlive                            // answers BeatAlive
-	ResponsePropose                          // passes proposals on
-	ResponseRead                             // asks up to where a read has to wait
-	ResponseTransfer                         // asks for the sender to lead
-	ResponseIntroduction                     // says who the sender is, and asks that; all of it is in Context
-	ResponseNotice                           // says why the receiver is not heard; all of it is in Context
-	ResponsePart                             // answers an InstallSnapshot; all of it is in Context
+	ResponsePropose                          // forwards proposals
+	ResponseRead                             // asks for the index that a read must wait for
+	ResponseTransfer                         // asks to make the sender the leader
+	ResponseIntroduction                     // holds an introduction of the sender in Context
+	ResponseNotice                           // says why messages of the receiver are ignored, in Context
+	ResponsePart                             // answers an InstallSnapshot, in Context
 )
 
-// FollowerResponse is what a follower says to a leader.
+// FollowerResponse is a message of a follower to a leader.
 type FollowerResponse struct {
 	GroupID, FromID, ToID uint64
 	From, To              string
 	Kind                  ResponseKind
 	Term                  uint64
 	MaxSaved              uint64 // index up to which the follower's disk has the log
-	Rejected              bool   // MaxSaved is what was refused; the log fits at Hint, of term HintTerm, at best
+	Rejected              bool   // MaxSaved was refused; the logs can match at most up to Hint, of term HintTerm
 	Hint, HintTerm        uint64
 	Entries               []RaftEntry
 	Context               []byte
 }
 
-// InstallSnapshot is a part of a snapshot, which takes the place of entries that the
-// leader does not have any more. All parts of a snapshot have the same fields but Offset
-// and Data. A part has at most 256 KiB of the state.
+// InstallSnapshot is a part of a snapshot, which replaces entries that the leader does
+// not have any more. All parts of a snapshot have the same fields except Offset and Data.
+// A part has at most 256 KiB of the state.
 type InstallSnapshot struct {
 	GroupID, FromID, ToID uint64
 	From, To              string
 	Term                  uint64
-	Index, SnapshotTerm   uint64 // of the last entry that the snapshot holds
+	Index, SnapshotTerm   uint64 // of the last entry that the snapshot covers
 	Members               ConfState
 	Head                  []byte // the names and addresses of the members
-	Transfer              uint64 // a number by which the sender tells its transfers apart
-	Size, Offset          uint64 // bytes of the state, and where in it Data begins
+	Transfer              uint64 // a number that the sender has chosen for the transfer
+	Size, Offset          uint64 // bytes of the state, and the offset of Data in it
 	Data                  []byte
 }
 
-// ConfState are the ids of the members at a snapshot.
+// ConfState holds the ids of the members at a snapshot.
 type ConfState struct {
 	Voters, Learners, VotersOutgoing, LearnersNext []uint64
 	AutoLeave                                      bool
 }
 
-// typed makes a message of rast.md of what stands in an envelope; nil: there is none.
+// typed converts the content of an envelope to one of these messages; nil: there is none
+// for it.
 func typed(from, to string, b []byte) any {
 	e, payload, err := openEnvelope(b)
 	if err != nil {
@@ -130,10 +130,11 @@ func typed(from, to string, b []byte) any {
 	return typedMessage(from, to, e.groupID, m)
 }
 
-// responseKinds are what FollowerResponse carries as it is.
+// responseKinds are the contents that FollowerResponse carries without conversion.
 var responseKinds = map[kind]ResponseKind{kindIntroduction: ResponseIntroduction, kindNotice: ResponseNotice, kindReceipt: ResponsePart}
 
-// typedPart makes a message of rast.md of a part of a snapshot; nil: it is not one.
+// typedPart converts a part of a snapshot to an InstallSnapshot; nil: it is not a valid
+// part.
 func typedPart(from, to string, groupID uint64, payload []byte) any {
 	p, err := readPart(payload)
 	if err != nil {
@@ -149,7 +150,7 @@ func typedPart(from, to string, groupID uint64, payload []byte) any {
 	}
 }
 
-// untypedPart is the reverse of typedPart.
+// untypedPart reverses typedPart.
 func untypedPart(v *InstallSnapshot) ([]byte, error) {
 	c := v.Members
 	m := &pb.Message{Type: pb.MsgSnap.Enum(), From: &v.FromID, To: &v.ToID, Term: &v.Term}
@@ -164,7 +165,7 @@ func untypedPart(v *InstallSnapshot) ([]byte, error) {
 	return p.append(envelope{kindPart, v.GroupID, v.FromID}.append(nil), text), nil
 }
 
-// typedMessage makes a message of rast.md of one of the engine; nil: there is none.
+// typedMessage converts a message of the engine; nil: there is no message for it.
 func typedMessage(from, to string, groupID uint64, m *pb.Message) any {
 	fromID, toID := m.GetFrom(), m.GetTo()
 	switch m.GetType() {
@@ -202,7 +203,7 @@ func typedEntries(list []*pb.Entry) (entries []RaftEntry) {
 	return entries
 }
 
-// untyped is the reverse of typed.
+// untyped reverses typed.
 func untyped(v any) (from string, b []byte, err error) {
 	switch v := v.(type) {
 	case *InstallSnapshot:
@@ -223,7 +224,7 @@ func untyped(v any) (from string, b []byte, err error) {
 	return from, b, err
 }
 
-// untypedMessage is the reverse of typedMessage.
+// untypedMessage reverses typedMessage.
 func untypedMessage(v any) (from string, groupID uint64, m *pb.Message, err error) {
 	m = &pb.Message{}
 	switch v := v.(type) {

@@ -5,68 +5,68 @@ import (
 )
 
 const (
-	batchBytesMax    = 256 << 10 // of one entry, beyond which no command is added: with an update of 256 KiB behind it, it goes in one frame
-	batchCommandsMax = 1 << 16   // in one entry, so that applying one does not keep the node from its peers for long
+	batchBytesMax    = 256 << 10 // of one entry, beyond which no command is added: together with an update of 256 KiB it fits in one frame
+	batchCommandsMax = 1 << 16   // in one entry, so that applying an entry does not take too long
 )
 
-// Waiter is told of the end of what it asked for, once, on the goroutine that drives
-// the Core or on that of the state machine. Done does not wait, and calls no method of
-// the Core. Waiters are compared with ==.
+// Waiter receives the result of a request, once. Done runs on the goroutine that drives
+// the Core, or on the goroutine of the state machine. It must not wait, and must not call
+// methods of the Core. Waiters are compared with ==.
 type Waiter interface {
 	Done(a fsm.Applied)
 }
 
-// Kind is what a command does to the state machine.
+// Kind is the effect of a command on the state machine.
 type Kind uint8
 
 const (
-	Update Kind = iota // one update: added, applied and committed
-	Add                // rast.md 2.15: one update, applied and not committed
-	Commit             // commits all that were added
-	Revert             // undoes what was added and not committed
+	Update Kind = iota // one update, which is added, applied and committed
+	Add                // one update, which is applied but not committed
+	Commit             // commits all updates that were added
+	Revert             // undoes the updates that were added and not committed
 )
 
-// command is one that was proposed and not answered.
+// command is a proposed command that is not answered yet.
 type command struct {
 	kind      Kind
-	done      bool // answered, or nobody waits any more
+	done      bool // answered, or abandoned
 	sent      bool
-	uncertain bool  // an earlier one may be in the log, unseen
-	tick      int64 // when it was proposed last
+	uncertain bool  // an earlier copy may be in the log, unseen
+	tick      int64 // of the last proposal
 	data      []byte
 	waiter    Waiter
 }
 
-// pending are the commands of this node's own session. Their sequence numbers
-// follow each other, so they stand in a ring. What the log may have lost is
-// proposed again; the session keeps it from being applied twice.
+// pending are the commands of this node's own session. Their sequence numbers are
+// consecutive, so they are kept in a ring. Commands that the log may have lost are
+// proposed again, and the session prevents that a command is applied twice.
 type pending struct {
 	ring   []command
-	floor  uint64 // the oldest one not answered
-	next   uint64 // the one after the newest
-	unsent uint64 // the oldest one that is to be proposed
+	floor  uint64 // the oldest sequence without an answer
+	next   uint64 // the sequence of the next command
+	unsent uint64 // the oldest sequence that must be proposed
 
 	client  uint64                    // number of the session; 0: none yet
-	opening bool                      // a command that opens one was proposed
-	node    uint64                    // whose session it is
-	types   string                    // what the node's program knows, see fsm.Batch.Describe
-	nonce   uint64                    // of the command that opens it
-	refused error                     // why the group does not give the node one
-	check   func(update []byte) error // whether the log may have it; nil: all
+	opening bool                      // a command that opens a session was proposed
+	node    uint64                    // owner of the session
+	types   string                    // types that the node's program knows, see fsm.Batch.Describe
+	nonce   uint64                    // of the command that opens the session
+	refused error                     // why the group refuses a session to the node
+	check   func(update []byte) error // whether the log may have an update; nil: the log may have all
 
-	sentTerm  uint64 // where the newest was proposed, and when
+	sentTerm  uint64 // where and when the newest command was proposed
 	sentTick  int64
-	waitTicks int64 // before all is proposed again
+	waitTicks int64 // ticks before all commands are proposed again
 }
 
-// newPending makes one that holds at most n commands, a power of two.
+// newPending returns a pending for at most n commands; n is a power of two.
 func newPending(n int, node, nonce uint64) pending {
 	return pending{ring: make([]command, n), floor: 1, next: 1, unsent: 1, node: node, nonce: nonce}
 }
 
 func (p *pending) at(sequence uint64) *command { return &p.ring[sequence%uint64(len(p.ring))] }
 
-// full reports whether there is no room for another.
+// full reports whether there is no room for another command.
 func (p *pending) full() bool { return p.next-p.floor >= uint64(len(p.ring)) }
 
 func (p *pending) len() int { return int(p.next - p.floor) }
@@ -78,8 +78,8 @@ func (p *pending) add(kind Kind, data []byte, w Waiter) uint64 {
 	return p.next - 1
 }
 
-// abandon forgets w. It reports whether w was there, and whether the command may have
-// been proposed, so that its outcome is not known.
+// abandon removes the waiter w. It reports whether w was there, and whether the command
+// may have been proposed, so that its outcome is unknown.
 func (p *pending) abandon(sequence uint64, w Waiter) (found, sent bool) {
 	if !p.isOpen(sequence) || p.at(sequence).waiter != w {
 		return false, true
@@ -93,7 +93,7 @@ func (p *pending) abandon(sequence uint64, w Waiter) (found, sent bool) {
 
 func (c *command) finish() { c.done, c.data, c.waiter = true, nil, nil }
 
-// settle moves the floor over what is answered.
+// advanceFloor moves the floor past the commands that are done.
 func (p *pending) advanceFloor() {
 	for p.floor < p.next && p.at(p.floor).done {
 		p.floor++
@@ -101,7 +101,7 @@ func (p *pending) advanceFloor() {
 	p.unsent = max(p.unsent, p.floor)
 }
 
-// isOpen reports whether somebody waits for a command of the session.
+// isOpen reports whether a caller waits for a command of the session.
 func (p *pending) isOpen(sequence uint64) bool {
 	return sequence >= p.floor && sequence < p.next && !p.at(sequence).done
 }
@@ -113,7 +113,7 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	}
 	c := p.at(sequence)
 	w := c.waiter
-	first := !c.uncertain // else it may be late, and another wait as short may be too short
+	first := !c.uncertain // otherwise the answer may be late, and an equally short wait may be too short again
 	c.finish()
 	p.advanceFloor()
 	if first || p.floor == p.next {
@@ -122,14 +122,15 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	w.Done(a)
 }
 
-// renew has the next command that opens a session open another one, and not the same
-// again.
+// newNonce changes the nonce, so that the next command that opens a session opens a
+// different one.
 func (p *pending) newNonce() { p.nonce = p.nonce*6364136223846793005 + 1442695040888963407 }
 
-// expired begins another session, where this one is not there any more, or a client
-// has used it, which no client may. What was proposed once, and is not answered, stands behind that in the log, if at
-// all, and is not applied there: it is proposed again in the new session. What was
-// proposed twice may have been applied the first time: nothing tells any more.
+// reopenSession starts a new session after the old one was evicted, or was used by a
+// client although no client may use it. A command that was proposed once and not answered
+// can only be in the log after the end of the old session, where it is not applied. So it
+// is proposed again in the new session. A command that was proposed twice may have been
+// applied the first time, and its outcome cannot be found any more.
 func (p *pending) reopenSession(why error) {
 	p.client, p.opening = 0, false
 	p.newNonce()
@@ -148,8 +149,8 @@ func (p *pending) reopenSession(why error) {
 	p.unsent = p.floor
 }
 
-// fail ends the commands that were not proposed, and those that were; nil: they
-// stay.
+// fail ends the commands that were not proposed with the error unsent, and the others
+// with the error sent. Commands whose error is nil are kept.
 func (p *pending) fail(unsent, sent error) {
 	for s := p.floor; s < p.next; s++ {
 		c := p.at(s)
@@ -167,7 +168,7 @@ func (p *pending) fail(unsent, sent error) {
 	p.advanceFloor()
 }
 
-// again has all that is not answered proposed once more.
+// repropose marks all unanswered commands to be proposed again.
 func (p *pending) repropose() {
 	p.opening = false
 	for s := p.floor; s < p.unsent; s++ {
@@ -177,8 +178,8 @@ func (p *pending) repropose() {
 	p.unsent = p.floor
 }
 
-// batch fills b with commands that are to be proposed, and returns the sequence
-// behind the last; 0: there is nothing to propose.
+// batch fills b with commands that must be proposed, and returns the sequence after the
+// last one, or 0 if there is nothing to propose.
 func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 	b.Reset(now)
 	if p.client == 0 {
@@ -217,7 +218,7 @@ func (p *pending) batch(b *fsm.Batch, now int64) (upTo uint64) {
 	return s
 }
 
-// refuses ends a command whose update the log may not have.
+// rejectDisallowed ends a command if the log may not have its update.
 func (p *pending) rejectDisallowed(c *command) bool {
 	if p.check == nil || c.data == nil {
 		return false
@@ -232,7 +233,7 @@ func (p *pending) rejectDisallowed(c *command) bool {
 	return true
 }
 
-// proposed is told that what batch gave is on its way.
+// markProposed records that the commands of the last batch were proposed.
 func (p *pending) markProposed(upTo, term uint64, tick int64) {
 	if p.client == 0 {
 		p.opening = true
@@ -244,8 +245,9 @@ func (p *pending) markProposed(upTo, term uint64, tick int64) {
 	p.unsent, p.sentTerm, p.sentTick = upTo, term, tick
 }
 
-// waits reports whether something was proposed and is not answered, and when the
-// oldest was proposed last: what comes behind a lost one must not hide it.
+// oldestUnanswered reports whether a proposed command is not answered, and when the
+// oldest one was proposed last. It takes the oldest, because newer commands must not hide
+// a lost one.
 func (p *pending) oldestUnanswered() (since int64, waits bool) {
 	if p.floor < p.unsent {
 		return p.at(p.floor).tick, true

@@ -10,24 +10,25 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// candidates are nodes that will be members, or will get a vote. They are asked for their
-// ids before the change is made: so a node that does not run gets no vote, and people
-// never type an id. A message that came late may be of a disk that was emptied since.
+// pendingChange is a membership change that waits for the ids of nodes that become
+// members or voters. The leader asks these nodes for their ids before it makes the
+// change. So a node that does not run gets no vote, and operators never type an id. An
+// earlier message of the node would not do, because its disk may have been emptied since.
 type pendingChange struct {
 	changes []Change
 	w       Waiter
-	begin   func() bool // reports whether whoever asked for the change still waits
-	until   int64       // tick at which the change is given up; 0: whoever asked for it says so
+	begin   func() bool // reports whether the caller still waits
+	until   int64       // tick at which the change is given up; 0: when the caller gives up
 	number  uint64      // of the questions
-	nextAsk int64       // tick of the next
+	nextAsk int64       // tick of the next questions
 }
 
-// notHeard says that nothing was heard of a node for which the change waits.
+// noAnswerText says that a node for which the change waits has not answered.
 func noAnswerText(name string) string {
 	return name + " has not answered with its id; is it running, with some members among its peers?"
 }
 
-// waiting says for whom a change waits; "": for no one.
+// missingMember names a node for which the change waits, or returns "".
 func (c *pendingChange) missingMember() string {
 	for _, o := range c.changes {
 		if o.needsID() && o.Address == "" {
@@ -40,9 +41,10 @@ func (c *pendingChange) missingMember() string {
 	return ""
 }
 
-// changeMembers asks for changes of the members, first the new ones for their ids. begin
-// is called before the change is proposed; where it returns false it is not. It gives up
-// when the new ones have not answered within timeout; 0: when it is abandoned.
+// changeMembers makes changes of the members, after it has asked new members for their
+// ids. It calls begin before it proposes the change, and does not propose the change if
+// begin returns false. It gives up if new members have not answered within timeout, or
+// with timeout 0 when the change is abandoned.
 func (n *Node) changeMembers(changes []Change, timeout time.Duration, begin func() bool, w Waiter) {
 	c := &pendingChange{changes: append([]Change(nil), changes...), w: w, begin: begin, number: nonce()}
 	if timeout > 0 {
@@ -70,12 +72,12 @@ func (n *Node) startChange(c *pendingChange) error {
 	planned := slices.Clone(c.changes)
 	for i := range planned {
 		if planned[i].adds() {
-			planned[i].ID = newID() // as if it were known
+			planned[i].ID = newID() // stands for the unknown id
 		}
 	}
 	p, err := n.core.members.plan(planned)
 	if err == nil && !slices.ContainsFunc(planned, func(o Change) bool { return o.Force }) {
-		err = n.core.checkQuorumAfter(p) // it is looked at again when all have answered
+		err = n.core.checkQuorumAfter(p) // checked again when all have answered
 	}
 	if err != nil {
 		return err
@@ -93,12 +95,13 @@ func (n *Node) startChange(c *pendingChange) error {
 	return nil
 }
 
-// mayRename refuses to rename a member that still speaks under the name before its last
-// one: nobody would know it under that any more.
+// mayRename refuses to rename a member that has not restarted since its last renaming.
+// The member still uses its previous name, and another renaming would make that name
+// unknown.
 func (n *Node) mayRename(changes []Change) error {
 	for _, o := range changes {
 		m, known := n.core.members.named(o.Name)
-		_, used := n.core.members.named(o.To) // which is refused for that
+		_, used := n.core.members.named(o.To) // used names are refused later, with another error
 		if o.Kind != Rename || o.Force || !known || used || m.Was == "" {
 			continue
 		}
@@ -113,7 +116,7 @@ func (n *Node) mayRename(changes []Change) error {
 	return nil
 }
 
-// watchCandidates asks the candidates that have not answered, a few times an election timeout.
+// pollNewMembers asks the nodes that have not answered, a few times per election timeout.
 func (n *Node) pollNewMembers() {
 	c := n.pendingChange
 	if c == nil {
@@ -143,7 +146,7 @@ func (n *Node) pollNewMembers() {
 	}
 }
 
-// candidate takes the answer of a node that is to be a member, or to get a vote.
+// takeMemberID handles the answer of a node that becomes a member or a voter.
 func (n *Node) takeMemberID(m *peerMessage) error {
 	c := n.pendingChange
 	if c == nil || m.introduction.answerTo != c.number {
@@ -162,7 +165,7 @@ func (n *Node) takeMemberID(m *peerMessage) error {
 	return nil
 }
 
-// candidateOf takes the answer for a change, if it is about that.
+// takeIDFor handles the answer for one change, if the answer belongs to it.
 func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 	member, known := n.core.members.named(o.Name)
 	switch {
@@ -183,7 +186,7 @@ func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 	return nil
 }
 
-// proposeChange has the core make the change.
+// proposeChange passes the change to the core.
 func (n *Node) proposeChange(c *pendingChange) {
 	if !c.begin() {
 		return
@@ -193,7 +196,7 @@ func (n *Node) proposeChange(c *pendingChange) {
 	}
 }
 
-// dropCandidates ends the change that waits for them.
+// failPendingChange ends the pending change.
 func (n *Node) failPendingChange(err error) {
 	c := n.pendingChange
 	n.pendingChange = nil
@@ -208,13 +211,13 @@ type changeCall struct {
 }
 
 const (
-	changeWaiting int32 = iota // for the ids of new members: nothing is proposed
+	changeWaiting int32 = iota // for the ids of new members; nothing is proposed
 	changeProposed
-	changeAbandoned // whoever asked for it has gone
+	changeAbandoned // the caller has stopped waiting
 )
 
-// ChangeMembers changes who belongs to the group. It waits, as long as ctx lives, until
-// new members say who they are, and until the change is made.
+// ChangeMembers changes the members of the group. It waits until new members have sent
+// their ids, and until the change is made, or until ctx ends.
 func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 	c := &changeCall{call: call{answer: make(chan struct{}, 1)}}
 	if err := n.put(func(b *inbox) {
@@ -227,8 +230,8 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 		return c.a.Err
 	case <-ctx.Done():
 	}
-	// The loop is told first. The change may still begin before it hears: then the outcome
-	// is unknown, and begun says so.
+	// The message to the loop goes first. The change may still begin before the loop
+	// takes the message: then begun says so, and the outcome is unknown.
 	_ = n.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { n.abandonChange(c) }) })
 	if !c.begun.CompareAndSwap(changeWaiting, changeAbandoned) {
 		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
@@ -240,7 +243,7 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 	return fmt.Errorf("%w: %s %w", ErrMembers, what, ctx.Err())
 }
 
-// abandonChange forgets who waits for a change.
+// abandonChange removes the waiter of a change.
 func (n *Node) abandonChange(w Waiter) {
 	if c := n.pendingChange; c != nil && c.w == w {
 		n.pendingChange = nil

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	preferTimeouts    = 2  // election timeouts that a leader stays, before it gives way to the preferred one
-	preferTimeoutsMax = 64 // doubled up to here, while the preferred one does not keep the lead
+	preferTimeouts    = 2  // election timeouts that another leader stays before it transfers the leadership
+	preferTimeoutsMax = 64 // limit of this time, which doubles while the preferred member does not keep the leadership
 )
 
-// spreading has a group led by the member that it prefers, while that can. Groups that
-// share their nodes prefer different ones, so that not all have the same leader.
+// leaderPreference makes a preferred member the leader while that is possible. Groups on
+// the same nodes prefer different members, so that they do not all have the same leader.
 type leaderPreference struct {
-	led  int // ticks that the node has led
-	away int // ticks that it has not
-	wait int // election timeouts to stay; 0: preferTimeouts
+	led  int // ticks since the node became the leader
+	away int // ticks since the node was the leader
+	wait int // election timeouts to stay the leader; 0: preferTimeouts
 }
 
-// spread counts a tick, and gives way where it is time: to a member that is heard of and
-// has all of the log.
+// transferToPreferred counts a tick. When the node has led long enough, it transfers the
+// leadership to the preferred member, if that member is active and has the whole log.
 func (n *Node) transferToPreferred() {
 	s, c := &n.leaderPreference, n.core
 	if n.config.Prefer == "" && n.config.Spread == 0 {
@@ -31,7 +31,7 @@ func (n *Node) transferToPreferred() {
 	if _, leads := c.Leads(); !leads {
 		s.led = 0
 		if s.away++; s.away > stay {
-			s.wait = 0 // others have kept the lead
+			s.wait = 0 // other members have kept the leadership
 		}
 		return
 	}
@@ -51,8 +51,8 @@ func (n *Node) transferToPreferred() {
 	}
 }
 
-// preferred is the member with a vote that is to lead: the one that Prefer names, or the
-// one whose turn it is in the order of names, which is the same on each node.
+// preferred returns the voter that should lead: the member that Prefer names, or the
+// member at the position Spread in the order of names, which is the same on each node.
 func (n *Node) preferred() (m Member, ok bool) {
 	var voters []Member
 	for _, m := range n.core.members {

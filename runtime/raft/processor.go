@@ -10,10 +10,11 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// The messages of rast.md 2.16 between a Processor and its controller. Request is
-// the controller's: it comes back in the answer.
+// The messages between a Processor and its controller. The controller chooses Request,
+// and gets it back in the answer.
 
-// MasterCommit asks for a transaction: it is committed when the Answer comes.
+// MasterCommit proposes a transaction. The Answer comes when the transaction is
+// committed.
 type MasterCommit struct {
 	Proposer int // instance of the controller
 	Request  uint64
@@ -23,23 +24,23 @@ type MasterCommit struct {
 // GetMasterInfo asks for a MasterInfo.
 type GetMasterInfo struct{ Proposer int }
 
-// MasterInfo is what the node knows of the leader: a hint, since it may have
-// changed meanwhile. Who must know asks for a Read.
+// MasterInfo says which leader the node knows. This is a hint, because the leader may
+// have changed. A controller that must be sure sends a Read.
 type MasterInfo struct {
 	Proposer      int
 	IsMaster      bool
-	Master        string // "": none is known
+	Master        string // "": no leader is known
 	Term          uint64
-	TransactionID uint64 // of the newest transaction that this node knows to be committed
+	TransactionID uint64 // of the newest transaction that is committed as far as this node knows
 }
 
-// GetNextEntry asks for the first transaction that is not marked applied; the
-// answer comes when there is one.
+// GetNextEntry asks for the first transaction that is not marked applied. The answer
+// comes when there is such a transaction.
 type GetNextEntry struct{ Proposer int }
 
-// NextEntry is a committed transaction. Where State is not nil the controller is
-// so far behind that the log begins later: State is another node's, as it gave it
-// with MarkApplied, and takes the place of all transactions up to this one.
+// NextEntry is a committed transaction. If State is not nil, the log does not reach back
+// to the controller's last transaction. Then State is the state of another controller,
+// from its MarkApplied, and replaces all transactions up to TransactionID.
 type NextEntry struct {
 	Proposer      int
 	TransactionID uint64 // 1, 2, …
@@ -47,10 +48,11 @@ type NextEntry struct {
 	State         []byte
 }
 
-// MarkApplied says that the controller has applied the transactions up to one,
-// and will not ask for them. After a restart it says so first, from what it keeps
-// itself. With State, the controller's state after that transaction, the log need
-// not be kept: without it, it grows.
+// MarkApplied says that the controller has applied the transactions up to TransactionID,
+// and will not ask for them again. After a restart the controller sends it first, with
+// the transaction up to which its own storage holds the state. State is the controller's
+// state after that transaction. If it is set, the log may drop the transactions; without
+// State the log grows.
 type MarkApplied struct {
 	TransactionID uint64
 	State         []byte
@@ -70,14 +72,15 @@ type TransferLeader struct {
 	To       string
 }
 
-// Read asks up to which transaction all was committed that anybody can have seen:
-// the Answer's TransactionID. Who has applied that answers linearizable reads.
+// Read asks for the newest transaction that any node can have returned as committed: the
+// Answer's TransactionID. A controller that has applied this transaction can answer
+// linearizable reads.
 type Read struct {
 	Proposer int
 	Request  uint64
 }
 
-// Answer ends a request.
+// Answer is the result of a request.
 type Answer struct {
 	Proposer      int
 	Request       uint64
@@ -85,15 +88,14 @@ type Answer struct {
 	fsm.Applied
 }
 
-// Answers is how a Processor sends along its edges to its controller.
+// Answers sends messages of a Processor along its edges to its controller.
 type Answers interface {
 	MasterInfo(MasterInfo)
 	NextEntry(NextEntry)
 	Answer(Answer)
 }
 
-// PeerAnswers is besides how it sends to other nodes, where the controller carries
-// that.
+// PeerAnswers sends messages to other nodes, if the controller carries them.
 type PeerAnswers interface {
 	RequestVote(RequestVote)
 	ResponseVote(ResponseVote)
@@ -102,21 +104,21 @@ type PeerAnswers interface {
 	InstallSnapshot(InstallSnapshot)
 }
 
-// Processor is the RAFT core of rast.md 2.16 as a processor of a topology: what
-// `kind: raft` is. It keeps transactions, and its controller applies them.
-// Generated code calls it.
+// Processor is a Raft node as a processor of a topology, the implementation of `kind:
+// raft`. It keeps a log of transactions, and its controller applies them. Generated code
+// calls it.
 type Processor struct {
 	machine   *Machine[walList, walUpdate, struct{}]
-	transport *controllerTransport // nil: the nodes talk by a transport
+	transport *controllerTransport // nil if the nodes use a transport
 	host      fsm.Host
 
 	mu      sync.Mutex
-	answers []any // not sent yet: each is owed
+	answers []any // not sent yet; the pool counts each one as owed
 	waiting []int // instances of the controller that wait for an entry
 	marked  uint64
 }
 
-// NewProcessor makes one. Start starts it.
+// NewProcessor makes a Processor. Start starts it.
 func NewProcessor(c Config) (*Processor, error) {
 	p := new(Processor)
 	if c.Carried {
@@ -128,7 +130,7 @@ func NewProcessor(c Config) (*Processor, error) {
 	return p, err
 }
 
-// Start opens the log and begins to talk to the others.
+// Start opens the log, and begins to exchange messages with the other nodes.
 func (p *Processor) Start(ctx context.Context, host fsm.Host) error {
 	if host.Stepped() {
 		return errors.New("raft: a processor of kind raft does not run under a Stepper: its node has goroutines of its own")
@@ -141,16 +143,16 @@ func (p *Processor) Start(ctx context.Context, host fsm.Host) error {
 	return nil
 }
 
-// Close stops it.
+// Close stops the Processor.
 func (p *Processor) Close() error { return p.machine.Close() }
 
-// Machine gives what a Machine offers from outside: Status, Leader and so on.
+// Machine returns the state machine of the log, for Status, Leader and other methods.
 func (p *Processor) Machine() *Machine[walList, walUpdate, struct{}] { return p.machine }
 
-// Status is what the node knows.
+// Status returns the status of the node.
 func (p *Processor) Status() Status { return p.machine.Status() }
 
-// put keeps an answer for the next turn, from any goroutine.
+// put queues an answer for the next turn. Any goroutine may call it.
 func (p *Processor) put(v any) {
 	p.mu.Lock()
 	p.answers = append(p.answers, v)
@@ -158,7 +160,7 @@ func (p *Processor) put(v any) {
 	p.host.Wake()
 }
 
-// pledge is a Waiter of a request of the controller.
+// controllerWaiter is the Waiter of a request of the controller.
 type controllerWaiter struct {
 	p      *Processor
 	answer Answer
@@ -168,7 +170,7 @@ type controllerWaiter struct {
 
 func (w *controllerWaiter) proposed(uint64) {}
 
-// Done is called on the node's goroutine.
+// Done is called on a goroutine of the node.
 func (w *controllerWaiter) Done(a fsm.Applied) {
 	m := w.p.machine
 	if w.slot {
@@ -176,7 +178,7 @@ func (w *controllerWaiter) Done(a fsm.Applied) {
 	}
 	w.answer.Applied = a
 	if w.read {
-		m.node.state.RLock() // ReceiveMarkApplied changes it
+		m.node.state.RLock() // ReceiveMarkApplied changes the list
 		m.machine.View(func(l *walList) { w.answer.TransactionID = l.last() })
 		m.node.state.RUnlock()
 	}
@@ -202,7 +204,7 @@ func (p *Processor) ReceiveMasterCommit(ctx context.Context, m *MasterCommit) er
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{Update, m.Data, w}) })
 }
 
-// ReceiveRead asks the majority up to where a read has to wait.
+// ReceiveRead asks the majority for the newest committed transaction.
 func (p *Processor) ReceiveRead(_ context.Context, m *Read) error {
 	p.host.Owe()
 	n, err := p.machine.running()
@@ -213,7 +215,7 @@ func (p *Processor) ReceiveRead(_ context.Context, m *Read) error {
 	return n.put(func(b *inbox) { b.reads = append(b.reads, pendingRead{w: w}) })
 }
 
-// ReceiveGetMasterInfo answers with what is known of the leader.
+// ReceiveGetMasterInfo answers with the leader that the node knows.
 func (p *Processor) ReceiveGetMasterInfo(_ context.Context, m *GetMasterInfo) error {
 	p.host.Owe()
 	info := MasterInfo{Proposer: m.Proposer}
@@ -228,7 +230,7 @@ func (p *Processor) ReceiveGetMasterInfo(_ context.Context, m *GetMasterInfo) er
 	return nil
 }
 
-// ReceiveGetNextEntry answers with the next transaction, when there is one.
+// ReceiveGetNextEntry answers with the next transaction, as soon as there is one.
 func (p *Processor) ReceiveGetNextEntry(_ context.Context, m *GetNextEntry) error {
 	p.mu.Lock()
 	p.waiting = append(p.waiting, m.Proposer)
@@ -237,8 +239,8 @@ func (p *Processor) ReceiveGetNextEntry(_ context.Context, m *GetNextEntry) erro
 	return nil
 }
 
-// ReceiveMarkApplied moves the cursor, and lets go of what the controller's state
-// holds.
+// ReceiveMarkApplied moves the position of the controller, and drops the transactions
+// that the controller's state covers.
 func (p *Processor) ReceiveMarkApplied(_ context.Context, m *MarkApplied) error {
 	n, err := p.machine.running()
 	if err != nil {
@@ -256,8 +258,9 @@ func (p *Processor) ReceiveMarkApplied(_ context.Context, m *MarkApplied) error 
 	return nil
 }
 
-// changeTimeout is how long a change waits for new members, which no controller can end:
-// a node is started before it is added, and no other change is made meanwhile.
+// changeTimeout is how long a change waits for the ids of new members, because a
+// controller cannot abandon a change. New members should run before they are added, and
+// no other change is made while one waits.
 const changeTimeout = time.Minute
 
 // ReceiveChangeMembers changes the members.
@@ -269,7 +272,8 @@ func (p *Processor) ReceiveChangeMembers(_ context.Context, m *ChangeMembers) er
 	}, w)
 }
 
-// ReceiveTransferLeader asks for another leader; the answer says that it was asked.
+// ReceiveTransferLeader starts a transfer of the leadership. The answer says that it was
+// started.
 func (p *Processor) ReceiveTransferLeader(_ context.Context, m *TransferLeader) error {
 	w := &controllerWaiter{p: p, answer: Answer{Proposer: m.Proposer, Request: m.Request}}
 	return p.call(func(c *Core) error {
@@ -282,7 +286,7 @@ func (p *Processor) ReceiveTransferLeader(_ context.Context, m *TransferLeader) 
 	}, w)
 }
 
-// call has a function called on the node's goroutine; its error is the answer.
+// call calls a function on the goroutine of the node's loop, and answers with its error.
 func (p *Processor) call(call func(*Core) error, w *controllerWaiter) error {
 	p.host.Owe()
 	n, err := p.machine.running()
@@ -298,7 +302,7 @@ func (p *Processor) call(call func(*Core) error, w *controllerWaiter) error {
 	})
 }
 
-// Those of other nodes, where the controller carries them.
+// The messages of other nodes, if the controller carries them.
 
 func (p *Processor) ReceiveRequestVote(_ context.Context, m *RequestVote) error { return p.deliver(m) }
 func (p *Processor) ReceiveResponseVote(_ context.Context, m *ResponseVote) error {
@@ -321,11 +325,10 @@ func (p *Processor) deliver(m any) error {
 	if err := p.transport.deliver(m); !errors.Is(err, ErrMessage) {
 		return err
 	}
-	return nil // a peer's fault
+	return nil // an invalid message is the fault of the peer
 }
 
-// Answer sends what is there to be sent. It returns the error that has ended the
-// node.
+// Answer sends the answers that wait. It returns the error that has ended the node.
 func (p *Processor) Answer(to Answers) error {
 	if p.transport != nil {
 		p.sendCarried(to)
@@ -351,7 +354,7 @@ func (p *Processor) Answer(to Answers) error {
 	return nil
 }
 
-// next answers who waits for an entry.
+// sendNextEntry answers the instances that wait for an entry.
 func (p *Processor) sendNextEntry(to Answers) {
 	p.mu.Lock()
 	asking, after := p.waiting, p.marked
@@ -367,7 +370,7 @@ func (p *Processor) sendNextEntry(to Answers) {
 		case after < l.base:
 			e.TransactionID, e.State = l.base, slices.Clone(l.state)
 		default:
-			e.Data = slices.Clone(l.list[after-l.base]) // the controller's own
+			e.Data = slices.Clone(l.list[after-l.base]) // the controller gets its own copy
 		}
 	})
 	if e.TransactionID == 0 {
@@ -381,7 +384,7 @@ func (p *Processor) sendNextEntry(to Answers) {
 	}
 }
 
-// carry hands over what is for other nodes.
+// sendCarried sends the messages for other nodes.
 func (p *Processor) sendCarried(to Answers) {
 	out, ok := to.(PeerAnswers)
 	if !ok {

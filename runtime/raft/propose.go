@@ -11,10 +11,10 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// Propose asks for a command in the node's own session; w is told its result. An
-// update's bytes belong to the Core until then. The number is for Abandon. It
-// fails, with nothing proposed, where too many wait, or where the node is no
-// leader and does not pass on.
+// Propose proposes a command in the node's own session. w receives the result. The Core
+// owns the bytes of the update until then. The returned number is for Abandon. Propose
+// fails without proposing anything if too many commands wait, or if the node is not the
+// leader and does not forward proposals.
 func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err error) {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
@@ -30,21 +30,21 @@ func (c *Core) Propose(kind Kind, update []byte, w Waiter) (number uint64, err e
 	return c.pending.add(kind, update, w), nil
 }
 
-// refuses says why a proposal cannot be taken here.
+// mayPropose returns the reason why a proposal cannot be taken here.
 func (c *Core) mayPropose() error {
 	if c.config.Forward {
 		return nil
 	}
 	s := c.node.BasicStatus()
-	if s.RaftState == raft.StateLeader || s.Lead == raft.None { // without a leader it waits for one
+	if s.RaftState == raft.StateLeader || s.Lead == raft.None { // without a leader, the proposal waits for one
 		return nil
 	}
 	return &fsm.NotLeader{Leader: c.members[s.Lead].Name}
 }
 
-// ProposeAs asks for an update in a session that fsm.Batch.Open has opened, under
-// a number of the client's own. floor is the lowest whose result the client still
-// wants.
+// ProposeAs proposes an update in a session that fsm.Batch.Open has opened, under a
+// sequence number chosen by the client. floor is the lowest sequence number whose result
+// the client may still ask for.
 func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter) error {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
@@ -52,7 +52,7 @@ func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter
 	case c.err != nil:
 		return stopped(c.err)
 	case client == c.pending.client && sequence != 0:
-		return fsm.ErrSessionExpired // no client has opened that
+		return fsm.ErrSessionExpired // this is the node's own session, which no client has opened
 	case len(c.clientUpdates.list) >= c.config.PendingMax:
 		return fsm.ErrTooMany
 	}
@@ -63,14 +63,14 @@ func (c *Core) ProposeAs(client, sequence, floor uint64, update []byte, w Waiter
 	return nil
 }
 
-// OpenSession asks for a session of a client, whose name has 1 to 64 bytes; w is told
-// the session's number. nonce is drawn at random and tells this call from all others.
+// OpenSession opens a session for a client, whose name has 1 to 64 bytes. w receives the
+// number of the session. nonce is random and distinguishes this call from all others.
 func (c *Core) OpenSession(client string, nonce uint64, w Waiter) error {
 	return c.ProposeAs(nonce, 0, 0, []byte(client), w)
 }
 
-// Abandon forgets w, which waits for a proposal. It reports whether w will not be told
-// of the end, as it was found, and whether the proposal may be applied nevertheless.
+// Abandon removes the waiter w of a proposal. found reports whether w was there: then its
+// Done will not be called. mayApply reports whether the proposal may still be applied.
 func (c *Core) Abandon(number uint64, w Waiter) (found, mayApply bool) {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
@@ -84,15 +84,15 @@ func (c *Core) AbandonAs(client, sequence uint64, w Waiter) (found, mayApply boo
 	return c.clientUpdates.abandon(client, sequence, w)
 }
 
-// Result is what became of a command.
+// Result is the result of a command.
 type Result struct {
 	Client, Sequence uint64
 	fsm.Applied
 }
 
-// Results takes results of the state machine, in the order of the log. It reports
-// whether there is something for the driver to do: the node's session was opened, or
-// is to be opened again. Any goroutine may call it.
+// Results takes results of the state machine, in the order of the log. It reports whether
+// the driver has work: the node's session was opened, or must be opened again. Any
+// goroutine may call it.
 func (c *Core) Results(list []Result) (stirred bool) {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
@@ -103,7 +103,7 @@ func (c *Core) Results(list []Result) (stirred bool) {
 	return c.pending.client != before || c.forwardLimited || c.pending.refused != nil
 }
 
-// result takes one; c.proposals is locked.
+// result takes one result. The caller holds c.proposalsMu.
 func (c *Core) result(client, sequence uint64, a fsm.Applied) {
 	p := &c.pending
 	switch {
@@ -111,22 +111,22 @@ func (c *Core) result(client, sequence uint64, a fsm.Applied) {
 		switch {
 		case a.Err != nil:
 			p.refused = a.Err
-		case a.Client != 0 && p.client == 0: // else it is the answer to what the node has described
+		case a.Client != 0 && p.client == 0: // otherwise the result answers the node's description of its types
 			p.client, p.opening = a.Client, false
 		}
 	case client != p.client:
 		c.clientUpdates.answer(client, sequence, a)
 	case !p.isOpen(sequence):
 		c.clientUpdates.answer(client, sequence, a)
-	case errors.Is(a.Err, fsm.ErrSessionExpired), errors.Is(a.Err, fsm.ErrStale): // stale: a client has used the node's session
+	case errors.Is(a.Err, fsm.ErrSessionExpired), errors.Is(a.Err, fsm.ErrStale): // ErrStale: a client has used the node's session
 		p.reopenSession(a.Err)
 	default:
 		p.answer(sequence, a)
 	}
 }
 
-// Read tells w when the state machine holds all that was committed when Read was
-// called.
+// Read calls w.Done when the state machine holds all updates that were committed when
+// Read was called.
 func (c *Core) Read(w Waiter) error {
 	if c.err != nil {
 		return stopped(c.err)
@@ -135,12 +135,13 @@ func (c *Core) Read(w Waiter) error {
 	return nil
 }
 
-// AbandonRead forgets w, which waits for a read. It reports whether w will not be told
-// of the end.
+// AbandonRead removes the waiter w of a read. It reports whether w was there: then its
+// Done will not be called.
 func (c *Core) AbandonRead(w Waiter) (found bool) { return c.reads.abandon(w) }
 
-// TransferLeader asks for another leader: the leader for anybody, others for
-// themselves. Whether it came about is seen by who leads.
+// TransferLeader starts the transfer of the leadership to another member. The leader may
+// name any voter, other members only themselves. The caller must watch the leader to see
+// whether the transfer succeeded.
 func (c *Core) TransferLeader(to uint64) (err error) {
 	if c.err != nil {
 		return stopped(c.err)
@@ -150,7 +151,7 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	switch m, ok := c.members[to]; {
 	case !ok || m.Leaving || m.Learner:
 		return fmt.Errorf("%w: %x has no vote", ErrMembers, to)
-	case c.leader == raft.None, !leads && to != c.id: // the engine would speak in the name of another
+	case c.leader == raft.None, !leads && to != c.id: // the engine would send the request in the name of the other member
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	}
 	if !c.heardWithin(to, 1) {
@@ -161,13 +162,13 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	return nil
 }
 
-// noLeader is an ErrMembers that says why a node cannot be the leader.
+// leaderError is an ErrMembers that says why a node cannot be the leader.
 type leaderError struct{ why string }
 
 func (e *leaderError) Error() string { return "raft: " + e.why }
 func (e *leaderError) Unwrap() error { return ErrMembers }
 
-// noVote says why a node cannot be the leader, where it has no vote.
+// noVoteError says why a node without a vote cannot be the leader.
 func (m members) noVoteError(name string) error {
 	if _, ok := m.named(name); ok {
 		return &leaderError{name + " is a learner, which has no vote; promote it first"}
@@ -181,8 +182,8 @@ func (m members) noVoteError(name string) error {
 	return &leaderError{fmt.Sprintf("no member %s; there are %s", name, strings.Join(names, ", "))}
 }
 
-// see looks whether the leader has changed, and what may be lost by that or by
-// time.
+// updateLeader checks whether the leader has changed. It retries proposals and reads that
+// may have been lost by the change, or because too much time has passed.
 func (c *Core) updateLeader() {
 	s := c.node.BasicStatus()
 	changed := s.GetTerm() != c.term || s.Lead != c.leader
@@ -201,7 +202,8 @@ func (c *Core) updateLeader() {
 	})
 }
 
-// proposeAgain has proposed again what may be lost, or gives it back.
+// reproposeLost proposes commands again that may be lost, or returns them to their
+// callers.
 func (c *Core) reproposeLost(changed, leads bool, timeout int64) {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
@@ -212,7 +214,7 @@ func (c *Core) reproposeLost(changed, leads bool, timeout int64) {
 	case changed:
 		p.repropose()
 		c.clientUpdates.repropose()
-	case leads: // what it has proposed in this term is in its log
+	case leads: // what it proposed in this term is in its log
 	default:
 		if p.waitTicks == 0 {
 			p.waitTicks = timeout
@@ -225,8 +227,9 @@ func (c *Core) reproposeLost(changed, leads bool, timeout int64) {
 	}
 }
 
-// handBack gives back what a node that leads no more, and passes nothing on, cannot
-// propose: at once what it has not proposed, and later what was not answered.
+// returnProposals ends the commands that cannot be proposed because this node is not the
+// leader and does not forward: commands that were not sent at once, and sent commands
+// after the timeout.
 func (c *Core) returnProposals(timeout int64) {
 	other := &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	var sent error
@@ -237,7 +240,7 @@ func (c *Core) returnProposals(timeout int64) {
 	c.clientUpdates.fail(other, sent)
 }
 
-// propose hands to the engine what waits for it, where there is a leader.
+// propose passes the commands and reads that wait to the engine, if there is a leader.
 func (c *Core) propose() {
 	if c.leader == raft.None || c.err != nil {
 		return
@@ -274,8 +277,8 @@ func (c *Core) proposeCommands() {
 	}
 }
 
-// proposeBatch proposes what the batch holds, which is used again. A leader's engine
-// copies it; that of others keeps it until it is sent.
+// proposeBatch proposes the content of c.batch, which is reused. The engine of a leader
+// copies the data; the engine of other members keeps the data until it is sent.
 func (c *Core) proposeBatch() error {
 	data := c.batch.Bytes()
 	if c.node.BasicStatus().RaftState != raft.StateLeader {

@@ -8,37 +8,37 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// reads are those that wait until the node has applied all that was committed
-// when they began (Ongaro's thesis, 6.4: ReadIndex). All that begin in one turn
-// share one round to the majority.
+// reads are the reads that wait until the node has applied everything that was committed
+// when they began (Ongaro's thesis, 6.4: ReadIndex). All reads that begin in one
+// iteration share one round to the majority.
 type reads struct {
-	waiting []Waiter    // no round has begun since they came
+	waiting []Waiter    // no round has begun since these came
 	rounds  []readRound // in order
 	number  uint64
 
 	committedTerm uint64 // term of the newest committed entry
 }
 
-// round is one question to the majority.
+// readRound is one request to the majority.
 type readRound struct {
 	number  uint64
 	term    uint64
 	tick    int64
 	began   time.Duration // by the node's clock
-	index   uint64        // to be applied before; 0: not known yet
+	index   uint64        // must be applied before the reads; 0: not known yet
 	waiters []Waiter
 }
 
 const readKeyBytes = 16
 
-// readKey tells the rounds of all starts of all nodes apart, by the start's nonce:
-// an answer may still be on its way to a node that was started anew since.
+// readKey identifies a round among all starts of all nodes, by the nonce of the start: an
+// answer may still be in flight when the node restarts.
 func readKey(nonce, number uint64) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, readKeyBytes), nonce)
 	return binary.BigEndian.AppendUint64(b, number)
 }
 
-// begin makes a round of all that wait.
+// begin starts a round for all reads that wait.
 func (r *reads) begin(nonce, term uint64, tick int64, now time.Duration) (key []byte) {
 	r.number++
 	r.rounds = append(r.rounds, readRound{number: r.number, term: term, tick: tick, began: now, waiters: r.waiting})
@@ -46,8 +46,8 @@ func (r *reads) begin(nonce, term uint64, tick int64, now time.Duration) (key []
 	return readKey(nonce, r.number)
 }
 
-// answered is told the index of a round, and returns the round; nil: it is none of this
-// start.
+// setIndex sets the index of a round, and returns the round, or nil if it is not a round
+// of this start.
 func (r *reads) setIndex(nonce uint64, key []byte, index uint64) *readRound {
 	if len(key) != readKeyBytes || binary.BigEndian.Uint64(key) != nonce {
 		return nil
@@ -62,12 +62,13 @@ func (r *reads) setIndex(nonce uint64, key []byte, index uint64) *readRound {
 	return nil
 }
 
-// grant lets one read when all up to an index is applied.
+// add adds a read that may run when all entries up to an index are applied.
 func (r *reads) add(w Waiter, index uint64) {
 	r.rounds = append(r.rounds, readRound{index: max(index, 1), waiters: []Waiter{w}})
 }
 
-// ready takes out those that may read, when all up to an index is applied.
+// ready removes and returns the reads that may run when all entries up to an index are
+// applied.
 func (r *reads) ready(applied uint64, list []Waiter) []Waiter {
 	rest := r.rounds[:0]
 	for _, o := range r.rounds {
@@ -82,7 +83,7 @@ func (r *reads) ready(applied uint64, list []Waiter) []Waiter {
 	return list
 }
 
-// again puts back those whose round may be lost.
+// retry makes the reads of rounds that may be lost wait for a new round.
 func (r *reads) retry(lost func(*readRound) bool) {
 	rest := r.rounds[:0]
 	for i := range r.rounds {
@@ -96,7 +97,7 @@ func (r *reads) retry(lost func(*readRound) bool) {
 	r.rounds = rest
 }
 
-// abandon forgets one. It reports whether it was there.
+// abandon removes the waiter of a read. It reports whether the waiter was there.
 func (r *reads) abandon(w Waiter) (found bool) {
 	lists := []*[]Waiter{&r.waiting}
 	for i := range r.rounds {
@@ -111,7 +112,7 @@ func (r *reads) abandon(w Waiter) (found bool) {
 	return false
 }
 
-// fail ends all of them.
+// fail ends all reads.
 func (r *reads) fail(err error) {
 	list := r.waiting
 	for _, o := range r.rounds {

@@ -11,30 +11,30 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Record is what a disk says of the node that it belongs to. It is durable before any
-// other node hears of the id.
+// Record identifies the node that a disk belongs to. It is durable before any other node
+// receives the id.
 type Record struct {
 	Topology string
 	Group    string
 	Name     string // of the node, when the record was written
-	ID       uint64 // of the node: no other disk has it
-	GroupID  uint64 // identity of the group that the node is a member of; 0: of none yet
-	Since    uint64 // an index at which the group's members had the node
+	ID       uint64 // of the node; no other disk has it
+	GroupID  uint64 // identity of the node's group; 0: the node is not a member of a group yet
+	Since    uint64 // an index at which the group's members included the node
 }
 
-// identity is that of the node's log.
+// identity returns the identity of the node's log.
 func (r *Record) identity() wal.Identity {
 	return wal.Identity{Topology: r.Topology, Group: r.Group, Node: r.ID, Name: r.Name, GroupID: r.GroupID}
 }
 
 const (
-	recordTitle    = "topogen member 1" // and the version of what follows
+	recordTitle    = "topogen member 1" // with the version of the format
 	recordBytesMax = 16 << 10           // three quoted names of at most 1 KiB, and some numbers
 )
 
 var errRecord = errors.New("its contents are not a record that a node writes")
 
-// appendRecord writes a record as lines for people, the last of which is a checksum.
+// appendRecord appends a record as readable lines. The last line is a checksum.
 func appendRecord(b []byte, r Record) []byte {
 	start := len(b)
 	b = fmt.Appendf(b, "%s\ntopology %q\ngroup %q\nnode %q\nid %016x\ngroup-id %016x\nsince %d\n",
@@ -42,7 +42,7 @@ func appendRecord(b []byte, r Record) []byte {
 	return fmt.Appendf(b, "checksum %08x\n", crc32.ChecksumIEEE(b[start:]))
 }
 
-// readRecord reads what appendRecord has written, and nothing else.
+// readRecord reads the output of appendRecord, and accepts nothing else.
 func readRecord(b []byte) (r Record, err error) {
 	lines := strings.Split(string(b), "\n")
 	if len(b) > recordBytesMax || len(lines) != 9 {

@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// KeptSuffix is what FoundInPlace appends to the name of the folder that it replaces.
+// KeptSuffix is the suffix that FoundInPlace appends to the folder that it replaces.
 const KeptSuffix = ".old"
 
 const recoveringSuffix = ".recovering" // of the folder that FoundInPlace writes
@@ -17,7 +17,7 @@ const recoveringSuffix = ".recovering" // of the folder that FoundInPlace writes
 // ErrFolder is matched by errors that say why a folder cannot be recovered in place.
 var ErrFolder = errors.New("raft: the folder was not changed")
 
-// CheckPlace says why FoundInPlace cannot work. It changes nothing.
+// CheckPlace returns the reason why FoundInPlace would fail. It changes nothing.
 func (i *Image) CheckPlace(node, address string) error {
 	dir := filepath.Clean(i.dir)
 	switch {
@@ -36,10 +36,10 @@ func (i *Image) CheckPlace(node, address string) error {
 	return nil
 }
 
-// FoundInPlace founds a group of one member, as Found does, and puts its folder in the
-// place of the folder that the image was opened from, which must have the node's name.
-// The old folder is kept beside it; kept is its path. The node must not run: its folder
-// is locked while it is replaced.
+// FoundInPlace founds a group of one member, like Found, and replaces the folder that the
+// image was opened from. That folder must have the name of the node. The old folder is
+// kept beside the new one; kept is its path. The node must not run: its folder is locked
+// while it is replaced.
 func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 	if err := i.CheckPlace(node, address); err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 	return kept, syncFolder(above)
 }
 
-// foundAt founds a group on the disk in a folder that is not there yet.
+// foundAt founds a group on the disk in a folder that does not exist yet.
 func (i *Image) foundAt(dir, node, address string) (err error) {
 	disk, err := OpenFolder(dir, wal.Options{})
 	if err != nil {
@@ -77,7 +77,7 @@ func (i *Image) foundAt(dir, node, address string) (err error) {
 	return i.foundIn(dir, disk, node, address)
 }
 
-// unchanged says whether the node has run since the image was opened.
+// unchanged returns an error if the node has run since the image was opened.
 func (i *Image) unchanged() error {
 	report, err := wal.Verify(i.dir)
 	if err != nil {

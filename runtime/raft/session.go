@@ -10,31 +10,33 @@ import (
 )
 
 const (
-	clientNameMax = 64   // bytes, as package fsm takes them
-	inFlightMax   = 1024 // requests of a Session between the oldest without an outcome and the newest: a quarter of what the group remembers of one
+	clientNameMax = 64   // bytes, the limit of package fsm
+	inFlightMax   = 1024 // requests of a Session between the oldest without an outcome and the newest: a quarter of what the group remembers
 )
 
-// Session asks for updates that are applied once, also where it asks again. Any
-// goroutine may use it, and many requests may be under way at once.
+// Session proposes updates that are applied once, even if they are proposed again. Any
+// goroutine may use it, and many requests may run at the same time.
 //
-// It belongs to a client, which has at most 4: another one ends the one of them that
-// was used longest ago. It ends, too, when it was not used for [Config].SessionTTL;
-// its requests then end with fsm.ErrSessionExpired. No other client ends it.
+// A client has at most 4 sessions. Opening another one ends the session of this client
+// that was unused for the longest time. A session also ends when it was not used for
+// [Config].SessionTTL. Requests of an ended session get fsm.ErrSessionExpired. Other
+// clients cannot end it.
 type Session[S, U, R any] struct {
 	m      *Machine[S, U, R]
 	number uint64
 
 	mu    sync.Mutex
 	next  uint64              // sequence of the next request
-	open  map[uint64]struct{} // sequences from floor on whose outcome is wanted
-	floor uint64              // the lowest of them, or next
+	open  map[uint64]struct{} // sequences from floor on whose outcome is not known and not dropped
+	floor uint64              // the lowest sequence in open, or next
 	room  chan struct{}       // closed when floor rises
 }
 
-// OpenSession opens a session of a client, whose name has 1 to 64 bytes: that of a
-// host, a program and an instance, for example. Where as many sessions are open as the
-// group remembers, 10,000, and each was used within Config.SessionTTL, it ends another
-// one of the same client, or fails with an error that matches fsm.ErrTooMany.
+// OpenSession opens a session for a client. The name of the client has 1 to 64 bytes, for
+// example the names of its host and program and an instance number. The group remembers
+// 10,000 sessions. If all of them are open and were used within Config.SessionTTL,
+// OpenSession ends another session of the same client, or fails with an error that
+// matches fsm.ErrTooMany.
 func (m *Machine[S, U, R]) OpenSession(ctx context.Context, client string) (*Session[S, U, R], error) {
 	if client == "" || len(client) > clientNameMax {
 		return nil, fmt.Errorf("raft: the name of a client must have 1 to %d bytes, got %d", clientNameMax, len(client))
@@ -50,18 +52,18 @@ func (m *Machine[S, U, R]) OpenSession(ctx context.Context, client string) (*Ses
 	return &Session[S, U, R]{m: m, number: a.Client, next: 1, floor: 1, open: make(map[uint64]struct{}), room: make(chan struct{})}, nil
 }
 
-// Number is the session's number, for [Machine.ProposeAs].
+// Number returns the session's number, for [Machine.ProposeAs].
 func (s *Session[S, U, R]) Number() uint64 { return s.number }
 
-// Propose applies an update, and returns what its method Update has returned. After
-// an error that does not say the outcome, see fsm.OutcomeKnown, the update may have
-// been applied: use [Session.Request] to ask for it again.
+// Propose applies an update, and returns the result of its method Update. If the outcome
+// is unknown after an error, see fsm.OutcomeKnown, the update may have been applied. Use
+// [Session.Request] to propose it again safely.
 func (s *Session[S, U, R]) Propose(ctx context.Context, u U) (R, error) {
 	r, err := s.ProposeResult(ctx, u)
 	return r.Value, err
 }
 
-// ProposeResult is Propose, and says as well where in the log the update is.
+// ProposeResult is like Propose, and also returns the update's place in the log.
 func (s *Session[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R], error) {
 	q, err := s.Request(ctx, u)
 	if err != nil {
@@ -71,20 +73,19 @@ func (s *Session[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R
 	return q.Do(ctx)
 }
 
-// Request is an update that a session asks for, again and again until its outcome is
-// known. One goroutine at a time may use it.
+// Request is an update that a session can propose repeatedly until its outcome is known.
+// Only one goroutine at a time may use it.
 type Request[S, U, R any] struct {
 	s        *Session[S, U, R]
 	sequence uint64
 	data     []byte
-	doubt    bool // it may be in the log
+	doubt    bool // the update may be in the log
 	done     bool
 }
 
-// Request takes the next number of the session for an update. It waits for room, as
-// long as ctx lives: so many numbers may lie between the oldest request without an
-// outcome and the newest. Each request ends with Do, when that says the outcome, or
-// with Drop.
+// Request reserves the next sequence number of the session for an update. If too many
+// numbers lie between the oldest request without an outcome and the newest one, it waits
+// until ctx ends. Each request must end with a Do that returns the outcome, or with Drop.
 func (s *Session[S, U, R]) Request(ctx context.Context, u U) (*Request[S, U, R], error) {
 	data, err := s.m.encode(nil, u)
 	if err != nil {
@@ -109,11 +110,12 @@ func (s *Session[S, U, R]) Request(ctx context.Context, u U) (*Request[S, U, R],
 	}
 }
 
-// Sequence is the request's number in its session, for [Machine.ProposeAs].
+// Sequence returns the request's number in its session, for [Machine.ProposeAs].
 func (q *Request[S, U, R]) Sequence() uint64 { return q.sequence }
 
-// Do asks for the update. After an error that does not say the outcome it may be
-// called again: the update is applied once. After any other end it must not.
+// Do proposes the update and returns the outcome. After an error that leaves the outcome
+// unknown it may be called again: the update is applied at most once. After the outcome
+// is known it must not be called.
 func (q *Request[S, U, R]) Do(ctx context.Context) (fsm.Result[R], error) {
 	if q.done {
 		return q.s.m.result(fsm.Applied{Err: errRequestDone})
@@ -128,7 +130,7 @@ func (q *Request[S, U, R]) Do(ctx context.Context) (fsm.Result[R], error) {
 		q.Drop()
 	case !fsm.OutcomeKnown(err):
 		q.doubt = true
-	case q.doubt: // this time it was not proposed; what became of it before, nobody says
+	case q.doubt: // not proposed this time, but an earlier attempt may have succeeded
 		err = fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
 	}
 	a.Err = err
@@ -137,7 +139,7 @@ func (q *Request[S, U, R]) Do(ctx context.Context) (fsm.Result[R], error) {
 
 var errRequestDone = errors.New("raft: the request has ended")
 
-// Drop says that nobody wants the outcome any more. After an outcome it does nothing.
+// Drop gives up the outcome. If the outcome is known, it does nothing.
 func (q *Request[S, U, R]) Drop() {
 	if !q.done {
 		q.done = true
@@ -145,14 +147,14 @@ func (q *Request[S, U, R]) Drop() {
 	}
 }
 
-// lowest is the lowest sequence whose outcome is wanted.
+// lowest returns the lowest sequence whose outcome may still be asked for.
 func (s *Session[S, U, R]) lowest() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.floor
 }
 
-// settle forgets a request, and raises the floor where it was the oldest.
+// settle removes a request, and raises the floor if the request was the oldest.
 func (s *Session[S, U, R]) settle(sequence uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,12 +172,12 @@ func (s *Session[S, U, R]) settle(sequence uint64) {
 	}
 }
 
-// ProposeAs is Propose for a client that keeps its numbers itself, for example on its
-// disk, and may ask again at this node or another, after any error and after a crash
-// of its own: the same session and sequence are applied once, and answered the same.
-// Sequences begin at 1. floor is the lowest sequence whose answer the client still
-// wants: what lies below it is forgotten, and at most 4,096 above it are remembered. A
-// client that asks for one update after the other gives its sequence as the floor.
+// ProposeAs is Propose for a client that keeps its own sequence numbers, for example on
+// its disk. The client may repeat a proposal at this node or another one, after any error
+// and after a crash: an update with the same session and sequence is applied once, and
+// gets the same answer. Sequences begin at 1. floor is the lowest sequence whose answer
+// the client may still ask for: answers below it are dropped, and at most 4,096 above it
+// are kept. A client with one update at a time passes its sequence as the floor.
 func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence, floor uint64, u U) (fsm.Result[R], error) {
 	e, err := m.engine()
 	if err == nil && (floor == 0 || floor > sequence) {
@@ -193,13 +195,13 @@ func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence, flo
 	return m.result(a)
 }
 
-// proposeAs proposes in a client's session; with sequence 0 it opens one of the client
-// that data names.
+// proposeAs proposes in a client's session. With sequence 0 it opens a session for the
+// client that data names.
 func (n *Node) proposeAs(ctx context.Context, client, sequence, floor uint64, data []byte) (fsm.Applied, error) {
 	if err := n.acquire(ctx); err != nil {
 		return fsm.Applied{}, err
 	}
-	c := &call{slots: n.proposalSlots, answer: make(chan struct{}, 1)} // not from the pool: the core compares waiters
+	c := &call{slots: n.proposalSlots, answer: make(chan struct{}, 1)} // not from the pool, because the core compares waiters
 	if err := n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) {
 			if err := core.ProposeAs(client, sequence, floor, data, c); err != nil {

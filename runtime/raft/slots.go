@@ -8,18 +8,18 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// slots bound how much is under way. They are what a channel with a buffer would be, and
-// cost less while there are some left.
+// slots limit how many requests run at the same time. They work like a channel with a
+// buffer, but cost less while slots are free.
 type slots struct {
 	max     int64
 	taken   atomic.Int64
 	waiting atomic.Int64
-	freed   chan struct{} // room for one: somebody who waits is to try again
+	freed   chan struct{} // has room for one signal: a waiting goroutine should try again
 }
 
 func newSlots(n int) *slots { return &slots{max: int64(n), freed: make(chan struct{}, 1)} }
 
-// try takes a slot that is left.
+// tryTake takes a slot if one is free.
 func (s *slots) tryTake() bool {
 	for {
 		n := s.taken.Load()
@@ -32,7 +32,7 @@ func (s *slots) tryTake() bool {
 	}
 }
 
-// take waits for a slot, behind those who wait already.
+// take waits for a slot. Goroutines that already wait go first.
 func (s *slots) take(ctx context.Context, n *Node) error {
 	if s.waiting.Load() == 0 && s.tryTake() {
 		return nil
@@ -48,11 +48,11 @@ func (s *slots) take(ctx context.Context, n *Node) error {
 			return fmt.Errorf("%w: %w", fsm.ErrTooMany, ctx.Err())
 		}
 	}
-	s.wakeOne() // the next one: several slots may have been given with one call
+	s.wakeOne() // wake the next goroutine: several slots may have been freed with one signal
 	return nil
 }
 
-// give gives back a slot.
+// give returns a slot.
 func (s *slots) give() {
 	s.taken.Add(-1)
 	if s.waiting.Load() > 0 {
@@ -60,7 +60,7 @@ func (s *slots) give() {
 	}
 }
 
-// call has one of those who wait try again.
+// wakeOne wakes one of the goroutines that wait.
 func (s *slots) wakeOne() {
 	select {
 	case s.freed <- struct{}{}:

@@ -7,17 +7,17 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// BootstrapState is the hard state that belongs to a group's first snapshot.
+// BootstrapState returns the hard state that belongs to the first snapshot of a group.
 func BootstrapState() *pb.HardState {
 	return &pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(1))}
 }
 
-// bootstrapIndex is that of a group's first snapshot, which has no entries behind it.
+// bootstrapIndex is the index of the first snapshot of a group, before its first entry.
 const bootstrapIndex = 1
 
-// Bootstrap is the snapshot that a group begins with. first are its members, salt is
-// drawn at random, and state is the state machine's own snapshot of its beginning,
-// which is the same on all members.
+// Bootstrap returns the first snapshot of a group. first are its members, salt is random,
+// and state is the state machine's snapshot of its initial state, which is the same on
+// all members.
 func Bootstrap(first []Member, salt, state []byte) (_ *pb.Snapshot, groupID uint64, err error) {
 	if err := checkFirst(first); err != nil {
 		return nil, 0, err
@@ -49,7 +49,7 @@ func checkFirst(list []Member) error {
 	return nil
 }
 
-// headOf is a snapshot without the state, where that stands in its data.
+// headOf returns a snapshot without the state, if its data hold the state.
 func headOf(s *pb.Snapshot) (*pb.Snapshot, error) {
 	if s == nil {
 		return nil, nil
@@ -61,8 +61,8 @@ func headOf(s *pb.Snapshot) (*pb.Snapshot, error) {
 	return &pb.Snapshot{Data: slices.Clone(s.Data[:len(s.Data)-len(state)]), Metadata: s.Metadata}, nil
 }
 
-// WantsSnapshot reports whether a snapshot is due, of a state machine that has applied
-// the log up to an index.
+// WantsSnapshot reports whether a snapshot should be taken, if the state machine has
+// applied the log up to an index.
 func (c *Core) WantsSnapshot(applied uint64) bool {
 	last := c.memory.snapshot.GetMetadata().GetIndex()
 	if c.err != nil || applied <= last || !c.maySnapshotAgain(applied) {
@@ -71,36 +71,37 @@ func (c *Core) WantsSnapshot(applied uint64) bool {
 	return c.memory.snapshotWanted || c.memory.bytes >= snapshotBytes+trailingBytesMax || c.snapshotsDue(applied) > c.snapshotsDue(last)
 }
 
-// border counts the borders up to an index at which snapshots are due. Each node has
-// its own, so that not all of them write their state at the same time.
+// snapshotsDue returns how many snapshots should have been taken up to an index. The
+// numbers differ between nodes, so that they do not all write their states at the same
+// time.
 func (c *Core) snapshotsDue(index uint64) uint64 {
 	every := c.config.SnapshotEvery
 	return (index + c.id%every) / every
 }
 
-// snapshotRetryTimeouts is after how many election timeouts a snapshot that has failed
-// is tried again while a member waits for it.
+// snapshotRetryTimeouts is the number of election timeouts before a failed snapshot is
+// tried again while a member waits for it.
 const snapshotRetryTimeouts = 10
 
-// mayRetry reports whether enough has happened since a snapshot failed, if one did.
+// maySnapshotAgain reports whether a snapshot may be tried after the last one failed.
 func (c *Core) maySnapshotAgain(applied uint64) bool {
 	return applied >= c.snapshotRetryIndex || c.memory.snapshotWanted && c.tick >= c.snapshotRetryTick
 }
 
-// SnapshotFailed has the next snapshot, after one at an index that failed, wait for
-// some more entries. While a member waits for it, it waits for some time at most: the
-// group may have no other work.
+// SnapshotFailed delays the next snapshot after a failed one at an index, until some more
+// entries are applied. If a member waits for a snapshot, the delay also ends after some
+// time, because the group may have no further entries.
 func (c *Core) SnapshotFailed(at uint64) {
 	c.snapshotRetryIndex = at + max(c.config.SnapshotEvery/8, 1)
 	c.snapshotRetryTick = c.tick + int64(snapshotRetryTimeouts*c.config.ElectionTicks)
 }
 
-// SnapshotIndex is the index of the newest snapshot.
+// SnapshotIndex returns the index of the newest snapshot.
 func (c *Core) SnapshotIndex() uint64 { return c.memory.snapshot.GetMetadata().GetIndex() }
 
-// Compact forgets the entries that a saved snapshot holds, but for the last ones,
-// which a follower that is a little late still gets, and those that a follower lacks
-// while a snapshot is on its way there.
+// Compact removes the entries that a saved snapshot covers. It keeps the newest ones for
+// slow followers, and the entries that a follower needs after the snapshot that it is
+// receiving.
 func (c *Core) Compact(s *pb.Snapshot) {
 	index := s.GetMetadata().GetIndex()
 	if index <= c.memory.snapshot.GetMetadata().GetIndex() {

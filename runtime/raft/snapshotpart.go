@@ -10,38 +10,38 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// The state in a snapshot, its body, goes to a peer in parts, a few at a time. The
-// receiver answers each with a receipt that says how much has come. Lost parts are sent
-// again. When the receiver has the whole body on its disk, and has decoded it, it hands
-// the engine's message, which each part carries, to its own engine.
+// The body of a snapshot, which is the state, is sent to a peer in parts, a few at a
+// time. The receiver answers each part with a receipt that says how many bytes it has.
+// Lost parts are sent again. When the receiver has written and decoded the whole body, it
+// passes the engine's message, which each part carries, to its own engine.
 
 const (
 	partBytes     = 256 << 10           // of the body in a part: 2 ms at 1 Gbit/s, which a heartbeat may have to wait
-	partsOnTheWay = 16                  // 4 MiB: what 1 Gbit/s carries in a round trip of 32 ms
-	bodyBytesMax  = wal.SnapshotBodyMax // of a body, for those who write, send and read one
-	messageMax    = 1 << 20             // bytes of the engine's message in a part: it says who the members are
-	reasonMax     = 512                 // bytes of why a body is refused
+	partsOnTheWay = 16                  // 4 MiB in flight: enough for 1 Gbit/s with a round trip of 32 ms
+	bodyBytesMax  = wal.SnapshotBodyMax // limit of a body, for writers, senders and readers
+	messageMax    = 1 << 20             // bytes of the engine's message in a part, which holds the members
+	reasonMax     = 512                 // bytes of the reason why a snapshot is refused
 )
 
 var errPart = fmt.Errorf("%w: not a part of a snapshot", ErrMessage)
 
-// part is a part of a body, as it is sent; numbers are big-endian:
+// part is a part of a body. Its encoding is as follows; numbers are big-endian:
 //
 //	uint32  length of the engine's message, and the message
-//	uint64  number of the transfer, by which its sender tells it from others
+//	uint64  number of the transfer, which its sender has chosen
 //	uint64  bytes of the body
 //	uint64  offset of the data in it
 //	uint32  CRC-32C of the data
 //	data
 type part struct {
-	message  *pb.Message // MsgSnap, whose snapshot is the head
+	message  *pb.Message // MsgSnap with the head of the snapshot
 	transfer uint64
 	size     uint64
 	offset   uint64
 	data     []byte
 }
 
-const partHeadBytes = 3*8 + 4 // behind the message
+const partHeadBytes = 3*8 + 4 // after the message
 
 func (p *part) append(b, message []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(message)))
@@ -77,21 +77,21 @@ func readPart(b []byte) (p part, err error) {
 	return p, nil
 }
 
-// receipt answers a part.
+// receipt is the answer to a part.
 type receipt struct {
 	transfer uint64
-	received uint64 // bytes of the body
+	received uint64 // bytes of the body that the receiver has
 	state    receiptState
-	reason   string // of receiptRefused: why
+	reason   string // of receiptRefused
 }
 
 type receiptState byte
 
 const (
-	receiptOpen     receiptState = iota // the receiver waits for more, or is decoding
-	receiptComplete                     // the receiver has all that the snapshot holds
-	receiptUnknown                      // the receiver has nothing of this transfer
-	receiptRefused                      // the receiver does not take it
+	receiptOpen     receiptState = iota // the receiver waits for more parts, or is decoding
+	receiptComplete                     // the receiver has everything that the snapshot covers
+	receiptUnknown                      // the receiver does not know this transfer
+	receiptRefused                      // the receiver refuses the snapshot
 	receiptStates
 )
 

@@ -21,77 +21,77 @@ import (
 )
 
 const (
-	peerJobsMax          = 4 * partsOnTheWay // of peers that wait for the snapshotter; more are dropped, and sent again
-	incomingIdleTimeouts = 10                // election timeouts after which an arrival without parts is given up
+	peerJobsMax          = 4 * partsOnTheWay // jobs of peers that wait; further ones are dropped, and the peers send them again
+	incomingIdleTimeouts = 10                // election timeouts after which an incoming snapshot without new parts is given up
 )
 
-// snapshotter carries the bodies of snapshots to peers, takes those that come, and writes
-// states that are frozen. It runs beside the node's loop, since it reads and writes files,
-// and decodes.
+// snapshotter sends the bodies of snapshots to peers, receives bodies from peers, and
+// writes frozen states. It has its own goroutine, because it reads and writes files and
+// decodes states.
 type snapshotter struct {
 	node      *Node
 	machine   StateMachine
-	partBytes int // of a part
+	partBytes int // size of a part
 	wake      chan struct{}
-	ended     chan struct{} // closed when it does nothing any more
-	active    atomic.Bool   // it is to do what is due at ticks
+	ended     chan struct{} // closed when the goroutine has ended
+	active    atomic.Bool   // it has work to do at ticks
 
 	mu       sync.Mutex
 	jobs     []job
-	peerJobs int // jobs of peers among them
+	peerJobs int // number of jobs of peers
 	latest   loopState
-	err      error // no job begins any more
-	busy     *incomingSnapshot
-	sending  map[uint64]Transfer // for Status
+	err      error               // set when no more jobs may begin
+	busy     *incomingSnapshot   // the snapshot that is being decoded
+	sending  map[uint64]Transfer // published for Status
 
-	// The snapshotter's alone:
+	// Only the snapshotter's goroutine uses these:
 	now      loopState
 	outgoing map[uint64]*outgoingSnapshot
-	failures map[uint64]int // of snapshots to a peer, in a row
+	failures map[uint64]int // consecutive failed snapshots, by peer
 	incoming *incomingSnapshot
 }
 
-// moment is what the snapshotter knows of the node's loop.
+// loopState is the state of the node's loop that the snapshotter needs.
 type loopState struct {
 	tick  int64
 	term  uint64
 	leads bool
 }
 
-// Transfer is a snapshot on its way to a member.
+// Transfer is a snapshot that is being sent to a member.
 type Transfer struct {
-	Index uint64 // up to which the snapshot holds the log
+	Index uint64 // of the last entry that the snapshot covers
 	Size  int64  // bytes of the state
-	Came  int64  // bytes of it that are known to have come
-	Error string `json:",omitempty"` // why it has failed; it will be tried again
+	Came  int64  // bytes that the member has acknowledged
+	Error string `json:",omitempty"` // why the transfer failed; it will be tried again
 }
 
-// delivery is a shipment, with what belongs to it.
+// outgoingSnapshot is a snapshot that is being sent to a peer.
 type outgoingSnapshot struct {
 	bodySender
 	to           uint64
 	name         string
 	message      *pb.Message
-	messageTick  int64  // tick of message
-	messageBytes []byte // of message
+	messageTick  int64  // tick at which the engine asked for message
+	messageBytes []byte // encoded message
 	log          wal.Log
 	failed       error
-	retryTick    int64 // tick until when the engine is not told of that
+	retryTick    int64 // tick at which the failure is reported to the engine
 }
 
-// job is one of: a snapshot to be sent, a part that has come, a receipt that has come,
-// an arrival that the node's loop has taken, and a snapshot to be written.
+// job is one of five kinds: send a snapshot, take a part, take a receipt, finish an
+// incoming snapshot that the node's loop has handled, or write a snapshot.
 type job struct {
 	id       uint64 // of the peer
 	name     string // of the peer
 	log      wal.Log
-	message  *pb.Message // to be sent
-	tick     int64       // of message: when it was given to the snapshotter
+	message  *pb.Message // to send
+	tick     int64       // tick at which message was passed to the snapshotter
 	part     *part
 	receipt  *receipt
 	finished *incomingSnapshot
-	refusal  error // of landed: why it was not taken
-	skipped  bool  // of landed: it was not taken, and may be in another term
+	refusal  error // of finished: why the snapshot was refused
+	skipped  bool  // of finished: the engine did not take the snapshot, but may take it in another term
 	write    *snapshotWrite
 }
 
@@ -102,7 +102,7 @@ func newSnapshotter(n *Node, machine StateMachine) *snapshotter {
 	}
 }
 
-// put adds an job. Those of peers are dropped where too many wait.
+// put queues a job. Jobs of peers are dropped if too many wait.
 func (c *snapshotter) put(e job) {
 	ofPeer := e.part != nil || e.receipt != nil
 	c.mu.Lock()
@@ -119,10 +119,11 @@ func (c *snapshotter) put(e job) {
 	c.wakeUp()
 }
 
-// tick tells the time. While the snapshotter is busy, its peer is told that it is.
+// tick passes the state of the loop to the snapshotter. While a snapshot is decoded, tick
+// sends receipts to its sender, so that the sender does not give up.
 func (c *snapshotter) tick(now loopState) {
 	c.mu.Lock()
-	c.latest = now // what comes next begins now, however long there was nothing to do
+	c.latest = now // the next transfer must begin with the current time, even after a long idle time
 	busy := c.busy
 	c.mu.Unlock()
 	if !c.active.Load() {
@@ -141,8 +142,8 @@ func (c *snapshotter) wakeUp() {
 	}
 }
 
-// run is the snapshotter's goroutine. Where the user's code has ended it, as it wrote or read a
-// state, the node ends, and another goroutine lets go of the files.
+// run is the snapshotter's goroutine. If the user's code ends the goroutine while it
+// writes or reads a state, the node stops, and another goroutine closes the files.
 func (c *snapshotter) run() {
 	ended := false
 	defer func() {
@@ -163,7 +164,7 @@ func (c *snapshotter) run() {
 	ended = true
 }
 
-// close has no other job begin.
+// close prevents that further jobs begin.
 func (c *snapshotter) close(err error) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -173,7 +174,7 @@ func (c *snapshotter) close(err error) {
 	c.wakeUp()
 }
 
-// turn does what waits. It returns false when the snapshotter is closed.
+// runOnce does the jobs that wait. It returns false when the snapshotter is closed.
 func (c *snapshotter) runOnce() bool {
 	c.mu.Lock()
 	list, err := c.jobs, c.err
@@ -216,7 +217,7 @@ func (c *snapshotter) do(e *job) {
 	}
 }
 
-// drop lets go of all files.
+// closeFiles closes and forgets all transfers.
 func (c *snapshotter) closeFiles() {
 	for _, to := range slices.Sorted(maps.Keys(c.outgoing)) {
 		c.remove(c.outgoing[to])
@@ -227,7 +228,7 @@ func (c *snapshotter) closeFiles() {
 	}
 }
 
-// publish shows what is on its way.
+// publish updates the transfers for Status.
 func (c *snapshotter) publish() {
 	sending := make(map[uint64]Transfer, len(c.outgoing))
 	for to, d := range c.outgoing {
@@ -243,7 +244,7 @@ func (c *snapshotter) publish() {
 	c.mu.Unlock()
 }
 
-// transfer is the snapshot that is on its way to a peer; nil: none is.
+// transfer returns the snapshot that is being sent to a peer, or nil.
 func (c *snapshotter) transfer(to uint64) *Transfer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,14 +254,14 @@ func (c *snapshotter) transfer(to uint64) *Transfer {
 	return nil
 }
 
-// look does what is due at a tick.
+// checkTimeouts does the work of a tick.
 func (c *snapshotter) checkTimeouts() {
 	timeout := int64(c.node.core.config.ElectionTicks)
-	for _, to := range slices.Sorted(maps.Keys(c.outgoing)) { // a run is to be the same again
+	for _, to := range slices.Sorted(maps.Keys(c.outgoing)) { // in a fixed order, so that simulations are reproducible
 		d := c.outgoing[to]
 		switch {
-		case c.now.tick > d.messageTick && (!c.now.leads || d.message.GetTerm() != c.now.term): // not before: the node may lead since the tick
-			c.remove(d) // another leads, or the engine begins again
+		case c.now.tick > d.messageTick && (!c.now.leads || d.message.GetTerm() != c.now.term): // not at the same tick: the node may have become leader since
+			c.remove(d) // another node leads, or the engine starts again
 		case d.failed != nil && c.now.tick >= d.retryTick:
 			c.report(d, false)
 		case d.failed != nil:
@@ -278,7 +279,8 @@ func (c *snapshotter) checkTimeouts() {
 	}
 }
 
-// ship begins to send a snapshot. One that is on its way already goes on.
+// startSending starts to send a snapshot. If the same snapshot is already being sent, the
+// transfer continues.
 func (c *snapshotter) startSending(e *job) {
 	index := e.message.GetSnapshot().GetMetadata().GetIndex()
 	transfer := c.node.core.config.Nonce + index
@@ -310,7 +312,7 @@ func (c *snapshotter) startSending(e *job) {
 	c.send(d)
 }
 
-// open opens the body, from its beginning.
+// open opens the body at its beginning.
 func (d *outgoingSnapshot) open() error {
 	body, size, err := openBody(d.log, d.index())
 	if err != nil {
@@ -338,7 +340,7 @@ func openBody(log wal.Log, index uint64) (io.ReadCloser, int64, error) {
 
 func (d *outgoingSnapshot) index() uint64 { return d.message.GetSnapshot().GetMetadata().GetIndex() }
 
-// send sends the parts that may go.
+// send sends the parts that may be sent now.
 func (c *snapshotter) send(d *outgoingSnapshot) {
 	err := d.sendParts(func(p *part) {
 		n := c.node
@@ -350,7 +352,7 @@ func (c *snapshotter) send(d *outgoingSnapshot) {
 	}
 }
 
-// takeReceipt takes the answer of a peer.
+// takeReceipt handles the receipt of a peer.
 func (c *snapshotter) takeReceipt(e *job) {
 	d := c.outgoing[e.id]
 	if d == nil || d.failed != nil {
@@ -358,7 +360,7 @@ func (c *snapshotter) takeReceipt(e *job) {
 	}
 	d.name = e.name
 	err := d.takeReceipt(e.receipt, c.now.tick)
-	if errors.Is(err, errReceiverLost) { // it was started again
+	if errors.Is(err, errReceiverLost) { // the receiver has restarted
 		_ = d.body.Close()
 		d.body = nil
 		d.progressTick = c.now.tick
@@ -375,7 +377,7 @@ func (c *snapshotter) takeReceipt(e *job) {
 	}
 }
 
-// fail ends a shipment. The engine is told later, since it tries again at once.
+// fail ends a transfer. The engine is informed later, because it would try again at once.
 func (c *snapshotter) fail(d *outgoingSnapshot, err error) {
 	n := c.failures[d.to]
 	c.failures[d.to] = min(n+1, retriesMax)
@@ -384,7 +386,7 @@ func (c *snapshotter) fail(d *outgoingSnapshot, err error) {
 		slog.String("peer", d.name), slog.Uint64("index", d.index()), slog.Uint64("bytes", d.size), slog.Any("error", err))
 }
 
-// report tells the engine what became of a snapshot.
+// report tells the engine the result of a snapshot.
 func (c *snapshotter) report(d *outgoingSnapshot, ok bool) {
 	if ok {
 		delete(c.failures, d.to)
@@ -398,24 +400,24 @@ func (c *snapshotter) report(d *outgoingSnapshot, ok bool) {
 
 func (c *snapshotter) remove(d *outgoingSnapshot) {
 	if d.body != nil {
-		_ = d.body.Close() // it was read
+		_ = d.body.Close() // it was only read
 		d.body = nil
 	}
 	delete(c.outgoing, d.to)
 }
 
-// answer sends a receipt.
+// sendReceipt sends a receipt.
 func (c *snapshotter) sendReceipt(name string, r *receipt) {
 	n := c.node
 	b := r.append(envelope{kindReceipt, n.groupID.Load(), n.core.id}.append(nil))
 	n.config.Transport.Send(name, transport.Message{Group: n.config.Group, Payload: b, Class: transport.Ordered})
 }
 
-// takePart takes a part of a snapshot of a peer's, whose message the node's loop has
-// checked.
+// takePart handles a part of a peer's snapshot. The node's loop has checked the message
+// in the part.
 func (c *snapshotter) takePart(e *job) {
 	p, a := e.part, c.incoming
-	again := a != nil && a.state == receiptRefused && p.offset == 0 // its sender tries again
+	again := a != nil && a.state == receiptRefused && p.offset == 0 // the sender tries again
 	if again || a == nil || a.from != e.id || a.transfer != p.transfer || a.size != p.size {
 		if p.offset != 0 {
 			c.sendReceipt(e.name, &receipt{transfer: p.transfer, state: receiptUnknown})
@@ -427,7 +429,7 @@ func (c *snapshotter) takePart(e *job) {
 	}
 	a.name, a.progressTick = e.name, c.now.tick
 	if !a.decoding && p.message.GetTerm() > a.message.GetTerm() {
-		a.message = p.message // its sender leads in another term
+		a.message = p.message // the sender leads in a newer term
 	}
 	if a.write(p) {
 		c.decode(a)
@@ -437,7 +439,7 @@ func (c *snapshotter) takePart(e *job) {
 	}
 }
 
-// begin begins an arrival, unless one of another sender goes on.
+// begin starts to receive a snapshot, unless one from another sender is in progress.
 func (c *snapshotter) begin(e *job) *incomingSnapshot {
 	p := e.part
 	if a := c.incoming; a != nil {
@@ -452,7 +454,7 @@ func (c *snapshotter) begin(e *job) *incomingSnapshot {
 	return c.incoming
 }
 
-// decode decodes what has come, and hands it to the node's loop.
+// decode decodes a complete snapshot, and passes it to the node's loop.
 func (c *snapshotter) decode(a *incomingSnapshot) {
 	a.decoding = true
 	c.setBusy(a)
@@ -464,7 +466,7 @@ func (c *snapshotter) decode(a *incomingSnapshot) {
 	if err != nil {
 		a.decoding = false
 		a.refuse(err)
-		if errors.Is(err, fsm.ErrIncompatible) { // another program is to be started, and to get it
+		if errors.Is(err, fsm.ErrIncompatible) { // stop the node, so that a newer program can be started and receive the snapshot
 			c.node.fail(err)
 		}
 		c.node.logger.Error("raft: this node refuses the snapshot of the leader", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
@@ -479,8 +481,9 @@ func (c *snapshotter) setBusy(a *incomingSnapshot) {
 	}
 }
 
-// landed is told that the node's loop has taken an arrival, or does not need it. One that
-// the engine has passed over is forgotten: its sender begins again if it still leads.
+// finishIncoming ends an incoming snapshot that the node's loop has handled. If the
+// engine skipped the snapshot, it is forgotten, and a sender that still leads starts
+// again.
 func (c *snapshotter) finishIncoming(e *job) {
 	a := e.finished
 	a.decoding = false

@@ -9,38 +9,38 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// Status is what a node knows of itself and its group.
+// Status is the state of a node and its group, as far as the node knows.
 type Status struct {
 	Node          string
 	ID            uint64
 	GroupID       uint64 // identity of the group; 0: the node is not a member of one yet
-	Role          string // "leader", "follower", "candidate", "pre-candidate", "learner"; before those "founding" or "joining"; "stopped" when the node has ended
-	Leader        string // as far as this node knows; "": none
+	Role          string // "leader", "follower", "candidate", "pre-candidate" or "learner"; before the node has a group "founding" or "joining"; "stopped" when the node has ended
+	Leader        string // as far as this node knows; "": no leader is known
 	Term          uint64
 	Commit        uint64        // index up to which a majority has the log
-	Applied       uint64        // index up to which the state machine has it
+	Applied       uint64        // index up to which the log is applied to the state machine
 	First         uint64        // index of the oldest entry in memory
 	Last          uint64        // index of the newest
 	Snapshot      uint64        // index of the last snapshot
-	SnapshotError string        `json:",omitempty"` // why there is no newer one, while the log grows
+	SnapshotError string        `json:",omitempty"` // why the last snapshot failed, while the log grows
 	Pending       int           // proposals of this node that wait for an answer
 	Foreign       uint64        // messages of other groups that were refused
-	Age           time.Duration // since the node has told this: more than a heartbeat where its disk hangs
+	Age           time.Duration // time since the node produced this status: more than a heartbeat if its disk hangs
 	Members       []MemberStatus
 
-	at time.Time // when that was
+	at time.Time // when the status was produced
 }
 
-// MemberStatus is a member as a node sees it; Match and Active are known to a
-// leader alone.
+// MemberStatus is the state of a member, as far as a node knows. Only a leader knows
+// Match and Active.
 type MemberStatus struct {
 	Member
-	Match    uint64    // index up to which it is known to have the log
-	Active   bool      // it was heard of lately
-	Transfer *Transfer `json:",omitempty"` // the snapshot that a leader sends it; nil: none
+	Match    uint64    // index up to which the member is known to have the log
+	Active   bool      // the member has sent a message lately
+	Transfer *Transfer `json:",omitempty"` // the snapshot that the leader sends to the member, or nil
 }
 
-// Status is the Core's. It allocates.
+// Status returns the status of the Core. It allocates.
 func (c *Core) Status() Status {
 	b := c.node.BasicStatus()
 	s := Status{
@@ -75,16 +75,16 @@ func (c *Core) Status() Status {
 	return s
 }
 
-// waiting is how many proposals wait for an answer.
+// pendingCount returns how many proposals wait for an answer.
 func (c *Core) pendingCount() int {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
 	return c.pending.len() + len(c.clientUpdates.list)
 }
 
-// address is where this node reaches a member: where the group was told to by a change,
-// else as the node was told when it started, since addresses change, else as the group
-// was told when the member was added.
+// address returns the address where this node reaches a member. An address that a change
+// has set comes first. Next is the address in this node's own configuration, because
+// addresses change, and then the address with which the member was added.
 func (c *Core) address(m Member) string {
 	if m.Moved {
 		return m.Address
@@ -92,13 +92,14 @@ func (c *Core) address(m Member) string {
 	return cmp.Or(c.config.Peers[m.Name], c.config.Peers[m.Was], m.Address)
 }
 
-// Leads is the term, and whether the node takes itself for its leader.
+// Leads returns the term, and whether the node is its leader as far as it knows.
 func (c *Core) Leads() (term uint64, leads bool) {
 	b := c.node.BasicStatus()
 	return b.GetTerm(), b.RaftState == raft.StateLeader
 }
 
-// publish lets others see who leads. All other figures are asked for.
+// publishStatus updates the published status if the leader has changed. Other fields of
+// the status are computed when Status is called.
 func (n *Node) publishStatus() {
 	b := n.core.node.BasicStatus()
 	old := n.status.Load()
@@ -114,7 +115,7 @@ func (n *Node) publishStatus() {
 	}
 }
 
-// tell is the status now, on the node's loop. It allocates.
+// currentStatus returns the status now. Only the node's loop may call it. It allocates.
 func (n *Node) currentStatus() *Status {
 	s := n.core.Status()
 	s.Applied, s.Foreign, s.SnapshotError, s.at = n.applier.applied.Load(), n.otherGroupMessages, n.snapshotError, time.Now()

@@ -10,26 +10,26 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// stepped is what a Machine has in place of a Node where its topology runs under a
-// Stepper: a group of one, in memory, that always leads. What is proposed is applied at
-// once, in the goroutine of the caller, so nothing of it waits.
+// stepped replaces a Node when the topology runs under a Stepper: a group of one member,
+// in memory, that always leads. A proposal is applied at once, in the goroutine of the
+// caller, so no method waits.
 type stepped struct {
 	name    string
 	machine StateMachine
 	now     func() time.Time
-	wake    func() // Answer is called, which returns err
+	wake    func() // causes a call of Answer, which returns err
 
 	state    sync.RWMutex // held for writing while the state machine changes
 	batch    fsm.Batch
 	index    uint64 // of the last entry
-	snapshot uint64 // of the last entry that Snapshot was called behind
-	client   uint64 // session of what is proposed here; 0: none is open
+	snapshot uint64 // index of the last entry that Snapshot covers
+	client   uint64 // session of the proposals of this node; 0: none is open
 	sequence uint64
 	closed   bool
-	err      error // why nothing can be applied any more
+	err      error // why no more updates can be applied
 }
 
-// steppedTerm is the term of all entries: nobody else is ever elected.
+// steppedTerm is the term of all entries: there is no other leader.
 const steppedTerm = 1
 
 func newStepped(name string, machine StateMachine, host fsm.Host) *stepped {
@@ -40,13 +40,13 @@ func newStepped(name string, machine StateMachine, host fsm.Host) *stepped {
 	return s
 }
 
-// leadership says who leads.
+// leadership says that this node leads.
 func (s *stepped) leadership() fsm.Leadership {
 	return fsm.Leadership{Term: steppedTerm, Leader: s.name, ID: MemberID(s.name), Here: true}
 }
 
-// close ends proposals. What the state holds can still be read: in a test, that is
-// where all has come to an end.
+// close ends proposals. The state can still be read, because a test reads it after
+// everything has ended.
 func (s *stepped) close() {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -59,7 +59,7 @@ func (s *stepped) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied,
 	return s.command(ctx, kind, c.data)
 }
 
-// command applies a command in the machine's own session.
+// command applies a command in the node's own session.
 func (s *stepped) command(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -86,8 +86,8 @@ func (s *stepped) command(ctx context.Context, kind Kind, data []byte) (fsm.Appl
 	})
 }
 
-// proposeAs applies an update in a client's session; with sequence 0 it opens one of
-// the client that data names.
+// proposeAs applies an update in a client's session. With sequence 0 it opens a session
+// for the client that data names.
 func (s *stepped) proposeAs(ctx context.Context, client, sequence, floor uint64, data []byte) (fsm.Applied, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -100,7 +100,7 @@ func (s *stepped) proposeAs(ctx context.Context, client, sequence, floor uint64,
 	})
 }
 
-// apply applies an entry of one command. The caller holds the lock.
+// apply applies an entry with one command. The caller holds the lock.
 func (s *stepped) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Applied, err error) {
 	switch {
 	case s.err != nil:
@@ -135,7 +135,7 @@ func (s *stepped) view(f func()) {
 	f()
 }
 
-// wait does not wait: as long as it did, nothing would be applied.
+// wait never waits: no update could be applied while it did.
 func (s *stepped) wait(_ context.Context, index uint64) error {
 	s.state.RLock()
 	defer s.state.RUnlock()
@@ -147,7 +147,7 @@ func (s *stepped) wait(_ context.Context, index uint64) error {
 
 func (s *stepped) leader() string { return s.name }
 
-// Status shows a member that leads itself.
+// Status returns the status of a group of one member.
 func (s *stepped) Status() Status {
 	s.state.RLock()
 	defer s.state.RUnlock()
@@ -163,7 +163,7 @@ func (s *stepped) Status() Status {
 	return status
 }
 
-// Err is what ends the topology.
+// Err returns the error that ends the topology.
 func (s *stepped) Err() error {
 	s.state.RLock()
 	defer s.state.RUnlock()
@@ -181,8 +181,8 @@ func (s *stepped) TransferLeader(_ context.Context, to string) error {
 	return errStepped
 }
 
-// Snapshot writes the state, which finds what its codec cannot write, and keeps none of
-// it.
+// Snapshot encodes the state, so that errors of its codec are found, and drops the
+// result.
 func (s *stepped) Snapshot(ctx context.Context) (index uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

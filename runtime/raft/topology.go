@@ -10,43 +10,44 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// inTopology is a Machine as a processor of a topology. Proposals are handed to
-// the node without waiting for it; answers come from the node's goroutine, and
-// are sent on in a turn.
+// inTopology is a Machine as a processor of a topology. Proposals are passed to the node
+// without waiting. The node's goroutines queue the answers, and a turn of the instance
+// sends them.
 type inTopology[S, U, R any] struct {
 	m    *Machine[S, U, R]
 	host fsm.Host // nil: none
 
 	mu             sync.Mutex
-	outcomes       []*controllerProposal[S, U, R] // answered, not sent on yet
+	outcomes       []*controllerProposal[S, U, R] // answered and not sent yet
 	upcoming       []fsm.Upcoming[U]
-	sending        []*controllerProposal[S, U, R] // Answer's, used again
-	idle           sync.Cond                      // with answering: open has become less
-	openCommands   int                            // commands of rast.md 2.15 that were not answered
-	answeredGroups int                            // groups of them that were, and Paid was not called for
-	spareGroups    []*commandGroup                // used again
-	groupErr       error                          // of one of them
+	sending        []*controllerProposal[S, U, R] // buffer of Answer, reused
+	idle           sync.Cond                      // uses mu; signaled when openCommands decreases
+	openCommands   int                            // commands of Updates, Commit and Revert messages that are not answered
+	answeredGroups int                            // answered groups for which Paid was not called yet
+	spareGroups    []*commandGroup                // groups to reuse
+	groupErr       error                          // the first error of a group
 }
 
-// ask is a proposal of the controller.
+// controllerProposal is a proposal of the controller.
 type controllerProposal[S, U, R any] struct {
 	t       *inTopology[S, U, R]
 	outcome fsm.Outcome[U, R]
 	data    []byte
 }
 
-// group are the commands of one message of rast.md 2.15, which has no outcome.
+// commandGroup is the commands of one Updates, Commit or Revert message, which has no
+// outcome.
 type commandGroup struct {
 	onAnswered func(*commandGroup)
 	list       []proposal
-	data       []byte                // of all of them
-	unanswered atomic.Int64          // not answered
-	err        atomic.Pointer[error] // of the first that failed
+	data       []byte                // of all commands
+	unanswered atomic.Int64          // commands that are not answered
+	err        atomic.Pointer[error] // of the first command that failed
 }
 
 func (g *commandGroup) proposed(uint64) {}
 
-// Done is called by the node's loop and by its applier.
+// Done is called by the node's loop or by the applier.
 func (g *commandGroup) Done(r fsm.Applied) {
 	if r.Err != nil {
 		g.err.CompareAndSwap(nil, &r.Err)
@@ -58,7 +59,7 @@ func (g *commandGroup) Done(r fsm.Applied) {
 
 func (a *controllerProposal[S, U, R]) proposed(uint64) {}
 
-// Done is called by the node's loop, or by its applier.
+// Done is called by the node's loop or by the applier.
 func (a *controllerProposal[S, U, R]) Done(r fsm.Applied) {
 	t := a.t
 	if n := t.m.node; n != nil {
@@ -67,7 +68,7 @@ func (a *controllerProposal[S, U, R]) Done(r fsm.Applied) {
 	a.queueOutcome(r)
 }
 
-// ReceiveProposal proposes what the controller asks for.
+// ReceiveProposal proposes an update of the controller.
 func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Proposal[U]) error {
 	a := &controllerProposal[S, U, R]{t: t, outcome: fsm.Outcome[U, R]{Proposer: p.Proposer, Update: p.Update}}
 	var err error
@@ -96,7 +97,8 @@ func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{Update, a.data, a}) })
 }
 
-// answered is Done for one that never reached a node.
+// queueOutcome queues an outcome. A proposal that never reached a node calls it instead
+// of Done.
 func (a *controllerProposal[S, U, R]) queueOutcome(r fsm.Applied) {
 	t := a.t
 	t.mu.Lock()
@@ -109,7 +111,7 @@ func (a *controllerProposal[S, U, R]) queueOutcome(r fsm.Applied) {
 	}
 }
 
-// newGroup returns an empty one.
+// newGroup returns an empty group.
 func (t *inTopology[S, U, R]) newGroup() *commandGroup {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +124,7 @@ func (t *inTopology[S, U, R]) newGroup() *commandGroup {
 	return g
 }
 
-// settle takes a group that was answered.
+// groupAnswered handles a group whose commands were all answered.
 func (t *inTopology[S, U, R]) groupAnswered(g *commandGroup) {
 	t.mu.Lock()
 	if err := g.err.Swap(nil); err != nil && t.groupErr == nil {
@@ -138,13 +140,13 @@ func (t *inTopology[S, U, R]) groupAnswered(g *commandGroup) {
 	t.host.Wake()
 }
 
-// propose hands the commands of a group to the node, when there is room.
+// propose passes the commands of a group to the node, when there is room.
 func (t *inTopology[S, U, R]) propose(ctx context.Context, g *commandGroup) error {
 	g.unanswered.Store(int64(len(g.list)))
 	t.host.Owe()
 	if s := t.m.stepped; s != nil {
 		t.openCommands += len(g.list)
-		for _, p := range slices.Clone(g.list) { // the last one's answer empties it
+		for _, p := range slices.Clone(g.list) { // a copy, because the answer to the last command empties the list
 			r, err := s.command(context.Background(), p.kind, p.data)
 			if s.Err() != nil {
 				return err
@@ -164,8 +166,8 @@ func (t *inTopology[S, U, R]) propose(ctx context.Context, g *commandGroup) erro
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, g.list...) })
 }
 
-// ReceiveUpdates adds updates: applied, and not yet committed. After an error of a
-// codec none is added.
+// ReceiveUpdates adds updates, which are applied but not committed. If a codec fails, no
+// update is added.
 func (t *inTopology[S, U, R]) ReceiveUpdates(ctx context.Context, m *fsm.Updates[U]) (err error) {
 	groups := make([]*commandGroup, 0, 1+len(m.Updates)/commandGroupMax)
 	for updates := range slices.Chunk(m.Updates, commandGroupMax) {
@@ -187,15 +189,15 @@ func (t *inTopology[S, U, R]) ReceiveUpdates(ctx context.Context, m *fsm.Updates
 	return nil
 }
 
-// groupMax is how many commands wait for the others to be answered, at most.
+// commandGroupMax is the largest number of commands in a group.
 const commandGroupMax = 256
 
-// ReceiveCommit commits all that was added.
+// ReceiveCommit commits all updates that were added.
 func (t *inTopology[S, U, R]) ReceiveCommit(ctx context.Context, _ *fsm.Commit) error {
 	return t.proposeOne(ctx, Commit)
 }
 
-// ReceiveRevert undoes what was added and not committed.
+// ReceiveRevert undoes the updates that were added and not committed.
 func (t *inTopology[S, U, R]) ReceiveRevert(ctx context.Context, _ *fsm.Revert) error {
 	return t.proposeOne(ctx, Revert)
 }
@@ -206,8 +208,8 @@ func (t *inTopology[S, U, R]) proposeOne(ctx context.Context, kind Kind) error {
 	return t.propose(ctx, g)
 }
 
-// ReceiveGetUpcoming answers with what was added and not committed. It waits
-// until all that came before is applied.
+// ReceiveGetUpcoming answers with the updates that were added and not committed. It waits
+// until all earlier commands are applied.
 func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.GetUpcoming) error {
 	t.host.Owe()
 	if err := t.awaitRoom(ctx, 0, 0); err != nil {
@@ -226,8 +228,8 @@ func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.Get
 	return nil
 }
 
-// await waits until no more than so many commands of rast.md 2.15 are under way,
-// and counts others to them.
+// awaitRoom waits until at most most commands are not answered, and then counts more
+// commands.
 func (t *inTopology[S, U, R]) awaitRoom(ctx context.Context, most, more int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +251,7 @@ func (t *inTopology[S, U, R]) awaitRoom(ctx context.Context, most, more int) err
 	return nil
 }
 
-// Answer sends what was answered. It returns the error that has ended the node.
+// Answer sends the answers that wait. It returns the error that has ended the node.
 func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
 	more, err := t.m.events.sendPending()
 	if err != nil {
@@ -284,7 +286,7 @@ func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
 		return s.Err()
 	}
 	if n := t.m.node; n != nil {
-		return n.Err() // nil while it runs
+		return n.Err() // nil while the node runs
 	}
 	return nil
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// walList is the state of a Processor: what was committed, from where the
-// controller's own state holds it on. The controller's part of it differs from
-// node to node.
+// walList is the state of a Processor: the committed transactions that the controller's
+// own state does not cover. base and state are the controller's and differ between nodes.
 type walList struct {
-	base  uint64 // number of the last transaction that state holds
-	state []byte // the controller's, as it gave it; nil: from the beginning
+	base  uint64 // number of the last transaction that state covers
+	state []byte // the controller's state from MarkApplied; nil: none yet
 	list  [][]byte
 }
 
@@ -26,10 +25,10 @@ func (u *walUpdate) Update(l *walList) error {
 	return nil
 }
 
-// last is the number of the newest transaction.
+// last returns the number of the newest transaction.
 func (l *walList) last() uint64 { return l.base + uint64(len(l.list)) }
 
-// forget drops what the controller's state holds.
+// forget drops the transactions that the controller's state covers.
 func (l *walList) forget(to uint64, state []byte) {
 	if to <= l.base || to > l.last() {
 		return
