@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAMemberThatLags has not heard yet that a node was removed. The node, which comes
-// back with an empty disk, is told by others, and does not end.
+// TestAMemberThatLags: a node was removed and returns with an empty disk. One member does not know
+// of the removal yet. The node must not stop if another member knows more.
 func TestAMemberThatLags(t *testing.T) {
 	for name, test := range map[string]struct {
 		others uint64 // index of the other members
@@ -28,7 +28,7 @@ func TestAMemberThatLags(t *testing.T) {
 				err = f.decide().err
 			}
 			if errors.Is(err, ErrLogLost) != test.lost {
-				t.Errorf("it ends with %v", err)
+				t.Errorf("it must end with ErrLogLost: %v, got %v", test.lost, err)
 			}
 		})
 	}

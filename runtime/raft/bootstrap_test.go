@@ -24,7 +24,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// record is what a machine logs, from any goroutine.
+// record collects the log lines of a node, from any goroutine.
 type record struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -46,7 +46,7 @@ func (r *record) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// hasLogged fails the test where a line does not hold all of the parts.
+// hasLogged fails the test unless one line contains all parts.
 func (r *record) hasLogged(t *testing.T, parts ...string) {
 	t.Helper()
 	for line := range strings.Lines(r.String()) {
@@ -54,7 +54,7 @@ func (r *record) hasLogged(t *testing.T, parts ...string) {
 			return
 		}
 	}
-	t.Errorf("no line of the log holds %q:\n%s", parts, r)
+	t.Errorf("a line of the log must contain %q:\n%s", parts, r)
 }
 
 func named(names ...string) map[string]string {
@@ -65,13 +65,13 @@ func named(names ...string) map[string]string {
 	return m
 }
 
-// inVirtualTime starts machines on a network in memory.
+// inVirtualTime starts nodes on a network in memory.
 type inVirtualTime struct {
 	t       *testing.T
 	network *transport.Memory
 	disks   map[string]*memoryDisk
 	logs    map[string]*record
-	ends    map[string]func() // of those that run
+	ends    map[string]func() // stop the running nodes
 }
 
 func virtually(t *testing.T, test func(t *testing.T, v *inVirtualTime)) {
@@ -80,7 +80,7 @@ func virtually(t *testing.T, test func(t *testing.T, v *inVirtualTime)) {
 	})
 }
 
-// start starts a node on the disk of its name.
+// start starts a node on the disk with its name.
 func (v *inVirtualTime) start(c raft.Config) *machine {
 	v.t.Helper()
 	link, err := v.network.Join(c.Node)
@@ -102,7 +102,7 @@ func (v *inVirtualTime) start(c raft.Config) *machine {
 	return m
 }
 
-// acks proposes, and reports whether that is acknowledged within a minute.
+// acks proposes an update, and reports whether it is acknowledged within a minute.
 func acks(t *testing.T, m *machine) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -110,8 +110,8 @@ func acks(t *testing.T, m *machine) bool {
 	return err == nil
 }
 
-// TestAForgottenFlag: n6 is started with peers of which two are members of a group, and
-// itself. It acknowledges nothing before it is added.
+// TestAForgottenFlag: n6 is started without Join. Its peers are two members of an existing group and
+// itself. It acknowledges nothing before it is added to the group.
 func TestAForgottenFlag(t *testing.T) {
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		first := named("n4", "n5", "n7")
@@ -121,11 +121,11 @@ func TestAForgottenFlag(t *testing.T) {
 		}
 		leader := leaderOf(v.t, ms)
 		if !acks(t, leader) {
-			t.Fatal("the group does not go on")
+			t.Fatal("the group must acknowledge an update")
 		}
 		n6 := v.start(raft.Config{Node: "n6", Peers: named("n4", "n5", "n6")})
 		if acks(t, n6) {
-			t.Error("n6 acknowledges an update that the others do not have")
+			t.Error("n6 must not acknowledge an update before it is added")
 		}
 		if s := n6.Status(); s.Role != "founding" || s.GroupID != 0 {
 			t.Errorf("n6 is %s in group %x", s.Role, s.GroupID)
@@ -134,14 +134,14 @@ func TestAForgottenFlag(t *testing.T) {
 		if err := leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddLearner, Name: "n6", Address: "host-n6:1"}); err != nil {
 			t.Fatal(err)
 		}
-		if got := items(t, n6); len(got) != 1 { // what n6 was asked for was never proposed
+		if got := items(t, n6); len(got) != 1 { // the update at n6 must not have been proposed
 			t.Errorf("n6 reads %v", got)
 		}
 	})
 }
 
-// TestDifferentFirstMembers: no group is founded before all are configured with the same
-// ones, and each says what the others are configured with.
+// TestDifferentFirstMembers: no group is founded while the nodes are configured with different first
+// members, and each node logs the differences.
 func TestDifferentFirstMembers(t *testing.T) {
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		two, three := named("n1", "n2"), named("n1", "n2", "n3")
@@ -152,7 +152,7 @@ func TestDifferentFirstMembers(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for name, m := range ms {
 			if acks(t, m) || m.Status().GroupID != 0 {
-				t.Errorf("%s acknowledges an update", name)
+				t.Errorf("%s must not acknowledge an update", name)
 			}
 		}
 		v.logs["n1"].hasLogged(t, "this node is configured with the first members n1, n2, and n2 with n1, n2, n3", "Give all of them the same peers")
@@ -160,8 +160,8 @@ func TestDifferentFirstMembers(t *testing.T) {
 	})
 }
 
-// TestWaitingForPeers: what a group waits for is logged after some seconds, and each
-// minute.
+// TestWaitingForPeers: a node that waits for peers to found a group logs their names after some
+// seconds, and then every minute.
 func TestWaitingForPeers(t *testing.T) {
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		three := named("n1", "n2", "n3")
@@ -176,26 +176,26 @@ func TestWaitingForPeers(t *testing.T) {
 		}
 		v.start(raft.Config{Node: "n2", Peers: three})
 		if !acks(t, n1) {
-			t.Error("the group is not founded")
+			t.Error("the group must be founded once all nodes run")
 		}
 	})
 }
 
-// TestAllAreToldToJoin, so that there is nobody who founds the group.
+// TestAllAreToldToJoin: if all nodes are started with Join, no group is founded, and they log why.
 func TestAllAreToldToJoin(t *testing.T) {
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		two := named("n1", "n2")
 		n1 := v.start(raft.Config{Node: "n1", Peers: two, Join: true})
 		v.start(raft.Config{Node: "n2", Peers: two, Join: true})
 		if acks(t, n1) {
-			t.Error("there is a group")
+			t.Error("no group may be founded")
 		}
 		v.logs["n1"].hasLogged(t, "each of n1, n2 is set to join an existing group (TOPOGEN_RAFT_JOIN)")
 	})
 }
 
-// TestTwoGroupsMeet: what one sends the other is refused, counted, and logged on both
-// sides with both identities.
+// TestTwoGroupsMeet: messages between two groups are refused, counted, and logged on both sides with
+// both identities.
 func TestTwoGroupsMeet(t *testing.T) {
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		two := named("n1", "n2")
@@ -205,7 +205,7 @@ func TestTwoGroupsMeet(t *testing.T) {
 		}
 		leader := leaderOf(v.t, ms)
 		if !acks(t, leader) {
-			t.Fatal("the group does not go on")
+			t.Fatal("the group must acknowledge an update")
 		}
 		name, other := leader.Status().Node, "n1"
 		if name == other {
@@ -214,10 +214,10 @@ func TestTwoGroupsMeet(t *testing.T) {
 		for _, o := range []string{name, other} {
 			v.ends[o]()
 		}
-		// the other founds a group of its own, of the same name, while nobody speaks to it
+		// The other node founds a new group with the same name while no other node runs.
 		v.disks[other] = newMemoryDisk(2)
 		if !acks(t, v.start(raft.Config{Node: other, Peers: named(other)})) {
-			t.Fatal("the other group does not go on")
+			t.Fatal("the other group must acknowledge an update")
 		}
 		v.ends[other]()
 		leader, back := v.start(raft.Config{Node: name, Peers: two}), v.start(raft.Config{Node: other, Peers: two})
@@ -234,8 +234,8 @@ func TestTwoGroupsMeet(t *testing.T) {
 	})
 }
 
-// TestAWipedDisk: a member whose folder was emptied ends, and says what to do. That
-// brings it back.
+// TestAWipedDisk: a member whose folder was emptied stops with an error that says what to do. After
+// these steps it is a member again.
 func TestAWipedDisk(t *testing.T) {
 	ms, configs := group(t)
 	for i := range uint64(5) {
@@ -256,23 +256,23 @@ func TestAWipedDisk(t *testing.T) {
 	}
 	m := open(t, configs[wiped])
 	if _, err := m.Propose(t.Context(), appendTo{0, 7, -1}); !errors.Is(err, raft.ErrLogLost) {
-		t.Errorf("an update there: %v", err)
+		t.Errorf("an update at this node: %v", err)
 	}
 	err := m.Close()
 	want := "Remove the member (topoctl raft remove " + name + "), empty the folder of this node, start it, and add it (topoctl raft add " + name + " " + address + ")"
 	if !errors.Is(err, raft.ErrLogLost) || !strings.Contains(err.Error(), want) {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the node must stop with ErrLogLost, got %v", err)
 	}
 	change(t, ms[0], configs, ms, raft.Change{Kind: raft.Remove, Name: name})
 	back := open(t, configs[wiped])
 	ms[wiped] = back
 	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: name, Address: address})
 	if got := items(t, back); !slices.Equal(got, []uint64{1, 2, 3, 4, 5}) {
-		t.Errorf("it reads %v", got)
+		t.Errorf("the node reads %v", got)
 	}
 }
 
-// change has whoever leads make changes.
+// change makes changes at the leader.
 func change(t *testing.T, any *machine, configs []raft.Config, ms []*machine, list ...raft.Change) {
 	t.Helper()
 	for {
@@ -292,7 +292,8 @@ func change(t *testing.T, any *machine, configs []raft.Config, ms []*machine, li
 	}
 }
 
-// TestAJoinerThatKnowsAFollower alone gets everything: it learns of the leader.
+// TestAJoinerThatKnowsAFollower: a joining node that is configured with one follower gets the whole
+// log, because it receives the address of the leader.
 func TestAJoinerThatKnowsAFollower(t *testing.T) {
 	ms, configs := group(t)
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -306,11 +307,11 @@ func TestAJoinerThatKnowsAFollower(t *testing.T) {
 	joined := open(t, c)
 	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n9", Address: c.Peers["n9"]})
 	if got := items(t, joined); !slices.Equal(got, []uint64{1}) {
-		t.Errorf("it reads %v", got)
+		t.Errorf("the node reads %v", got)
 	}
 }
 
-// TestALogThatIsGone: the record beside it says that there was one.
+// TestALogThatIsGone: a node with a record but without a log does not start.
 func TestALogThatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	c := raft.Config{Dir: dir}
@@ -327,12 +328,12 @@ func TestALogThatIsGone(t *testing.T) {
 		}
 	}
 	if _, err := tryOpen(c); !errors.Is(err, raft.ErrLogLost) || !strings.Contains(err.Error(), "its log is gone") {
-		t.Errorf("it opens with %v", err)
+		t.Errorf("the node must not start, got %v", err)
 	}
 }
 
-// TestOldRecords: a record from before the node was a member, beside a log that holds
-// entries, does not make them disappear.
+// TestOldRecords: a record from before the node was a member, next to a log with entries, is
+// refused, and the entries stay.
 func TestOldRecords(t *testing.T) {
 	dir := t.TempDir()
 	c := raft.Config{Dir: dir}
@@ -357,7 +358,7 @@ func TestOldRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "the record is older than the log") {
-		t.Errorf("it opens with %v", err)
+		t.Errorf("the node must not start, got %v", err)
 	}
 	if disk, err = raft.OpenFolder(dir, wal.Options{}); err != nil {
 		t.Fatal(err)
@@ -366,12 +367,12 @@ func TestOldRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := items(t, open(t, c)); !slices.Equal(got, []uint64{1}) {
-		t.Errorf("it reads %v", got)
+		t.Errorf("the node reads %v", got)
 	}
 }
 
-// TestOldLogs opens logs that were made before members were numbers and groups had an
-// identity. They are of that time's group, and take new members.
+// TestOldLogs opens logs of a version in which members had no random ids and groups had no
+// identity. Their group continues and accepts new members.
 func TestOldLogs(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, filepath.Join("testdata", "old-logs.tar.bz2"), dir)
@@ -414,19 +415,19 @@ func TestOldLogs(t *testing.T) {
 		}
 	}
 	c := configs[0]
-	c.Node, c.Join, c.Peers = "n4", true, maps.Clone(peers) // a member of that name was removed
+	c.Node, c.Join, c.Peers = "n4", true, maps.Clone(peers) // the old group has removed a member with this name
 	c.Peers["n4"] = addresses[3]
 	joined := open(t, c)
 	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n4", Address: addresses[3]})
 	if got := items(t, joined); len(got) != 6 {
-		t.Errorf("who joined reads %v", got)
+		t.Errorf("the joined node reads %v", got)
 	}
 	if s := joined.Status(); s.ID == raft.MemberID("n4") || s.GroupID != group {
-		t.Errorf("who joined: %+v", s)
+		t.Errorf("the joined node: %+v", s)
 	}
 }
 
-// unpack writes the files of an archive.
+// unpack extracts an archive to dir.
 func unpack(t *testing.T, archive, dir string) {
 	t.Helper()
 	file, err := os.Open(archive)

@@ -10,19 +10,19 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// TestAStateThatDiffers: one of three nodes applies updates differently from an entry on.
-// It ends, also where it leads, and says between which checksums that entry lies; the
-// others go on. Nodes are restarted and take snapshots in between.
+// TestAStateThatDiffers: from some entry on, one of three nodes applies updates differently. The
+// node stops, even if it leads. Its error names the checksums before and after this entry. The other
+// nodes continue. Nodes restart and take snapshots during the test.
 func TestAStateThatDiffers(t *testing.T) {
 	led := 0
 	for seed := range uint64(30) {
 		w := newWorld(t, seed)
-		w.noFaults, w.clientsActive = true, true // no faults but what follows
+		w.noFaults, w.clientsActive = true, true // the only fault is the wrong state
 		for _, n := range w.nodes {
 			n.crash("restart")
 		}
 		if len(w.nodes) < simPeers+2 {
-			continue // one node: nobody differs
+			continue // a group of one node has nothing to compare
 		}
 		wrong := w.nodes[w.rng.IntN(simPeers)]
 		w.run(func() bool { return w.newest > 40 })
@@ -44,7 +44,7 @@ func TestAStateThatDiffers(t *testing.T) {
 			})
 		}
 		for _, n := range w.nodes[:simPeers] {
-			if n != wrong && wrong.raft != nil && wrong.core.Status().Role != "leader" { // which may pass its state on
+			if n != wrong && wrong.raft != nil && wrong.core.Status().Role != "leader" { // a wrong leader may send its state in a snapshot
 				n.crash("restart")
 				break
 			}
@@ -59,10 +59,10 @@ func TestAStateThatDiffers(t *testing.T) {
 			return true
 		})
 		if !errors.Is(ended, fsm.ErrStateDiffers) {
-			t.Fatalf("seed %d: %s is wrong from entry %d on, and ends with %v at %d; the newest entry is %d %v %v", seed, wrong.name, wrong.wrong, ended, w.now, w.newest, w.counts, w.failure)
+			t.Fatalf("seed %d: %s is wrong from entry %d on and must stop with ErrStateDiffers, got %v at %d ms; the newest entry is %d %v %v", seed, wrong.name, wrong.wrong, ended, w.now, w.newest, w.counts, w.failure)
 		}
 		if since, first := indexes(ended); since >= wrong.differs || first < wrong.differs {
-			t.Errorf("seed %d: wrong from entry %d on, and it says %v", seed, wrong.differs, ended)
+			t.Errorf("seed %d: the error must name checksums before and after entry %d, got %v", seed, wrong.differs, ended)
 		}
 		newest := w.newest
 		wrong.member, wrong.restart = false, 0
@@ -72,18 +72,18 @@ func TestAStateThatDiffers(t *testing.T) {
 		}
 	}
 	if led == 0 {
-		t.Error("no node was wrong while it led")
+		t.Error("the wrong node must lead in some of the runs")
 	}
 }
 
-// run runs the world until something is so, or too long.
+// run runs the world until a condition holds, with a time limit.
 func (w *world) run(until func() bool) {
 	for end := w.now + 4*quietTime; w.now < end && w.failure == nil && !until(); {
 		w.step()
 	}
 }
 
-// indexes are those of the two checksums that an error names.
+// indexes returns the indexes of the two checksums in an error.
 func indexes(err error) (since, first uint64) {
 	number := func(pattern string) uint64 {
 		found := regexp.MustCompile(pattern).FindStringSubmatch(fmt.Sprint(err))

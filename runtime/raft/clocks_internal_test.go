@@ -28,7 +28,7 @@ func TestOneClockIsWrong(t *testing.T) {
 		{"own is ahead", noon + year, []int64{noon, noon}, noon},
 		{"own is behind", noon - year, []int64{noon, noon}, noon},
 		{"another is ahead", noon, []int64{noon + year, noon}, noon},
-		{"two nodes, the other is ahead", noon, []int64{noon + year}, noon},
+		{"two nodes, the peer is ahead", noon, []int64{noon + year}, noon},
 		{"two nodes, own is ahead", noon + year, []int64{noon}, noon},
 		{"two of five are ahead", noon + year, []int64{noon, noon + 2*year, noon, noon}, noon},
 		{"peers without a clock", noon, []int64{0, 0}, noon},

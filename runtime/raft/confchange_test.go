@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// changed has a leader make changes, and waits for the answer.
+// changedBy starts changes at a leader and waits for the answer.
 func (w *world) changedBy(leader *node, changes ...raft.Change) error {
 	w.t.Helper()
 	r := leader.change(changes...)
@@ -19,7 +19,7 @@ func (w *world) changedBy(leader *node, changes ...raft.Change) error {
 	return r.Err
 }
 
-// learning is a calm world whose leader has just added a learner.
+// withLearner returns a calm world whose leader has just added a learner.
 func withLearner(t *testing.T) (w *world, leader, learner *node) {
 	t.Helper()
 	w = calmWorld(t, 81)
@@ -31,22 +31,22 @@ func withLearner(t *testing.T) (w *world, leader, learner *node) {
 	return w, leader, learner
 }
 
-// refused holds an error against what it is to say.
+// checkRefused checks that err refuses a change of the members and contains the parts.
 func checkRefused(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if !errors.Is(err, raft.ErrMembers) || !fsm.OutcomeKnown(err) {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the change must be refused, got %v", err)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error lacks %q: %v", part, err)
+			t.Errorf("the error must contain %q, got: %v", part, err)
 		}
 	}
 }
 
-// TestAPromotionThatWouldBlock is that of a learner that has stopped, or lacks much. The
-// group would wait for it.
+// TestAPromotionThatWouldBlock: the leader refuses to promote a learner that is down or lacks many
+// entries, because the group might wait for it.
 func TestAPromotionThatWouldBlock(t *testing.T) {
 	w, leader, spare := withLearner(t)
 	w.until("log at the learner", func() bool { return len(spare.core.Status().Members) == 4 })
@@ -56,13 +56,13 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "no message comes from "+spare.name, "--force")
 
 	var last *reply
-	for i := range uint64(1100) { // more than it may lack
+	for i := range uint64(1100) { // more entries than a promoted learner may lack
 		last = leader.propose(3 + i)
 		w.step()
 	}
 	w.until("answer", func() bool { return last.done })
 	spare.start()
-	for r := (*reply)(nil); ; w.step() { // heard of, and not up to date
+	for r := (*reply)(nil); ; w.step() { // until the learner is reachable but not up to date
 		if r == nil || r.done && strings.Contains(r.Err.Error(), "no message comes from") {
 			r = leader.change(raft.Change{Kind: raft.Promote, Name: spare.name})
 		}
@@ -77,8 +77,8 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	}
 }
 
-// TestAPromotionWithoutTheState is that of a learner that runs, and does not have the
-// snapshot: the log behind that may be short.
+// TestAPromotionWithoutTheState: the leader refuses to promote a running learner that does not have
+// the snapshot, even if only few entries follow the snapshot.
 func TestAPromotionWithoutTheState(t *testing.T) {
 	w, leader, spare := withLearner(t)
 	waited := false
@@ -88,17 +88,17 @@ func TestAPromotionWithoutTheState(t *testing.T) {
 			checkRefused(t, err, spare.name, "--force")
 			waited = waited || strings.Contains(err.Error(), "needs a snapshot")
 		} else if len(spare.core.Status().Members) < 4 {
-			t.Error("it has a vote, and no state")
+			t.Error("a learner without the state must not become a voter")
 		}
 		return err == nil
 	})
 	if !waited {
-		t.Error("nobody waited for the snapshot")
+		t.Error("the promotion must be refused at least once because of the snapshot")
 	}
 }
 
-// TestAPromotionOfAnEmptiedDisk is that of a learner that was heard of a moment ago, and
-// has lost its disk since. It is asked who it is.
+// TestAPromotionOfAnEmptiedDisk: the leader refuses to promote a learner that was up to date and
+// then lost its disk. It notices this because it requests an introduction before the promotion.
 func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
 	w, leader, spare := withLearner(t)
 	w.until("log at the learner", func() bool {
@@ -114,7 +114,7 @@ func TestAPromotionOfAnEmptiedDisk(t *testing.T) {
 	w.appended(leader, 1)
 }
 
-// TestATransferToANodeThatIsDown is refused at once.
+// TestATransferToANodeThatIsDown: a transfer to a node that is down is refused at once.
 func TestATransferToANodeThatIsDown(t *testing.T) {
 	w := calmWorld(t, 82)
 	leader := w.leader()
@@ -129,8 +129,8 @@ func TestATransferToANodeThatIsDown(t *testing.T) {
 	w.appended(leader, 1)
 }
 
-// TestARemovalThatWouldBlock is that of a member that runs, while another does not. What
-// is down can be removed.
+// TestARemovalThatWouldBlock: with one of three members down, the leader refuses to remove a running
+// member. The member that is down can be removed.
 func TestARemovalThatWouldBlock(t *testing.T) {
 	w := calmWorld(t, 82)
 	leader := w.leader()
@@ -146,8 +146,8 @@ func TestARemovalThatWouldBlock(t *testing.T) {
 	w.appended(leader, 2)
 }
 
-// TestAChangeDuringATransfer that comes to nothing ends, although the group has nothing
-// else to do: the member that was to lead is down, and can be removed.
+// TestAChangeDuringATransfer: a change of the members during a failed transfer completes, even if the
+// group has no other entries. The unreachable target of the transfer can then be removed.
 func TestAChangeDuringATransfer(t *testing.T) {
 	w := calmWorld(t, 401)
 	leader := w.leader()
@@ -164,7 +164,7 @@ func TestAChangeDuringATransfer(t *testing.T) {
 	})
 	w.until("change", func() bool { return r.done })
 	if !leader.core.ChangesAhead() {
-		t.Fatal("the transfer did not come between: the test shows nothing")
+		t.Fatal("the test needs a change that is not complete when the transfer starts")
 	}
 	w.until("end of the change", func() bool { return !leader.core.ChangesAhead() })
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: others[0].name}); err != nil {
@@ -172,7 +172,7 @@ func TestAChangeDuringATransfer(t *testing.T) {
 	}
 }
 
-// TestAForcedChange is made, whatever comes of it.
+// TestAForcedChange: a forced change is made even if the group loses its majority.
 func TestAForcedChange(t *testing.T) {
 	w := calmWorld(t, 83)
 	leader := w.leader()
@@ -186,13 +186,13 @@ func TestAForcedChange(t *testing.T) {
 	r := leader.propose(1)
 	w.advance(20 * electionTime)
 	if r.done && r.Err == nil {
-		t.Error("the group goes on without a majority")
+		t.Error("the group must not commit without a majority")
 	}
 	down.start()
 	w.appended(w.otherLeader(runs), 2)
 }
 
-// TestANodeThatDoesNotRun cannot be added: the change waits for it.
+// TestANodeThatDoesNotRun: a change that adds a node waits until the node runs.
 func TestANodeThatDoesNotRun(t *testing.T) {
 	w := calmWorld(t, 84)
 	leader := w.leader()
@@ -200,7 +200,7 @@ func TestANodeThatDoesNotRun(t *testing.T) {
 	r := leader.change(raft.Change{Kind: raft.AddVoter, Name: spare.name})
 	w.advance(20 * electionTime)
 	if r.done {
-		t.Fatalf("it ends with %v", r.Err)
+		t.Fatalf("the change must wait, got %v", r.Err)
 	}
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddVoter, Name: w.nodes[4].name}), "another change")
 	leader.raft.AbandonChange(r)
@@ -215,7 +215,7 @@ func TestANodeThatDoesNotRun(t *testing.T) {
 	w.appended(leader, 1)
 }
 
-// TestANodeWithALog is not added: it was a member, or is one of another group.
+// TestANodeWithALog: a node that was a member before, or belongs to another group, is not added.
 func TestANodeWithALog(t *testing.T) {
 	w := calmWorld(t, 85)
 	leader := w.leader()
@@ -224,17 +224,17 @@ func TestANodeWithALog(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: gone.name}), "was a member of this group before", "empty its folder")
-	w.until("end of who was removed", func() bool { return gone.removed })
+	w.until("stop of the removed node", func() bool { return gone.removed })
 
-	w.ruling = 0 // the other group is on purpose
+	w.ruling = 0 // allow a second group
 	other := w.nodes[3]
 	other.member, other.peers = true, map[string]string{other.name: ""}
 	other.start()
-	w.until("a group of its own", func() bool { return other.raft.GroupID() != 0 })
+	w.until("a second group", func() bool { return other.raft.GroupID() != 0 })
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: other.name}), "belongs to another group", fmt.Sprintf("%016x", other.raft.GroupID()))
 }
 
-// TestNamesAreUsedAgain more often than a group may have members.
+// TestNamesAreUsedAgain: one name is added and removed more often than a group may have members.
 func TestNamesAreUsedAgain(t *testing.T) {
 	w := calmWorld(t, 86)
 	leader := w.leader()
@@ -247,7 +247,7 @@ func TestNamesAreUsedAgain(t *testing.T) {
 				t.Fatalf("round %d, change %d: %v", i, kind, err)
 			}
 		}
-		w.until("end of who was removed", func() bool { return spare.removed })
+		w.until("stop of the removed node", func() bool { return spare.removed })
 	}
 	w.appended(leader, 1)
 	if members := leader.core.Status().Members; len(members) != 3 {
@@ -255,7 +255,7 @@ func TestNamesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestTooManyMembers are refused.
+// TestTooManyMembers: a change beyond the maximal number of members is refused.
 func TestTooManyMembers(t *testing.T) {
 	w := calmWorld(t, 87)
 	leader := w.leader()
@@ -270,8 +270,8 @@ func TestTooManyMembers(t *testing.T) {
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: "one more", ID: 999}), "at most 64 members")
 }
 
-// TestAnotherName is given to a member, which keeps its place under the one that it had
-// until it is started again.
+// TestAnotherName: a renamed member continues under its old name until it restarts under the new
+// one.
 func TestAnotherName(t *testing.T) {
 	w := calmWorld(t, 88)
 	for _, renamed := range []*node{w.others(w.leader())[0], w.leader()} {
@@ -292,7 +292,7 @@ func TestAnotherName(t *testing.T) {
 		w.appended(leader, 1)
 		w.advance(10 * electionTime)
 		if now := w.leader(); now != leader {
-			t.Errorf("%s leads in place of %s", now.name, leader.name)
+			t.Errorf("%s must still lead, got %s", leader.name, now.name)
 		}
 		renamed.crash("crash")
 		renamed.name, renamed.restart = was+"x", 0
@@ -303,7 +303,7 @@ func TestAnotherName(t *testing.T) {
 	}
 }
 
-// TestTheNameOfAnother is not taken for that of a disk.
+// TestTheNameOfAnother: a node does not start with the disk of another member.
 func TestTheNameOfAnother(t *testing.T) {
 	w := calmWorld(t, 89)
 	n := w.others(w.leader())[0]
@@ -313,11 +313,11 @@ func TestTheNameOfAnother(t *testing.T) {
 	n.name = "n9"
 	n.start()
 	if w.failure == nil || !strings.Contains(w.failure.Error(), fmt.Sprintf("this is the disk of node %q of the group, not of %q; set TOPOGEN_NODE", was, "n9")) {
-		t.Errorf("it starts with %v", w.failure)
+		t.Errorf("the node must not start, got %v", w.failure)
 	}
 }
 
-// TestAddressesOfMembers: an address belongs to one member, and operators say a port.
+// TestAddressesOfMembers: two members cannot have the same address, but one change can swap addresses.
 func TestAddressesOfMembers(t *testing.T) {
 	w := calmWorld(t, 90)
 	leader := w.leader()
@@ -330,6 +330,6 @@ func TestAddressesOfMembers(t *testing.T) {
 		raft.Change{Kind: raft.Readdress, Name: leader.name, Address: "10.0.0.1:7"},
 		raft.Change{Kind: raft.Readdress, Name: other.name, Address: "10.0.0.2:7"},
 	); err != nil {
-		t.Errorf("an address is passed on: %v", err)
+		t.Errorf("one change must be able to pass an address to another member: %v", err)
 	}
 }

@@ -237,7 +237,7 @@ func TestTheRestIsTold(t *testing.T) {
 		t.Errorf("Finish must send 1000 updates, got %d, %v", len(n.updates), err)
 	}
 	if full, behind := n.updates[399], n.updates[999]; behind.Since != full.Index {
-		t.Errorf("the last update must name the one that was not delivered, %+v, got %+v", full, behind)
+		t.Errorf("the last update must name the undelivered one, %+v, got %+v", full, behind)
 	}
 	if err := n.Close(); err != nil {
 		t.Error(err)

@@ -170,7 +170,7 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 func TestEmptiedFolders(t *testing.T) {
 	for _, c := range []struct {
 		gone []string
-		want string // of the error; "": the node begins anew
+		want string // of the error; "": the node starts as a new one
 	}{
 		{[]string{"wal/*", "snap/*"}, "its log is gone. Remove the member (topoctl raft remove n1)"},
 		{[]string{"wal/*.wal", "snap/*"}, "its log is gone. Remove the member (topoctl raft remove n1)"},

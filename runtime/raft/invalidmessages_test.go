@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNonsenseIsLoggedOnce: a node that sends nonsense without end does not fill the log
-// of another.
+// TestNonsenseIsLoggedOnce: many invalid messages of one sender are logged once, so that they do not
+// fill the log.
 func TestNonsenseIsLoggedOnce(t *testing.T) {
 	w := calmWorld(t, 12)
 	n := w.nodes[0]
@@ -25,6 +25,6 @@ func TestNonsenseIsLoggedOnce(t *testing.T) {
 		w.advance(tickTime)
 	}
 	if lines := bytes.Count(log.Bytes(), []byte("are not a message")); lines != 1 {
-		t.Errorf("10,000 messages that are nonsense make %d lines in the log, want 1", lines)
+		t.Errorf("10,000 invalid messages must be logged in 1 line, got %d", lines)
 	}
 }

@@ -35,15 +35,15 @@ var blobCodec = fsm.Codec[blob]{
 	Consume: func(b []byte, v *blob) error { v.data = bytes.Clone(b); return nil },
 }
 
-// sized is a group whose updates have any size.
+// sized is a group whose updates can have any size.
 type sized struct {
 	machines []*raft.Machine[sum, blob, struct{}]
 	links    []*grpc.Transport
 	want     uint64 // bytes of all updates
-	before   uint64 // messages that were dropped
+	before   uint64 // messages that were dropped so far
 }
 
-// newSized starts three nodes, and waits until all are connected.
+// newSized starts three nodes and waits until all are connected.
 func newSized(t *testing.T) *sized {
 	t.Helper()
 	names := []string{"n1", "n2", "n3"}
@@ -68,7 +68,7 @@ func newSized(t *testing.T) *sized {
 		t.Cleanup(func() { m.Close(); link.Close() })
 		g.machines, g.links = append(g.machines, m), append(g.links, link)
 	}
-	for _, m := range g.machines { // each opens its session
+	for _, m := range g.machines { // so that each node opens its session
 		if _, err := m.Propose(t.Context(), blob{}); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func (g *sized) dropped() (n uint64) {
 	return n
 }
 
-// of is a machine that leads, or one that does not.
+// of returns the leader, or a follower.
 func (g *sized) of(leads bool) *raft.Machine[sum, blob, struct{}] {
 	for _, m := range g.machines {
 		if (m.Status().Role == "leader") == leads {
@@ -108,7 +108,7 @@ func (g *sized) of(leads bool) *raft.Machine[sum, blob, struct{}] {
 	return g.machines[0]
 }
 
-// propose has callers propose updates of a size at the same time.
+// propose proposes updates of a size from many callers concurrently.
 func (g *sized) propose(t *testing.T, m *raft.Machine[sum, blob, struct{}], size, callers, each int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -129,11 +129,11 @@ func (g *sized) propose(t *testing.T, m *raft.Machine[sum, blob, struct{}], size
 	}
 }
 
-// check compares what all nodes have applied.
+// check checks that all nodes have applied all updates.
 func (g *sized) check(t *testing.T) {
 	t.Helper()
 	for _, m := range g.machines {
-		name := m.Status().Node // not within Read, which keeps the node from answering
+		name := m.Status().Node // not within Read, which blocks Status
 		if err := m.Read(t.Context(), func(s *sum) {
 			if s.bytes != g.want {
 				t.Errorf("%s has %d bytes, want %d", name, s.bytes, g.want)
@@ -144,14 +144,14 @@ func (g *sized) check(t *testing.T) {
 	}
 }
 
-// TestNothingIsDropped: however large updates are, and however many wait, the
-// transports of a group whose nodes are connected drop nothing.
+// TestNothingIsDropped: the transports of connected nodes drop no messages, for any size and number
+// of updates.
 func TestNothingIsDropped(t *testing.T) {
 	g := newSized(t)
 	for _, load := range []struct{ bytes, callers, each int }{
 		{4 << 10, 1000, 4}, {64 << 10, 256, 4}, {256 << 10, 64, 4}, {1 << 20, 32, 4}, {5 << 20, 8, 2}, {16 << 20, 2, 2},
 	} {
-		if race.Enabled { // it takes ten times as long
+		if race.Enabled { // the test would take ten times as long
 			load.callers, load.each = min(load.callers, 100), 1
 		}
 		g.propose(t, g.of(true), load.bytes, load.callers, load.each)
@@ -159,11 +159,11 @@ func TestNothingIsDropped(t *testing.T) {
 	g.check(t)
 }
 
-// TestAFollowerPassesOnWhatFits: a node that does not lead has no more on its way to
-// the leader than may wait there, however many updates wait at the node itself.
+// TestAFollowerPassesOnWhatFits: a follower forwards no more updates at a time than the transport can
+// queue, even if many more wait at the follower.
 func TestAFollowerPassesOnWhatFits(t *testing.T) {
 	if race.Enabled {
-		t.Skip("more bytes than race detection has time for")
+		t.Skip("too slow with the race detector")
 	}
 	g := newSized(t)
 	g.propose(t, g.of(false), 1<<20, 200, 1)

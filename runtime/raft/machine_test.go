@@ -19,7 +19,7 @@ import (
 
 type machine = raft.Machine[lists, appendTo, struct{}]
 
-// open starts a machine that lives as long as the test.
+// open starts a state machine, which is closed when the test ends.
 func open(t *testing.T, c raft.Config) *machine {
 	t.Helper()
 	m, err := tryOpen(c)
@@ -42,7 +42,7 @@ func tryOpen(c raft.Config) (*machine, error) {
 	return m, m.Start(context.Background(), nil)
 }
 
-// freeAddresses are n addresses of loopback where nobody listens.
+// freeAddresses returns n unused loopback addresses.
 func freeAddresses(t *testing.T, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -56,7 +56,7 @@ func freeAddresses(t *testing.T, n int) (list []string) {
 	return list
 }
 
-// group starts three machines that talk by gRPC over loopback.
+// group starts three nodes that are connected by gRPC over loopback.
 func group(t *testing.T) (ms []*machine, configs []raft.Config) {
 	t.Helper()
 	addresses := freeAddresses(t, 3)
@@ -78,7 +78,7 @@ func items(t *testing.T, m *machine) (list []uint64) {
 	return list
 }
 
-// TestOneDisk closes a machine and opens it again, in each mode of sync.
+// TestOneDisk closes a state machine and opens it again, in each sync mode.
 func TestOneDisk(t *testing.T) {
 	for _, sync := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(sync.String(), func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestOneDisk(t *testing.T) {
 	}
 }
 
-// TestThreeNodes proposes at all of them at once, and reads at all of them.
+// TestThreeNodes proposes at three nodes concurrently, and reads at all of them.
 func TestThreeNodes(t *testing.T) {
 	ms, configs := group(t)
 	var all sync.WaitGroup
@@ -133,7 +133,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 	for i, m := range ms[1:] {
 		if got := items(t, m); !slices.Equal(got, want) {
-			t.Errorf("machine %d holds another list", i+2)
+			t.Errorf("node %d must have the same list", i+2)
 		}
 	}
 	leader, _ := ms[0].Leader()
@@ -152,13 +152,13 @@ func TestThreeNodes(t *testing.T) {
 		}
 		ms[i] = open(t, c)
 		if got := items(t, ms[i]); len(got) != len(want)+1 {
-			t.Errorf("who came back reads %d updates, want %d", len(got), len(want)+1)
+			t.Errorf("the restarted node reads %d updates, want %d", len(got), len(want)+1)
 		}
 		break
 	}
 }
 
-// TestSessionsOverNodes asks two nodes for the same.
+// TestSessionsOverNodes: a client that repeats a request at another node gets the same answer.
 func TestSessionsOverNodes(t *testing.T) {
 	ms, _ := group(t)
 	s, err := ms[0].OpenSession(t.Context(), "client")
@@ -184,7 +184,7 @@ func TestSessionsOverNodes(t *testing.T) {
 	}
 }
 
-// TestMembersChange adds a fourth, promotes it, and removes one.
+// TestMembersChange adds a fourth node, promotes it, and removes another one.
 func TestMembersChange(t *testing.T) {
 	ms, configs := group(t)
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -215,7 +215,7 @@ func TestMembersChange(t *testing.T) {
 	}
 	change(raft.Change{Kind: raft.AddLearner, Name: "n4", Address: c.Peers["n4"]})
 	if got := items(t, joined); len(got) != 1 {
-		t.Errorf("who joined reads %v", got)
+		t.Errorf("the joined node reads %v", got)
 	}
 	for { // the leader may change
 		leader, _ := ms[1].Leader()
@@ -228,7 +228,7 @@ func TestMembersChange(t *testing.T) {
 			continue
 		}
 		if fmt.Sprint(err) != "raft: n4 is a learner, which has no vote; promote it first" {
-			t.Errorf("a learner is to lead: %v", err)
+			t.Errorf("a transfer to a learner must be refused, got: %v", err)
 		}
 		break
 	}
@@ -244,12 +244,12 @@ func TestMembersChange(t *testing.T) {
 		}
 		err := ms[i].ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: gone, Address: "127.0.0.1:1"})
 		if err == nil {
-			t.Errorf("%s is taken again", gone)
+			t.Errorf("the removed member %s must not be added again with its log", gone)
 		}
 	}
 }
 
-// TestConfigsThatAreWrong says what is wrong with each.
+// TestConfigsThatAreWrong: the error for an invalid configuration names the field.
 func TestConfigsThatAreWrong(t *testing.T) {
 	peers := map[string]string{"n1": "127.0.0.1:1", "n2": "127.0.0.1:2"}
 	for _, c := range []struct {
@@ -271,8 +271,8 @@ func TestConfigsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestWithoutAMajority loses two of three: what is proposed then has no known
-// outcome, and reads get no answer.
+// TestWithoutAMajority: with two of three nodes down, proposals have an unknown outcome, and reads
+// are not answered.
 func TestWithoutAMajority(t *testing.T) {
 	ms, _ := group(t)
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -297,7 +297,7 @@ func TestWithoutAMajority(t *testing.T) {
 	}
 }
 
-// TestAFollowerAnswersWithTheLeader, where it does not pass on.
+// TestAFollowerAnswersWithTheLeader: a follower that does not forward proposals returns the leader.
 func TestAFollowerAnswersWithTheLeader(t *testing.T) {
 	addresses := freeAddresses(t, 3)
 	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
@@ -306,7 +306,7 @@ func TestAFollowerAnswersWithTheLeader(t *testing.T) {
 	for name := range peers {
 		ms[name] = open(t, raft.Config{Node: name, Peers: peers, Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond})
 	}
-	if err := ms["n1"].Read(t.Context(), func(*lists) {}); err != nil { // there is a leader
+	if err := ms["n1"].Read(t.Context(), func(*lists) {}); err != nil { // waits for a leader
 		t.Fatal(err)
 	}
 	leader, _ := ms["n1"].Leader()
@@ -365,7 +365,7 @@ func TestGroupsShareATransport(t *testing.T) {
 	}
 }
 
-// TestAddressesChange moves a group to other ports between two starts.
+// TestAddressesChange restarts a group with other ports.
 func TestAddressesChange(t *testing.T) {
 	ms, configs := group(t)
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -389,7 +389,7 @@ func TestAddressesChange(t *testing.T) {
 	}
 	for i, member := range ms[0].Status().Members {
 		if member.Address != addresses[i] {
-			t.Errorf("%s is shown at %s, and is at %s", member.Name, member.Address, addresses[i])
+			t.Errorf("the status must show %s at %s, got %s", member.Name, addresses[i], member.Address)
 		}
 	}
 }

@@ -10,7 +10,7 @@ type memoryDisk struct {
 	*wal.Disk
 	record raft.Record
 	made   bool
-	wrap   func(wal.Log) wal.Log // nil: the log as it is
+	wrap   func(wal.Log) wal.Log // wraps an opened log; nil: none
 }
 
 func newMemoryDisk(seed uint64) *memoryDisk { return &memoryDisk{Disk: wal.NewDisk(seed)} }

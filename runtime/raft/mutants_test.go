@@ -14,19 +14,19 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// mutant is a deliberate mistake: a piece of the package, or of one below it, replaced
-// by another. testdata/mutants.txt lists them.
+// mutant is a deliberate mistake: it replaces some lines of the package, or of a package in it.
+// testdata/mutants.txt lists all mutants.
 type mutant struct {
 	name, text string
-	tests      string // that are to catch it; "": the simulation
-	survives   string // why nothing can catch it
+	tests      string // regexp of the tests that must catch it; "": the simulation
+	survives   string // why no test can catch it; "": a test can
 	file       string
 	old, new   string
 }
 
-// mutants reads the list. A mutant begins with "== name: what it does". Then come,
-// where needed, "tests REGEXP" and "survives REASON"; the file; and the lines that
-// disappear and appear, behind - and +.
+// mutants reads the list. A mutant begins with "== name: effect". Optional lines "tests REGEXP"
+// and "survives REASON" follow, then the file, and then the removed and added lines, which begin
+// with - and +.
 func mutants(t *testing.T) (list []mutant) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "mutants.txt"))
@@ -60,19 +60,19 @@ func mutants(t *testing.T) (list []mutant) {
 	return list
 }
 
-// apply returns the text of the mutant's file with the mistake.
+// apply returns the content of the file with the mistake.
 func (m *mutant) apply() (string, error) {
 	b, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
 	}
 	if n := strings.Count(string(b), m.old); n != 1 || m.old == "" {
-		return "", fmt.Errorf("%s: %s has its lines %d times, not once", m.name, m.file, n)
+		return "", fmt.Errorf("%s: %s must contain the removed lines once, got %d times", m.name, m.file, n)
 	}
 	return strings.Replace(string(b), m.old, m.new, 1), nil
 }
 
-// TestMutantsApply: the list goes with the code.
+// TestMutantsApply: the list of mutants matches the code.
 func TestMutantsApply(t *testing.T) {
 	list := mutants(t)
 	seen := map[string]bool{}
@@ -81,7 +81,7 @@ func TestMutantsApply(t *testing.T) {
 			t.Error(err)
 		}
 		if seen[m.name] || m.text == "" {
-			t.Errorf("the mutant %q is there twice, or says nothing", m.name)
+			t.Errorf("the mutant %q must be listed once, with its effect", m.name)
 		}
 		seen[m.name] = true
 	}
@@ -90,18 +90,18 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// mutantSeeds is within how many seeds of the simulation a mutant is to fail.
+// mutantSeeds is the number of seeds of the simulation within which a mutant must fail.
 const mutantSeeds = "1000"
 
-// mutantsInCI is how many of the mutants CI draws: each takes some seconds to compile.
+// mutantsInCI is the number of random mutants in CI. Each takes some seconds to compile.
 const mutantsInCI = 6
 
-// TestMutants compiles the tests with a mutant, and runs them: they must fail. In CI it
-// takes a few at random; TOPOGEN_MUTANT names one, or is "all".
+// TestMutants compiles the tests with a mutant and runs them: they must fail. In CI it runs a few
+// random mutants. TOPOGEN_MUTANT selects one by name, or "all".
 func TestMutants(t *testing.T) {
 	only := os.Getenv("TOPOGEN_MUTANT")
 	if os.Getenv("CI") == "" && only == "" || race.Enabled {
-		t.Skip("takes long: set CI")
+		t.Skip("slow: set CI to run it")
 	}
 	list := slices.DeleteFunc(mutants(t), func(m mutant) bool {
 		return m.survives != "" || only != "" && only != "all" && only != m.name
@@ -113,13 +113,13 @@ func TestMutants(t *testing.T) {
 	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
 			if out := m.run(t); out != "" {
-				t.Errorf("nothing notices that %s:\n%s", m.text, out)
+				t.Errorf("a test must fail with this mutant: %s\n%s", m.text, out)
 			}
 		})
 	}
 }
 
-// run returns what the tests print where they pass all the same.
+// run runs the tests with the mutant. It returns their output if they pass, and "" if they fail.
 func (m *mutant) run(t *testing.T) (passed string) {
 	t.Helper()
 	text, err := m.apply()

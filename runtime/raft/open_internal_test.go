@@ -10,11 +10,11 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// oneNumber is a state, and an update of it.
+// oneNumber is the type of a state and of its update.
 type oneNumber struct{ n byte }
 
-// TestSettingsReachTheNode: a node is made of what the configuration says, also of
-// settings without which it works, only worse.
+// TestSettingsReachTheNode: all settings of the configuration reach the node, including settings
+// without which other tests would still pass.
 func TestSettingsReachTheNode(t *testing.T) {
 	codec := fsm.Codec[oneNumber]{
 		Append:  func(b []byte, v *oneNumber) ([]byte, error) { return append(b, v.n), nil },

@@ -2,7 +2,7 @@ package raft
 
 import "testing"
 
-// TestAProcessWithoutAGroup says why there is none.
+// TestAProcessWithoutAGroup: a command to a process without a group returns an error that says why.
 func TestAProcessWithoutAGroup(t *testing.T) {
 	const want = "this process has no group yet: it is starting, or about to end"
 	if _, _, err := new(operators).find("ledger"); err == nil || err.Error() != want {

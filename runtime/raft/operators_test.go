@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// roles are the machines by who leads, once somebody does.
+// roles returns the leader and the followers, once there is a leader.
 func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) {
 	t.Helper()
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -33,7 +33,8 @@ func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) 
 	return leader, followers
 }
 
-// TestTransferLeader: the leader gives way to anybody, others ask for themselves.
+// TestTransferLeader: a leader can transfer the leadership to any voter. A follower can only request
+// the leadership for itself.
 func TestTransferLeader(t *testing.T) {
 	ms, _ := group(t)
 	leader, followers := roles(t, ms)
@@ -41,10 +42,10 @@ func TestTransferLeader(t *testing.T) {
 	defer cancel()
 	a, b := followers[0].Status().Node, followers[1].Status().Node
 	if err := followers[0].TransferLeader(ctx, b); !errors.Is(err, fsm.ErrNotLeader) {
-		t.Errorf("a follower asks for another: %v", err)
+		t.Errorf("a follower must not transfer to another node, got: %v", err)
 	}
 	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) || err.Error() != "raft: no member n9; there are n1, n2, n3" {
-		t.Errorf("for one that there is not: %v", err)
+		t.Errorf("a transfer to an unknown node: %v", err)
 	}
 	if err := leader.TransferLeader(ctx, a); err != nil {
 		t.Error(err)
@@ -53,11 +54,11 @@ func TestTransferLeader(t *testing.T) {
 		t.Error(err)
 	}
 	if got := followers[1].Status().Role; got != "leader" {
-		t.Errorf("who has asked for itself is a %s", got)
+		t.Errorf("the follower that requested the leadership must lead, got the role %s", got)
 	}
 }
 
-// TestOperators: with TLS a node takes orders from operators of its topology alone.
+// TestOperators: with TLS a node accepts commands only from operators of its topology.
 func TestOperators(t *testing.T) {
 	dir := t.TempDir()
 	ca, err := certs.NewAuthority("test", time.Now()) // the name of the topology: the default
@@ -103,11 +104,11 @@ func TestOperators(t *testing.T) {
 		}
 	}
 	if r, err := raft.Operate(t.Context(), address, nil, raft.Command{Do: "status"}); err == nil {
-		t.Errorf("somebody without a certificate: %+v", r)
+		t.Errorf("a client without a certificate must be refused, got %+v", r)
 	}
 }
 
-// TestTheFolderOfNodes is made, in one that is there.
+// TestTheFolderOfNodes: a node creates its folder. The parent folder must exist.
 func TestTheFolderOfNodes(t *testing.T) {
 	dir := t.TempDir()
 	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")}
@@ -118,11 +119,11 @@ func TestTheFolderOfNodes(t *testing.T) {
 	c.Peers = map[string]string{"n1": freeAddresses(t, 1)[0]}
 	c.Dir = filepath.Join(dir, "not", "there")
 	if _, err := tryOpen(c); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("in one that is not there: %v", err)
+		t.Errorf("without a parent folder: %v", err)
 	}
 }
 
-// TestAProposalAtOnce: a machine on one disk takes proposals as soon as it is started.
+// TestAProposalAtOnce: a state machine on one disk accepts proposals immediately after Start.
 func TestAProposalAtOnce(t *testing.T) {
 	for range 5 {
 		m := open(t, raft.Config{Dir: t.TempDir()})

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// TestMessagesThatGrow: a message of few bytes that would take a hundred times as many when
-// it is parsed is refused, and what is parsed counts with what it takes.
+// TestMessagesThatGrow: a small message that would take a hundred times as much memory when it is
+// parsed is refused. A parsed message counts with the memory that it takes.
 func TestMessagesThatGrow(t *testing.T) {
 	const own = 77
 	many := func(field protowire.Number, n int) []byte {
@@ -24,7 +24,7 @@ func TestMessagesThatGrow(t *testing.T) {
 		"entries":   many(7, 1<<20),
 		"snapshots": many(9, 1),
 		"responses": many(14, 1),
-		"a cut one": append(many(7, 1), 7<<3|2),
+		"truncated": append(many(7, 1), 7<<3|2),
 	} {
 		if _, err := openPeerMessage("evil", own, b); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: %v", what, err)
@@ -36,8 +36,8 @@ func TestMessagesThatGrow(t *testing.T) {
 	}
 }
 
-// TestLargestMessageOfPeers: a listener takes no more of a node than a message between
-// nodes may have.
+// TestLargestMessageOfPeers: a listener drops messages from a node that are larger than the limit
+// for messages between nodes.
 func TestLargestMessageOfPeers(t *testing.T) {
 	c := &Config{Topology: "t", Group: "g", Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:0"}}
 	s, err := listen(c)
@@ -63,7 +63,7 @@ func TestLargestMessageOfPeers(t *testing.T) {
 			sizes <- len(b)
 		}
 	})
-	for connected := false; !connected; { // until it is, messages are dropped
+	for connected := false; !connected; { // before the connection is up, messages are dropped
 		evil.Send("n1", transport.Message{Group: 1})
 		select {
 		case <-sizes:
@@ -74,10 +74,10 @@ func TestLargestMessageOfPeers(t *testing.T) {
 	dropped := evil.Stats().Dropped
 	evil.Send("n1", transport.Message{Group: 1, Payload: make([]byte, 2*entryBytesMax)}, transport.Message{Group: 1, Payload: make([]byte, entryBytesMax)})
 	size := 0
-	for size == 0 { // others that were sent before
+	for size == 0 { // skip the empty messages that were sent before
 		size = <-sizes
 	}
 	if n := evil.Stats().Dropped - dropped; size != entryBytesMax || n != 1 {
-		t.Errorf("the first message that came has %d bytes, and %d were dropped; want %d bytes and 1", size, n, entryBytesMax)
+		t.Errorf("the first received message has %d bytes, and %d messages were dropped; want %d bytes and 1", size, n, entryBytesMax)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMessagesOfRastHoldAll turns messages of the engine into those of rast.md and
-// back: nothing is lost.
+// TestMessagesOfRastHoldAll converts messages of the engine to peer messages and back, without
+// loss.
 func TestMessagesOfRastHoldAll(t *testing.T) {
 	number := rapid.Uint64()
 	text := rapid.SliceOfN(rapid.Byte(), 1, 8)
@@ -74,7 +74,7 @@ func TestMessagesOfRastHoldAll(t *testing.T) {
 	}
 }
 
-// TestTheOtherMessagesHoldAll is the same for what nodes say of themselves.
+// TestTheOtherMessagesHoldAll converts introductions, notices and receipts to peer messages and back.
 func TestTheOtherMessagesHoldAll(t *testing.T) {
 	for _, kind := range []kind{kindIntroduction, kindNotice, kindReceipt} {
 		b := append(envelope{kind, 7, 8}.append(nil), "text"...)
@@ -84,7 +84,7 @@ func TestTheOtherMessagesHoldAll(t *testing.T) {
 	}
 }
 
-// TestPartsOfRastHoldAll is the same for parts of snapshots.
+// TestPartsOfRastHoldAll converts parts of snapshots to peer messages and back.
 func TestPartsOfRastHoldAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) *uint64 { return new(rapid.Uint64().Draw(t, name)) }
@@ -115,7 +115,7 @@ func TestPartsOfRastHoldAll(t *testing.T) {
 	})
 }
 
-// plain is m with its zero values left out, as the wire knows no difference.
+// plain removes zero values from m, because the wire does not distinguish them from missing values.
 func plain(m *pb.Message) *pb.Message {
 	number := func(v **uint64) {
 		if *v != nil && **v == 0 {

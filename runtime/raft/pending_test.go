@@ -6,14 +6,14 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// outcomes is a Waiter that keeps what it is told.
+// outcomes is a Waiter that stores the outcomes that it receives.
 type outcomes []fsm.Applied
 
 func (h *outcomes) Done(a fsm.Applied) { *h = append(*h, a) }
 
-// TestASessionThatEnds while the node's proposals wait: the node opens another one,
-// proposes again what it has proposed once, and says that the outcome of the rest is
-// not known.
+// TestASessionThatEnds: the session of a node ends while the node has proposals. The node opens
+// another session. It proposes again the proposals that it has proposed at most once; for the
+// others it answers that the outcome is unknown.
 func TestASessionThatEnds(t *testing.T) {
 	p := newPending(8, 1, 77)
 	var b fsm.Batch
@@ -32,22 +32,22 @@ func TestASessionThatEnds(t *testing.T) {
 	before := p.nonce
 	p.reopenSession(fsm.ErrStale)
 	if p.client != 0 || p.opening || p.nonce == before {
-		t.Errorf("session %d, opening %t, nonce %d after %d", p.client, p.opening, p.nonce, before)
+		t.Errorf("the session must be closed with a new nonce, got session %d, opening %t, nonce %d after %d", p.client, p.opening, p.nonce, before)
 	}
 	if len(twice) != 1 || twice[0].Err != fsm.ErrStale || len(once)+len(unsent) > 0 {
-		t.Errorf("told %v, %v, %v", twice, once, unsent)
+		t.Errorf("only the first proposal must be answered, got %v, %v, %v", twice, once, unsent)
 	}
 	if p.batch(&b, 0); b.Len() != 1 {
-		t.Errorf("%d commands before there is a session", b.Len())
+		t.Errorf("without a session there must be no commands except opening it, got %d", b.Len())
 	}
 	p.client = 6 << 20
 	if p.batch(&b, 0); b.Len() != 2 {
-		t.Errorf("%d commands in the other session, want the two that were proposed once or not at all", b.Len())
+		t.Errorf("the new session must have 2 commands, which were proposed at most once, got %d", b.Len())
 	}
 }
 
-// TestUpdatesThatTheLogMayNotHave end, in a node's session and in those of clients, and
-// the others are proposed.
+// TestUpdatesThatTheLogMayNotHave: updates that the check refuses are answered with an error, in the
+// session of a node and in sessions of clients. Other updates are proposed.
 func TestUpdatesThatTheLogMayNotHave(t *testing.T) {
 	refuse := func(update []byte) error {
 		if string(update) == "newer" {
@@ -67,7 +67,7 @@ func TestUpdatesThatTheLogMayNotHave(t *testing.T) {
 	p.add(Update, []byte("older"), &older)
 	p.add(Commit, nil, &older)
 	if p.batch(&b, 0); b.Len() != 2 {
-		t.Errorf("%d commands, want those that are not refused", b.Len())
+		t.Errorf("%d commands, want the 2 that are not refused", b.Len())
 	}
 	var f clientUpdates
 	f.add(6<<20, 1, 1, []byte("newer"), &newer)
@@ -77,6 +77,6 @@ func TestUpdatesThatTheLogMayNotHave(t *testing.T) {
 		t.Errorf("%d commands of %d", b.Len(), n)
 	}
 	if len(newer) != 3 || newer[0].Err != fsm.ErrNotYet || newer[2].Err != fsm.ErrNotYet || len(older) > 0 {
-		t.Errorf("told %v, %v", newer, older)
+		t.Errorf("only refused updates must be answered, got %v, %v", newer, older)
 	}
 }

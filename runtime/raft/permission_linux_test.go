@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestAMemberFileOfAnotherUser: a node that may not read the file that says who it is does
-// not advise to give the member up.
+// TestAMemberFileOfAnotherUser: if the node is not permitted to read its record, the error advises to
+// grant access, and not to remove the member.
 func TestAMemberFileOfAnotherUser(t *testing.T) {
 	above := t.TempDir()
 	dir := filepath.Join(above, "log")
@@ -44,7 +44,7 @@ func TestAMemberFileOfAnotherUser(t *testing.T) {
 func recordAsNobody(dir string) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and ends with this goroutine
+		runtime.LockOSThread() // not unlocked, so that the thread ends with this goroutine
 		if os.Getuid() == 0 {
 			if err := syscall.Setfsuid(65534); err != nil {
 				done <- err

@@ -14,16 +14,16 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// poison is an update that its codec writes, and cannot always read.
+// poison is an update that its codec cannot always encode and decode.
 type poison int64
 
 const (
 	unreadable  poison = -1
-	panics      poison = -2 // when it is read
-	panicsFirst poison = -3 // when it is written
+	panics      poison = -2 // when it is decoded
+	panicsFirst poison = -3 // when it is encoded
 	unwritable  poison = -4
-	unsteady    poison = -5 // it is written in other bytes each time
-	goexits     poison = -6 // when it is applied
+	unsteady    poison = -5 // it is encoded differently each time
+	goexits     poison = -6 // ends its goroutine when it is applied
 )
 
 type total int64
@@ -75,7 +75,7 @@ var totalCodec = fsm.Codec[total]{
 	Consume: func(b []byte, t *total) error { v, _ := binary.Varint(b); *t = total(v); return nil },
 }
 
-// openPoisoned starts a machine on a disk.
+// openPoisoned starts a state machine on one disk.
 func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, poison, struct{}] {
 	t.Helper()
 	m, err := raft.New(raft.Config{
@@ -91,8 +91,8 @@ func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, 
 	return m
 }
 
-// TestPoison: an update that its codec cannot read, or write, is refused where it is
-// proposed, in whatever way, and the log never holds it.
+// TestPoison: an update that its codec cannot encode or decode is refused by all functions that
+// propose it, and is never written to the log.
 func TestPoison(t *testing.T) {
 	dir := t.TempDir()
 	m := openPoisoned(t, dir, nil)
@@ -142,7 +142,7 @@ func TestPoison(t *testing.T) {
 	}
 	h.turn(t, m)
 	if n := len(h.upcoming[0].Updates); n != 0 {
-		t.Errorf("%d updates of the refused messages were added", n)
+		t.Errorf("no update of the refused messages must be added, got %d", n)
 	}
 	if err := m.Read(t.Context(), func(s *total) {
 		if *s != total(len(all)) {
@@ -153,11 +153,11 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// TestUpdateEndsItsGoroutine: an Update that ends its goroutine, as t.FailNow does, ends
-// the machine with an error that says so. Nothing waits for ever.
+// TestUpdateEndsItsGoroutine: if Update ends its goroutine, as t.FailNow does, the state machine
+// stops with an error that says so, and no caller waits forever.
 func TestUpdateEndsItsGoroutine(t *testing.T) {
 	dir := t.TempDir()
-	for start := range 2 { // the second time it is in the log
+	for start := range 2 { // the second time the update is in the log
 		m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler)}, poisonDefinition)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestUpdateEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// poisonHost is a pool of one machine.
+// poisonHost is a pool with one state machine.
 type poisonHost struct {
 	woken    chan struct{}
 	outcomes []fsm.Outcome[poison, struct{}]
@@ -207,7 +207,7 @@ func (h *poisonHost) Wake() {
 func (h *poisonHost) Outcome(o fsm.Outcome[poison, struct{}]) { h.outcomes = append(h.outcomes, o) }
 func (h *poisonHost) Upcoming(u fsm.Upcoming[poison])         { h.upcoming = append(h.upcoming, u) }
 
-// turn waits for a turn with an answer.
+// turn runs turns until one has an answer.
 func (h *poisonHost) turn(t *testing.T, m *raft.Machine[total, poison, struct{}]) {
 	t.Helper()
 	for before := len(h.outcomes) + len(h.upcoming); len(h.outcomes)+len(h.upcoming) == before; {

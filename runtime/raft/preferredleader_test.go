@@ -17,13 +17,13 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// instances are sixteen groups on three nodes, in virtual time.
+// instances is sixteen groups on three nodes, in virtual time.
 type instances struct {
 	*testing.T
 	links map[string]transport.Transport
 	disks map[string]*memoryDisk
-	nodes map[string][]*machine // by name; nil: is stopped
-	apart time.Duration         // between the starts of two groups of a node
+	nodes map[string][]*machine // by name; nil: stopped
+	apart time.Duration         // time between the starts of two groups of a node
 	saves atomic.Int64
 }
 
@@ -80,7 +80,7 @@ func (in *instances) stop(node string) {
 	delete(in.nodes, node)
 }
 
-// leaders are the leaders of the groups; "" where the nodes do not agree on one.
+// leaders returns the leader of each group; "": no node leads it.
 func (in *instances) leaders() (list [instancesNumber]string) {
 	for i := range list {
 		for node, ms := range in.nodes {
@@ -92,7 +92,7 @@ func (in *instances) leaders() (list [instancesNumber]string) {
 	return list
 }
 
-// settle waits for so many election timeouts, and returns who leads how many groups.
+// settle waits for a number of election timeouts, and returns how many groups each node leads.
 func (in *instances) settle(timeouts int) map[string]int {
 	time.Sleep(time.Duration(timeouts) * time.Second) // of the default configuration
 	led := map[string]int{}
@@ -107,8 +107,8 @@ func (in *instances) settle(timeouts int) map[string]int {
 	return led
 }
 
-// TestLeadersSpread over the nodes, move to others where a node is gone, and come back
-// with it.
+// TestLeadersSpread: the leaders of the groups are distributed over the nodes. When a node stops,
+// other nodes lead its groups, and they return to the node when it is back.
 func TestLeadersSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := startInstances(t, 0)
@@ -116,7 +116,7 @@ func TestLeadersSpread(t *testing.T) {
 		if led := in.settle(10); !maps.Equal(led, want) {
 			t.Errorf("at first %v", led)
 		}
-		for range 5 { // however often
+		for range 5 {
 			in.stop("n2")
 			if led := in.settle(10); led["n1"]+led["n3"] != instancesNumber {
 				t.Errorf("without n2 %v", led)
@@ -129,7 +129,7 @@ func TestLeadersSpread(t *testing.T) {
 	})
 }
 
-// timedLink notes when messages are sent.
+// timedLink records the times at which messages are sent.
 type timedLink struct {
 	transport.Transport
 	mu sync.Mutex
@@ -144,7 +144,8 @@ func (l *timedLink) Send(to string, messages ...transport.Message) {
 	l.Transport.Send(to, messages...)
 }
 
-// reset returns how many messages were sent since the last call, and at how many times.
+// reset returns the number of messages since the last call, and of different times at which they
+// were sent.
 func (l *timedLink) reset() (messages, times int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +155,7 @@ func (l *timedLink) reset() (messages, times int) {
 	return messages, times
 }
 
-// countingLog counts what is saved.
+// countingLog counts the calls of Save.
 type countingLog struct {
 	wal.Log
 	saves *atomic.Int64
@@ -165,13 +166,13 @@ func (l countingLog) Save(s *pb.HardState, entries []*pb.Entry, sync bool) error
 	return l.Log.Save(s, entries, sync)
 }
 
-// TestIdleGroups: groups that nobody uses send heartbeats and answers to them alone, all of
-// a node at the same times, so that these share frames, and write nothing.
+// TestIdleGroups: idle groups send only heartbeats and their answers, and write nothing. All groups
+// of a node send them at the same times, so that they share frames.
 func TestIdleGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in := startInstances(t, 7*time.Millisecond) // so that they begin at different times of a heartbeat
+		in := startInstances(t, 7*time.Millisecond) // so that the groups start at different times within a heartbeat
 		in.settle(10)
-		time.Sleep(time.Second) // what was proposed is committed everywhere
+		time.Sleep(time.Second) // until all updates are committed on all nodes
 		saves := in.saves.Load()
 		for _, l := range in.links {
 			l.(*timedLink).reset()
@@ -181,15 +182,15 @@ func TestIdleGroups(t *testing.T) {
 		messages := 0
 		for name, l := range in.links {
 			n, times := l.(*timedLink).reset()
-			if messages += n; times > 3*(heartbeats+1) { // its own heartbeats, and those of two others
-				t.Errorf("%s sends at %d times", name, times)
+			if messages += n; times > 3*(heartbeats+1) { // its own heartbeats, and the answers to two other nodes
+				t.Errorf("%s must send at no more than %d different times, got %d", name, 3*(heartbeats+1), times)
 			}
 		}
 		if most := 2 * 2 * instancesNumber * (heartbeats + 1); messages > most || messages < most/2 {
 			t.Errorf("there are %d messages, want up to %d", messages, most)
 		}
 		if n := in.saves.Load() - saves; n > 0 || saves == 0 {
-			t.Errorf("it is written %d times, after %d", n, saves)
+			t.Errorf("idle groups must not write; got %d writes, after %d before", n, saves)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// processorHost is a pool with one instance: a Processor, whose controller carries
-// messages to the other startProcessors. It runs in one goroutine.
+// processorHost is a pool with one instance, a Processor. Its controller carries
+// messages to the other hosts. It runs in one goroutine.
 type processorHost struct {
 	t       *testing.T
 	p       *raft.Processor
@@ -52,7 +52,7 @@ func (s *processorHost) deliver(to string, m any) {
 	}
 }
 
-// tell has the processorHost hand a message to its processor.
+// send puts a message into the inbox of the processor.
 func (s *processorHost) send(m any) {
 	s.mu.Lock()
 	s.inbox = append(s.inbox, m)
@@ -109,10 +109,10 @@ func (s *processorHost) receive(ctx context.Context, m any) error {
 	case *raft.ChangeMembers:
 		return s.p.ReceiveChangeMembers(ctx, m)
 	}
-	return fmt.Errorf("no message: %T", m)
+	return fmt.Errorf("unknown message %T", m)
 }
 
-// ask tells the processorHost something and waits for the answer.
+// ask sends a message to the processor and waits for the answer.
 func ask[A any](s *processorHost, m any) A {
 	s.t.Helper()
 	s.send(m)
@@ -129,7 +129,7 @@ func ask[A any](s *processorHost, m any) A {
 	}
 }
 
-// startProcessors starts three Processors whose controllers carry their messages.
+// startProcessors starts three Processors with controllers that carry their messages.
 func startProcessors(t *testing.T) []*processorHost {
 	ctx, cancel := context.WithCancel(t.Context())
 	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
@@ -170,8 +170,8 @@ func startProcessors(t *testing.T) []*processorHost {
 	return list
 }
 
-// TestTheCoreOfRast commits transactions at each node and takes them at each, over
-// the messages of rast.md 2.16 alone.
+// TestTheCoreOfRast commits transactions at each node and reads them at each, only with the messages
+// between processors and controllers.
 func TestTheCoreOfRast(t *testing.T) {
 	list := startProcessors(t)
 	for i := range 30 {
@@ -204,9 +204,9 @@ func TestTheCoreOfRast(t *testing.T) {
 		}
 	}
 	if masters != 1 {
-		t.Errorf("%d masters", masters)
+		t.Errorf("there must be 1 master, got %d", masters)
 	}
-	list[0].send(&raft.GetNextEntry{}) // answered when there is one
+	list[0].send(&raft.GetNextEntry{}) // is answered once there is a next entry
 	if a := ask[raft.Answer](list[1], &raft.MasterCommit{Data: []byte("last")}); a.Err != nil {
 		t.Error(a.Err)
 	}
@@ -215,18 +215,19 @@ func TestTheCoreOfRast(t *testing.T) {
 	}
 }
 
-// TestAControllerAddsANodeThatDoesNotRun: it is told so, and other changes can be made.
+// TestAControllerAddsANodeThatDoesNotRun: the answer says that the node has not introduced itself, and
+// other changes can be made.
 func TestAControllerAddsANodeThatDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := startProcessors(t)
 		leader := list[0]
 		for ask[raft.MasterInfo](leader, &raft.GetMasterInfo{}).IsMaster == false {
-			ask[raft.Answer](leader, &raft.TransferLeader{To: "n1"}) // or there is none yet
+			ask[raft.Answer](leader, &raft.TransferLeader{To: "n1"}) // fails if there is no leader yet
 			time.Sleep(time.Second)
 		}
 		a := ask[raft.Answer](leader, &raft.ChangeMembers{Changes: []raft.Change{{Kind: raft.AddLearner, Name: "n4", Address: "n4"}}})
 		if !errors.Is(a.Err, raft.ErrMembers) || !strings.Contains(a.Err.Error(), "n4 (n4) has not answered with its id") {
-			t.Errorf("the change ends with %v", a.Err)
+			t.Errorf("the change must be refused, got %v", a.Err)
 		}
 		if a := ask[raft.Answer](leader, &raft.ChangeMembers{Changes: []raft.Change{{Kind: raft.Remove, Name: "n3"}}}); a.Err != nil {
 			t.Error(a.Err)

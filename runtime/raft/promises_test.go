@@ -14,8 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// promiseChecker stands between a node and its log and transport, and holds what the node
-// promises to others against what it has saved.
+// promiseChecker wraps the log and the transport of a node. It checks that the node has saved
+// everything that its messages promise.
 type promiseChecker struct {
 	wal.Log
 	transport.Transport
@@ -83,8 +83,8 @@ func (w *promiseChecker) Send(to string, messages ...transport.Message) {
 	w.Transport.Send(to, messages...)
 }
 
-// TestANodePromisesWhatItHasSaved looks at all that three nodes say to each other,
-// while they elect, replicate, and hand over the lead.
+// TestANodePromisesWhatItHasSaved checks all messages between three nodes during elections,
+// replication and transfers of the leadership.
 func TestANodePromisesWhatItHasSaved(t *testing.T) {
 	network := transport.NewMemory(transport.MemoryOptions{})
 	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
@@ -113,7 +113,7 @@ func TestANodePromisesWhatItHasSaved(t *testing.T) {
 		}
 		for i, m := range ms {
 			if s := m.Status(); s.Role == "leader" {
-				_ = m.TransferLeader(t.Context(), fmt.Sprintf("n%d", (i+1)%3+1)) // it may have lost the lead just now
+				_ = m.TransferLeader(t.Context(), fmt.Sprintf("n%d", (i+1)%3+1)) // it may have just lost the leadership
 				break
 			}
 		}
@@ -125,13 +125,13 @@ func TestANodePromisesWhatItHasSaved(t *testing.T) {
 			all[kind] += n
 		}
 		for _, b := range w.broken {
-			t.Errorf("n%d has sent %s", i+1, b)
+			t.Errorf("n%d sent a message before it had saved its content: %s", i+1, b)
 		}
 		w.mu.Unlock()
 	}
 	for _, kind := range []pb.MessageType{pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp} {
 		if all[kind] == 0 {
-			t.Errorf("nobody has sent a %v: %v", kind, all)
+			t.Errorf("the nodes must send a %v, got %v", kind, all)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// seeds are those to run: as many as the environment variable TOPOGEN_SEEDS asks for, or
-// that of TOPOGEN_SEED alone. In CI they begin anywhere, so that each run sees others.
+// seeds returns the range of seeds to run. The environment variable TOPOGEN_SEEDS overrides their
+// number n; TOPOGEN_SEED selects a single seed. In CI the first seed is random, so that each run has
+// other seeds.
 func seeds(n uint64) (first, end uint64) {
 	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
 		return s, s + 1
@@ -24,12 +25,12 @@ func seeds(n uint64) (first, end uint64) {
 	return first, first + n
 }
 
-// TestRandomFaults runs groups whose nodes crash, pause, lose messages and disks'
-// unsynced bytes, change members and leaders, and holds what clients saw against
-// what there is in the end.
+// TestRandomFaults runs groups with random faults: nodes crash and pause, messages and unsynced data
+// are lost, and members and leaders change. At the end it compares the answers of the clients with
+// the states of the nodes.
 func TestRandomFaults(t *testing.T) {
 	n := uint64(10)
-	if os.Getenv("CI") != "" && !race.Enabled { // one goroutine, which races with nobody
+	if os.Getenv("CI") != "" && !race.Enabled { // the race detector finds nothing here: the test has one goroutine
 		n = 300
 	}
 	counts := map[string]int{}
@@ -37,7 +38,7 @@ func TestRandomFaults(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		w, err := simulate(t, seed)
 		if err != nil {
-			t.Fatalf("seed %d: %v\nagain: TOPOGEN_SEED=%d go test -run %s ./runtime/raft", seed, err, seed, t.Name())
+			t.Fatalf("seed %d: %v\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/raft", seed, err, seed, t.Name())
 		}
 		for what, n := range w.counts {
 			counts[what] += n
@@ -46,7 +47,7 @@ func TestRandomFaults(t *testing.T) {
 	t.Logf("%d seeds from %d on:%s", end-first, first, sortedCounts(counts))
 }
 
-// TestTheSameSeedGivesTheSameRun compares traces.
+// TestTheSameSeedGivesTheSameRun compares the traces of two runs with the same seed.
 func TestTheSameSeedGivesTheSameRun(t *testing.T) {
 	for seed := range uint64(3) {
 		a, err := simulate(t, seed)
@@ -58,7 +59,7 @@ func TestTheSameSeedGivesTheSameRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.trace != b.trace {
-			t.Errorf("seed %d: two runs differ", seed)
+			t.Errorf("seed %d: two runs must have the same trace", seed)
 		}
 	}
 }

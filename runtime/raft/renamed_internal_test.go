@@ -8,8 +8,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestTheNameOfADisk: a node that was renamed, and removed, has no name in a snapshot
-// that was taken after that. It may start under either, and hears that it was removed.
+// TestTheNameOfADisk: a later snapshot does not contain the name of a node that was renamed and then
+// removed. The node may start under either name; it is then notified that it was removed.
 func TestTheNameOfADisk(t *testing.T) {
 	r := &Record{Name: "n2", ID: 22}
 	member := func(m Member) *wal.Stored {

@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// stack is a state, and pop an update that returns the newest number; a push returns
-// how many there are.
+// stack is a state, and move is its update. A pop returns the newest number, and a push returns the
+// length of the stack.
 type (
 	stack []int64
 	move  struct {
@@ -45,7 +45,7 @@ var numberCodec = fsm.Codec[int64]{
 	Consume: func(b []byte, v *int64) error {
 		n := 0
 		if *v, n = binary.Varint(b); n <= 0 {
-			return errors.New("no number")
+			return errors.New("invalid number")
 		}
 		return nil
 	},
@@ -91,9 +91,8 @@ func openStack(t *testing.T, c raft.Config) *stackMachine {
 	return m
 }
 
-// TestResults: on each node an update returns its value in one call, and an error by
-// its identity; also a request that is repeated, at another node, after a restart and
-// behind a snapshot.
+// TestResults: on each node an update returns its value, or an error that matches the sentinel. The
+// same holds for a repeated request at another node, after a restart and after a snapshot.
 func TestResults(t *testing.T) {
 	addresses := freeAddresses(t, 3)
 	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
@@ -160,7 +159,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestOutcomesHaveValues: the controller of a machine gets what Update has returned.
+// TestOutcomesHaveValues: the controller of a state machine receives the value that Update returned.
 func TestOutcomesHaveValues(t *testing.T) {
 	m, err := raft.New(raft.Config{Topology: "test", Group: "stack", Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}, stackDefinition)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// TestSession has many goroutines propose in one session, of which some lose their
-// patience and ask again: each update is applied once, and each gets its own value.
+// TestSession proposes in one session from many goroutines. Some of them give up and repeat their
+// request. Each update is applied once, and each goroutine gets the value of its update.
 func TestSession(t *testing.T) {
 	m := openStack(t, raft.Config{Dir: t.TempDir()})
 	s, err := m.OpenSession(t.Context(), "client")
@@ -46,7 +46,7 @@ func TestSession(t *testing.T) {
 	all.Wait()
 	slices.Sort(values)
 	if n := len(slices.Compact(values)); n != goroutines*each {
-		t.Errorf("%d different values for %d updates", n, goroutines*each)
+		t.Errorf("%d updates must have different values, got %d values", goroutines*each, n)
 	}
 	const pushed = goroutines*each + goroutines*each/4
 	if err := m.Read(t.Context(), func(s *stack) {
@@ -58,7 +58,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// impatiently asks for an update with contexts that end soon.
+// impatiently repeats a request with contexts that end soon, until it is answered.
 func impatiently(t *testing.T, s *raft.Session[stack, move, int64]) (int64, error) {
 	q, err := s.Request(t.Context(), move{push: 1})
 	if err != nil {
@@ -74,8 +74,8 @@ func impatiently(t *testing.T, s *raft.Session[stack, move, int64]) (int64, erro
 	}
 }
 
-// TestRequests end with a known outcome or are dropped, and how many are open is
-// bounded.
+// TestRequests: the number of open requests is limited. A request ends with a known outcome, or when
+// it is dropped.
 func TestRequests(t *testing.T) {
 	m := openStack(t, raft.Config{Dir: t.TempDir()})
 	ctx := t.Context()
@@ -91,7 +91,7 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if oldest.Sequence() != 2 {
-		t.Errorf("its number is %d", oldest.Sequence())
+		t.Errorf("the sequence number must be 2, got %d", oldest.Sequence())
 	}
 	done := 0
 	for ; done < 5000; done++ {
@@ -108,7 +108,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	if done < 1000 || done == 5000 || !errors.Is(err, context.Canceled) || !fsm.OutcomeKnown(err) {
-		t.Errorf("after %d others there is no room: %v", done, err)
+		t.Errorf("Propose must return ErrTooMany after 1000 to 5000 open requests, got %v after %d", err, done)
 	}
 	waits := make(chan error, 1)
 	go func() {
@@ -117,13 +117,13 @@ func TestRequests(t *testing.T) {
 	}()
 	r, err := oldest.Do(ctx)
 	if err != nil || r.Value != 1023 && r.Value < 1000 {
-		t.Errorf("the oldest one: %+v, %v", r, err)
+		t.Errorf("the oldest request: %+v, %v", r, err)
 	}
 	if err := <-waits; err != nil {
-		t.Errorf("one that has waited: %v", err)
+		t.Errorf("a request that waited for the oldest one: %v", err)
 	}
 	if _, err := oldest.Do(ctx); err == nil {
-		t.Error("it is asked for again after its end")
+		t.Error("a request must not be repeated after its end")
 	}
 	dropped, err := s.Request(ctx, move{push: 4})
 	if err != nil {
@@ -136,8 +136,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestADoubtStays: after an attempt whose outcome is not known, that this node has
-// stopped says nothing about it.
+// TestADoubtStays: a request stays unknown after an attempt with an unknown outcome, even if the next
+// attempt fails because the node has stopped.
 func TestADoubtStays(t *testing.T) {
 	m := openStack(t, raft.Config{Dir: t.TempDir()})
 	s, err := m.OpenSession(t.Context(), "client")
@@ -153,7 +153,7 @@ func TestADoubtStays(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := q.Do(ctx); fsm.OutcomeKnown(err) {
-				return nil // it was answered nevertheless
+				return nil // the request was answered before the context was checked
 			}
 		}
 		if err := m.Close(); err != nil {
@@ -163,14 +163,14 @@ func TestADoubtStays(t *testing.T) {
 		return err
 	}
 	if err := ask(true); err != nil && (fsm.OutcomeKnown(err) || !errors.Is(err, fsm.ErrStopped)) {
-		t.Errorf("asked again at a node that has stopped: %v", err)
+		t.Errorf("a repeated request at a stopped node: %v", err)
 	}
 	if err := ask(false); !fsm.OutcomeKnown(err) || !errors.Is(err, fsm.ErrStopped) {
-		t.Errorf("asked once at a node that has stopped: %v", err)
+		t.Errorf("a first request at a stopped node: %v", err)
 	}
 }
 
-// TestNamesOfClients have a length.
+// TestNamesOfClients: empty and long names of clients are refused.
 func TestNamesOfClients(t *testing.T) {
 	m := openStack(t, raft.Config{Dir: t.TempDir()})
 	for _, n := range []int{0, 65} {
@@ -180,8 +180,8 @@ func TestNamesOfClients(t *testing.T) {
 	}
 }
 
-// TestSessionsOfOthersStay: a client that opens sessions in a loop ends its own, and
-// the nodes' stay.
+// TestSessionsOfOthersStay: if a client opens sessions in a loop, its own older sessions expire.
+// Sessions of other clients and of nodes stay.
 func TestSessionsOfOthersStay(t *testing.T) {
 	m := openStack(t, raft.Config{Dir: t.TempDir()})
 	ctx := t.Context()
@@ -210,8 +210,8 @@ func TestSessionsOfOthersStay(t *testing.T) {
 	}
 }
 
-// TestSessionsAreShort: a session that is not used for SessionTTL ends, and members
-// with another one do not read each other's snapshots.
+// TestSessionsAreShort: a session expires if it is not used for SessionTTL. A node with a different
+// SessionTTL refuses a snapshot.
 func TestSessionsAreShort(t *testing.T) {
 	dir := t.TempDir()
 	c := raft.Config{Dir: dir, SessionTTL: time.Nanosecond}
@@ -226,7 +226,7 @@ func TestSessionsAreShort(t *testing.T) {
 		}
 	}
 	if _, err = s.Propose(t.Context(), move{push: 1}); !errors.Is(err, fsm.ErrSessionExpired) {
-		t.Errorf("a session that was not used: %v", err)
+		t.Errorf("an unused session must expire, got: %v", err)
 	}
 	if _, err := m.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
@@ -240,6 +240,6 @@ func TestSessionsAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := other.Start(t.Context(), nil); !errors.Is(err, fsm.ErrDamaged) || !strings.Contains(err.Error(), "Options.SessionTTL 1, and here it is 3600000000000") {
-		t.Errorf("with another SessionTTL: %v", err)
+		t.Errorf("a different SessionTTL must be refused, got: %v", err)
 	}
 }

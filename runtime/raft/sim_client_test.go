@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// lists is the state of the simulation: lists of the numbers of what was appended.
+// lists is the state of the simulation: lists of numbers.
 type lists struct{ items [3][]uint64 }
 
 func (l *lists) clone() *lists {
@@ -34,9 +34,9 @@ func (l *lists) equal(o *lists) bool {
 	return true
 }
 
-// appendTo appends a number to a list; where length is not -1, only if the list
-// has that length. A number divisible by 17 panics half way, one divisible by 13
-// fails.
+// appendTo appends a number to a list. If length is not -1, it does so only if the list has this
+// length. If the number is divisible by 17, it panics after the change; otherwise, if the number is
+// divisible by 13, it fails.
 type appendTo struct {
 	list   int
 	number uint64
@@ -115,29 +115,30 @@ var appendCodec = fsm.Codec[appendTo]{
 			v[i], b = x, b[n:]
 		}
 		if v[0] > 2 {
-			return errors.New("no such list")
+			return errors.New("unknown list")
 		}
 		a.list, a.number, a.length = int(v[0]), v[1], int(v[2])-1
 		return nil
 	},
 }
 
-// history is what clients have seen.
+// history contains the operations and answers of all clients.
 type history struct {
 	operations []porcupine.Operation
-	acked      map[uint64]bool // numbers that are in a list for sure
-	refused    map[uint64]bool // that are in none
+	acked      map[uint64]bool // numbers that must be in a list
+	refused    map[uint64]bool // numbers that must not be in a list
 	last       uint64
 }
 
-// input and output of an operation, for porcupine.
+// input is the input of an operation, for porcupine.
 type input struct {
 	read   bool
-	number uint64 // that is appended
+	number uint64 // to append
 	length int
 	list   int
 }
 
+// output is the output of an operation, for porcupine.
 type output struct {
 	unknown bool
 	refused bool // an append whose condition did not hold
@@ -175,17 +176,17 @@ func packed(list ...uint64) string {
 	return string(b)
 }
 
-// client asks for one thing after the other, each at some node.
+// client starts one request after another, each at a random node.
 type client struct {
 	w        *world
 	number   int
 	request  *clientRequest
-	next     int64  // when it asks again
-	session  uint64 // of its own; 0: it uses the node's
+	next     int64  // time of the next request
+	session  uint64 // the client's own session; 0: the session of the node
 	sequence uint64
 }
 
-// asked is what a client waits for. It is a raft.Waiter.
+// clientRequest is a request of a client that is not answered yet. It is a raft.Waiter.
 type clientRequest struct {
 	c        *client
 	n        *node
@@ -224,9 +225,9 @@ func (c *client) step() {
 	case rng.IntN(3) == 0:
 		a.in.read = true
 		a.raft.PutRead(a, rng.IntN(2) == 0)
-	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // so many that others are forgotten
+	case c.number == 0 && (c.session == 0 || rng.IntN(3) == 0): // often, so that other sessions expire
 		a.opens = true
-		nonce, client := rng.Uint64()|1, fmt.Sprint("client ", rng.IntN(2)) // others open sessions under the same name
+		nonce, client := rng.Uint64()|1, fmt.Sprint("client ", rng.IntN(2)) // the same name has several sessions
 		a.do(func(core *raft.Core) error { return core.OpenSession(client, nonce, a) })
 	default:
 		c.w.history.last++
@@ -242,7 +243,7 @@ func (c *client) step() {
 	}
 }
 
-// do asks the node's loop for something; its error is the answer.
+// do calls a function in the node's loop. Its error is the answer to the request.
 func (a *clientRequest) do(call func(*raft.Core) error) {
 	a.raft.Do(func(core *raft.Core) {
 		if err := call(core); err != nil {
@@ -251,7 +252,7 @@ func (a *clientRequest) do(call func(*raft.Core) error) {
 	})
 }
 
-// propose asks for the append, in the client's own session or the node's.
+// propose proposes the append, in the client's own session or in the session of the node.
 func (a *clientRequest) propose() {
 	a.tries++
 	data, _ := appendCodec.Append(nil, &appendTo{a.in.list, a.in.number, a.in.length})
@@ -263,8 +264,8 @@ func (a *clientRequest) propose() {
 	a.proposal = a.raft.PutProposal(raft.Update, data, a)
 }
 
-// abandon ends the client's patience. One with a session of its own asks another
-// node for the same.
+// abandon ends an attempt at its deadline. A client with its own session repeats the request at
+// another node.
 func (a *clientRequest) abandon() {
 	c := a.c
 	if a.session != 0 && !a.in.read {
@@ -273,10 +274,10 @@ func (a *clientRequest) abandon() {
 		a.deadline = c.w.now + 50
 		n := c.w.nodes[c.w.rng.IntN(len(c.w.nodes))]
 		if l := c.w.leader(); c.w.noFaults && l != nil {
-			n = l // in the end it finds it
+			n = l // without faults the client finds the leader
 		}
 		if n.up() {
-			c.w.count("asked again")
+			c.w.count("request repeated")
 			a.n, a.raft = n, n.raft
 			a.deadline += c.w.rng.Int64N(8 * electionTime)
 			a.propose()
@@ -289,15 +290,15 @@ func (a *clientRequest) abandon() {
 	a.Done(fsm.Applied{Err: fsm.ErrUnknown})
 }
 
-// Done is told the answer.
+// Done receives the answer.
 func (a *clientRequest) Done(r fsm.Applied) {
 	c := a.c
 	w := c.w
 	if a.done || c.request != a {
 		return
 	}
-	if a.session != 0 && !a.in.read && r.Err != nil && r.Index == 0 && !errors.Is(r.Err, fsm.ErrSessionExpired) { // here it was not applied, or that is not known
-		a.deadline = w.now + 10 // it asks another
+	if a.session != 0 && !a.in.read && r.Err != nil && r.Index == 0 && !errors.Is(r.Err, fsm.ErrSessionExpired) { // not applied here, or the outcome is unknown
+		a.deadline = w.now + 10 // then it asks another node
 		return
 	}
 	a.done, c.request = true, nil
@@ -334,14 +335,14 @@ func (a *clientRequest) Done(r fsm.Applied) {
 	case !fsm.OutcomeKnown(r.Err):
 		out.unknown = true
 		w.count("outcome unknown")
-	default: // it has failed, or was never proposed
+	default: // the append failed, or was never proposed
 		w.history.put(&w.history.refused, a.in.number)
 		w.count("append failed")
 		return
 	}
 	end := w.now
 	if out.unknown {
-		end = chaosTime + quietTime + 1 // at any time
+		end = chaosTime + quietTime + 1 // it may be applied at any later time
 	}
 	w.history.operations = append(w.history.operations, porcupine.Operation{
 		ClientId: len(w.history.operations), Input: a.in, Output: out, Call: a.began, Return: end,
@@ -355,7 +356,7 @@ func (h *history) put(set *map[uint64]bool, number uint64) {
 	(*set)[number] = true
 }
 
-// check holds the history against the lists at the end.
+// check compares the history with the lists at the end.
 func (h *history) check(w *world, end *lists) {
 	found := map[uint64]int{}
 	for _, list := range end.items {
@@ -365,19 +366,19 @@ func (h *history) check(w *world, end *lists) {
 	}
 	for _, v := range slices.Sorted(maps.Keys(found)) {
 		if found[v] > 1 {
-			w.fail("%d was applied %d times", v, found[v])
+			w.fail("number %d must be applied once, got %d times", v, found[v])
 		}
 		if h.refused[v] {
-			w.fail("%d was refused, and is there", v)
+			w.fail("number %d was refused, but is in a list", v)
 		}
 	}
 	for _, v := range slices.Sorted(maps.Keys(h.acked)) {
 		if found[v] == 0 {
-			w.fail("%d was acknowledged, and is lost", v)
+			w.fail("number %d was acknowledged, but is not in a list", v)
 		}
 	}
-	// Nothing is removed from the lists: at the end they tell what became of the
-	// appends whose outcome nobody knew.
+	// No number is ever removed from a list. So the lists at the end show whether the appends
+	// with an unknown outcome were applied.
 	var known []porcupine.Operation
 	for _, o := range h.operations {
 		if out := o.Output.(output); out.unknown {

@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// injectFault does harm, now and then.
+// injectFault injects a random fault from time to time.
 func (w *world) injectFault() {
 	if w.rng.IntN(60) != 0 {
 		return
@@ -24,7 +24,7 @@ func (w *world) injectFault() {
 			n.wipe()
 		}
 	case 21:
-		if n.removed { // it is emptied, and may be added again
+		if n.removed { // the disk is emptied, and the node may be added again
 			n.removed, n.disk = false, newMemoryDisk(w.rng.Uint64())
 		}
 	case 0, 1:
@@ -93,7 +93,8 @@ func (w *world) injectFault() {
 	}
 }
 
-// cutLeader loses all that comes to the leader, or all that it sends.
+// cutLeader cuts the leader off in one direction: either all messages to it are lost, or all
+// messages from it.
 func (w *world) cutLeader(inbound bool) {
 	l := w.leader()
 	if l == nil {
@@ -109,7 +110,7 @@ func (w *world) cutLeader(inbound bool) {
 	}
 }
 
-// transfer asks a leader to let another lead.
+// transfer makes a leader transfer the leadership.
 func (w *world) transfer(n, to *node) {
 	if n.up() {
 		n.raft.Do(func(c *raft.Core) {
@@ -120,10 +121,10 @@ func (w *world) transfer(n, to *node) {
 	}
 }
 
-// changeMembers adds a machine, promotes or removes one, and does what an operator does
-// about disks that were emptied.
+// changeMembers adds, promotes, renames or removes random nodes. It also removes members with
+// emptied disks, as an operator would.
 func (w *world) changeMembers() {
-	if w.now-w.wiped < 2*electionTime { // a leader may still think that it hears of that node
+	if w.now-w.wiped < 2*electionTime { // the leader may not have noticed yet that the node was wiped
 		return
 	}
 	for _, n := range w.nodes {
@@ -177,8 +178,8 @@ func (w *world) changeMembers() {
 	}
 }
 
-// join starts a machine that is to be added, if it does not run. Some are started
-// without being told to join, and with others among their peers that are not members.
+// join starts a node that will be added to the group, if it does not run. Some nodes are started
+// without Join, or with peers that are not members.
 func (n *node) join() {
 	w := n.w
 	if n.member {
@@ -202,19 +203,19 @@ func (n *node) join() {
 	n.start()
 }
 
-// isLost reports whether no disk has an id any more.
+// isLost reports whether the disk of the member with an id was emptied.
 func (w *world) isLost(id uint64) bool {
 	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.disk.record.ID == id })
 }
 
-// wipe empties the disk of a machine, which comes back under its name.
+// wipe empties the disk of a node, which restarts under its name.
 func (n *node) wipe() {
 	n.w.count("disk wiped")
 	n.w.wiped = n.w.now
 	if n.raft != nil {
 		n.crash("crash")
 	}
-	if len(n.peers) == 1 { // its operator has told it of those that have joined
+	if len(n.peers) == 1 { // the operator has added the joined nodes to its peers
 		n.peers = map[string]string{}
 		for _, o := range n.w.nodes {
 			if o.member {
@@ -226,10 +227,10 @@ func (n *node) wipe() {
 	n.restart = n.w.now + 1 + n.w.rng.Int64N(6*electionTime)
 }
 
-// mayWipe reports whether the group can bear the loss of a disk: a majority of the
-// voters, as the newest log has them, is left, and they are not being changed. Before
-// there is a group, a majority of the first members is left: one of them may have been
-// paused, and found the group with the disks that the others had before.
+// mayWipe reports whether the group survives the loss of a disk. In the newest log a majority of the
+// voters must remain, and no change of the members may be in progress. Before the group is founded,
+// a majority of the first members must remain: one of them may have been paused, and may later found
+// the group with the disks that the others had before.
 func (w *world) mayWipe(n *node) bool {
 	var newest *node
 	lost := 0
@@ -267,8 +268,8 @@ func (w *world) mayWipe(n *node) bool {
 	return alive > voters/2
 }
 
-// wipeStray empties the disk of a node that is in another group than the leader: one that
-// was founded with a machine whose disk was emptied at that moment.
+// wipeStray empties the disk of a node that is not in the group of the leader. Such a second group
+// can be founded if a disk is emptied at that moment.
 func (w *world) wipeStray() {
 	leader := w.leader()
 	if leader == nil {
@@ -282,12 +283,12 @@ func (w *world) wipeStray() {
 	}
 }
 
-// changeMembers asks the node for changes.
+// changeMembers starts changes at the node.
 func (n *node) changeMembers(list []raft.Change, waiter raft.Waiter) {
 	n.raft.Change(list, waiter)
 }
 
-// changeWaiter counts the changes that came about.
+// changeWaiter counts the results of changes.
 type changeWaiter struct {
 	w    *world
 	list []raft.Change
@@ -305,8 +306,7 @@ func (c *changeWaiter) Done(a fsm.Applied) {
 	}
 }
 
-// endFaults ends all harm. Members that were removed, without having heard of it, are
-// switched off.
+// endFaults ends all faults, and starts the members that are down.
 func (w *world) endFaults() {
 	w.noFaults = true
 	w.net.Heal()

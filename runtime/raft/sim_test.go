@@ -14,17 +14,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// The simulation runs the nodes of a group, their disks, the network between them
-// and some clients in one goroutine and in virtual time; its unit is a
-// millisecond. All chance comes from one seed.
+// The simulation runs the nodes of a group, their disks, the network between them and some clients
+// in one goroutine and in virtual time. The unit of time is a millisecond. One seed determines all
+// random decisions.
 const (
-	tickTime     = 10 // from one tick of a node to the next
+	tickTime     = 10 // between two ticks of a node
 	electionTime = 10 * tickTime
 	chaosTime    = 6_000
-	quietTime    = 6_000 // after it, without faults, within which all must be as one
+	quietTime    = 6_000 // without faults after chaosTime; within it all nodes must agree
 )
 
-// world is the whole of a simulation.
+// world is a simulation.
 type world struct {
 	t             *testing.T
 	rng           *rand.Rand
@@ -34,27 +34,27 @@ type world struct {
 	clients       []*client
 	history       history
 	noFaults      bool                       // no more faults
-	clientsActive bool                       // clients go on all the same
-	onUpdate      func(n *node, e fsm.Entry) // is told of updates that a node applies; nil: nobody is
-	sessions      int                        // that a state machine remembers
+	clientsActive bool                       // clients continue although noFaults is set
+	onUpdate      func(n *node, e fsm.Entry) // is called for each update that a node applies; nil: not called
+	sessions      int                        // limit of sessions in a state machine
 	trace         uint64
 	counts        map[string]int
 	failure       error
-	prefer        string                           // node that is to lead; "": any
-	event         func(format string, args ...any) // what happens, in words; nil: nobody listens
+	prefer        string                           // name of the preferred leader; "": none
+	event         func(format string, args ...any) // is called with each event in words; nil: no transcript
 
-	leaders map[rule]uint64  // -> id
-	ruling  uint64           // the group that has had a leader
-	log     map[uint64]entry // index -> what was applied there
-	newest  uint64           // index applied somewhere
+	leaders map[rule]uint64  // id of the leader
+	ruling  uint64           // the group whose leader was seen; 0: none yet
+	log     map[uint64]entry // by index: the applied entries
+	newest  uint64           // highest index that a node has applied
 
-	changed  int64 // when a change of members was answered last
-	changing int   // changes of members that are not answered
+	changed  int64 // time of the last answer to a change of members
+	changing int   // number of unanswered changes of members
 	renames  int
-	wiped    int64 // when a disk was wiped last
+	wiped    int64 // time at which a disk was wiped last
 }
 
-// rule is a term of a group.
+// rule is a term in a group.
 type rule struct{ group, term uint64 }
 
 type entry struct {
@@ -64,13 +64,13 @@ type entry struct {
 
 const simPeers = 3 // in most runs
 
-// newWorld makes a group of three, five or one nodes, and one or two more machines
-// that may be added to it.
+// newWorld creates a group of three, five or one nodes, two more nodes that may be added to it, and
+// four clients.
 func newWorld(t *testing.T, seed uint64) *world { return newWorldOf(t, seed, 4) }
 
-// newWorldOf is newWorld with a number of clients.
+// newWorldOf is newWorld with a given number of clients.
 func newWorldOf(t *testing.T, seed uint64, clients int) *world {
-	cryptotest.SetGlobalRandom(t, seed) // the engine draws its election timeouts there
+	cryptotest.SetGlobalRandom(t, seed) // for the random election timeouts of the engine
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), leaders: map[rule]uint64{}, log: map[uint64]entry{}, counts: map[string]int{},
 	}
@@ -110,8 +110,8 @@ func newWorldOf(t *testing.T, seed uint64, clients int) *world {
 	return w
 }
 
-// misconfigure has some of the first nodes start late, or with other peers than the
-// others, until an operator sees it.
+// misconfigure starts some of the first nodes late, or with wrong peers until the node restarts or
+// the faults end.
 func (w *world) misconfigure(nodes []*node) {
 	for _, n := range nodes {
 		switch w.rng.IntN(8) {
@@ -128,7 +128,7 @@ func (w *world) misconfigure(nodes []*node) {
 	}
 }
 
-// end switches all machines off.
+// end stops all nodes.
 func (w *world) end() {
 	for _, n := range w.nodes {
 		if n.raft != nil {
@@ -139,7 +139,7 @@ func (w *world) end() {
 
 func (w *world) count(what string) { w.counts[what]++ }
 
-// note puts what happened into the trace, by which two runs are compared.
+// note adds an event to the trace. Tests compare the traces of two runs.
 func (w *world) note(values ...any) {
 	h := fnv.New64a()
 	fmt.Fprint(h, w.trace, w.now, values)
@@ -152,7 +152,7 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// deliver has arrive what is on its way.
+// deliver delivers the messages that are due.
 func (w *world) deliver() {
 	for {
 		from, to, m, ok := w.net.Deliver(w.now)
@@ -165,7 +165,7 @@ func (w *world) deliver() {
 	}
 }
 
-// step is a millisecond.
+// step runs one millisecond.
 func (w *world) step() {
 	w.now++
 	w.deliver()
@@ -193,7 +193,7 @@ func (w *world) step() {
 	}
 }
 
-// simulate runs a seed. The error says what was wrong.
+// simulate runs the simulation with a seed.
 func simulate(t *testing.T, seed uint64) (w *world, err error) {
 	w = newWorld(t, seed)
 	for w.now < chaosTime && w.failure == nil {
@@ -212,8 +212,8 @@ func simulate(t *testing.T, seed uint64) (w *world, err error) {
 	return w, w.failure
 }
 
-// settled reports whether there is a leader, all is applied everywhere, and nobody
-// waits.
+// settled reports whether there is a leader, all members have applied all entries, and no client or
+// proposal waits.
 func (w *world) settled() bool {
 	leader := false
 	for _, n := range w.nodes {
@@ -225,7 +225,7 @@ func (w *world) settled() bool {
 		}
 		s := n.core.Status()
 		leader = leader || s.Role == "leader"
-		if (s.Pending > 0 || n.machine.Applied() < w.newest) && w.isMember(n) { // who was removed, and cut off, does not hear of it
+		if (s.Pending > 0 || n.machine.Applied() < w.newest) && w.isMember(n) { // a removed node that was isolated may not know of its removal
 			return false
 		}
 	}
@@ -237,7 +237,7 @@ func (w *world) settled() bool {
 	return leader
 }
 
-// isMember reports whether the leader counts n among its members.
+// isMember reports whether n is a member in the status of the leader.
 func (w *world) isMember(n *node) bool {
 	for _, l := range w.nodes {
 		if l.raft == nil {
@@ -250,11 +250,11 @@ func (w *world) isMember(n *node) bool {
 	return false
 }
 
-// checkEnd holds what the nodes have at the end against each other and against
-// what was acknowledged.
+// checkEnd compares the states of the nodes at the end with each other and with the answers of the
+// clients.
 func (w *world) checkEnd() {
 	if !w.settled() {
-		w.fail("the group does not come to rest: %s", w.describe())
+		w.fail("the group must settle: %s", w.describe())
 		return
 	}
 	var want *lists
@@ -267,7 +267,7 @@ func (w *world) checkEnd() {
 			if want == nil {
 				want, of = s.clone(), n.name
 			} else if !want.equal(s) {
-				w.fail("%s holds another state than %s:\n%v\n%v", n.name, of, s.items, want.items)
+				w.fail("%s and %s must have the same state, got\n%v\n%v", n.name, of, s.items, want.items)
 			}
 		})
 	}
@@ -283,7 +283,7 @@ func (w *world) describe() (text string) {
 			continue
 		}
 		s := n.raft.StatusNow()
-		text += fmt.Sprintf("\n%s (id %d, group %x, lost %t, gone %t, joins %t, peers %v) %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, n.id, s.GroupID, n.lost, n.removed, n.joins, slices.Sorted(maps.Keys(n.peers)), s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
+		text += fmt.Sprintf("\n%s (id %d, group %x, lost %t, removed %t, joins %t, peers %v) %s of term %d (leader %s), applied %d commit %d last %d snapshot %d, pending %d, members %v", n.name, n.id, s.GroupID, n.lost, n.removed, n.joins, slices.Sorted(maps.Keys(n.peers)), s.Role, s.Term, s.Leader, s.Applied, s.Commit, s.Last, s.Snapshot, s.Pending, s.Members)
 		for _, m := range s.Members {
 			if m.Transfer != nil {
 				text += fmt.Sprintf("\n   to %s: %+v", m.Name, *m.Transfer)

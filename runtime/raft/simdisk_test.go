@@ -9,14 +9,14 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// simDisk is the disk of a node, at whose calls it may crash.
+// simDisk is the disk of a node. The node may crash in its calls.
 type simDisk struct {
 	*memoryDisk
 	n *node
 }
 
 func (d *simDisk) SetRecord(r raft.Record) error {
-	if err := d.n.crashPoint(true); err != nil { // it is not there yet
+	if err := d.n.crashPoint(true); err != nil { // a crash before the record is saved
 		return err
 	}
 	return errors.Join(d.memoryDisk.SetRecord(r), d.n.crashPoint(false))
@@ -28,7 +28,7 @@ func (d *simDisk) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
 	}
 	log, stored, err := d.memoryDisk.Open(id)
 	if err != nil && d.n.failing == nil {
-		d.n.w.fail("%s does not open its log: %v", d.n.name, err)
+		d.n.w.fail("%s must be able to open its log, got: %v", d.n.name, err)
 	}
 	return &simLog{log, d.n}, stored, errors.Join(err, d.n.crashPoint(false))
 }
@@ -38,7 +38,7 @@ func (d *simDisk) RemoveLog() error {
 	return errors.Join(d.memoryDisk.RemoveLog(), d.n.crashPoint(false))
 }
 
-// simLog is the log of a node, in which it may crash before and after each call.
+// simLog is the log of a node. The node may crash before and after each call.
 type simLog struct {
 	wal.Log
 	n *node
@@ -63,7 +63,7 @@ func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
 	return &simWriter{w, l.n}, l.n.crashPoint(true)
 }
 
-// simWriter is the body of a snapshot that a node writes.
+// simWriter writes the body of a snapshot. The node may crash in its calls.
 type simWriter struct {
 	wal.SnapshotWriter
 	n *node

@@ -4,13 +4,12 @@ import (
 	"iter"
 )
 
-// coroutine is a loop of a node. It runs while the world resumes it, up to where it
-// waits.
+// coroutine is a loop of a node. When the world resumes it, it runs until its next wait.
 type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	until int64 // when it is to go on, where it is within a turn
+	until int64 // time at which to continue within a turn; 0: not within a turn
 }
 
 func newCoroutine(body func(c *coroutine)) *coroutine {
@@ -19,17 +18,17 @@ func newCoroutine(body func(c *coroutine)) *coroutine {
 		c.yield = yield
 		body(c)
 	})
-	c.next() // up to the first wait
+	c.next() // run until the first wait
 	return c
 }
 
-// wait lets others run. It returns false when the coroutine is to end.
+// wait suspends the coroutine. It returns false if the coroutine must end.
 func (c *coroutine) wait(until int64) bool {
 	c.until = until
 	return c.yield(struct{}{})
 }
 
-// runLoop is what Node.run does.
+// runLoop does the work of Node.run.
 func (n *node) runLoop(c *coroutine) {
 	for c.wait(0) {
 		tick := n.ticks
@@ -41,7 +40,7 @@ func (n *node) runLoop(c *coroutine) {
 	}
 }
 
-// runApplier is what its applier does.
+// runApplier does the work of the node's applier.
 func (n *node) runApplier(c *coroutine) {
 	for c.wait(0) {
 		for n.raft.ApplierTurn() && n.failing == nil {
@@ -49,13 +48,13 @@ func (n *node) runApplier(c *coroutine) {
 	}
 }
 
-// runSnapshotter is what its snapshotter does.
+// runSnapshotter does the work of the node's snapshotter.
 func (n *node) runSnapshotter(c *coroutine) {
 	for c.wait(0) && n.raft.SnapshotterTurn() {
 	}
 }
 
-// run lets the node's loops do what there is to do, by turns.
+// run runs the loops of the node in random order until they have nothing to do.
 func (n *node) run() {
 	for range 20 {
 		turns := []func() bool{n.resumeLoop, n.resumeApplier, n.resumeSnapshotter}
@@ -115,13 +114,13 @@ func (n *node) resume(c *coroutine) {
 	n.running = nil
 }
 
-// crashPoint is a moment in which the node may crash, or wait for its disk.
+// crashPoint is called where the node may crash, or wait for its disk.
 func (n *node) crashPoint(disk bool) error {
 	w := n.w
 	if n.failing == nil && !w.noFaults && w.rng.IntN(6000) == 0 {
 		n.failing = errCrashed
 	}
-	if n.failing != nil || !disk || n.running == nil { // it is being made
+	if n.failing != nil || !disk || n.running == nil { // no coroutine runs: NewNode is creating the node
 		return n.failing
 	}
 	if !w.noFaults && w.rng.IntN(8) == 0 && !n.running.wait(w.now+1+w.rng.Int64N(4)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// comparingMachine is a state machine that holds what is applied against what others have.
+// comparingMachine is a state machine that compares its applied entries with those of other nodes.
 type comparingMachine struct {
 	*fsm.Replicated[lists, appendTo, struct{}]
 	n *node
@@ -23,11 +23,11 @@ func (m *comparingMachine) Apply(index, term uint64, data []byte, result func(cl
 	_, _ = h.Write(data)
 	got := entry{term, h.Sum64()}
 	if want, ok := w.log[index]; ok && want != got {
-		w.fail("%s applies another entry at %d than others did", m.n.name, index)
+		w.fail("%s must apply the same entry %d as the other nodes", m.n.name, index)
 	}
 	w.log[index] = got
 	if at := m.Applied(); index <= at {
-		w.fail("%s applies %d after %d", m.n.name, index, at)
+		w.fail("%s must apply entries in order, got %d after %d", m.n.name, index, at)
 	}
 	w.newest = max(w.newest, index)
 	w.trace = w.trace*31 + index
@@ -35,7 +35,7 @@ func (m *comparingMachine) Apply(index, term uint64, data []byte, result func(cl
 	return m.Replicated.Apply(index, term, data, result)
 }
 
-// Notes and Description say nothing in a transcript, which is about something else.
+// Notes returns nothing in a transcript, to keep the transcript short.
 func (m *comparingMachine) Notes(node, every uint64) (n fsm.Notes) {
 	if m.n.w.event == nil {
 		n = m.Replicated.Notes(node, every)
@@ -43,6 +43,7 @@ func (m *comparingMachine) Notes(node, every uint64) (n fsm.Notes) {
 	return n
 }
 
+// Description returns nothing in a transcript, to keep the transcript short.
 func (m *comparingMachine) Description() (text string) {
 	if m.n.w.event == nil {
 		text = m.Replicated.Description()

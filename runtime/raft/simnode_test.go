@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// node is a machine with its disk; raft is nil while it is down. It is a raft.Node
-// whose loops are coroutines, and whose log, transport and clock are the world's.
+// node is a host with its disk; raft is nil while the host is down. It is a raft.Node whose loops
+// are coroutines. Its log, transport and clock belong to the world.
 type node struct {
 	w       *world
 	name    string
@@ -26,50 +26,50 @@ type node struct {
 	raft    *raft.Node
 	core    *raft.Core
 	machine *comparingMachine
-	member  bool   // of the group, or on the way in
-	removed bool   // removed, and has ended
-	renamed string // its name from the next start on
-	lost    bool   // its disk was emptied, and it is not a member again yet
+	member  bool   // is a member, or was started to become one
+	removed bool   // was removed from the group, and has stopped
+	renamed string // name from the next start on; "": unchanged
+	lost    bool   // the disk was emptied, and the node is not a member again yet
 	joins   bool
-	peers   map[string]string // that it is configured with
-	repair  func()            // sets right what is wrong with them, at the next start or in the end
+	peers   map[string]string // configured peers
+	repair  func()            // corrects wrong peers, at the next start or when the faults end; nil: nothing to correct
 
 	loop, applier *coroutine
 	snapshotter   *coroutine
-	running       *coroutine // of the three
+	running       *coroutine // the coroutine that runs; nil: none
 	receive       func(from string, payloads [][]byte)
-	failing       error // all that the node asks of its machine fails: it crashes within a turn
-	ended         error // what its loop has ended with
+	failing       error // the error of all calls of disk and network after a crash within a turn
+	ended         error // error with which the loop has ended
 
 	nextTick    int64
 	ticks       bool    // a tick is due
-	slowness    int64   // of its clock
-	uptime      float64 // by that clock, in ms
-	pausedUntil int64   // until when it does nothing: it is paused
-	busy        int64   // until when its applier does nothing
+	slowness    int64   // extra milliseconds per tick
+	uptime      float64 // by the node's clock, in ms
+	pausedUntil int64   // end of a pause of the node
+	busy        int64   // end of a pause of the applier
 	restart     int64
 	starts      uint64
-	bodies      int    // of snapshots, that it has begun to write
-	skew        int64  // of its wall clock, in ns
-	wrong       uint64 // index from which on its updates do something else; 0: never
-	differs     uint64 // index of the first that did
+	bodies      int    // number of snapshot bodies that the node has started to write
+	skew        int64  // error of the wall clock, in ns
+	wrong       uint64 // index from which on the node applies updates wrongly; 0: never
+	differs     uint64 // index of the first update that it applied wrongly
 }
 
 var simID = wal.Identity{Topology: "simulation", Group: "lists"}
 
-// identity is that of the node's log.
+// identity returns the identity of the node's log.
 func (n *node) identity() wal.Identity {
 	id := simID
 	id.Node = n.id
 	return id
 }
 
-// snapshot is the node's newest.
+// snapshot returns the newest snapshot of the node.
 func (n *node) snapshot() *pb.Snapshot { return n.core.Snapshot() }
 
 var errCrashed = errors.New("crashed")
 
-// start opens the disk and makes the node that it holds.
+// start starts the node with its disk.
 func (n *node) start() {
 	n.starts++
 	if n.renamed != "" {
@@ -92,7 +92,7 @@ func (n *node) start() {
 		every, trailing, forward, sums = 1<<20, 1, true, 1<<20
 	}
 	if n.w.clientsActive {
-		trailing = 1 << 20 // nobody gets a state from another
+		trailing = 1 << 20 // no node receives a snapshot from another
 	}
 	var err error
 	n.raft, err = raft.NewNode(raft.NodeConfig{
@@ -109,7 +109,7 @@ func (n *node) start() {
 	})
 	if err != nil {
 		if n.failing == nil {
-			n.w.fail("%s starts: %v", n.name, err)
+			n.w.fail("%s must start, got: %v", n.name, err)
 		}
 		n.w.count("crash at the start")
 		n.raft = nil
@@ -128,11 +128,10 @@ func (n *node) start() {
 	n.raft.Begin()
 }
 
-// simTime is a time of the simulation, of which all clocks show so many nanoseconds at
-// its beginning.
+// simTime returns the wall clock in nanoseconds at a time of the simulation.
 func simTime(ms int64) int64 { return 1_700_000_000_000_000_000 + ms*int64(time.Millisecond) }
 
-// definition is what the node's state machine is made of.
+// definition returns the definition of the node's state machine.
 func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 	d := listsDefinition
 	if n.wrong != 0 || n.w.onUpdate != nil {
@@ -153,10 +152,10 @@ func (n *node) definition() fsm.Definition[lists, appendTo, struct{}] {
 	return d
 }
 
-// up reports whether the node runs and is awake.
+// up reports whether the node runs and is not paused.
 func (n *node) up() bool { return n.raft != nil && n.pausedUntil <= n.w.now }
 
-// simTransport is the network as a node sees it.
+// simTransport is the transport of a node on the simulated network.
 type simTransport struct {
 	transport.Transport
 	n *node
@@ -184,7 +183,7 @@ func (t *simTransport) PeerAddress(name string) (string, bool) { return name, tr
 func (t *simTransport) SetPeer(string, string)                 {}
 func (t *simTransport) RemovePeer(string)                      {}
 
-// crash ends the node, and loses what its disk had not synced.
+// crash stops the node, loses the unsynced data of its disk, and schedules a restart.
 func (n *node) crash(why string) {
 	if n.raft == nil {
 		return
@@ -195,7 +194,7 @@ func (n *node) crash(why string) {
 	n.restart = n.w.now + 20 + n.w.rng.Int64N(6*electionTime)
 }
 
-// end switches the machine off.
+// end stops the node and loses the unsynced data of its disk.
 func (n *node) end(err error) {
 	n.failing = err
 	n.disk.Crash()
@@ -203,12 +202,12 @@ func (n *node) end(err error) {
 	n.applier.stop()
 	n.snapshotter.stop()
 	n.raft.End(err)
-	n.raft.ApplierTurn() // tells the readers
+	n.raft.ApplierTurn() // answers the readers
 	n.raft.SnapshotterTurn()
 	n.raft, n.core, n.receive = nil, nil, nil
 }
 
-// stop is what a node does that ends by itself.
+// stop handles a node whose loop has ended with an error.
 func (n *node) stop(err error) {
 	n.w.logEnd(n, err)
 	n.w.note("stop", n.name, err.Error())
@@ -225,19 +224,19 @@ func (n *node) stop(err error) {
 	}
 }
 
-// renames is which of all changes of names has made a name; 0: none.
+// renames returns the number of the change that created a name; 0: the name is an initial one.
 func renames(name string) (n int) {
-	_, _ = fmt.Sscanf(name, "m%d", &n) // others are the names that nodes begin with
+	_, _ = fmt.Sscanf(name, "m%d", &n) // initial names have another form
 	return n
 }
 
-// checkLeaders holds the node's view against the others': one leader a term.
+// checkLeaders checks that each term has at most one leader, and that only one group has leaders.
 func (n *node) checkLeaders() {
 	if n.core == nil {
 		return
 	}
 	for _, m := range n.core.Status().Members {
-		if m.ID == n.id && renames(m.Name) > renames(n.name) && n.loop.until == 0 { // it is saved; it may have had others in between
+		if m.ID == n.id && renames(m.Name) > renames(n.name) && n.loop.until == 0 { // the name is saved, and newer than the current one
 			n.renamed = m.Name
 		}
 	}
@@ -253,9 +252,9 @@ func (n *node) checkLeaders() {
 	other, ok := w.leaders[at]
 	switch {
 	case ok && other != n.id:
-		w.fail("term %d has two leaders", term)
+		w.fail("term %d must have one leader, got two", term)
 	case !ok && w.ruling != 0 && w.ruling != at.group && w.event == nil:
-		w.fail("two groups have leaders: %s", w.describe())
+		w.fail("only one group may have leaders: %s", w.describe())
 	case !ok:
 		w.leaders[at], w.ruling = n.id, at.group
 		w.count("leader")

@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// inMemory starts three machines on simulated disks and a network in memory, in the
-// virtual time of synctest.
+// inMemory starts three nodes with simulated disks and a network in memory, in the virtual time of
+// synctest.
 func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
 	t.Helper()
 	d := listsDefinition
@@ -45,7 +45,7 @@ func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
 	return ms
 }
 
-// leaderOf waits until all agree on a leader.
+// leaderOf waits until all nodes agree on a leader.
 func leaderOf(t *testing.T, ms []*machine) *machine {
 	t.Helper()
 	for range 1000 {
@@ -64,12 +64,12 @@ func leaderOf(t *testing.T, ms []*machine) *machine {
 			}
 		}
 	}
-	t.Fatal("there is no leader")
+	t.Fatal("the nodes must agree on a leader")
 	return nil
 }
 
-// TestSlowUserCodeLeavesTheLeader: a read and an encoding of the state that take many
-// election timeouts do not keep the leader from its followers.
+// TestSlowUserCodeLeavesTheLeader: the leader stays the leader while a read or the encoding of the
+// state takes many election timeouts.
 func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codec := listsCodec
@@ -95,12 +95,13 @@ func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 		}
 		slow = false
 		if s := leader.Status(); s.Role != "leader" || s.Term != term {
-			t.Errorf("the leader of term %d is now a %s in term %d", term, s.Role, s.Term)
+			t.Errorf("the node must still lead in term %d, got the role %s in term %d", term, s.Role, s.Term)
 		}
 	})
 }
 
-// TestWaitReadsYourOwnWrites on another node, without a question to the majority.
+// TestWaitReadsYourOwnWrites: after Wait for the index of an update, a stale read on another node
+// sees the update.
 func TestWaitReadsYourOwnWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ms := inMemory(t, listsCodec)
@@ -116,7 +117,7 @@ func TestWaitReadsYourOwnWrites(t *testing.T) {
 			}
 			if err := other.Stale(func(l *lists) {
 				if !slices.Contains(l.items[0], 1000+i*13*17) {
-					t.Errorf("after Wait(%d) it lacks %d", a.Index, 1000+i*13*17)
+					t.Errorf("a read after Wait(%d) must see %d", a.Index, 1000+i*13*17)
 				}
 			}); err != nil {
 				t.Error(err)
@@ -131,7 +132,7 @@ func TestWaitReadsYourOwnWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-waits; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("for an entry of the future: %v", err)
+			t.Errorf("Wait for a future entry: %v", err)
 		}
 		closed := make(chan error)
 		go func() { closed <- ms[1].Wait(t.Context(), 1<<40) }()
@@ -140,12 +141,12 @@ func TestWaitReadsYourOwnWrites(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-closed; !errors.Is(err, fsm.ErrStopped) {
-			t.Errorf("at a machine that is closed: %v", err)
+			t.Errorf("Wait at a closed node: %v", err)
 		}
 	})
 }
 
-// TestTheStatusOfAHangingDisk says how old it is.
+// TestTheStatusOfAHangingDisk: the status contains its age while the disk hangs.
 func TestTheStatusOfAHangingDisk(t *testing.T) {
 	m, hang := stalling(t)
 	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -155,8 +156,8 @@ func TestTheStatusOfAHangingDisk(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	hang()
-	go func() { _, _ = m.Propose(t.Context(), appendTo{0, 2, -1}) }() // the disk hangs in it
-	for m.Status().Age == 0 {                                         // the node's loop has not come to it yet
+	go func() { _, _ = m.Propose(t.Context(), appendTo{0, 2, -1}) }() // hangs in the disk
+	for m.Status().Age == 0 {                                         // until the node's loop hangs
 		runtime.Gosched()
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestHostileParts are refused before anything of them is used.
+// TestHostileParts: invalid parts and receipts of snapshots are refused.
 func TestHostileParts(t *testing.T) {
 	message, err := proto.Marshal(&pb.Message{Type: pb.MsgSnap.Enum(), Snapshot: &pb.Snapshot{}})
 	if err != nil {
@@ -24,7 +24,7 @@ func TestHostileParts(t *testing.T) {
 		b := bytes.Clone(good)
 		b[i] ^= 0xff
 		if p, err := readPart(b); err == nil && (p.size > bodyBytesMax || p.offset+uint64(len(p.data)) > p.size) {
-			t.Errorf("with byte %d changed it is %+v", i, p)
+			t.Errorf("with byte %d changed the part must be refused or stay in its bounds, got %+v", i, p)
 		}
 	}
 	vote, err := proto.Marshal(&pb.Message{Type: pb.MsgVote.Enum()})
@@ -35,7 +35,7 @@ func TestHostileParts(t *testing.T) {
 	for what, b := range map[string][]byte{
 		"nothing":             nil,
 		"no data":             (&part{size: 1}).append(nil, message),
-		"a cut part":          good[:len(good)-1],
+		"a truncated part":    good[:len(good)-1],
 		"much data":           (&part{size: 1 << 30, data: make([]byte, partBytes+1)}).append(nil, message),
 		"a large body":        (&part{size: bodyBytesMax + 1, data: x}).append(nil, message),
 		"too much":            (&part{size: 2, offset: 1, data: []byte("xy")}).append(nil, message),
@@ -59,13 +59,13 @@ func TestHostileParts(t *testing.T) {
 	}
 }
 
-// TestATransferEnds when nobody answers, or the receiver refuses it.
+// TestATransferEnds: a transfer ends if the receiver does not answer, or refuses it.
 func TestATransferEnds(t *testing.T) {
 	s := &bodySender{transfer: 1, bytes: partBytes, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
 	sends := 0
 	for tick := int64(0); ; tick++ {
 		if tick > 1000 {
-			t.Fatal("it goes on for ever")
+			t.Fatal("the transfer must end without an answer")
 		}
 		if err := s.sendParts(func(*part) { sends++ }); err != nil {
 			t.Fatal(err)
@@ -75,17 +75,17 @@ func TestATransferEnds(t *testing.T) {
 		}
 	}
 	if sends != 1+partTries {
-		t.Errorf("the part is sent %d times, want %d", sends, 1+partTries)
+		t.Errorf("the part must be sent %d times, got %d", 1+partTries, sends)
 	}
 	if err := s.takeReceipt(&receipt{transfer: 1, state: receiptRefused, reason: "no room on the disk"}, 0); err == nil {
-		t.Error("a refusal is not told")
+		t.Error("a refusal must be an error")
 	}
 	if err := s.takeReceipt(&receipt{transfer: 2, state: receiptRefused}, 0); err != nil {
 		t.Errorf("a receipt of another transfer: %v", err)
 	}
 }
 
-// TestATransferIsResumed behind what the receiver has from before.
+// TestATransferIsResumed: a transfer continues after the bytes that the receiver already has.
 func TestATransferIsResumed(t *testing.T) {
 	for _, came := range []uint64{1, 9, 10, 55, 99, 100} {
 		body := make([]byte, 100)
@@ -110,28 +110,29 @@ func TestATransferIsResumed(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(got, body[came:]) || len(s.unacknowledged) == 0 {
-			t.Errorf("behind %d come %d bytes, and %d parts wait for the end", came, len(got), len(s.unacknowledged))
+			t.Errorf("after byte %d the rest must be sent and wait for the final receipt, got %d bytes and %d waiting parts", came, len(got), len(s.unacknowledged))
 		}
 		if err := s.takeReceipt(&receipt{transfer: 1, received: 100, state: receiptComplete}, 0); err != nil || !s.complete || len(s.unacknowledged) > 0 {
-			t.Errorf("in the end %v, %d parts wait", err, len(s.unacknowledged))
+			t.Errorf("the transfer must be complete, got %v and %d waiting parts", err, len(s.unacknowledged))
 		}
 	}
 }
 
-// TestAReceiverThatHasLess than it had said was started again. So it is where its answers
-// say so after parts were sent again; before that, an answer came late.
+// TestAReceiverThatHasLess: if a receipt after a resend reports fewer bytes than before, the
+// receiver has restarted, and the transfer starts again. Before a resend, such a receipt is only
+// late.
 func TestAReceiverThatHasLess(t *testing.T) {
 	s := &bodySender{transfer: 1, bytes: 10, body: io.NopCloser(bytes.NewReader(make([]byte, 100))), size: 100}
 	if err := errors.Join(s.sendParts(func(*part) {}), s.takeReceipt(&receipt{transfer: 1, received: 50}, 3)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.takeReceipt(&receipt{transfer: 1, received: 10}, 5); err != nil || s.progressTick != 3 || s.acknowledged != 50 {
-		t.Errorf("a late answer: %v, moved at %d, %d bytes came", err, s.progressTick, s.acknowledged)
+		t.Errorf("a late receipt must be ignored, got %v, progress at tick %d, %d bytes", err, s.progressTick, s.acknowledged)
 	}
 	if err := s.resendOverdue(13, 10); err != nil || s.tries != 1 {
 		t.Fatal(err, s.tries)
 	}
 	if err := s.takeReceipt(&receipt{transfer: 1, received: 10}, 14); !errors.Is(err, errReceiverLost) {
-		t.Errorf("the transfer does not begin again: %v", err)
+		t.Errorf("the transfer must start again, got %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// behind is a calm world, and a follower in it that needs a snapshot of many parts to come
-// up with its leader.
+// withLateFollower returns a calm world with an isolated follower that needs a snapshot of many
+// parts to catch up.
 func withLateFollower(t *testing.T, seed uint64) (w *world, leader, late *node) {
 	t.Helper()
 	w = calmWorld(t, seed)
@@ -32,7 +32,7 @@ func withLateFollower(t *testing.T, seed uint64) (w *world, leader, late *node) 
 	return w, leader, late
 }
 
-// transfer is the snapshot that a leader sends to a member; nil: none.
+// transferTo returns the status of the snapshot that a leader sends to a member; nil: none.
 func (n *node) transferTo(to *node) *raft.Transfer {
 	for _, m := range n.raft.StatusNow().Members {
 		if m.ID == to.id {
@@ -42,7 +42,7 @@ func (n *node) transferTo(to *node) *raft.Transfer {
 	return nil
 }
 
-// underWay runs the world until some of a snapshot has come.
+// underWay runs the world until the receiver has a part of a snapshot.
 func (w *world) underWay(leader, to *node) *raft.Transfer {
 	w.t.Helper()
 	var at *raft.Transfer
@@ -51,12 +51,12 @@ func (w *world) underWay(leader, to *node) *raft.Transfer {
 		return at != nil && at.Came > 0
 	})
 	if at.Came >= at.Size {
-		w.t.Fatalf("all of the snapshot is there at once: %+v", at)
+		w.t.Fatalf("the test needs an incomplete transfer, got %+v", at)
 	}
 	return at
 }
 
-// caughtUp runs the world until a node has what its leader has, by a snapshot.
+// caughtUp runs the world until a node has caught up with its leader by a snapshot.
 func (w *world) caughtUp(n *node) {
 	w.t.Helper()
 	before := w.counts["restore"]
@@ -65,12 +65,12 @@ func (w *world) caughtUp(n *node) {
 		return l != nil && n.raft != nil && n.machine.Applied() == l.machine.Applied() && n.machine.Applied() >= w.newest
 	})
 	if w.counts["restore"] == before {
-		w.t.Error("it did not need a snapshot")
+		w.t.Error("the node must catch up by a snapshot")
 	}
 }
 
-// TestSnapshotsOverABadNetwork arrive, although each part may be lost, doubled and
-// overtaken.
+// TestSnapshotsOverABadNetwork: a snapshot arrives although its parts may be lost, duplicated and
+// reordered.
 func TestSnapshotsOverABadNetwork(t *testing.T) {
 	for seed := range uint64(5) {
 		w, _, late := withLateFollower(t, 100*seed)
@@ -80,8 +80,8 @@ func TestSnapshotsOverABadNetwork(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatStartsAgain in the middle of a transfer gets the snapshot from its
-// beginning, and keeps nothing of the first attempt.
+// TestAReceiverThatStartsAgain: a receiver that restarts during a transfer gets the snapshot from its
+// beginning, and keeps nothing from the first attempt.
 func TestAReceiverThatStartsAgain(t *testing.T) {
 	w, leader, late := withLateFollower(t, 1000)
 	w.net.Heal()
@@ -89,13 +89,13 @@ func TestAReceiverThatStartsAgain(t *testing.T) {
 	late.crash("crash")
 	w.until("a restart", late.up)
 	if at := late.core.SnapshotIndex(); at > 1 {
-		t.Errorf("half a snapshot, at %d, is there after the restart", at)
+		t.Errorf("an incomplete snapshot must not be kept after the restart, got one at %d", at)
 	}
 	w.caughtUp(late)
 }
 
-// TestASenderThatStartsAgain, or that does not lead any more, leaves the transfer to the
-// next leader.
+// TestASenderThatStartsAgain: if the sender restarts or loses the leadership, the next leader sends
+// a snapshot.
 func TestASenderThatStartsAgain(t *testing.T) {
 	w, leader, late := withLateFollower(t, 2000)
 	w.net.Heal()
@@ -120,7 +120,7 @@ func TestASenderThatStartsAgain(t *testing.T) {
 	w.caughtUp(late)
 }
 
-// TestAStoppedTransferGoesOn where it was, when the connection is there again.
+// TestAStoppedTransferGoesOn: after a lost connection a transfer continues where it was.
 func TestAStoppedTransferGoesOn(t *testing.T) {
 	w, leader, late := withLateFollower(t, 4000)
 	w.net.Heal()
@@ -130,15 +130,15 @@ func TestAStoppedTransferGoesOn(t *testing.T) {
 	w.net.Heal()
 	w.step()
 	if again := leader.transferTo(late); again == nil || again.Came < at.Came || again.Index != at.Index {
-		t.Errorf("it had come to %+v, and now %+v", at, again)
+		t.Errorf("the transfer must continue from %+v, got %+v", at, again)
 	}
 	w.caughtUp(late)
 }
 
 var errNoRoom = errors.New("no room for that")
 
-// TestASnapshotThatCannotBeDecoded does not take the place of the one that is there: the
-// member goes on with its own, the leader says why, and tries again.
+// TestASnapshotThatCannotBeDecoded: a snapshot that cannot be decoded does not replace the existing
+// one. The member continues with its own snapshot. The leader reports the error and tries again.
 func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 	w, leader, late := withLateFollower(t, 5000)
 	before, applied := late.core.SnapshotIndex(), late.machine.Applied()
@@ -150,7 +150,7 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 		return at != nil && at.Error != ""
 	})
 	if !strings.Contains(at.Error, errNoRoom.Error()) {
-		t.Errorf("the leader says %q", at.Error)
+		t.Errorf("the leader must report %q, got %q", errNoRoom, at.Error)
 	}
 	w.advance(5 * electionTime)
 	if !late.up() || late.core.SnapshotIndex() != before || late.machine.Applied() != applied {
@@ -162,11 +162,11 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 	if late.core.SnapshotIndex() != before {
 		t.Errorf("after a restart it has the snapshot at %d, want %d", late.core.SnapshotIndex(), before)
 	}
-	w.caughtUp(late) // the one that was started again can decode it
+	w.caughtUp(late) // RefuseSnapshots applies only until the restart
 }
 
-// TestEntriesStayForATransfer: a follower that has got a snapshot needs no other, although
-// the leader has taken many since.
+// TestEntriesStayForATransfer: a follower needs only one snapshot, although the leader takes many
+// others during the transfer, because the leader keeps the entries after the sent snapshot.
 func TestEntriesStayForATransfer(t *testing.T) {
 	w, leader, late := withLateFollower(t, 6000)
 	leader.raft.SetPartBytes(1)
@@ -184,15 +184,15 @@ func TestEntriesStayForATransfer(t *testing.T) {
 	}
 	w.until("node that has caught up", func() bool { return late.machine.Applied() == w.newest })
 	if newer < 10 {
-		t.Errorf("the leader had newer snapshots for %d ms, want 10", newer)
+		t.Errorf("the leader must have newer snapshots during 10 ms, got %d", newer)
 	}
 	if n := w.counts["restore"] - restored; n != 1 {
-		t.Errorf("it took %d snapshots, want 1", n)
+		t.Errorf("the follower must receive 1 snapshot, got %d", n)
 	}
 }
 
-// TestALeaderOfALaterTerm sends again what its member has decoded, and did not take: the
-// leader was none for a moment.
+// TestALeaderOfALaterTerm: a leader sends a snapshot again if the member has decoded it but refused
+// it, because the leader had lost the leadership for a moment.
 func TestALeaderOfALaterTerm(t *testing.T) {
 	w, leader, late := withLateFollower(t, 7000)
 	third := w.others(leader)[1]
@@ -215,12 +215,12 @@ func TestALeaderOfALaterTerm(t *testing.T) {
 	w.until("leader in another term", func() bool { return w.leader() == leader })
 	w.caughtUp(late)
 	if decodes < 2 {
-		t.Error("the first snapshot was taken: the test shows nothing")
+		t.Error("the test needs a first snapshot that the member refuses")
 	}
 }
 
-// TestASnapshotOfANewLeader is sent, although its snapshotter was busy and has not heard yet
-// that the node leads.
+// TestASnapshotOfANewLeader: a new leader sends a snapshot although its snapshotter was busy when the
+// node became the leader.
 func TestASnapshotOfANewLeader(t *testing.T) {
 	w, leader, late := withLateFollower(t, 8000)
 	next := w.others(leader)[1]
@@ -228,15 +228,15 @@ func TestASnapshotOfANewLeader(t *testing.T) {
 	w.net.Heal()
 	leader.crash("crash")
 	leader.restart = 0
-	next.raft.MarkSnapshotterBusy() // it would be told of ticks
+	next.raft.MarkSnapshotterBusy() // so that it receives ticks
 	next.snapshotter.until = w.now + 1000*electionTime
 	w.until("snapshot to be sent", next.raft.HasSnapshotToSend)
 	next.snapshotter.until = w.now
 	w.caughtUp(late)
 }
 
-// TestASnapshotAfterALongPeace goes on after a moment without the network: that the snapshotter
-// which takes it had nothing to do for long does not count.
+// TestASnapshotAfterALongPeace: a transfer continues after a short failure of the network, even if
+// the receiving snapshotter was idle for a long time before the transfer.
 func TestASnapshotAfterALongPeace(t *testing.T) {
 	w, _, late := withLateFollower(t, 9000)
 	w.advance(100 * electionTime)
@@ -248,6 +248,6 @@ func TestASnapshotAfterALongPeace(t *testing.T) {
 	w.net.Heal()
 	w.caughtUp(late)
 	if n := late.bodies - before; n != 1 {
-		t.Errorf("the snapshot was begun %d times, want once", n)
+		t.Errorf("the transfer must start once, got %d times", n)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// steppedHost is a pool under a Stepper that begins when the machine asks for it.
+// steppedHost is a pool under a Stepper. It starts when the state machine calls Begin.
 type steppedHost struct {
 	begin func()
 	now   time.Time
@@ -26,10 +26,10 @@ func (*steppedHost) Stepped() bool     { return true }
 func (h *steppedHost) Begin()          { h.begin() }
 func (h *steppedHost) Time() time.Time { return h.now }
 
-// stamps is a state that keeps when its updates were proposed.
+// stamps is a state: the times at which its updates were proposed.
 type stamps []int64
 
-// stamp is an update; one that lies changes the state and returns an error.
+// stamp is an update. If lies is set, it changes the state and still returns an error.
 type stamp struct{ lies bool }
 
 func (s *stamp) UpdateAt(state *stamps, e fsm.Entry) (int64, error) {
@@ -72,7 +72,7 @@ var stampDefinition = fsm.Definition[stamps, stamp, int64]{
 	ResultCodec: fsm.Codec[int64]{Append: appendInt, Consume: consumeInt},
 }
 
-// steppedMachine is a machine of three nodes, of which the environment says nothing.
+// steppedMachine returns a state machine that is configured for three nodes, on a stepped host.
 func steppedMachine(t *testing.T) (*raft.Machine[stamps, stamp, int64], *steppedHost) {
 	t.Helper()
 	m, err := raft.New(raft.Config{
@@ -91,8 +91,8 @@ func steppedMachine(t *testing.T) (*raft.Machine[stamps, stamp, int64], *stepped
 	return m, h
 }
 
-// TestSteppedTime: updates have the time of the Stepper, and the machine begins when it
-// is first used.
+// TestSteppedTime: updates have the time of the Stepper, and the state machine starts with its first
+// use.
 func TestSteppedTime(t *testing.T) {
 	m, h := steppedMachine(t)
 	begin := h.now
@@ -104,8 +104,7 @@ func TestSteppedTime(t *testing.T) {
 	}
 }
 
-// TestSteppedSession: clients open all sessions that there may be, and the machine's own
-// stays.
+// TestSteppedSession: the session of the node stays even if clients open as many sessions as they can.
 func TestSteppedSession(t *testing.T) {
 	m, _ := steppedMachine(t)
 	for range 2 {
@@ -124,24 +123,24 @@ func TestSteppedSession(t *testing.T) {
 	}
 }
 
-// TestSteppedEnds: what ends a node ends the machine, and Answer says so.
+// TestSteppedEnds: an error that stops the node stops the state machine, and Answer returns it.
 func TestSteppedEnds(t *testing.T) {
 	m, h := steppedMachine(t)
 	if _, err := m.Propose(t.Context(), stamp{lies: true}); !errors.Is(err, fsm.ErrChanged) || fsm.OutcomeKnown(err) {
 		t.Errorf("Propose returns %v", err)
 	}
 	if err := m.Answer(nil); h.woken != 1 || !errors.Is(err, fsm.ErrChanged) {
-		t.Errorf("woken %d times, and Answer returns %v", h.woken, err)
+		t.Errorf("the host must be woken once and Answer must return ErrChanged, got %d and %v", h.woken, err)
 	}
 	if _, err := m.Propose(t.Context(), stamp{}); !errors.Is(err, fsm.ErrStopped) {
-		t.Errorf("Propose returns %v then", err)
+		t.Errorf("a later Propose must return ErrStopped, got %v", err)
 	}
 	if s := m.Status(); s.Role != "stopped" {
-		t.Errorf("it is %s", s.Role)
+		t.Errorf("the role must be stopped, got %s", s.Role)
 	}
 }
 
-// TestSteppedAfterTheEnd: a test can look at what a topology has left.
+// TestSteppedAfterTheEnd: a test can read the state after the topology has ended.
 func TestSteppedAfterTheEnd(t *testing.T) {
 	m, _ := steppedMachine(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,36 +20,36 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// TestTranscripts tells what nodes say to each other, save and apply: read
-// testdata/transcripts to see how a group works. Go test -update writes them.
+// TestTranscripts runs the scripts in testdata/transcripts. Their output shows what nodes send, save
+// and apply; read them to see how a group works. "go test -update" writes the output.
 func TestTranscripts(t *testing.T) {
 	script.Run(t, "testdata/transcripts/*.txt", func(t *testing.T) func([]string) ([]string, error) {
 		return newTranscript(t).line
 	})
 }
 
-// transcript is a group in a story. Its lines are
+// transcript runs the commands of a transcript on a group. The commands are
 //
-//	fresh NAME...            the first members, all started
-//	nodes NAME...            likewise, and they have founded their group, of which nothing is told
-//	group NAME...            likewise, and the first one leads
-//	spare NAME...            nodes that are not members, not started
-//	forget-flag NAME         it is not lines to join
-//	start|crash|wipe NAME    a crash loses what is not synced, wipe all that the disk holds
-//	stray NAME               a node of another group takes its place
-//	campaign NAME            it would like to lead
-//	tick NAME [N]            N heartbeats pass for it
-//	step [N]                 what is on its way arrives, and is worked on, N times
-//	settle                   likewise, until nothing happens
-//	quiet LINE...            a line of which nothing is told
-//	propose NAME NUMBER      an update
-//	read|lease-read NAME
+//	fresh NAME...            create and start the first members
+//	nodes NAME...            create and start the first members, and found the group, without output
+//	group NAME...            the same as nodes, and the first node becomes the leader
+//	spare NAME...            create nodes that are not members, and do not start them
+//	forget-flag NAME         start the node later without Join
+//	start|crash|wipe NAME    a crash loses unsynced data, wipe loses all data of the disk
+//	stray NAME               replace the node by a node of another group
+//	campaign NAME            start an election
+//	tick NAME [N]            advance the clock of the node by N heartbeats
+//	step [N]                 deliver and handle the messages on the network, N times
+//	settle                   step until the network is empty
+//	quiet COMMAND...         run a command without output
+//	propose NAME NUMBER      propose an update
+//	read|lease-read NAME     read, with a question to the majority or by the lease
 //	change NAME add-learner|add-voter|promote|remove NAME ...
-//	transfer NAME NAME
-//	snapshot NAME
-//	cut|mend NAME NAME       what the first sends the second is lost
-//	isolate NAME, heal
-//	status
+//	transfer NAME NAME       transfer the leadership
+//	snapshot NAME            take a snapshot
+//	cut|mend NAME NAME       lose the messages from the first node to the second, or stop losing them
+//	isolate NAME, heal       cut a node off, end all cuts
+//	status                   print the status of all nodes
 type transcript struct {
 	t      *testing.T
 	w      *world
@@ -139,7 +139,7 @@ func (c *transcript) do(verb string, words []string) error {
 	return c.ask(n, verb, words[1:])
 }
 
-// ask does what concerns a node that runs.
+// ask runs a command that needs a running node.
 func (c *transcript) ask(n *node, verb string, words []string) error {
 	answer := func(what string) raft.Waiter { return &outcomePrinter{c, n.name + "'s " + what} }
 	do := func(what string, call func(*raft.Core) error) {
@@ -162,7 +162,7 @@ func (c *transcript) ask(n *node, verb string, words []string) error {
 		n.restart, n.disk, n.peers = 0, newMemoryDisk(7), map[string]string{n.name: ""}
 		n.identify()
 		n.start()
-		for range 3 * electionTime / tickTime { // nobody tells it of the others
+		for range 3 * electionTime / tickTime { // the peers of the node do not contain the other nodes
 			n.ticks = true
 			n.run()
 		}
@@ -208,7 +208,7 @@ func changes(words []string) (list []raft.Change, err error) {
 	return list, nil
 }
 
-// outcomePrinter tells what is answered.
+// outcomePrinter prints an answer.
 type outcomePrinter struct {
 	c    *transcript
 	what string
@@ -265,7 +265,7 @@ func (c *transcript) nodes(names []string, first bool) {
 	}
 }
 
-// identify gives a disk an id, so that stories do not depend on random ones.
+// identify gives a disk an id, so that transcripts do not contain random ids.
 func (n *node) identify() {
 	n.disk.record = raft.Record{Topology: simID.Topology, Group: simID.Group, Name: n.name, ID: uint64(n.number + 1)}
 	for _, o := range n.w.nodes {
@@ -275,13 +275,13 @@ func (n *node) identify() {
 	}
 }
 
-// group makes a group that the first of the nodes leads.
+// group creates a group whose leader is the first node.
 func (c *transcript) group(names []string) {
 	c.silent = true
 	c.nodes(names, true)
 	c.settle()
 	for _, n := range c.w.nodes {
-		for range electionTime / tickTime { // before, it would not vote
+		for range electionTime / tickTime { // after a start, a node does not vote for one election timeout
 			n.ticks = true
 			n.run()
 		}
@@ -292,7 +292,7 @@ func (c *transcript) group(names []string) {
 	c.settle()
 }
 
-// run lets a node work, and says why it has ended, if so.
+// run runs a node. A node that stops is not restarted.
 func (c *transcript) run(n *node) {
 	if n.raft == nil {
 		return
@@ -301,7 +301,7 @@ func (c *transcript) run(n *node) {
 	n.restart = 0
 }
 
-// step lets all arrive that is on its way.
+// step delivers the messages on the network and lets the nodes handle them.
 func (c *transcript) step(times int) {
 	for range times {
 		c.w.now++
@@ -337,8 +337,6 @@ func (c *transcript) status() {
 		c.print("%s %s in term %d, %s; log %d..%d, committed %d, snapshot %d; holds %v", n.name, s.Role, s.Term, leader, s.First, s.Last, s.Commit, s.Snapshot, items)
 	}
 }
-
-// What nodes do, in words.
 
 func (w *world) logEvent(format string, args ...any) {
 	if w.event != nil {

@@ -14,9 +14,8 @@ import (
 
 const stackTypes = "state .Stack\nupdate .Move\nresult .Int64\nmessage Stack\n1 value list int64\nmessage Move\n1 Push int64\nmessage Int64\n1 value int64\n"
 
-// TestTypesOfALog: a program opens a log that was written with the same types, or with
-// fewer fields, and no other, whether it has a snapshot or not; what it refuses stays
-// as it was.
+// TestTypesOfALog: a program opens a log that was written with the same types or with fewer fields.
+// It refuses other logs and leaves them unchanged. This holds with and without a snapshot.
 func TestTypesOfALog(t *testing.T) {
 	for _, snapshot := range []bool{false, true} {
 		dir := t.TempDir()
@@ -58,18 +57,18 @@ func TestTypesOfALog(t *testing.T) {
 		refused("another type", "field 1 of Move, Push, was int64, and is string now", "Push int64", "Push string")
 		refused("another number", "field 1 of Move, Push, was int64, and it no longer exists", "1 Push", "2 Push")
 		refused("no result", "the result was Int64, and it no longer exists", "result .Int64\n", "")
-		use("after what was refused")
-		use("a field more", "1 Push int64", "1 Push int64\n2 Note string")
-		refused("the program before", "field 2 of Move, Note, was string, and it no longer exists")
+		use("after the refused programs")
+		use("one more field", "1 Push int64", "1 Push int64\n2 Note string")
+		refused("the older program", "field 2 of Move, Note, was string, and it no longer exists")
 		use("the newer program", "1 Push int64", "1 Push int64\n2 Note string")
 	}
 }
 
-// TestTypesOfAGroup: a member whose program contradicts the log ends, and so does one
-// that does not know all of it; the others go on.
+// TestTypesOfAGroup: a member stops if the types of its program contradict the log, or lack fields
+// of the log. The other members continue.
 func TestTypesOfAGroup(t *testing.T) {
 	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1]} // n3 is added
+	peers := map[string]string{"n1": addresses[0], "n2": addresses[1]} // n3 is added later
 	dir := t.TempDir()
 	start := func(name string, d fsm.Definition[stack, move, int64]) (*stackMachine, error) {
 		all := maps.Clone(peers)
@@ -124,7 +123,7 @@ func TestTypesOfAGroup(t *testing.T) {
 		if err == nil { // its log was empty
 			add()
 			if _, err = m.Propose(t.Context(), move{push: 1}); err == nil {
-				t.Fatalf("%s takes a proposal", what)
+				t.Fatalf("%s must refuse a proposal", what)
 			}
 			if err = m.Close(); !errors.Is(err, fsm.ErrIncompatible) {
 				t.Errorf("%s ends with %v", what, err)
@@ -134,7 +133,7 @@ func TestTypesOfAGroup(t *testing.T) {
 		}
 		for _, m := range []*stackMachine{n1, n2} {
 			if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
-				t.Errorf("another member beside %s: %v", what, err)
+				t.Errorf("another member, with %s on n3: %v", what, err)
 			}
 		}
 	}

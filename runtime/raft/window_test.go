@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// TestEntryOverhead: what windowBytesMax relies on holds for the largest numbers.
+// TestEntryOverhead: the overheads that windowBytesMax assumes hold for the largest numbers.
 func TestEntryOverhead(t *testing.T) {
 	most := new(uint64(math.MaxUint64))
 	m := &pb.Message{
@@ -20,18 +20,18 @@ func TestEntryOverhead(t *testing.T) {
 	}
 	head := proto.Size(m)
 	if head > messageHeadBytes {
-		t.Errorf("a message without entries has %d bytes, more than %d", head, messageHeadBytes)
+		t.Errorf("a message without entries must have at most %d bytes, got %d", messageHeadBytes, head)
 	}
 	for _, size := range []int{0, 1, 127, 128, 1 << 14, 1 << 21, entryBytesMax} {
 		m.Entries = []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Term: most, Index: most, Data: make([]byte, size)}}
 		if n := proto.Size(m) - head; n > size+entryOverhead {
-			t.Errorf("an entry of %d bytes takes %d more, at most %d are expected", size, n-size, entryOverhead)
+			t.Errorf("an entry of %d bytes must take at most %d more, got %d", size, entryOverhead, n-size)
 		}
 	}
 }
 
-// TestClassesOfMessages: heartbeats and votes overtake an append of many bytes, and
-// nothing overtakes an append that its leader sent before another.
+// TestClassesOfMessages: heartbeats and votes have a higher class than large appends, and all appends
+// have the same class, so that they stay in order.
 func TestClassesOfMessages(t *testing.T) {
 	want := map[pb.MessageType]transport.Class{
 		pb.MsgHeartbeat: transport.Urgent, pb.MsgHeartbeatResp: transport.Urgent,
@@ -45,13 +45,13 @@ func TestClassesOfMessages(t *testing.T) {
 	}
 }
 
-// TestPassedBytes: commands count while they are on their way to the leader, and not
-// when they were answered or are to be proposed again.
+// TestPassedBytes: commands count from the time they are forwarded to the leader until they are
+// answered or must be proposed again.
 func TestPassedBytes(t *testing.T) {
 	c := &Core{id: 1, leader: 2, pending: newPending(64, 1, 1)}
 	p, f := &c.pending, &c.clientUpdates
 	p.client = 7
-	check := func(when string, pending, foreign int, enough bool) {
+	check := func(when string, pending, foreign int, limit bool) {
 		t.Helper()
 		if got := p.forwardedBytes(); got != pending {
 			t.Errorf("%s: %d bytes of commands, want %d", when, got, pending)
@@ -59,8 +59,8 @@ func TestPassedBytes(t *testing.T) {
 		if got := f.forwardedBytes(); got != foreign {
 			t.Errorf("%s: %d bytes of updates, want %d", when, got, foreign)
 		}
-		if got := c.forwardLimitReached(); got != enough {
-			t.Errorf("%s: enough is %t", when, got)
+		if got := c.forwardLimitReached(); got != limit {
+			t.Errorf("%s: the limit is reached: %t, want %t", when, got, limit)
 		}
 	}
 	const half = passBytesMax / 2
@@ -74,7 +74,7 @@ func TestPassedBytes(t *testing.T) {
 	check("one command and the update", half, half, true)
 	c.leader = 1
 	if c.forwardLimitReached() {
-		t.Error("a leader waits")
+		t.Error("the limit must not apply to a leader")
 	}
 	c.leader = 2
 	f.repropose()
