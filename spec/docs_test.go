@@ -11,9 +11,9 @@ import (
 	"github.com/topogen/topogen/spec/internal/golden"
 )
 
-// Pages of docs/reference are completed or written: go test ./spec -run Reference -update.
-// The page of findings is the catalogue: its table, and what topogen says about an
-// example, are made from its sections. The page of the format is made from the schema.
+// These tests write pages of docs/reference: go test ./spec -run Reference -update.
+// The sections of the findings catalogue are written by hand. Its index and the reports below
+// the examples are generated from them. The page of the file format is generated from the schema.
 
 // hundreds are the groups of findings, each with a page of its own.
 var hundreds = []struct{ prefix, title, about string }{
@@ -98,90 +98,111 @@ func TestReferenceOfTheFormat(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(`# topology.yml, version 1
 
-A topology file says which processors exist and which edges carry which message between them. This page is the reference of its keys, made from
-` + "`schemas/topology.schema.json`" + `, with which editors complete and check a file that begins with
+A topology file declares processors and the edges that carry messages between them. This page lists every key with its type, limits, default
+and meaning. [Examples](#examples) come after the keys.
 
-` + "```yaml\n# yaml-language-server: $schema=./topology.schema.json\n```" + `
+The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors complete and check a file with this schema if the file begins with:
 
-An example with most of what there is:
-
-` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-contract/input.yml")), "\n") + `
-` + "```" + `
-
-And one that says what follows when processors fail:
-
-` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-failures/input.yml")), "\n") + "\n```" + `
-
-And state machines:
-
-` + "```yaml\n" + strings.TrimRight(string(read(t, "testdata/parse/clean-machines/input.yml")), "\n") + "\n```\n")
-	for _, section := range []struct{ title, pointer, text string }{
-		{"The file", "", "The keys of the file, in any order."},
-		{"processors", "/$defs/processor", "A mapping from names to these keys. [Names](#names) have a form. " +
-			"A processor without options is written `{}`. An external processor has no other key. One with a `kind` is a machine of the runtime: kind fsm has state and update, and perhaps controller, log and raft; " +
-			"kind raft has controller, peers and log, and perhaps the other keys of [raft](#raft) and transport. It has none of the others, and its edges are not declared."},
-		{"log", "/$defs/log", "A mapping of these keys. A machine with a log is `blocking`: it waits for its disk on a goroutine of its own. Two machines keep no log in one folder."},
-		{"raft", "/$defs/raft", "A mapping of these keys. With raft there is a log, whose sync is `always`. Which of its peers a program is, where its log stands and its certificates are given when it starts, too: " +
-			"by the environment, and by a function for `New<Machine>`; see [generated code](generated-code.md). A processor of kind raft has these keys itself."},
-		{"peers", "/$defs/peers", "A mapping from the names of the nodes to their addresses."},
-		{"tls", "/$defs/tls", "A mapping of these keys, for files. Without it a node listens on this machine alone, unless `insecure: true` stands there."},
-		{"restart", "/$defs/restart/anyOf/1", "A policy alone, such as `restart: on-failure`, or a mapping of these keys. A panic, an error with `then: stop` and a call that takes longer than `health` allows are failures; " +
-			"Serve that returns nil, Ping that says `topo.Done` and exit code 0 are clean ends. An instance that failed and has no restart ends the topology; one of a group, and one whose restarts are used up, does not. " +
-			"What is of no effect, such as a delay of restarts that there are not, is a finding."},
-		{"health", "/$defs/health", "A mapping of these keys. A handler that waits for its next message is healthy."},
-		{"on_error", "/$defs/on_error/anyOf/1", "What follows when a handler returns an error: `stop`, `skip` or `retry` alone, or a mapping of these keys. `delay`, `max_delay` and `jitter` are those of [restart](#restart), for the attempts at a message: they go with `then: retry`. " +
-			"A processor that gets dead letters has one instance, and needs no edge; dead letters do not come back to where they began."},
-		{"groups", "/$defs/group", "A mapping from names, of the form of those of processors, to these keys. An intensity has a period. A processor is in one group at most, and an external one in none. In a group the policy of restarts is by default `on-failure`; " +
-			"with `never` an instance that has failed is gone, and the rest goes on. A `shutdown` goes with `one-for-all` and `rest-for-one`: with `one-for-one` no sibling is stopped."},
-		{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE` or `FROM -> TO:` with a mapping of these keys. The same from, to and message stand once; an edge from a processor to itself and rings are fine. " +
-			"A message is the name of a type of this package, or a key of messages; from a machine of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`. No edge leads to an external processor."},
-		{"route", "/$defs/route/anyOf/1", "Either `local` (the sender's instance mod the receiver's instances), `broadcast` (each instance), or a mapping with one of these keys. " +
-			"An edge to several instances has a key or a route. `local` wants a sender with instances, which an external processor and a timer do not have. An Ask has one reply, so its edge goes to one instance."},
-		{"range", "/$defs/route/anyOf/1/properties/range", "Instances by constants; all of them must exist."},
-		{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`, and each instance of the receiver gets it; a route `{range: …}` chooses some. " +
-			"The handler is `ReceiveTick`; of a timer `as poll` it is `ReceiveTickPoll`. Timers of one processor have different names, or none. " +
-			"A timer counts as an input: its receiver is not a source, so it has no `Serve`, and its sends return nothing. " +
-			"Periods are at least " + everyMin.String() + "."},
-		{"pool", "/properties/pool", "Defaults for run time: the environment goes before the file, and an option of New before both."},
-		{"errors", "/properties/errors", "Only where this section stands is package errtop linked. [Keep errors](../howto/errors.md) says what is kept and how to read it."},
-	} {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n| key | value | default | what |\n|---|---|---|---|\n", section.title, section.text)
-		writeKeys(t, &out, definition(t, section.pointer))
+` + "```yaml\n# yaml-language-server: $schema=./topology.schema.json\n```\n")
+	for _, s := range sections {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", s.title, s.text)
+		if schema := definition(t, s.pointer); schema["properties"] != nil {
+			out.WriteString("\n| key | type and limits | default | meaning |\n|---|---|---|---|\n")
+			writeKeys(t, &out, schema)
+		}
 	}
-	fmt.Fprintf(&out, `
+	fmt.Fprintf(&out, formsAndLimits, nameMax, timeoutMin, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
+	out.WriteString("\n## Examples\n")
+	for _, example := range []struct{ title, name string }{
+		{"Most keys of processors, edges and the pool:", "clean-contract"},
+		{"Restarts, errors of handlers, health and groups:", "clean-failures"},
+		{"State machines in memory, on a disk and on several hosts, and a raft group:", "clean-machines"},
+	} {
+		text := strings.TrimRight(string(read(t, "testdata/parse/"+example.name+"/input.yml")), "\n")
+		fmt.Fprintf(&out, "\n%s\n\n```yaml\n%s\n```\n", example.title, text)
+	}
+	out.Write(read(t, "testdata/dora.md"))
+	golden.Compare(t, "../docs/reference/topology.md", []byte(out.String()))
+}
+
+// sections are the parts of a topology file: pointer leads to the part of the schema whose
+// properties are listed below the text.
+var sections = []struct{ title, pointer, text string }{
+	{"The file", "", "The keys of the file may be in any order."},
+	{"messages", "/properties/messages", "A mapping from [names](#names) of messages to [types](#types). A message needs an entry if its type is in another package, " +
+		"or has no name, such as `[]byte`. Two messages may have the same type."},
+	{"processors", "/$defs/processor", `A mapping from [names](#names) to processors. A processor without options is written ` + "`{}`" + `. Which keys a processor can have depends on its kind:
+
+| processor | required keys | optional keys |
+|---|---|---|
+| with a Go type | | ` + "`type`, `new`, `with`, `instances`, `blocking`, `restart`, `health`, `isolation`, `memory`, `on_error`" + ` |
+| external | ` + "`external: true`" + ` | |
+| state machine | ` + "`kind: fsm`, `state`, `update`" + ` | ` + "`result`, `revert`, `instances`, `key`, `route`, `controller`, `log`, `raft`" + ` |
+| raft group | ` + "`kind: raft`, `controller`, `peers`, `log`" + ` | ` + "`transport`, and the keys of [raft](#raft) without `forward`" + ` |
+
+The edges between a processor of kind fsm or raft and its controller are not declared.`},
+	{"log", "/$defs/log", "Each log must have its own folder. A processor with a log is `blocking`: it waits for the disk in its own goroutine."},
+	{"raft", "/$defs/raft", "With raft, the processor needs a log, and the `sync` of the log must be `always`. The node, the folder of the log and the certificates of a program " +
+		"are also set at its start, by [environment variables](raft.md) or by a function that is passed to `New<Processor>`; see [generated code](generated-code.md#state-machines). " +
+		"A processor of kind raft has these keys itself."},
+	{"peers", "/$defs/peers", "A mapping from the names of the nodes to their addresses, such as `n1: \"10.0.0.1:7101\"`. A name has ASCII letters and digits, in parts that are joined by one " +
+		"`.`, `_` or `-`. An address is a host and a port, and each peer has its own."},
+	{"tls", "/$defs/tls", "Without tls, a node listens only on the loopback interface of its host, unless `insecure` is true."},
+	{"restart", "/$defs/restart/anyOf/1", "A policy, such as `restart: on-failure`, or a mapping with these keys. A panic, an error with `then: stop` and a call that takes longer than `health` allows are failures. " +
+		"Serve that returns nil, Ping that returns `topo.Done` and exit code 0 are clean ends. If an instance fails and has no restart, the topology ends, except if the instance is in a group or has used up its restarts. " +
+		"An option without effect, such as a delay without restarts, is a finding."},
+	{"health", "/$defs/health", "An instance that waits for its next message is healthy."},
+	{"on_error", "/$defs/on_error/anyOf/1", "What follows when a handler returns an error: `stop`, `skip`, `retry`, or a mapping with these keys. `delay`, `max_delay` and `jitter` apply to the attempts at a message and need `then: retry`. " +
+		"A processor that receives dead letters must have one instance and needs no edge. Its own dead letters must not lead back to the processor that they came from."},
+	{"groups", "/$defs/group", "A mapping from [names](#names) to groups. `intensity` and `period` need each other. A processor is in at most one group. External processors and processors of kind fsm or raft cannot be in a group. " +
+		"In a group the default policy of restarts is `on-failure`. With `never`, a failed instance is not restarted, and the others continue. `shutdown` needs `one-for-all` or `rest-for-one`, because with `one-for-one` no sibling is stopped."},
+	{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE`, or `FROM -> TO:` with a mapping of these keys. Two edges must not have the same sender, receiver and message. An edge from a processor to itself is valid, and so are cycles. " +
+		"The message is the name of a type of this package or a key of messages. From a processor of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`. No edge leads to an external processor."},
+	{"route", "/$defs/route/anyOf/1", "`local`, `broadcast`, or a mapping with one of these keys. `local` selects the instance with the index of the sender's instance, modulo the number of instances of the receiver. `broadcast` selects every instance. " +
+		"An edge to several instances needs a key or a route. An external processor and a timer cannot have `local`, because they have no instances. Ask returns one reply, so its edge must lead to one instance."},
+	{"range", "/$defs/route/anyOf/1/properties/range", "All instances of the range must exist."},
+	{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`. Each instance of the receiver gets it, or only some instances with the route `{range: …}`. " +
+		"The handler is `ReceiveTick`, or `ReceiveTickPoll` for a timer `as poll`. The names of the timers of one processor must differ, and a timer may have no name. " +
+		"A timer is an input. Its receiver is not a source, so it cannot have `Serve`, and its send methods return nothing. The period is at least " + everyMin.String() + "."},
+	{"pool", "/properties/pool", "These are defaults. An environment variable overrides the file, and an option of New overrides both."},
+	{"errors", "/properties/errors", "Package errtop is linked only if the file has this section. [Keep errors](../howto/errors.md) describes what is kept and how to read it."},
+}
+
+const formsAndLimits = `
 ## Names
 
-| name of | form | such as | but not |
+| name of | form | valid | not valid |
 |---|---|---|---|
-| a topology, a timer | ASCII letters and digits, in parts that are joined by one `+"`-` or `_`"+`; a letter comes first | `+"`poll`, `health-check`, `range` | `2nd`, `a--b`, `a.b`"+` |
-| a processor, a group | the same, but no keyword or predeclared name of Go, and not `+"`init` or `main`"+` | `+"`line-parser`, `line_parser`, `v2` | `2nd`, `a b`, `range`, `string`"+` |
-| a message | ASCII letters, digits and `+"`_`"+`; a letter comes first; no word of Go, as above | `+"`Order`, `order_2` | `order-2`, `2nd`, `string`"+` |
-| a package | the same form; no keyword, and not `+"`_test`"+` at its end | `+"`orders`, `main` | `my-orders`, `orders_test`"+` |
+| a topology, a timer | ASCII letters and digits, in parts that are joined by one ` + "`-` or `_`" + `. The first character is a letter. | ` + "`poll`, `health-check`, `range` | `2nd`, `a--b`, `a.b`" + ` |
+| a processor, a group | The same form. Not a keyword or predeclared name of Go, ` + "`init` or `main`. | `line-parser`, `line_parser`, `v2` | `2nd`, `a b`, `range`, `string`" + ` |
+| a message | ASCII letters, digits and ` + "`_`" + `. The first character is a letter. Not a keyword or predeclared name of Go, ` + "`init` or `main`. | `Order`, `order_2` | `order-2`, `2nd`, `string`" + ` |
+| a package | ASCII letters, digits and ` + "`_`" + `. The first character is a letter. Not a keyword of Go, not ` + "`documentation`, and without `_test` at its end. | `orders`, `main` | `my-orders`, `orders_test`" + ` |
 
-All have at most %d characters. In Go a name is in camel case: each `+"`-` and `_`"+` is taken out, and the first letter and each letter behind one is a capital, so that
-`+"`line-parser` is `LineParser`, `line_parser` is `LineParser`, `http-api` is `HttpApi` and `lineParser` is `LineParser`"+`. No initialism is special. Two names of one kind must
-not become the same in Go, nor differ only by case.
+A name has at most %d characters. The Go form of a name is in camel case: each ` + "`-` and `_`" + ` is removed, and the first letter and each letter after a removed character is a capital.
+` + "`line-parser` is `LineParser`, `line_parser` is `LineParser`, `http-api` is `HttpApi`, and `lineParser` is `LineParser`" + `. Initialisms are not special. The Go forms of two names
+of one kind must differ, and by more than case.
 
 ## Types
 
-The value of a message, and a processor's `+"`type`"+`, is a Go type expression with import paths written out: `+"`Order`, `example.com/shop/model.Order`, `*example.com/shop/model.Page[string]`, `[]byte`, `[16]byte`, `map[string]time.Time`"+`.
-A processor's is a name, perhaps with type arguments. Functions, channels, interfaces and structs are declared in Go and named.
+A type is a Go type expression with complete import paths: ` + "`Order`, `example.com/shop/model.Order`, `*example.com/shop/model.Page[string]`, `[]byte`, `[16]byte`, `map[string]time.Time`" + `.
+The type of a processor must be a name, optionally with type arguments. A function, channel, interface or struct type must be declared in Go and written by its name.
 
 ## Durations
 
-Durations are written as in Go: `+"`500ms`, `5s`, `1m30s`"+`. Where 0 has a meaning it may stand alone. Timeouts, periods of groups and `+"`health_check_interval`"+` are at least `+"`"+timeoutMin.String()+"`"+`.
+A duration is written as in Go: ` + "`500ms`, `5s`, `1m30s`" + `. A key of the type "duration or 0" also accepts the number 0. Timeouts, periods of groups and ` + "`health_check_interval`" + ` must be at least ` + "`%v`" + `.
 
 ## YAML
 
-Keys that begin with `+"`x-`"+` are ignored anywhere, also as names of processors. Anchors, aliases and merge keys (`+"`<<`"+`) work; what a mapping says itself wins over what it merges, and of several merged ones the earlier.
-Refused are unknown keys, keys that stand twice, keys that are no text, a second document, dates, numbers with a leading zero or an underscore or that are none, and tags of applications.
+Keys that begin with ` + "`x-`" + ` are ignored everywhere, also as names of processors. Anchors, aliases and merge keys (` + "`<<`" + `) work. A key of the mapping itself overrides a merged key, and the
+first of several merged mappings overrides the later ones. These are findings: unknown keys, duplicate keys, keys that are not strings, a second document, dates, numbers that are not
+finite, have a leading zero or contain ` + "`_`" + `, and tags of applications.
 
 ## Limits
 
-| | at most |
+| limit | at most |
 |---|---|
 | bytes of a file | %d |
-| nesting | %d |
+| levels of nesting | %d |
 | keys and values | %d |
 | keys and values that aliases repeat | %d |
 | processors | %d |
@@ -189,10 +210,7 @@ Refused are unknown keys, keys that stand twice, keys that are no text, a second
 | characters of a name | %d |
 | bytes of a type expression or a field path | %d |
 | findings that are reported | %d |
-`, nameMax, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
-	out.Write(read(t, "testdata/dora.md"))
-	golden.Compare(t, "../docs/reference/topology.md", []byte(out.String()))
-}
+`
 
 // writeKeys writes a row for each property: the required first, then by name.
 func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
@@ -223,12 +241,12 @@ func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
 		case required[name]:
 			standard = "required"
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", name, valueOf(t, property), standard, about(t, property))
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", name, valueOf(t, name, property), standard, about(t, property))
 	}
 }
 
-// resolved is the property itself, or what it refers to where that is a value like any
-// other with its own default.
+// resolved returns the property, or the definition that it refers to if that has a default of
+// its own.
 func resolved(t *testing.T, property map[string]any) map[string]any {
 	t.Helper()
 	switch reference, _ := property["$ref"].(string); reference {
@@ -238,7 +256,7 @@ func resolved(t *testing.T, property map[string]any) map[string]any {
 	return property
 }
 
-// about is the description of a property, or of what it refers to.
+// about returns the description of a property or of the definition that it refers to.
 func about(t *testing.T, property map[string]any) string {
 	t.Helper()
 	if description, ok := property["description"].(string); ok {
@@ -247,35 +265,37 @@ func about(t *testing.T, property map[string]any) string {
 	return about(t, definition(t, strings.TrimPrefix(property["$ref"].(string), "#")))
 }
 
-// valueOf says in a few words what a property may be.
-func valueOf(t *testing.T, property map[string]any) string {
+// valueOf returns the type of a property and its limits.
+func valueOf(t *testing.T, name string, property map[string]any) string {
 	t.Helper()
 	if reference, ok := property["$ref"].(string); ok {
-		switch name := strings.TrimPrefix(reference, "#/$defs/"); name {
+		switch definition := strings.TrimPrefix(reference, "#/$defs/"); definition {
 		case "durationOrZero":
-			return "duration or 0"
+			return "[duration](#durations) or 0"
 		case "route":
-			return "[route](#route)"
+			return "`local`, `broadcast` or [mapping](#route)"
 		case "restart":
-			return "policy or [mapping](#restart)"
+			return "`never`, `on-failure`, `always` or [mapping](#restart)"
 		case "health":
 			return "[mapping](#health)"
 		case "on_error":
-			return "word or [mapping](#on_error)"
+			return "`stop`, `skip`, `retry` or [mapping](#on_error)"
 		case "memory", "message_limit":
-			return "bytes, or such as `512MiB`"
+			return "number of bytes, or an amount such as `512MiB`"
 		case "log", "raft", "peers", "tls":
-			return "[mapping](#" + name + ")"
-		case "group_name", "trust_domain":
-			return "name"
-		case "election_timeout", "heartbeat":
-			return "duration"
-		case "insecure":
-			return "`true` or `false`"
+			return "[mapping](#" + definition + ")"
+		case "duration":
+			return "[duration](#durations)"
+		case "name", "message", "group_name":
+			return "[name](#names)"
+		case "type":
+			return "[type](#types)"
 		case "field":
 			return "field path or method"
+		case "trust_domain":
+			return "string of lower-case ASCII letters, digits, `.`, `_` and `-`, at most 255 characters"
 		default:
-			return name
+			t.Fatalf("%s has the type %s", name, definition)
 		}
 	}
 	if choices, ok := property["enum"].([]any); ok {
@@ -288,9 +308,16 @@ func valueOf(t *testing.T, property map[string]any) string {
 	if constant, ok := property["const"]; ok {
 		return fmt.Sprintf("`%v`", constant)
 	}
-	word := strings.NewReplacer("a ", "", "true or false", "`true` or `false`").Replace(typeWords[fmt.Sprint(property["type"])])
+	word := strings.NewReplacer("an ", "", "a ", "", "true or false", "`true` or `false`").Replace(typeWords[fmt.Sprint(property["type"])])
+	switch word + " " + name { // a group has a list called processors
+	case "list edges", "mapping messages", "mapping processors", "mapping groups", "mapping pool", "mapping errors", "mapping range":
+		return "[" + word + "](#" + name + ")"
+	}
 	if low, ok := property["minimum"].(float64); ok {
 		word += fmt.Sprintf(", %.0f to %.0f", low, property["maximum"])
+	}
+	if length, ok := property["maxLength"].(float64); ok {
+		word += fmt.Sprintf(", at most %.0f characters", length)
 	}
 	return word
 }

@@ -53,11 +53,11 @@ func TestReferenceOfNames(t *testing.T) {
 	}
 }
 
-// TestReferenceOfDora checks that the table for those who come from dora has all that
-// is named here, and that timers on both sides have the same period.
+// TestReferenceOfDora checks that the table for users of dora has the words below, and that
+// the timers of both columns have the same period.
 func TestReferenceOfDora(t *testing.T) {
 	page := string(read(t, "../docs/reference/topology.md"))
-	_, section, _ := strings.Cut(page, "\n## For those who know dora and adora\n")
+	_, section, _ := strings.Cut(page, "\n## For users of dora and adora\n")
 	section, _, _ = strings.Cut(section, "\nWhat differs")
 	for _, word := range []string{"dora/timer/millis/", "dora/timer/secs/", "dora/timer/hz/", "`operators`", "`env", "`path: dynamic`"} {
 		if !strings.Contains(section, word) {

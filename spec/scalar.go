@@ -38,7 +38,7 @@ func scalar(n *yaml.Node) (kind Kind, problem, suggestion string) {
 func integer(text string) (kind Kind, problem, suggestion string) {
 	digits := strings.TrimLeft(text, "+-")
 	if len(digits) > 1 && digits[0] == '0' && (isDigit(digits[1]) || digits[1] == '_') {
-		return String, "a number must not begin with 0, got " + clip(text) + ": some YAML readers take it as octal", "write it without the leading zero, or put it in quotes"
+		return String, "a number must not have a leading zero, got " + clip(text) + ": some YAML readers take it as octal", "write it without the leading zero, or put it in quotes"
 	}
 	if strings.Contains(text, "_") {
 		return underscored(text)
